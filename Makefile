@@ -1,0 +1,42 @@
+# Two commands do everything: `make demo` and `make test`.
+
+CARGO ?= cargo
+LOOM = RUSTFLAGS="--cfg loom" $(CARGO) test -p breezeway-shm --profile model --lib --target-dir target/loom
+
+.PHONY: demo test format lint unit model release budgets peers clean
+
+## Build, then show two processes exchanging messages, with the cost in floors.
+demo: release
+	$(CARGO) run --release --quiet -p breezeway-cli --example budgets -- --quick
+
+## What CI runs: format check, lints with warnings denied, every test of every crate, the models.
+test: format lint unit model
+
+format:
+	$(CARGO) fmt --all --check
+
+lint:
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
+
+unit:
+	$(CARGO) test --workspace --locked
+
+## The ring and the sleep/wake protocol under loom, and mutants of both that must fail.
+model:
+	$(LOOM) model
+
+release:
+	$(CARGO) build --release --locked -p breezeway-cli
+
+## Every budget, interleaved with the floor (about ten minutes).
+budgets: release peers
+	$(CARGO) run --release --quiet -p breezeway-cli --example budgets
+
+## Comparison programs; rivals are dependencies here only.
+peers:
+	cd peers && $(CARGO) build --release --locked
+
+clean:
+	$(CARGO) clean
+	cd peers && $(CARGO) clean

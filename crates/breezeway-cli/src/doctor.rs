@@ -1,0 +1,140 @@
+//! `breezeway doctor`: whether this machine is fit, and for each problem what to change.
+//!
+//! Each check reads one thing and judges it; the judgements take text, so that tests can show them
+//! machines that are not at hand.
+
+mod cpus;
+mod idle;
+mod kernel;
+mod limits;
+
+use crate::Failure;
+use std::fmt;
+use std::io::Write;
+use std::path::Path;
+
+const EXAMPLES: &str = "\
+Examples:
+  breezeway doctor                       one line per check
+  breezeway doctor && echo fit           the exit status is 0 if shm: addresses work here
+  breezeway doctor | grep -v '^ok'       only what can be improved
+
+ok: nothing to do. warn: works, but slower or less than it could be. FAIL: shm: addresses do not
+work; an address list goes on to unix:.";
+
+/// Say whether this machine is fit, and for each problem what to change
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {}
+
+/// Runs the command.
+pub(crate) fn run(_: Args) -> Result<(), Failure> {
+    let checks = [kernel::checks(), limits::checks(), cpus::checks(), idle::checks()].concat();
+    let mut stdout = std::io::stdout().lock();
+    for check in &checks {
+        writeln!(stdout, "{check}")?;
+    }
+    verdict(&checks).map_err(Into::into)
+}
+
+fn verdict(checks: &[Check]) -> Result<(), String> {
+    let failed = checks.iter().filter(|check| check.grade == Grade::Fail);
+    let names: Vec<_> = failed.map(|check| check.name).collect();
+    if names.is_empty() {
+        return Ok(());
+    }
+    Err(format!("shm: addresses do not work here ({}); use unix: instead", names.join(", ")))
+}
+
+/// How good a finding is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Grade {
+    Ok,
+    Warn,
+    Fail,
+}
+
+/// One finding: one line of the output.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Check {
+    grade: Grade,
+    name: &'static str,
+    /// What was seen.
+    seen: String,
+    /// What to change, if anything.
+    advice: Option<String>,
+}
+
+impl Check {
+    fn ok(name: &'static str, seen: impl Into<String>) -> Self {
+        Self { grade: Grade::Ok, name, seen: seen.into(), advice: None }
+    }
+
+    fn warn(name: &'static str, seen: impl Into<String>, advice: impl Into<String>) -> Self {
+        Self { grade: Grade::Warn, name, seen: seen.into(), advice: Some(advice.into()) }
+    }
+
+    fn fail(name: &'static str, seen: impl Into<String>, advice: impl Into<String>) -> Self {
+        Self { grade: Grade::Fail, name, seen: seen.into(), advice: Some(advice.into()) }
+    }
+}
+
+impl fmt::Display for Check {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let grade = match self.grade {
+            Grade::Ok => "ok",
+            Grade::Warn => "warn",
+            Grade::Fail => "FAIL",
+        };
+        write!(f, "{grade:<5} {:<14} {}", self.name, self.seen)?;
+        self.advice.as_ref().map_or(Ok(()), |advice| write!(f, ": {advice}"))
+    }
+}
+
+/// The text of a kernel file without surrounding white space, if it can be read.
+fn read(path: impl AsRef<Path>) -> Option<String> {
+    let text = std::fs::read_to_string(path).ok()?;
+    Some(text.trim().to_owned())
+}
+
+/// A size for people.
+fn mebibytes(bytes: u64) -> String {
+    format!("{} MiB", bytes >> 20)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_says_grade_name_what_was_seen_and_what_to_do() {
+        let check = Check::warn("cpu quota", "1.5 CPUs", "raise it");
+        assert_eq!(check.to_string(), "warn  cpu quota      1.5 CPUs: raise it");
+        assert_eq!(Check::ok("seals", "hold").to_string(), "ok    seals          hold");
+    }
+
+    #[test]
+    fn warnings_do_not_fail_but_one_failure_does_and_is_named() {
+        let fine = [Check::ok("a", ""), Check::warn("b", "", "")];
+        assert_eq!(verdict(&fine), Ok(()));
+        let broken =
+            [Check::ok("a", ""), Check::fail("seals", "", ""), Check::fail("kernel", "", "")];
+        let error = verdict(&broken).unwrap_err();
+        assert!(error.contains("(seals, kernel)") && error.contains("unix:"), "{error}");
+    }
+
+    #[test]
+    fn every_check_of_this_machine_is_one_line() {
+        let checks = [kernel::checks(), limits::checks(), cpus::checks(), idle::checks()].concat();
+        assert!(checks.len() >= 10);
+        for check in checks {
+            assert_eq!(check.to_string().lines().count(), 1, "{check}");
+            assert_eq!(check.grade == Grade::Ok, check.advice.is_none(), "{check}");
+        }
+    }
+
+    #[test]
+    fn a_missing_file_reads_as_nothing() {
+        assert_eq!(read("/proc/self/no-such-file"), None);
+    }
+}

@@ -1,0 +1,71 @@
+//! The `breezeway` command.
+#![forbid(unsafe_code)]
+
+mod bench;
+mod doctor;
+mod floor;
+mod methods;
+mod serve;
+mod settings;
+
+use clap::error::ErrorKind;
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// What a subcommand failed of: one line for the person who ran it.
+pub(crate) type Failure = Box<dyn std::error::Error + Send + Sync>;
+
+#[derive(Parser)]
+#[command(name = "breezeway", version, about = "Calls between processes at memory speed")]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Serve an echo at an address until told to end
+    Serve(serve::Args),
+    /// Measure calls to a running server
+    Bench(bench::Args),
+    /// Measure what this machine can do: bare round trips between two pinned processes
+    Floor(floor::Args),
+    /// Say whether this machine is fit, and for each problem what to change
+    Doctor(doctor::Args),
+    #[command(hide = true)]
+    FloorPartner(floor::partner::Args),
+}
+
+fn main() -> ExitCode {
+    let command = match Cli::try_parse() {
+        Ok(cli) => cli.command,
+        Err(error) => return usage(&error),
+    };
+    let outcome = match command {
+        Command::Serve(args) => serve::run(args),
+        Command::Bench(args) => bench::run(args),
+        Command::Floor(args) => floor::run(args),
+        Command::Doctor(args) => doctor::run(args),
+        Command::FloorPartner(args) => floor::partner::run(args),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("breezeway: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Help and version as clap prints them; a wrong command line as one line, like every other error.
+fn usage(error: &clap::Error) -> ExitCode {
+    let nothing_given = ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand;
+    if !error.use_stderr() || error.kind() == nothing_given {
+        error.exit();
+    }
+    let text = error.to_string();
+    let paragraph = text.trim_start_matches("error: ").lines().map(str::trim);
+    let words: Vec<_> = paragraph.take_while(|line| !line.is_empty()).collect();
+    eprintln!("breezeway: {}; see breezeway --help", words.join(" "));
+    ExitCode::from(2)
+}

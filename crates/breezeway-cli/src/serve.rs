@@ -1,0 +1,171 @@
+//! `breezeway serve`: an echo server to measure and to try things with.
+
+use std::cell::OnceCell;
+use std::io::Write;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use breezeway::{
+    Address, Call, Handler, HandlerError, Replied, Server, ServerOptions, SessionOptions, Stopper,
+};
+use breezeway_shm::cpu;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use crate::Failure;
+use crate::methods::{ECHO, HOLLOW, HOLLOW_BYTES, SINK, TALLY, sum};
+use crate::settings::{self, Wait};
+
+const EXAMPLES: &str = "\
+Examples:
+  breezeway serve --addr shm:/tmp/echo.sock
+  breezeway serve --addr shm:/tmp/echo.sock --wait busy --cpu 1
+
+Methods: 0 echoes the request; 1 replies with as many bytes, of which it copies the first 8; 2 counts and sums one-way
+messages; 3 replies with that count and sum. SIGTERM and SIGINT end the server, with status 0, and remove its socket file.";
+
+/// Serve an echo at an address until told to end
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// Where to listen: shm:/path/to.sock
+    #[arg(long)]
+    addr: Address,
+    /// How to wait for requests. Without sessions the server sleeps under every policy
+    #[arg(long, value_enum, default_value_t = Wait::Adaptive)]
+    wait: Wait,
+    /// Pin all threads to this CPU, before memory is first touched (so that it comes from the CPU's NUMA node) [default: not pinned]
+    #[arg(long, value_name = "N")]
+    cpu: Option<usize>,
+    /// Threads that serve; each session belongs to one of them
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    workers: usize,
+    /// The most payload memory per session and direction, and so the largest message. The client's cap counts too
+    #[arg(long, value_name = "BYTES", default_value_t = settings::CAP)]
+    cap: u64,
+}
+
+pub(crate) fn run(args: Args) -> Result<(), Failure> {
+    if let Some(cpu) = args.cpu {
+        cpu::pin_current_thread(cpu)?;
+    }
+    tracing_subscriber::fmt()
+        .with_writer(std::io::stderr)
+        .with_max_level(tracing::Level::WARN)
+        .without_time()
+        .init();
+    let session = SessionOptions::new().wait(args.wait.into()).cap(args.cap);
+    let options = ServerOptions::new().session(session).workers(args.workers);
+    let server = Server::bind_with(&args.addr, options)?;
+    let signals = stop_on_signals(server.stopper())?;
+    // Whoever started this may not read what it says.
+    let _ = writeln!(std::io::stdout(), "listening on {}", args.addr);
+    server.serve(Echo::default())?;
+    signals.close();
+    Ok(())
+}
+
+fn stop_on_signals(stopper: Stopper) -> std::io::Result<signal_hook::iterator::Handle> {
+    let mut signals = Signals::new([SIGTERM, SIGINT])?;
+    let handle = signals.handle();
+    std::thread::spawn(move || {
+        for _ in signals.forever() {
+            stopper.stop();
+        }
+    });
+    Ok(handle)
+}
+
+/// The four methods.
+#[derive(Default)]
+struct Echo {
+    tallies: Tallies,
+}
+
+impl Handler for Echo {
+    #[inline]
+    fn handle(&self, call: Call<'_>) -> Result<Replied, HandlerError> {
+        match call.method() {
+            ECHO => {
+                let len = call.request().len();
+                let mut reply = call.reserve(len)?;
+                reply.write_request(0);
+                Ok(reply.commit()?)
+            }
+            HOLLOW => {
+                let len = call.request().len();
+                let mut reply = call.reserve(len)?;
+                let (request, bytes) = reply.request_and_bytes_mut();
+                let few = len.min(HOLLOW_BYTES);
+                request.slice(..few).copy_to(&mut bytes[..few]);
+                Ok(reply.commit()?)
+            }
+            SINK => {
+                self.tallies.add(&call);
+                Ok(call.done()?)
+            }
+            TALLY => {
+                let (count, sum) = self.tallies.total();
+                Ok(call.reply(&[count.to_le_bytes(), sum.to_le_bytes()].concat())?)
+            }
+            other => Err(format!("there is no method {other}; this server has 0 to 3").into()),
+        }
+    }
+}
+
+/// What one worker thread has sunk. Only that thread writes.
+#[derive(Default)]
+struct Tally {
+    count: AtomicU64,
+    sum: AtomicU64,
+}
+
+/// What all workers have sunk.
+#[derive(Default)]
+struct Tallies(Mutex<Vec<Arc<Tally>>>);
+
+impl Tallies {
+    fn add(&self, call: &Call<'_>) {
+        thread_local! {
+            static OWN: OnceCell<Arc<Tally>> = const { OnceCell::new() };
+        }
+        let request = call.request();
+        let sum = match request.as_slice() {
+            Some(bytes) => sum(bytes),
+            None => sum_of_chunks(request),
+        };
+        OWN.with(|own| {
+            let own = own.get_or_init(|| {
+                let tally = Arc::new(Tally::default());
+                self.0.lock().expect("nobody panics with the lock").push(Arc::clone(&tally));
+                tally
+            });
+            let count = own.count.load(Ordering::Relaxed) + 1;
+            let sum = own.sum.load(Ordering::Relaxed).wrapping_add(sum);
+            own.sum.store(sum, Ordering::Relaxed);
+            own.count.store(count, Ordering::Release);
+        });
+    }
+
+    fn total(&self) -> (u64, u64) {
+        let tallies = self.0.lock().expect("nobody panics with the lock");
+        tallies.iter().fold((0, 0), |(count, sum), tally| {
+            let more = tally.count.load(Ordering::Acquire);
+            (count + more, sum.wrapping_add(tally.sum.load(Ordering::Relaxed)))
+        })
+    }
+}
+
+fn sum_of_chunks(request: breezeway::ForeignBytes<'_>) -> u64 {
+    let mut total = 0u64;
+    let mut buffer = [0; 4096];
+    let all: Result<(), std::convert::Infallible> =
+        request.try_for_each_chunk(&mut buffer, |chunk| {
+            total = total.wrapping_add(sum(chunk));
+            Ok(())
+        });
+    match all {
+        Ok(()) => total,
+        Err(never) => match never {},
+    }
+}

@@ -1,0 +1,211 @@
+//! The `floor` and `doctor` commands, run as a user runs them.
+
+use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+use serde_json::Value;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+fn breezeway(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_breezeway"));
+    command.args(arguments).stdin(Stdio::null());
+    command
+}
+
+fn run(arguments: &[&str]) -> Output {
+    breezeway(arguments).output().unwrap()
+}
+
+/// The floor cannot be measured where there is only one CPU.
+fn has_two_cpus() -> bool {
+    breezeway_shm::cpu::allowed().len() >= 2
+}
+
+fn json(arguments: &[&str]) -> Value {
+    let output = run(arguments);
+    assert!(output.status.success(), "{output:?}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(text.lines().count(), 1, "{text}");
+    serde_json::from_str(&text).unwrap()
+}
+
+/// Asserts one line on stderr, nothing on stdout, a failure, and all of it soon.
+fn refused(arguments: &[&str], words: &[&str]) {
+    let start = Instant::now();
+    let output = run(arguments);
+    assert!(start.elapsed() < Duration::from_secs(2), "{arguments:?}");
+    assert!(!output.status.success(), "{arguments:?}");
+    assert!(output.stdout.is_empty());
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(text.lines().count(), 1, "{arguments:?} said {text}");
+    assert!(words.iter().all(|word| text.contains(word)), "{arguments:?} said {text}");
+}
+
+/// The processes whose parent is `parent`.
+fn children(parent: u32) -> Vec<Pid> {
+    let path = format!("/proc/{parent}/task/{parent}/children");
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    text.split_whitespace().filter_map(|pid| Pid::from_raw(pid.parse().ok()?)).collect()
+}
+
+/// Waits until `done`, at most ten seconds.
+fn eventually(what: &str, mut done: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !done() {
+        assert!(start.elapsed() < Duration::from_secs(10), "{what} did not happen");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// A long measurement and its partner, which has had time to set itself up.
+fn long_measurement(only: &str) -> (Child, Pid) {
+    let arguments = ["floor", "--only", only, "--milliseconds", "60000"];
+    let measurer =
+        breezeway(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut partner = None;
+    eventually("the partner's start", || {
+        partner = children(measurer.id()).first().copied().filter(|&pid| is_set_up(pid));
+        partner.is_some()
+    });
+    (measurer, partner.unwrap())
+}
+
+/// Whether the partner runs its own program and is pinned to one CPU.
+fn is_set_up(pid: Pid) -> bool {
+    let folder = format!("/proc/{}", pid.as_raw_nonzero());
+    let command = std::fs::read_to_string(format!("{folder}/cmdline")).unwrap_or_default();
+    command.contains("floor-partner")
+}
+
+fn is_gone(pid: Pid) -> bool {
+    let path = format!("/proc/{}/stat", pid.as_raw_nonzero());
+    // A zombie that its new parent has not collected yet has ended too.
+    let state = std::fs::read_to_string(path).unwrap_or_default();
+    test_kill_process(pid).is_err() || state.contains(") Z ")
+}
+
+#[test]
+fn json_has_every_field_of_the_contract() {
+    if !has_two_cpus() {
+        return;
+    }
+    let report = json(&["floor", "--json", "--milliseconds", "10"]);
+    for name in ["line_ns", "futex_ns", "unix_ns", "unix_spin_ns", "tcp_ns", "tcp_spin_ns"] {
+        assert!(report[name].as_f64().is_some_and(|value| value > 0.0), "{name} in {report}");
+    }
+    assert_eq!(report["cpus"].as_array().map(Vec::len), Some(2));
+    let touched = report["touched"].as_array().unwrap();
+    let sizes: Vec<_> = touched.iter().map(|row| row["size"].as_u64().unwrap()).collect();
+    assert_eq!(sizes, [64, 1 << 10, 64 << 10, 1 << 20, 4 << 20]);
+    assert!(touched.iter().all(|row| row["p50_ns"].is_f64()));
+    assert!(report["spread"]["line_min_ns"].is_f64() && report["spread"]["line_max_ns"].is_f64());
+    assert_eq!(report["line_slices_ns"].as_array().map(Vec::len), Some(11));
+}
+
+#[test]
+fn only_the_wanted_rows_and_sizes_are_measured() {
+    if !has_two_cpus() {
+        return;
+    }
+    let line = json(&["floor", "--json", "--only", "line", "--milliseconds", "10"]);
+    assert!(line["line_ns"].is_f64() && line["futex_ns"].is_null());
+    assert_eq!(line["touched"], serde_json::json!([]));
+    let arguments =
+        ["floor", "--json", "--only", "touched,unix", "--size", "100", "--milliseconds", "10"];
+    let some = json(&arguments);
+    assert_eq!(some["touched"][0]["size"], 100);
+    assert!(some["unix_spin_ns"].is_f64() && some["tcp_ns"].is_null());
+}
+
+#[test]
+fn the_table_has_a_line_per_row() {
+    if !has_two_cpus() {
+        return;
+    }
+    let output = run(&["floor", "--only", "line,futex", "--milliseconds", "10"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    for name in ["round trip", "cache line", "futex", "cpus "] {
+        assert!(text.lines().any(|line| line.starts_with(name)), "{name} in {text}");
+    }
+}
+
+#[test]
+fn wrong_cpus_are_refused_with_one_clear_line() {
+    refused(&["floor", "--cpus", "0,1000"], &["cpu 1000", "allowed", "--cpus"]);
+    let allowed = breezeway_shm::cpu::allowed();
+    let allowed = allowed.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
+    refused(&["floor", "--cpus", "999999,0"], &["cpu 999999", &format!("allowed are {allowed};")]);
+    refused(&["floor", "--cpus", "0,0"], &["must differ"]);
+    refused(&["floor", "--cpus", "0"], &["two CPU numbers"]);
+    refused(&["floor", "--cpus", "a,b"], &["is not a CPU number"]);
+}
+
+#[test]
+fn wrong_rows_sizes_and_times_are_refused() {
+    refused(&["floor", "--only", "pipe"], &["pipe"]);
+    refused(&["floor", "--size", "0"], &["0"]);
+    refused(&["floor", "--size", "99999999999"], &["99999999999"]);
+    refused(&["floor", "--milliseconds", "0"], &["0"]);
+    refused(&["floor", "--no-such-option"], &["--no-such-option", "--help"]);
+}
+
+#[test]
+fn the_partner_refuses_to_run_on_its_own() {
+    let arguments =
+        ["floor-partner", "--kind", "line", "--size", "0", "--cpu", "0", "--parent", "1"];
+    refused(&arguments, &["breezeway floor"]);
+}
+
+#[test]
+fn one_allowed_cpu_is_refused() {
+    let output = std::thread::spawn(|| {
+        let cpu = breezeway_shm::cpu::allowed()[0];
+        breezeway_shm::cpu::pin_current_thread(cpu).unwrap();
+        run(&["floor"])
+    });
+    let output = output.join().unwrap();
+    assert!(!output.status.success());
+    assert!(String::from_utf8(output.stderr).unwrap().contains("two CPUs"));
+}
+
+#[test]
+fn a_signal_to_the_measurer_leaves_no_partner_behind() {
+    if !has_two_cpus() {
+        return;
+    }
+    for signal in [Signal::TERM, Signal::INT, Signal::KILL] {
+        let (mut measurer, partner) = long_measurement("line");
+        kill_process(Pid::from_child(&measurer), signal).unwrap();
+        assert!(!measurer.wait().unwrap().success());
+        eventually("the partner's end", || is_gone(partner));
+    }
+}
+
+#[test]
+fn a_killed_partner_ends_the_measurement_with_an_error() {
+    if !has_two_cpus() {
+        return;
+    }
+    for only in ["line", "touched", "futex", "unix", "tcp"] {
+        let (measurer, partner) = long_measurement(only);
+        kill_process(partner, Signal::KILL).unwrap();
+        let status = measurer.wait_with_output().unwrap().status;
+        assert_eq!(status.code(), Some(1), "{only}");
+    }
+}
+
+#[test]
+fn the_doctor_grades_every_line_and_its_status_follows() {
+    let output = run(&["doctor"]);
+    let text = String::from_utf8(output.stdout).unwrap();
+    let graded = |line: &str| ["ok ", "warn ", "FAIL "].iter().any(|grade| line.starts_with(grade));
+    assert!(text.lines().count() >= 10 && text.lines().all(graded), "{text}");
+    assert_eq!(output.status.success(), !text.contains("\nFAIL"), "{text}");
+}
+
+#[test]
+fn help_has_examples() {
+    for command in ["floor", "doctor"] {
+        let text = String::from_utf8(run(&[command, "--help"]).stdout).unwrap();
+        assert!(text.contains("Examples:") && text.contains(&format!("breezeway {command}")));
+    }
+}

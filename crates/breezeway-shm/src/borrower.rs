@@ -1,0 +1,154 @@
+//! The receiving side of payload: the peer's payload segments, mapped read-only, and the release of what it lent.
+
+use std::os::fd::OwnedFd;
+
+use crate::entry::Entry;
+use crate::foreign::ForeignBytes;
+use crate::layout::RELEASED_AT;
+use crate::lender::MOST_SEGMENTS;
+use crate::segment::{self, Mapping};
+use crate::sync::Ordering;
+use crate::violation::Violation;
+use crate::words::OwnWords;
+
+/// Length of a descriptor in an entry's body.
+const DESCRIPTOR_LEN: usize = 24;
+
+/// A payload that the peer has lent: a descriptor that was checked.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Borrowed {
+    /// Index in the list of segments, valid until the next entry is taken.
+    segment: usize,
+    pub(crate) lend: u16,
+    offset: usize,
+    len: usize,
+}
+
+struct ForeignSegment {
+    number: u32,
+    mapping: Mapping,
+}
+
+/// The peer's payload segments.
+pub(crate) struct Borrower {
+    segments: Vec<ForeignSegment>,
+    next_number: u32,
+    total: u64,
+    cap: u64,
+    lend_count: u32,
+    /// Our control segment: the release bits.
+    own: OwnWords,
+    /// 1 + the released lend number that the next entry will tell; 0 if none.
+    untold: u16,
+}
+
+impl Borrower {
+    pub(crate) fn new(own: OwnWords, lend_count: u32, cap: u64) -> Self {
+        Self { segments: Vec::new(), next_number: 0, total: 0, cap, lend_count, own, untold: 0 }
+    }
+
+    /// Judges the descriptor in an entry.
+    #[inline]
+    pub(crate) fn borrow(&self, entry: &Entry) -> Result<Borrowed, Violation> {
+        let (first, offset, len) = (entry.body_word(0), entry.body_word(1), entry.body_word(2));
+        let (number, lend) = (first as u32, (first >> 32) as u32);
+        if entry.inline_len() != DESCRIPTOR_LEN {
+            return Err(Violation::Descriptor {
+                offset: 0,
+                len: entry.inline_len() as u64,
+                size: 0,
+            });
+        }
+        if lend >= self.lend_count {
+            return Err(Violation::LendNumber { lend, count: self.lend_count });
+        }
+        let segment = self
+            .segments
+            .iter()
+            .position(|segment| segment.number == number)
+            .ok_or(Violation::UnknownSegment(number))?;
+        let size = self.segments[segment].mapping.len();
+        let inside = offset.checked_add(len).is_some_and(|end| end <= size as u64);
+        if !inside || len == 0 {
+            return Err(Violation::Descriptor { offset, len, size });
+        }
+        Ok(Borrowed { segment, lend: lend as u16, offset: offset as usize, len: len as usize })
+    }
+
+    /// The bytes of a checked descriptor. `trusted` if a proof says that the peer does not change them.
+    #[inline]
+    pub(crate) fn bytes(&self, borrowed: &Borrowed, trusted: bool) -> ForeignBytes<'_> {
+        let mapping = &self.segments[borrowed.segment].mapping;
+        assert!(borrowed.offset + borrowed.len <= mapping.len(), "payload outside its segment");
+        // SAFETY: the range lies inside a readable mapping that lives in `self`, which the result borrows; the caller's `trusted` stems from a `TrustedPeer`.
+        unsafe { ForeignBytes::lent(mapping.address().add(borrowed.offset), borrowed.len, trusted) }
+    }
+
+    /// Says that a payload is no longer looked at: with the next entry we publish, or by its bit if another one waits for that already.
+    #[inline]
+    pub(crate) fn release(&mut self, lend: u16) {
+        if self.untold == 0 {
+            self.untold = lend + 1;
+        } else {
+            self.flip(lend);
+        }
+    }
+
+    /// What the next entry must tell: 1 + a lend number, or 0.
+    #[inline]
+    pub(crate) fn untold(&self) -> u16 {
+        self.untold
+    }
+
+    /// The entry that told it was published.
+    #[inline]
+    pub(crate) fn told(&mut self) {
+        self.untold = 0;
+    }
+
+    /// Tells by its bit what no entry may tell for long.
+    #[inline]
+    pub(crate) fn settle(&mut self) {
+        if let Some(lend) = self.untold.checked_sub(1) {
+            self.untold = 0;
+            self.flip(lend);
+        }
+    }
+
+    fn flip(&self, lend: u16) {
+        let word = self.own.word(RELEASED_AT + 8 * usize::from(lend / 64));
+        // One thread at a time receives on a session, so this is no read-modify-write. Release: our reads of the payload come before.
+        word.store(word.load(Ordering::Relaxed) ^ 1 << (lend % 64), Ordering::Release);
+    }
+
+    /// Takes the segment that a `segment add` entry announces.
+    pub(crate) fn add(
+        &mut self,
+        number: u32,
+        size: u64,
+        fd: Option<OwnedFd>,
+    ) -> Result<(), Violation> {
+        if number != self.next_number {
+            return Err(Violation::SegmentNumber { found: number, expected: self.next_number });
+        }
+        if size > self.cap - self.total || self.segments.len() == MOST_SEGMENTS {
+            return Err(Violation::SegmentSum { size, cap: self.cap });
+        }
+        let mapping = segment::accept(fd.ok_or(Violation::SegmentMissing)?, size)?;
+        self.segments.push(ForeignSegment { number, mapping });
+        self.next_number += 1;
+        self.total += size;
+        Ok(())
+    }
+
+    /// Drops the segment that a `segment retire` entry names.
+    pub(crate) fn retire(&mut self, number: u32) -> Result<(), Violation> {
+        let index = self
+            .segments
+            .iter()
+            .position(|segment| segment.number == number)
+            .ok_or(Violation::UnknownSegment(number))?;
+        self.total -= self.segments.remove(index).mapping.len() as u64;
+        Ok(())
+    }
+}

@@ -1,0 +1,278 @@
+//! Copying bytes out of memory that another process may be writing.
+//!
+//! `copy_nonoverlapping` from such memory would be a data race, which Rust leaves undefined; a copy in inline assembly is opaque to the compiler, reads each byte
+//! once and gives whatever bytes were there. Torn values are the caller's to expect.
+
+use core::arch::asm;
+
+/// A cache line, the unit of both loops.
+const LINE: usize = 64;
+/// Lengths whose lines are all asked for before the first is used: long enough to gain by it, short enough for the first-level cache. Measured: 1 KiB echo 0.83 of the time.
+const PREFETCHED: core::ops::RangeInclusive<usize> = 256..=4096;
+/// From this many bytes on, a payload is written past the caches. Lines that the writer's cache holds dirty must be fetched from there one by one, which
+/// between distant cores runs at about 1 GB/s whatever the copy instruction; streamed lines are read from memory or the shared cache. Measured: 64 KiB echo
+/// 5.8 times faster at a distance of 450 ns per round trip, equal at 100 ns; 16 KiB 3 times faster and 1.16 times slower.
+pub(crate) const STREAM_FROM: usize = 64 * 1024;
+
+/// Copies `len` bytes from `from`, which another process may be writing, to `to`.
+///
+/// # Safety
+///
+/// `from` is readable and `to` is writable for `len` bytes, `to` belongs to this process alone, and the two do not overlap.
+#[inline(always)]
+pub(crate) unsafe fn copy_from_foreign(to: *mut u8, from: *const u8, len: usize) {
+    let lines = len / LINE;
+    if PREFETCHED.contains(&len) {
+        for line in 0..lines {
+            prefetch(from.wrapping_add(line * LINE));
+        }
+    }
+    // SAFETY: `lines * LINE <= len`, so both ranges are inside what the caller promises, as is the rest behind them.
+    unsafe {
+        if lines > 0 {
+            copy_lines(to, from, lines);
+        }
+        let done = lines * LINE;
+        copy_short(to.add(done), from.add(done), len - done);
+    }
+}
+
+/// Asks for the lines of a small payload before it is filled: they are in the peer's cache, and each store would wait for its line in turn.
+#[inline]
+pub(crate) fn prepare_to_fill(bytes: &mut [u8]) {
+    if PREFETCHED.contains(&bytes.len()) {
+        for line in bytes.chunks_mut(LINE) {
+            prefetch_to_write(line.as_mut_ptr());
+        }
+    }
+}
+
+/// A hint, which may name any address.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn prefetch(line: *const u8) {
+    // SAFETY: a prefetch reads nothing that the program can see, and never faults.
+    unsafe {
+        asm!("prefetcht0 [{line}]", line = in(reg) line, options(nostack, preserves_flags, readonly))
+    }
+}
+
+/// A hint, which may name any address.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn prefetch_to_write(line: *mut u8) {
+    // SAFETY: a prefetch writes nothing, and never faults; processors without this one do nothing.
+    unsafe {
+        asm!("prefetchw [{line}]", line = in(reg) line, options(nostack, preserves_flags, readonly))
+    }
+}
+
+/// A hint, which may name any address.
+#[cfg(target_arch = "aarch64")]
+#[inline(always)]
+fn prefetch(line: *const u8) {
+    // SAFETY: a prefetch reads nothing that the program can see, and never faults.
+    unsafe {
+        asm!("prfm pldl1keep, [{line}]", line = in(reg) line, options(nostack, preserves_flags, readonly))
+    }
+}
+
+/// A hint, which may name any address.
+#[cfg(target_arch = "aarch64")]
+#[inline(always)]
+fn prefetch_to_write(line: *mut u8) {
+    // SAFETY: a prefetch writes nothing, and never faults.
+    unsafe {
+        asm!("prfm pstl1keep, [{line}]", line = in(reg) line, options(nostack, preserves_flags, readonly))
+    }
+}
+
+/// As [`copy_from_foreign`], into memory that another CPU will read next: past this CPU's caches where that can be done.
+/// The bytes are visible to whoever sees a later release store.
+///
+/// # Safety
+///
+/// As [`copy_from_foreign`].
+pub(crate) unsafe fn stream_from_foreign(to: *mut u8, from: *const u8, len: usize) {
+    let head = to.align_offset(LINE).min(len);
+    let lines = (len - head) / LINE;
+    let done = head + lines * LINE;
+    // SAFETY: head, lines and rest lie behind one another inside the promised ranges; `to + head` is line-aligned if any line is copied.
+    unsafe {
+        copy_from_foreign(to, from, head);
+        if lines > 0 {
+            stream_lines(to.add(head), from.add(head), lines);
+        }
+        copy_from_foreign(to.add(done), from.add(done), len - done);
+    }
+}
+
+/// # Safety
+///
+/// As [`copy_from_foreign`] for `lines * 64` bytes; `lines` is not 0.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+unsafe fn copy_lines(to: *mut u8, from: *const u8, lines: usize) {
+    // SAFETY: loads and stores exactly `lines * 64` bytes of the promised ranges, unaligned, and changes only the registers named.
+    unsafe {
+        asm!(
+            "2:",
+            "movups {a}, [{from}]",
+            "movups {b}, [{from} + 16]",
+            "movups {c}, [{from} + 32]",
+            "movups {d}, [{from} + 48]",
+            "movups [{to}], {a}",
+            "movups [{to} + 16], {b}",
+            "movups [{to} + 32], {c}",
+            "movups [{to} + 48], {d}",
+            "add {from}, 64",
+            "add {to}, 64",
+            "dec {lines}",
+            "jnz 2b",
+            from = inout(reg) from => _,
+            to = inout(reg) to => _,
+            lines = inout(reg) lines => _,
+            a = out(xmm_reg) _,
+            b = out(xmm_reg) _,
+            c = out(xmm_reg) _,
+            d = out(xmm_reg) _,
+            options(nostack),
+        );
+    }
+}
+
+/// # Safety
+///
+/// As [`copy_lines`], and `to` is aligned to 64.
+#[cfg(target_arch = "x86_64")]
+unsafe fn stream_lines(to: *mut u8, from: *const u8, lines: usize) {
+    // SAFETY: as in `copy_lines`; movntdq needs 16-byte alignment, which `to` has. sfence orders the streamed lines before later stores, which
+    // a release store alone does not on x86-64.
+    unsafe {
+        asm!(
+            "2:",
+            "movups {a}, [{from}]",
+            "movups {b}, [{from} + 16]",
+            "movups {c}, [{from} + 32]",
+            "movups {d}, [{from} + 48]",
+            "movntdq [{to}], {a}",
+            "movntdq [{to} + 16], {b}",
+            "movntdq [{to} + 32], {c}",
+            "movntdq [{to} + 48], {d}",
+            "add {from}, 64",
+            "add {to}, 64",
+            "dec {lines}",
+            "jnz 2b",
+            "sfence",
+            from = inout(reg) from => _,
+            to = inout(reg) to => _,
+            lines = inout(reg) lines => _,
+            a = out(xmm_reg) _,
+            b = out(xmm_reg) _,
+            c = out(xmm_reg) _,
+            d = out(xmm_reg) _,
+            options(nostack),
+        );
+    }
+}
+
+/// Less than a line, by words and then bytes.
+///
+/// # Safety
+///
+/// As [`copy_from_foreign`].
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+unsafe fn copy_short(to: *mut u8, from: *const u8, len: usize) {
+    let words = len / 8 * 8;
+    for at in (0..words).step_by(8) {
+        let word: u64;
+        // SAFETY: `at + 8 <= len`; an x86-64 load may be unaligned. `readonly` would let the compiler merge or move loads, so it is not said.
+        unsafe {
+            asm!("mov {word}, [{from}]", from = in(reg) from.add(at), word = out(reg) word,
+                options(nostack, preserves_flags));
+            to.add(at).cast::<u64>().write_unaligned(word);
+        }
+    }
+    for at in words..len {
+        // SAFETY: `at < len`.
+        unsafe { to.add(at).write(from.add(at).read_volatile()) };
+    }
+}
+
+/// # Safety
+///
+/// As [`copy_from_foreign`] for `lines * 64` bytes; `lines` is not 0.
+#[cfg(target_arch = "aarch64")]
+#[inline(always)]
+unsafe fn copy_lines(to: *mut u8, from: *const u8, lines: usize) {
+    // SAFETY: loads and stores exactly `lines * 64` bytes of the promised ranges, unaligned, and changes only the registers named.
+    unsafe {
+        asm!(
+            "2:",
+            "ldp {a:q}, {b:q}, [{from}]",
+            "ldp {c:q}, {d:q}, [{from}, #32]",
+            "stp {a:q}, {b:q}, [{to}]",
+            "stp {c:q}, {d:q}, [{to}, #32]",
+            "add {from}, {from}, #64",
+            "add {to}, {to}, #64",
+            "subs {lines}, {lines}, #1",
+            "b.ne 2b",
+            from = inout(reg) from => _,
+            to = inout(reg) to => _,
+            lines = inout(reg) lines => _,
+            a = out(vreg) _,
+            b = out(vreg) _,
+            c = out(vreg) _,
+            d = out(vreg) _,
+            options(nostack),
+        );
+    }
+}
+
+/// # Safety
+///
+/// As [`copy_lines`].
+#[cfg(not(target_arch = "x86_64"))]
+unsafe fn stream_lines(to: *mut u8, from: *const u8, lines: usize) {
+    // SAFETY: promised by the caller.
+    unsafe { copy_lines(to, from, lines) }
+}
+
+/// Less than a line, by volatile bytes.
+///
+/// # Safety
+///
+/// As [`copy_from_foreign`].
+#[cfg(not(target_arch = "x86_64"))]
+#[inline(always)]
+unsafe fn copy_short(to: *mut u8, from: *const u8, len: usize) {
+    for at in 0..len {
+        // SAFETY: `at < len`.
+        unsafe { to.add(at).write(from.add(at).read_volatile()) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_length_and_alignment_copies_exactly_its_bytes() {
+        let from: Vec<u8> = (0..600u32).map(|value| value as u8 ^ (value >> 3) as u8).collect();
+        for len in (0..300).chain([511, 512, 513]) {
+            for shift in 0..9 {
+                let mut to = vec![0xee; 600];
+                // SAFETY: both buffers hold 600 bytes, and `shift + 3 + len` is less than that.
+                unsafe { copy_from_foreign(to[shift..].as_mut_ptr(), from[3..].as_ptr(), len) };
+                assert_eq!(to[shift..shift + len], from[3..3 + len]);
+                assert!(to[..shift].iter().chain(&to[shift + len..]).all(|&byte| byte == 0xee));
+                to.fill(0xee);
+                // SAFETY: as above.
+                unsafe { stream_from_foreign(to[shift..].as_mut_ptr(), from[3..].as_ptr(), len) };
+                assert_eq!(to[shift..shift + len], from[3..3 + len]);
+                assert!(to[..shift].iter().chain(&to[shift + len..]).all(|&byte| byte == 0xee));
+            }
+        }
+    }
+}

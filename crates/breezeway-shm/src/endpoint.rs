@@ -1,0 +1,616 @@
+//! One process's end of a session: what it writes, what it reads, and how both wake each other.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Duration;
+
+use thiserror::Error;
+
+use crate::borrower::{Borrowed, Borrower};
+use crate::copy::{STREAM_FROM, prepare_to_fill};
+use crate::counters::{Counter, Counters};
+use crate::cpu;
+use crate::doorbell::{Doorbell, SocketError};
+use crate::entry::{Entry, Flags, Head, Kind};
+use crate::foreign::ForeignBytes;
+use crate::fork::Origin;
+use crate::layout::{CPU_AT, INLINE_MAX};
+use crate::lender::{Lender, Loan};
+use crate::ring::{Consumer, Producer, PublishFailure};
+use crate::segment::{self, ControlSegment, ForeignControl, SegmentError};
+use crate::staging::Staging;
+use crate::sync::{FenceSite, Ordering, full_fence};
+use crate::trust::TrustedPeer;
+use crate::violation::Violation;
+use crate::words::{ForeignWords, OwnWords};
+
+/// Sleeps between two readings of the socket. Each sleep leaves at most one doorbell byte, and a socket holds some hundreds.
+const SLEEPS_PER_DRAIN: u32 = 64;
+
+/// What both hellos agreed on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// The most bytes of payload segments per direction at one time, and so the largest message.
+    pub cap: u64,
+}
+
+/// Why an entry could not be published. Nothing was.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum PublishError {
+    /// The ring is full: the peer has to consume first.
+    #[error("the ring is full")]
+    Full,
+    /// This is a forked child of the process that opened the session.
+    #[error("a session cannot be used in a forked child; open one there")]
+    Forked,
+    /// The peer broke a rule.
+    #[error(transparent)]
+    Violation(#[from] Violation),
+}
+
+/// Why space for a message could not be had. Nothing was taken.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ReserveError {
+    /// The message is larger than the session allows.
+    #[error(
+        "a message of {len} bytes exceeds the session's cap of {cap} bytes; raise the cap on both sides"
+    )]
+    TooLarge {
+        /// Length asked for.
+        len: usize,
+        /// The cap: the smaller of both sides' settings.
+        cap: usize,
+    },
+    /// All space, or all lend numbers, are lent to the peer, or the ring has no slot to announce a new segment.
+    #[error(
+        "no payload memory for {len} bytes: the peer has not released what it was lent (cap {cap} bytes); raise the cap on both sides or receive replies first"
+    )]
+    NoMemory {
+        /// Length asked for.
+        len: usize,
+        /// The cap: the smaller of both sides' settings.
+        cap: usize,
+    },
+    /// A new segment could not be created.
+    #[error(transparent)]
+    Segment(#[from] SegmentError),
+    /// A new segment could not be handed over.
+    #[error(transparent)]
+    Socket(#[from] SocketError),
+    /// This is a forked child of the process that opened the session.
+    #[error("a session cannot be used in a forked child; open one there")]
+    Forked,
+}
+
+impl From<Violation> for ReserveError {
+    fn from(violation: Violation) -> Self {
+        Self::Socket(violation.into())
+    }
+}
+
+/// Space reserved for one message: private until it is published, or payload memory.
+#[derive(Debug)]
+pub struct Space(Place);
+
+#[derive(Debug)]
+enum Place {
+    /// In the endpoint's staging place, of which there is one.
+    Inline(usize),
+    Payload(Loan),
+    /// Lent or given back.
+    Spent,
+}
+
+impl Space {
+    /// No space: what is left after publishing.
+    pub const fn none() -> Self {
+        Self(Place::Spent)
+    }
+
+    /// Its length in bytes.
+    #[inline]
+    pub fn len(&self) -> usize {
+        match &self.0 {
+            Place::Inline(len) => *len,
+            Place::Payload(loan) => loan.len,
+            Place::Spent => 0,
+        }
+    }
+
+    /// Whether it has no bytes.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// What a sleeper waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Want {
+    /// The next entry.
+    Data,
+    /// That the peer consumes more than this many entries.
+    Consumed(u64),
+}
+
+/// One process's end of a session. `Send`; one thread at a time uses it.
+pub struct Endpoint {
+    origin: Origin,
+    own: OwnWords,
+    peer: ForeignWords,
+    producer: Producer,
+    consumer: Consumer,
+    lender: Lender,
+    borrower: Borrower,
+    doorbell: Doorbell,
+    counters: Counters,
+    trusted: bool,
+    sleeps_since_drain: u32,
+    /// Whether `entry` was taken and not finished.
+    has_entry: bool,
+    borrowed: Option<Borrowed>,
+    staging: Staging,
+    entry: Entry,
+}
+
+impl Endpoint {
+    /// Puts together what the hello has exchanged.
+    pub fn new(socket: OwnedFd, own: ControlSegment, peer: ForeignControl, limits: Limits) -> Self {
+        let cap = usize::try_from(limits.cap).unwrap_or(usize::MAX);
+        Self {
+            origin: Origin::here(),
+            producer: Producer::new(own.words.clone(), peer.words.clone(), own.capacity),
+            consumer: Consumer::new(peer.words.clone(), own.words.clone(), peer.capacity),
+            lender: Lender::new(peer.words.clone(), peer.lend_count, cap),
+            borrower: Borrower::new(own.words.clone(), own.lend_count, limits.cap),
+            doorbell: Doorbell::new(socket),
+            counters: Counters::new(own.words.clone()),
+            own: own.words,
+            peer: peer.words,
+            trusted: false,
+            sleeps_since_drain: 0,
+            has_entry: false,
+            borrowed: None,
+            staging: Staging::new(),
+            entry: Entry::default(),
+        }
+    }
+
+    /// From now on lent payload is given as slices.
+    pub fn trust(&mut self, _proof: TrustedPeer) {
+        self.trusted = true;
+    }
+
+    /// The largest message that can be sent.
+    pub fn cap(&self) -> usize {
+        self.lender.cap()
+    }
+
+    // ---- sending ----
+
+    /// Takes space for a message of `len` bytes: up to 104 in private memory, of which there is one piece, more in a payload segment, which is added when needed. The peer can read reserved
+    /// payload space before it is published. The space must go to [`Self::publish_space`] or [`Self::abandon`], else it stays taken until the session ends.
+    #[inline]
+    pub fn reserve(&mut self, len: usize) -> Result<Space, ReserveError> {
+        if !self.origin.is_here() {
+            return Err(ReserveError::Forked);
+        }
+        if len <= INLINE_MAX {
+            return Ok(Space(Place::Inline(len)));
+        }
+        let loan = match self.lender.take(len) {
+            Some(loan) => loan,
+            None => self.reserve_anew(len)?,
+        };
+        prepare_to_fill(self.lender.bytes_mut(&loan));
+        Ok(Space(Place::Payload(loan)))
+    }
+
+    /// The way when the space known to be free does not suffice: look what was released, else grow.
+    #[cold]
+    fn reserve_anew(&mut self, len: usize) -> Result<Loan, ReserveError> {
+        let cap = self.lender.cap();
+        if len > cap {
+            return Err(ReserveError::TooLarge { len, cap });
+        }
+        self.lender.collect();
+        if let Some(loan) = self.lender.take(len) {
+            return Ok(loan);
+        }
+        if self.lender.has_numbers() && self.grow(len)? {
+            return self.lender.take(len).ok_or(ReserveError::NoMemory { len, cap });
+        }
+        self.counters.add(Counter::NoMemory, 1);
+        Err(ReserveError::NoMemory { len, cap })
+    }
+
+    /// Adds a segment that holds `len` bytes, dropping wholly free ones if the cap asks for it. False if there is no room now.
+    fn grow(&mut self, len: usize) -> Result<bool, ReserveError> {
+        while self.lender.growth(len).is_none() {
+            let Some(number) = self.lender.wholly_free() else { return Ok(false) };
+            if !self.announce(Kind::SegmentRetire, number, &[])? {
+                return Ok(false);
+            }
+            self.lender.retire(number);
+        }
+        self.producer.refresh()?;
+        let Some(size) = self.lender.growth(len) else { return Ok(false) };
+        if self.producer.known_space() == 0 {
+            return Ok(false);
+        }
+        let (mapping, fd) = segment::create(size)?;
+        self.doorbell.send_segment(fd.as_fd())?;
+        let size = (size as u64).to_le_bytes();
+        let announced = self.announce(Kind::SegmentAdd, self.lender.next_number(), &size)?;
+        assert!(announced, "a free slot was seen, and only this side fills slots");
+        self.lender.add(mapping);
+        self.counters.set(Counter::SegmentBytes, self.lender.total() as u64);
+        Ok(true)
+    }
+
+    /// Publishes an entry of the session's own; false if the ring is full.
+    fn announce(&mut self, kind: Kind, tag: u32, body: &[u8]) -> Result<bool, Violation> {
+        match self.producer.publish(Head::of_session(kind, tag), 0, body) {
+            Ok(()) => Ok(true),
+            Err(PublishFailure::Full) => Ok(false),
+            Err(PublishFailure::Violation(violation)) => Err(violation),
+        }
+    }
+
+    /// The bytes of reserved space, to be filled.
+    #[inline]
+    pub fn bytes_mut<'a>(&'a mut self, space: &'a mut Space) -> &'a mut [u8] {
+        match &mut space.0 {
+            Place::Inline(len) => self.staging.bytes_mut(*len),
+            Place::Payload(loan) => self.lender.bytes_mut(loan),
+            Place::Spent => &mut [],
+        }
+    }
+
+    /// The current entry's body and the bytes of reserved space, to fill the one from the other.
+    #[inline]
+    pub fn body_and_bytes_mut<'a>(
+        &'a mut self,
+        space: &'a mut Space,
+    ) -> (ForeignBytes<'a>, &'a mut [u8]) {
+        let body = body(&self.borrower, self.borrowed.as_ref(), &self.entry, self.trusted);
+        let bytes = match &mut space.0 {
+            Place::Inline(len) => self.staging.bytes_mut(*len),
+            Place::Payload(loan) => self.lender.bytes_mut(loan),
+            Place::Spent => &mut [],
+        };
+        (body, bytes)
+    }
+
+    /// Copies `bytes` to `offset` of reserved space: the fastest way to fill a large payload from elsewhere. Panics if they reach outside.
+    pub fn write(&mut self, space: &mut Space, offset: usize, bytes: ForeignBytes<'_>) {
+        fill(self.bytes_mut(space), offset, bytes);
+    }
+
+    /// Copies the current entry's whole body to `offset` of reserved space. Panics if it reaches outside.
+    #[inline]
+    pub fn write_body(&mut self, space: &mut Space, offset: usize) {
+        if let (Place::Inline(len), 0, None) = (&space.0, offset, &self.borrowed)
+            && *len == self.entry.inline_len()
+        {
+            return self.staging.copy_inline(&self.entry);
+        }
+        let (body, to) = self.body_and_bytes_mut(space);
+        fill(to, offset, body);
+    }
+
+    /// Gives reserved space back, if it was not published.
+    pub fn abandon(&mut self, space: &mut Space) {
+        if let Place::Payload(loan) = space.0 {
+            self.lender.give_back(loan);
+        }
+        space.0 = Place::Spent;
+    }
+
+    /// Publishes an entry with an inline body of at most 104 bytes. A spinning peer sees it at once; [`Self::flush`] wakes a sleeping one.
+    #[inline(always)]
+    pub fn publish(&mut self, head: Head, body: &[u8]) -> Result<(), PublishError> {
+        if !self.origin.is_here() {
+            return Err(PublishError::Forked);
+        }
+        let outcome = self.producer.publish(head, self.borrower.untold(), body);
+        self.published_or(outcome)
+    }
+
+    #[inline(always)]
+    fn published_or(&mut self, outcome: Result<(), PublishFailure>) -> Result<(), PublishError> {
+        match outcome {
+            Ok(()) => {
+                self.borrower.told();
+                Ok(())
+            }
+            Err(failure) => Err(self.not_published(failure)),
+        }
+    }
+
+    #[cold]
+    fn not_published(&mut self, failure: PublishFailure) -> PublishError {
+        match failure {
+            PublishFailure::Full => {
+                self.counters.add(Counter::RingFull, 1);
+                PublishError::Full
+            }
+            PublishFailure::Violation(violation) => violation.into(),
+        }
+    }
+
+    /// Publishes a message with reserved space as its body: lends it to the peer until it releases it. On an error the space stays with the caller.
+    #[inline(always)]
+    pub fn publish_space(&mut self, head: Head, space: &mut Space) -> Result<(), PublishError> {
+        if !self.origin.is_here() {
+            return Err(PublishError::Forked);
+        }
+        match &space.0 {
+            Place::Inline(len) => {
+                let outcome =
+                    self.producer.publish(head, self.borrower.untold(), self.staging.bytes(*len));
+                self.published_or(outcome)
+            }
+            Place::Payload(loan) => {
+                let loan = *loan;
+                let head = Head { flags: head.flags.with(Flags::LENT), ..head };
+                self.publish(head, &loan.descriptor())?;
+                self.lender.lend(loan);
+                self.counters.add(Counter::PayloadBytesLent, loan.len as u64);
+                space.0 = Place::Spent;
+                Ok(())
+            }
+            Place::Spent => panic!("space is published once"),
+        }
+    }
+
+    /// Wakes the peer if it sleeps for anything published since the last call: once for a batch.
+    #[inline(always)]
+    pub fn flush(&mut self) -> Result<(), SocketError> {
+        if !self.origin.is_here() {
+            return Ok(());
+        }
+        self.publish_progress();
+        self.counters.set(Counter::EntriesPublished, self.producer.published());
+        full_fence(FenceSite::AfterPublish);
+        self.ring_if_due()
+    }
+
+    /// Lets the peer see what was consumed, and before that what was released: a peer that waits for payload memory waits for our progress.
+    #[inline(always)]
+    fn publish_progress(&mut self) {
+        self.borrower.settle();
+        self.consumer.publish_progress();
+    }
+
+    #[inline(always)]
+    fn ring_if_due(&mut self) -> Result<(), SocketError> {
+        if self.producer.doorbell_due() | self.consumer.doorbell_due() {
+            self.counters.add(Counter::DoorbellsRung, 1);
+            self.doorbell.ring()?;
+        }
+        Ok(())
+    }
+
+    /// Entries published so far.
+    pub fn published(&self) -> u64 {
+        self.producer.published()
+    }
+
+    /// Entries that the peer has consumed, as far as is known after the last look.
+    pub fn known_consumed(&self) -> u64 {
+        self.producer.known_consumed()
+    }
+
+    /// Looks how far the peer has consumed, and how much it has released by then.
+    pub fn refresh(&mut self) -> Result<(), Violation> {
+        self.producer.refresh()
+    }
+
+    // ---- receiving ----
+
+    /// Whether the next entry is committed.
+    #[inline(always)]
+    pub fn ready(&self) -> Result<bool, Violation> {
+        self.consumer.ready()
+    }
+
+    /// Takes the next entry, if one is committed; it stays the current one until [`Self::finish`]. Entries about segments are dealt with here.
+    #[inline(always)]
+    pub fn take(&mut self) -> Result<bool, SocketError> {
+        while !self.has_entry {
+            if !self.origin.is_here() || !self.consumer.peek(&mut self.entry)? {
+                return Ok(false);
+            }
+            self.has_entry = true;
+            if let Some(lend) = self.entry.released() {
+                self.lender.released(lend)?;
+            }
+            if self.entry.kind_number() != Kind::Message as u8 {
+                self.take_session_entry()?;
+            } else if self.entry.flag_bits() & Flags::LENT.bits() != 0 {
+                self.borrowed = Some(self.borrower.borrow(&self.entry)?);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Deals with an entry about segments; others stay current for the caller.
+    fn take_session_entry(&mut self) -> Result<(), SocketError> {
+        let number = self.entry.kind_number();
+        match Kind::from_number(number) {
+            Some(Kind::SegmentAdd) => {
+                let fd = self.doorbell.take_segment()?;
+                self.borrower.add(self.entry.tag(), self.entry.body_word(0), fd)?;
+                self.finish()
+            }
+            Some(Kind::SegmentRetire) => {
+                self.borrower.retire(self.entry.tag())?;
+                self.finish()
+            }
+            Some(Kind::Cancel | Kind::Shutdown) => Ok(()),
+            _ => Err(Violation::Kind(number).into()),
+        }
+    }
+
+    /// The current entry.
+    #[inline]
+    pub fn entry(&self) -> &Entry {
+        &self.entry
+    }
+
+    /// Whether an entry was taken and not finished.
+    #[inline]
+    pub fn has_entry(&self) -> bool {
+        self.has_entry
+    }
+
+    /// The current entry's body: a private copy if it came inline, else the peer's memory.
+    #[inline]
+    pub fn body(&self) -> ForeignBytes<'_> {
+        body(&self.borrower, self.borrowed.as_ref(), &self.entry, self.trusted)
+    }
+
+    /// Releases the current entry's payload ahead of [`Self::finish`], so that the next publication tells it.
+    #[inline(always)]
+    pub fn release_body(&mut self) {
+        if let Some(borrowed) = self.borrowed.take() {
+            self.borrower.release(borrowed.lend);
+        }
+    }
+
+    /// Consumes the current entry and releases its payload; does nothing without one.
+    #[inline(always)]
+    pub fn finish(&mut self) -> Result<(), SocketError> {
+        if !self.has_entry || !self.origin.is_here() {
+            return Ok(());
+        }
+        self.release_body();
+        self.has_entry = false;
+        if self.consumer.advance() {
+            self.publish_progress();
+            full_fence(FenceSite::AfterPublish);
+            self.ring_if_due()?;
+        }
+        Ok(())
+    }
+
+    // ---- waiting ----
+
+    /// The session socket, to be watched by a [`Sleeper`](crate::Sleeper). Nobody else may read or write it.
+    pub fn socket(&self) -> BorrowedFd<'_> {
+        self.doorbell.as_fd()
+    }
+
+    /// Whether what is wanted has come.
+    #[inline(always)]
+    pub fn has(&mut self, want: Want) -> Result<bool, Violation> {
+        match want {
+            Want::Data => self.consumer.ready(),
+            Want::Consumed(count) => {
+                self.producer.refresh()?;
+                Ok(self.producer.known_consumed() > count)
+            }
+        }
+    }
+
+    /// Announces that this side is about to sleep until what is wanted comes, and looks once more. True if it has not come: then a doorbell
+    /// byte will arrive on the socket when it does.
+    pub fn prepare_sleep(&mut self, want: Want) -> Result<bool, SocketError> {
+        if !self.origin.is_here() {
+            return Ok(false);
+        }
+        self.publish_progress();
+        self.note_cpu();
+        // Either makes the fence that the check of the peer's own intents needs as well.
+        match want {
+            Want::Data => self.consumer.arm_data(),
+            Want::Consumed(count) => self.producer.arm_space(count),
+        }
+        self.ring_if_due()?;
+        if self.has(want)? {
+            return Ok(false);
+        }
+        self.sleeps_since_drain += 1;
+        if self.sleeps_since_drain >= SLEEPS_PER_DRAIN {
+            self.drain()?;
+            if self.has(want)? || self.is_closed() {
+                return Ok(false);
+            }
+        }
+        self.counters.add(Counter::Sleeps, 1);
+        Ok(true)
+    }
+
+    /// Sleeps until the doorbell rings or the peer goes: one system call without a timeout, two with one. May return early. [`Self::prepare_sleep`] comes first.
+    pub fn sleep(&mut self, timeout: Option<Duration>) -> Result<(), SocketError> {
+        self.sleeps_since_drain = 0;
+        match timeout {
+            None => self.doorbell.sleep(),
+            Some(timeout) => self.doorbell.sleep_for(timeout),
+        }
+    }
+
+    /// Reads the socket empty and notes whether the peer is gone.
+    pub fn drain(&mut self) -> Result<(), SocketError> {
+        self.sleeps_since_drain = 0;
+        self.doorbell.drain()
+    }
+
+    /// Whether the peer's end of file was seen. Entries committed before it can still be taken.
+    #[inline]
+    pub fn is_closed(&self) -> bool {
+        self.doorbell.is_closed()
+    }
+
+    /// Notes that the peer's process has exited, as [`exit_descriptor`](crate::exit_descriptor) told.
+    pub fn peer_exited(&mut self) {
+        // What it sent before is still wanted; a socket that fails has nothing more.
+        let _ = self.drain();
+        self.doorbell.peer_exited();
+    }
+
+    /// Tells the peer on which CPU this side runs.
+    pub fn note_cpu(&self) {
+        let now = cpu::current() as u64 + 1;
+        let word = self.own.word(CPU_AT);
+        if word.load(Ordering::Relaxed) != now {
+            word.store(now, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether the peer last waited on the CPU that this thread runs on: then it cannot answer while we spin. A lie costs one bounded spin.
+    pub fn shares_cpu(&self) -> bool {
+        self.peer.load(CPU_AT) == cpu::current() as u64 + 1
+    }
+}
+
+impl Drop for Endpoint {
+    fn drop(&mut self) {
+        if self.origin.is_here() {
+            self.doorbell.shut_down();
+        }
+    }
+}
+
+/// Large payloads are written past the caches, however small the pieces they are written in.
+#[inline]
+fn fill(space: &mut [u8], offset: usize, bytes: ForeignBytes<'_>) {
+    let streams = space.len() >= STREAM_FROM;
+    let to = &mut space[offset..][..bytes.len()];
+    if streams { bytes.stream_to(to) } else { bytes.copy_to(to) }
+}
+
+#[inline]
+fn body<'a>(
+    borrower: &'a Borrower,
+    borrowed: Option<&Borrowed>,
+    entry: &'a Entry,
+    trusted: bool,
+) -> ForeignBytes<'a> {
+    match borrowed {
+        Some(borrowed) => borrower.bytes(borrowed, trusted),
+        None => ForeignBytes::stable(entry.inline()),
+    }
+}

@@ -1,0 +1,296 @@
+//! Bytes that another process may be writing.
+//!
+//! The rule of this file: what the peer can still change is never behind a reference. [`ForeignBytes`] is a length and an address; it copies bytes out, or reads
+//! a value at an offset, and each call sees whatever is there at that moment. Two reads of one place may differ. Copy first, then judge.
+//! (The idea of rust-vmm's `VolatileSlice`.)
+
+use std::fmt;
+use std::io::{self, Read};
+use std::marker::PhantomData;
+use std::ops::{Bound, RangeBounds};
+
+use crate::copy::{copy_from_foreign, stream_from_foreign};
+
+/// Who else may write the bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stability {
+    /// The peer, at any moment.
+    MayChange,
+    /// Nobody: a private copy, or lent by a peer that is trusted.
+    Stable,
+}
+
+/// A received body: bytes in the peer's memory, or a private copy of a small message.
+///
+/// There is no `Deref` to `[u8]`: the peer may change lent bytes while they are read. [`Self::as_slice`] gives a slice where there is a proof that it does not.
+#[derive(Clone, Copy)]
+pub struct ForeignBytes<'a> {
+    address: *const u8,
+    len: usize,
+    stability: Stability,
+    _lifetime: PhantomData<&'a [u8]>,
+}
+
+// SAFETY: it only allows reading, by means that bear concurrent writes.
+unsafe impl Send for ForeignBytes<'_> {}
+// SAFETY: as above.
+unsafe impl Sync for ForeignBytes<'_> {}
+
+impl<'a> ForeignBytes<'a> {
+    /// Bytes that nobody else writes.
+    #[inline]
+    pub fn stable(bytes: &'a [u8]) -> Self {
+        Self {
+            address: bytes.as_ptr(),
+            len: bytes.len(),
+            stability: Stability::Stable,
+            _lifetime: PhantomData,
+        }
+    }
+
+    /// Bytes in the peer's segment.
+    ///
+    /// # Safety
+    ///
+    /// `address` is mapped readable for `len` bytes during `'a`. If `trusted`, nobody writes them during `'a`.
+    #[inline]
+    pub(crate) unsafe fn lent(address: *const u8, len: usize, trusted: bool) -> Self {
+        let stability = if trusted { Stability::Stable } else { Stability::MayChange };
+        Self { address, len, stability, _lifetime: PhantomData }
+    }
+
+    /// How many bytes there are.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The bytes as a slice, if nobody can change them: small messages (up to 104 bytes, which are private copies), and every message of a session that
+    /// [trusts its peer](crate::TrustedPeer).
+    #[inline]
+    pub fn as_slice(&self) -> Option<&'a [u8]> {
+        if self.stability == Stability::MayChange {
+            return None;
+        }
+        // SAFETY: the bytes are mapped and unchanging during 'a: `stable` took them from a slice of that lifetime, and the caller of `lent` promised it.
+        Some(unsafe { std::slice::from_raw_parts(self.address, self.len) })
+    }
+
+    /// A part of the bytes. Panics if the range reaches outside, like slicing.
+    #[inline]
+    pub fn slice(&self, range: impl RangeBounds<usize>) -> Self {
+        let start = match range.start_bound() {
+            Bound::Included(&start) => start,
+            Bound::Excluded(&start) => start + 1,
+            Bound::Unbounded => 0,
+        };
+        let end = match range.end_bound() {
+            Bound::Included(&end) => end + 1,
+            Bound::Excluded(&end) => end,
+            Bound::Unbounded => self.len,
+        };
+        assert!(start <= end && end <= self.len, "range {start}..{end} of {} bytes", self.len);
+        // SAFETY: `start` is at most `len`, so the address stays inside the run or one past it.
+        Self { address: unsafe { self.address.add(start) }, len: end - start, ..*self }
+    }
+
+    /// Copies all bytes into `to`. Panics if the lengths differ, like [`slice::copy_from_slice`].
+    #[inline]
+    pub fn copy_to(&self, to: &mut [u8]) {
+        assert_eq!(to.len(), self.len, "copy of {} bytes into {}", self.len, to.len());
+        // SAFETY: both lengths are the same; the source is readable for 'a; an exclusive slice is ours alone, so it does not overlap a mapping that is read-only
+        // here nor a slice that is borrowed shared.
+        unsafe { self.copy_raw(to.as_mut_ptr()) }
+    }
+
+    /// As [`Self::copy_to`], into memory that another CPU will read next: past this CPU's caches.
+    pub(crate) fn stream_to(&self, to: &mut [u8]) {
+        assert_eq!(to.len(), self.len, "copy of {} bytes into {}", self.len, to.len());
+        // SAFETY: as in `copy_to`.
+        unsafe { stream_from_foreign(to.as_mut_ptr(), self.address, self.len) }
+    }
+
+    /// # Safety
+    ///
+    /// `to` is writable for `self.len` bytes, is ours alone and does not overlap these bytes.
+    #[inline]
+    unsafe fn copy_raw(&self, to: *mut u8) {
+        match self.stability {
+            // SAFETY: promised by the caller; unchanging bytes may be copied the ordinary way.
+            Stability::Stable => unsafe { to.copy_from_nonoverlapping(self.address, self.len) },
+            // SAFETY: promised by the caller.
+            Stability::MayChange => unsafe { copy_from_foreign(to, self.address, self.len) },
+        }
+    }
+
+    /// Appends a copy of all bytes to `to`.
+    pub fn append_to(&self, to: &mut Vec<u8>) {
+        to.reserve(self.len);
+        // SAFETY: the spare capacity just reserved is writable, ours, and new; after the copy its first `len` bytes are initialised.
+        unsafe {
+            self.copy_raw(to.as_mut_ptr().add(to.len()));
+            to.set_len(to.len() + self.len);
+        }
+    }
+
+    /// A private copy of all bytes.
+    pub fn to_vec(&self) -> Vec<u8> {
+        let mut copy = Vec::new();
+        self.append_to(&mut copy);
+        copy
+    }
+
+    /// Copies the `N` bytes at `offset`, or `None` if they reach outside.
+    #[inline]
+    pub fn array_at<const N: usize>(&self, offset: usize) -> Option<[u8; N]> {
+        if offset.checked_add(N)? > self.len {
+            return None;
+        }
+        let mut copy = [0; N];
+        // SAFETY: offset + N was checked to lie inside; a local array is ours alone.
+        unsafe {
+            let from = self.address.add(offset);
+            Self { address: from, len: N, ..*self }.copy_raw(copy.as_mut_ptr());
+        }
+        Some(copy)
+    }
+
+    /// The little-endian `u32` at `offset`, or `None` if it reaches outside.
+    #[inline]
+    pub fn u32_le_at(&self, offset: usize) -> Option<u32> {
+        self.array_at(offset).map(u32::from_le_bytes)
+    }
+
+    /// The little-endian `u64` at `offset`, or `None` if it reaches outside.
+    #[inline]
+    pub fn u64_le_at(&self, offset: usize) -> Option<u64> {
+        self.array_at(offset).map(u64::from_le_bytes)
+    }
+
+    /// Passes all bytes to `visit` in order, through private copies of at most `buffer.len()` bytes: for checking or parsing a large
+    /// payload in a bounded, cache-warm buffer. Stops at the first error. Panics if `buffer` is empty and there are bytes.
+    #[inline]
+    pub fn try_for_each_chunk<E>(
+        &self,
+        buffer: &mut [u8],
+        mut visit: impl FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut rest = *self;
+        while !rest.is_empty() {
+            let len = rest.len.min(buffer.len());
+            assert!(len > 0, "chunks need a buffer");
+            rest.slice(..len).copy_to(&mut buffer[..len]);
+            visit(&buffer[..len])?;
+            rest = rest.slice(len..);
+        }
+        Ok(())
+    }
+
+    /// A reader over the bytes that cannot pass their end.
+    pub fn reader(&self) -> ForeignReader<'a> {
+        ForeignReader { rest: *self }
+    }
+}
+
+impl fmt::Debug for ForeignBytes<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("ForeignBytes").field("len", &self.len).finish_non_exhaustive()
+    }
+}
+
+/// Reads foreign bytes once, in order, up to their end. Each byte is copied when it is read.
+#[derive(Clone, Debug)]
+pub struct ForeignReader<'a> {
+    rest: ForeignBytes<'a>,
+}
+
+impl<'a> ForeignReader<'a> {
+    /// What was not read yet.
+    pub fn rest(&self) -> ForeignBytes<'a> {
+        self.rest
+    }
+}
+
+impl Read for ForeignReader<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let len = self.rest.len().min(buffer.len());
+        self.rest.slice(..len).copy_to(&mut buffer[..len]);
+        self.rest = self.rest.slice(len..);
+        Ok(len)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn changing(bytes: &[u8]) -> ForeignBytes<'_> {
+        // SAFETY: the slice lives as long as the result.
+        unsafe { ForeignBytes::lent(bytes.as_ptr(), bytes.len(), false) }
+    }
+
+    #[test]
+    fn bytes_that_may_change_give_no_slice() {
+        assert!(changing(b"abc").as_slice().is_none());
+        assert_eq!(ForeignBytes::stable(b"abc").as_slice(), Some(&b"abc"[..]));
+    }
+
+    #[test]
+    fn values_that_reach_outside_are_refused() {
+        let bytes = [1, 0, 0, 0, 0, 0, 0, 0, 9];
+        for bytes in [changing(&bytes), ForeignBytes::stable(&bytes)] {
+            assert_eq!(bytes.u64_le_at(0), Some(1));
+            assert_eq!(bytes.u64_le_at(1), Some(9 << 56));
+            for outside in [2, 9, usize::MAX - 3] {
+                assert_eq!(bytes.u64_le_at(outside), None);
+            }
+            assert_eq!(bytes.u32_le_at(5), Some(9 << 24));
+            assert_eq!(bytes.u32_le_at(6), None);
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "range")]
+    fn a_slice_that_reaches_outside_panics() {
+        let _ = changing(b"abc").slice(2..4);
+    }
+
+    #[test]
+    #[should_panic(expected = "copy of 3 bytes into 2")]
+    fn a_copy_into_another_length_panics() {
+        changing(b"abc").copy_to(&mut [0; 2]);
+    }
+
+    #[test]
+    fn chunks_and_reader_give_all_bytes_in_order() {
+        let bytes: Vec<u8> = (0..=255).collect();
+        let mut seen = Vec::new();
+        changing(&bytes)
+            .try_for_each_chunk(&mut [0; 100], |chunk| {
+                seen.extend_from_slice(chunk);
+                Ok::<(), ()>(())
+            })
+            .unwrap();
+        assert_eq!(seen, bytes);
+        let mut read = Vec::new();
+        changing(&bytes).reader().read_to_end(&mut read).unwrap();
+        assert_eq!(read, bytes);
+        assert_eq!(changing(&bytes).to_vec(), bytes);
+    }
+
+    #[test]
+    fn a_chunk_visitor_can_stop() {
+        let mut visits = 0;
+        let stopped = changing(&[0; 100]).try_for_each_chunk(&mut [0; 10], |_| {
+            visits += 1;
+            if visits == 3 { Err("enough") } else { Ok(()) }
+        });
+        assert_eq!((stopped, visits), (Err("enough"), 3));
+    }
+}

@@ -1,0 +1,181 @@
+//! How much memory the control groups leave to this process.
+//!
+//! Past a memory limit the kernel kills instead of failing, so a segment is refused before it is
+//! created. This is best effort: other processes of the group may take the memory in between.
+
+use crate::cgroup::{self, Folder, Version};
+use std::path::PathBuf;
+
+/// The tightest memory limit that binds this process, as it was when asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Headroom {
+    /// The limit in bytes.
+    pub limit: u64,
+    /// The bytes that the group uses, file cache included.
+    pub usage: u64,
+    /// The bytes of `usage` that are file cache, which the kernel drops before it kills.
+    pub reclaimable: u64,
+    /// The file that the limit was read from, which is also where to raise it.
+    pub file: PathBuf,
+}
+
+impl Headroom {
+    /// The bytes that can still be taken: limit less what cannot be reclaimed.
+    #[must_use]
+    pub fn available(&self) -> u64 {
+        self.limit.saturating_sub(self.usage.saturating_sub(self.reclaimable))
+    }
+}
+
+/// The smallest headroom over all control groups that contain this process, or `None` without a
+/// limit.
+///
+/// Reads `memory.max` and `memory.current` (version 2) or `memory.limit_in_bytes` and
+/// `memory.usage_in_bytes` (version 1), and `memory.stat` for the file cache.
+#[must_use]
+pub fn cgroup_headroom() -> Option<Headroom> {
+    smallest_headroom(&cgroup::folders("memory"))
+}
+
+/// The interface files of one version.
+struct Files {
+    limit: &'static str,
+    usage: &'static str,
+    /// The lines of `memory.stat` that count file cache, of the group and those below it.
+    cache: [&'static str; 2],
+}
+
+const V1: Files = Files {
+    limit: "memory.limit_in_bytes",
+    usage: "memory.usage_in_bytes",
+    cache: ["total_inactive_file", "total_active_file"],
+};
+
+const V2: Files =
+    Files { limit: "memory.max", usage: "memory.current", cache: ["inactive_file", "active_file"] };
+
+/// Version 1 spells "no limit" as the largest number of pages; no machine has an exbibyte.
+const NO_LIMIT: u64 = 1 << 60;
+
+fn smallest_headroom(folders: &[Folder]) -> Option<Headroom> {
+    folders.iter().filter_map(headroom_of).min_by_key(Headroom::available)
+}
+
+fn headroom_of(folder: &Folder) -> Option<Headroom> {
+    let files = match folder.version {
+        Version::V1 => V1,
+        Version::V2 => V2,
+    };
+    // "max", version 2's spelling of no limit, does not parse.
+    let limit = folder.read(files.limit)?.parse().ok().filter(|&limit| limit < NO_LIMIT)?;
+    let usage = folder.read(files.usage)?.parse().ok()?;
+    let statistics = folder.read("memory.stat").unwrap_or_default();
+    let reclaimable = cache_in(&statistics, &files.cache);
+    Some(Headroom { limit, usage, reclaimable, file: folder.path.join(files.limit) })
+}
+
+/// The sum of the `names` lines in the text of `memory.stat`.
+fn cache_in(statistics: &str, names: &[&str]) -> u64 {
+    let values = statistics.lines().filter_map(|line| {
+        let (name, value) = line.split_once(' ')?;
+        if names.contains(&name) { value.parse().ok() } else { None }
+    });
+    values.fold(0, u64::saturating_add)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cgroup::tests::Fixture;
+
+    #[test]
+    fn version_2_reports_limit_usage_cache_and_file() {
+        let fixture = Fixture::new();
+        let files = [
+            ("memory.max", "1000\n"),
+            ("memory.current", "700\n"),
+            ("memory.stat", "anon 400\nfile 300\nshmem 50\ninactive_file 200\nactive_file 50\n"),
+        ];
+        let folder = fixture.group(Version::V2, "", &files);
+        let file = folder.path.join("memory.max");
+        let headroom = smallest_headroom(&[folder]).unwrap();
+        assert_eq!(headroom, Headroom { limit: 1000, usage: 700, reclaimable: 250, file });
+        assert_eq!(headroom.available(), 550);
+    }
+
+    #[test]
+    fn version_1_counts_the_cache_of_the_groups_below_once() {
+        let fixture = Fixture::new();
+        let files = [
+            ("memory.limit_in_bytes", "1000\n"),
+            ("memory.usage_in_bytes", "900\n"),
+            ("memory.stat", "inactive_file 7\ntotal_inactive_file 100\ntotal_active_file 20\n"),
+        ];
+        let headroom = smallest_headroom(&[fixture.group(Version::V1, "", &files)]).unwrap();
+        assert_eq!((headroom.reclaimable, headroom.available()), (120, 220));
+    }
+
+    #[test]
+    fn the_ancestor_with_the_least_left_counts_not_the_lowest_limit() {
+        let fixture = Fixture::new();
+        let group = |name, limit, usage| {
+            fixture.group(Version::V2, name, &[("memory.max", limit), ("memory.current", usage)])
+        };
+        let folders = [group("a/b", "500", "100"), group("a", "900", "800"), group("", "max", "9")];
+        let headroom = smallest_headroom(&folders).unwrap();
+        assert_eq!((headroom.limit, headroom.available()), (900, 100));
+        assert!(headroom.file.ends_with("a/memory.max"));
+    }
+
+    #[test]
+    fn a_usage_past_the_limit_leaves_nothing() {
+        let file = PathBuf::from("memory.max");
+        let headroom = Headroom { limit: 10, usage: 30, reclaimable: 0, file };
+        assert_eq!(headroom.available(), 0);
+    }
+
+    #[test]
+    fn more_cache_than_usage_leaves_the_limit() {
+        let file = PathBuf::from("memory.max");
+        let headroom = Headroom { limit: 10, usage: 3, reclaimable: 5, file };
+        assert_eq!(headroom.available(), 10);
+    }
+
+    #[test]
+    fn absent_unlimited_and_malformed_limits_are_none() {
+        let fixture = Fixture::new();
+        let v1 = |name, limit| {
+            let files = [("memory.limit_in_bytes", limit), ("memory.usage_in_bytes", "1")];
+            fixture.group(Version::V1, name, &files)
+        };
+        let folders = [
+            v1("unlimited", "9223372036854771712"),
+            v1("negative", "-1"),
+            v1("empty", ""),
+            fixture.group(Version::V2, "max", &[("memory.max", "max"), ("memory.current", "1")]),
+            fixture.group(Version::V2, "no-usage", &[("memory.max", "10")]),
+            fixture.group(Version::V2, "absent", &[]),
+        ];
+        assert_eq!(smallest_headroom(&folders), None);
+        assert_eq!(smallest_headroom(&[]), None);
+    }
+
+    #[test]
+    fn a_malformed_statistics_file_counts_as_no_cache() {
+        for text in ["", "inactive_file", "inactive_file x", "inactive_file -3", "other 5"] {
+            assert_eq!(cache_in(text, &V2.cache), 0, "{text}");
+        }
+        assert_eq!(
+            cache_in("inactive_file 18446744073709551615\nactive_file 9", &V2.cache),
+            u64::MAX
+        );
+    }
+
+    #[test]
+    fn asking_on_this_machine_gives_a_consistent_answer() {
+        if let Some(headroom) = cgroup_headroom() {
+            assert!(headroom.available() <= headroom.limit);
+            assert!(headroom.limit < NO_LIMIT);
+        }
+    }
+}

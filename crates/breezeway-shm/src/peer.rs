@@ -1,0 +1,96 @@
+//! Who is on the other side of a unix socket.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+
+/// The uid that the kernel shows for users that this user namespace does not map.
+const OVERFLOW_UID: u32 = 65534;
+
+/// A peer's credentials at the moment it connected (`SO_PEERCRED`, unix(7)). For policy, not for identity: a pid may be reused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Peer {
+    /// Process id as seen from this pid namespace; `None` if it is not visible here.
+    pub pid: Option<u32>,
+    /// User id; `None` for a user that this user namespace does not map (the overflow uid), which equals nobody.
+    pub uid: Option<u32>,
+    /// Group id, under the same condition.
+    pub gid: Option<u32>,
+}
+
+impl Peer {
+    /// Asks the kernel who connected (or who listens) on the other side of `socket`.
+    pub fn of(socket: impl AsFd) -> io::Result<Self> {
+        let mut credentials = libc::ucred { pid: 0, uid: OVERFLOW_UID, gid: OVERFLOW_UID };
+        // SAFETY: `ucred` is what this option fills in, and every bit pattern of its integers is valid.
+        unsafe { socket_option(socket.as_fd(), libc::SO_PEERCRED, &mut credentials) }?;
+        let known = |id: u32| (id != OVERFLOW_UID && id != u32::MAX).then_some(id);
+        Ok(Self {
+            // The kernel shows a process of another pid namespace as 0.
+            pid: u32::try_from(credentials.pid).ok().filter(|&pid| pid != 0),
+            uid: known(credentials.uid),
+            gid: known(credentials.gid),
+        })
+    }
+
+    /// Whether the peer runs under the same user id as this process.
+    pub fn is_same_user(&self) -> bool {
+        self.uid == Some(rustix::process::geteuid().as_raw())
+    }
+}
+
+/// A descriptor that becomes readable when the process that connected exits (`SO_PEERPIDFD`, Linux 6.5), also where a forked child of it holds the socket open.
+/// `None` where the kernel has no such option.
+pub fn exit_descriptor(socket: impl AsFd) -> Option<OwnedFd> {
+    /// From `asm-generic/socket.h`, the same on x86-64 and aarch64.
+    const SO_PEERPIDFD: libc::c_int = 77;
+    let mut descriptor: libc::c_int = -1;
+    // SAFETY: this option fills in one integer.
+    unsafe { socket_option(socket.as_fd(), SO_PEERPIDFD, &mut descriptor) }.ok()?;
+    // SAFETY: on success the kernel has just opened this descriptor for us alone.
+    (descriptor >= 0).then(|| unsafe { OwnedFd::from_raw_fd(descriptor) })
+}
+
+/// `getsockopt(SOL_SOCKET, option)` into `value`. rustix's type for credentials cannot hold the pid 0 of another pid namespace, and it lacks the pidfd.
+///
+/// # Safety
+///
+/// `T` is a plain C type that the option fills in, valid with any bytes.
+unsafe fn socket_option<T>(
+    socket: BorrowedFd<'_>,
+    option: libc::c_int,
+    value: &mut T,
+) -> io::Result<()> {
+    let mut len = size_of::<T>() as libc::socklen_t;
+    // SAFETY: `value` and `len` name live locals of the sizes told to the kernel, which writes at most `len` bytes.
+    let outcome = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            option,
+            (&raw mut *value).cast(),
+            &raw mut len,
+        )
+    };
+    if outcome == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+
+    #[test]
+    fn the_other_end_of_a_pair_is_this_process() {
+        let (socket, _other) = UnixStream::pair().unwrap();
+        let peer = Peer::of(&socket).unwrap();
+        assert_eq!(peer.pid, Some(std::process::id()));
+        assert!(peer.is_same_user());
+    }
+
+    #[test]
+    fn a_user_that_is_not_mapped_here_is_nobody() {
+        let stranger = Peer { pid: None, uid: None, gid: None };
+        assert!(!stranger.is_same_user());
+    }
+}

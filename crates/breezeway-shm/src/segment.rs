@@ -1,0 +1,352 @@
+//! Segments: memfds that one process writes, sealed so that nobody, their owner included, can shrink them or write them through another mapping.
+//! The rules are section 3 of `docs/abi.md`; `memfd_create(2)` and `fcntl(2)` describe the seals.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rustix::fs::{
+    FallocateFlags, MemfdFlags, SealFlags, fallocate, fcntl_add_seals, fcntl_get_seals, fstat,
+    fstatfs, ftruncate, memfd_create,
+};
+use rustix::io::Errno;
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
+use thiserror::Error;
+
+use crate::fork::Origin;
+use crate::layout::{
+    ABI_VERSION, CONTROL_CAPACITY_AT, CONTROL_LENDS_AT, CONTROL_MAGIC, CONTROL_MAGIC_AT,
+    CONTROL_VERSION_AT, DATA_WAKE_AT, NO_WAKE, SPACE_WAKE_AT, control_size,
+};
+use crate::memory::cgroup_headroom;
+use crate::words::{ForeignWords, OwnWords};
+
+/// `f_type` of tmpfs, from `statfs(2)`.
+const TMPFS_MAGIC: u64 = 0x0102_1994;
+/// Seals that an owner sets.
+const OWNER_SEALS: SealFlags =
+    SealFlags::SHRINK.union(SealFlags::GROW).union(SealFlags::FUTURE_WRITE).union(SealFlags::SEAL);
+
+/// Why a segment could not be made, or was not accepted.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum SegmentError {
+    /// A system call on the way to a segment failed.
+    #[error("{call} for a segment of {size} bytes: {source}{}", advice(*source))]
+    Call {
+        /// The system call.
+        call: &'static str,
+        /// Size of the segment.
+        size: usize,
+        /// What the kernel said.
+        source: Errno,
+    },
+    /// The memory cgroup has no room; past its limit the kernel kills instead of failing.
+    #[error(
+        "a segment of {size} bytes does not fit into the memory cgroup: {headroom} bytes are left below the limit in {file}; raise that limit or lower the session's cap"
+    )]
+    NoHeadroom {
+        /// Size of the segment.
+        size: usize,
+        /// Bytes left.
+        headroom: u64,
+        /// Where the limit stands.
+        file: String,
+    },
+    /// The peer's segment lacks the seals that keep it as it is.
+    #[error(
+        "the segment is not sealed against shrinking and writing by others (seals {0:#x}); no memfd with F_SEAL_SHRINK and F_SEAL_FUTURE_WRITE"
+    )]
+    NotSealed(u32),
+    /// The peer's segment is not a plain tmpfs file.
+    #[error("the segment is not a tmpfs file (file system type {0:#x})")]
+    NotTmpfs(u64),
+    /// The peer's segment is not of the size that it announced, or that the rules give.
+    #[error("the segment has {found} bytes, {expected} were announced or allowed")]
+    Size {
+        /// Its size.
+        found: u64,
+        /// What it should be.
+        expected: u64,
+    },
+    /// The peer's segment has holes, which could fault later.
+    #[error("only {backed} of the segment's {size} bytes are backed by memory")]
+    NotBacked {
+        /// Bytes with memory behind them.
+        backed: u64,
+        /// Its size.
+        size: u64,
+    },
+    /// This machine's seals do not hold.
+    #[error(
+        "sealed memfds do not work here: {0}; shm: needs Linux 5.1 or newer, use unix: on this machine"
+    )]
+    Probe(&'static str),
+}
+
+fn advice(errno: Errno) -> &'static str {
+    match errno {
+        Errno::MFILE | Errno::NFILE => " (raise the limit of open files, ulimit -n)",
+        Errno::NOSPC | Errno::NOMEM => " (memory is short; lower the session's cap)",
+        Errno::NOSYS | Errno::INVAL => " (shm: needs Linux 5.1 or newer)",
+        _ => "",
+    }
+}
+
+/// A mapped run of memory, unmapped when dropped.
+#[derive(Debug)]
+pub(crate) struct Mapping {
+    address: NonNull<u8>,
+    len: usize,
+    /// For a writable mapping, which a forked child does not have.
+    origin: Option<Origin>,
+}
+
+// SAFETY: a mapping is an address range; who may touch its bytes, and how, is decided by the types that hold it.
+unsafe impl Send for Mapping {}
+// SAFETY: as above.
+unsafe impl Sync for Mapping {}
+
+impl Mapping {
+    /// Maps a whole memfd with its pages present, so that the first touch does not fault.
+    pub(crate) fn new(fd: impl AsFd, len: usize, writable: bool) -> Result<Self, SegmentError> {
+        let failed = |call| move |source| SegmentError::Call { call, size: len, source };
+        let protection =
+            if writable { ProtFlags::READ | ProtFlags::WRITE } else { ProtFlags::READ };
+        // SAFETY: a new mapping at an address of the kernel's choice aliases no Rust object.
+        let address = unsafe {
+            mmap(
+                std::ptr::null_mut(),
+                len,
+                protection,
+                MapFlags::SHARED | MapFlags::POPULATE,
+                fd,
+                0,
+            )
+        }
+        .map_err(failed("mmap"))?;
+        let address =
+            NonNull::new(address.cast()).expect("mmap never returns null without an error");
+        let mapping = Self { address, len, origin: writable.then(Origin::here) };
+        if writable {
+            // SAFETY: the advice concerns just the mapping made above.
+            unsafe { madvise(address.as_ptr().cast(), len, Advice::LinuxDontFork) }
+                .map_err(failed("madvise"))?;
+        }
+        Ok(mapping)
+    }
+
+    /// Where it begins.
+    pub(crate) fn address(&self) -> *mut u8 {
+        self.address.as_ptr()
+    }
+
+    /// Its size in bytes.
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        if self.origin.is_some_and(|origin| !origin.is_here()) {
+            // A forked child never had this range; something else may be there now.
+            return;
+        }
+        // SAFETY: the range was mapped by `new`, and whatever points into it holds the mapping by reference count.
+        // munmap of a valid range fails only for want of memory to split a mapping, which a whole range does not need.
+        let _ = unsafe { munmap(self.address.as_ptr().cast(), self.len) };
+    }
+}
+
+/// Creates a sealed segment: the one writable mapping, and the descriptor for the peer.
+pub(crate) fn create(size: usize) -> Result<(Mapping, OwnedFd), SegmentError> {
+    let failed = |call| move |source| SegmentError::Call { call, size, source };
+    if let Some(room) = cgroup_headroom()
+        && room.available() < size as u64
+    {
+        return Err(SegmentError::NoHeadroom {
+            size,
+            headroom: room.available(),
+            file: room.file.display().to_string(),
+        });
+    }
+    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+    let fd = match memfd_create(c"breezeway", flags | MemfdFlags::NOEXEC_SEAL) {
+        Err(Errno::INVAL) => memfd_create(c"breezeway", flags),
+        other => other,
+    }
+    .map_err(failed("memfd_create"))?;
+    ftruncate(&fd, size as u64).map_err(failed("ftruncate"))?;
+    fallocate(&fd, FallocateFlags::empty(), 0, size as u64).map_err(failed("fallocate"))?;
+    let mapping = Mapping::new(&fd, size, true)?;
+    fcntl_add_seals(&fd, OWNER_SEALS).map_err(failed("fcntl(F_ADD_SEALS)"))?;
+    Ok((mapping, fd))
+}
+
+/// Checks what the peer sent and maps it read-only. After these checks it can neither shrink nor lose pages.
+pub(crate) fn accept(fd: OwnedFd, expected: u64) -> Result<Mapping, SegmentError> {
+    let failed = |call| move |source| SegmentError::Call { call, size: expected as usize, source };
+    // First the seals: asking for them blocks on no file system, and no other kind of file has any.
+    let seals = fcntl_get_seals(&fd).unwrap_or(SealFlags::empty());
+    if !seals.contains(SealFlags::SHRINK)
+        || !seals.intersects(SealFlags::FUTURE_WRITE | SealFlags::WRITE)
+    {
+        return Err(SegmentError::NotSealed(seals.bits()));
+    }
+    let kind = fstatfs(&fd).map_err(failed("fstatfs"))?.f_type as u64;
+    if kind != TMPFS_MAGIC {
+        return Err(SegmentError::NotTmpfs(kind));
+    }
+    let stat = fstat(&fd).map_err(failed("fstat"))?;
+    let (size, backed) = (stat.st_size as u64, stat.st_blocks as u64 * 512);
+    if size != expected {
+        return Err(SegmentError::Size { found: size, expected });
+    }
+    if backed < size {
+        return Err(SegmentError::NotBacked { backed, size });
+    }
+    Mapping::new(fd, size as usize, false)
+}
+
+/// Our control segment: writable here, sealed for everybody else.
+pub struct ControlSegment {
+    pub(crate) words: OwnWords,
+    /// Entries in its ring.
+    pub(crate) capacity: u32,
+    /// Lend numbers that it has release bits for.
+    pub(crate) lend_count: u32,
+}
+
+impl ControlSegment {
+    /// Creates one with `capacity` ring entries (a power of two, 8..=65536) and `lend_count` release bits (a multiple of 64, 64..=1024), and gives the descriptor to send to the peer.
+    pub fn create(capacity: u32, lend_count: u32) -> Result<(Self, OwnedFd), SegmentError> {
+        let (mapping, fd) = create(control_size(capacity))?;
+        let words = OwnWords::new(Arc::new(mapping));
+        for (offset, value) in [
+            (CONTROL_MAGIC_AT, CONTROL_MAGIC),
+            (CONTROL_VERSION_AT, ABI_VERSION),
+            (CONTROL_CAPACITY_AT, u64::from(capacity)),
+            (CONTROL_LENDS_AT, u64::from(lend_count)),
+            (DATA_WAKE_AT, NO_WAKE),
+            (SPACE_WAKE_AT, NO_WAKE),
+        ] {
+            words.word(offset).store(value, Ordering::Relaxed);
+        }
+        Ok((Self { words, capacity, lend_count }, fd))
+    }
+}
+
+/// The peer's control segment, checked and mapped read-only.
+pub struct ForeignControl {
+    pub(crate) words: ForeignWords,
+    /// Entries in its ring, as the hello said.
+    pub(crate) capacity: u32,
+    /// Lend numbers that it has release bits for, as the hello said.
+    pub(crate) lend_count: u32,
+}
+
+impl ForeignControl {
+    /// Checks and maps what the peer sent for a ring of `capacity` entries. The limits come from the hello, checked by the caller; what the segment says of itself is not read.
+    pub fn accept(fd: OwnedFd, capacity: u32, lend_count: u32) -> Result<Self, SegmentError> {
+        let mapping = accept(fd, control_size(capacity) as u64)?;
+        Ok(Self { words: ForeignWords::new(Arc::new(mapping)), capacity, lend_count })
+    }
+}
+
+/// Tries once per process whether sealed memfds hold what they promise on this machine.
+pub fn probe() -> Result<(), SegmentError> {
+    static PASSED: AtomicBool = AtomicBool::new(false);
+    if !PASSED.load(Ordering::Relaxed) {
+        try_seals()?;
+        PASSED.store(true, Ordering::Relaxed);
+    }
+    Ok(())
+}
+
+fn try_seals() -> Result<(), SegmentError> {
+    const SIZE: usize = 4096;
+    let (_own, fd) = create(SIZE)?;
+    if Mapping::new(&fd, SIZE, true).is_ok() {
+        return Err(SegmentError::Probe("a sealed memfd could be mapped writable again"));
+    }
+    if rustix::io::pwrite(&fd, &[0], 0).is_ok() {
+        return Err(SegmentError::Probe("a sealed memfd could be written"));
+    }
+    if ftruncate(&fd, 0).is_ok() {
+        return Err(SegmentError::Probe("a sealed memfd could be truncated"));
+    }
+    let punch = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+    if fallocate(&fd, punch, 0, SIZE as u64).is_ok() {
+        return Err(SegmentError::Probe("a hole could be punched into a sealed memfd"));
+    }
+    accept(fd, SIZE as u64).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn memfd(flags: MemfdFlags) -> OwnedFd {
+        memfd_create(c"test", flags).unwrap()
+    }
+
+    #[test]
+    fn this_machine_passes_its_probe() {
+        probe().unwrap();
+    }
+
+    #[test]
+    fn a_segment_is_accepted_by_its_receiver() {
+        let (own, fd) = create(8192).unwrap();
+        let foreign = accept(fd, 8192).unwrap();
+        assert_eq!((own.len(), foreign.len()), (8192, 8192));
+    }
+
+    #[test]
+    fn an_unsealed_memfd_is_refused() {
+        let fd = memfd(MemfdFlags::ALLOW_SEALING);
+        ftruncate(&fd, 4096).unwrap();
+        assert!(matches!(accept(fd, 4096), Err(SegmentError::NotSealed(0))));
+    }
+
+    #[test]
+    fn a_memfd_sealed_only_against_shrinking_is_refused() {
+        let fd = memfd(MemfdFlags::ALLOW_SEALING);
+        ftruncate(&fd, 4096).unwrap();
+        fcntl_add_seals(&fd, SealFlags::SHRINK | SealFlags::SEAL).unwrap();
+        assert!(matches!(accept(fd, 4096), Err(SegmentError::NotSealed(_))));
+    }
+
+    #[test]
+    fn a_segment_with_a_hole_is_refused() {
+        let fd = memfd(MemfdFlags::ALLOW_SEALING);
+        ftruncate(&fd, 8192).unwrap();
+        fallocate(&fd, FallocateFlags::empty(), 0, 4096).unwrap();
+        fcntl_add_seals(&fd, OWNER_SEALS).unwrap();
+        assert!(matches!(
+            accept(fd, 8192),
+            Err(SegmentError::NotBacked { backed: 4096, size: 8192 })
+        ));
+    }
+
+    #[test]
+    fn another_size_than_announced_is_refused() {
+        let (_own, fd) = create(8192).unwrap();
+        assert!(matches!(
+            accept(fd, 4096),
+            Err(SegmentError::Size { found: 8192, expected: 4096 })
+        ));
+    }
+
+    #[test]
+    fn files_pipes_and_sockets_are_refused() {
+        let (pipe, _writer) = std::io::pipe().unwrap();
+        let (socket, _other) = std::os::unix::net::UnixStream::pair().unwrap();
+        let file = std::fs::File::open("/proc/self/exe").unwrap();
+        for fd in [OwnedFd::from(pipe), OwnedFd::from(socket), OwnedFd::from(file)] {
+            assert!(matches!(accept(fd, 4096), Err(SegmentError::NotSealed(0))));
+        }
+    }
+}

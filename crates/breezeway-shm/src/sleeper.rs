@@ -1,0 +1,130 @@
+//! Sleeping until a socket rings or this process says so: one epoll instance, edge-triggered, so that a wake-up costs one system call
+//! and the bytes need not be read each time (epoll(7)).
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use rustix::event::{EventfdFlags, Timespec, eventfd};
+use rustix::io::Errno;
+
+/// Events taken in one system call.
+const EVENTS: usize = 64;
+
+/// One thing that rang.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Wake {
+    /// The token it was registered with.
+    pub token: u64,
+    /// Whether the other side is gone.
+    pub hung_up: bool,
+}
+
+/// A place to sleep.
+pub struct Sleeper {
+    epoll: OwnedFd,
+    wakes: Vec<Wake>,
+}
+
+impl Sleeper {
+    /// `epoll_create1(EPOLL_CLOEXEC)`.
+    pub fn new() -> io::Result<Self> {
+        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+        Ok(Self { epoll, wakes: Vec::with_capacity(EVENTS) })
+    }
+
+    /// Wakes with `token` whenever something arrives on `fd`, or its other side goes.
+    pub fn watch(&self, fd: impl AsFd, token: u64) -> io::Result<()> {
+        let flags = EventFlags::IN | EventFlags::RDHUP | EventFlags::ET;
+        Ok(epoll::add(&self.epoll, fd, EventData::new_u64(token), flags)?)
+    }
+
+    /// No longer wakes for `fd`.
+    pub fn forget(&self, fd: impl AsFd) -> io::Result<()> {
+        Ok(epoll::delete(&self.epoll, fd)?)
+    }
+
+    /// Sleeps until something rings or the timeout is over; without a timeout for ever, with zero not at all. Gives what rang.
+    pub fn wait(&mut self, timeout: Option<Duration>) -> io::Result<&[Wake]> {
+        let timeout = timeout.map(|timeout| Timespec {
+            tv_sec: timeout.as_secs().try_into().unwrap_or(i64::MAX),
+            tv_nsec: timeout.subsec_nanos().into(),
+        });
+        let mut buffer = [MaybeUninit::uninit(); EVENTS];
+        self.wakes.clear();
+        match epoll::wait(&self.epoll, &mut buffer[..], timeout.as_ref()) {
+            Ok((events, _)) => self.wakes.extend(events.iter().map(wake)),
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+        Ok(&self.wakes)
+    }
+}
+
+fn wake(event: &Event) -> Wake {
+    let flags = event.flags;
+    Wake {
+        token: event.data.u64(),
+        hung_up: flags.intersects(EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR),
+    }
+}
+
+impl AsFd for Sleeper {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.epoll.as_fd()
+    }
+}
+
+/// Wakes a [`Sleeper`] of this process: a private eventfd, never handed to a peer (whose copy would share its non-blocking flag).
+#[derive(Clone, Debug)]
+pub struct Notifier(Arc<OwnedFd>);
+
+impl Notifier {
+    /// `eventfd(EFD_CLOEXEC | EFD_NONBLOCK)`.
+    pub fn new() -> io::Result<Self> {
+        Ok(Self(Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?)))
+    }
+
+    /// Wakes whoever watches it. May be called from any thread.
+    pub fn notify(&self) {
+        // Fails only when the count is at its maximum: then it is readable already.
+        let _ = rustix::io::write(&*self.0, &1u64.to_ne_bytes());
+    }
+}
+
+impl AsFd for Notifier {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_notification_wakes_once_and_without_being_read() {
+        let mut sleeper = Sleeper::new().unwrap();
+        let notifier = Notifier::new().unwrap();
+        sleeper.watch(&notifier, 7).unwrap();
+        for _ in 0..3 {
+            notifier.notify();
+            let wakes = sleeper.wait(Some(Duration::from_secs(5))).unwrap();
+            assert_eq!(wakes, [Wake { token: 7, hung_up: false }]);
+            assert!(sleeper.wait(Some(Duration::ZERO)).unwrap().is_empty());
+        }
+    }
+
+    #[test]
+    fn a_peer_that_goes_is_reported() {
+        let mut sleeper = Sleeper::new().unwrap();
+        let (one, other) = std::os::unix::net::UnixStream::pair().unwrap();
+        sleeper.watch(&one, 1).unwrap();
+        drop(other);
+        let wakes = sleeper.wait(Some(Duration::from_secs(5))).unwrap();
+        assert_eq!(wakes, [Wake { token: 1, hung_up: true }]);
+    }
+}

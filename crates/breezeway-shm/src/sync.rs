@@ -1,0 +1,56 @@
+//! Atomics and the orderings that the ring rests on, from `core` or from the model checker.
+
+#[cfg(not(loom))]
+pub(crate) use core::sync::atomic::{AtomicU64, Ordering, fence};
+#[cfg(loom)]
+pub(crate) use loom::sync::atomic::{AtomicU64, Ordering, fence};
+
+/// Where an ordering stands that the ring cannot do without; the model removes them one by one to show that each is needed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FenceSite {
+    /// Full fence between a publication (an entry or `consumed`) and the look at the peer's intent.
+    AfterPublish,
+    /// Full fence between announcing an intent and the last look before sleeping.
+    AfterIntent,
+    /// Release store of an entry's sequence.
+    SequenceStore,
+    /// Acquire fence after a sequence was seen.
+    SequenceSeen,
+    /// Release store of `consumed`.
+    ConsumedStore,
+    /// Acquire fence after the peer's `consumed` was seen.
+    ConsumedSeen,
+}
+
+/// Whether the model has taken away the ordering of this site.
+#[cfg(loom)]
+use crate::ring::mutants::removed;
+
+/// No ordering is ever missing outside the model.
+#[cfg(not(loom))]
+#[inline(always)]
+const fn removed(_site: FenceSite) -> bool {
+    false
+}
+
+/// A sequentially consistent fence: no load after it is satisfied before the stores before it are visible to all.
+#[inline(always)]
+pub(crate) fn full_fence(site: FenceSite) {
+    if !removed(site) {
+        fence(Ordering::SeqCst);
+    }
+}
+
+/// An acquire fence: what the store that was seen released is visible to the loads after it.
+#[inline(always)]
+pub(crate) fn acquire_fence(site: FenceSite) {
+    if !removed(site) {
+        fence(Ordering::Acquire);
+    }
+}
+
+/// The ordering of a store that publishes what was done before it.
+#[inline(always)]
+pub(crate) fn release(site: FenceSite) -> Ordering {
+    if removed(site) { Ordering::Relaxed } else { Ordering::Release }
+}

@@ -1,0 +1,20 @@
+//! The proof that a peer may be trusted with memory we hold slices into.
+
+/// Proof, made by the programmer, that the peer of a session does not write lent payload while it is lent.
+///
+/// A `&[u8]` into memory that another process may change at any moment is undefined behaviour in Rust. Without this proof the receiving side gets
+/// [`ForeignBytes`](crate::ForeignBytes), which copies; with it, lent payload can be had as slices.
+#[derive(Clone, Copy, Debug)]
+pub struct TrustedPeer(());
+
+impl TrustedPeer {
+    /// Assumes that the peer keeps its hands off what it has lent.
+    ///
+    /// # Safety
+    ///
+    /// For as long as a session with this proof lives, its peer process must not write any byte of a payload between committing it and seeing it released.
+    /// Peers that use this library through safe code keep to that; a process that may be compromised, or that writes its segments by other means, does not.
+    pub const unsafe fn assume() -> Self {
+        Self(())
+    }
+}

@@ -1,0 +1,98 @@
+//! What a peer can do wrong: one variant per rule, so that a log line names the attack.
+
+use thiserror::Error;
+
+use crate::layout::INLINE_MAX;
+#[cfg(not(loom))]
+use crate::segment::SegmentError;
+
+/// The peer broke a rule of the ABI. It ends this session and harms no other.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum Violation {
+    /// A sequence word is neither the previous lap's nor the next.
+    #[error("entry {position} carries sequence {found}, which is neither its previous value nor {}", position + 1)]
+    Sequence {
+        /// Position of the entry.
+        position: u64,
+        /// What its sequence word says.
+        found: u64,
+    },
+    /// The inline length is larger than an entry's body.
+    #[error("entry {position} claims {len} inline bytes; an entry holds {INLINE_MAX}")]
+    InlineLength {
+        /// Position of the entry.
+        position: u64,
+        /// The claimed length.
+        len: usize,
+    },
+    /// `consumed` went back, or past what was published.
+    #[error("the peer says it consumed up to {found}, but {consumed}..={published} is possible")]
+    Consumed {
+        /// What it says.
+        found: u64,
+        /// The last value it gave.
+        consumed: u64,
+        /// How many entries were published.
+        published: u64,
+    },
+    /// An entry kind that version 1 does not define or does not use.
+    #[error("entry kind {0} is not part of this version")]
+    Kind(u8),
+    /// Undefined flag bits.
+    #[error("flags {0:#04x} are not defined")]
+    Flags(u8),
+    /// A released lend number that is not lent.
+    #[error("lend number {0} was released but is not lent")]
+    Release(u16),
+    /// A descriptor with a lend number past the agreed count.
+    #[error("descriptor with lend number {lend}; the hello allows {count}")]
+    LendNumber {
+        /// The number in the descriptor.
+        lend: u32,
+        /// How many there are.
+        count: u32,
+    },
+    /// A descriptor that names a segment that is not there.
+    #[error("descriptor names segment {0}, which is not mapped")]
+    UnknownSegment(u32),
+    /// A descriptor that reaches outside its segment, or is empty.
+    #[error("descriptor names {len} bytes at {offset} of a segment of {size}")]
+    Descriptor {
+        /// Offset in the descriptor.
+        offset: u64,
+        /// Length in the descriptor.
+        len: u64,
+        /// The segment's size.
+        size: usize,
+    },
+    /// A segment entry of the wrong form.
+    #[error("segment entry names number {found}, expected {expected}")]
+    SegmentNumber {
+        /// Number in the entry.
+        found: u32,
+        /// Number that must come next.
+        expected: u32,
+    },
+    /// Segments that sum up to more than the agreed cap.
+    #[error("a segment of {size} bytes takes the sum over the agreed cap of {cap} bytes")]
+    SegmentSum {
+        /// Size of the new segment.
+        size: u64,
+        /// The cap from the hello.
+        cap: u64,
+    },
+    /// A `segment add` entry without its descriptor on the socket.
+    #[error("a segment was announced, but its file descriptor was not sent before")]
+    SegmentMissing,
+    /// A segment that is not what the ABI asks for.
+    #[cfg(not(loom))]
+    #[error("unfit segment: {0}")]
+    Segment(#[from] SegmentError),
+    /// A byte on the socket that is neither doorbell nor segment.
+    #[error("byte {0:#04x} on the session socket")]
+    SocketByte(u8),
+    /// File descriptors that nobody asked for.
+    #[error("unexpected file descriptors on the session socket")]
+    UnwantedDescriptors,
+}

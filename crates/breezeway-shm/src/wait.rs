@@ -1,0 +1,155 @@
+//! Waiting for one peer, as the wait policy says. (A server that serves many sessions with one thread has its own loop.)
+
+use std::time::Duration;
+
+use thiserror::Error;
+
+use crate::clock;
+use crate::cpu;
+use crate::doorbell::SocketError;
+use crate::endpoint::{Endpoint, Want};
+use crate::spin::{LONGEST_SPIN, SpinBudget, WaitPolicy};
+
+/// Looks between two readings of the clock. Each takes some ten nanoseconds with its pause, which keeps the waiter from
+/// pulling the line away while the peer writes it (measured: an echo with a pause per look takes 0.6 of the time without).
+const LOOKS_PER_TICK: u32 = 64;
+/// How often a spinning waiter asks the socket whether the peer is still there.
+const CLOSE_CHECK: Duration = Duration::from_millis(1);
+
+/// Why a wait ended without what was waited for.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum WaitError {
+    /// The deadline passed.
+    #[error("the deadline passed")]
+    DeadlinePassed,
+    /// The peer's end of the socket is closed and everything it committed was taken.
+    #[error("the peer is gone")]
+    Closed,
+    /// The session socket failed, or the peer broke a rule.
+    #[error(transparent)]
+    Socket(#[from] SocketError),
+}
+
+/// How one thread waits for one peer.
+pub struct Waiter {
+    policy: WaitPolicy,
+    budget: SpinBudget,
+}
+
+impl Waiter {
+    /// Waits as `policy` says.
+    pub fn new(policy: WaitPolicy) -> Self {
+        clock::calibrate();
+        Self { policy, budget: SpinBudget::new(clock::ticks_in(LONGEST_SPIN)) }
+    }
+
+    /// Waits until what is wanted has come, or until `deadline` (in clock ticks).
+    #[inline(always)]
+    pub fn wait(
+        &mut self,
+        endpoint: &mut Endpoint,
+        want: Want,
+        deadline: Option<u64>,
+    ) -> Result<(), WaitError> {
+        let looks = if self.policy == WaitPolicy::Park { 1 } else { LOOKS_PER_TICK };
+        for _ in 0..looks {
+            if endpoint.has(want).map_err(SocketError::from)? {
+                return Ok(());
+            }
+            std::hint::spin_loop();
+        }
+        self.wait_long(endpoint, want, deadline)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn wait_long(
+        &mut self,
+        endpoint: &mut Endpoint,
+        want: Want,
+        deadline: Option<u64>,
+    ) -> Result<(), WaitError> {
+        let start = clock::ticks();
+        let came = match self.policy {
+            WaitPolicy::Busy => self.spin(endpoint, want, start, u64::MAX, deadline)?,
+            WaitPolicy::Park => false,
+            WaitPolicy::Adaptive if !cpu::spinning_pays() || endpoint.shares_cpu() => false,
+            WaitPolicy::Adaptive => {
+                self.spin(endpoint, want, start, self.budget.ticks(), deadline)?
+            }
+        };
+        if !came {
+            self.sleep(endpoint, want, deadline)?;
+        }
+        self.budget.learn(clock::ticks().wrapping_sub(start));
+        Ok(())
+    }
+
+    /// Looks for at most `budget` ticks; true if what is wanted has come.
+    fn spin(
+        &self,
+        endpoint: &mut Endpoint,
+        want: Want,
+        start: u64,
+        budget: u64,
+        deadline: Option<u64>,
+    ) -> Result<bool, WaitError> {
+        endpoint.note_cpu();
+        let close_check = clock::ticks_in(CLOSE_CHECK);
+        let mut checked = start;
+        loop {
+            let now = clock::ticks();
+            if deadline.is_some_and(|deadline| now >= deadline) {
+                return Err(WaitError::DeadlinePassed);
+            }
+            if now.wrapping_sub(start) >= budget {
+                return Ok(false);
+            }
+            if now.wrapping_sub(checked) >= close_check {
+                checked = now;
+                endpoint.drain()?;
+            }
+            // Asked after the close check: what was committed before the peer went is still taken.
+            for _ in 0..LOOKS_PER_TICK {
+                if endpoint.has(want).map_err(SocketError::from)? {
+                    return Ok(true);
+                }
+                std::hint::spin_loop();
+            }
+            if endpoint.is_closed() {
+                return Err(WaitError::Closed);
+            }
+        }
+    }
+
+    /// Sleeps until what is wanted has come.
+    fn sleep(
+        &self,
+        endpoint: &mut Endpoint,
+        want: Want,
+        deadline: Option<u64>,
+    ) -> Result<(), WaitError> {
+        loop {
+            if endpoint.prepare_sleep(want)? {
+                let timeout = match deadline {
+                    None => None,
+                    Some(deadline) => Some(time_left(deadline).ok_or(WaitError::DeadlinePassed)?),
+                };
+                endpoint.sleep(timeout)?;
+            }
+            if endpoint.has(want).map_err(SocketError::from)? {
+                return Ok(());
+            }
+            if endpoint.is_closed() {
+                return Err(WaitError::Closed);
+            }
+        }
+    }
+}
+
+/// The time until a deadline in clock ticks, or `None` if it has passed.
+fn time_left(deadline: u64) -> Option<Duration> {
+    let left = deadline.checked_sub(clock::ticks()).filter(|&ticks| ticks > 0)?;
+    Some(Duration::from_nanos(clock::nanoseconds(left)))
+}

@@ -1,0 +1,177 @@
+//! What a handler is given, and how it replies.
+
+use std::error::Error;
+
+use breezeway_shm::layout::INLINE_MAX;
+use breezeway_shm::{Endpoint, Flags, ForeignBytes, Head, Kind, Peer, Space};
+
+use crate::error::ReplyError;
+use crate::protocol::{ErrorCode, Request};
+
+/// The longest reason that a failed call's reply carries.
+const LONGEST_REASON: usize = 1024;
+
+/// Why a handler failed: any error. Its words go to the caller.
+pub type HandlerError = Box<dyn Error + Send + Sync>;
+
+/// Serves calls. Implemented by every `Fn(Call<'_>) -> Result<Replied, HandlerError>`.
+///
+/// A worker thread calls it for one request after the other, of all the sessions that it serves: a handler that blocks delays those sessions. Give slow work to threads of
+/// your own and more workers to the server. A panic fails the call, not the server.
+pub trait Handler: Send + Sync + 'static {
+    /// Serves one call. An error becomes the failure that the caller sees, unless the reply went out before; for a one-way message it is logged.
+    fn handle(&self, call: Call<'_>) -> Result<Replied, HandlerError>;
+}
+
+impl<F> Handler for F
+where
+    F: Fn(Call<'_>) -> Result<Replied, HandlerError> + Send + Sync + 'static,
+{
+    #[inline]
+    fn handle(&self, call: Call<'_>) -> Result<Replied, HandlerError> {
+        self(call)
+    }
+}
+
+/// Proof that a call was replied to.
+#[derive(Debug)]
+pub struct Replied(());
+
+/// What a call needs of its session.
+pub(crate) struct Serving<'c> {
+    pub(crate) endpoint: &'c mut Endpoint,
+    pub(crate) peer: &'c Peer,
+    /// Space reserved for the reply. What a handler leaves unsent is given back when it returns.
+    pub(crate) space: &'c mut Space,
+    /// Set once the reply is out.
+    pub(crate) replied: &'c mut bool,
+    pub(crate) request: Request,
+}
+
+impl Serving<'_> {
+    fn head(&self) -> Head {
+        Head { kind: Kind::Message, flags: Flags::FIN, stream: self.request.stream, tag: 0 }
+    }
+
+    /// Publishes a reply, telling the release of the request with it.
+    #[inline]
+    fn reply(&mut self, head: Head, bytes: &[u8]) -> Result<Replied, ReplyError> {
+        self.endpoint.release_body();
+        if !self.request.one_way {
+            if bytes.len() <= INLINE_MAX {
+                self.endpoint.publish(head, bytes)?;
+            } else {
+                self.endpoint.abandon(self.space);
+                *self.space = self.endpoint.reserve(bytes.len())?;
+                self.endpoint.write(self.space, 0, ForeignBytes::stable(bytes));
+                self.endpoint.publish_space(head, self.space)?;
+            }
+        }
+        *self.replied = true;
+        Ok(Replied(()))
+    }
+
+    /// Publishes a failure: the reason in full if there is memory for it, else as much as an entry holds.
+    pub(crate) fn fail(mut self, code: ErrorCode, reason: &str) -> Result<(), ReplyError> {
+        let flags = Flags::FIN.with(Flags::ERROR);
+        let head = Head { flags, tag: code.number(), ..self.head() };
+        let cut = |len: usize| &reason.as_bytes()[..reason.floor_char_boundary(len)];
+        match self.reply(head, cut(LONGEST_REASON)) {
+            Err(ReplyError::Space(_)) => self.reply(head, cut(INLINE_MAX)).map(drop),
+            other => other.map(drop),
+        }
+    }
+}
+
+/// One request to serve: lent by the client until it is replied to.
+pub struct Call<'c>(pub(crate) Serving<'c>);
+
+impl<'c> Call<'c> {
+    /// The method number.
+    #[inline]
+    pub fn method(&self) -> u32 {
+        self.0.request.method
+    }
+
+    /// Whether the client wants no reply. Replying is allowed, and sends nothing.
+    #[inline]
+    pub fn is_one_way(&self) -> bool {
+        self.0.request.one_way
+    }
+
+    /// The request's bytes: a private copy up to 104 bytes, else the client's memory, which the client may still change.
+    #[inline]
+    pub fn request(&self) -> ForeignBytes<'_> {
+        self.0.endpoint.body()
+    }
+
+    /// Who calls: the credentials of the process that connected.
+    #[inline]
+    pub fn peer(&self) -> &Peer {
+        self.0.peer
+    }
+
+    /// Replies with a copy of `bytes`.
+    #[inline]
+    pub fn reply(mut self, bytes: &[u8]) -> Result<Replied, ReplyError> {
+        let head = self.0.head();
+        self.0.reply(head, bytes)
+    }
+
+    /// Replies with nothing. The way to end a one-way message's handler.
+    #[inline]
+    pub fn done(self) -> Result<Replied, ReplyError> {
+        self.reply(&[])
+    }
+
+    /// Takes space for a reply of `len` bytes, to be filled in place. Fails at once when the client holds too many replies: a server never waits for a client.
+    #[inline]
+    pub fn reserve(self, len: usize) -> Result<ReplySpace<'c>, ReplyError> {
+        self.0.endpoint.abandon(self.0.space);
+        *self.0.space = self.0.endpoint.reserve(len)?;
+        Ok(ReplySpace(self.0))
+    }
+}
+
+/// Space for a reply, in shared memory if it is larger than 104 bytes. The client can read it at any time.
+pub struct ReplySpace<'c>(Serving<'c>);
+
+impl ReplySpace<'_> {
+    /// Its bytes. They hold whatever this session wrote there before, or zeros.
+    #[inline]
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        self.0.endpoint.bytes_mut(self.0.space)
+    }
+
+    /// The request and the reply's bytes, to fill the one from the other.
+    #[inline]
+    pub fn request_and_bytes_mut(&mut self) -> (ForeignBytes<'_>, &mut [u8]) {
+        self.0.endpoint.body_and_bytes_mut(self.0.space)
+    }
+
+    /// Copies `bytes` to `offset`; the fastest way for a large reply. Panics if they reach outside.
+    #[inline]
+    pub fn write(&mut self, offset: usize, bytes: &[u8]) {
+        self.0.endpoint.write(self.0.space, offset, ForeignBytes::stable(bytes));
+    }
+
+    /// Copies the whole request to `offset`. Panics if it reaches outside.
+    #[inline]
+    pub fn write_request(&mut self, offset: usize) {
+        self.0.endpoint.write_body(self.0.space, offset);
+    }
+
+    /// Replies with these bytes. The request is released with it.
+    #[inline]
+    pub fn commit(self) -> Result<Replied, ReplyError> {
+        let head = self.0.head();
+        self.0.endpoint.release_body();
+        if self.0.request.one_way {
+            self.0.endpoint.abandon(self.0.space);
+        } else {
+            self.0.endpoint.publish_space(head, self.0.space)?;
+        }
+        *self.0.replied = true;
+        Ok(Replied(()))
+    }
+}

@@ -1,0 +1,194 @@
+//! A client that many threads share: a small pool of sessions.
+
+use std::ops::{Deref, DerefMut};
+use std::sync::{Condvar, Mutex, MutexGuard};
+
+use breezeway_shm::ForeignBytes;
+
+use crate::address::Address;
+use crate::error::{CallError, ConnectError};
+use crate::options::{OptionError, SessionOptions};
+use crate::session::Session;
+
+/// Settings of a client.
+#[derive(Clone, Debug)]
+pub struct ClientOptions {
+    session: SessionOptions,
+    max_sessions: usize,
+}
+
+impl Default for ClientOptions {
+    fn default() -> Self {
+        Self { session: SessionOptions::new(), max_sessions: 8 }
+    }
+}
+
+impl ClientOptions {
+    /// The defaults: up to 8 sessions, default session options.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Settings of each session.
+    pub fn session(mut self, options: SessionOptions) -> Self {
+        self.session = options;
+        self
+    }
+
+    /// The most sessions, 1..=1024, and so the most calls at one time; one more caller waits. They are opened as they are needed. Default 8.
+    pub fn max_sessions(mut self, count: usize) -> Self {
+        self.max_sessions = count;
+        self
+    }
+
+    fn validate(&self) -> Result<(), OptionError> {
+        self.session.validate()?;
+        OptionError::check("max_sessions", self.max_sessions, 1..=1024, "1..=1024")
+    }
+}
+
+/// Why a client's call failed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ClientError {
+    /// No session could be opened.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    /// The call failed.
+    #[error(transparent)]
+    Call(#[from] CallError),
+}
+
+/// Calls a server from any number of threads. `Send` and `Sync`; each call has a session of the pool for itself while it lasts.
+///
+/// A session that ended is replaced by a new one at the next call; the call on which it ended fails, and is not repeated, as the server may have served it.
+pub struct Client {
+    address: Address,
+    options: ClientOptions,
+    pool: Mutex<Pool>,
+    returned: Condvar,
+}
+
+struct Pool {
+    idle: Vec<Session>,
+    /// Sessions that exist or are being opened.
+    open: usize,
+}
+
+impl Client {
+    /// Connects with default options.
+    pub fn connect(address: &Address) -> Result<Self, ConnectError> {
+        Self::connect_with(address, ClientOptions::new())
+    }
+
+    /// Connects: opens the first session, so that a server that is not there is noticed at once.
+    pub fn connect_with(address: &Address, options: ClientOptions) -> Result<Self, ConnectError> {
+        options.validate()?;
+        let first = Session::connect_with(address, &options.session)?;
+        Ok(Self {
+            address: address.clone(),
+            options,
+            pool: Mutex::new(Pool { idle: vec![first], open: 1 }),
+            returned: Condvar::new(),
+        })
+    }
+
+    /// Calls `method` with a copy of `request` and waits for the reply.
+    pub fn call(&self, method: u32, request: &[u8]) -> Result<ClientReply<'_>, ClientError> {
+        let mut session = self.session()?;
+        // The reply stays in the session, which the result holds.
+        std::mem::forget(session.call(method, request)?);
+        Ok(ClientReply { session })
+    }
+
+    /// Takes a session for exclusive use, to reserve space or to have several calls in flight; it returns to the pool when dropped.
+    /// Waits while all are in use.
+    pub fn session(&self) -> Result<PooledSession<'_>, ConnectError> {
+        let mut pool = self.lock();
+        loop {
+            if let Some(session) = pool.idle.pop() {
+                return Ok(PooledSession { client: self, session: Some(session) });
+            }
+            if pool.open < self.options.max_sessions {
+                break;
+            }
+            pool = self.returned.wait(pool).expect("nobody panics with the lock");
+        }
+        pool.open += 1;
+        drop(pool);
+        match Session::connect_with(&self.address, &self.options.session) {
+            Ok(session) => Ok(PooledSession { client: self, session: Some(session) }),
+            Err(error) => {
+                self.closed();
+                Err(error)
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Pool> {
+        self.pool.lock().expect("nobody panics with the lock")
+    }
+
+    /// One session less is open.
+    fn closed(&self) {
+        self.lock().open -= 1;
+        self.returned.notify_one();
+    }
+}
+
+/// A session of the pool.
+pub struct PooledSession<'c> {
+    client: &'c Client,
+    /// `None` only while dropping.
+    session: Option<Session>,
+}
+
+impl Deref for PooledSession<'_> {
+    type Target = Session;
+
+    fn deref(&self) -> &Session {
+        self.session.as_ref().expect("present until dropped")
+    }
+}
+
+impl DerefMut for PooledSession<'_> {
+    fn deref_mut(&mut self) -> &mut Session {
+        self.session.as_mut().expect("present until dropped")
+    }
+}
+
+impl Drop for PooledSession<'_> {
+    fn drop(&mut self) {
+        // One that is over, or still has replies to come, is of no use to the next caller.
+        match self.session.take() {
+            Some(session) if !session.is_over() && session.in_flight() == 0 => {
+                self.client.lock().idle.push(session);
+                self.client.returned.notify_one();
+            }
+            _ => self.client.closed(),
+        }
+    }
+}
+
+/// A reply, lent by the server until this is dropped.
+pub struct ClientReply<'c> {
+    session: PooledSession<'c>,
+}
+
+impl ClientReply<'_> {
+    /// Its bytes: a private copy up to 104 bytes, else the peer's memory, which the peer may still change.
+    pub fn bytes(&self) -> ForeignBytes<'_> {
+        self.session.reply_bytes()
+    }
+
+    /// A private copy of its bytes.
+    pub fn to_vec(&self) -> Vec<u8> {
+        self.bytes().to_vec()
+    }
+}
+
+impl Drop for ClientReply<'_> {
+    fn drop(&mut self) {
+        self.session.finish_reply();
+    }
+}

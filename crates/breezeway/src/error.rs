@@ -1,0 +1,228 @@
+//! What can go wrong, one type per boundary.
+
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use breezeway_shm::{PublishError, ReserveError, SocketError, WaitError};
+use thiserror::Error;
+
+use crate::address::AddressError;
+use crate::handshake::HandshakeError;
+use crate::options::OptionError;
+use crate::protocol::{CallViolation, ErrorCode};
+
+/// Why a client has no session.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ConnectError {
+    /// The address makes no sense.
+    #[error(transparent)]
+    Address(#[from] AddressError),
+    /// A setting is outside its range.
+    #[error(transparent)]
+    Option(#[from] OptionError),
+    /// There is no such socket.
+    #[error("no server at {0}: the socket file does not exist; start the server first")]
+    NoSocket(PathBuf),
+    /// The socket file is there, but nobody listens on it.
+    #[error(
+        "no server at {0}: the socket file is a left-over of one that ended; start the server again"
+    )]
+    NobodyListens(PathBuf),
+    /// The socket may not be opened.
+    #[error(
+        "no permission to connect to {0}: ask its owner for write permission on the socket file"
+    )]
+    Permission(PathBuf),
+    /// The server does not accept.
+    #[error("the server at {path} does not accept within {timeout:?}: it hangs or is overloaded")]
+    NotAccepting {
+        /// Its socket.
+        path: PathBuf,
+        /// How long was waited.
+        timeout: Duration,
+    },
+    /// The hello failed.
+    #[error("handshake: {0}")]
+    Handshake(#[from] HandshakeError),
+    /// Something else.
+    #[error("cannot connect to {path}: {source}")]
+    Io {
+        /// The socket.
+        path: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+}
+
+/// Why a call, or another use of a session, failed.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum CallError {
+    /// The server's handler answered with an error. The session goes on.
+    #[error("the server failed the call: {reason}")]
+    Failed {
+        /// What kind of failure.
+        code: ErrorCode,
+        /// The handler's words.
+        reason: String,
+    },
+    /// The deadline passed. The session goes on; the late reply is dropped when it comes.
+    #[error("the call's deadline passed")]
+    DeadlinePassed,
+    /// There is no space for the message. The session goes on.
+    #[error(transparent)]
+    Space(ReserveError),
+    /// As many calls are in flight as the rings have room for: receive a reply first. The session goes on.
+    #[error(
+        "{0} calls are in flight, the most that the rings allow; receive a reply first or raise ring_capacity"
+    )]
+    TooManyInFlight(usize),
+    /// A call cannot go out while replies of pipelined calls are to be received. The session goes on.
+    #[error("{0} pipelined calls are in flight; receive their replies before a plain call")]
+    RepliesPending(usize),
+    /// There is nothing to receive: no call is in flight. The session goes on.
+    #[error("no call is in flight, so no reply will come")]
+    NothingInFlight,
+    /// The server ended the session in order, after everything that it had sent.
+    #[error("the server closed the session")]
+    Closed,
+    /// The peer process is gone without a word.
+    #[error("the peer died")]
+    PeerDied,
+    /// The peer broke a rule of calls, which ended the session.
+    #[error("the peer broke the protocol, the session is over: {0}")]
+    Violation(#[from] CallViolation),
+    /// The peer broke a rule of the transport, or the socket failed, which ended the session.
+    #[error("the session is over: {0}")]
+    Transport(SocketError),
+    /// An earlier error ended the session.
+    #[error("the session is over; open another one")]
+    Over,
+    /// This is a forked child of the process that opened the session.
+    #[error("a session cannot be used in a forked child; open one there")]
+    Forked,
+}
+
+impl CallError {
+    /// Whether the session can still be used.
+    pub fn session_goes_on(&self) -> bool {
+        matches!(
+            self,
+            Self::Failed { .. }
+                | Self::DeadlinePassed
+                | Self::TooManyInFlight(_)
+                | Self::RepliesPending(_)
+                | Self::NothingInFlight
+        ) || matches!(
+            self,
+            Self::Space(
+                ReserveError::TooLarge { .. }
+                    | ReserveError::NoMemory { .. }
+                    | ReserveError::Segment(_)
+            )
+        )
+    }
+}
+
+impl From<SocketError> for CallError {
+    fn from(error: SocketError) -> Self {
+        Self::Transport(error)
+    }
+}
+
+impl From<ReserveError> for CallError {
+    fn from(error: ReserveError) -> Self {
+        match error {
+            ReserveError::Forked => Self::Forked,
+            ReserveError::Socket(error) => Self::Transport(error),
+            other => Self::Space(other),
+        }
+    }
+}
+
+impl From<WaitError> for CallError {
+    fn from(error: WaitError) -> Self {
+        match error {
+            WaitError::DeadlinePassed => Self::DeadlinePassed,
+            WaitError::Socket(error) => Self::Transport(error),
+            // `Closed` without the shutdown entry that a living peer sends first.
+            _ => Self::PeerDied,
+        }
+    }
+}
+
+/// How a session that this side serves ended, other than by the client's closing it.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum SessionError {
+    /// The client process is gone without a word.
+    #[error("the client died")]
+    PeerDied,
+    /// The client broke a rule of calls.
+    #[error("the client broke the protocol: {0}")]
+    Violation(#[from] CallViolation),
+    /// The client broke a rule of the transport, or the socket failed.
+    #[error(transparent)]
+    Transport(#[from] SocketError),
+    /// This is a forked child of the process that opened the session.
+    #[error("a session cannot be used in a forked child; open one there")]
+    Forked,
+}
+
+/// Why a handler could not reply.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ReplyError {
+    /// There is no space for the reply; the client is told.
+    #[error(transparent)]
+    Space(#[from] ReserveError),
+    /// The client has more calls in flight than agreed, which ends its session.
+    #[error("the client leaves no room for replies")]
+    NoRoom,
+    /// The session failed, which ends it.
+    #[error(transparent)]
+    Transport(#[from] SocketError),
+}
+
+impl From<PublishError> for ReplyError {
+    fn from(error: PublishError) -> Self {
+        match error {
+            PublishError::Violation(violation) => Self::Transport(violation.into()),
+            _ => Self::NoRoom,
+        }
+    }
+}
+
+/// Why a server does not run.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ServeError {
+    /// The address makes no sense.
+    #[error(transparent)]
+    Address(#[from] AddressError),
+    /// A setting is outside its range.
+    #[error(transparent)]
+    Option(#[from] OptionError),
+    /// This machine cannot do what the address asks for.
+    #[error(transparent)]
+    Segment(#[from] breezeway_shm::SegmentError),
+    /// A server already listens there.
+    #[error("{0} is in use by a running server; choose another path or end that one")]
+    InUse(PathBuf),
+    /// Something that is no socket is in the way.
+    #[error("{0} exists and is no socket; remove it or choose another path")]
+    NotASocket(PathBuf),
+    /// The socket cannot be made there.
+    #[error("cannot listen on {path}: {source}")]
+    Listen {
+        /// The socket.
+        path: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// The server's own machinery failed.
+    #[error("cannot serve: {0}")]
+    Io(#[from] io::Error),
+}

@@ -1,0 +1,268 @@
+//! Exchanging hellos over the session socket: the only part of a session's life in which bytes and descriptors cross the socket together.
+
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use breezeway_shm::{ControlSegment, Endpoint, ForeignControl, Limits, SegmentError, segment};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
+};
+use thiserror::Error;
+
+use crate::hello::{
+    FIXED_LEN, Greeting, Hello, HelloError, HelloReader, LONGEST, Refusal, encode_refusal,
+};
+use crate::options::SessionOptions;
+use crate::protocol::max_in_flight;
+
+/// The largest ring that a server makes because a client has one.
+const LARGEST_MIRRORED_RING: u32 = 1024;
+
+/// Why a session could not be agreed on.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum HandshakeError {
+    /// The other side's hello makes no sense.
+    #[error(transparent)]
+    Hello(#[from] HelloError),
+    /// A segment could not be made, or the other side's is unfit.
+    #[error(transparent)]
+    Segment(#[from] SegmentError),
+    /// The hello came with more or fewer file descriptors than one.
+    #[error("a hello comes with one file descriptor; this one came with {0}")]
+    Descriptors(usize),
+    /// The server does not want this session.
+    #[error("the server refuses: {reason} (status {status})")]
+    Refused {
+        /// Its status, see [`Refusal`].
+        status: u32,
+        /// Its reason.
+        reason: String,
+    },
+    /// A client sent a refusal.
+    #[error("a client's hello with a refusal's status")]
+    ClientRefuses,
+    /// The other side closed the connection in the middle.
+    #[error(
+        "the other side closed the connection during the handshake; it may not speak Breezeway"
+    )]
+    Closed,
+    /// The other side did not complete its hello in time.
+    #[error(
+        "no answer to the hello within {0:?}; the other side hangs or does not speak Breezeway"
+    )]
+    Timeout(Duration),
+    /// The socket failed.
+    #[error("session socket: {0}")]
+    Socket(#[from] Errno),
+}
+
+impl HandshakeError {
+    /// What to tell a client whose hello failed, if it speaks the protocol at all.
+    pub(crate) fn refusal(&self) -> Option<Refusal> {
+        match self {
+            Self::Hello(HelloError::Version(_)) => Some(Refusal::Version),
+            Self::Hello(HelloError::Magic(_))
+            | Self::Closed
+            | Self::Timeout(_)
+            | Self::Socket(_) => None,
+            Self::Segment(SegmentError::Call { .. } | SegmentError::NoHeadroom { .. }) => {
+                Some(Refusal::NoMemory)
+            }
+            _ => Some(Refusal::Violation),
+        }
+    }
+}
+
+/// A session that both sides agreed on.
+pub(crate) struct Agreed {
+    pub(crate) endpoint: Endpoint,
+    pub(crate) max_in_flight: usize,
+}
+
+/// The client's side: offers, and waits for the answer.
+pub(crate) fn connect(socket: OwnedFd, options: &SessionOptions) -> Result<Agreed, HandshakeError> {
+    segment::probe()?;
+    let terms = options.hello();
+    let (own, fd) = ControlSegment::create(terms.ring_capacity, terms.lend_count)?;
+    match send_greeting(&socket, &terms.encode(), Some(fd.as_fd())) {
+        // A server that refuses may have closed already; its answer can still be read.
+        Ok(()) | Err(Errno::PIPE | Errno::CONNRESET) => {}
+        Err(errno) => return Err(errno.into()),
+    }
+    let (greeting, fd) = GreetingReceiver::default().wait(&socket, options.handshake_timeout)?;
+    match greeting {
+        Greeting::Welcome(peer_terms) => agree(socket, own, terms, fd, peer_terms),
+        Greeting::Refused { status, reason } => Err(HandshakeError::Refused { status, reason }),
+    }
+}
+
+/// The server's side, waiting for the client.
+pub(crate) fn accept(socket: OwnedFd, options: &SessionOptions) -> Result<Agreed, HandshakeError> {
+    let received = GreetingReceiver::default().wait(&socket, options.handshake_timeout);
+    welcome(socket, options, received)
+}
+
+/// The server's side once the client's hello is there, or has failed: answers, or refuses with the reason.
+pub(crate) fn welcome(
+    socket: OwnedFd,
+    options: &SessionOptions,
+    received: Result<(Greeting, Option<OwnedFd>), HandshakeError>,
+) -> Result<Agreed, HandshakeError> {
+    let refuse_on = socket.try_clone().map_err(|_| Errno::MFILE)?;
+    received.and_then(|(greeting, fd)| answer(socket, options, greeting, fd)).inspect_err(|error| {
+        if let Some(refusal) = error.refusal() {
+            refuse(refuse_on, refusal, &error.to_string());
+        }
+    })
+}
+
+fn answer(
+    socket: OwnedFd,
+    options: &SessionOptions,
+    greeting: Greeting,
+    fd: Option<OwnedFd>,
+) -> Result<Agreed, HandshakeError> {
+    let Greeting::Welcome(peer_terms) = greeting else { return Err(HandshakeError::ClientRefuses) };
+    segment::probe()?;
+    let mirrored = peer_terms.ring_capacity.min(LARGEST_MIRRORED_RING);
+    let terms = Hello { ring_capacity: mirrored.max(options.ring_capacity), ..options.hello() };
+    let (own, own_fd) = ControlSegment::create(terms.ring_capacity, terms.lend_count)?;
+    let reply_on = socket.try_clone().map_err(|_| Errno::MFILE)?;
+    let agreed = agree(socket, own, terms, fd, peer_terms)?;
+    send_greeting(&reply_on, &terms.encode(), Some(own_fd.as_fd()))?;
+    Ok(agreed)
+}
+
+fn agree(
+    socket: OwnedFd,
+    own: ControlSegment,
+    terms: Hello,
+    fd: Option<OwnedFd>,
+    peer_terms: Hello,
+) -> Result<Agreed, HandshakeError> {
+    let fd = fd.ok_or(HandshakeError::Descriptors(0))?;
+    let peer = ForeignControl::accept(fd, peer_terms.ring_capacity, peer_terms.lend_count)?;
+    let limits = Limits { cap: terms.payload_cap.min(peer_terms.payload_cap) };
+    Ok(Agreed {
+        endpoint: Endpoint::new(socket, own, peer, limits),
+        max_in_flight: max_in_flight([terms.ring_capacity, peer_terms.ring_capacity]),
+    })
+}
+
+/// Tells a client why it is not served. Best effort: the client may be gone, or may not be one.
+pub(crate) fn refuse(socket: impl AsFd, refusal: Refusal, reason: &str) {
+    let _ = send_greeting(socket, &encode_refusal(refusal, reason), None);
+}
+
+/// Sends a hello in one piece: a new socket has room for it.
+fn send_greeting(socket: impl AsFd, bytes: &[u8], fd: Option<BorrowedFd<'_>>) -> Result<(), Errno> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    let fds = fd.map(|fd| [fd]);
+    if let Some(fds) = &fds {
+        control.push(SendAncillaryMessage::ScmRights(fds));
+    }
+    let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+    let sent = sendmsg(socket, &[IoSlice::new(bytes)], &mut control, flags)?;
+    if sent == bytes.len() { Ok(()) } else { Err(Errno::MSGSIZE) }
+}
+
+/// Receives a hello and its descriptor.
+#[derive(Debug, Default)]
+pub(crate) struct GreetingReceiver {
+    reader: HelloReader,
+    descriptor: Option<OwnedFd>,
+}
+
+impl GreetingReceiver {
+    /// Takes what has come, without blocking; `None` while the hello is incomplete.
+    pub(crate) fn receive(
+        &mut self,
+        socket: impl AsFd,
+    ) -> Result<Option<(Greeting, Option<OwnedFd>)>, HandshakeError> {
+        let mut bytes = [0; LONGEST];
+        loop {
+            let wanted = self.reader.wanted();
+            // Room for more descriptors than allowed, so that surplus ones are seen and closed.
+            let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(8))];
+            let mut control = RecvAncillaryBuffer::new(&mut space);
+            let mut buffer = [IoSliceMut::new(&mut bytes[..wanted])];
+            let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
+            let len = match recvmsg(&socket, &mut buffer, &mut control, flags) {
+                Ok(message) => message.bytes,
+                Err(Errno::AGAIN) => return Ok(None),
+                Err(Errno::INTR) => continue,
+                Err(Errno::CONNRESET) => return Err(HandshakeError::Closed),
+                Err(errno) => return Err(errno.into()),
+            };
+            self.keep_descriptor(&mut control)?;
+            if len == 0 {
+                return Err(HandshakeError::Closed);
+            }
+            if let Some(greeting) = self.reader.take(&bytes[..len])? {
+                return Ok(Some((greeting, self.descriptor.take())));
+            }
+        }
+    }
+
+    fn keep_descriptor(
+        &mut self,
+        control: &mut RecvAncillaryBuffer<'_>,
+    ) -> Result<(), HandshakeError> {
+        let mut descriptors: Vec<OwnedFd> = self.descriptor.take().into_iter().collect();
+        for message in control.drain() {
+            if let RecvAncillaryMessage::ScmRights(fds) = message {
+                descriptors.extend(fds);
+            }
+        }
+        if descriptors.len() > 1 {
+            return Err(HandshakeError::Descriptors(descriptors.len()));
+        }
+        self.descriptor = descriptors.pop();
+        Ok(())
+    }
+
+    /// Waits for the whole hello.
+    fn wait(
+        mut self,
+        socket: &OwnedFd,
+        timeout: Duration,
+    ) -> Result<(Greeting, Option<OwnedFd>), HandshakeError> {
+        let deadline = Instant::now() + timeout;
+        loop {
+            if let Some(received) = self.receive(socket)? {
+                return Ok(received);
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(HandshakeError::Timeout(timeout));
+            }
+            match poll(&mut [PollFd::new(socket, PollFlags::IN)], Some(&timespec(left))) {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(errno) => return Err(errno.into()),
+            }
+        }
+    }
+}
+
+/// A duration as the kernel wants it.
+pub(crate) fn timespec(duration: Duration) -> Timespec {
+    Timespec {
+        tv_sec: duration.as_secs().try_into().unwrap_or(i64::MAX),
+        tv_nsec: duration.subsec_nanos().into(),
+    }
+}
+
+const _: () = assert!(FIXED_LEN <= LONGEST);
+
+impl From<io::Error> for HandshakeError {
+    fn from(error: io::Error) -> Self {
+        Self::Socket(Errno::from_io_error(&error).unwrap_or(Errno::IO))
+    }
+}

@@ -1,0 +1,318 @@
+//! The hello: what both sides tell each other once, and check once (`docs/abi.md`, section 2). Bytes in, values out; no sockets here.
+
+use breezeway_shm::layout::{LEND_COUNT, RING_CAPACITY, control_size};
+use thiserror::Error;
+
+/// `BRZWHELO`, the first eight bytes.
+pub(crate) const MAGIC: [u8; 8] = *b"BRZWHELO";
+/// The version that this side speaks.
+pub(crate) const VERSION: u16 = 1;
+/// Size of a hello without extension.
+pub(crate) const FIXED_LEN: usize = 64;
+/// The longest hello.
+pub(crate) const LONGEST: usize = 4096;
+/// The longest reason in a refusal.
+pub(crate) const LONGEST_REASON: usize = 256;
+/// Payload caps are multiples of this.
+pub(crate) const CAP_UNIT: u64 = 4096;
+
+const VERSION_AT: usize = 8;
+const LENGTH_AT: usize = 10;
+const RING_CAPACITY_AT: usize = 16;
+const LEND_COUNT_AT: usize = 20;
+const CONTROL_SIZE_AT: usize = 24;
+const PAYLOAD_CAP_AT: usize = 32;
+const STATUS_AT: usize = 40;
+
+/// One side's terms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Hello {
+    /// Entries in the sender's ring.
+    pub(crate) ring_capacity: u32,
+    /// Lend numbers that the sender keeps release bits for.
+    pub(crate) lend_count: u32,
+    /// The most payload segment bytes per direction that the sender makes and maps.
+    pub(crate) payload_cap: u64,
+}
+
+/// Why a server does not want a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Refusal {
+    /// It does not speak the client's version of the protocol.
+    Version = 1,
+    /// Its policy refuses the client's credentials.
+    Denied = 2,
+    /// It serves as many sessions as it may.
+    Busy = 3,
+    /// It could not create its segments.
+    NoMemory = 4,
+    /// The client's hello, or the segment with it, broke a rule.
+    Violation = 5,
+}
+
+/// What a hello says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Greeting {
+    Welcome(Hello),
+    Refused { status: u32, reason: String },
+}
+
+/// What is wrong with a hello.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum HelloError {
+    /// The first bytes are not those of a hello: the other side speaks another protocol.
+    #[error("the other side does not speak Breezeway (it says {0:02x?})")]
+    Magic(Vec<u8>),
+    /// A length outside 64..=4096.
+    #[error("a hello of {0} bytes; it has {FIXED_LEN} to {LONGEST}")]
+    Length(usize),
+    /// A version that this side does not speak.
+    #[error(
+        "the other side speaks version {0} of the protocol, this side version {VERSION}; upgrade the older one"
+    )]
+    Version(u16),
+    /// A ring capacity that the ABI does not allow.
+    #[error("a ring of {0} entries; it has a power of two in {RING_CAPACITY:?}")]
+    RingCapacity(u32),
+    /// A lend count that the ABI does not allow.
+    #[error("{0} lend numbers; there is a multiple of 64 in {LEND_COUNT:?}")]
+    LendCount(u32),
+    /// A control segment size that does not follow from the ring capacity.
+    #[error("a control segment of {found} bytes; a ring of {capacity} entries gives {expected}")]
+    ControlSize {
+        /// Size in the hello.
+        found: u64,
+        /// Ring capacity in the hello.
+        capacity: u32,
+        /// The size that follows.
+        expected: u64,
+    },
+    /// A payload cap that is no whole number of pages.
+    #[error("a payload cap of {0} bytes; it is a multiple of {CAP_UNIT}, and not 0")]
+    PayloadCap(u64),
+}
+
+impl Hello {
+    /// The bytes of a hello with these terms.
+    pub(crate) fn encode(&self) -> Vec<u8> {
+        let mut bytes = frame(FIXED_LEN);
+        put(&mut bytes, RING_CAPACITY_AT, &self.ring_capacity.to_le_bytes());
+        put(&mut bytes, LEND_COUNT_AT, &self.lend_count.to_le_bytes());
+        let size = control_size(self.ring_capacity) as u64;
+        put(&mut bytes, CONTROL_SIZE_AT, &size.to_le_bytes());
+        put(&mut bytes, PAYLOAD_CAP_AT, &self.payload_cap.to_le_bytes());
+        bytes
+    }
+
+    fn decode(bytes: &[u8]) -> Result<Self, HelloError> {
+        let hello = Self {
+            ring_capacity: u32::from_le_bytes(get(bytes, RING_CAPACITY_AT)),
+            lend_count: u32::from_le_bytes(get(bytes, LEND_COUNT_AT)),
+            payload_cap: u64::from_le_bytes(get(bytes, PAYLOAD_CAP_AT)),
+        };
+        let capacity = hello.ring_capacity;
+        if !capacity.is_power_of_two() || !RING_CAPACITY.contains(&capacity) {
+            return Err(HelloError::RingCapacity(capacity));
+        }
+        if !hello.lend_count.is_multiple_of(64) || !LEND_COUNT.contains(&hello.lend_count) {
+            return Err(HelloError::LendCount(hello.lend_count));
+        }
+        let found = u64::from_le_bytes(get(bytes, CONTROL_SIZE_AT));
+        let expected = control_size(capacity) as u64;
+        if found != expected {
+            return Err(HelloError::ControlSize { found, capacity, expected });
+        }
+        if hello.payload_cap == 0 || !hello.payload_cap.is_multiple_of(CAP_UNIT) {
+            return Err(HelloError::PayloadCap(hello.payload_cap));
+        }
+        Ok(hello)
+    }
+}
+
+/// The bytes of a refusal. A long reason is cut.
+pub(crate) fn encode_refusal(refusal: Refusal, reason: &str) -> Vec<u8> {
+    let reason = &reason[..reason.floor_char_boundary(LONGEST_REASON)];
+    let mut bytes = frame(FIXED_LEN + reason.len());
+    put(&mut bytes, STATUS_AT, &(refusal as u32).to_le_bytes());
+    put(&mut bytes, FIXED_LEN, reason.as_bytes());
+    bytes
+}
+
+fn frame(len: usize) -> Vec<u8> {
+    let mut bytes = vec![0; len];
+    put(&mut bytes, 0, &MAGIC);
+    put(&mut bytes, VERSION_AT, &VERSION.to_le_bytes());
+    put(&mut bytes, LENGTH_AT, &(len as u16).to_le_bytes());
+    bytes
+}
+
+fn put(bytes: &mut [u8], at: usize, value: &[u8]) {
+    bytes[at..at + value.len()].copy_from_slice(value);
+}
+
+fn get<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
+    bytes[at..at + N].try_into().expect("the range has N bytes")
+}
+
+/// Collects a hello from a stream, never asking for a byte behind it.
+#[derive(Debug, Default)]
+pub(crate) struct HelloReader {
+    bytes: Vec<u8>,
+}
+
+impl HelloReader {
+    /// How many bytes may be read next.
+    pub(crate) fn wanted(&self) -> usize {
+        let len = if self.bytes.len() < FIXED_LEN { FIXED_LEN } else { self.announced_len() };
+        len - self.bytes.len()
+    }
+
+    fn announced_len(&self) -> usize {
+        usize::from(u16::from_le_bytes(get(&self.bytes, LENGTH_AT)))
+    }
+
+    /// Takes bytes that came, at most [`Self::wanted`]; gives the hello once it is complete. Refuses as soon as the bytes cannot be one.
+    pub(crate) fn take(&mut self, bytes: &[u8]) -> Result<Option<Greeting>, HelloError> {
+        self.bytes.extend_from_slice(bytes);
+        let known = self.bytes.len().min(MAGIC.len());
+        if self.bytes[..known] != MAGIC[..known] {
+            return Err(HelloError::Magic(self.bytes[..known].to_vec()));
+        }
+        if self.bytes.len() < FIXED_LEN {
+            return Ok(None);
+        }
+        let len = self.announced_len();
+        if !(FIXED_LEN..=LONGEST).contains(&len) {
+            return Err(HelloError::Length(len));
+        }
+        if self.bytes.len() < len {
+            return Ok(None);
+        }
+        self.decode().map(Some)
+    }
+
+    fn decode(&self) -> Result<Greeting, HelloError> {
+        let status = u32::from_le_bytes(get(&self.bytes, STATUS_AT));
+        if status != 0 {
+            let reason = &self.bytes[FIXED_LEN..];
+            let reason = &reason[..reason.len().min(LONGEST_REASON)];
+            let reason = String::from_utf8_lossy(reason).escape_debug().to_string();
+            return Ok(Greeting::Refused { status, reason });
+        }
+        let version = u16::from_le_bytes(get(&self.bytes, VERSION_AT));
+        if version != VERSION {
+            return Err(HelloError::Version(version));
+        }
+        Hello::decode(&self.bytes).map(Greeting::Welcome)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const HELLO: Hello = Hello { ring_capacity: 64, lend_count: 512, payload_cap: 1 << 26 };
+
+    fn read(bytes: &[u8]) -> Result<Option<Greeting>, HelloError> {
+        HelloReader::default().take(bytes)
+    }
+
+    #[test]
+    fn a_hello_reads_back_as_written_in_any_pieces() {
+        let bytes = HELLO.encode();
+        for piece in 1..=bytes.len() {
+            let mut reader = HelloReader::default();
+            let mut result = None;
+            for chunk in bytes.chunks(piece) {
+                assert!(result.is_none());
+                assert!(chunk.len() <= reader.wanted());
+                result = reader.take(chunk).unwrap();
+            }
+            assert_eq!(result, Some(Greeting::Welcome(HELLO)));
+            assert_eq!(reader.wanted(), 0);
+        }
+    }
+
+    #[test]
+    fn a_refusal_carries_its_reason_cut_at_a_character() {
+        let reason = "ä".repeat(200);
+        let bytes = encode_refusal(Refusal::Denied, &reason);
+        let mut reader = HelloReader::default();
+        assert_eq!(reader.take(&bytes[..FIXED_LEN]), Ok(None));
+        assert_eq!(reader.wanted(), 256);
+        let expected = Greeting::Refused { status: 2, reason: "ä".repeat(128) };
+        assert_eq!(reader.take(&bytes[FIXED_LEN..]), Ok(Some(expected)));
+    }
+
+    #[test]
+    fn another_protocol_is_recognised_by_its_first_byte_that_differs() {
+        for bytes in [&b"G"[..], b"BRZX", b"\0\0\0\x23\x77\x58\x02\x04", b"GET / HTTP/1.1\r\n"] {
+            assert!(matches!(read(bytes), Err(HelloError::Magic(_))), "{bytes:?}");
+        }
+    }
+
+    #[test]
+    fn unknown_features_and_extensions_are_ignored() {
+        let mut bytes = HELLO.encode();
+        bytes.resize(100, 0xff);
+        put(&mut bytes, LENGTH_AT, &100u16.to_le_bytes());
+        put(&mut bytes, 12, &u32::MAX.to_le_bytes());
+        let mut reader = HelloReader::default();
+        assert_eq!(reader.take(&bytes[..FIXED_LEN]), Ok(None));
+        assert_eq!(reader.wanted(), 36);
+        assert_eq!(reader.take(&bytes[FIXED_LEN..]), Ok(Some(Greeting::Welcome(HELLO))));
+    }
+
+    #[test]
+    fn every_term_outside_its_range_is_refused() {
+        let cases: [(usize, &[u8], HelloError); 12] = [
+            (VERSION_AT, &2u16.to_le_bytes(), HelloError::Version(2)),
+            (LENGTH_AT, &63u16.to_le_bytes(), HelloError::Length(63)),
+            (LENGTH_AT, &4097u16.to_le_bytes(), HelloError::Length(4097)),
+            (RING_CAPACITY_AT, &0u32.to_le_bytes(), HelloError::RingCapacity(0)),
+            (RING_CAPACITY_AT, &4u32.to_le_bytes(), HelloError::RingCapacity(4)),
+            (RING_CAPACITY_AT, &65u32.to_le_bytes(), HelloError::RingCapacity(65)),
+            (RING_CAPACITY_AT, &131_072u32.to_le_bytes(), HelloError::RingCapacity(131_072)),
+            (LEND_COUNT_AT, &0u32.to_le_bytes(), HelloError::LendCount(0)),
+            (LEND_COUNT_AT, &100u32.to_le_bytes(), HelloError::LendCount(100)),
+            (
+                CONTROL_SIZE_AT,
+                &4096u64.to_le_bytes(),
+                HelloError::ControlSize { found: 4096, capacity: 64, expected: 12288 },
+            ),
+            (PAYLOAD_CAP_AT, &0u64.to_le_bytes(), HelloError::PayloadCap(0)),
+            (PAYLOAD_CAP_AT, &4097u64.to_le_bytes(), HelloError::PayloadCap(4097)),
+        ];
+        for (at, value, expected) in cases {
+            let mut bytes = HELLO.encode();
+            put(&mut bytes, at, value);
+            assert_eq!(read(&bytes), Err(expected));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_judged_without_panic(mut bytes in prop::collection::vec(any::<u8>(), 0..200), real in any::<bool>()) {
+            if real {
+                let known = bytes.len().min(8);
+                bytes[..known].copy_from_slice(&MAGIC[..known]);
+            }
+            let mut reader = HelloReader::default();
+            let mut rest = &bytes[..];
+            while !rest.is_empty() {
+                let len = rest.len().min(reader.wanted());
+                if len == 0 {
+                    break;
+                }
+                match reader.take(&rest[..len]) {
+                    Ok(None) => rest = &rest[len..],
+                    Ok(Some(_)) | Err(_) => break,
+                }
+            }
+        }
+    }
+}

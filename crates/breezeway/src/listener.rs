@@ -1,0 +1,174 @@
+//! The socket file that clients connect to: made without a race, taken over only from the dead, removed at the end.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rustix::fs::{FileType, FlockOperation, Mode, Stat, fchmod, flock, lstat, unlink};
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, listen, socket_with,
+};
+
+use crate::connect::connect_socket;
+use crate::error::{ConnectError, ServeError};
+
+/// Connections that wait to be accepted.
+const BACKLOG: i32 = 128;
+/// How long a probe of a socket file may take.
+const PROBE: Duration = Duration::from_millis(200);
+
+/// A listening unix stream socket that owns its file.
+#[derive(Debug)]
+pub(crate) struct Listener {
+    socket: OwnedFd,
+    path: PathBuf,
+    /// Device and inode of the file, so that only our own is removed.
+    identity: (u64, u64),
+}
+
+impl Listener {
+    /// Listens at `path` with the permission bits `mode`. A socket file that nobody serves is replaced.
+    pub(crate) fn bind(path: &Path, mode: u32) -> Result<Self, ServeError> {
+        let failed = |errno: Errno| ServeError::Listen { path: path.into(), source: errno.into() };
+        let address = SocketAddrUnix::new(path).map_err(failed)?;
+        // Two servers that find the same left-over take turns.
+        let _turn = take_turn(path);
+        remove_left_over(path)?;
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let socket =
+            socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None).map_err(failed)?;
+        // The file inherits the socket's mode at bind (unix(7)), so it never exists with another.
+        fchmod(&socket, Mode::from_raw_mode(mode)).map_err(failed)?;
+        bind(&socket, &address).map_err(|errno| match errno {
+            Errno::ADDRINUSE => ServeError::InUse(path.into()),
+            other => failed(other),
+        })?;
+        listen(&socket, BACKLOG).map_err(failed)?;
+        let identity = identity(&lstat(path).map_err(failed)?);
+        Ok(Self { socket, path: path.into(), identity })
+    }
+
+    /// Takes the next connection; `None` if there is none.
+    pub(crate) fn accept(&self) -> io::Result<Option<OwnedFd>> {
+        match accept_with(&self.socket, SocketFlags::CLOEXEC) {
+            Ok(socket) => Ok(Some(socket)),
+            Err(Errno::AGAIN | Errno::INTR | Errno::CONNABORTED) => Ok(None),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+}
+
+impl AsFd for Listener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        let _turn = take_turn(&self.path);
+        if lstat(&self.path).is_ok_and(|stat| identity(&stat) == self.identity) {
+            // Somebody else may have removed it just now: then there is nothing left to do.
+            let _ = unlink(&self.path);
+        }
+    }
+}
+
+fn identity(stat: &Stat) -> (u64, u64) {
+    (stat.st_dev, stat.st_ino)
+}
+
+/// A lock on the folder, for as long as the file is open. Best effort: a folder that cannot be read cannot be locked.
+fn take_turn(path: &Path) -> Option<File> {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let folder = File::open(parent.unwrap_or(Path::new("."))).ok()?;
+    flock(&folder, FlockOperation::LockExclusive).ok()?;
+    Some(folder)
+}
+
+/// Removes a socket file on which, as a failed connect proves, nobody listens.
+fn remove_left_over(path: &Path) -> Result<(), ServeError> {
+    let failed = |errno: Errno| ServeError::Listen { path: path.into(), source: errno.into() };
+    let stat = match lstat(path) {
+        Ok(stat) => stat,
+        Err(Errno::NOENT) => return Ok(()),
+        Err(errno) => return Err(failed(errno)),
+    };
+    if FileType::from_raw_mode(stat.st_mode) != FileType::Socket {
+        return Err(ServeError::NotASocket(path.into()));
+    }
+    match connect_socket(path, PROBE) {
+        Err(ConnectError::NobodyListens(_)) => unlink(path).map_err(failed),
+        Err(ConnectError::NoSocket(_)) => Ok(()),
+        _ => Err(ServeError::InUse(path.into())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    fn path_in(folder: &tempfile::TempDir) -> PathBuf {
+        folder.path().join("echo.sock")
+    }
+
+    #[test]
+    fn the_socket_file_has_its_mode_from_the_start_and_goes_with_the_listener() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = path_in(&folder);
+        let listener = Listener::bind(&path, 0o600).unwrap();
+        assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+        drop(listener);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_left_over_socket_is_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = path_in(&folder);
+        drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
+        assert!(path.exists());
+        let _listener = Listener::bind(&path, 0o600).unwrap();
+        assert!(connect_socket(&path, PROBE).is_ok());
+    }
+
+    #[test]
+    fn a_socket_that_is_served_is_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = path_in(&folder);
+        let _first = Listener::bind(&path, 0o600).unwrap();
+        assert!(matches!(Listener::bind(&path, 0o600), Err(ServeError::InUse(_))));
+        assert!(connect_socket(&path, PROBE).is_ok());
+    }
+
+    #[test]
+    fn a_file_that_is_no_socket_is_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = path_in(&folder);
+        std::fs::write(&path, "precious").unwrap();
+        assert!(matches!(Listener::bind(&path, 0o600), Err(ServeError::NotASocket(_))));
+        assert_eq!(std::fs::read(&path).unwrap(), b"precious");
+    }
+
+    #[test]
+    fn the_file_of_a_successor_is_not_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = path_in(&folder);
+        let first = Listener::bind(&path, 0o600).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        let _second = Listener::bind(&path, 0o600).unwrap();
+        drop(first);
+        assert!(path.exists());
+    }
+
+    #[test]
+    fn a_folder_that_is_not_there_is_named() {
+        let error = Listener::bind(Path::new("/no/such/folder/x.sock"), 0o600).unwrap_err();
+        assert!(error.to_string().contains("/no/such/folder/x.sock"), "{error}");
+    }
+}

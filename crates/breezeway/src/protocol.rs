@@ -1,0 +1,311 @@
+//! The protocol of calls without IO: entries and numbers in, decisions out (`docs/abi.md`, section 4.1). Payload never comes here.
+
+use std::collections::VecDeque;
+
+use breezeway_shm::{Entry, Flags, Kind};
+use thiserror::Error;
+
+/// The peer broke a rule of calls.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CallViolation {
+    /// Undefined flag bits.
+    #[error("flags {0:#04x} are not defined")]
+    Flags(u8),
+    /// A request without OPEN and FIN, or with flags of a reply.
+    #[error("a message with flags {0:#04x} is no request")]
+    NotARequest(u8),
+    /// A reply without FIN, or with flags of a request.
+    #[error("a message with flags {0:#04x} is no reply")]
+    NotAReply(u8),
+    /// A request on a stream number that a client does not use.
+    #[error("a request on stream {0}; clients use odd numbers")]
+    StreamNumber(u32),
+    /// A reply to a call that is not in flight.
+    #[error("a reply on stream {0}, where no call is in flight")]
+    UnexpectedReply(u32),
+    /// More calls in flight than both rings have room for.
+    #[error("more calls in flight than the agreed {0}")]
+    TooManyCalls(usize),
+    /// An entry that this side does not expect.
+    #[error("an unexpected {0:?} entry")]
+    Unexpected(Kind),
+}
+
+/// Why a call failed on the server, as its reply says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ErrorCode {
+    /// The handler returned an error.
+    Failed,
+    /// The handler panicked.
+    Panicked,
+    /// There was no memory for the reply.
+    NoMemory,
+    /// The server has no such method.
+    NoSuchMethod,
+    /// A code that this version does not know.
+    Other(u32),
+}
+
+impl ErrorCode {
+    /// The number in a reply's tag.
+    pub(crate) fn number(self) -> u32 {
+        match self {
+            Self::Failed => 1,
+            Self::Panicked => 2,
+            Self::NoMemory => 3,
+            Self::NoSuchMethod => 4,
+            Self::Other(number) => number,
+        }
+    }
+
+    pub(crate) fn from_number(number: u32) -> Self {
+        match number {
+            1 => Self::Failed,
+            2 => Self::Panicked,
+            3 => Self::NoMemory,
+            4 => Self::NoSuchMethod,
+            other => Self::Other(other),
+        }
+    }
+}
+
+/// The most calls in flight on a session whose rings have these capacities: what a client has not yet received always fits into the reply ring, of which up to
+/// a quarter is consumed but not yet known to be, with room to spare for entries of the session.
+pub(crate) fn max_in_flight(ring_capacities: [u32; 2]) -> usize {
+    ring_capacities[0].min(ring_capacities[1]) as usize / 2
+}
+
+/// Flags of a request that wants a reply.
+pub(crate) const REQUEST: Flags = Flags::OPEN.with(Flags::FIN);
+/// Flags of a request that wants none.
+pub(crate) const ONE_WAY: Flags = REQUEST.with(Flags::NO_REPLY);
+
+/// A request, as a server sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Request {
+    pub(crate) stream: u32,
+    pub(crate) method: u32,
+    pub(crate) one_way: bool,
+}
+
+/// Judges an entry of kind message as a request.
+#[inline]
+pub(crate) fn request(entry: &Entry) -> Result<Request, CallViolation> {
+    let bits = entry.flag_bits();
+    let flags = Flags::from_bits(bits).ok_or(CallViolation::Flags(bits))?;
+    let one_way = flags.has(Flags::NO_REPLY);
+    let kind = flags.without(Flags::LENT).without(Flags::NO_REPLY);
+    if kind != REQUEST {
+        return Err(CallViolation::NotARequest(bits));
+    }
+    let stream = entry.stream();
+    if stream.is_multiple_of(2) {
+        return Err(CallViolation::StreamNumber(stream));
+    }
+    Ok(Request { stream, method: entry.tag(), one_way })
+}
+
+/// A call in flight, or the reply to one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct CallId(pub(crate) u32);
+
+/// A reply, as a client sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Answer {
+    pub(crate) call: CallId,
+    /// Set if the call failed.
+    pub(crate) error: Option<ErrorCode>,
+    /// Whether somebody still wants it.
+    pub(crate) wanted: bool,
+}
+
+/// A client's calls.
+#[derive(Debug)]
+pub(crate) struct Calls {
+    next: u32,
+    limit: usize,
+    /// In the order of their requests; a server answers one session in order, so the reply's call is mostly the first.
+    in_flight: VecDeque<(CallId, bool)>,
+    wanted: usize,
+}
+
+impl Calls {
+    pub(crate) fn new(limit: usize) -> Self {
+        Self { next: 1, limit, in_flight: VecDeque::with_capacity(limit), wanted: 0 }
+    }
+
+    /// The most calls in flight.
+    pub(crate) fn limit(&self) -> usize {
+        self.limit
+    }
+
+    /// Calls whose reply is still to be received.
+    #[inline]
+    pub(crate) fn wanted(&self) -> usize {
+        self.wanted
+    }
+
+    /// Whether one more call may go out. Calls that were given up count until their late reply has come.
+    #[inline]
+    pub(crate) fn has_room(&self) -> bool {
+        self.in_flight.len() < self.limit
+    }
+
+    /// The stream of the next message.
+    #[inline]
+    pub(crate) fn next_stream(&self) -> u32 {
+        self.next
+    }
+
+    /// A request went out on [`Self::next_stream`].
+    #[inline]
+    pub(crate) fn sent(&mut self) -> CallId {
+        let call = CallId(self.next);
+        self.posted();
+        self.in_flight.push_back((call, true));
+        self.wanted += 1;
+        call
+    }
+
+    /// A one-way message went out on [`Self::next_stream`].
+    #[inline]
+    pub(crate) fn posted(&mut self) {
+        self.next = self.next.wrapping_add(2);
+    }
+
+    /// Nobody waits any more for the replies of the calls in flight.
+    pub(crate) fn give_up(&mut self) {
+        for (_, wanted) in &mut self.in_flight {
+            *wanted = false;
+        }
+        self.wanted = 0;
+    }
+
+    /// Ends a call that is not the oldest; tells whether somebody waited for it.
+    fn end_later_call(&mut self, call: CallId) -> Result<bool, CallViolation> {
+        let index = self.in_flight.iter().position(|&(other, _)| other == call);
+        let ended = index.and_then(|index| self.in_flight.remove(index));
+        ended.map(|(_, wanted)| wanted).ok_or(CallViolation::UnexpectedReply(call.0))
+    }
+
+    /// Judges an entry of kind message as a reply, and ends its call.
+    #[inline]
+    pub(crate) fn answer(&mut self, entry: &Entry) -> Result<Answer, CallViolation> {
+        let bits = entry.flag_bits();
+        let flags = Flags::from_bits(bits).ok_or(CallViolation::Flags(bits))?;
+        if flags.without(Flags::LENT).without(Flags::ERROR) != Flags::FIN {
+            return Err(CallViolation::NotAReply(bits));
+        }
+        let call = CallId(entry.stream());
+        let wanted = match self.in_flight.front() {
+            Some(&(first, wanted)) if first == call => {
+                self.in_flight.pop_front();
+                wanted
+            }
+            _ => self.end_later_call(call)?,
+        };
+        self.wanted -= usize::from(wanted);
+        let error = flags.has(Flags::ERROR).then(|| ErrorCode::from_number(entry.tag()));
+        Ok(Answer { call, error, wanted })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use breezeway_shm::Head;
+
+    use super::*;
+
+    fn message(flags: Flags, stream: u32) -> Entry {
+        Entry::new(Head { kind: Kind::Message, flags, stream, tag: 9 }, b"body")
+    }
+
+    #[test]
+    fn a_request_opens_and_ends_its_side_of_an_odd_stream() {
+        let two_way = Request { stream: 7, method: 9, one_way: false };
+        assert_eq!(request(&message(REQUEST, 7)), Ok(two_way));
+        assert_eq!(request(&message(REQUEST.with(Flags::LENT), 7)), Ok(two_way));
+        assert_eq!(request(&message(ONE_WAY, 7)), Ok(Request { one_way: true, ..two_way }));
+    }
+
+    #[test]
+    fn messages_that_are_no_requests_are_violations() {
+        for flags in [
+            Flags::NONE,
+            Flags::OPEN,
+            Flags::FIN,
+            Flags::NO_REPLY,
+            REQUEST.with(Flags::ERROR),
+            Flags::FIN.with(Flags::NO_REPLY),
+        ] {
+            let judged = request(&message(flags, 7));
+            assert_eq!(judged, Err(CallViolation::NotARequest(flags.bits())));
+        }
+        for stream in [0, 2, u32::MAX - 1] {
+            let judged = request(&message(REQUEST, stream));
+            assert_eq!(judged, Err(CallViolation::StreamNumber(stream)));
+        }
+    }
+
+    #[test]
+    fn a_reply_ends_its_call_once() {
+        let mut calls = Calls::new(4);
+        let call = calls.sent();
+        assert_eq!(calls.wanted(), 1);
+        let reply = message(Flags::FIN, call.0);
+        assert_eq!(calls.answer(&reply), Ok(Answer { call, error: None, wanted: true }));
+        assert_eq!(calls.wanted(), 0);
+        assert_eq!(calls.answer(&reply), Err(CallViolation::UnexpectedReply(call.0)));
+    }
+
+    #[test]
+    fn replies_may_come_in_any_order() {
+        let mut calls = Calls::new(4);
+        let sent: Vec<_> = (0..4).map(|_| calls.sent()).collect();
+        assert!(!calls.has_room());
+        for index in [2, 0, 3, 1] {
+            let answer = calls.answer(&message(Flags::FIN, sent[index].0)).unwrap();
+            assert_eq!(answer.call, sent[index]);
+        }
+        assert!(calls.has_room());
+    }
+
+    #[test]
+    fn messages_that_are_no_replies_are_violations() {
+        for flags in [Flags::NONE, Flags::OPEN, REQUEST, Flags::FIN.with(Flags::NO_REPLY)] {
+            let mut calls = Calls::new(4);
+            let call = calls.sent();
+            let judged = calls.answer(&message(flags, call.0));
+            assert_eq!(judged, Err(CallViolation::NotAReply(flags.bits())));
+        }
+    }
+
+    #[test]
+    fn a_call_given_up_counts_until_its_late_reply_comes() {
+        let mut calls = Calls::new(1);
+        let call = calls.sent();
+        calls.give_up();
+        assert_eq!(calls.wanted(), 0);
+        assert!(!calls.has_room());
+        let answer = calls.answer(&message(Flags::FIN.with(Flags::ERROR), call.0)).unwrap();
+        assert_eq!(answer, Answer { call, error: Some(ErrorCode::Other(9)), wanted: false });
+        assert!(calls.has_room());
+    }
+
+    #[test]
+    fn stream_numbers_stay_odd_when_they_wrap() {
+        let mut calls = Calls::new(1);
+        calls.next = u32::MAX;
+        calls.posted();
+        assert_eq!(calls.next_stream(), 1);
+    }
+
+    #[test]
+    fn every_error_code_survives_its_number() {
+        for number in 0..10 {
+            assert_eq!(ErrorCode::from_number(number).number(), number);
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! The serving end of one session.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use breezeway_shm::{
+    Endpoint, Head, Kind, Peer, Space, TrustedPeer, WaitError, WaitPolicy, Waiter, Want,
+};
+
+use crate::call::{Call, Handler, Serving};
+use crate::error::{ConnectError, ReplyError, SessionError};
+use crate::handshake::{self, Agreed, HandshakeError};
+use crate::options::SessionOptions;
+use crate::protocol::{CallViolation, ErrorCode, Request, request};
+
+/// Requests served before a server that serves many sessions looks at the next one.
+pub(crate) const BUDGET: usize = 64;
+
+/// What came of serving a session for a while.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// This many entries were dealt with; 0 if there were none.
+    Served(usize),
+    /// The client closed the session in order.
+    Closed,
+}
+
+/// The serving end of one session: for a parent and its child, for tests, and inside a [`Server`](crate::Server).
+pub struct ServerSession {
+    endpoint: Endpoint,
+    peer: Peer,
+    wait: WaitPolicy,
+    space: Space,
+    /// Readable once the client's process is gone.
+    exit: Option<OwnedFd>,
+}
+
+impl ServerSession {
+    /// Answers the hello of a client on a connected unix stream socket, such as one end of a pair (see [`breezeway_shm::inherited`]).
+    pub fn over(socket: OwnedFd, options: &SessionOptions) -> Result<Self, ConnectError> {
+        options.validate()?;
+        let peer = Peer::of(&socket).map_err(HandshakeError::from)?;
+        Ok(Self::new(handshake::accept(socket, options)?, peer, options.wait))
+    }
+
+    pub(crate) fn new(agreed: Agreed, peer: Peer, wait: WaitPolicy) -> Self {
+        Self { endpoint: agreed.endpoint, peer, wait, space: Space::none(), exit: None }
+    }
+
+    /// From now on requests are given as slices, without a copy.
+    pub fn trusting(mut self, proof: TrustedPeer) -> Self {
+        self.endpoint.trust(proof);
+        self
+    }
+
+    /// Who calls.
+    pub fn peer(&self) -> &Peer {
+        &self.peer
+    }
+
+    /// Where to see that the client's process is gone, also if a forked child of it holds the socket. Only for a client that connected by itself: the ends of a pair name the process that made the pair.
+    pub(crate) fn watch_exit(&mut self, exit: Option<OwnedFd>) {
+        self.exit = exit;
+    }
+
+    pub(crate) fn exit(&self) -> Option<BorrowedFd<'_>> {
+        self.exit.as_ref().map(OwnedFd::as_fd)
+    }
+
+    pub(crate) fn endpoint(&mut self) -> &mut Endpoint {
+        &mut self.endpoint
+    }
+
+    /// Serves calls on this thread until the client closes the session.
+    pub fn serve(mut self, handler: &impl Handler) -> Result<(), SessionError> {
+        let mut waiter = Waiter::new(self.wait);
+        loop {
+            match self.serve_some(handler)? {
+                Progress::Closed => return Ok(()),
+                Progress::Served(0) => match waiter.wait(&mut self.endpoint, Want::Data, None) {
+                    Ok(()) => {}
+                    Err(WaitError::Socket(error)) => return Err(error.into()),
+                    Err(_) => return Err(SessionError::PeerDied),
+                },
+                Progress::Served(_) => {}
+            }
+        }
+    }
+
+    /// Serves what is there, within a budget, without waiting.
+    #[inline]
+    pub(crate) fn serve_some(&mut self, handler: &impl Handler) -> Result<Progress, SessionError> {
+        for served in 0..BUDGET {
+            if !self.endpoint.take()? {
+                return Ok(Progress::Served(served));
+            }
+            match Kind::from_number(self.endpoint.entry().kind_number()) {
+                Some(Kind::Message) => self.serve_request(handler)?,
+                Some(Kind::Shutdown) => return Ok(Progress::Closed),
+                Some(Kind::Cancel) => self.endpoint.finish()?,
+                other => return Err(unexpected(other)),
+            }
+        }
+        Ok(Progress::Served(BUDGET))
+    }
+
+    #[inline]
+    fn serve_request(&mut self, handler: &impl Handler) -> Result<(), SessionError> {
+        let request = request(self.endpoint.entry())?;
+        let mut replied = false;
+        let call = Call(self.serving(request, &mut replied));
+        // The handler sees the session only through the call, which is gone when it returns or unwinds; what is left, reserved space, is given back below.
+        let outcome = catch_unwind(AssertUnwindSafe(|| handler.handle(call)));
+        if !matches!(outcome, Ok(Ok(_))) || !replied {
+            self.not_replied(request, replied, outcome.map(Result::err))?;
+        }
+        self.endpoint.finish()?;
+        if !request.one_way {
+            self.endpoint.flush()?;
+        }
+        Ok(())
+    }
+
+    fn serving<'c>(&'c mut self, request: Request, replied: &'c mut bool) -> Serving<'c> {
+        Serving {
+            endpoint: &mut self.endpoint,
+            peer: &self.peer,
+            space: &mut self.space,
+            replied,
+            request,
+        }
+    }
+
+    /// Deals with a handler that failed or panicked.
+    #[cold]
+    fn not_replied(
+        &mut self,
+        request: Request,
+        mut replied: bool,
+        outcome: std::thread::Result<Option<crate::HandlerError>>,
+    ) -> Result<(), SessionError> {
+        let (code, reason) = match outcome {
+            Ok(Some(error)) => match error.downcast_ref::<ReplyError>() {
+                Some(ReplyError::NoRoom) => {
+                    return Err(CallViolation::TooManyCalls(self.peer_limit()).into());
+                }
+                Some(ReplyError::Space(space)) => (ErrorCode::NoMemory, space.to_string()),
+                _ => (ErrorCode::Failed, error.to_string()),
+            },
+            Ok(None) => (ErrorCode::Failed, "the handler did not reply".to_owned()),
+            Err(panic) => {
+                (ErrorCode::Panicked, format!("the handler panicked: {}", words(&*panic)))
+            }
+        };
+        if code == ErrorCode::Panicked || request.one_way || replied {
+            tracing::warn!(method = request.method, %reason, "handler failed");
+        }
+        self.endpoint.abandon(&mut self.space);
+        if replied || request.one_way {
+            return Ok(());
+        }
+        match self.serving(request, &mut replied).fail(code, &reason) {
+            Ok(()) => Ok(()),
+            Err(ReplyError::Transport(error)) => Err(error.into()),
+            Err(_) => Err(CallViolation::TooManyCalls(self.peer_limit()).into()),
+        }
+    }
+
+    /// Replies that the ring holds.
+    fn peer_limit(&self) -> usize {
+        (self.endpoint.published() - self.endpoint.known_consumed()) as usize
+    }
+}
+
+impl Drop for ServerSession {
+    fn drop(&mut self) {
+        // A full ring or a dead peer: the end of file tells the same, less politely.
+        let _ = self.endpoint.publish(Head::of_session(Kind::Shutdown, 0), &[]);
+        let _ = self.endpoint.flush();
+    }
+}
+
+#[cold]
+fn unexpected(kind: Option<Kind>) -> SessionError {
+    kind.map_or(CallViolation::Flags(0), CallViolation::Unexpected).into()
+}
+
+/// The message of a panic.
+fn words(panic: &(dyn std::any::Any + Send)) -> &str {
+    panic
+        .downcast_ref::<&str>()
+        .copied()
+        .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+        .unwrap_or("(no message)")
+}

@@ -1,0 +1,338 @@
+//! A server: accepts clients, agrees with each on a session, and hands the sessions to its workers.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use breezeway_shm::{Notifier, Peer, WaitPolicy, exit_descriptor, segment};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+
+use crate::address::Address;
+use crate::call::Handler;
+use crate::error::ServeError;
+use crate::handshake::{GreetingReceiver, HandshakeError, refuse, timespec, welcome};
+use crate::hello::Refusal;
+use crate::listener::Listener;
+use crate::options::{OptionError, SessionOptions};
+use crate::served::ServerSession;
+use crate::worker::{Inbox, Worker};
+
+/// Clients whose hello is not complete. One more pushes the oldest out, so that silent ones cannot keep others away.
+const MOST_HALF_OPEN: usize = 64;
+/// Pause after a failure to accept that only time can mend, such as too many open files.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// Decides from its credentials whether a client is served; an error is the reason that the client is told.
+type Policy = Arc<dyn Fn(&Peer) -> Result<(), String> + Send + Sync>;
+
+/// Settings of a server.
+#[derive(Clone)]
+pub struct ServerOptions {
+    session: SessionOptions,
+    workers: usize,
+    max_sessions: usize,
+    socket_mode: u32,
+    authorize: Policy,
+}
+
+impl Default for ServerOptions {
+    fn default() -> Self {
+        Self {
+            session: SessionOptions::new(),
+            workers: 1,
+            max_sessions: 4096,
+            socket_mode: 0o600,
+            authorize: Arc::new(|_| Ok(())),
+        }
+    }
+}
+
+impl ServerOptions {
+    /// The defaults: one worker, 4096 sessions, a socket that only its owner may connect to, default session options.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Settings of each session.
+    pub fn session(mut self, options: SessionOptions) -> Self {
+        self.session = options;
+        self
+    }
+
+    /// Threads that serve, 1..=1024. Each session belongs to one of them. Default 1.
+    pub fn workers(mut self, count: usize) -> Self {
+        self.workers = count;
+        self
+    }
+
+    /// The most sessions at one time; one more is refused with the reason. Default 4096.
+    pub fn max_sessions(mut self, count: usize) -> Self {
+        self.max_sessions = count;
+        self
+    }
+
+    /// Permission bits of the socket file: who has write permission may connect. Default `0o600`.
+    pub fn socket_mode(mut self, mode: u32) -> Self {
+        self.socket_mode = mode;
+        self
+    }
+
+    /// Decides from its credentials whether a client that could connect is served; an error is the reason that the client is told. By default all are.
+    pub fn authorize(
+        mut self,
+        policy: impl Fn(&Peer) -> Result<(), String> + Send + Sync + 'static,
+    ) -> Self {
+        self.authorize = Arc::new(policy);
+        self
+    }
+
+    fn validate(&self) -> Result<(), OptionError> {
+        self.session.validate()?;
+        OptionError::check("workers", self.workers, 1..=1024, "1..=1024")?;
+        OptionError::check("max_sessions", self.max_sessions, 1..=1_000_000, "1..=1000000")?;
+        OptionError::check("socket_mode", self.socket_mode, 0..=0o777, "permission bits, 0..=0o777")
+    }
+}
+
+/// A server that listens. It serves once [`Server::serve`] is called; clients that connect before wait in the backlog.
+///
+/// ```no_run
+/// use breezeway::{Call, Server};
+///
+/// let server = Server::bind(&"shm:/run/hello.sock".parse()?)?;
+/// server.serve(|call: Call<'_>| {
+///     let name = String::from_utf8(call.request().to_vec())?;
+///     Ok(call.reply(format!("hello {name}").as_bytes())?)
+/// })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Server {
+    listener: Listener,
+    options: ServerOptions,
+    stopper: Stopper,
+}
+
+/// Ends a server from another thread.
+#[derive(Clone)]
+pub struct Stopper {
+    stopping: Arc<AtomicBool>,
+    notifier: Notifier,
+}
+
+impl Stopper {
+    /// Lets [`Server::serve`] return: calls in progress are finished, clients are told, the socket file is removed.
+    pub fn stop(&self) {
+        self.stopping.store(true, Ordering::Release);
+        self.notifier.notify();
+    }
+
+    fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Acquire)
+    }
+}
+
+impl Server {
+    /// Listens with default options.
+    pub fn bind(address: &Address) -> Result<Self, ServeError> {
+        Self::bind_with(address, ServerOptions::new())
+    }
+
+    /// Listens. A socket file that nobody serves any more is replaced.
+    pub fn bind_with(address: &Address, options: ServerOptions) -> Result<Self, ServeError> {
+        options.validate()?;
+        segment::probe()?;
+        let listener = Listener::bind(address.path(), options.socket_mode)?;
+        let stopper =
+            Stopper { stopping: Arc::new(AtomicBool::new(false)), notifier: Notifier::new()? };
+        Ok(Self { listener, options, stopper })
+    }
+
+    /// A handle that ends the server.
+    pub fn stopper(&self) -> Stopper {
+        self.stopper.clone()
+    }
+
+    /// Serves until stopped. This thread accepts; the workers, threads of their own, call `handler`. Without sessions all of them sleep,
+    /// whatever the wait policy.
+    pub fn serve(self, handler: impl Handler) -> Result<(), ServeError> {
+        let handler = Arc::new(handler);
+        let wait = self.options.session.wait;
+        thread::scope(|scope| {
+            let mut inboxes = Vec::new();
+            let mut threads = Vec::new();
+            let mut started = Ok(());
+            for number in 0..self.options.workers {
+                let spawned = spawn_worker(scope, number, wait, Arc::clone(&handler));
+                match spawned {
+                    Ok((inbox, thread)) => {
+                        inboxes.push(inbox);
+                        threads.push(thread);
+                    }
+                    Err(error) => started = Err(error),
+                }
+            }
+            let outcome = started.and_then(|()| Acceptor::new(&self, &inboxes).run());
+            for inbox in &inboxes {
+                inbox.stop();
+            }
+            for thread in threads {
+                // A handler's panic does not get here: it is caught with its call.
+                thread.join().expect("a worker does not panic")?;
+            }
+            outcome
+        })
+        .map_err(ServeError::Io)
+    }
+}
+
+type WorkerThread<'scope> = thread::ScopedJoinHandle<'scope, io::Result<()>>;
+
+fn spawn_worker<'scope, H: Handler>(
+    scope: &'scope thread::Scope<'scope, '_>,
+    number: usize,
+    wait: WaitPolicy,
+    handler: Arc<H>,
+) -> io::Result<(Arc<Inbox>, WorkerThread<'scope>)> {
+    let inbox = Arc::new(Inbox::new()?);
+    let worker = Worker::new(wait, Arc::clone(&inbox))?;
+    let builder = thread::Builder::new().name(format!("breezeway-{number}"));
+    let thread = builder.spawn_scoped(scope, move || worker.run(&*handler))?;
+    Ok((inbox, thread))
+}
+
+/// A client whose hello is not complete.
+struct HalfOpen {
+    socket: OwnedFd,
+    peer: Peer,
+    receiver: GreetingReceiver,
+    deadline: Instant,
+}
+
+/// Accepts clients and completes their handshakes, none of which can delay another.
+struct Acceptor<'s> {
+    server: &'s Server,
+    inboxes: &'s [Arc<Inbox>],
+    half_open: Vec<HalfOpen>,
+    /// While accepting failed for want of something.
+    pause_until: Option<Instant>,
+}
+
+impl<'s> Acceptor<'s> {
+    fn new(server: &'s Server, inboxes: &'s [Arc<Inbox>]) -> Self {
+        Self { server, inboxes, half_open: Vec::new(), pause_until: None }
+    }
+
+    fn run(mut self) -> io::Result<()> {
+        while !self.server.stopper.is_stopping() {
+            self.wait()?;
+            self.accept_all();
+            self.advance_handshakes();
+        }
+        Ok(())
+    }
+
+    /// Sleeps until a client, a byte of a hello, a deadline or the stopper wants attention.
+    fn wait(&self) -> io::Result<()> {
+        let stop = self.server.stopper.notifier.as_fd();
+        let listen = self.pause_until.is_none().then(|| self.server.listener.as_fd());
+        let hellos = self.half_open.iter().map(|client| client.socket.as_fd());
+        let watch = |fd: BorrowedFd<'s>| PollFd::from_borrowed_fd(fd, PollFlags::IN);
+        let mut watched: Vec<PollFd<'_>> = std::iter::once(stop).chain(listen).map(watch).collect();
+        watched.extend(hellos.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
+        let deadlines = self.half_open.iter().map(|client| client.deadline);
+        let timeout = deadlines
+            .chain(self.pause_until)
+            .min()
+            .map(|deadline| timespec(deadline.saturating_duration_since(Instant::now())));
+        match poll(&mut watched, timeout.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(errno) => Err(errno.into()),
+        }
+    }
+
+    fn accept_all(&mut self) {
+        if self.pause_until.is_some_and(|until| Instant::now() < until) {
+            return;
+        }
+        self.pause_until = None;
+        loop {
+            match self.server.listener.accept() {
+                Ok(Some(socket)) => self.admit(socket),
+                Ok(None) => return,
+                Err(error) => {
+                    tracing::warn!(%error, "cannot accept; raise the limit of open files?");
+                    self.pause_until = Some(Instant::now() + ACCEPT_PAUSE);
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Starts a client's handshake, if the policy lets it.
+    fn admit(&mut self, socket: OwnedFd) {
+        let peer = match Peer::of(&socket) {
+            Ok(peer) => peer,
+            Err(error) => return tracing::warn!(%error, "cannot tell who connects"),
+        };
+        if let Err(reason) = (self.server.options.authorize)(&peer) {
+            tracing::info!(?peer, %reason, "client denied");
+            return refuse(&socket, Refusal::Denied, &reason);
+        }
+        if self.sessions() >= self.server.options.max_sessions {
+            let limit = self.server.options.max_sessions;
+            tracing::warn!(limit, "client refused: as many sessions as allowed are open");
+            let reason =
+                format!("{limit} sessions are open; the server's max_sessions allows no more");
+            return refuse(&socket, Refusal::Busy, &reason);
+        }
+        if self.half_open.len() == MOST_HALF_OPEN {
+            self.half_open.remove(0);
+        }
+        let deadline = Instant::now() + self.server.options.session.handshake_timeout;
+        let receiver = GreetingReceiver::default();
+        self.half_open.push(HalfOpen { socket, peer, receiver, deadline });
+    }
+
+    fn sessions(&self) -> usize {
+        self.inboxes.iter().map(|inbox| inbox.sessions()).sum()
+    }
+
+    /// Takes what came of each hello.
+    fn advance_handshakes(&mut self) {
+        let now = Instant::now();
+        for mut client in std::mem::take(&mut self.half_open) {
+            match client.receiver.receive(&client.socket) {
+                Ok(Some(received)) => self.complete(client, Ok(received)),
+                Ok(None) if now < client.deadline => self.half_open.push(client),
+                Ok(None) => {
+                    let timeout = self.server.options.session.handshake_timeout;
+                    self.complete(client, Err(HandshakeError::Timeout(timeout)));
+                }
+                Err(error) => self.complete(client, Err(error)),
+            }
+        }
+    }
+
+    /// Answers a hello and hands the session to the worker with the fewest.
+    fn complete(
+        &self,
+        client: HalfOpen,
+        received: Result<(crate::hello::Greeting, Option<OwnedFd>), HandshakeError>,
+    ) {
+        let options = &self.server.options.session;
+        let exit = exit_descriptor(&client.socket);
+        match welcome(client.socket, options, received) {
+            Ok(agreed) => {
+                let mut session = ServerSession::new(agreed, client.peer, options.wait);
+                session.watch_exit(exit);
+                let inbox = self.inboxes.iter().min_by_key(|inbox| inbox.sessions());
+                inbox.expect("there is a worker").deliver(session);
+            }
+            Err(error) => tracing::info!(peer = ?client.peer, %error, "no session"),
+        }
+    }
+}

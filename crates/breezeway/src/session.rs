@@ -1,0 +1,563 @@
+//! The client's end of a session: calls, one caller at a time.
+
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+use breezeway_shm::layout::INLINE_MAX;
+use breezeway_shm::{
+    Endpoint, ForeignBytes, Head, Kind, Peer, PublishError, ReserveError, Space, TrustedPeer,
+    Waiter, Want, clock,
+};
+
+use crate::address::Address;
+use crate::connect::connect_socket;
+use crate::error::{CallError, ConnectError};
+use crate::handshake;
+use crate::options::SessionOptions;
+use crate::protocol::{Answer, CallId, CallViolation, Calls, ONE_WAY, REQUEST};
+use crate::served::ServerSession;
+
+/// The longest failure reason that is read from a reply.
+const LONGEST_REASON: usize = 1024;
+
+/// A connection to a server: calls go out, replies come back.
+///
+/// A session is `Send` and used by one thread at a time (`&mut`): the caller reads its own ring, so a reply wakes nobody else and takes no lock. Calls of one session
+/// are served in the order in which they were made. Dropping it closes it; what was sent before is still served.
+///
+/// The peer may at any moment die or write garbage into its own segments. Either ends this session with an error and harms nothing else.
+///
+/// ```no_run
+/// use breezeway::Session;
+///
+/// let mut session = Session::connect(&"shm:/run/hello.sock".parse()?)?;
+/// let reply = session.call(0, b"world")?;
+/// println!("{}", String::from_utf8_lossy(&reply.to_vec()));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Session {
+    endpoint: Endpoint,
+    waiter: Waiter,
+    calls: Calls,
+    peer: Peer,
+    call_timeout: Option<Duration>,
+    /// Space reserved for the next message, if any. A [`RequestSpace`] that was dropped unsent leaves it here until the next reservation.
+    space: Space,
+    over: bool,
+}
+
+impl Session {
+    /// Connects with default options.
+    pub fn connect(address: &Address) -> Result<Self, ConnectError> {
+        Self::connect_with(address, &SessionOptions::new())
+    }
+
+    /// Connects. Takes at most the handshake timeout.
+    pub fn connect_with(address: &Address, options: &SessionOptions) -> Result<Self, ConnectError> {
+        options.validate()?;
+        Self::over(connect_socket(address.path(), options.handshake_timeout)?, options)
+    }
+
+    /// Opens a session over a connected unix stream socket, such as one end of a pair that a parent handed to its child (see [`breezeway_shm::inherited`]). The
+    /// other end must be served, by [`ServerSession::over`] for one.
+    pub fn over(socket: OwnedFd, options: &SessionOptions) -> Result<Self, ConnectError> {
+        options.validate()?;
+        let peer = Peer::of(&socket).map_err(handshake::HandshakeError::from)?;
+        let agreed = handshake::connect(socket, options)?;
+        Ok(Self {
+            endpoint: agreed.endpoint,
+            waiter: Waiter::new(options.wait),
+            calls: Calls::new(agreed.max_in_flight),
+            peer,
+            call_timeout: options.call_timeout,
+            space: Space::none(),
+            over: false,
+        })
+    }
+
+    /// Both ends of a session within this process: for tests, and for threads that want to talk like processes.
+    pub fn pair(options: &SessionOptions) -> Result<(Self, ServerSession), ConnectError> {
+        let (one, other) = UnixStream::pair().map_err(handshake::HandshakeError::from)?;
+        let server_options = options.clone();
+        let server = std::thread::spawn(move || ServerSession::over(other.into(), &server_options));
+        let client = Self::over(one.into(), options)?;
+        let server = server.join().expect("the handshake does not panic")?;
+        Ok((client, server))
+    }
+
+    /// From now on replies are given as slices, without a copy.
+    pub fn trusting(mut self, proof: TrustedPeer) -> Self {
+        self.endpoint.trust(proof);
+        self
+    }
+
+    /// Who serves this session: the credentials of the process that listens.
+    pub fn peer(&self) -> &Peer {
+        &self.peer
+    }
+
+    /// The largest message, in bytes: the smaller cap of both sides.
+    pub fn cap(&self) -> usize {
+        self.endpoint.cap()
+    }
+
+    /// The most calls in flight.
+    pub fn max_in_flight(&self) -> usize {
+        self.calls.limit()
+    }
+
+    /// Calls whose replies are still to be received.
+    pub fn in_flight(&self) -> usize {
+        self.calls.wanted()
+    }
+
+    /// How long each call from now on may take; `None` for as long as the peer lives.
+    pub fn set_call_timeout(&mut self, timeout: Option<Duration>) {
+        self.call_timeout = timeout;
+    }
+
+    /// Whether an error has ended the session.
+    pub fn is_over(&self) -> bool {
+        self.over
+    }
+
+    /// Calls `method` with a copy of `request` and waits for the reply.
+    #[inline]
+    pub fn call(&mut self, method: u32, request: &[u8]) -> Result<Reply<'_>, CallError> {
+        let deadline = self.deadline();
+        self.may_call()?;
+        self.transmit(method, request, Wants::Reply, deadline)?;
+        self.await_reply(deadline)
+    }
+
+    /// As [`Self::call`], giving up at `deadline`.
+    pub fn call_until(
+        &mut self,
+        method: u32,
+        request: &[u8],
+        deadline: Instant,
+    ) -> Result<Reply<'_>, CallError> {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let deadline = Some(clock::ticks() + clock::ticks_in(left));
+        self.may_call()?;
+        self.transmit(method, request, Wants::Reply, deadline)?;
+        self.await_reply(deadline)
+    }
+
+    /// Takes space for a request of `len` bytes, to be filled in place: what is over 104 bytes travels without a copy. Waits while the space is lent to the peer.
+    #[inline]
+    pub fn reserve(&mut self, len: usize) -> Result<RequestSpace<'_>, CallError> {
+        self.may_use()?;
+        let deadline = self.deadline();
+        self.reserve_waiting(len, deadline)?;
+        Ok(RequestSpace { session: self })
+    }
+
+    /// Sends a request whose reply is taken later by [`Self::receive`], so that several are in flight.
+    #[inline]
+    pub fn send(&mut self, method: u32, request: &[u8]) -> Result<CallId, CallError> {
+        let call = self.send_unflushed(method, request)?;
+        self.flush()?;
+        Ok(call)
+    }
+
+    /// Sends a one-way message: no reply comes, not even of an error. Waits while the ring is full.
+    #[inline]
+    pub fn post(&mut self, method: u32, message: &[u8]) -> Result<(), CallError> {
+        self.post_unflushed(method, message)?;
+        self.flush()
+    }
+
+    /// Sends several messages with one wake-up at the end.
+    pub fn batch(&mut self) -> Batch<'_> {
+        Batch { session: self }
+    }
+
+    /// Waits for the next reply to a request that was sent. Its [`Reply::call`] says which.
+    #[inline]
+    pub fn receive(&mut self) -> Result<Reply<'_>, CallError> {
+        self.may_use()?;
+        if self.calls.wanted() == 0 {
+            return Err(CallError::NothingInFlight);
+        }
+        let deadline = self.deadline();
+        self.await_reply(deadline)
+    }
+
+    fn deadline(&self) -> Option<u64> {
+        self.call_timeout.map(|timeout| clock::ticks() + clock::ticks_in(timeout))
+    }
+
+    fn may_use(&self) -> Result<(), CallError> {
+        if self.over { Err(CallError::Over) } else { Ok(()) }
+    }
+
+    fn may_call(&self) -> Result<(), CallError> {
+        self.may_use()?;
+        match self.calls.wanted() {
+            0 => Ok(()),
+            pending => Err(CallError::RepliesPending(pending)),
+        }
+    }
+
+    /// Notes whether an error has ended the session.
+    #[cold]
+    fn failed(&mut self, error: CallError) -> CallError {
+        self.over |= !error.session_goes_on() && !matches!(error, CallError::Forked);
+        error
+    }
+
+    fn send_unflushed(&mut self, method: u32, request: &[u8]) -> Result<CallId, CallError> {
+        self.may_use()?;
+        let deadline = self.deadline();
+        self.publish_bytes(method, request, Wants::Reply, deadline)?;
+        Ok(self.calls.sent())
+    }
+
+    fn post_unflushed(&mut self, method: u32, message: &[u8]) -> Result<(), CallError> {
+        self.may_use()?;
+        let deadline = self.deadline();
+        self.publish_bytes(method, message, Wants::Nothing, deadline)?;
+        self.calls.posted();
+        Ok(())
+    }
+
+    /// Publishes a request, and wakes the server.
+    #[inline(always)]
+    fn transmit(
+        &mut self,
+        method: u32,
+        bytes: &[u8],
+        wants: Wants,
+        deadline: Option<u64>,
+    ) -> Result<CallId, CallError> {
+        self.publish_bytes(method, bytes, wants, deadline)?;
+        let call = self.calls.sent();
+        self.flush()?;
+        Ok(call)
+    }
+
+    #[inline(always)]
+    fn flush(&mut self) -> Result<(), CallError> {
+        self.endpoint.flush().map_err(|error| self.failed(error.into()))
+    }
+
+    /// Publishes a message from a slice.
+    #[inline(always)]
+    fn publish_bytes(
+        &mut self,
+        method: u32,
+        bytes: &[u8],
+        wants: Wants,
+        deadline: Option<u64>,
+    ) -> Result<(), CallError> {
+        if bytes.len() > INLINE_MAX {
+            self.reserve_waiting(bytes.len(), deadline)?;
+            self.endpoint.write(&mut self.space, 0, ForeignBytes::stable(bytes));
+            return self.publish_space(method, wants, deadline);
+        }
+        let head = self.head(method, wants)?;
+        while let Err(error) = self.endpoint.publish(head, bytes) {
+            self.wait_for_ring(error, deadline)?;
+        }
+        Ok(())
+    }
+
+    /// Publishes the reserved space, which was filled, as a message.
+    #[inline(always)]
+    fn publish_space(
+        &mut self,
+        method: u32,
+        wants: Wants,
+        deadline: Option<u64>,
+    ) -> Result<(), CallError> {
+        let head = self.head(method, wants)?;
+        while let Err(error) = self.endpoint.publish_space(head, &mut self.space) {
+            self.wait_for_ring(error, deadline)?;
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn head(&self, method: u32, wants: Wants) -> Result<Head, CallError> {
+        if wants == Wants::Reply && !self.calls.has_room() {
+            return Err(CallError::TooManyInFlight(self.calls.limit()));
+        }
+        let flags = if wants == Wants::Reply { REQUEST } else { ONE_WAY };
+        Ok(Head { kind: Kind::Message, flags, stream: self.calls.next_stream(), tag: method })
+    }
+
+    /// Waits for ring space after a publication failed. The server never waits for us, so it gets there: replies in flight always fit into its ring.
+    #[cold]
+    fn wait_for_ring(
+        &mut self,
+        error: PublishError,
+        deadline: Option<u64>,
+    ) -> Result<(), CallError> {
+        match error {
+            PublishError::Full => {
+                self.flush()?;
+                let quarter = (self.endpoint.published() - self.endpoint.known_consumed()) / 4;
+                self.wait_consumed(self.endpoint.known_consumed() + quarter - 1, deadline)
+            }
+            PublishError::Violation(violation) => {
+                Err(self.failed(CallError::Transport(violation.into())))
+            }
+            _ => Err(CallError::Forked),
+        }
+    }
+
+    fn wait_consumed(&mut self, count: u64, deadline: Option<u64>) -> Result<(), CallError> {
+        let want = Want::Consumed(count);
+        self.waiter
+            .wait(&mut self.endpoint, want, deadline)
+            .map_err(|error| self.failed(error.into()))
+    }
+
+    /// Takes space, waiting while it is lent for messages that the server has not consumed.
+    #[inline]
+    fn reserve_waiting(&mut self, len: usize, deadline: Option<u64>) -> Result<(), CallError> {
+        self.endpoint.abandon(&mut self.space);
+        self.space = match self.endpoint.reserve(len) {
+            Ok(space) => space,
+            Err(error) => self.reserve_slowly(error, len, deadline)?,
+        };
+        Ok(())
+    }
+
+    #[cold]
+    fn reserve_slowly(
+        &mut self,
+        mut error: ReserveError,
+        len: usize,
+        deadline: Option<u64>,
+    ) -> Result<Space, CallError> {
+        while let ReserveError::NoMemory { .. } = error {
+            self.flush()?;
+            // First how far the server is, then what is released: what it released by then is visible now.
+            self.endpoint
+                .refresh()
+                .map_err(|violation| self.failed(CallError::Transport(violation.into())))?;
+            let consumed = self.endpoint.known_consumed();
+            let pending = self.endpoint.published() > consumed;
+            match self.endpoint.reserve(len) {
+                Ok(space) => return Ok(space),
+                Err(ReserveError::NoMemory { .. }) if pending => {
+                    self.wait_consumed(consumed, deadline)?
+                }
+                Err(other) => {
+                    error = other;
+                    break;
+                }
+            }
+        }
+        Err(self.failed(error.into()))
+    }
+
+    #[inline(always)]
+    fn await_reply(&mut self, deadline: Option<u64>) -> Result<Reply<'_>, CallError> {
+        match self.next_answer(deadline) {
+            Ok(Answer { call, error: None, .. }) => Ok(Reply { session: self, call }),
+            Ok(Answer { error: Some(code), .. }) => Err(self.failure(code)),
+            Err(error) => Err(self.not_answered(error)),
+        }
+    }
+
+    /// Takes entries until one answers a call that somebody waits for.
+    #[inline(always)]
+    fn next_answer(&mut self, deadline: Option<u64>) -> Result<Answer, CallError> {
+        loop {
+            if !self.endpoint.take()? {
+                self.waiter.wait(&mut self.endpoint, Want::Data, deadline)?;
+                continue;
+            }
+            if self.endpoint.entry().kind_number() != Kind::Message as u8 {
+                return Err(self.session_entry());
+            }
+            let answer = self.calls.answer(self.endpoint.entry())?;
+            if answer.wanted {
+                return Ok(answer);
+            }
+            self.endpoint.finish()?;
+        }
+    }
+
+    #[cold]
+    fn session_entry(&self) -> CallError {
+        match Kind::from_number(self.endpoint.entry().kind_number()) {
+            Some(Kind::Shutdown) => CallError::Closed,
+            Some(kind) => CallViolation::Unexpected(kind).into(),
+            None => CallViolation::Flags(0).into(),
+        }
+    }
+
+    #[cold]
+    fn not_answered(&mut self, error: CallError) -> CallError {
+        if matches!(error, CallError::DeadlinePassed) {
+            self.calls.give_up();
+        }
+        self.failed(error)
+    }
+
+    #[cold]
+    fn failure(&mut self, code: crate::ErrorCode) -> CallError {
+        let body = self.endpoint.body();
+        let reason = body.slice(..body.len().min(LONGEST_REASON)).to_vec();
+        let reason = String::from_utf8_lossy(&reason).into_owned();
+        self.finish_reply();
+        CallError::Failed { code, reason }
+    }
+
+    /// Releases the reply that was taken.
+    #[inline(always)]
+    pub(crate) fn finish_reply(&mut self) {
+        if self.endpoint.finish().is_err() {
+            self.over = true;
+        }
+    }
+
+    /// The bytes of the reply that was taken.
+    #[inline]
+    pub(crate) fn reply_bytes(&self) -> ForeignBytes<'_> {
+        self.endpoint.body()
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        // A full ring or a dead peer: the end of file tells the same, less politely.
+        let _ = self.endpoint.publish(Head::of_session(Kind::Shutdown, 0), &[]);
+        let _ = self.endpoint.flush();
+    }
+}
+
+/// Whether a message is answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wants {
+    Reply,
+    Nothing,
+}
+
+/// A reply, lent by the peer until this is dropped.
+pub struct Reply<'s> {
+    session: &'s mut Session,
+    call: CallId,
+}
+
+impl Reply<'_> {
+    /// The call that it answers.
+    pub fn call(&self) -> CallId {
+        self.call
+    }
+
+    /// Its bytes: a private copy up to 104 bytes, else the peer's memory, which the peer may still change.
+    #[inline]
+    pub fn bytes(&self) -> ForeignBytes<'_> {
+        self.session.reply_bytes()
+    }
+
+    /// A private copy of its bytes.
+    pub fn to_vec(&self) -> Vec<u8> {
+        self.bytes().to_vec()
+    }
+}
+
+impl Drop for Reply<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.session.finish_reply();
+    }
+}
+
+impl std::fmt::Debug for Reply<'_> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("Reply")
+            .field("call", &self.call)
+            .field("bytes", &self.bytes())
+            .finish()
+    }
+}
+
+/// Space for a request, in shared memory if it is larger than 104 bytes. The peer can read it at any time. Dropping it unsent gives it back.
+pub struct RequestSpace<'s> {
+    session: &'s mut Session,
+}
+
+impl<'s> RequestSpace<'s> {
+    /// Its bytes. They hold whatever this session wrote there before, or zeros.
+    #[inline]
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        self.session.endpoint.bytes_mut(&mut self.session.space)
+    }
+
+    /// Copies `bytes` to `offset`. For messages from 64 KiB on this is faster than writing through [`Self::bytes_mut`] where the two CPUs are far apart, as it
+    /// passes the caches. Panics if they reach outside.
+    #[inline]
+    pub fn write(&mut self, offset: usize, bytes: &[u8]) {
+        let bytes = ForeignBytes::stable(bytes);
+        self.session.endpoint.write(&mut self.session.space, offset, bytes);
+    }
+
+    /// Calls `method` with these bytes and waits for the reply.
+    #[inline]
+    pub fn call(self, method: u32) -> Result<Reply<'s>, CallError> {
+        self.session.may_call()?;
+        let deadline = self.session.deadline();
+        self.session.publish_space(method, Wants::Reply, deadline)?;
+        self.session.calls.sent();
+        self.session.flush()?;
+        self.session.await_reply(deadline)
+    }
+
+    /// Sends these bytes as a request whose reply is taken later by [`Session::receive`].
+    #[inline]
+    pub fn send(self, method: u32) -> Result<CallId, CallError> {
+        let deadline = self.session.deadline();
+        self.session.publish_space(method, Wants::Reply, deadline)?;
+        let call = self.session.calls.sent();
+        self.session.flush()?;
+        Ok(call)
+    }
+
+    /// Sends these bytes as a one-way message.
+    #[inline]
+    pub fn post(self, method: u32) -> Result<(), CallError> {
+        let deadline = self.session.deadline();
+        self.session.publish_space(method, Wants::Nothing, deadline)?;
+        self.session.calls.posted();
+        self.session.flush()
+    }
+}
+
+/// Messages that wake the server once, at the end: when this is flushed or dropped. A server that spins sees each at once.
+pub struct Batch<'s> {
+    session: &'s mut Session,
+}
+
+impl Batch<'_> {
+    /// As [`Session::send`].
+    #[inline]
+    pub fn send(&mut self, method: u32, request: &[u8]) -> Result<CallId, CallError> {
+        self.session.send_unflushed(method, request)
+    }
+
+    /// As [`Session::post`].
+    #[inline]
+    pub fn post(&mut self, method: u32, message: &[u8]) -> Result<(), CallError> {
+        self.session.post_unflushed(method, message)
+    }
+
+    /// Ends the batch.
+    pub fn flush(self) -> Result<(), CallError> {
+        self.session.flush()
+    }
+}
+
+impl Drop for Batch<'_> {
+    fn drop(&mut self) {
+        // An error has ended the session, as its next use will say.
+        let _ = self.session.flush();
+    }
+}

@@ -1,0 +1,339 @@
+//! A thread that serves many sessions: it looks at those that were recently active, and sleeps for the rest.
+//!
+//! Each session is either *active*, looked at in turn with a budget, or *armed*: its doorbell is announced and its socket watched. An idle session
+//! thus costs nothing, also under [`WaitPolicy::Busy`], which only never arms the last one.
+
+use std::io;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use breezeway_shm::spin::{LONGEST_SPIN, SpinBudget};
+use breezeway_shm::{Notifier, Sleeper, WaitPolicy, Wake, Want, clock, cpu};
+
+use crate::call::Handler;
+use crate::error::SessionError;
+use crate::served::{Progress, ServerSession};
+
+/// Rounds over the active sessions between two readings of the clock.
+const ROUNDS_PER_TICK: u32 = 16;
+/// Looks at a single active session between two rounds.
+const LOOKS_PER_ROUND: u32 = 16;
+/// How often a thread that does not sleep asks for doorbells and dead peers.
+const LISTEN_EVERY: Duration = Duration::from_micros(100);
+/// A session without work for so long is armed while others are busy.
+const ACTIVE_FOR: Duration = Duration::from_millis(1);
+/// The token of the inbox's notifier.
+const INBOX: u64 = u64::MAX;
+/// Set in the token of a client's exit descriptor.
+const EXIT: u64 = 1 << 32;
+
+/// Where a worker gets its sessions from.
+pub(crate) struct Inbox {
+    /// Set when there is something to look at, so that a spinning worker needs no system call.
+    changed: AtomicBool,
+    stopping: AtomicBool,
+    arrived: Mutex<Vec<ServerSession>>,
+    /// Sessions that the worker has or will have.
+    sessions: AtomicUsize,
+    notifier: Notifier,
+}
+
+impl Inbox {
+    pub(crate) fn new() -> io::Result<Self> {
+        Ok(Self {
+            changed: AtomicBool::new(false),
+            stopping: AtomicBool::new(false),
+            arrived: Mutex::new(Vec::new()),
+            sessions: AtomicUsize::new(0),
+            notifier: Notifier::new()?,
+        })
+    }
+
+    /// Sessions that the worker has or will have.
+    pub(crate) fn sessions(&self) -> usize {
+        self.sessions.load(Ordering::Relaxed)
+    }
+
+    /// Gives the worker one more session.
+    pub(crate) fn deliver(&self, session: ServerSession) {
+        self.sessions.fetch_add(1, Ordering::Relaxed);
+        self.arrived.lock().expect("nobody panics with the lock").push(session);
+        self.announce();
+    }
+
+    /// Lets the worker end.
+    pub(crate) fn stop(&self) {
+        self.stopping.store(true, Ordering::Release);
+        self.announce();
+    }
+
+    fn announce(&self) {
+        self.changed.store(true, Ordering::Release);
+        self.notifier.notify();
+    }
+}
+
+struct Slot {
+    session: ServerSession,
+    active: bool,
+    /// Whether it had work since the last tick.
+    worked: bool,
+    /// When it last had work, in clock ticks, as of some tick.
+    last_work: u64,
+}
+
+/// What a worker does next.
+enum Next {
+    Look,
+    Sleep,
+}
+
+pub(crate) struct Worker {
+    wait: WaitPolicy,
+    inbox: std::sync::Arc<Inbox>,
+    sleeper: Sleeper,
+    /// Sessions by token.
+    slots: Vec<Option<Slot>>,
+    /// Tokens of the active ones.
+    active: Vec<usize>,
+    budget: SpinBudget,
+    /// Rounds since the last reading of the clock.
+    rounds: u32,
+    /// Since when nothing was found, if a tick has seen that.
+    idle_since: Option<u64>,
+    listened: u64,
+}
+
+impl Worker {
+    pub(crate) fn new(wait: WaitPolicy, inbox: std::sync::Arc<Inbox>) -> io::Result<Self> {
+        clock::calibrate();
+        let sleeper = Sleeper::new()?;
+        sleeper.watch(&inbox.notifier, INBOX)?;
+        let budget = SpinBudget::new(clock::ticks_in(LONGEST_SPIN));
+        Ok(Self {
+            wait,
+            inbox,
+            sleeper,
+            slots: Vec::new(),
+            active: Vec::new(),
+            budget,
+            rounds: 0,
+            idle_since: None,
+            listened: 0,
+        })
+    }
+
+    /// Serves until the inbox says stop.
+    pub(crate) fn run(mut self, handler: &impl Handler) -> io::Result<()> {
+        while !self.take_inbox()? {
+            let found = self.round(handler);
+            match self.after_round(found)? {
+                Next::Look => {}
+                Next::Sleep => self.sleep()?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes new sessions; true if the worker is to end.
+    #[inline]
+    fn take_inbox(&mut self) -> io::Result<bool> {
+        if !self.inbox.changed.load(Ordering::Relaxed) {
+            return Ok(false);
+        }
+        self.inbox.changed.store(false, Ordering::Relaxed);
+        let arrived =
+            std::mem::take(&mut *self.inbox.arrived.lock().expect("nobody panics with the lock"));
+        for session in arrived {
+            self.add(session)?;
+        }
+        Ok(self.inbox.stopping.load(Ordering::Acquire))
+    }
+
+    fn add(&mut self, mut session: ServerSession) -> io::Result<()> {
+        let token = self.slots.iter().position(Option::is_none).unwrap_or(self.slots.len());
+        self.sleeper.watch(session.endpoint().socket(), token as u64)?;
+        if let Some(exit) = session.exit() {
+            self.sleeper.watch(exit, token as u64 | EXIT)?;
+        }
+        let slot = Slot { session, active: true, worked: true, last_work: clock::ticks() };
+        if token == self.slots.len() {
+            self.slots.push(Some(slot));
+        } else {
+            self.slots[token] = Some(slot);
+        }
+        self.active.push(token);
+        Ok(())
+    }
+
+    /// Serves each active session within its budget; true if any had work.
+    #[inline]
+    fn round(&mut self, handler: &impl Handler) -> bool {
+        let mut found = false;
+        let mut index = 0;
+        while let Some(&token) = self.active.get(index) {
+            let Some(slot) = &mut self.slots[token] else { unreachable!("active sessions exist") };
+            match slot.session.serve_some(handler) {
+                Ok(Progress::Served(0)) if slot.session.endpoint().is_closed() => {
+                    self.end(token, Err(SessionError::PeerDied));
+                }
+                Ok(Progress::Served(0)) => index += 1,
+                Ok(Progress::Served(_)) => {
+                    slot.worked = true;
+                    found = true;
+                    index += 1;
+                }
+                Ok(Progress::Closed) => self.end(token, Ok(())),
+                Err(error) => self.end(token, Err(error)),
+            }
+        }
+        found
+    }
+
+    /// Drops a session that is over.
+    #[cold]
+    fn end(&mut self, token: usize, outcome: Result<(), SessionError>) {
+        self.active.retain(|&other| other != token);
+        let Some(mut slot) = self.slots[token].take() else { return };
+        if let Err(error) = outcome {
+            tracing::warn!(peer = ?slot.session.peer(), %error, "session ended");
+        }
+        // Not left to closing: a forked child may hold copies, and the token is used again.
+        let forgotten = self.sleeper.forget(slot.session.endpoint().socket());
+        let exit = slot.session.exit().map_or(Ok(()), |exit| self.sleeper.forget(exit));
+        if let Err(error) = forgotten.and(exit) {
+            tracing::warn!(%error, "cannot forget a session's descriptors");
+        }
+        self.inbox.sessions.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// Decides, mostly without reading the clock, what comes after a round.
+    #[inline]
+    fn after_round(&mut self, found: bool) -> io::Result<Next> {
+        if found {
+            self.idle_since = None;
+        } else {
+            if self.active.is_empty() || self.wait == WaitPolicy::Park {
+                return Ok(Next::Sleep);
+            }
+            self.look();
+        }
+        self.rounds += 1;
+        if self.rounds < ROUNDS_PER_TICK { Ok(Next::Look) } else { self.tick(found) }
+    }
+
+    /// Pauses between two rounds; with a single active session looks closely at it meanwhile.
+    #[inline]
+    fn look(&mut self) {
+        let [token] = self.active[..] else { return cpu::spin_hint() };
+        let Some(slot) = &mut self.slots[token] else { unreachable!("active sessions exist") };
+        for _ in 0..LOOKS_PER_ROUND {
+            // A violation shows again when the session is served.
+            if slot.session.endpoint().ready().unwrap_or(true) {
+                return;
+            }
+            cpu::spin_hint();
+        }
+    }
+
+    /// What needs the clock: listening now and then, arming sessions that fell idle, and the end of spinning.
+    #[inline(never)]
+    fn tick(&mut self, found: bool) -> io::Result<Next> {
+        self.rounds = 0;
+        let now = clock::ticks();
+        if now.wrapping_sub(self.listened) >= clock::ticks_in(LISTEN_EVERY) {
+            self.listened = now;
+            self.listen(Some(Duration::ZERO))?;
+            self.arm_idle(now);
+        }
+        if found || self.wait == WaitPolicy::Busy {
+            return Ok(Next::Look);
+        }
+        let since = *self.idle_since.get_or_insert(now);
+        if now.wrapping_sub(since) < self.budget.ticks() && self.spinning_helps() {
+            return Ok(Next::Look);
+        }
+        Ok(Next::Sleep)
+    }
+
+    /// Whether a peer can answer while this thread spins.
+    fn spinning_helps(&mut self) -> bool {
+        cpu::spinning_pays()
+            && self.active.iter().any(|&token| {
+                self.slots[token].as_mut().is_some_and(|slot| !slot.session.endpoint().shares_cpu())
+            })
+    }
+
+    /// Hears what rang, sleeping at most `timeout` for it.
+    fn listen(&mut self, timeout: Option<Duration>) -> io::Result<()> {
+        for &Wake { token, hung_up } in self.sleeper.wait(timeout)? {
+            if token == INBOX {
+                continue;
+            }
+            let (token, exited) = ((token & !EXIT) as usize, token & EXIT != 0);
+            let Some(Some(slot)) = self.slots.get_mut(token) else { continue };
+            if exited {
+                slot.session.endpoint().peer_exited();
+            } else if hung_up {
+                // A socket that fails here fails again, and ends its session, when it is served.
+                let _ = slot.session.endpoint().drain();
+            }
+            if !slot.active {
+                slot.active = true;
+                slot.worked = true;
+                self.active.push(token);
+            }
+        }
+        Ok(())
+    }
+
+    /// Arms sessions that had no work for a while; under `Busy` all but the last.
+    fn arm_idle(&mut self, now: u64) {
+        let patience = clock::ticks_in(ACTIVE_FOR);
+        let mut index = 0;
+        while self.active.len() > 1
+            && let Some(&token) = self.active.get(index)
+        {
+            let Some(slot) = &mut self.slots[token] else { unreachable!("active sessions exist") };
+            if std::mem::take(&mut slot.worked) {
+                slot.last_work = now;
+            }
+            if now.wrapping_sub(slot.last_work) < patience || !self.arm(token) {
+                index += 1;
+            }
+        }
+    }
+
+    /// Announces that a session's doorbell is wanted. True if it is no longer active.
+    fn arm(&mut self, token: usize) -> bool {
+        let Some(slot) = &mut self.slots[token] else { return false };
+        match slot.session.endpoint().prepare_sleep(Want::Data) {
+            Ok(true) => {
+                slot.active = false;
+                self.active.retain(|&other| other != token);
+                true
+            }
+            Ok(false) => false,
+            Err(error) => {
+                self.end(token, Err(error.into()));
+                true
+            }
+        }
+    }
+
+    /// Arms every session and sleeps until one rings, unless one has work after all.
+    #[inline(never)]
+    fn sleep(&mut self) -> io::Result<()> {
+        for token in self.active.clone() {
+            self.arm(token);
+        }
+        if self.active.is_empty() && !self.inbox.changed.load(Ordering::Acquire) {
+            self.listen(None)?;
+        }
+        if let Some(since) = self.idle_since.take() {
+            self.budget.learn(clock::ticks().wrapping_sub(since));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,161 @@
+//! How a process ends: when it is told to by a signal, and a server also when nobody uses it.
+
+use signal_hook::consts::{SIGINT, SIGTERM};
+use std::io::{self, ErrorKind, Read};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+/// A server without a request for this long ends, so that none outlives the script that started it.
+pub const IDLE: Duration = Duration::from_secs(60);
+
+/// How often the watching thread looks, every two seconds: too rare to be seen in a measurement.
+const LOOKS_PER_IDLE_TIME: u32 = 30;
+
+/// Whether SIGTERM or SIGINT has arrived; for a loop that asks.
+#[derive(Debug, Clone, Default)]
+pub struct Told(Arc<AtomicBool>);
+
+impl Told {
+    /// Handles both signals from now on.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the kernel answers to `sigaction`.
+    pub fn by_signal() -> io::Result<Self> {
+        let told = Self::default();
+        for signal in [SIGTERM, SIGINT] {
+            signal_hook::flag::register(signal, Arc::clone(&told.0))?;
+        }
+        Ok(told)
+    }
+
+    /// Ends the loops that ask.
+    pub fn tell(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it is time to end. Costs a load from the own cache.
+    #[inline]
+    #[must_use]
+    pub fn is_told(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// How many requests a server has answered; only one thread may count.
+#[derive(Debug, Clone, Default)]
+pub struct Activity(Arc<AtomicU64>);
+
+impl Activity {
+    /// Counts one request.
+    #[inline]
+    pub fn count(&self) {
+        self.0.store(self.0.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+    }
+}
+
+/// Starts a thread that calls `end` once: on SIGTERM or SIGINT, or when `activity` has stood still
+/// for [`IDLE`], which it also says on stderr.
+///
+/// Call it before pinning, so that the thread stays off the measured CPU.
+///
+/// # Errors
+///
+/// Whatever the kernel answers to `socketpair` and `sigaction`.
+pub fn watch(activity: &Activity, end: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    let (signals, sender) = UnixStream::pair()?;
+    for signal in [SIGTERM, SIGINT] {
+        signal_hook::low_level::pipe::register(signal, sender.try_clone()?)?;
+    }
+    let activity = activity.clone();
+    signals.set_read_timeout(Some(IDLE / LOOKS_PER_IDLE_TIME))?;
+    std::thread::spawn(move || {
+        // The sender must live as long as the thread, else the end of the stream looks like a signal.
+        let _sender = sender;
+        if wait(signals, &activity) == End::Idle {
+            eprintln!("ended: no request for {} s", IDLE.as_secs());
+        }
+        end();
+    });
+    Ok(())
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum End {
+    Signal,
+    Idle,
+}
+
+/// Waits for a byte on `signals`, or for `activity` to stand still for as many timeouts of `signals`
+/// as make up the idle time.
+fn wait(mut signals: UnixStream, activity: &Activity) -> End {
+    let mut seen = activity.0.load(Ordering::Relaxed);
+    let mut looks = 0;
+    while looks < LOOKS_PER_IDLE_TIME {
+        match signals.read(&mut [0]) {
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+            _ => return End::Signal,
+        }
+        let now = activity.0.load(Ordering::Relaxed);
+        // The request may have come right after the look before, so this one counts.
+        looks = if now == seen { looks + 1 } else { 1 };
+        seen = now;
+    }
+    End::Idle
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+    use std::time::Instant;
+
+    const LOOK: Duration = Duration::from_millis(5);
+
+    fn signals() -> (UnixStream, UnixStream) {
+        let (signals, sender) = UnixStream::pair().unwrap();
+        signals.set_read_timeout(Some(LOOK)).unwrap();
+        (signals, sender)
+    }
+
+    #[test]
+    fn a_server_without_requests_ends_after_the_idle_time() {
+        let (signals, _sender) = signals();
+        let started = Instant::now();
+        assert_eq!(wait(signals, &Activity::default()), End::Idle);
+        assert!(started.elapsed() >= LOOK * LOOKS_PER_IDLE_TIME);
+    }
+
+    #[test]
+    fn a_signal_ends_a_server_at_once() {
+        let (signals, mut sender) = signals();
+        sender.write_all(b"s").unwrap();
+        assert_eq!(wait(signals, &Activity::default()), End::Signal);
+    }
+
+    #[test]
+    fn a_busy_server_goes_on() {
+        let (signals, mut sender) = signals();
+        let activity = Activity::default();
+        let watched = activity.clone();
+        let watcher = std::thread::spawn(move || wait(signals, &watched));
+        for _ in 0..LOOKS_PER_IDLE_TIME * 20 {
+            activity.count();
+            std::thread::sleep(LOOK / 2);
+        }
+        assert!(!watcher.is_finished());
+        sender.write_all(b"s").unwrap();
+        assert_eq!(watcher.join().unwrap(), End::Signal);
+    }
+
+    #[test]
+    fn a_loop_that_asks_learns_when_it_was_told() {
+        let told = Told::default();
+        assert!(!told.is_told());
+        told.clone().tell();
+        assert!(told.is_told());
+    }
+}
