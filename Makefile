@@ -6,8 +6,8 @@ LOOM = RUSTFLAGS="--cfg loom" $(CARGO) test -p breezeway-shm --profile model --l
 .PHONY: demo test format lint unit model release budgets peers clean
 
 ## Build, then show two processes exchanging messages, with the cost in floors.
-demo: release
-	$(CARGO) run --release --quiet -p breezeway-cli --example budgets -- --quick
+demo:
+	$(CARGO) bench --quiet --locked -p breezeway-cli --bench budgets -- --quick
 
 ## What CI runs: format check, lints with warnings denied, every test of every crate, the models.
 test: format lint unit model
@@ -30,8 +30,8 @@ release:
 	$(CARGO) build --release --locked -p breezeway-cli
 
 ## Every budget, interleaved with the floor (about ten minutes).
-budgets: release peers
-	$(CARGO) run --release --quiet -p breezeway-cli --example budgets
+budgets: peers
+	$(CARGO) bench --quiet --locked -p breezeway-cli --bench budgets
 
 ## Comparison programs; rivals are dependencies here only.
 peers:

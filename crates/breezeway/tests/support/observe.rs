@@ -1,0 +1,89 @@
+//! What a process has and does, seen from outside (proc(5)).
+
+use std::path::PathBuf;
+
+fn text(pid: u32, file: &str) -> String {
+    std::fs::read_to_string(format!("/proc/{pid}/{file}")).unwrap_or_default()
+}
+
+/// Open descriptors.
+pub(crate) fn descriptors(pid: u32) -> usize {
+    std::fs::read_dir(format!("/proc/{pid}/fd")).map_or(0, Iterator::count)
+}
+
+/// Open descriptors, each with what it refers to: for the message of a test that counts them.
+pub(crate) fn descriptor_names(pid: u32) -> Vec<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(format!("/proc/{pid}/fd")) else { return Vec::new() };
+    entries.flatten().filter_map(|entry| std::fs::read_link(entry.path()).ok()).collect()
+}
+
+/// Mapped segments of sessions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Segments {
+    pub(crate) count: usize,
+    pub(crate) bytes: usize,
+}
+
+/// The segments, its own and its peers', that a process has mapped.
+pub(crate) fn segments(pid: u32) -> Segments {
+    let maps = text(pid, "maps");
+    let mut segments = Segments::default();
+    for line in maps.lines().filter(|line| line.contains("/memfd:breezeway")) {
+        let range = line.split(' ').next().expect("a line begins with the range");
+        let (from, to) = range.split_once('-').expect("a range has two ends");
+        let at = |number| usize::from_str_radix(number, 16).expect("addresses are hexadecimal");
+        segments.count += 1;
+        segments.bytes += at(to) - at(from);
+    }
+    segments
+}
+
+/// Memory that a process has for itself, in bytes: without files and shared segments.
+pub(crate) fn private_memory(pid: u32) -> usize {
+    let status = text(pid, "status");
+    let line = status.lines().find(|line| line.starts_with("RssAnon:")).unwrap_or_default();
+    let kibibytes = line.split_whitespace().nth(1).and_then(|number| number.parse::<usize>().ok());
+    kibibytes.unwrap_or(0) * 1024
+}
+
+/// What an idle process does not use: CPU time in clock ticks, and switches to other threads, of which each blocking system call costs one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Activity {
+    pub(crate) cpu_ticks: u64,
+    pub(crate) switches: u64,
+}
+
+/// What all threads of a process have done so far.
+pub(crate) fn activity(pid: u32) -> Activity {
+    let stat = text(pid, "stat");
+    // The name, which may hold anything, ends with the last parenthesis; state is the next field, utime and stime the 12th and 13th.
+    let fields = stat.rsplit_once(") ").map_or("", |(_, fields)| fields);
+    let time = fields.split(' ').skip(11).take(2).filter_map(|time| time.parse::<u64>().ok());
+    Activity { cpu_ticks: time.sum(), switches: threads(pid).iter().map(|&t| switches(pid, t)).sum() }
+}
+
+/// Ids of a process's threads.
+pub(crate) fn threads(pid: u32) -> Vec<u32> {
+    let Ok(entries) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
+    entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
+fn switches(pid: u32, thread: u32) -> u64 {
+    let status = text(pid, &format!("task/{thread}/status"));
+    let counts = status.lines().filter(|line| line.contains("ctxt_switches:"));
+    counts.filter_map(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok()).sum()
+}
+
+/// Whether every thread of a process sleeps.
+pub(crate) fn sleeps(pid: u32) -> bool {
+    threads(pid).iter().all(|thread| {
+        let stat = text(pid, &format!("task/{thread}/stat"));
+        stat.rsplit_once(") ").is_some_and(|(_, fields)| fields.starts_with('S'))
+    })
+}
+
+/// Whether a process has ended, also if nobody has collected it yet.
+pub(crate) fn has_ended(pid: u32) -> bool {
+    let stat = text(pid, "stat");
+    stat.is_empty() || stat.contains(") Z ") || stat.contains(") X ")
+}
