@@ -23,8 +23,9 @@ use crate::trust::TrustedPeer;
 use crate::violation::Violation;
 use crate::words::{ForeignWords, OwnWords};
 
-/// Sleeps between two readings of the socket. Each sleep leaves at most one doorbell byte, and a socket holds some hundreds.
-const SLEEPS_PER_DRAIN: u32 = 64;
+/// Intents between two readings of the socket. Each leaves at most one doorbell byte, and a socket holds some hundreds (278 by default). A full one would make no
+/// event for an edge-triggered sleeper.
+const INTENTS_PER_DRAIN: u32 = 64;
 
 /// What both hellos agreed on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -146,7 +147,7 @@ pub struct Endpoint {
     doorbell: Doorbell,
     counters: Counters,
     trusted: bool,
-    sleeps_since_drain: u32,
+    intents_since_drain: u32,
     /// Whether `entry` was taken and not finished.
     has_entry: bool,
     borrowed: Option<Borrowed>,
@@ -169,7 +170,7 @@ impl Endpoint {
             own: own.words,
             peer: peer.words,
             trusted: false,
-            sleeps_since_drain: 0,
+            intents_since_drain: 0,
             has_entry: false,
             borrowed: None,
             staging: Staging::new(),
@@ -377,6 +378,12 @@ impl Endpoint {
         self.ring_if_due()
     }
 
+    /// Lets the peer know, before this side looks for more without sleeping, what was consumed so far: it may sleep for that.
+    #[inline(always)]
+    pub fn tell_progress(&mut self) -> Result<(), SocketError> {
+        if self.consumer.is_told() { Ok(()) } else { self.flush() }
+    }
+
     /// Lets the peer see what was consumed, and before that what was released: a peer that waits for payload memory waits for our progress.
     #[inline(always)]
     fn publish_progress(&mut self) {
@@ -516,7 +523,7 @@ impl Endpoint {
     }
 
     /// Announces that this side is about to sleep until what is wanted comes, and looks once more. True if it has not come: then a doorbell
-    /// byte will arrive on the socket when it does.
+    /// byte will arrive on the socket when it does. A second call for another want may read the byte that the first one left: ask [`Self::has`] for the first again.
     pub fn prepare_sleep(&mut self, want: Want) -> Result<bool, SocketError> {
         if !self.origin.is_here() {
             return Ok(false);
@@ -529,11 +536,12 @@ impl Endpoint {
             Want::Consumed(count) => self.producer.arm_space(count),
         }
         self.ring_if_due()?;
+        // Counted before the look: an intent that was not slept on may leave a byte as well.
+        self.intents_since_drain += 1;
         if self.has(want)? {
             return Ok(false);
         }
-        self.sleeps_since_drain += 1;
-        if self.sleeps_since_drain >= SLEEPS_PER_DRAIN {
+        if self.intents_since_drain >= INTENTS_PER_DRAIN {
             self.drain()?;
             if self.has(want)? || self.is_closed() {
                 return Ok(false);
@@ -545,7 +553,7 @@ impl Endpoint {
 
     /// Sleeps until the doorbell rings or the peer goes: one system call without a timeout, two with one. May return early. [`Self::prepare_sleep`] comes first.
     pub fn sleep(&mut self, timeout: Option<Duration>) -> Result<(), SocketError> {
-        self.sleeps_since_drain = 0;
+        self.intents_since_drain = 0;
         match timeout {
             None => self.doorbell.sleep(),
             Some(timeout) => self.doorbell.sleep_for(timeout),
@@ -554,7 +562,7 @@ impl Endpoint {
 
     /// Reads the socket empty and notes whether the peer is gone.
     pub fn drain(&mut self) -> Result<(), SocketError> {
-        self.sleeps_since_drain = 0;
+        self.intents_since_drain = 0;
         self.doorbell.drain()
     }
 

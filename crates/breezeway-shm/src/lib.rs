@@ -9,6 +9,13 @@
 //!
 //! This is the only transport crate with `unsafe`; every block argues why it is sound.
 #![cfg_attr(docsrs, feature(doc_cfg))]
+#![cfg_attr(
+    loom,
+    allow(
+        dead_code,
+        reason = "the model builds without the modules that need an OS, and so without their callers"
+    )
+)]
 
 #[cfg(not(all(target_os = "linux", target_pointer_width = "64", target_endian = "little")))]
 compile_error!("Breezeway's shared memory needs a 64-bit little-endian Linux");

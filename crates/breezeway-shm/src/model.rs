@@ -6,9 +6,12 @@
 //! in the same order. The session socket is a [`Socket`]: bytes stay until they are read, and one that is full takes no more.
 //!
 //! Limits of the checker. Loads return old values as C11 allows, but a load never sees a store that the schedule has not yet made: reordering of a load with a
-//! *later* store (load buffering) is out of its reach, so what only that would break is shown by a plain cell, where loom demands happens-before
-//! itself. And a full fence synchronises with every full fence before it, which is more than C11 promises for plain cells; the models of publishing and of payload
-//! therefore run without one.
+//! *later* store (load buffering) is out of its reach. A copy of an entry that a later lap overwrites is such a case, so entries alone do not show that
+//! `consumed` must be released and acquired; a plain cell does, since there loom demands happens-before itself. And a full fence synchronises with every full fence
+//! before it, which is more than C11 promises for plain cells; the models of publishing and of payload therefore run without one.
+//!
+//! Every schedule is run, except where a test names a bound, for those models would take minutes. A bound counts preemptions, not the switches of a thread that waits; each mutant
+//! of a bounded model is found with two.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -31,22 +34,15 @@ use crate::words::{ForeignWords, OwnWords};
 
 /// Runs every schedule of `model` with at most so many preemptions; `None`: every schedule.
 fn holds(preemptions: Option<usize>, model: fn()) {
-    let start = std::time::Instant::now();
     let schedules = Arc::new(std::sync::atomic::AtomicU64::new(0));
     let count = Arc::clone(&schedules);
     let mut checker = Builder::new();
-    checker.preemption_bound = std::env::var("MP").ok().map(|v| v.parse().unwrap()).or(preemptions);
-    checker.max_duration = Some(std::time::Duration::from_secs(60));
-    checker.checkpoint_interval = 1000;
+    checker.preemption_bound = preemptions;
     checker.check(move || {
         count.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         model();
     });
-    println!(
-        "{:?} {} schedules",
-        start.elapsed(),
-        schedules.load(std::sync::atomic::Ordering::Relaxed)
-    );
+    println!("{} schedules", schedules.load(std::sync::atomic::Ordering::Relaxed));
 }
 
 thread_local! {
@@ -418,6 +414,14 @@ fn without_the_acquire_after_the_sequence_an_entry_is_torn() {
     fails(Mutant::Without(FenceSite::SequenceSeen), TORN_ENTRY, None, busy_stream::<1>);
 }
 
+/// They survive here, for the reason that the head of this file gives; the payload model finds both.
+#[test]
+fn entries_alone_do_not_show_that_consumed_is_ordered() {
+    for site in [FenceSite::ConsumedStore, FenceSite::ConsumedSeen] {
+        assert!(outcome_without(Mutant::Without(site), None, busy_stream::<3>).is_ok());
+    }
+}
+
 // ---- sleeping for data ----
 
 /// The receiver sleeps for each of two messages, which are flushed one by one.
@@ -474,7 +478,7 @@ fn a_receiver_that_sleeps_is_woken_by_a_batch() {
 
 #[test]
 fn a_doorbell_that_comes_late_wakes_nobody_for_good() {
-    holds(None, sleeping_receiver_with_a_stale_byte);
+    holds(Some(5), sleeping_receiver_with_a_stale_byte);
 }
 
 #[test]
@@ -550,7 +554,7 @@ fn without_counting_intents_that_led_to_no_sleep_a_full_socket_swallows_the_edge
 
 // ---- sleeping for space ----
 
-/// Both sleep: the sender for space in a ring of two, whose consumer tells of each entry at once, the receiver for data.
+/// Both sleep: the sender for space in a ring of one, whose consumer tells of each entry at once, the receiver for data.
 fn sleeping_sender_with_a_full_ring<const MESSAGES: u32>() {
     let (mut sender, mut receiver) = session(one_way(1, 1));
     let sending = thread::spawn(move || {
@@ -701,27 +705,27 @@ fn calls() {
     serving.join().unwrap();
 }
 
-/// Both sides send two messages through rings of one and take the other's whenever there is one; with nothing to do they sleep for both.
-fn crossing_streams() {
+/// Both sides send through rings of one and take the other's messages whenever there is one; with nothing to do they sleep for both, and read the
+/// socket empty after each intent.
+fn crossing_streams<const THERE: u32, const BACK: u32>() {
     let setting = Setting { intents_per_drain: 1, ..both_ways(1, 1) };
     let (mut one, mut other) = session(setting);
-    let running = thread::spawn(move || exchange(&mut other));
-    exchange(&mut one);
+    let running = thread::spawn(move || exchange(&mut other, BACK, THERE));
+    exchange(&mut one, THERE, BACK);
     running.join().unwrap();
 }
 
-fn exchange(end: &mut End) {
-    const MESSAGES: u32 = 2;
+fn exchange(end: &mut End, to_send: u32, to_receive: u32) {
     let (mut sent, mut received) = (0, 0);
-    while sent < MESSAGES || received < MESSAGES {
-        if sent < MESSAGES && end.publish(sent, &body(sent)) {
+    while sent < to_send || received < to_receive {
+        if sent < to_send && end.publish(sent, &body(sent)) {
             sent += 1;
             end.flush();
-        } else if received < MESSAGES && end.take() {
+        } else if received < to_receive && end.take() {
             check(&end.entry, received);
             received += 1;
             end.finish();
-        } else if sent == MESSAGES {
+        } else if sent == to_send {
             end.wait(Want::Data);
         } else {
             let consumed = end.producer.known_consumed();
@@ -737,7 +741,8 @@ fn calls_between_sleeping_sides_are_answered() {
 
 #[test]
 fn two_sides_with_full_rings_wake_each_other() {
-    holds(Some(3), crossing_streams);
+    holds(Some(2), crossing_streams::<2, 2>);
+    holds(Some(3), crossing_streams::<2, 1>);
 }
 
 #[test]
@@ -752,7 +757,7 @@ fn without_the_fence_after_an_intent_a_call_hangs() {
 
 #[test]
 fn without_another_look_at_the_first_want_the_second_announcement_swallows_its_byte() {
-    fails(Mutant::RecheckAfterDrain, LOST_WAKE_UP, Some(3), crossing_streams);
+    fails(Mutant::RecheckAfterDrain, LOST_WAKE_UP, Some(2), crossing_streams::<2, 2>);
 }
 
 // ---- payload ----

@@ -220,6 +220,12 @@ impl Consumer {
             || crossed(self.peer.load(SPACE_WAKE_AT), self.published, self.head)
     }
 
+    /// Whether the peer can see all that was consumed.
+    #[inline(always)]
+    pub(crate) fn is_told(&self) -> bool {
+        self.published == self.head
+    }
+
     /// Lets the peer see what was consumed. Releases of payload in those entries come first.
     #[inline(always)]
     pub(crate) fn publish_progress(&mut self) {

@@ -70,6 +70,8 @@ impl Waiter {
         want: Want,
         deadline: Option<u64>,
     ) -> Result<(), WaitError> {
+        // The peer may sleep until it knows what was consumed, or published, before this.
+        endpoint.flush()?;
         let start = clock::ticks();
         let came = match self.policy {
             WaitPolicy::Busy => self.spin(endpoint, want, start, u64::MAX, deadline)?,

@@ -92,6 +92,7 @@ impl ServerSession {
     pub(crate) fn serve_some(&mut self, handler: &impl Handler) -> Result<Progress, SessionError> {
         for served in 0..BUDGET {
             if !self.endpoint.take()? {
+                self.endpoint.tell_progress()?;
                 return Ok(Progress::Served(served));
             }
             match Kind::from_number(self.endpoint.entry().kind_number()) {

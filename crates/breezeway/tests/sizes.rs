@@ -16,8 +16,32 @@ fn another_process() {
 /// On both sides of everything that treats lengths differently: the entry's first line (40 bytes inline), the entry (104), a granule (128), a page, the copy
 /// that passes the caches (64 KiB), the first segment (256 KiB), and the cap.
 const SIZES: [usize; 26] = [
-    0, 1, 39, 40, 41, 63, 64, 65, 103, 104, 105, 127, 128, 129, 4095, 4096, 4097, 65_535, 65_536,
-    65_537, 262_143, 262_144, 262_145, 524_288, MEBIBYTE - 1, MEBIBYTE,
+    0,
+    1,
+    39,
+    40,
+    41,
+    63,
+    64,
+    65,
+    103,
+    104,
+    105,
+    127,
+    128,
+    129,
+    4095,
+    4096,
+    4097,
+    65_535,
+    65_536,
+    65_537,
+    262_143,
+    262_144,
+    262_145,
+    524_288,
+    MEBIBYTE - 1,
+    MEBIBYTE,
 ];
 
 fn options(policy: WaitPolicy) -> SessionOptions {
@@ -155,10 +179,9 @@ fn a_request_above_the_cap_is_refused_by_name_and_the_session_goes_on() {
 fn a_reply_above_the_cap_fails_its_call_by_name_and_the_session_goes_on() {
     let server = Server::start(Settings::new().with("cap", MEBIBYTE));
     let mut session = server.connect(&options(WaitPolicy::Adaptive));
-    for (method, request) in [
-        (RESERVE, (MEBIBYTE as u64 + 1).to_le_bytes().to_vec()),
-        (GIVE, wish(1, MEBIBYTE + 1)),
-    ] {
+    for (method, request) in
+        [(RESERVE, (MEBIBYTE as u64 + 1).to_le_bytes().to_vec()), (GIVE, wish(1, MEBIBYTE + 1))]
+    {
         match session.call(method, &request).unwrap_err() {
             CallError::Failed { code: ErrorCode::NoMemory, reason } => {
                 assert!(reason.contains("cap of 1048576 bytes"), "{reason}");

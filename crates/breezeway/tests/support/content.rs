@@ -11,9 +11,7 @@ fn table() -> &'static [u8] {
     static TABLE: OnceLock<Vec<u8>> = OnceLock::new();
     TABLE.get_or_init(|| {
         let mut random = Random::new(1);
-        (0..(STARTS as usize + LONGEST) / 8 + 1)
-            .flat_map(|_| random.next().to_le_bytes())
-            .collect()
+        (0..(STARTS as usize + LONGEST) / 8 + 1).flat_map(|_| random.next().to_le_bytes()).collect()
     })
 }
 

@@ -7,6 +7,7 @@ pub(crate) mod observe;
 pub(crate) mod process;
 pub(crate) mod server;
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
@@ -59,6 +60,19 @@ pub(crate) fn eventually(what: &str, mut done: impl FnMut() -> bool) {
         assert!(start.elapsed() < PATIENCE, "{what}: not within {PATIENCE:?}");
         std::thread::sleep(Duration::from_millis(1));
     }
+}
+
+/// Waits until something that counts has stopped counting: its thread is stuck, or was not scheduled for long, which a test that uses this must bear.
+#[track_caller]
+pub(crate) fn stands_still(what: &str, count: &AtomicU64) {
+    const LOOKS: u32 = 30;
+    let (mut seen, mut same) = (0, 0);
+    eventually(what, || {
+        let now = count.load(Ordering::Relaxed);
+        same = if now == seen && now > 0 { same + 1 } else { 0 };
+        seen = now;
+        same == LOOKS
+    });
 }
 
 /// Runs `work` on another thread, and fails if it takes longer than `limit`: the guard of everything that must not hang.

@@ -59,13 +59,35 @@ pub(crate) fn activity(pid: u32) -> Activity {
     // The name, which may hold anything, ends with the last parenthesis; state is the next field, utime and stime the 12th and 13th.
     let fields = stat.rsplit_once(") ").map_or("", |(_, fields)| fields);
     let time = fields.split(' ').skip(11).take(2).filter_map(|time| time.parse::<u64>().ok());
-    Activity { cpu_ticks: time.sum(), switches: threads(pid).iter().map(|&t| switches(pid, t)).sum() }
+    Activity {
+        cpu_ticks: time.sum(),
+        switches: threads(pid).iter().map(|&t| switches(pid, t)).sum(),
+    }
 }
 
 /// Ids of a process's threads.
 pub(crate) fn threads(pid: u32) -> Vec<u32> {
     let Ok(entries) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
     entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
+/// Name, state, CPU time and system call of each thread: for the message of a test that failed.
+pub(crate) fn what_threads_do(pid: u32) -> String {
+    let describe = |thread: u32| {
+        let file = |name: &str| text(pid, &format!("task/{thread}/{name}"));
+        let stat = file("stat");
+        let fields: Vec<_> =
+            stat.rsplit_once(") ").map_or("", |(_, fields)| fields).split(' ').collect();
+        let field = |index: usize| fields.get(index).copied().unwrap_or("?");
+        let (state, user, system) = (field(0), field(11), field(12));
+        format!("{} {state} {user}+{system} {}", file("comm").trim(), file("wchan"))
+    };
+    threads(pid).into_iter().map(describe).collect::<Vec<_>>().join(", ")
+}
+
+/// Whether a process has a thread of this name.
+pub(crate) fn has_thread(pid: u32, name: &str) -> bool {
+    threads(pid).iter().any(|thread| text(pid, &format!("task/{thread}/comm")).trim() == name)
 }
 
 fn switches(pid: u32, thread: u32) -> u64 {

@@ -122,8 +122,11 @@ impl Process {
     }
 
     fn start_command(role: &str, mut command: Command) -> Self {
-        let mut child =
-            command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("this binary runs");
+        let mut child = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("this binary runs");
         let lines = forward_lines(child.stdout.take().expect("a pipe"));
         let complaints = collect(child.stderr.take().expect("a pipe"));
         Self { role: role.to_owned(), stdin: child.stdin.take(), child, lines, complaints }
@@ -217,13 +220,14 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        self.kill();
         if std::thread::panicking() {
+            // What a failed test's processes were about says why it failed.
+            let (role, pid) = (&self.role, self.pid());
+            eprintln!("---- {role} ({pid}): {}", observe::what_threads_do(pid));
             let complaints = self.complaints.lock().map(|text| text.clone()).unwrap_or_default();
-            if !complaints.is_empty() {
-                eprintln!("---- {} ({}) said on stderr:\n{complaints}----", self.role, self.pid());
-            }
+            eprintln!("{complaints}----");
         }
+        self.kill();
     }
 }
 

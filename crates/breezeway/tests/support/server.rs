@@ -9,6 +9,7 @@ use breezeway::{
     Address, Call, ClientOptions, Handler, HandlerError, Replied, ServerOptions, Session,
     SessionOptions, WaitPolicy,
 };
+use rustix::fs::Mode;
 
 use super::content::{is_message, message};
 use super::{Folder, Process, Settings, eventually, hear, observe, say};
@@ -100,6 +101,9 @@ fn server_options(settings: &Settings) -> ServerOptions {
 
 /// The role: listens, says `listening`, serves until told `stop`, or no more, and says `served`.
 pub(crate) fn serve(settings: &Settings) {
+    if let Some(mask) = settings.find("umask") {
+        rustix::process::umask(Mode::from_raw_mode(mask));
+    }
     let address: Address = settings.get("address");
     let server = match breezeway::Server::bind_with(&address, server_options(settings)) {
         Ok(server) => server,
@@ -330,9 +334,12 @@ impl Server {
     }
 
     pub(crate) fn start_in(folder: Arc<Folder>, settings: Settings) -> Self {
-        let mut process =
-            Process::start("server", &settings.with("address", folder.address()));
+        let workers = settings.find::<usize>("workers").unwrap_or(1);
+        let mut process = Process::start("server", &settings.with("address", folder.address()));
         process.expect("listening");
+        // A worker's descriptors are there before its thread.
+        let last = format!("breezeway-{}", workers - 1);
+        eventually("the workers' start", || observe::has_thread(process.pid(), &last));
         Self { process, folder }
     }
 

@@ -1,0 +1,26 @@
+//! Sends frames of 8 MiB without copying them: they are made in the memory that the other side reads.
+
+use breezeway::{Call, ServerSession, Session, SessionOptions};
+
+const FRAME: usize = 8 * 1024 * 1024;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let (mut camera, viewer): (Session, ServerSession) = Session::pair(&SessionOptions::new())?;
+    let viewer = std::thread::spawn(move || {
+        viewer.serve(&|call: Call<'_>| {
+            let (number, last) = (call.request().u64_le_at(0), call.request().u64_le_at(FRAME - 8));
+            println!("frame {number:?}, whole: {}", number == last);
+            Ok(call.done()?)
+        })
+    });
+    for number in 1u64..=5 {
+        let mut frame = camera.reserve(FRAME)?;
+        for word in frame.bytes_mut().as_chunks_mut::<8>().0 {
+            *word = number.to_le_bytes();
+        }
+        frame.post(0)?;
+    }
+    drop(camera);
+    viewer.join().map_err(|_| "the viewer panicked")??;
+    Ok(())
+}

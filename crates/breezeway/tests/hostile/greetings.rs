@@ -1,0 +1,514 @@
+//! Hellos that break a rule, from a client to a server and from a server to a client: each is refused by name, in time, and nobody else notices.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::thread;
+
+use breezeway::{ConnectError, HandshakeError, HelloError, SegmentError, ServerSession, Session};
+use rustix::fs::SealFlags;
+use rustix::net::{Shutdown, shutdown};
+
+use super::abi::{control, hello, refusal};
+use super::hello::{Hello, Terms};
+use super::log;
+use super::memory::{SEALS, hole_behind_blocks, huge, memfd, seal, sparse};
+use super::peer::{Peer, control_segment};
+use super::service::{ECHO, Service};
+use super::stage::{Stage, options};
+use super::watchdog::{GENEROUS, within};
+use super::wire;
+
+type Fault = fn(&HandshakeError) -> bool;
+
+/// A hello with what comes along.
+struct Greeting {
+    bytes: Vec<u8>,
+    fds: Vec<OwnedFd>,
+}
+
+impl Greeting {
+    fn send(&self, socket: &OwnedFd) {
+        let fds: Vec<BorrowedFd<'_>> = self.fds.iter().map(AsFd::as_fd).collect();
+        let _ = wire::send(socket, &self.bytes, &fds);
+    }
+}
+
+/// One way to break a rule.
+struct Case {
+    name: String,
+    make: Box<dyn Fn() -> Greeting>,
+    expected: Fault,
+    /// The status of the server's refusal; `None` if it says nothing to one that does not speak the protocol.
+    answer: Option<u32>,
+}
+
+/// A hello with other bytes at an offset, with a fit segment.
+fn lying(name: impl Into<String>, at: usize, bytes: &[u8], expected: Fault) -> Case {
+    let hello = Hello::new(&Terms::default()).with(at, bytes);
+    let make = move || Greeting {
+        bytes: hello.0.clone(),
+        fds: vec![control_segment(&Terms::default()).fd],
+    };
+    Case { name: name.into(), make: Box::new(make), expected, answer: Some(refusal::VIOLATION) }
+}
+
+/// A true hello with other descriptors than one fit segment.
+fn carrying(
+    name: impl Into<String>,
+    fds: impl Fn() -> Vec<OwnedFd> + 'static,
+    expected: Fault,
+) -> Case {
+    let make = move || Greeting { bytes: Hello::new(&Terms::default()).0, fds: fds() };
+    Case { name: name.into(), make: Box::new(make), expected, answer: Some(refusal::VIOLATION) }
+}
+
+/// The answer to a client that is refused, or nothing.
+fn expect_answer(name: &str, socket: &OwnedFd, expected: Option<u32>, error: &HandshakeError) {
+    let answer = wire::receive_hello(socket);
+    assert!(answer.fds.is_empty(), "{name}: a refusal with a descriptor");
+    let Some(status) = expected else {
+        assert!(answer.is_end(), "{name}: {:?}", answer.bytes);
+        return;
+    };
+    let found = &answer.bytes[hello::STATUS_AT..hello::STATUS_AT + 4];
+    assert_eq!(found, status.to_le_bytes(), "{name}");
+    let reason = error.to_string();
+    assert_eq!(String::from_utf8_lossy(&answer.bytes[hello::LEN..]), reason, "{name}");
+    assert!(wire::receive(socket, 1).is_end(), "{name}: bytes behind the refusal");
+}
+
+fn handshake_error<T>(outcome: Result<T, ConnectError>) -> HandshakeError {
+    match outcome {
+        Err(ConnectError::Handshake(error)) => error,
+        Err(other) => panic!("another error: {other:?}"),
+        Ok(_) => panic!("a session"),
+    }
+}
+
+/// Every case three times: to one accepting end, whose error is seen as it is; to a server beside an honest client; and from a server to a client.
+fn each(cases: impl FnOnce() -> Vec<Case> + Send + 'static) {
+    within(GENEROUS, || {
+        let stage = Stage::set();
+        for Case { name, make, expected, answer } in cases() {
+            let (hostile, honest) = UnixStream::pair().unwrap();
+            let hostile = OwnedFd::from(hostile);
+            wire::be_patient(&hostile);
+            make().send(&hostile);
+            let error = handshake_error(ServerSession::over(honest.into(), &options()));
+            assert!(expected(&error), "{name}, accepted: {error:?}");
+            expect_answer(&name, &hostile, answer, &error);
+
+            let from = log::length();
+            let hostile = OwnedFd::from(UnixStream::connect(stage.path()).unwrap());
+            wire::be_patient(&hostile);
+            make().send(&hostile);
+            expect_answer(&name, &hostile, answer, &error);
+            assert_eq!(stage.no_session(from), error.to_string(), "{name}, served");
+            stage.bystander.goes_on();
+
+            let (hostile, honest) = UnixStream::pair().unwrap();
+            let hostile = OwnedFd::from(hostile);
+            make().send(&hostile);
+            let error = handshake_error(Session::over(honest.into(), &options()));
+            let is_status = matches!(error, HandshakeError::Refused { .. });
+            assert!(is_status || expected(&error), "{name}, connected: {error:?}");
+        }
+        stage.close();
+    });
+}
+
+#[test]
+fn what_does_not_begin_like_a_hello_is_not_answered() {
+    each(|| {
+        (0..8)
+            .map(|at| {
+                let wrong = [hello::MAGIC[at] ^ 0x20];
+                let fault: Fault = |error| {
+                    matches!(error, HandshakeError::Hello(HelloError::Magic(bytes)) if bytes.len() == 8)
+                };
+                let case = lying(format!("magic, byte {at}"), hello::MAGIC_AT + at, &wrong, fault);
+                Case { answer: None, ..case }
+            })
+            .collect()
+    });
+}
+
+#[test]
+fn another_version_is_refused_as_such() {
+    each(|| {
+        [0, 2, 3, 256, u16::MAX]
+            .map(|version: u16| {
+                let fault: Fault = |error| {
+                    matches!(error, HandshakeError::Hello(HelloError::Version(version)) if *version != 1)
+                };
+                let bytes = version.to_le_bytes();
+                let case = lying(format!("version {version}"), hello::VERSION_AT, &bytes, fault);
+                Case { answer: Some(refusal::VERSION), ..case }
+            })
+            .into()
+    });
+}
+
+#[test]
+fn lengths_out_of_range_are_refused() {
+    each(|| {
+        [0, 1, 63, 4097, 0x8000, u16::MAX]
+            .map(|len: u16| {
+                let fault: Fault =
+                    |error| matches!(error, HandshakeError::Hello(HelloError::Length(_)));
+                lying(format!("length {len}"), hello::LENGTH_AT, &len.to_le_bytes(), fault)
+            })
+            .into()
+    });
+}
+
+#[test]
+fn terms_out_of_range_are_refused() {
+    each(|| {
+        let mut cases = Vec::new();
+        for capacity in [0, 1, 2, 4, 7, 9, 63, 65, 65_535, 65_537, 131_072, 1 << 31, u32::MAX] {
+            let fault: Fault =
+                |error| matches!(error, HandshakeError::Hello(HelloError::RingCapacity(_)));
+            let bytes = u32::to_le_bytes(capacity);
+            cases.push(lying(format!("ring {capacity}"), hello::RING_CAPACITY_AT, &bytes, fault));
+        }
+        for count in [0, 1, 32, 63, 65, 100, 1023, 1025, 1088, 1 << 31, u32::MAX] {
+            let fault: Fault =
+                |error| matches!(error, HandshakeError::Hello(HelloError::LendCount(_)));
+            let bytes = u32::to_le_bytes(count);
+            cases.push(lying(format!("{count} lend numbers"), hello::LEND_COUNT_AT, &bytes, fault));
+        }
+        let size = control::size(64) as u64;
+        for size in [0, 1, 4096, size - 1, size + 1, size - 4096, size + 4096, 1 << 63, u64::MAX] {
+            let fault: Fault = |error| {
+                matches!(
+                    error,
+                    HandshakeError::Hello(HelloError::ControlSize {
+                        capacity: 64,
+                        expected: 12288,
+                        ..
+                    })
+                )
+            };
+            let bytes = size.to_le_bytes();
+            cases.push(lying(
+                format!("control size {size}"),
+                hello::CONTROL_SIZE_AT,
+                &bytes,
+                fault,
+            ));
+        }
+        for cap in [0, 1, 4095, 4097, (1 << 63) + 1, u64::MAX] {
+            let fault: Fault =
+                |error| matches!(error, HandshakeError::Hello(HelloError::PayloadCap(_)));
+            let bytes = u64::to_le_bytes(cap);
+            cases.push(lying(format!("cap {cap}"), hello::PAYLOAD_CAP_AT, &bytes, fault));
+        }
+        cases
+    });
+}
+
+#[test]
+fn a_client_that_refuses_is_refused() {
+    each(|| {
+        [1, 2, 5, 6, 1 << 31, u32::MAX]
+            .map(|status: u32| {
+                let fault: Fault = |error| matches!(error, HandshakeError::ClientRefuses);
+                lying(format!("status {status}"), hello::STATUS_AT, &status.to_le_bytes(), fault)
+            })
+            .into()
+    });
+}
+
+fn fit() -> OwnedFd {
+    control_segment(&Terms::default()).fd
+}
+
+#[test]
+fn any_number_of_descriptors_but_one_is_refused() {
+    each(|| {
+        vec![
+            carrying("none", Vec::new, |error| matches!(error, HandshakeError::Descriptors(0))),
+            carrying(
+                "two",
+                || vec![fit(), fit()],
+                |error| matches!(error, HandshakeError::Descriptors(2)),
+            ),
+            carrying(
+                "sixteen",
+                || (0..16).map(|_| fit()).collect(),
+                |error| matches!(error, HandshakeError::Descriptors(2..)),
+            ),
+        ]
+    });
+}
+
+#[test]
+fn unfit_control_segments_are_refused() {
+    const SIZE: usize = 12288;
+    const UNSEALED: Fault =
+        |error| matches!(error, HandshakeError::Segment(SegmentError::NotSealed(_)));
+    const OTHER_SIZE: Fault = |error| {
+        matches!(error, HandshakeError::Segment(SegmentError::Size { expected: 12288, .. }))
+    };
+    fn sealed(fd: OwnedFd, seals: SealFlags) -> OwnedFd {
+        seal(&fd, seals);
+        fd
+    }
+    each(|| {
+        let mut cases = vec![
+            carrying("a pipe", || vec![std::io::pipe().unwrap().0.into()], UNSEALED),
+            carrying("a socket", || vec![UnixStream::pair().unwrap().0.into()], UNSEALED),
+            carrying(
+                "/dev/null",
+                || vec![std::fs::File::open("/dev/null").unwrap().into()],
+                UNSEALED,
+            ),
+            carrying("a file", || vec![tempfile::tempfile().unwrap().into()], UNSEALED),
+            carrying("an unsealed memfd", || vec![memfd(SIZE)], UNSEALED),
+            carrying(
+                "a memfd that can shrink",
+                || vec![sealed(memfd(SIZE), SEALS.difference(SealFlags::SHRINK))],
+                UNSEALED,
+            ),
+            carrying(
+                "a memfd that can be written",
+                || vec![sealed(memfd(SIZE), SEALS.difference(SealFlags::FUTURE_WRITE))],
+                UNSEALED,
+            ),
+            carrying("too small", || vec![sealed(memfd(SIZE - 1), SEALS)], OTHER_SIZE),
+            carrying("one page less", || vec![sealed(memfd(SIZE - 4096), SEALS)], OTHER_SIZE),
+            carrying("too large", || vec![sealed(memfd(SIZE + 1), SEALS)], OTHER_SIZE),
+            carrying("empty", || vec![sealed(sparse(0), SEALS)], OTHER_SIZE),
+            carrying(
+                "without a page",
+                || vec![sealed(sparse(SIZE), SEALS)],
+                |error| {
+                    matches!(
+                        error,
+                        HandshakeError::Segment(SegmentError::NotBacked { backed: 0, size: 12288 })
+                    )
+                },
+            ),
+            carrying(
+                "with a hole",
+                || {
+                    let fd = sparse(SIZE);
+                    let flags = rustix::fs::FallocateFlags::empty();
+                    rustix::fs::fallocate(&fd, flags, 0, SIZE as u64 - 4096).unwrap();
+                    vec![sealed(fd, SEALS)]
+                },
+                |error| {
+                    matches!(
+                        error,
+                        HandshakeError::Segment(SegmentError::NotBacked { backed: 8192, .. })
+                    )
+                },
+            ),
+        ];
+        if huge(SIZE).is_some() {
+            cases.push(carrying(
+                "huge pages",
+                || vec![huge(SIZE).unwrap()],
+                |error| matches!(error, HandshakeError::Segment(SegmentError::NotTmpfs(_))),
+            ));
+        } else {
+            eprintln!("not tried, as this kernel has none: huge pages");
+        }
+        cases
+    });
+}
+
+#[test]
+#[ignore = "finding: blocks beyond the end of the file count as backing, so holes pass"]
+fn a_control_segment_whose_holes_are_hidden_behind_blocks_past_its_end_is_refused() {
+    each(|| {
+        let holes = || vec![hole_behind_blocks(12288)];
+        vec![carrying("holes behind blocks", holes, |error| {
+            matches!(error, HandshakeError::Segment(SegmentError::NotBacked { .. }))
+        })]
+    });
+}
+
+#[test]
+fn a_hello_that_never_ends_is_given_up_in_time() {
+    within(GENEROUS, || {
+        let complete = Hello::new(&Terms::default());
+        let beginnings = [
+            Vec::new(),
+            complete.0[..1].to_vec(),
+            complete.0[..63].to_vec(),
+            complete.clone().with(hello::LENGTH_AT, &4096u16.to_le_bytes()).0,
+            complete.extended_to(4096, 0xee).0[..4095].to_vec(),
+        ];
+        let stage = Stage::set();
+        let mut silent = Vec::new();
+        for bytes in &beginnings {
+            let socket = OwnedFd::from(UnixStream::connect(stage.path()).unwrap());
+            wire::be_patient(&socket);
+            let segment = fit();
+            if !bytes.is_empty() {
+                wire::send(&socket, bytes, &[segment.as_fd()]).unwrap();
+            }
+            silent.push(socket);
+        }
+        for socket in silent {
+            assert!(wire::receive(&socket, 1).is_end(), "a half-open client is not answered");
+        }
+        stage.close();
+        thread::scope(|scope| {
+            for bytes in &beginnings {
+                scope.spawn(|| {
+                    let (hostile, honest) = UnixStream::pair().unwrap();
+                    let _ = wire::send(&hostile, bytes, &[]);
+                    let error = handshake_error(ServerSession::over(honest.into(), &options()));
+                    assert!(matches!(error, HandshakeError::Timeout(_)), "{error:?}");
+                });
+                scope.spawn(|| {
+                    let (hostile, honest) = UnixStream::pair().unwrap();
+                    let _ = wire::send(&hostile, bytes, &[]);
+                    let error = handshake_error(Session::over(honest.into(), &options()));
+                    assert!(matches!(error, HandshakeError::Timeout(_)), "{error:?}");
+                });
+            }
+        });
+    });
+}
+
+#[test]
+fn a_hello_that_is_broken_off_is_noticed_at_once() {
+    within(GENEROUS, || {
+        let stage = Stage::set();
+        let complete = Hello::new(&Terms::default()).0;
+        for len in [0, 1, 8, 63] {
+            for half in [false, true] {
+                let (hostile, honest) = UnixStream::pair().unwrap();
+                break_off(hostile.into(), &complete[..len], half, |_| {
+                    let error = handshake_error(ServerSession::over(honest.into(), &options()));
+                    assert!(matches!(error, HandshakeError::Closed), "{error:?}");
+                });
+                let (hostile, honest) = UnixStream::pair().unwrap();
+                break_off(hostile.into(), &complete[..len], half, |_| {
+                    let error = handshake_error(Session::over(honest.into(), &options()));
+                    assert!(matches!(error, HandshakeError::Closed), "{error:?}");
+                });
+                let from = log::length();
+                let hostile = UnixStream::connect(stage.path()).unwrap();
+                break_off(hostile.into(), &complete[..len], half, |_| {
+                    assert_eq!(stage.no_session(from), HandshakeError::Closed.to_string());
+                });
+                stage.bystander.goes_on();
+            }
+        }
+        stage.close();
+    });
+}
+
+/// Sends a beginning, then closes, or says that nothing more comes, and looks what `then` sees.
+fn break_off(socket: OwnedFd, bytes: &[u8], half: bool, then: impl FnOnce(Option<&OwnedFd>)) {
+    if !bytes.is_empty() {
+        wire::send(&socket, bytes, &[]).unwrap();
+    }
+    if half {
+        shutdown(&socket, Shutdown::Write).unwrap();
+        then(Some(&socket));
+    } else {
+        drop(socket);
+        then(None);
+    }
+}
+
+#[test]
+fn a_strange_but_true_hello_gets_a_session() {
+    within(GENEROUS, || {
+        let stage = Stage::set();
+        let terms = Terms::default();
+        let features = Hello::new(&terms).with(hello::FEATURES_AT, &[0xff; 4]);
+        let reserved = Hello::new(&terms).with(hello::RESERVED_AT, &[0xff; 20]);
+        let mut hellos = vec![
+            ("all features", features, terms),
+            ("reserved bytes", reserved, terms),
+            ("an extension of one byte", Hello::new(&terms).extended_to(65, 0xee), terms),
+            ("the longest extension", Hello::new(&terms).extended_to(hello::LONGEST, 0xee), terms),
+        ];
+        for (ring_capacity, lend_count, payload_cap) in
+            [(8, 64, 4096), (65_536, 1024, 1 << 40), (64, 512, u64::MAX - 4095)]
+        {
+            let terms = Terms { ring_capacity, lend_count, payload_cap };
+            hellos.push(("extreme terms", Hello::new(&terms), terms));
+        }
+        for (name, hello, terms) in hellos {
+            for piece in [hello.0.len(), 1000, 7, 1] {
+                let socket = OwnedFd::from(UnixStream::connect(stage.path()).unwrap());
+                wire::be_patient(&socket);
+                let own = control_segment(&terms);
+                for (index, bytes) in hello.0.chunks(piece).enumerate() {
+                    let fds = if index == 0 { &[own.fd.as_fd()][..] } else { &[] };
+                    // One byte at a time, the socket fills faster than the server reads.
+                    while wire::send(&socket, bytes, fds).is_err() {
+                        thread::yield_now();
+                    }
+                }
+                let answer = wire::receive_hello(&socket);
+                let mut peer = Peer::agreed(socket, own, terms, answer);
+                assert_eq!(peer.call(1, ECHO, b"hello"), b"hello", "{name} by {piece}");
+            }
+        }
+        stage.close();
+    });
+}
+
+#[test]
+fn a_refusal_reaches_the_caller_as_printable_words_whatever_it_holds() {
+    within(GENEROUS, || {
+        let long = "ä".repeat(1000).into_bytes();
+        let reasons: [(&[u8], &str); 5] = [
+            (b"", ""),
+            (b"come back later", "come back later"),
+            (b"\x1b[2J\0\r\n", "\\u{1b}[2J\\0\\r\\n"),
+            (b"\xff\xfe", "\u{fffd}\u{fffd}"),
+            (&long, &"ä".repeat(128)),
+        ];
+        for status in [1, 2, 3, 4, 5, 6, 77, u32::MAX] {
+            for (reason, expected) in reasons {
+                for fds in [0, 1] {
+                    let (hostile, honest) = UnixStream::pair().unwrap();
+                    let segment = fit();
+                    let fds = vec![segment.as_fd(); fds];
+                    let refusal = Hello::refusing(status, reason);
+                    wire::send(&hostile, &refusal.0, &fds).unwrap();
+                    let error = handshake_error(Session::over(honest.into(), &options()));
+                    let HandshakeError::Refused { status: found, reason: words } = error else {
+                        panic!("{error:?}")
+                    };
+                    assert_eq!((found, &*words), (status, expected));
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn a_session_goes_on_whatever_comes_behind_a_good_hello() {
+    within(GENEROUS, || {
+        let (hostile, honest) = UnixStream::pair().unwrap();
+        let serving = thread::spawn(move || {
+            let session = ServerSession::over(honest.into(), &options()).unwrap();
+            session.serve(&Service::default())
+        });
+        // The hello, ten doorbells and a segment in one go: the reader of hellos must leave the rest alone.
+        let terms = Terms::default();
+        let own = control_segment(&terms);
+        let mut bytes = Hello::new(&terms).0;
+        bytes.extend([0; 10]);
+        let socket = OwnedFd::from(hostile);
+        wire::be_patient(&socket);
+        wire::send(&socket, &bytes, &[own.fd.as_fd()]).unwrap();
+        let answer = wire::receive_hello(&socket);
+        let mut peer = Peer::agreed(socket, own, terms, answer);
+        peer.add_segment(4096);
+        assert_eq!(peer.call(1, ECHO, b"hello"), b"hello");
+        drop(peer);
+        assert!(matches!(serving.join().unwrap(), Err(breezeway::SessionError::PeerDied)));
+    });
+}

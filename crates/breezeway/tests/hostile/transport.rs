@@ -1,0 +1,668 @@
+//! Rules of the transport, broken one at a time, by a client against a server, and by a server against a client: the error names the rule.
+
+use std::os::fd::AsFd;
+
+use breezeway::{CallError, SegmentError, SessionError, SocketError, Violation, WaitPolicy};
+
+use super::abi::{control, entry, flag, kind, socket};
+use super::entry::{Descriptor, Entry};
+use super::hello::Terms;
+use super::memory::{SEALS, Shared, hole_behind_blocks, huge, memfd, seal, sparse};
+use super::peer::Peer;
+use super::service::ECHO;
+use super::stage::{Stage, called, options, served};
+use super::watchdog::{GENEROUS, within};
+use super::wire;
+
+type Attack = Box<dyn Fn(&mut Peer) + Send + Sync>;
+type Expected = Box<dyn Fn(&Violation) -> bool>;
+
+/// One broken rule.
+struct Case {
+    name: String,
+    terms: Terms,
+    attack: Attack,
+    expected: Expected,
+}
+
+fn case(
+    name: impl Into<String>,
+    attack: impl Fn(&mut Peer) + Send + Sync + 'static,
+    expected: impl Fn(&Violation) -> bool + 'static,
+) -> Case {
+    let (attack, expected) = (Box::new(attack), Box::new(expected));
+    Case { name: name.into(), terms: Terms::default(), attack, expected }
+}
+
+impl Case {
+    fn with_terms(self, terms: Terms) -> Self {
+        Self { terms, ..self }
+    }
+}
+
+/// Every case three times: as the client of one served session, whose error is seen as it is; as a client of a server beside an honest client; as the server of a client.
+fn each(cases: impl FnOnce() -> Vec<Case> + Send + 'static) {
+    within(GENEROUS, || {
+        let stage = Stage::set();
+        for Case { name, terms, attack, expected } in cases() {
+            let outcome = served(options(), terms, &attack);
+            let Err(SessionError::Transport(SocketError::Violation(violation))) = outcome else {
+                panic!("{name}, served: {outcome:?}")
+            };
+            assert!(expected(&violation), "{name}, served: {violation:?}");
+            stage.attack(terms, &[&violation.to_string()], &attack);
+            let outcome = called(options(), terms, &attack, |session| {
+                let outcome = session.call(ECHO, b"ping").map(drop);
+                assert!(session.is_over(), "{name}, called");
+                assert!(matches!(session.call(ECHO, b"more"), Err(CallError::Over)));
+                outcome
+            });
+            let Err(CallError::Transport(SocketError::Violation(violation))) = outcome else {
+                panic!("{name}, called: {outcome:?}")
+            };
+            assert!(expected(&violation), "{name}, called: {violation:?}");
+        }
+        stage.close();
+    });
+}
+
+fn small_ring() -> Terms {
+    Terms { ring_capacity: 8, ..Terms::default() }
+}
+
+#[test]
+fn sequence_words_that_are_neither_the_previous_nor_the_next_end_the_session() {
+    each(|| {
+        let mut cases: Vec<Case> =
+            [2, 3, 64, 65, 66, 129, 1 << 32, 1 << 63, u64::MAX, u64::MAX - 1, 0x0123_4567_89ab_cdef]
+                .map(|found| {
+                    case(
+                        format!("sequence {found:#x} at the first entry"),
+                        move |peer| {
+                            peer.write(0, &Entry::request(1, ECHO, b"x"));
+                            peer.commit(0, found);
+                            peer.ring();
+                        },
+                        move |violation| {
+                            matches!(violation, Violation::Sequence { position: 0, found: seen } if *seen == found)
+                        },
+                    )
+                })
+                .into();
+        // On the second lap the previous value is 1, so even the zero of the first lap is wrong.
+        for found in [0, 2, 8, 10, 17, u64::MAX] {
+            let lapped = case(
+                format!("sequence {found} on the second lap"),
+                move |peer| {
+                    for number in 0..4 {
+                        peer.add_segment(4096);
+                        peer.publish(&Entry::segment_retire(number));
+                    }
+                    peer.wait_consumed(8);
+                    peer.commit(8, found);
+                    peer.ring();
+                },
+                move |violation| matches!(violation, Violation::Sequence { position: 8, found: seen } if *seen == found),
+            );
+            cases.push(lapped.with_terms(small_ring()));
+        }
+        cases
+    });
+}
+
+#[test]
+fn kinds_that_are_undefined_or_reserved_end_the_session() {
+    each(|| {
+        let used = [kind::MESSAGE, kind::CANCEL, kind::SEGMENT_ADD, kind::SEGMENT_RETIRE];
+        (0..=u8::MAX)
+            .filter(|number| !used.contains(number) && *number != kind::SHUTDOWN)
+            .map(|number| {
+                case(
+                    format!("kind {number}"),
+                    move |peer| peer.publish(&Entry::session(number, 1, b"12345678")),
+                    move |violation| matches!(violation, Violation::Kind(seen) if *seen == number),
+                )
+            })
+            .collect()
+    });
+}
+
+#[test]
+fn the_reserved_kinds_are_those_of_the_page() {
+    let reserved = [kind::RESET, kind::WINDOW_UPDATE, kind::DEADLINE, kind::GO_AWAY];
+    assert_eq!(reserved, [2, 4, 5, 8]);
+}
+
+#[test]
+fn inline_lengths_past_the_entry_end_the_session() {
+    each(|| {
+        [105, 106, 128, 255, 256, 4096, 0x7fff, 0x8000, 0xffff]
+            .map(|len| {
+                let entry = Entry { len, ..Entry::request(1, ECHO, &[7; entry::BODY_MAX]) };
+                case(
+                    format!("inline length {len}"),
+                    move |peer| peer.publish(&entry),
+                    move |violation| {
+                        matches!(violation, Violation::InlineLength { position: 0, len: seen } if *seen == usize::from(len))
+                    },
+                )
+            })
+            .into()
+    });
+}
+
+/// A message with a descriptor, after a segment of two pages was added.
+fn lending(descriptor: Descriptor) -> impl Fn(&mut Peer) + Send + Sync + 'static {
+    move |peer| {
+        peer.add_segment(8192);
+        peer.publish(&Entry::request(1, ECHO, &[]).lending(descriptor));
+    }
+}
+
+#[test]
+fn descriptors_of_what_is_not_there_end_the_session() {
+    each(|| {
+        let fit = Descriptor { segment: 0, lend: 0, offset: 0, len: 8192 };
+        let mut cases = Vec::new();
+        for segment in [1, 2, 64, u32::MAX] {
+            cases.push(case(
+                format!("segment {segment}"),
+                lending(Descriptor { segment, ..fit }),
+                move |violation| matches!(violation, Violation::UnknownSegment(seen) if *seen == segment),
+            ));
+        }
+        // Our side's hello offers 512 lend numbers.
+        for lend in [512, 513, 1024, 0xffff, 0x1_0000, u32::MAX] {
+            cases.push(case(
+                format!("lend number {lend}"),
+                lending(Descriptor { lend, ..fit }),
+                move |violation| {
+                    matches!(violation, Violation::LendNumber { lend: seen, count: 512 } if *seen == lend)
+                },
+            ));
+        }
+        for (offset, len) in [
+            (0, 0),
+            (8192, 0),
+            (0, 8193),
+            (1, 8192),
+            (8192, 1),
+            (8191, 2),
+            (u64::MAX, 1),
+            (u64::MAX, 2),
+            (1, u64::MAX),
+            (2, u64::MAX),
+            (u64::MAX, u64::MAX),
+            (1 << 63, 1 << 63),
+            (1 << 32, 1),
+            (0, 1 << 32),
+            (0, (1 << 32) + 1),
+        ] {
+            cases.push(case(
+                format!("{len} bytes at {offset}"),
+                lending(Descriptor { offset, len, ..fit }),
+                move |violation| {
+                    let Violation::Descriptor { offset: at, len: bytes, size: 8192 } = violation
+                    else {
+                        return false;
+                    };
+                    (*at, *bytes) == (offset, len)
+                },
+            ));
+        }
+        for len in [0, 1, 8, 23, 25, 40, 41, 104] {
+            let mut entry = Entry::request(1, ECHO, &[]).lending(fit);
+            entry.len = len;
+            cases.push(case(
+                format!("a descriptor of {len} bytes"),
+                move |peer| {
+                    peer.add_segment(8192);
+                    peer.publish(&entry);
+                },
+                |violation| matches!(violation, Violation::Descriptor { .. }),
+            ));
+        }
+        cases
+    });
+}
+
+#[test]
+fn released_numbers_that_are_not_lent_end_the_session() {
+    each(|| {
+        [1, 2, 64, 511, 512, 513, 1024, 0x8000, u16::MAX]
+            .map(|released| {
+                let entry = Entry { released, ..Entry::request(1, ECHO, b"x") };
+                case(
+                    format!("released {released}"),
+                    move |peer| peer.publish(&entry),
+                    move |violation| matches!(violation, Violation::Release(seen) if *seen == released - 1),
+                )
+            })
+            .into()
+    });
+}
+
+/// Announces a segment, so that the receiver looks at its socket.
+fn announce(peer: &mut Peer, number: u32, size: u64) {
+    peer.publish(&Entry::segment_add(number, size));
+}
+
+#[test]
+fn segments_out_of_order_of_the_wrong_size_or_without_a_descriptor_end_the_session() {
+    each(|| {
+        let mut cases = Vec::new();
+        for number in [1, 2, u32::MAX] {
+            cases.push(case(
+                format!("first segment {number}"),
+                move |peer| {
+                    peer.send_segment(&Shared::fit(4096).fd);
+                    announce(peer, number, 4096);
+                },
+                move |violation| {
+                    matches!(violation, Violation::SegmentNumber { found, expected: 0 } if *found == number)
+                },
+            ));
+        }
+        cases.push(case(
+            "a number used again",
+            |peer| {
+                peer.add_segment(4096);
+                peer.publish(&Entry::segment_retire(0));
+                peer.send_segment(&Shared::fit(4096).fd);
+                announce(peer, 0, 4096);
+            },
+            |violation| matches!(violation, Violation::SegmentNumber { found: 0, expected: 1 }),
+        ));
+        for (found, size) in [(4096, 8192), (8192, 4096), (4096, 4097), (8192, 8191)] {
+            cases.push(case(
+                format!("{found} bytes announced as {size}"),
+                move |peer| {
+                    peer.send_segment(&Shared::fit(found).fd);
+                    announce(peer, 0, size);
+                },
+                move |violation| {
+                    let Violation::Segment(SegmentError::Size { found: is, expected }) = violation
+                    else {
+                        return false;
+                    };
+                    (*is, *expected) == (found as u64, size)
+                },
+            ));
+        }
+        const CAP: u64 = 64 << 20;
+        for size in [CAP + 1, CAP + 4096, 1 << 40, 1 << 63, u64::MAX] {
+            cases.push(case(
+                format!("a segment of {size} bytes"),
+                move |peer| {
+                    peer.send_segment(&Shared::fit(4096).fd);
+                    announce(peer, 0, size);
+                },
+                move |violation| {
+                    matches!(violation, Violation::SegmentSum { size: seen, cap: CAP } if *seen == size)
+                },
+            ));
+        }
+        cases.push(case(
+            "no descriptor",
+            |peer| announce(peer, 0, 4096),
+            |violation| matches!(violation, Violation::SegmentMissing),
+        ));
+        cases.push(case(
+            "one descriptor for two",
+            |peer| {
+                peer.add_segment(4096);
+                announce(peer, 1, 4096);
+            },
+            |violation| matches!(violation, Violation::SegmentMissing),
+        ));
+        cases
+    });
+}
+
+#[test]
+fn an_empty_segment_ends_the_session() {
+    each(|| {
+        vec![case(
+            "no bytes",
+            |peer| {
+                let empty = sparse(0);
+                seal(&empty, SEALS);
+                peer.send_segment(&empty);
+                announce(peer, 0, 0);
+            },
+            |violation| matches!(violation, Violation::Segment(_)),
+        )]
+    });
+}
+
+#[test]
+fn segments_that_sum_up_past_the_cap_or_are_too_many_end_the_session() {
+    each(|| {
+        let capped = Terms { payload_cap: 16384, ..Terms::default() };
+        let sum = case(
+            "five pages under a cap of four",
+            |peer| {
+                for number in 0..5 {
+                    peer.add_segment(4096);
+                    peer.wait_consumed(number + 1);
+                }
+            },
+            |violation| matches!(violation, Violation::SegmentSum { size: 4096, cap: 16384 }),
+        );
+        let count = case(
+            "one segment more than 64",
+            |peer| {
+                for number in 0..65 {
+                    peer.add_segment(4096);
+                    if number < 64 {
+                        peer.wait_consumed(number + 1);
+                    }
+                }
+            },
+            |violation| matches!(violation, Violation::SegmentSum { size: 4096, .. }),
+        );
+        let sum = Case {
+            attack: Box::new(|peer| {
+                for number in 0..5 {
+                    peer.add_segment(4096);
+                    if number < 4 {
+                        peer.wait_consumed(number + 1);
+                    }
+                }
+            }),
+            ..sum
+        };
+        vec![sum.with_terms(capped), count]
+    });
+}
+
+#[test]
+fn retiring_what_is_not_there_ends_the_session() {
+    each(|| {
+        let unknown = |number: u32| move |violation: &Violation| matches!(violation, Violation::UnknownSegment(seen) if *seen == number);
+        let mut cases: Vec<Case> = [0, 1, u32::MAX]
+            .map(|number| {
+                let attack = move |peer: &mut Peer| peer.publish(&Entry::segment_retire(number));
+                case(format!("segment {number}"), attack, unknown(number))
+            })
+            .into();
+        cases.push(case(
+            "twice",
+            |peer| {
+                peer.add_segment(4096);
+                peer.publish(&Entry::segment_retire(0));
+                peer.publish(&Entry::segment_retire(0));
+            },
+            unknown(0),
+        ));
+        cases.push(case(
+            "and then lending from it",
+            |peer| {
+                peer.add_segment(4096);
+                peer.publish(&Entry::segment_retire(0));
+                let descriptor = Descriptor { segment: 0, lend: 0, offset: 0, len: 4096 };
+                peer.publish(&Entry::request(1, ECHO, &[]).lending(descriptor));
+            },
+            unknown(0),
+        ));
+        cases
+    });
+}
+
+#[test]
+fn unfit_segments_end_the_session() {
+    type Make = fn() -> Option<std::os::fd::OwnedFd>;
+    type Expect = fn(&SegmentError) -> bool;
+    use rustix::fs::SealFlags;
+    const UNSEALED: Expect = |error| matches!(error, SegmentError::NotSealed(0));
+    let unfit: [(&str, Make, Expect); 13] = [
+        ("a pipe", || Some(std::io::pipe().unwrap().0.into()), UNSEALED),
+        ("a socket", || Some(std::os::unix::net::UnixStream::pair().unwrap().0.into()), UNSEALED),
+        ("/dev/null", || Some(std::fs::File::open("/dev/null").unwrap().into()), UNSEALED),
+        ("a folder", || Some(std::fs::File::open("/").unwrap().into()), UNSEALED),
+        ("a file", || Some(tempfile::tempfile().unwrap().into()), UNSEALED),
+        ("an unsealed memfd", || Some(memfd(4096)), UNSEALED),
+        ("a memfd by its path only", || Some(path_only(&memfd_with(SEALS))), UNSEALED),
+        (
+            "a memfd that can shrink",
+            || Some(memfd_with(SEALS.difference(SealFlags::SHRINK))),
+            |error| matches!(error, SegmentError::NotSealed(_)),
+        ),
+        (
+            "a memfd that can be written",
+            || Some(memfd_with(SEALS.difference(SealFlags::FUTURE_WRITE))),
+            |error| matches!(error, SegmentError::NotSealed(_)),
+        ),
+        (
+            "a memfd without a page",
+            || Some(sealed(sparse(4096))),
+            |error| matches!(error, SegmentError::NotBacked { backed: 0, size: 4096 }),
+        ),
+        (
+            "too small",
+            || Some(memfd_of(1)),
+            |error| matches!(error, SegmentError::Size { found: 1, expected: 4096 }),
+        ),
+        (
+            "too large",
+            || Some(memfd_of(8192)),
+            |error| matches!(error, SegmentError::Size { found: 8192, expected: 4096 }),
+        ),
+        ("huge pages", || huge(4096), |error| matches!(error, SegmentError::NotTmpfs(_))),
+    ];
+    each(move || {
+        let mut cases = Vec::new();
+        for (name, make, expect) in unfit {
+            if make().is_none() {
+                eprintln!("not tried, as this kernel has none: {name}");
+                continue;
+            }
+            cases.push(case(
+                name,
+                move |peer| {
+                    peer.send_segment(make().expect("tried above"));
+                    announce(peer, 0, 4096);
+                },
+                move |violation| matches!(violation, Violation::Segment(error) if expect(error)),
+            ));
+        }
+        cases
+    });
+}
+
+fn sealed(fd: std::os::fd::OwnedFd) -> std::os::fd::OwnedFd {
+    seal(&fd, SEALS);
+    fd
+}
+
+fn memfd_of(size: usize) -> std::os::fd::OwnedFd {
+    sealed(memfd(size))
+}
+
+fn memfd_with(seals: rustix::fs::SealFlags) -> std::os::fd::OwnedFd {
+    let fd = memfd(4096);
+    seal(&fd, seals);
+    fd
+}
+
+/// The same file, opened `O_PATH`.
+fn path_only(fd: &std::os::fd::OwnedFd) -> std::os::fd::OwnedFd {
+    use std::os::fd::AsRawFd;
+    let path = format!("/proc/self/fd/{}", fd.as_raw_fd());
+    let flags = rustix::fs::OFlags::PATH | rustix::fs::OFlags::CLOEXEC;
+    rustix::fs::open(path, flags, rustix::fs::Mode::empty()).unwrap()
+}
+
+#[test]
+#[ignore = "finding: blocks beyond the end of the file count as backing, so holes pass"]
+fn a_segment_whose_holes_are_hidden_behind_blocks_past_its_end_ends_the_session() {
+    each(|| {
+        vec![case(
+            "holes behind blocks",
+            |peer| {
+                peer.send_segment(hole_behind_blocks(8192));
+                announce(peer, 0, 8192);
+                // Accepted, it would be read.
+                let descriptor = Descriptor { segment: 0, lend: 0, offset: 0, len: 8192 };
+                peer.publish(&Entry::request(1, ECHO, &[]).lending(descriptor));
+            },
+            |violation| {
+                matches!(violation, Violation::Segment(SegmentError::NotBacked { size: 8192, .. }))
+            },
+        )]
+    });
+}
+
+/// Sends bytes with descriptors, then makes the honest side look at its socket.
+fn on_the_socket(bytes: Vec<u8>, descriptors: usize) -> impl Fn(&mut Peer) + Send + Sync + 'static {
+    move |peer| {
+        let shared = Shared::fit(4096);
+        let fds = vec![shared.fd.as_fd(); descriptors];
+        let _ = wire::send(&peer.socket, &bytes, &fds);
+        announce(peer, 0, 4096);
+    }
+}
+
+#[test]
+fn bytes_and_descriptors_that_do_not_belong_on_the_socket_end_the_session() {
+    each(|| {
+        let mut cases: Vec<Case> = [2, 3, 7, b'G', 0x7f, 0x80, 0xff]
+            .map(|byte| {
+                case(
+                    format!("byte {byte:#04x}"),
+                    on_the_socket(vec![byte], 0),
+                    move |violation| matches!(violation, Violation::SocketByte(seen) if *seen == byte),
+                )
+            })
+            .into();
+        for bytes in [vec![0, 0, 5], vec![5, 0, 0], vec![0, 5, 1]] {
+            cases.push(case(format!("{bytes:?}"), on_the_socket(bytes, 0), |violation| {
+                matches!(violation, Violation::SocketByte(5))
+            }));
+        }
+        for (bytes, descriptors) in [
+            (vec![socket::DOORBELL], 1),
+            (vec![socket::DOORBELL], 3),
+            (vec![socket::SEGMENT], 2),
+            (vec![socket::SEGMENT], 8),
+            (vec![socket::SEGMENT], 16),
+            (vec![0, 0, 0], 1),
+        ] {
+            cases.push(case(
+                format!("{bytes:?} with {descriptors} descriptors"),
+                on_the_socket(bytes, descriptors),
+                |violation| matches!(violation, Violation::UnwantedDescriptors),
+            ));
+        }
+        cases.push(case(
+            "two segment bytes with one descriptor",
+            on_the_socket(vec![socket::SEGMENT, socket::SEGMENT], 1),
+            |violation| matches!(violation, Violation::SocketByte(socket::SEGMENT)),
+        ));
+        cases.push(case(
+            "a doorbell with two descriptors behind a good segment",
+            |peer| {
+                peer.add_segment(4096);
+                let other = Shared::fit(4096);
+                let fds = [other.fd.as_fd(), other.fd.as_fd()];
+                let _ = wire::send(&peer.socket, &[socket::DOORBELL], &fds);
+                announce(peer, 1, 4096);
+            },
+            |violation| matches!(violation, Violation::UnwantedDescriptors),
+        ));
+        cases.push(case(
+            "more unannounced segments than allowed",
+            |peer| {
+                let shared = Shared::fit(4096);
+                // One of them is announced, so that a worker looks.
+                for _ in 0..=socket::MOST_UNANNOUNCED + 1 {
+                    peer.send_segment(&shared.fd);
+                }
+                announce(peer, 0, 4096);
+            },
+            |violation| matches!(violation, Violation::UnwantedDescriptors),
+        ));
+        cases
+    });
+}
+
+#[test]
+fn a_segment_byte_without_a_descriptor_ends_the_session() {
+    within(GENEROUS, || {
+        let attack = |peer: &mut Peer| {
+            let _ = wire::send(&peer.socket, &[socket::SEGMENT], &[]);
+        };
+        let park = || options().wait(WaitPolicy::Park);
+        let Err(SessionError::Transport(SocketError::Violation(violation))) =
+            served(park(), Terms::default(), attack)
+        else {
+            panic!("served")
+        };
+        assert!(matches!(violation, Violation::UnwantedDescriptors), "{violation:?}");
+        let Err(CallError::Transport(SocketError::Violation(violation))) =
+            called(park(), Terms::default(), attack, |session| {
+                session.call(ECHO, b"ping").map(drop)
+            })
+        else {
+            panic!("called")
+        };
+        assert!(matches!(violation, Violation::UnwantedDescriptors), "{violation:?}");
+        // A worker reads the socket only when it must. The doorbell behind the byte may make that byte wrong in another way.
+        let stage = Stage::set();
+        let expected = [
+            Violation::UnwantedDescriptors.to_string(),
+            Violation::SocketByte(socket::SEGMENT).to_string(),
+        ];
+        stage.attack(Terms::default(), &expected.each_ref().map(|text| &**text), |peer| {
+            attack(peer);
+            announce(peer, 0, 4096);
+        });
+        stage.close();
+    });
+}
+
+#[test]
+fn as_many_unannounced_segments_as_allowed_are_fine() {
+    within(GENEROUS, || {
+        let stage = Stage::set();
+        let mut peer = Peer::connect(stage.path(), Terms::default());
+        let shared = Shared::fit(4096);
+        for _ in 0..socket::MOST_UNANNOUNCED {
+            peer.send_segment(&shared.fd);
+        }
+        for number in 0..socket::MOST_UNANNOUNCED as u32 {
+            announce(&mut peer, number, 4096);
+        }
+        assert_eq!(peer.call(1, ECHO, b"still here"), b"still here");
+        stage.close();
+    });
+}
+
+#[test]
+fn what_the_page_says_is_not_read_may_say_anything() {
+    within(GENEROUS, || {
+        let stage = Stage::set();
+        let mut peer = Peer::connect(stage.path(), Terms::default());
+        // The words for tools, everything reserved below the ring, and the reserved bytes of an entry.
+        for range in [0x000..0x080, 0x088..0x100, 0x118..0x180, 0x200..0x400, 0x440..0x1000] {
+            peer.own.map.fill(range, 0xee);
+        }
+        for call in 0..200 {
+            let mut entry = Entry::request(2 * call + 1, ECHO, b"x");
+            entry.body = vec![b'x'; entry::BODY_MAX];
+            peer.write(peer.tail, &entry);
+            let slot = peer.slot(peer.tail);
+            peer.own.map.write(slot + 22, &[0xee; 2]);
+            peer.commit(peer.tail, peer.tail + 1);
+            peer.tail += 1;
+            peer.ring();
+            let seen = peer.next_message().expect("a reply");
+            assert_eq!(
+                (seen.stream(), seen.flags(), seen.body()),
+                (2 * call + 1, flag::FIN, &b"x"[..])
+            );
+        }
+        assert!(peer.view.load(control::CONSUMED_AT) > 0);
+        stage.close();
+    });
+}
