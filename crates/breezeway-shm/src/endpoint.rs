@@ -10,6 +10,7 @@ use crate::copy::{STREAM_FROM, prepare_to_fill};
 use crate::counters::{Counter, Counters};
 use crate::cpu;
 use crate::doorbell::{Doorbell, SocketError};
+use crate::duplex::{Duplex, Want};
 use crate::entry::{Entry, Flags, Head, Kind};
 use crate::foreign::ForeignBytes;
 use crate::fork::Origin;
@@ -18,7 +19,7 @@ use crate::lender::{Lender, Loan};
 use crate::ring::{Consumer, Producer, PublishFailure};
 use crate::segment::{self, ControlSegment, ForeignControl, SegmentError};
 use crate::staging::Staging;
-use crate::sync::{FenceSite, Ordering, full_fence};
+use crate::sync::Ordering;
 use crate::trust::TrustedPeer;
 use crate::violation::Violation;
 use crate::words::{ForeignWords, OwnWords};
@@ -126,22 +127,12 @@ impl Space {
     }
 }
 
-/// What a sleeper waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Want {
-    /// The next entry.
-    Data,
-    /// That the peer consumes more than this many entries.
-    Consumed(u64),
-}
-
 /// One process's end of a session. `Send`; one thread at a time uses it.
 pub struct Endpoint {
     origin: Origin,
     own: OwnWords,
     peer: ForeignWords,
-    producer: Producer,
-    consumer: Consumer,
+    rings: Duplex,
     lender: Lender,
     borrower: Borrower,
     doorbell: Doorbell,
@@ -161,8 +152,10 @@ impl Endpoint {
         let cap = usize::try_from(limits.cap).unwrap_or(usize::MAX);
         Self {
             origin: Origin::here(),
-            producer: Producer::new(own.words.clone(), peer.words.clone(), own.capacity),
-            consumer: Consumer::new(peer.words.clone(), own.words.clone(), peer.capacity),
+            rings: Duplex {
+                producer: Producer::new(own.words.clone(), peer.words.clone(), own.capacity),
+                consumer: Consumer::new(peer.words.clone(), own.words.clone(), peer.capacity),
+            },
             lender: Lender::new(peer.words.clone(), peer.lend_count, cap),
             borrower: Borrower::new(own.words.clone(), own.lend_count, limits.cap),
             doorbell: Doorbell::new(socket),
@@ -235,9 +228,9 @@ impl Endpoint {
             }
             self.lender.retire(number);
         }
-        self.producer.refresh()?;
+        self.rings.producer.refresh()?;
         let Some(size) = self.lender.growth(len) else { return Ok(false) };
-        if self.producer.known_space() == 0 {
+        if self.rings.producer.known_space() == 0 {
             return Ok(false);
         }
         let (mapping, fd) = segment::create(size)?;
@@ -252,7 +245,7 @@ impl Endpoint {
 
     /// Publishes an entry of the session's own; false if the ring is full.
     fn announce(&mut self, kind: Kind, tag: u32, body: &[u8]) -> Result<bool, Violation> {
-        match self.producer.publish(Head::of_session(kind, tag), 0, body) {
+        match self.rings.producer.publish(Head::of_session(kind, tag), 0, body) {
             Ok(()) => Ok(true),
             Err(PublishFailure::Full) => Ok(false),
             Err(PublishFailure::Violation(violation)) => Err(violation),
@@ -315,7 +308,7 @@ impl Endpoint {
         if !self.origin.is_here() {
             return Err(PublishError::Forked);
         }
-        let outcome = self.producer.publish(head, self.borrower.untold(), body);
+        let outcome = self.rings.producer.publish(head, self.borrower.untold(), body);
         self.published_or(outcome)
     }
 
@@ -349,8 +342,11 @@ impl Endpoint {
         }
         match &space.0 {
             Place::Inline(len) => {
-                let outcome =
-                    self.producer.publish(head, self.borrower.untold(), self.staging.bytes(*len));
+                let outcome = self.rings.producer.publish(
+                    head,
+                    self.borrower.untold(),
+                    self.staging.bytes(*len),
+                );
                 self.published_or(outcome)
             }
             Place::Payload(loan) => {
@@ -366,53 +362,48 @@ impl Endpoint {
         }
     }
 
-    /// Wakes the peer if it sleeps for anything published since the last call: once for a batch.
+    /// Lets the peer see what was consumed, and wakes it if it sleeps for that or for anything published since the last call: once for a batch.
+    ///
+    /// Releases are told before the progress that covers them: a peer that waits for payload memory waits for our progress.
     #[inline(always)]
     pub fn flush(&mut self) -> Result<(), SocketError> {
         if !self.origin.is_here() {
             return Ok(());
         }
-        self.publish_progress();
-        self.counters.set(Counter::EntriesPublished, self.producer.published());
-        full_fence(FenceSite::AfterPublish);
-        self.ring_if_due()
-    }
-
-    /// Lets the peer know, before this side looks for more without sleeping, what was consumed so far: it may sleep for that.
-    #[inline(always)]
-    pub fn tell_progress(&mut self) -> Result<(), SocketError> {
-        if self.consumer.is_told() { Ok(()) } else { self.flush() }
-    }
-
-    /// Lets the peer see what was consumed, and before that what was released: a peer that waits for payload memory waits for our progress.
-    #[inline(always)]
-    fn publish_progress(&mut self) {
         self.borrower.settle();
-        self.consumer.publish_progress();
+        self.counters.set(Counter::EntriesPublished, self.rings.producer.published());
+        let due = self.rings.flush();
+        self.ring_if(due)
     }
 
     #[inline(always)]
-    fn ring_if_due(&mut self) -> Result<(), SocketError> {
-        if self.producer.doorbell_due() | self.consumer.doorbell_due() {
+    fn ring_if(&mut self, due: bool) -> Result<(), SocketError> {
+        if due {
             self.counters.add(Counter::DoorbellsRung, 1);
             self.doorbell.ring()?;
         }
         Ok(())
     }
 
+    /// Lets the peer know, before this side looks for more without sleeping, what was consumed so far: it may sleep for that.
+    #[inline(always)]
+    pub fn tell_progress(&mut self) -> Result<(), SocketError> {
+        if self.rings.consumer.is_told() { Ok(()) } else { self.flush() }
+    }
+
     /// Entries published so far.
     pub fn published(&self) -> u64 {
-        self.producer.published()
+        self.rings.producer.published()
     }
 
     /// Entries that the peer has consumed, as far as is known after the last look.
     pub fn known_consumed(&self) -> u64 {
-        self.producer.known_consumed()
+        self.rings.producer.known_consumed()
     }
 
     /// Looks how far the peer has consumed, and how much it has released by then.
     pub fn refresh(&mut self) -> Result<(), Violation> {
-        self.producer.refresh()
+        self.rings.producer.refresh()
     }
 
     // ---- receiving ----
@@ -420,14 +411,14 @@ impl Endpoint {
     /// Whether the next entry is committed.
     #[inline(always)]
     pub fn ready(&self) -> Result<bool, Violation> {
-        self.consumer.ready()
+        self.rings.consumer.ready()
     }
 
     /// Takes the next entry, if one is committed; it stays the current one until [`Self::finish`]. Entries about segments are dealt with here.
     #[inline(always)]
     pub fn take(&mut self) -> Result<bool, SocketError> {
         while !self.has_entry {
-            if !self.origin.is_here() || !self.consumer.peek(&mut self.entry)? {
+            if !self.origin.is_here() || !self.rings.consumer.peek(&mut self.entry)? {
                 return Ok(false);
             }
             self.has_entry = true;
@@ -495,12 +486,7 @@ impl Endpoint {
         }
         self.release_body();
         self.has_entry = false;
-        if self.consumer.advance() {
-            self.publish_progress();
-            full_fence(FenceSite::AfterPublish);
-            self.ring_if_due()?;
-        }
-        Ok(())
+        if self.rings.consumer.advance() { self.flush() } else { Ok(()) }
     }
 
     // ---- waiting ----
@@ -513,13 +499,7 @@ impl Endpoint {
     /// Whether what is wanted has come.
     #[inline(always)]
     pub fn has(&mut self, want: Want) -> Result<bool, Violation> {
-        match want {
-            Want::Data => self.consumer.ready(),
-            Want::Consumed(count) => {
-                self.producer.refresh()?;
-                Ok(self.producer.known_consumed() > count)
-            }
-        }
+        self.rings.has(want)
     }
 
     /// Announces that this side is about to sleep until what is wanted comes, and looks once more. True if it has not come: then a doorbell
@@ -528,14 +508,10 @@ impl Endpoint {
         if !self.origin.is_here() {
             return Ok(false);
         }
-        self.publish_progress();
+        self.borrower.settle();
         self.note_cpu();
-        // Either makes the fence that the check of the peer's own intents needs as well.
-        match want {
-            Want::Data => self.consumer.arm_data(),
-            Want::Consumed(count) => self.producer.arm_space(count),
-        }
-        self.ring_if_due()?;
+        let due = self.rings.announce(want);
+        self.ring_if(due)?;
         // Counted before the look: an intent that was not slept on may leave a byte as well.
         self.intents_since_drain += 1;
         if self.has(want)? {

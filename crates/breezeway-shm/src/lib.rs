@@ -26,6 +26,7 @@ pub mod spin;
 mod violation;
 
 mod allocator;
+mod duplex;
 mod entry;
 mod sync;
 mod words;
@@ -74,6 +75,7 @@ mod trust;
 #[cfg(not(loom))]
 mod wait;
 
+pub use duplex::Want;
 pub use entry::{Entry, Flags, Head, Kind};
 pub use spin::WaitPolicy;
 pub use violation::Violation;
@@ -81,7 +83,7 @@ pub use violation::Violation;
 #[cfg(not(loom))]
 pub use {
     doorbell::SocketError,
-    endpoint::{Endpoint, Limits, PublishError, ReserveError, Space, Want},
+    endpoint::{Endpoint, Limits, PublishError, ReserveError, Space},
     foreign::{ForeignBytes, ForeignReader},
     inherit::inherited,
     peer::{Peer, exit_descriptor},

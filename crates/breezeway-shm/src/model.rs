@@ -2,8 +2,8 @@
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test -p breezeway-shm --profile model --lib --target-dir target/loom model`
 //!
-//! The ring is the real one. How its two ends are combined is `Endpoint`'s business, which needs sockets and mappings; [`End`] repeats those steps
-//! in the same order. The session socket is a [`Socket`]: bytes stay until they are read, and one that is full takes no more.
+//! The ring and the order of publications, intents and fences ([`Duplex`]) are the shipped code. [`End`] stands for `Endpoint`, which needs sockets and mappings, and takes
+//! its steps in the same order. The session socket is a [`Socket`]: bytes stay until they are read, and one that is full takes no more.
 //!
 //! Limits of the checker. Loads return old values as C11 allows, but a load never sees a store that the schedule has not yet made: reordering of a load with a
 //! *later* store (load buffering) is out of its reach. A copy of an entry that a later lap overwrites is such a case, so entries alone do not show that
@@ -23,11 +23,12 @@ use loom::model::Builder;
 use loom::sync::{Condvar, Mutex};
 use loom::thread;
 
+use crate::duplex::{Duplex, Want};
 use crate::entry::{Entry, Flags, Head, Kind};
 use crate::layout::{ENTRY_SIZE, INLINE_FIRST_LINE, NO_WAKE};
 use crate::ring::mutants::{self, DATA_WAKE_AT, Mutant, RING_AT, SPACE_WAKE_AT};
 use crate::ring::{Consumer, Producer, PublishFailure};
-use crate::sync::{AtomicU64, FenceSite, full_fence};
+use crate::sync::{AtomicU64, FenceSite};
 use crate::words::{ForeignWords, OwnWords};
 
 // ---- checking ----
@@ -149,17 +150,9 @@ impl Socket {
     }
 }
 
-/// What an end waits for, as `endpoint::Want`.
-#[derive(Clone, Copy)]
-enum Want {
-    Data,
-    Consumed(u64),
-}
-
-/// One end of a session: the steps of `Endpoint`, in its order.
+/// One end of a session: the shipped [`Duplex`], and around it the steps of `Endpoint` in its order.
 struct End {
-    producer: Producer,
-    consumer: Consumer,
+    duplex: Duplex,
     hears: Arc<Socket>,
     rings: Arc<Socket>,
     /// Intents between two readings of the socket.
@@ -170,7 +163,7 @@ struct End {
 
 impl End {
     fn publish(&mut self, number: u32, body: &[u8]) -> bool {
-        match self.producer.publish(head(number), 0, body) {
+        match self.duplex.producer.publish(head(number), 0, body) {
             Ok(()) => true,
             Err(PublishFailure::Full) => false,
             Err(PublishFailure::Violation(violation)) => panic!("{violation}"),
@@ -178,37 +171,23 @@ impl End {
     }
 
     fn flush(&mut self) {
-        self.consumer.publish_progress();
-        full_fence(FenceSite::AfterPublish);
-        self.ring_if_due();
-    }
-
-    fn ring_if_due(&mut self) {
-        if self.producer.doorbell_due() | self.consumer.doorbell_due() {
+        if self.duplex.flush() {
             self.rings.ring();
         }
     }
 
     fn take(&mut self) -> bool {
-        self.consumer.peek(&mut self.entry).unwrap_or_else(|violation| panic!("{violation}"))
+        self.duplex.consumer.peek(&mut self.entry).unwrap_or_else(|violation| panic!("{violation}"))
     }
 
     fn finish(&mut self) {
-        if self.consumer.advance() {
-            self.consumer.publish_progress();
-            full_fence(FenceSite::AfterPublish);
-            self.ring_if_due();
+        if self.duplex.consumer.advance() {
+            self.flush();
         }
     }
 
     fn has(&mut self, want: Want) -> bool {
-        match want {
-            Want::Data => self.consumer.ready().unwrap_or_else(|violation| panic!("{violation}")),
-            Want::Consumed(count) => {
-                self.producer.refresh().unwrap_or_else(|violation| panic!("{violation}"));
-                self.producer.known_consumed() > count
-            }
-        }
+        self.duplex.has(want).unwrap_or_else(|violation| panic!("{violation}"))
     }
 
     fn prepare_sleep(&mut self, want: Want) -> bool {
@@ -217,17 +196,15 @@ impl End {
 
     /// Prepares to sleep while, after the announcement, the peer does `meanwhile`.
     fn prepare_sleep_while(&mut self, want: Want, meanwhile: impl FnOnce()) -> bool {
-        if !mutants::lacks(Mutant::ProgressBeforeWaiting) {
-            self.consumer.publish_progress();
-        }
         if mutants::lacks(Mutant::SharedFence) {
-            self.ring_if_due();
+            self.duplex.consumer.publish_progress();
+            if self.duplex.consumer.doorbell_due() {
+                self.rings.ring();
+            }
         }
-        match want {
-            Want::Data => self.consumer.arm_data(),
-            Want::Consumed(count) => self.producer.arm_space(count),
+        if self.duplex.announce(want) {
+            self.rings.ring();
         }
-        self.ring_if_due();
         meanwhile();
         if !mutants::lacks(Mutant::CountOfIntents) {
             self.intents_since_drain += 1;
@@ -250,7 +227,7 @@ impl End {
 
     /// What a receiver owes the peer that sleeps for space before it spins on a drained ring, for it may spin for ever.
     fn prepare_spin(&mut self) {
-        if !mutants::lacks(Mutant::ProgressBeforeWaiting) {
+        if !mutants::removed(FenceSite::ProgressBeforeWaiting) {
             self.flush();
         }
     }
@@ -290,7 +267,7 @@ impl End {
     /// Publishes message `number` and wakes the peer, after waiting for space if need be.
     fn send(&mut self, number: u32) {
         while !self.publish(number, &body(number)) {
-            self.wait(Want::Consumed(self.producer.known_consumed()));
+            self.wait(Want::Consumed(self.duplex.producer.known_consumed()));
         }
         self.flush();
     }
@@ -338,8 +315,10 @@ fn session(setting: Setting) -> (End, End) {
         let own = || OwnWords::new(Arc::clone(&segments[here]));
         let peer = || ForeignWords::new(Arc::clone(&segments[there]));
         End {
-            producer: Producer::new(own(), peer(), setting.capacity),
-            consumer: Consumer::new(peer(), own(), setting.capacity),
+            duplex: Duplex {
+                producer: Producer::new(own(), peer(), setting.capacity),
+                consumer: Consumer::new(peer(), own(), setting.capacity),
+            },
             hears: Arc::clone(&sockets[here]),
             rings: Arc::clone(&sockets[there]),
             intents_per_drain: setting.intents_per_drain,
@@ -392,9 +371,9 @@ fn busy_stream<const MESSAGES: u32>() {
             thread::yield_now();
         }
         check(&receiver.entry, number);
-        let tell = receiver.consumer.advance();
+        let tell = receiver.duplex.consumer.advance();
         assert!(tell, "a ring of two is told of every entry");
-        receiver.consumer.publish_progress();
+        receiver.duplex.consumer.publish_progress();
     }
     sending.join().unwrap();
 }
@@ -679,8 +658,18 @@ fn without_a_fence_before_the_look_at_the_peers_intent_both_sleep() {
 
 #[test]
 fn without_telling_before_it_waits_a_receiver_leaves_the_sender_asleep() {
-    fails(Mutant::ProgressBeforeWaiting, LOST_WAKE_UP, None, sleeping_sender_and_a_drained_ring);
-    fails(Mutant::ProgressBeforeWaiting, LOST_WAKE_UP, None, sleeping_sender_and_a_busy_receiver);
+    fails(
+        Mutant::Without(FenceSite::ProgressBeforeWaiting),
+        LOST_WAKE_UP,
+        None,
+        sleeping_sender_and_a_drained_ring,
+    );
+    fails(
+        Mutant::Without(FenceSite::ProgressBeforeWaiting),
+        LOST_WAKE_UP,
+        None,
+        sleeping_sender_and_a_busy_receiver,
+    );
 }
 
 // ---- both ways ----
@@ -728,7 +717,7 @@ fn exchange(end: &mut End, to_send: u32, to_receive: u32) {
         } else if sent == to_send {
             end.wait(Want::Data);
         } else {
-            let consumed = end.producer.known_consumed();
+            let consumed = end.duplex.producer.known_consumed();
             end.wait_for_either(Want::Consumed(consumed), Want::Data);
         }
     }
@@ -801,8 +790,8 @@ fn payload() {
             thread::yield_now();
         }
         assert_eq!(borrowed.read(0), number + 7);
-        assert!(receiver.consumer.advance());
-        receiver.consumer.publish_progress();
+        assert!(receiver.duplex.consumer.advance());
+        receiver.duplex.consumer.publish_progress();
     }
     sending.join().unwrap();
 }

@@ -23,8 +23,6 @@ pub(crate) enum Mutant {
     RecheckAfterDrain,
     /// The fence between publishing progress and looking at the peer's intent, in a waiter that relies on its own intent's fence for it.
     SharedFence,
-    /// The publication of progress by a consumer that found the ring drained and is about to wait.
-    ProgressBeforeWaiting,
     /// Counting every intent towards the next reading of the socket: only sleeps are counted.
     CountOfIntents,
 }

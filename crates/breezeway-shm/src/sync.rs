@@ -20,16 +20,18 @@ pub(crate) enum FenceSite {
     ConsumedStore,
     /// Acquire fence after the peer's `consumed` was seen.
     ConsumedSeen,
+    /// No fence, but as needed: the publication of progress by a consumer that is about to wait.
+    ProgressBeforeWaiting,
 }
 
 /// Whether the model has taken away the ordering of this site.
 #[cfg(loom)]
-use crate::ring::mutants::removed;
+pub(crate) use crate::ring::mutants::removed;
 
 /// No ordering is ever missing outside the model.
 #[cfg(not(loom))]
 #[inline(always)]
-const fn removed(_site: FenceSite) -> bool {
+pub(crate) const fn removed(_site: FenceSite) -> bool {
     false
 }
 

@@ -7,7 +7,8 @@ use thiserror::Error;
 use crate::clock;
 use crate::cpu;
 use crate::doorbell::SocketError;
-use crate::endpoint::{Endpoint, Want};
+use crate::duplex::Want;
+use crate::endpoint::Endpoint;
 use crate::spin::{LONGEST_SPIN, SpinBudget, WaitPolicy};
 
 /// Looks between two readings of the clock. Each takes some ten nanoseconds with its pause, which keeps the waiter from

@@ -2,6 +2,8 @@
 
 mod support;
 
+use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -195,6 +197,28 @@ fn a_client_that_is_suspended_delays_no_other_and_goes_on_later() {
     suspended.succeeds();
 }
 
+#[test]
+fn a_connection_that_is_cut_without_a_word_is_noticed_at_whatever_moment() {
+    for policy in EVERY_POLICY {
+        let server = Server::waiting(policy);
+        let before = server.holdings();
+        // Kept to the end, as a session that is dropped says so through its memory.
+        let mut kept = Vec::new();
+        for number in 0..300 {
+            let socket = UnixStream::connect(server.address().path()).unwrap();
+            let cut = socket.try_clone().unwrap();
+            let mut session = Session::over(socket.into(), &SessionOptions::new()).unwrap();
+            assert_eq!(session.call(ECHO, message(number, 50)).unwrap().bytes().len(), 50);
+            for _ in 0..number % 100 {
+                std::hint::spin_loop();
+            }
+            cut.shutdown(Shutdown::Both).unwrap();
+            kept.push(session);
+        }
+        server.returns_to(before);
+    }
+}
+
 /// The role: calls with all kinds of messages until it is killed.
 fn call_without_end(settings: &Settings) {
     let mut random = Random::new(settings.get("seed"));
@@ -349,13 +373,14 @@ fn every_use_of_a_session_whose_server_died_while_idle_says_so() {
         |session| session.reserve(MEBIBYTE)?.call(ECHO).map(drop),
     ];
     for policy in EVERY_POLICY {
-        for used in uses {
+        for (number, used) in uses.into_iter().enumerate() {
             let mut server = Server::waiting(policy);
             let mut session = server.connect(&SessionOptions::new().wait(policy));
             assert_serves(&mut session);
             server.process.kill();
-            let error = within(PROMPT, "the news", move || used(&mut session).unwrap_err());
-            assert!(matches!(error, CallError::PeerDied), "{policy:?}: {error:?}");
+            let what = format!("the news by use {number} under {policy:?}");
+            let error = within(PROMPT, &what, move || used(&mut session).unwrap_err());
+            assert!(matches!(error, CallError::PeerDied), "{what}: {error:?}");
         }
     }
 }

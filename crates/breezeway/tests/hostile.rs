@@ -24,7 +24,11 @@ mod watchdog;
 #[path = "hostile/wire.rs"]
 mod wire;
 
+#[path = "hostile/calls.rs"]
+mod calls;
 #[path = "hostile/greetings.rs"]
 mod greetings;
+#[path = "hostile/progress.rs"]
+mod progress;
 #[path = "hostile/transport.rs"]
 mod transport;

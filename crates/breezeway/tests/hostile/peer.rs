@@ -27,12 +27,19 @@ pub(crate) struct Peer {
     pub(crate) tail: u64,
     /// Position of the next entry that it reads.
     pub(crate) head: u64,
+    /// Entries that were compared with the honest side's intent.
+    rung: u64,
     /// Its payload segments.
     pub(crate) payload: Vec<Arc<Shared>>,
     /// The honest side's payload segments that were announced.
     pub(crate) foreign: Vec<Mapping>,
     /// Descriptors of segments that were not announced yet.
     sent: VecDeque<OwnedFd>,
+}
+
+/// Section 5: whether an advance crosses an index.
+fn crossed(index: u64, old: u64, new: u64) -> bool {
+    new.wrapping_sub(index).wrapping_sub(1) < new.wrapping_sub(old)
 }
 
 /// A control segment as its owner leaves it before the hello.
@@ -90,6 +97,7 @@ impl Peer {
             honest,
             tail: 0,
             head: 0,
+            rung: 0,
             payload: Vec::new(),
             foreign: Vec::new(),
             sent: VecDeque::new(),
@@ -116,10 +124,14 @@ impl Peer {
         self.own.map.store(self.slot(position), sequence);
     }
 
-    /// Publishes an entry by the rules, and rings.
+    /// Publishes an entry by the rules, and rings if the honest side wants that.
     pub(crate) fn publish(&mut self, entry: &Entry) {
         self.publish_silently(entry);
-        self.ring();
+        fence(Ordering::SeqCst);
+        if crossed(self.view.load(control::DATA_WAKE_AT), self.rung, self.tail) {
+            self.ring();
+        }
+        self.rung = self.tail;
     }
 
     /// Publishes an entry without the doorbell.
@@ -129,7 +141,17 @@ impl Peer {
         self.tail += 1;
     }
 
-    /// Sends a doorbell byte. A full socket or an ended session is no matter.
+    /// Says by the rules how much was consumed, and rings if the honest side wants that.
+    pub(crate) fn consume(&self) {
+        let before = self.own.map.load(control::CONSUMED_AT);
+        self.own.map.store(control::CONSUMED_AT, self.head);
+        fence(Ordering::SeqCst);
+        if crossed(self.view.load(control::SPACE_WAKE_AT), before, self.head) {
+            self.ring();
+        }
+    }
+
+    /// Sends a doorbell byte, wanted or not. A full socket or an ended session is no matter.
     pub(crate) fn ring(&self) {
         let _ = wire::send(&self.socket, &[socket::DOORBELL], &[]);
     }
@@ -186,7 +208,7 @@ impl Peer {
     pub(crate) fn next_message(&mut self) -> Option<Seen> {
         loop {
             let seen = self.next()?;
-            self.own.map.store(control::CONSUMED_AT, self.head);
+            self.consume();
             match seen.kind() {
                 kind::MESSAGE => return Some(seen),
                 kind::SEGMENT_ADD => self.map_segment(),
@@ -235,7 +257,7 @@ impl Peer {
 
     /// Waits until the honest side says that it consumed `count` entries.
     pub(crate) fn wait_consumed(&mut self, count: u64) {
-        loop {
+        while count > 0 {
             self.own.map.store(control::SPACE_WAKE_AT, count - 1);
             fence(Ordering::SeqCst);
             if self.view.load(control::CONSUMED_AT) >= count {

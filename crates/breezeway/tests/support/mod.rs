@@ -83,15 +83,21 @@ pub(crate) fn within<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> T {
     let (sender, receiver) = channel();
+    let start = Instant::now();
     let thread = std::thread::spawn(move || {
         // Nobody listens any more if the time was over.
         let _ = sender.send(work());
     });
     match receiver.recv_timeout(limit) {
         Ok(result) => result,
-        Err(RecvTimeoutError::Timeout) => panic!("{what}: not within {limit:?}"),
         Err(RecvTimeoutError::Disconnected) => {
             std::panic::resume_unwind(thread.join().expect_err("it sent nothing"))
+        }
+        Err(RecvTimeoutError::Timeout) => {
+            // Slow and never are different failures.
+            let late = receiver.recv_timeout(PATIENCE).is_ok();
+            let outcome = if late { "took" } else { "has not come after" };
+            panic!("{what}: {outcome} {:?}, the limit is {limit:?}", start.elapsed())
         }
     }
 }

@@ -1,0 +1,326 @@
+//! Lies about progress: `consumed`, release bits and intents, still and oscillating.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Instant;
+
+use breezeway::{CallError, SessionError, SocketError, Violation, WaitPolicy};
+
+use super::abi::{control, flag};
+use super::entry::{Entry, Seen};
+use super::hello::Terms;
+use super::peer::Peer;
+use super::service::{ECHO, REPLY_OF};
+use super::stage::{Stage, called, options, served};
+use super::watchdog::{GENEROUS, within};
+use super::wire::PATIENCE;
+
+/// Runs `attack` while other threads, each with a round number, do their worst all the time.
+fn while_flipping<R>(flip: &[&(dyn Fn(u64) + Sync)], attack: impl FnOnce() -> R) -> R {
+    let stop = AtomicBool::new(false);
+    /// Ends the threads also when the attack panics.
+    struct Stop<'a>(&'a AtomicBool);
+    impl Drop for Stop<'_> {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+    }
+    thread::scope(|scope| {
+        let stopping = Stop(&stop);
+        for flip in flip {
+            let stop = &stop;
+            scope.spawn(move || {
+                for round in 0.. {
+                    if stop.load(Ordering::Relaxed) {
+                        break;
+                    }
+                    flip(round);
+                }
+            });
+        }
+        let result = attack();
+        drop(stopping);
+        result
+    })
+}
+
+/// Waits for the honest side's next message without sleeping, as its doorbell may not be wanted where the intent is a lie. `None` at the end of the session.
+pub(crate) fn poll_message(peer: &mut Peer) -> Option<Seen> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        if let Some(seen) = peer.try_next() {
+            return Some(seen);
+        }
+        match super::wire::try_receive(&peer.socket, 4096) {
+            Some(received) if received.is_end() => return peer.try_next(),
+            _ => thread::yield_now(),
+        }
+        assert!(Instant::now() < deadline, "the honest side does not answer");
+    }
+}
+
+/// Fills the honest server's ring with replies that are never said to be consumed otherwise than `lie` does.
+fn fill_reply_ring(peer: &mut Peer, calls: u32) {
+    for call in 0..calls {
+        peer.publish(&Entry::request(2 * call + 1, ECHO, b"x"));
+        if poll_message(peer).is_none() {
+            return;
+        }
+    }
+}
+
+#[test]
+fn progress_past_what_was_published_ends_the_session() {
+    within(GENEROUS, || {
+        let stage = Stage::set();
+        for lie in [65, 128, 1 << 32, 1 << 63, u64::MAX] {
+            let attack = |peer: &mut Peer| {
+                peer.own.map.store(control::CONSUMED_AT, lie);
+                fill_reply_ring(peer, 65);
+            };
+            let outcome = served(options(), Terms::default(), attack);
+            let Err(SessionError::Transport(SocketError::Violation(violation))) = outcome else {
+                panic!("{lie}: {outcome:?}")
+            };
+            assert!(
+                matches!(violation, Violation::Consumed { found, consumed: 0, published: 64 } if found == lie),
+                "{violation:?}"
+            );
+            stage.attack(Terms::default(), &[&violation.to_string()], attack);
+        }
+        stage.close();
+    });
+}
+
+#[test]
+fn progress_that_goes_back_ends_the_session() {
+    within(GENEROUS, || {
+        let stage = Stage::set();
+        let attack = |peer: &mut Peer| {
+            peer.own.map.store(control::CONSUMED_AT, 40);
+            fill_reply_ring(peer, 70);
+            peer.own.map.store(control::CONSUMED_AT, 39);
+            fill_reply_ring(peer, 40);
+        };
+        let outcome = served(options(), Terms::default(), attack);
+        let Err(SessionError::Transport(SocketError::Violation(violation))) = outcome else {
+            panic!("{outcome:?}")
+        };
+        assert!(
+            matches!(violation, Violation::Consumed { found: 39, consumed: 40, published: 104 }),
+            "{violation:?}"
+        );
+        stage.attack(Terms::default(), &[&violation.to_string()], attack);
+        stage.close();
+    });
+}
+
+#[test]
+fn a_server_that_lies_about_its_progress_ends_the_clients_session() {
+    within(GENEROUS, || {
+        for lie in [65, 1 << 32, u64::MAX] {
+            let outcome = called(
+                options(),
+                Terms::default(),
+                |peer| {
+                    peer.own.map.store(control::CONSUMED_AT, lie);
+                    peer.ring();
+                },
+                |session| (0..100).try_for_each(|_| session.post(ECHO, b"x")),
+            );
+            let Err(CallError::Transport(SocketError::Violation(violation))) = outcome else {
+                panic!("{lie}: {outcome:?}")
+            };
+            assert!(
+                matches!(violation, Violation::Consumed { found, consumed: 0, .. } if found == lie),
+                "{violation:?}"
+            );
+        }
+    });
+}
+
+#[test]
+fn a_server_that_consumes_nothing_leaves_its_client_to_the_deadline() {
+    within(GENEROUS, || {
+        let timeout = Some(std::time::Duration::from_millis(100));
+        for wait in [WaitPolicy::Busy, WaitPolicy::Adaptive, WaitPolicy::Park] {
+            let outcome = called(
+                options().wait(wait).call_timeout(timeout),
+                Terms::default(),
+                |_| {},
+                |session| {
+                    let outcome = (0..100).try_for_each(|_| session.post(ECHO, b"x"));
+                    assert!(!session.is_over());
+                    outcome
+                },
+            );
+            assert!(matches!(outcome, Err(CallError::DeadlinePassed)), "{outcome:?}");
+        }
+    });
+}
+
+#[test]
+fn oscillating_progress_ends_the_session_or_nothing() {
+    within(GENEROUS, || {
+        let stage = Stage::set();
+        for attempt in 0..4u64 {
+            let mut peer = Peer::connect(stage.path(), Terms::default());
+            let own = std::sync::Arc::clone(&peer.own);
+            let lies = [0, 1, 63, 64, 65 + attempt, u64::MAX, 1 << 40];
+            let flip = |round: u64| {
+                own.map.store(control::CONSUMED_AT, lies[round as usize % lies.len()]);
+            };
+            while_flipping(&[&flip], || fill_reply_ring(&mut peer, 300));
+            stage.bystander.goes_on();
+        }
+        stage.close();
+    });
+}
+
+#[test]
+fn garbage_in_the_release_bits_harms_only_who_writes_it() {
+    within(GENEROUS, || {
+        let stage = Stage::set();
+        let mut peer = Peer::connect(stage.path(), Terms::default());
+        let own = std::sync::Arc::clone(&peer.own);
+        let flip = |round: u64| {
+            let word = round as usize % (control::RELEASED_LEN / 8);
+            own.map
+                .store(control::RELEASED_AT + 8 * word, round.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        };
+        let mut foreign = 0;
+        while_flipping(&[&flip], || {
+            for call in 0..400u32 {
+                let len = [200u64, 5_000, 70_000, 300_000][call as usize % 4];
+                peer.publish(&Entry::request(2 * call + 1, REPLY_OF, &len.to_le_bytes()));
+                let seen = peer.next_message().expect("no rule was broken");
+                assert_eq!(seen.stream(), 2 * call + 1);
+                foreign += usize::from(seen.flags() & flag::LENT != 0);
+            }
+        });
+        assert!(foreign > 300, "most replies were lent: {foreign}");
+        assert_eq!(peer.call(1, ECHO, b"still here"), b"still here");
+        stage.close();
+        // And towards a client, which gets the memory of its requests back too early, and too often.
+        called(
+            options(),
+            Terms::default(),
+            |peer| {
+                let own = std::sync::Arc::clone(&peer.own);
+                let flip = |round: u64| {
+                    let word = round as usize % (control::RELEASED_LEN / 8);
+                    own.map.store(
+                        control::RELEASED_AT + 8 * word,
+                        !own.map.load(control::RELEASED_AT + 8 * word),
+                    );
+                };
+                while_flipping(&[&flip], || {
+                    while let Some(request) = peer.next_message() {
+                        peer.publish(&Entry::reply(request.stream(), b"done"));
+                    }
+                });
+            },
+            |session| {
+                let request = vec![7; 300_000];
+                for call in 0..300 {
+                    let len = [200, 5_000, 70_000, 300_000][call % 4];
+                    let reply = session.call(ECHO, &request[..len]).unwrap();
+                    assert_eq!(reply.to_vec(), b"done");
+                }
+            },
+        );
+    });
+}
+
+#[test]
+fn a_released_number_told_twice_ends_the_session() {
+    within(GENEROUS, || {
+        let stage = Stage::set();
+        let attack = |peer: &mut Peer| {
+            peer.publish(&Entry::request(1, REPLY_OF, &5_000u64.to_le_bytes()));
+            let lent = poll_message(peer).expect("the segment");
+            assert_eq!(lent.kind(), super::abi::kind::SEGMENT_ADD);
+            let lent = poll_message(peer).expect("the reply").descriptor().unwrap().lend;
+            let telling = Entry { released: lent as u16 + 1, ..Entry::request(3, ECHO, b"x") };
+            peer.publish(&telling);
+            peer.publish(&telling);
+        };
+        let outcome = served(options(), Terms::default(), attack);
+        let Err(SessionError::Transport(SocketError::Violation(violation))) = outcome else {
+            panic!("{outcome:?}")
+        };
+        assert!(matches!(violation, Violation::Release(_)), "{violation:?}");
+        stage.attack(Terms::default(), &[&violation.to_string()], attack);
+        stage.close();
+    });
+}
+
+#[test]
+fn doorbell_storms_by_lies_about_sleeping_cost_nobody_else_anything() {
+    within(GENEROUS, || {
+        for wait in [WaitPolicy::Adaptive, WaitPolicy::Park] {
+            let stage = Stage::with(breezeway::ServerOptions::new().session(options().wait(wait)));
+            let mut peer = Peer::connect(stage.path(), Terms::default());
+            let own = std::sync::Arc::clone(&peer.own);
+            let data = |round: u64| own.map.store(control::DATA_WAKE_AT, round % 2048);
+            let space = |round: u64| own.map.store(control::SPACE_WAKE_AT, round % 2048);
+            while_flipping(&[&data, &space], || {
+                for call in 0..1_000u32 {
+                    peer.publish(&Entry::request(2 * call + 1, ECHO, b"x"));
+                    let seen = poll_message(&mut peer).expect("no rule was broken");
+                    assert_eq!(seen.stream(), 2 * call + 1);
+                    peer.own.map.store(control::CONSUMED_AT, peer.head);
+                }
+            });
+            stage.close();
+        }
+    });
+}
+
+#[test]
+fn a_peer_that_never_reads_its_socket_is_served_all_the_same() {
+    within(GENEROUS, || {
+        let stage = Stage::set();
+        let mut peer = Peer::connect(stage.path(), Terms::default());
+        // Awaiting every entry and all progress, it is rung until the socket is full, and beyond.
+        for call in 0..2_000u32 {
+            peer.own.map.store(control::DATA_WAKE_AT, peer.head);
+            peer.own.map.store(control::SPACE_WAKE_AT, peer.tail);
+            peer.publish(&Entry::request(2 * call + 1, ECHO, b"x"));
+            let deadline = Instant::now() + PATIENCE;
+            let seen = loop {
+                if let Some(seen) = peer.try_next() {
+                    break seen;
+                }
+                assert!(Instant::now() < deadline, "not served");
+                thread::yield_now();
+            };
+            assert_eq!(seen.stream(), 2 * call + 1);
+            peer.own.map.store(control::CONSUMED_AT, peer.head);
+        }
+        stage.close();
+        // The same towards a client.
+        called(
+            options(),
+            Terms::default(),
+            |peer| {
+                for _ in 0..1_000 {
+                    let seen = loop {
+                        peer.own.map.store(control::DATA_WAKE_AT, peer.head);
+                        match peer.try_next() {
+                            Some(seen) => break seen,
+                            None => thread::yield_now(),
+                        }
+                    };
+                    peer.own.map.store(control::CONSUMED_AT, peer.head);
+                    peer.publish(&Entry::reply(seen.stream(), b"x"));
+                }
+            },
+            |session| {
+                for _ in 0..1_000 {
+                    assert_eq!(session.call(ECHO, b"ping").unwrap().to_vec(), b"x");
+                }
+            },
+        );
+    });
+}
