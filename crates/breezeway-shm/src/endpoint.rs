@@ -185,14 +185,20 @@ impl Endpoint {
 
     /// Takes space for a message of `len` bytes: up to 104 in private memory, of which there is one piece, more in a payload segment, which is added when needed. The peer can read reserved
     /// payload space before it is published. The space must go to [`Self::publish_space`] or [`Self::abandon`], else it stays taken until the session ends.
-    #[inline]
+    #[inline(always)]
     pub fn reserve(&mut self, len: usize) -> Result<Space, ReserveError> {
         if !self.origin.is_here() {
             return Err(ReserveError::Forked);
         }
         if len <= INLINE_MAX {
+            self.staging.begin(len);
             return Ok(Space(Place::Inline(len)));
         }
+        self.reserve_payload(len)
+    }
+
+    #[inline(never)]
+    fn reserve_payload(&mut self, len: usize) -> Result<Space, ReserveError> {
         let loan = match self.lender.take(len) {
             Some(loan) => loan,
             None => self.reserve_anew(len)?,
@@ -245,7 +251,8 @@ impl Endpoint {
 
     /// Publishes an entry of the session's own; false if the ring is full.
     fn announce(&mut self, kind: Kind, tag: u32, body: &[u8]) -> Result<bool, Violation> {
-        match self.rings.producer.publish(Head::of_session(kind, tag), 0, body) {
+        self.staging.copy_from(body);
+        match self.rings.producer.publish(Head::of_session(kind, tag), 0, &self.staging) {
             Ok(()) => Ok(true),
             Err(PublishFailure::Full) => Ok(false),
             Err(PublishFailure::Violation(violation)) => Err(violation),
@@ -256,7 +263,7 @@ impl Endpoint {
     #[inline]
     pub fn bytes_mut<'a>(&'a mut self, space: &'a mut Space) -> &'a mut [u8] {
         match &mut space.0 {
-            Place::Inline(len) => self.staging.bytes_mut(*len),
+            Place::Inline(_) => self.staging.bytes_mut(),
             Place::Payload(loan) => self.lender.bytes_mut(loan),
             Place::Spent => &mut [],
         }
@@ -270,7 +277,7 @@ impl Endpoint {
     ) -> (ForeignBytes<'a>, &'a mut [u8]) {
         let body = body(&self.borrower, self.borrowed.as_ref(), &self.entry, self.trusted);
         let bytes = match &mut space.0 {
-            Place::Inline(len) => self.staging.bytes_mut(*len),
+            Place::Inline(_) => self.staging.bytes_mut(),
             Place::Payload(loan) => self.lender.bytes_mut(loan),
             Place::Spent => &mut [],
         };
@@ -308,13 +315,14 @@ impl Endpoint {
         if !self.origin.is_here() {
             return Err(PublishError::Forked);
         }
-        let outcome = self.rings.producer.publish(head, self.borrower.untold(), body);
-        self.published_or(outcome)
+        self.staging.copy_from(body);
+        self.publish_staged(head)
     }
 
+    /// Publishes an entry with the staged body.
     #[inline(always)]
-    fn published_or(&mut self, outcome: Result<(), PublishFailure>) -> Result<(), PublishError> {
-        match outcome {
+    fn publish_staged(&mut self, head: Head) -> Result<(), PublishError> {
+        match self.rings.producer.publish(head, self.borrower.untold(), &self.staging) {
             Ok(()) => {
                 self.borrower.told();
                 Ok(())
@@ -341,14 +349,7 @@ impl Endpoint {
             return Err(PublishError::Forked);
         }
         match &space.0 {
-            Place::Inline(len) => {
-                let outcome = self.rings.producer.publish(
-                    head,
-                    self.borrower.untold(),
-                    self.staging.bytes(*len),
-                );
-                self.published_or(outcome)
-            }
+            Place::Inline(_) => self.publish_staged(head),
             Place::Payload(loan) => {
                 let loan = *loan;
                 let head = Head { flags: head.flags.with(Flags::LENT), ..head };

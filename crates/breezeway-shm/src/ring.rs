@@ -5,11 +5,10 @@
 //! event index (VIRTIO 1.2, section 2.7.10): a waiter announces the index at which it wants to be woken and never takes that back.
 
 use crate::entry::{Entry, Head};
-use crate::layout::{
-    BODY_WORD, ENTRY_SIZE, ENTRY_WORDS, FIRST_LINE_WORDS, INLINE_FIRST_LINE, INLINE_MAX,
-};
+use crate::layout::{BODY_WORD, ENTRY_SIZE, INLINE_FIRST_LINE, INLINE_MAX};
 #[cfg(not(loom))]
 use crate::layout::{CONSUMED_AT, DATA_WAKE_AT, RING_AT, SPACE_WAKE_AT};
+use crate::staging::{FIRST_WORDS, Staging};
 use crate::sync::{FenceSite, Ordering, acquire_fence, full_fence, release};
 use crate::violation::Violation;
 use crate::words::{ForeignWords, OwnWords};
@@ -89,13 +88,13 @@ impl Producer {
         Ok(())
     }
 
-    /// Publishes one entry; a spinning peer sees it at once, a sleeping one after [`Self::doorbell_due`]. `body` is at most 104 bytes.
+    /// Publishes one entry; a spinning peer sees it at once, a sleeping one after [`Self::doorbell_due`].
     #[inline(always)]
     pub(crate) fn publish(
         &mut self,
         head: Head,
         released: u16,
-        body: &[u8],
+        body: &Staging,
     ) -> Result<(), PublishFailure> {
         if self.known_space() == 0 {
             self.refresh().map_err(PublishFailure::Violation)?;
@@ -103,26 +102,18 @@ impl Producer {
                 return Err(PublishFailure::Full);
             }
         }
-        assert!(body.len() <= INLINE_MAX);
         let slot = self.own.entry(RING_AT + (self.tail & self.mask) as usize * ENTRY_SIZE);
         let [first, second] = head.to_words(body.len(), released);
         slot[1].store(first, Ordering::Relaxed);
         slot[2].store(second, Ordering::Relaxed);
-        let line_end = if body.len() <= INLINE_FIRST_LINE { FIRST_LINE_WORDS } else { ENTRY_WORDS };
-        let (whole, rest) = body.as_chunks::<8>();
-        let mut words = slot[BODY_WORD..line_end].iter();
-        for (chunk, word) in whole.iter().zip(words.by_ref()) {
-            word.store(u64::from_le_bytes(*chunk), Ordering::Relaxed);
+        let (slot_words, words) = (&slot[BODY_WORD..], body.words());
+        for (to, from) in slot_words.iter().zip(words).take(FIRST_WORDS) {
+            to.store(*from, Ordering::Relaxed);
         }
-        if !rest.is_empty() {
-            let mut last = [0; 8];
-            last[..rest.len()].copy_from_slice(rest);
-            if let Some(word) = words.next() {
-                word.store(u64::from_le_bytes(last), Ordering::Relaxed);
+        if body.len() > INLINE_FIRST_LINE {
+            for (to, from) in slot_words.iter().zip(words).skip(FIRST_WORDS) {
+                to.store(*from, Ordering::Relaxed);
             }
-        }
-        for word in words {
-            word.store(0, Ordering::Relaxed);
         }
         // Release: the entry's words before, and the payload bytes that a descriptor names, are visible to whoever sees the sequence.
         slot[0].store(self.tail + 1, release(FenceSite::SequenceStore));

@@ -119,43 +119,10 @@ impl ForeignEntry<'_> {
     }
 
     /// Copies a range of words, each by one relaxed load.
-    #[cfg(any(loom, not(target_arch = "x86_64")))]
     #[inline(always)]
     fn copy<const FROM: usize, const TO: usize>(self, to: &mut [u64; ENTRY_WORDS]) {
-        for word in FROM..TO {
-            to[word] = self.0[word].load(Ordering::Relaxed);
-        }
-    }
-
-    /// Copies a range of words. Pairs are copied at once, from odd words on, as the body begins at one: whoever then reads the private copy in pairs, as vector
-    /// code does, finds each in one store, which the processor can forward (else it waits for the stores to reach the cache: measured 10 ns in a round trip).
-    #[cfg(all(not(loom), target_arch = "x86_64"))]
-    #[inline(always)]
-    fn copy<const FROM: usize, const TO: usize>(self, to: &mut [u64; ENTRY_WORDS]) {
-        let mut word = FROM;
-        if word.is_multiple_of(2) {
-            to[word] = self.0[word].load(Ordering::Relaxed);
-            word += 1;
-        }
-        while word + 1 < TO {
-            let from = self.0[word].as_ptr();
-            let pair = to[word..word + 2].as_mut_ptr();
-            // SAFETY: copies two words, both inside the mapped entry and inside `to`. Assembly may read what another process writes; each aligned word of the
-            // pair is as it was at some moment, which is all that a consumer relies on.
-            unsafe {
-                core::arch::asm!(
-                    "movups {pair}, [{from}]",
-                    "movups [{to}], {pair}",
-                    from = in(reg) from,
-                    to = in(reg) pair,
-                    pair = out(xmm_reg) _,
-                    options(nostack, preserves_flags),
-                );
-            }
-            word += 2;
-        }
-        if word < TO {
-            to[word] = self.0[word].load(Ordering::Relaxed);
+        for (to, from) in to[FROM..TO].iter_mut().zip(&self.0[FROM..TO]) {
+            *to = from.load(Ordering::Relaxed);
         }
     }
 }

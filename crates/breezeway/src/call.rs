@@ -125,7 +125,7 @@ impl<'c> Call<'c> {
     }
 
     /// Takes space for a reply of `len` bytes, to be filled in place. Fails at once when the client holds too many replies: a server never waits for a client.
-    #[inline]
+    #[inline(always)]
     pub fn reserve(self, len: usize) -> Result<ReplySpace<'c>, ReplyError> {
         self.0.endpoint.abandon(self.0.space);
         *self.0.space = self.0.endpoint.reserve(len)?;
@@ -162,7 +162,7 @@ impl ReplySpace<'_> {
     }
 
     /// Replies with these bytes. The request is released with it.
-    #[inline]
+    #[inline(always)]
     pub fn commit(self) -> Result<Replied, ReplyError> {
         let head = self.0.head();
         self.0.endpoint.release_body();

@@ -4,7 +4,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use breezeway_shm::{
-    Endpoint, Head, Kind, Peer, Space, TrustedPeer, WaitError, WaitPolicy, Waiter, Want,
+    Endpoint, Head, Kind, Peer, SocketError, Space, TrustedPeer, WaitError, WaitPolicy, Waiter,
+    Want, cpu,
 };
 
 use crate::call::{Call, Handler, Serving};
@@ -75,7 +76,7 @@ impl ServerSession {
     pub fn serve(mut self, handler: &impl Handler) -> Result<(), SessionError> {
         let mut waiter = Waiter::new(self.wait);
         loop {
-            match self.serve_some(handler)? {
+            match self.serve_some(handler, 1)? {
                 Progress::Closed => return Ok(()),
                 Progress::Served(0) => match waiter.wait(&mut self.endpoint, Want::Data, None) {
                     Ok(()) => {}
@@ -87,9 +88,19 @@ impl ServerSession {
         }
     }
 
-    /// Serves what is there, within a budget, without waiting.
-    #[inline]
-    pub(crate) fn serve_some(&mut self, handler: &impl Handler) -> Result<Progress, SessionError> {
+    /// Serves what is there, within a budget, looking so many times for the first request.
+    #[inline(always)]
+    pub(crate) fn serve_some(
+        &mut self,
+        handler: &impl Handler,
+        looks: u32,
+    ) -> Result<Progress, SessionError> {
+        for _ in 1..looks {
+            if self.endpoint.ready().map_err(SocketError::from)? {
+                break;
+            }
+            cpu::spin_hint();
+        }
         for served in 0..BUDGET {
             if !self.endpoint.take()? {
                 self.endpoint.tell_progress()?;
@@ -105,7 +116,7 @@ impl ServerSession {
         Ok(Progress::Served(BUDGET))
     }
 
-    #[inline]
+    #[inline(always)]
     fn serve_request(&mut self, handler: &impl Handler) -> Result<(), SessionError> {
         let request = request(self.endpoint.entry())?;
         let mut replied = false;

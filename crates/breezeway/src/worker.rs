@@ -17,8 +17,8 @@ use crate::served::{Progress, ServerSession};
 
 /// Rounds over the active sessions between two readings of the clock.
 const ROUNDS_PER_TICK: u32 = 16;
-/// Looks at a single active session between two rounds.
-const LOOKS_PER_ROUND: u32 = 16;
+/// Looks for a request of the only active session in each round.
+const LOOKS_ALONE: u32 = 16;
 /// How often a thread that does not sleep asks for doorbells and dead peers.
 const LISTEN_EVERY: Duration = Duration::from_micros(100);
 /// A session without work for so long is armed while others are busy.
@@ -170,11 +170,13 @@ impl Worker {
     /// Serves each active session within its budget; true if any had work.
     #[inline]
     fn round(&mut self, handler: &impl Handler) -> bool {
+        let alone = self.active.len() == 1 && self.wait != WaitPolicy::Park;
+        let looks = if alone { LOOKS_ALONE } else { 1 };
         let mut found = false;
         let mut index = 0;
         while let Some(&token) = self.active.get(index) {
             let Some(slot) = &mut self.slots[token] else { unreachable!("active sessions exist") };
-            match slot.session.serve_some(handler) {
+            match slot.session.serve_some(handler, looks) {
                 Ok(Progress::Served(0)) if slot.session.endpoint().is_closed() => {
                     self.end(token, Err(SessionError::PeerDied));
                 }
@@ -217,24 +219,10 @@ impl Worker {
             if self.active.is_empty() || self.wait == WaitPolicy::Park {
                 return Ok(Next::Sleep);
             }
-            self.look();
+            cpu::spin_hint();
         }
         self.rounds += 1;
         if self.rounds < ROUNDS_PER_TICK { Ok(Next::Look) } else { self.tick(found) }
-    }
-
-    /// Pauses between two rounds; with a single active session looks closely at it meanwhile.
-    #[inline]
-    fn look(&mut self) {
-        let [token] = self.active[..] else { return cpu::spin_hint() };
-        let Some(slot) = &mut self.slots[token] else { unreachable!("active sessions exist") };
-        for _ in 0..LOOKS_PER_ROUND {
-            // A violation shows again when the session is served.
-            if slot.session.endpoint().ready().unwrap_or(true) {
-                return;
-            }
-            cpu::spin_hint();
-        }
     }
 
     /// What needs the clock: listening now and then, arming sessions that fell idle, and the end of spinning.

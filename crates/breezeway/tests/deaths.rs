@@ -533,9 +533,8 @@ fn a_server_that_ends_while_a_caller_waits_tells_it_in_order() {
         let mut busy = server.connect(&options);
         busy.send(GIVE_GATED, &wish(3, 500)).unwrap();
         server.process.expect("waiting");
-        // A worker that is busy never gets to the second session's call.
         let mut waiting = server.connect(&options);
-        let caller = std::thread::spawn(move || waiting.call(ECHO, b"hi").map(drop).unwrap_err());
+        let caller = std::thread::spawn(move || waiting.call(ECHO, b"hi").map(drop));
         server.process.tell("open");
         server.process.tell("stop");
         server.process.expect("served");
@@ -543,6 +542,8 @@ fn a_server_that_ends_while_a_caller_waits_tells_it_in_order() {
         assert_eq!(reply.to_vec(), message(3, 500), "a call in progress is finished");
         drop(reply);
         assert!(matches!(busy.call(ECHO, b"hi").unwrap_err(), CallError::Closed));
-        drop(within(PATIENCE, "the caller's end", move || caller.join()));
+        // The worker may have come to it before it was told to stop.
+        let outcome = within(PROMPT, "the news", move || caller.join().unwrap());
+        assert!(matches!(outcome, Ok(()) | Err(CallError::Closed)), "{outcome:?}");
     }
 }

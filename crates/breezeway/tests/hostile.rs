@@ -26,9 +26,17 @@ mod wire;
 
 #[path = "hostile/calls.rs"]
 mod calls;
+#[path = "hostile/flipping.rs"]
+mod flipping;
 #[path = "hostile/greetings.rs"]
 mod greetings;
+#[path = "hostile/noise.rs"]
+mod noise;
+#[path = "hostile/payload.rs"]
+mod payload;
 #[path = "hostile/progress.rs"]
 mod progress;
+#[path = "hostile/starving.rs"]
+mod starving;
 #[path = "hostile/transport.rs"]
 mod transport;

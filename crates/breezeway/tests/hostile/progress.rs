@@ -1,6 +1,5 @@
 //! Lies about progress: `consumed`, release bits and intents, still and oscillating.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Instant;
 
@@ -8,41 +7,13 @@ use breezeway::{CallError, SessionError, SocketError, Violation, WaitPolicy};
 
 use super::abi::{control, flag};
 use super::entry::{Entry, Seen};
+use super::flipping::while_flipping;
 use super::hello::Terms;
 use super::peer::Peer;
 use super::service::{ECHO, REPLY_OF};
 use super::stage::{Stage, called, options, served};
 use super::watchdog::{GENEROUS, within};
 use super::wire::PATIENCE;
-
-/// Runs `attack` while other threads, each with a round number, do their worst all the time.
-fn while_flipping<R>(flip: &[&(dyn Fn(u64) + Sync)], attack: impl FnOnce() -> R) -> R {
-    let stop = AtomicBool::new(false);
-    /// Ends the threads also when the attack panics.
-    struct Stop<'a>(&'a AtomicBool);
-    impl Drop for Stop<'_> {
-        fn drop(&mut self) {
-            self.0.store(true, Ordering::Relaxed);
-        }
-    }
-    thread::scope(|scope| {
-        let stopping = Stop(&stop);
-        for flip in flip {
-            let stop = &stop;
-            scope.spawn(move || {
-                for round in 0.. {
-                    if stop.load(Ordering::Relaxed) {
-                        break;
-                    }
-                    flip(round);
-                }
-            });
-        }
-        let result = attack();
-        drop(stopping);
-        result
-    })
-}
 
 /// Waits for the honest side's next message without sleeping, as its doorbell may not be wanted where the intent is a lie. `None` at the end of the session.
 pub(crate) fn poll_message(peer: &mut Peer) -> Option<Seen> {

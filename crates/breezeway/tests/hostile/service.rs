@@ -97,6 +97,7 @@ pub(crate) fn inspect(body: ForeignBytes<'_>) -> Vec<Vec<u8>> {
 
 /// Inspects a payload that an attacker rewrites: every byte is one of its two, so none came from outside. Gives how many copies hold both.
 pub(crate) fn inspect_inside(body: ForeignBytes<'_>) -> u64 {
+    assert!(body.as_slice().is_none(), "a slice of memory that changes");
     let mut torn = 0;
     for _ in 0..8 {
         for copy in inspect(body) {

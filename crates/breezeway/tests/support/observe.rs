@@ -1,6 +1,6 @@
 //! What a process has and does, seen from outside (proc(5)).
 
-use std::path::PathBuf;
+use std::collections::BTreeMap;
 
 fn text(pid: u32, file: &str) -> String {
     std::fs::read_to_string(format!("/proc/{pid}/{file}")).unwrap_or_default()
@@ -11,10 +11,16 @@ pub(crate) fn descriptors(pid: u32) -> usize {
     std::fs::read_dir(format!("/proc/{pid}/fd")).map_or(0, Iterator::count)
 }
 
-/// Open descriptors, each with what it refers to: for the message of a test that counts them.
-pub(crate) fn descriptor_names(pid: u32) -> Vec<PathBuf> {
-    let Ok(entries) = std::fs::read_dir(format!("/proc/{pid}/fd")) else { return Vec::new() };
-    entries.flatten().filter_map(|entry| std::fs::read_link(entry.path()).ok()).collect()
+/// What the open descriptors refer to, each kind with its number: for the message of a test that counts them.
+pub(crate) fn descriptor_kinds(pid: u32) -> BTreeMap<String, usize> {
+    let mut kinds = BTreeMap::new();
+    let Ok(entries) = std::fs::read_dir(format!("/proc/{pid}/fd")) else { return kinds };
+    for target in entries.flatten().filter_map(|entry| std::fs::read_link(entry.path()).ok()) {
+        let name = target.to_string_lossy();
+        let kind = name.split_once(":[").map_or(&*name, |(kind, _)| kind);
+        *kinds.entry(kind.to_owned()).or_default() += 1;
+    }
+    kinds
 }
 
 /// Mapped segments of sessions.

@@ -172,6 +172,11 @@ impl Everything {
         Self { gate, sunk: Sunk::default(), pause_every }
     }
 
+    /// How many messages were sunk.
+    pub(crate) fn sunk(&self) -> u64 {
+        self.sunk.count.load(Ordering::Relaxed)
+    }
+
     fn sink(&self, call: &Call<'_>) {
         const PAUSE: Duration = Duration::from_millis(1);
         self.gate.pass();
@@ -370,7 +375,7 @@ impl Server {
                 start.elapsed() < super::PATIENCE,
                 "the server holds {:?} {:?}, at first it held {before:?}",
                 self.holdings(),
-                observe::descriptor_names(self.pid()),
+                observe::descriptor_kinds(self.pid()),
             );
             std::thread::sleep(Duration::from_millis(1));
         }

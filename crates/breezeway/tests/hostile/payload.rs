@@ -1,0 +1,238 @@
+//! Payload, and entries, that change while they are read: torn bytes may come out, but nothing else.
+
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+use std::thread;
+
+use breezeway::{Call, CallError, ServerSession, SessionError, SocketError, Violation};
+
+use super::abi::{entry, kind};
+use super::entry::{Descriptor, Entry};
+use super::flipping::while_flipping;
+use super::hello::Terms;
+use super::memory::Shared;
+use super::peer::Peer;
+use super::service::{ECHO, INSIDE, INSPECT, inspect_inside};
+use super::stage::{Stage, called, options, served};
+use super::watchdog::{GENEROUS, within};
+
+/// What fills the segment around a payload.
+const OUTSIDE: u8 = 0xcc;
+const SIZE: usize = 256 * 1024;
+
+/// Where payloads lie: at both ends of the segment, at odd places, whole; beyond the last page is no memory.
+const PLACES: [(usize, usize); 9] = [
+    (0, 1),
+    (SIZE - 1, 1),
+    (SIZE - 105, 105),
+    (4095, 2),
+    (4097, 63),
+    (SIZE - 5_001, 5_001),
+    (1, 4_095),
+    (777, 70_001),
+    (SIZE - 100_000, 100_000),
+];
+
+/// Keeps changing the bytes of a payload between the two values, a piece at a time, and twice in a row to tear words.
+fn rewrite(shared: &Shared, (offset, len): (usize, usize), round: u64) {
+    let piece = len.div_ceil(16);
+    let start = offset + (round as usize % 16) * piece;
+    let end = (start + piece).min(offset + len);
+    if start < end {
+        shared.map.fill(start..end, INSIDE[(round / 16) as usize % 2]);
+    }
+}
+
+fn prepare(shared: &Shared, (offset, len): (usize, usize)) -> Descriptor {
+    shared.map.fill(0..SIZE, OUTSIDE);
+    shared.map.fill(offset..offset + len, INSIDE[0]);
+    Descriptor { segment: 0, lend: 0, offset: offset as u64, len: len as u64 }
+}
+
+#[test]
+fn a_request_that_changes_while_a_handler_reads_it_gives_only_its_own_bytes() {
+    within(GENEROUS, || {
+        let stage = Stage::set();
+        let mut peer = Peer::connect(stage.path(), Terms::default());
+        let shared = peer.add_segment(SIZE);
+        let mut torn = 0;
+        let mut stream = 1;
+        for place in PLACES {
+            let descriptor = prepare(&shared, place);
+            while_flipping(&[&|round| rewrite(&shared, place, round)], || {
+                for _ in 0..2 {
+                    peer.publish(&Entry::request(stream, INSPECT, &[]).lending(descriptor));
+                    let reply = peer.next_message().expect("no rule was broken");
+                    assert_eq!((reply.stream(), reply.flags()), (stream, super::abi::flag::FIN));
+                    torn += u64::from_le_bytes(reply.body().try_into().unwrap());
+                    stream += 2;
+                }
+                // The server's own copy, past its caches where it is large.
+                peer.publish(&Entry::request(stream, ECHO, &[]).lending(descriptor));
+                let reply = peer.next_message().expect("no rule was broken");
+                let bytes = peer.bytes(&reply);
+                assert_eq!(bytes.len(), place.1);
+                assert!(bytes.iter().all(|byte| INSIDE.contains(byte)));
+                if let Some(descriptor) = reply.descriptor() {
+                    peer.release(descriptor.lend);
+                }
+                stream += 2;
+            });
+            stage.bystander.goes_on();
+        }
+        assert!(torn > 0, "the attack did not even tear a copy");
+        stage.close();
+    });
+}
+
+#[test]
+fn a_reply_that_changes_while_it_is_read_gives_only_its_own_bytes() {
+    within(GENEROUS, || {
+        let torn = called(
+            options(),
+            Terms::default(),
+            |peer| {
+                let shared = peer.add_segment(SIZE);
+                for place in PLACES {
+                    let descriptor = prepare(&shared, place);
+                    let request = peer.next_message().unwrap();
+                    while_flipping(&[&|round| rewrite(&shared, place, round)], || {
+                        peer.publish(&Entry::reply(request.stream(), &[]).lending(descriptor));
+                        // Until the client has read: its next request says so.
+                        let next = peer.next_message().unwrap();
+                        peer.publish(&Entry::reply(next.stream(), b"next"));
+                    });
+                }
+            },
+            |session| {
+                let mut torn = 0;
+                for (_, len) in PLACES {
+                    let reply = session.call(ECHO, b"ping").unwrap();
+                    assert_eq!(reply.bytes().len(), len);
+                    torn += inspect_inside(reply.bytes());
+                    drop(reply);
+                    assert_eq!(session.call(ECHO, b"next").unwrap().to_vec(), b"next");
+                }
+                torn
+            },
+        );
+        assert!(torn > 0, "the attack did not even tear a copy");
+    });
+}
+
+#[test]
+fn a_segment_that_is_retired_while_it_is_lent_stays_until_the_message_is_done() {
+    within(GENEROUS, || {
+        let (hostile, honest) = std::os::unix::net::UnixStream::pair().unwrap();
+        let (reading, has_begun) = channel();
+        let (proceed, go_on) = channel::<()>();
+        let go_on = std::sync::Mutex::new(go_on);
+        let reading = std::sync::Mutex::new(reading);
+        let serving = thread::spawn(move || {
+            let session = ServerSession::over(honest.into(), &options()).unwrap();
+            session.serve(&move |call: Call<'_>| {
+                let half = call.request().len() / 2;
+                let first = call.request().slice(..half).to_vec();
+                reading.lock().unwrap().send(())?;
+                go_on.lock().unwrap().recv()?;
+                let second = call.request().slice(half..).to_vec();
+                assert!(first.iter().chain(&second).all(|&byte| byte == INSIDE[0]));
+                Ok(call.reply(b"read")?)
+            })
+        });
+        let mut peer = Peer::client(hostile.into(), Terms::default());
+        let shared = peer.add_segment(SIZE);
+        let descriptor = prepare(&shared, (0, SIZE));
+        peer.publish(&Entry::request(1, ECHO, &[]).lending(descriptor));
+        has_begun.recv().unwrap();
+        peer.publish(&Entry::segment_retire(0));
+        // What it was made of is gone from this side altogether.
+        peer.payload.clear();
+        drop(shared);
+        proceed.send(()).unwrap();
+        assert_eq!(peer.next_message().unwrap().body(), b"read");
+        peer.publish(&Entry::request(3, ECHO, &[]).lending(descriptor));
+        peer.wait_for_end();
+        let outcome = serving.join().unwrap();
+        let Err(SessionError::Transport(SocketError::Violation(violation))) = outcome else {
+            panic!("{outcome:?}")
+        };
+        assert!(matches!(violation, Violation::UnknownSegment(0)), "{violation:?}");
+    });
+}
+
+/// Keeps changing the inline length of every entry in the ring.
+fn flip_lengths(own: &Shared, capacity: u32, round: u64) {
+    const LENGTHS: [u16; 8] = [8, 105, 40, 0xffff, 41, 104, 0, 8];
+    let len = LENGTHS[(round / u64::from(capacity)) as usize % LENGTHS.len()].to_le_bytes();
+    let slot = super::abi::control::RING_AT + entry::SIZE * (round % u64::from(capacity)) as usize;
+    own.map.store_byte(slot + 10, len[0]);
+    own.map.store_byte(slot + 11, len[1]);
+}
+
+#[test]
+fn an_inline_length_that_changes_after_the_commit_is_read_once() {
+    within(GENEROUS, || {
+        let attack = |peer: &mut Peer| {
+            let own = Arc::clone(&peer.own);
+            let capacity = peer.terms.ring_capacity;
+            while_flipping(&[&|round| flip_lengths(&own, capacity, round)], || {
+                let request = Entry::request(1, ECHO, &[INSIDE[0]; entry::BODY_MAX]);
+                while peer.tail < 2_000 {
+                    peer.publish(&request);
+                    let Some(reply) = peer.next_message() else { return };
+                    assert_eq!(reply.kind(), kind::MESSAGE);
+                    assert!(reply.body().len() <= entry::BODY_MAX);
+                    // A second look at the length would give bytes that were never copied.
+                    assert!(reply.body().iter().all(|&byte| byte == INSIDE[0]));
+                }
+                peer.publish(&Entry::session(kind::SHUTDOWN, 0, &[]));
+            });
+        };
+        let stage = Stage::set();
+        let (mut ended, mut lived) = (0, 0);
+        for _ in 0..10 {
+            match served(options(), Terms::default(), attack) {
+                Ok(()) => lived += 1,
+                Err(SessionError::Transport(SocketError::Violation(Violation::InlineLength {
+                    len,
+                    ..
+                }))) if len > entry::BODY_MAX => ended += 1,
+                other => panic!("{other:?}"),
+            }
+            let mut peer = Peer::connect(stage.path(), Terms::default());
+            attack(&mut peer);
+            stage.bystander.goes_on();
+        }
+        eprintln!("{ended} sessions ended for their length, {lived} in order");
+        stage.close();
+        let attack = |peer: &mut Peer| {
+            let own = Arc::clone(&peer.own);
+            let capacity = peer.terms.ring_capacity;
+            while_flipping(&[&|round| flip_lengths(&own, capacity, round)], || {
+                while let Some(request) = peer.next_message() {
+                    let body = [INSIDE[0]; entry::BODY_MAX];
+                    peer.publish(&Entry::reply(request.stream(), &body));
+                }
+            });
+        };
+        for _ in 0..10 {
+            let outcome = called(options(), Terms::default(), attack, |session| {
+                for _ in 0..1_000 {
+                    let reply = session.call(ECHO, b"ping")?;
+                    assert!(reply.bytes().len() <= entry::BODY_MAX);
+                    let slice = reply.bytes().as_slice().expect("a private copy");
+                    assert_eq!(slice, reply.to_vec());
+                }
+                Ok(())
+            });
+            match outcome {
+                Ok(())
+                | Err(CallError::Transport(SocketError::Violation(Violation::InlineLength {
+                    ..
+                }))) => {}
+                Err(other) => panic!("{other:?}"),
+            }
+        }
+    });
+}

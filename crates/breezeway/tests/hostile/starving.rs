@@ -1,0 +1,338 @@
+//! Attempts to keep the honest side from its other work: none of them breaks a rule that ends the session at once.
+
+use std::io::Write;
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use breezeway::{
+    CallError, ConnectError, HandshakeError, ServerOptions, ServerSession, Session, SessionOptions,
+};
+use rustix::net::sockopt::set_socket_linger;
+
+use super::abi::{control, flag};
+use super::entry::Entry;
+use super::hello::{Hello, Terms};
+use super::memory::Shared;
+use super::peer::{Peer, control_segment};
+use super::service::{ECHO, REPLY_OF, Service};
+use super::stage::{Stage, called, options};
+use super::watchdog::{GENEROUS, within};
+use super::wire;
+
+/// What an honest call may take beside an attack on a loaded machine with two CPUs.
+const TOLERABLE: Duration = Duration::from_millis(500);
+
+/// A TCP socket whose last close takes `seconds`: it lingers, and its other end, which is given as well, reads nothing.
+fn lingering(seconds: u64) -> (OwnedFd, TcpStream) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let (other, _) = listener.accept().unwrap();
+    stream.set_nonblocking(true).unwrap();
+    while stream.write(&[0; 65536]).is_ok() {}
+    stream.set_nonblocking(false).unwrap();
+    set_socket_linger(&stream, Some(Duration::from_secs(seconds))).unwrap();
+    (stream.into(), other)
+}
+
+#[test]
+#[ignore = "finding: closing a foreign descriptor can block, and does so in the accepting thread"]
+fn a_hello_with_a_descriptor_that_is_slow_to_close_delays_no_other_client() {
+    within(GENEROUS, || {
+        let stage = Stage::set();
+        let socket = UnixStream::connect(stage.path()).unwrap();
+        let (slow, _other) = lingering(3);
+        wire::send(&socket, &Hello::new(&Terms::default()).0, &[slow.as_fd()]).unwrap();
+        drop(slow);
+        let start = Instant::now();
+        let options = SessionOptions::new().handshake_timeout(Duration::from_secs(5));
+        Session::connect_with(&stage.address(), &options).unwrap().call(ECHO, b"x").unwrap();
+        let took = start.elapsed();
+        stage.close();
+        assert!(took < TOLERABLE, "another client waited {took:?}");
+    });
+}
+
+#[test]
+#[ignore = "finding: closing a foreign descriptor can block, and does so in the worker"]
+fn a_segment_that_is_slow_to_close_delays_no_other_session() {
+    within(GENEROUS, || {
+        let stage = Stage::set();
+        let mut peer = Peer::connect(stage.path(), Terms::default());
+        let (slow, _other) = lingering(3);
+        stage.bystander.goes_on();
+        stage.bystander.take_longest();
+        peer.send_segment(&slow);
+        drop(slow);
+        peer.publish(&Entry::segment_add(0, 4096));
+        peer.wait_for_end();
+        stage.bystander.goes_on();
+        let longest = stage.bystander.take_longest();
+        stage.close();
+        assert!(longest < TOLERABLE, "the honest client waited {longest:?}");
+    });
+}
+
+#[test]
+#[ignore = "finding: a server waits a second for a client whose socket is full when a segment must be sent"]
+fn a_client_that_never_reads_its_socket_delays_no_other_session_when_the_server_must_grow() {
+    within(GENEROUS, || {
+        let stage = Stage::set();
+        let mut peer = Peer::connect(stage.path(), Terms::default());
+        // The server rings for each reply until the socket is full.
+        for call in 0..1_000u32 {
+            peer.own.map.store(control::DATA_WAKE_AT, peer.head);
+            peer.publish(&Entry::request(2 * call + 1, ECHO, b"x"));
+            while peer.try_next().is_none() {
+                thread::yield_now();
+            }
+            peer.own.map.store(control::CONSUMED_AT, peer.head);
+        }
+        stage.bystander.goes_on();
+        stage.bystander.take_longest();
+        peer.publish(&Entry::request(1, REPLY_OF, &100_000u64.to_le_bytes()));
+        stage.bystander.goes_on();
+        stage.bystander.goes_on();
+        let longest = stage.bystander.take_longest();
+        stage.close();
+        assert!(longest < TOLERABLE, "the honest client waited {longest:?}");
+    });
+}
+
+/// Adds and retires segments as fast as the other side takes them, until told to stop or the session ends.
+fn churn(peer: &mut Peer, stop: &AtomicBool) {
+    let shared = Shared::fit(4096);
+    let mut number = 0;
+    while !stop.load(Ordering::Relaxed) {
+        // Always ahead, by what may be unannounced.
+        while peer.tail - peer.view.load(control::CONSUMED_AT) >= 8 {
+            if stop.load(Ordering::Relaxed) {
+                return;
+            }
+            std::hint::spin_loop();
+        }
+        // All progress is awaited, so that the other side tells it at once.
+        peer.own.map.store(control::SPACE_WAKE_AT, peer.view.load(control::CONSUMED_AT));
+        if wire::send(&peer.socket, &[1], &[shared.fd.as_fd()]).is_err() {
+            if wire::try_receive(&peer.socket, 4096).is_some_and(|received| received.is_end()) {
+                return;
+            }
+            continue;
+        }
+        peer.publish(&Entry::segment_add(number, 4096));
+        peer.publish_silently(&Entry::segment_retire(number));
+        number += 1;
+        while wire::try_receive(&peer.socket, 4096).is_some_and(|received| !received.is_end()) {}
+    }
+}
+
+#[test]
+#[ignore = "finding: entries about segments are taken without a budget, so a session that always has one keeps its worker"]
+fn a_client_that_always_has_another_segment_entry_starves_no_other_session() {
+    within(GENEROUS, || {
+        let stage = Stage::set();
+        let stop = Arc::new(AtomicBool::new(false));
+        let mut peer = Peer::connect(stage.path(), Terms::default());
+        stage.bystander.take_longest();
+        let churning = thread::spawn({
+            let stop = Arc::clone(&stop);
+            move || {
+                churn(&mut peer, &stop);
+                peer.tail
+            }
+        });
+        let deadline = Instant::now() + Duration::from_secs(3);
+        while Instant::now() < deadline {
+            stage.bystander.goes_on();
+        }
+        stop.store(true, Ordering::Relaxed);
+        let entries = churning.join().unwrap();
+        let longest = stage.bystander.take_longest();
+        eprintln!("{entries} entries; the honest client waited at most {longest:?}");
+        stage.close();
+        assert!(longest < TOLERABLE, "the honest client waited {longest:?}");
+    });
+}
+
+#[test]
+#[ignore = "finding: entries about segments are taken without a look at the clock, so a call's deadline passes unseen"]
+fn a_server_that_always_has_another_segment_entry_delays_no_deadline() {
+    within(GENEROUS, || {
+        let stop = AtomicBool::new(false);
+        let timeout = Duration::from_millis(50);
+        let longest = called(
+            options().call_timeout(Some(timeout)),
+            Terms::default(),
+            |peer| churn(peer, &stop),
+            |session| {
+                let mut longest = Duration::ZERO;
+                for _ in 0..20 {
+                    // The attack goes on for as long as it takes; this only bounds the test.
+                    let start = Instant::now();
+                    let outcome = thread::scope(|scope| {
+                        let (done, finished) = std::sync::mpsc::channel::<()>();
+                        let stop = &stop;
+                        scope.spawn(move || {
+                            if finished.recv_timeout(Duration::from_secs(3)).is_err() {
+                                stop.store(true, Ordering::Relaxed);
+                            }
+                        });
+                        let outcome = session.call(ECHO, b"ping").map(drop);
+                        let _ = done.send(());
+                        outcome
+                    });
+                    assert!(matches!(outcome, Err(CallError::DeadlinePassed)), "{outcome:?}");
+                    longest = longest.max(start.elapsed());
+                }
+                stop.store(true, Ordering::Relaxed);
+                longest
+            },
+        );
+        assert!(
+            longest < timeout + TOLERABLE,
+            "a call with a deadline of {timeout:?} took {longest:?}"
+        );
+    });
+}
+
+#[test]
+#[ignore = "finding: silent connections push out clients whose hello is there but was not read yet"]
+fn a_flood_of_silent_connections_keeps_no_honest_client_out() {
+    within(GENEROUS, || {
+        let stage = Stage::set();
+        let stop = Arc::new(AtomicBool::new(false));
+        let flooding = thread::spawn({
+            let (stop, path) = (Arc::clone(&stop), stage.path().to_owned());
+            move || {
+                while !stop.load(Ordering::Relaxed) {
+                    let kept: Vec<_> = (0..100).map(|_| UnixStream::connect(&path)).collect();
+                    drop(kept);
+                }
+            }
+        });
+        let options = SessionOptions::new().handshake_timeout(Duration::from_secs(5));
+        let mut failures = Vec::new();
+        for _ in 0..200 {
+            let outcome = Session::connect_with(&stage.address(), &options)
+                .map_err(|error| error.to_string())
+                .and_then(|mut session| {
+                    session.call(ECHO, b"x").map(drop).map_err(|error| error.to_string())
+                });
+            failures.extend(outcome.err());
+        }
+        stop.store(true, Ordering::Relaxed);
+        flooding.join().unwrap();
+        stage.close();
+        assert!(failures.is_empty(), "{} of 200 honest clients: {}", failures.len(), failures[0]);
+    });
+}
+
+#[test]
+#[ignore = "finding: the limit of sessions is looked at when a client connects, not when its hello is complete"]
+fn no_more_sessions_than_allowed_are_opened_by_hellos_that_come_together() {
+    within(GENEROUS, || {
+        let stage = Stage::with(ServerOptions::new().session(options()).max_sessions(3));
+        let mut clients: Vec<OwnedFd> = Vec::new();
+        for _ in 0..10 {
+            clients.push(UnixStream::connect(stage.path()).unwrap().into());
+        }
+        // All of them are accepted once the last one, of which a byte is wrong, was judged.
+        let from = super::log::length();
+        wire::send(&clients[9], b"X", &[]).unwrap();
+        stage.no_session(from);
+        let mut sessions = 0;
+        for socket in clients.drain(..9) {
+            wire::be_patient(&socket);
+            let own = control_segment(&Terms::default());
+            let _ = wire::send(&socket, &Hello::new(&Terms::default()).0, &[own.fd.as_fd()]);
+            let answer = wire::receive_hello(&socket);
+            if answer.fds.len() == 1 {
+                sessions += 1;
+                std::mem::forget(socket);
+            } else {
+                assert_eq!(answer.bytes[40], super::abi::refusal::BUSY as u8);
+            }
+        }
+        stage.close();
+        assert_eq!(sessions, 2, "beside the honest client's");
+    });
+}
+
+/// An honest client's requests in one go, each of which needs a segment of its own, before the server gets to look at one.
+fn grow_six_times(session: &mut Session) -> Result<(), CallError> {
+    for len in [300_000, 700_000, 1_500_000, 3_100_000, 6_300_000, 13_000_000] {
+        session.send(ECHO, &vec![7; len])?;
+    }
+    Ok(())
+}
+
+#[test]
+#[ignore = "finding: announced segments that were not consumed yet count as unannounced, so an honest client is cut off"]
+fn an_honest_client_may_grow_as_often_as_it_needs_while_the_server_is_busy() {
+    within(GENEROUS, || {
+        let (one, other) = UnixStream::pair().unwrap();
+        let opening = thread::spawn(move || ServerSession::over(other.into(), &options()));
+        let mut session = Session::over(one.into(), &options()).unwrap();
+        let server = opening.join().unwrap().unwrap();
+        grow_six_times(&mut session).unwrap();
+        let serving = thread::spawn(move || server.serve(&Service::default()));
+        for _ in 0..6 {
+            let reply = session.receive().expect("an honest client is served");
+            assert!(reply.to_vec().iter().all(|&byte| byte == 7));
+        }
+        drop(session);
+        serving.join().unwrap().unwrap();
+    });
+}
+
+#[test]
+#[ignore = "finding: page and code disagree on whether a release told in an entry flips its bit as well"]
+fn a_release_told_in_an_entry_and_by_its_bit_as_the_page_says_counts_once() {
+    within(GENEROUS, || {
+        // Room for one request of this size at a time.
+        const LEN: usize = 200_000;
+        let options = options().cap(256 * 1024);
+        called(
+            options,
+            Terms::default(),
+            |peer| {
+                // By section 4.2: the bit is flipped, and the reply tells it.
+                let first = peer.next_message().unwrap();
+                let lend = first.descriptor().unwrap().lend;
+                peer.release(lend);
+                let told =
+                    Entry { released: lend as u16 + 1, ..Entry::reply(first.stream(), b"1") };
+                peer.publish(&told);
+                // The second request is kept for a while, and must stay as it is.
+                let second = peer.next_message().unwrap();
+                peer.publish(&Entry::reply(second.stream(), b"2"));
+                let third = peer.next_message().unwrap();
+                assert_eq!(third.flags() & flag::LENT, 0, "the memory was still lent");
+                assert!(peer.bytes(&second).iter().all(|&byte| byte == 2), "and was written again");
+                peer.publish(&Entry::reply(third.stream(), b"3"));
+            },
+            |session| {
+                session.call(ECHO, &[1; LEN]).unwrap();
+                session.call(ECHO, &[2; LEN]).unwrap();
+                let outcome = session.call(ECHO, &[3; LEN]).map(drop);
+                assert!(matches!(outcome, Err(CallError::Space(_))), "{outcome:?}");
+                session.call(ECHO, b"small").unwrap();
+            },
+        );
+    });
+}
+
+#[test]
+fn a_server_that_answers_nothing_at_all_is_given_up() {
+    within(GENEROUS, || {
+        let (_hostile, honest) = UnixStream::pair().unwrap();
+        let outcome = Session::over(honest.into(), &options()).map(drop);
+        let Err(ConnectError::Handshake(HandshakeError::Timeout(_))) = outcome else {
+            panic!("{outcome:?}")
+        };
+    });
+}
