@@ -2,6 +2,7 @@
 
 use std::os::fd::OwnedFd;
 
+use crate::copy::prepare_to_read;
 use crate::entry::Entry;
 use crate::foreign::ForeignBytes;
 use crate::layout::RELEASED_AT;
@@ -67,11 +68,13 @@ impl Borrower {
             .iter()
             .position(|segment| segment.number == number)
             .ok_or(Violation::UnknownSegment(number))?;
-        let size = self.segments[segment].mapping.len();
+        let mapping = &self.segments[segment].mapping;
+        let size = mapping.len();
         let inside = offset.checked_add(len).is_some_and(|end| end <= size as u64);
         if !inside || len == 0 {
             return Err(Violation::Descriptor { offset, len, size });
         }
+        prepare_to_read(mapping.address().wrapping_add(offset as usize), len as usize);
         Ok(Borrowed { segment, lend: lend as u16, offset: offset as usize, len: len as usize })
     }
 

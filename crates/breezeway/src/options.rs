@@ -26,7 +26,7 @@ impl Default for SessionOptions {
         Self {
             wait: WaitPolicy::Adaptive,
             cap: 64 * 1024 * 1024,
-            ring_capacity: 64,
+            ring_capacity: 256,
             handshake_timeout: Duration::from_secs(1),
             call_timeout: None,
         }

@@ -297,7 +297,6 @@ impl Session {
     ) -> Result<(), CallError> {
         match error {
             PublishError::Full => {
-                self.flush()?;
                 let quarter = (self.endpoint.published() - self.endpoint.known_consumed()) / 4;
                 self.wait_consumed(self.endpoint.known_consumed() + quarter - 1, deadline)
             }

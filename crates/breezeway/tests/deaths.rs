@@ -16,8 +16,8 @@ use support::server::{
     tally, wish,
 };
 use support::{
-    EVERY_POLICY, MEBIBYTE, PATIENCE, PROMPT, Process, Server, Settings, eventually, hear, observe,
-    play, say, stands_still, within,
+    EVERY_POLICY, MEBIBYTE, PROMPT, Process, Server, Settings, eventually, hear, observe, play,
+    say, stands_still, within,
 };
 
 #[test]
@@ -439,15 +439,15 @@ fn outlive_servers(settings: &Settings) {
     while hear().is_some() {
         let policy = EVERY_POLICY[random.below(3) as usize];
         let options = SessionOptions::new().wait(policy).cap(MEBIBYTE as u64);
-        let error = loop {
-            match Session::connect_with(&address, &options) {
-                Ok(mut session) => break call_until_an_error(&mut session, &mut random),
-                Err(ConnectError::NoSocket(_) | ConnectError::NobodyListens(_)) => {
-                    break CallError::PeerDied;
-                }
-                Err(ConnectError::Handshake(HandshakeError::Closed)) => break CallError::PeerDied,
-                Err(other) => panic!("{other:?}"),
-            }
+        let error = match Session::connect_with(&address, &options) {
+            Ok(mut session) => call_until_an_error(&mut session, &mut random),
+            // It died before there was a session.
+            Err(
+                ConnectError::NoSocket(_)
+                | ConnectError::NobodyListens(_)
+                | ConnectError::Handshake(HandshakeError::Closed),
+            ) => CallError::PeerDied,
+            Err(other) => panic!("{other:?}"),
         };
         assert!(matches!(error, CallError::PeerDied), "{policy:?}: {error:?}");
         deaths += 1;

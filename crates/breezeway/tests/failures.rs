@@ -151,18 +151,19 @@ fn a_very_long_error_is_cut_at_a_character() {
 #[test]
 fn an_error_without_memory_for_its_words_is_cut_to_what_an_entry_holds() {
     const CAP: u64 = 256 * 1024;
-    let server = Server::start(Settings::new().with("cap", CAP));
+    let mut server = Server::start(Settings::new().with("cap", CAP));
     let mut session = server.connect(&SessionOptions::new().cap(CAP));
     let words = "ö".repeat(500);
     // The first reply, unread, takes all memory.
     session.send(GIVE, &wish(1, CAP as usize)).unwrap();
     session.send(FAIL, words.as_bytes()).unwrap();
-    session.send(ECHO, b"small").unwrap();
+    session.send(GIVE_GATED, &wish(2, 50)).unwrap();
+    server.process.expect("waiting");
     assert_eq!(session.receive().unwrap().bytes().len(), CAP as usize);
     let (code, reason) = failure(session.receive());
     assert_eq!(code, ErrorCode::Failed);
     assert!(words.starts_with(&reason) && reason.len() == 104, "{reason}");
-    assert_eq!(session.receive().unwrap().to_vec(), b"small");
+    assert_eq!(session.receive().unwrap().to_vec(), message(2, 50));
 }
 
 #[test]

@@ -40,3 +40,11 @@ mod progress;
 mod starving;
 #[path = "hostile/transport.rs"]
 mod transport;
+#[path = "hostile/children.rs"]
+mod children;
+#[path = "hostile/leaks.rs"]
+mod leaks;
+#[path = "hostile/random.rs"]
+mod random;
+#[path = "hostile/stalled.rs"]
+mod stalled;

@@ -57,8 +57,11 @@ impl Settings {
     }
 }
 
+/// What a process does, given its settings.
+pub(crate) type Role = fn(&Settings);
+
 /// Plays the role that this process was started for. Does nothing in an ordinary test run.
-pub(crate) fn play(roles: &[(&str, fn(&Settings))]) {
+pub(crate) fn play(roles: &[(&str, Role)]) {
     let Ok(name) = std::env::var(ROLE) else { return };
     set_parent_process_death_signal(Some(Signal::KILL)).expect("prctl");
     let settings = Settings::parse(&std::env::var(SETTINGS).unwrap_or_default());

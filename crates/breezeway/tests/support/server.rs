@@ -314,7 +314,6 @@ impl Handler for Everything {
             CHANGE_MIND => {
                 let mut reply = call.reserve(LARGE)?;
                 reply.bytes_mut().fill(2);
-                drop(reply);
                 Err("on second thoughts, no".into())
             }
             other => Err(format!("no method {other}").into()),

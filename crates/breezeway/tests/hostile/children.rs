@@ -1,0 +1,198 @@
+//! Peers as processes of their own: this test program again, told by its environment what to be.
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use rustix::process::{
+    Pid, Signal, WaitOptions, kill_process, set_parent_process_death_signal, waitpid,
+};
+
+use super::abi::{hello, kind};
+use super::entry::Entry;
+use super::hello::{Hello, Terms};
+use super::peer::{Peer, control_segment};
+use super::service::{ECHO, REPLY_OF};
+use super::wire;
+
+const ROLE: &str = "BREEZEWAY_HOSTILE_ROLE";
+const PATH: &str = "BREEZEWAY_HOSTILE_PATH";
+
+/// A child process, which does not outlive this value, nor the thread that started it.
+pub(crate) struct Child {
+    process: std::process::Child,
+    output: BufReader<std::process::ChildStdout>,
+}
+
+impl Child {
+    /// Starts one and waits until it has done what its role says.
+    pub(crate) fn ready(role: &str, path: &Path) -> Self {
+        let mut child = Self::start(role, path);
+        assert!(child.says("ready"), "the child ended before it was ready");
+        child
+    }
+
+    pub(crate) fn start(role: &str, path: &Path) -> Self {
+        let mut process = Command::new(std::env::current_exe().unwrap())
+            .args(["children::role_of_a_child", "--exact", "--nocapture"])
+            .env(ROLE, role)
+            .env(PATH, path)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("start this program again");
+        let output = BufReader::new(process.stdout.take().expect("piped"));
+        Self { process, output }
+    }
+
+    /// Waits for a line; false at the end of the child.
+    pub(crate) fn says(&mut self, wanted: &str) -> bool {
+        let mut line = String::new();
+        while self.output.read_line(&mut line).expect("read from the child") > 0 {
+            if line.trim_end() == wanted {
+                return true;
+            }
+            line.clear();
+        }
+        false
+    }
+
+    fn pid(&self) -> Pid {
+        Pid::from_child(&self.process)
+    }
+
+    /// Stops it, and returns once it has stopped.
+    pub(crate) fn stop(&self) {
+        kill_process(self.pid(), Signal::STOP).unwrap();
+        let (_, status) = waitpid(Some(self.pid()), WaitOptions::UNTRACED).unwrap().unwrap();
+        assert!(status.stopped());
+    }
+
+    pub(crate) fn go_on(&self) {
+        kill_process(self.pid(), Signal::CONT).unwrap();
+    }
+
+    /// `kill -9`.
+    pub(crate) fn kill(&mut self) {
+        self.process.kill().unwrap();
+        self.process.wait().unwrap();
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// No test: what a child process does, and nothing in the test program itself.
+#[test]
+fn role_of_a_child() {
+    let Ok(role) = std::env::var(ROLE) else { return };
+    set_parent_process_death_signal(Some(Signal::KILL)).unwrap();
+    let path = PathBuf::from(std::env::var_os(PATH).expect("a path"));
+    play(&role, &path);
+    std::process::exit(0);
+}
+
+fn say(line: &str) {
+    println!("{line}");
+    std::io::stdout().flush().unwrap();
+}
+
+/// Says that it is ready, and does nothing more.
+fn rest() -> ! {
+    say("ready");
+    loop {
+        std::thread::park();
+    }
+}
+
+fn play(role: &str, path: &Path) {
+    match role {
+        "leaks" => super::leaks::child(),
+        "server that does not accept" => {
+            let _listener = UnixListener::bind(path).unwrap();
+            rest()
+        }
+        "server that echoes" => echo(path),
+        _ => {
+            let _peer = client(role, UnixStream::connect(path).unwrap().into());
+            rest()
+        }
+    }
+}
+
+/// What a client has to keep while it rests.
+#[expect(dead_code, reason = "kept, not used")]
+enum Kept {
+    Socket(OwnedFd),
+    Peer(Peer),
+}
+
+/// A client that gets as far as its role says.
+fn client(role: &str, socket: OwnedFd) -> Kept {
+    if role == "client without a hello" {
+        return Kept::Socket(socket);
+    }
+    if role == "client with half a hello" {
+        let terms = Terms::default();
+        let own = control_segment(&terms);
+        wire::send(&socket, &Hello::new(&terms).0[..hello::LEN / 2], &[own.fd.as_fd()]).unwrap();
+        return Kept::Socket(socket);
+    }
+    let mut peer = Peer::client(socket, Terms::default());
+    match role {
+        "client at rest" => {}
+        "client that does not read its replies" => {
+            for call in 0..20 {
+                let len = 5_000u64.to_le_bytes();
+                peer.publish(&Entry::request(2 * call + 1, REPLY_OF, &len));
+            }
+        }
+        "client that keeps its replies" => {
+            for call in 0..20 {
+                let len = 5_000u64.to_le_bytes();
+                peer.publish(&Entry::request(2 * call + 1, REPLY_OF, &len));
+                peer.next_message().unwrap();
+            }
+        }
+        "client within a publication" => {
+            peer.call(1, ECHO, b"x");
+            peer.write(peer.tail, &Entry::request(3, ECHO, b"x"));
+        }
+        "client between a segment and its entry" => {
+            peer.send_segment(&super::memory::Shared::fit(4096).fd);
+        }
+        "client that asked for the doorbell" => {
+            peer.own.map.store(super::abi::control::DATA_WAKE_AT, peer.head);
+        }
+        other => panic!("no role {other}"),
+    }
+    Kept::Peer(peer)
+}
+
+/// Serves one session: the request's bytes come back, as long as they are inline.
+fn echo(path: &Path) {
+    let listener = UnixListener::bind(path).unwrap();
+    say("ready");
+    let (socket, _) = listener.accept().unwrap();
+    let mut peer = Peer::server(socket.into(), Terms::default());
+    // Stopped, it is silent for as long as the test likes.
+    rustix::net::sockopt::set_socket_timeout(
+        &peer.socket,
+        rustix::net::sockopt::Timeout::Recv,
+        None,
+    )
+    .unwrap();
+    while let Some(request) = peer.next() {
+        peer.consume();
+        if request.kind() == kind::MESSAGE && request.flags() & super::abi::flag::NO_REPLY == 0 {
+            peer.publish(&Entry::reply(request.stream(), request.body()));
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! Sessions that ended badly leave nothing behind, in a process of its own, so that nothing else is counted.
+
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+
+use breezeway::{HandshakeError, SessionError, Violation};
+
+use super::children::Child;
+use super::entry::{Descriptor, Entry};
+use super::hello::{Hello, Terms};
+use super::log;
+use super::memory::{Shared, memfd};
+use super::peer::Peer;
+use super::service::{ECHO, REPLY_OF};
+use super::stage::Stage;
+use super::watchdog::{GENEROUS, within};
+use super::wire;
+
+#[test]
+fn sessions_that_ended_badly_leave_neither_descriptors_nor_mappings() {
+    within(GENEROUS, || {
+        let mut child = Child::start("leaks", "".as_ref());
+        assert!(child.says("nothing leaked"), "see above");
+    });
+}
+
+/// Open descriptors, and mapped segments of either side.
+fn count() -> (usize, usize) {
+    let descriptors = std::fs::read_dir("/proc/self/fd").unwrap().count();
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    (descriptors, maps.lines().filter(|line| line.contains("memfd:")).count())
+}
+
+pub(crate) fn child() {
+    within(GENEROUS, || {
+        let stage = Stage::set();
+        for _ in 0..3 {
+            round(&stage);
+        }
+        let before = count();
+        for _ in 0..40 {
+            round(&stage);
+        }
+        stage.bystander.goes_on();
+        assert_eq!(count(), before, "descriptors and segments");
+        stage.close();
+        println!("nothing leaked");
+    });
+}
+
+/// One session of each kind.
+fn round(stage: &Stage) {
+    let attack = |expected: Violation, attack: &dyn Fn(&mut Peer)| {
+        stage.attack(Terms::default(), &[&expected.to_string()], attack);
+    };
+    attack(Violation::Kind(0), &|peer| {
+        for _ in 0..3 {
+            peer.add_segment(8192);
+        }
+        let whole = Descriptor { segment: 2, lend: 0, offset: 0, len: 8192 };
+        peer.publish(&Entry::request(1, ECHO, &[]).lending(whole));
+        peer.next_message().unwrap();
+        peer.publish(&Entry::session(0, 0, &[]));
+    });
+    attack(Violation::Kind(2), &|peer| {
+        // Replies that are kept, descriptors that nobody announced.
+        for call in 0..3 {
+            peer.publish(&Entry::request(2 * call + 1, REPLY_OF, &400_000u64.to_le_bytes()));
+            peer.next_message().unwrap();
+        }
+        let shared = Shared::fit(4096);
+        for _ in 0..4 {
+            peer.send_segment(&shared.fd);
+        }
+        peer.publish(&Entry::session(2, 0, &[]));
+    });
+    attack(Violation::UnwantedDescriptors, &|peer| {
+        let shared = Shared::fit(4096);
+        let _ = wire::send(&peer.socket, &[1], &[shared.fd.as_fd(); 12]);
+        peer.publish(&Entry::segment_add(0, 4096));
+    });
+    stage.attack(Terms::default(), &[&SessionError::PeerDied.to_string()], |peer| {
+        peer.add_segment(8192);
+        rustix::net::shutdown(&peer.socket, rustix::net::Shutdown::Write).unwrap();
+    });
+    let from = log::length();
+    let socket = UnixStream::connect(stage.path()).unwrap();
+    let unsealed = memfd(12288);
+    let fds = [unsealed.as_fd(); 3];
+    wire::send(&socket, &Hello::new(&Terms::default()).0, &fds).unwrap();
+    assert_eq!(stage.no_session(from), HandshakeError::Descriptors(3).to_string());
+    let from = log::length();
+    let socket = UnixStream::connect(stage.path()).unwrap();
+    let hello = Hello::new(&Terms::default()).with(0, b"X");
+    wire::send(&socket, &hello.0, &[unsealed.as_fd()]).unwrap();
+    stage.no_session(from);
+}

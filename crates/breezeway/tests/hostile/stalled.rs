@@ -1,0 +1,104 @@
+//! Peers that are processes of their own, and stop or die at the worst moment.
+
+use std::time::{Duration, Instant};
+
+use breezeway::{CallError, ConnectError, HandshakeError, Session, SessionError, WaitPolicy};
+
+use super::children::Child;
+use super::log;
+use super::service::ECHO;
+use super::stage::{Stage, options};
+use super::watchdog::{GENEROUS, within};
+
+#[test]
+fn a_client_that_is_stopped_before_its_hello_is_given_up_and_disturbs_nobody() {
+    within(GENEROUS, || {
+        let stage = Stage::set();
+        for role in ["client without a hello", "client with half a hello"] {
+            let from = log::length();
+            let child = Child::ready(role, stage.path());
+            child.stop();
+            let timeout = HandshakeError::Timeout(Duration::from_millis(300));
+            assert_eq!(stage.no_session(from), timeout.to_string());
+            stage.bystander.goes_on();
+        }
+        stage.close();
+    });
+}
+
+#[test]
+fn a_client_that_is_stopped_within_a_session_disturbs_nobody_and_its_death_is_noticed() {
+    within(GENEROUS, || {
+        let stage = Stage::set();
+        for role in [
+            "client at rest",
+            "client that does not read its replies",
+            "client that keeps its replies",
+            "client within a publication",
+            "client between a segment and its entry",
+            "client that asked for the doorbell",
+        ] {
+            let from = log::length();
+            let mut child = Child::ready(role, stage.path());
+            child.stop();
+            for _ in 0..3 {
+                stage.bystander.goes_on();
+            }
+            child.kill();
+            assert_eq!(stage.end_of_session(from), SessionError::PeerDied.to_string(), "{role}");
+            stage.bystander.goes_on();
+        }
+        stage.close();
+    });
+}
+
+#[test]
+fn a_client_of_a_stopped_server_keeps_its_deadlines_and_goes_on_when_it_does() {
+    within(GENEROUS, || {
+        for wait in [WaitPolicy::Busy, WaitPolicy::Adaptive, WaitPolicy::Park] {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("stalled.sock");
+            let mut child = Child::ready("server that echoes", &path);
+            let address = format!("shm:{}", path.display()).parse().unwrap();
+            let mut session = Session::connect_with(&address, &options().wait(wait)).unwrap();
+            assert_eq!(session.call(ECHO, b"before").unwrap().to_vec(), b"before");
+
+            child.stop();
+            session.set_call_timeout(Some(Duration::from_millis(30)));
+            for _ in 0..3 {
+                let start = Instant::now();
+                let outcome = session.call(ECHO, b"meanwhile").map(drop);
+                assert!(matches!(outcome, Err(CallError::DeadlinePassed)), "{outcome:?}");
+                assert!(start.elapsed() < Duration::from_secs(5));
+            }
+            let full = (0..200).find_map(|_| session.post(ECHO, b"one way").err());
+            assert!(matches!(full, Some(CallError::DeadlinePassed)), "{full:?}");
+            assert!(!session.is_over());
+
+            child.go_on();
+            session.set_call_timeout(None);
+            assert_eq!(session.call(ECHO, b"after").unwrap().to_vec(), b"after");
+
+            child.stop();
+            child.kill();
+            let outcome = session.call(ECHO, b"too late").map(drop);
+            assert!(matches!(outcome, Err(CallError::PeerDied)), "{outcome:?}");
+            assert!(session.is_over());
+        }
+    });
+}
+
+#[test]
+fn connecting_to_a_stopped_server_takes_as_long_as_was_allowed() {
+    within(GENEROUS, || {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("stalled.sock");
+        let child = Child::ready("server that does not accept", &path);
+        child.stop();
+        let address = format!("shm:{}", path.display()).parse().unwrap();
+        let outcome = Session::connect_with(&address, &options()).map(drop);
+        let Err(ConnectError::Handshake(HandshakeError::Timeout(_))) = outcome else {
+            panic!("{outcome:?}")
+        };
+    });
+}
