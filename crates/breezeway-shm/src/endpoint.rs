@@ -191,7 +191,6 @@ impl Endpoint {
             return Err(ReserveError::Forked);
         }
         if len <= INLINE_MAX {
-            self.staging.begin(len);
             return Ok(Space(Place::Inline(len)));
         }
         self.reserve_payload(len)
@@ -251,8 +250,7 @@ impl Endpoint {
 
     /// Publishes an entry of the session's own; false if the ring is full.
     fn announce(&mut self, kind: Kind, tag: u32, body: &[u8]) -> Result<bool, Violation> {
-        self.staging.copy_from(body);
-        match self.rings.producer.publish(Head::of_session(kind, tag), 0, &self.staging) {
+        match self.rings.producer.publish(Head::of_session(kind, tag), 0, body) {
             Ok(()) => Ok(true),
             Err(PublishFailure::Full) => Ok(false),
             Err(PublishFailure::Violation(violation)) => Err(violation),
@@ -263,7 +261,7 @@ impl Endpoint {
     #[inline]
     pub fn bytes_mut<'a>(&'a mut self, space: &'a mut Space) -> &'a mut [u8] {
         match &mut space.0 {
-            Place::Inline(_) => self.staging.bytes_mut(),
+            Place::Inline(len) => self.staging.bytes_mut(*len),
             Place::Payload(loan) => self.lender.bytes_mut(loan),
             Place::Spent => &mut [],
         }
@@ -277,7 +275,7 @@ impl Endpoint {
     ) -> (ForeignBytes<'a>, &'a mut [u8]) {
         let body = body(&self.borrower, self.borrowed.as_ref(), &self.entry, self.trusted);
         let bytes = match &mut space.0 {
-            Place::Inline(_) => self.staging.bytes_mut(),
+            Place::Inline(len) => self.staging.bytes_mut(*len),
             Place::Payload(loan) => self.lender.bytes_mut(loan),
             Place::Spent => &mut [],
         };
@@ -292,11 +290,6 @@ impl Endpoint {
     /// Copies the current entry's whole body to `offset` of reserved space. Panics if it reaches outside.
     #[inline]
     pub fn write_body(&mut self, space: &mut Space, offset: usize) {
-        if let (Place::Inline(len), 0, None) = (&space.0, offset, &self.borrowed)
-            && *len == self.entry.inline_len()
-        {
-            return self.staging.copy_inline(&self.entry);
-        }
         let (body, to) = self.body_and_bytes_mut(space);
         fill(to, offset, body);
     }
@@ -315,14 +308,14 @@ impl Endpoint {
         if !self.origin.is_here() {
             return Err(PublishError::Forked);
         }
-        self.staging.copy_from(body);
-        self.publish_staged(head)
+        let outcome = self.rings.producer.publish(head, self.borrower.untold(), body);
+        self.noted(outcome)
     }
 
-    /// Publishes an entry with the staged body.
+    /// Notes what came of publishing.
     #[inline(always)]
-    fn publish_staged(&mut self, head: Head) -> Result<(), PublishError> {
-        match self.rings.producer.publish(head, self.borrower.untold(), &self.staging) {
+    fn noted(&mut self, outcome: Result<(), PublishFailure>) -> Result<(), PublishError> {
+        match outcome {
             Ok(()) => {
                 self.borrower.told();
                 Ok(())
@@ -349,7 +342,14 @@ impl Endpoint {
             return Err(PublishError::Forked);
         }
         match &space.0 {
-            Place::Inline(_) => self.publish_staged(head),
+            Place::Inline(len) => {
+                let outcome = self.rings.producer.publish(
+                    head,
+                    self.borrower.untold(),
+                    self.staging.bytes(*len),
+                );
+                self.noted(outcome)
+            }
             Place::Payload(loan) => {
                 let loan = *loan;
                 let head = Head { flags: head.flags.with(Flags::LENT), ..head };

@@ -68,6 +68,7 @@ mod peer;
 pub mod segment;
 #[cfg(not(loom))]
 mod sleeper;
+#[cfg(not(loom))]
 mod staging;
 #[cfg(not(loom))]
 mod trust;

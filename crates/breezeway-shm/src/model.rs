@@ -28,7 +28,6 @@ use crate::entry::{Entry, Flags, Head, Kind};
 use crate::layout::{ENTRY_SIZE, INLINE_FIRST_LINE, NO_WAKE};
 use crate::ring::mutants::{self, DATA_WAKE_AT, Mutant, RING_AT, SPACE_WAKE_AT};
 use crate::ring::{Consumer, Producer, PublishFailure};
-use crate::staging::Staging;
 use crate::sync::{AtomicU64, FenceSite};
 use crate::words::{ForeignWords, OwnWords};
 
@@ -151,13 +150,6 @@ impl Socket {
     }
 }
 
-/// A body as the ring takes it.
-fn staged(body: &[u8]) -> Staging {
-    let mut staging = Staging::new();
-    staging.copy_from(body);
-    staging
-}
-
 /// One end of a session: the shipped [`Duplex`], and around it the steps of `Endpoint` in its order.
 struct End {
     duplex: Duplex,
@@ -171,7 +163,7 @@ struct End {
 
 impl End {
     fn publish(&mut self, number: u32, body: &[u8]) -> bool {
-        match self.duplex.producer.publish(head(number), 0, &staged(body)) {
+        match self.duplex.producer.publish(head(number), 0, body) {
             Ok(()) => true,
             Err(PublishFailure::Full) => false,
             Err(PublishFailure::Violation(violation)) => panic!("{violation}"),

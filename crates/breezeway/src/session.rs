@@ -185,8 +185,9 @@ impl Session {
         self.await_reply(deadline)
     }
 
+    #[inline(always)]
     fn deadline(&self) -> Option<u64> {
-        self.call_timeout.map(|timeout| clock::ticks() + clock::ticks_in(timeout))
+        self.call_timeout.map(deadline_after)
     }
 
     fn may_use(&self) -> Result<(), CallError> {
@@ -208,6 +209,7 @@ impl Session {
         error
     }
 
+    #[inline(always)]
     fn send_unflushed(&mut self, method: u32, request: &[u8]) -> Result<CallId, CallError> {
         self.may_use()?;
         let deadline = self.deadline();
@@ -215,6 +217,7 @@ impl Session {
         Ok(self.calls.sent())
     }
 
+    #[inline(always)]
     fn post_unflushed(&mut self, method: u32, message: &[u8]) -> Result<(), CallError> {
         self.may_use()?;
         let deadline = self.deadline();
@@ -253,15 +256,27 @@ impl Session {
         deadline: Option<u64>,
     ) -> Result<(), CallError> {
         if bytes.len() > INLINE_MAX {
-            self.reserve_waiting(bytes.len(), deadline)?;
-            self.endpoint.write(&mut self.space, 0, ForeignBytes::stable(bytes));
-            return self.publish_space(method, wants, deadline);
+            return self.publish_large(method, bytes, wants, deadline);
         }
         let head = self.head(method, wants)?;
         while let Err(error) = self.endpoint.publish(head, bytes) {
             self.wait_for_ring(error, deadline)?;
         }
         Ok(())
+    }
+
+    /// Publishes a message from a slice that does not fit into an entry.
+    #[inline(never)]
+    fn publish_large(
+        &mut self,
+        method: u32,
+        bytes: &[u8],
+        wants: Wants,
+        deadline: Option<u64>,
+    ) -> Result<(), CallError> {
+        self.reserve_waiting(bytes.len(), deadline)?;
+        self.endpoint.write(&mut self.space, 0, ForeignBytes::stable(bytes));
+        self.publish_space(method, wants, deadline)
     }
 
     /// Publishes the reserved space, which was filled, as a message.
@@ -290,6 +305,7 @@ impl Session {
 
     /// Waits for ring space after a publication failed. The server never waits for us, so it gets there: replies in flight always fit into its ring.
     #[cold]
+    #[inline(never)]
     fn wait_for_ring(
         &mut self,
         error: PublishError,
@@ -423,6 +439,12 @@ impl Session {
     }
 }
 
+/// The clock's reading when `timeout` is over.
+#[inline(never)]
+fn deadline_after(timeout: Duration) -> u64 {
+    clock::ticks() + clock::ticks_in(timeout)
+}
+
 impl Drop for Session {
     fn drop(&mut self) {
         // A full ring or a dead peer: the end of file tells the same, less politely.
@@ -537,13 +559,13 @@ pub struct Batch<'s> {
 
 impl Batch<'_> {
     /// As [`Session::send`].
-    #[inline]
+    #[inline(always)]
     pub fn send(&mut self, method: u32, request: &[u8]) -> Result<CallId, CallError> {
         self.session.send_unflushed(method, request)
     }
 
     /// As [`Session::post`].
-    #[inline]
+    #[inline(always)]
     pub fn post(&mut self, method: u32, message: &[u8]) -> Result<(), CallError> {
         self.session.post_unflushed(method, message)
     }

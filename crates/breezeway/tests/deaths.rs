@@ -159,7 +159,8 @@ fn what_a_client_committed_before_its_death_is_served() {
             let mut victim = victim_at(step, &server, policy);
             victim.kill();
             let mut other = server.connect(&SessionOptions::new());
-            eventually("the messages are served", || tally(&mut other)[0] == 5);
+            let what = format!("the messages are served under {policy:?} after '{step}'");
+            eventually(&what, || tally(&mut other)[0] == 5);
             assert_eq!(tally(&mut other), [5, 0, 0], "{step}");
         }
     }

@@ -26,25 +26,25 @@ mod wire;
 
 #[path = "hostile/calls.rs"]
 mod calls;
+#[path = "hostile/children.rs"]
+mod children;
 #[path = "hostile/flipping.rs"]
 mod flipping;
 #[path = "hostile/greetings.rs"]
 mod greetings;
+#[path = "hostile/leaks.rs"]
+mod leaks;
 #[path = "hostile/noise.rs"]
 mod noise;
 #[path = "hostile/payload.rs"]
 mod payload;
 #[path = "hostile/progress.rs"]
 mod progress;
-#[path = "hostile/starving.rs"]
-mod starving;
-#[path = "hostile/transport.rs"]
-mod transport;
-#[path = "hostile/children.rs"]
-mod children;
-#[path = "hostile/leaks.rs"]
-mod leaks;
 #[path = "hostile/random.rs"]
 mod random;
 #[path = "hostile/stalled.rs"]
 mod stalled;
+#[path = "hostile/starving.rs"]
+mod starving;
+#[path = "hostile/transport.rs"]
+mod transport;

@@ -37,6 +37,7 @@ pub(crate) fn child() {
         for _ in 0..3 {
             round(&stage);
         }
+        stage.bystander.goes_on();
         let before = count();
         for _ in 0..40 {
             round(&stage);

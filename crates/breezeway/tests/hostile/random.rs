@@ -64,7 +64,8 @@ fn variable(name: &str) -> Option<u64> {
 
 /// How long each of the two runs takes, and the seed.
 fn settings() -> (Duration, u64) {
-    let half = variable("BREEZEWAY_HOSTILE_SECONDS").map(|seconds| Duration::from_millis(seconds * 500));
+    let half =
+        variable("BREEZEWAY_HOSTILE_SECONDS").map(|seconds| Duration::from_millis(seconds * 500));
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
     let seed = variable("BREEZEWAY_HOSTILE_SEED").unwrap_or(now.as_nanos() as u64);
     (half.unwrap_or(Duration::from_millis(2_500)), seed)

@@ -18,9 +18,12 @@ use super::peer::Peer;
 use super::service::{ECHO, Service};
 use super::wire::PATIENCE;
 
-/// What the honest side uses unless a case needs something else: the time for a hello is short, so that a silent one does not take long.
+/// What the honest side uses unless a case needs something else: terms that cases count with, and a short time for a hello, so that a silent one does not take long.
 pub(crate) fn options() -> SessionOptions {
-    SessionOptions::new().handshake_timeout(Duration::from_millis(300))
+    SessionOptions::new()
+        .ring_capacity(64)
+        .cap(64 << 20)
+        .handshake_timeout(Duration::from_millis(300))
 }
 
 /// A session that is served honestly while `attack` is the client; how it ended.

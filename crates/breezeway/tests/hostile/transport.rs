@@ -505,6 +505,7 @@ fn a_segment_whose_holes_are_hidden_behind_blocks_past_its_end_ends_the_session(
                 // Accepted, it would be read.
                 let descriptor = Descriptor { segment: 0, lend: 0, offset: 0, len: 8192 };
                 peer.publish(&Entry::request(1, ECHO, &[]).lending(descriptor));
+                peer.publish(&Entry::session(kind::SHUTDOWN, 0, &[]));
             },
             |violation| {
                 matches!(violation, Violation::Segment(SegmentError::NotBacked { size: 8192, .. }))

@@ -1,0 +1,296 @@
+//! `docs/abi.md` is normative: its tables and the code's constants are the same, and what the code writes lies where the page says.
+
+#[path = "support/page.rs"]
+mod page;
+mod support;
+
+use breezeway_shm::layout::*;
+use breezeway_shm::{Flags, Head, Kind, PublishError, ReserveError, SocketError, Violation, Want};
+use page::{PAGE, bytes, name, number, table};
+use support::{Pair, Terms};
+
+/// Offsets and sizes, by name, in the order of the page.
+fn fields(name_of_table: &str) -> Vec<(usize, usize, String)> {
+    table(name_of_table)
+        .iter()
+        .map(|row| (number(&row[0]), number(&row[1]), name(&row[2]).to_owned()))
+        .collect()
+}
+
+fn message(stream: u32, tag: u32) -> Head {
+    Head { kind: Kind::Message, flags: Flags::OPEN.with(Flags::FIN), stream, tag }
+}
+
+#[test]
+fn the_fields_of_the_control_segment() {
+    let ring_capacity = 64;
+    let expected = [
+        (CONTROL_MAGIC_AT, 8, "magic"),
+        (CONTROL_VERSION_AT, 8, "abi_version"),
+        (CONTROL_CAPACITY_AT, 8, "ring_capacity"),
+        (CONTROL_LENDS_AT, 8, "lend_count"),
+        (CONSUMED_AT, 8, "consumed"),
+        (DATA_WAKE_AT, 8, "data_wake"),
+        (SPACE_WAKE_AT, 8, "space_wake"),
+        (CPU_AT, 8, "cpu"),
+        (RELEASED_AT, *LEND_COUNT.end() as usize / 8, "released"),
+        (COUNTERS_AT, 64, "counters"),
+    ]
+    .map(|(offset, size, name)| (offset, size, name.to_owned()));
+    let rows = table("control");
+    let (ring, others) = rows.split_last().unwrap();
+    let found: Vec<_> = others
+        .iter()
+        .map(|row| (number(&row[0]), number(&row[1]), name(&row[2]).to_owned()))
+        .collect();
+    assert_eq!(found, expected);
+    assert_eq!((number(&ring[0]), name(&ring[2])), (RING_AT, "ring"));
+    assert_eq!(ring[1], format!("{ENTRY_SIZE} × ring_capacity"));
+    for pair in expected.windows(2) {
+        assert!(pair[0].0 + pair[0].1 <= pair[1].0, "{pair:?} overlap");
+    }
+    assert!(COUNTERS_AT + 64 <= RING_AT);
+    for fields in expected {
+        assert_eq!(fields.0 % 8, 0, "{fields:?} is not aligned");
+    }
+    assert!(PAGE.contains("`size = 4096 + 128 × ring_capacity`, rounded up to 4096."));
+    let size = 4096 + 128 * ring_capacity;
+    assert_eq!(control_size(ring_capacity), (size as usize).next_multiple_of(4096));
+}
+
+#[test]
+fn the_words_for_tools() {
+    let Pair { one, other, one_control, .. } =
+        Pair::new(Terms { ring_capacity: 16, lend_count: 128, ..Terms::default() });
+    let rows = table("control");
+    let at = |wanted: &str| number(&rows.iter().find(|row| name(&row[2]) == wanted).unwrap()[0]);
+    let magic = rows.iter().find(|row| name(&row[2]) == "magic").unwrap();
+    assert_eq!(one_control.bytes::<8>(at("magic")).to_vec(), bytes(&magic[2]));
+    assert_eq!(CONTROL_MAGIC.to_le_bytes().to_vec(), bytes(&magic[2]));
+    assert_eq!(one_control.word(at("abi_version")), 1);
+    assert_eq!(one_control.word(at("ring_capacity")), 16);
+    assert_eq!(one_control.word(at("lend_count")), 128);
+    assert_eq!(ABI_VERSION, 1);
+    drop((one, other));
+}
+
+#[test]
+fn progress_intents_and_releases_lie_where_the_page_says() {
+    let mut pair = Pair::new(Terms::default());
+    let fields = fields_by_name();
+    let own = |offset: usize| pair.other_control.word(offset);
+    assert_eq!(own(fields("data_wake")), NO_WAKE, "the idle value is u64::MAX");
+    assert_eq!(own(fields("space_wake")), NO_WAKE);
+    assert_eq!(NO_WAKE, u64::MAX);
+    for call in 0..3 {
+        pair.one.publish(message(2 * call + 1, 0), b"x").unwrap();
+        assert!(pair.other.take().unwrap());
+        pair.other.finish().unwrap();
+    }
+    assert!(pair.other.prepare_sleep(Want::Data).unwrap());
+    let own = |offset: usize| pair.other_control.word(offset);
+    assert_eq!(own(fields("consumed")), 3);
+    assert_eq!(own(fields("data_wake")), 3);
+    assert!(pair.other.prepare_sleep(Want::Consumed(7)).unwrap());
+    let own = |offset: usize| pair.other_control.word(offset);
+    assert_eq!(own(fields("space_wake")), 7);
+    let cpu = own(fields("cpu"));
+    assert!((1..=4096).contains(&cpu), "1 + a CPU: {cpu}");
+    // Two lent payloads: one release can be told in an entry, the other has its bit.
+    for call in 0..2 {
+        let mut space = pair.one.reserve(200).unwrap();
+        pair.one.publish_space(message(2 * call + 7, 0), &mut space).unwrap();
+    }
+    for _ in 0..2 {
+        assert!(pair.other.take().unwrap());
+        pair.other.finish().unwrap();
+    }
+    pair.other.flush().unwrap();
+    assert_eq!(pair.other_control.word(fields("released")), 0b11, "lend numbers 0 and 1");
+}
+
+/// Where the fields of the control segment lie, by the page.
+fn fields_by_name() -> impl Fn(&str) -> usize {
+    let rows = table("control");
+    move |wanted| number(&rows.iter().find(|row| name(&row[2]) == wanted).unwrap()[0])
+}
+
+#[test]
+fn the_fields_of_an_entry() {
+    let fields = fields("entry");
+    let names: Vec<&str> = fields.iter().map(|(_, _, name)| &**name).collect();
+    assert_eq!(
+        names,
+        ["sequence", "kind", "flags", "len", "stream", "tag", "released", "reserved", "body"]
+    );
+    let mut end = 0;
+    for (offset, size, name) in &fields {
+        assert_eq!(*offset, end, "{name} begins where the field before ends");
+        end += size;
+    }
+    assert_eq!(end, ENTRY_SIZE);
+    assert_eq!(ENTRY_WORDS * 8, ENTRY_SIZE);
+    let body = fields.last().unwrap();
+    assert_eq!((body.0, body.1), (BODY_WORD * 8, INLINE_MAX));
+    assert_eq!(INLINE_FIRST_LINE, FIRST_LINE_WORDS * 8 - body.0);
+
+    // What is written lies there.
+    let mut pair = Pair::new(Terms::default());
+    let head = Head {
+        kind: Kind::Message,
+        flags: Flags::FIN.with(Flags::ERROR),
+        stream: 0x4433_2211,
+        tag: 0x8877_6655,
+    };
+    pair.one.publish(head, &[0x99; 5]).unwrap();
+    let entry: [u8; ENTRY_SIZE] = pair.one_control.bytes(RING_AT);
+    let at = |wanted: &str| {
+        let (offset, size, _) = fields.iter().find(|(_, _, name)| name == wanted).unwrap();
+        &entry[*offset..offset + size]
+    };
+    assert_eq!(at("sequence"), 1u64.to_le_bytes());
+    assert_eq!(at("kind"), [1]);
+    assert_eq!(at("flags"), [0x0a]);
+    assert_eq!(at("len"), 5u16.to_le_bytes());
+    assert_eq!(at("stream"), 0x4433_2211u32.to_le_bytes());
+    assert_eq!(at("tag"), 0x8877_6655u32.to_le_bytes());
+    assert_eq!(at("released"), [0; 2]);
+    assert_eq!(at("reserved"), [0; 2]);
+    assert_eq!(at("body")[..6], [0x99, 0x99, 0x99, 0x99, 0x99, 0]);
+}
+
+#[test]
+fn the_kinds() {
+    let rows = table("kind");
+    for (index, row) in rows.iter().enumerate() {
+        let (kind, spelled) = (number(&row[0]), &row[1]);
+        assert_eq!(kind, index, "the rows are in order and without a gap");
+        let Some(kind) = Kind::from_number(kind as u8) else {
+            assert_eq!((spelled.as_str(), row[3].as_str()), ("(none)", "violation"));
+            continue;
+        };
+        let plain = |text: &str| text.to_lowercase().replace([' ', '-'], "");
+        assert_eq!(plain(&format!("{kind:?}")), plain(spelled));
+        // What version 1 does with it.
+        let mut pair = Pair::new(Terms::default());
+        pair.one.publish(Head::of_session(kind, 0), &[]).unwrap();
+        let outcome = pair.other.take();
+        let refused = matches!(
+            outcome,
+            Err(SocketError::Violation(Violation::Kind(found))) if usize::from(found) == index
+        );
+        match &*row[3] {
+            "reserved" => assert!(refused, "{spelled}: {outcome:?}"),
+            _ => assert!(!refused, "{spelled}: {outcome:?}"),
+        }
+    }
+    for beyond in rows.len()..=usize::from(u8::MAX) {
+        assert_eq!(Kind::from_number(beyond as u8), None);
+    }
+}
+
+#[test]
+fn the_flags() {
+    let named = [
+        (Flags::OPEN, "OPEN"),
+        (Flags::FIN, "FIN"),
+        (Flags::LENT, "LENT"),
+        (Flags::ERROR, "ERROR"),
+        (Flags::NO_REPLY, "NO_REPLY"),
+    ];
+    let rows = table("flag");
+    let found: Vec<_> = rows.iter().map(|row| (number(&row[0]), row[1].clone())).collect();
+    let expected = named.map(|(flag, name)| (usize::from(flag.bits()), name.to_owned()));
+    assert_eq!(found, expected);
+    let all = found.iter().fold(0, |all, (bit, _)| all | bit);
+    for bits in 0..=u8::MAX {
+        let defined = usize::from(bits) & !all == 0;
+        assert_eq!(Flags::from_bits(bits).is_some(), defined, "{bits:#04x}");
+    }
+}
+
+#[test]
+fn the_descriptor() {
+    let rows = table("descriptor");
+    let fields: Vec<_> =
+        rows.iter().map(|row| (number(&row[0]), number(&row[1]), name(&row[2]))).collect();
+    assert_eq!(
+        fields,
+        [
+            (0, 4, "segment"),
+            (4, 4, "lend number"),
+            (8, 8, "offset in the segment"),
+            (16, 8, "length")
+        ]
+    );
+    let mut pair = Pair::new(Terms::default());
+    // The second payload of the second segment, with the fourth lend number.
+    let small: Vec<_> = (0..2).map(|_| pair.one.reserve(100_000).unwrap()).collect();
+    let mut spaces: Vec<_> = (0..2).map(|_| pair.one.reserve(200_000).unwrap()).collect();
+    let space = spaces.last_mut().unwrap();
+    pair.one.publish_space(message(1, 0), space).unwrap();
+    let position = pair.one.published() - 1;
+    let entry: [u8; ENTRY_SIZE] = pair.one_control.bytes(RING_AT + position as usize * ENTRY_SIZE);
+    let body = &entry[BODY_WORD * 8..];
+    assert_eq!(entry[10..12], 24u16.to_le_bytes());
+    assert_eq!(body[0..4], 1u32.to_le_bytes(), "segment");
+    assert_eq!(body[4..8], 3u32.to_le_bytes(), "lend number");
+    let offset = u64::from_le_bytes(body[8..16].try_into().unwrap());
+    assert!(offset >= 200_000, "behind a payload of 200,000 bytes: {offset}");
+    assert_eq!(body[16..24], 200_000u64.to_le_bytes(), "length");
+    drop(small);
+}
+
+#[test]
+fn the_counters() {
+    let rows = table("counter");
+    for (index, row) in rows.iter().enumerate() {
+        assert_eq!(number(&row[0]), COUNTERS_AT + 8 * index, "in order and without a gap");
+    }
+    let terms = Terms { ring_capacity: 8, cap: 512 * 1024, ..Terms::default() };
+    let mut pair = Pair::new(terms);
+    let counter = |pair: &Pair, wanted: &str| {
+        let row = rows.iter().find(|row| row[1] == wanted);
+        let row = row.unwrap_or_else(|| panic!("no counter {wanted}"));
+        pair.one_control.word(number(&row[0]))
+    };
+    let all = [
+        "entries published",
+        "payload bytes lent",
+        "doorbells rung",
+        "sleeps",
+        "payload segment bytes now",
+        "publications that found the ring full",
+        "reservations that found no memory",
+    ];
+    assert_eq!(rows.iter().map(|row| &*row[1]).collect::<Vec<_>>(), all);
+    for name in all {
+        assert_eq!(counter(&pair, name), 0, "{name}");
+    }
+
+    let mut space = pair.one.reserve(1000).unwrap();
+    pair.one.publish_space(message(1, 0), &mut space).unwrap();
+    pair.one.flush().unwrap();
+    assert_eq!(counter(&pair, "entries published"), 2, "the segment and the message");
+    assert_eq!(counter(&pair, "payload bytes lent"), 1000);
+    assert_eq!(counter(&pair, "payload segment bytes now"), 256 * 1024);
+
+    while pair.other.take().unwrap() {
+        pair.other.finish().unwrap();
+    }
+    assert!(pair.other.prepare_sleep(Want::Data).unwrap());
+    pair.one.publish(message(3, 0), b"x").unwrap();
+    pair.one.flush().unwrap();
+    assert_eq!(counter(&pair, "doorbells rung"), 1);
+
+    assert!(pair.one.prepare_sleep(Want::Data).unwrap());
+    assert_eq!(counter(&pair, "sleeps"), 1);
+
+    let full = (0..20).find_map(|_| pair.one.publish(message(5, 0), b"x").err());
+    assert!(matches!(full, Some(PublishError::Full)), "{full:?}");
+    assert_eq!(counter(&pair, "publications that found the ring full"), 1);
+
+    let refused = pair.one.reserve(400_000);
+    assert!(matches!(refused, Err(ReserveError::NoMemory { .. })), "{refused:?}");
+    assert_eq!(counter(&pair, "reservations that found no memory"), 1);
+}

@@ -1,0 +1,64 @@
+//! Two endpoints of one session in one process, and their control segments as a tool sees them.
+#![allow(dead_code, reason = "each test program uses a part")]
+
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+
+use breezeway_shm::{ControlSegment, Endpoint, ForeignControl, Limits};
+
+/// A control segment, read through its descriptor.
+pub(crate) struct Tool(OwnedFd);
+
+impl Tool {
+    pub(crate) fn bytes<const N: usize>(&self, offset: usize) -> [u8; N] {
+        let mut bytes = [0; N];
+        let read = rustix::io::pread(&self.0, &mut bytes, offset as u64).expect("pread");
+        assert_eq!(read, N, "the segment ends before {offset:#x} + {N}");
+        bytes
+    }
+
+    pub(crate) fn word(&self, offset: usize) -> u64 {
+        u64::from_le_bytes(self.bytes(offset))
+    }
+}
+
+/// What both sides agree on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Terms {
+    pub(crate) ring_capacity: u32,
+    pub(crate) lend_count: u32,
+    pub(crate) cap: u64,
+}
+
+impl Default for Terms {
+    fn default() -> Self {
+        Self { ring_capacity: 64, lend_count: 512, cap: 64 << 20 }
+    }
+}
+
+/// Two ends, and a look at what each of them writes.
+pub(crate) struct Pair {
+    pub(crate) one: Endpoint,
+    pub(crate) other: Endpoint,
+    pub(crate) one_control: Tool,
+    pub(crate) other_control: Tool,
+}
+
+impl Pair {
+    pub(crate) fn new(terms: Terms) -> Self {
+        let (one_socket, other_socket) = UnixStream::pair().unwrap();
+        let segment = || ControlSegment::create(terms.ring_capacity, terms.lend_count).unwrap();
+        let ((one, one_fd), (other, other_fd)) = (segment(), segment());
+        let tool = |fd: &OwnedFd| Tool(fd.try_clone().unwrap());
+        let (one_control, other_control) = (tool(&one_fd), tool(&other_fd));
+        let accept =
+            |fd| ForeignControl::accept(fd, terms.ring_capacity, terms.lend_count).unwrap();
+        let limits = Limits { cap: terms.cap };
+        Self {
+            one: Endpoint::new(one_socket.into(), one, accept(other_fd), limits),
+            other: Endpoint::new(other_socket.into(), other, accept(one_fd), limits),
+            one_control,
+            other_control,
+        }
+    }
+}
