@@ -166,7 +166,7 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
 fn open(args: &Args) -> Result<Session, Failure> {
     let default = SessionOptions::new().wait(args.wait.into()).cap(args.cap);
     let depth = args.depth.next_power_of_two();
-    let options = if depth > 32 { default.ring_capacity(2 * depth) } else { default };
+    let options = if depth > 128 { default.ring_capacity(2 * depth) } else { default };
     let session = Session::connect_with(&args.addr, &options)?;
     if args.depth as usize > session.max_in_flight() {
         let most = session.max_in_flight();

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use breezeway::{
-    Address, Call, Handler, HandlerError, Replied, Server, ServerOptions, SessionOptions, Stopper,
+    Address, Call, Handler, HandlerError, Replied, Server, ServerOptions, SessionOptions,
 };
 use breezeway_shm::cpu;
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -56,24 +56,17 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
         .init();
     let session = SessionOptions::new().wait(args.wait.into()).cap(args.cap);
     let options = ServerOptions::new().session(session).workers(args.workers);
+    // Before there is a socket file that a signal would leave behind.
+    let mut signals = Signals::new([SIGTERM, SIGINT])?;
+    let closing = signals.handle();
     let server = Server::bind_with(&args.addr, options)?;
-    let signals = stop_on_signals(server.stopper())?;
+    let stopper = server.stopper();
+    std::thread::spawn(move || signals.forever().for_each(|_| stopper.stop()));
     // Whoever started this may not read what it says.
     let _ = writeln!(std::io::stdout(), "listening on {}", args.addr);
     server.serve(Echo::default())?;
-    signals.close();
+    closing.close();
     Ok(())
-}
-
-fn stop_on_signals(stopper: Stopper) -> std::io::Result<signal_hook::iterator::Handle> {
-    let mut signals = Signals::new([SIGTERM, SIGINT])?;
-    let handle = signals.handle();
-    std::thread::spawn(move || {
-        for _ in signals.forever() {
-            stopper.stop();
-        }
-    });
-    Ok(handle)
 }
 
 /// The four methods.
@@ -108,7 +101,7 @@ impl Handler for Echo {
                 let (count, sum) = self.tallies.total();
                 Ok(call.reply(&[count.to_le_bytes(), sum.to_le_bytes()].concat())?)
             }
-            other => Err(format!("there is no method {other}; this server has 0 to 3").into()),
+            _ => Ok(call.no_such_method()?),
         }
     }
 }

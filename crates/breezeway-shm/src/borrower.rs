@@ -53,13 +53,7 @@ impl Borrower {
     pub(crate) fn borrow(&self, entry: &Entry) -> Result<Borrowed, Violation> {
         let (first, offset, len) = (entry.body_word(0), entry.body_word(1), entry.body_word(2));
         let (number, lend) = (first as u32, (first >> 32) as u32);
-        if entry.inline_len() != DESCRIPTOR_LEN {
-            return Err(Violation::Descriptor {
-                offset: 0,
-                len: entry.inline_len() as u64,
-                size: 0,
-            });
-        }
+        self.check_len(entry, DESCRIPTOR_LEN)?;
         if lend >= self.lend_count {
             return Err(Violation::LendNumber { lend, count: self.lend_count });
         }
@@ -76,6 +70,13 @@ impl Borrower {
         }
         prepare_to_read(mapping.address().wrapping_add(offset as usize), len as usize);
         Ok(Borrowed { segment, lend: lend as u16, offset: offset as usize, len: len as usize })
+    }
+
+    /// Judges the length of an entry's body that has a fixed form.
+    #[inline]
+    pub(crate) fn check_len(&self, entry: &Entry, expected: usize) -> Result<(), Violation> {
+        let found = entry.inline_len();
+        if found == expected { Ok(()) } else { Err(Violation::BodyLength { found, expected }) }
     }
 
     /// The bytes of a checked descriptor. `trusted` if a proof says that the peer does not change them.
@@ -134,7 +135,10 @@ impl Borrower {
         if number != self.next_number {
             return Err(Violation::SegmentNumber { found: number, expected: self.next_number });
         }
-        if size > self.cap - self.total || self.segments.len() == MOST_SEGMENTS {
+        if self.segments.len() == MOST_SEGMENTS {
+            return Err(Violation::SegmentCount(MOST_SEGMENTS));
+        }
+        if size > self.cap - self.total {
             return Err(Violation::SegmentSum { size, cap: self.cap });
         }
         let mapping = segment::accept(fd.ok_or(Violation::SegmentMissing)?, size)?;

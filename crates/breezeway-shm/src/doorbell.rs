@@ -9,7 +9,7 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, Shutdown, recvmsg, send, sendmsg, shutdown,
 };
 use thiserror::Error;
@@ -18,14 +18,12 @@ use crate::violation::Violation;
 
 const DOORBELL: u8 = 0;
 const SEGMENT: u8 = 1;
-/// Segments that may lie unannounced on the socket.
-const MOST_UNANNOUNCED: usize = 4;
+/// Segments that may have come before the entries that announce them. A sender is one ahead; entries wait while this side does something else.
+const MOST_UNANNOUNCED: usize = 16;
 /// Bytes read at once; a socket holds a few hundred of these one-byte messages at most.
 const READ: usize = 512;
 /// Reads in one go; a peer that rings without end only keeps its own session's bytes unread.
-const MOST_READS: usize = 16;
-/// How long a peer may leave its socket full while a segment waits to be sent.
-const SEND_PATIENCE: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
+const MOST_READS: usize = 32;
 
 /// The session socket failed.
 #[derive(Debug, Error)]
@@ -34,9 +32,12 @@ pub enum SocketError {
     /// The peer sent what the ABI does not allow.
     #[error(transparent)]
     Violation(#[from] Violation),
-    /// The peer reads nothing from its socket, so a segment cannot be handed over.
+    /// The peer has left hundreds of bytes unread on its socket, so a segment cannot be handed over.
     #[error("the peer reads nothing from the session socket")]
     Stuck,
+    /// This is a forked child of the process that opened the session.
+    #[error("a session cannot be used in a forked child; open one there")]
+    Forked,
     /// A system call failed.
     #[error("session socket: {0}")]
     Call(#[from] Errno),
@@ -61,8 +62,8 @@ impl Doorbell {
         self.closed
     }
 
-    /// The peer's process is known to be gone, even if a child of it still holds the socket open.
-    pub(crate) fn peer_exited(&mut self) {
+    /// The peer is known to be gone, even if a child of it still holds the socket open. What it has sent can still be taken.
+    pub(crate) fn peer_gone(&mut self) {
         self.closed = true;
     }
 
@@ -86,19 +87,11 @@ impl Doorbell {
             let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
             match sendmsg(&self.socket, &[IoSlice::new(&[SEGMENT])], &mut control, flags) {
                 Ok(_) | Err(Errno::PIPE | Errno::CONNRESET) => return Ok(()),
-                Err(Errno::AGAIN) => self.wait_writable()?,
+                // Doorbell bytes, of which an honest peer leaves 64 at the most, do not fill a socket.
+                Err(Errno::AGAIN) => return Err(SocketError::Stuck),
                 Err(Errno::INTR) => {}
                 Err(errno) => return Err(errno.into()),
             }
-        }
-    }
-
-    fn wait_writable(&self) -> Result<(), SocketError> {
-        let mut socket = [PollFd::new(&self.socket, PollFlags::OUT)];
-        match poll(&mut socket, Some(&SEND_PATIENCE)) {
-            Ok(0) => Err(SocketError::Stuck),
-            Ok(_) | Err(Errno::INTR) => Ok(()),
-            Err(errno) => Err(errno.into()),
         }
     }
 
@@ -114,8 +107,12 @@ impl Doorbell {
 
     /// Sleeps until the doorbell rings or the peer goes: one `recvmsg`. May return early.
     pub(crate) fn sleep(&mut self) -> Result<(), SocketError> {
-        if !self.closed {
-            self.read_once(RecvFlags::empty())?;
+        if self.closed || self.read_once(RecvFlags::empty())? {
+            return Ok(());
+        }
+        if !self.is_closed() {
+            // Nothing, and no end: somebody who shares the socket has made it non-blocking.
+            self.poll(None)?;
         }
         Ok(())
     }
@@ -126,9 +123,14 @@ impl Doorbell {
             tv_sec: timeout.as_secs().try_into().unwrap_or(i64::MAX),
             tv_nsec: timeout.subsec_nanos().into(),
         };
-        match poll(&mut [PollFd::new(&self.socket, PollFlags::IN)], Some(&timeout)) {
-            Ok(0) | Err(Errno::INTR) => Ok(()),
-            Ok(_) => self.drain(),
+        if self.poll(Some(&timeout))? { self.drain() } else { Ok(()) }
+    }
+
+    /// Waits until there is something to read; false if the timeout was faster.
+    fn poll(&self, timeout: Option<&Timespec>) -> Result<bool, SocketError> {
+        match poll(&mut [PollFd::new(&self.socket, PollFlags::IN)], timeout) {
+            Ok(ready) => Ok(ready > 0),
+            Err(Errno::INTR) => Ok(false),
             Err(errno) => Err(errno.into()),
         }
     }
@@ -142,6 +144,10 @@ impl Doorbell {
         let flags = flags | RecvFlags::CMSG_CLOEXEC;
         let received =
             match recvmsg(&self.socket, &mut [IoSliceMut::new(&mut bytes)], &mut control, flags) {
+                // No room for more open files here: not the peer's fault.
+                Ok(message) if message.flags.contains(ReturnFlags::CTRUNC) => {
+                    return Err(Errno::MFILE.into());
+                }
                 Ok(message) => message.bytes,
                 Err(Errno::AGAIN) => return Ok(false),
                 Err(Errno::INTR) => return Ok(true),
@@ -175,11 +181,9 @@ impl Doorbell {
         Ok(())
     }
 
-    /// The next segment descriptor in order, read from the socket if need be.
+    /// The next segment descriptor in order, read from the socket if need be, also after the peer's end.
     pub(crate) fn take_segment(&mut self) -> Result<Option<OwnedFd>, SocketError> {
-        if self.unannounced.is_empty() {
-            self.drain()?;
-        }
+        while self.unannounced.is_empty() && self.read_once(RecvFlags::DONTWAIT)? {}
         Ok(self.unannounced.pop_front())
     }
 

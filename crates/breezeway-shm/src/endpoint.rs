@@ -257,9 +257,10 @@ impl Endpoint {
         }
     }
 
-    /// The bytes of reserved space, to be filled.
+    /// The bytes of reserved space, to be filled. Panics in a forked child of the process that reserved it.
     #[inline]
     pub fn bytes_mut<'a>(&'a mut self, space: &'a mut Space) -> &'a mut [u8] {
+        self.assert_not_forked();
         match &mut space.0 {
             Place::Inline(len) => self.staging.bytes_mut(*len),
             Place::Payload(loan) => self.lender.bytes_mut(loan),
@@ -273,6 +274,7 @@ impl Endpoint {
         &'a mut self,
         space: &'a mut Space,
     ) -> (ForeignBytes<'a>, &'a mut [u8]) {
+        self.assert_not_forked();
         let body = body(&self.borrower, self.borrowed.as_ref(), &self.entry, self.trusted);
         let bytes = match &mut space.0 {
             Place::Inline(len) => self.staging.bytes_mut(*len),
@@ -280,6 +282,15 @@ impl Endpoint {
             Place::Spent => &mut [],
         };
         (body, bytes)
+    }
+
+    /// A forked child does not have the memory behind reserved space.
+    #[inline(always)]
+    fn assert_not_forked(&self) {
+        assert!(
+            self.origin.is_here(),
+            "space reserved before a fork cannot be filled in the child"
+        );
     }
 
     /// Copies `bytes` to `offset` of reserved space: the fastest way to fill a large payload from elsewhere. Panics if they reach outside.
@@ -369,7 +380,7 @@ impl Endpoint {
     #[inline(always)]
     pub fn flush(&mut self) -> Result<(), SocketError> {
         if !self.origin.is_here() {
-            return Ok(());
+            return Err(SocketError::Forked);
         }
         self.borrower.settle();
         self.counters.set(Counter::EntriesPublished, self.rings.producer.published());
@@ -415,24 +426,29 @@ impl Endpoint {
         self.rings.consumer.ready()
     }
 
-    /// Takes the next entry, if one is committed; it stays the current one until [`Self::finish`]. Entries about segments are dealt with here.
+    /// Takes the next entry, if one is committed; it stays the current one until [`Self::finish`]. An entry about a segment is dealt with here, one a call (a peer
+    /// may send any number of them); then this says false although more may be there.
     #[inline(always)]
     pub fn take(&mut self) -> Result<bool, SocketError> {
-        while !self.has_entry {
-            if !self.origin.is_here() || !self.rings.consumer.peek(&mut self.entry)? {
-                return Ok(false);
-            }
-            self.has_entry = true;
-            if let Some(lend) = self.entry.released() {
-                self.lender.released(lend)?;
-            }
-            if self.entry.kind_number() != Kind::Message as u8 {
-                self.take_session_entry()?;
-            } else if self.entry.flag_bits() & Flags::LENT.bits() != 0 {
-                self.borrowed = Some(self.borrower.borrow(&self.entry)?);
-            }
+        if self.has_entry {
+            return Ok(true);
         }
-        Ok(true)
+        if !self.origin.is_here() {
+            return Err(SocketError::Forked);
+        }
+        if !self.rings.consumer.peek(&mut self.entry)? {
+            return Ok(false);
+        }
+        self.has_entry = true;
+        if let Some(lend) = self.entry.released() {
+            self.lender.released(lend)?;
+        }
+        if self.entry.kind_number() != Kind::Message as u8 {
+            self.take_session_entry()?;
+        } else if self.entry.flag_bits() & Flags::LENT.bits() != 0 {
+            self.borrowed = Some(self.borrower.borrow(&self.entry)?);
+        }
+        Ok(self.has_entry)
     }
 
     /// Deals with an entry about segments; others stay current for the caller.
@@ -440,11 +456,13 @@ impl Endpoint {
         let number = self.entry.kind_number();
         match Kind::from_number(number) {
             Some(Kind::SegmentAdd) => {
+                self.borrower.check_len(&self.entry, 8)?;
                 let fd = self.doorbell.take_segment()?;
                 self.borrower.add(self.entry.tag(), self.entry.body_word(0), fd)?;
                 self.finish()
             }
             Some(Kind::SegmentRetire) => {
+                self.borrower.check_len(&self.entry, 0)?;
                 self.borrower.retire(self.entry.tag())?;
                 self.finish()
             }
@@ -482,8 +500,11 @@ impl Endpoint {
     /// Consumes the current entry and releases its payload; does nothing without one.
     #[inline(always)]
     pub fn finish(&mut self) -> Result<(), SocketError> {
-        if !self.has_entry || !self.origin.is_here() {
+        if !self.has_entry {
             return Ok(());
+        }
+        if !self.origin.is_here() {
+            return Err(SocketError::Forked);
         }
         self.release_body();
         self.has_entry = false;
@@ -507,7 +528,7 @@ impl Endpoint {
     /// byte will arrive on the socket when it does. A second call for another want may read the byte that the first one left: ask [`Self::has`] for the first again.
     pub fn prepare_sleep(&mut self, want: Want) -> Result<bool, SocketError> {
         if !self.origin.is_here() {
-            return Ok(false);
+            return Err(SocketError::Forked);
         }
         self.borrower.settle();
         self.note_cpu();
@@ -515,14 +536,11 @@ impl Endpoint {
         self.ring_if(due)?;
         // Counted before the look: an intent that was not slept on may leave a byte as well.
         self.intents_since_drain += 1;
-        if self.has(want)? {
-            return Ok(false);
-        }
         if self.intents_since_drain >= INTENTS_PER_DRAIN {
             self.drain()?;
-            if self.has(want)? || self.is_closed() {
-                return Ok(false);
-            }
+        }
+        if self.has(want)? || self.is_closed() {
+            return Ok(false);
         }
         self.counters.add(Counter::Sleeps, 1);
         Ok(true)
@@ -549,11 +567,11 @@ impl Endpoint {
         self.doorbell.is_closed()
     }
 
-    /// Notes that the peer's process has exited, as [`exit_descriptor`](crate::exit_descriptor) told.
-    pub fn peer_exited(&mut self) {
-        // What it sent before is still wanted; a socket that fails has nothing more.
-        let _ = self.drain();
-        self.doorbell.peer_exited();
+    /// Notes that the peer is gone, as a hang-up or [`exit_descriptor`](crate::exit_descriptor) told. What it committed before can still be taken.
+    pub fn peer_gone(&mut self) -> Result<(), SocketError> {
+        self.drain()?;
+        self.doorbell.peer_gone();
+        Ok(())
     }
 
     /// Tells the peer on which CPU this side runs.

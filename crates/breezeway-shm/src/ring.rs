@@ -10,7 +10,7 @@ use crate::layout::{BODY_WORD, ENTRY_SIZE, FIRST_LINE_WORDS, INLINE_FIRST_LINE, 
 use crate::layout::{CONSUMED_AT, DATA_WAKE_AT, RING_AT, SPACE_WAKE_AT};
 use crate::sync::{FenceSite, Ordering, acquire_fence, full_fence, release};
 use crate::violation::Violation;
-use crate::words::{ForeignWords, OwnWords, store_pair};
+use crate::words::{ForeignWords, OwnWords};
 
 #[cfg(loom)]
 #[path = "ring_mutants.rs"]
@@ -106,8 +106,8 @@ impl Producer {
 
     /// Publishes one entry; a spinning peer sees it at once, a sleeping one after [`Self::doorbell_due`]. `body` is at most 104 bytes.
     ///
-    /// Its words go from the slice to the ring without a stop, in pairs: each store waits until its line is ours again, and the fewer stores wait behind
-    /// it, the more lines can be asked for at once (measured: a message costs 36 ns instead of 44).
+    /// Its words go from the slice to the ring without a stop: each store waits until its line is ours again, and the fewer stores wait behind it, the more lines can be
+    /// asked for at once (measured: a message costs 36 ns instead of 44).
     #[inline(always)]
     pub(crate) fn publish(
         &mut self,
@@ -125,13 +125,14 @@ impl Producer {
         let slot = self.own.entry(RING_AT + (self.tail & self.mask) as usize * ENTRY_SIZE);
         let [first, second] = head.to_words(body.len(), released);
         slot[1].store(first, Ordering::Relaxed);
-        store_pair(&slot[2..4], second, word_at(body, 0));
-        store_pair(&slot[4..6], word_at(body, 1), word_at(body, 2));
-        store_pair(&slot[6..8], word_at(body, 3), word_at(body, 4));
+        slot[2].store(second, Ordering::Relaxed);
+        let (first_line, second_line) = slot[BODY_WORD..].split_at(FIRST_LINE_WORDS - BODY_WORD);
+        for (index, word) in first_line.iter().enumerate() {
+            word.store(word_at(body, index), Ordering::Relaxed);
+        }
         if body.len() > INLINE_FIRST_LINE {
-            for (index, pair) in slot[FIRST_LINE_WORDS..].chunks_exact(2).enumerate() {
-                let word = FIRST_LINE_WORDS - BODY_WORD + 2 * index;
-                store_pair(pair, word_at(body, word), word_at(body, word + 1));
+            for (index, word) in second_line.iter().enumerate() {
+                word.store(word_at(body, first_line.len() + index), Ordering::Relaxed);
             }
         }
         // Release: the entry's words before, and the payload bytes that a descriptor names, are visible to whoever sees the sequence.

@@ -66,6 +66,17 @@ pub enum Violation {
         /// The segment's size.
         size: usize,
     },
+    /// A body of another length than its kind of entry has.
+    #[error("an entry's body has {found} bytes where it has {expected}")]
+    BodyLength {
+        /// Its length.
+        found: usize,
+        /// What it must be.
+        expected: usize,
+    },
+    /// More payload segments at one time than allowed.
+    #[error("more than {0} payload segments at one time")]
+    SegmentCount(usize),
     /// A segment entry of the wrong form.
     #[error("segment entry names number {found}, expected {expected}")]
     SegmentNumber {

@@ -79,26 +79,6 @@ impl OwnWords {
     }
 }
 
-/// Stores a pair of words, relaxed: whoever reads them waits for a later release store. `pair` has two words and is aligned to 16.
-#[cfg(all(not(loom), target_arch = "x86_64"))]
-#[inline(always)]
-pub(crate) fn store_pair(pair: &[AtomicU64], first: u64, second: u64) {
-    use core::arch::x86_64::{_mm_set_epi64x, _mm_store_si128};
-    let address: *mut core::arch::x86_64::__m128i = pair.as_ptr().cast_mut().cast();
-    assert!(pair.len() == 2 && address.is_aligned());
-    // SAFETY: two words that we may store to, through atomics and thus through a shared reference, as they lie in an `UnsafeCell` each; aligned as the instruction wants. Only
-    // this thread writes or reads them in this process, and SSE2 is part of x86-64.
-    unsafe { _mm_store_si128(address, _mm_set_epi64x(second as i64, first as i64)) };
-}
-
-/// As on x86-64, by words.
-#[cfg(any(loom, not(target_arch = "x86_64")))]
-#[inline(always)]
-pub(crate) fn store_pair(pair: &[AtomicU64], first: u64, second: u64) {
-    pair[0].store(first, Ordering::Relaxed);
-    pair[1].store(second, Ordering::Relaxed);
-}
-
 /// Words of a segment that the peer owns: whatever it wrote, at whatever moment, mapped read-only.
 #[derive(Clone)]
 pub(crate) struct ForeignWords(Words);

@@ -432,7 +432,7 @@ fn memory_follows_progress(capacity: u32, steps: &[(Receiving, u8)], answers: bo
             Receiving::PrepareSleep => drop(receiver.prepare_sleep(Want::Data).unwrap()),
         }
         sender.refresh().unwrap();
-        if !lent_at.is_some_and(|position| sender.known_consumed() > position) {
+        if lent_at.is_none_or(|position| sender.known_consumed() <= position) {
             continue;
         }
         if answers {

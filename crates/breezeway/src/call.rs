@@ -73,12 +73,16 @@ impl Serving<'_> {
 
     /// Publishes a failure: the reason in full if there is memory for it, else as much as an entry holds.
     pub(crate) fn fail(mut self, code: ErrorCode, reason: &str) -> Result<(), ReplyError> {
+        self.refuse(code, reason).map(drop)
+    }
+
+    fn refuse(&mut self, code: ErrorCode, reason: &str) -> Result<Replied, ReplyError> {
         let flags = Flags::FIN.with(Flags::ERROR);
         let head = Head { flags, tag: code.number(), ..self.head() };
         let cut = |len: usize| &reason.as_bytes()[..reason.floor_char_boundary(len)];
         match self.reply(head, cut(LONGEST_REASON)) {
-            Err(ReplyError::Space(_)) => self.reply(head, cut(INLINE_MAX)).map(drop),
-            other => other.map(drop),
+            Err(ReplyError::Space(_)) => self.reply(head, cut(INLINE_MAX)),
+            other => other,
         }
     }
 }
@@ -122,6 +126,12 @@ impl<'c> Call<'c> {
     #[inline]
     pub fn done(self) -> Result<Replied, ReplyError> {
         self.reply(&[])
+    }
+
+    /// Tells the client that there is no such method.
+    pub fn no_such_method(mut self) -> Result<Replied, ReplyError> {
+        let reason = format!("there is no method {}", self.method());
+        self.0.refuse(ErrorCode::NoSuchMethod, &reason)
     }
 
     /// Takes space for a reply of `len` bytes, to be filled in place. Fails at once when the client holds too many replies: a server never waits for a client.

@@ -2,6 +2,7 @@
 
 use std::ops::{Deref, DerefMut};
 use std::sync::{Condvar, Mutex, MutexGuard};
+use std::time::Instant;
 
 use breezeway_shm::ForeignBytes;
 
@@ -102,8 +103,13 @@ impl Client {
     }
 
     /// Takes a session for exclusive use, to reserve space or to have several calls in flight; it returns to the pool when dropped.
-    /// Waits while all are in use.
-    pub fn session(&self) -> Result<PooledSession<'_>, ConnectError> {
+    /// Waits while all are in use, for at most the call timeout: a thread that keeps replies or sessions while it asks for more may wait for itself.
+    pub fn session(&self) -> Result<PooledSession<'_>, ClientError> {
+        let deadline = self
+            .options
+            .session
+            .call_timeout
+            .and_then(|timeout| Instant::now().checked_add(timeout));
         let mut pool = self.lock();
         loop {
             if let Some(session) = pool.idle.pop() {
@@ -112,7 +118,16 @@ impl Client {
             if pool.open < self.options.max_sessions {
                 break;
             }
-            pool = self.returned.wait(pool).expect("nobody panics with the lock");
+            pool = match deadline {
+                None => self.returned.wait(pool).expect("nobody panics with the lock"),
+                Some(deadline) => {
+                    let left = deadline.saturating_duration_since(Instant::now());
+                    if left.is_zero() {
+                        return Err(CallError::DeadlinePassed.into());
+                    }
+                    self.returned.wait_timeout(pool, left).expect("nobody panics with the lock").0
+                }
+            };
         }
         pool.open += 1;
         drop(pool);
@@ -120,7 +135,7 @@ impl Client {
             Ok(session) => Ok(PooledSession { client: self, session: Some(session) }),
             Err(error) => {
                 self.closed();
-                Err(error)
+                Err(error.into())
             }
         }
     }

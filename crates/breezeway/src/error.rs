@@ -128,7 +128,10 @@ impl CallError {
 
 impl From<SocketError> for CallError {
     fn from(error: SocketError) -> Self {
-        Self::Transport(error)
+        match error {
+            SocketError::Forked => Self::Forked,
+            other => Self::Transport(other),
+        }
     }
 }
 
@@ -136,7 +139,7 @@ impl From<ReserveError> for CallError {
     fn from(error: ReserveError) -> Self {
         match error {
             ReserveError::Forked => Self::Forked,
-            ReserveError::Socket(error) => Self::Transport(error),
+            ReserveError::Socket(error) => error.into(),
             other => Self::Space(other),
         }
     }
@@ -146,8 +149,7 @@ impl From<WaitError> for CallError {
     fn from(error: WaitError) -> Self {
         match error {
             WaitError::DeadlinePassed => Self::DeadlinePassed,
-            WaitError::Socket(error) => Self::Transport(error),
-            // `Closed` without the shutdown entry that a living peer sends first.
+            WaitError::Socket(error) => error.into(),
             _ => Self::PeerDied,
         }
     }
@@ -163,12 +165,9 @@ pub enum SessionError {
     /// The client broke a rule of calls.
     #[error("the client broke the protocol: {0}")]
     Violation(#[from] CallViolation),
-    /// The client broke a rule of the transport, or the socket failed.
+    /// The client broke a rule of the transport, or the socket failed, or this is a forked child of the process that opened the session.
     #[error(transparent)]
     Transport(#[from] SocketError),
-    /// This is a forked child of the process that opened the session.
-    #[error("a session cannot be used in a forked child; open one there")]
-    Forked,
 }
 
 /// Why a handler could not reply.
@@ -177,7 +176,7 @@ pub enum SessionError {
 pub enum ReplyError {
     /// There is no space for the reply; the client is told.
     #[error(transparent)]
-    Space(#[from] ReserveError),
+    Space(ReserveError),
     /// The client has more calls in flight than agreed, which ends its session.
     #[error("the client leaves no room for replies")]
     NoRoom,
@@ -186,10 +185,21 @@ pub enum ReplyError {
     Transport(#[from] SocketError),
 }
 
+impl From<ReserveError> for ReplyError {
+    fn from(error: ReserveError) -> Self {
+        match error {
+            ReserveError::Forked => Self::Transport(SocketError::Forked),
+            ReserveError::Socket(error) => Self::Transport(error),
+            other => Self::Space(other),
+        }
+    }
+}
+
 impl From<PublishError> for ReplyError {
     fn from(error: PublishError) -> Self {
         match error {
             PublishError::Violation(violation) => Self::Transport(violation.into()),
+            PublishError::Forked => Self::Transport(SocketError::Forked),
             _ => Self::NoRoom,
         }
     }

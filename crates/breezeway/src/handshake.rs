@@ -9,7 +9,7 @@ use breezeway_shm::{ControlSegment, Endpoint, ForeignControl, Limits, SegmentErr
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
 };
 use thiserror::Error;
@@ -195,6 +195,10 @@ impl GreetingReceiver {
             let mut buffer = [IoSliceMut::new(&mut bytes[..wanted])];
             let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
             let len = match recvmsg(&socket, &mut buffer, &mut control, flags) {
+                // No room for more open files here: not the peer's fault.
+                Ok(message) if message.flags.contains(ReturnFlags::CTRUNC) => {
+                    return Err(Errno::MFILE.into());
+                }
                 Ok(message) => message.bytes,
                 Err(Errno::AGAIN) => return Ok(None),
                 Err(Errno::INTR) => continue,

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use rustix::fs::{FileType, FlockOperation, Mode, Stat, fchmod, flock, lstat, unlink};
+use rustix::fs::{FileType, FlockOperation, Mode, Stat, chmod, fchmod, flock, lstat, unlink};
 use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, SocketAddrUnix, SocketFlags, SocketType, accept_with, bind, listen, socket_with,
@@ -20,6 +20,10 @@ const BACKLOG: i32 = 128;
 /// How long a probe of a socket file may take.
 const PROBE: Duration = Duration::from_millis(200);
 
+/// Tries for the lock that two servers take turns by, and the pause between them: 200 ms in all.
+const TURN_TRIES: u32 = 100;
+const TURN_PAUSE: Duration = Duration::from_millis(2);
+
 /// A listening unix stream socket that owns its file.
 #[derive(Debug)]
 pub(crate) struct Listener {
@@ -27,6 +31,8 @@ pub(crate) struct Listener {
     path: PathBuf,
     /// Device and inode of the file, so that only our own is removed.
     identity: (u64, u64),
+    /// The process that made it: a forked child has a copy of this, but not the file.
+    process: u32,
 }
 
 impl Listener {
@@ -40,15 +46,17 @@ impl Listener {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let socket =
             socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None).map_err(failed)?;
-        // The file inherits the socket's mode at bind (unix(7)), so it never exists with another.
-        fchmod(&socket, Mode::from_raw_mode(mode)).map_err(failed)?;
+        // The file inherits the socket's mode at bind, less the umask, so at no moment may more connect than should; the rest comes after.
+        let mode = Mode::from_raw_mode(mode);
+        fchmod(&socket, mode).map_err(failed)?;
         bind(&socket, &address).map_err(|errno| match errno {
             Errno::ADDRINUSE => ServeError::InUse(path.into()),
             other => failed(other),
         })?;
+        chmod(path, mode).map_err(failed)?;
         listen(&socket, BACKLOG).map_err(failed)?;
         let identity = identity(&lstat(path).map_err(failed)?);
-        Ok(Self { socket, path: path.into(), identity })
+        Ok(Self { socket, path: path.into(), identity, process: std::process::id() })
     }
 
     /// Takes the next connection; `None` if there is none.
@@ -69,6 +77,9 @@ impl AsFd for Listener {
 
 impl Drop for Listener {
     fn drop(&mut self) {
+        if self.process != std::process::id() {
+            return;
+        }
         let _turn = take_turn(&self.path);
         if lstat(&self.path).is_ok_and(|stat| identity(&stat) == self.identity) {
             // Somebody else may have removed it just now: then there is nothing left to do.
@@ -81,12 +92,18 @@ fn identity(stat: &Stat) -> (u64, u64) {
     (stat.st_dev, stat.st_ino)
 }
 
-/// A lock on the folder, for as long as the file is open. Best effort: a folder that cannot be read cannot be locked.
+/// A lock on the folder, for as long as the file is open. Best effort: a folder that cannot be read cannot be locked, and a stranger may hold its lock for ever.
 fn take_turn(path: &Path) -> Option<File> {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     let folder = File::open(parent.unwrap_or(Path::new("."))).ok()?;
-    flock(&folder, FlockOperation::LockExclusive).ok()?;
-    Some(folder)
+    for _ in 0..TURN_TRIES {
+        match flock(&folder, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Some(folder),
+            Err(Errno::AGAIN | Errno::INTR) => std::thread::sleep(TURN_PAUSE),
+            Err(_) => return None,
+        }
+    }
+    None
 }
 
 /// Removes a socket file on which, as a failed connect proves, nobody listens.

@@ -183,6 +183,11 @@ impl Calls {
         self.wanted = 0;
     }
 
+    /// Whether somebody waits for what an entry of kind message replies to.
+    pub(crate) fn wants(&self, entry: &Entry) -> bool {
+        self.in_flight.contains(&(CallId(entry.stream()), true))
+    }
+
     /// Ends a call that is not the oldest; tells whether somebody waited for it.
     fn end_later_call(&mut self, call: CallId) -> Result<bool, CallViolation> {
         let index = self.in_flight.iter().position(|&(other, _)| other == call);

@@ -34,6 +34,8 @@ pub struct ServerSession {
     space: Space,
     /// Readable once the client's process is gone.
     exit: Option<OwnedFd>,
+    /// Whether the session ended with an error.
+    broken: bool,
 }
 
 impl ServerSession {
@@ -45,7 +47,14 @@ impl ServerSession {
     }
 
     pub(crate) fn new(agreed: Agreed, peer: Peer, wait: WaitPolicy) -> Self {
-        Self { endpoint: agreed.endpoint, peer, wait, space: Space::none(), exit: None }
+        Self {
+            endpoint: agreed.endpoint,
+            peer,
+            wait,
+            space: Space::none(),
+            exit: None,
+            broken: false,
+        }
     }
 
     /// From now on requests are given as slices, without a copy.
@@ -88,13 +97,20 @@ impl ServerSession {
         }
     }
 
-    /// Serves what is there, within a budget, looking so many times for the first request.
+    /// Serves what is there, within a budget, looking so many times for the first request. An error ends the session.
     #[inline(always)]
     pub(crate) fn serve_some(
         &mut self,
         handler: &impl Handler,
         looks: u32,
     ) -> Result<Progress, SessionError> {
+        let outcome = self.try_serve(handler, looks);
+        self.broken |= outcome.is_err();
+        outcome
+    }
+
+    #[inline(always)]
+    fn try_serve(&mut self, handler: &impl Handler, looks: u32) -> Result<Progress, SessionError> {
         for _ in 1..looks {
             if self.endpoint.ready().map_err(SocketError::from)? {
                 break;
@@ -122,9 +138,14 @@ impl ServerSession {
         let mut replied = false;
         let call = Call(self.serving(request, &mut replied));
         // The handler sees the session only through the call, which is gone when it returns or unwinds; what is left, reserved space, is given back below.
-        let outcome = catch_unwind(AssertUnwindSafe(|| handler.handle(call)));
+        let outcome = catch_unwind(AssertUnwindSafe(|| handler.handle(call).map_err(Failure::of)));
         if !matches!(outcome, Ok(Ok(_))) || !replied {
-            self.not_replied(request, replied, outcome.map(Result::err))?;
+            let failure = match outcome {
+                Ok(Ok(_)) => Failure::new(ErrorCode::Failed, "the handler did not reply"),
+                Ok(Err(failure)) => failure,
+                Err(panic) => Failure::panicked(&*panic),
+            };
+            self.not_replied(request, replied, failure)?;
         }
         self.endpoint.finish()?;
         if !request.one_way {
@@ -149,21 +170,15 @@ impl ServerSession {
         &mut self,
         request: Request,
         mut replied: bool,
-        outcome: std::thread::Result<Option<crate::HandlerError>>,
+        failure: Failure,
     ) -> Result<(), SessionError> {
-        let (code, reason) = match outcome {
-            Ok(Some(error)) => match error.downcast_ref::<ReplyError>() {
-                Some(ReplyError::NoRoom) => {
-                    return Err(CallViolation::TooManyCalls(self.peer_limit()).into());
-                }
-                Some(ReplyError::Space(space)) => (ErrorCode::NoMemory, space.to_string()),
-                _ => (ErrorCode::Failed, error.to_string()),
-            },
-            Ok(None) => (ErrorCode::Failed, "the handler did not reply".to_owned()),
-            Err(panic) => {
-                (ErrorCode::Panicked, format!("the handler panicked: {}", words(&*panic)))
-            }
+        let code = match failure.reply_error {
+            Some(ReplyError::NoRoom) => return Err(self.too_many_calls()),
+            Some(ReplyError::Transport(error)) => return Err(error.into()),
+            Some(ReplyError::Space(_)) => ErrorCode::NoMemory,
+            None => failure.code,
         };
+        let reason = &failure.reason;
         if code == ErrorCode::Panicked || request.one_way || replied {
             tracing::warn!(method = request.method, %reason, "handler failed");
         }
@@ -171,21 +186,52 @@ impl ServerSession {
         if replied || request.one_way {
             return Ok(());
         }
-        match self.serving(request, &mut replied).fail(code, &reason) {
+        match self.serving(request, &mut replied).fail(code, reason) {
             Ok(()) => Ok(()),
             Err(ReplyError::Transport(error)) => Err(error.into()),
-            Err(_) => Err(CallViolation::TooManyCalls(self.peer_limit()).into()),
+            Err(_) => Err(self.too_many_calls()),
         }
     }
 
-    /// Replies that the ring holds.
-    fn peer_limit(&self) -> usize {
-        (self.endpoint.published() - self.endpoint.known_consumed()) as usize
+    /// The client has more calls in flight than the ring has slots for replies.
+    #[cold]
+    fn too_many_calls(&self) -> SessionError {
+        let replies = self.endpoint.published() - self.endpoint.known_consumed();
+        CallViolation::TooManyCalls(replies as usize).into()
+    }
+}
+
+/// Why a call was not replied to. The words are taken while panics are still caught: they are the handler's own code.
+struct Failure {
+    code: ErrorCode,
+    reason: String,
+    reply_error: Option<ReplyError>,
+}
+
+impl Failure {
+    fn new(code: ErrorCode, reason: &str) -> Self {
+        Self { code, reason: reason.to_owned(), reply_error: None }
+    }
+
+    #[cold]
+    fn of(error: crate::HandlerError) -> Self {
+        let reason = error.to_string();
+        let reply_error = error.downcast().ok().map(|error| *error);
+        Self { code: ErrorCode::Failed, reason, reply_error }
+    }
+
+    #[cold]
+    fn panicked(panic: &(dyn std::any::Any + Send)) -> Self {
+        Self::new(ErrorCode::Panicked, &format!("the handler panicked: {}", words(panic)))
     }
 }
 
 impl Drop for ServerSession {
     fn drop(&mut self) {
+        if self.broken {
+            // No orderly end: the client is to see that.
+            return;
+        }
         // A full ring or a dead peer: the end of file tells the same, less politely.
         let _ = self.endpoint.publish(Head::of_session(Kind::Shutdown, 0), &[]);
         let _ = self.endpoint.flush();

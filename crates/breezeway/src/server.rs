@@ -2,6 +2,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -23,6 +24,8 @@ use crate::worker::{Inbox, Worker};
 
 /// Clients whose hello is not complete. One more pushes the oldest out, so that silent ones cannot keep others away.
 const MOST_HALF_OPEN: usize = 64;
+/// Clients accepted before handshakes are looked at.
+const ACCEPTS_PER_TURN: usize = 32;
 /// Pause after a failure to accept that only time can mend, such as too many open files.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
@@ -166,7 +169,8 @@ impl Server {
             let mut threads = Vec::new();
             let mut started = Ok(());
             for number in 0..self.options.workers {
-                let spawned = spawn_worker(scope, number, wait, Arc::clone(&handler));
+                let spawned =
+                    spawn_worker(scope, number, wait, Arc::clone(&handler), self.stopper());
                 match spawned {
                     Ok((inbox, thread)) => {
                         inboxes.push(inbox);
@@ -189,6 +193,15 @@ impl Server {
     }
 }
 
+/// Ends the server when dropped.
+struct StopOnDrop(Stopper);
+
+impl Drop for StopOnDrop {
+    fn drop(&mut self) {
+        self.0.stop();
+    }
+}
+
 type WorkerThread<'scope> = thread::ScopedJoinHandle<'scope, io::Result<()>>;
 
 fn spawn_worker<'scope, H: Handler>(
@@ -196,11 +209,16 @@ fn spawn_worker<'scope, H: Handler>(
     number: usize,
     wait: WaitPolicy,
     handler: Arc<H>,
+    stopper: Stopper,
 ) -> io::Result<(Arc<Inbox>, WorkerThread<'scope>)> {
     let inbox = Arc::new(Inbox::new()?);
     let worker = Worker::new(wait, Arc::clone(&inbox))?;
     let builder = thread::Builder::new().name(format!("breezeway-{number}"));
-    let thread = builder.spawn_scoped(scope, move || worker.run(&*handler))?;
+    let thread = builder.spawn_scoped(scope, move || {
+        // However a worker ends, the server ends with it instead of handing clients to nobody.
+        let _stopper = StopOnDrop(stopper);
+        worker.run(&*handler)
+    })?;
     Ok((inbox, thread))
 }
 
@@ -259,7 +277,8 @@ impl<'s> Acceptor<'s> {
             return;
         }
         self.pause_until = None;
-        loop {
+        // Not without end: a client that connects again and again must not keep others' handshakes waiting.
+        for _ in 0..ACCEPTS_PER_TURN {
             match self.server.listener.accept() {
                 Ok(Some(socket)) => self.admit(socket),
                 Ok(None) => return,
@@ -278,23 +297,41 @@ impl<'s> Acceptor<'s> {
             Ok(peer) => peer,
             Err(error) => return tracing::warn!(%error, "cannot tell who connects"),
         };
-        if let Err(reason) = (self.server.options.authorize)(&peer) {
+        if let Err(reason) = self.authorize(&peer) {
             tracing::info!(?peer, %reason, "client denied");
             return refuse(&socket, Refusal::Denied, &reason);
         }
-        if self.sessions() >= self.server.options.max_sessions {
-            let limit = self.server.options.max_sessions;
-            tracing::warn!(limit, "client refused: as many sessions as allowed are open");
-            let reason =
-                format!("{limit} sessions are open; the server's max_sessions allows no more");
-            return refuse(&socket, Refusal::Busy, &reason);
+        if self.is_full(&socket) {
+            return;
         }
         if self.half_open.len() == MOST_HALF_OPEN {
             self.half_open.remove(0);
         }
         let deadline = Instant::now() + self.server.options.session.handshake_timeout;
         let receiver = GreetingReceiver::default();
-        self.half_open.push(HalfOpen { socket, peer, receiver, deadline });
+        let client = HalfOpen { socket, peer, receiver, deadline };
+        self.half_open.extend(self.advance(client));
+    }
+
+    /// Refuses a client if there are as many sessions as there may be.
+    fn is_full(&self, socket: &OwnedFd) -> bool {
+        let limit = self.server.options.max_sessions;
+        let full = self.sessions() >= limit;
+        if full {
+            tracing::warn!(limit, "client refused: as many sessions as allowed are open");
+            let reason =
+                format!("{limit} sessions are open; the server's max_sessions allows no more");
+            refuse(socket, Refusal::Busy, &reason);
+        }
+        full
+    }
+
+    /// Asks the policy; one that panics admits nobody.
+    fn authorize(&self, peer: &Peer) -> Result<(), String> {
+        let policy = &self.server.options.authorize;
+        // A policy is a shared function without state of ours, so nothing is left half done.
+        catch_unwind(AssertUnwindSafe(|| policy(peer)))
+            .unwrap_or_else(|_| Err("the server's policy failed".to_owned()))
     }
 
     fn sessions(&self) -> usize {
@@ -303,18 +340,24 @@ impl<'s> Acceptor<'s> {
 
     /// Takes what came of each hello.
     fn advance_handshakes(&mut self) {
-        let now = Instant::now();
-        for mut client in std::mem::take(&mut self.half_open) {
-            match client.receiver.receive(&client.socket) {
-                Ok(Some(received)) => self.complete(client, Ok(received)),
-                Ok(None) if now < client.deadline => self.half_open.push(client),
-                Ok(None) => {
-                    let timeout = self.server.options.session.handshake_timeout;
-                    self.complete(client, Err(HandshakeError::Timeout(timeout)));
-                }
-                Err(error) => self.complete(client, Err(error)),
-            }
+        for client in std::mem::take(&mut self.half_open) {
+            let client = self.advance(client);
+            self.half_open.extend(client);
         }
+    }
+
+    /// Takes what came of one hello; gives the client back while it is incomplete.
+    fn advance(&self, mut client: HalfOpen) -> Option<HalfOpen> {
+        match client.receiver.receive(&client.socket) {
+            Ok(Some(received)) => self.complete(client, Ok(received)),
+            Ok(None) if Instant::now() < client.deadline => return Some(client),
+            Ok(None) => {
+                let timeout = self.server.options.session.handshake_timeout;
+                self.complete(client, Err(HandshakeError::Timeout(timeout)));
+            }
+            Err(error) => self.complete(client, Err(error)),
+        }
+        None
     }
 
     /// Answers a hello and hands the session to the worker with the fewest.
@@ -323,6 +366,9 @@ impl<'s> Acceptor<'s> {
         client: HalfOpen,
         received: Result<(crate::hello::Greeting, Option<OwnedFd>), HandshakeError>,
     ) {
+        if received.is_ok() && self.is_full(&client.socket) {
+            return;
+        }
         let options = &self.server.options.session;
         let exit = exit_descriptor(&client.socket);
         match welcome(client.socket, options, received) {

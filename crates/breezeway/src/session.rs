@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use breezeway_shm::layout::INLINE_MAX;
 use breezeway_shm::{
-    Endpoint, ForeignBytes, Head, Kind, Peer, PublishError, ReserveError, Space, TrustedPeer,
-    Waiter, Want, clock,
+    Endpoint, ForeignBytes, Head, Kind, Peer, PublishError, ReserveError, SocketError, Space,
+    TrustedPeer, WaitError, Waiter, Want, clock,
 };
 
 use crate::address::Address;
@@ -53,7 +53,7 @@ impl Session {
         Self::connect_with(address, &SessionOptions::new())
     }
 
-    /// Connects. Takes at most the handshake timeout.
+    /// Connects. Takes at most the handshake timeout for connecting, and as long again for the hello.
     pub fn connect_with(address: &Address, options: &SessionOptions) -> Result<Self, ConnectError> {
         options.validate()?;
         Self::over(connect_socket(address.path(), options.handshake_timeout)?, options)
@@ -139,8 +139,11 @@ impl Session {
         deadline: Instant,
     ) -> Result<Reply<'_>, CallError> {
         let left = deadline.saturating_duration_since(Instant::now());
-        let deadline = Some(clock::ticks() + clock::ticks_in(left));
         self.may_call()?;
+        if left.is_zero() {
+            return Err(CallError::DeadlinePassed);
+        }
+        let deadline = Some(deadline_after(left));
         self.transmit(method, request, Wants::Reply, deadline)?;
         self.await_reply(deadline)
     }
@@ -171,10 +174,11 @@ impl Session {
 
     /// Sends several messages with one wake-up at the end.
     pub fn batch(&mut self) -> Batch<'_> {
-        Batch { session: self }
+        Batch { session: self, flushed: false }
     }
 
-    /// Waits for the next reply to a request that was sent. Its [`Reply::call`] says which.
+    /// Waits for the next reply to a request that was sent. Its [`Reply::call`] says which. The call timeout runs from here; when it passes, the replies of
+    /// all calls in flight are given up.
     #[inline]
     pub fn receive(&mut self) -> Result<Reply<'_>, CallError> {
         self.may_use()?;
@@ -295,12 +299,38 @@ impl Session {
     }
 
     #[inline(always)]
-    fn head(&self, method: u32, wants: Wants) -> Result<Head, CallError> {
+    fn head(&mut self, method: u32, wants: Wants) -> Result<Head, CallError> {
         if wants == Wants::Reply && !self.calls.has_room() {
-            return Err(CallError::TooManyInFlight(self.calls.limit()));
+            self.drop_late_replies()?;
         }
         let flags = if wants == Wants::Reply { REQUEST } else { ONE_WAY };
         Ok(Head { kind: Kind::Message, flags, stream: self.calls.next_stream(), tag: method })
+    }
+
+    /// Makes room for a call by dropping replies that have come too late for anybody to want them.
+    #[cold]
+    #[inline(never)]
+    fn drop_late_replies(&mut self) -> Result<(), CallError> {
+        self.try_drop_late_replies().map_err(|error| self.failed(error))?;
+        match self.calls.has_room() {
+            true => Ok(()),
+            false => Err(CallError::TooManyInFlight(self.calls.limit())),
+        }
+    }
+
+    fn try_drop_late_replies(&mut self) -> Result<(), CallError> {
+        while self.endpoint.ready().map_err(SocketError::from)? {
+            if !self.endpoint.take()? {
+                continue;
+            }
+            let entry = self.endpoint.entry();
+            if entry.kind_number() != Kind::Message as u8 || self.calls.wants(entry) {
+                break;
+            }
+            self.calls.answer(entry)?;
+            self.endpoint.finish()?;
+        }
+        Ok(())
     }
 
     /// Waits for ring space after a publication failed. The server never waits for us, so it gets there: replies in flight always fit into its ring.
@@ -325,9 +355,26 @@ impl Session {
 
     fn wait_consumed(&mut self, count: u64, deadline: Option<u64>) -> Result<(), CallError> {
         let want = Want::Consumed(count);
-        self.waiter
-            .wait(&mut self.endpoint, want, deadline)
-            .map_err(|error| self.failed(error.into()))
+        self.waiter.wait(&mut self.endpoint, want, deadline).map_err(|error| {
+            let ended = matches!(error, WaitError::Closed) && self.was_shut_down();
+            self.failed(if ended { CallError::Closed } else { error.into() })
+        })
+    }
+
+    /// Whether the server said so before it ended: looks through the replies that nobody will take any more.
+    #[cold]
+    fn was_shut_down(&mut self) -> bool {
+        while self.endpoint.ready().unwrap_or(false) {
+            match self.endpoint.take() {
+                Ok(true) if self.endpoint.entry().kind_number() == Kind::Shutdown as u8 => {
+                    return true;
+                }
+                Ok(true) if self.endpoint.finish().is_ok() => {}
+                Ok(false) => {}
+                _ => break,
+            }
+        }
+        false
     }
 
     /// Takes space, waiting while it is lent for messages that the server has not consumed.
@@ -385,6 +432,7 @@ impl Session {
         loop {
             if !self.endpoint.take()? {
                 self.waiter.wait(&mut self.endpoint, Want::Data, deadline)?;
+                check(deadline)?;
                 continue;
             }
             if self.endpoint.entry().kind_number() != Kind::Message as u8 {
@@ -439,10 +487,19 @@ impl Session {
     }
 }
 
+/// A peer that always has an entry, but never a reply, does not keep a caller past its deadline.
+#[inline(always)]
+fn check(deadline: Option<u64>) -> Result<(), CallError> {
+    match deadline {
+        Some(deadline) if clock::ticks() >= deadline => Err(CallError::DeadlinePassed),
+        _ => Ok(()),
+    }
+}
+
 /// The clock's reading when `timeout` is over.
 #[inline(never)]
 fn deadline_after(timeout: Duration) -> u64 {
-    clock::ticks() + clock::ticks_in(timeout)
+    clock::ticks().saturating_add(clock::ticks_in(timeout))
 }
 
 impl Drop for Session {
@@ -555,6 +612,7 @@ impl<'s> RequestSpace<'s> {
 /// Messages that wake the server once, at the end: when this is flushed or dropped. A server that spins sees each at once.
 pub struct Batch<'s> {
     session: &'s mut Session,
+    flushed: bool,
 }
 
 impl Batch<'_> {
@@ -571,14 +629,17 @@ impl Batch<'_> {
     }
 
     /// Ends the batch.
-    pub fn flush(self) -> Result<(), CallError> {
+    pub fn flush(mut self) -> Result<(), CallError> {
+        self.flushed = true;
         self.session.flush()
     }
 }
 
 impl Drop for Batch<'_> {
     fn drop(&mut self) {
-        // An error has ended the session, as its next use will say.
-        let _ = self.session.flush();
+        if !self.flushed {
+            // An error has ended the session, as its next use will say.
+            let _ = self.session.flush();
+        }
     }
 }

@@ -13,7 +13,7 @@ use breezeway_shm::{Notifier, Sleeper, WaitPolicy, Wake, Want, clock, cpu};
 
 use crate::call::Handler;
 use crate::error::SessionError;
-use crate::served::{Progress, ServerSession};
+use crate::served::{BUDGET, Progress, ServerSession};
 
 /// Rounds over the active sessions between two readings of the clock.
 const ROUNDS_PER_TICK: u32 = 16;
@@ -126,7 +126,7 @@ impl Worker {
 
     /// Serves until the inbox says stop.
     pub(crate) fn run(mut self, handler: &impl Handler) -> io::Result<()> {
-        while !self.take_inbox()? {
+        while !self.take_inbox() {
             let found = self.round(handler);
             match self.after_round(found)? {
                 Next::Look => {}
@@ -138,17 +138,21 @@ impl Worker {
 
     /// Takes new sessions; true if the worker is to end.
     #[inline]
-    fn take_inbox(&mut self) -> io::Result<bool> {
-        if !self.inbox.changed.load(Ordering::Relaxed) {
-            return Ok(false);
+    fn take_inbox(&mut self) -> bool {
+        let changed = &self.inbox.changed;
+        // Acquire: what was delivered, or the stop, comes before the flag.
+        if !changed.load(Ordering::Relaxed) || !changed.swap(false, Ordering::Acquire) {
+            return false;
         }
-        self.inbox.changed.store(false, Ordering::Relaxed);
         let arrived =
             std::mem::take(&mut *self.inbox.arrived.lock().expect("nobody panics with the lock"));
         for session in arrived {
-            self.add(session)?;
+            if let Err(error) = self.add(session) {
+                tracing::warn!(%error, "cannot watch a new session, which ends");
+                self.inbox.sessions.fetch_sub(1, Ordering::Relaxed);
+            }
         }
-        Ok(self.inbox.stopping.load(Ordering::Acquire))
+        self.inbox.stopping.load(Ordering::Acquire)
     }
 
     fn add(&mut self, mut session: ServerSession) -> io::Result<()> {
@@ -181,7 +185,9 @@ impl Worker {
                     self.end(token, Err(SessionError::PeerDied));
                 }
                 Ok(Progress::Served(0)) => index += 1,
-                Ok(Progress::Served(_)) => {
+                Ok(Progress::Served(served)) => {
+                    // One that uses up its budget takes long: the others are heard in between.
+                    self.rounds += if served == BUDGET { ROUNDS_PER_TICK } else { 0 };
                     slot.worked = true;
                     found = true;
                     index += 1;
@@ -255,23 +261,26 @@ impl Worker {
 
     /// Hears what rang, sleeping at most `timeout` for it.
     fn listen(&mut self, timeout: Option<Duration>) -> io::Result<()> {
+        let mut failed = Vec::new();
         for &Wake { token, hung_up } in self.sleeper.wait(timeout)? {
             if token == INBOX {
                 continue;
             }
             let (token, exited) = ((token & !EXIT) as usize, token & EXIT != 0);
             let Some(Some(slot)) = self.slots.get_mut(token) else { continue };
-            if exited {
-                slot.session.endpoint().peer_exited();
-            } else if hung_up {
-                // A socket that fails here fails again, and ends its session, when it is served.
-                let _ = slot.session.endpoint().drain();
+            if (exited || hung_up)
+                && let Err(error) = slot.session.endpoint().peer_gone()
+            {
+                failed.push((token, error));
             }
             if !slot.active {
                 slot.active = true;
                 slot.worked = true;
                 self.active.push(token);
             }
+        }
+        for (token, error) in failed {
+            self.end(token, Err(error.into()));
         }
         Ok(())
     }
@@ -313,8 +322,10 @@ impl Worker {
     /// Arms every session and sleeps until one rings, unless one has work after all.
     #[inline(never)]
     fn sleep(&mut self) -> io::Result<()> {
-        for token in self.active.clone() {
-            self.arm(token);
+        let mut index = self.active.len();
+        while index > 0 {
+            index -= 1;
+            self.arm(self.active[index]);
         }
         if self.active.is_empty() && !self.inbox.changed.load(Ordering::Acquire) {
             self.listen(None)?;

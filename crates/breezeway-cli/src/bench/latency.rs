@@ -56,7 +56,8 @@ impl Recorder {
                 let width = next.into_iter().chain(gap).min().unwrap_or(0) as f64;
                 // Far out samples are single, and their neighbours far away: then the value itself is the best guess.
                 let width = if width > value as f64 / 8.0 { 0.0 } else { width };
-                return value as f64 + width * ((target - below) / count - 0.5);
+                let guess = value as f64 + width * ((target - below) / count - 0.5);
+                return guess.clamp(self.0.min() as f64, self.0.max() as f64);
             }
             below += count;
             previous = Some(value);

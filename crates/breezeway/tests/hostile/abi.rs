@@ -20,7 +20,6 @@ pub(crate) mod hello {
 /// Section 2: why a session is refused.
 pub(crate) mod refusal {
     pub(crate) const VERSION: u32 = 1;
-    pub(crate) const DENIED: u32 = 2;
     pub(crate) const BUSY: u32 = 3;
     pub(crate) const VIOLATION: u32 = 5;
 }

@@ -257,7 +257,10 @@ impl Peer {
 
     /// Waits until the honest side says that it consumed `count` entries.
     pub(crate) fn wait_consumed(&mut self, count: u64) {
-        while count > 0 {
+        if count == 0 {
+            return;
+        }
+        loop {
             self.own.map.store(control::SPACE_WAKE_AT, count - 1);
             fence(Ordering::SeqCst);
             if self.view.load(control::CONSUMED_AT) >= count {

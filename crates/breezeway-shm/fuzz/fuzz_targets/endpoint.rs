@@ -1,0 +1,254 @@
+//! One honest endpoint against a peer that rewrites its control segment between any two steps.
+#![no_main]
+
+use std::io::Read;
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use arbitrary::Arbitrary;
+use breezeway_fuzz::{Control, Descriptor, Number, RawDescriptor, RawEntry, Shared, send};
+use breezeway_shm::{
+    ControlSegment, Endpoint, Flags, ForeignBytes, ForeignControl, Head, Kind, Limits,
+    PublishError, ReserveError, SocketError, Space, Want,
+};
+use libfuzzer_sys::fuzz_target;
+
+/// What the peer does, and what the honest side does.
+#[derive(Arbitrary, Debug)]
+enum Step {
+    SetByte { at: u16, value: u8 },
+    SetHeader { word: u8, value: Number },
+    SetReleased { word: u8, value: u64 },
+    SetConsumed { less: u8 },
+    SetSequence { ahead: i8, value: Number, near: bool },
+    Entry(RawEntry),
+    UsedEntry { kind: u8, entry: RawEntry },
+    Lend { flags: u8, stream: u32, descriptor: RawDescriptor },
+    AddSegment { large: bool },
+    SegmentEntry { kind: u8, number: u8, size: Number },
+    Socket { bytes: [u8; 3], len: u8, fds: Vec<Descriptor> },
+    HangUp,
+
+    Take,
+    Read { slice: (u16, u16), at: Number },
+    ReleaseBody,
+    Finish,
+    Reserve { len: u32 },
+    Abandon,
+    Write { body: bool },
+    PublishSpace { stream: u32 },
+    Publish { kind: u8, len: u8 },
+    Flush,
+    Refresh,
+    PrepareSleep { data: bool, count: u8 },
+    Sleep,
+    Drain,
+    Has { count: u8 },
+}
+
+#[derive(Arbitrary, Debug)]
+struct Input {
+    large_ring: bool,
+    many_lends: bool,
+    cap: u8,
+    /// Bytes that the control segment begins with.
+    head: Vec<u8>,
+    steps: Vec<Step>,
+}
+
+struct Session {
+    endpoint: Endpoint,
+    control: Control,
+    socket: UnixStream,
+    segments: u32,
+    space: Space,
+    cap: usize,
+    capacity: u64,
+}
+
+/// The session is over, as it should be.
+struct Over;
+
+impl From<SocketError> for Over {
+    fn from(error: SocketError) -> Self {
+        assert!(!error.to_string().is_empty());
+        Self
+    }
+}
+
+impl From<breezeway_shm::Violation> for Over {
+    fn from(violation: breezeway_shm::Violation) -> Self {
+        assert!(!violation.to_string().is_empty());
+        Self
+    }
+}
+
+fuzz_target!(|input: Input| {
+    let capacity = if input.large_ring { 64 } else { 8 };
+    let lends = if input.many_lends { 1024 } else { 64 };
+    let cap = [4096, 65_536, 1 << 20, 4 << 20][usize::from(input.cap % 4)];
+    let (honest, socket) = UnixStream::pair().unwrap();
+    let control = Control::new(capacity);
+    for (at, &byte) in input.head.iter().enumerate().take(control.shared.len()) {
+        control.shared.set_byte(at, byte);
+    }
+    let (own, _fd) = ControlSegment::create(capacity, lends).unwrap();
+    let fd = control.shared.fd.try_clone().unwrap();
+    let peer = ForeignControl::accept(fd, capacity, lends).unwrap();
+    let endpoint = Endpoint::new(honest.into(), own, peer, Limits { cap: cap as u64 });
+    let mut session = Session {
+        endpoint,
+        control,
+        socket,
+        segments: 0,
+        space: Space::none(),
+        cap,
+        capacity: capacity.into(),
+    };
+    // Fewer than fill the socket, which an honest side may wait a moment for.
+    for step in input.steps.iter().take(200) {
+        if session.step(step).is_err() {
+            break;
+        }
+    }
+});
+
+impl Session {
+    fn step(&mut self, step: &Step) -> Result<(), Over> {
+        let control = &mut self.control;
+        match step {
+            Step::SetByte { at, value } => control.shared.set_byte((*at).into(), *value),
+            Step::SetHeader { word, value } => {
+                let at = [0x080, 0x100, 0x108, 0x110][usize::from(word % 4)];
+                control.shared.set_word(at, value.value());
+            }
+            Step::SetReleased { word, value } => {
+                control.shared.set_word(0x180 + 8 * usize::from(word % 16), *value);
+            }
+            Step::SetConsumed { less } => {
+                let count = self.endpoint.published().saturating_sub((*less).into());
+                control.shared.set_word(0x080, count);
+            }
+            Step::SetSequence { ahead, value, near } => {
+                let position = control.tail.saturating_add_signed((*ahead).into());
+                let value = if *near { position + 1 } else { value.value() };
+                control.shared.set_word(control.slot(position), value);
+            }
+            Step::Entry(entry) => control.publish(entry),
+            Step::UsedEntry { kind, entry } => {
+                let kind = [1, 1, 1, 3, 9][usize::from(kind % 5)];
+                control.publish(&RawEntry { kind, len: entry.len % 105, ..entry.clone() });
+            }
+            Step::Lend { flags, stream, descriptor } => {
+                control.publish(&RawEntry::lending(*flags, *stream, descriptor));
+            }
+            Step::AddSegment { large } => {
+                let shared = Shared::new(if *large { 65_536 } else { 4096 });
+                send(&self.socket, &[1], &[shared.fd.try_clone().unwrap()]);
+                control.publish(&RawEntry::segment(6, self.segments, shared.len() as u64));
+                self.segments += 1;
+            }
+            Step::SegmentEntry { kind, number, size } => {
+                control.publish(&RawEntry::segment(6 + kind % 2, (*number).into(), size.value()));
+            }
+            Step::Socket { bytes, len, fds } => {
+                let fds: Vec<_> = fds.iter().take(4).map(|fd| fd.open()).collect();
+                send(&self.socket, &bytes[..1 + usize::from(len % 3)], &fds);
+            }
+            Step::HangUp => drop(self.socket.shutdown(std::net::Shutdown::Both)),
+            honest => return self.honest_step(honest),
+        }
+        Ok(())
+    }
+
+    fn honest_step(&mut self, step: &Step) -> Result<(), Over> {
+        let endpoint = &mut self.endpoint;
+        match step {
+            Step::Take => {
+                if endpoint.take()? {
+                    assert!(endpoint.has_entry());
+                    assert!(endpoint.entry().inline().len() <= 104);
+                    assert!(endpoint.body().len() <= self.cap.max(104));
+                }
+            }
+            Step::Read { slice, at } => read(endpoint.body(), *slice, at.value() as usize),
+            Step::ReleaseBody => endpoint.release_body(),
+            Step::Finish => endpoint.finish()?,
+            Step::Reserve { len } => {
+                endpoint.abandon(&mut self.space);
+                self.space = match endpoint.reserve(*len as usize % (self.cap + 2)) {
+                    Ok(space) => space,
+                    Err(ReserveError::Socket(error)) => return Err(error.into()),
+                    Err(_) => Space::none(),
+                };
+            }
+            Step::Abandon => endpoint.abandon(&mut self.space),
+            Step::Write { body } => {
+                let len = self.space.len();
+                if *body && endpoint.body().len() <= len {
+                    endpoint.write_body(&mut self.space, 0);
+                } else {
+                    endpoint.bytes_mut(&mut self.space).fill(0xa5);
+                }
+            }
+            Step::PublishSpace { stream } => {
+                if !self.space.is_empty() {
+                    let head = head(Kind::Message, *stream);
+                    match endpoint.publish_space(head, &mut self.space) {
+                        Err(PublishError::Violation(violation)) => return Err(violation.into()),
+                        Ok(()) | Err(_) => {}
+                    }
+                }
+            }
+            Step::Publish { kind, len } => {
+                let kind = [Kind::Message, Kind::Cancel, Kind::Shutdown][usize::from(kind % 3)];
+                let body = [0x5a; 104];
+                match endpoint.publish(head(kind, 1), &body[..usize::from(len % 105)]) {
+                    Err(PublishError::Violation(violation)) => return Err(violation.into()),
+                    Ok(()) | Err(_) => {}
+                }
+            }
+            Step::Flush => endpoint.flush()?,
+            Step::Refresh => endpoint.refresh()?,
+            Step::PrepareSleep { data, count } => {
+                endpoint.prepare_sleep(want(*data, *count))?;
+            }
+            Step::Sleep => endpoint.sleep(Some(Duration::ZERO))?,
+            Step::Drain => endpoint.drain()?,
+            Step::Has { count } => {
+                endpoint.has(want(count % 2 == 0, *count))?;
+                endpoint.shares_cpu();
+                endpoint.is_closed();
+            }
+            _ => unreachable!("the peer's steps are done elsewhere"),
+        }
+        let held = self.endpoint.published() - self.endpoint.known_consumed();
+        assert!(held <= self.capacity, "more entries than the ring holds");
+        Ok(())
+    }
+}
+
+fn head(kind: Kind, stream: u32) -> Head {
+    Head { kind, flags: Flags::OPEN.with(Flags::FIN), stream, tag: 0 }
+}
+
+fn want(data: bool, count: u8) -> Want {
+    if data { Want::Data } else { Want::Consumed(count.into()) }
+}
+
+/// Reads a body in every way there is.
+fn read(body: ForeignBytes<'_>, (start, len): (u16, u16), at: usize) {
+    let all = body.to_vec();
+    assert_eq!(all.len(), body.len());
+    let start = usize::from(start).min(all.len());
+    let end = (start + usize::from(len)).min(all.len());
+    assert_eq!(body.slice(start..end).to_vec(), all[start..end]);
+    let inside = at.checked_add(8).is_some_and(|end| end <= all.len());
+    assert_eq!(body.u64_le_at(at).is_some(), inside);
+    let mut copy = vec![0; all.len()];
+    body.copy_to(&mut copy);
+    assert_eq!(copy, all);
+    let mut read = Vec::new();
+    body.reader().read_to_end(&mut read).unwrap();
+    assert_eq!(read, all);
+}
