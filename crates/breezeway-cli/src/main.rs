@@ -51,10 +51,18 @@ fn main() -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            eprintln!("breezeway: {failure}");
+            eprintln!("breezeway: {}", one_line(&failure.to_string()));
             ExitCode::FAILURE
         }
     }
+}
+
+/// Words that may come from the other side, without what a terminal would act on.
+fn one_line(words: &str) -> String {
+    words
+        .chars()
+        .flat_map(|char| if char.is_control() { char.escape_debug().collect() } else { vec![char] })
+        .collect()
 }
 
 /// Help and version as clap prints them; a wrong command line as one line, like every other error.

@@ -20,6 +20,8 @@ const DOORBELL: u8 = 0;
 const SEGMENT: u8 = 1;
 /// Segments that may have come before the entries that announce them. A sender is one ahead; entries wait while this side does something else.
 const MOST_UNANNOUNCED: usize = 16;
+/// Room for descriptors in a read: more than are allowed, so that surplus ones are seen.
+const DESCRIPTOR_ROOM: usize = 8;
 /// Bytes read at once; a socket holds a few hundred of these one-byte messages at most.
 const READ: usize = 512;
 /// Reads in one go; a peer that rings without end only keeps its own session's bytes unread.
@@ -139,22 +141,22 @@ impl Doorbell {
     fn read_once(&mut self, flags: RecvFlags) -> Result<bool, SocketError> {
         let mut bytes = [0; READ];
         // Room for more than is allowed, so that too many are seen, and closed, instead of being cut off.
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(8))];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTOR_ROOM))];
         let mut control = RecvAncillaryBuffer::new(&mut space);
         let flags = flags | RecvFlags::CMSG_CLOEXEC;
-        let received =
+        let (received, cut) =
             match recvmsg(&self.socket, &mut [IoSliceMut::new(&mut bytes)], &mut control, flags) {
-                // No room for more open files here: not the peer's fault.
-                Ok(message) if message.flags.contains(ReturnFlags::CTRUNC) => {
-                    return Err(Errno::MFILE.into());
-                }
-                Ok(message) => message.bytes,
+                Ok(message) => (message.bytes, message.flags.contains(ReturnFlags::CTRUNC)),
                 Err(Errno::AGAIN) => return Ok(false),
                 Err(Errno::INTR) => return Ok(true),
-                Err(Errno::CONNRESET) => 0,
+                Err(Errno::CONNRESET) => (0, false),
                 Err(errno) => return Err(errno.into()),
             };
         let descriptors = received_descriptors(&mut control);
+        if cut && descriptors.len() < DESCRIPTOR_ROOM {
+            // There was room in the message, so none is left for open files here: not the peer's fault.
+            return Err(Errno::MFILE.into());
+        }
         if received == 0 {
             self.closed = true;
             return Ok(false);

@@ -198,6 +198,10 @@ impl Endpoint {
 
     #[inline(never)]
     fn reserve_payload(&mut self, len: usize) -> Result<Space, ReserveError> {
+        let cap = self.lender.cap();
+        if len > cap {
+            return Err(ReserveError::TooLarge { len, cap });
+        }
         let loan = match self.lender.take(len) {
             Some(loan) => loan,
             None => self.reserve_anew(len)?,
@@ -210,9 +214,6 @@ impl Endpoint {
     #[cold]
     fn reserve_anew(&mut self, len: usize) -> Result<Loan, ReserveError> {
         let cap = self.lender.cap();
-        if len > cap {
-            return Err(ReserveError::TooLarge { len, cap });
-        }
         self.lender.collect();
         if let Some(loan) = self.lender.take(len) {
             return Ok(loan);
@@ -226,6 +227,7 @@ impl Endpoint {
 
     /// Adds a segment that holds `len` bytes, dropping wholly free ones if the cap asks for it. False if there is no room now.
     fn grow(&mut self, len: usize) -> Result<bool, ReserveError> {
+        self.rings.producer.refresh()?;
         while self.lender.growth(len).is_none() {
             let Some(number) = self.lender.wholly_free() else { return Ok(false) };
             if !self.announce(Kind::SegmentRetire, number, &[])? {
@@ -233,23 +235,25 @@ impl Endpoint {
             }
             self.lender.retire(number);
         }
-        self.rings.producer.refresh()?;
         let Some(size) = self.lender.growth(len) else { return Ok(false) };
-        if self.rings.producer.known_space() == 0 {
+        if !self.rings.producer.has_spare_slot() {
             return Ok(false);
         }
         let (mapping, fd) = segment::create(size)?;
         self.doorbell.send_segment(fd.as_fd())?;
         let size = (size as u64).to_le_bytes();
         let announced = self.announce(Kind::SegmentAdd, self.lender.next_number(), &size)?;
-        assert!(announced, "a free slot was seen, and only this side fills slots");
+        assert!(announced, "a spare slot was seen, and only this side fills slots");
         self.lender.add(mapping);
         self.counters.set(Counter::SegmentBytes, self.lender.total() as u64);
         Ok(true)
     }
 
-    /// Publishes an entry of the session's own; false if the ring is full.
+    /// Publishes an entry about segments; false if the ring has no slot to spare for it.
     fn announce(&mut self, kind: Kind, tag: u32, body: &[u8]) -> Result<bool, Violation> {
+        if !self.rings.producer.has_spare_slot() {
+            return Ok(false);
+        }
         match self.rings.producer.publish(Head::of_session(kind, tag), 0, body) {
             Ok(()) => Ok(true),
             Err(PublishFailure::Full) => Ok(false),

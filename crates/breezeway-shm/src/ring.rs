@@ -89,6 +89,11 @@ impl Producer {
         self.mask + 1 - (self.tail - self.consumed)
     }
 
+    /// Whether an entry about segments may take a slot: half of the ring is kept for messages, replies in flight above all.
+    pub(crate) fn has_spare_slot(&self) -> bool {
+        self.known_space() > self.mask.div_ceil(2)
+    }
+
     /// Reads the peer's progress and judges it by its distance.
     pub(crate) fn refresh(&mut self) -> Result<(), Violation> {
         let found = self.peer.load(CONSUMED_AT);

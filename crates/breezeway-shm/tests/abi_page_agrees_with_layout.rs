@@ -7,7 +7,7 @@ mod support;
 use breezeway_shm::layout::*;
 use breezeway_shm::{Flags, Head, Kind, PublishError, ReserveError, SocketError, Violation, Want};
 use page::{PAGE, bytes, name, number, table};
-use support::{Pair, Terms};
+use support::{Pair, Terms, take};
 
 /// Offsets and sizes, by name, in the order of the page.
 fn fields(name_of_table: &str) -> Vec<(usize, usize, String)> {
@@ -49,7 +49,7 @@ fn the_fields_of_the_control_segment() {
     for pair in expected.windows(2) {
         assert!(pair[0].0 + pair[0].1 <= pair[1].0, "{pair:?} overlap");
     }
-    assert!(COUNTERS_AT + 64 <= RING_AT);
+    const { assert!(COUNTERS_AT + 64 <= RING_AT) };
     for fields in expected {
         assert_eq!(fields.0 % 8, 0, "{fields:?} is not aligned");
     }
@@ -84,7 +84,7 @@ fn progress_intents_and_releases_lie_where_the_page_says() {
     assert_eq!(NO_WAKE, u64::MAX);
     for call in 0..3 {
         pair.one.publish(message(2 * call + 1, 0), b"x").unwrap();
-        assert!(pair.other.take().unwrap());
+        assert!(take(&mut pair.other).unwrap());
         pair.other.finish().unwrap();
     }
     assert!(pair.other.prepare_sleep(Want::Data).unwrap());
@@ -102,7 +102,7 @@ fn progress_intents_and_releases_lie_where_the_page_says() {
         pair.one.publish_space(message(2 * call + 7, 0), &mut space).unwrap();
     }
     for _ in 0..2 {
-        assert!(pair.other.take().unwrap());
+        assert!(take(&mut pair.other).unwrap());
         pair.other.finish().unwrap();
     }
     pair.other.flush().unwrap();
@@ -275,7 +275,7 @@ fn the_counters() {
     assert_eq!(counter(&pair, "payload bytes lent"), 1000);
     assert_eq!(counter(&pair, "payload segment bytes now"), 256 * 1024);
 
-    while pair.other.take().unwrap() {
+    while take(&mut pair.other).unwrap() {
         pair.other.finish().unwrap();
     }
     assert!(pair.other.prepare_sleep(Want::Data).unwrap());

@@ -165,9 +165,21 @@ pub enum SessionError {
     /// The client broke a rule of calls.
     #[error("the client broke the protocol: {0}")]
     Violation(#[from] CallViolation),
-    /// The client broke a rule of the transport, or the socket failed, or this is a forked child of the process that opened the session.
+    /// The client broke a rule of the transport, or the socket failed.
     #[error(transparent)]
-    Transport(#[from] SocketError),
+    Transport(SocketError),
+    /// This is a forked child of the process that opened the session.
+    #[error("a session cannot be used in a forked child; open one there")]
+    Forked,
+}
+
+impl From<SocketError> for SessionError {
+    fn from(error: SocketError) -> Self {
+        match error {
+            SocketError::Forked => Self::Forked,
+            other => Self::Transport(other),
+        }
+    }
 }
 
 /// Why a handler could not reply.

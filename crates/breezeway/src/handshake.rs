@@ -20,6 +20,8 @@ use crate::hello::{
 use crate::options::SessionOptions;
 use crate::protocol::max_in_flight;
 
+/// Room for descriptors in a read: more than are allowed, so that surplus ones are seen.
+const DESCRIPTOR_ROOM: usize = 8;
 /// The largest ring that a server makes because a client has one.
 const LARGEST_MIRRORED_RING: u32 = 1024;
 
@@ -67,6 +69,7 @@ impl HandshakeError {
     pub(crate) fn refusal(&self) -> Option<Refusal> {
         match self {
             Self::Hello(HelloError::Version(_)) => Some(Refusal::Version),
+            Self::Socket(Errno::MFILE) => Some(Refusal::NoMemory),
             Self::Hello(HelloError::Magic(_))
             | Self::Closed
             | Self::Timeout(_)
@@ -190,22 +193,19 @@ impl GreetingReceiver {
         loop {
             let wanted = self.reader.wanted();
             // Room for more descriptors than allowed, so that surplus ones are seen and closed.
-            let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(8))];
+            let mut space =
+                [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTOR_ROOM))];
             let mut control = RecvAncillaryBuffer::new(&mut space);
             let mut buffer = [IoSliceMut::new(&mut bytes[..wanted])];
             let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
-            let len = match recvmsg(&socket, &mut buffer, &mut control, flags) {
-                // No room for more open files here: not the peer's fault.
-                Ok(message) if message.flags.contains(ReturnFlags::CTRUNC) => {
-                    return Err(Errno::MFILE.into());
-                }
-                Ok(message) => message.bytes,
+            let (len, cut) = match recvmsg(&socket, &mut buffer, &mut control, flags) {
+                Ok(message) => (message.bytes, message.flags.contains(ReturnFlags::CTRUNC)),
                 Err(Errno::AGAIN) => return Ok(None),
                 Err(Errno::INTR) => continue,
                 Err(Errno::CONNRESET) => return Err(HandshakeError::Closed),
                 Err(errno) => return Err(errno.into()),
             };
-            self.keep_descriptor(&mut control)?;
+            self.keep_descriptor(&mut control, cut)?;
             if len == 0 {
                 return Err(HandshakeError::Closed);
             }
@@ -218,12 +218,17 @@ impl GreetingReceiver {
     fn keep_descriptor(
         &mut self,
         control: &mut RecvAncillaryBuffer<'_>,
+        cut: bool,
     ) -> Result<(), HandshakeError> {
         let mut descriptors: Vec<OwnedFd> = self.descriptor.take().into_iter().collect();
         for message in control.drain() {
             if let RecvAncillaryMessage::ScmRights(fds) = message {
                 descriptors.extend(fds);
             }
+        }
+        if cut && descriptors.len() < DESCRIPTOR_ROOM {
+            // There was room in the message, so none is left for open files here: not the peer's fault.
+            return Err(Errno::MFILE.into());
         }
         if descriptors.len() > 1 {
             return Err(HandshakeError::Descriptors(descriptors.len()));

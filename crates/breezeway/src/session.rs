@@ -397,16 +397,18 @@ impl Session {
     ) -> Result<Space, CallError> {
         while let ReserveError::NoMemory { .. } = error {
             self.flush()?;
+            // A reply that nobody wants any more may tell the release.
+            self.try_drop_late_replies().map_err(|error| self.failed(error))?;
             // First how far the server is, then what is released: what it released by then is visible now.
             self.endpoint
                 .refresh()
                 .map_err(|violation| self.failed(CallError::Transport(violation.into())))?;
             let consumed = self.endpoint.known_consumed();
-            let pending = self.endpoint.published() > consumed;
             match self.endpoint.reserve(len) {
                 Ok(space) => return Ok(space),
-                Err(ReserveError::NoMemory { .. }) if pending => {
-                    self.wait_consumed(consumed, deadline)?
+                // Pending are also the entries by which the attempt has dropped segments.
+                Err(ReserveError::NoMemory { .. }) if self.endpoint.published() > consumed => {
+                    self.wait_consumed(consumed, deadline)?;
                 }
                 Err(other) => {
                     error = other;

@@ -39,12 +39,12 @@ fn count_of_messages_keeps_content_and_order(count: u64) {
 }
 
 #[test]
-fn half_a_million_messages_keep_their_content_and_order() {
-    count_of_messages_keeps_content_and_order(500_000);
+fn two_hundred_thousand_messages_keep_their_content_and_order() {
+    count_of_messages_keeps_content_and_order(200_000);
 }
 
 #[test]
-#[ignore = "half a minute; run it with: cargo test --release -p breezeway --test two_processes -- --ignored ten_million"]
+#[ignore = "a minute, longer on a busy machine; run it with: cargo test --release -p breezeway --test two_processes -- --ignored ten_million"]
 fn ten_million_messages_keep_their_content_and_order() {
     count_of_messages_keeps_content_and_order(10_000_000);
 }

@@ -4,7 +4,7 @@
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 
-use breezeway_shm::{ControlSegment, Endpoint, ForeignControl, Limits};
+use breezeway_shm::{ControlSegment, Endpoint, ForeignControl, Limits, SocketError};
 
 /// A control segment, read through its descriptor.
 pub(crate) struct Tool(OwnedFd);
@@ -59,6 +59,18 @@ impl Pair {
             other: Endpoint::new(other_socket.into(), other, accept(one_fd), limits),
             one_control,
             other_control,
+        }
+    }
+}
+
+/// Takes the next message, past entries about segments, of which [`Endpoint::take`] deals with one a call.
+pub(crate) fn take(endpoint: &mut Endpoint) -> Result<bool, SocketError> {
+    loop {
+        if endpoint.take()? {
+            return Ok(true);
+        }
+        if !endpoint.ready()? {
+            return Ok(false);
         }
     }
 }

@@ -80,5 +80,5 @@ pub(crate) mod flag {
 pub(crate) mod socket {
     pub(crate) const DOORBELL: u8 = 0;
     pub(crate) const SEGMENT: u8 = 1;
-    pub(crate) const MOST_UNANNOUNCED: usize = 4;
+    pub(crate) const MOST_UNANNOUNCED: usize = 16;
 }

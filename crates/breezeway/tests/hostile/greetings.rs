@@ -4,7 +4,9 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::thread;
 
-use breezeway::{ConnectError, HandshakeError, HelloError, SegmentError, ServerSession, Session};
+use breezeway::{
+    ConnectError, HandshakeError, HelloError, SegmentError, ServerOptions, ServerSession, Session,
+};
 use rustix::fs::SealFlags;
 use rustix::net::{Shutdown, shutdown};
 
@@ -14,7 +16,7 @@ use super::log;
 use super::memory::{SEALS, hole_behind_blocks, huge, memfd, seal, sparse};
 use super::peer::{Peer, control_segment};
 use super::service::{ECHO, Service};
-use super::stage::{Stage, options};
+use super::stage::{Stage, impatient, options};
 use super::watchdog::{GENEROUS, within};
 use super::wire;
 
@@ -235,11 +237,23 @@ fn any_number_of_descriptors_but_one_is_refused() {
                 |error| matches!(error, HandshakeError::Descriptors(2)),
             ),
             carrying(
-                "sixteen",
-                || (0..16).map(|_| fit()).collect(),
-                |error| matches!(error, HandshakeError::Descriptors(2..)),
+                "eight",
+                || (0..8).map(|_| fit()).collect(),
+                |error| matches!(error, HandshakeError::Descriptors(8)),
             ),
         ]
+    });
+}
+
+#[test]
+#[ignore = "finding: descriptors that were cut off count as this side's want of open files, so the error does not name the rule"]
+fn very_many_descriptors_are_refused_for_what_they_are() {
+    each(|| {
+        vec![carrying(
+            "sixteen",
+            || (0..16).map(|_| fit()).collect(),
+            |error| matches!(error, HandshakeError::Descriptors(2..)),
+        )]
     });
 }
 
@@ -301,7 +315,7 @@ fn unfit_control_segments_are_refused() {
                 |error| {
                     matches!(
                         error,
-                        HandshakeError::Segment(SegmentError::NotBacked { backed: 8192, .. })
+                        HandshakeError::Segment(SegmentError::NotBacked { size: 12288, .. })
                     )
                 },
             ),
@@ -320,7 +334,6 @@ fn unfit_control_segments_are_refused() {
 }
 
 #[test]
-#[ignore = "finding: blocks beyond the end of the file count as backing, so holes pass"]
 fn a_control_segment_whose_holes_are_hidden_behind_blocks_past_its_end_is_refused() {
     each(|| {
         let holes = || vec![hole_behind_blocks(12288)];
@@ -341,7 +354,7 @@ fn a_hello_that_never_ends_is_given_up_in_time() {
             complete.clone().with(hello::LENGTH_AT, &4096u16.to_le_bytes()).0,
             complete.extended_to(4096, 0xee).0[..4095].to_vec(),
         ];
-        let stage = Stage::set();
+        let stage = Stage::with(ServerOptions::new().session(impatient()));
         let mut silent = Vec::new();
         for bytes in &beginnings {
             let socket = OwnedFd::from(UnixStream::connect(stage.path()).unwrap());
@@ -361,13 +374,13 @@ fn a_hello_that_never_ends_is_given_up_in_time() {
                 scope.spawn(|| {
                     let (hostile, honest) = UnixStream::pair().unwrap();
                     let _ = wire::send(&hostile, bytes, &[]);
-                    let error = handshake_error(ServerSession::over(honest.into(), &options()));
+                    let error = handshake_error(ServerSession::over(honest.into(), &impatient()));
                     assert!(matches!(error, HandshakeError::Timeout(_)), "{error:?}");
                 });
                 scope.spawn(|| {
                     let (hostile, honest) = UnixStream::pair().unwrap();
                     let _ = wire::send(&hostile, bytes, &[]);
-                    let error = handshake_error(Session::over(honest.into(), &options()));
+                    let error = handshake_error(Session::over(honest.into(), &impatient()));
                     assert!(matches!(error, HandshakeError::Timeout(_)), "{error:?}");
                 });
             }

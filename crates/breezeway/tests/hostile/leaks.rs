@@ -5,6 +5,7 @@ use std::os::unix::net::UnixStream;
 
 use breezeway::{HandshakeError, SessionError, Violation};
 
+use super::abi::socket::MOST_UNANNOUNCED;
 use super::children::Child;
 use super::entry::{Descriptor, Entry};
 use super::hello::{Hello, Terms};
@@ -70,14 +71,14 @@ fn round(stage: &Stage) {
             peer.next_message().unwrap();
         }
         let shared = Shared::fit(4096);
-        for _ in 0..4 {
+        for _ in 0..MOST_UNANNOUNCED {
             peer.send_segment(&shared.fd);
         }
         peer.publish(&Entry::session(2, 0, &[]));
     });
     attack(Violation::UnwantedDescriptors, &|peer| {
         let shared = Shared::fit(4096);
-        let _ = wire::send(&peer.socket, &[1], &[shared.fd.as_fd(); 12]);
+        let _ = wire::send(&peer.socket, &[1], &[shared.fd.as_fd(); 3]);
         peer.publish(&Entry::segment_add(0, 4096));
     });
     stage.attack(Terms::default(), &[&SessionError::PeerDied.to_string()], |peer| {

@@ -27,9 +27,9 @@ unsafe impl Sync for Mapping {}
 
 impl Mapping {
     fn new(fd: impl AsFd, len: usize, protection: ProtFlags) -> Self {
+        let flags = MapFlags::SHARED | MapFlags::POPULATE;
         // SAFETY: a new mapping at an address of the kernel's choice aliases no Rust object.
-        let address =
-            unsafe { mmap(std::ptr::null_mut(), len, protection, MapFlags::SHARED, fd, 0) };
+        let address = unsafe { mmap(std::ptr::null_mut(), len, protection, flags, fd, 0) };
         Self { address: address.expect("mmap").cast(), len }
     }
 
@@ -112,10 +112,11 @@ impl Shared {
     }
 }
 
-/// A backed memfd without seals.
+/// A memfd with all its pages, without seals.
 pub(crate) fn memfd(size: usize) -> OwnedFd {
     let fd = sparse(size);
     fallocate(&fd, FallocateFlags::empty(), 0, size as u64).expect("fallocate");
+    drop(Mapping::new(&fd, size, ProtFlags::READ | ProtFlags::WRITE));
     fd
 }
 

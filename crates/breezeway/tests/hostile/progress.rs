@@ -204,6 +204,44 @@ fn garbage_in_the_release_bits_harms_only_who_writes_it() {
 }
 
 #[test]
+fn memory_comes_back_by_the_bit_or_by_the_entry_that_tells_it_and_not_before() {
+    within(GENEROUS, || {
+        // Room for one request of this size at a time.
+        const LEN: usize = 200_000;
+        called(
+            options().cap(256 * 1024),
+            Terms::default(),
+            |peer| {
+                for round in 0..20u8 {
+                    let kept = peer.next_message().unwrap();
+                    let lend = kept.descriptor().expect("lent").lend;
+                    peer.publish(&Entry::reply(kept.stream(), b"kept"));
+                    // The client has this reply, and tried to send as much again.
+                    let small = peer.next_message().unwrap();
+                    assert_eq!(small.descriptor(), None, "the memory was still lent");
+                    assert!(peer.bytes(&kept).iter().all(|&byte| byte == round), "and written");
+                    let mut reply = Entry::reply(small.stream(), b"released");
+                    if round % 3 == 0 {
+                        reply.released = lend as u16 + 1;
+                    } else {
+                        peer.release(lend);
+                    }
+                    peer.publish(&reply);
+                }
+            },
+            |session| {
+                for round in 0..20 {
+                    assert_eq!(session.call(ECHO, &[round; LEN]).unwrap().to_vec(), b"kept");
+                    let outcome = session.call(ECHO, &[0xff; LEN]).map(drop);
+                    assert!(matches!(outcome, Err(CallError::Space(_))), "{outcome:?}");
+                    assert_eq!(session.call(ECHO, b"small").unwrap().to_vec(), b"released");
+                }
+            },
+        );
+    });
+}
+
+#[test]
 fn a_released_number_told_twice_ends_the_session() {
     within(GENEROUS, || {
         let stage = Stage::set();

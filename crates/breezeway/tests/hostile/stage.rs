@@ -18,12 +18,17 @@ use super::peer::Peer;
 use super::service::{ECHO, Service};
 use super::wire::PATIENCE;
 
-/// What the honest side uses unless a case needs something else: terms that cases count with, and a short time for a hello, so that a silent one does not take long.
+/// What the honest side uses unless a case needs something else: terms that cases count with, and all the time for a hello that a loaded machine takes.
 pub(crate) fn options() -> SessionOptions {
-    SessionOptions::new()
-        .ring_capacity(64)
-        .cap(64 << 20)
-        .handshake_timeout(Duration::from_millis(300))
+    SessionOptions::new().ring_capacity(64).cap(64 << 20).handshake_timeout(PATIENCE)
+}
+
+/// How long a hello may take where a case waits for the end of that.
+pub(crate) const IMPATIENCE: Duration = Duration::from_secs(1);
+
+/// As [`options`], without patience for hellos.
+pub(crate) fn impatient() -> SessionOptions {
+    options().handshake_timeout(IMPATIENCE)
 }
 
 /// A session that is served honestly while `attack` is the client; how it ended.
@@ -85,7 +90,7 @@ const SIZES: [usize; 8] = [0, 8, 40, 41, 104, 105, 5_000, 70_000];
 
 impl Bystander {
     fn start(address: &Address) -> Self {
-        let options = options().wait(WaitPolicy::Park).handshake_timeout(PATIENCE);
+        let options = options().wait(WaitPolicy::Park);
         let session = Session::connect_with(address, &options).expect("the honest client");
         let record = Arc::new((Mutex::new(Record::default()), Condvar::new()));
         let stop = Arc::new(AtomicBool::new(false));

@@ -2,23 +2,25 @@
 
 use std::time::{Duration, Instant};
 
-use breezeway::{CallError, ConnectError, HandshakeError, Session, SessionError, WaitPolicy};
+use breezeway::{
+    CallError, ConnectError, HandshakeError, ServerOptions, Session, SessionError, WaitPolicy,
+};
 
 use super::children::Child;
 use super::log;
 use super::service::ECHO;
-use super::stage::{Stage, options};
+use super::stage::{IMPATIENCE, Stage, impatient, options};
 use super::watchdog::{GENEROUS, within};
 
 #[test]
 fn a_client_that_is_stopped_before_its_hello_is_given_up_and_disturbs_nobody() {
     within(GENEROUS, || {
-        let stage = Stage::set();
+        let stage = Stage::with(ServerOptions::new().session(impatient()));
         for role in ["client without a hello", "client with half a hello"] {
             let from = log::length();
             let child = Child::ready(role, stage.path());
             child.stop();
-            let timeout = HandshakeError::Timeout(Duration::from_millis(300));
+            let timeout = HandshakeError::Timeout(IMPATIENCE);
             assert_eq!(stage.no_session(from), timeout.to_string());
             stage.bystander.goes_on();
         }
@@ -96,7 +98,7 @@ fn connecting_to_a_stopped_server_takes_as_long_as_was_allowed() {
         let child = Child::ready("server that does not accept", &path);
         child.stop();
         let address = format!("shm:{}", path.display()).parse().unwrap();
-        let outcome = Session::connect_with(&address, &options()).map(drop);
+        let outcome = Session::connect_with(&address, &impatient()).map(drop);
         let Err(ConnectError::Handshake(HandshakeError::Timeout(_))) = outcome else {
             panic!("{outcome:?}")
         };

@@ -4,6 +4,8 @@ use std::os::fd::AsFd;
 
 use breezeway::{CallError, SegmentError, SessionError, SocketError, Violation, WaitPolicy};
 
+use rustix::net::{Shutdown, shutdown};
+
 use super::abi::{control, entry, flag, kind, socket};
 use super::entry::{Descriptor, Entry};
 use super::hello::Terms;
@@ -219,7 +221,12 @@ fn descriptors_of_what_is_not_there_end_the_session() {
                     peer.add_segment(8192);
                     peer.publish(&entry);
                 },
-                |violation| matches!(violation, Violation::Descriptor { .. }),
+                move |violation| {
+                    let Violation::BodyLength { found, expected: 24 } = violation else {
+                        return false;
+                    };
+                    *found == usize::from(len)
+                },
             ));
         }
         cases
@@ -320,6 +327,42 @@ fn segments_out_of_order_of_the_wrong_size_or_without_a_descriptor_end_the_sessi
 }
 
 #[test]
+fn segment_entries_with_another_body_than_they_have_end_the_session() {
+    each(|| {
+        let wrong_length = |found: u16, expected: usize| {
+            move |violation: &Violation| {
+                let Violation::BodyLength { found: is, expected: wanted } = violation else {
+                    return false;
+                };
+                (*is, *wanted) == (usize::from(found), expected)
+            }
+        };
+        let mut cases = Vec::new();
+        for len in [0, 7, 9, 24, 104] {
+            cases.push(case(
+                format!("segment add with {len} bytes"),
+                move |peer| {
+                    peer.send_segment(&Shared::fit(4096).fd);
+                    peer.publish(&Entry { len, ..Entry::segment_add(0, 4096) });
+                },
+                wrong_length(len, 8),
+            ));
+        }
+        for len in [1, 8, 104] {
+            cases.push(case(
+                format!("segment retire with {len} bytes"),
+                move |peer| {
+                    peer.add_segment(4096);
+                    peer.publish(&Entry { len, ..Entry::segment_retire(0) });
+                },
+                wrong_length(len, 0),
+            ));
+        }
+        cases
+    });
+}
+
+#[test]
 fn an_empty_segment_ends_the_session() {
     each(|| {
         vec![case(
@@ -359,7 +402,7 @@ fn segments_that_sum_up_past_the_cap_or_are_too_many_end_the_session() {
                     }
                 }
             },
-            |violation| matches!(violation, Violation::SegmentSum { size: 4096, .. }),
+            |violation| matches!(violation, Violation::SegmentCount(64)),
         );
         let sum = Case {
             attack: Box::new(|peer| {
@@ -494,7 +537,6 @@ fn path_only(fd: &std::os::fd::OwnedFd) -> std::os::fd::OwnedFd {
 }
 
 #[test]
-#[ignore = "finding: blocks beyond the end of the file count as backing, so holes pass"]
 fn a_segment_whose_holes_are_hidden_behind_blocks_past_its_end_ends_the_session() {
     each(|| {
         vec![case(
@@ -546,7 +588,6 @@ fn bytes_and_descriptors_that_do_not_belong_on_the_socket_end_the_session() {
             (vec![socket::DOORBELL], 3),
             (vec![socket::SEGMENT], 2),
             (vec![socket::SEGMENT], 8),
-            (vec![socket::SEGMENT], 16),
             (vec![0, 0, 0], 1),
         ] {
             cases.push(case(
@@ -575,15 +616,25 @@ fn bytes_and_descriptors_that_do_not_belong_on_the_socket_end_the_session() {
             "more unannounced segments than allowed",
             |peer| {
                 let shared = Shared::fit(4096);
-                // One of them is announced, so that a worker looks.
-                for _ in 0..=socket::MOST_UNANNOUNCED + 1 {
+                for _ in 0..=socket::MOST_UNANNOUNCED {
                     peer.send_segment(&shared.fd);
                 }
-                announce(peer, 0, 4096);
+                // A worker looks when it must: at the end, for one.
+                shutdown(&peer.socket, Shutdown::Write).unwrap();
             },
             |violation| matches!(violation, Violation::UnwantedDescriptors),
         ));
         cases
+    });
+}
+
+#[test]
+#[ignore = "finding: descriptors that were cut off count as this side's want of open files, so the error does not name the rule"]
+fn very_many_descriptors_end_the_session_for_what_they_are() {
+    each(|| {
+        vec![case("16 descriptors", on_the_socket(vec![socket::SEGMENT], 16), |violation| {
+            matches!(violation, Violation::UnwantedDescriptors)
+        })]
     });
 }
 
