@@ -1,8 +1,7 @@
 //! The receiving side of payload: the peer's payload segments, mapped read-only, and the release of what it lent.
 
-use std::os::fd::OwnedFd;
-
 use crate::copy::prepare_to_read;
+use crate::descriptor::ForeignDescriptor;
 use crate::entry::Entry;
 use crate::foreign::ForeignBytes;
 use crate::layout::RELEASED_AT;
@@ -130,7 +129,7 @@ impl Borrower {
         &mut self,
         number: u32,
         size: u64,
-        fd: Option<OwnedFd>,
+        fd: Option<ForeignDescriptor>,
     ) -> Result<(), Violation> {
         if number != self.next_number {
             return Err(Violation::SegmentNumber { found: number, expected: self.next_number });

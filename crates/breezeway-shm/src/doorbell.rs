@@ -14,6 +14,7 @@ use rustix::net::{
 };
 use thiserror::Error;
 
+use crate::descriptor::ForeignDescriptor;
 use crate::violation::Violation;
 
 const DOORBELL: u8 = 0;
@@ -49,7 +50,7 @@ pub enum SocketError {
 pub(crate) struct Doorbell {
     socket: OwnedFd,
     /// Descriptors that arrived and that no entry has announced yet.
-    unannounced: VecDeque<OwnedFd>,
+    unannounced: VecDeque<ForeignDescriptor>,
     closed: bool,
 }
 
@@ -166,7 +167,11 @@ impl Doorbell {
     }
 
     /// A read ends with the byte that carries descriptors, so only the last byte can be a segment.
-    fn judge(&mut self, bytes: &[u8], descriptors: Vec<OwnedFd>) -> Result<(), Violation> {
+    fn judge(
+        &mut self,
+        bytes: &[u8],
+        descriptors: Vec<ForeignDescriptor>,
+    ) -> Result<(), Violation> {
         let (&last, others) = bytes.split_last().expect("a read gave at least one byte");
         if let Some(&byte) = others.iter().find(|&&byte| byte != DOORBELL) {
             return Err(Violation::SocketByte(byte));
@@ -184,7 +189,7 @@ impl Doorbell {
     }
 
     /// The next segment descriptor in order, read from the socket if need be, also after the peer's end.
-    pub(crate) fn take_segment(&mut self) -> Result<Option<OwnedFd>, SocketError> {
+    pub(crate) fn take_segment(&mut self) -> Result<Option<ForeignDescriptor>, SocketError> {
         while self.unannounced.is_empty() && self.read_once(RecvFlags::DONTWAIT)? {}
         Ok(self.unannounced.pop_front())
     }
@@ -202,7 +207,7 @@ impl AsFd for Doorbell {
     }
 }
 
-fn received_descriptors(control: &mut RecvAncillaryBuffer<'_>) -> Vec<OwnedFd> {
+fn received_descriptors(control: &mut RecvAncillaryBuffer<'_>) -> Vec<ForeignDescriptor> {
     control
         .drain()
         .filter_map(|message| match message {
@@ -210,6 +215,7 @@ fn received_descriptors(control: &mut RecvAncillaryBuffer<'_>) -> Vec<OwnedFd> {
             _ => None,
         })
         .flatten()
+        .map(ForeignDescriptor::from)
         .collect()
 }
 

@@ -443,36 +443,41 @@ impl Endpoint {
         if !self.rings.consumer.peek(&mut self.entry)? {
             return Ok(false);
         }
-        self.has_entry = true;
         if let Some(lend) = self.entry.released() {
             self.lender.released(lend)?;
         }
         if self.entry.kind_number() != Kind::Message as u8 {
-            self.take_session_entry()?;
-        } else if self.entry.flag_bits() & Flags::LENT.bits() != 0 {
+            return self.take_session_entry();
+        }
+        if self.entry.flag_bits() & Flags::LENT.bits() != 0 {
             self.borrowed = Some(self.borrower.borrow(&self.entry)?);
         }
-        Ok(self.has_entry)
+        self.has_entry = true;
+        Ok(true)
     }
 
-    /// Deals with an entry about segments; others stay current for the caller.
-    fn take_session_entry(&mut self) -> Result<(), SocketError> {
+    /// Deals with an entry about segments; true for others, which become the current one.
+    fn take_session_entry(&mut self) -> Result<bool, SocketError> {
         let number = self.entry.kind_number();
         match Kind::from_number(number) {
             Some(Kind::SegmentAdd) => {
                 self.borrower.check_len(&self.entry, 8)?;
                 let fd = self.doorbell.take_segment()?;
                 self.borrower.add(self.entry.tag(), self.entry.body_word(0), fd)?;
-                self.finish()
             }
             Some(Kind::SegmentRetire) => {
                 self.borrower.check_len(&self.entry, 0)?;
                 self.borrower.retire(self.entry.tag())?;
-                self.finish()
             }
-            Some(Kind::Cancel | Kind::Shutdown) => Ok(()),
-            _ => Err(Violation::Kind(number).into()),
+            Some(Kind::Cancel | Kind::Shutdown) => {
+                self.has_entry = true;
+                return Ok(true);
+            }
+            _ => return Err(Violation::Kind(number).into()),
         }
+        self.has_entry = true;
+        self.finish()?;
+        Ok(false)
     }
 
     /// The current entry.

@@ -47,6 +47,8 @@ mod counters;
 #[cfg(not(loom))]
 pub mod cpu;
 #[cfg(not(loom))]
+mod descriptor;
+#[cfg(not(loom))]
 mod doorbell;
 #[cfg(not(loom))]
 mod endpoint;
@@ -82,6 +84,7 @@ pub use violation::Violation;
 
 #[cfg(not(loom))]
 pub use {
+    descriptor::ForeignDescriptor,
     doorbell::SocketError,
     endpoint::{Endpoint, Limits, PublishError, ReserveError, Space},
     foreign::{ForeignBytes, ForeignReader},

@@ -14,6 +14,7 @@ use rustix::io::Errno;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
 use thiserror::Error;
 
+use crate::descriptor::ForeignDescriptor;
 use crate::fork::Origin;
 use crate::layout::{
     ABI_VERSION, CONTROL_CAPACITY_AT, CONTROL_LENDS_AT, CONTROL_MAGIC, CONTROL_MAGIC_AT,
@@ -186,26 +187,27 @@ pub(crate) fn create(size: usize) -> Result<(Mapping, OwnedFd), SegmentError> {
 }
 
 /// Checks what the peer sent and maps it read-only. After these checks it can neither shrink nor lose pages.
-pub(crate) fn accept(fd: OwnedFd, expected: u64) -> Result<Mapping, SegmentError> {
+pub(crate) fn accept(fd: ForeignDescriptor, expected: u64) -> Result<Mapping, SegmentError> {
+    let fd = fd.get();
     let failed = |call| move |source| SegmentError::Call { call, size: expected as usize, source };
     // First the seals: asking for them blocks on no file system, and no other kind of file has any.
-    let seals = fcntl_get_seals(&fd).unwrap_or(SealFlags::empty());
+    let seals = fcntl_get_seals(fd).unwrap_or(SealFlags::empty());
     if !seals.contains(SealFlags::SHRINK)
         || !seals.intersects(SealFlags::FUTURE_WRITE | SealFlags::WRITE)
     {
         return Err(SegmentError::NotSealed(seals.bits()));
     }
-    let kind = fstatfs(&fd).map_err(failed("fstatfs"))?.f_type as u64;
+    let kind = fstatfs(fd).map_err(failed("fstatfs"))?.f_type as u64;
     if kind != TMPFS_MAGIC {
         return Err(SegmentError::NotTmpfs(kind));
     }
-    let stat = fstat(&fd).map_err(failed("fstat"))?;
+    let stat = fstat(fd).map_err(failed("fstat"))?;
     let (size, backed) = (stat.st_size as u64, stat.st_blocks as u64 * 512);
     if size != expected {
         return Err(SegmentError::Size { found: size, expected });
     }
     // The count alone may include blocks behind the end; both together say that every page is there, and the seals that it stays.
-    let first_hole = seek(&fd, SeekFrom::Hole(0)).map_err(failed("lseek"))?;
+    let first_hole = seek(fd, SeekFrom::Hole(0)).map_err(failed("lseek"))?;
     if backed < size || first_hole < size {
         return Err(SegmentError::NotBacked { backed: backed.min(first_hole), size });
     }
@@ -251,8 +253,12 @@ pub struct ForeignControl {
 
 impl ForeignControl {
     /// Checks and maps what the peer sent for a ring of `capacity` entries. The limits come from the hello, checked by the caller; what the segment says of itself is not read.
-    pub fn accept(fd: OwnedFd, capacity: u32, lend_count: u32) -> Result<Self, SegmentError> {
-        let mapping = accept(fd, control_size(capacity) as u64)?;
+    pub fn accept(
+        fd: impl Into<ForeignDescriptor>,
+        capacity: u32,
+        lend_count: u32,
+    ) -> Result<Self, SegmentError> {
+        let mapping = accept(fd.into(), control_size(capacity) as u64)?;
         Ok(Self { words: ForeignWords::new(Arc::new(mapping)), capacity, lend_count })
     }
 }
@@ -283,7 +289,7 @@ fn try_seals() -> Result<(), SegmentError> {
     if fallocate(&fd, punch, 0, SIZE as u64).is_ok() {
         return Err(SegmentError::Probe("a hole could be punched into a sealed memfd"));
     }
-    accept(fd, SIZE as u64).map(drop)
+    accept(fd.into(), SIZE as u64).map(drop)
 }
 
 #[cfg(test)]
@@ -302,7 +308,7 @@ mod tests {
     #[test]
     fn a_segment_is_accepted_by_its_receiver() {
         let (own, fd) = create(8192).unwrap();
-        let foreign = accept(fd, 8192).unwrap();
+        let foreign = accept(fd.into(), 8192).unwrap();
         assert_eq!((own.len(), foreign.len()), (8192, 8192));
     }
 
@@ -310,7 +316,7 @@ mod tests {
     fn an_unsealed_memfd_is_refused() {
         let fd = memfd(MemfdFlags::ALLOW_SEALING);
         ftruncate(&fd, 4096).unwrap();
-        assert!(matches!(accept(fd, 4096), Err(SegmentError::NotSealed(0))));
+        assert!(matches!(accept(fd.into(), 4096), Err(SegmentError::NotSealed(0))));
     }
 
     #[test]
@@ -318,7 +324,7 @@ mod tests {
         let fd = memfd(MemfdFlags::ALLOW_SEALING);
         ftruncate(&fd, 4096).unwrap();
         fcntl_add_seals(&fd, SealFlags::SHRINK | SealFlags::SEAL).unwrap();
-        assert!(matches!(accept(fd, 4096), Err(SegmentError::NotSealed(_))));
+        assert!(matches!(accept(fd.into(), 4096), Err(SegmentError::NotSealed(_))));
     }
 
     #[test]
@@ -327,14 +333,14 @@ mod tests {
         ftruncate(&fd, 8192).unwrap();
         fallocate(&fd, FallocateFlags::empty(), 0, 4096).unwrap();
         fcntl_add_seals(&fd, OWNER_SEALS).unwrap();
-        assert!(matches!(accept(fd, 8192), Err(SegmentError::NotBacked { size: 8192, .. })));
+        assert!(matches!(accept(fd.into(), 8192), Err(SegmentError::NotBacked { size: 8192, .. })));
     }
 
     #[test]
     fn another_size_than_announced_is_refused() {
         let (_own, fd) = create(8192).unwrap();
         assert!(matches!(
-            accept(fd, 4096),
+            accept(fd.into(), 4096),
             Err(SegmentError::Size { found: 8192, expected: 4096 })
         ));
     }
@@ -345,7 +351,7 @@ mod tests {
         let (socket, _other) = std::os::unix::net::UnixStream::pair().unwrap();
         let file = std::fs::File::open("/proc/self/exe").unwrap();
         for fd in [OwnedFd::from(pipe), OwnedFd::from(socket), OwnedFd::from(file)] {
-            assert!(matches!(accept(fd, 4096), Err(SegmentError::NotSealed(0))));
+            assert!(matches!(accept(fd.into(), 4096), Err(SegmentError::NotSealed(0))));
         }
     }
 }

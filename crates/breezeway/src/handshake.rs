@@ -5,7 +5,9 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use breezeway_shm::{ControlSegment, Endpoint, ForeignControl, Limits, SegmentError, segment};
+use breezeway_shm::{
+    ControlSegment, Endpoint, ForeignControl, ForeignDescriptor, Limits, SegmentError, segment,
+};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{
@@ -115,7 +117,7 @@ pub(crate) fn accept(socket: OwnedFd, options: &SessionOptions) -> Result<Agreed
 pub(crate) fn welcome(
     socket: OwnedFd,
     options: &SessionOptions,
-    received: Result<(Greeting, Option<OwnedFd>), HandshakeError>,
+    received: Result<(Greeting, Option<ForeignDescriptor>), HandshakeError>,
 ) -> Result<Agreed, HandshakeError> {
     let refuse_on = socket.try_clone().map_err(|_| Errno::MFILE)?;
     received.and_then(|(greeting, fd)| answer(socket, options, greeting, fd)).inspect_err(|error| {
@@ -129,7 +131,7 @@ fn answer(
     socket: OwnedFd,
     options: &SessionOptions,
     greeting: Greeting,
-    fd: Option<OwnedFd>,
+    fd: Option<ForeignDescriptor>,
 ) -> Result<Agreed, HandshakeError> {
     let Greeting::Welcome(peer_terms) = greeting else { return Err(HandshakeError::ClientRefuses) };
     segment::probe()?;
@@ -146,7 +148,7 @@ fn agree(
     socket: OwnedFd,
     own: ControlSegment,
     terms: Hello,
-    fd: Option<OwnedFd>,
+    fd: Option<ForeignDescriptor>,
     peer_terms: Hello,
 ) -> Result<Agreed, HandshakeError> {
     let fd = fd.ok_or(HandshakeError::Descriptors(0))?;
@@ -180,7 +182,7 @@ fn send_greeting(socket: impl AsFd, bytes: &[u8], fd: Option<BorrowedFd<'_>>) ->
 #[derive(Debug, Default)]
 pub(crate) struct GreetingReceiver {
     reader: HelloReader,
-    descriptor: Option<OwnedFd>,
+    descriptor: Option<ForeignDescriptor>,
 }
 
 impl GreetingReceiver {
@@ -188,7 +190,7 @@ impl GreetingReceiver {
     pub(crate) fn receive(
         &mut self,
         socket: impl AsFd,
-    ) -> Result<Option<(Greeting, Option<OwnedFd>)>, HandshakeError> {
+    ) -> Result<Option<(Greeting, Option<ForeignDescriptor>)>, HandshakeError> {
         let mut bytes = [0; LONGEST];
         loop {
             let wanted = self.reader.wanted();
@@ -220,10 +222,10 @@ impl GreetingReceiver {
         control: &mut RecvAncillaryBuffer<'_>,
         cut: bool,
     ) -> Result<(), HandshakeError> {
-        let mut descriptors: Vec<OwnedFd> = self.descriptor.take().into_iter().collect();
+        let mut descriptors: Vec<ForeignDescriptor> = self.descriptor.take().into_iter().collect();
         for message in control.drain() {
             if let RecvAncillaryMessage::ScmRights(fds) = message {
-                descriptors.extend(fds);
+                descriptors.extend(fds.map(ForeignDescriptor::from));
             }
         }
         if cut && descriptors.len() < DESCRIPTOR_ROOM {
@@ -242,7 +244,7 @@ impl GreetingReceiver {
         mut self,
         socket: &OwnedFd,
         timeout: Duration,
-    ) -> Result<(Greeting, Option<OwnedFd>), HandshakeError> {
+    ) -> Result<(Greeting, Option<ForeignDescriptor>), HandshakeError> {
         let deadline = Instant::now() + timeout;
         loop {
             if let Some(received) = self.receive(socket)? {

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use breezeway_shm::{Notifier, Peer, WaitPolicy, exit_descriptor, segment};
+use breezeway_shm::{ForeignDescriptor, Notifier, Peer, WaitPolicy, exit_descriptor, segment};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
@@ -305,6 +305,10 @@ impl<'s> Acceptor<'s> {
             return;
         }
         if self.half_open.len() == MOST_HALF_OPEN {
+            // First those whose hello is there and was not read yet.
+            self.advance_handshakes();
+        }
+        if self.half_open.len() == MOST_HALF_OPEN {
             self.half_open.remove(0);
         }
         let deadline = Instant::now() + self.server.options.session.handshake_timeout;
@@ -364,7 +368,7 @@ impl<'s> Acceptor<'s> {
     fn complete(
         &self,
         client: HalfOpen,
-        received: Result<(crate::hello::Greeting, Option<OwnedFd>), HandshakeError>,
+        received: Result<(crate::hello::Greeting, Option<ForeignDescriptor>), HandshakeError>,
     ) {
         if received.is_ok() && self.is_full(&client.socket) {
             return;

@@ -521,6 +521,7 @@ fn serve_and_fork(settings: &Settings) {
 }
 
 #[test]
+#[ignore = "a limit, named in docs/design.md: the kernel tells a client only which process called listen(), which need not be the one that serves"]
 fn a_dead_servers_forked_child_does_not_keep_its_sessions_alive() {
     for policy in EVERY_POLICY {
         let folder = Folder::new();

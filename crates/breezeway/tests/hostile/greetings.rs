@@ -246,7 +246,6 @@ fn any_number_of_descriptors_but_one_is_refused() {
 }
 
 #[test]
-#[ignore = "finding: descriptors that were cut off count as this side's want of open files, so the error does not name the rule"]
 fn very_many_descriptors_are_refused_for_what_they_are() {
     each(|| {
         vec![carrying(

@@ -39,7 +39,6 @@ fn lingering(seconds: u64) -> (OwnedFd, TcpStream) {
 }
 
 #[test]
-#[ignore = "finding: closing a foreign descriptor can block, and does so in the accepting thread"]
 fn a_hello_with_a_descriptor_that_is_slow_to_close_delays_no_other_client() {
     within(GENEROUS, || {
         let stage = Stage::set();
@@ -57,7 +56,6 @@ fn a_hello_with_a_descriptor_that_is_slow_to_close_delays_no_other_client() {
 }
 
 #[test]
-#[ignore = "finding: closing a foreign descriptor can block, and does so in the worker"]
 fn a_segment_that_is_slow_to_close_delays_no_other_session() {
     within(GENEROUS, || {
         let stage = Stage::set();
@@ -220,7 +218,6 @@ fn a_segment_that_never_comes_behind_a_flood_of_doorbells_starves_no_other_sessi
 }
 
 #[test]
-#[ignore = "finding: silent connections push out clients whose hello is there but was not read yet"]
 fn a_flood_of_silent_connections_keeps_no_honest_client_out() {
     within(GENEROUS, || {
         let stage = Stage::set();

@@ -629,7 +629,6 @@ fn bytes_and_descriptors_that_do_not_belong_on_the_socket_end_the_session() {
 }
 
 #[test]
-#[ignore = "finding: descriptors that were cut off count as this side's want of open files, so the error does not name the rule"]
 fn very_many_descriptors_end_the_session_for_what_they_are() {
     each(|| {
         vec![case("16 descriptors", on_the_socket(vec![socket::SEGMENT], 16), |violation| {
