@@ -106,7 +106,9 @@ impl Borrower {
     /// The entry that told it was published.
     #[inline]
     pub(crate) fn told(&mut self) {
-        self.untold = 0;
+        if self.untold != 0 {
+            self.untold = 0;
+        }
     }
 
     /// Tells by its bit what no entry may tell for long.

@@ -378,6 +378,11 @@ impl Endpoint {
         }
     }
 
+    /// Says whether many entries will follow each other, none of which the peer is waiting for.
+    pub fn set_batching(&mut self, batching: bool) {
+        self.rings.producer.set_batching(batching);
+    }
+
     /// Lets the peer see what was consumed, and wakes it if it sleeps for that or for anything published since the last call: once for a batch.
     ///
     /// Releases are told before the progress that covers them: a peer that waits for payload memory waits for our progress.

@@ -355,7 +355,17 @@ fn check(entry: &Entry, number: u32) {
 
 /// Busy ends: neither makes a full fence.
 fn busy_stream<const MESSAGES: u32>() {
+    stream_between_busy_ends::<MESSAGES>(false);
+}
+
+/// The same with a sender that claims lines ahead.
+fn busy_batch<const MESSAGES: u32>() {
+    stream_between_busy_ends::<MESSAGES>(true);
+}
+
+fn stream_between_busy_ends<const MESSAGES: u32>(batching: bool) {
     let (mut sender, mut receiver) = session(one_way(2, 2));
+    sender.duplex.producer.set_batching(batching);
     let sending = thread::spawn(move || {
         for number in 0..MESSAGES {
             // A slot holds a long and then a short body.
@@ -381,6 +391,16 @@ fn busy_stream<const MESSAGES: u32>() {
 #[test]
 fn entries_arrive_once_in_order_and_whole_and_slots_are_reused_only_after_consumption() {
     holds(None, busy_stream::<3>);
+}
+
+#[test]
+fn a_batch_that_claims_lines_ahead_arrives_whole() {
+    holds(None, busy_batch::<3>);
+}
+
+#[test]
+fn a_batch_that_claims_slots_before_they_are_free_tears_an_entry() {
+    fails(Mutant::Without(FenceSite::ClaimOfFreeSlots), TORN_ENTRY, None, busy_batch::<3>);
 }
 
 #[test]

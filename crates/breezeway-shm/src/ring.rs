@@ -8,7 +8,7 @@ use crate::entry::{Entry, Head};
 use crate::layout::{BODY_WORD, ENTRY_SIZE, FIRST_LINE_WORDS, INLINE_FIRST_LINE, INLINE_MAX};
 #[cfg(not(loom))]
 use crate::layout::{CONSUMED_AT, DATA_WAKE_AT, RING_AT, SPACE_WAKE_AT};
-use crate::sync::{FenceSite, Ordering, acquire_fence, full_fence, release};
+use crate::sync::{FenceSite, Ordering, acquire_fence, full_fence, release, removed};
 use crate::violation::Violation;
 use crate::words::{ForeignWords, OwnWords};
 
@@ -23,6 +23,9 @@ use mutants::{CONSUMED_AT, DATA_WAKE_AT, RING_AT, SPACE_WAKE_AT};
 fn crossed(wake: u64, old: u64, new: u64) -> bool {
     new.wrapping_sub(wake).wrapping_sub(1) < new.wrapping_sub(old)
 }
+
+/// Slots whose lines are claimed together in a batch.
+const CLAIMED: u64 = if cfg!(loom) { 1 } else { 8 };
 
 /// Word `index` of an inline body, zero behind its end.
 #[inline(always)]
@@ -63,13 +66,23 @@ pub(crate) struct Producer {
     announced: u64,
     /// What the peer is known to have consumed.
     consumed: u64,
+    /// Whether many entries will follow each other: see [`Self::set_batching`].
+    batching: bool,
 }
 
 impl Producer {
     /// The producer of the ring in `own`, which has `capacity` entries.
     pub(crate) fn new(own: OwnWords, peer: ForeignWords, capacity: u32) -> Self {
         assert!(capacity.is_power_of_two());
-        Self { own, peer, mask: u64::from(capacity) - 1, tail: 0, announced: 0, consumed: 0 }
+        Self {
+            own,
+            peer,
+            mask: u64::from(capacity) - 1,
+            tail: 0,
+            announced: 0,
+            consumed: 0,
+            batching: false,
+        }
     }
 
     /// Entries published so far.
@@ -120,6 +133,9 @@ impl Producer {
         released: u16,
         body: &[u8],
     ) -> Result<(), PublishFailure> {
+        if self.batching && self.tail.is_multiple_of(CLAIMED) {
+            self.claim_lines().map_err(PublishFailure::Violation)?;
+        }
         if self.known_space() == 0 {
             self.refresh().map_err(PublishFailure::Violation)?;
             if self.known_space() == 0 {
@@ -143,6 +159,26 @@ impl Producer {
         // Release: the entry's words before, and the payload bytes that a descriptor names, are visible to whoever sees the sequence.
         slot[0].store(self.tail + 1, release(FenceSite::SequenceStore));
         self.tail += 1;
+        Ok(())
+    }
+
+    /// Says whether many entries will follow each other.
+    pub(crate) fn set_batching(&mut self, batching: bool) {
+        self.batching = batching;
+    }
+
+    /// Takes the lines of some free slots back from the peer's cache together. A store waits until its line is ours, and stores are made in order, so entries written
+    /// one by one wait for one line after the other; these stores stand so close to each other that the processor asks for all the lines at once.
+    fn claim_lines(&mut self) -> Result<(), Violation> {
+        if self.known_space() < CLAIMED {
+            self.refresh()?;
+        }
+        if self.known_space() >= CLAIMED || removed(FenceSite::ClaimOfFreeSlots) {
+            for position in self.tail..self.tail + CLAIMED {
+                let slot = RING_AT + (position & self.mask) as usize * ENTRY_SIZE;
+                self.own.entry(slot)[1].store(0, Ordering::Relaxed);
+            }
+        }
         Ok(())
     }
 

@@ -20,6 +20,8 @@ pub(crate) enum FenceSite {
     ConsumedStore,
     /// Acquire fence after the peer's `consumed` was seen.
     ConsumedSeen,
+    /// No fence, but as needed: the check that only free slots are claimed for a batch.
+    ClaimOfFreeSlots,
     /// No fence, but as needed: the publication of progress by a consumer that is about to wait.
     ProgressBeforeWaiting,
 }

@@ -174,6 +174,7 @@ impl Session {
 
     /// Sends several messages with one wake-up at the end.
     pub fn batch(&mut self) -> Batch<'_> {
+        self.endpoint.set_batching(true);
         Batch { session: self, flushed: false }
     }
 
@@ -639,6 +640,7 @@ impl Batch<'_> {
 
 impl Drop for Batch<'_> {
     fn drop(&mut self) {
+        self.session.endpoint.set_batching(false);
         if !self.flushed {
             // An error has ended the session, as its next use will say.
             let _ = self.session.flush();

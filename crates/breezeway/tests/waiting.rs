@@ -93,6 +93,21 @@ fn messages_as_large_as_the_cap_wait_for_each_other() {
 }
 
 #[test]
+fn a_sender_may_grow_far_ahead_of_a_server_that_is_blocked() {
+    // Every segment up to the cap is on its way before the server has taken the first message.
+    for policy in [WaitPolicy::Park, WaitPolicy::Adaptive] {
+        let settings = Settings::new().with("wait", policy_name(policy)).with("gate", false);
+        let mut server = Server::start(settings);
+        let mut session = server.connect(&SessionOptions::new().wait(policy).ring_capacity(1024));
+        for number in 0..300 {
+            session.post(SINK, &sinkable(1, number, 200_000)).unwrap();
+        }
+        server.open_gate();
+        assert_eq!(tally(&mut session), [300, 0, 0]);
+    }
+}
+
+#[test]
 fn a_sender_sleeps_while_the_ring_is_full_and_goes_on_when_it_is_not() {
     for policy in [WaitPolicy::Park, WaitPolicy::Adaptive] {
         for len in [20, 60_000] {
