@@ -6,7 +6,7 @@ use std::time::Duration;
 use thiserror::Error;
 
 use crate::borrower::{Borrowed, Borrower};
-use crate::copy::{STREAM_FROM, prepare_to_fill};
+use crate::copy::{PREFETCHED_UP_TO, STREAM_FROM, claim_and_copy, claim_lines};
 use crate::counters::{Counter, Counters};
 use crate::cpu;
 use crate::doorbell::{Doorbell, SocketError};
@@ -206,7 +206,9 @@ impl Endpoint {
             Some(loan) => loan,
             None => self.reserve_anew(len)?,
         };
-        prepare_to_fill(self.lender.bytes_mut(&loan));
+        if len <= PREFETCHED_UP_TO {
+            claim_lines(self.lender.bytes_mut(&loan));
+        }
         Ok(Space(Place::Payload(loan)))
     }
 
@@ -614,9 +616,15 @@ impl Drop for Endpoint {
 /// Large payloads are written past the caches, however small the pieces they are written in.
 #[inline]
 fn fill(space: &mut [u8], offset: usize, bytes: ForeignBytes<'_>) {
-    let streams = space.len() >= STREAM_FROM;
+    let size = space.len();
     let to = &mut space[offset..][..bytes.len()];
-    if streams { bytes.stream_to(to) } else { bytes.copy_to(to) }
+    if size >= STREAM_FROM {
+        bytes.stream_to(to);
+    } else if size > PREFETCHED_UP_TO {
+        claim_and_copy(to, |at, piece| bytes.slice(at..at + piece.len()).copy_to(piece));
+    } else {
+        bytes.copy_to(to);
+    }
 }
 
 #[inline]
