@@ -6,12 +6,13 @@ use std::fs;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::Arc;
-use std::time::Duration;
 
 use breezeway::{Address, ConnectError, ServeError, Session, SessionOptions, WaitPolicy};
 use rustix::process::Signal;
 use support::server::{self, assert_serves, assert_takes_clients};
-use support::{Folder, PROMPT, Process, Server, Settings, eventually, hear, play, say, within};
+use support::{
+    Folder, PROMPT, Process, Server, Settings, eventually, hear, patient, play, say, within,
+};
 
 #[test]
 #[ignore = "a process that the tests of this file start"]
@@ -346,7 +347,7 @@ fn a_client_that_comes_while_servers_follow_each_other_gets_a_server_or_a_clear_
     let address = folder.address();
     let (sender, ended) = std::sync::mpsc::channel::<()>();
     let caller = std::thread::spawn(move || {
-        let options = SessionOptions::new().handshake_timeout(Duration::from_millis(500));
+        let options = patient();
         let mut served = 0;
         while ended.try_recv() == Err(std::sync::mpsc::TryRecvError::Empty) {
             match Session::connect_with(&address, &options) {

@@ -12,7 +12,7 @@ use support::server::{
 };
 use support::{
     EVERY_POLICY, Folder, PATIENCE, PROMPT, Process, Server, Settings, eventually, hear, observe,
-    play, say, within,
+    patient, play, say, within,
 };
 
 #[test]
@@ -74,7 +74,7 @@ fn two_clients_at_once_are_both_served_under_every_policy() {
 #[test]
 fn fifty_clients_at_once_are_served_and_leave_nothing_behind() {
     let server = Server::start(Settings::new().with("workers", 2));
-    let before = server.holdings();
+    let before = server.at_rest();
     let mut fifty = clients(&server, 50, 40);
     all_call(&mut fifty);
     fifty.into_iter().for_each(Process::succeeds);
@@ -122,7 +122,7 @@ fn a_blocked_handler_delays_its_worker_and_no_other() {
 
 #[track_caller]
 fn refusal(server: &Server) -> (u32, String) {
-    match Session::connect(&server.address()).err() {
+    match Session::connect_with(&server.address(), &patient()).err() {
         Some(ConnectError::Handshake(HandshakeError::Refused { status, reason })) => {
             (status, reason)
         }
@@ -133,13 +133,13 @@ fn refusal(server: &Server) -> (u32, String) {
 #[test]
 fn a_policy_that_refuses_is_told_to_the_client_with_its_reason() {
     let server = Server::start(Settings::new().with("deny", "closed on Sundays – schade"));
-    let before = server.holdings();
+    let before = server.at_rest();
     for _ in 0..20 {
         let (status, reason) = refusal(&server);
         assert_eq!(status, Refusal::Denied as u32);
         assert_eq!(reason, "closed on Sundays – schade");
     }
-    let error = Session::connect(&server.address()).err().unwrap().to_string();
+    let error = Session::connect_with(&server.address(), &patient()).err().unwrap().to_string();
     assert!(error.contains("refuses: closed on Sundays – schade"), "{error}");
     server.returns_to(before);
 }
@@ -157,7 +157,7 @@ fn a_long_reason_is_cut_at_a_character() {
 
 /// The role: says whether it was let in, and what the server knows of it.
 fn visit(settings: &Settings) {
-    match Session::connect(&settings.get("address")) {
+    match Session::connect_with(&settings.get("address"), &patient()) {
         Ok(mut session) => {
             let known = String::from_utf8(session.call(WHO, &[]).unwrap().to_vec()).unwrap();
             say(format!("in {known}"));
@@ -274,7 +274,7 @@ fn clients_that_come_all_at_once_do_not_exceed_the_limit() {
     let threads: Vec<_> = (0..20)
         .map(|_| {
             let address = server.address();
-            std::thread::spawn(move || Session::connect(&address))
+            std::thread::spawn(move || Session::connect_with(&address, &patient()))
         })
         .collect();
     eventually("all have connected", || {
@@ -294,7 +294,7 @@ fn clients_that_come_all_at_once_do_not_exceed_the_limit() {
 #[test]
 fn a_session_that_ends_gives_back_everything_also_a_thousand_times() {
     let server = Server::waiting(WaitPolicy::Adaptive);
-    let before = server.holdings();
+    let before = server.at_rest();
     for number in 0..1000 {
         let mut session = server.connect(&SessionOptions::new());
         let request = message(number, 200);
@@ -308,7 +308,7 @@ fn a_session_that_ends_gives_back_everything_also_a_thousand_times() {
 #[test]
 fn a_connection_that_opens_no_session_costs_the_server_nothing() {
     let server = Server::waiting(WaitPolicy::Park);
-    let before = server.holdings();
+    let before = server.at_rest();
     for _ in 0..300 {
         let path = server.address().path().to_owned();
         drop(std::os::unix::net::UnixStream::connect(path).unwrap());

@@ -16,8 +16,8 @@ use support::server::{
     tally, wish,
 };
 use support::{
-    EVERY_POLICY, MEBIBYTE, PROMPT, Process, Server, Settings, eventually, hear, observe, play,
-    say, stands_still, within,
+    EVERY_POLICY, MEBIBYTE, PROMPT, Process, Server, Settings, eventually, hear, observe, patient,
+    play, say, stands_still, within,
 };
 
 #[test]
@@ -133,7 +133,7 @@ fn a_client_killed_at_any_step_leaves_nothing_in_the_server_and_harms_no_other()
         let options = SessionOptions::new().wait(WaitPolicy::Park);
         let mut other = server.connect(&options);
         assert_serves(&mut other);
-        let before = server.holdings();
+        let before = server.at_rest();
         for step in STEPS {
             // Messages that are sunk, and the call that is being served, must get past the gate.
             server.process.tell(if step == "being served" { "shut" } else { "open" });
@@ -169,7 +169,7 @@ fn what_a_client_committed_before_its_death_is_served() {
 #[test]
 fn what_a_client_did_not_commit_before_its_death_is_not_served() {
     let server = Server::waiting(WaitPolicy::Adaptive);
-    let before = server.holdings();
+    let before = server.at_rest();
     for step in ["reserved", "half filled", "filled"] {
         victim_at(step, &server, WaitPolicy::Adaptive).kill();
     }
@@ -202,7 +202,7 @@ fn a_client_that_is_suspended_delays_no_other_and_goes_on_later() {
 fn a_connection_that_is_cut_without_a_word_is_noticed_at_whatever_moment() {
     for policy in EVERY_POLICY {
         let server = Server::waiting(policy);
-        let before = server.holdings();
+        let before = server.at_rest();
         // Kept to the end, as a session that is dropped says so through its memory.
         let mut kept = Vec::new();
         for number in 0..300 {
@@ -226,7 +226,7 @@ fn call_without_end(settings: &Settings) {
     say("starts");
     loop {
         let policy = EVERY_POLICY[random.below(3) as usize];
-        let options = SessionOptions::new().wait(policy).cap(MEBIBYTE as u64);
+        let options = patient().wait(policy).cap(MEBIBYTE as u64);
         let Ok(mut session) = Session::connect_with(&settings.get("address"), &options) else {
             continue;
         };
@@ -257,7 +257,7 @@ fn clients_killed_at_random_moments_by_the_hundred_leave_nothing_behind() {
     let server = Server::start(Settings::new().with("cap", MEBIBYTE));
     let mut other = server.connect(&SessionOptions::new().wait(WaitPolicy::Park));
     assert_serves(&mut other);
-    let before = server.holdings();
+    let before = server.at_rest();
     let mut random = Random::new(11);
     let start = Instant::now();
     let mut killed = 0;
@@ -441,7 +441,7 @@ fn outlive_servers(settings: &Settings) {
     say("ready");
     while hear().is_some() {
         let policy = EVERY_POLICY[random.below(3) as usize];
-        let options = SessionOptions::new().wait(policy).cap(MEBIBYTE as u64);
+        let options = patient().wait(policy).cap(MEBIBYTE as u64);
         let error = match Session::connect_with(&address, &options) {
             Ok(mut session) => call_until_an_error(&mut session, &mut random),
             // It died before there was a session.

@@ -10,7 +10,7 @@ use support::server::{
     self, CHANGE_MIND, ECHO, FAIL, GIVE, GIVE_GATED, PANIC, assert_serves, assert_takes_clients,
     policy_name, wish,
 };
-use support::{EVERY_POLICY, PATIENCE, PROMPT, Server, Settings, play, within};
+use support::{EVERY_POLICY, PATIENCE, PROMPT, Server, Settings, Stopwatch, play, within};
 
 #[test]
 #[ignore = "a process that the tests of this file start"]
@@ -367,10 +367,10 @@ fn late_replies_of_calls_that_were_given_up_make_room_for_new_calls() {
         server.open_gate();
         // All late replies come in a moment; from then on there is room.
         let (outcome, _session) = within(PATIENCE, "room", move || {
-            let start = Instant::now();
+            let start = Stopwatch::start();
             loop {
                 match session.call(ECHO, b"anew").map(|reply| reply.to_vec()) {
-                    Err(CallError::TooManyInFlight(_)) if start.elapsed() < PROMPT => {
+                    Err(CallError::TooManyInFlight(_)) if !start.passed(PROMPT) => {
                         std::thread::sleep(Duration::from_millis(1));
                     }
                     outcome => return (outcome, session),

@@ -17,8 +17,8 @@ use support::server::{
     sinkable, tally, wish,
 };
 use support::{
-    EVERY_POLICY, Folder, PROMPT, Process, Server, Settings, eventually, hear, observe, play, say,
-    within,
+    EVERY_POLICY, Folder, PROMPT, Process, Server, Settings, eventually, hear, observe, patient,
+    play, say, within,
 };
 
 #[test]
@@ -148,7 +148,7 @@ fn a_child_serves_its_parent_over_an_inherited_socket() {
     for policy in EVERY_POLICY {
         let settings = Settings::new().with("wait", policy_name(policy));
         let (socket, mut child) = child_with("serving child", &settings);
-        let options = SessionOptions::new().wait(policy).handshake_timeout(Duration::from_secs(10));
+        let options = patient().wait(policy);
         let mut session = Session::over(socket, &options).unwrap();
         assert_serves(&mut session);
         drop(session);
@@ -162,7 +162,7 @@ fn a_parent_serves_its_child_over_an_inherited_socket() {
     for policy in EVERY_POLICY {
         let settings = Settings::new().with("wait", policy_name(policy));
         let (socket, mut child) = child_with("calling child", &settings);
-        let options = SessionOptions::new().wait(policy).handshake_timeout(Duration::from_secs(10));
+        let options = patient().wait(policy);
         let session = ServerSession::over(socket, &options).unwrap();
         let outcome = within(PROMPT, "the child's end", move || session.serve(&echo));
         assert!(outcome.is_ok(), "{outcome:?}");
@@ -176,7 +176,7 @@ fn a_serving_child_that_is_killed_has_died_and_did_not_close() {
     for policy in EVERY_POLICY {
         let settings = Settings::new().with("wait", policy_name(policy));
         let (socket, mut child) = child_with("serving child", &settings);
-        let options = SessionOptions::new().wait(policy).handshake_timeout(Duration::from_secs(10));
+        let options = patient().wait(policy);
         let mut session = Session::over(socket, &options).unwrap();
         assert_serves(&mut session);
         child.kill();
@@ -190,7 +190,7 @@ fn a_calling_child_that_is_killed_has_died_and_did_not_close() {
     for policy in EVERY_POLICY {
         let settings = Settings::new().with("wait", policy_name(policy)).with("stay", true);
         let (socket, mut child) = child_with("calling child", &settings);
-        let options = SessionOptions::new().wait(policy).handshake_timeout(Duration::from_secs(10));
+        let options = patient().wait(policy);
         let session = ServerSession::over(socket, &options).unwrap();
         let serving = std::thread::spawn(move || session.serve(&echo));
         child.expect("called");
@@ -206,11 +206,8 @@ fn a_client_that_closes_while_the_ring_is_full_loses_nothing_that_it_sent() {
     for policy in EVERY_POLICY {
         let settings = Settings::new().with("wait", policy_name(policy));
         let (socket, mut child) = child_with("serving child", &settings);
-        let options = SessionOptions::new()
-            .wait(policy)
-            .ring_capacity(8)
-            .handshake_timeout(Duration::from_secs(10))
-            .call_timeout(Some(Duration::from_millis(50)));
+        let options =
+            patient().wait(policy).ring_capacity(8).call_timeout(Some(Duration::from_millis(50)));
         let mut session = Session::over(socket, &options).unwrap();
         assert_serves(&mut session);
         child.suspend();
@@ -485,7 +482,7 @@ fn fork_and_wait(settings: &Settings) {
 fn a_dead_clients_forked_child_does_not_keep_its_session_alive() {
     for policy in EVERY_POLICY {
         let server = Server::waiting(policy);
-        let before = server.holdings();
+        let before = server.at_rest();
         let settings = Settings::new().with("address", server.address());
         let mut victim = Process::start("forking victim", &settings);
         let child = LeftBehind::new(&victim.expect("forked"));
@@ -499,7 +496,7 @@ fn a_dead_clients_forked_child_does_not_keep_its_session_alive() {
 #[test]
 fn a_clients_forked_child_does_not_keep_a_closed_session_alive() {
     let server = Server::waiting(WaitPolicy::Adaptive);
-    let before = server.holdings();
+    let before = server.at_rest();
     let settings = Settings::new().with("address", server.address());
     let mut victim = Process::start("forking victim", &settings);
     let _child = LeftBehind::new(&victim.expect("forked"));
@@ -528,7 +525,7 @@ fn a_dead_servers_forked_child_does_not_keep_its_sessions_alive() {
         let settings = Settings::new().with("address", folder.address());
         let mut server = Process::start("forking server", &settings);
         server.expect("listening");
-        let options = SessionOptions::new().wait(policy);
+        let options = patient().wait(policy);
         let mut session = Session::connect_with(&folder.address(), &options).unwrap();
         assert_serves(&mut session);
         server.tell("fork");

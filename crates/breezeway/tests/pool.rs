@@ -26,7 +26,8 @@ fn client(server: &Server, sessions: usize) -> Client {
 }
 
 fn client_waiting(server: &Server, sessions: usize, policy: WaitPolicy) -> Client {
-    let session = SessionOptions::new().wait(policy).cap(MEBIBYTE as u64);
+    let session =
+        SessionOptions::new().wait(policy).cap(MEBIBYTE as u64).handshake_timeout(PATIENCE);
     let options = ClientOptions::new().max_sessions(sessions).session(session);
     Client::connect_with(&server.address(), options).unwrap()
 }
@@ -139,7 +140,7 @@ fn a_failed_call_does_not_cost_a_session() {
 #[test]
 fn a_session_with_replies_to_come_does_not_return_to_the_pool() {
     let server = Server::waiting(WaitPolicy::Adaptive);
-    let before = server.holdings();
+    let before = server.at_rest();
     let client = client(&server, 1);
     for number in 0..20 {
         let mut session = client.session().unwrap();
@@ -271,7 +272,7 @@ fn a_refused_session_is_an_error_and_not_a_lost_place_in_the_pool() {
 #[test]
 fn sessions_are_opened_as_they_are_needed_and_closed_with_the_client() {
     let server = Server::waiting(WaitPolicy::Park);
-    let before = server.holdings();
+    let before = server.at_rest();
     let client = client(&server, 8);
     for _ in 0..50 {
         assert_calls(&client);

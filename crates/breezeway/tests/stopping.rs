@@ -4,7 +4,6 @@ mod support;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
 
 use breezeway::{
     Call, CallError, ConnectError, HandlerError, Replied, ServerOptions, Session, SessionOptions,
@@ -13,7 +12,8 @@ use breezeway::{
 use support::content::message;
 use support::server::{self, ECHO, GIVE_GATED, SINK, assert_serves, policy_name, sinkable, wish};
 use support::{
-    EVERY_POLICY, Folder, PATIENCE, PROMPT, Server, Settings, eventually, observe, play, within,
+    EVERY_POLICY, Folder, PATIENCE, PROMPT, Server, Settings, eventually, observe, patient, play,
+    within,
 };
 
 #[test]
@@ -144,7 +144,7 @@ fn clients_that_came_before_the_server_serves_wait_in_the_backlog() {
     let stopper = server.stopper();
     let address = folder.address();
     let client = std::thread::spawn(move || {
-        let options = SessionOptions::new().handshake_timeout(Duration::from_secs(10));
+        let options = patient();
         let mut session = Session::connect_with(&address, &options).unwrap();
         session.call(ECHO, b"early").unwrap().to_vec()
     });
@@ -194,11 +194,15 @@ fn a_policy_that_panics_does_not_leave_a_server_that_neither_serves_nor_ends() {
     let stopper = server.stopper();
     let serving = std::thread::spawn(move || server.serve(echo));
     let address = folder.address();
-    let refused = within(PATIENCE, "the error", move || Session::connect(&address).map(drop));
+    let refused = within(PATIENCE, "the error", move || {
+        Session::connect_with(&address, &patient()).map(drop)
+    });
     assert!(refused.is_err(), "a client whose policy panicked is not let in");
     // Either it goes on, or it ends and says so.
     let address = folder.address();
-    let next = within(PATIENCE, "the next client", move || Session::connect(&address).map(drop));
+    let next = within(PATIENCE, "the next client", move || {
+        Session::connect_with(&address, &patient()).map(drop)
+    });
     if next.is_err() {
         eventually("the server ends", || serving.is_finished());
     }
@@ -230,12 +234,12 @@ fn an_error_whose_words_panic_fails_its_call_and_not_the_server() {
             _ => Err(Unspeakable.into()),
         })
     });
-    let mut session = Session::connect(&folder.address()).unwrap();
+    let mut session = Session::connect_with(&folder.address(), &patient()).unwrap();
     let error = within(PROMPT, "the failure", move || session.call(1, b"hi").map(drop));
     assert!(error.is_err());
     let address = folder.address();
     within(PROMPT, "a call of the next client", move || {
-        let mut session = Session::connect(&address).unwrap();
+        let mut session = Session::connect_with(&address, &patient()).unwrap();
         assert_eq!(session.call(ECHO, b"hi").unwrap().to_vec(), b"hi");
     });
     stopper.stop();

@@ -7,13 +7,15 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use breezeway::{ConnectError, HandshakeError, HelloError, Session, SessionOptions, WaitPolicy};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use support::content::{Random, message};
 use support::server::{self, ECHO, assert_serves, assert_takes_clients};
-use support::{Folder, PATIENCE, PROMPT, Server, eventually, play, within};
+use support::{
+    Folder, PATIENCE, PROMPT, Server, Settings, Stopwatch, eventually, patient, play, within,
+};
 
 #[test]
 #[ignore = "a process that the tests of this file start"]
@@ -80,10 +82,11 @@ struct Disturbed {
 
 impl Disturbed {
     fn start() -> Self {
-        let server = Server::waiting(WaitPolicy::Adaptive);
+        // The default, which ends silence.
+        let server = Server::start(Settings::new().with("handshake", 1000));
         let mut session = server.connect(&SessionOptions::new().wait(WaitPolicy::Park));
         assert_serves(&mut session);
-        let before = server.holdings();
+        let before = server.at_rest();
         let (calls, stop) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
         let (counter, stopping) = (Arc::clone(&calls), Arc::clone(&stop));
         let caller = std::thread::spawn(move || {
@@ -91,7 +94,7 @@ impl Disturbed {
             while !stopping.load(Ordering::Relaxed) {
                 let number = counter.fetch_add(1, Ordering::Relaxed);
                 let request = message(number, (number % 5000) as usize);
-                let start = Instant::now();
+                let start = Stopwatch::start();
                 assert!(session.call(ECHO, request).unwrap().to_vec() == request);
                 slowest = slowest.max(start.elapsed());
                 // A busy loop would take the time of the other tests on a small machine.
@@ -136,7 +139,7 @@ impl Drop for Disturbed {
 #[track_caller]
 fn read_to_end(mut stranger: &UnixStream) -> (Vec<u8>, Duration) {
     stranger.set_read_timeout(Some(PATIENCE)).unwrap();
-    let start = Instant::now();
+    let start = Stopwatch::start();
     let mut said = Vec::new();
     match stranger.read_to_end(&mut said) {
         Ok(_) => {}
@@ -311,7 +314,7 @@ fn descriptors_that_come_with_garbage_or_drop_by_drop_are_closed() {
 #[test]
 fn silence_is_ended_by_the_handshake_timeout() {
     let disturbed = Disturbed::start();
-    let start = Instant::now();
+    let start = Stopwatch::start();
     let silent: Vec<_> = (0..5).map(|_| disturbed.connect()).collect();
     let mut half_said: Vec<_> = (0..5).map(|_| disturbed.connect()).collect();
     for (index, stranger) in half_said.iter_mut().enumerate() {
@@ -322,7 +325,7 @@ fn silence_is_ended_by_the_handshake_timeout() {
         assert_eq!(refusal(&answer), None);
     }
     let time = start.elapsed();
-    assert!(time >= Duration::from_millis(900), "given up after {time:?} of 1 s");
+    assert!(time >= Duration::from_millis(700), "given up after {time:?} of 1 s");
     assert!(time < Duration::from_secs(5), "{time:?}");
     disturbed.was_not_disturbed();
 }
@@ -331,7 +334,7 @@ fn silence_is_ended_by_the_handshake_timeout() {
 fn a_hello_that_trickles_in_does_not_extend_the_handshake_timeout() {
     let disturbed = Disturbed::start();
     let mut stranger = disturbed.connect();
-    let start = Instant::now();
+    let start = Stopwatch::start();
     let mut ended = false;
     for byte in hello().iter().cycle() {
         if stranger.write_all(&[*byte]).is_err() {
@@ -364,7 +367,7 @@ fn half_a_hello_and_a_farewell_leave_nothing_behind() {
 #[test]
 fn two_hundred_silent_connections_keep_nobody_away_and_are_all_ended() {
     let disturbed = Disturbed::start();
-    let start = Instant::now();
+    let start = Stopwatch::start();
     let mut silent = Vec::new();
     for number in 0..200 {
         silent.push(disturbed.connect());
@@ -386,7 +389,7 @@ fn a_client_whose_hello_is_there_is_not_pushed_out_by_silent_ones() {
     // All of them queue up while the server stands still, the client first.
     server.process.suspend();
     let address = server.address();
-    let options = SessionOptions::new().handshake_timeout(Duration::from_secs(10));
+    let options = patient();
     let client = std::thread::spawn(move || Session::connect_with(&address, &options).map(drop));
     let connections = || {
         let table = std::fs::read_to_string("/proc/net/unix").unwrap_or_default();
@@ -408,7 +411,7 @@ fn a_server_out_of_descriptors_serves_those_that_it_has_and_recovers() {
     let mut session = server.connect(&SessionOptions::new());
     // Now it has the memory that it needs.
     assert_serves(&mut session);
-    let before = server.holdings();
+    let before = server.at_rest();
     let pid = rustix::process::Pid::from_raw(server.pid() as i32);
     let limit = rustix::process::Rlimit {
         current: Some(before.0 as u64 + 20),
@@ -530,9 +533,9 @@ fn a_server_that_reads_the_hello_and_hangs_up_may_not_speak_breezeway() {
 #[test]
 fn a_silent_server_is_given_up_after_the_handshake_timeout() {
     let server = OtherServer::start(|connection, kept| kept.push(connection));
-    let start = Instant::now();
+    let start = Stopwatch::start();
     let error = server.error();
-    assert!(start.elapsed() >= Duration::from_millis(900), "{:?}", start.elapsed());
+    assert!(start.elapsed() >= Duration::from_millis(700), "{:?}", start.elapsed());
     assert!(matches!(error, ConnectError::Handshake(HandshakeError::Timeout(_))), "{error:?}");
     assert!(error.to_string().contains("does not speak Breezeway"), "{error}");
     let quick = SessionOptions::new().handshake_timeout(Duration::from_millis(20));

@@ -366,7 +366,7 @@ fn a_server_without_sessions_sleeps_under_every_policy() {
     for policy in EVERY_POLICY {
         let server =
             Server::start(Settings::new().with("wait", policy_name(policy)).with("workers", 2));
-        let before = server.holdings();
+        let before = server.at_rest();
         // Also after it had some.
         assert_serves(&mut server.connect(&SessionOptions::new()));
         server.returns_to(before);

@@ -1,14 +1,19 @@
 //! The `breezeway` command as a user runs it: started, listened to, and ended with the test.
 
+#[path = "../../../breezeway/tests/support/stopwatch.rs"]
+mod stopwatch;
+
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::mpsc::{Receiver, channel};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use breezeway::Address;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
+
+use stopwatch::Stopwatch;
 
 /// How long anything may take before a test fails. Far above what it takes, as the machine may be busy.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
@@ -83,12 +88,12 @@ impl Running {
     /// Waits for its end within `limit`; gives its status and what it said on both outputs.
     #[track_caller]
     pub(crate) fn ends_within(mut self, limit: Duration) -> Output {
-        let start = Instant::now();
+        let start = Stopwatch::start();
         let status = loop {
             if let Some(status) = self.child.try_wait().expect("it is our child") {
                 break status;
             }
-            assert!(start.elapsed() < limit, "still running after {limit:?}");
+            assert!(!start.passed(limit), "still running after {limit:?}");
             std::thread::sleep(Duration::from_millis(1));
         };
         self.output(status)
@@ -192,9 +197,9 @@ pub(crate) fn bench(address: &Address, arguments: &[&str]) -> Command {
 /// Waits until `done`, looking often.
 #[track_caller]
 pub(crate) fn eventually(what: &str, mut done: impl FnMut() -> bool) {
-    let start = Instant::now();
+    let start = Stopwatch::start();
     while !done() {
-        assert!(start.elapsed() < PATIENCE, "{what}: not within {PATIENCE:?}");
+        assert!(!start.passed(PATIENCE), "{what}: not within {PATIENCE:?}");
         std::thread::sleep(Duration::from_millis(1));
     }
 }

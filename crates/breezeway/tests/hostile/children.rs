@@ -115,6 +115,7 @@ fn rest() -> ! {
 fn play(role: &str, path: &Path) {
     match role {
         "leaks" => super::leaks::child(),
+        "slow to close" => super::leaks::slow_to_close(),
         "server that does not accept" => {
             let _listener = UnixListener::bind(path).unwrap();
             rest()

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::thread;
 
-use breezeway::{Call, CallError, ServerSession, SessionError, SocketError, Violation};
+use breezeway::{Call, CallError, ServerSession, Session, SessionError, SocketError, Violation};
 
-use super::abi::{entry, kind};
+use super::abi::{control, entry, kind};
 use super::entry::{Descriptor, Entry};
 use super::flipping::while_flipping;
 use super::hello::Terms;
@@ -162,71 +162,94 @@ fn a_segment_that_is_retired_while_it_is_lent_stays_until_the_message_is_done() 
 }
 
 /// Keeps changing the inline length of every entry in the ring.
-fn flip_lengths(own: &Shared, capacity: u32, round: u64) {
-    const LENGTHS: [u16; 8] = [8, 105, 40, 0xffff, 41, 104, 0, 8];
-    let len = LENGTHS[(round / u64::from(capacity)) as usize % LENGTHS.len()].to_le_bytes();
-    let slot = super::abi::control::RING_AT + entry::SIZE * (round % u64::from(capacity)) as usize;
+fn flip_lengths(own: &Shared, capacity: u32, lengths: &[u16], round: u64) {
+    let len = lengths[(round / u64::from(capacity)) as usize % lengths.len()].to_le_bytes();
+    let slot = control::RING_AT + entry::SIZE * (round % u64::from(capacity)) as usize;
     own.map.store_byte(slot + 10, len[0]);
     own.map.store_byte(slot + 11, len[1]);
 }
 
+/// Some of them are too long, whole or torn.
+const WRONG: [u16; 8] = [8, 105, 40, 0xffff, 41, 104, 0, 8];
+/// All of them are in order, so that a session lasts.
+const RIGHT: [u16; 6] = [8, 41, 40, 104, 0, 104];
+
+/// A body that tells the entry it belongs to.
+fn numbered(position: u64) -> [u8; entry::BODY_MAX] {
+    [position as u8; entry::BODY_MAX]
+}
+
+/// Calls while the lengths of its requests change; every reply is a beginning of the request as it was at one moment.
+fn call_while_lengths_change(peer: &mut Peer, lengths: &[u16], calls: u64) {
+    let own = Arc::clone(&peer.own);
+    let capacity = peer.terms.ring_capacity;
+    while_flipping(&[&|round| flip_lengths(&own, capacity, lengths, round)], || {
+        while peer.tail < calls {
+            let body = numbered(peer.tail);
+            peer.publish(&Entry::request(1, ECHO, &body));
+            let Some(reply) = peer.next_message() else { return };
+            assert_eq!(reply.kind(), kind::MESSAGE);
+            // A second look at the length would give bytes that were not copied with this entry.
+            assert!(body.starts_with(reply.body()), "{:?}", reply.body());
+        }
+    });
+    // The lengths are still now: the end in order is one.
+    peer.publish(&Entry::session(kind::SHUTDOWN, 0, &[]));
+}
+
 #[test]
-fn an_inline_length_that_changes_after_the_commit_is_read_once() {
+fn an_inline_length_that_changes_after_the_commit_is_read_once_by_a_server() {
     within(GENEROUS, || {
-        let attack = |peer: &mut Peer| {
-            let own = Arc::clone(&peer.own);
-            let capacity = peer.terms.ring_capacity;
-            while_flipping(&[&|round| flip_lengths(&own, capacity, round)], || {
-                let request = Entry::request(1, ECHO, &[INSIDE[0]; entry::BODY_MAX]);
-                while peer.tail < 2_000 {
-                    peer.publish(&request);
-                    let Some(reply) = peer.next_message() else { return };
-                    assert_eq!(reply.kind(), kind::MESSAGE);
-                    assert!(reply.body().len() <= entry::BODY_MAX);
-                    // A second look at the length would give bytes that were never copied.
-                    assert!(reply.body().iter().all(|&byte| byte == INSIDE[0]));
-                }
-                peer.publish(&Entry::session(kind::SHUTDOWN, 0, &[]));
-            });
-        };
         let stage = Stage::set();
-        let (mut ended, mut lived) = (0, 0);
         for _ in 0..10 {
+            let attack = |peer: &mut Peer| call_while_lengths_change(peer, &WRONG, 2_000);
             match served(options(), Terms::default(), attack) {
-                Ok(()) => lived += 1,
+                Ok(()) => {}
                 Err(SessionError::Transport(SocketError::Violation(Violation::InlineLength {
                     len,
                     ..
-                }))) if len > entry::BODY_MAX => ended += 1,
+                }))) if len > entry::BODY_MAX => {}
                 other => panic!("{other:?}"),
             }
             let mut peer = Peer::connect(stage.path(), Terms::default());
             attack(&mut peer);
             stage.bystander.goes_on();
         }
-        eprintln!("{ended} sessions ended for their length, {lived} in order");
         stage.close();
-        let attack = |peer: &mut Peer| {
-            let own = Arc::clone(&peer.own);
-            let capacity = peer.terms.ring_capacity;
-            while_flipping(&[&|round| flip_lengths(&own, capacity, round)], || {
-                while let Some(request) = peer.next_message() {
-                    let body = [INSIDE[0]; entry::BODY_MAX];
-                    peer.publish(&Entry::reply(request.stream(), &body));
-                }
-            });
-        };
+        let attack = |peer: &mut Peer| call_while_lengths_change(peer, &RIGHT, 10_000);
+        let outcome = served(options(), Terms::default(), attack);
+        assert!(outcome.is_ok(), "{outcome:?}");
+    });
+}
+
+/// Answers while the lengths of its replies change.
+fn answer_while_lengths_change(peer: &mut Peer, lengths: &[u16]) {
+    let own = Arc::clone(&peer.own);
+    let capacity = peer.terms.ring_capacity;
+    while_flipping(&[&|round| flip_lengths(&own, capacity, lengths, round)], || {
+        while let Some(request) = peer.next_message() {
+            peer.publish(&Entry::reply(request.stream(), &numbered(peer.tail)));
+        }
+    });
+}
+
+fn call_and_look(session: &mut Session, calls: u64) -> Result<(), CallError> {
+    for position in 0..calls {
+        let reply = session.call(ECHO, b"ping")?;
+        let slice = reply.bytes().as_slice().expect("a private copy");
+        assert!(numbered(position).starts_with(slice), "{slice:?}");
+        assert_eq!(reply.to_vec(), slice);
+    }
+    Ok(())
+}
+
+#[test]
+fn an_inline_length_that_changes_after_the_commit_is_read_once_by_a_client() {
+    within(GENEROUS, || {
         for _ in 0..10 {
-            let outcome = called(options(), Terms::default(), attack, |session| {
-                for _ in 0..1_000 {
-                    let reply = session.call(ECHO, b"ping")?;
-                    assert!(reply.bytes().len() <= entry::BODY_MAX);
-                    let slice = reply.bytes().as_slice().expect("a private copy");
-                    assert_eq!(slice, reply.to_vec());
-                }
-                Ok(())
-            });
-            match outcome {
+            let attack = |peer: &mut Peer| answer_while_lengths_change(peer, &WRONG);
+            let usage = |session: &mut Session| call_and_look(session, 1_000);
+            match called(options(), Terms::default(), attack, usage) {
                 Ok(())
                 | Err(CallError::Transport(SocketError::Violation(Violation::InlineLength {
                     ..
@@ -234,5 +257,8 @@ fn an_inline_length_that_changes_after_the_commit_is_read_once() {
                 Err(other) => panic!("{other:?}"),
             }
         }
+        let attack = |peer: &mut Peer| answer_while_lengths_change(peer, &RIGHT);
+        let usage = |session: &mut Session| call_and_look(session, 10_000);
+        called(options(), Terms::default(), attack, usage).expect("no length was wrong");
     });
 }

@@ -27,7 +27,7 @@ use super::wire;
 const TOLERABLE: Duration = Duration::from_millis(500);
 
 /// A TCP socket whose last close takes `seconds`: it lingers, and its other end, which is given as well, reads nothing.
-fn lingering(seconds: u64) -> (OwnedFd, TcpStream) {
+pub(crate) fn lingering(seconds: u64) -> (OwnedFd, TcpStream) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
     let (other, _) = listener.accept().unwrap();
@@ -75,12 +75,53 @@ fn a_segment_that_is_slow_to_close_delays_no_other_session() {
 }
 
 #[test]
+#[ignore = "finding: what lies unread on a socket is closed with it, in the thread that closes it"]
+fn descriptors_left_unread_on_a_session_that_ends_delay_no_other_session() {
+    within(GENEROUS, || {
+        let stage = Stage::set();
+        let mut peer = Peer::connect(stage.path(), Terms::default());
+        peer.call(1, ECHO, b"x");
+        let (slow, _other) = lingering(3);
+        stage.bystander.goes_on();
+        stage.bystander.take_longest();
+        // Nothing makes the server look at its socket before it closes it.
+        peer.send_segment(&slow);
+        drop(slow);
+        peer.publish(&Entry::session(0, 0, &[]));
+        peer.wait_for_end();
+        stage.bystander.goes_on();
+        let longest = stage.bystander.take_longest();
+        stage.close();
+        assert!(longest < TOLERABLE, "the honest client waited {longest:?}");
+    });
+}
+
+#[test]
+#[ignore = "finding: what lies unread on a socket is closed with it, in the thread that closes it"]
+fn descriptors_left_unread_behind_a_bad_hello_delay_no_other_client() {
+    within(GENEROUS, || {
+        let stage = Stage::set();
+        let socket = UnixStream::connect(stage.path()).unwrap();
+        let (slow, _other) = lingering(3);
+        // Together with the byte that makes it no hello, so that the second message is never read.
+        wire::send(&socket, &Hello::new(&Terms::default()).with(0, b"X").0, &[]).unwrap();
+        let _ = wire::send(&socket, &[1], &[slow.as_fd()]);
+        drop(slow);
+        let start = Instant::now();
+        Session::connect_with(&stage.address(), &options()).unwrap().call(ECHO, b"x").unwrap();
+        let took = start.elapsed();
+        stage.close();
+        assert!(took < TOLERABLE, "another client waited {took:?}");
+    });
+}
+
+#[test]
 fn a_client_that_never_reads_its_socket_delays_no_other_session_when_the_server_must_grow() {
     within(GENEROUS, || {
         let stage = Stage::set();
         let mut peer = Peer::connect(stage.path(), Terms::default());
         // The server rings for each reply until the socket is full.
-        for call in 0..1_000u32 {
+        for call in 0..400u32 {
             peer.own.map.store(control::DATA_WAKE_AT, peer.head);
             peer.publish(&Entry::request(2 * call + 1, ECHO, b"x"));
             while peer.try_next().is_none() {

@@ -6,16 +6,18 @@ pub(crate) mod content;
 pub(crate) mod observe;
 pub(crate) mod process;
 pub(crate) mod server;
+pub(crate) mod stopwatch;
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::time::{Duration, Instant};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::Duration;
 
-use breezeway::{Address, WaitPolicy};
+use breezeway::{Address, SessionOptions, WaitPolicy};
 use tempfile::TempDir;
 
 pub(crate) use process::{Process, Settings, hear, play, say};
 pub(crate) use server::Server;
+pub(crate) use stopwatch::Stopwatch;
 
 /// How long anything may take before a test fails. Far above what it takes, as the machine may be busy.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
@@ -26,6 +28,11 @@ pub(crate) const MEBIBYTE: usize = 1 << 20;
 
 pub(crate) const EVERY_POLICY: [WaitPolicy; 3] =
     [WaitPolicy::Busy, WaitPolicy::Adaptive, WaitPolicy::Park];
+
+/// Options of a session that is to be opened however long the machine takes for it.
+pub(crate) fn patient() -> SessionOptions {
+    SessionOptions::new().handshake_timeout(PATIENCE)
+}
 
 /// A folder for sockets, removed with the test.
 pub(crate) struct Folder(TempDir);
@@ -55,9 +62,9 @@ impl Folder {
 /// Waits until `done`, looking often.
 #[track_caller]
 pub(crate) fn eventually(what: &str, mut done: impl FnMut() -> bool) {
-    let start = Instant::now();
+    let start = Stopwatch::start();
     while !done() {
-        assert!(start.elapsed() < PATIENCE, "{what}: not within {PATIENCE:?}");
+        assert!(!start.passed(PATIENCE), "{what}: not within {PATIENCE:?}");
         std::thread::sleep(Duration::from_millis(1));
     }
 }
@@ -83,21 +90,33 @@ pub(crate) fn within<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> T {
     let (sender, receiver) = channel();
-    let start = Instant::now();
+    let start = Stopwatch::start();
     let thread = std::thread::spawn(move || {
         // Nobody listens any more if the time was over.
         let _ = sender.send(work());
     });
-    match receiver.recv_timeout(limit) {
+    match wait_for(&receiver, limit) {
         Ok(result) => result,
         Err(RecvTimeoutError::Disconnected) => {
             std::panic::resume_unwind(thread.join().expect_err("it sent nothing"))
         }
         Err(RecvTimeoutError::Timeout) => {
             // Slow and never are different failures.
-            let late = receiver.recv_timeout(PATIENCE).is_ok();
+            let late = wait_for(&receiver, PATIENCE).is_ok();
             let outcome = if late { "took" } else { "has not come after" };
             panic!("{what}: {outcome} {:?}, the limit is {limit:?}", start.elapsed())
+        }
+    }
+}
+
+/// As [`Receiver::recv_timeout`], by the stopwatch.
+pub(crate) fn wait_for<T>(receiver: &Receiver<T>, limit: Duration) -> Result<T, RecvTimeoutError> {
+    const LOOK: Duration = Duration::from_millis(50);
+    let start = Stopwatch::start();
+    loop {
+        match receiver.recv_timeout(LOOK) {
+            Err(RecvTimeoutError::Timeout) if !start.passed(limit) => {}
+            outcome => return outcome,
         }
     }
 }

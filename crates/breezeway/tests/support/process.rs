@@ -10,11 +10,11 @@ use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::str::FromStr;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process, set_parent_process_death_signal};
 
-use super::{PATIENCE, eventually, observe};
+use super::{PATIENCE, Stopwatch, eventually, observe, wait_for};
 
 const ROLE: &str = "BREEZEWAY_TEST_ROLE";
 const SETTINGS: &str = "BREEZEWAY_TEST_SETTINGS";
@@ -139,15 +139,10 @@ impl Process {
         self.child.id()
     }
 
-    /// The next line that it says, if it comes within `limit`.
-    fn line(&self, limit: Duration) -> Result<String, RecvTimeoutError> {
-        self.lines.recv_timeout(limit)
-    }
-
     /// Waits for a line that begins with `word`, and gives the rest of it. Fails on any other line.
     #[track_caller]
     pub(crate) fn expect(&mut self, word: &str) -> String {
-        match self.line(PATIENCE) {
+        match wait_for(&self.lines, PATIENCE) {
             Ok(line) => match line.strip_prefix(word) {
                 Some(rest) => rest.trim().to_owned(),
                 None => panic!("{} said '{line}', not '{word}'", self.role),
@@ -202,12 +197,12 @@ impl Process {
     /// Waits for its end.
     #[track_caller]
     pub(crate) fn ends(&mut self) -> ExitStatus {
-        let start = Instant::now();
+        let start = Stopwatch::start();
         loop {
             if let Some(status) = self.child.try_wait().expect("it is our child") {
                 return status;
             }
-            assert!(start.elapsed() < PATIENCE, "{} did not end within {PATIENCE:?}", self.role);
+            assert!(!start.passed(PATIENCE), "{} did not end within {PATIENCE:?}", self.role);
             std::thread::sleep(Duration::from_millis(1));
         }
     }

@@ -12,7 +12,9 @@ use breezeway::{
 use rustix::fs::Mode;
 
 use super::content::{is_message, message};
-use super::{Folder, Process, Settings, eventually, hear, observe, say};
+use super::{
+    Folder, PATIENCE, Process, Settings, Stopwatch, eventually, hear, observe, patient, say,
+};
 
 /// Replies with the request, reserved and filled from it.
 pub(crate) const ECHO: u32 = 0;
@@ -70,10 +72,8 @@ pub(crate) fn session_options(settings: &Settings) -> SessionOptions {
     if let Some(entries) = settings.find("ring") {
         options = options.ring_capacity(entries);
     }
-    if let Some(milliseconds) = settings.find("handshake") {
-        options = options.handshake_timeout(Duration::from_millis(milliseconds));
-    }
-    options
+    let handshake = settings.find("handshake").map_or(PATIENCE, Duration::from_millis);
+    options.handshake_timeout(handshake)
 }
 
 fn server_options(settings: &Settings) -> ServerOptions {
@@ -355,12 +355,27 @@ impl Server {
         self.process.pid()
     }
 
+    /// Opens a session, however long the machine takes for it.
     #[track_caller]
     pub(crate) fn connect(&self, options: &SessionOptions) -> Session {
-        Session::connect_with(&self.address(), options).expect("the server is there")
+        let options = options.clone().handshake_timeout(PATIENCE);
+        Session::connect_with(&self.address(), &options).expect("the server is there")
     }
 
-    /// What it owns of sessions: descriptors, and mapped segments.
+    /// What it owns of sessions while it rests: descriptors, and mapped segments. Some descriptors it closes later than it could.
+    #[track_caller]
+    pub(crate) fn at_rest(&self) -> (usize, observe::Segments) {
+        let (mut seen, mut same) = (self.holdings(), 0);
+        eventually("the server rests", || {
+            let now = self.holdings();
+            same = if now == seen { same + 1 } else { 0 };
+            seen = now;
+            same == 30
+        });
+        seen
+    }
+
+    /// What it owns of sessions now.
     pub(crate) fn holdings(&self) -> (usize, observe::Segments) {
         (observe::descriptors(self.pid()), observe::segments(self.pid()))
     }
@@ -368,10 +383,10 @@ impl Server {
     /// Waits until it owns what it owned before.
     #[track_caller]
     pub(crate) fn returns_to(&self, before: (usize, observe::Segments)) {
-        let start = std::time::Instant::now();
+        let start = Stopwatch::start();
         while self.holdings() != before {
             assert!(
-                start.elapsed() < super::PATIENCE,
+                !start.passed(PATIENCE),
                 "the server holds {:?} {:?}, at first it held {before:?}",
                 self.holdings(),
                 observe::descriptor_kinds(self.pid()),
@@ -414,6 +429,7 @@ pub(crate) fn assert_serves(session: &mut Session) {
 /// Asserts that a server takes new clients.
 #[track_caller]
 pub(crate) fn assert_takes_clients(address: &Address) {
-    let mut session = Session::connect(address).expect("the server takes new clients");
+    let mut session =
+        Session::connect_with(address, &patient()).expect("the server takes new clients");
     assert_serves(&mut session);
 }
