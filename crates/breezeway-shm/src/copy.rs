@@ -87,7 +87,7 @@ fn prefetch(line: *const u8) {
 }
 
 /// As [`copy_from_foreign`], into memory that another CPU will read next: past this CPU's caches where that can be done.
-/// The bytes are visible to whoever sees a later release store.
+/// They are visible to whoever sees a release store after [`stream_fence`].
 ///
 /// # Safety
 ///
@@ -106,10 +106,20 @@ pub(crate) unsafe fn stream_from_foreign(to: *mut u8, from: *const u8, len: usiz
     }
 }
 
-/// A loop over whole lines: `ahead` is an instruction at its head, `store` the instruction that stores 16 bytes, `end` one behind it.
+/// Orders streamed bytes before later stores, which a release store alone does not on x86-64. Once a message: it waits for all of them.
+#[inline(always)]
+pub(crate) fn stream_fence() {
+    // SAFETY: a fence changes nothing.
+    #[cfg(target_arch = "x86_64")]
+    unsafe {
+        asm!("sfence", options(nostack, preserves_flags));
+    }
+}
+
+/// A loop over whole lines: `ahead` is an instruction at its head, `store` the instruction that stores 16 bytes.
 #[cfg(target_arch = "x86_64")]
 macro_rules! over_lines {
-    ($to:ident, $from:ident, $lines:ident, ahead $ahead:literal, store $store:literal, end $end:literal) => {
+    ($to:ident, $from:ident, $lines:ident, ahead $ahead:literal, store $store:literal) => {
         asm!(
             "2:",
             $ahead,
@@ -125,7 +135,6 @@ macro_rules! over_lines {
             "add {to}, 64",
             "dec {lines}",
             "jnz 2b",
-            $end,
             from = inout(reg) $from => _,
             to = inout(reg) $to => _,
             lines = inout(reg) $lines => _,
@@ -145,7 +154,7 @@ macro_rules! over_lines {
 #[inline(always)]
 unsafe fn copy_lines(to: *mut u8, from: *const u8, lines: usize) {
     // SAFETY: loads and stores exactly `lines * 64` bytes of the promised ranges, unaligned, and changes only the registers named.
-    unsafe { over_lines!(to, from, lines, ahead "", store "movups", end "") }
+    unsafe { over_lines!(to, from, lines, ahead "", store "movups") }
 }
 
 /// As [`copy_lines`], asking for lines a while ahead: a hardware prefetcher stops at each page, and streamed lines come from far.
@@ -156,9 +165,7 @@ unsafe fn copy_lines(to: *mut u8, from: *const u8, lines: usize) {
 #[cfg(target_arch = "x86_64")]
 unsafe fn copy_many_lines(to: *mut u8, from: *const u8, lines: usize) {
     // SAFETY: as in `copy_lines`; a prefetch never faults.
-    unsafe {
-        over_lines!(to, from, lines, ahead "prefetcht0 [{from} + 1024]", store "movups", end "")
-    }
+    unsafe { over_lines!(to, from, lines, ahead "prefetcht0 [{from} + 1024]", store "movups") }
 }
 
 /// # Safety
@@ -166,11 +173,8 @@ unsafe fn copy_many_lines(to: *mut u8, from: *const u8, lines: usize) {
 /// As [`copy_lines`], and `to` is aligned to 64.
 #[cfg(target_arch = "x86_64")]
 unsafe fn stream_lines(to: *mut u8, from: *const u8, lines: usize) {
-    // SAFETY: as in `copy_many_lines`; movntdq needs 16-byte alignment, which `to` has. sfence orders the streamed lines before later stores, which
-    // a release store alone does not on x86-64.
-    unsafe {
-        over_lines!(to, from, lines, ahead "prefetcht0 [{from} + 1024]", store "movntdq", end "sfence")
-    }
+    // SAFETY: as in `copy_many_lines`; movntdq needs 16-byte alignment, which `to` has.
+    unsafe { over_lines!(to, from, lines, ahead "prefetcht0 [{from} + 1024]", store "movntdq") }
 }
 
 /// Less than a line, by words and then bytes.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use thiserror::Error;
 
 use crate::borrower::{Borrowed, Borrower};
-use crate::copy::{PREFETCHED_UP_TO, STREAM_FROM, claim_and_copy, claim_lines};
+use crate::copy::{PREFETCHED_UP_TO, STREAM_FROM, claim_and_copy, claim_lines, stream_fence};
 use crate::counters::{Counter, Counters};
 use crate::cpu;
 use crate::doorbell::{Doorbell, SocketError};
@@ -369,6 +369,9 @@ impl Endpoint {
             }
             Place::Payload(loan) => {
                 let loan = *loan;
+                if loan.len >= STREAM_FROM {
+                    stream_fence();
+                }
                 let head = Head { flags: head.flags.with(Flags::LENT), ..head };
                 self.publish(head, &loan.descriptor())?;
                 self.lender.lend(loan);
