@@ -6,7 +6,7 @@
 //!
 //! | module | one round trip |
 //! |---|---|
-//! | [`line`] | one cache line there, one back: *the* floor |
+//! | [`mod@line`] | one cache line there, one back: *the* floor |
 //! | [`touched`] | N bytes written, copied by the partner, compared byte for byte |
 //! | [`futex`] | a wake-up there and one back, both sides asleep in between |
 //! | [`socket`] | N bytes through a stream socket and back, blocking or spinning |

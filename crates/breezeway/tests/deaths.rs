@@ -33,12 +33,14 @@ fn another_process() {
 
 // ---- the client is killed ----
 
-/// The role: a client that goes as far as the step it was told, says so, and waits for its end.
+/// The role: a client that, once it is let go, goes as far as the step it was told, says so, and waits for its end.
 fn stop_at_a_step(settings: &Settings) {
     let mut session =
         Session::connect_with(&settings.get("address"), &server::session_options(settings))
             .unwrap();
     let step: String = settings.get("step");
+    say("connected");
+    hear();
     let reached = || {
         say("reached");
         hear();
@@ -102,12 +104,21 @@ fn stop_at_a_step(settings: &Settings) {
     }
 }
 
-fn victim_at(step: &str, server: &Server, policy: WaitPolicy) -> Process {
+/// A client that has connected and will go as far as `step`.
+fn victim_before(step: &str, server: &Server, policy: WaitPolicy) -> Process {
     let settings = Settings::new()
         .with("address", server.address())
         .with("step", step)
         .with("wait", policy_name(policy));
     let mut victim = Process::start("victim", &settings);
+    victim.expect("connected");
+    victim
+}
+
+/// A client that has come to `step`.
+fn victim_at(step: &str, server: &Server, policy: WaitPolicy) -> Process {
+    let mut victim = victim_before(step, server, policy);
+    victim.tell("go");
     victim.expect("reached");
     victim
 }
@@ -158,6 +169,25 @@ fn what_a_client_committed_before_its_death_is_served() {
             let server = Server::waiting(policy);
             let mut victim = victim_at(step, &server, policy);
             victim.kill();
+            let mut other = server.connect(&SessionOptions::new());
+            let what = format!("the messages are served under {policy:?} after '{step}'");
+            eventually(&what, || tally(&mut other)[0] == 5);
+            assert_eq!(tally(&mut other), [5, 0, 0], "{step}");
+        }
+    }
+}
+
+#[test]
+fn what_a_client_committed_is_served_also_if_the_server_hears_of_its_death_first() {
+    for policy in EVERY_POLICY {
+        for step in ["committed", "committed and reserved", "rung"] {
+            let server = Server::waiting(policy);
+            let mut victim = victim_before(step, &server, policy);
+            server.process.suspend();
+            victim.tell("go");
+            victim.expect("reached");
+            victim.kill();
+            server.process.resume();
             let mut other = server.connect(&SessionOptions::new());
             let what = format!("the messages are served under {policy:?} after '{step}'");
             eventually(&what, || tally(&mut other)[0] == 5);

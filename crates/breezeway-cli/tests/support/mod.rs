@@ -6,7 +6,7 @@ mod stopwatch;
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
 use breezeway::Address;
@@ -78,7 +78,15 @@ impl Running {
     /// The next line on its standard output.
     #[track_caller]
     pub(crate) fn line(&self) -> String {
-        self.stdout.recv_timeout(PATIENCE).expect("it says something")
+        const LOOK: Duration = Duration::from_millis(50);
+        let start = Stopwatch::start();
+        loop {
+            match self.stdout.recv_timeout(LOOK) {
+                Ok(line) => return line,
+                Err(RecvTimeoutError::Timeout) if !start.passed(PATIENCE) => {}
+                Err(error) => panic!("it says nothing: {error}"),
+            }
+        }
     }
 
     pub(crate) fn signal(&self, signal: Signal) {
