@@ -77,6 +77,11 @@ impl ServerSession {
         self.exit.as_ref().map(OwnedFd::as_fd)
     }
 
+    /// Whether the client is gone and all that it committed was taken. (Entries about segments are taken one at a time and count as nothing served.)
+    pub(crate) fn is_exhausted(&self) -> bool {
+        self.endpoint.is_closed() && !self.endpoint.ready().unwrap_or(true)
+    }
+
     pub(crate) fn endpoint(&mut self) -> &mut Endpoint {
         &mut self.endpoint
     }

@@ -181,7 +181,7 @@ impl Worker {
         while let Some(&token) = self.active.get(index) {
             let Some(slot) = &mut self.slots[token] else { unreachable!("active sessions exist") };
             match slot.session.serve_some(handler, looks) {
-                Ok(Progress::Served(0)) if slot.session.endpoint().is_closed() => {
+                Ok(Progress::Served(0)) if slot.session.is_exhausted() => {
                     self.end(token, Err(SessionError::PeerDied));
                 }
                 Ok(Progress::Served(0)) => index += 1,
