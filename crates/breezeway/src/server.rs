@@ -24,6 +24,8 @@ use crate::worker::{Inbox, Worker};
 
 /// Clients whose hello is not complete. One more pushes the oldest out, so that silent ones cannot keep others away.
 const MOST_HALF_OPEN: usize = 64;
+/// Nobody is pushed out earlier than this, so that a flood of silent clients does not take an honest one with it; meanwhile others wait in the backlog.
+const GRACE: Duration = Duration::from_millis(100);
 /// Clients accepted before handshakes are looked at.
 const ACCEPTS_PER_TURN: usize = 32;
 /// Pause after a failure to accept that only time can mend, such as too many open files.
@@ -227,7 +229,7 @@ struct HalfOpen {
     socket: OwnedFd,
     peer: Peer,
     receiver: GreetingReceiver,
-    deadline: Instant,
+    accepted: Instant,
 }
 
 /// Accepts clients and completes their handshakes, none of which can delay another.
@@ -235,7 +237,7 @@ struct Acceptor<'s> {
     server: &'s Server,
     inboxes: &'s [Arc<Inbox>],
     half_open: Vec<HalfOpen>,
-    /// While accepting failed for want of something.
+    /// While accepting failed for want of something, or everybody there is to be waited for.
     pause_until: Option<Instant>,
 }
 
@@ -261,7 +263,8 @@ impl<'s> Acceptor<'s> {
         let watch = |fd: BorrowedFd<'s>| PollFd::from_borrowed_fd(fd, PollFlags::IN);
         let mut watched: Vec<PollFd<'_>> = std::iter::once(stop).chain(listen).map(watch).collect();
         watched.extend(hellos.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)));
-        let deadlines = self.half_open.iter().map(|client| client.deadline);
+        let patience = self.server.options.session.handshake_timeout;
+        let deadlines = self.half_open.iter().map(|client| client.accepted + patience);
         let timeout = deadlines
             .chain(self.pause_until)
             .min()
@@ -279,6 +282,9 @@ impl<'s> Acceptor<'s> {
         self.pause_until = None;
         // Not without end: a client that connects again and again must not keep others' handshakes waiting.
         for _ in 0..ACCEPTS_PER_TURN {
+            if !self.make_room() {
+                return;
+            }
             match self.server.listener.accept() {
                 Ok(Some(socket)) => self.admit(socket),
                 Ok(None) => return,
@@ -289,6 +295,24 @@ impl<'s> Acceptor<'s> {
                 }
             }
         }
+    }
+
+    /// Makes room for one more client whose hello is to come; false if all of those that are there deserve to be waited for.
+    fn make_room(&mut self) -> bool {
+        if self.half_open.len() == MOST_HALF_OPEN {
+            // First those whose hello is there and was not read yet.
+            self.advance_handshakes();
+        }
+        if self.half_open.len() < MOST_HALF_OPEN {
+            return true;
+        }
+        let until = self.half_open[0].accepted + GRACE;
+        if Instant::now() < until {
+            self.pause_until = Some(until);
+            return false;
+        }
+        self.half_open.remove(0);
+        true
     }
 
     /// Starts a client's handshake, if the policy lets it.
@@ -304,16 +328,8 @@ impl<'s> Acceptor<'s> {
         if self.is_full(&socket) {
             return;
         }
-        if self.half_open.len() == MOST_HALF_OPEN {
-            // First those whose hello is there and was not read yet.
-            self.advance_handshakes();
-        }
-        if self.half_open.len() == MOST_HALF_OPEN {
-            self.half_open.remove(0);
-        }
-        let deadline = Instant::now() + self.server.options.session.handshake_timeout;
         let receiver = GreetingReceiver::default();
-        let client = HalfOpen { socket, peer, receiver, deadline };
+        let client = HalfOpen { socket, peer, receiver, accepted: Instant::now() };
         self.half_open.extend(self.advance(client));
     }
 
@@ -352,11 +368,11 @@ impl<'s> Acceptor<'s> {
 
     /// Takes what came of one hello; gives the client back while it is incomplete.
     fn advance(&self, mut client: HalfOpen) -> Option<HalfOpen> {
+        let timeout = self.server.options.session.handshake_timeout;
         match client.receiver.receive(&client.socket) {
             Ok(Some(received)) => self.complete(client, Ok(received)),
-            Ok(None) if Instant::now() < client.deadline => return Some(client),
+            Ok(None) if client.accepted.elapsed() < timeout => return Some(client),
             Ok(None) => {
-                let timeout = self.server.options.session.handshake_timeout;
                 self.complete(client, Err(HandshakeError::Timeout(timeout)));
             }
             Err(error) => self.complete(client, Err(error)),
