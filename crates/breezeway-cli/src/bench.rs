@@ -36,7 +36,7 @@ reply to the next, so it counts filling and comparing; with --rate it runs from 
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Where the server listens: shm:/path/to.sock
+    /// Where the server listens: shm:/path/to.sock, unix:/path/to.sock, tcp:host:port, or several in the order of preference, separated by commas
     #[arg(long)]
     addr: Address,
     /// Calls with replies, or messages without

@@ -20,6 +20,7 @@ const EXAMPLES: &str = "\
 Examples:
   breezeway serve --addr shm:/tmp/echo.sock
   breezeway serve --addr shm:/tmp/echo.sock --wait busy --cpu 1
+  breezeway serve --addr shm:/tmp/echo.sock,unix:/tmp/echo-unix.sock,tcp:127.0.0.1:7000
 
 Methods: 0 echoes the request; 1 replies with as many bytes, of which it copies the first 8; 2 counts and sums one-way
 messages; 3 replies with that count and sum. SIGTERM and SIGINT end the server, with status 0, and remove its socket file.";
@@ -28,7 +29,7 @@ messages; 3 replies with that count and sum. SIGTERM and SIGINT end the server, 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Where to listen: shm:/path/to.sock
+    /// Where to listen: shm:/path/to.sock, unix:/path/to.sock, tcp:host:port (port 0: any free one), or several, separated by commas
     #[arg(long)]
     addr: Address,
     /// How to wait for requests. Without sessions the server sleeps under every policy
@@ -63,7 +64,7 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
     let stopper = server.stopper();
     std::thread::spawn(move || signals.forever().for_each(|_| stopper.stop()));
     // Whoever started this may not read what it says.
-    let _ = writeln!(std::io::stdout(), "listening on {}", args.addr);
+    let _ = writeln!(std::io::stdout(), "listening on {}", server.address());
     server.serve(Echo::default())?;
     closing.close();
     Ok(())
@@ -79,12 +80,7 @@ impl Handler for Echo {
     #[inline]
     fn handle(&self, call: Call<'_>) -> Result<Replied, HandlerError> {
         match call.method() {
-            ECHO => {
-                let len = call.request().len();
-                let mut reply = call.reserve(len)?;
-                reply.write_request(0);
-                Ok(reply.commit()?)
-            }
+            ECHO => Ok(call.echo()?),
             HOLLOW => {
                 let len = call.request().len();
                 let mut reply = call.reserve(len)?;

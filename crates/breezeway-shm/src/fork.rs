@@ -33,16 +33,16 @@ fn wiped_word() -> Option<&'static AtomicU64> {
     })
 }
 
-/// The process in which something was made.
+/// The process in which something was made. What belongs to a session is of no use in a forked child.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Origin {
+pub struct Origin {
     word: Option<&'static AtomicU64>,
     token: u64,
 }
 
 impl Origin {
     /// This process.
-    pub(crate) fn here() -> Self {
+    pub fn here() -> Self {
         let word = wiped_word();
         let token = word.map_or(0, |word| {
             let fresh = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -56,7 +56,7 @@ impl Origin {
 
     /// Whether this is still that process, and not a child forked from it.
     #[inline(always)]
-    pub(crate) fn is_here(self) -> bool {
+    pub fn is_here(self) -> bool {
         self.word.is_none_or(|word| word.load(Ordering::Relaxed) == self.token)
     }
 }

@@ -88,6 +88,7 @@ pub use {
     doorbell::SocketError,
     endpoint::{Endpoint, Limits, PublishError, ReserveError, Space},
     foreign::{ForeignBytes, ForeignReader},
+    fork::Origin,
     inherit::inherited,
     peer::{Peer, exit_descriptor},
     segment::{ControlSegment, ForeignControl, SegmentError},

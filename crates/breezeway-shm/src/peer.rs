@@ -1,12 +1,14 @@
-//! Who is on the other side of a unix socket.
+//! Who is on the other side of a connection.
 
 use std::io;
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 /// The uid that the kernel shows for users that this user namespace does not map.
 const OVERFLOW_UID: u32 = 65534;
 
-/// A peer's credentials at the moment it connected (`SO_PEERCRED`, unix(7)). For policy, not for identity: a pid may be reused.
+/// Who is on the other side of a connection: over a unix socket the credentials at the moment it connected (`SO_PEERCRED`, unix(7)), over TCP the address. For
+/// policy, not for identity: a pid may be reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Peer {
     /// Process id as seen from this pid namespace; `None` if it is not visible here.
@@ -15,6 +17,8 @@ pub struct Peer {
     pub uid: Option<u32>,
     /// Group id, under the same condition.
     pub gid: Option<u32>,
+    /// The address from which it is connected over TCP. Its credentials are unknown then.
+    pub remote: Option<SocketAddr>,
 }
 
 impl Peer {
@@ -29,7 +33,13 @@ impl Peer {
             pid: u32::try_from(credentials.pid).ok().filter(|&pid| pid != 0),
             uid: known(credentials.uid),
             gid: known(credentials.gid),
+            remote: None,
         })
+    }
+
+    /// Whoever is connected over TCP from this address.
+    pub fn remote(address: SocketAddr) -> Self {
+        Self { pid: None, uid: None, gid: None, remote: Some(address) }
     }
 
     /// Whether the peer runs under the same user id as this process.
@@ -90,7 +100,7 @@ mod tests {
 
     #[test]
     fn a_user_that_is_not_mapped_here_is_nobody() {
-        let stranger = Peer { pid: None, uid: None, gid: None };
+        let stranger = Peer { pid: None, uid: None, gid: None, remote: None };
         assert!(!stranger.is_same_user());
     }
 }

@@ -42,6 +42,13 @@ impl Sleeper {
         Ok(epoll::add(&self.epoll, fd, EventData::new_u64(token), flags)?)
     }
 
+    /// Wakes with `token` for what [`Self::watch`] says, which comes first, and if `room` also when `fd` can be written again.
+    pub fn watch_room(&self, fd: impl AsFd, token: u64, room: bool) -> io::Result<()> {
+        let mut flags = EventFlags::IN | EventFlags::RDHUP | EventFlags::ET;
+        flags.set(EventFlags::OUT, room);
+        Ok(epoll::modify(&self.epoll, fd, EventData::new_u64(token), flags)?)
+    }
+
     /// No longer wakes for `fd`.
     pub fn forget(&self, fd: impl AsFd) -> io::Result<()> {
         Ok(epoll::delete(&self.epoll, fd)?)

@@ -1,12 +1,15 @@
-//! Greets whoever calls: `cargo run --example hello_server`, then `cargo run --example hello_client`.
+//! Greets whoever calls, over any carrier: `cargo run --example hello_server`, then `cargo run --example hello_client`; both take an address, or several
+//! (`shm:/tmp/hello.sock,unix:/tmp/hello-unix.sock,tcp:localhost:7000`).
 
-use breezeway::{Call, Server};
+use breezeway::{Address, Call, Server};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let server = Server::bind(&"shm:/tmp/hello.sock".parse()?)?;
+    let address = std::env::args().nth(1).unwrap_or("shm:/tmp/hello.sock".to_owned());
+    let server = Server::bind(&address.parse::<Address>()?)?;
+    println!("listening on {}", server.address());
     server.serve(|call: Call<'_>| {
         let name = String::from_utf8(call.request().to_vec())?;
-        Ok(call.reply(format!("hello {name}").as_bytes())?)
+        Ok(call.reply(format!("hello {name}, by {}", call.carrier()).as_bytes())?)
     })?;
     Ok(())
 }

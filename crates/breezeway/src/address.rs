@@ -1,31 +1,99 @@
 //! One string says where a server is, everywhere.
 
 use std::fmt;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use thiserror::Error;
 
+use crate::carrier::Carrier;
+
 /// The longest path of a unix socket, without its terminating zero (`sun_path`, unix(7)).
 const LONGEST_PATH: usize = 107;
+/// The schemes of places, each with the colon that follows it.
+const SCHEMES: [&str; 4] = ["shm:", "unix:", "tcp:", "shmipc:"];
+/// How to write an address, for errors.
+const FORMS: &str = "shm:/path/to.sock, unix:/path/to.sock or tcp:host:port";
 
-/// Where a server listens: `shm:/path/to.sock`.
+/// Where a server is: one place, or several in the order of preference, separated by commas: `shm:/run/a.sock,unix:/run/b.sock,tcp:localhost:7000`.
 ///
-/// The path is a unix stream socket on which shared memory is negotiated. Its file permissions, and the server's policy, decide who may connect;
-/// a bind-mounted socket is all that two containers need.
+/// A client takes the first place that works; a server listens at all of them.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Address(Vec<Place>);
+
+/// One place where a server listens, and the carrier that is spoken there.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Address {
-    /// Shared memory, negotiated on the unix socket at this path.
+pub enum Place {
+    /// Shared memory, negotiated on the unix socket at this path. Its file permissions, and the server's policy, decide who may connect; a bind-mounted socket is all
+    /// that two containers need.
     Shm(PathBuf),
+    /// A unix stream socket at this path, which carries the messages themselves.
+    Unix(PathBuf),
+    /// TCP. Whoever reaches the port may connect, unless the server's policy says otherwise, and nothing is encrypted.
+    Tcp {
+        /// A name, or an IP address (without brackets).
+        host: String,
+        /// The port; 0 lets a server have any that is free.
+        port: u16,
+    },
 }
 
 impl Address {
-    /// The path of the socket.
-    pub fn path(&self) -> &Path {
+    /// Shared memory, negotiated on the unix socket at `path`.
+    pub fn shm(path: impl Into<PathBuf>) -> Self {
+        Place::Shm(path.into()).into()
+    }
+
+    /// A unix socket at `path`.
+    pub fn unix(path: impl Into<PathBuf>) -> Self {
+        Place::Unix(path.into()).into()
+    }
+
+    /// The places in the order of preference; at least one.
+    pub fn places(&self) -> &[Place] {
+        &self.0
+    }
+}
+
+impl Place {
+    /// What is spoken there.
+    pub fn carrier(&self) -> Carrier {
         match self {
-            Self::Shm(path) => path,
+            Self::Shm(_) => Carrier::Shm,
+            Self::Unix(_) => Carrier::Unix,
+            Self::Tcp { .. } => Carrier::Tcp,
         }
+    }
+
+    /// The path of the socket file, if there is one.
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            Self::Shm(path) | Self::Unix(path) => Some(path),
+            Self::Tcp { .. } => None,
+        }
+    }
+}
+
+impl From<Place> for Address {
+    fn from(place: Place) -> Self {
+        Self(vec![place])
+    }
+}
+
+impl From<SocketAddr> for Place {
+    fn from(address: SocketAddr) -> Self {
+        Self::Tcp { host: address.ip().to_string(), port: address.port() }
+    }
+}
+
+impl FromIterator<Place> for Address {
+    /// Panics if there is no place.
+    fn from_iter<I: IntoIterator<Item = Place>>(places: I) -> Self {
+        let places: Vec<_> = places.into_iter().collect();
+        assert!(!places.is_empty(), "an address has at least one place");
+        Self(places)
     }
 }
 
@@ -34,13 +102,13 @@ impl Address {
 #[non_exhaustive]
 pub enum AddressError {
     /// There is no scheme that this version knows.
-    #[error("'{0}' is no address: write shm:/path/to.sock")]
+    #[error("'{0}' is no address: write {FORMS}")]
     UnknownScheme(String),
     /// The scheme is reserved for a carrier that this version does not have.
-    #[error("{0}: addresses are not supported by this version; use shm:/path/to.sock")]
+    #[error("{0} addresses are not supported by this version; use {FORMS}")]
     UnsupportedScheme(&'static str),
     /// There is no path behind the scheme.
-    #[error("'{0}' lacks a path: write shm:/path/to.sock")]
+    #[error("'{0}' lacks a path: write shm:/path/to.sock or unix:/path/to.sock")]
     NoPath(String),
     /// The path does not fit into a socket address.
     #[error("the socket path is {0} bytes long; a unix socket's path has at most {LONGEST_PATH}")]
@@ -48,36 +116,100 @@ pub enum AddressError {
     /// The path has a zero byte.
     #[error("a socket path cannot contain a zero byte")]
     ZeroByte,
+    /// There is no host or no port behind `tcp:`.
+    #[error(
+        "'{0}' is no TCP address: write tcp:host:port, with a port in 0..=65535, or tcp:[::1]:port"
+    )]
+    NotHostAndPort(String),
 }
 
 impl FromStr for Address {
     type Err = AddressError;
 
     fn from_str(text: &str) -> Result<Self, AddressError> {
-        for scheme in ["unix", "tcp", "shmipc"] {
-            if text.strip_prefix(scheme).is_some_and(|rest| rest.starts_with(':')) {
-                return Err(AddressError::UnsupportedScheme(scheme));
-            }
-        }
-        let path = text
-            .strip_prefix("shm:")
-            .ok_or_else(|| AddressError::UnknownScheme(text.escape_debug().to_string()))?;
-        if path.is_empty() {
-            return Err(AddressError::NoPath(text.to_owned()));
-        }
-        if path.len() > LONGEST_PATH {
-            return Err(AddressError::PathTooLong(path.len()));
-        }
-        if path.contains('\0') {
-            return Err(AddressError::ZeroByte);
-        }
-        Ok(Self::Shm(path.into()))
+        split(text).into_iter().map(str::parse).collect::<Result<_, _>>().map(Self)
     }
+}
+
+/// Splits at commas that a scheme follows: others belong to a path.
+fn split(text: &str) -> Vec<&str> {
+    let begins = |rest: &str| SCHEMES.iter().any(|scheme| rest.starts_with(scheme));
+    let mut parts = Vec::new();
+    let mut start = 0;
+    for (comma, _) in text.match_indices(',') {
+        if begins(&text[comma + 1..]) {
+            parts.push(&text[start..comma]);
+            start = comma + 1;
+        }
+    }
+    parts.push(&text[start..]);
+    parts
+}
+
+impl FromStr for Place {
+    type Err = AddressError;
+
+    fn from_str(text: &str) -> Result<Self, AddressError> {
+        let unknown = || AddressError::UnknownScheme(text.escape_debug().to_string());
+        let (scheme, rest) = text.split_once(':').ok_or_else(unknown)?;
+        match scheme {
+            "shm" => path(text, rest).map(Self::Shm),
+            "unix" => path(text, rest).map(Self::Unix),
+            "tcp" => host_and_port(rest)
+                .map(|(host, port)| Self::Tcp { host, port })
+                .ok_or_else(|| AddressError::NotHostAndPort(text.escape_debug().to_string())),
+            "shmipc" => Err(AddressError::UnsupportedScheme("shmipc:")),
+            _ => Err(unknown()),
+        }
+    }
+}
+
+fn path(text: &str, path: &str) -> Result<PathBuf, AddressError> {
+    if path.is_empty() {
+        return Err(AddressError::NoPath(text.to_owned()));
+    }
+    if path.len() > LONGEST_PATH {
+        return Err(AddressError::PathTooLong(path.len()));
+    }
+    if path.contains('\0') {
+        return Err(AddressError::ZeroByte);
+    }
+    Ok(path.into())
+}
+
+/// `host:port` or `[ipv6]:port`.
+fn host_and_port(text: &str) -> Option<(String, u16)> {
+    let (host, port) = text.rsplit_once(':')?;
+    let port = port.parse().ok()?;
+    let host = match host.strip_prefix('[') {
+        Some(bracketed) => bracketed.strip_suffix(']').filter(|ip| ip.parse::<IpAddr>().is_ok())?,
+        None => host,
+    };
+    let clean = |char: char| !char.is_whitespace() && !char.is_control() && char != '[';
+    let bare = host.contains(':') && !text.starts_with('[');
+    (!host.is_empty() && !bare && host.chars().all(clean)).then(|| (host.to_owned(), port))
 }
 
 impl fmt::Display for Address {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "shm:{}", self.path().display())
+        for (index, place) in self.0.iter().enumerate() {
+            let separator = if index == 0 { "" } else { "," };
+            write!(formatter, "{separator}{place}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Shm(path) => write!(formatter, "shm:{}", path.display()),
+            Self::Unix(path) => write!(formatter, "unix:{}", path.display()),
+            Self::Tcp { host, port } if host.contains(':') => {
+                write!(formatter, "tcp:[{host}]:{port}")
+            }
+            Self::Tcp { host, port } => write!(formatter, "tcp:{host}:{port}"),
+        }
     }
 }
 
@@ -87,9 +219,27 @@ mod tests {
 
     #[test]
     fn an_address_reads_back_as_written() {
-        for text in ["shm:/run/echo.sock", "shm:relative.sock", "shm:/with space:and colon"] {
+        for text in [
+            "shm:/run/echo.sock",
+            "shm:relative.sock",
+            "shm:/with space:and colon",
+            "shm:/with,comma",
+            "unix:/run/echo.sock",
+            "tcp:localhost:7000",
+            "tcp:127.0.0.1:0",
+            "tcp:[::1]:65535",
+            "shm:/a,unix:/b,tcp:localhost:1",
+        ] {
             assert_eq!(text.parse::<Address>().unwrap().to_string(), text);
         }
+    }
+
+    #[test]
+    fn a_list_keeps_its_order_and_each_place_its_carrier() {
+        let address: Address = "unix:/a,with comma,shm:/b,tcp:host:1".parse().unwrap();
+        let carriers: Vec<_> = address.places().iter().map(Place::carrier).collect();
+        assert_eq!(carriers, [Carrier::Unix, Carrier::Shm, Carrier::Tcp]);
+        assert_eq!(address.places()[0], Place::Unix("/a,with comma".into()));
     }
 
     #[test]
@@ -101,8 +251,16 @@ mod tests {
             ("SHM:/x", "is no address"),
             ("http://localhost", "is no address"),
             ("shm:", "lacks a path"),
-            ("unix:/x", "unix: addresses are not supported"),
-            ("tcp:localhost:1", "tcp: addresses are not supported"),
+            ("unix:", "lacks a path"),
+            ("shm:/a,unix:", "lacks a path"),
+            ("shm:/a,tcp:b", "is no TCP address"),
+            ("tcp:localhost", "is no TCP address"),
+            ("tcp::1", "is no TCP address"),
+            ("tcp:::1:1", "is no TCP address"),
+            ("tcp:[::1:1", "is no TCP address"),
+            ("tcp:[host]:1", "is no TCP address"),
+            ("tcp:host:65536", "is no TCP address"),
+            ("tcp:ho st:1", "is no TCP address"),
             ("shmipc:/x", "shmipc: addresses are not supported"),
             ("shm:/a\0b", "zero byte"),
             (long.as_str(), "108 bytes long"),

@@ -3,9 +3,11 @@
 use std::error::Error;
 
 use breezeway_shm::layout::INLINE_MAX;
-use breezeway_shm::{Endpoint, Flags, ForeignBytes, Head, Kind, Peer, Space};
+use breezeway_shm::{Flags, ForeignBytes, Head, Kind, Peer};
 
+use crate::carrier::Carrier;
 use crate::error::ReplyError;
+use crate::link::Link;
 use crate::protocol::{ErrorCode, Request};
 
 /// The longest reason that a failed call's reply carries.
@@ -39,10 +41,9 @@ pub struct Replied(());
 
 /// What a call needs of its session.
 pub(crate) struct Serving<'c> {
-    pub(crate) endpoint: &'c mut Endpoint,
+    /// Space that a handler reserves and leaves unsent is given back when it returns.
+    pub(crate) link: &'c mut Link,
     pub(crate) peer: &'c Peer,
-    /// Space reserved for the reply. What a handler leaves unsent is given back when it returns.
-    pub(crate) space: &'c mut Space,
     /// Set once the reply is out.
     pub(crate) replied: &'c mut bool,
     pub(crate) request: Request,
@@ -56,15 +57,12 @@ impl Serving<'_> {
     /// Publishes a reply, telling the release of the request with it.
     #[inline]
     fn reply(&mut self, head: Head, bytes: &[u8]) -> Result<Replied, ReplyError> {
-        self.endpoint.release_body();
+        self.link.release_body();
         if !self.request.one_way {
             if bytes.len() <= INLINE_MAX {
-                self.endpoint.publish(head, bytes)?;
+                self.link.publish(head, bytes)?;
             } else {
-                self.endpoint.abandon(self.space);
-                *self.space = self.endpoint.reserve(bytes.len())?;
-                self.endpoint.write(self.space, 0, ForeignBytes::stable(bytes));
-                self.endpoint.publish_space(head, self.space)?;
+                self.link.publish_from(head, bytes)?;
             }
         }
         *self.replied = true;
@@ -106,7 +104,12 @@ impl<'c> Call<'c> {
     /// The request's bytes: a private copy up to 104 bytes, else the client's memory, which the client may still change.
     #[inline]
     pub fn request(&self) -> ForeignBytes<'_> {
-        self.0.endpoint.body()
+        self.0.link.body()
+    }
+
+    /// What the call came by, and the reply goes by.
+    pub fn carrier(&self) -> Carrier {
+        self.0.link.carrier()
     }
 
     /// Who calls: the credentials of the process that connected.
@@ -120,6 +123,17 @@ impl<'c> Call<'c> {
     pub fn reply(mut self, bytes: &[u8]) -> Result<Replied, ReplyError> {
         let head = self.0.head();
         self.0.reply(head, bytes)
+    }
+
+    /// Replies with the request's own bytes, without handing them through: on a socket from where they lie.
+    #[inline]
+    pub fn echo(self) -> Result<Replied, ReplyError> {
+        let head = self.0.head();
+        if !self.0.request.one_way {
+            self.0.link.publish_body(head)?;
+        }
+        *self.0.replied = true;
+        Ok(Replied(()))
     }
 
     /// Replies with nothing. The way to end a one-way message's handler.
@@ -137,8 +151,7 @@ impl<'c> Call<'c> {
     /// Takes space for a reply of `len` bytes, to be filled in place. Fails at once when the client holds too many replies: a server never waits for a client.
     #[inline(always)]
     pub fn reserve(self, len: usize) -> Result<ReplySpace<'c>, ReplyError> {
-        self.0.endpoint.abandon(self.0.space);
-        *self.0.space = self.0.endpoint.reserve(len)?;
+        self.0.link.reserve(len)?;
         Ok(ReplySpace(self.0))
     }
 }
@@ -150,36 +163,36 @@ impl ReplySpace<'_> {
     /// Its bytes. They hold whatever this session wrote there before, or zeros.
     #[inline]
     pub fn bytes_mut(&mut self) -> &mut [u8] {
-        self.0.endpoint.bytes_mut(self.0.space)
+        self.0.link.bytes_mut()
     }
 
     /// The request and the reply's bytes, to fill the one from the other.
     #[inline]
     pub fn request_and_bytes_mut(&mut self) -> (ForeignBytes<'_>, &mut [u8]) {
-        self.0.endpoint.body_and_bytes_mut(self.0.space)
+        self.0.link.body_and_bytes_mut()
     }
 
     /// Copies `bytes` to `offset`; the fastest way for a large reply. Panics if they reach outside.
     #[inline]
     pub fn write(&mut self, offset: usize, bytes: &[u8]) {
-        self.0.endpoint.write(self.0.space, offset, ForeignBytes::stable(bytes));
+        self.0.link.fill(offset, bytes);
     }
 
     /// Copies the whole request to `offset`. Panics if it reaches outside.
     #[inline]
     pub fn write_request(&mut self, offset: usize) {
-        self.0.endpoint.write_body(self.0.space, offset);
+        self.0.link.fill_with_body(offset);
     }
 
     /// Replies with these bytes. The request is released with it.
     #[inline(always)]
     pub fn commit(self) -> Result<Replied, ReplyError> {
         let head = self.0.head();
-        self.0.endpoint.release_body();
+        self.0.link.release_body();
         if self.0.request.one_way {
-            self.0.endpoint.abandon(self.0.space);
+            self.0.link.abandon();
         } else {
-            self.0.endpoint.publish_space(head, self.0.space)?;
+            self.0.link.publish_space(head)?;
         }
         *self.0.replied = true;
         Ok(Replied(()))

@@ -1,24 +1,99 @@
 //! Connecting to a server's socket without waiting for a server that hangs.
 
-use std::os::fd::OwnedFd;
+use std::io;
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use breezeway_shm::Peer;
 use rustix::io::{Errno, ioctl_fionbio};
-use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
+use rustix::net::sockopt::set_tcp_nodelay;
+use rustix::net::{
+    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, getpeername, socket_with,
+};
 
+use crate::address::Place;
+use crate::carrier::Carrier;
 use crate::error::ConnectError;
+use crate::handshake::HandshakeError;
 
 /// Pause between two tries while the server's backlog is full, which nothing tells the end of.
 const BACKLOG_PAUSE: Duration = Duration::from_millis(2);
 
-/// Connects, and tells what is wrong where that fails. Takes at most `timeout`.
-pub(crate) fn connect_socket(path: &Path, timeout: Duration) -> Result<OwnedFd, ConnectError> {
+/// Connects to a place, and tells who listens there. Takes at most `timeout`, and what the resolver of names takes.
+pub(crate) fn connect(place: &Place, timeout: Duration) -> Result<(OwnedFd, Peer), ConnectError> {
+    let socket = match place {
+        Place::Shm(path) | Place::Unix(path) => connect_unix(place, path, timeout)?,
+        Place::Tcp { host, port } => connect_tcp(place, (host, *port), timeout)?,
+    };
+    let peer = peer(&socket, place.carrier()).map_err(HandshakeError::from)?;
+    Ok((socket, peer))
+}
+
+/// Who is on the other side of a connected socket.
+pub(crate) fn peer(socket: impl AsFd, carrier: Carrier) -> io::Result<Peer> {
+    match carrier {
+        Carrier::Shm | Carrier::Unix => Peer::of(socket),
+        Carrier::Tcp => {
+            let remote = getpeername(socket)?.ok_or(Errno::NOTCONN)?;
+            Ok(Peer::remote(SocketAddr::try_from(remote)?))
+        }
+    }
+}
+
+fn connect_tcp(
+    place: &Place,
+    (host, port): (&str, u16),
+    timeout: Duration,
+) -> Result<OwnedFd, ConnectError> {
+    let deadline = Instant::now() + timeout;
+    let addresses = (host, port)
+        .to_socket_addrs()
+        .map_err(|source| ConnectError::NoSuchHost { place: place.clone(), source })?;
+    let mut last = None;
+    for address in addresses {
+        let left = deadline.saturating_duration_since(Instant::now()).max(BACKLOG_PAUSE);
+        match TcpStream::connect_timeout(&address, left) {
+            Ok(stream) => {
+                let socket = OwnedFd::from(stream);
+                prepare_tcp(&socket).map_err(HandshakeError::from)?;
+                return Ok(socket);
+            }
+            Err(error) => last = Some(error),
+        }
+    }
+    Err(match last {
+        Some(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
+            ConnectError::Refused(place.clone())
+        }
+        Some(error) if error.kind() == io::ErrorKind::TimedOut => {
+            ConnectError::NotAccepting { place: place.clone(), timeout }
+        }
+        Some(source) => ConnectError::Io { place: place.clone(), source },
+        None => ConnectError::NoSuchHost {
+            place: place.clone(),
+            source: io::Error::from(io::ErrorKind::NotFound),
+        },
+    })
+}
+
+/// Messages are written whole, so none waits for more (`TCP_NODELAY`, tcp(7)).
+pub(crate) fn prepare_tcp(socket: impl AsFd) -> Result<(), Errno> {
+    set_tcp_nodelay(socket, true)
+}
+
+/// Connects to a socket file, and tells what is wrong where that fails.
+pub(crate) fn connect_unix(
+    place: &Place,
+    path: &Path,
+    timeout: Duration,
+) -> Result<OwnedFd, ConnectError> {
     let failed = |errno: Errno| match errno {
         Errno::NOENT => ConnectError::NoSocket(path.into()),
         Errno::CONNREFUSED => ConnectError::NobodyListens(path.into()),
         Errno::ACCESS | Errno::PERM => ConnectError::Permission(path.into()),
-        other => ConnectError::Io { path: path.into(), source: other.into() },
+        other => ConnectError::Io { place: place.clone(), source: other.into() },
     };
     let address = SocketAddrUnix::new(path).map_err(failed)?;
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
@@ -26,12 +101,12 @@ pub(crate) fn connect_socket(path: &Path, timeout: Duration) -> Result<OwnedFd, 
         socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None).map_err(failed)?;
     let deadline = Instant::now() + timeout;
     loop {
-        match connect(&socket, &address) {
+        match rustix::net::connect(&socket, &address) {
             Ok(()) => break,
             Err(Errno::INTR) => {}
             Err(Errno::AGAIN) if Instant::now() < deadline => std::thread::sleep(BACKLOG_PAUSE),
             Err(Errno::AGAIN) => {
-                return Err(ConnectError::NotAccepting { path: path.into(), timeout });
+                return Err(ConnectError::NotAccepting { place: place.clone(), timeout });
             }
             Err(errno) => return Err(failed(errno)),
         }
@@ -45,8 +120,12 @@ pub(crate) fn connect_socket(path: &Path, timeout: Duration) -> Result<OwnedFd, 
 mod tests {
     use super::*;
 
+    fn try_to(path: &Path) -> Result<OwnedFd, ConnectError> {
+        connect_unix(&Place::Shm(path.into()), path, Duration::from_millis(50))
+    }
+
     fn refused(path: &Path) -> ConnectError {
-        connect_socket(path, Duration::from_millis(50)).unwrap_err()
+        try_to(path).unwrap_err()
     }
 
     #[test]
@@ -71,11 +150,21 @@ mod tests {
         let _listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
         let mut kept = Vec::new();
         let error = loop {
-            match connect_socket(&path, Duration::from_millis(50)) {
+            match try_to(&path) {
                 Ok(socket) => kept.push(socket),
                 Err(error) => break error,
             }
         };
         assert!(matches!(error, ConnectError::NotAccepting { .. }), "{error}");
+    }
+
+    #[test]
+    fn a_port_without_a_server_and_a_host_without_an_address_are_told_apart() {
+        let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+        let error = connect(&free.into(), Duration::from_secs(5)).unwrap_err();
+        assert!(matches!(error, ConnectError::Refused(_)), "{error}");
+        let nowhere = Place::Tcp { host: "no-such-host.invalid".into(), port: 1 };
+        let error = connect(&nowhere, Duration::from_secs(5)).unwrap_err();
+        assert!(matches!(error, ConnectError::NoSuchHost { .. }), "{error}");
     }
 }

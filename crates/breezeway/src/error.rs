@@ -4,11 +4,12 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use breezeway_shm::{PublishError, ReserveError, SocketError, WaitError};
+use breezeway_shm::{PublishError, ReserveError, SocketError};
 use thiserror::Error;
 
-use crate::address::AddressError;
+use crate::address::{AddressError, Place};
 use crate::handshake::HandshakeError;
+use crate::link::{LinkError, NotPublished, WaitFailure};
 use crate::options::OptionError;
 use crate::protocol::{CallViolation, ErrorCode};
 
@@ -35,25 +36,44 @@ pub enum ConnectError {
         "no permission to connect to {0}: ask its owner for write permission on the socket file"
     )]
     Permission(PathBuf),
+    /// Nobody listens on the port.
+    #[error("no server at {0}: nobody listens there; start the server first")]
+    Refused(Place),
+    /// The host's name has no address.
+    #[error("no server at {place}: cannot find the host: {source}")]
+    NoSuchHost {
+        /// Where a server was looked for.
+        place: Place,
+        /// What the resolver said.
+        source: io::Error,
+    },
     /// The server does not accept.
-    #[error("the server at {path} does not accept within {timeout:?}: it hangs or is overloaded")]
+    #[error("the server at {place} does not accept within {timeout:?}: it hangs or is overloaded")]
     NotAccepting {
-        /// Its socket.
-        path: PathBuf,
+        /// Where it listens.
+        place: Place,
         /// How long was waited.
         timeout: Duration,
     },
     /// The hello failed.
     #[error("handshake: {0}")]
     Handshake(#[from] HandshakeError),
+    /// None of an address's places works.
+    #[error("no place of the address works:{}", list(.0))]
+    NoPlace(Vec<(Place, ConnectError)>),
     /// Something else.
-    #[error("cannot connect to {path}: {source}")]
+    #[error("cannot connect to {place}: {source}")]
     Io {
-        /// The socket.
-        path: PathBuf,
+        /// Where a server was looked for.
+        place: Place,
         /// What the kernel said.
         source: io::Error,
     },
+}
+
+/// Each place with what is wrong there.
+fn list(failures: &[(Place, ConnectError)]) -> String {
+    failures.iter().map(|(place, error)| format!(" {place} ({error});")).collect()
 }
 
 /// Why a call, or another use of a session, failed.
@@ -145,12 +165,30 @@ impl From<ReserveError> for CallError {
     }
 }
 
-impl From<WaitError> for CallError {
-    fn from(error: WaitError) -> Self {
+impl From<LinkError> for CallError {
+    fn from(error: LinkError) -> Self {
         match error {
-            WaitError::DeadlinePassed => Self::DeadlinePassed,
-            WaitError::Socket(error) => error.into(),
-            _ => Self::PeerDied,
+            LinkError::Transport(error) => error.into(),
+            LinkError::Violation(violation) => violation.into(),
+        }
+    }
+}
+
+impl From<PublishError> for CallError {
+    fn from(error: PublishError) -> Self {
+        match error {
+            PublishError::Violation(violation) => Self::Transport(violation.into()),
+            _ => Self::Forked,
+        }
+    }
+}
+
+impl From<WaitFailure> for CallError {
+    fn from(error: WaitFailure) -> Self {
+        match error {
+            WaitFailure::DeadlinePassed => Self::DeadlinePassed,
+            WaitFailure::Link(error) => error.into(),
+            WaitFailure::Closed => Self::PeerDied,
         }
     }
 }
@@ -182,6 +220,24 @@ impl From<SocketError> for SessionError {
     }
 }
 
+impl From<LinkError> for SessionError {
+    fn from(error: LinkError) -> Self {
+        match error {
+            LinkError::Transport(error) => error.into(),
+            LinkError::Violation(violation) => violation.into(),
+        }
+    }
+}
+
+impl From<WaitFailure> for SessionError {
+    fn from(error: WaitFailure) -> Self {
+        match error {
+            WaitFailure::Link(error) => error.into(),
+            WaitFailure::Closed | WaitFailure::DeadlinePassed => Self::PeerDied,
+        }
+    }
+}
+
 /// Why a handler could not reply.
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -195,6 +251,29 @@ pub enum ReplyError {
     /// The session failed, which ends it.
     #[error(transparent)]
     Transport(#[from] SocketError),
+    /// The client broke a rule of calls, which ends its session.
+    #[error(transparent)]
+    Violation(#[from] CallViolation),
+}
+
+impl From<LinkError> for ReplyError {
+    fn from(error: LinkError) -> Self {
+        match error {
+            LinkError::Transport(error) => error.into(),
+            LinkError::Violation(violation) => violation.into(),
+        }
+    }
+}
+
+impl From<NotPublished> for ReplyError {
+    fn from(error: NotPublished) -> Self {
+        match error {
+            NotPublished::Full => Self::NoRoom,
+            NotPublished::Space(error) => error.into(),
+            NotPublished::Failed(error) => error.into(),
+            NotPublished::Link(error) => error.into(),
+        }
+    }
 }
 
 impl From<ReserveError> for ReplyError {
@@ -231,16 +310,16 @@ pub enum ServeError {
     #[error(transparent)]
     Segment(#[from] breezeway_shm::SegmentError),
     /// A server already listens there.
-    #[error("{0} is in use by a running server; choose another path or end that one")]
-    InUse(PathBuf),
+    #[error("{0} is in use by a running server; choose another address or end that one")]
+    InUse(Place),
     /// Something that is no socket is in the way.
     #[error("{0} exists and is no socket; remove it or choose another path")]
     NotASocket(PathBuf),
     /// The socket cannot be made there.
-    #[error("cannot listen on {path}: {source}")]
+    #[error("cannot listen on {place}: {source}")]
     Listen {
-        /// The socket.
-        path: PathBuf,
+        /// Where the server was to listen.
+        place: Place,
         /// What the kernel said.
         source: io::Error,
     },

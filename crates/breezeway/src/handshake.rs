@@ -6,7 +6,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use breezeway_shm::{
-    ControlSegment, Endpoint, ForeignControl, ForeignDescriptor, Limits, SegmentError, segment,
+    ControlSegment, Endpoint, ForeignControl, ForeignDescriptor, Limits, SegmentError, WaitPolicy,
+    segment,
 };
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -16,9 +17,11 @@ use rustix::net::{
 };
 use thiserror::Error;
 
+use crate::carrier::Carrier;
 use crate::hello::{
     FIXED_LEN, Greeting, Hello, HelloError, HelloReader, LONGEST, Refusal, encode_refusal,
 };
+use crate::link::{Link, MemoryLink, SocketLink};
 use crate::options::SessionOptions;
 use crate::protocol::max_in_flight;
 
@@ -37,9 +40,16 @@ pub enum HandshakeError {
     /// A segment could not be made, or the other side's is unfit.
     #[error(transparent)]
     Segment(#[from] SegmentError),
-    /// The hello came with more or fewer file descriptors than one.
-    #[error("a hello comes with one file descriptor; this one came with {0}")]
+    /// The hello came with more or fewer file descriptors than one; without shared memory, with any.
+    #[error(
+        "a hello comes with one file descriptor (none without shared memory); this one came with {0}"
+    )]
     Descriptors(usize),
+    /// One side wants shared memory and the other does not.
+    #[error(
+        "this side speaks {0}: here and the other side does not; use the same scheme on both sides"
+    )]
+    Carrier(Carrier),
     /// The server does not want this session.
     #[error("the server refuses: {reason} (status {status})")]
     Refused {
@@ -71,6 +81,7 @@ impl HandshakeError {
     pub(crate) fn refusal(&self) -> Option<Refusal> {
         match self {
             Self::Hello(HelloError::Version(_)) => Some(Refusal::Version),
+            Self::Carrier(_) => Some(Refusal::Carrier),
             Self::Socket(Errno::MFILE) => Some(Refusal::NoMemory),
             Self::Hello(HelloError::Magic(_))
             | Self::Closed
@@ -86,78 +97,139 @@ impl HandshakeError {
 
 /// A session that both sides agreed on.
 pub(crate) struct Agreed {
-    pub(crate) endpoint: Endpoint,
+    pub(crate) link: Link,
     pub(crate) max_in_flight: usize,
 }
 
 /// The client's side: offers, and waits for the answer.
-pub(crate) fn connect(socket: OwnedFd, options: &SessionOptions) -> Result<Agreed, HandshakeError> {
-    segment::probe()?;
-    let terms = options.hello();
-    let (own, fd) = ControlSegment::create(terms.ring_capacity, terms.lend_count)?;
-    match send_greeting(&socket, &terms.encode(), Some(fd.as_fd())) {
+pub(crate) fn connect(
+    socket: OwnedFd,
+    carrier: Carrier,
+    options: &SessionOptions,
+) -> Result<Agreed, HandshakeError> {
+    let terms = options.hello(carrier);
+    let own = OwnMemory::create(&terms)?;
+    match send_greeting(&socket, &terms.encode(), own.as_ref().map(OwnMemory::descriptor)) {
         // A server that refuses may have closed already; its answer can still be read.
         Ok(()) | Err(Errno::PIPE | Errno::CONNRESET) => {}
         Err(errno) => return Err(errno.into()),
     }
     let (greeting, fd) = GreetingReceiver::default().wait(&socket, options.handshake_timeout)?;
     match greeting {
-        Greeting::Welcome(peer_terms) => agree(socket, own, terms, fd, peer_terms),
+        Greeting::Welcome(peer_terms) => {
+            Agreement { socket, carrier, terms, peer_terms, wait: options.wait }.settle(own, fd)
+        }
         Greeting::Refused { status, reason } => Err(HandshakeError::Refused { status, reason }),
     }
 }
 
 /// The server's side, waiting for the client.
-pub(crate) fn accept(socket: OwnedFd, options: &SessionOptions) -> Result<Agreed, HandshakeError> {
+pub(crate) fn accept(
+    socket: OwnedFd,
+    carrier: Carrier,
+    options: &SessionOptions,
+) -> Result<Agreed, HandshakeError> {
     let received = GreetingReceiver::default().wait(&socket, options.handshake_timeout);
-    welcome(socket, options, received)
+    welcome(socket, carrier, options, received)
 }
 
 /// The server's side once the client's hello is there, or has failed: answers, or refuses with the reason.
 pub(crate) fn welcome(
     socket: OwnedFd,
+    carrier: Carrier,
     options: &SessionOptions,
     received: Result<(Greeting, Option<ForeignDescriptor>), HandshakeError>,
 ) -> Result<Agreed, HandshakeError> {
     let refuse_on = socket.try_clone().map_err(|_| Errno::MFILE)?;
-    received.and_then(|(greeting, fd)| answer(socket, options, greeting, fd)).inspect_err(|error| {
-        if let Some(refusal) = error.refusal() {
-            refuse(refuse_on, refusal, &error.to_string());
-        }
-    })
+    received.and_then(|(greeting, fd)| answer(socket, carrier, options, greeting, fd)).inspect_err(
+        |error| {
+            if let Some(refusal) = error.refusal() {
+                refuse(refuse_on, refusal, &error.to_string());
+            }
+        },
+    )
 }
 
 fn answer(
     socket: OwnedFd,
+    carrier: Carrier,
     options: &SessionOptions,
     greeting: Greeting,
     fd: Option<ForeignDescriptor>,
 ) -> Result<Agreed, HandshakeError> {
     let Greeting::Welcome(peer_terms) = greeting else { return Err(HandshakeError::ClientRefuses) };
-    segment::probe()?;
+    let offer = options.hello(carrier);
+    if peer_terms.memory != offer.memory {
+        return Err(HandshakeError::Carrier(carrier));
+    }
     let mirrored = peer_terms.ring_capacity.min(LARGEST_MIRRORED_RING);
-    let terms = Hello { ring_capacity: mirrored.max(options.ring_capacity), ..options.hello() };
-    let (own, own_fd) = ControlSegment::create(terms.ring_capacity, terms.lend_count)?;
+    let terms = Hello { ring_capacity: mirrored.max(offer.ring_capacity), ..offer };
+    let own = OwnMemory::create(&terms)?;
     let reply_on = socket.try_clone().map_err(|_| Errno::MFILE)?;
-    let agreed = agree(socket, own, terms, fd, peer_terms)?;
-    send_greeting(&reply_on, &terms.encode(), Some(own_fd.as_fd()))?;
+    let own_fd =
+        own.as_ref().map(|own| own.fd.try_clone()).transpose().map_err(|_| Errno::MFILE)?;
+    let agreement = Agreement { socket, carrier, terms, peer_terms, wait: options.wait };
+    let agreed = agreement.settle(own, fd)?;
+    send_greeting(&reply_on, &terms.encode(), own_fd.as_ref().map(AsFd::as_fd))?;
     Ok(agreed)
 }
 
-fn agree(
+/// This side's control segment, where there is shared memory.
+struct OwnMemory {
+    control: ControlSegment,
+    fd: OwnedFd,
+}
+
+impl OwnMemory {
+    fn create(terms: &Hello) -> Result<Option<Self>, SegmentError> {
+        if !terms.memory {
+            return Ok(None);
+        }
+        segment::probe()?;
+        let (control, fd) = ControlSegment::create(terms.ring_capacity, terms.lend_count)?;
+        Ok(Some(Self { control, fd }))
+    }
+
+    fn descriptor(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+/// What both hellos said.
+struct Agreement {
     socket: OwnedFd,
-    own: ControlSegment,
+    carrier: Carrier,
     terms: Hello,
-    fd: Option<ForeignDescriptor>,
     peer_terms: Hello,
-) -> Result<Agreed, HandshakeError> {
-    let fd = fd.ok_or(HandshakeError::Descriptors(0))?;
-    let peer = ForeignControl::accept(fd, peer_terms.ring_capacity, peer_terms.lend_count)?;
-    let limits = Limits { cap: terms.payload_cap.min(peer_terms.payload_cap) };
-    Ok(Agreed {
-        endpoint: Endpoint::new(socket, own, peer, limits),
-        max_in_flight: max_in_flight([terms.ring_capacity, peer_terms.ring_capacity]),
-    })
+    wait: WaitPolicy,
+}
+
+impl Agreement {
+    fn settle(
+        self,
+        own: Option<OwnMemory>,
+        fd: Option<ForeignDescriptor>,
+    ) -> Result<Agreed, HandshakeError> {
+        let Self { terms, peer_terms, .. } = &self;
+        if terms.memory != peer_terms.memory {
+            return Err(HandshakeError::Carrier(self.carrier));
+        }
+        let cap = terms.payload_cap.min(peer_terms.payload_cap);
+        let max_in_flight = max_in_flight([terms.ring_capacity, peer_terms.ring_capacity]);
+        let link = match (own, fd) {
+            (Some(own), Some(fd)) => {
+                let peer =
+                    ForeignControl::accept(fd, peer_terms.ring_capacity, peer_terms.lend_count)?;
+                let endpoint = Endpoint::new(self.socket, own.control, peer, Limits { cap });
+                Link::Memory(MemoryLink::new(endpoint, self.wait))
+            }
+            (None, None) => {
+                Link::Socket(SocketLink::new(self.socket, self.carrier, cap, self.wait))
+            }
+            (_, fd) => return Err(HandshakeError::Descriptors(fd.iter().len())),
+        };
+        Ok(Agreed { link, max_in_flight })
+    }
 }
 
 /// Tells a client why it is not served. Best effort: the client may be gone, or may not be one.

@@ -33,6 +33,15 @@ pub(crate) struct Hello {
     pub(crate) lend_count: u32,
     /// The most payload segment bytes per direction that the sender makes and maps.
     pub(crate) payload_cap: u64,
+    /// Whether messages travel by shared memory.
+    pub(crate) memory: bool,
+}
+
+impl Hello {
+    /// Bytes of the sender's control segment.
+    fn control_size(&self) -> u64 {
+        if self.memory { control_size(self.ring_capacity) as u64 } else { 0 }
+    }
 }
 
 /// Why a server does not want a session.
@@ -49,6 +58,8 @@ pub enum Refusal {
     NoMemory = 4,
     /// The client's hello, or the segment with it, broke a rule.
     Violation = 5,
+    /// It serves shared memory here and the client offers none, or the other way round.
+    Carrier = 6,
 }
 
 /// What a hello says.
@@ -100,17 +111,18 @@ impl Hello {
         let mut bytes = frame(FIXED_LEN);
         put(&mut bytes, RING_CAPACITY_AT, &self.ring_capacity.to_le_bytes());
         put(&mut bytes, LEND_COUNT_AT, &self.lend_count.to_le_bytes());
-        let size = control_size(self.ring_capacity) as u64;
-        put(&mut bytes, CONTROL_SIZE_AT, &size.to_le_bytes());
+        put(&mut bytes, CONTROL_SIZE_AT, &self.control_size().to_le_bytes());
         put(&mut bytes, PAYLOAD_CAP_AT, &self.payload_cap.to_le_bytes());
         bytes
     }
 
     fn decode(bytes: &[u8]) -> Result<Self, HelloError> {
+        let found = u64::from_le_bytes(get(bytes, CONTROL_SIZE_AT));
         let hello = Self {
             ring_capacity: u32::from_le_bytes(get(bytes, RING_CAPACITY_AT)),
             lend_count: u32::from_le_bytes(get(bytes, LEND_COUNT_AT)),
             payload_cap: u64::from_le_bytes(get(bytes, PAYLOAD_CAP_AT)),
+            memory: found != 0,
         };
         let capacity = hello.ring_capacity;
         if !capacity.is_power_of_two() || !RING_CAPACITY.contains(&capacity) {
@@ -119,8 +131,7 @@ impl Hello {
         if !hello.lend_count.is_multiple_of(64) || !LEND_COUNT.contains(&hello.lend_count) {
             return Err(HelloError::LendCount(hello.lend_count));
         }
-        let found = u64::from_le_bytes(get(bytes, CONTROL_SIZE_AT));
-        let expected = control_size(capacity) as u64;
+        let expected = hello.control_size();
         if found != expected {
             return Err(HelloError::ControlSize { found, capacity, expected });
         }
@@ -215,7 +226,8 @@ mod tests {
 
     use super::*;
 
-    const HELLO: Hello = Hello { ring_capacity: 64, lend_count: 512, payload_cap: 1 << 26 };
+    const HELLO: Hello =
+        Hello { ring_capacity: 64, lend_count: 512, payload_cap: 1 << 26, memory: true };
 
     fn read(bytes: &[u8]) -> Result<Option<Greeting>, HelloError> {
         HelloReader::default().take(bytes)

@@ -12,11 +12,13 @@
 
 mod address;
 mod call;
+mod carrier;
 mod client;
 mod connect;
 mod error;
 mod handshake;
 mod hello;
+mod link;
 mod listener;
 mod options;
 mod protocol;
@@ -25,12 +27,13 @@ mod server;
 mod session;
 mod worker;
 
-pub use address::{Address, AddressError};
+pub use address::{Address, AddressError, Place};
 pub use breezeway_shm::{
     ForeignBytes, ForeignReader, Peer, ReserveError, SegmentError, SocketError, TrustedPeer,
     Violation, WaitPolicy, inherited,
 };
 pub use call::{Call, Handler, HandlerError, Replied, ReplySpace};
+pub use carrier::Carrier;
 pub use client::{Client, ClientError, ClientOptions, ClientReply, PooledSession};
 pub use error::{CallError, ConnectError, ReplyError, ServeError, SessionError};
 pub use handshake::HandshakeError;

@@ -6,6 +6,7 @@ use breezeway_shm::WaitPolicy;
 use breezeway_shm::layout::RING_CAPACITY;
 use thiserror::Error;
 
+use crate::carrier::Carrier;
 use crate::hello::{CAP_UNIT, Hello};
 
 /// Lend numbers that each side keeps release bits for: one cache line of bits.
@@ -115,11 +116,12 @@ impl SessionOptions {
     }
 
     /// The terms for the other side.
-    pub(crate) fn hello(&self) -> Hello {
+    pub(crate) fn hello(&self, carrier: Carrier) -> Hello {
         Hello {
             ring_capacity: self.ring_capacity,
             lend_count: LEND_COUNT,
             payload_cap: self.cap.next_multiple_of(CAP_UNIT),
+            memory: carrier == Carrier::Shm,
         }
     }
 }

@@ -30,6 +30,44 @@ pub enum CallViolation {
     /// An entry that this side does not expect.
     #[error("an unexpected {0:?} entry")]
     Unexpected(Kind),
+    /// A kind that is not defined.
+    #[error("kind {0} is not defined")]
+    Kind(u8),
+    /// A frame's length is more than the session's cap, or than its kind allows.
+    #[error("a frame of kind {kind} with {len} bytes; a message has at most {cap}, others none")]
+    FrameLength {
+        /// The kind's number.
+        kind: u8,
+        /// The length.
+        len: usize,
+        /// The largest message.
+        cap: usize,
+    },
+    /// File descriptors where none belong.
+    #[error("{0} file descriptors where messages travel on the socket")]
+    Descriptors(usize),
+}
+
+/// What the peer says of a message or another entry, before it was judged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct PeerHead {
+    /// Number of the kind.
+    pub(crate) kind: u8,
+    pub(crate) flags: u8,
+    pub(crate) stream: u32,
+    pub(crate) tag: u32,
+}
+
+impl From<&Entry> for PeerHead {
+    #[inline(always)]
+    fn from(entry: &Entry) -> Self {
+        Self {
+            kind: entry.kind_number(),
+            flags: entry.flag_bits(),
+            stream: entry.stream(),
+            tag: entry.tag(),
+        }
+    }
 }
 
 /// Why a call failed on the server, as its reply says.
@@ -90,21 +128,21 @@ pub(crate) struct Request {
     pub(crate) one_way: bool,
 }
 
-/// Judges an entry of kind message as a request.
+/// Judges a message as a request.
 #[inline]
-pub(crate) fn request(entry: &Entry) -> Result<Request, CallViolation> {
-    let bits = entry.flag_bits();
+pub(crate) fn request(head: PeerHead) -> Result<Request, CallViolation> {
+    let bits = head.flags;
     let flags = Flags::from_bits(bits).ok_or(CallViolation::Flags(bits))?;
     let one_way = flags.has(Flags::NO_REPLY);
     let kind = flags.without(Flags::LENT).without(Flags::NO_REPLY);
     if kind != REQUEST {
         return Err(CallViolation::NotARequest(bits));
     }
-    let stream = entry.stream();
+    let stream = head.stream;
     if stream.is_multiple_of(2) {
         return Err(CallViolation::StreamNumber(stream));
     }
-    Ok(Request { stream, method: entry.tag(), one_way })
+    Ok(Request { stream, method: head.tag, one_way })
 }
 
 /// A call in flight, or the reply to one.
@@ -184,8 +222,8 @@ impl Calls {
     }
 
     /// Whether somebody waits for what an entry of kind message replies to.
-    pub(crate) fn wants(&self, entry: &Entry) -> bool {
-        self.in_flight.contains(&(CallId(entry.stream()), true))
+    pub(crate) fn wants(&self, head: PeerHead) -> bool {
+        self.in_flight.contains(&(CallId(head.stream), true))
     }
 
     /// Ends a call that is not the oldest; tells whether somebody waited for it.
@@ -195,15 +233,15 @@ impl Calls {
         ended.map(|(_, wanted)| wanted).ok_or(CallViolation::UnexpectedReply(call.0))
     }
 
-    /// Judges an entry of kind message as a reply, and ends its call.
+    /// Judges a message as a reply, and ends its call.
     #[inline]
-    pub(crate) fn answer(&mut self, entry: &Entry) -> Result<Answer, CallViolation> {
-        let bits = entry.flag_bits();
+    pub(crate) fn answer(&mut self, head: PeerHead) -> Result<Answer, CallViolation> {
+        let bits = head.flags;
         let flags = Flags::from_bits(bits).ok_or(CallViolation::Flags(bits))?;
         if flags.without(Flags::LENT).without(Flags::ERROR) != Flags::FIN {
             return Err(CallViolation::NotAReply(bits));
         }
-        let call = CallId(entry.stream());
+        let call = CallId(head.stream);
         let wanted = match self.in_flight.front() {
             Some(&(first, wanted)) if first == call => {
                 self.in_flight.pop_front();
@@ -212,27 +250,25 @@ impl Calls {
             _ => self.end_later_call(call)?,
         };
         self.wanted -= usize::from(wanted);
-        let error = flags.has(Flags::ERROR).then(|| ErrorCode::from_number(entry.tag()));
+        let error = flags.has(Flags::ERROR).then(|| ErrorCode::from_number(head.tag));
         Ok(Answer { call, error, wanted })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use breezeway_shm::Head;
-
     use super::*;
 
-    fn message(flags: Flags, stream: u32) -> Entry {
-        Entry::new(Head { kind: Kind::Message, flags, stream, tag: 9 }, b"body")
+    fn message(flags: Flags, stream: u32) -> PeerHead {
+        PeerHead { kind: Kind::Message as u8, flags: flags.bits(), stream, tag: 9 }
     }
 
     #[test]
     fn a_request_opens_and_ends_its_side_of_an_odd_stream() {
         let two_way = Request { stream: 7, method: 9, one_way: false };
-        assert_eq!(request(&message(REQUEST, 7)), Ok(two_way));
-        assert_eq!(request(&message(REQUEST.with(Flags::LENT), 7)), Ok(two_way));
-        assert_eq!(request(&message(ONE_WAY, 7)), Ok(Request { one_way: true, ..two_way }));
+        assert_eq!(request(message(REQUEST, 7)), Ok(two_way));
+        assert_eq!(request(message(REQUEST.with(Flags::LENT), 7)), Ok(two_way));
+        assert_eq!(request(message(ONE_WAY, 7)), Ok(Request { one_way: true, ..two_way }));
     }
 
     #[test]
@@ -245,11 +281,11 @@ mod tests {
             REQUEST.with(Flags::ERROR),
             Flags::FIN.with(Flags::NO_REPLY),
         ] {
-            let judged = request(&message(flags, 7));
+            let judged = request(message(flags, 7));
             assert_eq!(judged, Err(CallViolation::NotARequest(flags.bits())));
         }
         for stream in [0, 2, u32::MAX - 1] {
-            let judged = request(&message(REQUEST, stream));
+            let judged = request(message(REQUEST, stream));
             assert_eq!(judged, Err(CallViolation::StreamNumber(stream)));
         }
     }
@@ -260,9 +296,9 @@ mod tests {
         let call = calls.sent();
         assert_eq!(calls.wanted(), 1);
         let reply = message(Flags::FIN, call.0);
-        assert_eq!(calls.answer(&reply), Ok(Answer { call, error: None, wanted: true }));
+        assert_eq!(calls.answer(reply), Ok(Answer { call, error: None, wanted: true }));
         assert_eq!(calls.wanted(), 0);
-        assert_eq!(calls.answer(&reply), Err(CallViolation::UnexpectedReply(call.0)));
+        assert_eq!(calls.answer(reply), Err(CallViolation::UnexpectedReply(call.0)));
     }
 
     #[test]
@@ -271,7 +307,7 @@ mod tests {
         let sent: Vec<_> = (0..4).map(|_| calls.sent()).collect();
         assert!(!calls.has_room());
         for index in [2, 0, 3, 1] {
-            let answer = calls.answer(&message(Flags::FIN, sent[index].0)).unwrap();
+            let answer = calls.answer(message(Flags::FIN, sent[index].0)).unwrap();
             assert_eq!(answer.call, sent[index]);
         }
         assert!(calls.has_room());
@@ -282,7 +318,7 @@ mod tests {
         for flags in [Flags::NONE, Flags::OPEN, REQUEST, Flags::FIN.with(Flags::NO_REPLY)] {
             let mut calls = Calls::new(4);
             let call = calls.sent();
-            let judged = calls.answer(&message(flags, call.0));
+            let judged = calls.answer(message(flags, call.0));
             assert_eq!(judged, Err(CallViolation::NotAReply(flags.bits())));
         }
     }
@@ -294,7 +330,7 @@ mod tests {
         calls.give_up();
         assert_eq!(calls.wanted(), 0);
         assert!(!calls.has_room());
-        let answer = calls.answer(&message(Flags::FIN.with(Flags::ERROR), call.0)).unwrap();
+        let answer = calls.answer(message(Flags::FIN.with(Flags::ERROR), call.0)).unwrap();
         assert_eq!(answer, Answer { call, error: Some(ErrorCode::Other(9)), wanted: false });
         assert!(calls.has_room());
     }

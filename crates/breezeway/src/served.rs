@@ -3,14 +3,13 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use breezeway_shm::{
-    Endpoint, Head, Kind, Peer, SocketError, Space, TrustedPeer, WaitError, WaitPolicy, Waiter,
-    Want, cpu,
-};
+use breezeway_shm::{Head, Kind, Peer, TrustedPeer, cpu};
 
 use crate::call::{Call, Handler, Serving};
+use crate::carrier::Carrier;
 use crate::error::{ConnectError, ReplyError, SessionError};
 use crate::handshake::{self, Agreed, HandshakeError};
+use crate::link::Link;
 use crate::options::SessionOptions;
 use crate::protocol::{CallViolation, ErrorCode, Request, request};
 
@@ -28,10 +27,8 @@ pub(crate) enum Progress {
 
 /// The serving end of one session: for a parent and its child, for tests, and inside a [`Server`](crate::Server).
 pub struct ServerSession {
-    endpoint: Endpoint,
+    link: Link,
     peer: Peer,
-    wait: WaitPolicy,
-    space: Space,
     /// Readable once the client's process is gone.
     exit: Option<OwnedFd>,
     /// Whether the session ended with an error.
@@ -39,27 +36,20 @@ pub struct ServerSession {
 }
 
 impl ServerSession {
-    /// Answers the hello of a client on a connected unix stream socket, such as one end of a pair (see [`breezeway_shm::inherited`]).
+    /// Answers the hello of a client that wants shared memory on a connected unix stream socket, such as one end of a pair (see [`breezeway_shm::inherited`]).
     pub fn over(socket: OwnedFd, options: &SessionOptions) -> Result<Self, ConnectError> {
         options.validate()?;
         let peer = Peer::of(&socket).map_err(HandshakeError::from)?;
-        Ok(Self::new(handshake::accept(socket, options)?, peer, options.wait))
+        Ok(Self::new(handshake::accept(socket, Carrier::Shm, options)?, peer))
     }
 
-    pub(crate) fn new(agreed: Agreed, peer: Peer, wait: WaitPolicy) -> Self {
-        Self {
-            endpoint: agreed.endpoint,
-            peer,
-            wait,
-            space: Space::none(),
-            exit: None,
-            broken: false,
-        }
+    pub(crate) fn new(agreed: Agreed, peer: Peer) -> Self {
+        Self { link: agreed.link, peer, exit: None, broken: false }
     }
 
     /// From now on requests are given as slices, without a copy.
     pub fn trusting(mut self, proof: TrustedPeer) -> Self {
-        self.endpoint.trust(proof);
+        self.link.trust(proof);
         self
     }
 
@@ -79,24 +69,20 @@ impl ServerSession {
 
     /// Whether the client is gone and all that it committed was taken. (Entries about segments are taken one at a time and count as nothing served.)
     pub(crate) fn is_exhausted(&self) -> bool {
-        self.endpoint.is_closed() && !self.endpoint.ready().unwrap_or(true)
+        self.link.is_closed() && !self.link.ready().unwrap_or(true)
     }
 
-    pub(crate) fn endpoint(&mut self) -> &mut Endpoint {
-        &mut self.endpoint
+    pub(crate) fn link(&mut self) -> &mut Link {
+        &mut self.link
     }
 
     /// Serves calls on this thread until the client closes the session.
     pub fn serve(mut self, handler: &impl Handler) -> Result<(), SessionError> {
-        let mut waiter = Waiter::new(self.wait);
         loop {
             match self.serve_some(handler, 1)? {
                 Progress::Closed => return Ok(()),
-                Progress::Served(0) => match waiter.wait(&mut self.endpoint, Want::Data, None) {
-                    Ok(()) => {}
-                    Err(WaitError::Socket(error)) => return Err(error.into()),
-                    Err(_) => return Err(SessionError::PeerDied),
-                },
+                Progress::Served(0) if self.link.is_clogged() => self.link.wait_for_slots(None)?,
+                Progress::Served(0) => self.link.wait(None)?,
                 Progress::Served(_) => {}
             }
         }
@@ -117,29 +103,31 @@ impl ServerSession {
     #[inline(always)]
     fn try_serve(&mut self, handler: &impl Handler, looks: u32) -> Result<Progress, SessionError> {
         for _ in 1..looks {
-            if self.endpoint.ready().map_err(SocketError::from)? {
+            if self.link.ready()? {
                 break;
             }
             cpu::spin_hint();
         }
+        self.link.look();
         for served in 0..BUDGET {
-            if !self.endpoint.take()? {
-                self.endpoint.tell_progress()?;
+            if self.link.is_clogged() || !self.link.take()? {
+                self.link.tell_progress()?;
                 return Ok(Progress::Served(served));
             }
-            match Kind::from_number(self.endpoint.entry().kind_number()) {
+            match Kind::from_number(self.link.head().kind) {
                 Some(Kind::Message) => self.serve_request(handler)?,
                 Some(Kind::Shutdown) => return Ok(Progress::Closed),
-                Some(Kind::Cancel) => self.endpoint.finish()?,
+                Some(Kind::Cancel) => self.link.finish()?,
                 other => return Err(unexpected(other)),
             }
         }
+        self.link.tell_progress()?;
         Ok(Progress::Served(BUDGET))
     }
 
     #[inline(always)]
     fn serve_request(&mut self, handler: &impl Handler) -> Result<(), SessionError> {
-        let request = request(self.endpoint.entry())?;
+        let request = request(self.link.head())?;
         let mut replied = false;
         let call = Call(self.serving(request, &mut replied));
         // The handler sees the session only through the call, which is gone when it returns or unwinds; what is left, reserved space, is given back below.
@@ -152,21 +140,15 @@ impl ServerSession {
             };
             self.not_replied(request, replied, failure)?;
         }
-        self.endpoint.finish()?;
+        self.link.finish()?;
         if !request.one_way {
-            self.endpoint.flush()?;
+            self.link.flush_reply()?;
         }
         Ok(())
     }
 
     fn serving<'c>(&'c mut self, request: Request, replied: &'c mut bool) -> Serving<'c> {
-        Serving {
-            endpoint: &mut self.endpoint,
-            peer: &self.peer,
-            space: &mut self.space,
-            replied,
-            request,
-        }
+        Serving { link: &mut self.link, peer: &self.peer, replied, request }
     }
 
     /// Deals with a handler that failed or panicked.
@@ -180,6 +162,7 @@ impl ServerSession {
         let code = match failure.reply_error {
             Some(ReplyError::NoRoom) => return Err(self.too_many_calls()),
             Some(ReplyError::Transport(error)) => return Err(error.into()),
+            Some(ReplyError::Violation(violation)) => return Err(violation.into()),
             Some(ReplyError::Space(_)) => ErrorCode::NoMemory,
             None => failure.code,
         };
@@ -187,13 +170,14 @@ impl ServerSession {
         if code == ErrorCode::Panicked || request.one_way || replied {
             tracing::warn!(method = request.method, %reason, "handler failed");
         }
-        self.endpoint.abandon(&mut self.space);
+        self.link.abandon();
         if replied || request.one_way {
             return Ok(());
         }
         match self.serving(request, &mut replied).fail(code, reason) {
             Ok(()) => Ok(()),
             Err(ReplyError::Transport(error)) => Err(error.into()),
+            Err(ReplyError::Violation(violation)) => Err(violation.into()),
             Err(_) => Err(self.too_many_calls()),
         }
     }
@@ -201,8 +185,7 @@ impl ServerSession {
     /// The client has more calls in flight than the ring has slots for replies.
     #[cold]
     fn too_many_calls(&self) -> SessionError {
-        let replies = self.endpoint.published() - self.endpoint.known_consumed();
-        CallViolation::TooManyCalls(replies as usize).into()
+        CallViolation::TooManyCalls(self.link.unconsumed()).into()
     }
 }
 
@@ -238,8 +221,8 @@ impl Drop for ServerSession {
             return;
         }
         // A full ring or a dead peer: the end of file tells the same, less politely.
-        let _ = self.endpoint.publish(Head::of_session(Kind::Shutdown, 0), &[]);
-        let _ = self.endpoint.flush();
+        let _ = self.link.publish(Head::of_session(Kind::Shutdown, 0), &[]);
+        let _ = self.link.flush_reply();
     }
 }
 

@@ -14,6 +14,8 @@ use rustix::io::Errno;
 
 use crate::address::Address;
 use crate::call::Handler;
+use crate::carrier::Carrier;
+use crate::connect;
 use crate::error::ServeError;
 use crate::handshake::{GreetingReceiver, HandshakeError, refuse, timespec, welcome};
 use crate::hello::Refusal;
@@ -116,7 +118,7 @@ impl ServerOptions {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Server {
-    listener: Listener,
+    listeners: Vec<Listener>,
     options: ServerOptions,
     stopper: Stopper,
 }
@@ -146,14 +148,22 @@ impl Server {
         Self::bind_with(address, ServerOptions::new())
     }
 
-    /// Listens. A socket file that nobody serves any more is replaced.
+    /// Listens at all places of the address. A socket file that nobody serves any more is replaced.
     pub fn bind_with(address: &Address, options: ServerOptions) -> Result<Self, ServeError> {
         options.validate()?;
-        segment::probe()?;
-        let listener = Listener::bind(address.path(), options.socket_mode)?;
+        if address.places().iter().any(|place| place.carrier() == Carrier::Shm) {
+            segment::probe()?;
+        }
+        let bind = |place| Listener::bind(place, options.socket_mode);
+        let listeners = address.places().iter().map(bind).collect::<Result<_, _>>()?;
         let stopper =
             Stopper { stopping: Arc::new(AtomicBool::new(false)), notifier: Notifier::new()? };
-        Ok(Self { listener, options, stopper })
+        Ok(Self { listeners, options, stopper })
+    }
+
+    /// Where it listens: the address that it was given, with the ports that it has got where 0 was asked for.
+    pub fn address(&self) -> Address {
+        self.listeners.iter().map(|listener| listener.place().clone()).collect()
     }
 
     /// A handle that ends the server.
@@ -227,6 +237,7 @@ fn spawn_worker<'scope, H: Handler>(
 /// A client whose hello is not complete.
 struct HalfOpen {
     socket: OwnedFd,
+    carrier: Carrier,
     peer: Peer,
     receiver: GreetingReceiver,
     accepted: Instant,
@@ -258,7 +269,8 @@ impl<'s> Acceptor<'s> {
     /// Sleeps until a client, a byte of a hello, a deadline or the stopper wants attention.
     fn wait(&self) -> io::Result<()> {
         let stop = self.server.stopper.notifier.as_fd();
-        let listen = self.pause_until.is_none().then(|| self.server.listener.as_fd());
+        let paused = self.pause_until.is_some();
+        let listen = self.server.listeners.iter().filter(|_| !paused).map(AsFd::as_fd);
         let hellos = self.half_open.iter().map(|client| client.socket.as_fd());
         let watch = |fd: BorrowedFd<'s>| PollFd::from_borrowed_fd(fd, PollFlags::IN);
         let mut watched: Vec<PollFd<'_>> = std::iter::once(stop).chain(listen).map(watch).collect();
@@ -281,17 +293,19 @@ impl<'s> Acceptor<'s> {
         }
         self.pause_until = None;
         // Not without end: a client that connects again and again must not keep others' handshakes waiting.
-        for _ in 0..ACCEPTS_PER_TURN {
-            if !self.make_room() {
-                return;
-            }
-            match self.server.listener.accept() {
-                Ok(Some(socket)) => self.admit(socket),
-                Ok(None) => return,
-                Err(error) => {
-                    tracing::warn!(%error, "cannot accept; raise the limit of open files?");
-                    self.pause_until = Some(Instant::now() + ACCEPT_PAUSE);
+        for listener in &self.server.listeners {
+            for _ in 0..ACCEPTS_PER_TURN {
+                if !self.make_room() {
                     return;
+                }
+                match listener.accept() {
+                    Ok(Some(socket)) => self.admit(socket, listener.carrier()),
+                    Ok(None) => break,
+                    Err(error) => {
+                        tracing::warn!(%error, "cannot accept; raise the limit of open files?");
+                        self.pause_until = Some(Instant::now() + ACCEPT_PAUSE);
+                        return;
+                    }
                 }
             }
         }
@@ -316,8 +330,8 @@ impl<'s> Acceptor<'s> {
     }
 
     /// Starts a client's handshake, if the policy lets it.
-    fn admit(&mut self, socket: OwnedFd) {
-        let peer = match Peer::of(&socket) {
+    fn admit(&mut self, socket: OwnedFd, carrier: Carrier) {
+        let peer = match connect::peer(&socket, carrier) {
             Ok(peer) => peer,
             Err(error) => return tracing::warn!(%error, "cannot tell who connects"),
         };
@@ -329,7 +343,7 @@ impl<'s> Acceptor<'s> {
             return;
         }
         let receiver = GreetingReceiver::default();
-        let client = HalfOpen { socket, peer, receiver, accepted: Instant::now() };
+        let client = HalfOpen { socket, carrier, peer, receiver, accepted: Instant::now() };
         self.half_open.extend(self.advance(client));
     }
 
@@ -391,9 +405,9 @@ impl<'s> Acceptor<'s> {
         }
         let options = &self.server.options.session;
         let exit = exit_descriptor(&client.socket);
-        match welcome(client.socket, options, received) {
+        match welcome(client.socket, client.carrier, options, received) {
             Ok(agreed) => {
-                let mut session = ServerSession::new(agreed, client.peer, options.wait);
+                let mut session = ServerSession::new(agreed, client.peer);
                 session.watch_exit(exit);
                 let inbox = self.inboxes.iter().min_by_key(|inbox| inbox.sessions());
                 inbox.expect("there is a worker").deliver(session);

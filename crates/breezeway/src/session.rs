@@ -5,15 +5,14 @@ use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use breezeway_shm::layout::INLINE_MAX;
-use breezeway_shm::{
-    Endpoint, ForeignBytes, Head, Kind, Peer, PublishError, ReserveError, SocketError, Space,
-    TrustedPeer, WaitError, Waiter, Want, clock,
-};
+use breezeway_shm::{ForeignBytes, Head, Kind, Peer, ReserveError, TrustedPeer, clock};
 
-use crate::address::Address;
-use crate::connect::connect_socket;
+use crate::address::{Address, Place};
+use crate::carrier::Carrier;
+use crate::connect;
 use crate::error::{CallError, ConnectError};
 use crate::handshake;
+use crate::link::{Link, NotPublished, WaitFailure};
 use crate::options::SessionOptions;
 use crate::protocol::{Answer, CallId, CallViolation, Calls, ONE_WAY, REQUEST};
 use crate::served::ServerSession;
@@ -37,13 +36,10 @@ const LONGEST_REASON: usize = 1024;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Session {
-    endpoint: Endpoint,
-    waiter: Waiter,
+    link: Link,
     calls: Calls,
     peer: Peer,
     call_timeout: Option<Duration>,
-    /// Space reserved for the next message, if any. A [`RequestSpace`] that was dropped unsent leaves it here until the next reservation.
-    space: Space,
     over: bool,
 }
 
@@ -53,30 +49,52 @@ impl Session {
         Self::connect_with(address, &SessionOptions::new())
     }
 
-    /// Connects. Takes at most the handshake timeout for connecting, and as long again for the hello.
+    /// Connects to the first of the address's places that works. Takes, for each, at most the handshake timeout for connecting, and as long again for the hello.
     pub fn connect_with(address: &Address, options: &SessionOptions) -> Result<Self, ConnectError> {
         options.validate()?;
-        Self::over(connect_socket(address.path(), options.handshake_timeout)?, options)
+        let mut failures = Vec::new();
+        for place in address.places() {
+            match Self::connect_to(place, options) {
+                Ok(session) => return Ok(session),
+                Err(error) => failures.push((place.clone(), error)),
+            }
+        }
+        Err(match failures.len() {
+            1 => failures.remove(0).1,
+            _ => ConnectError::NoPlace(failures),
+        })
     }
 
-    /// Opens a session over a connected unix stream socket, such as one end of a pair that a parent handed to its child (see [`breezeway_shm::inherited`]). The
-    /// other end must be served, by [`ServerSession::over`] for one.
+    fn connect_to(place: &Place, options: &SessionOptions) -> Result<Self, ConnectError> {
+        let (socket, peer) = connect::connect(place, options.handshake_timeout)?;
+        Self::negotiate(socket, peer, place.carrier(), options)
+    }
+
+    /// Opens a session in shared memory over a connected unix stream socket, such as one end of a pair that a parent handed to its child (see
+    /// [`breezeway_shm::inherited`]). The other end must be served, by [`ServerSession::over`] for one.
     pub fn over(socket: OwnedFd, options: &SessionOptions) -> Result<Self, ConnectError> {
         options.validate()?;
         let peer = Peer::of(&socket).map_err(handshake::HandshakeError::from)?;
-        let agreed = handshake::connect(socket, options)?;
+        Self::negotiate(socket, peer, Carrier::Shm, options)
+    }
+
+    fn negotiate(
+        socket: OwnedFd,
+        peer: Peer,
+        carrier: Carrier,
+        options: &SessionOptions,
+    ) -> Result<Self, ConnectError> {
+        let agreed = handshake::connect(socket, carrier, options)?;
         Ok(Self {
-            endpoint: agreed.endpoint,
-            waiter: Waiter::new(options.wait),
+            link: agreed.link,
             calls: Calls::new(agreed.max_in_flight),
             peer,
             call_timeout: options.call_timeout,
-            space: Space::none(),
             over: false,
         })
     }
 
-    /// Both ends of a session within this process: for tests, and for threads that want to talk like processes.
+    /// Both ends of a session in shared memory within this process: for tests, and for threads that want to talk like processes.
     pub fn pair(options: &SessionOptions) -> Result<(Self, ServerSession), ConnectError> {
         let (one, other) = UnixStream::pair().map_err(handshake::HandshakeError::from)?;
         let server_options = options.clone();
@@ -88,8 +106,13 @@ impl Session {
 
     /// From now on replies are given as slices, without a copy.
     pub fn trusting(mut self, proof: TrustedPeer) -> Self {
-        self.endpoint.trust(proof);
+        self.link.trust(proof);
         self
+    }
+
+    /// What its messages travel by.
+    pub fn carrier(&self) -> Carrier {
+        self.link.carrier()
     }
 
     /// Who serves this session: the credentials of the process that listens.
@@ -99,7 +122,7 @@ impl Session {
 
     /// The largest message, in bytes: the smaller cap of both sides.
     pub fn cap(&self) -> usize {
-        self.endpoint.cap()
+        self.link.cap()
     }
 
     /// The most calls in flight.
@@ -160,21 +183,24 @@ impl Session {
     /// Sends a request whose reply is taken later by [`Self::receive`], so that several are in flight.
     #[inline]
     pub fn send(&mut self, method: u32, request: &[u8]) -> Result<CallId, CallError> {
-        let call = self.send_unflushed(method, request)?;
-        self.flush()?;
-        Ok(call)
+        let deadline = self.deadline();
+        self.may_use()?;
+        self.transmit(method, request, Wants::Reply, deadline)
     }
 
     /// Sends a one-way message: no reply comes, not even of an error. Waits while the ring is full.
     #[inline]
     pub fn post(&mut self, method: u32, message: &[u8]) -> Result<(), CallError> {
-        self.post_unflushed(method, message)?;
-        self.flush()
+        let deadline = self.deadline();
+        self.may_use()?;
+        self.publish_bytes(method, message, Wants::Nothing, deadline)?;
+        self.calls.posted();
+        self.flush(deadline)
     }
 
     /// Sends several messages with one wake-up at the end.
     pub fn batch(&mut self) -> Batch<'_> {
-        self.endpoint.set_batching(true);
+        self.link.set_batching(true);
         Batch { session: self, flushed: false }
     }
 
@@ -242,13 +268,14 @@ impl Session {
     ) -> Result<CallId, CallError> {
         self.publish_bytes(method, bytes, wants, deadline)?;
         let call = self.calls.sent();
-        self.flush()?;
+        self.flush(deadline)?;
         Ok(call)
     }
 
+    /// Lets the server see what was published.
     #[inline(always)]
-    fn flush(&mut self) -> Result<(), CallError> {
-        self.endpoint.flush().map_err(|error| self.failed(error.into()))
+    fn flush(&mut self, deadline: Option<u64>) -> Result<(), CallError> {
+        self.link.flush(deadline).map_err(|error| self.not_answered(error.into()))
     }
 
     /// Publishes a message from a slice.
@@ -264,8 +291,8 @@ impl Session {
             return self.publish_large(method, bytes, wants, deadline);
         }
         let head = self.head(method, wants)?;
-        while let Err(error) = self.endpoint.publish(head, bytes) {
-            self.wait_for_ring(error, deadline)?;
+        while let Err(error) = self.link.publish(head, bytes) {
+            self.wait_for_slots(error, deadline)?;
         }
         Ok(())
     }
@@ -279,9 +306,21 @@ impl Session {
         wants: Wants,
         deadline: Option<u64>,
     ) -> Result<(), CallError> {
-        self.reserve_waiting(bytes.len(), deadline)?;
-        self.endpoint.write(&mut self.space, 0, ForeignBytes::stable(bytes));
-        self.publish_space(method, wants, deadline)
+        let cap = self.link.cap();
+        if bytes.len() > cap {
+            return Err(ReserveError::TooLarge { len: bytes.len(), cap }.into());
+        }
+        let head = self.head(method, wants)?;
+        while let Err(error) = self.link.publish_from(head, bytes) {
+            let NotPublished::Space(error) = error else {
+                self.wait_for_slots(error, deadline)?;
+                continue;
+            };
+            self.reserve_slowly(error, bytes.len(), deadline)?;
+            self.link.fill(0, bytes);
+            return self.publish_space(method, wants, deadline);
+        }
+        Ok(())
     }
 
     /// Publishes the reserved space, which was filled, as a message.
@@ -293,8 +332,8 @@ impl Session {
         deadline: Option<u64>,
     ) -> Result<(), CallError> {
         let head = self.head(method, wants)?;
-        while let Err(error) = self.endpoint.publish_space(head, &mut self.space) {
-            self.wait_for_ring(error, deadline)?;
+        while let Err(error) = self.link.publish_space(head) {
+            self.wait_for_slots(error, deadline)?;
         }
         Ok(())
     }
@@ -320,57 +359,56 @@ impl Session {
     }
 
     fn try_drop_late_replies(&mut self) -> Result<(), CallError> {
-        while self.endpoint.ready().map_err(SocketError::from)? {
-            if !self.endpoint.take()? {
+        self.link.look();
+        while self.link.ready()? {
+            if !self.link.take()? {
                 continue;
             }
-            let entry = self.endpoint.entry();
-            if entry.kind_number() != Kind::Message as u8 || self.calls.wants(entry) {
+            let head = self.link.head();
+            if head.kind != Kind::Message as u8 || self.calls.wants(head) {
                 break;
             }
-            self.calls.answer(entry)?;
-            self.endpoint.finish()?;
+            self.calls.answer(head)?;
+            self.link.finish()?;
         }
         Ok(())
     }
 
-    /// Waits for ring space after a publication failed. The server never waits for us, so it gets there: replies in flight always fit into its ring.
+    /// Waits until messages can be published again. The server never waits for us, so it gets there: replies in flight always fit into its ring.
     #[cold]
     #[inline(never)]
-    fn wait_for_ring(
+    fn wait_for_slots(
         &mut self,
-        error: PublishError,
+        error: NotPublished,
         deadline: Option<u64>,
     ) -> Result<(), CallError> {
         match error {
-            PublishError::Full => {
-                let quarter = (self.endpoint.published() - self.endpoint.known_consumed()) / 4;
-                self.wait_consumed(self.endpoint.known_consumed() + quarter - 1, deadline)
+            NotPublished::Full => {
+                let outcome = self.link.wait_for_slots(deadline);
+                outcome.map_err(|error| self.not_waited(error))
             }
-            PublishError::Violation(violation) => {
-                Err(self.failed(CallError::Transport(violation.into())))
-            }
-            _ => Err(CallError::Forked),
+            NotPublished::Space(error) => Err(self.failed(error.into())),
+            NotPublished::Failed(error) => Err(self.failed(error.into())),
+            NotPublished::Link(error) => Err(self.failed(error.into())),
         }
     }
 
-    fn wait_consumed(&mut self, count: u64, deadline: Option<u64>) -> Result<(), CallError> {
-        let want = Want::Consumed(count);
-        self.waiter.wait(&mut self.endpoint, want, deadline).map_err(|error| {
-            let ended = matches!(error, WaitError::Closed) && self.was_shut_down();
-            self.failed(if ended { CallError::Closed } else { error.into() })
-        })
+    /// Says why a wait for the server to take messages ended.
+    #[cold]
+    fn not_waited(&mut self, error: WaitFailure) -> CallError {
+        let ended = matches!(error, WaitFailure::Closed) && self.was_shut_down();
+        self.failed(if ended { CallError::Closed } else { error.into() })
     }
 
     /// Whether the server said so before it ended: looks through the replies that nobody will take any more.
     #[cold]
     fn was_shut_down(&mut self) -> bool {
-        while self.endpoint.ready().unwrap_or(false) {
-            match self.endpoint.take() {
-                Ok(true) if self.endpoint.entry().kind_number() == Kind::Shutdown as u8 => {
+        while self.link.ready().unwrap_or(false) {
+            match self.link.take() {
+                Ok(true) if self.link.head().kind == Kind::Shutdown as u8 => {
                     return true;
                 }
-                Ok(true) if self.endpoint.finish().is_ok() => {}
+                Ok(true) if self.link.finish().is_ok() => {}
                 Ok(false) => {}
                 _ => break,
             }
@@ -381,12 +419,10 @@ impl Session {
     /// Takes space, waiting while it is lent for messages that the server has not consumed.
     #[inline]
     fn reserve_waiting(&mut self, len: usize, deadline: Option<u64>) -> Result<(), CallError> {
-        self.endpoint.abandon(&mut self.space);
-        self.space = match self.endpoint.reserve(len) {
-            Ok(space) => space,
-            Err(error) => self.reserve_slowly(error, len, deadline)?,
-        };
-        Ok(())
+        match self.link.reserve(len) {
+            Ok(()) => Ok(()),
+            Err(error) => self.reserve_slowly(error, len, deadline),
+        }
     }
 
     #[cold]
@@ -395,21 +431,16 @@ impl Session {
         mut error: ReserveError,
         len: usize,
         deadline: Option<u64>,
-    ) -> Result<Space, CallError> {
+    ) -> Result<(), CallError> {
         while let ReserveError::NoMemory { .. } = error {
-            self.flush()?;
+            self.flush(deadline)?;
             // A reply that nobody wants any more may tell the release.
             self.try_drop_late_replies().map_err(|error| self.failed(error))?;
-            // First how far the server is, then what is released: what it released by then is visible now.
-            self.endpoint
-                .refresh()
-                .map_err(|violation| self.failed(CallError::Transport(violation.into())))?;
-            let consumed = self.endpoint.known_consumed();
-            match self.endpoint.reserve(len) {
-                Ok(space) => return Ok(space),
-                // Pending are also the entries by which the attempt has dropped segments.
-                Err(ReserveError::NoMemory { .. }) if self.endpoint.published() > consumed => {
-                    self.wait_consumed(consumed, deadline)?;
+            match self.link.reserve_after_refresh(len) {
+                Ok(Ok(())) => return Ok(()),
+                Ok(Err(progress)) => {
+                    let outcome = self.link.wait_for_progress(progress, deadline);
+                    outcome.map_err(|error| self.not_waited(error))?;
                 }
                 Err(other) => {
                     error = other;
@@ -433,28 +464,20 @@ impl Session {
     #[inline(always)]
     fn next_answer(&mut self, deadline: Option<u64>) -> Result<Answer, CallError> {
         loop {
-            if !self.endpoint.take()? {
-                self.waiter.wait(&mut self.endpoint, Want::Data, deadline)?;
+            if !self.link.take()? {
+                self.link.wait(deadline)?;
                 check(deadline)?;
                 continue;
             }
-            if self.endpoint.entry().kind_number() != Kind::Message as u8 {
-                return Err(self.session_entry());
+            let head = self.link.head();
+            if head.kind != Kind::Message as u8 {
+                return Err(session_entry(head.kind));
             }
-            let answer = self.calls.answer(self.endpoint.entry())?;
+            let answer = self.calls.answer(head)?;
             if answer.wanted {
                 return Ok(answer);
             }
-            self.endpoint.finish()?;
-        }
-    }
-
-    #[cold]
-    fn session_entry(&self) -> CallError {
-        match Kind::from_number(self.endpoint.entry().kind_number()) {
-            Some(Kind::Shutdown) => CallError::Closed,
-            Some(kind) => CallViolation::Unexpected(kind).into(),
-            None => CallViolation::Flags(0).into(),
+            self.link.finish()?;
         }
     }
 
@@ -468,7 +491,7 @@ impl Session {
 
     #[cold]
     fn failure(&mut self, code: crate::ErrorCode) -> CallError {
-        let body = self.endpoint.body();
+        let body = self.link.body();
         let reason = body.slice(..body.len().min(LONGEST_REASON)).to_vec();
         let reason = String::from_utf8_lossy(&reason).into_owned();
         self.finish_reply();
@@ -478,7 +501,7 @@ impl Session {
     /// Releases the reply that was taken.
     #[inline(always)]
     pub(crate) fn finish_reply(&mut self) {
-        if self.endpoint.finish().is_err() {
+        if self.link.finish().is_err() {
             self.over = true;
         }
     }
@@ -486,7 +509,16 @@ impl Session {
     /// The bytes of the reply that was taken.
     #[inline]
     pub(crate) fn reply_bytes(&self) -> ForeignBytes<'_> {
-        self.endpoint.body()
+        self.link.body()
+    }
+}
+
+#[cold]
+fn session_entry(kind: u8) -> CallError {
+    match Kind::from_number(kind) {
+        Some(Kind::Shutdown) => CallError::Closed,
+        Some(kind) => CallViolation::Unexpected(kind).into(),
+        None => CallViolation::Kind(kind).into(),
     }
 }
 
@@ -508,8 +540,8 @@ fn deadline_after(timeout: Duration) -> u64 {
 impl Drop for Session {
     fn drop(&mut self) {
         // A full ring or a dead peer: the end of file tells the same, less politely.
-        let _ = self.endpoint.publish(Head::of_session(Kind::Shutdown, 0), &[]);
-        let _ = self.endpoint.flush();
+        let _ = self.link.publish(Head::of_session(Kind::Shutdown, 0), &[]);
+        let _ = self.link.flush_reply();
     }
 }
 
@@ -570,15 +602,14 @@ impl<'s> RequestSpace<'s> {
     /// Its bytes. They hold whatever this session wrote there before, or zeros.
     #[inline]
     pub fn bytes_mut(&mut self) -> &mut [u8] {
-        self.session.endpoint.bytes_mut(&mut self.session.space)
+        self.session.link.bytes_mut()
     }
 
     /// Copies `bytes` to `offset`. For messages from 64 KiB on this is faster than writing through [`Self::bytes_mut`] where the two CPUs are far apart, as it
     /// passes the caches. Panics if they reach outside.
     #[inline]
     pub fn write(&mut self, offset: usize, bytes: &[u8]) {
-        let bytes = ForeignBytes::stable(bytes);
-        self.session.endpoint.write(&mut self.session.space, offset, bytes);
+        self.session.link.fill(offset, bytes);
     }
 
     /// Calls `method` with these bytes and waits for the reply.
@@ -588,7 +619,7 @@ impl<'s> RequestSpace<'s> {
         let deadline = self.session.deadline();
         self.session.publish_space(method, Wants::Reply, deadline)?;
         self.session.calls.sent();
-        self.session.flush()?;
+        self.session.flush(deadline)?;
         self.session.await_reply(deadline)
     }
 
@@ -598,7 +629,7 @@ impl<'s> RequestSpace<'s> {
         let deadline = self.session.deadline();
         self.session.publish_space(method, Wants::Reply, deadline)?;
         let call = self.session.calls.sent();
-        self.session.flush()?;
+        self.session.flush(deadline)?;
         Ok(call)
     }
 
@@ -608,7 +639,7 @@ impl<'s> RequestSpace<'s> {
         let deadline = self.session.deadline();
         self.session.publish_space(method, Wants::Nothing, deadline)?;
         self.session.calls.posted();
-        self.session.flush()
+        self.session.flush(deadline)
     }
 }
 
@@ -634,16 +665,16 @@ impl Batch<'_> {
     /// Ends the batch.
     pub fn flush(mut self) -> Result<(), CallError> {
         self.flushed = true;
-        self.session.flush()
+        self.session.flush(self.session.deadline())
     }
 }
 
 impl Drop for Batch<'_> {
     fn drop(&mut self) {
-        self.session.endpoint.set_batching(false);
+        self.session.link.set_batching(false);
         if !self.flushed {
             // An error has ended the session, as its next use will say.
-            let _ = self.session.flush();
+            let _ = self.session.flush(self.session.deadline());
         }
     }
 }

@@ -9,9 +9,12 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use breezeway_shm::spin::{LONGEST_SPIN, SpinBudget};
-use breezeway_shm::{Notifier, Sleeper, WaitPolicy, Wake, Want, clock, cpu};
+use breezeway_shm::{Notifier, Sleeper, WaitPolicy, Wake, clock, cpu};
+
+use rustix::io::Errno;
 
 use crate::call::Handler;
+use crate::carrier::Carrier;
 use crate::error::SessionError;
 use crate::served::{BUDGET, Progress, ServerSession};
 
@@ -21,6 +24,8 @@ const ROUNDS_PER_TICK: u32 = 16;
 const LOOKS_ALONE: u32 = 16;
 /// How often a thread that does not sleep asks for doorbells and dead peers.
 const LISTEN_EVERY: Duration = Duration::from_micros(100);
+/// As [`LISTEN_EVERY`], while messages come on sockets: it is then the way to hear of them.
+const LISTEN_FOR_MESSAGES_EVERY: Duration = Duration::from_micros(5);
 /// A session without work for so long is armed while others are busy.
 const ACTIVE_FOR: Duration = Duration::from_millis(1);
 /// The token of the inbox's notifier.
@@ -76,11 +81,32 @@ impl Inbox {
 
 struct Slot {
     session: ServerSession,
+    /// Whether its messages travel on the socket that is watched.
+    on_socket: bool,
+    /// Whether the socket is watched for room to write.
+    awaits_room: bool,
     active: bool,
     /// Whether it had work since the last tick.
     worked: bool,
     /// When it last had work, in clock ticks, as of some tick.
     last_work: u64,
+}
+
+impl Slot {
+    /// Lets a session whose replies its socket does not take be woken when it does.
+    #[inline(always)]
+    fn watch_room(&mut self, sleeper: &Sleeper, token: usize) -> Result<(), SessionError> {
+        let awaits_room = self.on_socket && self.session.link().has_unwritten();
+        if awaits_room != self.awaits_room {
+            self.awaits_room = awaits_room;
+            let socket = self.session.link().socket();
+            let outcome = sleeper.watch_room(socket, token as u64, awaits_room);
+            outcome.map_err(|error| {
+                SessionError::Transport(Errno::from_io_error(&error).unwrap_or(Errno::IO).into())
+            })?;
+        }
+        Ok(())
+    }
 }
 
 /// What a worker does next.
@@ -103,6 +129,9 @@ pub(crate) struct Worker {
     /// Since when nothing was found, if a tick has seen that.
     idle_since: Option<u64>,
     listened: u64,
+    /// When messages last came on a socket, in clock ticks, as of some tick; and whether they did since.
+    socket_work: u64,
+    socket_worked: bool,
 }
 
 impl Worker {
@@ -121,6 +150,8 @@ impl Worker {
             rounds: 0,
             idle_since: None,
             listened: 0,
+            socket_work: 0,
+            socket_worked: false,
         })
     }
 
@@ -157,11 +188,18 @@ impl Worker {
 
     fn add(&mut self, mut session: ServerSession) -> io::Result<()> {
         let token = self.slots.iter().position(Option::is_none).unwrap_or(self.slots.len());
-        self.sleeper.watch(session.endpoint().socket(), token as u64)?;
+        self.sleeper.watch(session.link().socket(), token as u64)?;
         if let Some(exit) = session.exit() {
             self.sleeper.watch(exit, token as u64 | EXIT)?;
         }
-        let slot = Slot { session, active: true, worked: true, last_work: clock::ticks() };
+        let slot = Slot {
+            on_socket: session.link().carrier() != Carrier::Shm,
+            session,
+            awaits_room: false,
+            active: true,
+            worked: true,
+            last_work: clock::ticks(),
+        };
         if token == self.slots.len() {
             self.slots.push(Some(slot));
         } else {
@@ -174,21 +212,29 @@ impl Worker {
     /// Serves each active session within its budget; true if any had work.
     #[inline]
     fn round(&mut self, handler: &impl Handler) -> bool {
-        let alone = self.active.len() == 1 && self.wait != WaitPolicy::Park;
-        let looks = if alone { LOOKS_ALONE } else { 1 };
+        let looks = if self.looks_long() { LOOKS_ALONE } else { 1 };
         let mut found = false;
         let mut index = 0;
         while let Some(&token) = self.active.get(index) {
             let Some(slot) = &mut self.slots[token] else { unreachable!("active sessions exist") };
-            match slot.session.serve_some(handler, looks) {
+            let progress = slot.session.serve_some(handler, looks);
+            match progress.and_then(|progress| {
+                slot.watch_room(&self.sleeper, token)?;
+                Ok(progress)
+            }) {
                 Ok(Progress::Served(0)) if slot.session.is_exhausted() => {
                     self.end(token, Err(SessionError::PeerDied));
+                }
+                // The other side of a socket rings without being asked to.
+                Ok(Progress::Served(0)) if slot.on_socket && self.active.len() > 1 => {
+                    index += usize::from(!self.arm(token));
                 }
                 Ok(Progress::Served(0)) => index += 1,
                 Ok(Progress::Served(served)) => {
                     // One that uses up its budget takes long: the others are heard in between.
                     self.rounds += if served == BUDGET { ROUNDS_PER_TICK } else { 0 };
                     slot.worked = true;
+                    self.socket_worked |= slot.on_socket;
                     found = true;
                     index += 1;
                 }
@@ -197,6 +243,21 @@ impl Worker {
             }
         }
         found
+    }
+
+    /// Whether the only active session is worth many looks, as one costs next to nothing.
+    #[inline(always)]
+    fn looks_long(&self) -> bool {
+        self.wait != WaitPolicy::Park && self.active.len() == 1 && !self.polls_one_socket()
+    }
+
+    /// Whether the only active session is one on a socket.
+    #[inline(always)]
+    fn polls_one_socket(&self) -> bool {
+        match self.active[..] {
+            [token] => self.slots[token].as_ref().is_some_and(|slot| slot.on_socket),
+            _ => false,
+        }
     }
 
     /// Drops a session that is over.
@@ -208,7 +269,7 @@ impl Worker {
             tracing::warn!(peer = ?slot.session.peer(), %error, "session ended");
         }
         // Not left to closing: a forked child may hold copies, and the token is used again.
-        let forgotten = self.sleeper.forget(slot.session.endpoint().socket());
+        let forgotten = self.sleeper.forget(slot.session.link().socket());
         let exit = slot.session.exit().map_or(Ok(()), |exit| self.sleeper.forget(exit));
         if let Err(error) = forgotten.and(exit) {
             tracing::warn!(%error, "cannot forget a session's descriptors");
@@ -225,7 +286,12 @@ impl Worker {
             if self.active.is_empty() || self.wait == WaitPolicy::Park {
                 return Ok(Next::Sleep);
             }
-            cpu::spin_hint();
+            if self.wait == WaitPolicy::Adaptive && self.polls_one_socket() {
+                // A client on this CPU gets to ask; elsewhere this costs less than a read.
+                std::thread::yield_now();
+            } else {
+                cpu::spin_hint();
+            }
         }
         self.rounds += 1;
         if self.rounds < ROUNDS_PER_TICK { Ok(Next::Look) } else { self.tick(found) }
@@ -236,7 +302,7 @@ impl Worker {
     fn tick(&mut self, found: bool) -> io::Result<Next> {
         self.rounds = 0;
         let now = clock::ticks();
-        if now.wrapping_sub(self.listened) >= clock::ticks_in(LISTEN_EVERY) {
+        if now.wrapping_sub(self.listened) >= clock::ticks_in(self.listen_every(now)) {
             self.listened = now;
             self.listen(Some(Duration::ZERO))?;
             self.arm_idle(now);
@@ -251,11 +317,19 @@ impl Worker {
         Ok(Next::Sleep)
     }
 
+    fn listen_every(&mut self, now: u64) -> Duration {
+        if std::mem::take(&mut self.socket_worked) {
+            self.socket_work = now;
+        }
+        let recent = now.wrapping_sub(self.socket_work) < clock::ticks_in(ACTIVE_FOR);
+        if recent { LISTEN_FOR_MESSAGES_EVERY } else { LISTEN_EVERY }
+    }
+
     /// Whether a peer can answer while this thread spins.
     fn spinning_helps(&mut self) -> bool {
         cpu::spinning_pays()
             && self.active.iter().any(|&token| {
-                self.slots[token].as_mut().is_some_and(|slot| !slot.session.endpoint().shares_cpu())
+                self.slots[token].as_mut().is_some_and(|slot| !slot.session.link().shares_cpu())
             })
     }
 
@@ -268,8 +342,10 @@ impl Worker {
             }
             let (token, exited) = ((token & !EXIT) as usize, token & EXIT != 0);
             let Some(Some(slot)) = self.slots.get_mut(token) else { continue };
+            // Also of an active one: this event will not come again.
+            slot.session.link().look();
             if (exited || hung_up)
-                && let Err(error) = slot.session.endpoint().peer_gone()
+                && let Err(error) = slot.session.link().peer_gone()
             {
                 failed.push((token, error));
             }
@@ -305,7 +381,7 @@ impl Worker {
     /// Announces that a session's doorbell is wanted. True if it is no longer active.
     fn arm(&mut self, token: usize) -> bool {
         let Some(slot) = &mut self.slots[token] else { return false };
-        match slot.session.endpoint().prepare_sleep(Want::Data) {
+        match slot.session.link().prepare_sleep() {
             Ok(true) => {
                 slot.active = false;
                 self.active.retain(|&other| other != token);

@@ -195,6 +195,7 @@ fn the_statuses_of_a_refusal() {
         (Refusal::Busy as u32, "busy"),
         (Refusal::NoMemory as u32, "no memory"),
         (Refusal::Violation as u32, "violation"),
+        (Refusal::Carrier as u32, "carrier"),
     ];
     assert_eq!(found, expected);
 }

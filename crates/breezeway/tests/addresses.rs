@@ -45,7 +45,7 @@ fn an_absent_server_is_named_with_what_to_do() {
     let error = connect_error(&folder.address());
     assert!(matches!(error, ConnectError::NoSocket(_)), "{error:?}");
     let text = error.to_string();
-    assert!(text.contains(folder.address().path().to_str().unwrap()), "{text}");
+    assert!(text.contains(folder.socket().to_str().unwrap()), "{text}");
     assert!(text.contains("start the server"), "{text}");
 }
 
@@ -91,7 +91,7 @@ fn fill_backlog(address: &Address) -> Vec<std::os::fd::OwnedFd> {
     use rustix::net::{
         AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with,
     };
-    let to = SocketAddrUnix::new(address.path()).unwrap();
+    let to = SocketAddrUnix::new(address.places()[0].path().unwrap()).unwrap();
     let mut waiting = Vec::new();
     loop {
         let socket =
@@ -108,7 +108,7 @@ fn fill_backlog(address: &Address) -> Vec<std::os::fd::OwnedFd> {
 #[test]
 fn a_folder_or_a_plain_file_at_the_address_is_no_server() {
     let folder = Folder::new();
-    let path = folder.address().path().to_owned();
+    let path = folder.socket().to_owned();
     fs::write(&path, "not a socket").unwrap();
     connect_error(&folder.address());
     fs::remove_file(&path).unwrap();
@@ -125,7 +125,7 @@ fn a_killed_servers_socket_is_taken_over_by_the_next_again_and_again() {
         let mut server = Server::start_in(Arc::clone(&folder), Settings::new());
         assert_takes_clients(&server.address());
         server.process.kill();
-        assert!(folder.address().path().exists());
+        assert!(folder.socket().exists());
     }
 }
 
@@ -136,7 +136,7 @@ fn a_server_that_ends_in_order_removes_its_socket_and_no_other_file() {
     let neighbour = folder.path().join("neighbour.sock");
     let _listener = UnixListener::bind(&neighbour).unwrap();
     server.stop();
-    assert!(!folder.address().path().exists());
+    assert!(!folder.socket().exists());
     assert!(neighbour.exists());
 }
 
@@ -144,7 +144,7 @@ fn a_server_that_ends_in_order_removes_its_socket_and_no_other_file() {
 fn a_server_does_not_remove_the_socket_of_its_successor() {
     let first = Server::waiting(WaitPolicy::Adaptive);
     // Somebody tidies up, and starts another server.
-    fs::remove_file(first.address().path()).unwrap();
+    fs::remove_file(first.socket()).unwrap();
     let second = Server::start_in(Arc::clone(&first.folder), Settings::new());
     first.stop();
     assert_takes_clients(&second.address());
@@ -154,7 +154,7 @@ fn a_server_does_not_remove_the_socket_of_its_successor() {
 fn a_server_whose_socket_file_was_removed_serves_those_that_it_has() {
     let server = Server::waiting(WaitPolicy::Adaptive);
     let mut session = server.connect(&SessionOptions::new());
-    fs::remove_file(server.address().path()).unwrap();
+    fs::remove_file(server.socket()).unwrap();
     assert_serves(&mut session);
     server.stop();
 }
@@ -190,16 +190,16 @@ fn a_socket_whose_server_stands_still_is_not_taken_over() {
 #[test]
 fn a_socket_that_another_protocol_serves_is_not_taken_over() {
     let folder = Folder::new();
-    let _listener = UnixListener::bind(folder.address().path()).unwrap();
+    let _listener = UnixListener::bind(folder.socket()).unwrap();
     let reason = failure_to_listen(&folder);
     assert!(reason.contains("in use by a running server"), "{reason}");
-    assert!(UnixStream::connect(folder.address().path()).is_ok());
+    assert!(UnixStream::connect(folder.socket()).is_ok());
 }
 
 #[test]
 fn a_plain_file_in_the_way_is_named_and_left_as_it_is() {
     let folder = Folder::new();
-    let path = folder.address().path().to_owned();
+    let path = folder.socket().to_owned();
     fs::write(&path, "precious").unwrap();
     let reason = failure_to_listen(&folder);
     assert!(reason.contains("is no socket") && reason.contains(path.to_str().unwrap()), "{reason}");
@@ -209,10 +209,10 @@ fn a_plain_file_in_the_way_is_named_and_left_as_it_is() {
 #[test]
 fn a_folder_in_the_way_is_named_and_left_as_it_is() {
     let folder = Folder::new();
-    fs::create_dir(folder.address().path()).unwrap();
+    fs::create_dir(folder.socket()).unwrap();
     let reason = failure_to_listen(&folder);
     assert!(reason.contains("is no socket"), "{reason}");
-    assert!(folder.address().path().is_dir());
+    assert!(folder.socket().is_dir());
 }
 
 #[test]
@@ -220,7 +220,7 @@ fn a_link_in_the_way_is_not_followed() {
     let folder = Folder::new();
     let target = folder.path().join("target.sock");
     drop(UnixListener::bind(&target).unwrap());
-    std::os::unix::fs::symlink(&target, folder.address().path()).unwrap();
+    std::os::unix::fs::symlink(&target, folder.socket()).unwrap();
     let reason = failure_to_listen(&folder);
     assert!(reason.contains("is no socket"), "{reason}");
     assert!(fs::symlink_metadata(&target).unwrap().file_type().is_socket());
@@ -231,7 +231,7 @@ fn a_folder_that_does_not_exist_is_named() {
     let folder = Folder::new();
     fs::remove_dir(folder.path()).unwrap();
     let reason = failure_to_listen(&folder);
-    assert!(reason.contains(folder.address().path().to_str().unwrap()), "{reason}");
+    assert!(reason.contains(folder.socket().to_str().unwrap()), "{reason}");
     fs::create_dir(folder.path()).unwrap();
 }
 
@@ -255,7 +255,7 @@ fn the_socket_has_the_mode_that_was_asked_for_whatever_the_umask() {
     for mask in [0o022, 0o077, 0] {
         for mode in [0o600, 0o660, 0o666, 0o777] {
             let server = Server::start(Settings::new().with("mode", mode).with("umask", mask));
-            let metadata = fs::metadata(server.address().path()).unwrap();
+            let metadata = fs::metadata(server.socket()).unwrap();
             let found = metadata.permissions().mode() & 0o7777;
             assert_eq!(found, mode, "mode {mode:o} with umask {mask:o} gave {found:o}");
         }
@@ -265,7 +265,7 @@ fn the_socket_has_the_mode_that_was_asked_for_whatever_the_umask() {
 #[test]
 fn only_the_owner_may_connect_unless_asked_otherwise() {
     let server = Server::start(Settings::new().with("umask", 0));
-    let metadata = fs::metadata(server.address().path()).unwrap();
+    let metadata = fs::metadata(server.socket()).unwrap();
     assert_eq!(metadata.permissions().mode() & 0o7777, 0o600);
 }
 
@@ -276,7 +276,7 @@ fn a_mode_that_is_no_permission_is_refused() {
     let error = breezeway::Server::bind_with(&folder.address(), options).err().unwrap();
     assert!(matches!(error, ServeError::Option(_)), "{error:?}");
     assert!(error.to_string().contains("socket_mode"), "{error}");
-    assert!(!folder.address().path().exists());
+    assert!(!folder.socket().exists());
 }
 
 // ---- two servers ----
@@ -308,18 +308,18 @@ fn of_servers_that_race_for_a_left_over_exactly_one_wins() {
         bidder.expect("ready");
     }
     for round in 0..100 {
-        drop(UnixListener::bind(folder.address().path()).unwrap());
+        drop(UnixListener::bind(folder.socket()).unwrap());
         bidders.iter_mut().for_each(|bidder| bidder.tell("bid"));
         let outcomes: Vec<_> = bidders.iter_mut().map(|bidder| bidder.expect("")).collect();
         let won = outcomes.iter().filter(|outcome| *outcome == "won").count();
         let lost = outcomes.iter().filter(|outcome| *outcome == "lost").count();
         assert_eq!((won, lost), (1, BIDDERS - 1), "round {round}: {outcomes:?}");
-        assert!(UnixStream::connect(folder.address().path()).is_ok());
+        assert!(UnixStream::connect(folder.socket()).is_ok());
         for bidder in &mut bidders {
             bidder.tell("end");
             bidder.expect("ended");
         }
-        assert!(!folder.address().path().exists());
+        assert!(!folder.socket().exists());
     }
 }
 

@@ -279,7 +279,7 @@ fn clients_that_come_all_at_once_do_not_exceed_the_limit() {
         .collect();
     eventually("all have connected", || {
         let table = std::fs::read_to_string("/proc/net/unix").unwrap_or_default();
-        let path = server.address().path().display().to_string();
+        let path = server.socket().display().to_string();
         table.lines().filter(|line| line.ends_with(&path)).count() > 20
     });
     server.process.resume();
@@ -310,7 +310,7 @@ fn a_connection_that_opens_no_session_costs_the_server_nothing() {
     let server = Server::waiting(WaitPolicy::Park);
     let before = server.at_rest();
     for _ in 0..300 {
-        let path = server.address().path().to_owned();
+        let path = server.socket().to_owned();
         drop(std::os::unix::net::UnixStream::connect(path).unwrap());
     }
     server.returns_to(before);

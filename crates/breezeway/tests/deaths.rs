@@ -236,7 +236,7 @@ fn a_connection_that_is_cut_without_a_word_is_noticed_at_whatever_moment() {
         // Kept to the end, as a session that is dropped says so through its memory.
         let mut kept = Vec::new();
         for number in 0..300 {
-            let socket = UnixStream::connect(server.address().path()).unwrap();
+            let socket = UnixStream::connect(server.socket()).unwrap();
             let cut = socket.try_clone().unwrap();
             let mut session = Session::over(socket.into(), &SessionOptions::new()).unwrap();
             assert_eq!(session.call(ECHO, message(number, 50)).unwrap().bytes().len(), 50);
@@ -454,7 +454,7 @@ fn a_server_that_dies_during_the_handshake_is_reported_at_once() {
     let client = std::thread::spawn(move || Session::connect_with(&address, &options).err());
     eventually("the client waits", || {
         let table = std::fs::read_to_string("/proc/net/unix").unwrap_or_default();
-        let path = server.address().path().display().to_string();
+        let path = server.socket().display().to_string();
         table.lines().filter(|line| line.ends_with(&path)).count() > 1
     });
     server.process.kill();

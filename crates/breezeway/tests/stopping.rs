@@ -78,7 +78,7 @@ fn a_server_stopped_amid_many_calls_closes_each_session_after_a_whole_reply() {
             let error = within(PROMPT, "the news", move || caller.join().unwrap());
             assert!(matches!(error, CallError::Closed), "{policy:?}: {error:?}");
         }
-        assert!(!server.address().path().exists());
+        assert!(!server.socket().exists());
         server.process.succeeds();
     }
 }
@@ -128,7 +128,7 @@ fn a_server_that_was_stopped_before_it_serves_ends_at_once() {
     stopper.clone().stop();
     let outcome = within(PROMPT, "the end", move || server.serve(echo));
     assert!(outcome.is_ok(), "{outcome:?}");
-    assert!(!folder.address().path().exists());
+    assert!(!folder.socket().exists());
     stopper.stop();
 }
 
@@ -159,7 +159,7 @@ fn clients_that_came_before_the_server_serves_wait_in_the_backlog() {
 fn a_server_that_is_dropped_without_serving_removes_its_socket() {
     let folder = Folder::new();
     let server = breezeway::Server::bind(&folder.address()).unwrap();
-    assert!(folder.address().path().exists());
+    assert!(folder.socket().exists());
     drop(server);
     let error = Session::connect(&folder.address()).err().unwrap();
     assert!(matches!(error, ConnectError::NoSocket(_)), "{error:?}");

@@ -106,7 +106,7 @@ impl Disturbed {
     }
 
     fn connect(&self) -> UnixStream {
-        UnixStream::connect(self.server.address().path()).unwrap()
+        UnixStream::connect(self.server.socket()).unwrap()
     }
 
     /// The undisturbed client went on, no call of it took long, new ones are let in, and nothing of the strangers is left.
@@ -393,12 +393,11 @@ fn a_client_whose_hello_is_there_is_not_pushed_out_by_silent_ones() {
     let client = std::thread::spawn(move || Session::connect_with(&address, &options).map(drop));
     let connections = || {
         let table = std::fs::read_to_string("/proc/net/unix").unwrap_or_default();
-        let path = server.address().path().display().to_string();
+        let path = server.socket().display().to_string();
         table.lines().filter(|line| line.ends_with(&path)).count()
     };
     eventually("the client is connected", || connections() > 1);
-    let silent: Vec<_> =
-        (0..100).map(|_| UnixStream::connect(server.address().path()).unwrap()).collect();
+    let silent: Vec<_> = (0..100).map(|_| UnixStream::connect(server.socket()).unwrap()).collect();
     server.process.resume();
     let outcome = within(PATIENCE, "the client's session", move || client.join().unwrap());
     assert!(outcome.is_ok(), "{:?}", outcome.err());
@@ -419,7 +418,7 @@ fn a_server_out_of_descriptors_serves_those_that_it_has_and_recovers() {
     };
     rustix::process::prlimit(pid, rustix::process::Resource::Nofile, limit).unwrap();
     let strangers: Vec<_> =
-        (0..60).map(|_| UnixStream::connect(server.address().path()).unwrap()).collect();
+        (0..60).map(|_| UnixStream::connect(server.socket()).unwrap()).collect();
     let mut session = within(PATIENCE, "calls meanwhile", move || {
         for _ in 0..100 {
             assert_serves(&mut session);
@@ -444,7 +443,7 @@ struct OtherServer {
 impl OtherServer {
     fn start(act: impl Fn(UnixStream, &mut Vec<UnixStream>) + Send + 'static) -> Self {
         let folder = Folder::new();
-        let listener = UnixListener::bind(folder.address().path()).unwrap();
+        let listener = UnixListener::bind(folder.socket()).unwrap();
         let stop = Arc::new(AtomicBool::new(false));
         let stopping = Arc::clone(&stop);
         let thread = std::thread::spawn(move || {
@@ -471,7 +470,7 @@ impl Drop for OtherServer {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         // Wakes it.
-        let _ = UnixStream::connect(self.folder.address().path());
+        let _ = UnixStream::connect(self.folder.socket());
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }

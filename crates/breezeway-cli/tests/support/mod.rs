@@ -33,7 +33,7 @@ impl Folder {
     }
 
     pub(crate) fn address(&self) -> Address {
-        Address::Shm(self.socket())
+        Address::shm(self.socket())
     }
 
     /// Lets other users in, as far as the socket's own mode does.

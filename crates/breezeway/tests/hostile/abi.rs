@@ -22,6 +22,7 @@ pub(crate) mod refusal {
     pub(crate) const VERSION: u32 = 1;
     pub(crate) const BUSY: u32 = 3;
     pub(crate) const VIOLATION: u32 = 5;
+    pub(crate) const CARRIER: u32 = 6;
 }
 
 /// Section 3.1: the control segment.

@@ -5,7 +5,8 @@ use std::os::unix::net::UnixStream;
 use std::thread;
 
 use breezeway::{
-    ConnectError, HandshakeError, HelloError, SegmentError, ServerOptions, ServerSession, Session,
+    Carrier, ConnectError, HandshakeError, HelloError, SegmentError, ServerOptions, ServerSession,
+    Session,
 };
 use rustix::fs::SealFlags;
 use rustix::net::{Shutdown, shutdown};
@@ -181,7 +182,7 @@ fn terms_out_of_range_are_refused() {
             cases.push(lying(format!("{count} lend numbers"), hello::LEND_COUNT_AT, &bytes, fault));
         }
         let size = control::size(64) as u64;
-        for size in [0, 1, 4096, size - 1, size + 1, size - 4096, size + 4096, 1 << 63, u64::MAX] {
+        for size in [1, 4096, size - 1, size + 1, size - 4096, size + 4096, 1 << 63, u64::MAX] {
             let fault: Fault = |error| {
                 matches!(
                     error,
@@ -207,6 +208,15 @@ fn terms_out_of_range_are_refused() {
             cases.push(lying(format!("cap {cap}"), hello::PAYLOAD_CAP_AT, &bytes, fault));
         }
         cases
+    });
+}
+
+#[test]
+fn a_hello_without_shared_memory_is_refused_as_such() {
+    each(|| {
+        let fault: Fault = |error| matches!(error, HandshakeError::Carrier(Carrier::Shm));
+        let case = lying("no control segment", hello::CONTROL_SIZE_AT, &[0; 8], fault);
+        vec![Case { answer: Some(refusal::CARRIER), ..case }]
     });
 }
 

@@ -48,7 +48,12 @@ impl Folder {
 
     /// The address of the one server in this folder.
     pub(crate) fn address(&self) -> Address {
-        Address::Shm(self.0.path().join("test.sock"))
+        Address::shm(self.socket())
+    }
+
+    /// Its socket file.
+    pub(crate) fn socket(&self) -> std::path::PathBuf {
+        self.0.path().join("test.sock")
     }
 
     /// Lets other users in, as far as the socket's own mode does.

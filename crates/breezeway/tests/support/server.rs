@@ -351,6 +351,11 @@ impl Server {
         self.folder.address()
     }
 
+    /// Its socket file.
+    pub(crate) fn socket(&self) -> std::path::PathBuf {
+        self.folder.socket()
+    }
+
     pub(crate) fn pid(&self) -> u32 {
         self.process.pid()
     }

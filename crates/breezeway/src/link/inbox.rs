@@ -1,0 +1,193 @@
+//! What has come from a socket: bytes that are not yet a whole frame, and frames that nobody has taken yet.
+
+use super::frame::{self, HEADER_LEN};
+use crate::protocol::{CallViolation, PeerHead};
+
+/// Room that there is always, and that an idle session keeps.
+const KEPT: usize = 64 * 1024;
+/// Messages in a row that need a quarter of a larger buffer at most, before it is given back.
+const SMALL_ENOUGH: u32 = 64;
+
+/// A run of bytes in one buffer, so that each body is one slice.
+pub(super) struct Inbox {
+    buffer: Vec<u8>,
+    /// Where the bytes that nobody has taken start and end.
+    start: usize,
+    end: usize,
+    /// Length of the current frame, header included.
+    current: usize,
+    /// Messages in a row that would have done with less.
+    small: u32,
+}
+
+impl Inbox {
+    pub(super) fn new() -> Self {
+        Self { buffer: Vec::new(), start: 0, end: 0, current: 0, small: 0 }
+    }
+
+    /// Bytes that nobody has taken.
+    pub(super) fn len(&self) -> usize {
+        self.end - self.start
+    }
+
+    /// Makes the next frame the current one if all of it is there.
+    pub(super) fn next(&mut self, cap: usize) -> Result<Option<PeerHead>, CallViolation> {
+        debug_assert!(self.current == 0, "the frame before was finished");
+        let Some((head, len)) = self.peek(cap)? else { return Ok(None) };
+        if self.len() < HEADER_LEN + len {
+            return Ok(None);
+        }
+        self.current = HEADER_LEN + len;
+        Ok(Some(head))
+    }
+
+    /// Whether a whole frame is there.
+    pub(super) fn has_frame(&self, cap: usize) -> Result<bool, CallViolation> {
+        Ok(self.peek(cap)?.is_some_and(|(_, len)| self.len() >= HEADER_LEN + len))
+    }
+
+    /// The next frame's header.
+    fn peek(&self, cap: usize) -> Result<Option<(PeerHead, usize)>, CallViolation> {
+        let bytes = &self.buffer[self.start..self.end];
+        bytes.first_chunk().map(|header| frame::decode(header, cap)).transpose()
+    }
+
+    /// The current frame's body.
+    pub(super) fn body(&self) -> &[u8] {
+        &self.buffer[self.start..][..self.current][HEADER_LEN..]
+    }
+
+    /// Forgets the current frame.
+    pub(super) fn finish(&mut self) {
+        self.start += self.current;
+        let small = self.current <= self.buffer.len() / 4;
+        self.current = 0;
+        if self.start < self.end {
+            return;
+        }
+        (self.start, self.end) = (0, 0);
+        if self.buffer.len() <= KEPT {
+            return;
+        }
+        self.small = if small { self.small + 1 } else { 0 };
+        if self.small >= SMALL_ENOUGH {
+            self.buffer = Vec::new();
+            self.small = 0;
+        }
+    }
+
+    /// Room for what comes next: for the rest of the frame that has begun, but at most for as much again as has come, so that memory is taken as
+    /// bytes arrive, not as a header announces them.
+    pub(super) fn room(&mut self, cap: usize) -> &mut [u8] {
+        let announced = match self.peek(cap) {
+            Ok(Some((_, len))) => HEADER_LEN + len,
+            _ => HEADER_LEN,
+        };
+        let len = self.len();
+        let wanted = if announced > len { announced.min(2 * len).max(KEPT) } else { len + KEPT };
+        if self.start + wanted > self.buffer.len() {
+            self.make_room(wanted);
+        }
+        &mut self.buffer[self.end..]
+    }
+
+    /// Makes room for `wanted` bytes from the first that nobody has taken.
+    fn make_room(&mut self, wanted: usize) {
+        // The current frame's body stays where it is.
+        if self.current == 0 {
+            self.buffer.copy_within(self.start..self.end, 0);
+            (self.start, self.end) = (0, self.len());
+        }
+        let needed = self.start + wanted;
+        if self.buffer.len() < needed {
+            self.buffer.resize(needed.next_multiple_of(KEPT), 0);
+        }
+    }
+
+    /// Notes that `len` bytes were put into [`Self::room`].
+    pub(super) fn filled(&mut self, len: usize) {
+        self.end += len;
+        debug_assert!(self.end <= self.buffer.len());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use breezeway_shm::{Flags, Head, Kind};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const CAP: usize = 1 << 20;
+
+    fn frame_of(body: &[u8]) -> Vec<u8> {
+        let head = Head { kind: Kind::Message, flags: Flags::FIN, stream: 1, tag: 2 };
+        [&frame::encode(head, body.len())[..], body].concat()
+    }
+
+    /// Puts as much of `bytes` into the inbox as one read would.
+    fn receive(inbox: &mut Inbox, bytes: &[u8]) -> usize {
+        let room = inbox.room(CAP);
+        let len = room.len().min(bytes.len());
+        room[..len].copy_from_slice(&bytes[..len]);
+        inbox.filled(len);
+        len
+    }
+
+    #[test]
+    fn a_header_alone_takes_no_memory_for_its_body() {
+        let mut inbox = Inbox::new();
+        receive(&mut inbox, &frame_of(&vec![0; CAP])[..HEADER_LEN]);
+        assert!(inbox.room(CAP).len() <= KEPT);
+        assert!(inbox.buffer.len() <= KEPT);
+    }
+
+    #[test]
+    fn a_large_buffer_is_given_back_after_many_small_messages() {
+        let mut inbox = Inbox::new();
+        let large = frame_of(&vec![1; CAP]);
+        let mut sent = 0;
+        while sent < large.len() {
+            sent += receive(&mut inbox, &large[sent..]);
+        }
+        inbox.next(CAP).unwrap().unwrap();
+        inbox.finish();
+        assert!(inbox.buffer.len() >= CAP);
+        for _ in 0..SMALL_ENOUGH {
+            receive(&mut inbox, &frame_of(b"small"));
+            inbox.next(CAP).unwrap().unwrap();
+            inbox.finish();
+        }
+        assert!(inbox.buffer.is_empty());
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(32))]
+        #[test]
+        fn frames_come_out_as_they_were_sent_in_any_pieces(
+            lens in prop::collection::vec(prop_oneof![0usize..200, 0usize..300_000], 1..20),
+            pieces in prop::collection::vec(1usize..200_000, 1..20),
+            peek_while_current in any::<bool>(),
+        ) {
+            let bodies: Vec<Vec<u8>> = lens.iter().enumerate().map(|(index, &len)| vec![index as u8; len]).collect();
+            let stream: Vec<u8> = bodies.iter().flat_map(|body| frame_of(body)).collect();
+            let mut inbox = Inbox::new();
+            let (mut sent, mut taken) = (0, 0);
+            let mut pieces = pieces.iter().cycle();
+            while taken < bodies.len() {
+                let piece = (sent + pieces.next().unwrap()).min(stream.len());
+                sent += receive(&mut inbox, &stream[sent..piece]);
+                while inbox.next(CAP).unwrap().is_some() {
+                    if peek_while_current {
+                        let piece = (sent + 1000).min(stream.len());
+                        sent += receive(&mut inbox, &stream[sent..piece]);
+                    }
+                    prop_assert_eq!(inbox.body(), &bodies[taken][..]);
+                    inbox.finish();
+                    taken += 1;
+                }
+            }
+            prop_assert_eq!(inbox.len(), 0);
+        }
+    }
+}

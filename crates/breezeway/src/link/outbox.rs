@@ -1,0 +1,207 @@
+//! What is to go out on a socket: frames that are written together, and of large messages the bytes themselves, not a copy.
+
+use std::collections::VecDeque;
+use std::io::IoSlice;
+
+/// Bytes up to which messages are gathered in one chunk.
+const CHUNK: usize = 64 * 1024;
+/// Bytes from which a body is a chunk of its own.
+pub(super) const LARGE: usize = 16 * 1024;
+/// The most chunks that are written at once.
+const MOST_SLICES: usize = 16;
+/// Bodies in a row that need a quarter of the large spare at most, before it is given up.
+const SMALL_ENOUGH: u32 = 64;
+
+/// What one system call writes.
+pub(super) type Slices<'a> = [IoSlice<'a>; MOST_SLICES + 1];
+
+/// Bytes in the order in which they go out, in chunks.
+#[derive(Default)]
+pub(super) struct Outbox {
+    chunks: VecDeque<Vec<u8>>,
+    /// Bytes of the first chunk that are out.
+    written: usize,
+    len: usize,
+    /// Memory of emptied chunks: for gathering, and for a large body.
+    spare_small: Vec<u8>,
+    spare_large: Vec<u8>,
+    /// Bodies in a row that would have done with a quarter of the large spare.
+    small: u32,
+}
+
+impl Outbox {
+    /// Bytes that are to go out.
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Appends a copy of `bytes` to what is gathered.
+    pub(super) fn push(&mut self, bytes: &[u8]) {
+        self.len += bytes.len();
+        match self.chunks.back_mut() {
+            // A large body's chunk has no room to spare.
+            Some(chunk) if chunk.len() + bytes.len() <= CHUNK => chunk.extend_from_slice(bytes),
+            _ => {
+                let mut chunk = std::mem::take(&mut self.spare_small);
+                chunk.extend_from_slice(bytes);
+                self.chunks.push_back(chunk);
+            }
+        }
+    }
+
+    /// Appends a body without a copy. Space for it is had from [`Self::space`].
+    pub(super) fn push_space(&mut self, space: Vec<u8>) {
+        if space.len() < LARGE {
+            self.push(&space);
+            return self.give_back(space);
+        }
+        self.len += space.len();
+        self.chunks.push_back(space);
+    }
+
+    /// Space for a body of `len` bytes.
+    pub(super) fn space(&mut self, len: usize) -> Vec<u8> {
+        let mut space = std::mem::take(&mut self.spare_large);
+        let small = len < space.capacity() / 4 && space.capacity() > CHUNK;
+        self.small = if small { self.small + 1 } else { 0 };
+        if self.small >= SMALL_ENOUGH {
+            space = Vec::new();
+        }
+        space.resize(len, 0);
+        space
+    }
+
+    /// Takes back space that is not needed, or not any more.
+    pub(super) fn give_back(&mut self, space: Vec<u8>) {
+        if self.spare_large.capacity() < space.capacity() {
+            self.spare_large = space;
+        }
+    }
+
+    /// What goes out next, followed by `more`; gives how many slices there are.
+    pub(super) fn gather<'a>(&'a self, more: &'a [u8], slices: &mut Slices<'a>) -> usize {
+        let mut skip = self.written;
+        let mut count = 0;
+        for chunk in self.chunks.iter().take(MOST_SLICES) {
+            slices[count] = IoSlice::new(&chunk[std::mem::take(&mut skip)..]);
+            count += 1;
+        }
+        if self.chunks.len() <= MOST_SLICES && !more.is_empty() {
+            slices[count] = IoSlice::new(more);
+            count += 1;
+        }
+        count
+    }
+
+    /// Forgets everything: nobody will read it.
+    pub(super) fn clear(&mut self) {
+        self.wrote(self.len);
+    }
+
+    /// Notes that `count` bytes are out; gives how many of them were beyond these.
+    pub(super) fn wrote(&mut self, count: usize) -> usize {
+        let own = count.min(self.len);
+        self.len -= own;
+        self.written += own;
+        while let Some(chunk) = self.chunks.front()
+            && self.written >= chunk.len()
+        {
+            self.written -= chunk.len();
+            let chunk = self.chunks.pop_front().expect("there is a first");
+            self.keep(chunk);
+        }
+        count - own
+    }
+
+    /// Keeps an emptied chunk's memory for the next.
+    fn keep(&mut self, mut chunk: Vec<u8>) {
+        if chunk.capacity() > CHUNK {
+            return self.give_back(chunk);
+        }
+        chunk.clear();
+        if chunk.capacity() > self.spare_small.capacity() {
+            self.spare_small = chunk;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Writes at most `count` bytes, as a socket would, and appends them to `out`.
+    fn write(outbox: &mut Outbox, more: &[u8], count: usize, out: &mut Vec<u8>) -> usize {
+        let mut slices: Slices<'_> = std::array::from_fn(|_| IoSlice::new(&[]));
+        let used = outbox.gather(more, &mut slices);
+        let bytes: Vec<u8> = slices[..used].iter().flat_map(|slice| slice.to_vec()).collect();
+        let count = count.min(bytes.len());
+        out.extend_from_slice(&bytes[..count]);
+        outbox.wrote(count)
+    }
+
+    #[test]
+    fn a_large_body_goes_out_from_where_it_was_filled() {
+        let mut outbox = Outbox::default();
+        outbox.push(b"head");
+        let space = outbox.space(LARGE);
+        let address = space.as_ptr();
+        outbox.push_space(space);
+        let mut slices: Slices<'_> = std::array::from_fn(|_| IoSlice::new(&[]));
+        assert_eq!(outbox.gather(&[], &mut slices), 2);
+        assert_eq!(slices[1].as_ptr(), address);
+    }
+
+    #[test]
+    fn memory_of_a_large_body_is_used_again_and_given_up_when_it_is_not() {
+        let mut outbox = Outbox::default();
+        let space = outbox.space(1 << 20);
+        let address = space.as_ptr();
+        outbox.push_space(space);
+        outbox.wrote(1 << 20);
+        let space = outbox.space(1 << 20);
+        assert_eq!(space.as_ptr(), address);
+        outbox.give_back(space);
+        for _ in 0..=SMALL_ENOUGH {
+            let space = outbox.space(100);
+            outbox.give_back(space);
+        }
+        assert!(outbox.spare_large.capacity() < 1 << 20);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(32))]
+        #[test]
+        fn bytes_go_out_in_order_in_any_pieces(
+            bodies in prop::collection::vec((0usize..60_000, any::<bool>()), 0..40),
+            counts in prop::collection::vec(1usize..100_000, 1..20),
+            more in prop::collection::vec(any::<u8>(), 0..100),
+        ) {
+            let mut outbox = Outbox::default();
+            let (mut expected, mut out) = (Vec::new(), Vec::new());
+            let mut counts = counts.into_iter().cycle();
+            for (number, &(len, in_place)) in bodies.iter().enumerate() {
+                let body = vec![number as u8; len];
+                expected.extend_from_slice(&body);
+                if in_place {
+                    let mut space = outbox.space(len);
+                    space.copy_from_slice(&body);
+                    outbox.push_space(space);
+                } else {
+                    outbox.push(&body);
+                }
+                if number % 3 == 0 {
+                    write(&mut outbox, &[], counts.next().unwrap(), &mut out);
+                }
+                prop_assert_eq!(out.len() + outbox.len(), expected.len());
+            }
+            let mut done = 0;
+            while done < more.len() || outbox.len() > 0 {
+                done += write(&mut outbox, &more[done..], counts.next().unwrap(), &mut out);
+            }
+            expected.extend_from_slice(&more);
+            prop_assert_eq!(out, expected);
+        }
+    }
+}
