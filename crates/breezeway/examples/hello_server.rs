@@ -9,7 +9,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("listening on {}", server.address());
     server.serve(|call: Call<'_>| {
         let name = String::from_utf8(call.request().to_vec())?;
-        Ok(call.reply(format!("hello {name}, by {}", call.carrier()).as_bytes())?)
+        let greeting = format!("hello {name}, by {}", call.carrier());
+        Ok(call.reply(greeting.as_bytes())?)
     })?;
     Ok(())
 }
