@@ -76,11 +76,15 @@ impl SocketLink {
         }
     }
 
+    #[cold]
+    #[inline(never)]
     pub(crate) fn carrier(&self) -> Carrier {
         self.carrier
     }
 
     /// The largest message.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn cap(&self) -> usize {
         self.cap
     }
@@ -88,6 +92,8 @@ impl SocketLink {
     // ---- sending ----
 
     /// Takes space for a message of `len` bytes.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn reserve(&mut self, len: usize) -> Result<(), ReserveError> {
         self.abandon();
         if !self.origin.is_here() {
@@ -101,17 +107,23 @@ impl SocketLink {
     }
 
     /// The bytes of reserved space.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
         self.space.as_deref_mut().unwrap_or_default()
     }
 
     /// The current message's body and the bytes of reserved space.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn body_and_bytes_mut(&mut self) -> (ForeignBytes<'_>, &mut [u8]) {
         let body = ForeignBytes::stable(self.inbox.body());
         (body, self.space.as_deref_mut().unwrap_or_default())
     }
 
     /// Gives reserved space back.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn abandon(&mut self) {
         if let Some(space) = self.space.take() {
             self.outbox.give_back(space);
@@ -119,6 +131,8 @@ impl SocketLink {
     }
 
     /// Puts a message into the outbox, from where [`Self::write`] takes it.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn publish(&mut self, head: Head, body: &[u8]) -> Result<(), PublishError> {
         self.may_publish()?;
         self.outbox.push(&frame::encode(head, body.len()));
@@ -127,6 +141,8 @@ impl SocketLink {
     }
 
     /// Sends reserved space as a message. On an error the space stays.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn publish_space(&mut self, head: Head) -> Result<(), PublishError> {
         self.may_publish()?;
         let space = self.space.take().expect("space is published once");
@@ -136,6 +152,8 @@ impl SocketLink {
     }
 
     /// Sends a message from where it lies: what the socket takes at once is not copied.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn publish_from(
         &mut self,
         head: Head,
@@ -154,6 +172,8 @@ impl SocketLink {
     }
 
     /// Sends the current message's own body back, from where it lies.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn publish_body(
         &mut self,
         head: Head,
@@ -180,16 +200,22 @@ impl SocketLink {
     }
 
     /// Whether so much is still to be written that nothing should be added.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn is_clogged(&self) -> bool {
         self.outbox.len() >= CLOGGED
     }
 
     /// Whether something is still to be written.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn has_unwritten(&self) -> bool {
         self.outbox.len() > 0
     }
 
     /// Writes what the socket takes.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn write(&mut self) -> Result<(), LinkError> {
         if !self.origin.is_here() {
             return Err(SocketError::Forked.into());
@@ -198,6 +224,8 @@ impl SocketLink {
     }
 
     /// Writes the replies so far, unless more requests are there that will be served quickly.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn write_replies(&mut self) -> Result<(), LinkError> {
         let took = clock::ticks().wrapping_sub(self.taken_at);
         self.quick = if took < clock::ticks_in(QUICK) { self.quick.saturating_add(1) } else { 0 };
@@ -207,6 +235,8 @@ impl SocketLink {
 
     /// Writes everything, sleeping for room; reads meanwhile, so that a peer that waits for its own room gets it. Leaves the rest
     /// to the next wait when as much has come as may lie here.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn write_all(&mut self, deadline: Option<u64>) -> Result<(), WaitFailure> {
         loop {
             self.write()?;
@@ -221,6 +251,8 @@ impl SocketLink {
     // ---- receiving ----
 
     /// Says that a read may find something.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn look(&mut self) {
         self.may_read = true;
     }
@@ -247,11 +279,15 @@ impl SocketLink {
     }
 
     /// Whether a whole message is there.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn has_frame(&self) -> Result<bool, LinkError> {
         Ok(self.inbox.has_frame(self.cap)?)
     }
 
     /// Takes the next message, if all of it has come.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn take(&mut self) -> Result<bool, LinkError> {
         if self.current.is_some() {
             return Ok(true);
@@ -273,16 +309,22 @@ impl SocketLink {
     }
 
     /// The current message's head.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn head(&self) -> PeerHead {
         self.current.unwrap_or_default()
     }
 
     /// The current message's body.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn body(&self) -> ForeignBytes<'_> {
         ForeignBytes::stable(self.inbox.body())
     }
 
     /// Forgets the current message.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn finish(&mut self) {
         if self.current.take().is_some() {
             self.inbox.finish();
@@ -292,27 +334,37 @@ impl SocketLink {
     // ---- waiting ----
 
     /// The socket. Nobody else may read or write it.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn socket(&self) -> BorrowedFd<'_> {
         self.stream.as_fd()
     }
 
     /// Whether the peer's end of file was seen. What it sent before can still be taken.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn is_closed(&self) -> bool {
         self.closed
     }
 
     /// Notes that the peer is gone, as a hang-up or its exit told. What it sent before can still be taken.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn peer_gone(&mut self) {
         self.gone = true;
         self.may_read = true;
     }
 
     /// Whether nothing is left to be done until the socket rings.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn may_sleep(&self) -> Result<bool, LinkError> {
         Ok(!self.may_read && (self.is_clogged() || !(self.closed || self.has_frame()?)))
     }
 
     /// Waits for a message, as the wait policy says.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn wait(&mut self, deadline: Option<u64>) -> Result<(), WaitFailure> {
         if self.has_frame()? {
             return Ok(());
