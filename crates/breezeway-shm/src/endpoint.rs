@@ -196,6 +196,22 @@ impl Endpoint {
         self.reserve_payload(len)
     }
 
+    /// Gives back what `space` holds and takes space for `len` bytes instead, as [`Self::reserve`] does; on an error it holds nothing.
+    #[inline(always)]
+    pub fn renew(&mut self, space: &mut Space, len: usize) -> Result<(), ReserveError> {
+        self.abandon(space);
+        if !self.origin.is_here() {
+            return Err(ReserveError::Forked);
+        }
+        if len <= INLINE_MAX {
+            // In place: a copy of two fresh words as one would wait for both to leave the store buffer.
+            space.0 = Place::Inline(len);
+            return Ok(());
+        }
+        *space = self.reserve_payload(len)?;
+        Ok(())
+    }
+
     #[inline(never)]
     fn reserve_payload(&mut self, len: usize) -> Result<Space, ReserveError> {
         let cap = self.lender.cap();

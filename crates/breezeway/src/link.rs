@@ -158,11 +158,7 @@ impl Link {
     #[inline(always)]
     pub(crate) fn reserve(&mut self, len: usize) -> Result<(), ReserveError> {
         match self {
-            Memory(link) => {
-                link.endpoint.abandon(&mut link.space);
-                link.space = link.endpoint.reserve(len)?;
-                Ok(())
-            }
+            Memory(link) => link.endpoint.renew(&mut link.space, len),
             Socket(link) => link.reserve(len),
         }
     }
@@ -236,11 +232,8 @@ impl Link {
         // First how far the peer is, then what is released: what it released by then is visible now.
         link.endpoint.refresh()?;
         let consumed = link.endpoint.known_consumed();
-        match link.endpoint.reserve(len) {
-            Ok(space) => {
-                link.space = space;
-                Ok(Ok(()))
-            }
+        match link.endpoint.renew(&mut link.space, len) {
+            Ok(()) => Ok(Ok(())),
             // Pending are also the entries by which the attempt has dropped segments.
             Err(ReserveError::NoMemory { .. }) if link.endpoint.published() > consumed => {
                 Ok(Err(consumed))

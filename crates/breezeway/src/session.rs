@@ -464,9 +464,7 @@ impl Session {
     #[inline(always)]
     fn next_answer(&mut self, deadline: Option<u64>) -> Result<Answer, CallError> {
         loop {
-            if !self.link.take()? {
-                self.link.wait(deadline)?;
-                check(deadline)?;
+            if !self.link.take()? && !self.wait_and_take(deadline)? {
                 continue;
             }
             let head = self.link.head();
@@ -479,6 +477,14 @@ impl Session {
             }
             self.link.finish()?;
         }
+    }
+
+    /// Waits for the next message and takes it; may say false as [`Link::take`] does.
+    #[inline(always)]
+    fn wait_and_take(&mut self, deadline: Option<u64>) -> Result<bool, CallError> {
+        self.link.wait(deadline)?;
+        check(deadline)?;
+        Ok(self.link.take()?)
     }
 
     #[cold]
