@@ -67,6 +67,11 @@ impl FreeSpace {
         }
     }
 
+    /// Size of the segment.
+    pub(crate) fn size(&self) -> usize {
+        self.size
+    }
+
     /// Whether nothing is taken.
     pub(crate) fn is_whole(&self) -> bool {
         matches!(self.extents[..], [extent] if extent.len == self.size)

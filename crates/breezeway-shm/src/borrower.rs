@@ -5,8 +5,8 @@ use crate::descriptor::ForeignDescriptor;
 use crate::entry::Entry;
 use crate::foreign::ForeignBytes;
 use crate::layout::RELEASED_AT;
-use crate::lender::MOST_SEGMENTS;
 use crate::segment::{self, Mapping};
+use crate::segments::MOST_SEGMENTS;
 use crate::sync::Ordering;
 use crate::violation::Violation;
 use crate::words::OwnWords;
@@ -45,6 +45,16 @@ pub(crate) struct Borrower {
 impl Borrower {
     pub(crate) fn new(own: OwnWords, lend_count: u32, cap: u64) -> Self {
         Self { segments: Vec::new(), next_number: 0, total: 0, cap, lend_count, own, untold: 0 }
+    }
+
+    /// Bytes of segments now.
+    pub(crate) fn total(&self) -> u64 {
+        self.total
+    }
+
+    /// Segments that the peer has added so far.
+    pub(crate) fn added(&self) -> u32 {
+        self.next_number
     }
 
     /// Judges the descriptor in an entry.

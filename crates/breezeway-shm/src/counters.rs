@@ -15,6 +15,7 @@ pub(crate) enum Counter {
     SegmentBytes,
     RingFull,
     NoMemory,
+    SegmentsAdded,
 }
 
 /// Our counters.

@@ -1,11 +1,13 @@
 //! One process's end of a session: what it writes, what it reads, and how both wake each other.
 
+use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use thiserror::Error;
 
 use crate::borrower::{Borrowed, Borrower};
+use crate::clock;
 use crate::copy::{PREFETCHED_UP_TO, STREAM_FROM, claim_and_copy, claim_lines, stream_fence};
 use crate::counters::{Counter, Counters};
 use crate::cpu;
@@ -18,6 +20,8 @@ use crate::layout::{CPU_AT, INLINE_MAX};
 use crate::lender::{Lender, Loan};
 use crate::ring::{Consumer, Producer, PublishFailure};
 use crate::segment::{self, ControlSegment, ForeignControl, SegmentError};
+use crate::segments::{MOST_SEGMENTS, Segments};
+use crate::shortage::Shortage;
 use crate::staging::Staging;
 use crate::sync::Ordering;
 use crate::trust::TrustedPeer;
@@ -28,11 +32,44 @@ use crate::words::{ForeignWords, OwnWords};
 /// event for an edge-triggered sleeper.
 const INTENTS_PER_DRAIN: u32 = 64;
 
-/// What both hellos agreed on.
+/// Flushes between two looks at the clock, while there are more segments than an idle session keeps.
+const FLUSHES_PER_LOOK: u32 = 64;
+
+/// The bounds of a session's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The most bytes of payload segments per direction at one time, and so the largest message.
+    /// The most bytes of payload segments per direction at one time, and so the largest message. What both hellos agreed on.
     pub cap: u64,
+    /// Bytes of this side's first payload segment, unless a message asks for more. Rounded up to whole pages; the cap counts if it is less.
+    pub first_segment: u64,
+    /// How long traffic must do without one of this side's payload segments before it is given back. The largest that is free is kept ten times as long.
+    pub shrink_after: Duration,
+}
+
+impl Limits {
+    /// The usual first segment: 256 KiB.
+    pub const FIRST_SEGMENT: u64 = 256 * 1024;
+    /// The usual time before a segment is given back: 1 s.
+    pub const SHRINK_AFTER: Duration = Duration::from_secs(1);
+
+    /// This cap, and what is usual.
+    pub const fn new(cap: u64) -> Self {
+        Self { cap, first_segment: Self::FIRST_SEGMENT, shrink_after: Self::SHRINK_AFTER }
+    }
+}
+
+/// What a session's payload segments take now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PayloadMemory {
+    /// Bytes of this side's segments.
+    pub own: u64,
+    /// Segments that this side has added so far.
+    pub own_added: u32,
+    /// Bytes of the peer's segments.
+    pub peers: u64,
+    /// Segments that the peer has added so far, as far as this side has looked.
+    pub peers_added: u32,
 }
 
 /// Why an entry could not be published. Nothing was.
@@ -64,15 +101,13 @@ pub enum ReserveError {
         /// The cap: the smaller of both sides' settings.
         cap: usize,
     },
-    /// All space, or all lend numbers, are lent to the peer, or the ring has no slot to announce a new segment.
-    #[error(
-        "no payload memory for {len} bytes: the peer has not released what it was lent (cap {cap} bytes); raise the cap on both sides or receive replies first"
-    )]
+    /// There is no payload memory at the moment. There will be when the peer has released, or consumed, more.
+    #[error("no payload memory for {len} bytes: {shortage}")]
     NoMemory {
         /// Length asked for.
         len: usize,
-        /// The cap: the smaller of both sides' settings.
-        cap: usize,
+        /// What is short.
+        shortage: Shortage,
     },
     /// A new segment could not be created.
     #[error(transparent)]
@@ -139,6 +174,13 @@ pub struct Endpoint {
     counters: Counters,
     trusted: bool,
     intents_since_drain: u32,
+    flushes_since_look: u32,
+    /// Positions of entries about segments that the peer is not known to have consumed.
+    segment_entries: VecDeque<u64>,
+    /// When the segments in use were last looked at, in clock ticks.
+    looked_at_segments: u64,
+    /// Ticks between two such looks at least.
+    window: u64,
     /// Whether `entry` was taken and not finished.
     has_entry: bool,
     borrowed: Option<Borrowed>,
@@ -149,14 +191,16 @@ pub struct Endpoint {
 impl Endpoint {
     /// Puts together what the hello has exchanged.
     pub fn new(socket: OwnedFd, own: ControlSegment, peer: ForeignControl, limits: Limits) -> Self {
-        let cap = usize::try_from(limits.cap).unwrap_or(usize::MAX);
+        let bytes = |limit| usize::try_from(limit).unwrap_or(isize::MAX as usize);
+        let segments =
+            Segments::new(bytes(limits.first_segment.min(limits.cap)), bytes(limits.cap));
         Self {
             origin: Origin::here(),
             rings: Duplex {
                 producer: Producer::new(own.words.clone(), peer.words.clone(), own.capacity),
                 consumer: Consumer::new(peer.words.clone(), own.words.clone(), peer.capacity),
             },
-            lender: Lender::new(peer.words.clone(), peer.lend_count, cap),
+            lender: Lender::new(peer.words.clone(), peer.lend_count, segments),
             borrower: Borrower::new(own.words.clone(), own.lend_count, limits.cap),
             doorbell: Doorbell::new(socket),
             counters: Counters::new(own.words.clone()),
@@ -164,6 +208,10 @@ impl Endpoint {
             peer: peer.words,
             trusted: false,
             intents_since_drain: 0,
+            flushes_since_look: 0,
+            segment_entries: VecDeque::new(),
+            looked_at_segments: 0,
+            window: clock::ticks_in(limits.shrink_after),
             has_entry: false,
             borrowed: None,
             staging: Staging::new(),
@@ -178,7 +226,17 @@ impl Endpoint {
 
     /// The largest message that can be sent.
     pub fn cap(&self) -> usize {
-        self.lender.cap()
+        self.lender.segments.cap()
+    }
+
+    /// What payload segments take now.
+    pub fn payload_memory(&self) -> PayloadMemory {
+        PayloadMemory {
+            own: self.lender.segments.total() as u64,
+            own_added: self.lender.segments.next_number(),
+            peers: self.borrower.total(),
+            peers_added: self.borrower.added(),
+        }
     }
 
     // ---- sending ----
@@ -214,7 +272,7 @@ impl Endpoint {
 
     #[inline(never)]
     fn reserve_payload(&mut self, len: usize) -> Result<Space, ReserveError> {
-        let cap = self.lender.cap();
+        let cap = self.lender.segments.cap();
         if len > cap {
             return Err(ReserveError::TooLarge { len, cap });
         }
@@ -231,49 +289,129 @@ impl Endpoint {
     /// The way when the space known to be free does not suffice: look what was released, else grow.
     #[cold]
     fn reserve_anew(&mut self, len: usize) -> Result<Loan, ReserveError> {
-        let cap = self.lender.cap();
         self.lender.collect();
         if let Some(loan) = self.lender.take(len) {
             return Ok(loan);
         }
-        if self.lender.has_numbers() && self.grow(len)? {
-            return self.lender.take(len).ok_or(ReserveError::NoMemory { len, cap });
+        if self.lender.has_numbers()
+            && self.grow(len)?
+            && let Some(loan) = self.lender.take(len)
+        {
+            return Ok(loan);
         }
         self.counters.add(Counter::NoMemory, 1);
-        Err(ReserveError::NoMemory { len, cap })
+        Err(ReserveError::NoMemory { len, shortage: self.shortage(len) })
+    }
+
+    /// Why space for `len` bytes could not be taken.
+    fn shortage(&self, len: usize) -> Shortage {
+        let segments = &self.lender.segments;
+        if !self.lender.has_numbers() {
+            Shortage::Numbers(self.lender.numbers())
+        } else if !segments.can_make_room(len) {
+            Shortage::Cap { taken: segments.taken(), cap: segments.cap() }
+        } else if segments.are_all() && segments.spare().is_none() {
+            Shortage::Segments(MOST_SEGMENTS)
+        } else {
+            Shortage::Progress
+        }
     }
 
     /// Adds a segment that holds `len` bytes, dropping wholly free ones if the cap asks for it. False if there is no room now.
     fn grow(&mut self, len: usize) -> Result<bool, ReserveError> {
         self.rings.producer.refresh()?;
-        while self.lender.growth(len).is_none() {
-            let Some(number) = self.lender.wholly_free() else { return Ok(false) };
-            if !self.announce(Kind::SegmentRetire, number, &[])? {
+        if !self.lender.segments.can_make_room(len) {
+            return Ok(false);
+        }
+        while self.lender.segments.growth(len).is_none() {
+            // The largest first: each of them is too small, and so the fewest go.
+            let Some(number) = self.lender.segments.spare() else { return Ok(false) };
+            if !self.retire(number)? {
                 return Ok(false);
             }
-            self.lender.retire(number);
         }
-        let Some(size) = self.lender.growth(len) else { return Ok(false) };
-        if !self.rings.producer.has_spare_slot() {
+        let Some(size) = self.lender.segments.growth(len) else { return Ok(false) };
+        if !self.has_slot_for_segment() {
             return Ok(false);
         }
         let (mapping, fd) = segment::create(size)?;
         self.doorbell.send_segment(fd.as_fd())?;
         let size = (size as u64).to_le_bytes();
-        let announced = self.announce(Kind::SegmentAdd, self.lender.next_number(), &size)?;
+        let announced =
+            self.announce(Kind::SegmentAdd, self.lender.segments.next_number(), &size)?;
         assert!(announced, "a spare slot was seen, and only this side fills slots");
-        self.lender.add(mapping);
-        self.counters.set(Counter::SegmentBytes, self.lender.total() as u64);
+        self.lender.segments.add(mapping);
+        self.count_segments();
         Ok(true)
     }
 
-    /// Publishes an entry about segments; false if the ring has no slot to spare for it.
-    fn announce(&mut self, kind: Kind, tag: u32, body: &[u8]) -> Result<bool, Violation> {
-        if !self.rings.producer.has_spare_slot() {
+    /// Drops a wholly free segment; false if the peer has to consume more first.
+    fn retire(&mut self, number: u32) -> Result<bool, Violation> {
+        let consumed = self.rings.producer.known_consumed();
+        if !self.lender.segments.may_retire(number, consumed)
+            || !self.announce(Kind::SegmentRetire, number, &[])?
+        {
             return Ok(false);
         }
+        self.lender.segments.retire(number, self.rings.producer.published());
+        self.count_segments();
+        Ok(true)
+    }
+
+    fn count_segments(&self) {
+        let segments = &self.lender.segments;
+        self.counters.set(Counter::SegmentBytes, segments.total() as u64);
+        self.counters.set(Counter::SegmentsAdded, u64::from(segments.next_number()));
+    }
+
+    /// Looks now and then for segments that traffic no longer needs.
+    #[cold]
+    fn tidy_now_and_then(&mut self) -> Result<(), Violation> {
+        self.flushes_since_look += 1;
+        if self.flushes_since_look < FLUSHES_PER_LOOK { Ok(()) } else { self.tidy() }
+    }
+
+    /// Drops segments that traffic has not needed for a while, if it is time to look.
+    fn tidy(&mut self) -> Result<(), Violation> {
+        self.flushes_since_look = 0;
+        let now = clock::ticks();
+        if now.wrapping_sub(self.looked_at_segments) < self.window {
+            return Ok(());
+        }
+        self.looked_at_segments = now;
+        self.lender.collect();
+        self.lender.segments.age();
+        self.rings.producer.refresh()?;
+        while let Some(number) = self.lender.segments.unneeded() {
+            if !self.retire(number)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether an entry about segments may take a slot: a quarter of the ring at most holds such. Messages in flight take half of it, and what the peer has consumed
+    /// without saying so a quarter, so replies always have a slot.
+    fn has_slot_for_segment(&mut self) -> bool {
+        let producer = &self.rings.producer;
+        let consumed = producer.known_consumed();
+        while self.segment_entries.front().is_some_and(|&position| position < consumed) {
+            self.segment_entries.pop_front();
+        }
+        (self.segment_entries.len() as u64) < producer.capacity() / 4 && producer.known_space() > 0
+    }
+
+    /// Publishes an entry about segments; false if the ring has no slot for it.
+    fn announce(&mut self, kind: Kind, tag: u32, body: &[u8]) -> Result<bool, Violation> {
+        if !self.has_slot_for_segment() {
+            return Ok(false);
+        }
+        let position = self.rings.producer.published();
         match self.rings.producer.publish(Head::of_session(kind, tag), 0, body) {
-            Ok(()) => Ok(true),
+            Ok(()) => {
+                self.segment_entries.push_back(position);
+                Ok(true)
+            }
             Err(PublishFailure::Full) => Ok(false),
             Err(PublishFailure::Violation(violation)) => Err(violation),
         }
@@ -413,6 +551,9 @@ impl Endpoint {
             return Err(SocketError::Forked);
         }
         self.borrower.settle();
+        if self.lender.segments.have_grown() {
+            self.tidy_now_and_then()?;
+        }
         self.counters.set(Counter::EntriesPublished, self.rings.producer.published());
         let due = self.rings.flush();
         self.ring_if(due)
@@ -566,6 +707,9 @@ impl Endpoint {
             return Err(SocketError::Forked);
         }
         self.borrower.settle();
+        if self.lender.segments.have_grown() {
+            self.tidy()?;
+        }
         self.note_cpu();
         let due = self.rings.announce(want);
         self.ring_if(due)?;

@@ -69,6 +69,10 @@ mod peer;
 #[cfg(not(loom))]
 pub mod segment;
 #[cfg(not(loom))]
+mod segments;
+#[cfg(not(loom))]
+mod shortage;
+#[cfg(not(loom))]
 mod sleeper;
 #[cfg(not(loom))]
 mod staging;
@@ -86,12 +90,13 @@ pub use violation::Violation;
 pub use {
     descriptor::ForeignDescriptor,
     doorbell::SocketError,
-    endpoint::{Endpoint, Limits, PublishError, ReserveError, Space},
+    endpoint::{Endpoint, Limits, PayloadMemory, PublishError, ReserveError, Space},
     foreign::{ForeignBytes, ForeignReader},
     fork::Origin,
     inherit::inherited,
     peer::{Peer, exit_descriptor},
     segment::{ControlSegment, ForeignControl, SegmentError},
+    shortage::Shortage,
     sleeper::{Notifier, Sleeper, Wake},
     trust::TrustedPeer,
     wait::{WaitError, Waiter},

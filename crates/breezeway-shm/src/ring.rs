@@ -102,9 +102,9 @@ impl Producer {
         self.mask + 1 - (self.tail - self.consumed)
     }
 
-    /// Whether an entry about segments may take a slot: half of the ring is kept for messages, replies in flight above all.
-    pub(crate) fn has_spare_slot(&self) -> bool {
-        self.known_space() > self.mask.div_ceil(2)
+    /// Entries that the ring holds.
+    pub(crate) fn capacity(&self) -> u64 {
+        self.mask + 1
     }
 
     /// Reads the peer's progress and judges it by its distance.

@@ -262,6 +262,7 @@ fn the_counters() {
         "payload segment bytes now",
         "publications that found the ring full",
         "reservations that found no memory",
+        "payload segments added so far",
     ];
     assert_eq!(rows.iter().map(|row| &*row[1]).collect::<Vec<_>>(), all);
     for name in all {
@@ -274,6 +275,7 @@ fn the_counters() {
     assert_eq!(counter(&pair, "entries published"), 2, "the segment and the message");
     assert_eq!(counter(&pair, "payload bytes lent"), 1000);
     assert_eq!(counter(&pair, "payload segment bytes now"), 256 * 1024);
+    assert_eq!(counter(&pair, "payload segments added so far"), 1);
 
     while take(&mut pair.other).unwrap() {
         pair.other.finish().unwrap();

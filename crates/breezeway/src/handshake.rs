@@ -220,7 +220,7 @@ impl Agreement {
             (Some(own), Some(fd)) => {
                 let peer =
                     ForeignControl::accept(fd, peer_terms.ring_capacity, peer_terms.lend_count)?;
-                let endpoint = Endpoint::new(self.socket, own.control, peer, Limits { cap });
+                let endpoint = Endpoint::new(self.socket, own.control, peer, Limits::new(cap));
                 Link::Memory(MemoryLink::new(endpoint, self.wait))
             }
             (None, None) => {

@@ -95,7 +95,7 @@ fuzz_target!(|input: Input| {
     let (own, _fd) = ControlSegment::create(capacity, lends).unwrap();
     let fd = control.shared.fd.try_clone().unwrap();
     let peer = ForeignControl::accept(fd, capacity, lends).unwrap();
-    let endpoint = Endpoint::new(honest.into(), own, peer, Limits { cap: cap as u64 });
+    let endpoint = Endpoint::new(honest.into(), own, peer, Limits::new(cap as u64));
     let mut session = Session {
         endpoint,
         control,

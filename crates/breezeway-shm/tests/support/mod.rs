@@ -46,6 +46,10 @@ pub(crate) struct Pair {
 
 impl Pair {
     pub(crate) fn new(terms: Terms) -> Self {
+        Self::with_limits(terms, Limits::new(terms.cap))
+    }
+
+    pub(crate) fn with_limits(terms: Terms, limits: Limits) -> Self {
         let (one_socket, other_socket) = UnixStream::pair().unwrap();
         let segment = || ControlSegment::create(terms.ring_capacity, terms.lend_count).unwrap();
         let ((one, one_fd), (other, other_fd)) = (segment(), segment());
@@ -53,7 +57,6 @@ impl Pair {
         let (one_control, other_control) = (tool(&one_fd), tool(&other_fd));
         let accept =
             |fd| ForeignControl::accept(fd, terms.ring_capacity, terms.lend_count).unwrap();
-        let limits = Limits { cap: terms.cap };
         Self {
             one: Endpoint::new(one_socket.into(), one, accept(other_fd), limits),
             other: Endpoint::new(other_socket.into(), other, accept(one_fd), limits),

@@ -1,0 +1,481 @@
+//! Our payload segments: where space for a message is taken, when a segment is added, and when one goes.
+//!
+//! They are sorted by size, and space is taken from the smallest that has it. So small messages keep to a small segment, whose pages and lines are warm, and the large
+//! segments fall empty when large messages cease. A new segment has room for twice of all that is taken, so that traffic which goes on as it is soon fits into one.
+//!
+//! A segment that traffic has not needed for a while goes. The largest that is free, the spare, goes much later, and one of the first size stays. There are no timers: time
+//! is cut into windows, which end when there is traffic, so that an idle session costs nothing and a pause, however long, is one window.
+
+use crate::allocator::{FreeSpace, rounded};
+use crate::segment::Mapping;
+
+/// The most payload segments a direction has at one time.
+pub(crate) const MOST_SEGMENTS: usize = 64;
+/// Segment sizes are multiples of this.
+const PAGE: usize = 4096;
+
+/// Windows in a row in which nothing was taken from a segment before it goes.
+const QUIET: u32 = 1;
+/// The same for the spare, the largest of the wholly free segments.
+const QUIET_SPARE: u32 = 10;
+
+struct PayloadSegment {
+    number: u32,
+    mapping: Mapping,
+    free: FreeSpace,
+    /// Whether anything was taken since the last look.
+    used: bool,
+    /// Windows in a row in which nothing was taken.
+    quiet: u32,
+}
+
+/// Space in a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) segment: u32,
+    pub(crate) offset: usize,
+}
+
+/// Our payload segments, the smallest first.
+pub(crate) struct Segments {
+    list: Vec<PayloadSegment>,
+    next_number: u32,
+    /// Size of the first one, unless a message asks for more.
+    first: usize,
+    /// The most bytes of segments at one time.
+    cap: usize,
+    total: usize,
+    /// Bytes taken.
+    taken: usize,
+    /// Whether there is more than an idle session keeps.
+    grown: bool,
+    /// Bytes of retired segments that the peer may still have mapped, until it has consumed up to the position beside.
+    leaving: (usize, u64),
+}
+
+impl Segments {
+    pub(crate) fn new(first: usize, cap: usize) -> Self {
+        Self {
+            list: Vec::new(),
+            next_number: 0,
+            first: first.max(1).next_multiple_of(PAGE),
+            cap,
+            total: 0,
+            taken: 0,
+            grown: false,
+            leaving: (0, 0),
+        }
+    }
+
+    /// The most bytes of segments at one time.
+    pub(crate) fn cap(&self) -> usize {
+        self.cap
+    }
+
+    /// Bytes of segments now.
+    pub(crate) fn total(&self) -> usize {
+        self.total
+    }
+
+    /// Bytes taken now.
+    pub(crate) fn taken(&self) -> usize {
+        self.taken
+    }
+
+    /// Whether there are as many as there may be.
+    pub(crate) fn are_all(&self) -> bool {
+        self.list.len() == MOST_SEGMENTS
+    }
+
+    /// Segments added so far, and so the number of the next one.
+    pub(crate) fn next_number(&self) -> u32 {
+        self.next_number
+    }
+
+    /// Takes space for `len` bytes, if there is some.
+    #[inline]
+    pub(crate) fn take(&mut self, len: usize) -> Option<Place> {
+        for segment in &mut self.list {
+            if let Some(offset) = segment.free.take(len) {
+                segment.used = true;
+                self.taken += rounded(len);
+                return Some(Place { segment: segment.number, offset });
+            }
+        }
+        None
+    }
+
+    /// Gives back what `take(len)` gave.
+    #[inline]
+    pub(crate) fn give_back(&mut self, place: Place, len: usize) {
+        if let Some(segment) = self.find(place.segment) {
+            segment.free.give_back(place.offset, len);
+            self.taken -= rounded(len);
+        }
+    }
+
+    /// The mapping that holds a place.
+    #[inline]
+    pub(crate) fn mapping(&mut self, place: Place) -> &mut Mapping {
+        &mut self.find(place.segment).expect("what is taken lies in a live segment").mapping
+    }
+
+    #[inline]
+    fn find(&mut self, number: u32) -> Option<&mut PayloadSegment> {
+        self.list.iter_mut().find(|segment| segment.number == number)
+    }
+
+    // ---- growing ----
+
+    /// How large a new segment should be so that `len` bytes fit, with room to spare where the cap allows. `None` if the cap leaves no room for it.
+    pub(crate) fn growth(&self, len: usize) -> Option<usize> {
+        let needed = pages(len);
+        let left = (self.cap - self.total) / PAGE * PAGE;
+        let wanted = pages(self.taken).saturating_add(needed).saturating_mul(2).max(self.first);
+        (needed <= left && !self.are_all()).then(|| wanted.min(left))
+    }
+
+    /// Whether there is room for `len` bytes once all wholly free segments are retired.
+    pub(crate) fn can_make_room(&self, len: usize) -> bool {
+        let free: usize = self.whole().map(|segment| segment.free.size()).sum();
+        pages(len) <= (self.cap - self.total + free) / PAGE * PAGE
+    }
+
+    /// Adds a segment.
+    pub(crate) fn add(&mut self, mapping: Mapping) {
+        let (number, size) = (self.next_number, mapping.len());
+        self.next_number += 1;
+        self.total += size;
+        let free = FreeSpace::new(size);
+        let segment = PayloadSegment { number, mapping, free, used: true, quiet: 0 };
+        let at = self.list.partition_point(|other| other.free.size() <= size);
+        self.list.insert(at, segment);
+        self.note_growth();
+    }
+
+    // ---- shrinking ----
+
+    fn whole(&self) -> impl Iterator<Item = &PayloadSegment> {
+        self.list.iter().filter(|segment| segment.free.is_whole())
+    }
+
+    /// The largest segment in which nothing is taken.
+    pub(crate) fn spare(&self) -> Option<u32> {
+        self.whole().last().map(|segment| segment.number)
+    }
+
+    /// Whether there is more than an idle session keeps, which is one segment of the first size at most.
+    #[inline(always)]
+    pub(crate) fn have_grown(&self) -> bool {
+        self.grown
+    }
+
+    fn note_growth(&mut self) {
+        self.grown = self.total > self.first;
+    }
+
+    /// A window is over: notes which segments traffic has needed in it.
+    pub(crate) fn age(&mut self) {
+        for segment in &mut self.list {
+            let needed = std::mem::take(&mut segment.used) || !segment.free.is_whole();
+            segment.quiet = if needed { 0 } else { segment.quiet.saturating_add(1) };
+        }
+    }
+
+    /// A segment that traffic has not needed for a while.
+    pub(crate) fn unneeded(&self) -> Option<u32> {
+        let spare = self.spare();
+        // What an idle session keeps.
+        let kept = self.list.first().filter(|segment| segment.free.size() <= self.first);
+        let kept = kept.map(|segment| segment.number);
+        let mut whole = self.whole().filter(|segment| Some(segment.number) != kept);
+        let patience = |number| if Some(number) == spare { QUIET_SPARE } else { QUIET };
+        whole.find(|segment| segment.quiet >= patience(segment.number)).map(|found| found.number)
+    }
+
+    /// Whether a segment may be retired now that the peer has consumed so many entries: what it may still have mapped of retired ones stays within the cap.
+    pub(crate) fn may_retire(&mut self, number: u32, consumed: u64) -> bool {
+        let (bytes, until) = &mut self.leaving;
+        if consumed >= *until {
+            *bytes = 0;
+        }
+        let size = self.list.iter().find(|segment| segment.number == number);
+        size.is_some_and(|segment| *bytes + segment.free.size() <= self.cap)
+    }
+
+    /// Drops a wholly free segment. The peer does so when it has consumed the entries before `position`.
+    pub(crate) fn retire(&mut self, number: u32, position: u64) {
+        let Some(index) = self.list.iter().position(|segment| segment.number == number) else {
+            return;
+        };
+        let segment = self.list.remove(index);
+        assert!(segment.free.is_whole(), "what is lent stays");
+        self.total -= segment.free.size();
+        self.leaving = (self.leaving.0 + segment.free.size(), position);
+        self.note_growth();
+    }
+}
+
+/// The whole pages that `len` bytes take.
+fn pages(len: usize) -> usize {
+    rounded(len).next_multiple_of(PAGE)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::segment;
+
+    const FIRST: usize = 8 * PAGE;
+    const CAP: usize = 1024 * PAGE;
+
+    fn segments() -> Segments {
+        Segments::new(FIRST, CAP)
+    }
+
+    /// Adds a segment as a session does when `len` bytes do not fit. False if the cap does not allow it.
+    fn grow(segments: &mut Segments, len: usize) -> bool {
+        let Some(size) = segments.growth(len) else { return false };
+        segments.add(segment::create(size).unwrap().0);
+        true
+    }
+
+    fn take(segments: &mut Segments, len: usize) -> Place {
+        segments.take(len).unwrap_or_else(|| {
+            assert!(grow(segments, len), "{len} bytes");
+            segments.take(len).expect("the new segment has room")
+        })
+    }
+
+    fn sizes(segments: &Segments) -> Vec<usize> {
+        segments.list.iter().map(|segment| segment.mapping.len() / PAGE).collect()
+    }
+
+    /// Lets windows go by in which nothing is taken, and what is unneeded go.
+    fn windows(segments: &mut Segments, count: u32) {
+        for _ in 0..count {
+            segments.age();
+            while let Some(number) = segments.unneeded() {
+                segments.retire(number, 0);
+            }
+        }
+    }
+
+    #[test]
+    fn the_first_segment_has_the_first_size_unless_a_message_asks_for_more() {
+        assert_eq!(segments().growth(1), Some(FIRST));
+        assert_eq!(segments().growth(FIRST / 2), Some(FIRST));
+        assert_eq!(segments().growth(FIRST / 2 + 1), Some(FIRST + 2 * PAGE));
+        assert_eq!(segments().growth(CAP), Some(CAP));
+        assert_eq!(segments().growth(CAP + 1), None);
+        assert_eq!(Segments::new(1, CAP).growth(1), Some(2 * PAGE));
+        assert_eq!(Segments::new(FIRST, PAGE).growth(PAGE), Some(PAGE));
+    }
+
+    #[test]
+    fn a_new_segment_has_room_for_twice_of_what_is_taken_as_far_as_the_cap_goes() {
+        let mut segments = segments();
+        take(&mut segments, FIRST);
+        assert_eq!(segments.growth(PAGE), Some(2 * (FIRST + PAGE)));
+        take(&mut segments, CAP / 2);
+        assert_eq!(segments.total(), CAP);
+        assert_eq!(segments.growth(1), None);
+    }
+
+    #[test]
+    fn space_is_taken_from_the_smallest_segment_that_has_it() {
+        let mut segments = segments();
+        let large = take(&mut segments, FIRST + 1);
+        let mut small = segments.take(PAGE).unwrap();
+        assert_eq!(small.segment, large.segment, "there is room enough");
+        segments.give_back(small, PAGE);
+        segments.add(segment::create(2 * PAGE).unwrap().0);
+        for _ in 0..3 {
+            small = segments.take(2 * PAGE).unwrap();
+            assert_eq!(small, Place { segment: 1, offset: 0 });
+            segments.give_back(small, 2 * PAGE);
+        }
+        assert_eq!(segments.take(2 * PAGE + 1).unwrap().segment, large.segment);
+    }
+
+    #[test]
+    fn a_segment_that_was_not_needed_for_a_window_goes_except_the_first_and_the_spare() {
+        let mut segments = segments();
+        let held = [1, FIRST, 3 * FIRST, 9 * FIRST].map(|len| (take(&mut segments, len), len));
+        assert_eq!(sizes(&segments), [8, 18, 66, 210]);
+        for (place, len) in held {
+            segments.give_back(place, len);
+        }
+        windows(&mut segments, 1);
+        assert_eq!(sizes(&segments), [8, 18, 66, 210], "all were needed in this window");
+        windows(&mut segments, 1);
+        assert_eq!(sizes(&segments), [8, 210]);
+        windows(&mut segments, QUIET_SPARE - 2);
+        assert_eq!(sizes(&segments), [8, 210]);
+        windows(&mut segments, 1);
+        assert_eq!(sizes(&segments), [8]);
+        assert!(!segments.have_grown());
+        windows(&mut segments, 100);
+        assert_eq!(sizes(&segments), [8]);
+    }
+
+    #[test]
+    fn a_segment_from_which_something_is_taken_stays() {
+        let mut segments = segments();
+        let held = take(&mut segments, FIRST / 2);
+        let large = take(&mut segments, 20 * FIRST);
+        segments.give_back(held, FIRST / 2);
+        windows(&mut segments, 100);
+        assert_eq!(sizes(&segments).len(), 2);
+        segments.give_back(large, 20 * FIRST);
+        windows(&mut segments, 100);
+        assert_eq!(sizes(&segments), [8]);
+    }
+
+    #[test]
+    fn a_message_now_and_then_keeps_the_spare() {
+        let mut segments = segments();
+        let mut added = 0;
+        for round in 0..50 {
+            let place = take(&mut segments, 10 * FIRST);
+            segments.give_back(place, 10 * FIRST);
+            windows(&mut segments, QUIET_SPARE - 1);
+            if round == 0 {
+                added = segments.next_number();
+            }
+        }
+        assert_eq!(segments.next_number(), added);
+    }
+
+    #[test]
+    fn what_a_peer_still_has_of_retired_segments_stays_within_the_cap() {
+        let mut segments = segments();
+        take(&mut segments, CAP / 4);
+        let mut retire = |position| {
+            let place = take(&mut segments, CAP / 4 + PAGE);
+            segments.give_back(place, CAP / 4 + PAGE);
+            let may = segments.may_retire(place.segment, 0);
+            if may {
+                segments.retire(place.segment, position);
+            }
+            (place.segment, may)
+        };
+        assert!(retire(1).1 && retire(2).1, "two halves of the cap");
+        let (third, may) = retire(3);
+        assert!(!may, "the peer may have a whole cap");
+        assert!(!segments.may_retire(third, 1));
+        assert!(segments.may_retire(third, 2), "the peer has dropped both");
+    }
+
+    #[test]
+    fn the_number_of_segments_is_bounded() {
+        let mut segments = Segments::new(PAGE, CAP);
+        for _ in 0..MOST_SEGMENTS {
+            segments.add(segment::create(PAGE).unwrap().0);
+        }
+        assert!(segments.are_all());
+        assert_eq!(segments.growth(1), None);
+    }
+
+    /// One step of a sender.
+    #[derive(Clone, Debug)]
+    enum Step {
+        Take(usize),
+        GiveBack(prop::sample::Index),
+        Window,
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        prop_oneof![
+            4 => (1usize..4 * PAGE).prop_map(Step::Take),
+            2 => (1usize..CAP / 3).prop_map(Step::Take),
+            6 => any::<prop::sample::Index>().prop_map(Step::GiveBack),
+            1 => Just(Step::Window),
+        ]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn what_is_taken_never_overlaps_stays_mapped_and_comes_back(
+            steps in prop::collection::vec(step(), 1..300),
+        ) {
+            let mut segments = segments();
+            let mut model: Vec<(Place, usize)> = Vec::new();
+            for step in steps {
+                match step {
+                    Step::Take(len) => {
+                        let fits = segments.can_make_room(len);
+                        let place = segments.take(len).or_else(|| {
+                            while segments.growth(len).is_none() {
+                                let spare = segments.spare().filter(|_| fits)?;
+                                segments.retire(spare, 0);
+                            }
+                            assert!(grow(&mut segments, len));
+                            segments.take(len)
+                        });
+                        if let Some(place) = place {
+                            for &(other, other_len) in &model {
+                                prop_assert!(
+                                    place.segment != other.segment
+                                        || place.offset + len <= other.offset
+                                        || other.offset + other_len <= place.offset
+                                );
+                            }
+                            model.push((place, len));
+                        } else {
+                            prop_assert!(!fits);
+                        }
+                    }
+                    Step::GiveBack(index) if !model.is_empty() => {
+                        let (place, len) = model.swap_remove(index.index(model.len()));
+                        segments.give_back(place, len);
+                    }
+                    Step::GiveBack(_) => {}
+                    Step::Window => windows(&mut segments, 1),
+                }
+                let taken: usize = model.iter().map(|&(_, len)| rounded(len)).sum();
+                prop_assert_eq!(segments.taken(), taken);
+                prop_assert!(segments.total() <= CAP);
+                let total: usize = segments.list.iter().map(|segment| segment.mapping.len()).sum();
+                prop_assert_eq!(segments.total(), total);
+                for &(place, len) in &model {
+                    prop_assert!(place.offset + len <= segments.mapping(place).len());
+                }
+            }
+            for (place, len) in model {
+                segments.give_back(place, len);
+            }
+            windows(&mut segments, 2 + QUIET_SPARE);
+            prop_assert!(sizes(&segments).len() <= 1);
+            prop_assert_eq!(segments.taken(), 0);
+        }
+
+        #[test]
+        fn traffic_that_repeats_itself_soon_fits_into_what_is_there(
+            lens in prop::collection::vec(1usize..CAP / 24, 1..40),
+            depth in 1usize..6,
+        ) {
+            let mut segments = segments();
+            let mut flying = std::collections::VecDeque::new();
+            let mut rounds = |count: usize| {
+                for _ in 0..count {
+                    for &len in &lens {
+                        flying.push_back((take(&mut segments, len), len));
+                        if flying.len() > depth {
+                            let (place, len) = flying.pop_front().unwrap();
+                            segments.give_back(place, len);
+                        }
+                    }
+                    windows(&mut segments, 1);
+                }
+                segments.next_number()
+            };
+            let warm = rounds(50);
+            prop_assert_eq!(rounds(100), warm);
+        }
+    }
+}

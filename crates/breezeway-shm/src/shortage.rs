@@ -1,0 +1,44 @@
+//! What payload memory is short of, and what helps.
+
+use std::fmt;
+
+/// Why there is no payload memory for a message at the moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Shortage {
+    /// Too much of the cap is taken, or the rest is cut up.
+    Cap {
+        /// Bytes that are reserved or lent.
+        taken: usize,
+        /// The cap: the smaller of both sides' settings.
+        cap: usize,
+    },
+    /// As many payloads are lent as there are numbers for them.
+    Numbers(usize),
+    /// As many segments are there as there may be.
+    Segments(usize),
+    /// A new segment cannot be announced before the peer has consumed more of what is in the ring.
+    Progress,
+}
+
+impl fmt::Display for Shortage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cap { taken, cap } => write!(
+                f,
+                "{taken} of the session's {cap} bytes are lent to the peer; receive replies first or raise the cap on both sides"
+            ),
+            Self::Numbers(count) => write!(
+                f,
+                "{count} payloads, the most there may be, are lent to the peer; receive replies first or open another session"
+            ),
+            Self::Segments(count) => write!(
+                f,
+                "there are {count} segments, the most there may be, all in use; receive replies first or raise first_segment"
+            ),
+            Self::Progress => f.write_str(
+                "a segment cannot be added before the peer has consumed more; receive replies first or raise ring_capacity",
+            ),
+        }
+    }
+}
