@@ -83,7 +83,7 @@ mod wait;
 
 pub use duplex::Want;
 pub use entry::{Entry, Flags, Head, Kind};
-pub use spin::WaitPolicy;
+pub use spin::{WaitPolicy, Waiting};
 pub use violation::Violation;
 
 #[cfg(not(loom))]

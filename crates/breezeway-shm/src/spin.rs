@@ -14,9 +14,26 @@ pub enum WaitPolicy {
     Park,
 }
 
-/// The longest that [`WaitPolicy::Adaptive`] looks before it sleeps. About two wake-ups of a sleeping process on another CPU of a virtual machine, so that
-/// a caller whose server has to be woken first still sees the reply without being woken itself.
-pub const LONGEST_SPIN: Duration = Duration::from_micros(100);
+/// A wait policy, and its bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Waiting {
+    /// What is done until something comes.
+    pub policy: WaitPolicy,
+    /// The longest that [`WaitPolicy::Adaptive`] looks before it sleeps.
+    pub spin_bound: Duration,
+}
+
+impl Waiting {
+    /// The usual bound: about two wake-ups of a sleeping process on another CPU of a virtual machine, so that a caller whose server has to be woken first still sees the
+    /// reply without being woken itself.
+    pub const SPIN_BOUND: Duration = Duration::from_micros(100);
+}
+
+impl From<WaitPolicy> for Waiting {
+    fn from(policy: WaitPolicy) -> Self {
+        Self { policy, spin_bound: Self::SPIN_BOUND }
+    }
+}
 
 /// The self-tuning time of [`WaitPolicy::Adaptive`]: the longest spin while waits end within it, halved by each wait that did not, down to none.
 ///

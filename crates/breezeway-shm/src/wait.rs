@@ -9,7 +9,7 @@ use crate::cpu;
 use crate::doorbell::SocketError;
 use crate::duplex::Want;
 use crate::endpoint::Endpoint;
-use crate::spin::{LONGEST_SPIN, SpinBudget, WaitPolicy};
+use crate::spin::{SpinBudget, WaitPolicy, Waiting};
 
 /// Looks between two readings of the clock. Each takes some ten nanoseconds with its pause, which keeps the waiter from
 /// pulling the line away while the peer writes it (measured: an echo with a pause per look takes 0.6 of the time without).
@@ -39,10 +39,11 @@ pub struct Waiter {
 }
 
 impl Waiter {
-    /// Waits as `policy` says.
-    pub fn new(policy: WaitPolicy) -> Self {
+    /// Waits as `waiting` says.
+    pub fn new(waiting: impl Into<Waiting>) -> Self {
         clock::calibrate();
-        Self { policy, budget: SpinBudget::new(clock::ticks_in(LONGEST_SPIN)) }
+        let Waiting { policy, spin_bound } = waiting.into();
+        Self { policy, budget: SpinBudget::new(clock::ticks_in(spin_bound)) }
     }
 
     /// Waits until what is wanted has come, or until `deadline` (in clock ticks).

@@ -8,45 +8,8 @@ use breezeway_shm::ForeignBytes;
 
 use crate::address::Address;
 use crate::error::{CallError, ConnectError};
-use crate::options::{OptionError, SessionOptions};
+use crate::options::ClientOptions;
 use crate::session::Session;
-
-/// Settings of a client.
-#[derive(Clone, Debug)]
-pub struct ClientOptions {
-    session: SessionOptions,
-    max_sessions: usize,
-}
-
-impl Default for ClientOptions {
-    fn default() -> Self {
-        Self { session: SessionOptions::new(), max_sessions: 8 }
-    }
-}
-
-impl ClientOptions {
-    /// The defaults: up to 8 sessions, default session options.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Settings of each session.
-    pub fn session(mut self, options: SessionOptions) -> Self {
-        self.session = options;
-        self
-    }
-
-    /// The most sessions, 1..=1024, and so the most calls at one time; one more caller waits. They are opened as they are needed. Default 8.
-    pub fn max_sessions(mut self, count: usize) -> Self {
-        self.max_sessions = count;
-        self
-    }
-
-    fn validate(&self) -> Result<(), OptionError> {
-        self.session.validate()?;
-        OptionError::check("max_sessions", self.max_sessions, 1..=1024, "1..=1024")
-    }
-}
 
 /// Why a client's call failed.
 #[derive(Debug, thiserror::Error)]

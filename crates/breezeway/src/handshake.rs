@@ -6,8 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use breezeway_shm::{
-    ControlSegment, Endpoint, ForeignControl, ForeignDescriptor, Limits, SegmentError, WaitPolicy,
-    segment,
+    ControlSegment, Endpoint, ForeignControl, ForeignDescriptor, SegmentError, segment,
 };
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -117,7 +116,7 @@ pub(crate) fn connect(
     let (greeting, fd) = GreetingReceiver::default().wait(&socket, options.handshake_timeout)?;
     match greeting {
         Greeting::Welcome(peer_terms) => {
-            Agreement { socket, carrier, terms, peer_terms, wait: options.wait }.settle(own, fd)
+            Agreement { socket, carrier, options, terms, peer_terms }.settle(own, fd)
         }
         Greeting::Refused { status, reason } => Err(HandshakeError::Refused { status, reason }),
     }
@@ -168,7 +167,7 @@ fn answer(
     let reply_on = socket.try_clone().map_err(|_| Errno::MFILE)?;
     let own_fd =
         own.as_ref().map(|own| own.fd.try_clone()).transpose().map_err(|_| Errno::MFILE)?;
-    let agreement = Agreement { socket, carrier, terms, peer_terms, wait: options.wait };
+    let agreement = Agreement { socket, carrier, options, terms, peer_terms };
     let agreed = agreement.settle(own, fd)?;
     send_greeting(&reply_on, &terms.encode(), own_fd.as_ref().map(AsFd::as_fd))?;
     Ok(agreed)
@@ -196,23 +195,24 @@ impl OwnMemory {
 }
 
 /// What both hellos said.
-struct Agreement {
+struct Agreement<'o> {
     socket: OwnedFd,
     carrier: Carrier,
+    options: &'o SessionOptions,
     terms: Hello,
     peer_terms: Hello,
-    wait: WaitPolicy,
 }
 
-impl Agreement {
+impl Agreement<'_> {
     fn settle(
         self,
         own: Option<OwnMemory>,
         fd: Option<ForeignDescriptor>,
     ) -> Result<Agreed, HandshakeError> {
-        let Self { terms, peer_terms, .. } = &self;
+        let Self { socket, carrier, options, terms, peer_terms } = self;
+        let waiting = options.waiting();
         if terms.memory != peer_terms.memory {
-            return Err(HandshakeError::Carrier(self.carrier));
+            return Err(HandshakeError::Carrier(carrier));
         }
         let cap = terms.payload_cap.min(peer_terms.payload_cap);
         let max_in_flight = max_in_flight([terms.ring_capacity, peer_terms.ring_capacity]);
@@ -220,12 +220,10 @@ impl Agreement {
             (Some(own), Some(fd)) => {
                 let peer =
                     ForeignControl::accept(fd, peer_terms.ring_capacity, peer_terms.lend_count)?;
-                let endpoint = Endpoint::new(self.socket, own.control, peer, Limits::new(cap));
-                Link::Memory(MemoryLink::new(endpoint, self.wait))
+                let endpoint = Endpoint::new(socket, own.control, peer, options.limits(cap));
+                Link::Memory(MemoryLink::new(endpoint, waiting))
             }
-            (None, None) => {
-                Link::Socket(SocketLink::new(self.socket, self.carrier, cap, self.wait))
-            }
+            (None, None) => Link::Socket(SocketLink::new(socket, carrier, cap, waiting)),
             (_, fd) => return Err(HandshakeError::Descriptors(fd.iter().len())),
         };
         Ok(Agreed { link, max_in_flight })

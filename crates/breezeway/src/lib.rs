@@ -29,17 +29,17 @@ mod worker;
 
 pub use address::{Address, AddressError, Place};
 pub use breezeway_shm::{
-    ForeignBytes, ForeignReader, Peer, ReserveError, SegmentError, SocketError, TrustedPeer,
-    Violation, WaitPolicy, inherited,
+    ForeignBytes, ForeignReader, PayloadMemory, Peer, ReserveError, SegmentError, Shortage,
+    SocketError, TrustedPeer, Violation, WaitPolicy, inherited,
 };
 pub use call::{Call, Handler, HandlerError, Replied, ReplySpace};
 pub use carrier::Carrier;
-pub use client::{Client, ClientError, ClientOptions, ClientReply, PooledSession};
+pub use client::{Client, ClientError, ClientReply, PooledSession};
 pub use error::{CallError, ConnectError, ReplyError, ServeError, SessionError};
 pub use handshake::HandshakeError;
 pub use hello::{HelloError, Refusal};
-pub use options::{OptionError, SessionOptions};
+pub use options::{ClientOptions, OptionError, ServerOptions, SessionOptions};
 pub use protocol::{CallId, CallViolation, ErrorCode};
 pub use served::ServerSession;
-pub use server::{Server, ServerOptions, Stopper};
+pub use server::{Server, Stopper};
 pub use session::{Batch, Reply, RequestSpace, Session};

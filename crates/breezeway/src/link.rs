@@ -13,8 +13,8 @@ use std::os::fd::BorrowedFd;
 
 use breezeway_shm::layout::INLINE_MAX;
 use breezeway_shm::{
-    ForeignBytes, Head, PublishError, ReserveError, SocketError, TrustedPeer, Violation, WaitError,
-    Want,
+    ForeignBytes, Head, PayloadMemory, PublishError, ReserveError, SocketError, TrustedPeer,
+    Violation, WaitError, Want,
 };
 use rustix::io::Errno;
 
@@ -149,6 +149,14 @@ impl Link {
         match self {
             Memory(link) => link.endpoint.cap(),
             Socket(link) => link.cap(),
+        }
+    }
+
+    /// What payload segments take now; nothing where there are none.
+    pub(crate) fn payload_memory(&self) -> PayloadMemory {
+        match self {
+            Memory(link) => link.endpoint.payload_memory(),
+            Socket(_) => PayloadMemory::default(),
         }
     }
 

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use breezeway_shm::{ForeignDescriptor, Notifier, Peer, WaitPolicy, exit_descriptor, segment};
+use breezeway_shm::{ForeignDescriptor, Notifier, Peer, Waiting, exit_descriptor, segment};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
@@ -20,7 +20,7 @@ use crate::error::ServeError;
 use crate::handshake::{GreetingReceiver, HandshakeError, refuse, timespec, welcome};
 use crate::hello::Refusal;
 use crate::listener::Listener;
-use crate::options::{OptionError, SessionOptions};
+use crate::options::ServerOptions;
 use crate::served::ServerSession;
 use crate::worker::{Inbox, Worker};
 
@@ -32,78 +32,6 @@ const GRACE: Duration = Duration::from_millis(100);
 const ACCEPTS_PER_TURN: usize = 32;
 /// Pause after a failure to accept that only time can mend, such as too many open files.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-
-/// Decides from its credentials whether a client is served; an error is the reason that the client is told.
-type Policy = Arc<dyn Fn(&Peer) -> Result<(), String> + Send + Sync>;
-
-/// Settings of a server.
-#[derive(Clone)]
-pub struct ServerOptions {
-    session: SessionOptions,
-    workers: usize,
-    max_sessions: usize,
-    socket_mode: u32,
-    authorize: Policy,
-}
-
-impl Default for ServerOptions {
-    fn default() -> Self {
-        Self {
-            session: SessionOptions::new(),
-            workers: 1,
-            max_sessions: 4096,
-            socket_mode: 0o600,
-            authorize: Arc::new(|_| Ok(())),
-        }
-    }
-}
-
-impl ServerOptions {
-    /// The defaults: one worker, 4096 sessions, a socket that only its owner may connect to, default session options.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Settings of each session.
-    pub fn session(mut self, options: SessionOptions) -> Self {
-        self.session = options;
-        self
-    }
-
-    /// Threads that serve, 1..=1024. Each session belongs to one of them. Default 1.
-    pub fn workers(mut self, count: usize) -> Self {
-        self.workers = count;
-        self
-    }
-
-    /// The most sessions at one time; one more is refused with the reason. Default 4096.
-    pub fn max_sessions(mut self, count: usize) -> Self {
-        self.max_sessions = count;
-        self
-    }
-
-    /// Permission bits of the socket file: who has write permission may connect. Default `0o600`.
-    pub fn socket_mode(mut self, mode: u32) -> Self {
-        self.socket_mode = mode;
-        self
-    }
-
-    /// Decides from its credentials whether a client that could connect is served; an error is the reason that the client is told. By default all are.
-    pub fn authorize(
-        mut self,
-        policy: impl Fn(&Peer) -> Result<(), String> + Send + Sync + 'static,
-    ) -> Self {
-        self.authorize = Arc::new(policy);
-        self
-    }
-
-    fn validate(&self) -> Result<(), OptionError> {
-        self.session.validate()?;
-        OptionError::check("workers", self.workers, 1..=1024, "1..=1024")?;
-        OptionError::check("max_sessions", self.max_sessions, 1..=1_000_000, "1..=1000000")?;
-        OptionError::check("socket_mode", self.socket_mode, 0..=0o777, "permission bits, 0..=0o777")
-    }
-}
 
 /// A server that listens. It serves once [`Server::serve`] is called; clients that connect before wait in the backlog.
 ///
@@ -175,7 +103,7 @@ impl Server {
     /// whatever the wait policy.
     pub fn serve(self, handler: impl Handler) -> Result<(), ServeError> {
         let handler = Arc::new(handler);
-        let wait = self.options.session.wait;
+        let wait = self.options.session.waiting();
         thread::scope(|scope| {
             let mut inboxes = Vec::new();
             let mut threads = Vec::new();
@@ -219,7 +147,7 @@ type WorkerThread<'scope> = thread::ScopedJoinHandle<'scope, io::Result<()>>;
 fn spawn_worker<'scope, H: Handler>(
     scope: &'scope thread::Scope<'scope, '_>,
     number: usize,
-    wait: WaitPolicy,
+    wait: Waiting,
     handler: Arc<H>,
     stopper: Stopper,
 ) -> io::Result<(Arc<Inbox>, WorkerThread<'scope>)> {

@@ -5,7 +5,9 @@ use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use breezeway_shm::layout::INLINE_MAX;
-use breezeway_shm::{ForeignBytes, Head, Kind, Peer, ReserveError, TrustedPeer, clock};
+use breezeway_shm::{
+    ForeignBytes, Head, Kind, PayloadMemory, Peer, ReserveError, TrustedPeer, clock,
+};
 
 use crate::address::{Address, Place};
 use crate::carrier::Carrier;
@@ -123,6 +125,11 @@ impl Session {
     /// The largest message, in bytes: the smaller cap of both sides.
     pub fn cap(&self) -> usize {
         self.link.cap()
+    }
+
+    /// What the session's payload segments take now: nothing over a socket, which has none.
+    pub fn payload_memory(&self) -> PayloadMemory {
+        self.link.payload_memory()
     }
 
     /// The most calls in flight.

@@ -8,8 +8,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use breezeway_shm::spin::{LONGEST_SPIN, SpinBudget};
-use breezeway_shm::{Notifier, Sleeper, WaitPolicy, Wake, clock, cpu};
+use breezeway_shm::spin::SpinBudget;
+use breezeway_shm::{Notifier, Sleeper, WaitPolicy, Waiting, Wake, clock, cpu};
 
 use rustix::io::Errno;
 
@@ -135,13 +135,13 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    pub(crate) fn new(wait: WaitPolicy, inbox: std::sync::Arc<Inbox>) -> io::Result<Self> {
+    pub(crate) fn new(wait: Waiting, inbox: std::sync::Arc<Inbox>) -> io::Result<Self> {
         clock::calibrate();
         let sleeper = Sleeper::new()?;
         sleeper.watch(&inbox.notifier, INBOX)?;
-        let budget = SpinBudget::new(clock::ticks_in(LONGEST_SPIN));
+        let budget = SpinBudget::new(clock::ticks_in(wait.spin_bound));
         Ok(Self {
-            wait,
+            wait: wait.policy,
             inbox,
             sleeper,
             slots: Vec::new(),

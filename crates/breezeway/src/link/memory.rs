@@ -1,6 +1,6 @@
 //! One process's end of a session in shared memory, with the space that is reserved for its next message and its way of waiting.
 
-use breezeway_shm::{Endpoint, Space, WaitError, WaitPolicy, Waiter, Want};
+use breezeway_shm::{Endpoint, Space, WaitError, Waiter, Waiting, Want};
 
 /// An endpoint, reserved space and a waiter.
 pub(crate) struct MemoryLink {
@@ -11,8 +11,8 @@ pub(crate) struct MemoryLink {
 }
 
 impl MemoryLink {
-    pub(crate) fn new(endpoint: Endpoint, policy: WaitPolicy) -> Self {
-        Self { endpoint, space: Space::none(), waiter: Waiter::new(policy) }
+    pub(crate) fn new(endpoint: Endpoint, waiting: Waiting) -> Self {
+        Self { endpoint, space: Space::none(), waiter: Waiter::new(waiting) }
     }
 
     #[inline(always)]

@@ -5,9 +5,10 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::thread;
 use std::time::Duration;
 
-use breezeway_shm::spin::{LONGEST_SPIN, SpinBudget};
+use breezeway_shm::spin::SpinBudget;
 use breezeway_shm::{
-    ForeignBytes, Head, Origin, PublishError, ReserveError, SocketError, WaitPolicy, clock, cpu,
+    ForeignBytes, Head, Origin, PublishError, ReserveError, SocketError, WaitPolicy, Waiting,
+    clock, cpu,
 };
 
 use super::frame::{self, LONGEST_BODY};
@@ -54,14 +55,14 @@ pub(crate) struct SocketLink {
 }
 
 impl SocketLink {
-    pub(crate) fn new(socket: OwnedFd, carrier: Carrier, cap: u64, policy: WaitPolicy) -> Self {
+    pub(crate) fn new(socket: OwnedFd, carrier: Carrier, cap: u64, waiting: Waiting) -> Self {
         clock::calibrate();
         Self {
             origin: Origin::here(),
             stream: Stream::new(socket, carrier),
             carrier,
-            policy,
-            budget: SpinBudget::new(clock::ticks_in(LONGEST_SPIN)),
+            policy: waiting.policy,
+            budget: SpinBudget::new(clock::ticks_in(waiting.spin_bound)),
             cap: usize::try_from(cap.min(LONGEST_BODY)).unwrap_or(usize::MAX),
             inbox: Inbox::new(),
             outbox: Outbox::default(),

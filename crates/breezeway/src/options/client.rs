@@ -1,0 +1,66 @@
+//! The settings of a client.
+
+use super::{OptionError, SessionOptions};
+
+/// Settings of a client.
+///
+/// ```
+/// use breezeway::{ClientOptions, SessionOptions};
+///
+/// let options = ClientOptions::new().max_sessions(4).session(SessionOptions::new().cap(1 << 20));
+/// assert!(options.validate().is_ok());
+/// ```
+#[derive(Clone, Debug)]
+pub struct ClientOptions {
+    pub(crate) session: SessionOptions,
+    pub(crate) max_sessions: usize,
+}
+
+impl Default for ClientOptions {
+    fn default() -> Self {
+        Self { session: SessionOptions::new(), max_sessions: 8 }
+    }
+}
+
+impl ClientOptions {
+    /// The defaults: up to 8 sessions, default session options.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Settings of each session.
+    pub fn session(mut self, options: SessionOptions) -> Self {
+        self.session = options;
+        self
+    }
+
+    /// The most sessions, 1..=1024, and so the most calls at one time; one more caller waits. They are opened as they are needed. Default 8.
+    pub fn max_sessions(mut self, count: usize) -> Self {
+        self.max_sessions = count;
+        self
+    }
+
+    /// Refuses values outside their ranges.
+    pub fn validate(&self) -> Result<(), OptionError> {
+        self.session.validate()?;
+        OptionError::check("max_sessions", self.max_sessions, 1..=1024, "1..=1024")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn impossible_values_are_refused_by_name_value_and_range() {
+        for (count, possible) in [(0, false), (1, true), (1024, true), (1025, false)] {
+            let refused = ClientOptions::new().max_sessions(count).validate().err();
+            let text = refused.map(|error| error.to_string());
+            let expected = format!("max_sessions = {count} is not possible: 1..=1024");
+            assert_eq!(text, (!possible).then_some(expected));
+        }
+        let session = SessionOptions::new().ring_capacity(9);
+        let error = ClientOptions::new().session(session).validate().unwrap_err();
+        assert_eq!(error.option(), "ring_capacity");
+    }
+}

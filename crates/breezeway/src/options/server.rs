@@ -1,0 +1,137 @@
+//! The settings of a server.
+
+use std::sync::Arc;
+
+use breezeway_shm::Peer;
+
+use super::{OptionError, SessionOptions};
+
+/// Decides from its credentials whether a client is served; an error is the reason that the client is told.
+pub(crate) type Policy = Arc<dyn Fn(&Peer) -> Result<(), String> + Send + Sync>;
+
+/// Settings of a server.
+///
+/// ```
+/// use breezeway::{ServerOptions, SessionOptions};
+///
+/// let options = ServerOptions::new().workers(2).max_sessions(100).session(SessionOptions::new().cap(1 << 20));
+/// assert!(options.validate().is_ok());
+/// assert_eq!(options.workers(0).validate().unwrap_err().to_string(), "workers = 0 is not possible: 1..=1024");
+/// ```
+#[derive(Clone)]
+pub struct ServerOptions {
+    pub(crate) session: SessionOptions,
+    pub(crate) workers: usize,
+    pub(crate) max_sessions: usize,
+    pub(crate) socket_mode: u32,
+    pub(crate) authorize: Policy,
+}
+
+impl Default for ServerOptions {
+    fn default() -> Self {
+        Self {
+            session: SessionOptions::new(),
+            workers: 1,
+            max_sessions: 4096,
+            socket_mode: 0o600,
+            authorize: Arc::new(|_| Ok(())),
+        }
+    }
+}
+
+impl ServerOptions {
+    /// The defaults: one worker, 4096 sessions, a socket that only its owner may connect to, default session options.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Settings of each session.
+    pub fn session(mut self, options: SessionOptions) -> Self {
+        self.session = options;
+        self
+    }
+
+    /// Threads that serve, 1..=1024. Each session belongs to one of them. Default 1.
+    pub fn workers(mut self, count: usize) -> Self {
+        self.workers = count;
+        self
+    }
+
+    /// The most sessions at one time, 1..=1000000; one more is refused with the reason. Default 4096.
+    pub fn max_sessions(mut self, count: usize) -> Self {
+        self.max_sessions = count;
+        self
+    }
+
+    /// Permission bits of the socket file, up to `0o777`: who has write permission may connect. Default `0o600`.
+    pub fn socket_mode(mut self, mode: u32) -> Self {
+        self.socket_mode = mode;
+        self
+    }
+
+    /// Decides from its credentials whether a client that could connect is served; an error is the reason that the client is told. By default all are.
+    pub fn authorize(
+        mut self,
+        policy: impl Fn(&Peer) -> Result<(), String> + Send + Sync + 'static,
+    ) -> Self {
+        self.authorize = Arc::new(policy);
+        self
+    }
+
+    /// Refuses values outside their ranges.
+    pub fn validate(&self) -> Result<(), OptionError> {
+        self.session.validate()?;
+        OptionError::check("workers", self.workers, 1..=1024, "1..=1024")?;
+        OptionError::check("max_sessions", self.max_sessions, 1..=1_000_000, "1..=1000000")?;
+        let mode = format_args!("{:#o}", self.socket_mode).to_string();
+        let allowed = "permission bits, 0o000 to 0o777";
+        OptionError::check_that(self.socket_mode <= 0o777, "socket_mode", mode, allowed)
+    }
+}
+
+impl std::fmt::Debug for ServerOptions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ServerOptions")
+            .field("session", &self.session)
+            .field("workers", &self.workers)
+            .field("max_sessions", &self.max_sessions)
+            .field("socket_mode", &self.socket_mode)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_defaults_and_the_ends_of_every_range_are_possible() {
+        let options = ServerOptions::new;
+        for options in [
+            options(),
+            options().workers(1024),
+            options().max_sessions(1),
+            options().max_sessions(1_000_000),
+            options().socket_mode(0),
+            options().socket_mode(0o777),
+        ] {
+            assert_eq!(options.validate(), Ok(()), "{options:?}");
+        }
+    }
+
+    #[test]
+    fn impossible_values_are_refused_by_name_value_and_range() {
+        let options = ServerOptions::new;
+        for (options, expected) in [
+            (options().workers(0), "workers = 0 is not possible: 1..=1024"),
+            (options().workers(1025), "workers = 1025 is not possible: 1..=1024"),
+            (options().max_sessions(0), "max_sessions = 0 is not possible: 1..=1000000"),
+            (options().max_sessions(1_000_001), "max_sessions = 1000001 is not possible: 1..="),
+            (options().socket_mode(0o1000), "socket_mode = 0o1000 is not possible: permission"),
+            (options().session(SessionOptions::new().cap(0)), "cap = 0 is not possible: 1 byte"),
+        ] {
+            let error = options.validate().unwrap_err().to_string();
+            assert!(error.starts_with(expected), "{error}");
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! The settings of a session, the same on both sides.
+
+use std::time::Duration;
+
+use breezeway_shm::layout::{RING_CAPACITY, control_size};
+use breezeway_shm::{Limits, WaitPolicy, Waiting};
+
+use super::OptionError;
+use crate::carrier::Carrier;
+use crate::hello::{CAP_UNIT, Hello};
+
+/// Lend numbers that each side keeps release bits for: one cache line of bits.
+const LEND_COUNT: u32 = 512;
+
+/// The largest cap.
+const LARGEST_CAP: u64 = 1 << 40;
+/// The longest of all times that can be set.
+const AN_HOUR: Duration = Duration::from_secs(3600);
+/// The longest spin: what spins longer is better told to be busy.
+const LONGEST_SPIN: Duration = Duration::from_secs(1);
+
+/// Settings of a session. Both sides have their own; of limits, the smaller value counts.
+///
+/// Values are checked when they are used, or by [`Self::validate`]; the error names the option, the value and the range.
+///
+/// ```
+/// use std::time::Duration;
+/// use breezeway::{SessionOptions, WaitPolicy};
+///
+/// let options = SessionOptions::new().wait(WaitPolicy::Park).cap(8 << 20).call_timeout(Some(Duration::from_secs(1)));
+/// assert!(options.validate().is_ok());
+/// let error = options.ring_capacity(100).validate().unwrap_err();
+/// assert_eq!(error.to_string(), "ring_capacity = 100 is not possible: a power of two in 8..=65536");
+/// ```
+#[derive(Clone, Debug)]
+pub struct SessionOptions {
+    pub(crate) wait: WaitPolicy,
+    spin_bound: Duration,
+    cap: u64,
+    first_segment: u64,
+    shrink_after: Duration,
+    ring_capacity: u32,
+    pub(crate) handshake_timeout: Duration,
+    pub(crate) call_timeout: Option<Duration>,
+}
+
+impl Default for SessionOptions {
+    fn default() -> Self {
+        Self {
+            wait: WaitPolicy::Adaptive,
+            spin_bound: Waiting::SPIN_BOUND,
+            cap: 64 * 1024 * 1024,
+            first_segment: Limits::FIRST_SEGMENT,
+            shrink_after: Limits::SHRINK_AFTER,
+            ring_capacity: 256,
+            handshake_timeout: Duration::from_secs(1),
+            call_timeout: None,
+        }
+    }
+}
+
+impl SessionOptions {
+    /// The defaults.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// How this side waits. Default [`WaitPolicy::Adaptive`].
+    pub fn wait(mut self, policy: WaitPolicy) -> Self {
+        self.wait = policy;
+        self
+    }
+
+    /// The longest that [`WaitPolicy::Adaptive`] spins before it sleeps, 0 s to 1 s. Default 100 µs, about two wake-ups of a sleeping process: a caller whose server must be
+    /// woken still sees the reply without sleeping.
+    pub fn spin_bound(mut self, longest: Duration) -> Self {
+        self.spin_bound = longest;
+        self
+    }
+
+    /// The most payload memory per direction, and so the largest message: 1 byte to 1 TiB, rounded up to whole pages. Memory is taken as messages need it. Default 64 MiB.
+    pub fn cap(mut self, bytes: u64) -> Self {
+        self.cap = bytes;
+        self
+    }
+
+    /// Size of the first payload segment that this side makes, unless a message asks for more: 1 byte to 1 TiB, rounded up to whole pages; the cap counts if it is less.
+    /// It is what a session keeps when it has little to do. Default 256 KiB.
+    pub fn first_segment(mut self, bytes: u64) -> Self {
+        self.first_segment = bytes;
+        self
+    }
+
+    /// How long traffic must do without one of this side's payload segments before its memory is given back, 0 s to 1 h. The largest free one, which the next large message
+    /// needs, is kept ten times as long. There are no timers: a session that rests keeps what it has until it is used again. Default 1 s.
+    pub fn shrink_after(mut self, time: Duration) -> Self {
+        self.shrink_after = time;
+        self
+    }
+
+    /// Entries in the ring that this side fills: a power of two, 8..=65536. Half of it (the smaller half of both sides) is the most calls in flight. A server takes the client's value, up to 1024. Default 256.
+    pub fn ring_capacity(mut self, entries: u32) -> Self {
+        self.ring_capacity = entries;
+        self
+    }
+
+    /// How long connecting may take, and how long again the other side's hello, 1 ns to 1 h. Default 1 s.
+    pub fn handshake_timeout(mut self, timeout: Duration) -> Self {
+        self.handshake_timeout = timeout;
+        self
+    }
+
+    /// How long a call may take, from its start to its reply, 1 ns or more. `None`, the default, waits until the peer answers or dies.
+    pub fn call_timeout(mut self, timeout: Option<Duration>) -> Self {
+        self.call_timeout = timeout;
+        self
+    }
+
+    /// The most shared memory that a session maps between two sides that are set like this: payload of both directions up to the cap, and both control segments.
+    ///
+    /// Each side creates, and its memory cgroup pays for, half of it. A peer that does not let go of segments that were given back can hold up to another cap of them, and
+    /// one that wants a larger ring makes its own control segment larger, up to 8 MiB.
+    ///
+    /// ```
+    /// use breezeway::SessionOptions;
+    ///
+    /// // 64 MiB of payload and a ring of 256 entries, both ways.
+    /// assert_eq!(SessionOptions::new().memory_budget(), 2 * ((64 << 20) + (36 << 10)));
+    /// ```
+    pub fn memory_budget(&self) -> u64 {
+        let control = control_size(self.ring_capacity) as u64;
+        2 * (self.cap.next_multiple_of(CAP_UNIT) + control)
+    }
+
+    /// Refuses values outside their ranges.
+    pub fn validate(&self) -> Result<(), OptionError> {
+        let capacity = self.ring_capacity;
+        OptionError::check_that(
+            capacity.is_power_of_two() && RING_CAPACITY.contains(&capacity),
+            "ring_capacity",
+            capacity,
+            "a power of two in 8..=65536",
+        )?;
+        for (option, bytes) in [("cap", self.cap), ("first_segment", self.first_segment)] {
+            OptionError::check(option, bytes, 1..=LARGEST_CAP, "1 byte to 1 TiB")?;
+        }
+        for (option, time, range, allowed) in self.times() {
+            let value = format!("{time:?}");
+            OptionError::check_that(range.contains(&time), option, value, allowed)?;
+        }
+        Ok(())
+    }
+
+    /// Every time, and its range.
+    fn times(
+        &self,
+    ) -> [(&'static str, Duration, std::ops::RangeInclusive<Duration>, &'static str); 4] {
+        const SOME: Duration = Duration::from_nanos(1);
+        let (spin, shrink) = (self.spin_bound, self.shrink_after);
+        [
+            ("spin_bound", spin, Duration::ZERO..=LONGEST_SPIN, "0 s to 1 s"),
+            ("shrink_after", shrink, Duration::ZERO..=AN_HOUR, "0 s to 1 h"),
+            ("handshake_timeout", self.handshake_timeout, SOME..=AN_HOUR, "1 ns to 1 h"),
+            (
+                "call_timeout",
+                self.call_timeout.unwrap_or(Duration::MAX),
+                SOME..=Duration::MAX,
+                "1 ns or more, or none",
+            ),
+        ]
+    }
+
+    /// How this side waits, and how long it spins.
+    pub(crate) fn waiting(&self) -> Waiting {
+        Waiting { policy: self.wait, spin_bound: self.spin_bound }
+    }
+
+    /// The terms for the other side.
+    pub(crate) fn hello(&self, carrier: Carrier) -> Hello {
+        Hello {
+            ring_capacity: self.ring_capacity,
+            lend_count: LEND_COUNT,
+            payload_cap: self.cap.next_multiple_of(CAP_UNIT),
+            memory: carrier == Carrier::Shm,
+        }
+    }
+
+    /// The bounds of the memory of a session with this agreed cap.
+    pub(crate) fn limits(&self, cap: u64) -> Limits {
+        Limits { cap, first_segment: self.first_segment, shrink_after: self.shrink_after }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_defaults_are_possible() {
+        assert_eq!(SessionOptions::new().validate(), Ok(()));
+    }
+
+    #[test]
+    fn the_ends_of_every_range_are_possible() {
+        let options = SessionOptions::new;
+        for options in [
+            options().ring_capacity(8),
+            options().ring_capacity(65536),
+            options().cap(1),
+            options().cap(1 << 40),
+            options().first_segment(1),
+            options().first_segment(1 << 40),
+            options().spin_bound(Duration::ZERO),
+            options().spin_bound(Duration::from_secs(1)),
+            options().shrink_after(Duration::ZERO),
+            options().shrink_after(AN_HOUR),
+            options().handshake_timeout(Duration::from_nanos(1)),
+            options().handshake_timeout(AN_HOUR),
+            options().call_timeout(Some(Duration::from_nanos(1))),
+            options().call_timeout(Some(Duration::MAX)),
+        ] {
+            assert_eq!(options.validate(), Ok(()), "{options:?}");
+        }
+    }
+
+    #[test]
+    fn impossible_values_are_refused_by_name_value_and_range() {
+        let options = SessionOptions::new;
+        let past = |longest: Duration| longest + Duration::from_nanos(1);
+        for (options, name, value, range) in [
+            (options().ring_capacity(0), "ring_capacity", "0", "8..=65536"),
+            (options().ring_capacity(4), "ring_capacity", "4", "8..=65536"),
+            (options().ring_capacity(100), "ring_capacity", "100", "a power of two"),
+            (options().ring_capacity(1 << 17), "ring_capacity", "131072", "8..=65536"),
+            (options().cap(0), "cap", "0", "1 byte to 1 TiB"),
+            (options().cap((1 << 40) + 1), "cap", "1099511627777", "1 byte to 1 TiB"),
+            (options().cap(u64::MAX), "cap", "18446744073709551615", "1 byte to 1 TiB"),
+            (options().first_segment(0), "first_segment", "0", "1 byte to 1 TiB"),
+            (options().first_segment(u64::MAX), "first_segment", "18446744073709551615", "TiB"),
+            (options().spin_bound(past(LONGEST_SPIN)), "spin_bound", "1.000000001s", "0 s to 1 s"),
+            (options().shrink_after(past(AN_HOUR)), "shrink_after", "3600.000000001s", "to 1 h"),
+            (options().handshake_timeout(Duration::ZERO), "handshake_timeout", "0ns", "1 h"),
+            (options().handshake_timeout(past(AN_HOUR)), "handshake_timeout", "3600.0", "1 h"),
+            (options().handshake_timeout(Duration::MAX), "handshake_timeout", "18446", "1 h"),
+            (options().call_timeout(Some(Duration::ZERO)), "call_timeout", "0ns", "none"),
+        ] {
+            let error = options.validate().unwrap_err();
+            assert_eq!(error.option(), name);
+            assert!(error.value().starts_with(value), "{error}");
+            assert!(error.allowed().contains(range), "{error}");
+            let text = error.to_string();
+            assert!(text.starts_with(name) && text.contains(value) && text.contains(range));
+        }
+    }
+}
