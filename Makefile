@@ -3,7 +3,7 @@
 CARGO ?= cargo
 LOOM = RUSTFLAGS="--cfg loom" $(CARGO) test -p breezeway-shm --profile model --lib --target-dir target/loom
 
-.PHONY: demo test format lint unit model release budgets peers clean
+.PHONY: demo test format lint unit model soak release budgets peers clean
 
 ## Build, then show two processes exchanging messages, with the cost in floors.
 demo:
@@ -25,6 +25,11 @@ unit:
 ## The ring and the sleep/wake protocol under loom, and mutants of both that must fail.
 model:
 	$(LOOM) model
+
+## A million messages of random sizes, call by call and pipelined: no page faults and no growth (some minutes).
+soak:
+	$(CARGO) test --release --locked -p breezeway --test growth -- --ignored --exact --nocapture \
+		a_million_messages_of_random_sizes_cause_neither_page_faults_nor_growth
 
 release:
 	$(CARGO) build --release --locked -p breezeway-cli

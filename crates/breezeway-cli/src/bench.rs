@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use breezeway::{Address, Session, SessionOptions};
+use breezeway::{Address, Session};
 use breezeway_shm::{clock, cpu};
 use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressStyle};
@@ -18,7 +18,7 @@ use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 
 use crate::Failure;
-use crate::settings::{self, Wait};
+use crate::settings::{Config, ServerSettings, SessionSettings};
 use latency::Recorder;
 use report::Report;
 
@@ -63,18 +63,16 @@ pub(crate) struct Args {
     /// Sessions at one time, each with a thread
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
     sessions: u32,
-    /// How to wait for replies
-    #[arg(long, value_enum, default_value_t = Wait::Adaptive)]
-    wait: Wait,
     /// Write and compare every byte, or 8 of each message
     #[arg(long, value_enum, default_value_t = Touch::All)]
     touch: Touch,
     /// Pin all threads to this CPU, before memory is first touched (so that it comes from the CPU's NUMA node) [default: not pinned]
     #[arg(long, value_name = "N")]
     cpu: Option<usize>,
-    /// The most payload memory per session and direction, and so the largest message. The server's cap counts too
-    #[arg(long, value_name = "BYTES", default_value_t = settings::CAP)]
-    cap: u64,
+    #[command(flatten)]
+    session: SessionSettings,
+    #[command(flatten)]
+    config: Config,
     /// Print one line with one JSON object
     #[arg(long)]
     json: bool,
@@ -137,7 +135,8 @@ struct Outcome {
     latencies: Option<Recorder>,
 }
 
-pub(crate) fn run(args: Args) -> Result<(), Failure> {
+pub(crate) fn run(mut args: Args) -> Result<(), Failure> {
+    (args.session, _) = args.config.complete(args.session, ServerSettings::default())?;
     if let Some(cpu) = args.cpu {
         cpu::pin_current_thread(cpu)?;
     }
@@ -162,16 +161,17 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Opens a session whose ring has room for the calls in flight.
+/// Opens a session whose ring, unless it is set, has room for the calls in flight.
 fn open(args: &Args) -> Result<Session, Failure> {
-    let default = SessionOptions::new().wait(args.wait.into()).cap(args.cap);
+    let default = args.session.options();
     let depth = args.depth.next_power_of_two();
-    let options = if depth > 128 { default.ring_capacity(2 * depth) } else { default };
+    let makes_room = depth > 128 && args.session.ring_capacity.is_none();
+    let options = if makes_room { default.ring_capacity(2 * depth) } else { default };
     let session = Session::connect_with(&args.addr, &options)?;
     if args.depth as usize > session.max_in_flight() {
         let most = session.max_in_flight();
         return Err(format!(
-            "--depth {} is more than the {most} calls in flight that the server's ring allows",
+            "--depth {} is more than the {most} calls in flight that both rings allow; raise --ring-capacity of bench and serve",
             args.depth
         )
         .into());

@@ -8,7 +8,7 @@ mod methods;
 mod serve;
 mod settings;
 
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
@@ -74,6 +74,21 @@ fn usage(error: &clap::Error) -> ExitCode {
     let text = error.to_string();
     let paragraph = text.trim_start_matches("error: ").lines().map(str::trim);
     let words: Vec<_> = paragraph.take_while(|line| !line.is_empty()).collect();
-    eprintln!("breezeway: {}; see breezeway --help", words.join(" "));
+    let origin = environment_of(error, std::env::args()).unwrap_or_default();
+    eprintln!("breezeway: {}{origin}; see breezeway --help", words.join(" "));
     ExitCode::from(2)
+}
+
+/// Where a bad value comes from that is not on the command line: the environment, which clap does not say.
+fn environment_of(error: &clap::Error, mut given: impl Iterator<Item = String>) -> Option<String> {
+    let Some(ContextValue::String(argument)) = error.get(ContextKind::InvalidArg) else {
+        return None;
+    };
+    error.get(ContextKind::InvalidValue)?;
+    let flag = argument.split(' ').next().filter(|flag| flag.starts_with("--"))?;
+    if given.any(|word| word.split('=').next() == Some(flag)) {
+        return None;
+    }
+    let name = flag.trim_start_matches('-').replace('-', "_").to_uppercase();
+    Some(format!(" (from the environment, BREEZEWAY_{name})"))
 }

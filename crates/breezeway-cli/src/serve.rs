@@ -5,22 +5,21 @@ use std::io::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use breezeway::{
-    Address, Call, Handler, HandlerError, Replied, Server, ServerOptions, SessionOptions,
-};
+use breezeway::{Address, Call, Handler, HandlerError, Replied, Server};
 use breezeway_shm::cpu;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use crate::Failure;
 use crate::methods::{ECHO, HOLLOW, HOLLOW_BYTES, SINK, TALLY, sum};
-use crate::settings::{self, Wait};
+use crate::settings::{Config, ServerSettings, SessionSettings};
 
 const EXAMPLES: &str = "\
 Examples:
   breezeway serve --addr shm:/tmp/echo.sock
   breezeway serve --addr shm:/tmp/echo.sock --wait busy --cpu 1
   breezeway serve --addr shm:/tmp/echo.sock,unix:/tmp/echo-unix.sock,tcp:127.0.0.1:7000
+  BREEZEWAY_CAP=1GiB breezeway serve --addr shm:/tmp/echo.sock --config breezeway.toml
 
 Methods: 0 echoes the request; 1 replies with as many bytes, of which it copies the first 8; 2 counts and sums one-way
 messages; 3 replies with that count and sum. SIGTERM and SIGINT end the server, with status 0, and remove its socket file.";
@@ -32,18 +31,15 @@ pub(crate) struct Args {
     /// Where to listen: shm:/path/to.sock, unix:/path/to.sock, tcp:host:port (port 0: any free one), or several, separated by commas
     #[arg(long)]
     addr: Address,
-    /// How to wait for requests. Without sessions the server sleeps under every policy
-    #[arg(long, value_enum, default_value_t = Wait::Adaptive)]
-    wait: Wait,
     /// Pin all threads to this CPU, before memory is first touched (so that it comes from the CPU's NUMA node) [default: not pinned]
     #[arg(long, value_name = "N")]
     cpu: Option<usize>,
-    /// Threads that serve; each session belongs to one of them
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    workers: usize,
-    /// The most payload memory per session and direction, and so the largest message. The client's cap counts too
-    #[arg(long, value_name = "BYTES", default_value_t = settings::CAP)]
-    cap: u64,
+    #[command(flatten)]
+    server: ServerSettings,
+    #[command(flatten)]
+    session: SessionSettings,
+    #[command(flatten)]
+    config: Config,
 }
 
 pub(crate) fn run(args: Args) -> Result<(), Failure> {
@@ -55,8 +51,8 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
         .with_max_level(tracing::Level::WARN)
         .without_time()
         .init();
-    let session = SessionOptions::new().wait(args.wait.into()).cap(args.cap);
-    let options = ServerOptions::new().session(session).workers(args.workers);
+    let (session, server) = args.config.complete(args.session, args.server)?;
+    let options = server.options(session.options());
     // Before there is a socket file that a signal would leave behind.
     let mut signals = Signals::new([SIGTERM, SIGINT])?;
     let closing = signals.handle();

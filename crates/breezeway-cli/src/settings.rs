@@ -1,11 +1,18 @@
-//! What several subcommands take.
+//! What several subcommands take: settings from flags, the environment, or a file. A flag goes before the environment, that before the file, and that before the default.
 
-use breezeway::WaitPolicy;
+mod file;
+mod value;
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use breezeway::{ServerOptions, SessionOptions, WaitPolicy};
 use clap::ValueEnum;
 use serde::Serialize;
 
-/// The default cap in bytes.
-pub(crate) const CAP: u64 = 64 * 1024 * 1024;
+use crate::Failure;
+use file::File;
+use value::CallTimeout;
 
 /// A wait policy, as named on the command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
@@ -26,5 +33,123 @@ impl From<Wait> for WaitPolicy {
             Wait::Adaptive => Self::Adaptive,
             Wait::Park => Self::Park,
         }
+    }
+}
+
+/// Settings of sessions; what is not given stays open.
+#[derive(Clone, Debug, Default, PartialEq, Eq, clap::Args)]
+pub(crate) struct SessionSettings {
+    /// How to wait. A server without sessions sleeps under every policy [default: adaptive]
+    #[arg(long, value_enum, env = "BREEZEWAY_WAIT")]
+    pub(crate) wait: Option<Wait>,
+    /// The longest that --wait adaptive spins before it sleeps: 0s to 1s [default: 100us]
+    #[arg(long, value_name = "TIME", env = "BREEZEWAY_SPIN_BOUND", value_parser = value::spin_bound)]
+    spin_bound: Option<Duration>,
+    /// The most payload memory per session and direction, and so the largest message: 1 byte to 1TiB. The smaller value of both sides counts [default: 64MiB]
+    #[arg(long, value_name = "BYTES", env = "BREEZEWAY_CAP", value_parser = value::cap)]
+    cap: Option<u64>,
+    /// Size of a session's first payload segment, unless a message asks for more: 1 byte to 1TiB [default: 256KiB]
+    #[arg(long, value_name = "BYTES", env = "BREEZEWAY_FIRST_SEGMENT", value_parser = value::first_segment)]
+    first_segment: Option<u64>,
+    /// How long traffic must do without a payload segment before its memory is given back: 0s to 1h [default: 1s]
+    #[arg(long, value_name = "TIME", env = "BREEZEWAY_SHRINK_AFTER", value_parser = value::shrink_after)]
+    shrink_after: Option<Duration>,
+    /// Entries in the ring, a power of two in 8..=65536; half of them is the most calls in flight [default: 256]
+    #[arg(long, value_name = "N", env = "BREEZEWAY_RING_CAPACITY", value_parser = value::ring_capacity)]
+    pub(crate) ring_capacity: Option<u32>,
+    /// How long connecting, and the other side's hello, may each take: up to 1h [default: 1s]
+    #[arg(long, value_name = "TIME", env = "BREEZEWAY_HANDSHAKE_TIMEOUT", value_parser = value::handshake_timeout)]
+    handshake_timeout: Option<Duration>,
+    /// How long a call may take, or none. For the calling side [default: none]
+    #[arg(long, value_name = "TIME", env = "BREEZEWAY_CALL_TIMEOUT", value_parser = value::call_timeout)]
+    call_timeout: Option<CallTimeout>,
+}
+
+impl SessionSettings {
+    /// What is open here is taken from there.
+    fn or(self, other: Self) -> Self {
+        Self {
+            wait: self.wait.or(other.wait),
+            spin_bound: self.spin_bound.or(other.spin_bound),
+            cap: self.cap.or(other.cap),
+            first_segment: self.first_segment.or(other.first_segment),
+            shrink_after: self.shrink_after.or(other.shrink_after),
+            ring_capacity: self.ring_capacity.or(other.ring_capacity),
+            handshake_timeout: self.handshake_timeout.or(other.handshake_timeout),
+            call_timeout: self.call_timeout.or(other.call_timeout),
+        }
+    }
+
+    /// The options of a session, with defaults for what is open.
+    pub(crate) fn options(&self) -> SessionOptions {
+        let set = SessionOptions::new();
+        let set = fill(set, self.wait, |set, wait| set.wait(wait.into()));
+        let set = fill(set, self.spin_bound, SessionOptions::spin_bound);
+        let set = fill(set, self.cap, SessionOptions::cap);
+        let set = fill(set, self.first_segment, SessionOptions::first_segment);
+        let set = fill(set, self.shrink_after, SessionOptions::shrink_after);
+        let set = fill(set, self.ring_capacity, SessionOptions::ring_capacity);
+        let set = fill(set, self.handshake_timeout, SessionOptions::handshake_timeout);
+        fill(set, self.call_timeout, |set, CallTimeout(timeout)| set.call_timeout(timeout))
+    }
+}
+
+/// Settings of a server; what is not given stays open.
+#[derive(Clone, Debug, Default, PartialEq, Eq, clap::Args)]
+pub(crate) struct ServerSettings {
+    /// Threads that serve, 1..=1024; each session belongs to one of them [default: 1]
+    #[arg(long, value_name = "N", env = "BREEZEWAY_WORKERS", value_parser = value::workers)]
+    workers: Option<usize>,
+    /// The most sessions at one time, 1..=1000000 [default: 4096]
+    #[arg(long, value_name = "N", env = "BREEZEWAY_MAX_SESSIONS", value_parser = value::max_sessions)]
+    max_sessions: Option<usize>,
+    /// Permission bits of the socket file, in octal: who may write it may connect [default: 0600]
+    #[arg(long, value_name = "MODE", env = "BREEZEWAY_SOCKET_MODE", value_parser = value::socket_mode)]
+    socket_mode: Option<u32>,
+}
+
+impl ServerSettings {
+    /// What is open here is taken from there.
+    fn or(self, other: Self) -> Self {
+        Self {
+            workers: self.workers.or(other.workers),
+            max_sessions: self.max_sessions.or(other.max_sessions),
+            socket_mode: self.socket_mode.or(other.socket_mode),
+        }
+    }
+
+    /// The options of a server, with defaults for what is open.
+    pub(crate) fn options(&self, session: SessionOptions) -> ServerOptions {
+        let set = ServerOptions::new().session(session);
+        let set = fill(set, self.workers, ServerOptions::workers);
+        let set = fill(set, self.max_sessions, ServerOptions::max_sessions);
+        fill(set, self.socket_mode, ServerOptions::socket_mode)
+    }
+}
+
+fn fill<O, T>(options: O, value: Option<T>, set: impl FnOnce(O, T) -> O) -> O {
+    match value {
+        Some(value) => set(options, value),
+        None => options,
+    }
+}
+
+/// Where settings are read from besides flags and the environment.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct Config {
+    /// Read settings from this TOML file: see docs/breezeway.toml. Flags and the environment go before it
+    #[arg(long, value_name = "FILE", env = "BREEZEWAY_CONFIG")]
+    config: Option<PathBuf>,
+}
+
+impl Config {
+    /// What is open after flags and the environment is filled in from the file, if there is one.
+    pub(crate) fn complete(
+        &self,
+        session: SessionSettings,
+        server: ServerSettings,
+    ) -> Result<(SessionSettings, ServerSettings), Failure> {
+        let file = self.config.as_deref().map_or(Ok(File::default()), File::read)?;
+        Ok((session.or(file.session), server.or(file.server)))
     }
 }

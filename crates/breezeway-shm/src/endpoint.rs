@@ -330,7 +330,14 @@ impl Endpoint {
                 return Ok(false);
             }
         }
-        let Some(size) = self.lender.segments.growth(len) else { return Ok(false) };
+        match self.lender.segments.growth(len) {
+            Some(size) => self.add_segment(size),
+            None => Ok(false),
+        }
+    }
+
+    /// Adds a segment; false if the peer has to consume more first.
+    fn add_segment(&mut self, size: usize) -> Result<bool, ReserveError> {
         if !self.has_slot_for_segment() {
             return Ok(false);
         }
@@ -366,13 +373,13 @@ impl Endpoint {
 
     /// Looks now and then for segments that traffic no longer needs.
     #[cold]
-    fn tidy_now_and_then(&mut self) -> Result<(), Violation> {
+    fn tidy_now_and_then(&mut self) -> Result<(), SocketError> {
         self.flushes_since_look += 1;
         if self.flushes_since_look < FLUSHES_PER_LOOK { Ok(()) } else { self.tidy() }
     }
 
     /// Drops segments that traffic has not needed for a while, if it is time to look.
-    fn tidy(&mut self) -> Result<(), Violation> {
+    fn tidy(&mut self) -> Result<(), SocketError> {
         self.flushes_since_look = 0;
         let now = clock::ticks();
         if now.wrapping_sub(self.looked_at_segments) < self.window {
@@ -382,6 +389,12 @@ impl Endpoint {
         self.lender.collect();
         self.lender.segments.age();
         self.rings.producer.refresh()?;
+        // Any other failure can wait for the next look: this is only to save memory.
+        if let Some(size) = self.lender.segments.modest_growth()
+            && let Err(ReserveError::Socket(error)) = self.add_segment(size)
+        {
+            return Err(error);
+        }
         while let Some(number) = self.lender.segments.unneeded() {
             if !self.retire(number)? {
                 break;

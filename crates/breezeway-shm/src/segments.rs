@@ -47,6 +47,10 @@ pub(crate) struct Segments {
     total: usize,
     /// Bytes taken.
     taken: usize,
+    /// The most bytes taken since the last look.
+    peak: usize,
+    /// Windows in a row in which the first segment would have done.
+    modest: u32,
     /// Whether there is more than an idle session keeps.
     grown: bool,
     /// Bytes of retired segments that the peer may still have mapped, until it has consumed up to the position beside.
@@ -62,6 +66,8 @@ impl Segments {
             cap,
             total: 0,
             taken: 0,
+            peak: 0,
+            modest: 0,
             grown: false,
             leaving: (0, 0),
         }
@@ -99,6 +105,7 @@ impl Segments {
             if let Some(offset) = segment.free.take(len) {
                 segment.used = true;
                 self.taken += rounded(len);
+                self.peak = self.peak.max(self.taken);
                 return Some(Place { segment: segment.number, offset });
             }
         }
@@ -174,8 +181,11 @@ impl Segments {
         self.grown = self.total > self.first;
     }
 
-    /// A window is over: notes which segments traffic has needed in it.
+    /// A window is over: notes what traffic has needed in it.
     pub(crate) fn age(&mut self) {
+        let modest = self.peak <= self.first / 2;
+        self.modest = if modest { self.modest.saturating_add(1) } else { 0 };
+        self.peak = self.taken;
         for segment in &mut self.list {
             let needed = std::mem::take(&mut segment.used) || !segment.free.is_whole();
             segment.quiet = if needed { 0 } else { segment.quiet.saturating_add(1) };
@@ -191,6 +201,14 @@ impl Segments {
         let mut whole = self.whole().filter(|segment| Some(segment.number) != kept);
         let patience = |number| if Some(number) == spare { QUIET_SPARE } else { QUIET };
         whole.find(|segment| segment.quiet >= patience(segment.number)).map(|found| found.number)
+    }
+
+    /// Size of a segment to add for traffic that has become modest, so that what it does not fill falls empty: where the first messages were large there is none of the
+    /// first size.
+    pub(crate) fn modest_growth(&self) -> Option<usize> {
+        let smallest = self.list.first()?.free.size();
+        let fits = self.first <= self.cap - self.total && !self.are_all();
+        (smallest > self.first && self.modest >= QUIET_SPARE && fits).then_some(self.first)
     }
 
     /// Whether a segment may be retired now that the peer has consumed so many entries: what it may still have mapped of retired ones stays within the cap.
@@ -257,6 +275,9 @@ mod tests {
     fn windows(segments: &mut Segments, count: u32) {
         for _ in 0..count {
             segments.age();
+            if let Some(size) = segments.modest_growth() {
+                segments.add(segment::create(size).unwrap().0);
+            }
             while let Some(number) = segments.unneeded() {
                 segments.retire(number, 0);
             }
@@ -332,6 +353,21 @@ mod tests {
         segments.give_back(large, 20 * FIRST);
         windows(&mut segments, 100);
         assert_eq!(sizes(&segments), [8]);
+    }
+
+    #[test]
+    fn small_messages_move_out_of_a_large_segment_so_that_it_can_go() {
+        let mut segments = segments();
+        let large = take(&mut segments, 50 * FIRST);
+        segments.give_back(large, 50 * FIRST);
+        assert_eq!(sizes(&segments), [800]);
+        for _ in 0..3 * QUIET_SPARE {
+            let small = take(&mut segments, PAGE);
+            segments.give_back(small, PAGE);
+            windows(&mut segments, 1);
+        }
+        assert_eq!(sizes(&segments), [8]);
+        assert_eq!(segments.next_number(), 2);
     }
 
     #[test]

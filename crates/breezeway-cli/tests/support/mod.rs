@@ -1,4 +1,5 @@
 //! The `breezeway` command as a user runs it: started, listened to, and ended with the test.
+#![allow(dead_code, reason = "each test file uses its own part of this")]
 
 #[path = "../../../breezeway/tests/support/stopwatch.rs"]
 mod stopwatch;

@@ -39,7 +39,7 @@ pub struct SessionOptions {
     cap: u64,
     first_segment: u64,
     shrink_after: Duration,
-    ring_capacity: u32,
+    pub(crate) ring_capacity: u32,
     pub(crate) handshake_timeout: Duration,
     pub(crate) call_timeout: Option<Duration>,
 }

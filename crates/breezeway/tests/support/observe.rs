@@ -52,6 +52,14 @@ pub(crate) fn private_memory(pid: u32) -> usize {
     kibibytes.unwrap_or(0) * 1024
 }
 
+/// Minor page faults of all threads of a process so far.
+pub(crate) fn page_faults(pid: u32) -> u64 {
+    let stat = text(pid, "stat");
+    // The name, which may hold anything, ends with the last parenthesis; state is the next field, minflt the 8th.
+    let fields = stat.rsplit_once(") ").map_or("", |(_, fields)| fields);
+    fields.split(' ').nth(7).and_then(|faults| faults.parse().ok()).expect("a running process")
+}
+
 /// What an idle process does not use: CPU time in clock ticks, and switches to other threads, of which each blocking system call costs one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Activity {

@@ -142,13 +142,19 @@ impl Process {
     /// Waits for a line that begins with `word`, and gives the rest of it. Fails on any other line.
     #[track_caller]
     pub(crate) fn expect(&mut self, word: &str) -> String {
-        match wait_for(&self.lines, PATIENCE) {
+        self.expect_within(word, PATIENCE)
+    }
+
+    /// As [`Self::expect`], for what takes its time.
+    #[track_caller]
+    pub(crate) fn expect_within(&mut self, word: &str, patience: Duration) -> String {
+        match wait_for(&self.lines, patience) {
             Ok(line) => match line.strip_prefix(word) {
                 Some(rest) => rest.trim().to_owned(),
                 None => panic!("{} said '{line}', not '{word}'", self.role),
             },
             Err(RecvTimeoutError::Timeout) => {
-                panic!("{} did not say '{word}' within {PATIENCE:?}", self.role)
+                panic!("{} did not say '{word}' within {patience:?}", self.role)
             }
             Err(RecvTimeoutError::Disconnected) => {
                 panic!("{} ended instead of saying '{word}'", self.role)

@@ -69,6 +69,12 @@ pub(crate) fn session_options(settings: &Settings) -> SessionOptions {
     if let Some(cap) = settings.find("cap") {
         options = options.cap(cap);
     }
+    if let Some(bytes) = settings.find("first") {
+        options = options.first_segment(bytes);
+    }
+    if let Some(milliseconds) = settings.find("shrink") {
+        options = options.shrink_after(Duration::from_millis(milliseconds));
+    }
     if let Some(entries) = settings.find("ring") {
         options = options.ring_capacity(entries);
     }

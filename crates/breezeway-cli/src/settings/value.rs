@@ -1,0 +1,183 @@
+//! Values as people write them, each checked against its range: the same for flags, environment and file.
+
+use std::time::Duration;
+
+use breezeway::{OptionError, ServerOptions, SessionOptions};
+use bytesize::ByteSize;
+use clap::ValueEnum;
+
+use super::Wait;
+
+type Parsed<T> = Result<T, String>;
+
+/// The first error's range, in words that follow the value.
+fn refused(error: OptionError) -> String {
+    format!("allowed is {}", error.allowed())
+}
+
+fn of_session<T: Copy>(value: T, set: fn(SessionOptions, T) -> SessionOptions) -> Parsed<T> {
+    set(SessionOptions::new(), value).validate().map_err(refused)?;
+    Ok(value)
+}
+
+fn of_server<T: Copy>(value: T, set: fn(ServerOptions, T) -> ServerOptions) -> Parsed<T> {
+    set(ServerOptions::new(), value).validate().map_err(refused)?;
+    Ok(value)
+}
+
+/// A number of bytes, with or without a unit.
+fn bytes(text: &str) -> Parsed<u64> {
+    const EXPECTED: &str = "expected bytes, such as 65536, 256KiB or 64MiB";
+    // Plain numbers by themselves: the other parser rounds those that are too large.
+    if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return text.parse().map_err(|_| EXPECTED.to_owned());
+    }
+    let size: ByteSize = text.parse().map_err(|_| EXPECTED.to_owned())?;
+    Ok(size.as_u64())
+}
+
+fn time(text: &str) -> Parsed<Duration> {
+    humantime::parse_duration(text)
+        .map_err(|_| "expected a time with its unit, such as 100us, 50ms or 1s".to_owned())
+}
+
+fn number<T: std::str::FromStr>(text: &str) -> Parsed<T> {
+    text.parse().map_err(|_| "expected a whole number".to_owned())
+}
+
+pub(crate) fn wait(text: &str) -> Parsed<Wait> {
+    Wait::from_str(text, false).map_err(|_| "allowed is busy, adaptive or park".to_owned())
+}
+
+pub(crate) fn spin_bound(text: &str) -> Parsed<Duration> {
+    of_session(time(text)?, SessionOptions::spin_bound)
+}
+
+pub(crate) fn cap(text: &str) -> Parsed<u64> {
+    of_session(bytes(text)?, SessionOptions::cap)
+}
+
+pub(crate) fn first_segment(text: &str) -> Parsed<u64> {
+    of_session(bytes(text)?, SessionOptions::first_segment)
+}
+
+pub(crate) fn shrink_after(text: &str) -> Parsed<Duration> {
+    of_session(time(text)?, SessionOptions::shrink_after)
+}
+
+pub(crate) fn ring_capacity(text: &str) -> Parsed<u32> {
+    of_session(number(text)?, SessionOptions::ring_capacity)
+}
+
+pub(crate) fn handshake_timeout(text: &str) -> Parsed<Duration> {
+    of_session(time(text)?, SessionOptions::handshake_timeout)
+}
+
+/// How long a call may take, if there is a limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct CallTimeout(pub(crate) Option<Duration>);
+
+pub(crate) fn call_timeout(text: &str) -> Parsed<CallTimeout> {
+    let timeout = if text == "none" { None } else { Some(time(text)?) };
+    of_session(timeout, SessionOptions::call_timeout).map(CallTimeout)
+}
+
+pub(crate) fn workers(text: &str) -> Parsed<usize> {
+    of_server(number(text)?, ServerOptions::workers)
+}
+
+pub(crate) fn max_sessions(text: &str) -> Parsed<usize> {
+    of_server(number(text)?, ServerOptions::max_sessions)
+}
+
+/// Permission bits in octal, as chmod(1) takes them.
+pub(crate) fn socket_mode(text: &str) -> Parsed<u32> {
+    let digits = text.strip_prefix("0o").unwrap_or(text);
+    let mode = u32::from_str_radix(digits, 8)
+        .map_err(|_| "expected permission bits in octal, such as 0600".to_owned())?;
+    of_server(mode, ServerOptions::socket_mode)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_have_units_of_people_or_none() {
+        for (text, expected) in [
+            ("1", 1),
+            ("65536", 65536),
+            ("256KiB", 256 << 10),
+            ("256 KiB", 256 << 10),
+            ("64MiB", 64 << 20),
+            ("1.5GiB", 3 << 29),
+            ("1TiB", 1 << 40),
+            ("10MB", 10_000_000),
+        ] {
+            assert_eq!(cap(text), Ok(expected), "{text}");
+        }
+        for text in ["", "-1", "many", "18446744073709551616", "64 frogs", "MiB", "1e3", "0x10"] {
+            let reason = cap(text).unwrap_err();
+            assert!(reason.contains("such as 65536, 256KiB"), "{text}: {reason}");
+        }
+        for text in ["0", "0MiB", "2TiB", "99999999999999999", "18446744073709551615"] {
+            assert_eq!(cap(text).unwrap_err(), "allowed is 1 byte to 1 TiB", "{text}");
+            assert_eq!(first_segment(text).unwrap_err(), "allowed is 1 byte to 1 TiB", "{text}");
+        }
+    }
+
+    #[test]
+    fn times_have_units() {
+        for (text, nanoseconds) in
+            [("100us", 100_000), ("1s", 1_000_000_000), ("2ms 5us", 2_005_000), ("0s", 0)]
+        {
+            assert_eq!(spin_bound(text), Ok(Duration::from_nanos(nanoseconds)), "{text}");
+        }
+        for text in ["", "100", "-1s", "soon", "1 fortnight", "99999999999999999999s"] {
+            let reason = spin_bound(text).unwrap_err();
+            assert!(reason.contains("such as 100us"), "{text}: {reason}");
+        }
+        assert_eq!(spin_bound("2s").unwrap_err(), "allowed is 0 s to 1 s");
+        assert_eq!(shrink_after("61min").unwrap_err(), "allowed is 0 s to 1 h");
+        for text in ["0s", "2h"] {
+            assert_eq!(handshake_timeout(text).unwrap_err(), "allowed is 1 ns to 1 h");
+        }
+        assert_eq!(call_timeout("none"), Ok(CallTimeout(None)));
+        assert_eq!(call_timeout("3s"), Ok(CallTimeout(Some(Duration::from_secs(3)))));
+        assert_eq!(call_timeout("0s").unwrap_err(), "allowed is 1 ns or more, or none");
+    }
+
+    #[test]
+    fn numbers_have_ranges() {
+        assert_eq!((ring_capacity("8"), workers("1024")), (Ok(8), Ok(1024)));
+        for text in ["7", "0", "131072", "100"] {
+            assert_eq!(ring_capacity(text).unwrap_err(), "allowed is a power of two in 8..=65536");
+        }
+        for text in ["0", "1025"] {
+            assert_eq!(workers(text).unwrap_err(), "allowed is 1..=1024");
+        }
+        for text in ["0", "1000001"] {
+            assert_eq!(max_sessions(text).unwrap_err(), "allowed is 1..=1000000");
+        }
+        for text in ["-1", "1.5", "", "many", "99999999999999999999999"] {
+            assert_eq!(workers(text).unwrap_err(), "expected a whole number", "{text}");
+        }
+    }
+
+    #[test]
+    fn socket_modes_are_octal() {
+        for text in ["0600", "600", "0o600"] {
+            assert_eq!(socket_mode(text), Ok(0o600));
+        }
+        assert_eq!(socket_mode("01000").unwrap_err(), "allowed is permission bits, 0o000 to 0o777");
+        for text in ["0680", "rw", "", "-600"] {
+            assert!(socket_mode(text).unwrap_err().contains("in octal"), "{text}");
+        }
+    }
+
+    #[test]
+    fn wait_policies_are_named() {
+        assert_eq!(wait("park"), Ok(Wait::Park));
+        assert_eq!(wait("never").unwrap_err(), "allowed is busy, adaptive or park");
+    }
+}

@@ -1,0 +1,238 @@
+//! How payload memory grows with what is sent, how it is given back, and what is said when there is none.
+
+mod support;
+
+use std::time::{Duration, Instant};
+
+use breezeway_shm::{Endpoint, Flags, Head, Kind, Limits, ReserveError, Shortage};
+use support::{Pair, Terms, take};
+
+const PAGE: usize = 4096;
+const MEBIBYTE: usize = 1 << 20;
+
+fn pair(first_segment: u64, cap: usize) -> Pair {
+    let terms = Terms { ring_capacity: 256, cap: cap as u64, ..Terms::default() };
+    let limits = Limits { first_segment, ..Limits::new(cap as u64) };
+    Pair::with_limits(terms, limits)
+}
+
+fn head() -> Head {
+    Head { kind: Kind::Message, flags: Flags::OPEN.with(Flags::FIN), stream: 1, tag: 0 }
+}
+
+/// Sends `len` bytes whose first and last tell them from others.
+fn lend(endpoint: &mut Endpoint, mark: u8, len: usize) -> Result<(), ReserveError> {
+    let mut space = endpoint.reserve(len)?;
+    let bytes = endpoint.bytes_mut(&mut space);
+    bytes.fill(0);
+    if let [first, .., last] = bytes {
+        (*first, *last) = (mark, mark);
+    }
+    endpoint.publish_space(head(), &mut space).expect("the ring has room");
+    endpoint.flush().unwrap();
+    Ok(())
+}
+
+/// Takes the next message and compares it.
+fn receive(endpoint: &mut Endpoint, mark: u8, len: usize) {
+    assert!(take(endpoint).unwrap());
+    let bytes = endpoint.body().to_vec();
+    assert_eq!(bytes.len(), len);
+    if len > 1 {
+        assert_eq!((bytes[0], bytes[len - 1]), (mark, mark));
+    }
+    endpoint.finish().unwrap();
+    endpoint.flush().unwrap();
+}
+
+fn shortage(result: Result<(), ReserveError>) -> Shortage {
+    match result {
+        Err(ReserveError::NoMemory { shortage, .. }) => shortage,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn every_length_around_the_sizes_of_segments_arrives_also_as_the_first_and_in_any_order() {
+    for first in [1, PAGE, 2 * PAGE, 16 * PAGE, 2 * MEBIBYTE] {
+        let mut lens = vec![0, 1, 104, 105, MEBIBYTE - 1, MEBIBYTE];
+        for size in [PAGE, 2 * PAGE, first, 2 * first, 4 * first, MEBIBYTE / 2] {
+            lens.extend([size - 1, size, size + 1, size.saturating_sub(128), size + 128]);
+        }
+        lens.retain(|&len| len <= MEBIBYTE);
+        for &alone in &lens {
+            let mut pair = pair(first as u64, MEBIBYTE);
+            lend(&mut pair.one, 7, alone).unwrap();
+            receive(&mut pair.other, 7, alone);
+        }
+        let mut pair = pair(first as u64, MEBIBYTE);
+        for (index, &len) in lens.iter().chain(lens.iter().rev()).enumerate() {
+            lend(&mut pair.one, index as u8, len).unwrap_or_else(|error| panic!("{error}"));
+            receive(&mut pair.other, index as u8, len);
+            assert!(pair.one.payload_memory().own <= MEBIBYTE as u64);
+        }
+        let refused = pair.one.reserve(MEBIBYTE + 1).unwrap_err();
+        assert!(refused.to_string().contains("raise the cap on both sides"), "{refused}");
+    }
+}
+
+#[test]
+fn a_session_without_payload_has_no_segment_and_one_with_little_has_the_first() {
+    let mut pair = pair(64 * 1024, MEBIBYTE);
+    lend(&mut pair.one, 0, 104).unwrap();
+    assert_eq!(pair.one.payload_memory().own, 0);
+    for _ in 0..1000 {
+        lend(&mut pair.one, 1, 30_000).unwrap();
+        while take(&mut pair.other).unwrap() {
+            pair.other.finish().unwrap();
+        }
+        pair.other.flush().unwrap();
+    }
+    let memory = pair.one.payload_memory();
+    assert_eq!((memory.own, memory.own_added), (64 * 1024, 1));
+    let memory = pair.other.payload_memory();
+    assert_eq!((memory.peers, memory.peers_added, memory.own), (64 * 1024, 1, 0));
+}
+
+#[test]
+fn a_peer_that_never_releases_gets_no_more_than_the_cap_and_is_named_as_the_reason() {
+    let mut pair = pair(PAGE as u64, MEBIBYTE);
+    let mut lent = 0;
+    while lend(&mut pair.one, lent, 10_000).is_ok() {
+        lent += 1;
+        // It takes and keeps.
+        assert!(pair.other.ready().unwrap());
+    }
+    assert!(usize::from(lent) > MEBIBYTE / 10_112 - 10, "{lent}");
+    for _ in 0..100 {
+        let refused = lend(&mut pair.one, 0, 10_000);
+        let text = refused.as_ref().unwrap_err().to_string();
+        assert!(text.contains("raise the cap on both sides"), "{text}");
+        let Shortage::Cap { taken, cap } = shortage(refused) else { panic!("{text}") };
+        assert_eq!((taken, cap), (usize::from(lent) * 10_112, MEBIBYTE));
+        assert!(pair.one.reserve(104).is_ok(), "what needs no memory goes on");
+    }
+    assert!(pair.one.payload_memory().own <= MEBIBYTE as u64);
+    for mark in 0..lent {
+        receive(&mut pair.other, mark, 10_000);
+    }
+    lend(&mut pair.one, 1, MEBIBYTE).unwrap();
+    receive(&mut pair.other, 1, MEBIBYTE);
+}
+
+#[test]
+fn lend_numbers_that_are_exhausted_are_named_as_the_reason() {
+    let terms = Terms { ring_capacity: 256, lend_count: 64, cap: MEBIBYTE as u64 };
+    let mut pair = Pair::new(terms);
+    for mark in 0..64 {
+        lend(&mut pair.one, mark, 105).unwrap();
+    }
+    let refused = lend(&mut pair.one, 0, 105);
+    let text = refused.as_ref().unwrap_err().to_string();
+    assert!(text.contains("64 payloads") && text.contains("receive replies first"), "{text}");
+    assert_eq!(shortage(refused), Shortage::Numbers(64));
+    receive(&mut pair.other, 0, 105);
+    lend(&mut pair.one, 64, 105).unwrap();
+}
+
+#[test]
+fn segments_that_the_ring_cannot_announce_are_named_as_the_reason() {
+    let terms = Terms { ring_capacity: 8, cap: 64 * MEBIBYTE as u64, ..Terms::default() };
+    let mut pair = Pair::new(terms);
+    // Two segments are announced and not met by the peer.
+    lend(&mut pair.one, 0, 300_000).unwrap();
+    lend(&mut pair.one, 1, MEBIBYTE).unwrap();
+    let refused = lend(&mut pair.one, 2, 4 * MEBIBYTE);
+    let text = refused.as_ref().unwrap_err().to_string();
+    assert!(text.contains("ring_capacity"), "{text}");
+    assert_eq!(shortage(refused), Shortage::Progress);
+    receive(&mut pair.other, 0, 300_000);
+    receive(&mut pair.other, 1, MEBIBYTE);
+    lend(&mut pair.one, 2, 4 * MEBIBYTE).unwrap();
+    receive(&mut pair.other, 2, 4 * MEBIBYTE);
+}
+
+#[test]
+fn entries_about_segments_never_take_the_slots_of_messages_in_flight() {
+    // As many large messages as a quarter of the ring has segments for, and each of them needs one.
+    for capacity in [8, 16, 64] {
+        let terms = Terms { ring_capacity: capacity, ..Terms::default() };
+        let mut pair =
+            Pair::with_limits(terms, Limits { first_segment: 1, ..Limits::new(1 << 26) });
+        let mut sent = 0;
+        for round in 0..capacity / 2 {
+            match lend(&mut pair.one, round as u8, PAGE << round.min(12)) {
+                Ok(()) => sent += 1,
+                Err(error) => assert!(matches!(error, ReserveError::NoMemory { .. }), "{error}"),
+            }
+        }
+        assert!(pair.one.payload_memory().own_added <= capacity / 4);
+        for _ in sent..capacity / 2 {
+            pair.one.publish(head(), b"a failure needs no memory").expect("there is a slot");
+        }
+    }
+}
+
+/// Sends small messages until `done`.
+fn small_traffic(pair: &mut Pair, what: &str, mut done: impl FnMut(&Pair) -> bool) {
+    let start = Instant::now();
+    while !done(pair) {
+        assert!(
+            start.elapsed() < Duration::from_secs(20),
+            "{what}: {:?}",
+            pair.one.payload_memory()
+        );
+        lend(&mut pair.one, 3, 10).unwrap();
+        receive(&mut pair.other, 3, 10);
+    }
+}
+
+#[test]
+fn what_traffic_no_longer_needs_is_given_back_by_both_sides_again_and_again() {
+    const FIRST: u64 = 64 * 1024;
+    let terms = Terms { ring_capacity: 256, cap: 16 << 20, ..Terms::default() };
+    let limits = Limits {
+        first_segment: FIRST,
+        shrink_after: Duration::from_millis(1),
+        ..Limits::new(terms.cap)
+    };
+    let mut pair = Pair::with_limits(terms, limits);
+    lend(&mut pair.one, 0, 1000).unwrap();
+    receive(&mut pair.other, 0, 1000);
+    for round in 0..50 {
+        // None is answered, so the releases are told by their bits.
+        for mark in 0..10 {
+            lend(&mut pair.one, mark, MEBIBYTE).unwrap();
+        }
+        assert!(pair.one.payload_memory().own > 10 << 20);
+        for mark in 0..10 {
+            receive(&mut pair.other, mark, MEBIBYTE);
+        }
+        small_traffic(&mut pair, "all but the first segment goes", |pair| {
+            pair.one.payload_memory().own == FIRST
+        });
+        while take(&mut pair.other).unwrap() {}
+        assert_eq!(pair.other.payload_memory().peers, FIRST, "round {round}");
+    }
+    assert!(pair.one.payload_memory().own_added > 100);
+}
+
+#[test]
+fn a_session_that_rests_keeps_its_memory_until_it_is_used() {
+    let limits = Limits { shrink_after: Duration::from_millis(1), ..Limits::new(16 << 20) };
+    let mut pair = Pair::with_limits(Terms { cap: 16 << 20, ..Terms::default() }, limits);
+    for mark in 0..3 {
+        lend(&mut pair.one, mark, MEBIBYTE).unwrap();
+    }
+    for mark in 0..3 {
+        receive(&mut pair.other, mark, MEBIBYTE);
+    }
+    let grown = pair.one.payload_memory();
+    std::thread::sleep(Duration::from_millis(50));
+    assert_eq!(pair.one.payload_memory(), grown);
+    // However long it rested, that was one window, so the spare is there for what comes next.
+    for mark in 0..2 {
+        lend(&mut pair.one, mark, MEBIBYTE).unwrap();
+    }
+    assert_eq!(pair.one.payload_memory().own_added, grown.own_added);
+}
