@@ -26,7 +26,7 @@ unit:
 model:
 	$(LOOM) model
 
-## A million messages of random sizes, call by call and pipelined: no page faults and no growth (some minutes).
+## A million messages of random sizes, call by call and pipelined: no page faults and no growth (about two minutes).
 soak:
 	$(CARGO) test --release --locked -p breezeway --test growth -- --ignored --exact --nocapture \
 		a_million_messages_of_random_sizes_cause_neither_page_faults_nor_growth

@@ -33,6 +33,7 @@ impl FreeSpace {
     }
 
     /// Takes `len` bytes (rounded up to the granule), if they are free in one piece.
+    #[inline]
     pub(crate) fn take(&mut self, len: usize) -> Option<usize> {
         let len = rounded(len);
         let index = self.extents.iter().position(|extent| extent.len >= len)?;
@@ -47,8 +48,20 @@ impl FreeSpace {
     }
 
     /// Gives back what `take(len)` gave.
+    #[inline]
     pub(crate) fn give_back(&mut self, offset: usize, len: usize) {
         let len = rounded(len);
+        match self.extents.first_mut() {
+            // What was taken last of the lowest space comes back first, mostly.
+            Some(first) if offset + len == first.offset => {
+                first.offset = offset;
+                first.len += len;
+            }
+            _ => self.give_back_between(offset, len),
+        }
+    }
+
+    fn give_back_between(&mut self, offset: usize, len: usize) {
         let index = self.extents.partition_point(|extent| extent.offset < offset);
         let touches_next = self.extents.get(index).is_some_and(|next| offset + len == next.offset);
         let touches_previous =
@@ -103,7 +116,94 @@ mod tests {
         assert_eq!(space.take(5000), Some(first));
     }
 
+    /// The same by the simplest means: one flag for each granule, and the lowest run that is long enough.
+    struct Flags(Vec<bool>);
+
+    impl Flags {
+        fn new(size: usize) -> Self {
+            Self(vec![false; size / GRANULE])
+        }
+
+        fn take(&mut self, len: usize) -> Option<usize> {
+            let count = len.div_ceil(GRANULE);
+            let at = self.0.windows(count).position(|run| run.iter().all(|taken| !taken))?;
+            self.0[at..at + count].fill(true);
+            Some(at * GRANULE)
+        }
+
+        fn give_back(&mut self, offset: usize, len: usize) {
+            self.0[offset / GRANULE..][..len.div_ceil(GRANULE)].fill(false);
+        }
+    }
+
+    #[test]
+    fn a_comb_of_free_teeth_fits_no_more_than_a_tooth() {
+        const SIZE: usize = 64 * GRANULE;
+        for tooth in 1..=8 {
+            let mut space = FreeSpace::new(SIZE);
+            let taken: Vec<_> = std::iter::from_fn(|| space.take(tooth * GRANULE)).collect();
+            assert_eq!(taken.len(), 64 / tooth);
+            let gaps: Vec<_> = taken.iter().copied().step_by(2).collect();
+            let kept = taken.iter().copied().skip(1).step_by(2);
+            for &offset in &gaps {
+                space.give_back(offset, tooth * GRANULE);
+            }
+            assert_eq!(space.take(2 * tooth * GRANULE), None);
+            for &offset in &gaps {
+                assert_eq!(space.take(tooth * GRANULE), Some(offset), "the lowest first");
+            }
+            // From the back, and then between free neighbours.
+            for offset in gaps.iter().copied().rev().chain(kept) {
+                space.give_back(offset, tooth * GRANULE);
+            }
+            assert!(space.is_whole());
+        }
+    }
+
+    #[test]
+    fn pieces_come_back_as_one_in_whatever_order() {
+        const PIECES: usize = 6;
+        // Every order in which six pieces can come back.
+        for mut order in 0..720 {
+            let mut space = FreeSpace::new(PIECES * GRANULE);
+            let mut taken: Vec<_> = (0..PIECES).map(|_| space.take(1).unwrap()).collect();
+            assert_eq!(space.take(1), None);
+            for left in (1..=PIECES).rev() {
+                space.give_back(taken.remove(order % left), 1);
+                order /= left;
+            }
+            assert!(space.is_whole(), "{order}");
+            assert_eq!(space.extents.len(), 1);
+        }
+    }
+
     proptest! {
+        #[test]
+        fn space_is_taken_and_given_back_as_by_the_simplest_means(
+            steps in prop::collection::vec((1usize..6_000, any::<prop::sample::Index>(), 0u8..3), 1..300)
+        ) {
+            const SIZE: usize = 32 * 1024;
+            let (mut space, mut flags) = (FreeSpace::new(SIZE), Flags::new(SIZE));
+            let mut taken: Vec<(usize, usize)> = Vec::new();
+            for (len, pick, kind) in steps {
+                if kind == 0 && !taken.is_empty() {
+                    let (offset, len) = taken.swap_remove(pick.index(taken.len()));
+                    space.give_back(offset, len);
+                    flags.give_back(offset, len);
+                } else {
+                    // Short ones and long ones, so that it is cut up.
+                    let len = if kind == 1 { len } else { 1 + len % 300 };
+                    let found = space.take(len);
+                    prop_assert_eq!(found, flags.take(len));
+                    taken.extend(found.map(|offset| (offset, len)));
+                }
+                let free = flags.0.iter().filter(|&&taken| !taken).count() * GRANULE;
+                let extents: usize = space.extents.iter().map(|extent| extent.len).sum();
+                prop_assert_eq!(extents, free);
+                prop_assert_eq!(space.is_whole(), free == SIZE);
+            }
+        }
+
         #[test]
         fn allocations_never_overlap_and_all_space_comes_back(
             steps in prop::collection::vec((0usize..20_000, any::<prop::sample::Index>(), any::<bool>()), 1..400)

@@ -13,19 +13,24 @@ use crate::words::ForeignWords;
 /// Space taken for one payload, with the lend number it will have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Loan {
-    place: Place,
+    segment: u32,
     lend: u16,
+    offset: usize,
     pub(crate) len: usize,
 }
 
 impl Loan {
+    fn place(&self) -> Place {
+        Place { segment: self.segment, offset: self.offset }
+    }
+
     /// The descriptor that tells the peer where the payload lies (`docs/abi.md`, section 4.2).
     #[inline]
     pub(crate) fn descriptor(&self) -> [u8; 24] {
         let mut bytes = [0; 24];
-        bytes[0..4].copy_from_slice(&self.place.segment.to_le_bytes());
+        bytes[0..4].copy_from_slice(&self.segment.to_le_bytes());
         bytes[4..8].copy_from_slice(&u32::from(self.lend).to_le_bytes());
-        bytes[8..16].copy_from_slice(&(self.place.offset as u64).to_le_bytes());
+        bytes[8..16].copy_from_slice(&(self.offset as u64).to_le_bytes());
         bytes[16..24].copy_from_slice(&(self.len as u64).to_le_bytes());
         bytes
     }
@@ -63,28 +68,26 @@ impl Lender {
     #[inline]
     pub(crate) fn take(&mut self, len: usize) -> Option<Loan> {
         let lend = *self.free_numbers.last()?;
-        let place = self.segments.take(len)?;
+        let Place { segment, offset } = self.segments.take(len)?;
         self.free_numbers.pop();
-        Some(Loan { place, lend, len })
+        Some(Loan { segment, lend, offset, len })
     }
 
     /// Gives back space that was taken and not lent.
     pub(crate) fn give_back(&mut self, loan: Loan) {
         self.free_numbers.push(loan.lend);
-        self.segments.give_back(loan.place, loan.len);
+        self.segments.give_back(loan.place(), loan.len);
     }
 
     /// The bytes of a loan, to be filled. The peer may read them at any time.
     #[inline]
     pub(crate) fn bytes_mut(&mut self, loan: &Loan) -> &mut [u8] {
-        let mapping = self.segments.mapping(loan.place);
-        let end = loan.place.offset.checked_add(loan.len);
+        let mapping = self.segments.mapping(loan.place());
+        let end = loan.offset.checked_add(loan.len);
         assert!(end.is_some_and(|end| end <= mapping.len()), "loan outside its segment");
         // SAFETY: the range was checked to lie in our writable mapping, which lives in `self`. The result borrows `self` exclusively and no other function
         // gives out references into the mapping, so it is the only one in this process; the peer can only read.
-        unsafe {
-            std::slice::from_raw_parts_mut(mapping.address().add(loan.place.offset), loan.len)
-        }
+        unsafe { std::slice::from_raw_parts_mut(mapping.address().add(loan.offset), loan.len) }
     }
 
     /// Notes that a loan's descriptor is about to be published.

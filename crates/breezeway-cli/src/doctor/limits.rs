@@ -1,6 +1,7 @@
 //! What control groups and resource limits leave to this process.
 
 use super::{Check, mebibytes};
+use breezeway::SessionOptions;
 use breezeway_shm::memory::Headroom;
 use breezeway_shm::{cpu, memory};
 use rustix::process::{Resource, getrlimit};
@@ -14,8 +15,10 @@ pub(super) fn checks() -> Vec<Check> {
     ]
 }
 
-/// What one session may take with the default cap, in both directions.
-const ONE_SESSION: u64 = 2 * (64 << 20);
+/// What one session may take with default settings, in both directions.
+fn one_session() -> u64 {
+    SessionOptions::new().memory_budget()
+}
 
 fn cgroup_memory(headroom: Option<Headroom>) -> Check {
     const NAME: &str = "cgroup memory";
@@ -23,13 +26,13 @@ fn cgroup_memory(headroom: Option<Headroom>) -> Check {
     let available = headroom.available();
     let file = headroom.file.display();
     let seen = format!("{} of {} left by {file}", mebibytes(available), mebibytes(headroom.limit));
-    if available >= ONE_SESSION {
+    if available >= one_session() {
         return Check::ok(NAME, seen);
     }
     Check::warn(
         NAME,
         seen,
-        format!("raise it, or lower --cap: one session may take {}", mebibytes(ONE_SESSION)),
+        format!("raise it, or lower --cap: one session may take {}", mebibytes(one_session())),
     )
 }
 
@@ -94,7 +97,7 @@ mod tests {
     #[test]
     fn no_limit_or_enough_is_fine() {
         assert_eq!(cgroup_memory(None).grade, Grade::Ok);
-        assert_eq!(cgroup_memory(headroom(ONE_SESSION, 0)).grade, Grade::Ok);
+        assert_eq!(cgroup_memory(headroom(one_session(), 0)).grade, Grade::Ok);
         assert_eq!(cpu_quota(None).grade, Grade::Ok);
         assert_eq!(cpu_quota(Some(2.0)).grade, Grade::Ok);
         assert_eq!(open_files(None).grade, Grade::Ok);
