@@ -3,6 +3,7 @@
 //! Server and measuring side of every row are processes of this executable, started with the commands that a person would type, so that each row can
 //! be repeated by hand. Rounds go over all rows, so that a change of the machine's speed falls upon all of them alike.
 
+mod chart;
 mod child;
 mod date;
 mod host;
@@ -13,9 +14,11 @@ mod output;
 pub(crate) mod owned;
 pub(crate) mod plain;
 mod plan;
+mod report;
 mod results;
 mod server;
 mod spread;
+mod summary;
 mod table;
 mod units;
 
@@ -84,6 +87,7 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
     let cpus = args.cpus.map_or_else(|| floor::first_two(&cpu::allowed()), Ok)?;
     floor::check(cpus)?;
     let json = args.json.as_deref().map(Output::prepare).transpose()?;
+    let report = args.report.as_deref().map(Output::prepare).transpose()?;
     let interrupt = Interrupt::watch()?;
     let plan = Plan::new(&args, cpus);
     announce(&plan)?;
@@ -91,6 +95,9 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
     write!(std::io::stdout(), "{}", table::text(&comparison))?;
     if let Some(json) = json {
         tell("figures", &json.write(&serde_json::to_string(&comparison)?)?)?;
+    }
+    if let Some(report) = report {
+        tell("report", &report.write(&report::page(&comparison))?)?;
     }
     Ok(())
 }

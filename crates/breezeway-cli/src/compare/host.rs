@@ -158,3 +158,24 @@ pub(super) fn commands(row: Row, plan: &Plan) -> Vec<String> {
 fn owned_strings(words: &[&str]) -> Vec<String> {
     words.iter().map(|&word| word.to_owned()).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::Cli;
+    use crate::compare::plan::Carrier;
+    use crate::compare::results::Found;
+    use crate::compare::summary::tests::comparison;
+    use clap::Parser;
+
+    #[test]
+    fn the_commands_to_repeat_a_row_are_commands() {
+        let known = |row: &Found| !matches!(row.series.carrier, Carrier::Unix | Carrier::Tcp);
+        for row in comparison().rows.into_iter().filter(known) {
+            assert!((1..=2).contains(&row.commands.len()), "{row:?}");
+            for command in &row.commands {
+                let parsed = Cli::try_parse_from(command.split(' '));
+                assert!(parsed.is_ok(), "{command}: {:?}", parsed.err());
+            }
+        }
+    }
+}

@@ -2,23 +2,17 @@
 
 use serde::Serialize;
 
-use super::date;
-use super::host;
-use super::level::{Level, Levels};
+use super::level::Level;
 use super::machine::Machine;
-use super::measure::{Sample, Samples};
-use super::plan::{FLOOR, Plan, Row, Series};
-use super::spread::{Spread, median};
+use super::plan::{Pattern, Series};
+use super::spread::Spread;
 
 /// Raised whenever a field changes its meaning or goes away.
-const SCHEMA: u32 = 1;
-/// How much the floors before and after a measurement may differ: then the machine did not change its speed meanwhile.
-const STEADY: f64 = 0.15;
-
+pub(super) const SCHEMA: u32 = 1;
 /// All of a run.
 #[derive(Debug, Serialize)]
 pub(super) struct Comparison {
-    schema: u32,
+    pub(super) schema: u32,
     pub(super) version: &'static str,
     pub(super) date: String,
     pub(super) method: Method,
@@ -45,7 +39,7 @@ pub(super) struct Method {
 pub(super) struct Found {
     #[serde(flatten)]
     pub(super) series: Series,
-    pub(super) pattern: super::plan::Pattern,
+    pub(super) pattern: Pattern,
     pub(super) size: usize,
     pub(super) depth: u32,
     /// Why there are no figures.
@@ -93,35 +87,8 @@ pub(super) struct AgainstPlain {
 }
 
 impl Comparison {
-    pub(super) fn new(plan: &Plan, samples: Vec<Samples>) -> Self {
-        let floors = floors(&samples);
-        let levels = Levels::of(&floors);
-        let rows = plan.rows.iter().zip(&samples);
-        Self {
-            schema: SCHEMA,
-            version: env!("CARGO_PKG_VERSION"),
-            date: date::now(),
-            method: Method {
-                quick: plan.quick,
-                rounds: plan.rounds,
-                seconds: plan.measuring.as_secs_f64(),
-                floor_milliseconds: FLOOR.as_millis(),
-                floor_readings: floors.len(),
-            },
-            machine: Machine::look(plan.cpus),
-            rows: rows.map(|(row, samples)| Found::new(*row, samples, &levels, plan)).collect(),
-            against_plain: against_plain(plan, &samples),
-            levels: levels.0,
-        }
-    }
-
     /// The row of `series`, if it was planned.
-    pub(super) fn find(
-        &self,
-        series: Series,
-        pattern: super::plan::Pattern,
-        size: usize,
-    ) -> Option<&Found> {
+    pub(super) fn find(&self, series: Series, pattern: Pattern, size: usize) -> Option<&Found> {
         self.rows.iter().find(|row| (row.series, row.pattern, row.size) == (series, pattern, size))
     }
 
@@ -150,147 +117,31 @@ impl Comparison {
         }
         missing
     }
-}
 
-impl Found {
-    fn new(row: Row, samples: &Samples, levels: &Levels, plan: &Plan) -> Self {
-        let mut all = match samples {
-            Ok(samples) => figures(row, samples, levels),
-            Err(_) => Vec::new(),
+    /// The name of the level that was seen most.
+    pub(super) fn main_level(&self) -> Option<&str> {
+        let most = self.levels.iter().map(|level| level.readings).max();
+        let main = self.levels.iter().find(|level| Some(level.readings) == most);
+        main.map(|level| level.name.as_str())
+    }
+
+    /// The series that have a row of `pattern`.
+    pub(super) fn series(&self, pattern: Pattern) -> Vec<Series> {
+        let has = |series: &Series| {
+            self.rows.iter().any(|row| row.pattern == pattern && row.series == *series)
         };
-        let main = &levels.0.get(levels.main()).map(|level| level.name.clone());
-        // The level of most of the run first, so that rows can be compared with each other.
-        all.sort_by_key(|figures| Some(&figures.level) != main.as_ref());
-        let mut all = all.into_iter();
-        Self {
-            series: row.series,
-            pattern: row.pattern,
-            size: row.size,
-            depth: row.depth(),
-            error: samples.as_ref().err().cloned(),
-            figures: all.next(),
-            other_levels: all.collect(),
-            commands: host::commands(row, plan),
-        }
-    }
-}
-
-/// Every reading of the floor once: what is after one measurement is before the next.
-fn floors(samples: &[Samples]) -> Vec<f64> {
-    let all = samples.iter().flatten().flatten();
-    all.map(|sample| sample.floor[1]).collect()
-}
-
-/// One entry for each level at which the row was measured.
-fn figures(row: Row, samples: &[Sample], levels: &Levels) -> Vec<Figures> {
-    let mut all = Vec::new();
-    for (index, level) in levels.0.iter().enumerate() {
-        let here = |sample: &&Sample| levels.index(floor(sample)) == index;
-        let here: Vec<&Sample> = samples.iter().filter(here).collect();
-        all.extend(figures_at(row, &here, &level.name));
-    }
-    all
-}
-
-/// Of the steady rounds, if there are any.
-fn figures_at(row: Row, samples: &[&Sample], level: &str) -> Option<Figures> {
-    let steady: Vec<&Sample> = samples.iter().copied().filter(|sample| is_steady(sample)).collect();
-    let counted = if steady.is_empty() { samples } else { &steady };
-    let over = |value: &dyn Fn(&Sample) -> Option<f64>| {
-        median(counted.iter().filter_map(|sample| value(sample)))
-    };
-    let floors =
-        counted.iter().filter_map(|sample| Some(sample.per_message(row.pattern)? / floor(sample)));
-    let percentile = |index: usize| over(&|sample| sample.percentiles[index]);
-    let per_second = over(&|sample| sample.per_second);
-    Some(Figures {
-        level: level.to_owned(),
-        rounds: counted.len(),
-        steady: !steady.is_empty(),
-        messages: counted.iter().map(|sample| sample.messages).sum(),
-        latency_ns: Percentiles {
-            p50: percentile(0),
-            p90: percentile(1),
-            p99: percentile(2),
-            p999: percentile(3),
-        },
-        messages_per_second: per_second,
-        bytes_per_second: per_second.map(|rate| rate * row.size as f64),
-        floor_before_ns: over(&|sample| Some(sample.floor[0]))?,
-        floor_after_ns: over(&|sample| Some(sample.floor[1]))?,
-        ns_per_message: over(&|sample| sample.per_message(row.pattern))?,
-        floors: Spread::of(floors)?,
-    })
-}
-
-fn floor(sample: &Sample) -> f64 {
-    (sample.floor[0] + sample.floor[1]) / 2.0
-}
-
-fn is_steady(sample: &Sample) -> bool {
-    (sample.floor[0] - sample.floor[1]).abs() <= STEADY * floor(sample)
-}
-
-fn against_plain(plan: &Plan, samples: &[Samples]) -> Vec<AgainstPlain> {
-    let rows = plan.rows.iter().zip(samples);
-    let compared = rows.filter_map(|(row, ours)| {
-        let plain = Row { series: row.series.plain()?, ..*row };
-        let index = plan.rows.iter().position(|other| *other == plain)?;
-        let ratio = ratio(*row, ours.as_ref().ok()?, samples[index].as_ref().ok()?)?;
-        Some(AgainstPlain { series: row.series, size: row.size, ratio })
-    });
-    compared.collect()
-}
-
-/// Ours over theirs in each round; the two were measured one shortly after the other.
-fn ratio(row: Row, ours: &[Sample], theirs: &[Sample]) -> Option<Spread> {
-    Spread::of(ours.iter().filter_map(|ours| {
-        let theirs = theirs.iter().find(|theirs| theirs.round == ours.round)?;
-        Some(ours.per_message(row.pattern)? / theirs.per_message(row.pattern)?)
-    }))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::compare::plan::Pattern;
-
-    const ROW: Row = Row { series: Series::ALL[0], pattern: Pattern::PingPong, size: 8 };
-
-    fn sample(round: u32, floor: [f64; 2], p50: f64) -> Sample {
-        let percentiles = [Some(p50), None, None, None];
-        Sample { round, floor, messages: 10, per_second: Some(1e9 / p50), percentiles }
+        Series::ALL.into_iter().filter(has).collect()
     }
 
-    #[test]
-    fn a_ratio_holds_within_one_level() {
-        let samples = [
-            sample(0, [100.0; 2], 150.0),
-            sample(1, [500.0; 2], 600.0),
-            sample(2, [100.0; 2], 140.0),
-        ];
-        let levels = Levels::of(&[100.0, 100.0, 500.0]);
-        let all = figures(ROW, &samples, &levels);
-        assert_eq!(all.iter().map(|figures| figures.rounds).collect::<Vec<_>>(), [2, 1]);
-        assert!((all[0].floors.median - 1.45).abs() < 1e-9);
-        assert!((all[1].floors.median - 1.2).abs() < 1e-9);
+    /// The series that were compared with a plain socket.
+    pub(super) fn compared_series(&self) -> Vec<Series> {
+        let compared = |series: &Series| self.against_plain.iter().any(|one| one.series == *series);
+        Series::ALL.into_iter().filter(compared).collect()
     }
 
-    #[test]
-    fn rounds_in_which_the_machine_changed_its_speed_do_not_count_if_there_are_others() {
-        let jumped = sample(0, [100.0, 130.0], 500.0);
-        let steady = sample(1, [100.0, 101.0], 150.0);
-        let both = figures_at(ROW, &[&jumped, &steady], "near").unwrap();
-        assert_eq!((both.rounds, both.steady, both.latency_ns.p50), (1, true, Some(150.0)));
-        let alone = figures_at(ROW, &[&jumped], "near").unwrap();
-        assert_eq!((alone.rounds, alone.steady), (1, false));
-    }
-
-    #[test]
-    fn ours_is_compared_with_theirs_of_the_same_round() {
-        let ours = [sample(0, [1.0; 2], 20.0), sample(2, [1.0; 2], 30.0)];
-        let theirs = [sample(1, [1.0; 2], 1.0), sample(2, [1.0; 2], 15.0)];
-        assert_eq!(ratio(ROW, &ours, &theirs).unwrap().median, 2.0);
-        assert_eq!(ratio(ROW, &ours, &theirs[..1]), None);
+    /// Ours over a plain socket.
+    pub(super) fn over_plain(&self, series: Series, size: usize) -> Option<Spread> {
+        let one = self.against_plain.iter().find(|one| (one.series, one.size) == (series, size));
+        one.map(|one| one.ratio)
     }
 }

@@ -1,7 +1,5 @@
 //! The comparison as text for a terminal.
 
-use std::fmt::Write;
-
 use super::plan::{DEPTH, Pattern, Series};
 use super::results::{Comparison, Figures, Found};
 use super::units::{duration, rate, significant};
@@ -80,56 +78,43 @@ pub(super) fn mark(figures: &Figures, main: Option<&str>) -> &'static str {
     }
 }
 
-impl Comparison {
-    /// The name of the level that was seen most.
-    pub(super) fn main_level(&self) -> Option<&str> {
-        let most = self.levels.iter().map(|level| level.readings).max();
-        let main = self.levels.iter().find(|level| Some(level.readings) == most);
-        main.map(|level| level.name.as_str())
-    }
-
-    /// The series that have a row of `pattern`.
-    pub(super) fn series(&self, pattern: Pattern) -> Vec<Series> {
-        let has = |series: &Series| {
-            self.rows.iter().any(|row| row.pattern == pattern && row.series == *series)
-        };
-        Series::ALL.into_iter().filter(has).collect()
-    }
-}
-
 fn matrix(comparison: &Comparison, pattern: Pattern) -> String {
-    let sizes = comparison.sizes();
-    let mut text = format!("\n{}\n{:<20}", caption(pattern), "");
-    for size in &sizes {
-        write!(text, "{:>10}", bytes(*size)).expect("a string takes any text");
-    }
-    text.push('\n');
-    for series in comparison.series(pattern) {
-        let mut row = format!("{:<20}", series.name());
-        for size in &sizes {
-            let found = comparison.find(series, pattern, *size);
-            let cell = found.map_or(String::new(), |found| cell(found, comparison.main_level()));
-            write!(row, "{cell:>10}").expect("a string takes any text");
-        }
-        line(&mut text, row.trim_end());
-    }
-    text
+    let main = comparison.main_level();
+    rows(comparison, &caption(pattern), &comparison.series(pattern), |series, size| {
+        comparison.find(series, pattern, size).map(|found| cell(found, main))
+    })
 }
 
 fn against_plain(comparison: &Comparison) -> String {
-    if comparison.against_plain.is_empty() {
+    let compared = comparison.compared_series();
+    if compared.is_empty() {
         return String::new();
     }
-    let mut text =
-        "\nOurs over a plain blocking socket echo: median (quartiles) of the rounds\n".to_owned();
-    for one in &comparison.against_plain {
-        let ratio = one.ratio;
-        let spread = format!("({} to {})", significant(ratio.q1), significant(ratio.q3));
-        let (name, size) = (one.series.name(), bytes(one.size));
-        line(
-            &mut text,
-            &format!("{name:<20}{size:>10}{:>10}  {spread}", significant(ratio.median)),
-        );
+    let caption = "Ours over a plain blocking socket echo of the same kind, round trips";
+    rows(comparison, caption, &compared, |series, size| {
+        comparison.over_plain(series, size).map(|ratio| significant(ratio.median))
+    })
+}
+
+/// Series down, sizes across.
+fn rows(
+    comparison: &Comparison,
+    caption: &str,
+    all: &[Series],
+    cell: impl Fn(Series, usize) -> Option<String>,
+) -> String {
+    let sizes = comparison.sizes();
+    let mut text = format!("\n{caption}\n{:<20}", "");
+    for &size in &sizes {
+        text += &format!("{:>10}", bytes(size));
+    }
+    text.push('\n');
+    for &series in all {
+        let mut row = format!("{:<20}", series.name());
+        for &size in &sizes {
+            row += &format!("{:>10}", cell(series, size).unwrap_or_default());
+        }
+        line(&mut text, row.trim_end());
     }
     text
 }
