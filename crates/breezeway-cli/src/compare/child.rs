@@ -1,4 +1,4 @@
-//! Processes of this executable that run to their end, and the signals that cut them short.
+//! Processes that run to their end, and the signals that cut them short.
 
 use std::io::{self, Read};
 use std::os::unix::process::CommandExt;
@@ -40,26 +40,23 @@ impl Interrupt {
     }
 }
 
-/// This executable with `arguments`. Out of the terminal's foreground group, so that Ctrl-C reaches the parent alone, which ends its children in order.
-pub(super) fn command(arguments: &[String]) -> io::Result<Command> {
-    let mut command = Command::new(std::env::current_exe()?);
-    command.args(arguments).stdin(Stdio::null()).process_group(0);
-    Ok(command)
+/// Takes `command` out of the terminal's foreground group, so that Ctrl-C reaches the parent alone, which ends its children in order.
+pub(super) fn alone(command: &mut Command) -> &mut Command {
+    command.stdin(Stdio::null()).process_group(0)
 }
 
-/// Runs this executable with `arguments` to its end, at most for `limit`, and gives the JSON that it prints.
+/// Runs `command` to its end, at most for `limit`, and gives the JSON that it prints.
 pub(super) fn json(
-    arguments: &[String],
+    mut command: Command,
     limit: Duration,
     interrupt: &Interrupt,
 ) -> Result<Value, Failure> {
-    let mut command = command(arguments)?;
-    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    let child = alone(&mut command).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
     let (stdout, stderr) = Ending(child).outputs(limit, interrupt)?;
     serde_json::from_str(&stdout).map_err(|_| reason(&stderr).into())
 }
 
-/// What a process of this executable said about why it failed.
+/// What a process said about why it failed.
 pub(super) fn reason(stderr: &str) -> String {
     let line = stderr.lines().last().unwrap_or("it ended without a word");
     line.trim_start_matches("breezeway: ").to_owned()

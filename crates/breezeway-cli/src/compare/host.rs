@@ -1,6 +1,8 @@
 //! The server processes of a comparison, and the command lines of both sides.
 
+use std::io;
 use std::path::Path;
+use std::process::Command;
 
 use super::owned;
 use super::plan::{Carrier, FLOOR, Pattern, Plan, Row, Series, word};
@@ -47,7 +49,14 @@ fn start(
     let mut arguments =
         vec![owned::SUBCOMMAND.to_owned(), format!("--parent={}", std::process::id())];
     arguments.extend(serve_arguments(carrier, wait, &address, cpus));
-    Server::start(&arguments, &folder.join(format!("{number}.log")))
+    Server::start(this_program(&arguments)?, &folder.join(format!("{number}.log")))
+}
+
+/// This executable with `arguments`.
+pub(super) fn this_program(arguments: &[String]) -> io::Result<Command> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.args(arguments);
+    Ok(command)
 }
 
 /// The host that serves `series`.

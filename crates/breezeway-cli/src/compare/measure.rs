@@ -81,8 +81,13 @@ fn try_row(
 
 fn measure(row: Row, plan: &Plan, hosts: &[Host], interrupt: &Interrupt) -> Result<Value, Failure> {
     let limit = plan.measuring + PATIENCE;
-    let bench =
-        |address: &str| child::json(&host::bench_arguments(row, address, plan), limit, interrupt);
+    let bench = |address: &str| {
+        child::json(
+            host::this_program(&host::bench_arguments(row, address, plan))?,
+            limit,
+            interrupt,
+        )
+    };
     let Some(host) = host::of(hosts, row.series) else { return bench("") };
     match &host.server {
         Ok(server) => server.during(|| bench(&server.address))?,
@@ -95,7 +100,11 @@ fn floor(plan: &Plan, interrupt: &Interrupt) -> Result<f64, Failure> {
     let mut failure = None;
     for _ in 0..TRIES {
         interrupt.check()?;
-        match child::json(&host::line_arguments(plan.cpus), PATIENCE, interrupt) {
+        match child::json(
+            host::this_program(&host::line_arguments(plan.cpus))?,
+            PATIENCE,
+            interrupt,
+        ) {
             Ok(report) => return number(&report, "/line_ns").ok_or_else(|| no_figures(&report)),
             Err(error) => failure = Some(error),
         }

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
@@ -23,10 +23,10 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// Starts this executable with `arguments` and stops it once it listens. What it complains about goes to `log`.
-    pub(super) fn start(arguments: &[String], log: &Path) -> Result<Self, Failure> {
-        let mut command = child::command(arguments)?;
-        let child = command.stdout(Stdio::piped()).stderr(File::create(log)?).spawn()?;
+    /// Starts a server and stops it once it listens. What it complains about goes to `log`.
+    pub(super) fn start(mut command: Command, log: &Path) -> Result<Self, Failure> {
+        let command = child::alone(&mut command).stdout(Stdio::piped());
+        let child = command.stderr(File::create(log)?).spawn()?;
         let mut server = Self { child, address: String::new() };
         match server.address() {
             Some(address) => server.address = address,
