@@ -43,7 +43,7 @@ impl Output {
             |why: &dyn std::fmt::Display| format!("cannot write {}: {why}", self.path.display());
         self.file.write_all(text.as_bytes()).map_err(|error| refuse(&error))?;
         self.file.persist(&self.path).map_err(|error| refuse(&error.error))?;
-        Ok(self.path)
+        Ok(std::path::absolute(&self.path).unwrap_or(self.path))
     }
 }
 
