@@ -93,6 +93,12 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
     announce(&plan)?;
     let comparison = measured(&plan, &interrupt)?;
     write!(std::io::stdout(), "{}", table::text(&comparison))?;
+    if report.is_none() {
+        writeln!(
+            std::io::stdout(),
+            "\nCharts, spread and the commands that repeat each row: --report FILE.html"
+        )?;
+    }
     if let Some(json) = json {
         tell("figures", &json.write(&serde_json::to_string(&comparison)?)?)?;
     }
@@ -106,6 +112,22 @@ fn measured(plan: &Plan, interrupt: &Interrupt) -> Result<Comparison, Failure> {
     let folder = tempfile::Builder::new().prefix("breezeway-compare-").tempdir()?;
     let samples = measure::sweep(plan, folder.path(), interrupt)?;
     Ok(Comparison::new(plan, samples))
+}
+
+#[cfg(test)]
+impl Args {
+    fn quick(sizes: &[u32]) -> Self {
+        let sizes = sizes.to_vec();
+        Self {
+            quick: true,
+            json: None,
+            report: None,
+            cpus: None,
+            sizes,
+            rounds: None,
+            seconds: None,
+        }
+    }
 }
 
 /// Says before it starts what is to come.

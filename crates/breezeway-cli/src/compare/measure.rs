@@ -1,7 +1,7 @@
 //! The sweep: every row in every round, each measurement between two readings of the floor.
 
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::Value;
@@ -40,7 +40,11 @@ pub(super) fn sweep(
     let hosts = host::start_all(plan, folder)?;
     let bar = progress_bar(plan.steps());
     let mut all: Vec<Samples> = plan.rows.iter().map(|_| Ok(Vec::new())).collect();
+    let start = Instant::now();
     for round in 0..plan.rounds {
+        if plan.is_over(round, start.elapsed()) {
+            break;
+        }
         let mut before = floor(plan, interrupt)?;
         for (row, samples) in plan.rows.iter().zip(&mut all) {
             bar.set_message(format!("{} {}", row.series.name(), row.pattern.name()));

@@ -149,10 +149,15 @@ pub(super) struct Plan {
     pub(super) rows: Vec<Row>,
     pub(super) rounds: u32,
     pub(super) measuring: Duration,
+    /// When no further round begins, as on a machine that is busy with something else.
+    pub(super) limit: Duration,
     pub(super) cpus: Cpus,
     pub(super) quick: bool,
 }
 
+/// The most that a quick and a full run take.
+const QUICK: Duration = Duration::from_secs(115);
+const FULL: Duration = Duration::from_secs(15 * 60);
 /// How long each reading of the floor takes.
 pub(super) const FLOOR: Duration = Duration::from_millis(20);
 /// What starting the processes of a measurement and of a floor takes beside.
@@ -160,8 +165,9 @@ const STARTING: Duration = Duration::from_millis(24);
 
 impl Plan {
     pub(super) fn new(args: &Args, cpus: Cpus) -> Self {
-        let (default_sizes, rounds, seconds): (&[usize], u32, f64) =
-            if args.quick { (&QUICK_SIZES, 5, 0.07) } else { (&SIZES, 9, 0.2) };
+        let (default_sizes, rounds, seconds, limit): (&[usize], u32, f64, Duration) =
+            if args.quick { (&QUICK_SIZES, 5, 0.07, QUICK) } else { (&SIZES, 9, 0.2, FULL) };
+        let as_wanted = args.rounds.is_some() || args.seconds.is_some();
         let mut sizes: Vec<usize> = args.sizes.iter().map(|&size| size as usize).collect();
         if sizes.is_empty() {
             sizes = default_sizes.to_vec();
@@ -172,6 +178,7 @@ impl Plan {
             rows: rows(&sizes),
             rounds: args.rounds.unwrap_or(rounds),
             measuring: Duration::from_secs_f64(args.seconds.unwrap_or(seconds)),
+            limit: if as_wanted { Duration::MAX } else { limit },
             cpus,
             quick: args.quick,
         }
@@ -184,7 +191,12 @@ impl Plan {
 
     /// About how long all of it takes.
     pub(super) fn duration(&self) -> Duration {
-        (self.measuring + FLOOR + STARTING) * self.steps() as u32
+        ((self.measuring + FLOOR + STARTING) * self.steps() as u32).min(self.limit)
+    }
+
+    /// Whether another round would end too late, if it takes as long as each of the `done` ones that have taken `elapsed`.
+    pub(super) fn is_over(&self, done: u32, elapsed: Duration) -> bool {
+        done > 0 && elapsed + elapsed / done > self.limit
     }
 }
 
@@ -215,6 +227,18 @@ mod tests {
     #[test]
     fn small_messages_are_always_touched() {
         assert!(rows(&[8, 1024]).iter().all(|row| row.series.touched));
+    }
+
+    #[test]
+    fn a_run_ends_in_time_but_has_one_round_at_least() {
+        let plan = |args: &Args| Plan::new(args, Cpus { measurer: 0, partner: 1 });
+        let quick = plan(&Args::quick(&[]));
+        assert!(quick.duration() < Duration::from_secs(120));
+        assert!(!quick.is_over(0, Duration::from_secs(1000)));
+        assert!(!quick.is_over(3, Duration::from_secs(60)));
+        assert!(quick.is_over(3, Duration::from_secs(100)));
+        let wanted = plan(&Args { rounds: Some(100), ..Args::quick(&[]) });
+        assert!(!wanted.is_over(3, Duration::from_secs(1000)));
     }
 
     #[test]

@@ -23,7 +23,7 @@ impl Comparison {
             date: date::now(),
             method: Method {
                 quick: plan.quick,
-                rounds: plan.rounds,
+                rounds: rounds(&samples),
                 seconds: plan.measuring.as_secs_f64(),
                 floor_milliseconds: FLOOR.as_millis(),
                 floor_readings: floors.len(),
@@ -59,7 +59,13 @@ impl Found {
     }
 }
 
-/// Every reading of the floor once: what is after one measurement is before the next.
+/// How many rounds there were: fewer than planned on a machine that is slowed down by something else.
+fn rounds(samples: &[Samples]) -> u32 {
+    let all = samples.iter().flatten().flatten();
+    all.map(|sample| sample.round + 1).max().unwrap_or(0)
+}
+
+/// No reading of the floor twice: what is after one measurement is before the next.
 fn floors(samples: &[Samples]) -> Vec<f64> {
     let all = samples.iter().flatten().flatten();
     all.map(|sample| sample.floor[1]).collect()
@@ -149,15 +155,7 @@ pub(super) mod tests {
 
     /// A small run in which tcp was not to be had.
     pub(in crate::compare) fn comparison() -> Comparison {
-        let args = crate::compare::Args {
-            quick: true,
-            json: None,
-            report: None,
-            cpus: None,
-            sizes: vec![64, 65_536],
-            rounds: None,
-            seconds: None,
-        };
+        let args = crate::compare::Args::quick(&[64, 65_536]);
         let plan = Plan::new(&args, Cpus { measurer: 0, partner: 1 });
         let samples = |row: &Row| match row.series.carrier {
             Carrier::Tcp => Err("not available: no network".to_owned()),
