@@ -178,7 +178,7 @@ mod tests {
     use serde_json::json;
 
     fn row(pattern: Pattern) -> Row {
-        Row { series: Series::ALL[0], pattern, size: 8 }
+        Row { series: Series::SHM_BUSY, pattern, size: 8 }
     }
 
     #[test]

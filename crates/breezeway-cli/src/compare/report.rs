@@ -66,10 +66,14 @@ fn header(comparison: &Comparison) -> Markup {
 
 /// The figures to remember, as far as they were measured.
 fn tiles(comparison: &Comparison) -> Markup {
-    let [busy, _, park, untouched, _, _, _, plain, ..] = Series::ALL;
     let small = comparison.size_near(64);
     let large = comparison.sizes().last().copied().unwrap_or(small);
-    let wanted = [(busy, small), (untouched, large), (park, small), (plain, small)];
+    let wanted = [
+        (Series::SHM_BUSY, small),
+        (Series::UNTOUCHED, large),
+        (Series::SHM_PARK, small),
+        (Series::PLAIN_UNIX, small),
+    ];
     let found = wanted
         .into_iter()
         .filter_map(|(series, size)| comparison.find(series, Pattern::PingPong, size));

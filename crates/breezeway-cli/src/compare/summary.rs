@@ -146,7 +146,7 @@ pub(super) mod tests {
     use crate::compare::plan::{Carrier, Pattern, Series};
     use crate::floor::Cpus;
 
-    const ROW: Row = Row { series: Series::ALL[0], pattern: Pattern::PingPong, size: 8 };
+    const ROW: Row = Row { series: Series::SHM_BUSY, pattern: Pattern::PingPong, size: 8 };
 
     fn sample(round: u32, floor: [f64; 2], p50: f64) -> Sample {
         let percentiles = [Some(p50), None, None, None];

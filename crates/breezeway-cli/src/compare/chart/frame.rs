@@ -31,7 +31,7 @@ pub(in crate::compare) const NARROW: Frame = Frame {
     class: "narrow",
     width: 328.0,
     height: 380.0,
-    left: 50.0,
+    left: 58.0,
     right: 112.0,
     top: 10.0,
     bottom: 44.0,

@@ -22,8 +22,8 @@ pub(in crate::compare) fn draw(chart: &Chart, frame: Frame) -> Markup {
             title id=(format!("{id}-title")) { (chart.title) }
             desc id=(format!("{id}-description")) { (chart.description) }
             (grid(chart, frame))
-            @for reference in &chart.references { (reference_line(chart, frame, reference)) }
             @for line in &chart.lines { (polyline(chart, frame, line)) }
+            @for reference in &chart.references { (reference_line(chart, frame, reference)) }
             (names(chart, frame))
         }
     }
@@ -145,7 +145,7 @@ mod tests {
 
     fn chart(name: &str) -> Chart {
         let point = |x: f64| Point { x, y: x * 10.0, hint: "a <hint>".to_owned() };
-        let look = Look::of(Series::ALL[0]);
+        let look = Look::of(Series::SHM_BUSY);
         Chart {
             id: "test",
             title: "a & b".to_owned(),
