@@ -8,6 +8,8 @@ use super::spread::Spread;
 const SAME_LEVEL: f64 = 1.3;
 /// Fewer readings than this share are stray ones, and no level.
 const LEAST_SHARE: f64 = 0.03;
+/// No cache line takes so long between two CPUs: something else ran on one of them meanwhile.
+const DISTURBED_NS: f64 = 5_000.0;
 /// What a single level is called depends on which side of this it lies.
 const FAR_FROM_NS: f64 = 350.0;
 
@@ -27,7 +29,11 @@ pub(super) struct Levels(pub(super) Vec<Level>);
 
 impl Levels {
     pub(super) fn of(readings: &[f64]) -> Self {
-        let mut sorted = readings.to_vec();
+        let (disturbed, mut sorted): (Vec<f64>, Vec<f64>) =
+            readings.iter().partition(|reading| is_disturbed(**reading));
+        if sorted.is_empty() {
+            return Self::all_disturbed(disturbed);
+        }
         sorted.sort_by(f64::total_cmp);
         let clusters: Vec<&[f64]> =
             sorted.chunk_by(|low, high| *high <= SAME_LEVEL * *low).collect();
@@ -41,6 +47,13 @@ impl Levels {
             Some(Level { name, readings: cluster.len(), nanoseconds })
         });
         Self(named.collect())
+    }
+
+    /// One for everything, so that there are figures all the same.
+    fn all_disturbed(readings: Vec<f64>) -> Self {
+        let (name, readings, spread) =
+            ("disturbed".to_owned(), readings.len(), Spread::of(readings));
+        Self(spread.map(|nanoseconds| Level { name, readings, nanoseconds }).into_iter().collect())
     }
 
     /// The level to which a floor belongs.
@@ -59,6 +72,11 @@ impl Levels {
         let most = self.0.iter().map(|level| level.readings).max();
         self.0.iter().position(|level| Some(level.readings) == most).unwrap_or(0)
     }
+}
+
+/// Whether a reading tells about what else ran rather than about the machine.
+pub(super) fn is_disturbed(nanoseconds: f64) -> bool {
+    nanoseconds > DISTURBED_NS
 }
 
 fn name(index: usize, count: usize, median: f64) -> String {
@@ -109,6 +127,12 @@ mod tests {
         let levels = Levels::of(&readings);
         assert_eq!(levels.0.len(), 1);
         assert_eq!(levels.index(5000.0), 0);
+    }
+
+    #[test]
+    fn readings_while_something_else_ran_are_no_level() {
+        assert_eq!(names(&[120.0, 4e6, 5e6, 2e7]), ["near"]);
+        assert_eq!(names(&[4e6, 5e6]), ["disturbed"]);
     }
 
     #[test]

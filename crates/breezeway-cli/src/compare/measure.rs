@@ -39,81 +39,86 @@ pub(super) fn sweep(
 ) -> Result<Vec<Samples>, Failure> {
     let hosts = host::start_all(plan, folder)?;
     let bar = progress_bar(plan.steps());
+    let sweep = Sweep { plan, hosts, interrupt, bar, start: Instant::now() };
     let mut all: Vec<Samples> = plan.rows.iter().map(|_| Ok(Vec::new())).collect();
-    let start = Instant::now();
     for round in 0..plan.rounds {
-        if plan.is_over(round, start.elapsed()) {
-            break;
-        }
-        let mut before = floor(plan, interrupt)?;
-        for (row, samples) in plan.rows.iter().zip(&mut all) {
-            bar.set_message(format!("{} {}", row.series.name(), row.pattern.name()));
-            if let Some(report) = try_row(*row, samples, plan, &hosts, interrupt)? {
-                let after = floor(plan, interrupt)?;
-                let sample = Sample::new(*row, round, [before, after], &report);
-                record(samples, sample);
-                before = after;
-            }
-            bar.inc(1);
-        }
+        sweep.round(round, &mut all)?;
     }
-    bar.finish_and_clear();
+    sweep.bar.finish_and_clear();
     Ok(all)
 }
 
-/// Measures a row unless it has failed before.
-fn try_row(
-    row: Row,
-    samples: &mut Samples,
-    plan: &Plan,
-    hosts: &[Host],
-    interrupt: &Interrupt,
-) -> Result<Option<Value>, Failure> {
-    interrupt.check()?;
-    if samples.is_err() {
-        return Ok(None);
-    }
-    match measure(row, plan, hosts, interrupt) {
-        Ok(report) => Ok(Some(report)),
-        Err(error) => {
-            interrupt.check()?;
-            *samples = Err(error.to_string());
-            Ok(None)
-        }
-    }
+/// What every measurement needs.
+struct Sweep<'a> {
+    plan: &'a Plan,
+    hosts: Vec<Host>,
+    interrupt: &'a Interrupt,
+    bar: ProgressBar,
+    start: Instant,
 }
 
-fn measure(row: Row, plan: &Plan, hosts: &[Host], interrupt: &Interrupt) -> Result<Value, Failure> {
-    let limit = plan.measuring + PATIENCE;
-    let bench = |address: &str| {
-        child::json(
-            host::this_program(&host::bench_arguments(row, address, plan))?,
-            limit,
-            interrupt,
-        )
-    };
-    let Some(host) = host::of(hosts, row.series) else { return bench("") };
-    match &host.server {
-        Ok(server) => server.during(|| bench(&server.address))?,
-        Err(reason) => Err(format!("not available: {reason}").into()),
+impl Sweep<'_> {
+    /// Measures every row once, or as many as there is time for; the first round is always complete.
+    fn round(&self, round: u32, all: &mut [Samples]) -> Result<(), Failure> {
+        let mut before = self.floor()?;
+        for (row, samples) in self.plan.rows.iter().zip(all) {
+            if round > 0 && self.start.elapsed() > self.plan.limit {
+                return Ok(());
+            }
+            self.bar.set_message(format!("{} {}", row.series.name(), row.pattern.name()));
+            if let Some(report) = self.try_row(*row, samples)? {
+                let after = self.floor()?;
+                record(samples, Sample::new(*row, round, [before, after], &report));
+                before = after;
+            }
+            self.bar.inc(1);
+        }
+        Ok(())
     }
-}
 
-/// One reading of the floor; every server is stopped.
-fn floor(plan: &Plan, interrupt: &Interrupt) -> Result<f64, Failure> {
-    let mut failure = None;
-    for _ in 0..TRIES {
-        interrupt.check()?;
-        match child::json(
-            host::this_program(&host::line_arguments(plan.cpus))?,
-            PATIENCE,
-            interrupt,
-        ) {
-            Ok(report) => return number(&report, "/line_ns").ok_or_else(|| no_figures(&report)),
-            Err(error) => failure = Some(error),
+    /// Measures a row unless it has failed before.
+    fn try_row(&self, row: Row, samples: &mut Samples) -> Result<Option<Value>, Failure> {
+        self.interrupt.check()?;
+        if samples.is_err() {
+            return Ok(None);
+        }
+        match self.measure(row) {
+            Ok(report) => Ok(Some(report)),
+            Err(error) => {
+                self.interrupt.check()?;
+                *samples = Err(error.to_string());
+                Ok(None)
+            }
         }
     }
-    Err(failure.unwrap_or_else(|| "the floor was not measured".into()))
+
+    fn measure(&self, row: Row) -> Result<Value, Failure> {
+        let bench = |address: &str| {
+            let command = host::this_program(&host::bench_arguments(row, address, self.plan))?;
+            child::json(command, self.plan.measuring + PATIENCE, self.interrupt)
+        };
+        let Some(host) = host::of(&self.hosts, row.series) else { return bench("") };
+        match &host.server {
+            Ok(server) => server.during(|| bench(&server.address))?,
+            Err(reason) => Err(format!("not available: {reason}").into()),
+        }
+    }
+
+    /// One reading of the floor; every server is stopped.
+    fn floor(&self) -> Result<f64, Failure> {
+        let mut failure = None;
+        for _ in 0..TRIES {
+            self.interrupt.check()?;
+            let command = host::this_program(&host::line_arguments(self.plan.cpus))?;
+            match child::json(command, PATIENCE, self.interrupt) {
+                Ok(report) => {
+                    return number(&report, "/line_ns").ok_or_else(|| no_figures(&report));
+                }
+                Err(error) => failure = Some(error),
+            }
+        }
+        Err(failure.unwrap_or_else(|| "the floor was not measured".into()))
+    }
 }
 
 impl Sample {

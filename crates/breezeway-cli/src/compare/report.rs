@@ -9,7 +9,7 @@ use super::chart::frame::{NARROW, WIDE};
 use super::chart::{Chart, draw};
 use super::plan::{Pattern, Series};
 use super::results::{Comparison, Found};
-use super::table::{caption, levels};
+use super::table::{caption, disturbed, levels};
 use super::units::{duration, significant};
 use crate::floor::partner::bytes;
 
@@ -98,6 +98,9 @@ fn tile(found: &Found) -> Markup {
 fn missing(comparison: &Comparison) -> Markup {
     let missing = comparison.missing();
     html! {
+        @if let Some(warning) = disturbed(comparison) {
+            section class="notice" aria-label="Disturbed" { h2 { "Disturbed" } p { (warning) } }
+        }
         @if !missing.is_empty() {
             section class="notice" aria-label="Not measured" {
                 h2 { "Not measured" }

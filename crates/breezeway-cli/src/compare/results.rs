@@ -32,6 +32,8 @@ pub(super) struct Method {
     pub(super) floor_milliseconds: u128,
     /// Floors, each between two measurements, with every server stopped.
     pub(super) floor_readings: usize,
+    /// How many of them tell that something else ran on the two CPUs.
+    pub(super) floor_disturbed: usize,
 }
 
 /// What one row found.

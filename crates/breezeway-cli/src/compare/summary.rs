@@ -2,7 +2,7 @@
 
 use super::date;
 use super::host;
-use super::level::Levels;
+use super::level::{Levels, is_disturbed};
 use super::machine::Machine;
 use super::measure::{Sample, Samples};
 use super::plan::{FLOOR, Plan, Row};
@@ -27,6 +27,7 @@ impl Comparison {
                 seconds: plan.measuring.as_secs_f64(),
                 floor_milliseconds: FLOOR.as_millis(),
                 floor_readings: floors.len(),
+                floor_disturbed: floors.iter().filter(|&&floor| is_disturbed(floor)).count(),
             },
             machine: Machine::look(plan.cpus),
             rows: rows.map(|(row, samples)| Found::new(*row, samples, &levels, plan)).collect(),
@@ -43,8 +44,8 @@ impl Found {
             Err(_) => Vec::new(),
         };
         let main = &levels.0.get(levels.main()).map(|level| level.name.clone());
-        // The level of most of the run first, so that rows can be compared with each other.
-        all.sort_by_key(|figures| Some(&figures.level) != main.as_ref());
+        // Of those that can be trusted, the level of most of the run, so that rows can be compared with each other.
+        all.sort_by_key(|figures| (!figures.steady, Some(&figures.level) != main.as_ref()));
         let mut all = all.into_iter();
         Self {
             series: row.series,
@@ -118,7 +119,8 @@ fn floor(sample: &Sample) -> f64 {
 }
 
 fn is_steady(sample: &Sample) -> bool {
-    (sample.floor[0] - sample.floor[1]).abs() <= STEADY * floor(sample)
+    let [before, after] = sample.floor;
+    !is_disturbed(before.max(after)) && (before - after).abs() <= STEADY * floor(sample)
 }
 
 fn against_plain(plan: &Plan, samples: &[Samples]) -> Vec<AgainstPlain> {

@@ -121,6 +121,9 @@ fn rows(
 
 fn notes(comparison: &Comparison) -> String {
     let mut text = String::new();
+    if let Some(warning) = disturbed(comparison) {
+        line(&mut text, &warning);
+    }
     for (what, reason) in comparison.missing() {
         line(&mut text, &format!("{what}: {reason}"));
     }
@@ -129,7 +132,7 @@ fn notes(comparison: &Comparison) -> String {
         figures.map(|figures| mark(figures, comparison.main_level())).any(|mark| mark == wanted)
     };
     for (wanted, meaning) in [
-        (UNSTEADY, "the machine changed its speed in every round: the ratio means little"),
+        (UNSTEADY, "the floors before and after differ in every round: the figure means little"),
         (OTHER_LEVEL, "measured only while the floor was at another level than for most rows"),
     ] {
         if marked(wanted) {
@@ -137,6 +140,15 @@ fn notes(comparison: &Comparison) -> String {
         }
     }
     if text.is_empty() { text } else { format!("\n{text}") }
+}
+
+/// That something else ran on the two CPUs, if it did.
+pub(super) fn disturbed(comparison: &Comparison) -> Option<String> {
+    let method = &comparison.method;
+    let (disturbed, readings) = (method.floor_disturbed, method.floor_readings);
+    (disturbed > 0).then(|| {
+        format!("Something else ran on the two CPUs during {disturbed} of {readings} readings of the floor, and so during other measurements too. Stop it and run again.")
+    })
 }
 
 fn line(text: &mut String, line: &str) {

@@ -29,7 +29,7 @@ pub(super) fn matrix(comparison: &Comparison, pattern: Pattern) -> Markup {
 pub(super) fn marks(comparison: &Comparison) -> Markup {
     html! {
         p class="quiet" {
-            (table::UNSTEADY) " the machine changed its speed in every round. "
+            (table::UNSTEADY) " the floors before and after differ in every round: the figure means little. "
             (table::OTHER_LEVEL) " measured while the floor was at another level than "
             (comparison.main_level().unwrap_or("most")) ". - not measured."
         }
