@@ -150,10 +150,8 @@ fn has_every_row(report: &Value) {
         of_line.for_each(is_complete);
     }
     assert_eq!(rows.len(), 2 * 7 * 3 + 2 * 3 + 1);
-    let measured = |carrier| {
-        rows.iter().filter(|row| row["carrier"] == carrier).all(|row| row["error"].is_null())
-    };
-    assert!(["shm", "plain-unix", "plain-tcp", "memory"].into_iter().all(measured), "{report}");
+    let failed: Vec<_> = rows.iter().filter(|row| !row["error"].is_null()).collect();
+    assert!(failed.is_empty(), "{failed:?}");
 }
 
 fn loads_nothing(page: &str) {
@@ -201,9 +199,9 @@ fn rows_of_a_server_that_died_say_so_and_the_others_go_on() {
     with_both_cpus(|| {
         let (folder, results) = (Folder::new(), Folder::new());
         let json = results.path().join("figures.json");
-        let mut command = compare(folder.path(), &["--size", "64", "--rounds", "2"]);
+        let mut command = compare(folder.path(), &["--size", "64", "--rounds", "1"]);
         let running = Running::start({
-            command.args(["--seconds", "0.05", "--json"]).arg(&json);
+            command.args(["--seconds", "0.005", "--json"]).arg(&json);
             command
         });
         eventually("a server", || !servers_of(running.pid()).is_empty());
