@@ -6,12 +6,11 @@ mod support;
 use std::path::Path;
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use support::{
-    Folder, PATIENCE, PROMPT, Running, breezeway, eventually, is_one_line_of_failure, refused,
-};
+use support::{Folder, PATIENCE, Running, breezeway, eventually, is_one_line_of_failure, refused};
 
 const LINES: [(&str, &str, bool); 11] = [
     ("shm", "busy", true),
@@ -26,6 +25,9 @@ const LINES: [(&str, &str, bool); 11] = [
     ("tcp", "park", true),
     ("plain-tcp", "park", true),
 ];
+
+/// How long a whole run may take on a machine that is busy with something else.
+const RUN: Duration = Duration::from_secs(120);
 
 /// Runs `test` alone, as two runs at one time would only wait for each other's spinning. Nothing can be compared where there is only one CPU.
 fn with_both_cpus(test: impl FnOnce()) {
@@ -109,7 +111,7 @@ fn a_run_writes_every_row_and_a_page_that_loads_nothing_and_leaves_nothing_else(
         command.arg("--report").arg(&page);
         let running = Running::start(command);
         let pid = running.pid();
-        let output = running.ends_within(PATIENCE);
+        let output = running.ends_within(RUN);
         assert!(output.status.success(), "{output:?}");
         // The bar is for terminals.
         assert!(output.stderr.is_empty(), "{output:?}");
@@ -171,7 +173,7 @@ fn a_signal_ends_servers_and_measurement_and_leaves_nothing() {
             let pid = running.pid();
             assert!(!servers_of(pid).is_empty());
             running.signal(signal);
-            let output = running.ends_within(PROMPT);
+            let output = running.ends_within(PATIENCE);
             let mut error = output.clone();
             // What it announced before it began.
             error.stdout.clear();
@@ -189,7 +191,7 @@ fn no_server_outlives_a_run_that_is_killed() {
         let running = long_run(folder.path());
         let pid = running.pid();
         running.signal(Signal::KILL);
-        assert!(!running.ends_within(PROMPT).status.success());
+        assert!(!running.ends_within(PATIENCE).status.success());
         eventually("the servers' end", || servers_of(pid).is_empty());
     });
 }
@@ -206,7 +208,7 @@ fn rows_of_a_server_that_died_say_so_and_the_others_go_on() {
         });
         eventually("a server", || !servers_of(running.pid()).is_empty());
         kill_process(servers_of(running.pid())[0], Signal::KILL).unwrap();
-        let output = running.ends_within(PATIENCE);
+        let output = running.ends_within(RUN);
         assert!(output.status.success(), "{output:?}");
         let report: Value = serde_json::from_slice(&std::fs::read(json).unwrap()).unwrap();
         let failed =
@@ -224,7 +226,7 @@ fn a_carrier_that_cannot_be_had_is_named_with_the_reason() {
         let deep = folder.path().join("x".repeat(100));
         std::fs::create_dir(&deep).unwrap();
         let arguments = ["--size", "8", "--rounds", "1", "--seconds", "0.005"];
-        let output = Running::start(compare(&deep, &arguments)).ends_within(PATIENCE);
+        let output = Running::start(compare(&deep, &arguments)).ends_within(RUN);
         assert!(output.status.success(), "{output:?}");
         let text = String::from_utf8(output.stdout).unwrap();
         let line = |line: &&str| line.starts_with("shm busy: not available: ");
