@@ -147,7 +147,7 @@ fn reading() -> Markup {
                 dt { "ping-pong, pipelined, one-way" }
                 dd { "One call at a time; 16 in flight; messages without replies, which the server counts and sums." }
                 dt { "percentiles" }
-                dd { "Medians over the rounds. A percentile is left out where fewer than two messages lie above it." }
+                dd { "Medians over the rounds. A percentile is left out unless two messages of every round lie above it." }
             }
         }
     }

@@ -92,7 +92,10 @@ fn figures_at(row: Row, samples: &[&Sample], level: &str) -> Option<Figures> {
     };
     let floors =
         counted.iter().filter_map(|sample| Some(sample.per_message(row.pattern)? / floor(sample)));
-    let percentile = |index: usize| over(&|sample| sample.percentiles[index]);
+    // Of other rounds than the one below it, a percentile could be the smaller one.
+    let told = |index: usize| counted.iter().all(|sample| sample.percentiles[index].is_some());
+    let percentile =
+        |index: usize| over(&|sample| sample.percentiles[index]).filter(|_| told(index));
     let per_second = over(&|sample| sample.per_second);
     Some(Figures {
         level: level.to_owned(),
@@ -199,6 +202,15 @@ pub(super) mod tests {
         assert_eq!((both.rounds, both.steady, both.latency_ns.p50), (1, true, Some(150.0)));
         let alone = figures_at(ROW, &[&jumped], "near").unwrap();
         assert_eq!((alone.rounds, alone.steady), (1, false));
+    }
+
+    #[test]
+    fn a_percentile_that_not_every_round_tells_is_left_out() {
+        let slow = sample(0, [100.0; 2], 900.0);
+        let mut fast = sample(1, [100.0; 2], 150.0);
+        fast.percentiles[1] = Some(160.0);
+        let both = figures_at(ROW, &[&slow, &fast], "near").unwrap();
+        assert_eq!((both.latency_ns.p50, both.latency_ns.p90), (Some(525.0), None));
     }
 
     #[test]

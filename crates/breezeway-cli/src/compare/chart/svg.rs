@@ -63,15 +63,20 @@ fn vertical(frame: Frame, x: f64, tick: &Tick) -> Markup {
     }
 }
 
-/// The ticks of the horizontal axis whose labels do not cover each other.
+/// The first and the last tick of the horizontal axis, and those between whose labels cover no other.
 fn legible(chart: &Chart, frame: Frame) -> Vec<(f64, &Tick)> {
+    let mut ticks = chart.x.ticks.iter().map(|tick| (frame.x(chart.x.share(tick.value)), tick));
+    let last = ticks.next_back();
     let mut shown: Vec<(f64, &Tick)> = Vec::new();
-    for tick in &chart.x.ticks {
-        let x = frame.x(chart.x.share(tick.value));
-        if shown.last().is_none_or(|(last, _)| x - last >= frame.between_ticks) {
+    for (x, tick) in ticks {
+        let apart = |other: Option<&(f64, &Tick)>| {
+            other.is_none_or(|(other, _)| (x - other).abs() >= frame.between_ticks)
+        };
+        if apart(shown.last()) && apart(last.as_ref()) {
             shown.push((x, tick));
         }
     }
+    shown.extend(last);
     shown
 }
 
