@@ -23,10 +23,8 @@ impl Output {
     pub(super) fn prepare(path: &Path) -> Result<Self, Failure> {
         let refuse =
             |why: &dyn std::fmt::Display| format!("cannot write {}: {why}", path.display());
-        if path.is_dir() || path.file_name().is_none() {
-            return Err(refuse(&"it is a folder").into());
-        }
-        let folder = match path.parent() {
+        let target = target(path).map_err(|why| refuse(&why))?;
+        let folder = match target.parent() {
             Some(folder) if folder != Path::new("") => folder,
             _ => Path::new("."),
         };
@@ -35,7 +33,7 @@ impl Output {
             .permissions(Permissions::from_mode(MODE))
             .tempfile_in(folder)
             .map_err(|error| refuse(&error))?;
-        Ok(Self { file, path: path.to_owned() })
+        Ok(Self { file, path: target })
     }
 
     pub(super) fn write(mut self, text: &str) -> Result<PathBuf, Failure> {
@@ -44,6 +42,19 @@ impl Output {
         self.file.write_all(text.as_bytes()).map_err(|error| refuse(&error))?;
         self.file.persist(&self.path).map_err(|error| refuse(&error.error))?;
         Ok(std::path::absolute(&self.path).unwrap_or(self.path))
+    }
+}
+
+/// The file that `path` means. What is there already is to be a file: it will be replaced, which would harm a device.
+fn target(path: &Path) -> Result<PathBuf, String> {
+    let is_link = path.is_symlink();
+    let target = if is_link { path.canonicalize() } else { Ok(path.to_owned()) };
+    let target = target.map_err(|error| error.to_string())?;
+    match target.metadata() {
+        Ok(found) if found.is_dir() => Err("it is a folder".to_owned()),
+        Ok(found) if !found.is_file() => Err("it is no regular file".to_owned()),
+        _ if target.file_name().is_none() => Err("it is no file name".to_owned()),
+        _ => Ok(target),
     }
 }
 
@@ -70,5 +81,17 @@ mod tests {
             let error = Output::prepare(&path).err().unwrap().to_string();
             assert!(error.starts_with("cannot write "), "{error}");
         }
+    }
+
+    #[test]
+    fn devices_are_left_alone_and_links_are_followed() {
+        assert!(Output::prepare(Path::new("/dev/null")).is_err());
+        let folder = tempfile::tempdir().unwrap();
+        let (link, file) = (folder.path().join("link"), folder.path().join("file"));
+        std::fs::write(&file, "old").unwrap();
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        Output::prepare(&link).unwrap().write("new").unwrap();
+        assert!(link.is_symlink());
+        assert_eq!(std::fs::read_to_string(file).unwrap(), "new");
     }
 }
