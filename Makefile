@@ -5,9 +5,11 @@ LOOM = RUSTFLAGS="--cfg loom" $(CARGO) test -p breezeway-shm --profile model --l
 
 .PHONY: demo test format lint unit model soak release budgets peers clean
 
-## Build, then show two processes exchanging messages, with the cost in floors.
-demo:
-	$(CARGO) bench --quiet --locked -p breezeway-cli --bench budgets -- --quick
+## Build, then compare every carrier at every size, in floors: under two minutes after the build. Charts are in the report.
+REPORT ?= target/compare.html
+demo: release
+	@mkdir -p $(dir $(REPORT))
+	$(CARGO) run --quiet --release --locked -p breezeway-cli -- compare --quick --report $(REPORT)
 
 ## What CI runs: format check, lints with warnings denied, every test of every crate, the models.
 test: format lint unit model

@@ -6,20 +6,35 @@
 #![forbid(unsafe_code)]
 #![allow(missing_docs)]
 
-use std::error::Error;
-use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+#[path = "../src/compare/child.rs"]
+#[allow(unused_imports, reason = "a bench has no harness that would run the module's tests")]
+mod child;
+#[path = "../src/compare/server.rs"]
+mod server;
+#[path = "../src/compare/spread.rs"]
+#[allow(unused_imports, reason = "a bench has no harness that would run the module's tests")]
+mod spread;
 
-use rustix::process::{Pid, Signal, kill_process};
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use child::Interrupt;
 use serde_json::Value;
+use server::Server;
+use spread::Spread;
 
 /// Floors below count as near, others as far: a ratio holds within one level only.
 const FAR_FROM_NS: f64 = 350.0;
 /// How much the floors before and after a measurement may differ.
 const STEADY: f64 = 0.15;
 
-type Outcome<T> = Result<T, Box<dyn Error>>;
+/// How long one process may take.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+type Failure = Box<dyn Error + Send + Sync>;
+type Outcome<T> = Result<T, Failure>;
 
 /// What a row is divided by.
 #[derive(Clone, Copy)]
@@ -35,7 +50,7 @@ enum Floor {
 }
 
 impl Floor {
-    fn measure(self, cpus: &str) -> Outcome<f64> {
+    fn measure(self, cpus: &str, interrupt: &Interrupt) -> Outcome<f64> {
         let size;
         let (arguments, field): (&[&str], &str) = match self {
             Self::Line => (&["--only", "line", "--milliseconds", "30"], "/line_ns"),
@@ -49,10 +64,9 @@ impl Floor {
             Self::UnixBlocking => (&["--only", "unix", "--milliseconds", "100"], "/unix_ns"),
             Self::UnixSpinning => (&["--only", "unix", "--milliseconds", "100"], "/unix_spin_ns"),
         };
-        let breezeway = Path::new(env!("CARGO_BIN_EXE_breezeway"));
-        let report = json(
-            Command::new(breezeway).args(["floor", "--json", "--cpus", cpus]).args(arguments),
-        )?;
+        let mut command = breezeway();
+        command.args(["floor", "--json", "--cpus", cpus]).args(arguments);
+        let report = child::json(command, PATIENCE, interrupt)?;
         report
             .pointer(field)
             .and_then(Value::as_f64)
@@ -188,49 +202,41 @@ const ROWS: &[Row] = &[
     },
 ];
 
-/// A server of one system, stopped while floors are measured, ended when dropped.
-struct Server {
-    child: Child,
-    address: String,
+/// Starts the server of a row; it runs only while it is measured.
+fn start(row: &Row, folder: &Path, cpu: &str) -> Outcome<Server> {
+    let mut command = match row.system {
+        System::Breezeway => {
+            let mut command = breezeway();
+            let socket = folder.join(row.wait);
+            command.args(["serve", "--wait", row.wait, "--addr"]);
+            command.arg(format!("shm:{}", socket.display()));
+            command
+        }
+        System::Iceoryx2 => {
+            let mut command = Command::new(peer("iceoryx2-ping-pong"));
+            command.args(["serve", "--name", "budgets", "--size", "48"]);
+            command
+        }
+    };
+    command.args(["--cpu", cpu]);
+    Server::start(command, &folder.join("log"))
 }
 
-impl Server {
-    fn start(row: &Row, folder: &Path, cpu: &str) -> Outcome<Self> {
-        let address = format!("{}-{}", folder.join(row.wait).display(), std::process::id());
-        let mut command = match row.system {
-            System::Breezeway => {
-                let mut command = Command::new(env!("CARGO_BIN_EXE_breezeway"));
-                command.args(["serve", "--wait", row.wait, "--addr"]).arg(format!("shm:{address}"));
-                command
-            }
-            System::Iceoryx2 => {
-                let mut command = Command::new(peer("iceoryx2-ping-pong"));
-                command.args(["serve", "--name", "budgets", "--size", "48"]);
-                command
-            }
-        };
-        let mut child = command.args(["--cpu", cpu]).stdout(Stdio::piped()).spawn()?;
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().ok_or("no output")?).read_line(&mut line)?;
-        if line.is_empty() {
-            child.wait()?;
-            return Err("the server did not start".into());
-        }
-        Ok(Self { child, address })
-    }
+/// Measures pairs.
+struct Measurer<'a> {
+    row: &'a Row,
+    server: Server,
+    cpus: &'a [&'a str; 2],
+    interrupt: &'a Interrupt,
+}
 
-    fn signal(&self, signal: Signal) -> Outcome<()> {
-        let pid = Pid::from_raw(self.child.id().try_into()?).ok_or("no pid")?;
-        Ok(kill_process(pid, signal)?)
-    }
-
-    fn bench(&self, row: &Row, cpu: &str, seconds: &str) -> Outcome<Value> {
-        let mut command = match row.system {
+impl Measurer<'_> {
+    fn bench(&self, seconds: &str) -> Outcome<Value> {
+        let mut command = match self.row.system {
             System::Breezeway => {
-                let mut command = Command::new(env!("CARGO_BIN_EXE_breezeway"));
-                command
-                    .args(["bench", "--json", "--wait", row.wait, "--addr"])
-                    .arg(format!("shm:{}", self.address));
+                let mut command = breezeway();
+                let address = &self.server.address;
+                command.args(["bench", "--json", "--wait", self.row.wait, "--addr", address]);
                 command
             }
             System::Iceoryx2 => {
@@ -239,62 +245,44 @@ impl Server {
                 command
             }
         };
-        json(command.args(row.arguments).args(["--cpu", cpu, "--seconds", seconds]))
+        command.args(self.row.arguments).args(["--cpu", self.cpus[0], "--seconds", seconds]);
+        self.server.during(|| child::json(command, PATIENCE, self.interrupt))?
     }
 
     /// A measurement between two floors; `None` if the machine changed its speed meanwhile.
-    fn pair(&self, row: &Row, cpus: &[&str; 2]) -> Outcome<Option<Pair>> {
-        let before = self.floors(row, cpus)?;
-        let report = self.bench(row, cpus[0], "0.2")?;
-        let after = self.floors(row, cpus)?;
+    fn pair(&self) -> Outcome<Option<Pair>> {
+        let before = self.floors()?;
+        let report = self.bench("0.2")?;
+        let after = self.floors()?;
         let latency = report.pointer("/latency_ns/p50").and_then(Value::as_f64);
         let rate = report.pointer("/messages_per_second").and_then(Value::as_f64);
         let value = latency.or(rate).ok_or("no figures")?;
-        let mean = |one: f64, other: f64| (one + other) / 2.0;
-        let line = mean(before.0, after.0);
+        let line = f64::midpoint(before.0, after.0);
         let steady = (before.0 - after.0).abs() < STEADY * line;
-        Ok(steady.then(|| Pair { line, floor: mean(before.1, after.1), value }))
+        Ok(steady.then(|| Pair { line, floor: f64::midpoint(before.1, after.1), value }))
     }
 
     /// The cache line, and the row's own floor.
-    fn floors(&self, row: &Row, cpus: &[&str; 2]) -> Outcome<(f64, f64)> {
-        self.signal(Signal::STOP)?;
-        let cpus = cpus.join(",");
-        let line = Floor::Line.measure(&cpus)?;
-        let own = if matches!(row.floor, Floor::Line) { line } else { row.floor.measure(&cpus)? };
-        self.signal(Signal::CONT)?;
-        Ok((line, own))
+    fn floors(&self) -> Outcome<(f64, f64)> {
+        let cpus = self.cpus.join(",");
+        let line = Floor::Line.measure(&cpus, self.interrupt)?;
+        match self.row.floor {
+            Floor::Line => Ok((line, line)),
+            own => Ok((line, own.measure(&cpus, self.interrupt)?)),
+        }
     }
 }
 
-impl Drop for Server {
-    fn drop(&mut self) {
-        // A stopped process takes its end only when it goes on.
-        let _ = self.signal(Signal::TERM);
-        let _ = self.signal(Signal::CONT);
-        let _ = self.child.wait();
-    }
+fn breezeway() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_breezeway"))
 }
 
 fn peer(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../peers/target/release").join(name)
 }
 
-fn json(command: &mut Command) -> Outcome<Value> {
-    let output = command.stderr(Stdio::inherit()).output()?;
-    if !output.status.success() {
-        return Err(format!("{command:?} failed").into());
-    }
-    Ok(serde_json::from_slice(&output.stdout)?)
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
-}
-
-fn spread(values: &[f64]) -> (f64, f64) {
-    values.iter().fold((f64::MAX, 0.0f64), |(low, high), &value| (low.min(value), high.max(value)))
+fn median(values: impl IntoIterator<Item = f64>) -> f64 {
+    spread::median(values).unwrap_or(f64::NAN)
 }
 
 /// Prints what one level's pairs of a row say.
@@ -302,33 +290,35 @@ fn print(row: &Row, level: &str, pairs: &[&Pair]) {
     if pairs.is_empty() {
         return;
     }
-    let line = median(pairs.iter().map(|pair| pair.line).collect());
-    let value = median(pairs.iter().map(|pair| pair.value).collect());
+    let line = median(pairs.iter().map(|pair| pair.line));
+    let value = median(pairs.iter().map(|pair| pair.value));
     let per_second = matches!(row.budget, Budget::Millions(..));
     let (figures, what, verdict) = if per_second {
         let millions: Vec<f64> = pairs.iter().map(|pair| pair.value / 1e6).collect();
         let Budget::Millions(near, far) = row.budget else { unreachable!("just matched") };
         let budget = if level == "near" { near } else { far };
-        let verdict = if median(millions.clone()) >= budget { "ok" } else { "MISSED" };
+        let verdict = if median(millions.iter().copied()) >= budget { "ok" } else { "MISSED" };
         (millions, "M messages/s", format!(">= {budget} {verdict}"))
     } else {
         let ratios: Vec<f64> = pairs.iter().map(|pair| pair.value / pair.floor).collect();
         let verdict = match row.budget {
             Budget::AtMost(most) => {
-                let verdict = if median(ratios.clone()) <= most { "ok" } else { "MISSED" };
+                let verdict = if median(ratios.iter().copied()) <= most { "ok" } else { "MISSED" };
                 format!("<= {most} {verdict}")
             }
             _ => String::new(),
         };
         (ratios, row.floor.name(), verdict)
     };
-    let (low, high) = spread(&figures);
+    let Some(spread) = Spread::of(figures) else { return };
     let value = if per_second { String::new() } else { format!("{value:.0} ns") };
     println!(
-        "{:<30} {level:<5} {:>3} {line:>7.0} ns {value:>12} {:>8.2} {what:<17} {low:>7.2} ..{high:>7.2}  {verdict}",
+        "{:<30} {level:<5} {:>3} {line:>7.0} ns {value:>12} {:>8.2} {what:<17} {:>7.2} ..{:>7.2}  {verdict}",
         row.name,
         pairs.len(),
-        median(figures.clone()),
+        spread.median,
+        spread.min,
+        spread.max,
     );
 }
 
@@ -343,7 +333,8 @@ fn main() -> Outcome<()> {
         arguments.iter().filter(|argument| !argument.starts_with("--")).collect();
     let rounds = if quick { 5 } else { 25 };
     let cpus = ["0", "1"];
-    let folder = std::env::temp_dir();
+    let folder = tempfile::tempdir()?;
+    let interrupt = Interrupt::watch()?;
     let rows: Vec<&Row> = ROWS
         .iter()
         .filter(|row| !quick || row.quick)
@@ -362,12 +353,13 @@ fn main() -> Outcome<()> {
         "work", "level", "n", "floor", "p50", "median", "in", "smallest..largest"
     );
     for row in rows {
-        let server = Server::start(row, &folder, cpus[1])?;
+        let server = start(row, folder.path(), cpus[1])?;
+        let measurer = Measurer { row, server, cpus: &cpus, interrupt: &interrupt };
         let mut pairs = Vec::new();
         for _ in 0..rounds {
-            pairs.extend(server.pair(row, &cpus)?);
+            pairs.extend(measurer.pair()?);
         }
-        drop(server);
+        drop(measurer);
         let (near, far): (Vec<&Pair>, Vec<&Pair>) =
             pairs.iter().partition(|pair| pair.line < FAR_FROM_NS);
         print(row, "near", &near);

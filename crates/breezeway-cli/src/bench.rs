@@ -1,6 +1,6 @@
 //! `breezeway bench`: measures calls to a running `breezeway serve`.
 
-mod latency;
+pub(crate) mod latency;
 mod one_way;
 mod ping_pong;
 mod report;
@@ -99,7 +99,7 @@ enum Touch {
 }
 
 /// A positive, finite number.
-fn positive(text: &str) -> Result<f64, String> {
+pub(crate) fn positive(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(number) if number > 0.0 && number.is_finite() && number < 1e9 => Ok(number),
         _ => Err("expected a number above 0".to_owned()),

@@ -3,7 +3,7 @@
 //! Each check reads one thing and judges it; the judgements take text, so that tests can show them
 //! machines that are not at hand.
 
-mod cpus;
+pub(crate) mod cpus;
 mod idle;
 mod kernel;
 mod limits;
@@ -92,7 +92,7 @@ impl fmt::Display for Check {
 }
 
 /// The text of a kernel file without surrounding white space, if it can be read.
-fn read(path: impl AsRef<Path>) -> Option<String> {
+pub(crate) fn read(path: impl AsRef<Path>) -> Option<String> {
     let text = std::fs::read_to_string(path).ok()?;
     Some(text.trim().to_owned())
 }

@@ -80,9 +80,9 @@ enum Name {
 
 /// The two CPUs of a measurement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Cpus {
-    measurer: usize,
-    partner: usize,
+pub(crate) struct Cpus {
+    pub(crate) measurer: usize,
+    pub(crate) partner: usize,
 }
 
 /// Runs the command.
@@ -99,7 +99,7 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
     Ok(())
 }
 
-fn parse_cpus(text: &str) -> Result<Cpus, String> {
+pub(crate) fn parse_cpus(text: &str) -> Result<Cpus, String> {
     let (first, second) = text.split_once(',').ok_or("expected two CPU numbers, as in 0,1")?;
     let number = |text: &str| {
         text.trim().parse::<usize>().map_err(|_| format!("{text:?} is not a CPU number"))
@@ -111,7 +111,7 @@ fn parse_cpus(text: &str) -> Result<Cpus, String> {
     Ok(cpus)
 }
 
-fn first_two(allowed: &[usize]) -> Result<Cpus, String> {
+pub(crate) fn first_two(allowed: &[usize]) -> Result<Cpus, String> {
     match *allowed {
         [measurer, partner, ..] => Ok(Cpus { measurer, partner }),
         _ => Err(format!(
@@ -122,7 +122,7 @@ fn first_two(allowed: &[usize]) -> Result<Cpus, String> {
 }
 
 /// Finds out before a partner is started whether both CPUs can be had.
-fn check(cpus: Cpus) -> Result<(), Failure> {
+pub(crate) fn check(cpus: Cpus) -> Result<(), Failure> {
     for number in [cpus.measurer, cpus.partner] {
         // On a thread of its own, because a pinned one no longer knows which CPUs were allowed.
         let pinned = std::thread::spawn(move || cpu::pin_current_thread(number)).join();

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod bench;
+mod compare;
 mod doctor;
 mod floor;
 mod methods;
@@ -30,10 +31,17 @@ enum Command {
     Bench(bench::Args),
     /// Measure what this machine can do: bare round trips between two pinned processes
     Floor(floor::Args),
+    /// Compare every carrier and wait policy at every size, in floors
+    Compare(compare::Args),
     /// Say whether this machine is fit, and for each problem what to change
     Doctor(doctor::Args),
     #[command(hide = true)]
     FloorPartner(floor::partner::Args),
+    #[command(hide = true)]
+    CompareServer(compare::owned::Args),
+    /// The echo that anybody would write with a std socket, to compare with
+    #[command(hide = true, subcommand)]
+    Plain(compare::plain::Command),
 }
 
 fn main() -> ExitCode {
@@ -45,8 +53,11 @@ fn main() -> ExitCode {
         Command::Serve(args) => serve::run(args),
         Command::Bench(args) => bench::run(args),
         Command::Floor(args) => floor::run(args),
+        Command::Compare(args) => compare::run(args),
         Command::Doctor(args) => doctor::run(args),
         Command::FloorPartner(args) => floor::partner::run(args),
+        Command::CompareServer(args) => compare::owned::run(args),
+        Command::Plain(command) => compare::plain::run(command),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

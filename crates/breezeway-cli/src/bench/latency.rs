@@ -6,27 +6,27 @@ use breezeway_shm::clock;
 use serde::Serialize;
 
 /// Collects latencies of one session.
-pub(super) struct Recorder(Histogram<u64>);
+pub(crate) struct Recorder(Histogram<u64>);
 
 impl Recorder {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         const LONGEST: u64 = 1 << 44;
         Self(Histogram::new_with_bounds(1, LONGEST, 3).expect("possible bounds and figures"))
     }
 
     /// Adds one latency in clock ticks; hours count as the longest that fits.
     #[inline]
-    pub(super) fn record(&mut self, ticks: u64) {
+    pub(crate) fn record(&mut self, ticks: u64) {
         self.0.saturating_record(ticks);
     }
 
     /// Adds what another session recorded.
-    pub(super) fn merge(&mut self, other: &Self) {
+    pub(crate) fn merge(&mut self, other: &Self) {
         self.0.add(&other.0).expect("both have the same bounds");
     }
 
     /// The percentiles in nanoseconds, `None` of nothing.
-    pub(super) fn summary(&self) -> Option<Summary> {
+    pub(crate) fn summary(&self) -> Option<Summary> {
         let exact = |ticks: u64| nanoseconds(ticks as f64);
         (!self.0.is_empty()).then(|| Summary {
             min: exact(self.0.min()),
@@ -75,15 +75,15 @@ fn nanoseconds(ticks: f64) -> f64 {
 
 /// Latencies in nanoseconds.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub(super) struct Summary {
-    pub(super) min: f64,
-    pub(super) p50: f64,
-    pub(super) p90: f64,
-    pub(super) p99: f64,
-    pub(super) p999: f64,
-    pub(super) p9999: f64,
-    pub(super) max: f64,
-    pub(super) mean: f64,
+pub(crate) struct Summary {
+    pub(crate) min: f64,
+    pub(crate) p50: f64,
+    pub(crate) p90: f64,
+    pub(crate) p99: f64,
+    pub(crate) p999: f64,
+    pub(crate) p9999: f64,
+    pub(crate) max: f64,
+    pub(crate) mean: f64,
 }
 
 #[cfg(test)]

@@ -95,7 +95,7 @@ fn time(source: &str, kernel: Option<&str>) -> Check {
 }
 
 /// The CPU list of the highest cache level below `folder` (`cpu0` …).
-fn last_level_cache(folder: &Path) -> Option<String> {
+pub(crate) fn last_level_cache(folder: &Path) -> Option<String> {
     let indices = std::fs::read_dir(folder.join("cache")).ok()?.flatten();
     let levels = indices.filter_map(|index| {
         let level: u32 = read(index.path().join("level"))?.parse().ok()?;
@@ -137,7 +137,7 @@ fn joined(groups: &BTreeSet<String>) -> String {
 }
 
 /// The kernel's list format: `0-3,8`.
-fn format_list(cpus: &[usize]) -> String {
+pub(crate) fn format_list(cpus: &[usize]) -> String {
     let ranges = cpus.chunk_by(|a, b| a + 1 == *b).map(|range| match range {
         [first, .., last] => format!("{first}-{last}"),
         _ => format!("{}", range[0]),

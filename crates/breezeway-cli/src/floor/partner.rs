@@ -86,7 +86,7 @@ impl fmt::Display for Job {
 }
 
 /// A size for people.
-fn bytes(size: usize) -> String {
+pub(crate) fn bytes(size: usize) -> String {
     const UNITS: [(usize, &str); 3] = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
     let unit = UNITS.iter().find(|(unit, _)| size >= *unit && size.is_multiple_of(*unit));
     unit.map_or_else(|| format!("{size} B"), |(unit, name)| format!("{} {name}", size / unit))
@@ -107,7 +107,7 @@ pub(crate) struct Args {
 
 /// Runs the partner's side of one row.
 pub(crate) fn run(args: Args) -> Result<(), Failure> {
-    end_with(args.parent)?;
+    end_with(args.parent, "breezeway floor")?;
     cpu::pin_current_thread(args.cpu)?;
     let stdin = io::stdin().as_fd().try_clone_to_owned()?;
     answer(args.job, stdin)?;
@@ -115,10 +115,10 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
 }
 
 /// Asks for a signal when the parent dies; it may have died before that.
-fn end_with(parent: i32) -> Result<(), Failure> {
+pub(crate) fn end_with(parent: i32, command: &str) -> Result<(), Failure> {
     set_parent_process_death_signal(Some(Signal::KILL))?;
     if getppid().map(|pid| pid.as_raw_nonzero().get()) != Some(parent) {
-        return Err("started without the process that measures; run `breezeway floor`".into());
+        return Err(format!("started without the process that measures; run `{command}`").into());
     }
     Ok(())
 }
@@ -242,7 +242,7 @@ mod tests {
 
     #[test]
     fn a_partner_of_another_parent_refuses_to_run() {
-        assert!(end_with(0).is_err());
+        assert!(end_with(0, "breezeway floor").is_err());
         set_parent_process_death_signal(None).unwrap();
     }
 

@@ -29,6 +29,11 @@ impl Folder {
         Self(tempfile::tempdir().expect("a temporary folder"))
     }
 
+    #[allow(dead_code, reason = "not every test program writes files")]
+    pub(crate) fn path(&self) -> &std::path::Path {
+        self.0.path()
+    }
+
     pub(crate) fn socket(&self) -> PathBuf {
         self.0.path().join("test.sock")
     }

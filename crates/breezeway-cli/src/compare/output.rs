@@ -1,0 +1,97 @@
+//! Files that are written at the end of a run, and refused before it if they cannot be.
+
+use std::fs::Permissions;
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use tempfile::{Builder, NamedTempFile};
+
+use crate::Failure;
+
+/// What a new file of this process would have, before its umask.
+const MODE: u32 = 0o666;
+
+/// A file that appears under its name only once it is complete.
+pub(super) struct Output {
+    file: NamedTempFile,
+    path: PathBuf,
+}
+
+impl Output {
+    /// Makes sure that `path` can be written.
+    pub(super) fn prepare(path: &Path) -> Result<Self, Failure> {
+        let refuse =
+            |why: &dyn std::fmt::Display| format!("cannot write {}: {why}", path.display());
+        let target = target(path).map_err(|why| refuse(&why))?;
+        let folder = match target.parent() {
+            Some(folder) if folder != Path::new("") => folder,
+            _ => Path::new("."),
+        };
+        let file = Builder::new()
+            .prefix(".breezeway-")
+            .permissions(Permissions::from_mode(MODE))
+            .tempfile_in(folder)
+            .map_err(|error| refuse(&error))?;
+        Ok(Self { file, path: target })
+    }
+
+    pub(super) fn write(mut self, text: &str) -> Result<PathBuf, Failure> {
+        let refuse =
+            |why: &dyn std::fmt::Display| format!("cannot write {}: {why}", self.path.display());
+        self.file.write_all(text.as_bytes()).map_err(|error| refuse(&error))?;
+        self.file.persist(&self.path).map_err(|error| refuse(&error.error))?;
+        Ok(std::path::absolute(&self.path).unwrap_or(self.path))
+    }
+}
+
+/// The file that `path` means. What is there already is to be a file: it will be replaced, which would harm a device.
+fn target(path: &Path) -> Result<PathBuf, String> {
+    let is_link = path.is_symlink();
+    let target = if is_link { path.canonicalize() } else { Ok(path.to_owned()) };
+    let target = target.map_err(|error| error.to_string())?;
+    match target.metadata() {
+        Ok(found) if found.is_dir() => Err("it is a folder".to_owned()),
+        Ok(found) if !found.is_file() => Err("it is no regular file".to_owned()),
+        _ if target.file_name().is_none() => Err("it is no file name".to_owned()),
+        _ => Ok(target),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_appears_only_when_it_is_complete() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("report.html");
+        let names = || std::fs::read_dir(folder.path()).unwrap().count();
+        drop(Output::prepare(&path).unwrap());
+        assert_eq!(names(), 0);
+        Output::prepare(&path).unwrap().write("all of it").unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "all of it");
+        assert_eq!(names(), 1);
+    }
+
+    #[test]
+    fn what_cannot_be_written_is_refused_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        for path in [folder.path().join("no/such/folder.json"), folder.path().to_owned()] {
+            let error = Output::prepare(&path).err().unwrap().to_string();
+            assert!(error.starts_with("cannot write "), "{error}");
+        }
+    }
+
+    #[test]
+    fn devices_are_left_alone_and_links_are_followed() {
+        assert!(Output::prepare(Path::new("/dev/null")).is_err());
+        let folder = tempfile::tempdir().unwrap();
+        let (link, file) = (folder.path().join("link"), folder.path().join("file"));
+        std::fs::write(&file, "old").unwrap();
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        Output::prepare(&link).unwrap().write("new").unwrap();
+        assert!(link.is_symlink());
+        assert_eq!(std::fs::read_to_string(file).unwrap(), "new");
+    }
+}

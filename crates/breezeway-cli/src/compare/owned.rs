@@ -1,0 +1,36 @@
+//! The hidden command behind every server that a comparison starts: it ends with the process that started it, however that ends.
+
+use clap::Subcommand;
+
+use super::plain;
+use crate::floor::partner::end_with;
+use crate::{Failure, serve};
+
+/// The command that main.rs gives to the hidden subcommand.
+pub(super) const SUBCOMMAND: &str = "compare-server";
+
+/// What the hidden subcommand is told.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// The process that compares
+    #[arg(long)]
+    parent: i32,
+    #[command(subcommand)]
+    server: Server,
+}
+
+#[derive(Debug, Subcommand)]
+enum Server {
+    Serve(serve::Args),
+    #[command(subcommand)]
+    Plain(plain::Command),
+}
+
+/// Runs the server until it is told to end or its parent has died.
+pub(crate) fn run(args: Args) -> Result<(), Failure> {
+    end_with(args.parent, "breezeway compare")?;
+    match args.server {
+        Server::Serve(args) => serve::run(args),
+        Server::Plain(command) => plain::run(command),
+    }
+}

@@ -1,0 +1,60 @@
+//! The answering side of the plain echo.
+
+use std::io;
+
+use breezeway_shm::cpu;
+
+use super::socket::{Address, Stream};
+use crate::Failure;
+
+/// Return every message, one connection after the other
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Where to listen: unix:/path or tcp:host:port
+    #[arg(long)]
+    addr: Address,
+    /// Run on this CPU only
+    #[arg(long, value_name = "N")]
+    cpu: usize,
+}
+
+pub(super) fn run(args: Args) -> Result<(), Failure> {
+    cpu::pin_current_thread(args.cpu)?;
+    let listener = args.addr.listen()?;
+    println!("listening on {}", listener.address()?);
+    loop {
+        // A client that goes away in the middle of a message takes its connection with it, and nothing else.
+        let _ = echo(&mut *listener.accept()?);
+    }
+}
+
+/// Returns every message until the other side closes the connection.
+fn echo(stream: &mut dyn Stream) -> io::Result<()> {
+    let mut size = [0; 4];
+    stream.read_exact(&mut size)?;
+    let mut message = vec![0; u32::from_le_bytes(size) as usize];
+    loop {
+        stream.read_exact(&mut message)?;
+        stream.write_all(&message)?;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Read, Write};
+    use std::os::unix::net::UnixStream;
+
+    #[test]
+    fn messages_of_the_announced_size_come_back() {
+        let (mut ours, mut theirs) = UnixStream::pair().unwrap();
+        let server = std::thread::spawn(move || echo(&mut theirs));
+        ours.write_all(&3u32.to_le_bytes()).unwrap();
+        ours.write_all(b"onetwo").unwrap();
+        let mut returned = [0; 6];
+        ours.read_exact(&mut returned).unwrap();
+        assert_eq!(&returned, b"onetwo");
+        drop(ours);
+        assert_eq!(server.join().unwrap().unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
+    }
+}

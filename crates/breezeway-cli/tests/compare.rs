@@ -1,0 +1,254 @@
+//! `breezeway compare` as a user runs it: what it writes, what it refuses, and that it leaves nothing behind.
+
+#[allow(dead_code, reason = "each test program uses a part of it")]
+mod support;
+
+use std::path::Path;
+use std::process::Command;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use support::{Folder, PATIENCE, Running, breezeway, eventually, is_one_line_of_failure, refused};
+
+const LINES: [(&str, &str, bool); 11] = [
+    ("shm", "busy", true),
+    ("shm", "adaptive", true),
+    ("shm", "park", true),
+    ("shm", "busy", false),
+    ("memory", "busy", true),
+    ("unix", "busy", true),
+    ("unix", "park", true),
+    ("plain-unix", "park", true),
+    ("tcp", "busy", true),
+    ("tcp", "park", true),
+    ("plain-tcp", "park", true),
+];
+
+/// How long a whole run may take on a machine that is busy with something else.
+const RUN: Duration = Duration::from_secs(120);
+
+/// Runs `test` alone, as two runs at one time would only wait for each other's spinning. Nothing can be compared where there is only one CPU.
+fn with_both_cpus(test: impl FnOnce()) {
+    static CPUS: Mutex<()> = Mutex::new(());
+    // A test that failed has left nothing that matters to the next.
+    let _alone = CPUS.lock().unwrap_or_else(PoisonError::into_inner);
+    if breezeway_shm::cpu::allowed().len() >= 2 {
+        test();
+    }
+}
+
+/// A short run whose temporary files lie in `folder`.
+fn compare(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = breezeway(&["compare", "--quick"]);
+    command.args(arguments).env("TMPDIR", folder);
+    command
+}
+
+/// A run of an hour, which has begun to measure.
+fn long_run(folder: &Path) -> Running {
+    let running = Running::start(compare(folder, &["--size", "64", "--seconds", "60"]));
+    let measuring = || owned_by(running.pid()).iter().any(|name| name.contains("bench"));
+    eventually("the first measurement", measuring);
+    running
+}
+
+/// The command lines of the processes whose parent is `parent`.
+fn owned_by(parent: u32) -> Vec<String> {
+    let path = format!("/proc/{parent}/task/{parent}/children");
+    let pids = std::fs::read_to_string(path).unwrap_or_default();
+    let line = |pid: &str| std::fs::read_to_string(format!("/proc/{pid}/cmdline")).ok();
+    pids.split_whitespace().filter_map(line).collect()
+}
+
+/// The servers that the run with this process id has started and that still live, whoever their parent is now.
+fn servers_of(pid: u32) -> Vec<Pid> {
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let is_server = |pid_of: &i32| {
+        let line = std::fs::read_to_string(format!("/proc/{pid_of}/cmdline")).unwrap_or_default();
+        line.split('\0').any(|word| word == format!("--parent={pid}"))
+    };
+    let numbers = processes.filter_map(|process| process.file_name().to_str()?.parse().ok());
+    numbers.filter(is_server).filter_map(Pid::from_raw).collect()
+}
+
+fn names_in(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).unwrap().flatten();
+    entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+}
+
+fn number(value: &Value, pointer: &str) -> f64 {
+    let found = value.pointer(pointer).and_then(Value::as_f64);
+    found.unwrap_or_else(|| panic!("no {pointer} in {value}"))
+}
+
+/// What a row of the plan must say.
+fn is_complete(row: &Value) {
+    assert!(row["commands"].as_array().is_some_and(|commands| !commands.is_empty()), "{row}");
+    if row["error"].is_string() {
+        assert!(row["figures"].is_null(), "{row}");
+        return;
+    }
+    for pointer in ["floor_before_ns", "floor_after_ns", "ns_per_message", "floors/q1", "floors/q3"]
+    {
+        assert!(number(row, &format!("/figures/{pointer}")) > 0.0, "{row}");
+    }
+    assert!(row.pointer("/figures/level").is_some_and(Value::is_string), "{row}");
+    if row["carrier"] != "memory" {
+        assert!(number(row, "/figures/messages_per_second") > 0.0, "{row}");
+    }
+}
+
+#[test]
+fn a_run_writes_every_row_and_a_page_that_loads_nothing_and_leaves_nothing_else() {
+    with_both_cpus(|| {
+        let (folder, results) = (Folder::new(), Folder::new());
+        let (json, page) = (results.path().join("figures.json"), results.path().join("page.html"));
+        let sizes = ["--size", "8", "--size", "65536"];
+        let mut command = compare(folder.path(), &sizes);
+        command.args(["--rounds", "1", "--seconds", "0.005", "--json"]).arg(&json);
+        command.arg("--report").arg(&page);
+        let running = Running::start(command);
+        let pid = running.pid();
+        let output = running.ends_within(RUN);
+        assert!(output.status.success(), "{output:?}");
+        // The bar is for terminals.
+        assert!(output.stderr.is_empty(), "{output:?}");
+        assert!(servers_of(pid).is_empty());
+        assert_eq!(names_in(folder.path()), [""; 0]);
+        assert_eq!(names_in(results.path()).len(), 2);
+
+        let text = String::from_utf8(output.stdout).unwrap();
+        for words in ["Ping-pong", "Pipelined", "One-way", "shm adaptive", "plain tcp", "64 KiB"] {
+            assert!(text.contains(words), "{words} in {text}");
+        }
+        assert!(text.contains(&format!("report: {}", page.display())), "{text}");
+        has_every_row(&serde_json::from_slice(&std::fs::read(json).unwrap()).unwrap());
+        loads_nothing(&std::fs::read_to_string(page).unwrap());
+    });
+}
+
+fn has_every_row(report: &Value) {
+    for pointer in ["/date", "/version", "/machine/kernel", "/machine/cpu_model", "/machine/shared"]
+    {
+        assert!(report.pointer(pointer).is_some_and(Value::is_string), "{pointer} in {report}");
+    }
+    assert!(number(report, "/levels/0/median") > 0.0);
+    let rows = report["rows"].as_array().unwrap();
+    for (carrier, wait, touched) in LINES {
+        let of_line = rows.iter().filter(|row| {
+            row["carrier"] == carrier && row["wait"] == wait && row["touched"] == touched
+        });
+        let plain = carrier.starts_with("plain") || carrier == "memory";
+        let expected = if !touched {
+            1
+        } else if plain {
+            2
+        } else {
+            6
+        };
+        assert_eq!(of_line.clone().count(), expected, "{carrier} {wait} {touched}");
+        of_line.for_each(is_complete);
+    }
+    assert_eq!(rows.len(), 2 * 7 * 3 + 2 * 3 + 1);
+    let failed: Vec<_> = rows.iter().filter(|row| !row["error"].is_null()).collect();
+    assert!(failed.is_empty(), "{failed:?}");
+}
+
+fn loads_nothing(page: &str) {
+    assert!(page.starts_with("<!DOCTYPE html>") && page.ends_with("</html>"));
+    for loading in ["http:", "https:", "//", "src=", "href=", "url(", "@import", "<script"] {
+        assert!(!page.contains(loading), "{loading}");
+    }
+    assert!(page.matches("<svg").count() >= 6);
+}
+
+#[test]
+fn a_signal_ends_servers_and_measurement_and_leaves_nothing() {
+    with_both_cpus(|| {
+        for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+            let folder = Folder::new();
+            let running = long_run(folder.path());
+            let pid = running.pid();
+            assert!(!servers_of(pid).is_empty());
+            running.signal(signal);
+            let output = running.ends_within(PATIENCE);
+            let mut error = output.clone();
+            // What it announced before it began.
+            error.stdout.clear();
+            is_one_line_of_failure(&error, "an interrupted run", &["interrupted"]);
+            assert!(servers_of(pid).is_empty(), "{signal:?}");
+            assert_eq!(names_in(folder.path()), [""; 0], "{signal:?}");
+        }
+    });
+}
+
+#[test]
+fn no_server_outlives_a_run_that_is_killed() {
+    with_both_cpus(|| {
+        let folder = Folder::new();
+        let running = long_run(folder.path());
+        let pid = running.pid();
+        running.signal(Signal::KILL);
+        assert!(!running.ends_within(PATIENCE).status.success());
+        eventually("the servers' end", || servers_of(pid).is_empty());
+    });
+}
+
+#[test]
+fn rows_of_a_server_that_died_say_so_and_the_others_go_on() {
+    with_both_cpus(|| {
+        let (folder, results) = (Folder::new(), Folder::new());
+        let json = results.path().join("figures.json");
+        let mut command = compare(folder.path(), &["--size", "64", "--rounds", "1"]);
+        let running = Running::start({
+            command.args(["--seconds", "0.005", "--json"]).arg(&json);
+            command
+        });
+        eventually("a server", || !servers_of(running.pid()).is_empty());
+        kill_process(servers_of(running.pid())[0], Signal::KILL).unwrap();
+        let output = running.ends_within(RUN);
+        assert!(output.status.success(), "{output:?}");
+        let report: Value = serde_json::from_slice(&std::fs::read(json).unwrap()).unwrap();
+        let failed =
+            report["rows"].as_array().unwrap().iter().filter(|row| !row["error"].is_null());
+        assert!(failed.clone().count() > 0);
+        assert!(failed.clone().count() < report["rows"].as_array().unwrap().len());
+    });
+}
+
+#[test]
+fn a_carrier_that_cannot_be_had_is_named_with_the_reason() {
+    with_both_cpus(|| {
+        let folder = Folder::new();
+        // No unix socket can have so long a path.
+        let deep = folder.path().join("x".repeat(100));
+        std::fs::create_dir(&deep).unwrap();
+        let arguments = ["--size", "8", "--rounds", "1", "--seconds", "0.005"];
+        let output = Running::start(compare(&deep, &arguments)).ends_within(RUN);
+        assert!(output.status.success(), "{output:?}");
+        let text = String::from_utf8(output.stdout).unwrap();
+        let line = |line: &&str| line.starts_with("shm busy: not available: ");
+        assert!(text.lines().find(line).is_some_and(|line| line.contains("path")), "{text}");
+    });
+}
+
+#[test]
+fn wrong_flags_are_refused_with_one_line() {
+    refused(&["compare", "--cpus", "0"], &["two CPU numbers"]);
+    refused(&["compare", "--cpus", "0,1000"], &["cpu 1000", "--cpus"]);
+    refused(&["compare", "--size", "0"], &["--size", "0"]);
+    refused(&["compare", "--size", "99999999"], &["--size", "99999999"]);
+    refused(&["compare", "--rounds", "0"], &["--rounds"]);
+    refused(&["compare", "--seconds", "0"], &["--seconds", "above 0"]);
+    refused(&["compare", "--no-such-option"], &["--no-such-option", "--help"]);
+    refused(&["compare", "--json", "/no/such/folder/file"], &["cannot write /no/such/folder/file"]);
+    refused(&["compare", "--report", "/tmp"], &["cannot write /tmp", "folder"]);
+}
+
+#[test]
+fn a_server_of_a_run_refuses_to_run_on_its_own() {
+    let serve = ["serve", "--addr", "shm:/tmp/nobody.sock"];
+    refused(&[&["compare-server", "--parent", "1"], &serve[..]].concat(), &["breezeway compare"]);
+}
