@@ -271,6 +271,9 @@ impl Link {
                 self.fill(0, body);
                 self.publish_space(head)
             }
+            Socket(link) if body.len() > link.cap() => {
+                Err(ReserveError::TooLarge { len: body.len(), cap: link.cap() }.into())
+            }
             Socket(link) => Ok(link.publish_from(head, body)??),
         }
     }
@@ -311,6 +314,15 @@ impl Link {
         match self {
             Memory(link) => Ok(link.endpoint.flush()?),
             Socket(link) => link.write_all(deadline),
+        }
+    }
+
+    /// Whether it is known that nobody will see what is published. (In shared memory, a full ring tells.)
+    #[inline(always)]
+    pub(crate) fn goes_nowhere(&self) -> bool {
+        match self {
+            Memory(_) => false,
+            Socket(link) => link.is_deaf(),
         }
     }
 

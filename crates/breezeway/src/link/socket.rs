@@ -207,6 +207,11 @@ impl SocketLink {
         self.outbox.len() >= CLOGGED
     }
 
+    /// Whether the peer reads no more.
+    pub(crate) fn is_deaf(&self) -> bool {
+        self.deaf
+    }
+
     /// Whether something is still to be written.
     #[cold]
     #[inline(never)]
