@@ -270,7 +270,8 @@ impl SocketLink {
         match self.stream.read(room, blocking)? {
             Read::Bytes(len) => {
                 self.inbox.filled(len);
-                self.may_read = len == size;
+                // No further event tells of the end behind these bytes.
+                self.may_read = len == size || self.gone;
             }
             Read::Nothing => {
                 self.may_read = false;
