@@ -63,6 +63,8 @@ pub(crate) enum WaitFailure {
     DeadlinePassed,
     /// The peer is gone, and everything that it sent was taken.
     Closed,
+    /// As much has come as may lie here: some of it is to be taken before more is sent.
+    Crowded,
     Link(LinkError),
 }
 
@@ -376,7 +378,10 @@ impl Link {
     pub(crate) fn wait_for_slots(&mut self, deadline: Option<u64>) -> Result<(), WaitFailure> {
         match self {
             Memory(link) => Ok(link.wait_for_slots(deadline)?),
-            Socket(link) => link.write_all(deadline),
+            Socket(link) => {
+                link.write_all(deadline)?;
+                if link.is_clogged() { Err(WaitFailure::Crowded) } else { Ok(()) }
+            }
         }
     }
 

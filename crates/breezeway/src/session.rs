@@ -391,13 +391,23 @@ impl Session {
         deadline: Option<u64>,
     ) -> Result<(), CallError> {
         match error {
-            NotPublished::Full => {
-                let outcome = self.link.wait_for_slots(deadline);
-                outcome.map_err(|error| self.not_waited(error))
-            }
+            NotPublished::Full => match self.link.wait_for_slots(deadline) {
+                Err(WaitFailure::Crowded) => self.make_room_for_replies(),
+                outcome => outcome.map_err(|error| self.not_waited(error)),
+            },
             NotPublished::Space(error) => Err(self.failed(error.into())),
             NotPublished::Failed(error) => Err(self.failed(error.into())),
             NotPublished::Link(error) => Err(self.failed(error.into())),
+        }
+    }
+
+    /// Drops replies that nobody wants, of which so many have come that no more is read; others have to be received first.
+    #[cold]
+    fn make_room_for_replies(&mut self) -> Result<(), CallError> {
+        self.try_drop_late_replies().map_err(|error| self.failed(error))?;
+        match self.calls.wanted() {
+            0 => Ok(()),
+            wanted => Err(CallError::TooManyInFlight(wanted)),
         }
     }
 
