@@ -163,26 +163,30 @@ fn a_deadline_ends_the_wait_for_a_full_ring_and_nothing_that_was_accepted_is_los
                 .cap(256 * 1024)
                 .call_timeout(Some(Duration::from_millis(30)));
             let mut session = server.connect(&options);
-            let (mut session, accepted) = within(PATIENCE, "posts with a deadline", move || {
-                let mut number = 0;
-                let error = loop {
-                    match session.post(SINK, &sinkable(1, number, len)) {
-                        Ok(()) => number += 1,
-                        Err(error) => break error,
+            let (mut session, first, accepted) =
+                within(PATIENCE, "posts with a deadline", move || {
+                    let mut number = 0;
+                    let error = loop {
+                        match session.post(SINK, &sinkable(1, number, len)) {
+                            Ok(()) => number += 1,
+                            Err(error) => break error,
+                        }
+                    };
+                    let is_deadline = matches!(error, CallError::DeadlinePassed);
+                    assert!(is_deadline, "{policy:?} {len}: {error:?}");
+                    assert!(!session.is_over());
+                    let mut accepted = number;
+                    for again in 1..FAILED {
+                        let outcome = session.post(SINK, &sinkable(1, number + again, len));
+                        // Tried again, it fails again, unless the kernel has found more memory for the connection.
+                        assert!(outcome.is_err() || on_socket());
+                        accepted += u64::from(outcome.is_ok());
                     }
-                };
-                let is_deadline = matches!(error, CallError::DeadlinePassed);
-                assert!(is_deadline, "{policy:?} {len}: {error:?}");
-                assert!(!session.is_over());
-                // Tried again, it fails again.
-                for again in 1..FAILED {
-                    assert!(session.post(SINK, &sinkable(1, number + again, len)).is_err());
-                }
-                (session, number)
-            });
+                    (session, number, accepted)
+                });
             server.open_gate();
             session.set_call_timeout(None);
-            for number in accepted + FAILED..accepted + FAILED + LATER {
+            for number in first + FAILED..first + FAILED + LATER {
                 session.post(SINK, &sinkable(1, number, len)).unwrap();
             }
             let accepted = accepted + LATER;
@@ -190,8 +194,9 @@ fn a_deadline_ends_the_wait_for_a_full_ring_and_nothing_that_was_accepted_is_los
             assert_eq!(corrupt, 0);
             if on_socket() {
                 // Those that failed may have gone out in part before the deadline passed, and then the rest follows.
-                assert!((accepted..=accepted + FAILED).contains(&count), "{count} of {accepted}");
-                assert!(gaps <= 1, "{gaps} gaps");
+                let tried = first + FAILED + LATER;
+                assert!((accepted..=tried).contains(&count), "{accepted} <= {count} <= {tried}");
+                assert!(gaps <= FAILED, "{gaps} gaps");
             } else {
                 assert_eq!((count, gaps), (accepted, 1));
             }
