@@ -8,7 +8,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use breezeway::{CallError, Carrier, Session, SessionOptions, WaitPolicy};
+use breezeway::{
+    CallError, Carrier, ConnectError, HandshakeError, Session, SessionOptions, WaitPolicy,
+};
 use support::content::{Random, is_message, message};
 use support::frame::{self, Header, greet, request, welcome};
 use support::server::{
@@ -474,6 +476,22 @@ fn a_connection_that_is_reset_at_any_moment_ends_its_session_only() {
     server.returns_to(before);
     assert_serves(&mut other);
     assert_takes_clients(&server.address());
+}
+
+#[test]
+fn a_server_that_resets_the_connection_while_a_client_comes_has_closed_it() {
+    let folder = Folder::on(Carrier::Tcp);
+    let listener = RawListener::bind(&folder.address());
+    std::thread::spawn(move || {
+        while let Ok(peer) = listener.accept() {
+            reset(peer);
+        }
+    });
+    for number in 0..500 {
+        let error = Session::connect_with(&folder.address(), &patient()).err().expect("no session");
+        let closed = matches!(error, ConnectError::Handshake(HandshakeError::Closed));
+        assert!(closed, "{number}: {error:?}");
+    }
 }
 
 #[test]
