@@ -3,7 +3,12 @@
 CARGO ?= cargo
 LOOM = RUSTFLAGS="--cfg loom" $(CARGO) test -p breezeway-shm --profile model --lib --target-dir target/loom
 
-.PHONY: demo test format lint unit model soak release budgets peers clean
+# What is said of a session whatever it travels by: these run on every carrier, and with all others on shm.
+NEUTRAL = sizes two_processes pool clients failures deaths stopping waiting strangers parent_and_child
+# About the socket file, which TCP has none of.
+FILES = addresses
+
+.PHONY: demo test format lint unit carriers model soak release budgets peers clean
 
 ## Build, then compare every carrier at every size, in floors: under two minutes after the build. Charts are in the report.
 REPORT ?= target/compare.html
@@ -11,8 +16,8 @@ demo: release
 	@mkdir -p $(dir $(REPORT))
 	$(CARGO) run --quiet --release --locked -p breezeway-cli -- compare --quick --report $(REPORT)
 
-## What CI runs: format check, lints with warnings denied, every test of every crate, the models.
-test: format lint unit model
+## What CI runs: format check, lints with warnings denied, every test of every crate, those of sessions on every carrier, the models.
+test: format lint unit carriers model
 
 format:
 	$(CARGO) fmt --all --check
@@ -23,6 +28,11 @@ lint:
 
 unit:
 	$(CARGO) test --workspace --locked
+
+## The tests of sessions once more, on unix sockets and on TCP.
+carriers:
+	BREEZEWAY_TEST_CARRIER=unix $(CARGO) test -p breezeway --locked $(NEUTRAL:%=--test %) $(FILES:%=--test %)
+	BREEZEWAY_TEST_CARRIER=tcp $(CARGO) test -p breezeway --locked $(NEUTRAL:%=--test %)
 
 ## The ring and the sleep/wake protocol under loom, and mutants of both that must fail.
 model:

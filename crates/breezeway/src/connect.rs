@@ -70,6 +70,10 @@ fn connect_tcp(
         Some(error) if error.kind() == io::ErrorKind::TimedOut => {
             ConnectError::NotAccepting { place: place.clone(), timeout }
         }
+        // Somebody listened, and has ended since.
+        Some(error) if error.kind() == io::ErrorKind::ConnectionReset => {
+            HandshakeError::Closed.into()
+        }
         Some(source) => ConnectError::Io { place: place.clone(), source },
         None => ConnectError::NoSuchHost {
             place: place.clone(),

@@ -94,9 +94,9 @@ pub enum CallError {
     /// There is no space for the message. The session goes on.
     #[error(transparent)]
     Space(ReserveError),
-    /// As many calls are in flight as the rings have room for: receive a reply first. The session goes on.
+    /// As many calls are in flight as the rings have room for, or, on a socket, as many replies wait to be received as may: receive a reply first. The session goes on.
     #[error(
-        "{0} calls are in flight, the most that the rings allow; receive a reply first or raise ring_capacity"
+        "{0} calls are in flight, the most that ring_capacity (on a socket also the cap) allows; receive a reply first or raise it"
     )]
     TooManyInFlight(usize),
     /// A call cannot go out while replies of pipelined calls are to be received. The session goes on.
@@ -188,6 +188,8 @@ impl From<WaitFailure> for CallError {
         match error {
             WaitFailure::DeadlinePassed => Self::DeadlinePassed,
             WaitFailure::Link(error) => error.into(),
+            // Told before, with the number of calls.
+            WaitFailure::Crowded => Self::TooManyInFlight(0),
             WaitFailure::Closed => Self::PeerDied,
         }
     }
@@ -233,7 +235,9 @@ impl From<WaitFailure> for SessionError {
     fn from(error: WaitFailure) -> Self {
         match error {
             WaitFailure::Link(error) => error.into(),
-            WaitFailure::Closed | WaitFailure::DeadlinePassed => Self::PeerDied,
+            WaitFailure::Closed | WaitFailure::Crowded | WaitFailure::DeadlinePassed => {
+                Self::PeerDied
+            }
         }
     }
 }

@@ -344,6 +344,10 @@ const _: () = assert!(FIXED_LEN <= LONGEST);
 
 impl From<io::Error> for HandshakeError {
     fn from(error: io::Error) -> Self {
+        if error.kind() == io::ErrorKind::NotConnected {
+            // It was connected a moment ago.
+            return Self::Closed;
+        }
         Self::Socket(Errno::from_io_error(&error).unwrap_or(Errno::IO))
     }
 }

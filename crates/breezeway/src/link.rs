@@ -63,6 +63,8 @@ pub(crate) enum WaitFailure {
     DeadlinePassed,
     /// The peer is gone, and everything that it sent was taken.
     Closed,
+    /// As much has come as may lie here: some of it is to be taken before more is sent.
+    Crowded,
     Link(LinkError),
 }
 
@@ -271,6 +273,9 @@ impl Link {
                 self.fill(0, body);
                 self.publish_space(head)
             }
+            Socket(link) if body.len() > link.cap() => {
+                Err(ReserveError::TooLarge { len: body.len(), cap: link.cap() }.into())
+            }
             Socket(link) => Ok(link.publish_from(head, body)??),
         }
     }
@@ -311,6 +316,15 @@ impl Link {
         match self {
             Memory(link) => Ok(link.endpoint.flush()?),
             Socket(link) => link.write_all(deadline),
+        }
+    }
+
+    /// Whether it is known that nobody will see what is published. (In shared memory, a full ring tells.)
+    #[inline(always)]
+    pub(crate) fn goes_nowhere(&self) -> bool {
+        match self {
+            Memory(_) => false,
+            Socket(link) => link.is_deaf(),
         }
     }
 
@@ -364,7 +378,10 @@ impl Link {
     pub(crate) fn wait_for_slots(&mut self, deadline: Option<u64>) -> Result<(), WaitFailure> {
         match self {
             Memory(link) => Ok(link.wait_for_slots(deadline)?),
-            Socket(link) => link.write_all(deadline),
+            Socket(link) => {
+                link.write_all(deadline)?;
+                if link.is_clogged() { Err(WaitFailure::Crowded) } else { Ok(()) }
+            }
         }
     }
 

@@ -14,7 +14,7 @@ use crate::carrier::Carrier;
 use crate::connect;
 use crate::error::{CallError, ConnectError};
 use crate::handshake;
-use crate::link::{Link, NotPublished, WaitFailure};
+use crate::link::{Link, LinkError, NotPublished, WaitFailure};
 use crate::options::SessionOptions;
 use crate::protocol::{Answer, CallId, CallViolation, Calls, ONE_WAY, REQUEST};
 use crate::served::ServerSession;
@@ -279,10 +279,14 @@ impl Session {
         Ok(call)
     }
 
-    /// Lets the server see what was published.
+    /// Lets the server see what was published. Says that the server is gone where no reply would.
     #[inline(always)]
     fn flush(&mut self, deadline: Option<u64>) -> Result<(), CallError> {
-        self.link.flush(deadline).map_err(|error| self.not_answered(error.into()))
+        self.link.flush(deadline).map_err(|error| self.not_answered(error.into()))?;
+        if self.link.goes_nowhere() && self.calls.wanted() == 0 {
+            return Err(self.not_waited(WaitFailure::Closed));
+        }
+        Ok(())
     }
 
     /// Publishes a message from a slice.
@@ -367,10 +371,7 @@ impl Session {
 
     fn try_drop_late_replies(&mut self) -> Result<(), CallError> {
         self.link.look();
-        while self.link.ready()? {
-            if !self.link.take()? {
-                continue;
-            }
+        while self.next_is_there()? {
             let head = self.link.head();
             if head.kind != Kind::Message as u8 || self.calls.wants(head) {
                 break;
@@ -390,13 +391,23 @@ impl Session {
         deadline: Option<u64>,
     ) -> Result<(), CallError> {
         match error {
-            NotPublished::Full => {
-                let outcome = self.link.wait_for_slots(deadline);
-                outcome.map_err(|error| self.not_waited(error))
-            }
+            NotPublished::Full => match self.link.wait_for_slots(deadline) {
+                Err(WaitFailure::Crowded) => self.make_room_for_replies(),
+                outcome => outcome.map_err(|error| self.not_waited(error)),
+            },
             NotPublished::Space(error) => Err(self.failed(error.into())),
             NotPublished::Failed(error) => Err(self.failed(error.into())),
             NotPublished::Link(error) => Err(self.failed(error.into())),
+        }
+    }
+
+    /// Drops replies that nobody wants, of which so many have come that no more is read; others have to be received first.
+    #[cold]
+    fn make_room_for_replies(&mut self) -> Result<(), CallError> {
+        self.try_drop_late_replies().map_err(|error| self.failed(error))?;
+        match self.calls.wanted() {
+            0 => Ok(()),
+            wanted => Err(CallError::TooManyInFlight(wanted)),
         }
     }
 
@@ -410,17 +421,30 @@ impl Session {
     /// Whether the server said so before it ended: looks through the replies that nobody will take any more.
     #[cold]
     fn was_shut_down(&mut self) -> bool {
-        while self.link.ready().unwrap_or(false) {
-            match self.link.take() {
-                Ok(true) if self.link.head().kind == Kind::Shutdown as u8 => {
-                    return true;
-                }
-                Ok(true) if self.link.finish().is_ok() => {}
-                Ok(false) => {}
-                _ => break,
+        self.link.look();
+        while self.next_is_there().unwrap_or(false) {
+            if self.link.head().kind == Kind::Shutdown as u8 {
+                return true;
+            }
+            if self.link.finish().is_err() {
+                break;
             }
         }
         false
+    }
+
+    /// Takes the next message if one has come.
+    #[cold]
+    fn next_is_there(&mut self) -> Result<bool, LinkError> {
+        loop {
+            // On a socket it is taking that reads; in shared memory it may say no although more is there.
+            if self.link.take()? {
+                return Ok(true);
+            }
+            if !self.link.ready()? {
+                return Ok(false);
+            }
+        }
     }
 
     /// Takes space, waiting while it is lent for messages that the server has not consumed.

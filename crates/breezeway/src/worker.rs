@@ -16,6 +16,7 @@ use rustix::io::Errno;
 use crate::call::Handler;
 use crate::carrier::Carrier;
 use crate::error::SessionError;
+use crate::link::WaitFailure;
 use crate::served::{BUDGET, Progress, ServerSession};
 
 /// Rounds over the active sessions between two readings of the clock.
@@ -28,6 +29,9 @@ const LISTEN_EVERY: Duration = Duration::from_micros(100);
 const LISTEN_FOR_MESSAGES_EVERY: Duration = Duration::from_micros(5);
 /// A session without work for so long is armed while others are busy.
 const ACTIVE_FOR: Duration = Duration::from_millis(1);
+/// How long a server that ends waits for clients to take the replies that it owes them, and how long for one of them at a time.
+const DRAIN: Duration = Duration::from_secs(1);
+const DRAIN_TURN: Duration = Duration::from_millis(5);
 /// The token of the inbox's notifier.
 const INBOX: u64 = u64::MAX;
 /// Set in the token of a client's exit descriptor.
@@ -164,7 +168,27 @@ impl Worker {
                 Next::Sleep => self.sleep()?,
             }
         }
+        self.write_what_is_owed();
         Ok(())
+    }
+
+    /// Before the end, gives clients a while to take the replies that their sockets have not taken.
+    fn write_what_is_owed(&mut self) {
+        let start = clock::ticks();
+        loop {
+            let mut owing = false;
+            for slot in self.slots.iter_mut().flatten() {
+                let link = slot.session.link();
+                if link.has_unwritten() {
+                    // A client that does not read delays the others by a moment only.
+                    let turn = clock::ticks().saturating_add(clock::ticks_in(DRAIN_TURN));
+                    owing |= matches!(link.flush(Some(turn)), Err(WaitFailure::DeadlinePassed));
+                }
+            }
+            if !owing || clock::ticks().wrapping_sub(start) >= clock::ticks_in(DRAIN) {
+                return;
+            }
+        }
     }
 
     /// Takes new sessions; true if the worker is to end.

@@ -1,4 +1,4 @@
-//! The socket file: servers that are not there, left-overs, files in the way, and two servers that want the same address.
+//! The socket file, of either carrier that has one: servers that are not there, left-overs, files in the way, and two servers that want the same address.
 
 mod support;
 
@@ -11,7 +11,8 @@ use breezeway::{Address, ConnectError, ServeError, Session, SessionOptions, Wait
 use rustix::process::Signal;
 use support::server::{self, assert_serves, assert_takes_clients};
 use support::{
-    Folder, PROMPT, Process, Server, Settings, eventually, hear, patient, play, say, within,
+    Folder, PROMPT, Process, Server, Settings, carrier, eventually, hear, patient, play, say,
+    within,
 };
 
 #[test]
@@ -51,7 +52,7 @@ fn an_absent_server_is_named_with_what_to_do() {
 
 #[test]
 fn a_folder_that_does_not_exist_is_an_absent_server() {
-    let error = connect_error(&"shm:/no/such/folder/test.sock".parse().unwrap());
+    let error = connect_error(&format!("{}:/no/such/folder/test.sock", carrier()).parse().unwrap());
     assert!(matches!(error, ConnectError::NoSocket(_)), "{error:?}");
 }
 

@@ -5,14 +5,17 @@ mod support;
 use std::sync::Arc;
 use std::time::Duration;
 
-use breezeway::{ConnectError, HandshakeError, Refusal, Session, SessionOptions, WaitPolicy};
+use breezeway::{
+    Carrier, ConnectError, HandshakeError, Refusal, Session, SessionOptions, WaitPolicy,
+};
+use support::carrier::{connections, has_socket_file};
 use support::content::{Random, message};
 use support::server::{
     self, ECHO, SINK, WHO, assert_serves, assert_takes_clients, sinkable, tally,
 };
 use support::{
-    EVERY_POLICY, Folder, PATIENCE, PROMPT, Process, Server, Settings, eventually, hear, observe,
-    patient, play, say, within,
+    EVERY_POLICY, Folder, PATIENCE, PROMPT, Process, Raw, Server, Settings, eventually, hear,
+    is_about, observe, patient, play, say, within,
 };
 
 #[test]
@@ -174,6 +177,9 @@ fn visitor_as(user: Option<u32>, server: &Server) -> Process {
     }
 }
 
+/// The carriers whose server is a file.
+const FILES: &[Carrier] = &[Carrier::Shm, Carrier::Unix];
+
 /// Only the superuser can play other users.
 fn may_change_users() -> bool {
     rustix::process::geteuid().is_root()
@@ -186,7 +192,11 @@ fn a_handler_knows_the_process_and_the_user_that_call() {
     for _ in 0..3 {
         let mut visitor = visitor_as(None, &server);
         let (uid, gid) = (uid.as_raw(), gid.as_raw());
-        let expected = format!("Some({}) Some({uid}) Some({gid})", visitor.pid());
+        let expected = match has_socket_file() {
+            true => format!("Some({}) Some({uid}) Some({gid})", visitor.pid()),
+            // Over TCP nobody says who calls.
+            false => "None None None".to_owned(),
+        };
         assert_eq!(visitor.expect("in"), expected);
     }
 }
@@ -195,14 +205,14 @@ fn a_handler_knows_the_process_and_the_user_that_call() {
 fn a_session_knows_the_process_that_listens() {
     let server = Server::start(Settings::new());
     let session = server.connect(&SessionOptions::new());
-    assert_eq!(session.peer().pid, Some(server.pid()));
-    assert!(session.peer().is_same_user());
+    assert_eq!(session.peer().pid, has_socket_file().then(|| server.pid()));
+    assert_eq!(session.peer().is_same_user(), has_socket_file());
 }
 
 #[test]
 fn another_user_is_kept_out_by_the_socket_file_unless_its_mode_says_otherwise() {
     const STRANGER: u32 = 12_345;
-    if !may_change_users() {
+    if !is_about(FILES, "there is no file") || !may_change_users() {
         return;
     }
     for (mode, outcome) in [(0o600, "out no permission to connect to"), (0o666, "in")] {
@@ -223,7 +233,7 @@ fn another_user_is_kept_out_by_the_socket_file_unless_its_mode_says_otherwise() 
 #[test]
 fn a_policy_tells_users_apart() {
     const WELCOME: u32 = 12_345;
-    if !may_change_users() {
+    if !is_about(FILES, "over TCP nobody says who calls") || !may_change_users() {
         return;
     }
     let folder = Arc::new(Folder::new());
@@ -277,11 +287,7 @@ fn clients_that_come_all_at_once_do_not_exceed_the_limit() {
             std::thread::spawn(move || Session::connect_with(&address, &patient()))
         })
         .collect();
-    eventually("all have connected", || {
-        let table = std::fs::read_to_string("/proc/net/unix").unwrap_or_default();
-        let path = server.socket().display().to_string();
-        table.lines().filter(|line| line.ends_with(&path)).count() > 20
-    });
+    eventually("all have connected", || connections(&server.address()) >= 20);
     server.process.resume();
     let sessions: Vec<_> = threads.into_iter().map(|thread| thread.join().unwrap()).collect();
     let open = sessions.iter().filter(|session| session.is_ok()).count();
@@ -310,8 +316,7 @@ fn a_connection_that_opens_no_session_costs_the_server_nothing() {
     let server = Server::waiting(WaitPolicy::Park);
     let before = server.at_rest();
     for _ in 0..300 {
-        let path = server.socket().to_owned();
-        drop(std::os::unix::net::UnixStream::connect(path).unwrap());
+        drop(Raw::connect(&server.address()));
     }
     server.returns_to(before);
     within(PATIENCE, "a new client", move || {

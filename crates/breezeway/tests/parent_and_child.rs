@@ -8,8 +8,8 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use breezeway::{
-    Call, CallError, HandlerError, Replied, ServerSession, Session, SessionError, SessionOptions,
-    WaitPolicy, inherited,
+    Call, CallError, Carrier, HandlerError, Replied, ServerSession, Session, SessionError,
+    SessionOptions, WaitPolicy, inherited,
 };
 use support::content::message;
 use support::server::{
@@ -17,8 +17,8 @@ use support::server::{
     sinkable, tally, wish,
 };
 use support::{
-    EVERY_POLICY, Folder, PROMPT, Process, Server, Settings, eventually, hear, observe, patient,
-    play, say, within,
+    EVERY_POLICY, Folder, PROMPT, Process, Server, Settings, eventually, hear, is_about, observe,
+    patient, play, say, within,
 };
 
 #[test]
@@ -36,6 +36,9 @@ fn another_process() {
     ]);
 }
 
+/// Why a test runs once.
+const PAIRS: &str = "pairs and inherited sockets are in shared memory";
+
 fn echo(call: Call<'_>) -> Result<Replied, HandlerError> {
     let bytes = call.request().to_vec();
     Ok(call.reply(&bytes)?)
@@ -45,6 +48,9 @@ fn echo(call: Call<'_>) -> Result<Replied, HandlerError> {
 
 #[test]
 fn both_ends_of_a_pair_talk_within_one_process() {
+    if !is_about(&[Carrier::Shm], PAIRS) {
+        return;
+    }
     for policy in EVERY_POLICY {
         let (mut client, server) = Session::pair(&SessionOptions::new().wait(policy)).unwrap();
         assert_eq!(client.peer().pid, Some(std::process::id()));
@@ -61,6 +67,9 @@ fn both_ends_of_a_pair_talk_within_one_process() {
 
 #[test]
 fn a_pair_whose_server_end_is_dropped_is_closed() {
+    if !is_about(&[Carrier::Shm], PAIRS) {
+        return;
+    }
     let (mut client, server) = Session::pair(&SessionOptions::new()).unwrap();
     drop(server);
     assert!(matches!(client.call(ECHO, b"hi").unwrap_err(), CallError::Closed));
@@ -68,6 +77,9 @@ fn a_pair_whose_server_end_is_dropped_is_closed() {
 
 #[test]
 fn the_replies_of_a_pair_come_before_its_end() {
+    if !is_about(&[Carrier::Shm], PAIRS) {
+        return;
+    }
     let (mut client, server) = Session::pair(&SessionOptions::new()).unwrap();
     for number in 0..5 {
         client.send(ECHO, message(number, 500)).unwrap();
@@ -82,6 +94,9 @@ fn the_replies_of_a_pair_come_before_its_end() {
 
 #[test]
 fn messages_posted_before_the_client_closes_are_served_before_the_end() {
+    if !is_about(&[Carrier::Shm], PAIRS) {
+        return;
+    }
     for policy in EVERY_POLICY {
         let (mut client, server) = Session::pair(&SessionOptions::new().wait(policy)).unwrap();
         for number in 0..40 {
@@ -145,6 +160,9 @@ fn child_with(role: &str, settings: &Settings) -> (OwnedFd, Process) {
 
 #[test]
 fn a_child_serves_its_parent_over_an_inherited_socket() {
+    if !is_about(&[Carrier::Shm], PAIRS) {
+        return;
+    }
     for policy in EVERY_POLICY {
         let settings = Settings::new().with("wait", policy_name(policy));
         let (socket, mut child) = child_with("serving child", &settings);
@@ -159,6 +177,9 @@ fn a_child_serves_its_parent_over_an_inherited_socket() {
 
 #[test]
 fn a_parent_serves_its_child_over_an_inherited_socket() {
+    if !is_about(&[Carrier::Shm], PAIRS) {
+        return;
+    }
     for policy in EVERY_POLICY {
         let settings = Settings::new().with("wait", policy_name(policy));
         let (socket, mut child) = child_with("calling child", &settings);
@@ -173,6 +194,9 @@ fn a_parent_serves_its_child_over_an_inherited_socket() {
 
 #[test]
 fn a_serving_child_that_is_killed_has_died_and_did_not_close() {
+    if !is_about(&[Carrier::Shm], PAIRS) {
+        return;
+    }
     for policy in EVERY_POLICY {
         let settings = Settings::new().with("wait", policy_name(policy));
         let (socket, mut child) = child_with("serving child", &settings);
@@ -187,6 +211,9 @@ fn a_serving_child_that_is_killed_has_died_and_did_not_close() {
 
 #[test]
 fn a_calling_child_that_is_killed_has_died_and_did_not_close() {
+    if !is_about(&[Carrier::Shm], PAIRS) {
+        return;
+    }
     for policy in EVERY_POLICY {
         let settings = Settings::new().with("wait", policy_name(policy)).with("stay", true);
         let (socket, mut child) = child_with("calling child", &settings);
@@ -202,6 +229,9 @@ fn a_calling_child_that_is_killed_has_died_and_did_not_close() {
 
 #[test]
 fn a_client_that_closes_while_the_ring_is_full_loses_nothing_that_it_sent() {
+    if !is_about(&[Carrier::Shm], PAIRS) {
+        return;
+    }
     // There is no room for a farewell, so the server cannot tell this from a death.
     for policy in EVERY_POLICY {
         let settings = Settings::new().with("wait", policy_name(policy));
@@ -223,6 +253,9 @@ fn a_client_that_closes_while_the_ring_is_full_loses_nothing_that_it_sent() {
 
 #[test]
 fn what_is_inherited_must_be_a_connected_unix_stream_socket() {
+    if !is_about(&[Carrier::Shm], PAIRS) {
+        return;
+    }
     let (pipe, _other_end) = std::io::pipe().unwrap();
     let (datagram, _peer) = std::os::unix::net::UnixDatagram::pair().unwrap();
     let inputs: [Stdio; 4] = [
@@ -242,6 +275,9 @@ fn what_is_inherited_must_be_a_connected_unix_stream_socket() {
 
 #[test]
 fn a_parent_that_never_speaks_is_given_up_by_its_child_and_the_other_way_round() {
+    if !is_about(&[Carrier::Shm], PAIRS) {
+        return;
+    }
     let options = SessionOptions::new().handshake_timeout(Duration::from_millis(50));
     let (_silent, socket) = UnixStream::pair().unwrap();
     assert!(Session::over(socket.into(), &options).is_err());
@@ -423,6 +459,9 @@ fn serve_in_a_forked_child(settings: &Settings) {
 
 #[test]
 fn a_forked_child_cannot_serve_its_parents_session() {
+    if !is_about(&[Carrier::Shm], PAIRS) {
+        return;
+    }
     for policy in EVERY_POLICY {
         let settings = Settings::new().with("wait", policy_name(policy));
         let mut forker = Process::start("session server forker", &settings);
@@ -480,6 +519,10 @@ fn fork_and_wait(settings: &Settings) {
 
 #[test]
 fn a_dead_clients_forked_child_does_not_keep_its_session_alive() {
+    let carriers = [Carrier::Shm, Carrier::Unix];
+    if !is_about(&carriers, "over TCP the kernel does not tell which process connected") {
+        return;
+    }
     for policy in EVERY_POLICY {
         let server = Server::waiting(policy);
         let before = server.at_rest();

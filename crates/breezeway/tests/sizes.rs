@@ -5,7 +5,7 @@ mod support;
 use breezeway::{CallError, ErrorCode, ReserveError, Session, SessionOptions, WaitPolicy};
 use support::content::{Random, message};
 use support::server::{ECHO, ECHO_COPY, ECHO_SLICE, GIVE, RESERVE, assert_serves, wish};
-use support::{EVERY_POLICY, MEBIBYTE, PATIENCE, Server, Settings, play, within};
+use support::{EVERY_POLICY, MEBIBYTE, PATIENCE, Server, Settings, on_socket, play, within};
 
 #[test]
 #[ignore = "a process that the tests of this file start"]
@@ -255,10 +255,11 @@ fn space_that_was_reserved_and_not_sent_comes_back() {
 }
 
 #[test]
-fn small_replies_are_private_slices_and_large_ones_are_not_unless_the_peer_is_trusted() {
+fn small_replies_are_private_slices_and_large_ones_only_where_no_memory_is_shared() {
     let server = Server::waiting(WaitPolicy::Park);
     let mut session = server.connect(&SessionOptions::new());
-    for (len, is_private) in [(0, true), (104, true), (105, false), (100_000, false)] {
+    let large = on_socket();
+    for (len, is_private) in [(0, true), (104, true), (105, large), (100_000, large)] {
         let request = message(9, len);
         let reply = session.call(ECHO, request).unwrap();
         assert_eq!(reply.bytes().as_slice(), is_private.then_some(request));

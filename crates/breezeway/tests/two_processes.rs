@@ -4,11 +4,12 @@ mod support;
 
 use std::time::Instant;
 
-use breezeway::{CallError, ErrorCode, Session, SessionOptions, WaitPolicy};
+use breezeway::{CallError, Carrier, ErrorCode, Session, SessionOptions, WaitPolicy};
 use support::content::{Random, message};
 use support::server::{self, ECHO, GIVE, SINK, assert_serves, policy_name, sinkable, tally, wish};
 use support::{
-    EVERY_POLICY, MEBIBYTE, PATIENCE, Process, Server, Settings, hear, observe, play, say, within,
+    EVERY_POLICY, MEBIBYTE, PATIENCE, Process, Server, Settings, hear, is_about, observe,
+    on_socket, play, say, within,
 };
 
 #[test]
@@ -165,28 +166,33 @@ fn memory_stays_within_the_caps_over_a_hundred_thousand_messages_of_mixed_sizes(
     let mut client = Process::start("wanderer", &settings);
     client.expect("connected");
     let control = observe::segments(client.pid());
-    assert_eq!(control.count, 2);
+    assert_eq!(control.count, if on_socket() { 0 } else { 2 });
     let mut private = Vec::new();
     for _ in 0..ROUNDS {
         client.expect("round");
         for pid in [client.pid(), server.pid()] {
             let segments = observe::segments(pid);
-            assert!(segments.bytes <= control.bytes + 2 * MEBIBYTE, "{segments:?}");
+            let most = if on_socket() { 0 } else { control.bytes + 2 * MEBIBYTE };
+            assert!(segments.bytes <= most, "{segments:?}");
         }
         private.push([client.pid(), server.pid()].map(observe::private_memory));
         client.tell("on");
     }
     client.succeeds();
-    // What each process has for itself does not grow with the number of messages.
+    // What each process has for itself does not grow with the number of messages. (On a socket it holds a message each way, and what it holds is given back when it was not needed for a while.)
+    let slack = if on_socket() { 4 * MEBIBYTE } else { MEBIBYTE };
     let (early, late) = (private[ROUNDS / 4], private[ROUNDS - 1]);
     for (early, late) in early.into_iter().zip(late) {
-        assert!(late <= early + MEBIBYTE, "{private:?}");
+        assert!(late <= early + slack, "{private:?}");
     }
     server.stop();
 }
 
 #[test]
 fn a_session_that_has_grown_takes_no_more_than_its_caps_when_it_has_shrunk_and_grown_again() {
+    if !is_about(&[Carrier::Shm], "it counts segments") {
+        return;
+    }
     let server = Server::start(Settings::new().with("cap", MEBIBYTE));
     let options = SessionOptions::new().cap(MEBIBYTE as u64);
     let mut session = server.connect(&options);
@@ -247,10 +253,18 @@ fn the_smallest_rings_suffice_to_use_all_memory_of_a_large_cap() {
 
 #[test]
 fn an_idle_session_holds_at_most_a_quarter_of_a_mebibyte_per_direction() {
+    const SESSIONS: usize = 20;
     let server = Server::waiting(WaitPolicy::Park);
-    let before = observe::segments(server.pid());
-    let mut session = server.connect(&SessionOptions::new());
-    session.call(ECHO, b"small").unwrap();
-    let with = observe::segments(server.pid());
-    assert!(with.bytes - before.bytes <= 2 * 256 * 1024, "{with:?}");
+    let held = || observe::segments(server.pid()).bytes + observe::private_memory(server.pid());
+    // The first one lets the server take what it needs once.
+    let mut sessions = vec![server.connect(&SessionOptions::new())];
+    sessions[0].call(ECHO, b"small").unwrap();
+    let before = held();
+    for _ in 0..SESSIONS {
+        let mut session = server.connect(&SessionOptions::new());
+        session.call(ECHO, b"small").unwrap();
+        sessions.push(session);
+    }
+    let each = (held() - before) / SESSIONS;
+    assert!(each <= 2 * 256 * 1024, "{each} bytes each");
 }

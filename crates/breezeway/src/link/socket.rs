@@ -207,6 +207,11 @@ impl SocketLink {
         self.outbox.len() >= CLOGGED
     }
 
+    /// Whether the peer reads no more.
+    pub(crate) fn is_deaf(&self) -> bool {
+        self.deaf
+    }
+
     /// Whether something is still to be written.
     #[cold]
     #[inline(never)]
@@ -265,7 +270,8 @@ impl SocketLink {
         match self.stream.read(room, blocking)? {
             Read::Bytes(len) => {
                 self.inbox.filled(len);
-                self.may_read = len == size;
+                // No further event tells of the end behind these bytes.
+                self.may_read = len == size || self.gone;
             }
             Read::Nothing => {
                 self.may_read = false;

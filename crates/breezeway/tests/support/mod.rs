@@ -2,9 +2,12 @@
 #![allow(dead_code, reason = "each test file uses its own part of this")]
 #![allow(unused_imports, reason = "as above")]
 
+pub(crate) mod carrier;
 pub(crate) mod content;
+pub(crate) mod frame;
 pub(crate) mod observe;
 pub(crate) mod process;
+pub(crate) mod raw;
 pub(crate) mod server;
 pub(crate) mod stopwatch;
 
@@ -12,10 +15,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
-use breezeway::{Address, SessionOptions, WaitPolicy};
+use breezeway::{Address, Carrier, Place, SessionOptions, WaitPolicy};
 use tempfile::TempDir;
 
+pub(crate) use carrier::{carrier, has_socket_file, is_about, on_socket};
 pub(crate) use process::{Process, Settings, hear, play, say};
+pub(crate) use raw::{Raw, RawListener};
 pub(crate) use server::Server;
 pub(crate) use stopwatch::Stopwatch;
 
@@ -29,38 +34,57 @@ pub(crate) const MEBIBYTE: usize = 1 << 20;
 pub(crate) const EVERY_POLICY: [WaitPolicy; 3] =
     [WaitPolicy::Busy, WaitPolicy::Adaptive, WaitPolicy::Park];
 
+/// Name of the socket file in its folder.
+const SOCKET: &str = "test.sock";
+
 /// Options of a session that is to be opened however long the machine takes for it.
 pub(crate) fn patient() -> SessionOptions {
     SessionOptions::new().handshake_timeout(PATIENCE)
 }
 
-/// A folder for sockets, removed with the test.
-pub(crate) struct Folder(TempDir);
+/// A folder for sockets, removed with the test, and the address of the one server that belongs to it.
+pub(crate) struct Folder {
+    folder: TempDir,
+    address: Address,
+}
 
 impl Folder {
+    /// For a server on the carrier of this run.
     pub(crate) fn new() -> Self {
-        Self(tempfile::tempdir().expect("a temporary folder"))
+        Self::on(carrier())
+    }
+
+    /// For a server on `carrier`.
+    pub(crate) fn on(carrier: Carrier) -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let socket = folder.path().join(SOCKET);
+        let address = match carrier {
+            Carrier::Tcp => Place::from(carrier::own_tcp_address()).into(),
+            Carrier::Unix => Address::unix(socket),
+            _ => Address::shm(socket),
+        };
+        Self { folder, address }
     }
 
     pub(crate) fn path(&self) -> &std::path::Path {
-        self.0.path()
+        self.folder.path()
     }
 
     /// The address of the one server in this folder.
     pub(crate) fn address(&self) -> Address {
-        Address::shm(self.socket())
+        self.address.clone()
     }
 
-    /// Its socket file.
+    /// Its socket file, where the carrier has one.
     pub(crate) fn socket(&self) -> std::path::PathBuf {
-        self.0.path().join("test.sock")
+        self.path().join(SOCKET)
     }
 
     /// Lets other users in, as far as the socket's own mode does.
     pub(crate) fn open_to_others(&self) {
         use std::os::unix::fs::PermissionsExt;
         let mode = std::fs::Permissions::from_mode(0o755);
-        std::fs::set_permissions(self.0.path(), mode).expect("our own folder");
+        std::fs::set_permissions(self.path(), mode).expect("our own folder");
     }
 }
 

@@ -46,8 +46,17 @@ pub(crate) fn segments(pid: u32) -> Segments {
 
 /// Memory that a process has for itself, in bytes: without files and shared segments.
 pub(crate) fn private_memory(pid: u32) -> usize {
+    in_status(pid, "RssAnon:")
+}
+
+/// Memory that a process has reserved for itself, in bytes, touched or not.
+pub(crate) fn reserved_memory(pid: u32) -> usize {
+    in_status(pid, "VmData:")
+}
+
+fn in_status(pid: u32, name: &str) -> usize {
     let status = text(pid, "status");
-    let line = status.lines().find(|line| line.starts_with("RssAnon:")).unwrap_or_default();
+    let line = status.lines().find(|line| line.starts_with(name)).unwrap_or_default();
     let kibibytes = line.split_whitespace().nth(1).and_then(|number| number.parse::<usize>().ok());
     kibibytes.unwrap_or(0) * 1024
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use breezeway::{
-    Address, Call, ClientOptions, Handler, HandlerError, Replied, ServerOptions, Session,
+    Address, Call, Carrier, ClientOptions, Handler, HandlerError, Replied, ServerOptions, Session,
     SessionOptions, WaitPolicy,
 };
 use rustix::fs::Mode;
@@ -42,6 +42,9 @@ pub(crate) const WHO: u32 = 10;
 pub(crate) const RESERVE: u32 = 11;
 /// Reserves a large reply and gives it up for an error.
 pub(crate) const CHANGE_MIND: u32 = 12;
+
+/// Replies with the carrier of the call, and the remote address of its peer if there is one.
+pub(crate) const CARRIER: u32 = 13;
 
 /// Bytes of the large replies of [`HANG`], [`PANIC`] and [`CHANGE_MIND`].
 const LARGE: usize = 100_000;
@@ -105,7 +108,7 @@ fn server_options(settings: &Settings) -> ServerOptions {
     options
 }
 
-/// The role: listens, says `listening`, serves until told `stop`, or no more, and says `served`.
+/// The role: listens, says `listening` and where, serves until told `stop`, or no more, and says `served`.
 pub(crate) fn serve(settings: &Settings) {
     if let Some(mask) = settings.find("umask") {
         rustix::process::umask(Mode::from_raw_mode(mask));
@@ -128,7 +131,7 @@ pub(crate) fn serve(settings: &Settings) {
         }
         stopper.stop();
     });
-    say("listening");
+    say(format!("listening {}", server.address()));
     server.serve(everything).expect("the server ends in order");
     say("served");
 }
@@ -322,6 +325,11 @@ impl Handler for Everything {
                 reply.bytes_mut().fill(2);
                 Err("on second thoughts, no".into())
             }
+            CARRIER => {
+                let remote = call.peer().remote.map(|remote| remote.to_string());
+                let known = format!("{} {}", call.carrier(), remote.unwrap_or_default());
+                Ok(call.reply(known.as_bytes())?)
+            }
             other => Err(format!("no method {other}").into()),
         }
     }
@@ -331,6 +339,7 @@ impl Handler for Everything {
 pub(crate) struct Server {
     pub(crate) process: Process,
     pub(crate) folder: Arc<Folder>,
+    address: Address,
 }
 
 impl Server {
@@ -338,26 +347,34 @@ impl Server {
         Self::start_in(Arc::new(Folder::new()), settings)
     }
 
+    /// A server on `carrier`, whichever this run is about.
+    pub(crate) fn on(carrier: Carrier, settings: Settings) -> Self {
+        Self::start_in(Arc::new(Folder::on(carrier)), settings)
+    }
+
     /// A server that waits as `policy` says.
     pub(crate) fn waiting(policy: WaitPolicy) -> Self {
         Self::start(Settings::new().with("wait", policy_name(policy)))
     }
 
+    /// A server at the folder's address, or at another one that the settings name.
     pub(crate) fn start_in(folder: Arc<Folder>, settings: Settings) -> Self {
         let workers = settings.find::<usize>("workers").unwrap_or(1);
-        let mut process = Process::start("server", &settings.with("address", folder.address()));
-        process.expect("listening");
+        let address = settings.find("address").unwrap_or_else(|| folder.address());
+        let mut process = Process::start("server", &settings.with("address", address));
+        let address = process.expect("listening").parse().expect("an address");
         // A worker's descriptors are there before its thread.
         let last = format!("breezeway-{}", workers - 1);
         eventually("the workers' start", || observe::has_thread(process.pid(), &last));
-        Self { process, folder }
+        Self { process, folder, address }
     }
 
+    /// Where it listens, as it says.
     pub(crate) fn address(&self) -> Address {
-        self.folder.address()
+        self.address.clone()
     }
 
-    /// Its socket file.
+    /// Its socket file, where the carrier has one.
     pub(crate) fn socket(&self) -> std::path::PathBuf {
         self.folder.socket()
     }
