@@ -328,12 +328,12 @@ impl Link {
         }
     }
 
-    /// Lets the peer see a reply, or soon if more requests are there that are served quickly. Never waits.
+    /// Lets the peer see a reply at once: another call's handler may take long. Never waits.
     #[inline(always)]
     pub(crate) fn flush_reply(&mut self) -> Result<(), LinkError> {
         match self {
             Memory(link) => Ok(link.endpoint.flush()?),
-            Socket(link) => link.write_replies(),
+            Socket(link) => link.write(),
         }
     }
 

@@ -558,7 +558,6 @@ fn a_stopped_server_first_writes_the_replies_that_it_owes() {
 // ---- replies that wait for others ----
 
 #[test]
-#[ignore = "a limit: replies of quick calls are gathered, and the next call may be slow after all"]
 fn a_reply_does_not_wait_for_a_slow_call_behind_it_however_quick_those_before_were() {
     for carrier in SOCKETS {
         let mut server = Server::on(carrier, Settings::new().with("gate", false));

@@ -21,10 +21,6 @@ use crate::protocol::PeerHead;
 
 /// Unwritten bytes from which a message waits until earlier ones are out.
 const CLOGGED: usize = 64 * 1024;
-/// A handler that takes longer than this is slow: replies before it are not held back for it.
-const QUICK: Duration = Duration::from_micros(20);
-/// Quick handlers in a row from which replies are gathered and written together.
-const QUICK_ENOUGH: u32 = 64;
 
 /// A socket with what has come and what is to go out.
 pub(crate) struct SocketLink {
@@ -48,10 +44,6 @@ pub(crate) struct SocketLink {
     gone: bool,
     /// Whether the peer reads no more: what is written goes nowhere, and its end of file tells.
     deaf: bool,
-    /// When the current frame was taken, in clock ticks.
-    taken_at: u64,
-    /// Quick handlers in a row.
-    quick: u32,
 }
 
 impl SocketLink {
@@ -72,20 +64,14 @@ impl SocketLink {
             closed: false,
             gone: false,
             deaf: false,
-            taken_at: 0,
-            quick: 0,
         }
     }
 
-    #[cold]
-    #[inline(never)]
     pub(crate) fn carrier(&self) -> Carrier {
         self.carrier
     }
 
     /// The largest message.
-    #[cold]
-    #[inline(never)]
     pub(crate) fn cap(&self) -> usize {
         self.cap
     }
@@ -93,8 +79,6 @@ impl SocketLink {
     // ---- sending ----
 
     /// Takes space for a message of `len` bytes.
-    #[cold]
-    #[inline(never)]
     pub(crate) fn reserve(&mut self, len: usize) -> Result<(), ReserveError> {
         self.abandon();
         if !self.origin.is_here() {
@@ -108,23 +92,17 @@ impl SocketLink {
     }
 
     /// The bytes of reserved space.
-    #[cold]
-    #[inline(never)]
     pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
         self.space.as_deref_mut().unwrap_or_default()
     }
 
     /// The current message's body and the bytes of reserved space.
-    #[cold]
-    #[inline(never)]
     pub(crate) fn body_and_bytes_mut(&mut self) -> (ForeignBytes<'_>, &mut [u8]) {
         let body = ForeignBytes::stable(self.inbox.body());
         (body, self.space.as_deref_mut().unwrap_or_default())
     }
 
     /// Gives reserved space back.
-    #[cold]
-    #[inline(never)]
     pub(crate) fn abandon(&mut self) {
         if let Some(space) = self.space.take() {
             self.outbox.give_back(space);
@@ -132,8 +110,6 @@ impl SocketLink {
     }
 
     /// Puts a message into the outbox, from where [`Self::write`] takes it.
-    #[cold]
-    #[inline(never)]
     pub(crate) fn publish(&mut self, head: Head, body: &[u8]) -> Result<(), PublishError> {
         self.may_publish()?;
         self.outbox.push(&frame::encode(head, body.len()));
@@ -142,8 +118,6 @@ impl SocketLink {
     }
 
     /// Sends reserved space as a message. On an error the space stays.
-    #[cold]
-    #[inline(never)]
     pub(crate) fn publish_space(&mut self, head: Head) -> Result<(), PublishError> {
         self.may_publish()?;
         let space = self.space.take().expect("space is published once");
@@ -153,8 +127,6 @@ impl SocketLink {
     }
 
     /// Sends a message from where it lies: what the socket takes at once is not copied.
-    #[cold]
-    #[inline(never)]
     pub(crate) fn publish_from(
         &mut self,
         head: Head,
@@ -173,8 +145,6 @@ impl SocketLink {
     }
 
     /// Sends the current message's own body back, from where it lies.
-    #[cold]
-    #[inline(never)]
     pub(crate) fn publish_body(
         &mut self,
         head: Head,
@@ -201,8 +171,6 @@ impl SocketLink {
     }
 
     /// Whether so much is still to be written that nothing should be added.
-    #[cold]
-    #[inline(never)]
     pub(crate) fn is_clogged(&self) -> bool {
         self.outbox.len() >= CLOGGED
     }
@@ -213,15 +181,11 @@ impl SocketLink {
     }
 
     /// Whether something is still to be written.
-    #[cold]
-    #[inline(never)]
     pub(crate) fn has_unwritten(&self) -> bool {
         self.outbox.len() > 0
     }
 
     /// Writes what the socket takes.
-    #[cold]
-    #[inline(never)]
     pub(crate) fn write(&mut self) -> Result<(), LinkError> {
         if !self.origin.is_here() {
             return Err(SocketError::Forked.into());
@@ -229,20 +193,8 @@ impl SocketLink {
         write(&self.stream, &mut self.outbox, &mut self.deaf, &[]).map(drop)
     }
 
-    /// Writes the replies so far, unless more requests are there that will be served quickly.
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn write_replies(&mut self) -> Result<(), LinkError> {
-        let took = clock::ticks().wrapping_sub(self.taken_at);
-        self.quick = if took < clock::ticks_in(QUICK) { self.quick.saturating_add(1) } else { 0 };
-        let gather = self.quick >= QUICK_ENOUGH && !self.is_clogged();
-        if gather && self.has_frame()? { Ok(()) } else { self.write() }
-    }
-
     /// Writes everything, sleeping for room; reads meanwhile, so that a peer that waits for its own room gets it. Leaves the rest
     /// to the next wait when as much has come as may lie here.
-    #[cold]
-    #[inline(never)]
     pub(crate) fn write_all(&mut self, deadline: Option<u64>) -> Result<(), WaitFailure> {
         loop {
             self.write()?;
@@ -257,8 +209,6 @@ impl SocketLink {
     // ---- receiving ----
 
     /// Says that a read may find something.
-    #[cold]
-    #[inline(never)]
     pub(crate) fn look(&mut self) {
         self.may_read = true;
     }
@@ -286,15 +236,11 @@ impl SocketLink {
     }
 
     /// Whether a whole message is there.
-    #[cold]
-    #[inline(never)]
     pub(crate) fn has_frame(&self) -> Result<bool, LinkError> {
         Ok(self.inbox.has_frame(self.cap)?)
     }
 
     /// Takes the next message, if all of it has come.
-    #[cold]
-    #[inline(never)]
     pub(crate) fn take(&mut self) -> Result<bool, LinkError> {
         if self.current.is_some() {
             return Ok(true);
@@ -305,7 +251,6 @@ impl SocketLink {
         loop {
             self.current = self.inbox.next(self.cap)?;
             if self.current.is_some() {
-                self.taken_at = clock::ticks();
                 return Ok(true);
             }
             if !self.may_read || self.closed {
@@ -316,22 +261,16 @@ impl SocketLink {
     }
 
     /// The current message's head.
-    #[cold]
-    #[inline(never)]
     pub(crate) fn head(&self) -> PeerHead {
         self.current.unwrap_or_default()
     }
 
     /// The current message's body.
-    #[cold]
-    #[inline(never)]
     pub(crate) fn body(&self) -> ForeignBytes<'_> {
         ForeignBytes::stable(self.inbox.body())
     }
 
     /// Forgets the current message.
-    #[cold]
-    #[inline(never)]
     pub(crate) fn finish(&mut self) {
         if self.current.take().is_some() {
             self.inbox.finish();
@@ -341,37 +280,27 @@ impl SocketLink {
     // ---- waiting ----
 
     /// The socket. Nobody else may read or write it.
-    #[cold]
-    #[inline(never)]
     pub(crate) fn socket(&self) -> BorrowedFd<'_> {
         self.stream.as_fd()
     }
 
     /// Whether the peer's end of file was seen. What it sent before can still be taken.
-    #[cold]
-    #[inline(never)]
     pub(crate) fn is_closed(&self) -> bool {
         self.closed
     }
 
     /// Notes that the peer is gone, as a hang-up or its exit told. What it sent before can still be taken.
-    #[cold]
-    #[inline(never)]
     pub(crate) fn peer_gone(&mut self) {
         self.gone = true;
         self.may_read = true;
     }
 
     /// Whether nothing is left to be done until the socket rings.
-    #[cold]
-    #[inline(never)]
     pub(crate) fn may_sleep(&self) -> Result<bool, LinkError> {
         Ok(!self.may_read && (self.is_clogged() || !(self.closed || self.has_frame()?)))
     }
 
     /// Waits for a message, as the wait policy says.
-    #[cold]
-    #[inline(never)]
     pub(crate) fn wait(&mut self, deadline: Option<u64>) -> Result<(), WaitFailure> {
         if self.has_frame()? {
             return Ok(());
