@@ -1,6 +1,5 @@
 //! `breezeway compare` as a user runs it: what it writes, what it refuses, and that it leaves nothing behind.
 
-#[allow(dead_code, reason = "each test program uses a part of it")]
 mod support;
 
 use std::path::Path;
