@@ -1,6 +1,5 @@
 //! `breezeway compare` as a user runs it: what it writes, what it refuses, and that it leaves nothing behind.
 
-#[allow(dead_code, reason = "each test program uses a part of it")]
 mod support;
 
 use std::path::Path;
@@ -109,6 +108,8 @@ fn a_run_writes_every_row_and_a_page_that_loads_nothing_and_leaves_nothing_else(
         let mut command = compare(folder.path(), &sizes);
         command.args(["--rounds", "1", "--seconds", "0.005", "--json"]).arg(&json);
         command.arg("--report").arg(&page);
+        // Settings of the environment are for servers of one's own.
+        command.env("BREEZEWAY_CAP", "4KiB").env("BREEZEWAY_CONFIG", "/no/such/file");
         let running = Running::start(command);
         let pid = running.pid();
         let output = running.ends_within(RUN);

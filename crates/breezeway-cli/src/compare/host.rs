@@ -11,6 +11,9 @@ use crate::Failure;
 use crate::floor::Cpus;
 use crate::settings::Wait;
 
+/// How the names of settings begin in the environment.
+const SETTINGS: &[u8] = b"BREEZEWAY_";
+
 /// What a server process is started for: all rows of one carrier and wait policy.
 pub(super) struct Host {
     carrier: Carrier,
@@ -52,10 +55,14 @@ fn start(
     Server::start(this_program(&arguments)?, &folder.join(format!("{number}.log")))
 }
 
-/// This executable with `arguments`.
+/// This executable with `arguments`, and without what the environment says about its settings: two runs are to measure the same.
 pub(super) fn this_program(arguments: &[String]) -> io::Result<Command> {
     let mut command = Command::new(std::env::current_exe()?);
     command.args(arguments);
+    let names = std::env::vars_os().map(|(name, _)| name);
+    for name in names.filter(|name| name.as_encoded_bytes().starts_with(SETTINGS)) {
+        command.env_remove(name);
+    }
     Ok(command)
 }
 

@@ -29,7 +29,6 @@ impl Folder {
         Self(tempfile::tempdir().expect("a temporary folder"))
     }
 
-    #[allow(dead_code, reason = "not every test program writes files")]
     pub(crate) fn path(&self) -> &std::path::Path {
         self.0.path()
     }
