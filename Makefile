@@ -4,7 +4,7 @@ CARGO ?= cargo
 LOOM = RUSTFLAGS="--cfg loom" $(CARGO) test -p breezeway-shm --profile model --lib --target-dir target/loom
 
 # What is said of a session whatever it travels by: these run on every carrier, and with all others on shm.
-NEUTRAL = sizes two_processes pool clients failures deaths stopping waiting strangers parent_and_child
+NEUTRAL = sizes two_processes pool clients failures deaths stopping waiting strangers parent_and_child model
 # About the socket file, which TCP has none of.
 FILES = addresses
 
