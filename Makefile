@@ -8,7 +8,7 @@ NEUTRAL = sizes two_processes pool clients failures deaths stopping waiting stra
 # About the socket file, which TCP has none of.
 FILES = addresses
 
-.PHONY: demo test format lint unit carriers model soak release budgets peers clean
+.PHONY: demo test format lint unit carriers model soak release budgets polling peers clean
 
 ## Build, then compare every carrier at every size, in floors: under two minutes after the build. Charts are in the report.
 REPORT ?= target/compare.html
@@ -49,6 +49,10 @@ release:
 ## Every budget, interleaved with the floor (about ten minutes).
 budgets: peers
 	$(CARGO) bench --quiet --locked -p breezeway-cli --bench budgets
+
+## What polling does for sessions on sockets (two minutes).
+polling:
+	$(CARGO) bench --quiet --locked -p breezeway-cli --bench polling
 
 ## Comparison programs; rivals are dependencies here only.
 peers:
