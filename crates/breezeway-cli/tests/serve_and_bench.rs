@@ -471,9 +471,10 @@ fn bench_refuses_what_makes_no_sense() {
         refused(&[&["bench", "--addr", &address], arguments].concat(), words);
     };
     refused(&["bench"], &["--addr"]);
-    for bad in ["nonsense", "", "unix:", "tcp:localhost", "shmipc:/x", "shm:"] {
+    for bad in ["nonsense", "", "unix:", "shmipc:/x", "shm:"] {
         refused(&["bench", "--addr", bad], &["--addr", "shm:/path/to.sock"]);
     }
+    refused(&["bench", "--addr", "tcp:localhost"], &["--addr", "tcp:host:port"]);
     for (option, values) in [
         ("--size", &["-1", "many", "1.5", "18446744073709551616", "64k"][..]),
         ("--count", &["0", "-1", "1.5", "18446744073709551616"]),

@@ -299,6 +299,12 @@ fn bid(settings: &Settings) {
     }
 }
 
+/// Leaves a socket file on which nobody listens. (A process that another test starts has a copy of the listener until it is executed.)
+fn leave_over(folder: &Folder) {
+    drop(UnixListener::bind(folder.socket()).unwrap());
+    eventually("nobody listens", || UnixStream::connect(folder.socket()).is_err());
+}
+
 #[test]
 fn of_servers_that_race_for_a_left_over_exactly_one_wins() {
     const BIDDERS: usize = 4;
@@ -309,7 +315,7 @@ fn of_servers_that_race_for_a_left_over_exactly_one_wins() {
         bidder.expect("ready");
     }
     for round in 0..100 {
-        drop(UnixListener::bind(folder.socket()).unwrap());
+        leave_over(&folder);
         bidders.iter_mut().for_each(|bidder| bidder.tell("bid"));
         let outcomes: Vec<_> = bidders.iter_mut().map(|bidder| bidder.expect("")).collect();
         let won = outcomes.iter().filter(|outcome| *outcome == "won").count();
