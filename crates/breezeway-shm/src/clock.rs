@@ -34,6 +34,14 @@ pub fn ticks() -> u64 {
     if SOURCE.load(Ordering::Relaxed) == COUNTER { counter::read() } else { ticks_slowly() }
 }
 
+/// As [`ticks`], after every load before it has its value, and before any load after it is made.
+pub(crate) fn ticks_in_order() -> u64 {
+    counter::wait_for_loads();
+    let now = ticks();
+    counter::wait_for_loads();
+    now
+}
+
 /// The duration of `ticks` ticks in nanoseconds; saturates.
 #[must_use]
 pub fn nanoseconds(ticks: u64) -> u64 {
@@ -164,6 +172,13 @@ mod counter {
         unsafe { _rdtsc() }
     }
 
+    /// `lfence`.
+    #[inline(always)]
+    pub(super) fn wait_for_loads() {
+        // SAFETY: every x86-64 CPU has LFENCE, which changes nothing that the program can see.
+        unsafe { std::arch::asm!("lfence", options(nostack, preserves_flags)) }
+    }
+
     #[allow(unused_unsafe, reason = "__cpuid is unsafe before Rust 1.94")]
     pub(super) fn is_constant() -> bool {
         // SAFETY: every x86-64 CPU has CPUID, and the first call proves that the leaf exists.
@@ -188,6 +203,13 @@ mod counter {
         count
     }
 
+    /// `dsb ld`, `isb`.
+    #[inline(always)]
+    pub(super) fn wait_for_loads() {
+        // SAFETY: both barriers change nothing that the program can see.
+        unsafe { std::arch::asm!("dsb ld", "isb", options(nostack, preserves_flags)) }
+    }
+
     pub(super) fn is_constant() -> bool {
         true
     }
@@ -200,6 +222,8 @@ mod counter {
     pub(super) fn read() -> u64 {
         super::monotonic()
     }
+
+    pub(super) fn wait_for_loads() {}
 
     pub(super) fn is_constant() -> bool {
         false

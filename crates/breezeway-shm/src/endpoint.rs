@@ -11,6 +11,7 @@ use crate::clock;
 use crate::copy::{PREFETCHED_UP_TO, STREAM_FROM, claim_and_copy, claim_lines, stream_fence};
 use crate::counters::{Counter, Counters};
 use crate::cpu;
+use crate::distance::Distance;
 use crate::doorbell::{Doorbell, SocketError};
 use crate::duplex::{Duplex, Want};
 use crate::entry::{Entry, Flags, Head, Kind};
@@ -172,6 +173,7 @@ pub struct Endpoint {
     borrower: Borrower,
     doorbell: Doorbell,
     counters: Counters,
+    distance: Distance,
     trusted: bool,
     intents_since_drain: u32,
     flushes_since_look: u32,
@@ -204,6 +206,7 @@ impl Endpoint {
             borrower: Borrower::new(own.words.clone(), own.lend_count, limits.cap),
             doorbell: Doorbell::new(socket),
             counters: Counters::new(own.words.clone()),
+            distance: Distance::default(),
             own: own.words,
             peer: peer.words,
             trusted: false,
@@ -280,6 +283,9 @@ impl Endpoint {
             Some(loan) => loan,
             None => self.reserve_anew(len)?,
         };
+        if len >= STREAM_FROM {
+            self.distance.look(&self.peer);
+        }
         if len <= PREFETCHED_UP_TO {
             claim_lines(self.lender.bytes_mut(&loan));
         }
@@ -468,14 +474,16 @@ impl Endpoint {
 
     /// Copies `bytes` to `offset` of reserved space: the fastest way to fill a large payload from elsewhere. Panics if they reach outside.
     pub fn write(&mut self, space: &mut Space, offset: usize, bytes: ForeignBytes<'_>) {
-        fill(self.bytes_mut(space), offset, bytes);
+        let far = self.distance.is_far();
+        fill(self.bytes_mut(space), offset, bytes, far);
     }
 
     /// Copies the current entry's whole body to `offset` of reserved space. Panics if it reaches outside.
     #[inline]
     pub fn write_body(&mut self, space: &mut Space, offset: usize) {
+        let far = self.distance.is_far();
         let (body, to) = self.body_and_bytes_mut(space);
-        fill(to, offset, body);
+        fill(to, offset, body, far);
     }
 
     /// Gives reserved space back, if it was not published.
@@ -789,12 +797,12 @@ impl Drop for Endpoint {
     }
 }
 
-/// Large payloads are written past the caches, however small the pieces they are written in.
+/// Large payloads for a distant peer are written past the caches, however small the pieces they are written in.
 #[inline]
-fn fill(space: &mut [u8], offset: usize, bytes: ForeignBytes<'_>) {
+fn fill(space: &mut [u8], offset: usize, bytes: ForeignBytes<'_>, far: bool) {
     let size = space.len();
     let to = &mut space[offset..][..bytes.len()];
-    if size >= STREAM_FROM {
+    if far && size >= STREAM_FROM {
         bytes.stream_to(to);
     } else if size > PREFETCHED_UP_TO {
         claim_and_copy(to, |at, piece| bytes.slice(at..at + piece.len()).copy_to(piece));

@@ -49,6 +49,8 @@ pub mod cpu;
 #[cfg(not(loom))]
 mod descriptor;
 #[cfg(not(loom))]
+mod distance;
+#[cfg(not(loom))]
 mod doorbell;
 #[cfg(not(loom))]
 mod endpoint;
