@@ -181,7 +181,7 @@ fn serve_without_sessions_uses_no_cpu_time_under_any_policy() {
 #[test]
 fn serve_takes_over_a_left_over_socket() {
     let folder = Folder::new();
-    drop(UnixListener::bind(folder.socket()).unwrap());
+    folder.leave_over();
     let serve = Serve::start_in(folder, &[]);
     assert!(Session::connect(&serve.folder.address()).is_ok());
 }
@@ -528,7 +528,7 @@ fn a_missing_server_is_named_with_what_to_do() {
     let folder = Folder::new();
     let address = folder.address().to_string();
     refused(&["bench", "--addr", &address], &[&address[4..], "start the server"]);
-    drop(UnixListener::bind(folder.socket()).unwrap());
+    folder.leave_over();
     refused(&["bench", "--addr", &address], &[&address[4..], "left-over"]);
     std::fs::remove_file(folder.socket()).unwrap();
     std::fs::write(folder.socket(), "no socket").unwrap();

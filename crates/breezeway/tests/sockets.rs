@@ -3,7 +3,7 @@
 mod support;
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
-use std::os::unix::net::UnixListener;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::Arc;
 
 use breezeway::{
@@ -12,7 +12,9 @@ use breezeway::{
 };
 use support::carrier::own_tcp_address;
 use support::server::{self, CARRIER, WHO, assert_serves, assert_takes_clients};
-use support::{EVERY_POLICY, Folder, PROMPT, Process, Server, Settings, patient, play, within};
+use support::{
+    EVERY_POLICY, Folder, PROMPT, Process, Server, Settings, eventually, patient, play, within,
+};
 
 #[test]
 #[ignore = "a process that the tests of this file start"]
@@ -121,6 +123,8 @@ fn a_list_that_does_not_work_names_every_place_with_its_own_reason() {
     let folder = Folder::new();
     let [shm, unix, tcp] = places_in(&folder);
     drop(UnixListener::bind(unix.path().unwrap()).unwrap());
+    // A process that another test starts has a copy of the listener until it is executed.
+    eventually("nobody listens", || UnixStream::connect(unix.path().unwrap()).is_err());
     let list: Address = [shm.clone(), unix.clone(), tcp.clone()].into_iter().collect();
     let error = connect_error(&list);
     let ConnectError::NoPlace(failures) = &error else { panic!("{error:?}") };

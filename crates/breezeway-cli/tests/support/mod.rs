@@ -37,6 +37,14 @@ impl Folder {
         self.0.path().join("test.sock")
     }
 
+    /// Leaves a socket file on which nobody listens. (A process that another test starts has a copy of the listener until it is executed.)
+    pub(crate) fn leave_over(&self) {
+        drop(std::os::unix::net::UnixListener::bind(self.socket()).expect("our own folder"));
+        while std::os::unix::net::UnixStream::connect(self.socket()).is_ok() {
+            std::thread::yield_now();
+        }
+    }
+
     pub(crate) fn address(&self) -> Address {
         Address::shm(self.socket())
     }
