@@ -1,0 +1,127 @@
+//! Maps.
+
+use std::collections::{BTreeMap, HashMap};
+use std::hash::{BuildHasher, Hash};
+use std::ops::{Deref, DerefMut};
+
+use crate::decode::first_capacity;
+use crate::{Decode, DecodeError, Encode, Fault, Sink, Source, Wire, WireType};
+
+/// A map as it lies in a message: pairs in the writer's order, not searched for repeated keys. Keys need no order and no hash.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Pairs<K, V>(pub Vec<(K, V)>);
+
+impl<K, V> Default for Pairs<K, V> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<K, V> Deref for Pairs<K, V> {
+    type Target = Vec<(K, V)>;
+
+    fn deref(&self) -> &Vec<(K, V)> {
+        &self.0
+    }
+}
+
+impl<K, V> DerefMut for Pairs<K, V> {
+    fn deref_mut(&mut self) -> &mut Vec<(K, V)> {
+        &mut self.0
+    }
+}
+
+impl<K, V> FromIterator<(K, V)> for Pairs<K, V> {
+    fn from_iter<I: IntoIterator<Item = (K, V)>>(pairs: I) -> Self {
+        Self(pairs.into_iter().collect())
+    }
+}
+
+/// Writes the types and count of a map.
+#[inline(always)]
+pub(crate) fn encode_header<'a, K: Wire, V: Wire, S: Sink<'a>>(count: usize, to: &mut S) {
+    let count = to.checked_count(count);
+    to.fixed(6, |to| {
+        to[0] = K::WIRE_TYPE as u8;
+        to[1] = V::WIRE_TYPE as u8;
+        to[2..6].copy_from_slice(&count);
+    });
+}
+
+/// Takes the types and count of a map. Of an empty one any types are accepted, as some writers say none.
+#[inline(always)]
+pub(crate) fn decode_header<K: Wire, V: Wire, S: Source>(
+    from: &mut S,
+) -> Result<usize, DecodeError> {
+    let [key, value] = from.array()?;
+    let count = from.count(K::MIN_SIZE + V::MIN_SIZE)?;
+    if (key, value) != (K::WIRE_TYPE as u8, V::WIRE_TYPE as u8) && count > 0 {
+        return Err(wrong_type::<K, V>(key, value).at(from.offset() - 6));
+    }
+    Ok(count)
+}
+
+#[cold]
+fn wrong_type<K: Wire, V: Wire>(key: u8, value: u8) -> Fault {
+    if key == K::WIRE_TYPE as u8 {
+        Fault::ElementType { expected: V::WIRE_TYPE, found: value }
+    } else {
+        Fault::ElementType { expected: K::WIRE_TYPE, found: key }
+    }
+}
+
+impl<K: Decode, V: Decode> Decode for Pairs<K, V> {
+    #[inline]
+    fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
+        from.enter()?;
+        let count = decode_header::<K, V, S>(from)?;
+        let mut pairs = Vec::with_capacity(first_capacity::<(K, V)>(count, from.remaining()));
+        for _ in 0..count {
+            pairs.push((K::decode(from)?, V::decode(from)?));
+        }
+        from.leave();
+        Ok(Self(pairs))
+    }
+}
+
+/// Implements writing, and for a map of the standard library reading.
+macro_rules! map {
+    ($type:ident<K, V $(, $hasher:ident)?>, $map:ident => $pairs:expr) => {
+        impl<K: Wire, V: Wire $(, $hasher)?> Wire for $type<K, V $(, $hasher)?> {
+            const WIRE_TYPE: WireType = WireType::Map;
+        }
+
+        impl<K: Encode, V: Encode $(, $hasher)?> Encode for $type<K, V $(, $hasher)?> {
+            #[inline]
+            fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+                let $map = self;
+                encode_header::<K, V, S>($map.len(), to);
+                for (key, value) in $pairs {
+                    key.encode(to);
+                    value.encode(to);
+                }
+            }
+        }
+    };
+    ($type:ident<K, V $(, $hasher:ident)?> where $($bound:tt)+) => {
+        map!($type<K, V $(, $hasher)?>, map => map);
+
+        impl<K: Decode + $($bound)+, V: Decode $(, $hasher: BuildHasher + Default)?> Decode for $type<K, V $(, $hasher)?> {
+            #[inline]
+            fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
+                from.enter()?;
+                let count = decode_header::<K, V, S>(from)?;
+                let mut map = Self::default();
+                for _ in 0..count {
+                    map.insert(K::decode(from)?, V::decode(from)?);
+                }
+                from.leave();
+                Ok(map)
+            }
+        }
+    };
+}
+
+map!(Pairs<K, V>, map => &map.0);
+map!(BTreeMap<K, V> where Ord);
+map!(HashMap<K, V, H> where Eq + Hash);
