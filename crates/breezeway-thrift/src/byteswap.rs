@@ -7,6 +7,7 @@
 use std::mem::MaybeUninit;
 
 use crate::Fixed;
+use crate::ascii::is_ascii;
 
 /// Below this many elements a call costs more than shuffles save.
 const FEW: usize = 8;
@@ -135,4 +136,11 @@ pub(crate) fn fill<T: Fixed>(values: impl Iterator<Item = T>, to: &mut [u8]) -> 
 #[inline]
 pub(crate) fn sum_i64(from: &[u8]) -> i64 {
     best!(sum(from) else sum_loop(from))
+}
+
+/// `bytes` as text, if all are ASCII. A short string of ASCII is checked several times faster than any UTF-8.
+#[inline(always)]
+pub(crate) fn ascii_text(bytes: &[u8]) -> Option<&str> {
+    // SAFETY: ASCII is UTF-8.
+    is_ascii(bytes).then(|| unsafe { std::str::from_utf8_unchecked(bytes) })
 }

@@ -1,6 +1,7 @@
 //! Thrift Binary at memory speed.
 #![deny(unsafe_code)]
 
+mod ascii;
 mod byteswap;
 mod chain;
 mod decode;

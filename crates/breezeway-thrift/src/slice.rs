@@ -1,5 +1,6 @@
 //! Reading from a slice.
 
+use crate::byteswap;
 use crate::{DecodeError, Fault, Fixed, Limits, Source};
 
 /// Reads a slice from its start.
@@ -51,7 +52,10 @@ impl<'a> Slice<'a> {
     pub fn text(&mut self, length: usize) -> Result<&'a str, DecodeError> {
         let offset = self.offset();
         let bytes = self.take(length)?;
-        std::str::from_utf8(bytes).map_err(|error| Fault::Utf8.at(offset + error.valid_up_to()))
+        match byteswap::ascii_text(bytes) {
+            Some(text) => Ok(text),
+            None => utf8_text(bytes, offset),
+        }
     }
 
     /// An error unless all bytes were read.
@@ -118,4 +122,10 @@ impl Source for Slice<'_> {
     fn depth(&mut self) -> &mut u32 {
         &mut self.depth
     }
+}
+
+#[cold]
+#[inline(never)]
+fn utf8_text(bytes: &[u8], offset: usize) -> Result<&str, DecodeError> {
+    std::str::from_utf8(bytes).map_err(|error| Fault::Utf8.at(offset + error.valid_up_to()))
 }
