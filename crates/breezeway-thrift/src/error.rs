@@ -79,6 +79,32 @@ pub enum Fault {
         /// Its name in the IDL.
         name: &'static str,
     },
+    /// The first four bytes are not those of a strict message of version 1.
+    #[error("{0:02x?} begin no message of strict Thrift Binary")]
+    Version([u8; 4]),
+    /// A kind of message that Thrift does not have.
+    #[error("{0} is no kind of message")]
+    MessageKind(u8),
+    /// Another magic than that of TTHeader.
+    #[error("{0:#06x} is not the magic of TTHeader")]
+    HeaderMagic(u16),
+    /// Sizes in TTHeader that contradict each other.
+    #[error("{info} bytes of header information in an envelope of length {length}")]
+    HeaderSize {
+        /// The size of the header information.
+        info: usize,
+        /// The length of all after the first four bytes.
+        length: usize,
+    },
+    /// A payload protocol that TTHeader does not have.
+    #[error("{0:#04x} is no payload protocol of TTHeader")]
+    PayloadProtocol(u8),
+    /// TTHeader announces a compressed payload, which nothing supports.
+    #[error("{0} transforms of the payload, which are not supported")]
+    Transforms(u8),
+    /// A block of header information that TTHeader does not have.
+    #[error("{0:#04x} is no block of TTHeader")]
+    HeaderBlock(u8),
     /// The source of the bytes failed, or ended before the announced length.
     #[error("the bytes cannot be read: {0:?}")]
     Read(std::io::ErrorKind),
@@ -115,4 +141,12 @@ pub enum EncodeError {
     /// More elements or bytes than the signed 32-bit count of Thrift can say.
     #[error("{0} elements or bytes are more than Thrift can count")]
     TooLong(usize),
+    /// More metadata than TTHeader can carry.
+    #[error("{size} bytes or pairs in TTHeader, where at most {limit} can be")]
+    HeaderTooLong {
+        /// How many there are.
+        size: usize,
+        /// How many there can be.
+        limit: usize,
+    },
 }
