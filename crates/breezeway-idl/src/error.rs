@@ -21,7 +21,9 @@ impl fmt::Display for Position {
 }
 
 /// Why nothing was generated.
-#[derive(Debug, Error)]
+///
+/// A build script's `main` may return it: its debug form is its message.
+#[derive(Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The IDL breaks a rule.
@@ -53,6 +55,12 @@ pub enum Error {
     /// No output directory was given and cargo's is not there.
     #[error("no output directory: set one with out_dir(), or run from a build script")]
     NoOutDir,
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, formatter)
+    }
 }
 
 /// The rule that an IDL breaks.

@@ -151,7 +151,7 @@ fn method_of(method: &parsed::Function, cursor: &mut Cursor<'_>) -> Method {
     let result = type_of(&method.result_type, cursor);
     let name = name(&method.name, cursor);
     cursor.mark("(");
-    let arguments = method.arguments.iter().map(|field| field_of(field, cursor)).collect();
+    let arguments = method.arguments.iter().map(|field| argument_of(field, cursor)).collect();
     cursor.mark(")");
     if !method.throws.is_empty() {
         cursor.word("throws");
@@ -160,6 +160,16 @@ fn method_of(method: &parsed::Function, cursor: &mut Cursor<'_>) -> Method {
     let annotations = annotations(&method.annotations, cursor);
     let docs = with_trailing(docs, cursor);
     Method { name, oneway: method.oneway, result, arguments, throws, docs, annotations }
+}
+
+/// The parser makes every argument required that is not optional. Others need not send one that has
+/// no value, so a missing argument is its default, as in Apache's compiler.
+fn argument_of(field: &parsed::Field, cursor: &mut Cursor<'_>) -> Field {
+    let field = field_of(field, cursor);
+    match field.requiredness {
+        Requiredness::Required => Field { requiredness: Requiredness::Default, ..field },
+        _ => field,
+    }
 }
 
 fn name(name: &parsed::Ident, cursor: &mut Cursor<'_>) -> Name {
