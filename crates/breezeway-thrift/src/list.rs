@@ -32,12 +32,20 @@ pub(crate) fn encode_header<'a, T: Wire, S: Sink<'a>>(count: usize, to: &mut S) 
 #[inline(always)]
 pub(crate) fn decode_header<T: Wire, S: Source>(from: &mut S) -> Result<usize, DecodeError> {
     let found = from.byte()?;
-    let count = from.count(T::MIN_SIZE)?;
-    if found != T::WIRE_TYPE as u8 && count > 0 {
+    if found != T::WIRE_TYPE as u8 {
+        return other_type::<T, S>(found, from);
+    }
+    from.count(T::MIN_SIZE)
+}
+
+#[cold]
+fn other_type<T: Wire, S: Source>(found: u8, from: &mut S) -> Result<usize, DecodeError> {
+    let count = u32::from_be_bytes(from.array()?);
+    if count > 0 {
         let expected = T::WIRE_TYPE;
         return Err(Fault::ElementType { expected, found }.at(from.offset() - 5));
     }
-    Ok(count)
+    Ok(0)
 }
 
 /// Implements writing for a type that has elements.

@@ -53,21 +53,29 @@ pub(crate) fn encode_header<'a, K: Wire, V: Wire, S: Sink<'a>>(count: usize, to:
 pub(crate) fn decode_header<K: Wire, V: Wire, S: Source>(
     from: &mut S,
 ) -> Result<usize, DecodeError> {
-    let [key, value] = from.array()?;
-    let count = from.count(K::MIN_SIZE + V::MIN_SIZE)?;
-    if (key, value) != (K::WIRE_TYPE as u8, V::WIRE_TYPE as u8) && count > 0 {
-        return Err(wrong_type::<K, V>(key, value).at(from.offset() - 6));
+    let found = from.array()?;
+    if found != [K::WIRE_TYPE as u8, V::WIRE_TYPE as u8] {
+        return other_types::<K, V, S>(found, from);
     }
-    Ok(count)
+    from.count(K::MIN_SIZE + V::MIN_SIZE)
 }
 
 #[cold]
-fn wrong_type<K: Wire, V: Wire>(key: u8, value: u8) -> Fault {
-    if key == K::WIRE_TYPE as u8 {
-        Fault::ElementType { expected: V::WIRE_TYPE, found: value }
-    } else {
-        Fault::ElementType { expected: K::WIRE_TYPE, found: key }
+fn other_types<K: Wire, V: Wire, S: Source>(
+    [key, value]: [u8; 2],
+    from: &mut S,
+) -> Result<usize, DecodeError> {
+    let count = u32::from_be_bytes(from.array()?);
+    if count == 0 {
+        return Ok(0);
     }
+    Err(if key == K::WIRE_TYPE as u8 {
+        let expected = V::WIRE_TYPE;
+        Fault::ElementType { expected, found: value }.at(from.offset() - 5)
+    } else {
+        let expected = K::WIRE_TYPE;
+        Fault::ElementType { expected, found: key }.at(from.offset() - 6)
+    })
 }
 
 impl<K: Decode, V: Decode> Decode for Pairs<K, V> {

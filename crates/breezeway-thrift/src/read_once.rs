@@ -4,8 +4,11 @@ use std::io::{self, Read};
 
 use crate::{DecodeError, Fault, Fixed, Limits, Source};
 
-/// How many bytes are copied at a time. Small enough for the first-level cache.
-const WINDOW: usize = 4096;
+/// How many bytes are copied ahead: little, since small messages pay for all of it.
+const WINDOW: usize = 512;
+
+/// How many bytes of a list of numbers are copied at a time. They stay in the first-level cache until they are converted.
+const LIST_WINDOW: usize = 4096;
 
 /// Reads every byte of a message exactly once, through a small private window, so that it is judged as it was read whatever happens to it meanwhile.
 pub struct ReadOnce<R> {
@@ -65,6 +68,11 @@ impl<R: Read> ReadOnce<R> {
         Ok(())
     }
 
+    /// A list of `size` bytes, if it is short enough to be looked at.
+    fn peek_list(&mut self, size: usize) -> Option<&[u8]> {
+        if size <= Self::MAX_PEEK { self.peek(size) } else { None }
+    }
+
     /// Takes `to.len()` bytes, which remain.
     fn copy(&mut self, to: &mut [u8]) -> Result<(), DecodeError> {
         let inside = self.available().min(to.len());
@@ -84,7 +92,8 @@ impl<R: Read> Source for ReadOnce<R> {
     fn peek(&mut self, size: usize) -> Option<&[u8]> {
         debug_assert!(size <= Self::MAX_PEEK);
         if self.available() < size {
-            if self.remaining() < size {
+            // After a failure nothing is known of where the reader stands.
+            if self.remaining() < size || self.failure.is_some() {
                 return None;
             }
             if let Err(error) = self.refill(size) {
@@ -135,18 +144,19 @@ impl<R: Read> Source for ReadOnce<R> {
     }
 
     fn fixed_list<T: Fixed>(&mut self, count: usize) -> Result<Vec<T>, DecodeError> {
+        let offset = self.offset();
         let mut list = Vec::with_capacity(count);
+        if let Some(bytes) = self.peek_list(count * T::SIZE) {
+            append(bytes, offset, &mut list)?;
+            self.advance(count * T::SIZE);
+            return Ok(list);
+        }
+        let mut window = [0; LIST_WINDOW];
         while list.len() < count {
-            if self.peek(T::SIZE).is_none() {
-                return Err(self.truncated(T::SIZE));
-            }
-            let size = (self.available() / T::SIZE).min(count - list.len()) * T::SIZE;
-            let bytes = &self.window[self.from..self.from + size];
-            if let Some(invalid) = T::first_invalid(bytes) {
-                return Err(Fault::Bool(bytes[invalid]).at(self.offset() + invalid));
-            }
-            T::get_all(bytes, &mut list);
-            self.from += size;
+            let size = (LIST_WINDOW / T::SIZE).min(count - list.len()) * T::SIZE;
+            let offset = self.offset();
+            self.copy(&mut window[..size])?;
+            append(&window[..size], offset, &mut list)?;
         }
         Ok(list)
     }
@@ -164,4 +174,13 @@ impl<R: Read> Source for ReadOnce<R> {
             None => Fault::Truncated(size.saturating_sub(left)).at(self.offset() + left),
         }
     }
+}
+
+/// Appends the values of `bytes`, which lie at `offset`.
+fn append<T: Fixed>(bytes: &[u8], offset: usize, list: &mut Vec<T>) -> Result<(), DecodeError> {
+    if let Some(invalid) = T::first_invalid(bytes) {
+        return Err(Fault::Bool(bytes[invalid]).at(offset + invalid));
+    }
+    T::get_all(bytes, list);
+    Ok(())
 }
