@@ -28,7 +28,10 @@ fn write<'a, 'w, S: Sink<'a>>(node: &'a Node, to: NodeWriter<'w, S>) -> NodeWrit
     if let Some(shape) = &node.shape {
         to = to.shape(|to| write_shape(shape, to));
     }
-    to = to.id(node.id).colors(node.colors.iter().copied());
+    if let Some(id) = node.id {
+        to = to.id(id);
+    }
+    to = to.colors(node.colors.iter().copied());
     if let Some(limit) = node.limit {
         to = to.limit(limit);
     }

@@ -455,7 +455,7 @@ pub struct Node {
     pub blob: Vec<u8>,
     pub mixed: Vec<Mixed>,
     pub shape: Option<Shape>,
-    pub id: Uuid,
+    pub id: Option<Uuid>,
     pub colors: Vec<Color>,
     pub limit: Option<i32>,
     pub tags: Set<String>,
@@ -476,7 +476,7 @@ impl Encode for Node {
         to.field(6, &self.blob);
         to.field(7, &self.mixed);
         to.optional(8, &self.shape);
-        to.put(9, self.id);
+        to.optional(9, &self.id);
         to.field(10, &self.colors);
         to.optional(11, &self.limit);
         to.field(12, &self.tags);
@@ -522,7 +522,7 @@ pub struct NodeView<'a> {
     pub blob: &'a [u8],
     pub mixed: Elements<'a, MixedView<'a>>,
     pub shape: Option<ShapeView<'a>>,
-    pub id: Uuid,
+    pub id: Option<Uuid>,
     pub colors: NumberList<'a, Color>,
     pub limit: Option<i32>,
     pub tags: SetOf<Elements<'a, &'a str>>,

@@ -46,7 +46,7 @@ struct Node {
     6: binary blob
     7: list<Mixed> mixed
     8: optional Shape shape
-    9: uuid id
+    9: optional uuid id
     10: list<Color> colors
     11: optional i32 limit
     12: set<string> tags
