@@ -4,9 +4,11 @@
 mod bench;
 mod doctor;
 mod floor;
+mod generate;
 mod methods;
 mod serve;
 mod settings;
+mod thrift;
 
 use clap::error::ErrorKind;
 use clap::{Parser, Subcommand};
@@ -32,6 +34,10 @@ enum Command {
     Floor(floor::Args),
     /// Say whether this machine is fit, and for each problem what to change
     Doctor(doctor::Args),
+    /// Generate Rust from a .thrift file
+    Gen(generate::Args),
+    /// Look into Thrift messages
+    Thrift(thrift::Args),
     #[command(hide = true)]
     FloorPartner(floor::partner::Args),
 }
@@ -46,6 +52,8 @@ fn main() -> ExitCode {
         Command::Bench(args) => bench::run(args),
         Command::Floor(args) => floor::run(args),
         Command::Doctor(args) => doctor::run(args),
+        Command::Gen(args) => generate::run(args),
+        Command::Thrift(args) => thrift::run(args),
         Command::FloorPartner(args) => floor::partner::run(args),
     };
     match outcome {

@@ -82,7 +82,7 @@ pub struct EnumValue {
 }
 
 /// A struct, union or exception, or the arguments or the result of a method.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Struct {
     /// Which of the three.
     pub shape: Shape,
@@ -208,6 +208,24 @@ pub struct Method {
     pub annotations: Vec<(String, String)>,
 }
 
+impl Method {
+    /// The fields of its reply, of which one is set: the result as field 0, and the exceptions.
+    pub fn reply(&self) -> Struct {
+        let success = self.result.as_ref().map(|ty| Field {
+            id: 0,
+            name: "success".to_owned(),
+            requiredness: Requiredness::Optional,
+            ty: ty.clone(),
+            default: None,
+            docs: Vec::new(),
+            annotations: Vec::new(),
+            recursive: false,
+        });
+        let fields = success.into_iter().chain(self.throws.iter().cloned()).collect();
+        Struct { shape: Shape::Union, fields }
+    }
+}
+
 /// Who sends more than one message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Streaming {
@@ -251,6 +269,15 @@ impl Schema {
         self.ids().rev().find(|&id| self.structure(id).is_some() && self.goes_by(id, name))
     }
 
+    /// The method of this name; the last file wins.
+    pub fn find_method(&self, name: &str) -> Option<&Method> {
+        let services = self.ids().rev().filter_map(|id| match &self.definition(id).kind {
+            Kind::Service(service) => Some(service),
+            _ => None,
+        });
+        services.flat_map(|service| &service.methods).find(|method| method.name == name)
+    }
+
     /// Every definition, in order.
     pub fn ids(&self) -> impl DoubleEndedIterator<Item = Id> + '_ {
         self.files.iter().enumerate().flat_map(|(file, found)| {
@@ -261,6 +288,26 @@ impl Schema {
     fn goes_by(&self, id: Id, name: &str) -> bool {
         let own = &self.definition(id).name;
         own == name || format!("{}.{own}", self.files[id.file].stem) == name
+    }
+}
+
+impl TypeKind {
+    /// The type byte of Thrift Binary.
+    pub fn wire_type(&self) -> u8 {
+        match self {
+            Self::Bool => 2,
+            Self::I8 => 3,
+            Self::Double => 4,
+            Self::I16 => 6,
+            Self::I32 | Self::Enum(_) => 8,
+            Self::I64 => 10,
+            Self::String | Self::Binary => 11,
+            Self::Struct(_) => 12,
+            Self::Map(..) => 13,
+            Self::Set(_) => 14,
+            Self::List(_) => 15,
+            Self::Uuid => 16,
+        }
     }
 }
 

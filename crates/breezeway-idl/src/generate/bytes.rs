@@ -21,12 +21,12 @@ fn write(schema: &Schema, ty: &Type, value: &Value, to: &mut Vec<u8>) {
             to.extend(schema.enum_values(*id)[*index].number.to_be_bytes())
         }
         (TypeKind::List(of) | TypeKind::Set(of), Value::List(values)) => {
-            to.push(wire_type(of));
+            to.push(of.kind.wire_type());
             count(values.len(), to);
             values.iter().for_each(|value| write(schema, of, value, to));
         }
         (TypeKind::Map(key, item), Value::Map(pairs)) => {
-            to.extend([wire_type(key), wire_type(item)]);
+            to.extend([key.kind.wire_type(), item.kind.wire_type()]);
             count(pairs.len(), to);
             for (left, right) in pairs {
                 write(schema, key, left, to);
@@ -37,7 +37,7 @@ fn write(schema: &Schema, ty: &Type, value: &Value, to: &mut Vec<u8>) {
             let fields = schema.structure(*id).map_or(&[][..], |found| &found.fields);
             for (index, value) in given {
                 let field = &fields[*index];
-                to.push(wire_type(&field.ty));
+                to.push(field.ty.kind.wire_type());
                 to.extend(field.id.to_be_bytes());
                 write(schema, &field.ty, value, to);
             }
@@ -65,21 +65,4 @@ fn counted(bytes: &[u8], to: &mut Vec<u8>) {
 fn count(count: usize, to: &mut Vec<u8>) {
     // No .thrift file holds a longer constant.
     to.extend(u32::try_from(count).unwrap_or(u32::MAX).to_be_bytes());
-}
-
-fn wire_type(ty: &Type) -> u8 {
-    match ty.kind {
-        TypeKind::Bool => 2,
-        TypeKind::I8 => 3,
-        TypeKind::Double => 4,
-        TypeKind::I16 => 6,
-        TypeKind::I32 | TypeKind::Enum(_) => 8,
-        TypeKind::I64 => 10,
-        TypeKind::String | TypeKind::Binary => 11,
-        TypeKind::Struct(_) => 12,
-        TypeKind::Map(..) => 13,
-        TypeKind::Set(_) => 14,
-        TypeKind::List(_) => 15,
-        TypeKind::Uuid => 16,
-    }
 }

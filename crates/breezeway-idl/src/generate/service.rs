@@ -6,9 +6,7 @@ use super::naming::{MethodNames, StructNames};
 use super::{structure_text, union};
 use crate::docs;
 use crate::layout::{Code, Parameter};
-use crate::model::{
-    Definition, Field, Id, Method, Requiredness, Service, Shape, Streaming, Struct, Type,
-};
+use crate::model::{Definition, Id, Method, Service, Shape, Streaming};
 use crate::names::{Taken, escape, snake};
 
 /// Writes the trait and its methods' types. The service's documentation was written already.
@@ -110,24 +108,9 @@ fn call(code: &mut Code, context: &Context<'_>, method: &Method, names: &MethodN
 /// A reply is a union of the result, field 0, and the exceptions. Nothing at all is the result of a
 /// void method.
 fn reply(code: &mut Code, context: &Context<'_>, method: &Method, names: &StructNames) {
-    let result = method.result.as_ref().map(success);
-    let fields = result.into_iter().chain(method.throws.iter().cloned()).collect();
-    let found = Struct { shape: Shape::Union, fields };
+    let found = method.reply();
     let fields = Fields::new(&found);
     union::write(code, context, names, &fields);
     code.blank();
     super::writer::write(code, context, names, Shape::Union, &fields);
-}
-
-fn success(ty: &Type) -> Field {
-    Field {
-        id: 0,
-        name: "success".to_owned(),
-        requiredness: Requiredness::Optional,
-        ty: ty.clone(),
-        default: None,
-        docs: Vec::new(),
-        annotations: Vec::new(),
-        recursive: false,
-    }
 }
