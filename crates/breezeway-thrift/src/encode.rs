@@ -21,9 +21,11 @@ pub trait Encode: Wire {
     where
         Self: Sized,
     {
-        for element in list {
-            element.encode(to);
-        }
+        to.in_registers(|to| {
+            for element in list {
+                element.encode(to);
+            }
+        });
     }
 
     /// How many bytes [`Self::encode`] writes, exactly.

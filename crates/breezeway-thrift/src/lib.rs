@@ -27,6 +27,7 @@ mod output;
 mod pool;
 mod read_once;
 mod set;
+mod short_copy;
 mod sink;
 mod skip;
 mod slice;

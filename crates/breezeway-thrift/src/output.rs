@@ -1,6 +1,6 @@
 //! Encoding into a buffer that is there: a reserved message, or any bytes.
 
-use crate::{EncodeError, Sink};
+use crate::{EncodeError, Sink, short_copy};
 
 /// Writes into a buffer from its start.
 ///
@@ -32,23 +32,23 @@ impl<'b> Output<'b> {
             None => Ok(self.capacity - self.rest.len()),
         }
     }
+}
 
-    #[cold]
-    #[inline(never)]
-    fn overflow(&mut self, size: usize) {
-        if self.needed == 0 {
-            self.needed = self.capacity - self.rest.len();
-        }
-        self.rest = &mut [];
-        self.needed += size;
-    }
+/// How many bytes the message takes at least, now that `size` more do not fit. A function of numbers only: were the output passed to it by reference, the output
+/// could not be kept in registers while there is room.
+#[cold]
+fn overflow(needed: usize, written: usize, size: usize) -> usize {
+    size + if needed == 0 { written } else { needed }
 }
 
 impl<'a> Sink<'a> for Output<'_> {
     #[inline(always)]
     fn fixed(&mut self, size: usize, fill: impl FnOnce(&mut [u8])) {
         if size > self.rest.len() {
-            return self.overflow(size);
+            let written = self.capacity - self.rest.len();
+            self.needed = overflow(self.needed, written, size);
+            self.rest = &mut [];
+            return;
         }
         let (here, rest) = std::mem::take(&mut self.rest).split_at_mut(size);
         self.rest = rest;
@@ -57,11 +57,21 @@ impl<'a> Sink<'a> for Output<'_> {
 
     #[inline(always)]
     fn bytes(&mut self, bytes: &'a [u8]) {
-        self.fixed(bytes.len(), |to| to.copy_from_slice(bytes));
+        self.fixed(bytes.len(), |to| short_copy::copy(bytes, to));
     }
 
-    #[cold]
+    #[inline(always)]
     fn fail(&mut self, error: EncodeError) {
-        self.failure.get_or_insert(error);
+        if self.failure.is_none() {
+            self.failure = Some(error);
+        }
+    }
+
+    #[inline(always)]
+    fn in_registers(&mut self, write: impl FnOnce(&mut Self)) {
+        let rest = std::mem::take(&mut self.rest);
+        let mut local = Output { rest, failure: self.failure.take(), ..*self };
+        write(&mut local);
+        *self = local;
     }
 }

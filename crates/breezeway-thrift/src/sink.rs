@@ -17,6 +17,12 @@ pub trait Sink<'a>: Sized {
     /// Remembers that the message is worthless, and why.
     fn fail(&mut self, error: EncodeError);
 
+    /// Passes itself to `write`, which writes much: a sink that is small may do so as a local, so that its place is not looked up in memory for each field.
+    #[inline(always)]
+    fn in_registers(&mut self, write: impl FnOnce(&mut Self)) {
+        write(self);
+    }
+
     /// The header of a field, without its value.
     #[inline(always)]
     fn header<T: Wire + ?Sized>(&mut self, id: i16) {
