@@ -3,6 +3,7 @@
 #[allow(
     dead_code,
     missing_docs,
+    unreachable_pub,
     clippy::approx_constant,
     clippy::large_enum_variant,
     clippy::module_inception,
