@@ -49,27 +49,29 @@ macro_rules! fixed_value {
         impl $crate::Encode for $type {
             #[inline(always)]
             fn encode<'a, S: $crate::Sink<'a>>(&'a self, to: &mut S) {
-                to.fixed(<Self as $crate::Fixed>::SIZE, |to| $crate::Fixed::put(*self, to));
+                $crate::Sink::fixed(to, <Self as $crate::Fixed>::SIZE, |to| {
+                    $crate::Fixed::put(*self, to)
+                });
             }
 
             #[inline(always)]
             fn encode_field<'a, S: $crate::Sink<'a>>(&'a self, id: i16, to: &mut S) {
-                to.put(id, *self);
+                $crate::Sink::put(to, id, *self);
             }
 
             #[inline(always)]
             fn encode_all<'a, S: $crate::Sink<'a>>(list: &'a [Self], to: &mut S) {
-                to.fixed(
-                    ::std::mem::size_of_val(list) / ::std::mem::size_of::<Self>()
-                        * <Self as $crate::Fixed>::SIZE,
-                    |to| <Self as $crate::Fixed>::put_all(list, to),
-                );
+                $crate::Sink::fixed(to, list.len() * <Self as $crate::Fixed>::SIZE, |to| {
+                    <Self as $crate::Fixed>::put_all(list, to)
+                });
             }
         }
 
         impl $crate::Decode for $type {
             #[inline(always)]
-            fn decode<S: $crate::Source>(from: &mut S) -> Result<Self, $crate::DecodeError> {
+            fn decode<S: $crate::Source>(
+                from: &mut S,
+            ) -> ::std::result::Result<Self, $crate::DecodeError> {
                 $crate::Source::fixed(from)
             }
 
@@ -77,14 +79,16 @@ macro_rules! fixed_value {
             fn decode_all<S: $crate::Source>(
                 count: usize,
                 from: &mut S,
-            ) -> Result<Vec<Self>, $crate::DecodeError> {
+            ) -> ::std::result::Result<::std::vec::Vec<Self>, $crate::DecodeError> {
                 $crate::Source::fixed_list(from, count)
             }
         }
 
         impl<'a> $crate::View<'a> for $type {
             #[inline(always)]
-            fn view(from: &mut $crate::Slice<'a>) -> Result<Self, $crate::DecodeError> {
+            fn view(
+                from: &mut $crate::Slice<'a>,
+            ) -> ::std::result::Result<Self, $crate::DecodeError> {
                 $crate::Source::fixed(from)
             }
         }

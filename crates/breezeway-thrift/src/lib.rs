@@ -3,10 +3,12 @@
 
 mod ascii;
 mod byteswap;
+mod call;
 mod chain;
 mod codec;
 mod decode;
 mod elements;
+mod empty;
 mod encode;
 mod entries;
 mod envelope;
@@ -40,6 +42,7 @@ mod wire;
 mod wire_type;
 mod writer;
 
+pub use call::{Call, Streaming};
 pub use chain::Chain;
 #[cfg(feature = "prost")]
 pub use codec::Protobuf;
@@ -70,7 +73,7 @@ pub use slice::Slice;
 pub use source::Source;
 pub use ttheader::{HeaderKey, PayloadProtocol, TtFrame, TtHeader};
 pub use uuid::Uuid;
-pub use view::{View, view};
+pub use view::{View, preset, view};
 pub use wire::Wire;
 pub use wire_type::WireType;
 pub use writer::InPlace;

@@ -1,6 +1,7 @@
 //! Maps.
 
 use std::collections::{BTreeMap, HashMap};
+use std::fmt;
 use std::hash::{BuildHasher, Hash};
 use std::ops::{Deref, DerefMut};
 
@@ -8,12 +9,18 @@ use crate::decode::first_capacity;
 use crate::{Decode, DecodeError, Encode, Fault, Sink, Source, Wire, WireType};
 
 /// A map as it lies in a message: pairs in the writer's order, not searched for repeated keys. Keys need no order and no hash.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Pairs<K, V>(pub Vec<(K, V)>);
 
 impl<K, V> Default for Pairs<K, V> {
     fn default() -> Self {
         Self(Vec::new())
+    }
+}
+
+impl<K: fmt::Debug, V: fmt::Debug> fmt::Debug for Pairs<K, V> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_map().entries(self.iter().map(|(key, value)| (key, value))).finish()
     }
 }
 

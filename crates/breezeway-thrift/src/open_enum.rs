@@ -24,7 +24,7 @@ macro_rules! open_enum {
 
             #[inline(always)]
             fn put(self, to: &mut [u8]) {
-                self.0.put(to);
+                $crate::Fixed::put(self.0, to);
             }
 
             #[inline(always)]
@@ -33,13 +33,13 @@ macro_rules! open_enum {
             }
         }
 
-        impl From<i32> for $type {
+        impl ::std::convert::From<i32> for $type {
             fn from(value: i32) -> Self {
                 Self(value)
             }
         }
 
-        impl From<$type> for i32 {
+        impl ::std::convert::From<$type> for i32 {
             fn from(value: $type) -> Self {
                 value.0
             }

@@ -25,3 +25,9 @@ pub fn view<'a, T: View<'a>>(bytes: &'a [u8]) -> Result<T, DecodeError> {
     from.end()?;
     Ok(value)
 }
+
+/// What a view shows for an absent field whose type is a container and that has a default value in the IDL: `bytes` are that value, so that nothing need be made.
+#[inline]
+pub fn preset<'a, T: View<'a> + Default>(bytes: &'a [u8]) -> T {
+    view(bytes).unwrap_or_default()
+}
