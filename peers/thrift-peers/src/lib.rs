@@ -2,7 +2,10 @@
 #![allow(missing_docs)]
 
 pub mod contenders;
+pub mod effects;
 pub mod generated;
-pub mod ours;
 pub mod shapes;
 pub mod table;
+pub mod targets;
+
+pub use generated::breezeway as ours;

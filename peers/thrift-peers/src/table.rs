@@ -5,6 +5,7 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use crate::contenders::{Case, Operation};
+use crate::effects::Effect;
 
 /// How long one sample of one case takes, about.
 const SAMPLE: Duration = Duration::from_micros(400);
@@ -95,5 +96,20 @@ pub fn print(title: &str, rows: &[Row]) {
             }
         }
         println!();
+    }
+}
+
+/// Measures every effect in each of `rounds` rounds and prints how many times as long the work takes without the technique.
+pub fn print_effects(rounds: usize, effects: Vec<Effect>) {
+    println!("\nwithout / with");
+    for mut effect in effects {
+        let repeats = repeats_for(&mut effect.without);
+        let mut ratios: Vec<f64> = (0..rounds)
+            .map(|_| {
+                let with = nanoseconds(repeats, &mut effect.with);
+                nanoseconds(repeats, &mut effect.without) / with
+            })
+            .collect();
+        println!("{:>8.2} ×  {}", median(&mut ratios), effect.name);
     }
 }

@@ -7,6 +7,8 @@ pub mod pilota;
 pub mod prost;
 pub mod rkyv;
 
+use crate::ours::{Batch, MyTest};
+
 /// Something to measure: it does its work once and returns a number that depends on all of it.
 pub type Work = Box<dyn FnMut() -> u64>;
 
@@ -50,4 +52,31 @@ pub fn fold_mixed(flag: bool, count: i32, stamp: i64, ratio: f64, name: &str) ->
 #[inline(always)]
 pub fn number(index: usize) -> i64 {
     index as i64 * 3 + 1
+}
+
+/// Every codec with a list of small structs.
+pub fn batch(value: &Batch) -> Vec<Case> {
+    let mut cases = Vec::new();
+    for add in
+        [breezeway::batch, pilota::batch, apache::batch, prost::batch, capnp::batch, rkyv::batch]
+    {
+        add(value.clone(), &mut cases);
+    }
+    cases
+}
+
+/// Every codec with a long list of numbers.
+pub fn my_test(value: &MyTest) -> Vec<Case> {
+    let mut cases = Vec::new();
+    for add in [
+        breezeway::my_test,
+        pilota::my_test,
+        apache::my_test,
+        prost::my_test,
+        capnp::my_test,
+        rkyv::my_test,
+    ] {
+        add(value.clone(), &mut cases);
+    }
+    cases
 }
