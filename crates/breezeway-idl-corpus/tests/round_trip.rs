@@ -51,7 +51,7 @@ fn schema() -> Schema {
 /// Calls `check` with messages of every struct.
 fn each_message(seed: u64, count: usize, mut check: impl FnMut(&Case, &mut Dice, &[u8])) {
     let schema = schema();
-    let mut messages = Messages { schema: &schema, dice: Dice(seed) };
+    let mut messages = Messages { schema: &schema, dice: Dice(seed), tame: false };
     for case in CASES {
         let id = schema.find_struct(&format!("{}.{}", case.file, case.name)).unwrap();
         for _ in 0..count {

@@ -24,6 +24,9 @@ impl Dice {
 pub(crate) struct Messages<'a> {
     pub(crate) schema: &'a Schema,
     pub(crate) dice: Dice,
+    /// For other implementations: their sets have an order of their own, so at most one element; and
+    /// they take no union without a field.
+    pub(crate) tame: bool,
 }
 
 impl Messages<'_> {
@@ -33,8 +36,8 @@ impl Messages<'_> {
         let mut bytes = Vec::new();
         if structure.shape == Shape::Union {
             let count = structure.fields.len();
-            if count > 0 && depth > 0 && self.dice.below(8) > 0 {
-                let chosen = self.dice.below(count);
+            if count > 0 && (self.tame || depth > 0 && self.dice.below(8) > 0) {
+                let chosen = if depth > 0 { self.dice.below(count) } else { 0 };
                 self.field(&structure.fields[chosen], depth, &mut bytes);
             }
         } else {
@@ -79,7 +82,8 @@ impl Messages<'_> {
             }
             TypeKind::Binary => counted(&number[..self.dice.below(9)], to),
             TypeKind::List(of) | TypeKind::Set(of) => {
-                let count = self.count(depth);
+                let is_tame_set = self.tame && matches!(ty.kind, TypeKind::Set(_));
+                let count = self.count(depth).min(if is_tame_set { 1 } else { u32::MAX });
                 to.push(of.kind.wire_type());
                 to.extend(count.to_be_bytes());
                 (0..count).for_each(|_| self.value(of, depth.saturating_sub(1), to));
