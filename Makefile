@@ -3,7 +3,7 @@
 CARGO ?= cargo
 LOOM = RUSTFLAGS="--cfg loom" $(CARGO) test -p breezeway-shm --profile model --lib --target-dir target/loom
 
-.PHONY: demo test format lint unit model release budgets peers clean
+.PHONY: demo test format lint unit model release budgets peers bench-thrift clean
 
 ## Build, then show two processes exchanging messages, with the cost in floors.
 demo:
@@ -32,6 +32,10 @@ release:
 ## Every budget, interleaved with the floor (about ten minutes).
 budgets: peers
 	$(CARGO) bench --quiet --locked -p breezeway-cli --bench budgets
+
+## The Thrift codec beside others, interleaved, with its targets (about a minute).
+bench-thrift:
+	cd peers && $(CARGO) run --release --locked --quiet -p thrift-peers
 
 ## Comparison programs; rivals are dependencies here only.
 peers:
