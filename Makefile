@@ -3,7 +3,7 @@
 CARGO ?= cargo
 LOOM = RUSTFLAGS="--cfg loom" $(CARGO) test -p breezeway-shm --profile model --lib --target-dir target/loom
 
-.PHONY: demo test format lint unit model release budgets peers bench-thrift clean
+.PHONY: demo test format lint unit model release budgets peers bench-thrift clean golden
 
 ## Build, then show two processes exchanging messages, with the cost in floors.
 demo:
@@ -36,6 +36,10 @@ budgets: peers
 ## The Thrift codec beside others, interleaved, with its targets (about a minute).
 bench-thrift:
 	cd peers && $(CARGO) run --release --locked --quiet -p thrift-peers
+
+## Writes what the IDL generator's golden files have to be: look at the difference.
+golden:
+	UPDATE_GOLDEN=1 $(CARGO) test -p breezeway-idl --test golden
 
 ## Comparison programs; rivals are dependencies here only.
 peers:

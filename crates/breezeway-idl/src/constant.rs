@@ -2,7 +2,7 @@
 
 use crate::error::{Position, Problem};
 use crate::model::{Id, Requiredness, Type, TypeKind, Value};
-use crate::parse::Fault;
+use crate::parse::{Fault, MAX_CHAIN};
 use crate::resolve::Resolver;
 use crate::syntax::{self, Body, ValueKind};
 
@@ -120,6 +120,9 @@ impl Evaluation<'_> {
         let Body::Constant(_, value) = &scope.item(id).body else { return Err(unknown()) };
         if self.constants.contains(&id) {
             return Err((at, Problem::ConstantCycle(name.to_owned())));
+        }
+        if self.constants.len() == MAX_CHAIN {
+            return Err((at, Problem::TooDeep { what: "constants", limit: MAX_CHAIN }));
         }
         self.constants.push(id);
         let here = std::mem::replace(&mut self.resolver.file, id.file);

@@ -73,9 +73,11 @@ pub enum Problem {
     /// A comment or a string has no end.
     #[error("this {0} is never closed")]
     Unclosed(&'static str),
-    /// Brackets are nested too deeply.
-    #[error("brackets are nested more than {limit} deep")]
+    /// Brackets, files or definitions are nested too deeply.
+    #[error("{what} are nested more than {limit} deep")]
     TooDeep {
+        /// What is nested.
+        what: &'static str,
         /// The limit.
         limit: usize,
     },

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Problem};
-use crate::parse::{Fault, parse};
+use crate::parse::{Fault, MAX_CHAIN, parse};
 use crate::syntax::{Name, Tree};
 
 /// One file that was read.
@@ -94,6 +94,9 @@ impl Loader<'_> {
         let found = directories.map(|dir| dir.join(&include.text)).find(|path| path.is_file());
         let missing = || (include.at, Problem::IncludeNotFound(include.text.clone()));
         let path = found.ok_or_else(missing)?;
+        if self.open.len() == MAX_CHAIN {
+            return Err((include.at, Problem::TooDeep { what: "includes", limit: MAX_CHAIN }));
+        }
         self.refuse_cycle(&path).map_err(|problem| (include.at, problem))?;
         Ok(path)
     }

@@ -12,6 +12,9 @@ use crate::token::{Kind, Token, tokens};
 /// How deeply brackets may nest: far more than anybody writes, and safe for the parser's stack.
 const MAX_NESTING: usize = 64;
 
+/// How long chains of typedefs, constants or includes may be, for the sake of our own stack.
+pub(crate) const MAX_CHAIN: usize = 256;
+
 /// A problem and where it is.
 pub(crate) type Fault = (Position, Problem);
 
@@ -44,7 +47,7 @@ fn check_nesting(tokens: &[Token<'_>]) -> Result<(), Fault> {
             _ => {}
         }
         if depth > MAX_NESTING {
-            return Err((token.start, Problem::TooDeep { limit: MAX_NESTING }));
+            return Err((token.start, Problem::TooDeep { what: "brackets", limit: MAX_NESTING }));
         }
     }
     Ok(())

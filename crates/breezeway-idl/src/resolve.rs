@@ -9,7 +9,7 @@ use crate::model::{
     Definition, EnumValue, Field, File, Id, Kind, Method, Requiredness, Schema, Service, Shape,
     Streaming, Struct, Type, TypeKind,
 };
-use crate::parse::Fault;
+use crate::parse::{Fault, MAX_CHAIN};
 use crate::recursion;
 use crate::scope::{Scope, refuse_duplicates};
 use crate::syntax::{self, Body, Name, TypeRef};
@@ -139,6 +139,9 @@ impl<'a> Resolver<'a> {
             Body::Typedef(target) => {
                 if typedefs.contains(&id) {
                     return Err((at, Problem::TypedefCycle(name.to_owned())));
+                }
+                if typedefs.len() == MAX_CHAIN {
+                    return Err((at, Problem::TooDeep { what: "typedefs", limit: MAX_CHAIN }));
                 }
                 typedefs.push(id);
                 let there = Self { file: id.file, ..self };

@@ -43,6 +43,33 @@ fn brackets_may_not_nest_without_end() {
 }
 
 #[test]
+fn chains_may_not_go_on_without_end() {
+    let link = |number| format!("typedef T{} T{number}\n", number + 1);
+    let typedefs: String = (0..5000).map(link).collect();
+    refused(
+        &format!("{typedefs}typedef i32 T5000"),
+        "257:9: typedefs are nested more than 256 deep",
+    );
+    let link = |number| format!("const i32 C{number} = C{}\n", number + 1);
+    let constants: String = (0..5000).map(link).collect();
+    refused(
+        &format!("{constants}const i32 C5000 = 1"),
+        "1:16: constants are nested more than 256 deep",
+    );
+}
+
+#[test]
+fn a_long_chain_of_structs_is_fine() {
+    let link = |number| format!("struct S{number} {{ 1: S{} next }}\n", number + 1);
+    let text: String = (0..2000).map(link).chain(["struct S2000 {}".to_owned()]).collect();
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("chain.thrift");
+    fs::write(&file, text).unwrap();
+    let schema = breezeway_idl::read(&[file], &[]).unwrap();
+    assert!(breezeway_idl::generate(&schema).unwrap().contains("pub struct S1999View {"));
+}
+
+#[test]
 fn unknown_names_are_refused() {
     refused("struct A { 1: i32 a\n 2: Missing b }", "2:5: there is no type 'Missing'");
     refused(

@@ -42,8 +42,7 @@ fn owned(code: &mut Code, context: &Context<'_>, names: &StructNames, fields: &F
 
 fn view(code: &mut Code, context: &Context<'_>, names: &StructNames, fields: &Fields<'_>) {
     let preset = fields.all.iter().any(|named| named.preset().is_some());
-    let borrows =
-        |named: &Named<'_>| field_borrows(context.schema, &named.field.ty, named.field.recursive);
+    let borrows = |named: &Named<'_>| field_borrows(context.schema, named.field);
     let borrows = fields.all.iter().any(borrows);
     let lifetime =
         |name: &str| if borrows { format!("{}<{name}>", names.view) } else { names.view.clone() };

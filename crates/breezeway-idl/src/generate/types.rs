@@ -1,9 +1,11 @@
 //! The Rust types of Thrift types.
 
+use std::collections::HashSet;
+
 use super::context::Context;
 use crate::docs;
 use crate::layout::Code;
-use crate::model::{Id, Schema, Type, TypeKind};
+use crate::model::{Field, Id, Schema, Type, TypeKind};
 
 impl Context<'_> {
     /// The type of an owned value.
@@ -124,33 +126,37 @@ pub(crate) fn min_size(ty: &Type) -> usize {
 }
 
 fn lifetime(schema: &Schema, ty: &Type) -> &'static str {
-    if type_borrows(schema, ty, &mut Vec::new()) { "<'a>" } else { "" }
+    if type_borrows(schema, ty) { "<'a>" } else { "" }
 }
 
-/// Whether a struct's view has anything that borrows from the message.
-pub(crate) fn borrows(schema: &Schema, id: Id) -> bool {
-    struct_borrows(schema, id, &mut Vec::new())
+/// Whether a field's view has anything that borrows from the message.
+pub(crate) fn field_borrows(schema: &Schema, field: &Field) -> bool {
+    field.recursive || type_borrows(schema, &field.ty)
 }
 
-/// Whether a field's view borrows.
-pub(crate) fn field_borrows(schema: &Schema, ty: &Type, recursive: bool) -> bool {
-    recursive || type_borrows(schema, ty, &mut Vec::new())
-}
-
-fn struct_borrows(schema: &Schema, id: Id, seen: &mut Vec<Id>) -> bool {
-    if seen.contains(&id) {
-        return false;
-    }
-    seen.push(id);
-    let fields = schema.structure(id).map_or(&[][..], |found| &found.fields);
-    fields.iter().any(|field| field.recursive || type_borrows(schema, &field.ty, seen))
-}
-
-fn type_borrows(schema: &Schema, ty: &Type, seen: &mut Vec<Id>) -> bool {
+fn type_borrows(schema: &Schema, ty: &Type) -> bool {
     match ty.kind {
-        TypeKind::Struct(id) => struct_borrows(schema, id, seen),
+        TypeKind::Struct(id) => borrows(schema, id),
         _ => !is_fixed(ty),
     }
+}
+
+/// Whether a struct's view borrows: one of its fields does, or one of a struct inside it.
+fn borrows(schema: &Schema, id: Id) -> bool {
+    let mut next = vec![id];
+    let mut seen = HashSet::from([id]);
+    while let Some(id) = next.pop() {
+        let fields = schema.structure(id).map_or(&[][..], |found| &found.fields);
+        for field in fields {
+            match field.ty.kind {
+                _ if field.recursive => return true,
+                TypeKind::Struct(inner) => next.extend(seen.insert(inner).then_some(inner)),
+                _ if !is_fixed(&field.ty) => return true,
+                _ => {}
+            }
+        }
+    }
+    false
 }
 
 /// A typedef: an alias, and one for views if they are another type.
