@@ -4,17 +4,36 @@ use std::io::Read;
 
 use crate::{DecodeError, ReadOnce, Slice, Source, Wire};
 
-/// A value that can be made of a message in one pass, which reads every byte once.
-pub trait Decode: Wire + Sized {
+/// How many elements of a list get their places at a time.
+const PLACES: usize = 32;
+
+/// A value that can be made of a message in one pass, which reads every byte once. One of the first two methods must be written.
+pub trait Decode: Wire + Default {
     /// Takes the value, without a field header.
-    fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError>;
+    #[inline(always)]
+    fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
+        let mut value = Self::default();
+        value.decode_into(from)?;
+        Ok(value)
+    }
+
+    /// As [`Self::decode`], into a place that holds the default: for structs, which are then not moved when they are complete.
+    #[inline(always)]
+    fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
+        *self = Self::decode(from)?;
+        Ok(())
+    }
 
     /// Takes the `count` elements of a list. The count was checked against what is left.
     #[inline(always)]
     fn decode_all<S: Source>(count: usize, from: &mut S) -> Result<Vec<Self>, DecodeError> {
         let mut list = Vec::with_capacity(first_capacity::<Self>(count, from.remaining()));
-        for _ in 0..count {
-            list.push(Self::decode(from)?);
+        while list.len() < count {
+            let start = list.len();
+            list.resize_with(count.min(start + PLACES), Self::default);
+            for place in &mut list[start..] {
+                place.decode_into(from)?;
+            }
         }
         Ok(list)
     }

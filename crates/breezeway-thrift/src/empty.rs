@@ -13,7 +13,7 @@ impl Encode for () {
 
 impl Decode for () {
     #[inline]
-    fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
+    fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
         let mut fields = Fields::begin(from)?;
         while !fields.end()? {}
         Ok(())

@@ -68,14 +68,13 @@ impl Encode for ApplicationException {
 }
 
 impl Decode for ApplicationException {
-    fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-        let mut exception = Self::default();
+    fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
         let mut fields = Fields::begin(from)?;
         loop {
-            fields.read(1, &mut exception.message)?;
-            fields.read(2, &mut exception.kind)?;
+            fields.read(1, &mut self.message)?;
+            fields.read(2, &mut self.kind)?;
             if fields.end()? {
-                return Ok(exception);
+                return Ok(());
             }
         }
     }

@@ -30,14 +30,13 @@ impl Encode for Item {
 }
 
 impl Decode for Item {
-    fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-        let mut item = Self::default();
+    fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
         let mut fields = Fields::begin(from)?;
         loop {
-            fields.read(1, &mut item.text)?;
-            fields.read(2, &mut item.number)?;
+            fields.read(1, &mut self.text)?;
+            fields.read(2, &mut self.number)?;
             if fields.end()? {
-                return Ok(item);
+                return Ok(());
             }
         }
     }
@@ -116,32 +115,31 @@ impl Encode for Fixture {
 }
 
 impl Decode for Fixture {
-    fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-        let mut fixture = Self::default();
+    fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
         let mut fields = Fields::begin(from)?;
         loop {
             fields.group((
-                (1, &mut fixture.bool),
-                (2, &mut fixture.i8),
-                (3, &mut fixture.i16),
-                (4, &mut fixture.i32),
-                (5, &mut fixture.i64),
-                (6, &mut fixture.double),
+                (1, &mut self.bool),
+                (2, &mut self.i8),
+                (3, &mut self.i16),
+                (4, &mut self.i32),
+                (5, &mut self.i64),
+                (6, &mut self.double),
             ))?;
-            fields.read(7, &mut fixture.text)?;
-            fields.read(8, &mut fixture.binary)?;
-            fields.read(9, &mut fixture.longs)?;
-            fields.read(10, &mut fixture.ints)?;
-            fields.read(11, &mut fixture.map)?;
-            fields.read(12, &mut fixture.items)?;
-            fields.read(13, &mut fixture.optional)?;
-            fields.read(14, &mut fixture.flags)?;
-            fields.read(15, &mut fixture.texts)?;
-            fields.read(16, &mut fixture.doubles)?;
-            fields.read(17, &mut fixture.shorts)?;
-            fields.read(-5, &mut fixture.negative)?;
+            fields.read(7, &mut self.text)?;
+            fields.read(8, &mut self.binary)?;
+            fields.read(9, &mut self.longs)?;
+            fields.read(10, &mut self.ints)?;
+            fields.read(11, &mut self.map)?;
+            fields.read(12, &mut self.items)?;
+            fields.read(13, &mut self.optional)?;
+            fields.read(14, &mut self.flags)?;
+            fields.read(15, &mut self.texts)?;
+            fields.read(16, &mut self.doubles)?;
+            fields.read(17, &mut self.shorts)?;
+            fields.read(-5, &mut self.negative)?;
             if fields.end()? {
-                return Ok(fixture);
+                return Ok(());
             }
         }
     }

@@ -12,7 +12,7 @@ mod hostile_names {
     pub struct Sink;
     pub struct Source;
 
-    #[derive(Clone, Copy, Debug, PartialEq)]
+    #[derive(Clone, Copy, Debug, Default, PartialEq)]
     pub struct Kind(pub i32);
 
     breezeway_thrift::open_enum!(Kind);

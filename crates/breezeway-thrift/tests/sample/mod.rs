@@ -34,13 +34,12 @@ impl Encode for Ano {
 }
 
 impl Decode for Ano {
-    fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-        let mut ano = Self::default();
+    fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
         let mut fields = Fields::begin(from)?;
         loop {
-            fields.read(1, &mut ano.a)?;
+            fields.read(1, &mut self.a)?;
             if fields.end()? {
-                return Ok(ano);
+                return Ok(());
             }
         }
     }
@@ -109,20 +108,19 @@ impl Encode for Mixed {
 }
 
 impl Decode for Mixed {
-    fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-        let mut mixed = Self::default();
+    fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
         let mut fields = Fields::begin(from)?;
         loop {
             fields.group((
-                (1, &mut mixed.flag),
-                (2, &mut mixed.count),
-                (3, &mut mixed.stamp),
-                (4, &mut mixed.ratio),
+                (1, &mut self.flag),
+                (2, &mut self.count),
+                (3, &mut self.stamp),
+                (4, &mut self.ratio),
             ))?;
-            fields.read(5, &mut mixed.name)?;
-            fields.read(6, &mut mixed.numbers)?;
+            fields.read(5, &mut self.name)?;
+            fields.read(6, &mut self.numbers)?;
             if fields.end()? {
-                return Ok(mixed);
+                return Ok(());
             }
         }
     }
@@ -232,15 +230,14 @@ impl Encode for MyTest {
 }
 
 impl Decode for MyTest {
-    fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-        let mut my_test = Self::default();
+    fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
         let mut fields = Fields::begin(from)?;
         loop {
-            fields.read(1, &mut my_test.num)?;
-            fields.read(2, &mut my_test.ano)?;
-            fields.read(3, &mut my_test.nums)?;
+            fields.read(1, &mut self.num)?;
+            fields.read(2, &mut self.ano)?;
+            fields.read(3, &mut self.nums)?;
             if fields.end()? {
-                return Ok(my_test);
+                return Ok(());
             }
         }
     }
@@ -328,15 +325,14 @@ impl Encode for Shape {
 }
 
 impl Decode for Shape {
-    fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-        let mut shape = Self::default();
+    fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
         let mut fields = Fields::begin(from)?;
         loop {
-            fields.read_as(1, &mut shape, Self::Side)?;
-            fields.read_as(2, &mut shape, Self::Name)?;
-            fields.read_as(3, &mut shape, Self::Ano)?;
+            fields.read_as(1, self, Self::Side)?;
+            fields.read_as(2, self, Self::Name)?;
+            fields.read_as(3, self, Self::Ano)?;
             if fields.end()? {
-                return Ok(shape);
+                return Ok(());
             }
         }
     }
@@ -430,15 +426,14 @@ impl Encode for NotFound {
 }
 
 impl Decode for NotFound {
-    fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-        let mut not_found = Self::default();
+    fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
         let mut fields = Fields::begin(from)?;
         loop {
-            fields.read(1, &mut not_found.message)?;
-            fields.read(2, &mut not_found.color)?;
+            fields.read(1, &mut self.message)?;
+            fields.read(2, &mut self.color)?;
             if fields.end()? {
                 fields.require(1, "message")?;
-                return Ok(not_found);
+                return Ok(());
             }
         }
     }
@@ -486,26 +481,25 @@ impl Encode for Node {
 }
 
 impl Decode for Node {
-    fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-        let mut node = Self::default();
+    fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
         let mut fields = Fields::begin(from)?;
         loop {
-            fields.read(1, &mut node.value)?;
-            fields.read(2, &mut node.next)?;
-            fields.read(3, &mut node.children)?;
-            fields.read(4, &mut node.table)?;
-            fields.read(5, &mut node.set_of_numbers)?;
-            fields.read(6, &mut node.blob)?;
-            fields.read(7, &mut node.mixed)?;
-            fields.read(8, &mut node.shape)?;
-            fields.read(9, &mut node.id)?;
-            fields.read(10, &mut node.colors)?;
-            fields.read(11, &mut node.limit)?;
-            fields.read(12, &mut node.tags)?;
-            fields.read(13, &mut node.by_number)?;
+            fields.read(1, &mut self.value)?;
+            fields.read(2, &mut self.next)?;
+            fields.read(3, &mut self.children)?;
+            fields.read(4, &mut self.table)?;
+            fields.read(5, &mut self.set_of_numbers)?;
+            fields.read(6, &mut self.blob)?;
+            fields.read(7, &mut self.mixed)?;
+            fields.read(8, &mut self.shape)?;
+            fields.read(9, &mut self.id)?;
+            fields.read(10, &mut self.colors)?;
+            fields.read(11, &mut self.limit)?;
+            fields.read(12, &mut self.tags)?;
+            fields.read(13, &mut self.by_number)?;
             if fields.end()? {
                 fields.require(1, "value")?;
-                return Ok(node);
+                return Ok(());
             }
         }
     }

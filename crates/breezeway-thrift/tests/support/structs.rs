@@ -23,14 +23,12 @@ macro_rules! owned {
         }
 
         impl Decode for $name {
-            fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-                #[allow(unused_mut, reason = "not written without fields")]
-                let mut value = Self::default();
+            fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
                 let mut fields = Fields::begin(from)?;
                 loop {
-                    $(fields.read($id, &mut value.$field)?;)*
+                    $(fields.read($id, &mut self.$field)?;)*
                     if fields.end()? {
-                        return Ok(value);
+                        return Ok(());
                     }
                 }
             }
@@ -83,13 +81,12 @@ impl Encode for Flag {
 }
 
 impl Decode for Flag {
-    fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-        let mut value = Self::default();
+    fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
         let mut fields = Fields::begin(from)?;
         loop {
-            fields.read(1, &mut value.flag)?;
+            fields.read(1, &mut self.flag)?;
             if fields.end()? {
-                return Ok(value);
+                return Ok(());
             }
         }
     }

@@ -37,14 +37,13 @@ pub mod bench {
     }
 
     impl Decode for Ano {
-        fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-            let mut ano = Self::default();
+        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
             let mut fields = Fields::begin(from)?;
             loop {
-                fields.read(1, &mut ano.a)?;
+                fields.read(1, &mut self.a)?;
                 if fields.end()? {
                     fields.require(1, "a")?;
-                    return Ok(ano);
+                    return Ok(());
                 }
             }
         }
@@ -114,18 +113,17 @@ pub mod bench {
     }
 
     impl Decode for MyTest {
-        fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-            let mut my_test = Self::default();
+        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
             let mut fields = Fields::begin(from)?;
             loop {
-                fields.read(1, &mut my_test.num)?;
-                fields.read(2, &mut my_test.ano)?;
-                fields.read(3, &mut my_test.nums)?;
+                fields.read(1, &mut self.num)?;
+                fields.read(2, &mut self.ano)?;
+                fields.read(3, &mut self.nums)?;
                 if fields.end()? {
                     fields.require(1, "Num")?;
                     fields.require(2, "Ano")?;
                     fields.require(3, "Nums")?;
-                    return Ok(my_test);
+                    return Ok(());
                 }
             }
         }
@@ -223,18 +221,17 @@ pub mod bench {
     }
 
     impl Decode for Mixed {
-        fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-            let mut mixed = Self::default();
+        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
             let mut fields = Fields::begin(from)?;
             loop {
                 fields.group((
-                    (1, &mut mixed.flag),
-                    (2, &mut mixed.count),
-                    (3, &mut mixed.stamp),
-                    (4, &mut mixed.ratio),
+                    (1, &mut self.flag),
+                    (2, &mut self.count),
+                    (3, &mut self.stamp),
+                    (4, &mut self.ratio),
                 ))?;
-                fields.read(5, &mut mixed.name)?;
-                fields.read(6, &mut mixed.numbers)?;
+                fields.read(5, &mut self.name)?;
+                fields.read(6, &mut self.numbers)?;
                 if fields.end()? {
                     fields.require(1, "flag")?;
                     fields.require(2, "count")?;
@@ -242,7 +239,7 @@ pub mod bench {
                     fields.require(4, "ratio")?;
                     fields.require(5, "name")?;
                     fields.require(6, "numbers")?;
-                    return Ok(mixed);
+                    return Ok(());
                 }
             }
         }
@@ -358,14 +355,13 @@ pub mod bench {
     }
 
     impl Decode for Batch {
-        fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-            let mut batch = Self::default();
+        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
             let mut fields = Fields::begin(from)?;
             loop {
-                fields.read(1, &mut batch.items)?;
+                fields.read(1, &mut self.items)?;
                 if fields.end()? {
                     fields.require(1, "items")?;
-                    return Ok(batch);
+                    return Ok(());
                 }
             }
         }
