@@ -14,40 +14,54 @@ pub(crate) struct Reading {
     signature: String,
     /// The runtime's method that takes a field.
     method: &'static str,
+    /// What the runtime reads fields with.
     fields: String,
-    ok: String,
-    /// The value in the making.
+    /// The value in the making: a variable, or `self`.
     place: String,
+    /// The value as a place to write to.
+    whole: String,
+    /// The value's beginning, if it is a variable.
+    start: Option<String>,
+    /// What is returned.
+    end: String,
 }
 
 impl Reading {
+    /// Into a place that holds the default.
     pub(crate) fn owned(context: &Context<'_>, names: &StructNames) -> Self {
         let source = context.word("Source");
+        let result = format!("{}<(), {}>", context.word("Result"), context.word("DecodeError"));
+        let parameters = "&mut self, from: &mut S";
         Self {
             head: format!("impl {}", context.word("Decode")),
             target: names.owned.clone(),
-            signature: format!("fn decode<S: {source}>(from: &mut S) -> {} {{", result(context)),
+            signature: format!("fn decode_into<S: {source}>({parameters}) -> {result} {{"),
             method: "read",
             fields: context.word("Fields"),
-            ok: context.word("Ok"),
-            place: place(&names.owned),
+            place: "self".to_owned(),
+            whole: "self".to_owned(),
+            start: None,
+            end: format!("{}(())", context.word("Ok")),
         }
     }
 
+    /// As a value of its own: views are small.
     pub(crate) fn view(context: &Context<'_>, names: &StructNames, target: &str) -> Self {
         let slice = context.word("Slice");
+        let result = format!("{}<Self, {}>", context.word("Result"), context.word("DecodeError"));
+        let place = place(&names.owned);
         Self {
             head: format!("impl<'a> {}<'a>", context.word("View")),
             target: target.to_owned(),
-            signature: format!("fn view(from: &mut {slice}<'a>) -> {} {{", result(context)),
+            signature: format!("fn view(from: &mut {slice}<'a>) -> {result} {{"),
             method: "view",
-            ..Self::owned(context, names)
+            fields: context.word("Fields"),
+            whole: format!("&mut {place}"),
+            start: Some(format!("let mut {place} = Self::default();")),
+            end: format!("{}({place})", context.word("Ok")),
+            place,
         }
     }
-}
-
-fn result(context: &Context<'_>) -> String {
-    format!("{}<Self, {}>", context.word("Result"), context.word("DecodeError"))
 }
 
 /// From this length on, a variable's name makes lines long and nothing clear.
@@ -62,87 +76,61 @@ fn place(owned: &str) -> String {
 }
 
 /// Reads a struct's fields, in rounds.
-pub(crate) fn of_struct(
-    code: &mut Code,
-    context: &Context<'_>,
-    reading: &Reading,
-    fields: &Fields<'_>,
-) {
-    let flagged = || fields.all.iter().filter(|named| named.needs_flag());
-    body(
-        code,
-        context,
-        reading,
-        fields,
-        |code| {
-            for named in flagged() {
-                code.line(&format!("let mut {} = false;", flag(named)));
-            }
-        },
-        |code| {
-            for step in fields.steps() {
-                take(code, reading, &step);
-            }
-        },
-    );
+pub(crate) fn of_struct(code: &mut Code, reading: &Reading, fields: &Fields<'_>) {
+    body(code, reading, fields, |code| {
+        for step in fields.steps() {
+            take(code, reading, &step);
+        }
+    });
 }
 
 /// Reads a union's fields, of which the last one counts.
-pub(crate) fn of_union(
-    code: &mut Code,
-    context: &Context<'_>,
-    reading: &Reading,
-    fields: &Fields<'_>,
-) {
-    body(
-        code,
-        context,
-        reading,
-        fields,
-        |_| {},
-        |code| {
-            for named in &fields.all {
-                let arguments = [
-                    named.id().to_string(),
-                    format!("&mut {}", reading.place),
-                    format!("Self::{}", named.variant),
-                ];
-                let head = format!("fields.{}_as", reading.method);
-                code.expr(&Expr::call(head, arguments.map(Expr::Plain)), "?;");
-            }
-        },
-    );
+pub(crate) fn of_union(code: &mut Code, reading: &Reading, fields: &Fields<'_>) {
+    body(code, reading, fields, |code| {
+        for named in &fields.all {
+            let variant = format!("Self::{}", named.variant);
+            let arguments = [named.id().to_string(), reading.whole.clone(), variant];
+            let head = format!("fields.{}_as", reading.method);
+            code.expr(&Expr::call(head, arguments.map(Expr::Plain)), "?;");
+        }
+    });
 }
 
-fn body(
-    code: &mut Code,
-    context: &Context<'_>,
-    reading: &Reading,
-    fields: &Fields<'_>,
-    before: impl FnOnce(&mut Code),
-    round: impl FnOnce(&mut Code),
-) {
-    let begin = format!("let mut fields = {}::begin(from)?;", reading.fields);
+fn body(code: &mut Code, reading: &Reading, fields: &Fields<'_>, round: impl FnOnce(&mut Code)) {
     code.implement(&reading.head, &reading.target, |code| {
         code.block(&reading.signature, |code| {
             if fields.all.is_empty() {
-                code.line(&begin);
-                code.line("while !fields.end()? {}");
-                return code.line(&format!("{}(Self::default())", reading.ok));
+                nothing(code, reading);
+            } else {
+                rounds(code, reading, fields, round);
             }
-            code.line(&format!("let mut {} = Self::default();", reading.place));
-            before(code);
-            code.line(&begin);
-            code.block("loop {", |code| {
-                round(code);
-                code.block("if fields.end()? {", |code| {
-                    require(code, fields);
-                    code.line(&format!("return {}({});", reading.ok, reading.place));
-                });
-            });
         });
     });
-    let _ = context;
+}
+
+/// Skips all fields.
+fn nothing(code: &mut Code, reading: &Reading) {
+    code.line(&format!("let mut fields = {}::begin(from)?;", reading.fields));
+    code.line("while !fields.end()? {}");
+    let end = reading.end.replace(&format!("({})", reading.place), "(Self::default())");
+    code.line(&end);
+}
+
+fn rounds(code: &mut Code, reading: &Reading, fields: &Fields<'_>, round: impl FnOnce(&mut Code)) {
+    if let Some(start) = &reading.start {
+        code.line(start);
+    }
+    for named in fields.all.iter().filter(|named| named.needs_flag()) {
+        code.line(&format!("let mut {} = false;", flag(named)));
+    }
+    code.line(&format!("let mut fields = {}::begin(from)?;", reading.fields));
+    code.block("loop {", |code| {
+        round(code);
+        code.block("if fields.end()? {", |code| {
+            require(code, fields);
+            code.line(&format!("return {};", reading.end));
+        });
+    });
 }
 
 fn take(code: &mut Code, reading: &Reading, step: &Step<'_, '_>) {

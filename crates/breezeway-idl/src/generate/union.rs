@@ -31,7 +31,7 @@ fn owned(code: &mut Code, context: &Context<'_>, names: &StructNames, fields: &F
     wire(code, context, &names.owned);
     encode::of_union(code, context, &names.owned, fields);
     code.blank();
-    read::of_union(code, context, &Reading::owned(context, names), fields);
+    read::of_union(code, &Reading::owned(context, names), fields);
 }
 
 fn view(code: &mut Code, context: &Context<'_>, names: &StructNames, fields: &Fields<'_>) {
@@ -44,7 +44,7 @@ fn view(code: &mut Code, context: &Context<'_>, names: &StructNames, fields: &Fi
         code.variant(&named.variant, &named.view_payload(context));
     });
     wire(code, context, &lifetime("'_"));
-    read::of_union(code, context, &Reading::view(context, names, &lifetime("'a")), fields);
+    read::of_union(code, &Reading::view(context, names, &lifetime("'a")), fields);
 }
 
 fn declare(

@@ -34,13 +34,12 @@ pub mod benchmark {
     }
 
     impl Decode for Ano {
-        fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-            let mut ano = Self::default();
+        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
             let mut fields = Fields::begin(from)?;
             loop {
-                fields.read(1, &mut ano.num)?;
+                fields.read(1, &mut self.num)?;
                 if fields.end()? {
-                    return Ok(ano);
+                    return Ok(());
                 }
             }
         }
@@ -105,15 +104,14 @@ pub mod benchmark {
     }
 
     impl Decode for MyTest {
-        fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-            let mut my_test = Self::default();
+        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
             let mut fields = Fields::begin(from)?;
             loop {
-                fields.read(1, &mut my_test.num)?;
-                fields.read(2, &mut my_test.ano)?;
-                fields.read(3, &mut my_test.nums)?;
+                fields.read(1, &mut self.num)?;
+                fields.read(2, &mut self.ano)?;
+                fields.read(3, &mut self.nums)?;
                 if fields.end()? {
-                    return Ok(my_test);
+                    return Ok(());
                 }
             }
         }
@@ -203,19 +201,18 @@ pub mod benchmark {
     }
 
     impl Decode for Five {
-        fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-            let mut five = Self::default();
+        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
             let mut fields = Fields::begin(from)?;
             loop {
-                fields.read(1, &mut five.id)?;
-                fields.read(2, &mut five.name)?;
-                fields.read(3, &mut five.score)?;
-                fields.read(4, &mut five.active)?;
-                fields.read(5, &mut five.values)?;
+                fields.read(1, &mut self.id)?;
+                fields.read(2, &mut self.name)?;
+                fields.read(3, &mut self.score)?;
+                fields.read(4, &mut self.active)?;
+                fields.read(5, &mut self.values)?;
                 if fields.end()? {
                     fields.require(1, "id")?;
                     fields.require(2, "name")?;
-                    return Ok(five);
+                    return Ok(());
                 }
             }
         }

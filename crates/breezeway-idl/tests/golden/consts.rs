@@ -61,15 +61,14 @@ pub mod acme {
         }
 
         impl Decode for Amount {
-            fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-                let mut amount = Self::default();
+            fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
                 let mut fields = Fields::begin(from)?;
                 loop {
-                    fields.group(((1, &mut amount.minor_units), (2, &mut amount.currency)))?;
+                    fields.group(((1, &mut self.minor_units), (2, &mut self.currency)))?;
                     if fields.end()? {
                         fields.require(1, "minor_units")?;
                         fields.require(2, "currency")?;
-                        return Ok(amount);
+                        return Ok(());
                     }
                 }
             }
@@ -212,14 +211,13 @@ pub mod consts {
     }
 
     impl Decode for Point {
-        fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-            let mut point = Self::default();
+        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
             let mut fields = Fields::begin(from)?;
             loop {
-                fields.group(((1, &mut point.x), (2, &mut point.y)))?;
-                fields.read(3, &mut point.label)?;
+                fields.group(((1, &mut self.x), (2, &mut self.y)))?;
+                fields.read(3, &mut self.label)?;
                 if fields.end()? {
-                    return Ok(point);
+                    return Ok(());
                 }
             }
         }
@@ -327,18 +325,17 @@ pub mod consts {
     }
 
     impl Decode for Line {
-        fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-            let mut line = Self::default();
+        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
             let mut fields = Fields::begin(from)?;
             loop {
-                fields.read(1, &mut line.from)?;
-                fields.read(2, &mut line.to)?;
-                fields.read(3, &mut line.between)?;
-                fields.read(4, &mut line.level)?;
+                fields.read(1, &mut self.from)?;
+                fields.read(2, &mut self.to)?;
+                fields.read(3, &mut self.between)?;
+                fields.read(4, &mut self.level)?;
                 if fields.end()? {
                     fields.require(1, "from")?;
                     fields.require(2, "to")?;
-                    return Ok(line);
+                    return Ok(());
                 }
             }
         }
@@ -452,15 +449,14 @@ pub mod consts {
     }
 
     impl Decode for Choice {
-        fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-            let mut choice = Self::default();
+        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
             let mut fields = Fields::begin(from)?;
             loop {
-                fields.read_as(1, &mut choice, Self::Number)?;
-                fields.read_as(2, &mut choice, Self::Text)?;
-                fields.read_as(3, &mut choice, Self::Point)?;
+                fields.read_as(1, self, Self::Number)?;
+                fields.read_as(2, self, Self::Text)?;
+                fields.read_as(3, self, Self::Point)?;
                 if fields.end()? {
-                    return Ok(choice);
+                    return Ok(());
                 }
             }
         }

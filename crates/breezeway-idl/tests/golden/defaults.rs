@@ -62,15 +62,14 @@ pub mod defaults {
     }
 
     impl Decode for Inner {
-        fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-            let mut inner = Self::default();
+        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
             let mut fields = Fields::begin(from)?;
             loop {
-                fields.read(1, &mut inner.a)?;
-                fields.read(2, &mut inner.b)?;
-                fields.read(3, &mut inner.c)?;
+                fields.read(1, &mut self.a)?;
+                fields.read(2, &mut self.b)?;
+                fields.read(3, &mut self.c)?;
                 if fields.end()? {
-                    return Ok(inner);
+                    return Ok(());
                 }
             }
         }
@@ -226,28 +225,27 @@ pub mod defaults {
     }
 
     impl Decode for Defaults {
-        fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-            let mut defaults = Self::default();
+        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
             let mut fields = Fields::begin(from)?;
             loop {
                 fields.group((
-                    (1, &mut defaults.flag),
-                    (2, &mut defaults.tiny),
-                    (3, &mut defaults.short),
-                    (4, &mut defaults.medium),
-                    (5, &mut defaults.large),
-                    (6, &mut defaults.ratio),
+                    (1, &mut self.flag),
+                    (2, &mut self.tiny),
+                    (3, &mut self.short),
+                    (4, &mut self.medium),
+                    (5, &mut self.large),
+                    (6, &mut self.ratio),
                 ))?;
-                fields.read(7, &mut defaults.name)?;
-                fields.read(8, &mut defaults.blob)?;
-                fields.group(((9, &mut defaults.id), (10, &mut defaults.mode)))?;
-                fields.read(11, &mut defaults.inner)?;
-                fields.read(12, &mut defaults.numbers)?;
-                fields.read(13, &mut defaults.words)?;
-                fields.read(14, &mut defaults.ages)?;
-                fields.read(15, &mut defaults.inners)?;
+                fields.read(7, &mut self.name)?;
+                fields.read(8, &mut self.blob)?;
+                fields.group(((9, &mut self.id), (10, &mut self.mode)))?;
+                fields.read(11, &mut self.inner)?;
+                fields.read(12, &mut self.numbers)?;
+                fields.read(13, &mut self.words)?;
+                fields.read(14, &mut self.ages)?;
+                fields.read(15, &mut self.inners)?;
                 if fields.end()? {
-                    return Ok(defaults);
+                    return Ok(());
                 }
             }
         }
@@ -483,20 +481,19 @@ pub mod defaults {
     }
 
     impl Decode for OptionalDefaults {
-        fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-            let mut optional_defaults = Self::default();
+        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
             let mut fields = Fields::begin(from)?;
             loop {
-                fields.read(1, &mut optional_defaults.flag)?;
-                fields.read(2, &mut optional_defaults.medium)?;
-                fields.read(3, &mut optional_defaults.name)?;
-                fields.read(4, &mut optional_defaults.mode)?;
-                fields.read(5, &mut optional_defaults.words)?;
-                fields.read(6, &mut optional_defaults.inner)?;
-                fields.read(7, &mut optional_defaults.none)?;
-                fields.read(8, &mut optional_defaults.infinite)?;
+                fields.read(1, &mut self.flag)?;
+                fields.read(2, &mut self.medium)?;
+                fields.read(3, &mut self.name)?;
+                fields.read(4, &mut self.mode)?;
+                fields.read(5, &mut self.words)?;
+                fields.read(6, &mut self.inner)?;
+                fields.read(7, &mut self.none)?;
+                fields.read(8, &mut self.infinite)?;
                 if fields.end()? {
-                    return Ok(optional_defaults);
+                    return Ok(());
                 }
             }
         }
@@ -645,22 +642,18 @@ pub mod defaults {
     }
 
     impl Decode for RequiredDefaults {
-        fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-            let mut required_defaults = Self::default();
+        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
             let mut fields = Fields::begin(from)?;
             loop {
-                fields.group((
-                    (1, &mut required_defaults.flag),
-                    (2, &mut required_defaults.medium),
-                ))?;
-                fields.read(3, &mut required_defaults.name)?;
-                fields.read(4, &mut required_defaults.lists)?;
+                fields.group(((1, &mut self.flag), (2, &mut self.medium)))?;
+                fields.read(3, &mut self.name)?;
+                fields.read(4, &mut self.lists)?;
                 if fields.end()? {
                     fields.require(1, "flag")?;
                     fields.require(2, "medium")?;
                     fields.require(3, "name")?;
                     fields.require(4, "lists")?;
-                    return Ok(required_defaults);
+                    return Ok(());
                 }
             }
         }
@@ -787,15 +780,14 @@ pub mod defaults {
     }
 
     impl Decode for DefaultedCallArgs {
-        fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-            let mut defaulted_call_args = Self::default();
+        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
             let mut fields = Fields::begin(from)?;
             loop {
-                fields.read(1, &mut defaulted_call_args.a)?;
-                fields.read(2, &mut defaulted_call_args.b)?;
-                fields.read(3, &mut defaulted_call_args.mode)?;
+                fields.read(1, &mut self.a)?;
+                fields.read(2, &mut self.b)?;
+                fields.read(3, &mut self.mode)?;
                 if fields.end()? {
-                    return Ok(defaulted_call_args);
+                    return Ok(());
                 }
             }
         }
@@ -897,13 +889,12 @@ pub mod defaults {
     }
 
     impl Decode for DefaultedCallReply {
-        fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-            let mut defaulted_call_reply = Self::default();
+        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
             let mut fields = Fields::begin(from)?;
             loop {
-                fields.read_as(0, &mut defaulted_call_reply, Self::Success)?;
+                fields.read_as(0, self, Self::Success)?;
                 if fields.end()? {
-                    return Ok(defaulted_call_reply);
+                    return Ok(());
                 }
             }
         }

@@ -74,21 +74,20 @@ pub mod docs {
     }
 
     impl Decode for Documented {
-        fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-            let mut documented = Self::default();
+        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
             let mut fields = Fields::begin(from)?;
             loop {
                 fields.group((
-                    (1, &mut documented.a),
-                    (2, &mut documented.b),
-                    (3, &mut documented.c),
-                    (4, &mut documented.d),
-                    (5, &mut documented.e),
-                    (6, &mut documented.f),
-                    (7, &mut documented.g),
+                    (1, &mut self.a),
+                    (2, &mut self.b),
+                    (3, &mut self.c),
+                    (4, &mut self.d),
+                    (5, &mut self.e),
+                    (6, &mut self.f),
+                    (7, &mut self.g),
                 ))?;
                 if fields.end()? {
-                    return Ok(documented);
+                    return Ok(());
                 }
             }
         }
@@ -193,13 +192,12 @@ pub mod docs {
     }
 
     impl Decode for Bare {
-        fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-            let mut bare = Self::default();
+        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
             let mut fields = Fields::begin(from)?;
             loop {
-                fields.read(1, &mut bare.a)?;
+                fields.read(1, &mut self.a)?;
                 if fields.end()? {
-                    return Ok(bare);
+                    return Ok(());
                 }
             }
         }
@@ -290,13 +288,12 @@ pub mod docs {
     }
 
     impl Decode for SpeakerSayArgs {
-        fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-            let mut speaker_say_args = Self::default();
+        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
             let mut fields = Fields::begin(from)?;
             loop {
-                fields.read(1, &mut speaker_say_args.words)?;
+                fields.read(1, &mut self.words)?;
                 if fields.end()? {
-                    return Ok(speaker_say_args);
+                    return Ok(());
                 }
             }
         }
@@ -368,13 +365,12 @@ pub mod docs {
     }
 
     impl Decode for SpeakerWhisperArgs {
-        fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-            let mut speaker_whisper_args = Self::default();
+        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
             let mut fields = Fields::begin(from)?;
             loop {
-                fields.read(1, &mut speaker_whisper_args.words)?;
+                fields.read(1, &mut self.words)?;
                 if fields.end()? {
-                    return Ok(speaker_whisper_args);
+                    return Ok(());
                 }
             }
         }

@@ -36,10 +36,10 @@ pub mod empty {
     }
 
     impl Decode for Nothing {
-        fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
+        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
             let mut fields = Fields::begin(from)?;
             while !fields.end()? {}
-            Ok(Self::default())
+            Ok(())
         }
     }
 
@@ -83,10 +83,10 @@ pub mod empty {
     }
 
     impl Decode for Failed {
-        fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
+        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
             let mut fields = Fields::begin(from)?;
             while !fields.end()? {}
-            Ok(Self::default())
+            Ok(())
         }
     }
 
@@ -142,10 +142,10 @@ pub mod empty {
     }
 
     impl Decode for Never {
-        fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
+        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
             let mut fields = Fields::begin(from)?;
             while !fields.end()? {}
-            Ok(Self::default())
+            Ok(())
         }
     }
 
@@ -203,13 +203,12 @@ pub mod empty {
     }
 
     impl Decode for BusyNothingArgs {
-        fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-            let mut busy_nothing_args = Self::default();
+        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
             let mut fields = Fields::begin(from)?;
             loop {
-                fields.read(1, &mut busy_nothing_args.nothing)?;
+                fields.read(1, &mut self.nothing)?;
                 if fields.end()? {
-                    return Ok(busy_nothing_args);
+                    return Ok(());
                 }
             }
         }
@@ -288,14 +287,13 @@ pub mod empty {
     }
 
     impl Decode for BusyNothingReply {
-        fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-            let mut busy_nothing_reply = Self::default();
+        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
             let mut fields = Fields::begin(from)?;
             loop {
-                fields.read_as(0, &mut busy_nothing_reply, Self::Success)?;
-                fields.read_as(1, &mut busy_nothing_reply, Self::Failed)?;
+                fields.read_as(0, self, Self::Success)?;
+                fields.read_as(1, self, Self::Failed)?;
                 if fields.end()? {
-                    return Ok(busy_nothing_reply);
+                    return Ok(());
                 }
             }
         }
@@ -382,17 +380,16 @@ pub mod empty {
     }
 
     impl Decode for Holder {
-        fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-            let mut holder = Self::default();
+        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
             let mut fields = Fields::begin(from)?;
             loop {
-                fields.read(1, &mut holder.nothing)?;
-                fields.read(2, &mut holder.maybe)?;
-                fields.read(3, &mut holder.many)?;
-                fields.read(4, &mut holder.named)?;
-                fields.read(5, &mut holder.never)?;
+                fields.read(1, &mut self.nothing)?;
+                fields.read(2, &mut self.maybe)?;
+                fields.read(3, &mut self.many)?;
+                fields.read(4, &mut self.named)?;
+                fields.read(5, &mut self.never)?;
                 if fields.end()? {
-                    return Ok(holder);
+                    return Ok(());
                 }
             }
         }

@@ -172,20 +172,19 @@ pub mod enums {
     }
 
     impl Decode for Enums {
-        fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-            let mut enums = Self::default();
+        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
             let mut fields = Fields::begin(from)?;
             loop {
-                fields.group(((1, &mut enums.negative), (2, &mut enums.gapped)))?;
-                fields.read(3, &mut enums.clashing)?;
-                fields.read(4, &mut enums.mixed)?;
-                fields.read(5, &mut enums.ones)?;
-                fields.read(6, &mut enums.empty)?;
-                fields.read(7, &mut enums.lower)?;
-                fields.read(8, &mut enums.not_zero)?;
+                fields.group(((1, &mut self.negative), (2, &mut self.gapped)))?;
+                fields.read(3, &mut self.clashing)?;
+                fields.read(4, &mut self.mixed)?;
+                fields.read(5, &mut self.ones)?;
+                fields.read(6, &mut self.empty)?;
+                fields.read(7, &mut self.lower)?;
+                fields.read(8, &mut self.not_zero)?;
                 if fields.end()? {
                     fields.require(2, "gapped")?;
-                    return Ok(enums);
+                    return Ok(());
                 }
             }
         }

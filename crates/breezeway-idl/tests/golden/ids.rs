@@ -51,21 +51,20 @@ pub mod ids {
     }
 
     impl Decode for Ids {
-        fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-            let mut ids = Self::default();
+        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
             let mut fields = Fields::begin(from)?;
             loop {
-                fields.read(32767, &mut ids.last)?;
-                fields.read(5, &mut ids.five)?;
-                fields.read(1, &mut ids.one)?;
-                fields.read(300, &mut ids.three_hundred)?;
-                fields.read(2, &mut ids.two)?;
-                fields.read(16, &mut ids.sixteen)?;
-                fields.read(15, &mut ids.fifteen)?;
-                fields.read(257, &mut ids.odd)?;
+                fields.read(32767, &mut self.last)?;
+                fields.read(5, &mut self.five)?;
+                fields.read(1, &mut self.one)?;
+                fields.read(300, &mut self.three_hundred)?;
+                fields.read(2, &mut self.two)?;
+                fields.read(16, &mut self.sixteen)?;
+                fields.read(15, &mut self.fifteen)?;
+                fields.read(257, &mut self.odd)?;
                 if fields.end()? {
                     fields.require(1, "one")?;
-                    return Ok(ids);
+                    return Ok(());
                 }
             }
         }
@@ -193,15 +192,14 @@ pub mod ids {
     }
 
     impl Decode for Single {
-        fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-            let mut single = Self::default();
+        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
             let mut has_only = false;
             let mut fields = Fields::begin(from)?;
             loop {
-                has_only |= fields.read(32767, &mut single.only)?;
+                has_only |= fields.read(32767, &mut self.only)?;
                 if fields.end()? {
                     fields.require_if(has_only, 32767, "only")?;
-                    return Ok(single);
+                    return Ok(());
                 }
             }
         }
@@ -281,15 +279,14 @@ pub mod ids {
     }
 
     impl Decode for Descending {
-        fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-            let mut descending = Self::default();
+        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
             let mut fields = Fields::begin(from)?;
             loop {
-                fields.read_as(9, &mut descending, Self::Nine)?;
-                fields.read_as(3, &mut descending, Self::Three)?;
-                fields.read_as(1, &mut descending, Self::One)?;
+                fields.read_as(9, self, Self::Nine)?;
+                fields.read_as(3, self, Self::Three)?;
+                fields.read_as(1, self, Self::One)?;
                 if fields.end()? {
-                    return Ok(descending);
+                    return Ok(());
                 }
             }
         }

@@ -89,40 +89,39 @@ pub mod keywords {
     }
 
     impl Decode for Fields {
-        fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-            let mut value = Self::default();
+        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
             let mut fields = ThriftFields::begin(from)?;
             loop {
-                fields.read(1, &mut value.r#type)?;
-                fields.group(((2, &mut value.self_), (3, &mut value.self_2)))?;
-                fields.read(4, &mut value.super_)?;
-                fields.read(5, &mut value.crate_)?;
-                fields.read(6, &mut value.r#match)?;
-                fields.read(7, &mut value.r#async)?;
-                fields.read(8, &mut value.r#fn)?;
+                fields.read(1, &mut self.r#type)?;
+                fields.group(((2, &mut self.self_), (3, &mut self.self_2)))?;
+                fields.read(4, &mut self.super_)?;
+                fields.read(5, &mut self.crate_)?;
+                fields.read(6, &mut self.r#match)?;
+                fields.read(7, &mut self.r#async)?;
+                fields.read(8, &mut self.r#fn)?;
                 fields.group((
-                    (9, &mut value.r#dyn),
-                    (10, &mut value.r#mod),
-                    (11, &mut value.r#move),
+                    (9, &mut self.r#dyn),
+                    (10, &mut self.r#mod),
+                    (11, &mut self.r#move),
                 ))?;
-                fields.read(12, &mut value.r#ref)?;
-                fields.read(13, &mut value.r#impl)?;
-                fields.read(14, &mut value.r#use)?;
-                fields.read(15, &mut value.r#where)?;
-                fields.read(16, &mut value.r#loop)?;
-                fields.read(17, &mut value.r#yield)?;
-                fields.read(18, &mut value.r#try)?;
-                fields.read(19, &mut value.r#gen)?;
-                fields.read(20, &mut value.r#abstract)?;
-                fields.read(21, &mut value.r#await)?;
-                fields.read(22, &mut value.r#true)?;
-                fields.read(23, &mut value.r#box)?;
-                fields.read(24, &mut value.r#priv)?;
-                fields.read(25, &mut value.r#unsafe)?;
-                fields.read(26, &mut value.r#pub)?;
-                fields.read(27, &mut value.r#in)?;
+                fields.read(12, &mut self.r#ref)?;
+                fields.read(13, &mut self.r#impl)?;
+                fields.read(14, &mut self.r#use)?;
+                fields.read(15, &mut self.r#where)?;
+                fields.read(16, &mut self.r#loop)?;
+                fields.read(17, &mut self.r#yield)?;
+                fields.read(18, &mut self.r#try)?;
+                fields.read(19, &mut self.r#gen)?;
+                fields.read(20, &mut self.r#abstract)?;
+                fields.read(21, &mut self.r#await)?;
+                fields.read(22, &mut self.r#true)?;
+                fields.read(23, &mut self.r#box)?;
+                fields.read(24, &mut self.r#priv)?;
+                fields.read(25, &mut self.r#unsafe)?;
+                fields.read(26, &mut self.r#pub)?;
+                fields.read(27, &mut self.r#in)?;
                 if fields.end()? {
-                    return Ok(value);
+                    return Ok(());
                 }
             }
         }
@@ -463,14 +462,13 @@ pub mod keywords {
     }
 
     impl Decode for Impl {
-        fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-            let mut value = Self::default();
+        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
             let mut fields = ThriftFields::begin(from)?;
             loop {
-                fields.read(1, &mut value.r#let)?;
-                fields.read(2, &mut value.r#static)?;
+                fields.read(1, &mut self.r#let)?;
+                fields.read(2, &mut self.r#static)?;
                 if fields.end()? {
-                    return Ok(value);
+                    return Ok(());
                 }
             }
         }
@@ -552,15 +550,14 @@ pub mod keywords {
     }
 
     impl Decode for Loop {
-        fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-            let mut value = Self::default();
+        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
             let mut fields = ThriftFields::begin(from)?;
             loop {
-                fields.read_as(1, &mut value, Self::While)?;
-                fields.read_as(2, &mut value, Self::For)?;
-                fields.read_as(3, &mut value, Self::Self_)?;
+                fields.read_as(1, self, Self::While)?;
+                fields.read_as(2, self, Self::For)?;
+                fields.read_as(3, self, Self::Self_)?;
                 if fields.end()? {
-                    return Ok(value);
+                    return Ok(());
                 }
             }
         }
@@ -643,13 +640,12 @@ pub mod keywords {
     }
 
     impl Decode for Trait {
-        fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-            let mut value = Self::default();
+        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
             let mut fields = ThriftFields::begin(from)?;
             loop {
-                fields.read(1, &mut value.r#trait)?;
+                fields.read(1, &mut self.r#trait)?;
                 if fields.end()? {
-                    return Ok(value);
+                    return Ok(());
                 }
             }
         }
@@ -738,14 +734,13 @@ pub mod keywords {
     }
 
     impl Decode for MatchMatchArgs {
-        fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-            let mut match_match_args = Self::default();
+        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
             let mut fields = ThriftFields::begin(from)?;
             loop {
-                fields.read(1, &mut match_match_args.r#match)?;
-                fields.read(2, &mut match_match_args.self_)?;
+                fields.read(1, &mut self.r#match)?;
+                fields.read(2, &mut self.self_)?;
                 if fields.end()? {
-                    return Ok(match_match_args);
+                    return Ok(());
                 }
             }
         }
@@ -832,14 +827,13 @@ pub mod keywords {
     }
 
     impl Decode for MatchMatchReply {
-        fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-            let mut match_match_reply = Self::default();
+        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
             let mut fields = ThriftFields::begin(from)?;
             loop {
-                fields.read_as(0, &mut match_match_reply, Self::Success)?;
-                fields.read_as(1, &mut match_match_reply, Self::Trait)?;
+                fields.read_as(0, self, Self::Success)?;
+                fields.read_as(1, self, Self::Trait)?;
                 if fields.end()? {
-                    return Ok(match_match_reply);
+                    return Ok(());
                 }
             }
         }
@@ -914,10 +908,10 @@ pub mod keywords {
     }
 
     impl Decode for MatchAsyncArgs {
-        fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
+        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
             let mut fields = ThriftFields::begin(from)?;
             while !fields.end()? {}
-            Ok(Self::default())
+            Ok(())
         }
     }
 
@@ -970,13 +964,12 @@ pub mod keywords {
     }
 
     impl Decode for MatchMoveArgs {
-        fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-            let mut match_move_args = Self::default();
+        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
             let mut fields = ThriftFields::begin(from)?;
             loop {
-                fields.read(1, &mut match_move_args.r#loop)?;
+                fields.read(1, &mut self.r#loop)?;
                 if fields.end()? {
-                    return Ok(match_move_args);
+                    return Ok(());
                 }
             }
         }
@@ -1045,13 +1038,12 @@ pub mod keywords {
     }
 
     impl Decode for MatchTypeArgs {
-        fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-            let mut match_type_args = Self::default();
+        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
             let mut fields = ThriftFields::begin(from)?;
             loop {
-                fields.read(1, &mut match_type_args.r#type)?;
+                fields.read(1, &mut self.r#type)?;
                 if fields.end()? {
-                    return Ok(match_type_args);
+                    return Ok(());
                 }
             }
         }
@@ -1124,13 +1116,12 @@ pub mod keywords {
     }
 
     impl Decode for MatchTypeReply {
-        fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-            let mut match_type_reply = Self::default();
+        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
             let mut fields = ThriftFields::begin(from)?;
             loop {
-                fields.read_as(0, &mut match_type_reply, Self::Success)?;
+                fields.read_as(0, self, Self::Success)?;
                 if fields.end()? {
-                    return Ok(match_type_reply);
+                    return Ok(());
                 }
             }
         }
@@ -1207,20 +1198,19 @@ pub mod keywords {
     }
 
     impl Decode for MatchEncodeArgs {
-        fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-            let mut match_encode_args = Self::default();
+        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
             let mut fields = ThriftFields::begin(from)?;
             loop {
                 fields.group((
-                    (1, &mut match_encode_args.encoder),
-                    (2, &mut match_encode_args.decoder),
-                    (3, &mut match_encode_args.reader),
-                    (4, &mut match_encode_args.writer),
-                    (5, &mut match_encode_args.value),
-                    (6, &mut match_encode_args.buf),
+                    (1, &mut self.encoder),
+                    (2, &mut self.decoder),
+                    (3, &mut self.reader),
+                    (4, &mut self.writer),
+                    (5, &mut self.value),
+                    (6, &mut self.buf),
                 ))?;
                 if fields.end()? {
-                    return Ok(match_encode_args);
+                    return Ok(());
                 }
             }
         }
@@ -1330,13 +1320,12 @@ pub mod keywords {
     }
 
     impl Decode for MatchEncodeReply {
-        fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-            let mut match_encode_reply = Self::default();
+        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
             let mut fields = ThriftFields::begin(from)?;
             loop {
-                fields.read_as(0, &mut match_encode_reply, Self::Success)?;
+                fields.read_as(0, self, Self::Success)?;
                 if fields.end()? {
-                    return Ok(match_encode_reply);
+                    return Ok(());
                 }
             }
         }

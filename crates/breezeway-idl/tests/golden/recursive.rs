@@ -41,14 +41,13 @@ pub mod recursive {
     }
 
     impl Decode for Node {
-        fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-            let mut node = Self::default();
+        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
             let mut fields = Fields::begin(from)?;
             loop {
-                fields.read(1, &mut node.value)?;
-                fields.read(2, &mut node.next)?;
+                fields.read(1, &mut self.value)?;
+                fields.read(2, &mut self.next)?;
                 if fields.end()? {
-                    return Ok(node);
+                    return Ok(());
                 }
             }
         }
@@ -123,16 +122,15 @@ pub mod recursive {
     }
 
     impl Decode for Tree {
-        fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-            let mut tree = Self::default();
+        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
             let mut fields = Fields::begin(from)?;
             loop {
-                fields.read(1, &mut tree.value)?;
-                fields.read(2, &mut tree.left)?;
-                fields.read(3, &mut tree.right)?;
-                fields.read(4, &mut tree.others)?;
+                fields.read(1, &mut self.value)?;
+                fields.read(2, &mut self.left)?;
+                fields.read(3, &mut self.right)?;
+                fields.read(4, &mut self.others)?;
                 if fields.end()? {
-                    return Ok(tree);
+                    return Ok(());
                 }
             }
         }
@@ -224,14 +222,13 @@ pub mod recursive {
     }
 
     impl Decode for Chain {
-        fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-            let mut chain = Self::default();
+        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
             let mut fields = Fields::begin(from)?;
             loop {
-                fields.read(1, &mut chain.name)?;
-                fields.read(2, &mut chain.next)?;
+                fields.read(1, &mut self.name)?;
+                fields.read(2, &mut self.next)?;
                 if fields.end()? {
-                    return Ok(chain);
+                    return Ok(());
                 }
             }
         }
@@ -311,16 +308,15 @@ pub mod recursive {
     }
 
     impl Decode for Person {
-        fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-            let mut person = Self::default();
+        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
             let mut fields = Fields::begin(from)?;
             loop {
-                fields.read(1, &mut person.name)?;
-                fields.read(2, &mut person.employer)?;
-                fields.read(3, &mut person.friends)?;
+                fields.read(1, &mut self.name)?;
+                fields.read(2, &mut self.employer)?;
+                fields.read(3, &mut self.friends)?;
                 if fields.end()? {
                     fields.require(1, "name")?;
-                    return Ok(person);
+                    return Ok(());
                 }
             }
         }
@@ -418,16 +414,15 @@ pub mod recursive {
     }
 
     impl Decode for Company {
-        fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-            let mut company = Self::default();
+        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
             let mut fields = Fields::begin(from)?;
             loop {
-                fields.read(1, &mut company.name)?;
-                fields.read(2, &mut company.head)?;
-                fields.read(3, &mut company.staff)?;
+                fields.read(1, &mut self.name)?;
+                fields.read(2, &mut self.head)?;
+                fields.read(3, &mut self.staff)?;
                 if fields.end()? {
                     fields.require(1, "name")?;
-                    return Ok(company);
+                    return Ok(());
                 }
             }
         }
@@ -525,17 +520,16 @@ pub mod recursive {
     }
 
     impl Decode for Expression {
-        fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-            let mut expression = Self::default();
+        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
             let mut fields = Fields::begin(from)?;
             loop {
-                fields.read_as(1, &mut expression, Self::Literal)?;
-                fields.read_as(2, &mut expression, Self::Variable)?;
-                fields.read_as(3, &mut expression, Self::Binary)?;
-                fields.read_as(4, &mut expression, Self::Call)?;
-                fields.read_as(5, &mut expression, Self::Negated)?;
+                fields.read_as(1, self, Self::Literal)?;
+                fields.read_as(2, self, Self::Variable)?;
+                fields.read_as(3, self, Self::Binary)?;
+                fields.read_as(4, self, Self::Call)?;
+                fields.read_as(5, self, Self::Negated)?;
                 if fields.end()? {
-                    return Ok(expression);
+                    return Ok(());
                 }
             }
         }
@@ -651,18 +645,17 @@ pub mod recursive {
     }
 
     impl Decode for Binary {
-        fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-            let mut binary = Self::default();
+        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
             let mut fields = Fields::begin(from)?;
             loop {
-                fields.read(1, &mut binary.operator)?;
-                fields.read(2, &mut binary.left)?;
-                fields.read(3, &mut binary.right)?;
+                fields.read(1, &mut self.operator)?;
+                fields.read(2, &mut self.left)?;
+                fields.read(3, &mut self.right)?;
                 if fields.end()? {
                     fields.require(1, "operator")?;
                     fields.require(2, "left")?;
                     fields.require(3, "right")?;
-                    return Ok(binary);
+                    return Ok(());
                 }
             }
         }
@@ -764,14 +757,13 @@ pub mod recursive {
     }
 
     impl Decode for Caused {
-        fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-            let mut caused = Self::default();
+        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
             let mut fields = Fields::begin(from)?;
             loop {
-                fields.read(1, &mut caused.message)?;
-                fields.read(2, &mut caused.cause)?;
+                fields.read(1, &mut self.message)?;
+                fields.read(2, &mut self.cause)?;
                 if fields.end()? {
-                    return Ok(caused);
+                    return Ok(());
                 }
             }
         }
@@ -853,13 +845,12 @@ pub mod recursive {
     }
 
     impl Decode for A {
-        fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-            let mut a = Self::default();
+        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
             let mut fields = Fields::begin(from)?;
             loop {
-                fields.read(1, &mut a.b)?;
+                fields.read(1, &mut self.b)?;
                 if fields.end()? {
-                    return Ok(a);
+                    return Ok(());
                 }
             }
         }
@@ -921,13 +912,12 @@ pub mod recursive {
     }
 
     impl Decode for B {
-        fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-            let mut b = Self::default();
+        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
             let mut fields = Fields::begin(from)?;
             loop {
-                fields.read(1, &mut b.c)?;
+                fields.read(1, &mut self.c)?;
                 if fields.end()? {
-                    return Ok(b);
+                    return Ok(());
                 }
             }
         }
@@ -991,14 +981,13 @@ pub mod recursive {
     }
 
     impl Decode for C {
-        fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-            let mut c = Self::default();
+        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
             let mut fields = Fields::begin(from)?;
             loop {
-                fields.read(1, &mut c.a)?;
-                fields.read(2, &mut c.all)?;
+                fields.read(1, &mut self.a)?;
+                fields.read(2, &mut self.all)?;
                 if fields.end()? {
-                    return Ok(c);
+                    return Ok(());
                 }
             }
         }
@@ -1077,13 +1066,12 @@ pub mod recursive {
     }
 
     impl Decode for EvaluatorEvaluateArgs {
-        fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-            let mut evaluator_evaluate_args = Self::default();
+        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
             let mut fields = Fields::begin(from)?;
             loop {
-                fields.read(1, &mut evaluator_evaluate_args.expression)?;
+                fields.read(1, &mut self.expression)?;
                 if fields.end()? {
-                    return Ok(evaluator_evaluate_args);
+                    return Ok(());
                 }
             }
         }
@@ -1162,14 +1150,13 @@ pub mod recursive {
     }
 
     impl Decode for EvaluatorEvaluateReply {
-        fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-            let mut value = Self::default();
+        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
             let mut fields = Fields::begin(from)?;
             loop {
-                fields.read_as(0, &mut value, Self::Success)?;
-                fields.read_as(1, &mut value, Self::Caused)?;
+                fields.read_as(0, self, Self::Success)?;
+                fields.read_as(1, self, Self::Caused)?;
                 if fields.end()? {
-                    return Ok(value);
+                    return Ok(());
                 }
             }
         }

@@ -37,14 +37,13 @@ pub mod streaming {
     }
 
     impl Decode for Request {
-        fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-            let mut request = Self::default();
+        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
             let mut fields = Fields::begin(from)?;
             loop {
-                fields.read(1, &mut request.message)?;
+                fields.read(1, &mut self.message)?;
                 if fields.end()? {
                     fields.require(1, "message")?;
-                    return Ok(request);
+                    return Ok(());
                 }
             }
         }
@@ -115,14 +114,13 @@ pub mod streaming {
     }
 
     impl Decode for Response {
-        fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-            let mut response = Self::default();
+        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
             let mut fields = Fields::begin(from)?;
             loop {
-                fields.read(1, &mut response.message)?;
+                fields.read(1, &mut self.message)?;
                 if fields.end()? {
                     fields.require(1, "message")?;
-                    return Ok(response);
+                    return Ok(());
                 }
             }
         }
@@ -202,13 +200,12 @@ pub mod streaming {
     }
 
     impl Decode for EchoServiceEchoBidirectionalArgs {
-        fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-            let mut value = Self::default();
+        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
             let mut fields = Fields::begin(from)?;
             loop {
-                fields.read(1, &mut value.req)?;
+                fields.read(1, &mut self.req)?;
                 if fields.end()? {
-                    return Ok(value);
+                    return Ok(());
                 }
             }
         }
@@ -283,13 +280,12 @@ pub mod streaming {
     }
 
     impl Decode for EchoServiceEchoBidirectionalReply {
-        fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-            let mut value = Self::default();
+        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
             let mut fields = Fields::begin(from)?;
             loop {
-                fields.read_as(0, &mut value, Self::Success)?;
+                fields.read_as(0, self, Self::Success)?;
                 if fields.end()? {
-                    return Ok(value);
+                    return Ok(());
                 }
             }
         }
@@ -358,13 +354,12 @@ pub mod streaming {
     }
 
     impl Decode for EchoServiceEchoClientArgs {
-        fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-            let mut value = Self::default();
+        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
             let mut fields = Fields::begin(from)?;
             loop {
-                fields.read(1, &mut value.req)?;
+                fields.read(1, &mut self.req)?;
                 if fields.end()? {
-                    return Ok(value);
+                    return Ok(());
                 }
             }
         }
@@ -439,13 +434,12 @@ pub mod streaming {
     }
 
     impl Decode for EchoServiceEchoClientReply {
-        fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-            let mut value = Self::default();
+        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
             let mut fields = Fields::begin(from)?;
             loop {
-                fields.read_as(0, &mut value, Self::Success)?;
+                fields.read_as(0, self, Self::Success)?;
                 if fields.end()? {
-                    return Ok(value);
+                    return Ok(());
                 }
             }
         }
@@ -514,13 +508,12 @@ pub mod streaming {
     }
 
     impl Decode for EchoServiceEchoServerArgs {
-        fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-            let mut value = Self::default();
+        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
             let mut fields = Fields::begin(from)?;
             loop {
-                fields.read(1, &mut value.req)?;
+                fields.read(1, &mut self.req)?;
                 if fields.end()? {
-                    return Ok(value);
+                    return Ok(());
                 }
             }
         }
@@ -595,13 +588,12 @@ pub mod streaming {
     }
 
     impl Decode for EchoServiceEchoServerReply {
-        fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-            let mut value = Self::default();
+        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
             let mut fields = Fields::begin(from)?;
             loop {
-                fields.read_as(0, &mut value, Self::Success)?;
+                fields.read_as(0, self, Self::Success)?;
                 if fields.end()? {
-                    return Ok(value);
+                    return Ok(());
                 }
             }
         }
@@ -670,13 +662,12 @@ pub mod streaming {
     }
 
     impl Decode for EchoServiceEchoUnaryArgs {
-        fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-            let mut value = Self::default();
+        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
             let mut fields = Fields::begin(from)?;
             loop {
-                fields.read(1, &mut value.req)?;
+                fields.read(1, &mut self.req)?;
                 if fields.end()? {
-                    return Ok(value);
+                    return Ok(());
                 }
             }
         }
@@ -751,13 +742,12 @@ pub mod streaming {
     }
 
     impl Decode for EchoServiceEchoUnaryReply {
-        fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-            let mut value = Self::default();
+        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
             let mut fields = Fields::begin(from)?;
             loop {
-                fields.read_as(0, &mut value, Self::Success)?;
+                fields.read_as(0, self, Self::Success)?;
                 if fields.end()? {
-                    return Ok(value);
+                    return Ok(());
                 }
             }
         }
@@ -826,13 +816,12 @@ pub mod streaming {
     }
 
     impl Decode for EchoServiceEchoPingPongArgs {
-        fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-            let mut value = Self::default();
+        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
             let mut fields = Fields::begin(from)?;
             loop {
-                fields.read(1, &mut value.req)?;
+                fields.read(1, &mut self.req)?;
                 if fields.end()? {
-                    return Ok(value);
+                    return Ok(());
                 }
             }
         }
@@ -906,13 +895,12 @@ pub mod streaming {
     }
 
     impl Decode for EchoServiceEchoPingPongReply {
-        fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-            let mut value = Self::default();
+        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
             let mut fields = Fields::begin(from)?;
             loop {
-                fields.read_as(0, &mut value, Self::Success)?;
+                fields.read_as(0, self, Self::Success)?;
                 if fields.end()? {
-                    return Ok(value);
+                    return Ok(());
                 }
             }
         }

@@ -63,13 +63,12 @@ pub mod acme {
         }
 
         impl Decode for Page {
-            fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-                let mut page = Self::default();
+            fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
                 let mut fields = Fields::begin(from)?;
                 loop {
-                    fields.group(((1, &mut page.offset), (2, &mut page.limit)))?;
+                    fields.group(((1, &mut self.offset), (2, &mut self.limit)))?;
                     if fields.end()? {
-                        return Ok(page);
+                        return Ok(());
                     }
                 }
             }
@@ -149,15 +148,14 @@ pub mod acme {
         }
 
         impl Decode for Unavailable {
-            fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-                let mut unavailable = Self::default();
+            fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
                 let mut fields = Fields::begin(from)?;
                 loop {
-                    fields.read(1, &mut unavailable.reason)?;
-                    fields.read(2, &mut unavailable.retry_after_ms)?;
+                    fields.read(1, &mut self.reason)?;
+                    fields.read(2, &mut self.retry_after_ms)?;
                     if fields.end()? {
                         fields.require(1, "reason")?;
-                        return Ok(unavailable);
+                        return Ok(());
                     }
                 }
             }
@@ -246,10 +244,10 @@ pub mod acme {
         }
 
         impl Decode for HealthPingArgs {
-            fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
+            fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
                 let mut fields = Fields::begin(from)?;
                 while !fields.end()? {}
-                Ok(Self::default())
+                Ok(())
             }
         }
 
@@ -310,14 +308,13 @@ pub mod acme {
         }
 
         impl Decode for HealthPingReply {
-            fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-                let mut health_ping_reply = Self::default();
+            fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
                 let mut fields = Fields::begin(from)?;
                 loop {
-                    fields.read_as(0, &mut health_ping_reply, Self::Success)?;
-                    fields.read_as(1, &mut health_ping_reply, Self::Unavailable)?;
+                    fields.read_as(0, self, Self::Success)?;
+                    fields.read_as(1, self, Self::Unavailable)?;
                     if fields.end()? {
-                        return Ok(health_ping_reply);
+                        return Ok(());
                     }
                 }
             }
@@ -395,10 +392,10 @@ pub mod acme {
         }
 
         impl Decode for HealthShutdownArgs {
-            fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
+            fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
                 let mut fields = Fields::begin(from)?;
                 while !fields.end()? {}
-                Ok(Self::default())
+                Ok(())
             }
         }
 
@@ -521,19 +518,18 @@ pub mod acme {
         }
 
         impl Decode for Profile {
-            fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-                let mut profile = Self::default();
+            fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
                 let mut fields = Fields::begin(from)?;
                 loop {
-                    fields.read(1, &mut profile.display_name)?;
-                    fields.read(2, &mut profile.bio)?;
-                    fields.read(3, &mut profile.avatar)?;
-                    fields.read(4, &mut profile.gender)?;
-                    fields.read(5, &mut profile.links)?;
-                    fields.read(6, &mut profile.born_at)?;
+                    fields.read(1, &mut self.display_name)?;
+                    fields.read(2, &mut self.bio)?;
+                    fields.read(3, &mut self.avatar)?;
+                    fields.read(4, &mut self.gender)?;
+                    fields.read(5, &mut self.links)?;
+                    fields.read(6, &mut self.born_at)?;
                     if fields.end()? {
                         fields.require(1, "display_name")?;
-                        return Ok(profile);
+                        return Ok(());
                     }
                 }
             }
@@ -696,21 +692,20 @@ pub mod acme {
         }
 
         impl Decode for User {
-            fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-                let mut user = Self::default();
+            fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
                 let mut fields = Fields::begin(from)?;
                 loop {
-                    fields.read(1, &mut user.id)?;
-                    fields.read(2, &mut user.email)?;
-                    fields.read(3, &mut user.profile)?;
-                    fields.read(4, &mut user.roles)?;
-                    fields.read(5, &mut user.attributes)?;
-                    fields.read(6, &mut user.created_at)?;
-                    fields.group(((7, &mut user.active), (8, &mut user.reputation)))?;
+                    fields.read(1, &mut self.id)?;
+                    fields.read(2, &mut self.email)?;
+                    fields.read(3, &mut self.profile)?;
+                    fields.read(4, &mut self.roles)?;
+                    fields.read(5, &mut self.attributes)?;
+                    fields.read(6, &mut self.created_at)?;
+                    fields.group(((7, &mut self.active), (8, &mut self.reputation)))?;
                     if fields.end()? {
                         fields.require(1, "id")?;
                         fields.require(2, "email")?;
-                        return Ok(user);
+                        return Ok(());
                     }
                 }
             }
@@ -854,15 +849,14 @@ pub mod acme {
         }
 
         impl Decode for UserNotFound {
-            fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-                let mut user_not_found = Self::default();
+            fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
                 let mut fields = Fields::begin(from)?;
                 loop {
-                    fields.read(1, &mut user_not_found.id)?;
-                    fields.read(2, &mut user_not_found.message)?;
+                    fields.read(1, &mut self.id)?;
+                    fields.read(2, &mut self.message)?;
                     if fields.end()? {
                         fields.require(1, "id")?;
-                        return Ok(user_not_found);
+                        return Ok(());
                     }
                 }
             }
@@ -947,13 +941,12 @@ pub mod acme {
         }
 
         impl Decode for EmailTaken {
-            fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-                let mut email_taken = Self::default();
+            fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
                 let mut fields = Fields::begin(from)?;
                 loop {
-                    fields.read(1, &mut email_taken.email)?;
+                    fields.read(1, &mut self.email)?;
                     if fields.end()? {
-                        return Ok(email_taken);
+                        return Ok(());
                     }
                 }
             }
@@ -1044,15 +1037,14 @@ pub mod acme {
         }
 
         impl Decode for SearchUsers {
-            fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-                let mut search_users = Self::default();
+            fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
                 let mut fields = Fields::begin(from)?;
                 loop {
-                    fields.read(1, &mut search_users.query)?;
-                    fields.read(2, &mut search_users.page)?;
-                    fields.read(3, &mut search_users.roles)?;
+                    fields.read(1, &mut self.query)?;
+                    fields.read(2, &mut self.page)?;
+                    fields.read(3, &mut self.roles)?;
                     if fields.end()? {
-                        return Ok(search_users);
+                        return Ok(());
                     }
                 }
             }
@@ -1156,15 +1148,14 @@ pub mod acme {
         }
 
         impl Decode for Users {
-            fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-                let mut users = Self::default();
+            fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
                 let mut fields = Fields::begin(from)?;
                 loop {
-                    fields.read(1, &mut users.users)?;
-                    fields.read(2, &mut users.next)?;
+                    fields.read(1, &mut self.users)?;
+                    fields.read(2, &mut self.next)?;
                     if fields.end()? {
                         fields.require(1, "users")?;
-                        return Ok(users);
+                        return Ok(());
                     }
                 }
             }
@@ -1265,13 +1256,12 @@ pub mod acme {
         }
 
         impl Decode for UserServiceGetArgs {
-            fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-                let mut user_service_get_args = Self::default();
+            fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
                 let mut fields = Fields::begin(from)?;
                 loop {
-                    fields.read(1, &mut user_service_get_args.id)?;
+                    fields.read(1, &mut self.id)?;
                     if fields.end()? {
-                        return Ok(user_service_get_args);
+                        return Ok(());
                     }
                 }
             }
@@ -1346,14 +1336,13 @@ pub mod acme {
         }
 
         impl Decode for UserServiceGetReply {
-            fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-                let mut user_service_get_reply = Self::default();
+            fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
                 let mut fields = Fields::begin(from)?;
                 loop {
-                    fields.read_as(0, &mut user_service_get_reply, Self::Success)?;
-                    fields.read_as(1, &mut user_service_get_reply, Self::Missing)?;
+                    fields.read_as(0, self, Self::Success)?;
+                    fields.read_as(1, self, Self::Missing)?;
                     if fields.end()? {
-                        return Ok(user_service_get_reply);
+                        return Ok(());
                     }
                 }
             }
@@ -1435,14 +1424,13 @@ pub mod acme {
         }
 
         impl Decode for UserServiceCreateArgs {
-            fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-                let mut value = Self::default();
+            fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
                 let mut fields = Fields::begin(from)?;
                 loop {
-                    fields.read(1, &mut value.email)?;
-                    fields.read(2, &mut value.profile)?;
+                    fields.read(1, &mut self.email)?;
+                    fields.read(2, &mut self.profile)?;
                     if fields.end()? {
-                        return Ok(value);
+                        return Ok(());
                     }
                 }
             }
@@ -1533,14 +1521,13 @@ pub mod acme {
         }
 
         impl Decode for UserServiceCreateReply {
-            fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-                let mut value = Self::default();
+            fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
                 let mut fields = Fields::begin(from)?;
                 loop {
-                    fields.read_as(0, &mut value, Self::Success)?;
-                    fields.read_as(1, &mut value, Self::Taken)?;
+                    fields.read_as(0, self, Self::Success)?;
+                    fields.read_as(1, self, Self::Taken)?;
                     if fields.end()? {
-                        return Ok(value);
+                        return Ok(());
                     }
                 }
             }
@@ -1620,13 +1607,12 @@ pub mod acme {
         }
 
         impl Decode for UserServiceSearchArgs {
-            fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-                let mut value = Self::default();
+            fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
                 let mut fields = Fields::begin(from)?;
                 loop {
-                    fields.read(1, &mut value.request)?;
+                    fields.read(1, &mut self.request)?;
                     if fields.end()? {
-                        return Ok(value);
+                        return Ok(());
                     }
                 }
             }
@@ -1703,13 +1689,12 @@ pub mod acme {
         }
 
         impl Decode for UserServiceSearchReply {
-            fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-                let mut value = Self::default();
+            fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
                 let mut fields = Fields::begin(from)?;
                 loop {
-                    fields.read_as(0, &mut value, Self::Success)?;
+                    fields.read_as(0, self, Self::Success)?;
                     if fields.end()? {
-                        return Ok(value);
+                        return Ok(());
                     }
                 }
             }
@@ -1778,13 +1763,12 @@ pub mod acme {
         }
 
         impl Decode for UserServiceDeleteArgs {
-            fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-                let mut value = Self::default();
+            fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
                 let mut fields = Fields::begin(from)?;
                 loop {
-                    fields.read(1, &mut value.id)?;
+                    fields.read(1, &mut self.id)?;
                     if fields.end()? {
-                        return Ok(value);
+                        return Ok(());
                     }
                 }
             }
@@ -1857,13 +1841,12 @@ pub mod acme {
         }
 
         impl Decode for UserServiceDeleteReply {
-            fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-                let mut value = Self::default();
+            fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
                 let mut fields = Fields::begin(from)?;
                 loop {
-                    fields.read_as(1, &mut value, Self::Missing)?;
+                    fields.read_as(1, self, Self::Missing)?;
                     if fields.end()? {
-                        return Ok(value);
+                        return Ok(());
                     }
                 }
             }
@@ -1932,13 +1915,12 @@ pub mod acme {
         }
 
         impl Decode for UserServiceTouchArgs {
-            fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-                let mut user_service_touch_args = Self::default();
+            fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
                 let mut fields = Fields::begin(from)?;
                 loop {
-                    fields.read(1, &mut user_service_touch_args.id)?;
+                    fields.read(1, &mut self.id)?;
                     if fields.end()? {
-                        return Ok(user_service_touch_args);
+                        return Ok(());
                     }
                 }
             }
@@ -2006,13 +1988,12 @@ pub mod acme {
         }
 
         impl Decode for UserServiceBatchGetArgs {
-            fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-                let mut value = Self::default();
+            fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
                 let mut fields = Fields::begin(from)?;
                 loop {
-                    fields.read(1, &mut value.ids)?;
+                    fields.read(1, &mut self.ids)?;
                     if fields.end()? {
-                        return Ok(value);
+                        return Ok(());
                     }
                 }
             }
@@ -2088,13 +2069,12 @@ pub mod acme {
         }
 
         impl Decode for UserServiceBatchGetReply {
-            fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
-                let mut value = Self::default();
+            fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
                 let mut fields = Fields::begin(from)?;
                 loop {
-                    fields.read_as(0, &mut value, Self::Success)?;
+                    fields.read_as(0, self, Self::Success)?;
                     if fields.end()? {
-                        return Ok(value);
+                        return Ok(());
                     }
                 }
             }
