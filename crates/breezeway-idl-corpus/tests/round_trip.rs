@@ -109,6 +109,30 @@ fn defaults_are_the_same_in_owned_values_and_views() {
 }
 
 #[test]
+fn unknown_fields_are_skipped() {
+    // Field 32766, which no struct of the corpus has: a list of one struct with a bool.
+    let unknown = [15, 0x7f, 0xfe, 12, 0, 0, 0, 1, 2, 0, 1, 1, 0];
+    each_message(4, 10, |case, _, message| {
+        let longer = [&unknown[..], message].concat();
+        let owned = (case.owned)(&longer).unwrap_or_else(|error| panic!("{}: {error}", case.name));
+        assert_eq!(owned.encoded, message, "{}.{}", case.file, case.name);
+        let view = (case.view)(&longer).unwrap();
+        assert_eq!(contents(&owned.shown), contents(&view), "{}.{}", case.file, case.name);
+    });
+}
+
+#[test]
+fn of_fields_that_come_twice_the_last_counts() {
+    each_message(5, 10, |case, _, message| {
+        let twice = [&message[..message.len() - 1], message].concat();
+        let owned = (case.owned)(&twice).unwrap_or_else(|error| panic!("{}: {error}", case.name));
+        assert_eq!(owned.encoded, message, "{}.{}", case.file, case.name);
+        let view = (case.view)(&twice).unwrap();
+        assert_eq!(contents(&owned.shown), contents(&view), "{}.{}", case.file, case.name);
+    });
+}
+
+#[test]
 fn what_is_cut_off_or_changed_is_taken_by_both_or_by_neither() {
     each_message(3, 6, |case, dice, message| {
         for end in 0..message.len().min(300) {
