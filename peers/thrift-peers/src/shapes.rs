@@ -8,7 +8,7 @@ pub struct Random(pub u64);
 
 impl Random {
     /// The next number.
-    pub fn next(&mut self) -> u64 {
+    pub fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -17,7 +17,7 @@ impl Random {
 
     /// A number from `low` to `high`, both included.
     pub fn range(&mut self, low: u64, high: u64) -> u64 {
-        low + self.next() % (high - low + 1)
+        low + self.draw() % (high - low + 1)
     }
 }
 
@@ -29,12 +29,12 @@ pub fn mixed(random: &mut Random) -> Mixed {
     let name = random.range(12, 28);
     let numbers = random.range(0, 10);
     Mixed {
-        flag: random.next() & 1 == 1,
-        count: random.next() as i32,
-        stamp: random.next() as i64,
-        ratio: random.next() as f64 / 1e9,
+        flag: random.draw() & 1 == 1,
+        count: random.draw() as i32,
+        stamp: random.draw() as i64,
+        ratio: random.draw() as f64 / 1e9,
         name: (0..name).map(|_| char::from(b'a' + random.range(0, 25) as u8)).collect(),
-        numbers: (0..numbers).map(|_| random.next() as i64).collect(),
+        numbers: (0..numbers).map(|_| random.draw() as i64).collect(),
     }
 }
 
@@ -47,5 +47,5 @@ pub fn batch(count: usize) -> Batch {
 /// `count` numbers in one list.
 pub fn my_test(count: usize) -> MyTest {
     let mut random = Random(SEED);
-    MyTest { num: 1, ano: Ano { a: 2 }, nums: (0..count).map(|_| random.next() as i64).collect() }
+    MyTest { num: 1, ano: Ano { a: 2 }, nums: (0..count).map(|_| random.draw() as i64).collect() }
 }

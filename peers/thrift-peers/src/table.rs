@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::hint::black_box;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
 
 use crate::contenders::{Case, Operation};
 use crate::effects::Effect;
@@ -20,14 +22,20 @@ pub struct Row {
     pub to_copy: f64,
 }
 
+/// What this thread has used of a processor, in nanoseconds. Unlike a clock it does not count what others use meanwhile.
+fn used() -> f64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec as f64 * 1e9 + time.tv_nsec as f64
+}
+
 fn nanoseconds(repeats: u32, mut work: impl FnMut() -> u64) -> f64 {
     // What ran before left the caches full of other things.
     black_box(work());
-    let start = Instant::now();
+    let start = used();
     for _ in 0..repeats {
         black_box(work());
     }
-    start.elapsed().as_nanos() as f64 / f64::from(repeats)
+    (used() - start) / f64::from(repeats)
 }
 
 fn repeats_for(mut work: impl FnMut() -> u64) -> u32 {
