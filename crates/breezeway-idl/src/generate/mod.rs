@@ -84,8 +84,9 @@ fn module_text(code: &mut Code, schema: &Schema, naming: &Naming, module: &Modul
         let context = Context::new(schema, naming, module);
         let mut body = Code::at(module.path.len());
         definitions(&mut body, &context, &module.files);
-        for &file in &module.files {
+        for &file in module.files.iter().filter(|&&file| !schema.files[file].docs.is_empty()) {
             docs::inner(code, &schema.files[file].docs);
+            code.blank();
         }
         import::write(code, &context);
         code.append(body);

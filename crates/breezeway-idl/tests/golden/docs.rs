@@ -16,6 +16,7 @@
 )]
 pub mod docs {
     //! Comments of every kind, some of which rustdoc would trip over.
+
     use breezeway_thrift::{
         Call, Decode, DecodeError, Encode, Fields, InPlace, Sink, Slice, Source, View, Wire,
     };

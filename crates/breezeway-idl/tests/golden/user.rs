@@ -17,6 +17,7 @@
 pub mod acme {
     pub mod common {
         //! What all services share.
+
         use std::error::Error;
         use std::fmt;
 
@@ -436,6 +437,7 @@ pub mod acme {
 
     pub mod user {
         //! Accounts and profiles, as a typical user service has them.
+
         use std::collections::BTreeMap;
         use std::error::Error;
         use std::fmt;
