@@ -144,3 +144,59 @@ pub(crate) fn ascii_text(bytes: &[u8]) -> Option<&str> {
     // SAFETY: ASCII is UTF-8.
     is_ascii(bytes).then(|| unsafe { std::str::from_utf8_unchecked(bytes) })
 }
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests {
+    use super::*;
+
+    /// Runs every loop as compiled for one feature; what it gives is what the loop gives as it is.
+    macro_rules! check {
+        ($module:ident, $list:expr) => {{
+            let list = $list;
+            let mut plain = vec![0; list.len() * 8];
+            put_loop(&list, &mut plain);
+            let mut bytes = vec![0; plain.len()];
+            let mut read = vec![MaybeUninit::new(0i64); list.len()];
+            // SAFETY: the caller found the feature.
+            let (given, sum) = unsafe {
+                $module::put_all(&list, &mut bytes);
+                assert_eq!(bytes, plain);
+                bytes.fill(0);
+                let given = $module::fill(list.iter().copied(), &mut bytes);
+                $module::get_all(&plain, &mut read);
+                (given, $module::sum(&plain))
+            };
+            assert_eq!((given, bytes), (list.len(), plain));
+            // SAFETY: all were initialised when the vector was made.
+            let read: Vec<i64> = read.iter().map(|value| unsafe { value.assume_init() }).collect();
+            assert_eq!(read, list);
+            assert_eq!(sum, list.iter().copied().fold(0, i64::wrapping_add));
+        }};
+    }
+
+    #[test]
+    fn every_feature_gives_what_the_plain_loop_gives() {
+        for length in 0..70 {
+            let list: Vec<i64> = (0..length).map(|index| index * 0x0102_0304_0506_0709).collect();
+            if std::arch::is_x86_feature_detected!("avx2") {
+                check!(avx2, list.clone());
+            }
+            if std::arch::is_x86_feature_detected!("ssse3") {
+                check!(ssse3, list);
+            }
+        }
+    }
+
+    #[test]
+    fn only_ascii_is_text_without_a_check_for_utf8() {
+        for length in 0..70 {
+            let mut bytes = vec![b'x'; length];
+            assert_eq!(ascii_text(&bytes).map(str::len), Some(length));
+            for index in 0..length {
+                bytes[index] = 0x80;
+                assert_eq!(ascii_text(&bytes), None, "{length} {index}");
+                bytes[index] = b'x';
+            }
+        }
+    }
+}
