@@ -71,6 +71,8 @@
 //! # }
 //! ```
 //!
+//! `examples/reserved_message.rs` encodes into a reserved message of a Breezeway session and reads it on the other side.
+//!
 //! # How it is fast
 //!
 //! * One body of code gives a struct's size and its bytes: it runs on a sink that only counts, then on the buffer.

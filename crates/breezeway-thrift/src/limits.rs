@@ -5,7 +5,7 @@ use crate::{DecodeError, Fault};
 /// Limits for reading a message. Counts and lengths need none: they are always checked against the bytes that are there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// How deep structs, lists, sets and maps may be nested, the outermost included.
+    /// How deep structs, lists, sets and maps may be nested, the outermost included. Each level takes stack of the thread that reads.
     pub depth: u32,
     /// The longest message, in bytes.
     pub size: usize,
