@@ -7,8 +7,7 @@ LOOM = RUSTFLAGS="--cfg loom" $(CARGO) test -p breezeway-shm --profile model --l
 NEUTRAL = sizes two_processes pool clients failures deaths stopping waiting strangers parent_and_child model
 # About the socket file, which TCP has none of.
 FILES = addresses
-
-.PHONY: demo test format lint unit carriers model soak release budgets polling peers clean
+.PHONY: demo test format lint unit model release budgets peers bench-thrift clean golden carriers soak polling
 
 ## Build, then compare every carrier at every size, in floors: under two minutes after the build. Charts are in the report.
 REPORT ?= target/compare.html
@@ -53,6 +52,13 @@ budgets: peers
 ## What polling does for sessions on sockets (two minutes).
 polling:
 	$(CARGO) bench --quiet --locked -p breezeway-cli --bench polling
+## The Thrift codec beside others, interleaved, with its targets (about a minute).
+bench-thrift:
+	cd peers && $(CARGO) run --release --locked --quiet -p thrift-peers
+
+## Writes what the IDL generator's golden files have to be: look at the difference.
+golden:
+	UPDATE_GOLDEN=1 $(CARGO) test -p breezeway-idl --test golden
 
 ## Comparison programs; rivals are dependencies here only.
 peers:

@@ -5,9 +5,11 @@ mod bench;
 mod compare;
 mod doctor;
 mod floor;
+mod generate;
 mod methods;
 mod serve;
 mod settings;
+mod thrift;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Parser, Subcommand};
@@ -35,6 +37,10 @@ enum Command {
     Compare(compare::Args),
     /// Say whether this machine is fit, and for each problem what to change
     Doctor(doctor::Args),
+    /// Generate Rust from a .thrift file
+    Gen(generate::Args),
+    /// Look into Thrift messages
+    Thrift(thrift::Args),
     #[command(hide = true)]
     FloorPartner(floor::partner::Args),
     #[command(hide = true)]
@@ -55,6 +61,8 @@ fn main() -> ExitCode {
         Command::Floor(args) => floor::run(args),
         Command::Compare(args) => compare::run(args),
         Command::Doctor(args) => doctor::run(args),
+        Command::Gen(args) => generate::run(args),
+        Command::Thrift(args) => thrift::run(args),
         Command::FloorPartner(args) => floor::partner::run(args),
         Command::CompareServer(args) => compare::owned::run(args),
         Command::Plain(command) => compare::plain::run(command),

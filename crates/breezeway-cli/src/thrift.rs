@@ -1,0 +1,28 @@
+//! `breezeway thrift`: looking into Thrift messages.
+
+mod dump;
+mod envelope;
+mod printer;
+mod text;
+
+use crate::Failure;
+
+/// Look into Thrift messages
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    /// Print a Thrift Binary message for people
+    Dump(dump::Args),
+}
+
+/// Runs the command.
+pub(crate) fn run(args: Args) -> Result<(), Failure> {
+    match args.command {
+        Command::Dump(args) => dump::run(args),
+    }
+}

@@ -1,0 +1,193 @@
+//! The `gen` and `thrift dump` commands, run as a user runs them.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+const ECHO: &str = "
+enum Mood { GOOD = 1 }
+struct Request { 1: string message, 2: Mood mood, 3: list<i32> numbers, 4: map<string, binary> more }
+struct Reply { 1: string message }
+exception Refused { 1: string reason }
+service Echo { Reply echo(1: Request request) throws (1: Refused refused) }
+";
+
+/// The facts that other implementations agree on: `echo` with a struct `{1: \"hi\", 2: -2}`.
+const CALL: &str = "80010001000000046563686f000000010c00010b0001000000026869080002fffffffe0000";
+
+fn run(dir: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_breezeway"));
+    command.current_dir(dir).args(arguments).stdin(Stdio::null()).output().unwrap()
+}
+
+/// A directory with `echo.thrift` and a message.
+fn directory(message: &str) -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("echo.thrift"), ECHO).unwrap();
+    fs::write(dir.path().join("message"), bytes(message)).unwrap();
+    dir
+}
+
+fn bytes(hexadecimal: &str) -> Vec<u8> {
+    let pairs = hexadecimal.as_bytes().chunks(2);
+    pairs.map(|pair| u8::from_str_radix(str::from_utf8(pair).unwrap(), 16).unwrap()).collect()
+}
+
+#[track_caller]
+fn dumped(message: &str, arguments: &[&str], expected: &str) {
+    let dir = directory(message);
+    let output = run(dir.path(), &[&["thrift", "dump", "message"], arguments].concat());
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), expected);
+}
+
+#[track_caller]
+fn refused(message: &str, arguments: &[&str], expected: &str) {
+    let dir = directory(message);
+    let output = run(dir.path(), arguments);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(text, format!("breezeway: {expected}\n"));
+}
+
+#[test]
+fn a_message_is_dumped_with_numbers_and_types() {
+    let expected = "call \"echo\", sequence 1\n{\n  1 struct: {\n    1 string: \"hi\"\n    2 i32: -2\n  }\n}\n";
+    dumped(CALL, &[], expected);
+}
+
+#[test]
+fn the_idl_gives_names() {
+    let expected = "call \"echo\", sequence 1\n{\n  1 request: Request {\n    1 message: \"hi\"\n    2 mood: -2\n  }\n}\n";
+    dumped(CALL, &["--idl", "echo.thrift"], expected);
+    let reply = "80010002000000046563686f000000010c00010b0001000000036261640000";
+    let expected =
+        "reply \"echo\", sequence 1\n{\n  1 refused: Refused {\n    1 reason: \"bad\"\n  }\n}\n";
+    dumped(reply, &["--idl", "echo.thrift"], expected);
+}
+
+#[test]
+fn a_bare_struct_has_the_type_that_is_named() {
+    let message = [
+        "08000200000001",
+        "0f00030800000003000000010000000200000003",
+        "0d00040b0b00000001000000016b00000002ff00",
+        "08000700000005",
+        "0b006300000000",
+        "00",
+    ];
+    let expected = "{\n  2 mood: GOOD (1)\n  3 numbers: [1, 2, 3]\n  4 more: {\n    \"k\": 2 bytes 0xff00\n  }\n  7 i32: 5\n  99 string: \"\"\n}\n";
+    dumped(&message.concat(), &["--idl", "echo.thrift", "--type", "Request"], expected);
+}
+
+#[test]
+fn frames_and_tt_headers_are_opened() {
+    dumped(
+        &format!("00000025{CALL}"),
+        &[],
+        "frame of 37 bytes\ncall \"echo\", sequence 1\n{\n  1 struct: {\n    1 string: \"hi\"\n    2 i32: -2\n  }\n}\n",
+    );
+    let tt_header = format!("000000331000000000000001000100000000{CALL}");
+    dumped(
+        &tt_header,
+        &[],
+        "TTHeader, sequence 1, flags 0x0000\ncall \"echo\", sequence 1\n{\n  1 struct: {\n    1 string: \"hi\"\n    2 i32: -2\n  }\n}\n",
+    );
+}
+
+#[test]
+fn standard_input_is_read() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_breezeway"))
+        .args(["thrift", "dump", "-"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(&bytes("0200010100")).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.stdout, b"{\n  1 bool: true\n}\n");
+}
+
+#[test]
+fn what_is_no_message_gets_the_byte_at_fault() {
+    for (message, expected) in [
+        ("050001", "message: at byte 0: 5 is no Thrift type"),
+        ("0b00017fffffff", "message: at byte 3: a length of 2147483647 bytes, but only 0 are left"),
+        ("0f00010affffffff", "message: at byte 4: the negative length -1"),
+        ("02000102", "message: at byte 3: 2 is no bool"),
+        ("0000", "message: at byte 1: 1 bytes follow the end of the message"),
+        ("000000ff80010001", "message: at byte 8: the frame ends here, too early"),
+        ("0000001080010001000000000000000005000100", "message: at byte 16: 5 is no Thrift type"),
+    ] {
+        refused(message, &["thrift", "dump", "message"], expected);
+    }
+}
+
+#[test]
+fn endless_nesting_is_refused() {
+    let dir = directory(&"0c0001".repeat(100_000));
+    let output = run(dir.path(), &["thrift", "dump", "message"]);
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text.contains("nested deeper than the limit"), "{text}");
+}
+
+#[test]
+fn every_message_cut_anywhere_ends_in_one_line() {
+    let dir = directory("");
+    let message = bytes(CALL);
+    for end in 0..message.len() {
+        fs::write(dir.path().join("message"), &message[..end]).unwrap();
+        let output = run(dir.path(), &["thrift", "dump", "message"]);
+        assert_eq!(output.status.code(), Some(1), "cut at {end}: {output:?}");
+        assert_eq!(String::from_utf8(output.stderr).unwrap().lines().count(), 1);
+    }
+}
+
+#[test]
+fn what_is_missing_is_named() {
+    refused(
+        "00",
+        &["thrift", "dump", "no"],
+        "cannot read no: No such file or directory (os error 2)",
+    );
+    let arguments = ["thrift", "dump", "message", "--idl", "echo.thrift", "--type", "No"];
+    refused("00", &arguments, "the IDL has no struct 'No'");
+}
+
+#[test]
+fn rust_is_printed_or_written() {
+    let dir = directory("");
+    let printed = run(dir.path(), &["gen", "echo.thrift"]);
+    assert!(printed.status.success(), "{printed:?}");
+    let text = String::from_utf8(printed.stdout).unwrap();
+    assert!(text.contains("pub struct Request {") && text.contains("pub trait Echo {"), "{text}");
+    let written = run(dir.path(), &["gen", "echo.thrift", "--out", "echo.rs"]);
+    assert!(written.status.success() && written.stdout.is_empty(), "{written:?}");
+    assert_eq!(fs::read_to_string(dir.path().join("echo.rs")).unwrap(), text);
+}
+
+#[test]
+fn included_files_are_found_in_the_directories_named() {
+    let dir = directory("");
+    fs::create_dir(dir.path().join("idl")).unwrap();
+    fs::rename(dir.path().join("echo.thrift"), dir.path().join("idl/echo.thrift")).unwrap();
+    let text = "include 'echo.thrift'\nstruct A { 1: echo.Request request }";
+    fs::write(dir.path().join("a.thrift"), text).unwrap();
+    assert!(run(dir.path(), &["gen", "a.thrift", "-I", "idl"]).status.success());
+    let output = run(dir.path(), &["gen", "a.thrift"]);
+    let error = "breezeway: a.thrift:1:9: cannot find 'echo.thrift' beside this file or in an include directory (-I)\n";
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), error);
+    assert_eq!(output.status.code(), Some(1));
+}
+
+#[test]
+fn bad_idl_is_one_line_with_its_place() {
+    let dir = directory("");
+    fs::write(dir.path().join("bad.thrift"), "struct A {\n  1: Missing a\n}").unwrap();
+    let output = run(dir.path(), &["gen", "bad.thrift"]);
+    let error = "breezeway: bad.thrift:2:6: there is no type 'Missing'\n";
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), error);
+    assert!(output.stdout.is_empty());
+}

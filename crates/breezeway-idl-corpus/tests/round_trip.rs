@@ -1,0 +1,151 @@
+//! Random messages of every struct of the corpus, through owned types and views.
+
+#[path = "support/message.rs"]
+mod message;
+
+use std::path::Path;
+
+use breezeway_idl::model::Schema;
+use breezeway_thrift::{DecodeError, Encode, decode, to_vec, view};
+use message::{Dice, Messages};
+
+/// One struct: how it is decoded and encoded again, and how it is viewed.
+struct Case {
+    file: &'static str,
+    name: &'static str,
+    owned: fn(&[u8]) -> Result<Owned, DecodeError>,
+    view: fn(&[u8]) -> Result<String, DecodeError>,
+}
+
+struct Owned {
+    shown: String,
+    encoded: Vec<u8>,
+    size: usize,
+}
+
+macro_rules! case {
+    ($file:literal, $name:literal, $owned:ty, $view:ty) => {
+        Case {
+            file: $file,
+            name: $name,
+            owned: |bytes| {
+                let value: $owned = decode(bytes)?;
+                let encoded = to_vec(&value).unwrap();
+                Ok(Owned { shown: format!("{value:?}"), encoded, size: value.size() })
+            },
+            view: |bytes| view::<$view>(bytes).map(|value| format!("{value:?}")),
+        }
+    };
+}
+
+include!(concat!(env!("OUT_DIR"), "/cases.rs"));
+
+fn schema() -> Schema {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../breezeway-idl/tests/corpus");
+    let mut files: Vec<_> =
+        std::fs::read_dir(corpus).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    breezeway_idl::read(&files, &[]).unwrap()
+}
+
+/// Calls `check` with messages of every struct.
+fn each_message(seed: u64, count: usize, mut check: impl FnMut(&Case, &mut Dice, &[u8])) {
+    let schema = schema();
+    let mut messages = Messages { schema: &schema, dice: Dice(seed), tame: false };
+    for case in CASES {
+        let id = schema.find_struct(&format!("{}.{}", case.file, case.name)).unwrap();
+        for _ in 0..count {
+            let message = messages.message(id, 6);
+            check(case, &mut messages.dice, &message);
+        }
+    }
+}
+
+/// What a value is, without the names of types, in which owned types and views differ.
+fn contents(shown: &str) -> String {
+    let mut contents = String::new();
+    let mut word = String::new();
+    // The space ends the last word.
+    for char in shown.chars().chain([' ']) {
+        if char.is_alphanumeric() || char == '_' {
+            word.push(char);
+            continue;
+        }
+        if !word.starts_with(char::is_uppercase) {
+            contents += &word;
+        }
+        word.clear();
+        contents.push(char);
+    }
+    contents
+}
+
+#[test]
+fn messages_come_back_byte_for_byte() {
+    each_message(1, 40, |case, _, message| {
+        let owned = (case.owned)(message).unwrap_or_else(|error| panic!("{}: {error}", case.name));
+        assert_eq!(owned.encoded, message, "{}.{}: {}", case.file, case.name, owned.shown);
+        assert_eq!(owned.size, message.len(), "{}.{}", case.file, case.name);
+    });
+}
+
+#[test]
+fn views_show_what_owned_values_do() {
+    each_message(2, 40, |case, _, message| {
+        let owned = (case.owned)(message).unwrap().shown;
+        let view = (case.view)(message).unwrap_or_else(|error| panic!("{}: {error}", case.name));
+        assert_eq!(contents(&owned), contents(&view), "{}.{}", case.file, case.name);
+    });
+}
+
+#[test]
+fn defaults_are_the_same_in_owned_values_and_views() {
+    for case in CASES {
+        match ((case.owned)(&[0]), (case.view)(&[0])) {
+            (Ok(owned), Ok(view)) => assert_eq!(contents(&owned.shown), contents(&view)),
+            (owned, view) => assert!(owned.is_err() && view.is_err(), "{}", case.name),
+        }
+    }
+}
+
+#[test]
+fn unknown_fields_are_skipped() {
+    // Field 32766, which no struct of the corpus has: a list of one struct with a bool.
+    let unknown = [15, 0x7f, 0xfe, 12, 0, 0, 0, 1, 2, 0, 1, 1, 0];
+    each_message(4, 10, |case, _, message| {
+        let longer = [&unknown[..], message].concat();
+        let owned = (case.owned)(&longer).unwrap_or_else(|error| panic!("{}: {error}", case.name));
+        assert_eq!(owned.encoded, message, "{}.{}", case.file, case.name);
+        let view = (case.view)(&longer).unwrap();
+        assert_eq!(contents(&owned.shown), contents(&view), "{}.{}", case.file, case.name);
+    });
+}
+
+#[test]
+fn of_fields_that_come_twice_the_last_counts() {
+    each_message(5, 10, |case, _, message| {
+        let twice = [&message[..message.len() - 1], message].concat();
+        let owned = (case.owned)(&twice).unwrap_or_else(|error| panic!("{}: {error}", case.name));
+        assert_eq!(owned.encoded, message, "{}.{}", case.file, case.name);
+        let view = (case.view)(&twice).unwrap();
+        assert_eq!(contents(&owned.shown), contents(&view), "{}.{}", case.file, case.name);
+    });
+}
+
+#[test]
+fn what_is_cut_off_or_changed_is_taken_by_both_or_by_neither() {
+    each_message(3, 6, |case, dice, message| {
+        for end in 0..message.len().min(300) {
+            let cut = &message[..end];
+            assert!((case.owned)(cut).is_err(), "{}: cut at {end}", case.name);
+            assert!((case.view)(cut).is_err(), "{}: cut at {end}", case.name);
+        }
+        for _ in 0..20 {
+            let mut changed = message.to_vec();
+            let at = dice.below(changed.len());
+            changed[at] ^= 1 << dice.below(8);
+            let (owned, view) = ((case.owned)(&changed), (case.view)(&changed));
+            assert_eq!(owned.is_ok(), view.is_ok(), "{}: byte {at} of {message:02x?}", case.name);
+        }
+    });
+}

@@ -1,0 +1,132 @@
+//! Random messages of any struct of a schema.
+
+use breezeway_idl::model::{Field, Id, Requiredness, Schema, Shape, Type, TypeKind};
+
+/// A reproducible stream of numbers (splitmix64).
+pub(crate) struct Dice(pub(crate) u64);
+
+impl Dice {
+    pub(crate) fn roll(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut number = self.0;
+        number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        number ^ (number >> 31)
+    }
+
+    /// A number below `limit`.
+    pub(crate) fn below(&mut self, limit: usize) -> usize {
+        usize::try_from(self.roll() % limit as u64).unwrap()
+    }
+}
+
+/// A message as the owned type would write it: fields in the IDL's order, map keys in Rust's.
+pub(crate) struct Messages<'a> {
+    pub(crate) schema: &'a Schema,
+    pub(crate) dice: Dice,
+    /// For other implementations: their sets have an order of their own, so at most one element; and
+    /// they take no union without a field.
+    pub(crate) tame: bool,
+}
+
+impl Messages<'_> {
+    pub(crate) fn message(&mut self, id: Id, depth: usize) -> Vec<u8> {
+        let schema = self.schema;
+        let structure = schema.structure(id).unwrap();
+        let mut bytes = Vec::new();
+        if structure.shape == Shape::Union {
+            let count = structure.fields.len();
+            if count > 0 && (self.tame || depth > 0 && self.dice.below(8) > 0) {
+                let chosen = if depth > 0 { self.dice.below(count) } else { 0 };
+                self.field(&structure.fields[chosen], depth, &mut bytes);
+            }
+        } else {
+            for field in &structure.fields {
+                if self.is_present(field, depth) {
+                    self.field(field, depth, &mut bytes);
+                }
+            }
+        }
+        bytes.push(0);
+        bytes
+    }
+
+    /// What is always written, and half of the rest. An absent field with a default would come back.
+    fn is_present(&mut self, field: &Field, depth: usize) -> bool {
+        let may_lack = match field.requiredness {
+            Requiredness::Required => false,
+            Requiredness::Optional => field.default.is_none(),
+            Requiredness::Default => field.recursive,
+        };
+        !may_lack || depth > 0 && self.dice.below(2) > 0
+    }
+
+    fn field(&mut self, field: &Field, depth: usize, to: &mut Vec<u8>) {
+        to.push(field.ty.kind.wire_type());
+        to.extend(field.id.to_be_bytes());
+        self.value(&field.ty, depth.saturating_sub(1), to);
+    }
+
+    fn value(&mut self, ty: &Type, depth: usize, to: &mut Vec<u8>) {
+        let number = self.dice.roll().to_be_bytes();
+        match &ty.kind {
+            TypeKind::Bool => to.push(number[0] & 1),
+            TypeKind::I8 => to.push(number[0]),
+            TypeKind::I16 => to.extend(&number[..2]),
+            TypeKind::I32 | TypeKind::Enum(_) => to.extend(&number[..4]),
+            TypeKind::I64 | TypeKind::Double => to.extend(number),
+            TypeKind::Uuid => to.extend([number, number].concat()),
+            TypeKind::String => {
+                let text = ["", "a", "é", "message", "a somewhat longer text"][self.dice.below(5)];
+                counted(text.as_bytes(), to);
+            }
+            TypeKind::Binary => counted(&number[..self.dice.below(9)], to),
+            TypeKind::List(of) | TypeKind::Set(of) => {
+                let is_tame_set = self.tame && matches!(ty.kind, TypeKind::Set(_));
+                let count = self.count(depth).min(if is_tame_set { 1 } else { u32::MAX });
+                to.push(of.kind.wire_type());
+                to.extend(count.to_be_bytes());
+                (0..count).for_each(|_| self.value(of, depth.saturating_sub(1), to));
+            }
+            TypeKind::Map(key, item) => self.map(key, item, depth, to),
+            TypeKind::Struct(id) => to.extend(self.message(*id, depth)),
+        }
+    }
+
+    fn map(&mut self, key: &Type, item: &Type, depth: usize, to: &mut Vec<u8>) {
+        let mut keys: Vec<Vec<u8>> = Vec::new();
+        for _ in 0..self.count(depth) {
+            let mut bytes = Vec::new();
+            self.value(key, depth.saturating_sub(1), &mut bytes);
+            keys.push(bytes);
+        }
+        keys.sort_by_key(|bytes| order(key, bytes));
+        keys.dedup();
+        to.extend([key.kind.wire_type(), item.kind.wire_type()]);
+        to.extend(u32::try_from(keys.len()).unwrap().to_be_bytes());
+        for key in keys {
+            to.extend(key);
+            self.value(item, depth.saturating_sub(1), to);
+        }
+    }
+
+    fn count(&mut self, depth: usize) -> u32 {
+        if depth == 0 { 0 } else { u32::try_from(self.dice.below(4)).unwrap() }
+    }
+}
+
+/// Bytes that are ordered as the Rust values of keys are.
+fn order(key: &Type, bytes: &[u8]) -> Vec<u8> {
+    let mut order = bytes.to_vec();
+    match key.kind {
+        TypeKind::String | TypeKind::Binary => drop(order.drain(..4)),
+        TypeKind::Uuid | TypeKind::Bool => {}
+        _ => order[0] ^= 0x80,
+    }
+    order
+}
+
+fn counted(bytes: &[u8], to: &mut Vec<u8>) {
+    to.extend(u32::try_from(bytes.len()).unwrap().to_be_bytes());
+    to.extend(bytes);
+}

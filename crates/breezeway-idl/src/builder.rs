@@ -1,0 +1,78 @@
+//! Generating from a build script.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::error::Error;
+use crate::model::Schema;
+use crate::{generate, read};
+
+/// Generates Rust from .thrift files, in a build script or elsewhere.
+///
+/// All files of one [`compile`](Self::compile), and all they include, become one file of Rust with a
+/// module per namespace. Paths are relative to the current directory, which in a build script is the
+/// package's.
+///
+/// ```no_run
+/// # fn main() -> Result<(), breezeway_idl::Error> {
+/// breezeway_idl::Builder::new().include_dir("idl").compile(&["idl/user.thrift"])
+/// # }
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Builder {
+    include_dirs: Vec<PathBuf>,
+    out_dir: Option<PathBuf>,
+    file_name: Option<OsString>,
+}
+
+impl Builder {
+    /// Writes `thrift.rs` into cargo's `OUT_DIR`, and looks for includes beside the including file.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Looks for included files there too, after the including file's directory and the directories
+    /// that were named before.
+    pub fn include_dir(mut self, dir: impl Into<PathBuf>) -> Self {
+        self.include_dirs.push(dir.into());
+        self
+    }
+
+    /// Writes into this directory instead of cargo's `OUT_DIR`.
+    pub fn out_dir(mut self, dir: impl Into<PathBuf>) -> Self {
+        self.out_dir = Some(dir.into());
+        self
+    }
+
+    /// Calls the generated file this instead of `thrift.rs`.
+    pub fn file_name(mut self, name: impl Into<OsString>) -> Self {
+        self.file_name = Some(name.into());
+        self
+    }
+
+    /// Generates from these files and all they include.
+    ///
+    /// In a build script this also tells cargo which files to watch: those and no others.
+    pub fn compile(&self, files: &[impl AsRef<Path>]) -> Result<(), Error> {
+        let files: Vec<_> = files.iter().map(|file| file.as_ref().to_owned()).collect();
+        let schema = read(&files, &self.include_dirs)?;
+        if std::env::var_os("OUT_DIR").is_some() {
+            watch(&schema);
+        }
+        self.write(&generate(&schema)?)
+    }
+
+    fn write(&self, text: &str) -> Result<(), Error> {
+        let dir = self.out_dir.clone().or_else(|| std::env::var_os("OUT_DIR").map(PathBuf::from));
+        let name = self.file_name.clone().unwrap_or_else(|| "thrift.rs".into());
+        let path = dir.ok_or(Error::NoOutDir)?.join(name);
+        fs::write(&path, text).map_err(|source| Error::Write { path, source })
+    }
+}
+
+fn watch(schema: &Schema) {
+    for file in &schema.files {
+        println!("cargo::rerun-if-changed={}", file.path.display());
+    }
+}

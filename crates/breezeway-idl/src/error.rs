@@ -1,0 +1,219 @@
+//! What is wrong with an IDL, and where.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+/// A place in a .thrift file; both numbers begin at one, columns count characters.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Position {
+    /// The line.
+    pub line: u32,
+    /// The character in that line.
+    pub column: u32,
+}
+
+impl fmt::Display for Position {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}:{}", self.line, self.column)
+    }
+}
+
+/// Why nothing was generated.
+///
+/// A build script's `main` may return it: its debug form is its message.
+#[derive(Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The IDL breaks a rule.
+    #[error("{}:{position}: {problem}", file.display())]
+    Invalid {
+        /// The .thrift file.
+        file: PathBuf,
+        /// Where in it.
+        position: Position,
+        /// The rule.
+        problem: Problem,
+    },
+    /// A .thrift file cannot be read.
+    #[error("cannot read {}: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// The generated file cannot be written.
+    #[error("cannot write {}: {source}", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// No output directory was given and cargo's is not there.
+    #[error("no output directory: set one with out_dir(), or run from a build script")]
+    NoOutDir,
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, formatter)
+    }
+}
+
+/// The rule that an IDL breaks.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Problem {
+    /// The text is no Thrift IDL.
+    #[error("{0}")]
+    Syntax(String),
+    /// A comment or a string has no end.
+    #[error("this {0} is never closed")]
+    Unclosed(&'static str),
+    /// Brackets, files or definitions are nested too deeply.
+    #[error("{what} are nested more than {limit} deep")]
+    TooDeep {
+        /// What is nested.
+        what: &'static str,
+        /// The limit.
+        limit: usize,
+    },
+    /// An included file is in no search directory.
+    #[error("cannot find '{0}' beside this file or in an include directory (-I)")]
+    IncludeNotFound(String),
+    /// A file includes itself, directly or through others.
+    #[error("files include each other: {0}")]
+    IncludeCycle(String),
+    /// Two included files go by one name.
+    #[error("two included files are called '{0}': names from them could not be told apart")]
+    AmbiguousInclude(String),
+    /// A name is used that nothing defines.
+    #[error("there is no type '{0}'")]
+    UnknownType(String),
+    /// A qualified name's file is not included.
+    #[error("there is no include called '{prefix}' for '{name}'")]
+    UnknownPrefix {
+        /// What stands before the dot.
+        prefix: String,
+        /// The whole name.
+        name: String,
+    },
+    /// A constant is used that nothing defines.
+    #[error("there is no constant or enum value '{0}'")]
+    UnknownConstant(String),
+    /// A service extends one that does not exist.
+    #[error("there is no service '{0}'")]
+    UnknownService(String),
+    /// A name stands where a type of another kind is needed.
+    #[error("'{name}' is {kind}, not {needed}")]
+    WrongKind {
+        /// The name.
+        name: String,
+        /// What it is.
+        kind: &'static str,
+        /// What would do.
+        needed: &'static str,
+    },
+    /// A name is defined twice.
+    #[error("{what} '{name}' is defined twice, first at {first}")]
+    DuplicateName {
+        /// What is defined: a field, a type, a method.
+        what: &'static str,
+        /// The name.
+        name: String,
+        /// Where the first one stands.
+        first: String,
+    },
+    /// Two fields have one id.
+    #[error("field id {id} is used twice, first by '{first}'")]
+    DuplicateFieldId {
+        /// The id.
+        id: i16,
+        /// The field that has it already.
+        first: String,
+    },
+    /// A field's id is not positive.
+    #[error("field id {0} is not positive")]
+    FieldIdNotPositive(i32),
+    /// Two enum values have one number.
+    #[error("enum value {number} is used twice, first by '{first}'")]
+    DuplicateEnumNumber {
+        /// The number.
+        number: i32,
+        /// The value that has it already.
+        first: String,
+    },
+    /// An enum value's number does not fit.
+    #[error("enum value {0} does not fit in an i32")]
+    EnumNumberTooLarge(i64),
+    /// A value does not fit its type.
+    #[error("{value} is no value of type {expected}")]
+    WrongValue {
+        /// The value, as written.
+        value: String,
+        /// The type it should have.
+        expected: String,
+    },
+    /// A struct constant names a field that the struct does not have.
+    #[error("struct '{name}' has no field '{field}'")]
+    UnknownField {
+        /// The struct.
+        name: String,
+        /// The field.
+        field: String,
+    },
+    /// A struct constant lacks a required field.
+    #[error("the value lacks the required field '{field}' of struct '{name}'")]
+    MissingField {
+        /// The struct.
+        name: String,
+        /// The field.
+        field: String,
+    },
+    /// A constant's value needs the constant itself.
+    #[error("constant '{0}' is defined by itself")]
+    ConstantCycle(String),
+    /// A typedef leads back to itself.
+    #[error("typedef '{0}' is defined by itself")]
+    TypedefCycle(String),
+    /// A service extends itself, directly or through others.
+    #[error("service '{0}' extends itself")]
+    ServiceCycle(String),
+    /// A struct cannot exist because it requires itself.
+    #[error("struct '{0}' requires itself: no value of it is finite; make a field optional")]
+    InfiniteStruct(String),
+    /// `void` stands where a value is needed.
+    #[error("void is a result type only")]
+    VoidValue,
+    /// A oneway method has a result.
+    #[error("oneway method '{0}' cannot have a result")]
+    OnewayResult(String),
+    /// A oneway method declares exceptions.
+    #[error("oneway method '{0}' cannot throw")]
+    OnewayThrows(String),
+    /// A throws clause names something other than an exception.
+    #[error("'{0}' is no exception: only exceptions can be thrown")]
+    ThrowsNoException(String),
+    /// A union's field is marked required.
+    #[error("field '{0}' of a union cannot be required")]
+    UnionRequired(String),
+    /// A union's field has a default.
+    #[error("field '{0}' of a union cannot have a default")]
+    UnionDefault(String),
+    /// A streaming annotation has a value that Kitex does not define.
+    #[error("streaming.mode '{0}' is none of bidirectional, client, server, unary")]
+    StreamingMode(String),
+    /// Two files with one namespace define one Rust name.
+    #[error("'{name}' is also defined by {other}, which shares the namespace {module}")]
+    NamespaceClash {
+        /// The name.
+        name: String,
+        /// The other file.
+        other: String,
+        /// The Rust module.
+        module: String,
+    },
+}

@@ -1,0 +1,122 @@
+//! The files that one .thrift file leads to.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, Problem};
+use crate::parse::{Fault, MAX_CHAIN, parse};
+use crate::syntax::{Name, Tree};
+
+/// One file that was read.
+#[derive(Debug)]
+pub(crate) struct SourceFile {
+    /// As found, for messages.
+    pub(crate) path: PathBuf,
+    /// What others call it: the file's name without `.thrift`.
+    pub(crate) stem: String,
+    pub(crate) tree: Tree,
+    /// The files it includes, by index.
+    pub(crate) includes: Vec<usize>,
+}
+
+impl SourceFile {
+    /// An error in this file.
+    pub(crate) fn error(&self, (position, problem): Fault) -> Error {
+        Error::Invalid { file: self.path.clone(), position, problem }
+    }
+}
+
+/// Reads files and what they include, each once; a file stands behind what it includes.
+pub(crate) fn load(roots: &[PathBuf], include_dirs: &[PathBuf]) -> Result<Vec<SourceFile>, Error> {
+    let mut loader =
+        Loader { include_dirs, loaded: HashMap::new(), open: Vec::new(), files: vec![] };
+    for root in roots {
+        loader.load(root)?;
+    }
+    Ok(loader.files)
+}
+
+struct Loader<'a> {
+    include_dirs: &'a [PathBuf],
+    /// Index by canonical path.
+    loaded: HashMap<PathBuf, usize>,
+    /// The chain of files that are being read: canonical path and path for messages.
+    open: Vec<(PathBuf, PathBuf)>,
+    files: Vec<SourceFile>,
+}
+
+impl Loader<'_> {
+    fn load(&mut self, path: &Path) -> Result<usize, Error> {
+        let unreadable = |source| Error::Read { path: path.to_owned(), source };
+        let canonical = path.canonicalize().map_err(unreadable)?;
+        if let Some(&index) = self.loaded.get(&canonical) {
+            return Ok(index);
+        }
+        let text = fs::read_to_string(path).map_err(unreadable)?;
+        let tree = parse(&text).map_err(|(position, problem)| Error::Invalid {
+            file: path.to_owned(),
+            position,
+            problem,
+        })?;
+        let mut file =
+            SourceFile { path: path.to_owned(), stem: stem(path), tree, includes: Vec::new() };
+        self.open.push((canonical.clone(), path.to_owned()));
+        file.includes = self.load_includes(&file)?;
+        self.open.pop();
+        self.loaded.insert(canonical, self.files.len());
+        self.files.push(file);
+        Ok(self.files.len() - 1)
+    }
+
+    fn load_includes(&mut self, file: &SourceFile) -> Result<Vec<usize>, Error> {
+        let mut indices = Vec::new();
+        for include in &file.tree.includes {
+            let path = self.find(file, include).map_err(|fault| file.error(fault))?;
+            let index = self.load(&path)?;
+            if indices.contains(&index) {
+                continue;
+            }
+            let stem = &self.files[index].stem;
+            if indices.iter().any(|&other: &usize| self.files[other].stem == *stem) {
+                return Err(file.error((include.at, Problem::AmbiguousInclude(stem.clone()))));
+            }
+            indices.push(index);
+        }
+        Ok(indices)
+    }
+
+    /// Beside the including file first, then in the include directories in their order.
+    fn find(&self, file: &SourceFile, include: &Name) -> Result<PathBuf, Fault> {
+        let beside = file.path.parent().unwrap_or(Path::new(""));
+        let directories =
+            std::iter::once(beside).chain(self.include_dirs.iter().map(PathBuf::as_path));
+        let found = directories.map(|dir| dir.join(&include.text)).find(|path| path.is_file());
+        let missing = || (include.at, Problem::IncludeNotFound(include.text.clone()));
+        let path = found.ok_or_else(missing)?;
+        if self.open.len() == MAX_CHAIN {
+            return Err((include.at, Problem::TooDeep { what: "includes", limit: MAX_CHAIN }));
+        }
+        self.refuse_cycle(&path).map_err(|problem| (include.at, problem))?;
+        Ok(path)
+    }
+
+    fn refuse_cycle(&self, path: &Path) -> Result<(), Problem> {
+        let canonical = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let Some(first) = self.open.iter().position(|(open, _)| *open == canonical) else {
+            return Ok(());
+        };
+        let chain = self.open[first..].iter().map(|(_, path)| path.as_path()).chain([path]);
+        let names: Vec<_> = chain.map(file_name).collect();
+        Err(Problem::IncludeCycle(names.join(" → ")))
+    }
+}
+
+fn stem(path: &Path) -> String {
+    let name = file_name(path);
+    name.strip_suffix(".thrift").unwrap_or(&name).to_owned()
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}

@@ -1,0 +1,31 @@
+//! Enums: numbers with names, so that values of a later version are kept.
+
+use super::context::Context;
+use crate::docs;
+use crate::layout::Code;
+use crate::model::{EnumValue, Id};
+use crate::names::{Taken, escape, screaming};
+
+/// Writes the type and a constant per value.
+pub(crate) fn write(code: &mut Code, context: &Context<'_>, id: Id, values: &[EnumValue]) {
+    let name = &context.naming.names[&id];
+    code.line("#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]");
+    code.line(&format!("pub struct {name}(pub i32);"));
+    code.blank();
+    if !values.is_empty() {
+        code.block(&format!("impl {name} {{"), |code| {
+            for (value, name) in values.iter().zip(value_names(values)) {
+                docs::outer(code, &docs::with_annotations(&value.docs, &value.annotations));
+                code.line(&format!("pub const {name}: Self = Self({});", value.number));
+            }
+        });
+        code.blank();
+    }
+    code.line(&format!("breezeway_thrift::open_enum!({name});"));
+}
+
+/// The Rust names of an enum's values, in order.
+pub(crate) fn value_names(values: &[EnumValue]) -> Vec<String> {
+    let mut taken = Taken::default();
+    values.iter().map(|value| escape(&taken.give(&screaming(&value.name)))).collect()
+}

@@ -1,0 +1,53 @@
+//! What makes an exception a Rust error.
+
+use super::context::Context;
+use super::field::{Fields, Named};
+use super::naming::StructNames;
+use crate::layout::Code;
+use crate::model::{Struct, TypeKind};
+
+/// Writes how an exception is shown, and that it is an error.
+pub(crate) fn write(
+    code: &mut Code,
+    context: &Context<'_>,
+    names: &StructNames,
+    found: &Struct,
+    annotations: &[(String, String)],
+) {
+    let fields = Fields::new(found);
+    let fmt = context.fmt();
+    let result = format!("{fmt}::Result");
+    code.blank();
+    code.implement(&format!("impl {fmt}::Display"), &names.owned, |code| {
+        let parameters = format!("&self, formatter: &mut {fmt}::Formatter<'_>");
+        code.block(&format!("fn fmt({parameters}) -> {result} {{"), |code| {
+            code.line(&match message(&fields, annotations) {
+                Some(named) => shown(named),
+                None => "write!(formatter, \"{self:?}\")".to_owned(),
+            });
+        });
+    });
+    code.blank();
+    code.implement_empty(&format!("impl {}", context.word("Error")), &names.owned);
+}
+
+/// The field that says what happened: the one that the annotation `message` names, else the one of
+/// that name.
+fn message<'f, 'a>(
+    fields: &'f Fields<'a>,
+    annotations: &[(String, String)],
+) -> Option<&'f Named<'a>> {
+    let named = annotations.iter().find(|(key, _)| key == "message");
+    let name = named.map_or("message", |(_, value)| value);
+    let is_text = |named: &&Named<'_>| matches!(named.field.ty.kind, TypeKind::String);
+    fields.all.iter().filter(is_text).find(|named| named.field.name == name)
+}
+
+fn shown(named: &Named<'_>) -> String {
+    let name = &named.name;
+    if named.is_optional() {
+        format!("formatter.write_str(self.{name}.as_deref().unwrap_or_default())")
+    } else {
+        format!("formatter.write_str(&self.{name})")
+    }
+}

@@ -1,0 +1,143 @@
+//! A struct's fields under their Rust names.
+
+use super::context::Context;
+use super::types::is_fixed;
+use crate::model::{Field, Requiredness, Struct, Value};
+use crate::names::{Taken, escape, pascal, snake};
+
+/// The most fields that the runtime reads and writes as one group.
+const LARGEST_GROUP: usize = 8;
+
+/// One field and what it is called.
+pub(crate) struct Named<'a> {
+    pub(crate) field: &'a Field,
+    /// In structs.
+    pub(crate) name: String,
+    /// In writers, which have methods of their own.
+    pub(crate) setter: String,
+    /// The setter that fills in place.
+    pub(crate) in_place: String,
+    /// In unions.
+    pub(crate) variant: String,
+}
+
+/// All fields of a struct.
+pub(crate) struct Fields<'a> {
+    pub(crate) all: Vec<Named<'a>>,
+}
+
+/// Fields that are read and written together.
+pub(crate) enum Step<'f, 'a> {
+    /// Neighbours of fixed size that are always there.
+    Group(&'f [Named<'a>]),
+    /// Any other field.
+    One(&'f Named<'a>),
+}
+
+impl<'a> Fields<'a> {
+    pub(crate) fn new(found: &'a Struct) -> Self {
+        let mut names = Taken::default();
+        let mut variants = Taken::new(["Unset"]);
+        let given: Vec<_> =
+            found.fields.iter().map(|field| names.give(&snake(&field.name))).collect();
+        let mut setters = Taken::new(["new", "end"]);
+        let setters_given: Vec<_> = given.iter().map(|name| setters.give(name)).collect();
+        let named =
+            found.fields.iter().zip(given).zip(setters_given).map(|((field, name), setter)| {
+                let in_place = setters.give(&format!("{setter}_in_place"));
+                let variant = escape(&variants.give(&pascal(&field.name)));
+                Named { field, name: escape(&name), setter: escape(&setter), in_place, variant }
+            });
+        Self { all: named.collect() }
+    }
+
+    /// The fields in order, neighbours of fixed size together.
+    pub(crate) fn steps(&self) -> Vec<Step<'_, 'a>> {
+        let runs = self.all.chunk_by(|one, other| one.joins_group() && other.joins_group());
+        let groups = runs.flat_map(|run| run.chunks(LARGEST_GROUP));
+        groups
+            .map(|group| if let [one] = group { Step::One(one) } else { Step::Group(group) })
+            .collect()
+    }
+
+    /// The fewest bytes that such a struct takes: its required fields and its end.
+    pub(crate) fn min_size(&self) -> usize {
+        let required = self.all.iter().filter(|named| named.is_required());
+        1 + required.map(|named| 3 + super::types::min_size(&named.field.ty)).sum::<usize>()
+    }
+}
+
+impl Named<'_> {
+    pub(crate) fn id(&self) -> i16 {
+        self.field.id
+    }
+
+    pub(crate) fn is_required(&self) -> bool {
+        self.field.requiredness == Requiredness::Required
+    }
+
+    /// Whether the owned type is an `Option`. A struct inside itself that is neither required nor
+    /// optional has to be one: there would be no end to its default.
+    pub(crate) fn is_optional(&self) -> bool {
+        match self.field.requiredness {
+            Requiredness::Required => false,
+            Requiredness::Optional => true,
+            Requiredness::Default => self.field.recursive,
+        }
+    }
+
+    /// The runtime counts the required fields up to 255 itself.
+    pub(crate) fn needs_flag(&self) -> bool {
+        self.is_required() && self.field.id > 255
+    }
+
+    fn joins_group(&self) -> bool {
+        is_fixed(&self.field.ty) && !self.is_optional() && !self.needs_flag()
+    }
+
+    /// The default that the IDL gives, unless it is what the type's own default is.
+    pub(crate) fn preset(&self) -> Option<&Value> {
+        let default = self.field.default.as_ref()?;
+        (self.is_optional() || !is_zero(default)).then_some(default)
+    }
+
+    /// The field's type in the owned struct.
+    pub(crate) fn owned(&self, context: &Context<'_>) -> String {
+        let ty = self.payload(context);
+        if self.is_optional() { format!("{}<{ty}>", context.word("Option")) } else { ty }
+    }
+
+    /// The field's type in the view.
+    pub(crate) fn view(&self, context: &Context<'_>) -> String {
+        let ty = self.view_payload(context);
+        if self.is_optional() { format!("{}<{ty}>", context.word("Option")) } else { ty }
+    }
+
+    /// What a union's variant holds, or an option.
+    pub(crate) fn payload(&self, context: &Context<'_>) -> String {
+        let ty = context.owned(&self.field.ty);
+        if self.field.recursive { format!("{}<{ty}>", context.word("Box")) } else { ty }
+    }
+
+    /// As [`Self::payload`], in the view.
+    pub(crate) fn view_payload(&self, context: &Context<'_>) -> String {
+        let ty = context.view(&self.field.ty);
+        if self.field.recursive { format!("{}<'a, {ty}>", context.word("Nested")) } else { ty }
+    }
+}
+
+/// Whether a value is what `Default` gives for its type.
+fn is_zero(value: &Value) -> bool {
+    match value {
+        Value::Bool(value) => !value,
+        Value::Int(value) => *value == 0,
+        Value::Double(value) => value.to_bits() == 0,
+        Value::String(text) => text.is_empty(),
+        Value::Binary(bytes) => bytes.is_empty(),
+        Value::Uuid(bytes) => *bytes == [0; 16],
+        Value::List(values) => values.is_empty(),
+        Value::Map(pairs) => pairs.is_empty(),
+        Value::Struct(_, given) => given.is_empty(),
+        Value::Enum(..) => false,
+    }
+}

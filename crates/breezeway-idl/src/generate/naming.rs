@@ -1,0 +1,168 @@
+//! Which Rust name everything has, and in which module.
+
+use std::collections::HashMap;
+
+use crate::error::{Error, Problem};
+use crate::model::{Id, Kind, Schema};
+use crate::names::{Taken, escape, pascal, screaming, snake};
+
+/// Modules may not go by the names of what generated code uses.
+const RESERVED_MODULES: [&str; 5] = ["alloc", "breezeway_thrift", "core", "fmt", "std"];
+
+/// A Rust module: the files of one namespace.
+#[derive(Debug, Default)]
+pub(crate) struct Module {
+    /// Its path from the top of the generated text.
+    pub(crate) path: Vec<String>,
+    pub(crate) files: Vec<usize>,
+    pub(crate) children: Vec<Module>,
+    /// The names of its types, traits, constants and functions.
+    pub(crate) taken: Taken,
+}
+
+/// The types of one struct.
+#[derive(Clone, Debug)]
+pub(crate) struct StructNames {
+    pub(crate) owned: String,
+    pub(crate) view: String,
+    pub(crate) writer: String,
+}
+
+/// What a method's arguments and its reply are called.
+#[derive(Debug)]
+pub(crate) struct MethodNames {
+    pub(crate) arguments: StructNames,
+    pub(crate) reply: StructNames,
+}
+
+/// Every name.
+#[derive(Debug, Default)]
+pub(crate) struct Naming {
+    pub(crate) root: Module,
+    /// Types, traits, constants.
+    pub(crate) names: HashMap<Id, String>,
+    pub(crate) structs: HashMap<Id, StructNames>,
+    /// The views of typedefs.
+    pub(crate) view_aliases: HashMap<Id, String>,
+    /// Per service, its methods' in order.
+    pub(crate) methods: HashMap<Id, Vec<MethodNames>>,
+    /// The module path of each file.
+    pub(crate) paths: Vec<Vec<String>>,
+}
+
+impl Module {
+    /// Its own name.
+    pub(crate) fn name(&self) -> &str {
+        self.path.last().map_or("", String::as_str)
+    }
+
+    fn descend(&mut self, path: &[String]) -> &mut Self {
+        let Some((first, rest)) = path.split_first() else { return self };
+        let known = self.children.iter().position(|child| child.name() == first);
+        let index = known.unwrap_or_else(|| {
+            let path = [self.path.as_slice(), std::slice::from_ref(first)].concat();
+            self.children.push(Self { path, ..Self::default() });
+            self.children.len() - 1
+        });
+        self.children[index].descend(rest)
+    }
+}
+
+impl Naming {
+    pub(crate) fn new(schema: &Schema) -> Result<Self, Error> {
+        let mut naming = Self::default();
+        for (index, file) in schema.files.iter().enumerate() {
+            let path: Vec<_> = file.module.iter().map(|name| module_name(name)).collect();
+            naming.root.descend(&path).files.push(index);
+            naming.paths.push(path);
+        }
+        refuse_clashes(schema, &naming.paths)?;
+        // What the IDL names keeps its name, if need be at the cost of what is derived from it.
+        for id in schema.ids() {
+            naming.name_definition(schema, id);
+        }
+        for id in schema.ids() {
+            naming.name_derived(schema, id);
+        }
+        Ok(naming)
+    }
+
+    fn name_definition(&mut self, schema: &Schema, id: Id) {
+        let definition = schema.definition(id);
+        let wanted = match &definition.kind {
+            Kind::Constant(ty, _) if super::constant::is_function(ty) => snake(&definition.name),
+            Kind::Constant(..) => screaming(&definition.name),
+            _ => pascal(&definition.name),
+        };
+        let name = self.give(id.file, &wanted);
+        self.names.insert(id, name);
+    }
+
+    fn name_derived(&mut self, schema: &Schema, id: Id) {
+        let definition = schema.definition(id);
+        match &definition.kind {
+            Kind::Struct(_) => {
+                let owned = self.names[&id].clone();
+                let names = self.derived(id.file, &pascal(&definition.name), owned);
+                self.structs.insert(id, names);
+            }
+            Kind::Typedef(_) => {
+                let view = self.give(id.file, &format!("{}View", pascal(&definition.name)));
+                self.view_aliases.insert(id, view);
+            }
+            Kind::Service(service) => {
+                let methods = service.methods.iter();
+                let base = |method: &str| format!("{}{}", pascal(&definition.name), pascal(method));
+                let names = methods.map(|method| self.method_names(id.file, &base(&method.name)));
+                let names = names.collect();
+                self.methods.insert(id, names);
+            }
+            Kind::Constant(..) | Kind::Enum(_) => {}
+        }
+    }
+
+    fn method_names(&mut self, file: usize, base: &str) -> MethodNames {
+        let mut synthetic = |suffix: &str| {
+            let name = format!("{base}{suffix}");
+            let owned = self.give(file, &name);
+            self.derived(file, &name, owned)
+        };
+        MethodNames { arguments: synthetic("Args"), reply: synthetic("Reply") }
+    }
+
+    fn derived(&mut self, file: usize, base: &str, owned: String) -> StructNames {
+        let view = self.give(file, &format!("{base}View"));
+        let writer = self.give(file, &format!("{base}Writer"));
+        StructNames { owned, view, writer }
+    }
+
+    fn give(&mut self, file: usize, name: &str) -> String {
+        let path = self.paths[file].clone();
+        escape(&self.root.descend(&path).taken.give(name))
+    }
+}
+
+fn module_name(name: &str) -> String {
+    let name = snake(name);
+    if RESERVED_MODULES.contains(&name.as_str()) { format!("{name}_") } else { escape(&name) }
+}
+
+fn refuse_clashes(schema: &Schema, paths: &[Vec<String>]) -> Result<(), Error> {
+    let mut seen: HashMap<(&[String], &str), Id> = HashMap::new();
+    for id in schema.ids() {
+        let definition = schema.definition(id);
+        let path = paths[id.file].as_slice();
+        if let Some(first) = seen.insert((path, &definition.name), id) {
+            return Err(Error::Invalid {
+                file: schema.files[id.file].path.clone(),
+                position: definition.position,
+                problem: Problem::NamespaceClash {
+                    name: definition.name.clone(),
+                    other: schema.files[first.file].path.display().to_string(),
+                    module: path.join("::"),
+                },
+            });
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,116 @@
+//! Services: a trait, and per method the types that travel.
+
+use super::context::Context;
+use super::field::Fields;
+use super::naming::{MethodNames, StructNames};
+use super::{structure_text, union};
+use crate::docs;
+use crate::layout::{Code, Parameter};
+use crate::model::{Definition, Id, Method, Service, Shape, Streaming};
+use crate::names::{Taken, escape, snake};
+
+/// Writes the trait and its methods' types. The service's documentation was written already.
+pub(crate) fn write(
+    code: &mut Code,
+    context: &Context<'_>,
+    id: Id,
+    definition: &Definition,
+    service: &Service,
+) {
+    let names = &context.naming.methods[&id];
+    let name = &context.naming.names[&id];
+    let parent = service.extends.map(|parent| context.path(parent, &context.naming.names[&parent]));
+    let head = match parent {
+        Some(parent) => format!("pub trait {name}: {parent}"),
+        None => format!("pub trait {name}"),
+    };
+    let methods: Vec<_> = calls(service, names).collect();
+    if methods.is_empty() {
+        code.line(&format!("{head} {{}}"));
+    } else {
+        code.block(&format!("{head} {{"), |code| declare(code, &methods));
+    }
+    for (method, names) in service.methods.iter().zip(names) {
+        code.blank();
+        types(code, context, &definition.name, method, names);
+    }
+}
+
+/// The methods with one message each way. How a stream looks is the transport's to say.
+fn calls<'a>(
+    service: &'a Service,
+    names: &'a [MethodNames],
+) -> impl Iterator<Item = (&'a Method, &'a MethodNames)> {
+    let unary = |method: &Method| matches!(method.streaming, Streaming::None | Streaming::Unary);
+    service.methods.iter().zip(names).filter(move |(method, _)| unary(method))
+}
+
+fn declare(code: &mut Code, methods: &[(&Method, &MethodNames)]) {
+    let mut taken = Taken::default();
+    for (index, (method, names)) in methods.iter().enumerate() {
+        if index > 0 {
+            code.blank();
+        }
+        docs::outer(code, &docs::with_annotations(&method.docs, &method.annotations));
+        let name = escape(&taken.give(&snake(&method.name)));
+        let reply =
+            reply_name(method, names).map_or_else(String::new, |reply| format!(" -> {reply}"));
+        let arguments = format!("arguments: {}", names.arguments.owned);
+        code.signature(
+            &format!("fn {name}"),
+            &["&self", &arguments].map(Parameter::new),
+            &format!("{reply};"),
+        );
+    }
+}
+
+/// Nothing if there is nothing to reply but that it was done.
+fn reply_name<'a>(method: &Method, names: &'a MethodNames) -> Option<&'a str> {
+    let replies = method.result.is_some() || !method.throws.is_empty();
+    replies.then_some(&names.reply.owned)
+}
+
+fn types(
+    code: &mut Code,
+    context: &Context<'_>,
+    service: &str,
+    method: &Method,
+    names: &MethodNames,
+) {
+    let called = format!("`{service}.{}`", method.name);
+    docs::outer(code, &[format!("The arguments of {called}.")]);
+    structure_text(code, context, &names.arguments, &method.arguments);
+    code.blank();
+    call(code, context, method, names);
+    if reply_name(method, names).is_some() {
+        code.blank();
+        docs::outer(code, &[format!("What {called} returns or throws.")]);
+        reply(code, context, method, &names.reply);
+    }
+}
+
+fn call(code: &mut Code, context: &Context<'_>, method: &Method, names: &MethodNames) {
+    let target = &names.arguments.owned;
+    code.implement(&format!("impl {}", context.word("Call")), target, |code| {
+        code.line(&format!("type Reply = {};", reply_name(method, names).unwrap_or("()")));
+        code.line(&format!("const METHOD: &'static str = {:?};", method.name));
+        if method.oneway {
+            code.line("const ONEWAY: bool = true;");
+        }
+        if method.streaming != Streaming::None {
+            let streaming = context.word("Streaming");
+            let mode = format!("{streaming}::{:?}", method.streaming);
+            code.line(&format!("const STREAMING: {streaming} = {mode};"));
+        }
+    });
+}
+
+/// A reply is a union of the result, field 0, and the exceptions. Nothing at all is the result of a
+/// void method.
+fn reply(code: &mut Code, context: &Context<'_>, method: &Method, names: &StructNames) {
+    let found = method.reply();
+    let fields = Fields::new(&found);
+    union::write(code, context, names, &fields);
+    code.blank();
+    super::writer::write(code, context, names, Shape::Union, &fields);
+}

@@ -1,0 +1,113 @@
+//! Structs and exceptions: the owned type and the view.
+
+use super::context::Context;
+use super::encode;
+use super::field::{Fields, Named};
+use super::naming::StructNames;
+use super::read::{self, Reading};
+use super::types::field_borrows;
+use super::value::{owned_default, view_default};
+use crate::docs;
+use crate::layout::{Code, Expr};
+
+/// Writes both types and how they are read and written.
+pub(crate) fn write(
+    code: &mut Code,
+    context: &Context<'_>,
+    names: &StructNames,
+    fields: &Fields<'_>,
+) {
+    owned(code, context, names, fields);
+    code.blank();
+    docs::link(code, &format!("{}, read in place.", docs::a_link(&names.owned)));
+    view(code, context, names, fields);
+}
+
+fn owned(code: &mut Code, context: &Context<'_>, names: &StructNames, fields: &Fields<'_>) {
+    let preset = fields.all.iter().any(|named| named.preset().is_some());
+    code.line(derives(preset, "Clone, Debug"));
+    declare(code, &format!("pub struct {}", names.owned), fields, |code, named| {
+        docs::outer(code, &docs::with_annotations(&named.field.docs, &named.field.annotations));
+        code.typed(&format!("pub {}", named.name), &named.owned(context));
+    });
+    if preset {
+        let value = |named: &Named<'_>| owned_default(context, named);
+        default(code, context, &names.owned, fields, value);
+    }
+    wire(code, context, &names.owned, fields);
+    encode::of_struct(code, context, &names.owned, fields);
+    code.blank();
+    read::of_struct(code, &Reading::owned(context, names), fields);
+}
+
+fn view(code: &mut Code, context: &Context<'_>, names: &StructNames, fields: &Fields<'_>) {
+    let preset = fields.all.iter().any(|named| named.preset().is_some());
+    let borrows = |named: &Named<'_>| field_borrows(context.schema, named.field);
+    let borrows = fields.all.iter().any(borrows);
+    let lifetime =
+        |name: &str| if borrows { format!("{}<{name}>", names.view) } else { names.view.clone() };
+    code.line(derives(preset, "Clone, Copy, Debug"));
+    declare(code, &format!("pub struct {}", lifetime("'a")), fields, |code, named| {
+        code.typed(&format!("pub {}", named.name), &named.view(context));
+    });
+    if preset {
+        let value = |named: &Named<'_>| view_default(context, named);
+        default(code, context, &lifetime("'_"), fields, value);
+    }
+    wire(code, context, &lifetime("'_"), fields);
+    read::of_struct(code, &Reading::view(context, names, &lifetime("'a")), fields);
+}
+
+fn derives(preset: bool, copies: &str) -> &'static str {
+    match (preset, copies) {
+        (false, "Clone, Debug") => "#[derive(Clone, Debug, Default, PartialEq)]",
+        (true, "Clone, Debug") => "#[derive(Clone, Debug, PartialEq)]",
+        (false, _) => "#[derive(Clone, Copy, Debug, Default, PartialEq)]",
+        (true, _) => "#[derive(Clone, Copy, Debug, PartialEq)]",
+    }
+}
+
+fn declare(
+    code: &mut Code,
+    head: &str,
+    fields: &Fields<'_>,
+    mut each: impl FnMut(&mut Code, &Named<'_>),
+) {
+    if fields.all.is_empty() {
+        return code.line(&format!("{head} {{}}"));
+    }
+    code.block(&format!("{head} {{"), |code| {
+        for named in &fields.all {
+            each(code, named);
+        }
+    });
+}
+
+fn default(
+    code: &mut Code,
+    context: &Context<'_>,
+    target: &str,
+    fields: &Fields<'_>,
+    value: impl Fn(&Named<'_>) -> Expr,
+) {
+    code.blank();
+    let default = context.word("Default");
+    code.implement(&format!("impl {default}"), target, |code| {
+        code.block("fn default() -> Self {", |code| {
+            let given = |named: &Named<'_>| value(named).named(&named.name);
+            code.expr(&Expr::structure("Self", fields.all.iter().map(given)), "");
+        });
+    });
+}
+
+fn wire(code: &mut Code, context: &Context<'_>, target: &str, fields: &Fields<'_>) {
+    code.blank();
+    let wire = format!("impl {}", context.word("Wire"));
+    match fields.min_size() {
+        1 => code.implement_empty(&wire, target),
+        size => code.implement(&wire, target, |code| {
+            code.line(&format!("const MIN_SIZE: usize = {size};"));
+        }),
+    }
+    code.blank();
+}

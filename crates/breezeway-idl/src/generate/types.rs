@@ -1,0 +1,178 @@
+//! The Rust types of Thrift types.
+
+use std::collections::HashSet;
+
+use super::context::Context;
+use crate::docs;
+use crate::layout::Code;
+use crate::model::{Field, Id, Schema, Type, TypeKind};
+
+impl Context<'_> {
+    /// The type of an owned value.
+    pub(crate) fn owned(&self, ty: &Type) -> String {
+        match ty.alias {
+            Some(id) => self.path(id, &self.naming.names[&id]),
+            None => self.owned_kind(&ty.kind),
+        }
+    }
+
+    fn owned_kind(&self, kind: &TypeKind) -> String {
+        match kind {
+            TypeKind::String => self.word("String"),
+            TypeKind::Binary => format!("{}<u8>", self.word("Vec")),
+            TypeKind::List(of) => format!("{}<{}>", self.word("Vec"), self.owned(of)),
+            TypeKind::Set(of) => format!("{}<{}>", self.word("Set"), self.owned(of)),
+            TypeKind::Map(key, value) => {
+                format!("{}<{}, {}>", self.map(key), self.owned(key), self.owned(value))
+            }
+            fixed_or_struct => self.name_of(fixed_or_struct),
+        }
+    }
+
+    /// The owned type of maps with these keys: one that needs no order if they have none.
+    pub(crate) fn map(&self, key: &Type) -> String {
+        self.word(if is_ordered(key) { "BTreeMap" } else { "Pairs" })
+    }
+
+    fn name_of(&self, kind: &TypeKind) -> String {
+        match kind {
+            TypeKind::Uuid => self.word("Uuid"),
+            TypeKind::Enum(id) | TypeKind::Struct(id) => self.path(*id, &self.naming.names[id]),
+            base => primitive(base).to_owned(),
+        }
+    }
+
+    /// The type of a value that is read in place.
+    pub(crate) fn view(&self, ty: &Type) -> String {
+        if is_fixed(ty) {
+            return self.owned(ty);
+        }
+        match ty.alias {
+            Some(id) => {
+                let name = self.path(id, &self.naming.view_aliases[&id]);
+                format!("{name}{}", lifetime(self.schema, ty))
+            }
+            None => self.view_kind(&ty.kind),
+        }
+    }
+
+    fn view_kind(&self, kind: &TypeKind) -> String {
+        match kind {
+            TypeKind::String => "&'a str".to_owned(),
+            TypeKind::Binary => "&'a [u8]".to_owned(),
+            TypeKind::List(of) => self.list_view(of),
+            TypeKind::Set(of) => format!("{}<{}>", self.word("SetOf"), self.list_view(of)),
+            TypeKind::Map(key, value) => {
+                format!("{}<'a, {}, {}>", self.word("Entries"), self.view(key), self.view(value))
+            }
+            TypeKind::Struct(id) => {
+                let lifetime = if borrows(self.schema, *id) { "<'a>" } else { "" };
+                format!("{}{lifetime}", self.path(*id, &self.naming.structs[id].view))
+            }
+            fixed => self.name_of(fixed),
+        }
+    }
+
+    fn list_view(&self, of: &Type) -> String {
+        let list = self.word(if is_fixed(of) { "NumberList" } else { "Elements" });
+        format!("{list}<'a, {}>", self.view(of))
+    }
+
+    /// The name of a list's view without its parameters.
+    pub(crate) fn list_view_name(&self, of: &Type) -> String {
+        self.word(if is_fixed(of) { "NumberList" } else { "Elements" })
+    }
+
+    /// The writer of a struct.
+    pub(crate) fn writer(&self, id: Id) -> String {
+        self.path(id, &self.naming.structs[&id].writer)
+    }
+}
+
+fn primitive(kind: &TypeKind) -> &'static str {
+    match kind {
+        TypeKind::Bool => "bool",
+        TypeKind::I8 => "i8",
+        TypeKind::I16 => "i16",
+        TypeKind::I32 => "i32",
+        TypeKind::I64 => "i64",
+        _ => "f64",
+    }
+}
+
+/// Whether every value takes the same number of bytes.
+pub(crate) fn is_fixed(ty: &Type) -> bool {
+    use TypeKind::{Binary, List, Map, Set, String, Struct};
+    !matches!(ty.kind, String | Binary | List(_) | Set(_) | Map(..) | Struct(_))
+}
+
+/// Whether values can be keys of a `BTreeMap`.
+fn is_ordered(ty: &Type) -> bool {
+    let scalar = is_fixed(ty) && !matches!(ty.kind, TypeKind::Double);
+    scalar || matches!(ty.kind, TypeKind::String | TypeKind::Binary)
+}
+
+/// The fewest bytes that a value takes.
+pub(crate) fn min_size(ty: &Type) -> usize {
+    match ty.kind {
+        TypeKind::Bool | TypeKind::I8 | TypeKind::Struct(_) => 1,
+        TypeKind::I16 => 2,
+        TypeKind::I32 | TypeKind::Enum(_) | TypeKind::String | TypeKind::Binary => 4,
+        TypeKind::I64 | TypeKind::Double => 8,
+        TypeKind::List(_) | TypeKind::Set(_) => 5,
+        TypeKind::Map(..) => 6,
+        TypeKind::Uuid => 16,
+    }
+}
+
+fn lifetime(schema: &Schema, ty: &Type) -> &'static str {
+    if type_borrows(schema, ty) { "<'a>" } else { "" }
+}
+
+/// Whether a field's view has anything that borrows from the message.
+pub(crate) fn field_borrows(schema: &Schema, field: &Field) -> bool {
+    field.recursive || type_borrows(schema, &field.ty)
+}
+
+fn type_borrows(schema: &Schema, ty: &Type) -> bool {
+    match ty.kind {
+        TypeKind::Struct(id) => borrows(schema, id),
+        _ => !is_fixed(ty),
+    }
+}
+
+/// Whether a struct's view borrows: one of its fields does, or one of a struct inside it.
+fn borrows(schema: &Schema, id: Id) -> bool {
+    let mut next = vec![id];
+    let mut seen = HashSet::from([id]);
+    while let Some(id) = next.pop() {
+        let fields = schema.structure(id).map_or(&[][..], |found| &found.fields);
+        for field in fields {
+            match field.ty.kind {
+                _ if field.recursive => return true,
+                TypeKind::Struct(inner) => next.extend(seen.insert(inner).then_some(inner)),
+                _ if !is_fixed(&field.ty) => return true,
+                _ => {}
+            }
+        }
+    }
+    false
+}
+
+/// A typedef: an alias, and one for views if they are another type.
+pub(crate) fn alias(code: &mut Code, context: &Context<'_>, id: Id, target: &Type) {
+    let name = &context.naming.names[&id];
+    code.assign(&format!("pub type {name} ="), &target_expr(context.owned(target)), ";");
+    if is_fixed(target) {
+        return;
+    }
+    let view = &context.naming.view_aliases[&id];
+    code.blank();
+    docs::link(code, &format!("{}, read in place.", docs::a_link(name)));
+    let head = format!("pub type {view}{} =", lifetime(context.schema, target));
+    code.assign(&head, &target_expr(context.view(target)), ";");
+}
+
+fn target_expr(text: String) -> crate::layout::Expr {
+    crate::layout::Expr::plain(text)
+}

@@ -1,0 +1,157 @@
+//! Writers: setters that write straight into the message.
+
+use super::context::Context;
+use super::field::{Fields, Named};
+use super::naming::StructNames;
+use super::types::is_fixed;
+use crate::docs;
+use crate::layout::{Code, Expr, Parameter};
+use crate::model::{Id, Shape, Type, TypeKind};
+
+/// Writes the writer of a struct.
+pub(crate) fn write(
+    code: &mut Code,
+    context: &Context<'_>,
+    names: &StructNames,
+    shape: Shape,
+    fields: &Fields<'_>,
+) {
+    let (how, what) = match shape {
+        Shape::Union => ("one field of it", "a union"),
+        Shape::Struct | Shape::Exception => ("field by field", "a struct"),
+    };
+    let sink = context.word("Sink");
+    let link = docs::a_link(&names.owned).replacen('A', "a", 1);
+    docs::link(code, &format!("Writes {link}, {how}."));
+    code.line(&format!("#[must_use = \"{what} ends with end()\"]"));
+    code.line(&format!("pub struct {}<'w, S>(&'w mut S);", names.writer));
+    code.blank();
+    let head = format!("impl<'w, 'a, S: {sink}<'a>> {}<'w, S> {{", names.writer);
+    code.block(&head, |code| {
+        code.block("pub fn new(to: &'w mut S) -> Self {", |code| code.line("Self(to)"));
+        for named in &fields.all {
+            code.blank();
+            setter(code, context, named);
+        }
+        code.blank();
+        code.block("pub fn end(self) {", |code| code.line("self.0.stop();"));
+    });
+}
+
+fn setter(code: &mut Code, context: &Context<'_>, named: &Named<'_>) {
+    match &named.field.ty.kind {
+        TypeKind::String => text(code, context, named, "&'a str"),
+        TypeKind::Binary => text(code, context, named, "&'a [u8]"),
+        TypeKind::Struct(id) => structure(code, context, named, *id),
+        TypeKind::List(of) if is_fixed(of) => numbers(code, context, named, of, "numbers_in_place"),
+        TypeKind::Set(of) if is_fixed(of) => {
+            numbers(code, context, named, of, "number_set_in_place")
+        }
+        TypeKind::List(of) => list(code, context, named, of),
+        TypeKind::Set(of) => set(code, context, named, of),
+        TypeKind::Map(..) => {
+            value(code, named, &format!("&'a {}", context.owned(&named.field.ty)), "field")
+        }
+        _ => value(code, named, &context.owned(&named.field.ty), "put"),
+    }
+}
+
+/// The parameter's name: the field's, unless another parameter has it.
+fn parameter(named: &Named<'_>) -> String {
+    let taken = ["write", "to"].contains(&named.setter.as_str());
+    if taken { format!("{}_", named.setter) } else { named.setter.clone() }
+}
+
+fn value(code: &mut Code, named: &Named<'_>, ty: &str, method: &str) {
+    let name = parameter(named);
+    let parameters = [Parameter::new("self"), Parameter::new(format!("{name}: {ty}"))];
+    code.signature(&format!("pub fn {}", named.setter), &parameters, " -> Self {");
+    body(code, |code| code.chain(method, [named.id().to_string(), name]));
+}
+
+fn text(code: &mut Code, context: &Context<'_>, named: &Named<'_>, ty: &str) {
+    context.word("InPlace");
+    value(code, named, ty, "field");
+    code.blank();
+    let fill = format!("fill: impl {}(&mut [u8])", context.word("FnOnce"));
+    let parameters = ["self", "length: usize", &fill].map(Parameter::new);
+    code.signature(&format!("pub fn {}", named.in_place), &parameters, " -> Self {");
+    body(code, |code| {
+        let arguments = [named.id().to_string(), "length".to_owned(), "fill".to_owned()];
+        code.chain("bytes_in_place", arguments);
+    });
+}
+
+fn structure(code: &mut Code, context: &Context<'_>, named: &Named<'_>, id: Id) {
+    let writer = context.writer(id);
+    let owned = context.path(id, &context.naming.names[&id]);
+    let open = format!("{writer}<'_, S>");
+    let head = format!("write: impl {}", context.word("FnOnce"));
+    let write = Parameter::function(&head, std::slice::from_ref(&open), &open);
+    let parameters = [Parameter::new("self"), write];
+    code.signature(&format!("pub fn {}", named.setter), &parameters, " -> Self {");
+    body(code, |code| {
+        code.chain(&format!("header::<{owned}>"), [named.id().to_string()]);
+        code.line(&format!("write({writer}::new(self.0)).end();"));
+    });
+}
+
+fn numbers(code: &mut Code, context: &Context<'_>, named: &Named<'_>, of: &Type, method: &str) {
+    context.word("InPlace");
+    let name = parameter(named);
+    let (iterator, exact) = (context.word("IntoIterator"), context.word("ExactSizeIterator"));
+    let item = context.owned(of);
+    let bound = Parameter::new(format!("I: {iterator}<Item = {item}, IntoIter: {exact}>"));
+    let parameters = [Parameter::new("self"), Parameter::new(format!("{name}: I"))];
+    code.signature(&format!("pub fn {}<I>", named.setter), &parameters, " -> Self");
+    code.bounds(&[bound]);
+    code.line("{");
+    body(code, |code| code.chain(method, [named.id().to_string(), name]));
+}
+
+fn list(code: &mut Code, context: &Context<'_>, named: &Named<'_>, of: &Type) {
+    match of.kind {
+        TypeKind::Struct(id) => items(code, context, named, id, "list_in_place"),
+        _ => value(code, named, &format!("&'a [{}]", context.owned(of)), "field"),
+    }
+}
+
+fn set(code: &mut Code, context: &Context<'_>, named: &Named<'_>, of: &Type) {
+    match of.kind {
+        TypeKind::Struct(id) => items(code, context, named, id, "set_in_place"),
+        _ => value(code, named, &format!("&'a {}", context.owned(&named.field.ty)), "field"),
+    }
+}
+
+fn items(code: &mut Code, context: &Context<'_>, named: &Named<'_>, id: Id, method: &str) {
+    context.word("InPlace");
+    let writer = context.writer(id);
+    let owned = context.path(id, &context.naming.names[&id]);
+    let name = parameter(named);
+    let (iterator, exact) = (context.word("IntoIterator"), context.word("ExactSizeIterator"));
+    let open = format!("{writer}<'_, S>");
+    let head = format!("W: {}", context.word("FnMut"));
+    let bounds = [
+        Parameter::new(format!("I: {iterator}<IntoIter: {exact}>")),
+        Parameter::function(&head, &[open.clone(), "I::Item".to_owned()], &open),
+    ];
+    let parameters = ["self", &format!("{name}: I"), "mut write: W"].map(Parameter::new);
+    code.signature(&format!("pub fn {}<I, W>", named.setter), &parameters, " -> Self");
+    code.bounds(&bounds);
+    code.line("{");
+    body(code, |code| {
+        let write = Expr::plain(format!("write({writer}::new(to), item).end()"));
+        code.closure("let write =", "|to: &mut S, item|", &write, ";");
+        let arguments = [named.id().to_string(), name, "write".to_owned()];
+        code.chain(&format!("{method}::<{owned}, _>"), arguments);
+    });
+}
+
+/// The rest of a setter: what it does, and that it returns the writer.
+fn body(code: &mut Code, write: impl FnOnce(&mut Code)) {
+    code.indented(|code| {
+        write(code);
+        code.line("self");
+    });
+    code.line("}");
+}

@@ -1,0 +1,475 @@
+//! Rust text laid out as rustfmt lays it out by default.
+//!
+//! Generated code uses few constructs, and every line that can grow with a name goes through
+//! [`Expr`], which breaks where rustfmt breaks.
+
+/// rustfmt's `max_width`.
+const MAX_WIDTH: usize = 100;
+/// rustfmt's `chain_width`.
+const CHAIN_WIDTH: usize = 60;
+/// Elements up to this width share lines (`short_array_element_width_threshold`).
+const SHORT_ELEMENT: usize = 10;
+
+/// Text in the making.
+#[derive(Debug, Default)]
+pub(crate) struct Code {
+    text: String,
+    indent: usize,
+}
+
+impl Code {
+    /// Begins at this many levels.
+    pub(crate) fn at(level: usize) -> Self {
+        Self { text: String::new(), indent: 4 * level }
+    }
+
+    /// The whole text.
+    pub(crate) fn finish(self) -> String {
+        self.text
+    }
+
+    /// Text that was laid out for this place.
+    pub(crate) fn append(&mut self, other: Self) {
+        self.text.push_str(&other.text);
+    }
+
+    /// A line that cannot be broken.
+    pub(crate) fn line(&mut self, line: &str) {
+        if !line.is_empty() {
+            self.text.extend(std::iter::repeat_n(' ', self.indent));
+            self.text.push_str(line);
+        }
+        self.text.push('\n');
+    }
+
+    /// An empty line.
+    pub(crate) fn blank(&mut self) {
+        self.text.push('\n');
+    }
+
+    /// A line that opens a block, what stands in it, and its end.
+    pub(crate) fn block(&mut self, head: &str, body: impl FnOnce(&mut Self)) {
+        self.block_with(head, "}", body);
+    }
+
+    /// As [`Self::block`], with this end.
+    pub(crate) fn block_with(&mut self, head: &str, end: &str, body: impl FnOnce(&mut Self)) {
+        self.line(head);
+        self.indented(body);
+        self.line(end);
+    }
+
+    /// Lines one level deeper.
+    pub(crate) fn indented(&mut self, body: impl FnOnce(&mut Self)) {
+        self.indent += 4;
+        body(self);
+        self.indent -= 4;
+    }
+
+    /// `expr;` and the like, broken where it is too long.
+    pub(crate) fn expr(&mut self, expr: &Expr, tail: &str) {
+        let text = expr.layout(self.indent, self.indent, tail.chars().count());
+        self.line(&format!("{text}{tail}"));
+    }
+
+    /// `left = right;`: if the line is too long, the right side moves to the next line, or breaks.
+    pub(crate) fn assign(&mut self, left: &str, right: &Expr, tail: &str) {
+        let text = right.layout_behind(left, self.indent, self.indent, width(tail));
+        self.line(&format!("{text}{tail}"));
+    }
+
+    /// `name: Type,`: the type moves to the next line if it must.
+    pub(crate) fn typed(&mut self, name: &str, ty: &str) {
+        if self.indent + width(name) + width(ty) + 3 <= MAX_WIDTH {
+            return self.line(&format!("{name}: {ty},"));
+        }
+        if self.indent + width(ty) + 5 <= MAX_WIDTH {
+            self.line(&format!("{name}:"));
+            return self.indented(|code| code.line(&format!("{ty},")));
+        }
+        self.expr(&Expr::ty(ty).named(name), ",");
+    }
+
+    /// `head(parameters) tail`: a parameter per line if it is too long.
+    pub(crate) fn signature(&mut self, head: &str, parameters: &[Parameter], tail: &str) {
+        let flat: Vec<_> = parameters.iter().map(Parameter::flat).collect();
+        let flat = format!("{head}({}){tail}", flat.join(", "));
+        if self.indent + width(&flat) <= MAX_WIDTH {
+            return self.line(&flat);
+        }
+        self.line(&format!("{head}("));
+        self.indented(|code| {
+            for parameter in parameters {
+                code.parameter(parameter);
+            }
+        });
+        self.line(&format!("){tail}"));
+    }
+
+    /// A parameter on its own line. rustfmt does not count the `impl ` of a function type.
+    fn parameter(&mut self, Parameter { left, result }: &Parameter) {
+        let flat = format!("{}{result},", left.flat());
+        let uncounted = if result.is_empty() { 0 } else { width("impl ") };
+        if self.indent + width(&flat) <= MAX_WIDTH + uncounted {
+            return self.line(&flat);
+        }
+        self.expr(left, &format!("{result},"));
+    }
+
+    /// `impl Trait for Type {`: broken before `for` if it is too long.
+    pub(crate) fn implement(&mut self, head: &str, target: &str, body: impl FnOnce(&mut Self)) {
+        let flat = format!("{head} for {target} {{");
+        if self.indent + width(&flat) <= MAX_WIDTH {
+            return self.block(&flat, body);
+        }
+        self.line(head);
+        self.indented(|code| code.line(&format!("for {target}")));
+        self.block("{", body);
+    }
+
+    /// `impl Trait for Type {}`
+    pub(crate) fn implement_empty(&mut self, head: &str, target: &str) {
+        let flat = format!("{head} for {target} {{}}");
+        if self.indent + width(&flat) <= MAX_WIDTH {
+            return self.line(&flat);
+        }
+        self.line(head);
+        self.indented(|code| code.line(&format!("for {target}")));
+        self.line("{");
+        self.line("}");
+    }
+
+    /// `Name(Type),`: the type moves to its own line if it must.
+    pub(crate) fn variant(&mut self, name: &str, ty: &str) {
+        self.expr(&Expr::function(name, [Expr::ty(ty)]), ",");
+    }
+
+    /// `pattern => body,`, in a block if it is too long.
+    pub(crate) fn arm(&mut self, pattern: &str, body: &str) {
+        let flat = format!("{pattern} => {body},");
+        if self.indent + width(&flat) <= MAX_WIDTH {
+            return self.line(&flat);
+        }
+        self.block(&format!("{pattern} => {{"), |code| code.line(body));
+    }
+
+    /// `left = |parameters| body;`: on the next line, or in a block, if it is too long.
+    pub(crate) fn closure(&mut self, left: &str, parameters: &str, body: &Expr, tail: &str) {
+        let flat = format!("{parameters} {}{tail}", body.flat());
+        if self.indent + width(left) + 1 + width(&flat) <= MAX_WIDTH {
+            return self.line(&format!("{left} {flat}"));
+        }
+        if self.indent + 4 + width(&flat) <= MAX_WIDTH {
+            self.line(left);
+            return self.indented(|code| code.line(&flat));
+        }
+        let (head, end) = (format!("{left} {parameters} {{"), format!("}}{tail}"));
+        self.block_with(&head, &end, |code| code.expr(body, ""));
+    }
+
+    /// `self.0.method(arguments);`. A chain that is wider than 60 (`chain_width`) is broken before
+    /// the call if that then fits on its line, else inside it.
+    pub(crate) fn chain<const N: usize>(&mut self, method: &str, arguments: [String; N]) {
+        let call = Expr::call(format!(".{method}"), arguments.map(Expr::Plain));
+        let flat = format!("self.0{}", call.flat());
+        if width(&flat) <= CHAIN_WIDTH {
+            return self.line(&format!("{flat};"));
+        }
+        let opens_wide = width("self.0.(") + width(method) > CHAIN_WIDTH;
+        if opens_wide || call.fits(self.indent + 4, 1) {
+            self.line("self.0");
+            return self.indented(|code| code.expr(&call, ";"));
+        }
+        self.expr(&Expr::call(format!("self.0.{method}"), call.into_items()), ";");
+    }
+
+    /// A `where` clause, a bound per line.
+    pub(crate) fn bounds(&mut self, bounds: &[Parameter]) {
+        self.line("where");
+        self.indented(|code| {
+            for Parameter { left, result } in bounds {
+                code.expr(left, &format!("{result},"));
+            }
+        });
+    }
+
+    /// `use path::{names};`, as many names in a line as fit.
+    pub(crate) fn import(&mut self, path: &str, names: &[&str]) {
+        let flat = match names {
+            [one] => format!("use {path}::{one};"),
+            many => format!("use {path}::{{{}}};", many.join(", ")),
+        };
+        if self.indent + width(&flat) <= MAX_WIDTH {
+            return self.line(&flat);
+        }
+        self.line(&format!("use {path}::{{"));
+        self.indented(|code| code.fill(names));
+        self.line("};");
+    }
+
+    /// Items with commas, as many in a line as fit.
+    fn fill(&mut self, items: &[&str]) {
+        for line in filled(items, self.indent) {
+            self.line(&line);
+        }
+    }
+}
+
+/// A parameter of a function, or a bound of a type.
+#[derive(Clone, Debug)]
+pub(crate) struct Parameter {
+    left: Expr,
+    /// Of a function type: ` -> Result`.
+    result: String,
+}
+
+impl Parameter {
+    /// `self`, or `name: Type`.
+    pub(crate) fn new(text: impl AsRef<str>) -> Self {
+        Self { left: Expr::ty(text.as_ref()), result: String::new() }
+    }
+
+    /// `name: Function(parameters) -> result`
+    pub(crate) fn function(head: &str, parameters: &[String], result: &str) -> Self {
+        let parameters = parameters.iter().map(Expr::plain);
+        Self { left: Expr::function(head, parameters), result: format!(" -> {result}") }
+    }
+
+    fn flat(&self) -> String {
+        format!("{}{}", self.left.flat(), self.result)
+    }
+}
+
+/// An expression that can be broken over lines.
+#[derive(Clone, Debug)]
+pub(crate) enum Expr {
+    /// Words that stay on one line.
+    Plain(String),
+    /// `name: value`
+    Named(String, Box<Expr>),
+    /// Items in brackets.
+    Group { head: String, brackets: Brackets, items: Vec<Expr> },
+}
+
+/// What is around the items, which decides how wide they may be on one line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Brackets {
+    /// A call's arguments or a tuple: `fn_call_width`.
+    Round,
+    /// An array: `array_width`.
+    Square,
+    /// A struct's fields: `struct_lit_width`.
+    Curly,
+    /// A type's parameters.
+    Angle,
+    /// A function type's parameters.
+    Parameters,
+}
+
+impl Brackets {
+    fn marks(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Round | Self::Parameters => ("(", ")"),
+            Self::Square => ("[", "]"),
+            Self::Curly => (" {", "}"),
+            Self::Angle => ("<", ">"),
+        }
+    }
+
+    fn widest(self) -> usize {
+        match self {
+            Self::Round | Self::Square => 60,
+            Self::Curly => 18,
+            Self::Angle | Self::Parameters => MAX_WIDTH,
+        }
+    }
+}
+
+impl Expr {
+    pub(crate) fn plain(text: impl Into<String>) -> Self {
+        Self::Plain(text.into())
+    }
+
+    /// `head(arguments)`
+    pub(crate) fn call(head: impl Into<String>, items: impl IntoIterator<Item = Self>) -> Self {
+        Self::group(head, Brackets::Round, items)
+    }
+
+    /// `head(parameters)` of a function type.
+    fn function(head: impl Into<String>, items: impl IntoIterator<Item = Self>) -> Self {
+        Self::group(head, Brackets::Parameters, items)
+    }
+
+    /// `head[elements]`
+    pub(crate) fn array(head: impl Into<String>, items: impl IntoIterator<Item = Self>) -> Self {
+        Self::group(head, Brackets::Square, items)
+    }
+
+    /// `head { fields }`
+    pub(crate) fn structure(
+        head: impl Into<String>,
+        items: impl IntoIterator<Item = Self>,
+    ) -> Self {
+        Self::group(head, Brackets::Curly, items)
+    }
+
+    /// `Name<Parameters>`
+    fn ty(text: &str) -> Self {
+        match text.split_once('<') {
+            Some((head, parameters)) if text.ends_with('>') => {
+                let parameters = &parameters[..parameters.len() - 1];
+                Self::group(head, Brackets::Angle, split(parameters).into_iter().map(Self::ty))
+            }
+            _ => Self::plain(text),
+        }
+    }
+
+    fn group(
+        head: impl Into<String>,
+        brackets: Brackets,
+        items: impl IntoIterator<Item = Self>,
+    ) -> Self {
+        Self::Group { head: head.into(), brackets, items: items.into_iter().collect() }
+    }
+
+    /// `name: value`
+    pub(crate) fn named(self, name: &str) -> Self {
+        Self::Named(name.to_owned(), Box::new(self))
+    }
+
+    fn into_items(self) -> Vec<Self> {
+        match self {
+            Self::Plain(_) | Self::Named(..) => Vec::new(),
+            Self::Group { items, .. } => items,
+        }
+    }
+
+    /// On one line.
+    pub(crate) fn flat(&self) -> String {
+        match self {
+            Self::Plain(text) => text.clone(),
+            Self::Named(name, value) => format!("{name}: {}", value.flat()),
+            Self::Group { head, brackets, items } => {
+                let inner: Vec<_> = items.iter().map(Self::flat).collect();
+                let inner = inner.join(", ");
+                match brackets.marks() {
+                    (open, close) if *brackets == Brackets::Curly && !inner.is_empty() => {
+                        format!("{head}{open} {inner} {close}")
+                    }
+                    (open, close) => format!("{head}{open}{inner}{close}"),
+                }
+            }
+        }
+    }
+
+    fn breaks(&self) -> bool {
+        matches!(self, Self::Group { items, .. } if !items.is_empty())
+    }
+
+    fn fits(&self, column: usize, tail: usize) -> bool {
+        self.may_be_flat() && column + width(&self.flat()) + tail <= MAX_WIDTH
+    }
+
+    /// Whether no brackets hold more than they may on one line.
+    fn may_be_flat(&self) -> bool {
+        let (brackets, items) = match self {
+            Self::Plain(_) => return true,
+            Self::Named(_, value) => return value.may_be_flat(),
+            Self::Group { brackets, items, .. } => (brackets, items),
+        };
+        let inner: usize = items.iter().map(|item| width(&item.flat()) + 2).sum();
+        inner.saturating_sub(2) <= brackets.widest() && items.iter().all(Self::may_be_flat)
+    }
+
+    /// The text behind `left`: on the same line, on the next one if only that has room, or broken.
+    fn layout_behind(&self, left: &str, indent: usize, column: usize, tail: usize) -> String {
+        let column = column + width(left) + 1;
+        let next_line = self.fits(indent + 4, tail);
+        if self.fits(column, tail) || !next_line {
+            return format!("{left} {}", self.layout(indent, column, tail));
+        }
+        let deeper = indent + 4;
+        format!("{left}\n{}{}", " ".repeat(deeper), self.layout(deeper, deeper, tail))
+    }
+
+    /// The text from `column` on, broken lines indented from `indent`, with room for a tail.
+    fn layout(&self, indent: usize, column: usize, tail: usize) -> String {
+        let (head, brackets, items) = match self {
+            Self::Plain(text) => return text.clone(),
+            Self::Named(name, value) => {
+                return value.layout_behind(&format!("{name}:"), indent, column, tail);
+            }
+            Self::Group { head, brackets, items } => (head, brackets, items),
+        };
+        if items.is_empty() || self.fits(column, tail) {
+            return self.flat();
+        }
+        let (open, close) = brackets.marks();
+        if let [only] = items.as_slice()
+            && only.breaks()
+            && matches!(brackets, Brackets::Round | Brackets::Square)
+        {
+            let column = column + width(head) + 1;
+            return format!("{head}{open}{}{close}", only.layout(indent, column, tail + 1));
+        }
+        let deeper = indent + 4;
+        let mut text = format!("{head}{open}\n");
+        for line in broken(*brackets, items, deeper) {
+            text.extend(std::iter::repeat_n(' ', deeper));
+            text.push_str(&line);
+            text.push('\n');
+        }
+        text.extend(std::iter::repeat_n(' ', indent));
+        text + close
+    }
+}
+
+/// The parameters of a type, at the commas that stand in no other type's.
+fn split(parameters: &str) -> Vec<&str> {
+    let mut depth = 0;
+    let outermost = |char: char| {
+        depth += i32::from(char == '<') - i32::from(char == '>');
+        char == ',' && depth == 0
+    };
+    parameters.split(outermost).map(str::trim).collect()
+}
+
+/// Items with commas: short elements of an array share lines, all others have their own.
+fn broken(brackets: Brackets, items: &[Expr], indent: usize) -> Vec<String> {
+    let flat: Vec<_> = items.iter().map(Expr::flat).collect();
+    if brackets == Brackets::Square && flat.iter().all(|item| width(item) <= SHORT_ELEMENT) {
+        let items: Vec<_> = flat.iter().map(String::as_str).collect();
+        return filled(&items, indent);
+    }
+    let comma = |item: &Expr| {
+        let text = item.layout(indent, indent, 1);
+        // Nothing may follow the rest of a struct.
+        if text.starts_with("..") { text } else { format!("{text},") }
+    };
+    items.iter().map(comma).collect()
+}
+
+fn filled(items: &[&str], indent: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for (index, item) in items.iter().enumerate() {
+        let line = lines.last().map_or(0, |line| width(line));
+        let space = usize::from(line > 0);
+        // rustfmt counts the space behind a comma that more items follow.
+        let followed = usize::from(index + 1 < items.len());
+        if indent + line + space + width(item) + 1 + followed > MAX_WIDTH {
+            lines.push(String::new());
+        }
+        if let Some(line) = lines.last_mut() {
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(item);
+            line.push(',');
+        }
+    }
+    lines
+}
+
+fn width(text: &str) -> usize {
+    text.chars().count()
+}

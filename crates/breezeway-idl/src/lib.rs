@@ -1,0 +1,71 @@
+//! Thrift IDL to Rust, for `breezeway-thrift`.
+//!
+//! A `.thrift` file becomes Rust that reads as if written by hand: per struct an owned type, a view
+//! that reads a message where it lies, and a writer that fills a message where it will travel. What
+//! becomes of each construct, and which IDL is refused, is told in `docs/idl.md`.
+//!
+//! In a build script:
+//!
+//! ```no_run
+//! // build.rs
+//! fn main() -> Result<(), breezeway_idl::Error> {
+//!     breezeway_idl::Builder::new().compile(&["idl/user.thrift"])
+//! }
+//! ```
+//!
+//! and in the program, whose modules are then the IDL's namespaces:
+//!
+//! ```ignore
+//! mod idl {
+//!     include!(concat!(env!("OUT_DIR"), "/thrift.rs"));
+//! }
+//! use idl::user::User;
+//! ```
+//!
+//! Bad IDL is an [`Error`] that tells file, line and column; no IDL makes this crate panic. The text
+//! is the same on every run and every machine.
+#![forbid(unsafe_code)]
+
+mod builder;
+mod comment;
+mod constant;
+mod cursor;
+mod docs;
+mod error;
+mod files;
+mod generate;
+mod layout;
+mod locate;
+pub mod model;
+mod names;
+mod parse;
+mod recursion;
+mod resolve;
+mod scope;
+mod syntax;
+mod token;
+
+use std::path::PathBuf;
+
+pub use builder::Builder;
+pub use error::{Error, Position, Problem};
+pub use generate::StructPaths;
+use model::Schema;
+
+/// Reads .thrift files and all they include.
+///
+/// An included file is looked for beside the file that includes it, then in `include_dirs` in their
+/// order.
+pub fn read(files: &[PathBuf], include_dirs: &[PathBuf]) -> Result<Schema, Error> {
+    resolve::resolve(&files::load(files, include_dirs)?)
+}
+
+/// The Rust text for a schema: a module per namespace.
+pub fn generate(schema: &Schema) -> Result<String, Error> {
+    generate::generate(schema)
+}
+
+/// Where the structs, unions and exceptions of a schema are in its generated text.
+pub fn struct_paths(schema: &Schema) -> Result<Vec<StructPaths>, Error> {
+    generate::struct_paths(schema)
+}

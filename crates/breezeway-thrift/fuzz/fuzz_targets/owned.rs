@@ -1,0 +1,22 @@
+//! A value decoded from a slice, and from a reader that gives each byte once: both agree, and what is written again is read again.
+#![no_main]
+#![allow(dead_code, unreachable_pub)]
+
+#[path = "../../tests/sample/mod.rs"]
+mod sample;
+
+use breezeway_thrift::{Encode, decode, decode_once, to_vec};
+use libfuzzer_sys::fuzz_target;
+use sample::Node;
+
+fuzz_target!(|bytes: &[u8]| {
+    let owned = decode::<Node>(bytes);
+    let once = decode_once::<Node>(bytes, bytes.len());
+    assert_eq!(owned.as_ref().err(), once.as_ref().err());
+    let (Ok(owned), Ok(once)) = (owned, once) else { return };
+    let written = to_vec(&owned).unwrap();
+    assert_eq!(written.len(), owned.size());
+    assert_eq!(written, to_vec(&once).unwrap());
+    let again: Node = decode(&written).unwrap();
+    assert_eq!(to_vec(&again).unwrap(), written);
+});

@@ -1,0 +1,19 @@
+//! An envelope, and the message in it: what is accepted and written again is the same, but for padding and blocks that were empty or split.
+#![no_main]
+
+use breezeway_thrift::{Frame, Limits, MessageHeader, Output, Slice, TtFrame};
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| {
+    let _ = Frame::split(bytes, Limits::default());
+    let _ = MessageHeader::decode(&mut Slice::new(bytes).unwrap());
+    let Ok(Some(frame)) = TtFrame::split(bytes, Limits::default()) else { return };
+    let mut written = vec![0; frame.header.size() + frame.payload.len()];
+    let mut output = Output::new(&mut written);
+    frame.header.encode(frame.payload.len(), &mut output);
+    // Header information beyond 64 KiB is read, but not written.
+    let Ok(size) = output.finish() else { return };
+    written[size..].copy_from_slice(frame.payload);
+    let again = TtFrame::split(&written, Limits::default()).unwrap().unwrap();
+    assert_eq!((again.header, again.payload), (frame.header, frame.payload));
+});

@@ -1,0 +1,131 @@
+//! Maps, read where they lie.
+
+use std::fmt;
+use std::iter::FusedIterator;
+use std::marker::PhantomData;
+
+use crate::map::decode_header;
+use crate::{DecodeError, Slice, Source, View, Wire, WireType};
+
+/// A map in a message, of which each pair is read when it is asked for. All were checked when the view was made.
+///
+/// Pairs are in the writer's order and not searched for repeated keys.
+pub struct Entries<'a, K, V> {
+    bytes: &'a [u8],
+    count: usize,
+    _entries: PhantomData<(K, V)>,
+}
+
+impl<'a, K: View<'a>, V: View<'a>> Entries<'a, K, V> {
+    /// How many pairs there are.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Whether there are none.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// The pairs, in order.
+    #[inline]
+    pub fn iter(&self) -> EntriesIter<'a, K, V> {
+        EntriesIter { from: Slice::again(self.bytes), left: self.count, _entries: PhantomData }
+    }
+
+    /// The value of the last pair with this key, found by reading all pairs.
+    pub fn find(&self, key: &K) -> Option<V>
+    where
+        K: PartialEq,
+    {
+        self.iter().filter(|(found, _)| found == key).last().map(|(_, value)| value)
+    }
+}
+
+impl<K, V> Clone for Entries<'_, K, V> {
+    #[inline]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<K, V> Copy for Entries<'_, K, V> {}
+
+impl<K, V> Default for Entries<'_, K, V> {
+    #[inline]
+    fn default() -> Self {
+        Self { bytes: &[], count: 0, _entries: PhantomData }
+    }
+}
+
+impl<'a, K: View<'a> + PartialEq, V: View<'a> + PartialEq> PartialEq for Entries<'a, K, V> {
+    fn eq(&self, other: &Self) -> bool {
+        self.iter().eq(other.iter())
+    }
+}
+
+impl<'a, K: View<'a> + fmt::Debug, V: View<'a> + fmt::Debug> fmt::Debug for Entries<'a, K, V> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_map().entries(self.iter()).finish()
+    }
+}
+
+impl<'a, K: View<'a>, V: View<'a>> IntoIterator for Entries<'a, K, V> {
+    type Item = (K, V);
+    type IntoIter = EntriesIter<'a, K, V>;
+
+    #[inline]
+    fn into_iter(self) -> EntriesIter<'a, K, V> {
+        self.iter()
+    }
+}
+
+impl<K: Wire, V: Wire> Wire for Entries<'_, K, V> {
+    const WIRE_TYPE: WireType = WireType::Map;
+}
+
+impl<'a, K: View<'a>, V: View<'a>> View<'a> for Entries<'a, K, V> {
+    #[inline(always)]
+    fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
+        from.enter()?;
+        let count = decode_header::<K, V, _>(from)?;
+        let start = from.rest();
+        for _ in 0..count {
+            K::view(from)?;
+            V::view(from)?;
+        }
+        from.leave();
+        let bytes = &start[..start.len() - from.remaining()];
+        Ok(Self { bytes, count, _entries: PhantomData })
+    }
+}
+
+/// The pairs of [`Entries`].
+#[derive(Clone, Debug)]
+pub struct EntriesIter<'a, K, V> {
+    from: Slice<'a>,
+    left: usize,
+    _entries: PhantomData<(K, V)>,
+}
+
+impl<'a, K: View<'a>, V: View<'a>> Iterator for EntriesIter<'a, K, V> {
+    type Item = (K, V);
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<(K, V)> {
+        self.left = self.left.checked_sub(1)?;
+        let key = K::view(&mut self.from).ok()?;
+        let value = V::view(&mut self.from).ok()?;
+        Some((key, value))
+    }
+
+    #[inline]
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.left, Some(self.left))
+    }
+}
+
+impl<'a, K: View<'a>, V: View<'a>> ExactSizeIterator for EntriesIter<'a, K, V> {}
+impl<'a, K: View<'a>, V: View<'a>> FusedIterator for EntriesIter<'a, K, V> {}

@@ -1,0 +1,172 @@
+//! Values whose size is known without looking at them.
+
+use crate::byteswap;
+use crate::{Wire, WireType};
+
+/// A value that always takes the same number of bytes.
+pub trait Fixed: Wire + Copy {
+    /// How many bytes it takes.
+    const SIZE: usize;
+
+    /// Writes it into the first [`Self::SIZE`] bytes of `to`.
+    fn put(self, to: &mut [u8]);
+
+    /// Reads it from the first [`Self::SIZE`] bytes of `from`, which [`Self::is_valid`] holds for.
+    fn get(from: &[u8]) -> Self;
+
+    /// Whether the first [`Self::SIZE`] bytes of `from` are a value. All are, but for bools.
+    #[inline(always)]
+    fn is_valid(_from: &[u8]) -> bool {
+        true
+    }
+
+    /// Writes all of `list` into `to`, which has exactly the room.
+    #[inline]
+    fn put_all(list: &[Self], to: &mut [u8]) {
+        for (value, to) in list.iter().zip(to.chunks_exact_mut(Self::SIZE)) {
+            value.put(to);
+        }
+    }
+
+    /// Appends all values of `from` to `list`. Its length is a multiple of [`Self::SIZE`], and [`Self::first_invalid`] found none.
+    #[inline]
+    fn get_all(from: &[u8], list: &mut Vec<Self>) {
+        list.extend(from.chunks_exact(Self::SIZE).map(Self::get));
+    }
+
+    /// The offset of the first byte in `from` that makes it no list of values.
+    #[inline]
+    fn first_invalid(_from: &[u8]) -> Option<usize> {
+        None
+    }
+}
+
+/// Implements the traits of values for a type that is [`Fixed`].
+#[doc(hidden)]
+#[macro_export]
+macro_rules! fixed_value {
+    ($type:ty) => {
+        impl $crate::Encode for $type {
+            #[inline(always)]
+            fn encode<'a, S: $crate::Sink<'a>>(&'a self, to: &mut S) {
+                $crate::Sink::fixed(to, <Self as $crate::Fixed>::SIZE, |to| {
+                    $crate::Fixed::put(*self, to)
+                });
+            }
+
+            #[inline(always)]
+            fn encode_field<'a, S: $crate::Sink<'a>>(&'a self, id: i16, to: &mut S) {
+                $crate::Sink::put(to, id, *self);
+            }
+
+            #[inline(always)]
+            fn encode_all<'a, S: $crate::Sink<'a>>(list: &'a [Self], to: &mut S) {
+                $crate::Sink::fixed(to, list.len() * <Self as $crate::Fixed>::SIZE, |to| {
+                    <Self as $crate::Fixed>::put_all(list, to)
+                });
+            }
+        }
+
+        impl $crate::Decode for $type {
+            #[inline(always)]
+            fn decode<S: $crate::Source>(
+                from: &mut S,
+            ) -> ::std::result::Result<Self, $crate::DecodeError> {
+                $crate::Source::fixed(from)
+            }
+
+            #[inline(always)]
+            fn decode_all<S: $crate::Source>(
+                count: usize,
+                from: &mut S,
+            ) -> ::std::result::Result<::std::vec::Vec<Self>, $crate::DecodeError> {
+                $crate::Source::fixed_list(from, count)
+            }
+        }
+
+        impl<'a> $crate::View<'a> for $type {
+            #[inline(always)]
+            fn view(
+                from: &mut $crate::Slice<'a>,
+            ) -> ::std::result::Result<Self, $crate::DecodeError> {
+                $crate::Source::fixed(from)
+            }
+        }
+    };
+}
+
+/// Implements [`Fixed`] for a number.
+macro_rules! number {
+    ($type:ty, $wire_type:ident) => {
+        impl Wire for $type {
+            const WIRE_TYPE: WireType = WireType::$wire_type;
+        }
+
+        impl Fixed for $type {
+            const SIZE: usize = size_of::<Self>();
+
+            #[inline(always)]
+            fn put(self, to: &mut [u8]) {
+                to[..Self::SIZE].copy_from_slice(&self.to_be_bytes());
+            }
+
+            #[inline(always)]
+            fn get(from: &[u8]) -> Self {
+                let mut bytes = [0; Self::SIZE];
+                bytes.copy_from_slice(&from[..Self::SIZE]);
+                Self::from_be_bytes(bytes)
+            }
+
+            #[inline]
+            fn put_all(list: &[Self], to: &mut [u8]) {
+                byteswap::put_all(list, to);
+            }
+
+            #[inline]
+            fn get_all(from: &[u8], list: &mut Vec<Self>) {
+                byteswap::get_all(from, list);
+            }
+        }
+
+        fixed_value!($type);
+    };
+}
+
+number!(i8, I8);
+number!(i16, I16);
+number!(i32, I32);
+number!(i64, I64);
+number!(f64, Double);
+
+impl Wire for bool {
+    const WIRE_TYPE: WireType = WireType::Bool;
+}
+
+impl Fixed for bool {
+    const SIZE: usize = 1;
+
+    #[inline(always)]
+    fn put(self, to: &mut [u8]) {
+        to[0] = u8::from(self);
+    }
+
+    #[inline(always)]
+    fn get(from: &[u8]) -> Self {
+        from[0] != 0
+    }
+
+    #[inline(always)]
+    fn is_valid(from: &[u8]) -> bool {
+        from[0] <= 1
+    }
+
+    #[inline]
+    fn first_invalid(from: &[u8]) -> Option<usize> {
+        if from.iter().fold(0, |all, byte| all | byte) <= 1 {
+            return None;
+        }
+        from.iter().position(|byte| *byte > 1)
+    }
+}
+
+fixed_value!(bool);

@@ -1,0 +1,142 @@
+//! Maps.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::hash::{BuildHasher, Hash};
+use std::ops::{Deref, DerefMut};
+
+use crate::decode::first_capacity;
+use crate::{Decode, DecodeError, Encode, Fault, Sink, Source, Wire, WireType};
+
+/// A map as it lies in a message: pairs in the writer's order, not searched for repeated keys. Keys need no order and no hash.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Pairs<K, V>(pub Vec<(K, V)>);
+
+impl<K, V> Default for Pairs<K, V> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<K: fmt::Debug, V: fmt::Debug> fmt::Debug for Pairs<K, V> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_map().entries(self.iter().map(|(key, value)| (key, value))).finish()
+    }
+}
+
+impl<K, V> Deref for Pairs<K, V> {
+    type Target = Vec<(K, V)>;
+
+    fn deref(&self) -> &Vec<(K, V)> {
+        &self.0
+    }
+}
+
+impl<K, V> DerefMut for Pairs<K, V> {
+    fn deref_mut(&mut self) -> &mut Vec<(K, V)> {
+        &mut self.0
+    }
+}
+
+impl<K, V> FromIterator<(K, V)> for Pairs<K, V> {
+    fn from_iter<I: IntoIterator<Item = (K, V)>>(pairs: I) -> Self {
+        Self(pairs.into_iter().collect())
+    }
+}
+
+/// Writes the types and count of a map.
+#[inline(always)]
+pub(crate) fn encode_header<'a, K: Wire, V: Wire, S: Sink<'a>>(count: usize, to: &mut S) {
+    let count = to.checked_count(count);
+    to.fixed(6, |to| {
+        to[0] = K::WIRE_TYPE as u8;
+        to[1] = V::WIRE_TYPE as u8;
+        to[2..6].copy_from_slice(&count);
+    });
+}
+
+/// Takes the types and count of a map. Of an empty one any types are accepted, as some writers say none.
+#[inline(always)]
+pub(crate) fn decode_header<K: Wire, V: Wire, S: Source>(
+    from: &mut S,
+) -> Result<usize, DecodeError> {
+    let found = from.array()?;
+    if found != [K::WIRE_TYPE as u8, V::WIRE_TYPE as u8] {
+        return other_types::<K, V, S>(found, from);
+    }
+    from.count(K::MIN_SIZE + V::MIN_SIZE)
+}
+
+#[cold]
+fn other_types<K: Wire, V: Wire, S: Source>(
+    [key, value]: [u8; 2],
+    from: &mut S,
+) -> Result<usize, DecodeError> {
+    let count = u32::from_be_bytes(from.array()?);
+    if count == 0 {
+        return Ok(0);
+    }
+    Err(if key == K::WIRE_TYPE as u8 {
+        let expected = V::WIRE_TYPE;
+        Fault::ElementType { expected, found: value }.at(from.offset() - 5)
+    } else {
+        let expected = K::WIRE_TYPE;
+        Fault::ElementType { expected, found: key }.at(from.offset() - 6)
+    })
+}
+
+impl<K: Decode, V: Decode> Decode for Pairs<K, V> {
+    #[inline]
+    fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
+        from.enter()?;
+        let count = decode_header::<K, V, S>(from)?;
+        let mut pairs = Vec::with_capacity(first_capacity::<(K, V)>(count, from.remaining()));
+        for _ in 0..count {
+            pairs.push((K::decode(from)?, V::decode(from)?));
+        }
+        from.leave();
+        Ok(Self(pairs))
+    }
+}
+
+/// Implements writing, and for a map of the standard library reading.
+macro_rules! map {
+    ($type:ident<K, V $(, $hasher:ident)?>, $map:ident => $pairs:expr) => {
+        impl<K: Wire, V: Wire $(, $hasher)?> Wire for $type<K, V $(, $hasher)?> {
+            const WIRE_TYPE: WireType = WireType::Map;
+        }
+
+        impl<K: Encode, V: Encode $(, $hasher)?> Encode for $type<K, V $(, $hasher)?> {
+            #[inline]
+            fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+                let $map = self;
+                encode_header::<K, V, S>($map.len(), to);
+                for (key, value) in $pairs {
+                    key.encode(to);
+                    value.encode(to);
+                }
+            }
+        }
+    };
+    ($type:ident<K, V $(, $hasher:ident)?> where $($bound:tt)+) => {
+        map!($type<K, V $(, $hasher)?>, map => map);
+
+        impl<K: Decode + $($bound)+, V: Decode $(, $hasher: BuildHasher + Default)?> Decode for $type<K, V $(, $hasher)?> {
+            #[inline]
+            fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
+                from.enter()?;
+                let count = decode_header::<K, V, S>(from)?;
+                let mut map = Self::default();
+                for _ in 0..count {
+                    map.insert(K::decode(from)?, V::decode(from)?);
+                }
+                from.leave();
+                Ok(map)
+            }
+        }
+    };
+}
+
+map!(Pairs<K, V>, map => &map.0);
+map!(BTreeMap<K, V> where Ord);
+map!(HashMap<K, V, H> where Eq + Hash);

@@ -1,0 +1,66 @@
+//! Values inside values of their own type, read where they lie.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use crate::{DecodeError, Slice, Source, View, Wire, WireType};
+
+/// A value in a message that is read when it is asked for: what a `Box` is to owned types, without its memory. It was checked when the view was made.
+pub struct Nested<'a, T> {
+    bytes: &'a [u8],
+    _value: PhantomData<T>,
+}
+
+impl<'a, T: View<'a> + Default> Nested<'a, T> {
+    /// The value.
+    #[inline]
+    pub fn get(&self) -> T {
+        if self.bytes.is_empty() {
+            return T::default();
+        }
+        let value = T::view(&mut Slice::again(self.bytes));
+        debug_assert!(value.is_ok(), "the value was checked when the view was made");
+        value.unwrap_or_default()
+    }
+}
+
+impl<T> Clone for Nested<'_, T> {
+    #[inline]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Nested<'_, T> {}
+
+impl<T> Default for Nested<'_, T> {
+    #[inline]
+    fn default() -> Self {
+        Self { bytes: &[], _value: PhantomData }
+    }
+}
+
+impl<'a, T: View<'a> + Default + PartialEq> PartialEq for Nested<'a, T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.get() == other.get()
+    }
+}
+
+impl<'a, T: View<'a> + Default + fmt::Debug> fmt::Debug for Nested<'a, T> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.get().fmt(formatter)
+    }
+}
+
+impl<T: Wire> Wire for Nested<'_, T> {
+    const WIRE_TYPE: WireType = T::WIRE_TYPE;
+}
+
+impl<'a, T: View<'a>> View<'a> for Nested<'a, T> {
+    #[inline]
+    fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
+        let start = from.rest();
+        T::view(from)?;
+        Ok(Self { bytes: &start[..start.len() - from.remaining()], _value: PhantomData })
+    }
+}

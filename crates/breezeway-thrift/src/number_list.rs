@@ -1,0 +1,188 @@
+//! Lists of numbers, read where they lie.
+
+use std::fmt;
+use std::iter::FusedIterator;
+use std::marker::PhantomData;
+use std::slice::ChunksExact;
+
+use crate::list::{decode_header, encode_header};
+use crate::{DecodeError, Encode, Fault, Fixed, Sink, Slice, Source, View, Wire, WireType};
+
+/// A list or set of values of fixed size in a message: a big-endian array, anywhere in memory, so it can be no `&[T]`.
+///
+/// Any element is there in O(1); the whole list is converted faster than element by element with [`Self::to_vec`].
+pub struct NumberList<'a, T> {
+    bytes: &'a [u8],
+    _elements: PhantomData<T>,
+}
+
+impl<'a, T: Fixed> NumberList<'a, T> {
+    /// How many elements there are.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.bytes.len() / T::SIZE
+    }
+
+    /// Whether there are none.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// The element at `index`, if there are as many.
+    #[inline]
+    pub fn get(&self, index: usize) -> Option<T> {
+        let start = index.checked_mul(T::SIZE)?;
+        let bytes = self.bytes.get(start..)?.get(..T::SIZE)?;
+        Some(T::get(bytes))
+    }
+
+    /// The elements, in order.
+    #[inline]
+    pub fn iter(&self) -> NumberIter<'a, T> {
+        NumberIter { chunks: self.bytes.chunks_exact(T::SIZE), _elements: PhantomData }
+    }
+
+    /// The elements as a vector, converted at once.
+    #[inline]
+    pub fn to_vec(&self) -> Vec<T> {
+        let mut list = Vec::with_capacity(self.len());
+        T::get_all(self.bytes, &mut list);
+        list
+    }
+
+    /// Writes the elements into `to`, converted at once. Panics if the lengths differ, like [`slice::copy_from_slice`].
+    #[inline]
+    pub fn copy_to(&self, to: &mut [T]) {
+        assert_eq!(to.len(), self.len(), "copy of {} elements into {}", self.len(), to.len());
+        for (to, element) in to.iter_mut().zip(self.iter()) {
+            *to = element;
+        }
+    }
+
+    /// The bytes of the elements, big-endian.
+    #[inline]
+    pub fn as_bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+}
+
+impl NumberList<'_, i64> {
+    /// The sum of all elements, wrapping around at the boundary of the type.
+    #[inline]
+    pub fn sum(&self) -> i64 {
+        crate::byteswap::sum_i64(self.bytes)
+    }
+}
+
+impl<T> Clone for NumberList<'_, T> {
+    #[inline]
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for NumberList<'_, T> {}
+
+impl<T> Default for NumberList<'_, T> {
+    #[inline]
+    fn default() -> Self {
+        Self { bytes: &[], _elements: PhantomData }
+    }
+}
+
+impl<T: Fixed + PartialEq> PartialEq for NumberList<'_, T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.iter().eq(other.iter())
+    }
+}
+
+impl<T: Fixed + PartialEq> PartialEq<[T]> for NumberList<'_, T> {
+    fn eq(&self, other: &[T]) -> bool {
+        self.iter().eq(other.iter().copied())
+    }
+}
+
+impl<T: Fixed + fmt::Debug> fmt::Debug for NumberList<'_, T> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_list().entries(self.iter()).finish()
+    }
+}
+
+impl<'a, T: Fixed> IntoIterator for NumberList<'a, T> {
+    type Item = T;
+    type IntoIter = NumberIter<'a, T>;
+
+    #[inline]
+    fn into_iter(self) -> NumberIter<'a, T> {
+        self.iter()
+    }
+}
+
+impl<T: Fixed> Wire for NumberList<'_, T> {
+    const WIRE_TYPE: WireType = WireType::List;
+}
+
+impl<T: Fixed> Encode for NumberList<'_, T> {
+    #[inline]
+    fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+        encode_header::<T, S>(self.len(), to);
+        to.bytes(self.bytes);
+    }
+}
+
+impl<'a, T: Fixed> View<'a> for NumberList<'a, T> {
+    #[inline(always)]
+    fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
+        from.enter()?;
+        let count = decode_header::<T, _>(from)?;
+        let offset = from.offset();
+        let bytes = from.take(count * T::SIZE)?;
+        if let Some(invalid) = T::first_invalid(bytes) {
+            return Err(Fault::Bool(bytes[invalid]).at(offset + invalid));
+        }
+        from.leave();
+        Ok(Self { bytes, _elements: PhantomData })
+    }
+}
+
+/// The elements of a [`NumberList`].
+#[derive(Clone, Debug)]
+pub struct NumberIter<'a, T> {
+    chunks: ChunksExact<'a, u8>,
+    _elements: PhantomData<T>,
+}
+
+impl<T: Fixed> Iterator for NumberIter<'_, T> {
+    type Item = T;
+
+    #[inline]
+    fn next(&mut self) -> Option<T> {
+        self.chunks.next().map(T::get)
+    }
+
+    #[inline]
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.chunks.size_hint()
+    }
+
+    #[inline]
+    fn nth(&mut self, n: usize) -> Option<T> {
+        self.chunks.nth(n).map(T::get)
+    }
+
+    #[inline]
+    fn fold<A, F: FnMut(A, T) -> A>(self, first: A, mut fold: F) -> A {
+        self.chunks.fold(first, |so_far, bytes| fold(so_far, T::get(bytes)))
+    }
+}
+
+impl<T: Fixed> DoubleEndedIterator for NumberIter<'_, T> {
+    #[inline]
+    fn next_back(&mut self) -> Option<T> {
+        self.chunks.next_back().map(T::get)
+    }
+}
+
+impl<T: Fixed> ExactSizeIterator for NumberIter<'_, T> {}
+impl<T: Fixed> FusedIterator for NumberIter<'_, T> {}

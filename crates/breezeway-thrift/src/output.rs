@@ -1,0 +1,77 @@
+//! Encoding into a buffer that is there: a reserved message, or any bytes.
+
+use crate::{EncodeError, Sink, short_copy};
+
+/// Writes into a buffer from its start.
+///
+/// A buffer that is too small is no panic: [`Self::finish`] tells how many bytes the message takes.
+#[derive(Debug)]
+pub struct Output<'b> {
+    rest: &'b mut [u8],
+    capacity: usize,
+    /// How many bytes the message takes, once it was seen that they do not fit. From then on nothing is written.
+    needed: usize,
+    failure: Option<EncodeError>,
+}
+
+impl<'b> Output<'b> {
+    /// Writes into `buffer` from its start.
+    #[inline]
+    pub fn new(buffer: &'b mut [u8]) -> Self {
+        Self { capacity: buffer.len(), rest: buffer, needed: 0, failure: None }
+    }
+
+    /// How many bytes were written.
+    #[inline]
+    pub fn finish(self) -> Result<usize, EncodeError> {
+        if self.needed > 0 {
+            return Err(EncodeError::Full { needed: self.needed, capacity: self.capacity });
+        }
+        match self.failure {
+            Some(error) => Err(error),
+            None => Ok(self.capacity - self.rest.len()),
+        }
+    }
+}
+
+/// How many bytes the message takes at least, now that `size` more do not fit. A function of numbers only: were the output passed to it by reference, the output
+/// could not be kept in registers while there is room.
+#[cold]
+fn overflow(needed: usize, written: usize, size: usize) -> usize {
+    size + if needed == 0 { written } else { needed }
+}
+
+impl<'a> Sink<'a> for Output<'_> {
+    #[inline(always)]
+    fn fixed(&mut self, size: usize, fill: impl FnOnce(&mut [u8])) {
+        if size > self.rest.len() {
+            let written = self.capacity - self.rest.len();
+            self.needed = overflow(self.needed, written, size);
+            self.rest = &mut [];
+            return;
+        }
+        let (here, rest) = std::mem::take(&mut self.rest).split_at_mut(size);
+        self.rest = rest;
+        fill(here);
+    }
+
+    #[inline(always)]
+    fn bytes(&mut self, bytes: &'a [u8]) {
+        self.fixed(bytes.len(), |to| short_copy::copy(bytes, to));
+    }
+
+    #[inline(always)]
+    fn fail(&mut self, error: EncodeError) {
+        if self.failure.is_none() {
+            self.failure = Some(error);
+        }
+    }
+
+    #[inline(always)]
+    fn in_registers(&mut self, write: impl FnOnce(&mut Self)) {
+        let rest = std::mem::take(&mut self.rest);
+        let mut local = Output { rest, failure: self.failure.take(), ..*self };
+        write(&mut local);
+        *self = local;
+    }
+}

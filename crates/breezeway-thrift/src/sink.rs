@@ -1,0 +1,107 @@
+//! Where encoded bytes go.
+
+use crate::wire_type::STOP;
+use crate::{Encode, EncodeError, Fixed, Wire, WriteGroup};
+
+/// Takes the bytes of a message in order: a buffer ([`Output`](crate::Output)), chained buffers ([`Chain`](crate::Chain)), or a count of them ([`Encode::size`]).
+///
+/// Values that live for `'a` may be kept by reference until the message is sent. Writing never fails on the spot: a sink remembers the first error, and tells it
+/// when the message is complete.
+pub trait Sink<'a>: Sized {
+    /// Passes exactly `size` bytes to `fill`, which writes all of them; or does nothing, if they are not needed or there is no room.
+    fn fixed(&mut self, size: usize, fill: impl FnOnce(&mut [u8]));
+
+    /// Copies `bytes`, or keeps them by reference.
+    fn bytes(&mut self, bytes: &'a [u8]);
+
+    /// Remembers that the message is worthless, and why.
+    fn fail(&mut self, error: EncodeError);
+
+    /// Passes itself to `write`, which writes much: a sink that is small may do so as a local, so that its place is not looked up in memory for each field.
+    #[inline(always)]
+    fn in_registers(&mut self, write: impl FnOnce(&mut Self)) {
+        write(self);
+    }
+
+    /// The header of a field, without its value.
+    #[inline(always)]
+    fn header<T: Wire + ?Sized>(&mut self, id: i16) {
+        self.fixed(3, |to| put_header::<T>(id, to));
+    }
+
+    /// A field.
+    #[inline(always)]
+    fn field<T: Encode + ?Sized>(&mut self, id: i16, value: &'a T) {
+        value.encode_field(id, self);
+    }
+
+    /// A field of fixed size, given by value.
+    #[inline(always)]
+    fn put<T: Fixed>(&mut self, id: i16, value: T) {
+        self.fixed(3 + T::SIZE, |to| {
+            put_header::<T>(id, to);
+            value.put(&mut to[3..]);
+        });
+    }
+
+    /// A field, if there is a value.
+    #[inline(always)]
+    fn optional<T: Encode>(&mut self, id: i16, value: &'a Option<T>) {
+        if let Some(value) = value {
+            value.encode_field(id, self);
+        }
+    }
+
+    /// Neighbouring fields of fixed size, checked for room once: pairs of a field's number and value.
+    #[inline(always)]
+    fn group<G: WriteGroup>(&mut self, group: G) {
+        self.fixed(G::SIZE, |to| group.put(to));
+    }
+
+    /// The end of a struct.
+    #[inline(always)]
+    fn stop(&mut self) {
+        self.fixed(1, |to| to[0] = STOP);
+    }
+
+    /// A count or length, which must fit the signed 32 bits that Thrift has for it.
+    #[inline(always)]
+    fn count(&mut self, count: usize) {
+        let wire = self.checked_count(count);
+        self.fixed(4, |to| to.copy_from_slice(&wire));
+    }
+
+    /// The bytes of a count or length; too large a one is an error.
+    #[inline(always)]
+    fn checked_count(&mut self, count: usize) -> [u8; 4] {
+        if count > i32::MAX as usize {
+            self.fail(EncodeError::TooLong(count));
+        }
+        (count as u32).to_be_bytes()
+    }
+}
+
+/// Writes a field's header into the first three bytes of `to`.
+#[inline(always)]
+pub(crate) fn put_header<T: Wire + ?Sized>(id: i16, to: &mut [u8]) {
+    let [high, low] = id.to_be_bytes();
+    to[..3].copy_from_slice(&[T::WIRE_TYPE as u8, high, low]);
+}
+
+/// Counts instead of writing, so that the size of a message comes from the same code as its bytes.
+pub(crate) struct Size(pub(crate) usize);
+
+impl<'a> Sink<'a> for Size {
+    #[inline(always)]
+    fn fixed(&mut self, size: usize, _: impl FnOnce(&mut [u8])) {
+        self.0 += size;
+    }
+
+    #[inline(always)]
+    fn bytes(&mut self, bytes: &'a [u8]) {
+        self.0 += bytes.len();
+    }
+
+    #[inline(always)]
+    fn fail(&mut self, _: EncodeError) {}
+}

@@ -1,0 +1,135 @@
+//! Where bytes come from when a value of its own is made of them.
+
+use crate::{DecodeError, Fault, Fixed};
+
+/// Gives the bytes of a message in order, each once: a slice ([`Slice`](crate::Slice)), or what someone else may still be changing ([`ReadOnce`](crate::ReadOnce)).
+pub trait Source: Sized {
+    /// The longest look ahead that [`Self::peek`] allows.
+    const MAX_PEEK: usize = 256;
+
+    /// The next `size` bytes (at most [`Self::MAX_PEEK`]), which stay unread; nothing if fewer are left.
+    fn peek(&mut self, size: usize) -> Option<&[u8]>;
+
+    /// Takes bytes that were looked at.
+    fn advance(&mut self, size: usize);
+
+    /// How many bytes are left.
+    fn remaining(&self) -> usize;
+
+    /// How many bytes were taken.
+    fn offset(&self) -> usize;
+
+    /// Takes `size` bytes without a look.
+    fn pass(&mut self, size: usize) -> Result<(), DecodeError>;
+
+    /// Takes `length` bytes, which [`Self::length`] gave.
+    fn binary(&mut self, length: usize) -> Result<Vec<u8>, DecodeError>;
+
+    /// As [`Self::binary`], for bytes that are UTF-8.
+    fn string(&mut self, length: usize) -> Result<String, DecodeError>;
+
+    /// Takes `count` values, which [`Self::count`] gave.
+    fn fixed_list<T: Fixed>(&mut self, count: usize) -> Result<Vec<T>, DecodeError>;
+
+    /// How many more levels structs and containers may be nested.
+    fn depth(&mut self) -> &mut u32;
+
+    /// An error at the next byte.
+    #[cold]
+    fn fault(&self, fault: Fault) -> DecodeError {
+        fault.at(self.offset())
+    }
+
+    /// The error of a message that has fewer than `size` bytes left.
+    #[cold]
+    #[inline(never)]
+    fn truncated(&self, size: usize) -> DecodeError {
+        let left = self.remaining();
+        Fault::Truncated(size - left).at(self.offset() + left)
+    }
+
+    /// Takes `N` bytes.
+    #[inline(always)]
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], DecodeError> {
+        let Some(bytes) = self.peek(N) else { return Err(self.truncated(N)) };
+        let mut array = [0; N];
+        array.copy_from_slice(bytes);
+        self.advance(N);
+        Ok(array)
+    }
+
+    /// Takes a byte.
+    #[inline(always)]
+    fn byte(&mut self) -> Result<u8, DecodeError> {
+        let [byte] = self.array()?;
+        Ok(byte)
+    }
+
+    /// Takes a value of fixed size.
+    #[inline(always)]
+    fn fixed<T: Fixed>(&mut self) -> Result<T, DecodeError> {
+        let Some(bytes) = self.peek(T::SIZE) else { return Err(self.truncated(T::SIZE)) };
+        if !T::is_valid(bytes) {
+            let byte = bytes[0];
+            return Err(self.fault(Fault::Bool(byte)));
+        }
+        let value = T::get(bytes);
+        self.advance(T::SIZE);
+        Ok(value)
+    }
+
+    /// Takes the length of a string, which many bytes are left for.
+    #[inline(always)]
+    fn length(&mut self) -> Result<usize, DecodeError> {
+        let length = u32::from_be_bytes(self.array()?);
+        let left = self.remaining();
+        if length as usize > left || length > i32::MAX as u32 {
+            return Err(impossible_length(length, left).at(self.offset() - 4));
+        }
+        Ok(length as usize)
+    }
+
+    /// Takes the count of a container, which as many elements of at least `min_size` bytes can be left for.
+    #[inline(always)]
+    fn count(&mut self, min_size: usize) -> Result<usize, DecodeError> {
+        let count = u32::from_be_bytes(self.array()?);
+        let left = self.remaining();
+        if count as usize > left / min_size || count > i32::MAX as u32 {
+            return Err(impossible_count(count, left).at(self.offset() - 4));
+        }
+        Ok(count as usize)
+    }
+
+    /// Goes one level down.
+    #[inline(always)]
+    fn enter(&mut self) -> Result<(), DecodeError> {
+        let depth = self.depth();
+        if *depth == 0 {
+            return Err(self.fault(Fault::Depth));
+        }
+        *depth -= 1;
+        Ok(())
+    }
+
+    /// Comes back up.
+    #[inline(always)]
+    fn leave(&mut self) {
+        *self.depth() += 1;
+    }
+}
+
+#[cold]
+fn impossible_length(length: u32, left: usize) -> Fault {
+    match i32::try_from(length) {
+        Ok(_) => Fault::Length { length, left },
+        Err(_) => Fault::NegativeLength(length as i32),
+    }
+}
+
+#[cold]
+fn impossible_count(count: u32, left: usize) -> Fault {
+    match i32::try_from(count) {
+        Ok(_) => Fault::Count { count, left },
+        Err(_) => Fault::NegativeLength(count as i32),
+    }
+}

@@ -1,0 +1,104 @@
+//! TTHeader: an envelope for sockets, with metadata before the message (CloudWeGo's "Transport protocol TTHeader").
+//!
+//! ```text
+//!  0  length of all that follows: u32
+//!  4  magic: 0x1000
+//!  6  flags: u16
+//!  8  sequence: i32
+//! 12  size of the header information, in words of four bytes: u16
+//! 14  protocol: u8, number of transforms: u8, transforms, blocks of information, padding
+//!     payload
+//! ```
+
+mod decode;
+mod encode;
+mod key;
+
+pub use decode::TtFrame;
+pub use key::HeaderKey;
+
+use crate::Fault;
+
+/// The two bytes after the length.
+const MAGIC: u16 = 0x1000;
+
+/// The bytes before the header information.
+const FIXED_SIZE: usize = 14;
+
+/// The longest header information that is written, in bytes; more is read. Implementations up to gopkg 0.1.5 refuse more.
+const MAX_INFO: usize = 65536;
+
+/// The first byte of each block of header information.
+mod block {
+    pub(super) const PADDING: u8 = 0x00;
+    pub(super) const TEXTS: u8 = 0x01;
+    pub(super) const NUMBERED: u8 = 0x10;
+    pub(super) const ACL_TOKEN: u8 = 0x11;
+}
+
+/// How the payload is encoded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum PayloadProtocol {
+    /// Thrift Binary, with or without a frame (also Kitex-Protobuf).
+    #[default]
+    Binary = 0x00,
+    /// Thrift Compact as in Apache Thrift.
+    Compact = 0x02,
+    /// Thrift Compact as in fbthrift.
+    CompactV2 = 0x03,
+    /// Kitex-Protobuf.
+    KitexProtobuf = 0x04,
+    /// One Thrift struct without a message header, in a stream.
+    Struct = 0x10,
+    /// One Protobuf message without a header, in a stream.
+    ProtobufStruct = 0x11,
+}
+
+impl TryFrom<u8> for PayloadProtocol {
+    type Error = Fault;
+
+    fn try_from(byte: u8) -> Result<Self, Fault> {
+        Ok(match byte {
+            0x00 => Self::Binary,
+            0x02 => Self::Compact,
+            0x03 => Self::CompactV2,
+            0x04 => Self::KitexProtobuf,
+            0x10 => Self::Struct,
+            0x11 => Self::ProtobufStruct,
+            unknown => return Err(Fault::PayloadProtocol(unknown)),
+        })
+    }
+}
+
+/// What TTHeader says about the payload behind it. Keys and values are UTF-8 and have at most 65,535 bytes each; all together 64 KiB when written.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TtHeader {
+    /// [`Self::STREAMING`] and others; 0 for a plain call.
+    pub flags: u16,
+    /// The sequence number of the message, or the number of its stream.
+    pub sequence: i32,
+    /// How the payload is encoded.
+    pub protocol: PayloadProtocol,
+    /// An access token.
+    pub acl_token: Option<String>,
+    /// Metadata by name, in the writer's order, which means nothing.
+    pub texts: Vec<(String, String)>,
+    /// Metadata by number, in the writer's order, which means nothing.
+    pub numbered: Vec<(HeaderKey, String)>,
+}
+
+impl TtHeader {
+    /// The flag of a message of a stream.
+    pub const STREAMING: u16 = 0x0002;
+
+    /// The value of the last pair with this name.
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.texts.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    }
+
+    /// The value of the last pair with this number.
+    pub fn numbered(&self, key: HeaderKey) -> Option<&str> {
+        self.numbered.iter().rev().find(|(found, _)| *found == key).map(|(_, value)| value.as_str())
+    }
+}

@@ -1,0 +1,26 @@
+//! How a type looks on the wire.
+
+use crate::WireType;
+
+/// A Rust type with a fixed Thrift type. The defaults are those of a struct.
+pub trait Wire {
+    /// Its type byte.
+    const WIRE_TYPE: WireType = WireType::Struct;
+    /// The fewest bytes that a value takes. Counts of lists are checked against it before memory is taken, so more would refuse good messages.
+    const MIN_SIZE: usize = Self::WIRE_TYPE.min_size();
+}
+
+impl<T: Wire + ?Sized> Wire for &T {
+    const WIRE_TYPE: WireType = T::WIRE_TYPE;
+    const MIN_SIZE: usize = T::MIN_SIZE;
+}
+
+impl<T: Wire + ?Sized> Wire for Box<T> {
+    const WIRE_TYPE: WireType = T::WIRE_TYPE;
+    const MIN_SIZE: usize = T::MIN_SIZE;
+}
+
+impl<T: Wire> Wire for Option<T> {
+    const WIRE_TYPE: WireType = T::WIRE_TYPE;
+    const MIN_SIZE: usize = T::MIN_SIZE;
+}

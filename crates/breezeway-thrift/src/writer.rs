@@ -1,0 +1,121 @@
+//! Fields that are written without a value of their own: what generated writers are made of.
+
+use crate::byteswap;
+use crate::sink::put_header;
+use crate::{EncodeError, Fixed, Sink, Wire, WireType};
+
+/// Writes fields straight into the message.
+pub trait InPlace<'a>: Sink<'a> {
+    /// The string or binary field `id` of `length` bytes, written by `fill`. What `fill` leaves is whatever was there.
+    #[inline(always)]
+    fn bytes_in_place(&mut self, id: i16, length: usize, fill: impl FnOnce(&mut [u8])) {
+        let count = self.checked_count(length);
+        self.fixed(7 + length, |to| {
+            put_header::<[u8]>(id, to);
+            to[3..7].copy_from_slice(&count);
+            fill(&mut to[7..]);
+        });
+    }
+
+    /// The struct field `id`, written by `write` up to its stop byte.
+    #[inline(always)]
+    fn struct_in_place(&mut self, id: i16, write: impl FnOnce(&mut Self)) {
+        self.fixed(3, |to| header(WireType::Struct, id, to));
+        write(self);
+    }
+
+    /// The list field `id` of fixed-size values.
+    #[inline(always)]
+    fn numbers_in_place<T: Fixed>(
+        &mut self,
+        id: i16,
+        numbers: impl IntoIterator<Item = T, IntoIter: ExactSizeIterator>,
+    ) {
+        fill_numbers(WireType::List, id, numbers.into_iter(), self);
+    }
+
+    /// The set field `id` of fixed-size values.
+    #[inline(always)]
+    fn number_set_in_place<T: Fixed>(
+        &mut self,
+        id: i16,
+        numbers: impl IntoIterator<Item = T, IntoIter: ExactSizeIterator>,
+    ) {
+        fill_numbers(WireType::Set, id, numbers.into_iter(), self);
+    }
+
+    /// The list field `id` of what `write` writes for each item; `T` says of what type.
+    #[inline(always)]
+    fn list_in_place<T: Wire, I: IntoIterator<IntoIter: ExactSizeIterator>>(
+        &mut self,
+        id: i16,
+        items: I,
+        write: impl FnMut(&mut Self, I::Item),
+    ) {
+        self.fixed(3, |to| header(WireType::List, id, to));
+        write_items::<T, _, _>(items.into_iter(), self, write);
+    }
+
+    /// As [`Self::list_in_place`], for a set.
+    #[inline(always)]
+    fn set_in_place<T: Wire, I: IntoIterator<IntoIter: ExactSizeIterator>>(
+        &mut self,
+        id: i16,
+        items: I,
+        write: impl FnMut(&mut Self, I::Item),
+    ) {
+        self.fixed(3, |to| header(WireType::Set, id, to));
+        write_items::<T, _, _>(items.into_iter(), self, write);
+    }
+}
+
+impl<'a, S: Sink<'a>> InPlace<'a> for S {}
+
+#[inline(always)]
+fn header(wire_type: WireType, id: i16, to: &mut [u8]) {
+    let [high, low] = id.to_be_bytes();
+    to[..3].copy_from_slice(&[wire_type as u8, high, low]);
+}
+
+#[inline(always)]
+fn fill_numbers<'a, T: Fixed, S: Sink<'a>>(
+    wire_type: WireType,
+    id: i16,
+    numbers: impl ExactSizeIterator<Item = T>,
+    to: &mut S,
+) {
+    let announced = numbers.len();
+    let mut given = 0;
+    let count = to.checked_count(announced);
+    to.fixed(8 + announced * T::SIZE, |to| {
+        header(wire_type, id, to);
+        to[3] = T::WIRE_TYPE as u8;
+        to[4..8].copy_from_slice(&count);
+        given = byteswap::fill(numbers, &mut to[8..]);
+    });
+    check_count(announced, given, to);
+}
+
+#[inline(always)]
+fn write_items<'a, T: Wire, I: ExactSizeIterator, S: Sink<'a>>(
+    items: I,
+    to: &mut S,
+    mut write: impl FnMut(&mut S, I::Item),
+) {
+    let announced = items.len();
+    crate::list::encode_header::<T, S>(announced, to);
+    let mut given = 0;
+    for item in items.take(announced) {
+        write(to, item);
+        given += 1;
+    }
+    check_count(announced, given, to);
+}
+
+/// An iterator that lies about its length costs the message, nothing else.
+#[inline(always)]
+fn check_count<'a, S: Sink<'a>>(announced: usize, given: usize, to: &mut S) {
+    if given != announced {
+        to.fail(EncodeError::Count { announced, given });
+    }
+}

@@ -1,0 +1,137 @@
+//! What takes memory, and how much.
+#![allow(missing_docs, dead_code, unreachable_pub)]
+
+mod sample;
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+use breezeway_thrift::{Encode, Output, Set, decode, encode, to_vec, view};
+use sample::{Ano, Mixed, MyTest, MyTestWriter, Node, NodeView, Shape};
+
+thread_local! {
+    /// Allocations of this thread, and their bytes.
+    static TAKEN: Cell<(usize, usize)> = const { Cell::new((0, 0)) };
+}
+
+struct Counting;
+
+// SAFETY: the system's allocator does the work.
+#[allow(unsafe_code, reason = "an allocator cannot be written without")]
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let (count, bytes) = TAKEN.get();
+        TAKEN.set((count + 1, bytes + layout.size()));
+        // SAFETY: as the caller promises.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, address: *mut u8, layout: Layout) {
+        // SAFETY: as the caller promises.
+        unsafe { System.dealloc(address, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// The number of allocations and of bytes that `work` takes.
+fn taken<R>(work: impl FnOnce() -> R) -> (usize, usize) {
+    let before = TAKEN.get();
+    std::hint::black_box(work());
+    let after = TAKEN.get();
+    (after.0 - before.0, after.1 - before.1)
+}
+
+fn mixed() -> Mixed {
+    Mixed { name: "a name".to_owned(), numbers: vec![1, 2, 3], ..Mixed::default() }
+}
+
+/// A chain of `depth` nodes, each with lists of everything.
+fn node(depth: usize) -> Node {
+    Node {
+        next: (depth > 0).then(|| Box::new(node(depth - 1))),
+        children: vec![Node::default(), Node::default()],
+        table: [("key".to_owned(), vec![1, 2, 3])].into(),
+        set_of_numbers: Set(vec![1; 100]),
+        blob: vec![1; 5000],
+        mixed: vec![mixed(), mixed()],
+        shape: Some(Shape::Name("shape".to_owned())),
+        tags: Set(vec!["one".to_owned(), "two".to_owned()]),
+        ..Node::default()
+    }
+}
+
+#[test]
+fn encoding_takes_no_memory() {
+    let node = node(5);
+    let mut buffer = vec![0; node.size()];
+    assert_eq!(taken(|| node.size()).0, 0);
+    assert_eq!(taken(|| encode(&node, &mut buffer).unwrap()).0, 0);
+}
+
+#[test]
+fn writers_take_no_memory() {
+    let mut buffer = vec![0; 1000];
+    let write = || {
+        let mut output = Output::new(&mut buffer);
+        MyTestWriter::new(&mut output).num(1).ano(|ano| ano.a(2)).nums([7; 50]).end();
+        output.finish().unwrap()
+    };
+    assert_eq!(taken(write).0, 0);
+}
+
+#[test]
+fn views_take_no_memory_however_deep() {
+    for depth in [0, 1, 40] {
+        let bytes = to_vec(&node(depth)).unwrap();
+        assert_eq!(taken(|| view::<NodeView<'_>>(&bytes).unwrap()).0, 0, "depth {depth}");
+    }
+}
+
+#[test]
+fn walking_a_view_takes_no_memory() {
+    let bytes = to_vec(&node(3)).unwrap();
+    let view: NodeView<'_> = view(&bytes).unwrap();
+    let walk = || {
+        let mut node = view;
+        while let Some(next) = node.next {
+            assert_eq!(node.mixed.iter().map(|mixed| mixed.numbers.len()).sum::<usize>(), 6);
+            assert_eq!(node.table.find(&"key").map(|list| list.len()), Some(3));
+            node = next.get();
+        }
+    };
+    assert_eq!(taken(walk).0, 0);
+}
+
+#[test]
+fn an_owned_value_takes_one_allocation_for_each_string_and_list() {
+    let bytes = to_vec(&MyTest { num: 1, ano: Ano { a: 2 }, nums: vec![1; 1000] }).unwrap();
+    assert_eq!(taken(|| decode::<MyTest>(&bytes).unwrap()), (1, 8000));
+    let bytes = to_vec(&mixed()).unwrap();
+    assert_eq!(taken(|| decode::<Mixed>(&bytes).unwrap()), (2, 6 + 24));
+}
+
+#[test]
+fn counts_that_cannot_be_true_take_no_memory() {
+    // A list of i64, of structs, and a map, each of 2^31 - 1 elements.
+    for bytes in [
+        &b"\x0f\x00\x03\x0a\x7f\xff\xff\xff"[..],
+        b"\x0f\x00\x07\x0c\x7f\xff\xff\xff",
+        b"\x0d\x00\x04\x0b\x0f\x7f\xff\xff\xff",
+        b"\x0b\x00\x06\x7f\xff\xff\xff",
+    ] {
+        assert_eq!(taken(|| decode::<Node>(bytes).unwrap_err()).0, 0);
+        assert_eq!(taken(|| view::<NodeView<'_>>(bytes).unwrap_err()).0, 0);
+        assert_eq!(taken(|| decode::<MyTest>(bytes).unwrap_err()).0, 0);
+    }
+}
+
+#[test]
+fn a_count_that_could_be_true_takes_memory_in_proportion_to_the_message() {
+    // As many nodes of at least 12 bytes as fit into the message by their count; the first is none.
+    let mut bytes = b"\x0f\x00\x03\x0c\x00\x00\x40\x00".to_vec();
+    bytes.resize(8 + 12 * 0x4000, 0);
+    let (_, taken) = taken(|| decode::<Node>(&bytes).unwrap_err());
+    assert!(taken <= 4 * bytes.len() + 4096, "{taken} bytes for a message of {}", bytes.len());
+}

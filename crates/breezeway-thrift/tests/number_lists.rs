@@ -1,0 +1,134 @@
+//! Lists of numbers of every type and length, at every address, are converted as one by one.
+#![allow(missing_docs)]
+
+use breezeway_thrift::{
+    DecodeError, Fault, Fixed, NumberList, Set, Slice, Uuid, View, WireType, decode, decode_once,
+    to_vec, view,
+};
+
+/// The bytes of a list, made one by one.
+fn encoded<T: Fixed>(list: &[T], to: &mut Vec<u8>) {
+    to.push(T::WIRE_TYPE as u8);
+    to.extend_from_slice(&(list.len() as u32).to_be_bytes());
+    for value in list {
+        let mut bytes = vec![0; T::SIZE];
+        value.put(&mut bytes);
+        to.extend_from_slice(&bytes);
+    }
+}
+
+/// Writes and reads lists of up to 100 numbers at up to nine addresses.
+fn check<T>(number: impl Fn(u64) -> T)
+where
+    T: Fixed + PartialEq + std::fmt::Debug + breezeway_thrift::Encode + breezeway_thrift::Decode,
+{
+    for length in 0..100 {
+        let list: Vec<T> = (0..length).map(&number).collect();
+        for offset in 0..9 {
+            let mut bytes = vec![0; offset];
+            encoded(&list, &mut bytes);
+            let bytes = &bytes[offset..];
+            assert_eq!(to_vec(&list).unwrap(), bytes);
+            assert_eq!(decode::<Vec<T>>(bytes).as_ref(), Ok(&list));
+            assert_eq!(decode_once::<Vec<T>>(bytes, bytes.len()).as_ref(), Ok(&list));
+            assert_reads(bytes, &list);
+        }
+    }
+    let long: Vec<T> = (0..5000).map(&number).collect();
+    let bytes = to_vec(&Set(long.clone())).unwrap();
+    assert_eq!(decode::<Set<T>>(&bytes), Ok(Set(long.clone())));
+    assert_eq!(decode_once::<Set<T>>(&bytes[..], bytes.len()), Ok(Set(long)));
+}
+
+fn assert_reads<T: Fixed + PartialEq + std::fmt::Debug>(bytes: &[u8], list: &[T]) {
+    let viewed: NumberList<'_, T> = view(bytes).unwrap();
+    assert_eq!((viewed.len(), viewed.is_empty()), (list.len(), list.is_empty()));
+    assert_eq!(viewed.to_vec(), list);
+    assert!(viewed.iter().eq(list.iter().copied()));
+    assert!(viewed.iter().rev().eq(list.iter().rev().copied()));
+    for (index, value) in list.iter().enumerate() {
+        assert_eq!(viewed.get(index), Some(*value));
+    }
+    assert_eq!(viewed.get(list.len()), None);
+    assert_eq!(viewed.get(usize::MAX), None);
+}
+
+#[test]
+fn bytes() {
+    check(|index| (index as i8).wrapping_sub(50));
+}
+
+#[test]
+fn bools() {
+    check(|index| index % 3 == 0);
+}
+
+#[test]
+fn shorts() {
+    check(|index| (index * 771) as i16);
+}
+
+#[test]
+fn ints() {
+    check(|index| (index * 50_462_977) as i32);
+}
+
+#[test]
+fn longs() {
+    check(|index| (index.wrapping_mul(0x0102_0304_0506_0709)) as i64);
+}
+
+#[test]
+fn doubles() {
+    check(|index| index as f64 / 7.0);
+}
+
+#[test]
+fn uuids() {
+    check(|index| Uuid([index as u8; 16]));
+}
+
+#[test]
+fn the_bits_of_doubles_are_kept() {
+    let list = [f64::NAN, -0.0, f64::from_bits(0x7ff0_0000_0000_0001), f64::NEG_INFINITY].repeat(5);
+    let read: Vec<f64> = decode(&to_vec(&list).unwrap()).unwrap();
+    let bits = |list: &[f64]| list.iter().map(|double| double.to_bits()).collect::<Vec<_>>();
+    assert_eq!(bits(&read), bits(&list));
+}
+
+#[test]
+fn a_sum_wraps_around() {
+    for length in [0, 1, 7, 8, 9, 100] {
+        let list: Vec<i64> = (0..length).map(|index| i64::MAX - index).collect();
+        let bytes = to_vec(&list).unwrap();
+        let viewed: NumberList<'_, i64> = view(&bytes).unwrap();
+        assert_eq!(viewed.sum(), list.iter().copied().fold(0, i64::wrapping_add));
+    }
+}
+
+#[test]
+fn a_list_with_another_bool_than_0_and_1_is_refused_where_it_stands() {
+    for length in [1, 7, 40, 5000] {
+        for position in [0, length / 2, length - 1] {
+            let mut bytes = to_vec(&vec![true; length]).unwrap();
+            bytes[5 + position] = 2;
+            let error = DecodeError { offset: 5 + position, fault: Fault::Bool(2) };
+            assert_eq!(decode::<Vec<bool>>(&bytes).as_ref(), Err(&error));
+            assert_eq!(decode_once::<Vec<bool>>(&bytes[..], bytes.len()).as_ref(), Err(&error));
+            let viewed = NumberList::<'_, bool>::view(&mut Slice::new(&bytes).unwrap());
+            assert_eq!(viewed.as_ref(), Err(&error));
+        }
+    }
+}
+
+#[test]
+fn copying_into_a_slice_of_another_length_panics() {
+    let bytes = to_vec(&vec![1i64, 2]).unwrap();
+    let viewed: NumberList<'_, i64> = view(&bytes).unwrap();
+    let mut copy = [0; 2];
+    viewed.copy_to(&mut copy);
+    assert_eq!(copy, [1, 2]);
+    std::panic::catch_unwind(|| viewed.copy_to(&mut [0; 3])).unwrap_err();
+    assert_eq!(viewed.as_bytes().len(), 16);
+    assert_eq!(<NumberList<'_, i64> as breezeway_thrift::Wire>::WIRE_TYPE, WireType::List);
+}

@@ -1,0 +1,10 @@
+module breezeway.example/thrift-fixtures
+
+go 1.26
+
+require (
+	github.com/apache/thrift v0.25.0
+	github.com/cloudwego/gopkg v0.2.0
+)
+
+require github.com/bytedance/gopkg v0.1.4 // indirect

@@ -1,0 +1,86 @@
+//! What the codec must show, judged from the ratios of medians of one run.
+
+use crate::contenders::Operation;
+use crate::table::Row;
+
+/// A limit for the ratio of two medians.
+struct Target {
+    what: &'static str,
+    operation: Operation,
+    /// The codec to compare with and its operation, or nothing for a copy of the encoded bytes.
+    rival: Option<&'static str>,
+    /// The rival must take at least so many times as long; for a copy, we may take at most so many times as long.
+    limit: f64,
+}
+
+const fn target(
+    what: &'static str,
+    operation: Operation,
+    rival: Option<&'static str>,
+    limit: f64,
+) -> Target {
+    Target { what, operation, rival, limit }
+}
+
+const SMALL: [Target; 6] = [
+    target("encode", Operation::Encode, Some("pilota"), 2.0),
+    target("encode", Operation::Encode, Some("pilota unsafe"), 1.0),
+    target("decode", Operation::Decode, Some("pilota"), 1.4),
+    target("view and read every field", Operation::Read, Some("capnp"), 1.0),
+    target("view and read every field", Operation::Read, Some("pilota"), 3.0),
+    target("view and read every field", Operation::Read, Some("pilota unsafe"), 1.0),
+];
+
+const ONE: [Target; 5] = [
+    target("encode", Operation::Encode, Some("pilota"), 1.0),
+    target("encode", Operation::Encode, Some("pilota unsafe"), 1.0),
+    target("decode", Operation::Decode, Some("pilota"), 1.0),
+    target("decode", Operation::Decode, Some("pilota unsafe"), 1.0),
+    target("view and read every field", Operation::Read, Some("pilota"), 1.0),
+];
+
+const NUMBERS: [Target; 3] = [
+    target("encode", Operation::Encode, None, 1.15),
+    target("decode", Operation::Decode, None, 1.15),
+    target("fill, encode, read in place, sum", Operation::Cycle, Some("capnp"), 1.0),
+];
+
+/// Which targets a shape has.
+#[derive(Clone, Copy, Debug)]
+pub enum Shape {
+    /// A message of about 100 bytes.
+    One,
+    /// Many small structs.
+    Small,
+    /// One long list.
+    Numbers,
+}
+
+fn find<'r>(rows: &'r [Row], codec: &str, operation: Operation) -> Option<&'r Row> {
+    rows.iter().find(|row| row.codec == codec && row.operation == operation)
+}
+
+/// Prints each target with what was measured.
+pub fn print(shape: Shape, rows: &[Row]) {
+    let targets: &[Target] = match shape {
+        Shape::One => &ONE,
+        Shape::Small => &SMALL,
+        Shape::Numbers => &NUMBERS,
+    };
+    for target in targets {
+        let Some(ours) = find(rows, "breezeway", target.operation) else { continue };
+        let (rival, measured, met, sign) = match target.rival {
+            None => ("a copy", ours.to_copy, ours.to_copy <= target.limit, "≤"),
+            Some(rival) => {
+                let Some(theirs) = find(rows, rival, target.operation) else { continue };
+                let ratio = theirs.median / ours.median;
+                (rival, ratio, ratio >= target.limit, "≥")
+            }
+        };
+        let verdict = if met { "met" } else { "MISSED" };
+        println!(
+            "  {:<34} to {rival:<14} {measured:>6.2} ×   ({sign} {:.2})   {verdict}",
+            target.what, target.limit
+        );
+    }
+}

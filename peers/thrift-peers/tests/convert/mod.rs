@@ -1,0 +1,79 @@
+//! Values of crate thrift's types made of ours.
+
+use breezeway_thrift::{Pairs, Set};
+use thrift::OrderedFloat;
+
+use crate::generated::apache;
+use crate::sample::{Ano, Mixed, Node, Shape};
+
+/// The node with what every implementation writes alike: sets and maps in order without repetitions, no UUID, no empty union.
+pub fn comparable(mut node: Node) -> Node {
+    node.id = None;
+    sort(&mut node.set_of_numbers);
+    sort(&mut node.tags);
+    let pairs = std::mem::take(&mut node.by_number).0.into_iter();
+    let pairs = pairs.filter(|(key, _)| !key.is_nan() && *key != 0.0);
+    let by_number: std::collections::BTreeMap<OrderedFloat<f64>, Ano> =
+        pairs.map(|(key, ano)| (OrderedFloat(key), ano)).collect();
+    node.by_number = Pairs(by_number.into_iter().map(|(key, ano)| (key.0, ano)).collect());
+    node.next = node.next.map(|next| Box::new(comparable(*next)));
+    node.children = node.children.into_iter().map(comparable).collect();
+    node.shape = node.shape.filter(|shape| *shape != Shape::Unset);
+    node
+}
+
+fn sort<T: Ord>(set: &mut Set<T>) {
+    set.0.sort();
+    set.0.dedup();
+}
+
+/// Whether a union without a field is somewhere: crate thrift has none.
+pub fn has_unset_shape(node: &Node) -> bool {
+    node.shape == Some(Shape::Unset)
+        || node.next.as_ref().is_some_and(|next| has_unset_shape(next))
+        || node.children.iter().any(has_unset_shape)
+}
+
+fn ano(ano: &Ano) -> apache::Ano {
+    apache::Ano { a: Some(ano.a) }
+}
+
+fn mixed(mixed: &Mixed) -> apache::Mixed {
+    apache::Mixed {
+        flag: Some(mixed.flag),
+        count: Some(mixed.count),
+        stamp: Some(mixed.stamp),
+        ratio: Some(OrderedFloat(mixed.ratio)),
+        name: Some(mixed.name.clone()),
+        numbers: Some(mixed.numbers.clone()),
+    }
+}
+
+fn shape(shape: &Shape) -> Option<apache::Shape> {
+    Some(match shape {
+        Shape::Unset => return None,
+        Shape::Side(side) => apache::Shape::Side(*side),
+        Shape::Name(name) => apache::Shape::Name(name.clone()),
+        Shape::Ano(value) => apache::Shape::Ano(ano(value)),
+    })
+}
+
+/// The same node.
+pub fn to_apache(node: &Node) -> apache::Node {
+    apache::Node {
+        value: node.value,
+        next_node: node.next.as_ref().map(|next| Box::new(to_apache(next))),
+        children: Some(node.children.iter().map(|child| Box::new(to_apache(child))).collect()),
+        table: Some(node.table.clone()),
+        set_of_numbers: Some(node.set_of_numbers.iter().copied().collect()),
+        blob: Some(node.blob.clone()),
+        mixed: Some(node.mixed.iter().map(mixed).collect()),
+        shape: node.shape.as_ref().and_then(shape),
+        colors: Some(node.colors.iter().map(|color| apache::Color(color.0)).collect()),
+        limit: node.limit,
+        tags: Some(node.tags.iter().cloned().collect()),
+        by_number: Some(
+            node.by_number.iter().map(|(key, value)| (OrderedFloat(*key), ano(value))).collect(),
+        ),
+    }
+}
