@@ -3,7 +3,7 @@
 CARGO ?= cargo
 LOOM = RUSTFLAGS="--cfg loom" $(CARGO) test -p breezeway-shm --profile model --lib --target-dir target/loom
 
-.PHONY: demo test format lint unit model release budgets peers clean
+.PHONY: demo test format lint unit model release budgets peers shmipc-peers bench-shmipc clean
 
 ## Build, then show two processes exchanging messages, with the cost in floors.
 demo:
@@ -36,6 +36,15 @@ budgets: peers
 ## Comparison programs; rivals are dependencies here only.
 peers:
 	cd peers && $(CARGO) build --release --locked
+
+## Upstream's programs for `bench-shmipc`; the interoperability tests build their own.
+shmipc-peers:
+	cd peers && $(CARGO) build --release --locked -p shmipc-rs
+	cd peers/shmipc-go && go build -o ../target/release/shmipc-go .
+
+## Our shmipc against upstream's own, with itself and mixed (about five minutes).
+bench-shmipc: shmipc-peers
+	$(CARGO) bench --quiet --locked -p breezeway-cli --bench shmipc
 
 clean:
 	$(CARGO) clean

@@ -34,7 +34,7 @@ func helloServer(arguments []string) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("listening on %s\n", told.path)
+	told.announce(listener)
 	go listener.Run()
 	return <-done
 }

@@ -66,8 +66,13 @@ func serve(arguments []string) error {
 	// After a hot restart the path belongs to the next server.
 	listener.SetUnlinkOnClose(false)
 	endOnSignal(told.path)
-	fmt.Printf("listening on %s\n", told.path)
-	go obey(listener, answering)
+	told.announce(listener)
+	go func() {
+		obey(listener, answering)
+		if told.tied {
+			os.Exit(0)
+		}
+	}()
 	// Returns when the listener was closed, which does not end a process that still serves.
 	_ = listener.Run()
 	select {}

@@ -24,10 +24,11 @@ type settings struct {
 	sessions int
 	rebuild  time.Duration
 	patience time.Duration
+	tied     bool
 }
 
 func (s *settings) register(flags *flag.FlagSet) {
-	flags.StringVar(&s.path, "path", "", "the path of the socket")
+	flags.StringVar(&s.path, "path", "", "the path of the socket, or tcp:HOST:PORT")
 	flags.StringVar(&s.mode, "mode", "file", "how a client shares memory: file (protocol 2) or memfd (protocol 3)")
 	flags.StringVar(&s.prefix, "prefix", "/dev/shm/shmipc-go", "the beginning of the names of a client's regions")
 	flags.UintVar(&s.buffer, "buffer", 32<<20, "bytes of a client's buffer region")
@@ -36,6 +37,24 @@ func (s *settings) register(flags *flag.FlagSet) {
 	flags.IntVar(&s.sessions, "sessions", 1, "connections of a client")
 	flags.DurationVar(&s.rebuild, "rebuild", 50*time.Millisecond, "how long a client waits before it connects again")
 	flags.DurationVar(&s.patience, "patience", 20*time.Second, "how long a client waits for an answer")
+	flags.BoolVar(&s.tied, "tied", false, "end a server with its standard input, so that none outlives a test that was killed")
+}
+
+// network gives the address as the library wants it.
+func (s *settings) network() (network, address string) {
+	if address, found := strings.CutPrefix(s.path, "tcp:"); found {
+		return "tcp", address
+	}
+	return "unix", s.path
+}
+
+// announce says where a server listens.
+func (s *settings) announce(listener *shmipc.Listener) {
+	if network, _ := s.network(); network == "tcp" {
+		fmt.Printf("listening on tcp:%s\n", listener.Addr())
+		return
+	}
+	fmt.Printf("listening on %s\n", s.path)
 }
 
 // config is what both roles configure.
@@ -84,8 +103,7 @@ func (s *settings) connect() (*shmipc.SessionManager, error) {
 	setRebuildInterval(config, s.rebuild)
 	manager := shmipc.DefaultSessionManagerConfig()
 	manager.Config = config
-	manager.Network = "unix"
-	manager.Address = s.path
+	manager.Network, manager.Address = s.network()
 	manager.SessionNum = s.sessions
 	return shmipc.NewSessionManager(manager)
 }
@@ -103,7 +121,8 @@ func (s *settings) listenerConfig() (*shmipc.ListenerConfig, error) {
 	if err != nil {
 		return nil, err
 	}
-	listener := shmipc.NewDefaultListenerConfig(s.path, "unix")
+	network, address := s.network()
+	listener := shmipc.NewDefaultListenerConfig(address, network)
 	listener.Config = config
 	return listener, nil
 }

@@ -33,12 +33,14 @@ enum Kind {
 
 pub(crate) async fn run(settings: &Settings, role: Role) -> Result<()> {
     let mut listener = settings.listen().await?;
-    tokio::spawn(obey());
+    let input_ended = tokio::spawn(obey());
+    tokio::pin!(input_ended);
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     loop {
         tokio::select! {
             stream = listener.accept() => { tokio::spawn(answer(stream?, role)); }
+            _ = &mut input_ended, if settings.tied => break,
             _ = terminate.recv() => break,
             _ = interrupt.recv() => break,
         }

@@ -45,6 +45,9 @@ pub(crate) struct Settings {
     /// Seconds that a client waits for an answer
     #[arg(long, value_name = "S", default_value_t = 20)]
     patience: u64,
+    /// End a server with its standard input, so that none outlives a test that was killed
+    #[arg(long)]
+    pub(crate) tied: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
