@@ -82,6 +82,8 @@ mod session;
 #[cfg(not(loom))]
 mod socket;
 #[cfg(not(loom))]
+mod spin;
+#[cfg(not(loom))]
 mod stream;
 #[cfg(not(loom))]
 mod table;

@@ -3,8 +3,6 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use breezeway_shm::clock;
-use breezeway_shm::spin::{LONGEST_SPIN, SpinBudget};
 use rustix::io::Errno;
 use rustix::net::RecvFlags;
 
@@ -15,6 +13,7 @@ use crate::incoming::{Incoming, Message};
 use crate::lock::lock;
 use crate::message::{self, Piece};
 use crate::queue::{Consumer, Element};
+use crate::spin::SpinPlan;
 use crate::table::{Found, Role};
 use crate::violation::Violation;
 
@@ -27,7 +26,7 @@ const AT_ONCE: u32 = 4096;
 pub(crate) struct Receiver {
     pub(crate) consumer: Consumer,
     incoming: Incoming,
-    pub(crate) budget: SpinBudget,
+    pub(crate) spin: SpinPlan,
     /// Pieces of the message that is being received; here so that its memory is used again.
     pieces: Vec<Piece>,
     /// The stream that the last message was for, which the next one is likely for.
@@ -43,11 +42,10 @@ pub(crate) struct Receiver {
 impl Receiver {
     /// Receives from `consumer`, and from the session's socket.
     pub(crate) fn new(consumer: Consumer) -> Self {
-        clock::calibrate();
         Self {
             consumer,
             incoming: Incoming::new(),
-            budget: SpinBudget::new(clock::ticks_in(LONGEST_SPIN)),
+            spin: SpinPlan::new(),
             pieces: Vec::new(),
             last: None,
             payload_for: None,

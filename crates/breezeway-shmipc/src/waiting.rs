@@ -83,31 +83,35 @@ impl Core {
             if let Some(found) = look.look(None) {
                 return Ok(found);
             }
-            let start = clock::ticks();
-            if !self.spin(receiver, start, deadline) && receiver.consumer.rest() {
+            if !self.spin(receiver, deadline) && receiver.consumer.rest() {
                 if let Some(found) = look.look(None) {
                     return Ok(found);
                 }
                 self.sleep(receiver, deadline)?;
             }
-            receiver.budget.learn(clock::ticks().wrapping_sub(start));
         }
     }
 
     /// Looks for as long as the policy and the evidence say. True if it is worth receiving, or looking for something else than elements.
-    fn spin(&self, receiver: &mut Receiver, start: u64, deadline: Option<Instant>) -> bool {
+    fn spin(&self, receiver: &mut Receiver, deadline: Option<Instant>) -> bool {
         let Some(budget) = self.spin_budget(receiver) else { return false };
         receiver.consumer.work();
         let check = clock::ticks_in(SOCKET_CHECK);
+        let start = clock::ticks();
         loop {
             for _ in 0..LOOKS_PER_TICK {
                 if receiver.consumer.has_elements() {
+                    receiver.spin.paid();
                     return true;
                 }
                 std::hint::spin_loop();
             }
             let spun = clock::ticks().wrapping_sub(start);
-            if spun >= budget || self.ended().is_some() || time_left(deadline).is_err() {
+            if spun >= budget {
+                receiver.spin.was_vain();
+                return false;
+            }
+            if self.ended().is_some() || time_left(deadline).is_err() {
                 return false;
             }
             if spun >= check {
@@ -118,13 +122,13 @@ impl Core {
     }
 
     /// Ticks to spin; `None` for no spinning at all.
-    fn spin_budget(&self, receiver: &Receiver) -> Option<u64> {
+    fn spin_budget(&self, receiver: &mut Receiver) -> Option<u64> {
         match self.options.wait {
             WaitPolicy::Busy => Some(u64::MAX),
             WaitPolicy::Park => None,
             WaitPolicy::Adaptive => {
                 let pays = cpu::spinning_pays() && self.over_socket.load(Ordering::Relaxed) == 0;
-                Some(receiver.budget.ticks()).filter(|&ticks| ticks > 0 && pays)
+                if pays { receiver.spin.ticks() } else { None }
             }
         }
     }
