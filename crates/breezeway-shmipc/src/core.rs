@@ -182,7 +182,19 @@ impl Core {
         slices: &mut Vec<SliceId>,
     ) -> Result<usize, SessionEnd> {
         let reserved = lock(&self.pool).reserve(len, slices);
-        reserved.map_err(|violation| self.broken(violation))
+        reserved.map_err(|violation| self.broken(violation)).and_then(|missing| {
+            self.judge_regions()?;
+            Ok(missing)
+        })
+    }
+
+    /// Ends the session if a region lost its memory: what was read there since need not break any other rule.
+    #[inline]
+    pub(crate) fn judge_regions(&self) -> Result<(), SessionEnd> {
+        match self.lost_region() {
+            None => Ok(()),
+            Some(region) => Err(self.broken(Violation::Truncated(region))),
+        }
     }
 
     /// Gives slices back that this side holds.
@@ -257,9 +269,7 @@ impl Core {
                 if must_rouse {
                     self.send(&wire::bare(Kind::Polling, self.version))?;
                 }
-                if self.queue.is_lost() || self.buffer.is_lost() {
-                    return Err(self.broken(Violation::Truncated("queue")));
-                }
+                self.judge_regions()?;
                 Ok(true)
             }
             Err(PutError::Full) => Ok(false),

@@ -14,6 +14,9 @@ use std::io;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, fence};
 
+/// The address has no memory behind it, from `asm-generic/siginfo.h`: a file's end. Other causes, such as broken memory or a signal that was sent, are not ours.
+const BUS_ADRERR: libc::c_int = 2;
+
 /// One watched address range. Places are reused, never freed, so that the handler can walk them at any time.
 struct Place {
     taken: AtomicBool,
@@ -155,7 +158,7 @@ extern "C" fn handle(signal: libc::c_int, info: *mut libc::siginfo_t, context: *
     // SAFETY: the kernel passes a valid siginfo, and SIGBUS fills in the address; errno is a thread-local integer, put back as it was.
     let borne = unsafe {
         let saved = *libc::__errno_location();
-        let borne = bear((*info).si_addr() as usize);
+        let borne = (*info).si_code == BUS_ADRERR && bear((*info).si_addr() as usize);
         *libc::__errno_location() = saved;
         borne
     };

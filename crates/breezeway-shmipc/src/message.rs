@@ -65,6 +65,7 @@ pub(crate) fn receive(
     pieces: &mut Vec<Piece>,
 ) -> Result<(), Violation> {
     let mut offset = first;
+    let mut empty = Vec::new();
     loop {
         let slice = pool.hold(offset)?;
         let header = Header::read(region, offset);
@@ -73,13 +74,15 @@ pub(crate) fn receive(
             let at = offset + SLICE_HEADER + header.start;
             pieces.push(Piece::Slice { slice, at, len: header.size });
         } else {
-            pool.give(slice)?;
+            // Held until the chain's end, for a circle of them must be noticed.
+            empty.push(slice);
         }
         match header.next {
             Some(next) => offset = next,
-            None => return Ok(()),
+            None => break,
         }
     }
+    empty.into_iter().try_for_each(|slice| pool.give(slice))
 }
 
 /// Links the slices of a message that holds `len` bytes, filled one after the other. Gives the slices that are not needed.

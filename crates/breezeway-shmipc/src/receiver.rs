@@ -58,7 +58,8 @@ impl Receiver {
     #[inline]
     pub(crate) fn receive(&mut self, core: &Core) -> Result<(), SessionEnd> {
         let received = self.take_elements(core).and_then(|()| self.finish_closing(core));
-        received.map_err(|violation| core.broken(violation))
+        received.map_err(|violation| core.broken(violation))?;
+        core.judge_regions()
     }
 
     /// Reads the socket once and handles what came. False if nothing did.

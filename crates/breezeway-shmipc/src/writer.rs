@@ -173,12 +173,13 @@ impl Writer {
         enough: usize,
     ) -> Result<Option<Space>, StreamError> {
         let mut slices = std::mem::take(&mut self.slices);
-        let missing = self.handle.core.reserve(len.max(1), &mut slices)?;
-        if len.max(1) - missing >= enough {
+        let outcome = self.handle.core.reserve(len.max(1), &mut slices);
+        if outcome.as_ref().is_ok_and(|missing| len.max(1) - missing >= enough) {
             return Ok(Some(Space::Shared(slices)));
         }
         self.handle.core.give(slices.drain(..));
         self.slices = slices;
+        outcome?;
         Ok(None)
     }
 
@@ -229,14 +230,8 @@ impl Writer {
             return Ok(false);
         }
         let header = wire::fallback_header(core.version, state.id, part.len());
-        if state.over_socket.load(Ordering::Relaxed) {
-            let mut message = header.to_vec();
-            message.extend_from_slice(part);
-            core.send(&message)?;
-        } else {
-            core.send_behind_queue(&[&header, part])?;
-            core.leave_queue(state);
-        }
+        core.send_behind_queue(&[&header, part])?;
+        core.leave_queue(state);
         Ok(true)
     }
 
