@@ -63,8 +63,10 @@ fn a_server_with_another_version() {
 
 #[test]
 fn a_server_that_speaks_something_else() {
-    let error =
-        against(options(), |socket| socket.write_all(b"HTTP/1.1 400 Bad Request\r\n").unwrap());
+    let error = against(options(), |socket| {
+        read(socket, 8);
+        socket.write_all(b"HTTP/1.1 400 Bad Request\r\n").unwrap();
+    });
     let error = error.err().unwrap();
     assert!(error.contains("magic"), "{error}");
 }
