@@ -47,6 +47,16 @@ pub(crate) struct Slots {
     pub(crate) closed: bool,
 }
 
+impl Slots {
+    /// A session that lives, from that of this turn on.
+    fn in_turn(&self, turn: usize) -> Option<Session> {
+        let count = self.sessions.len();
+        let mut candidates =
+            (0..count).filter_map(|step| self.sessions[(turn + step) % count].as_ref());
+        candidates.find(|session| session.ended().is_none()).cloned()
+    }
+}
+
 impl Client {
     /// Connects all sessions.
     pub fn connect(address: &Address, options: ClientOptions) -> Result<Self, ConnectError> {
@@ -88,6 +98,19 @@ impl Client {
         }
     }
 
+    /// Opens a stream if there is a session now.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn try_open(&self) -> Result<Option<Stream>, ConnectError> {
+        let turn = self.shared.opened.fetch_add(1, Ordering::Relaxed) / STREAMS_IN_A_ROW;
+        let slots = lock(&self.shared.slots);
+        let session = slots.in_turn(turn);
+        drop(slots);
+        match session.map(|session| session.open()) {
+            None | Some(Err(StreamError::Session(_))) => Ok(None),
+            Some(opened) => Ok(Some(opened?)),
+        }
+    }
+
     /// A session that lives, the next in turn.
     fn session(&self, timeout: Duration, deadline: Instant) -> Result<Session, ConnectError> {
         let turn = self.shared.opened.fetch_add(1, Ordering::Relaxed) / STREAMS_IN_A_ROW;
@@ -96,11 +119,8 @@ impl Client {
             if slots.closed {
                 return Err(ConnectError::Closed);
             }
-            let count = slots.sessions.len();
-            let in_turn =
-                (0..count).filter_map(|step| slots.sessions[(turn + step) % count].as_ref());
-            if let Some(session) = in_turn.into_iter().find(|session| session.ended().is_none()) {
-                return Ok(session.clone());
+            if let Some(session) = slots.in_turn(turn) {
+                return Ok(session);
             }
             self.shared.notifier.notify();
             let left = deadline.saturating_duration_since(Instant::now());

@@ -68,8 +68,12 @@ pub(crate) struct Core {
     pub(crate) restart: Restart,
     /// Wakes a leader that sleeps; made when the first interrupter is, since a sleep that hears it costs another system call.
     pub(crate) nudge: OnceLock<Notifier>,
-    /// Those who wait until they can send, where tasks do.
+    /// Tasks that wait until they can send, which the driver wakes from time to time.
+    #[cfg(feature = "tokio")]
     pub(crate) senders: Mutex<Vec<Waker>>,
+    /// Wakes the driver, where there is one.
+    #[cfg(feature = "tokio")]
+    pub(crate) driver: crate::asynchronous::DriverHandle,
     /// How often somebody began to lead: by this, idle sessions are told from used ones.
     uses: AtomicU64,
     created: Mutex<Option<CreatedFiles>>,
@@ -100,7 +104,10 @@ impl Core {
             over_socket: AtomicUsize::new(0),
             restart: Restart::default(),
             nudge: OnceLock::new(),
+            #[cfg(feature = "tokio")]
             senders: Mutex::default(),
+            #[cfg(feature = "tokio")]
+            driver: crate::asynchronous::DriverHandle::default(),
             uses: AtomicU64::new(0),
             created: Mutex::new(parts.created),
             end: OnceLock::new(),
@@ -145,11 +152,18 @@ impl Core {
         for waker in lock(&self.followers).drain(..) {
             waker.wake();
         }
-        for waker in lock(&self.senders).drain(..) {
-            waker.wake();
-        }
+        #[cfg(feature = "tokio")]
+        self.wake_senders();
         self.restart.rouse();
         self.nudge_leader();
+    }
+
+    /// Lets the tasks that wait until they can send try again.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn wake_senders(&self) {
+        for waker in std::mem::take(&mut *lock(&self.senders)) {
+            waker.wake();
+        }
     }
 
     /// Lets a leader that sleeps look again, if it can hear.

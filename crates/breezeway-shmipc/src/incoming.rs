@@ -35,12 +35,20 @@ pub(crate) struct Incoming {
     end: usize,
     /// Bytes of the present fallback message still to come.
     payload_left: usize,
+    /// Whether the last read brought less than there was room for.
+    emptied: bool,
 }
 
 impl Incoming {
     /// Nothing yet.
     pub(crate) fn new() -> Self {
-        Self { buffer: vec![0; ROOM].into_boxed_slice(), start: 0, end: 0, payload_left: 0 }
+        Self {
+            buffer: vec![0; ROOM].into_boxed_slice(),
+            start: 0,
+            end: 0,
+            payload_left: 0,
+            emptied: true,
+        }
     }
 
     /// `recv`: gives how many bytes came, 0 at the end of the connection.
@@ -51,9 +59,19 @@ impl Incoming {
     ) -> Result<usize, Errno> {
         self.buffer.copy_within(self.start..self.end, 0);
         (self.start, self.end) = (0, self.end - self.start);
-        let (count, _) = recv(socket, &mut self.buffer[self.end..], flags)?;
+        self.emptied = true;
+        let room = &mut self.buffer[self.end..];
+        let asked = room.len();
+        let (count, _) = recv(socket, room, flags)?;
+        self.emptied = count < asked;
         self.end += count;
         Ok(count)
+    }
+
+    /// Whether the last read brought less than there was room for.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn was_emptied(&self) -> bool {
+        self.emptied
     }
 
     /// The next message, if enough of it came.

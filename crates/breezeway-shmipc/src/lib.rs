@@ -31,6 +31,8 @@ mod region;
 
 #[cfg(not(loom))]
 mod address;
+#[cfg(all(feature = "tokio", not(loom)))]
+pub mod asynchronous;
 #[cfg(not(loom))]
 mod client;
 #[cfg(not(loom))]

@@ -144,7 +144,7 @@ impl Reader {
         }
     }
 
-    fn peeked(&self) -> Peeked<'_> {
+    pub(crate) fn peeked(&self) -> Peeked<'_> {
         Peeked { core: &self.handle.core, pieces: &self.reading, len: self.buffered }
     }
 
@@ -183,14 +183,13 @@ impl Reader {
         }
     }
 
+    /// Bytes that were taken from the inbox and not yet released.
+    #[cfg(feature = "tokio")]
     pub(crate) fn buffered(&self) -> usize {
         self.buffered
     }
 
-    pub(crate) fn at_end(&self) -> bool {
-        self.at_end
-    }
-
+    #[cfg(feature = "tokio")]
     pub(crate) fn core(&self) -> &Arc<Core> {
         &self.handle.core
     }

@@ -77,6 +77,12 @@ impl Receiver {
         }
     }
 
+    /// Whether the last read left nothing in the socket.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn was_emptied(&self) -> bool {
+        self.incoming.was_emptied()
+    }
+
     /// Whether so much came over the socket that it is not read before some of that is.
     pub(crate) fn is_overfull(&self, core: &Core) -> bool {
         core.fallback_held.load(Ordering::Relaxed) >= core.options.fallback_limit

@@ -129,6 +129,17 @@ impl Stream {
         self.reader.state()
     }
 
+    #[cfg(feature = "tokio")]
+    pub(crate) fn core(&self) -> &Arc<Core> {
+        self.reader.core()
+    }
+
+    /// What was taken from the inbox; `None` if nothing was.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn shown(&self) -> Option<Peeked<'_>> {
+        (self.reader.buffered() > 0).then(|| self.reader.peeked())
+    }
+
     pub(crate) fn has_arrivals(&self) -> bool {
         self.reader.has_arrivals()
     }

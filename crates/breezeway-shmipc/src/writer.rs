@@ -9,7 +9,6 @@ use breezeway_shm::TrustedPeer;
 
 use crate::core::Core;
 use crate::error::StreamError;
-use crate::inbox::StreamState;
 use crate::layout::buffer::{SLICE_HEADER, SliceId};
 use crate::message;
 use crate::options::{WhenExhausted, WhenFull};
@@ -105,19 +104,35 @@ impl Writer {
         Ok(sent)
     }
 
-    /// Sends without waiting; `None` if there is no room now, and then nothing was sent.
-    pub(crate) fn try_send_part(&mut self, bytes: &[u8]) -> Result<Option<usize>, StreamError> {
+    /// Sends without waiting; if there is no room now, nothing was sent.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn try_send_part(
+        &mut self,
+        bytes: &[u8],
+    ) -> Result<Result<usize, NoRoom>, StreamError> {
         self.judge_open()?;
         let part = &bytes[..bytes.len().min(PART)];
         if self.is_over_socket() {
-            let sent = self.try_send_over_socket(part)?;
-            return Ok(sent.then_some(part.len()));
+            return self.try_send_part_over_socket(part);
         }
-        let Some(space) = self.try_reserve_shared(part.len(), 1)? else { return Ok(None) };
+        let Some(space) = self.try_reserve_shared(part.len(), 1)? else {
+            return Ok(Err(NoRoom::MemoryExhausted));
+        };
         let capacity = self.capacity_of(&space);
         let mut reserved = Reserved { writer: self, space, capacity, written: 0 };
         let sent = reserved.write(part);
-        Ok(reserved.try_commit()?.then_some(sent))
+        Ok(if reserved.try_commit()? { Ok(sent) } else { Err(NoRoom::QueueFull) })
+    }
+
+    /// As [`Self::try_send_part`], over the socket whatever came before.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn try_send_part_over_socket(
+        &self,
+        bytes: &[u8],
+    ) -> Result<Result<usize, NoRoom>, StreamError> {
+        let part = &bytes[..bytes.len().min(SOCKET_PART)];
+        let sent = self.try_send_over_socket(part)?;
+        Ok(if sent { Ok(part.len()) } else { Err(NoRoom::SocketFull) })
     }
 
     fn judge_open(&self) -> Result<(), StreamError> {
@@ -235,13 +250,22 @@ impl Writer {
         Ok(true)
     }
 
+    #[cfg(feature = "tokio")]
     pub(crate) fn core(&self) -> &Arc<Core> {
         &self.handle.core
     }
+}
 
-    pub(crate) fn state(&self) -> &Arc<StreamState> {
-        &self.handle.state
-    }
+/// Why nothing could be sent without waiting.
+#[cfg(feature = "tokio")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NoRoom {
+    /// The peer has not taken what was sent before.
+    QueueFull,
+    /// There are no free slices.
+    MemoryExhausted,
+    /// The socket takes no more.
+    SocketFull,
 }
 
 impl io::Write for Writer {
