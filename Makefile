@@ -1,7 +1,7 @@
 # Two commands do everything: `make demo` and `make test`.
 
 CARGO ?= cargo
-LOOM = RUSTFLAGS="--cfg loom" $(CARGO) test -p breezeway-shm --profile model --lib --target-dir target/loom
+LOOM = RUSTFLAGS="--cfg loom" $(CARGO) test -p breezeway-shm -p breezeway-shmipc --profile model --lib --target-dir target/loom
 
 .PHONY: demo test format lint unit model release budgets peers shmipc-peers bench-shmipc clean
 

@@ -55,13 +55,12 @@ pub(crate) fn free_count(region: &Region, list: &List) -> u32 {
 /// Takes a slice off the list; gives its offset in the region. `None` if there is none to be had. One thread of this process at a time; the peer may take and give meanwhile.
 pub(crate) fn take(region: &Region, list: &List) -> Result<Option<u32>, Violation> {
     let free = region.word(list.header + FREE_AT);
-    let counted = !removed(Step::CountBeforeTake);
-    if counted && free.fetch_sub(1, Ordering::SeqCst).cast_signed() <= 1 {
+    if free.fetch_sub(1, Ordering::SeqCst).cast_signed() <= 1 {
         free.fetch_add(1, Ordering::SeqCst);
         return Ok(None);
     }
     let taken = take_head(region, list)?;
-    if counted && taken.is_none() {
+    if taken.is_none() {
         free.fetch_add(1, Ordering::SeqCst);
     }
     Ok(taken)

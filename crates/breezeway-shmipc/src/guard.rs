@@ -79,7 +79,7 @@ impl Place {
         let before = self.version.load(Ordering::Acquire);
         let range = (self.start.load(Ordering::Relaxed), self.len.load(Ordering::Relaxed));
         fence(Ordering::Acquire);
-        let unchanged = before % 2 == 0 && self.version.load(Ordering::Relaxed) == before;
+        let unchanged = before.is_multiple_of(2) && self.version.load(Ordering::Relaxed) == before;
         unchanged.then_some(range)
     }
 }

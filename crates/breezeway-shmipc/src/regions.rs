@@ -105,8 +105,9 @@ impl OwnRegions {
 
 fn judge_options(options: &ClientOptions) -> Result<(u32, BufferLayout), ConnectError> {
     let capacity = options.queue_capacity;
-    let queue_size =
-        u32::try_from(region_size(capacity)).ok().filter(|_| capacity > 0 && capacity % 8 == 0);
+    let queue_size = u32::try_from(region_size(capacity))
+        .ok()
+        .filter(|_| capacity > 0 && capacity.is_multiple_of(8));
     let queue_size = queue_size.ok_or(ConnectError::Option(
         "queue_capacity must be a multiple of 8, from 8 to 178956960",
     ))?;

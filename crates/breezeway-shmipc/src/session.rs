@@ -103,11 +103,9 @@ impl Session {
     ) -> SessionEnd {
         self.core.serving.store(true, Ordering::SeqCst);
         let mut streams = HashMap::new();
-        loop {
-            match self.core.wait(None, &mut |_: Option<&Waker>| self.next_ready()) {
-                Ok(Some(state)) => self.serve_one(&mut streams, state, &mut handler),
-                Ok(None) | Err(_) => break,
-            }
+        let mut next_ready = |_: Option<&Waker>| self.next_ready();
+        while let Ok(Some(state)) = self.core.wait(None, &mut next_ready) {
+            self.serve_one(&mut streams, state, &mut handler);
         }
         self.core.ended().cloned().unwrap_or(SessionEnd::Closed)
     }

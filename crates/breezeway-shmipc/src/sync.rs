@@ -16,8 +16,6 @@ pub(crate) enum Step {
     LookAfterRest,
     /// Release of an element by the count of those put.
     ReleaseOfElement,
-    /// Taking a slice off the count of free ones before looking for it.
-    CountBeforeTake,
     /// Linking the slice before last only after the tail was taken over.
     TailBeforeLink,
 }

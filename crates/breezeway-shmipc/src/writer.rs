@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use breezeway_shm::TrustedPeer;
 
+#[cfg(feature = "tokio")]
 use crate::core::Core;
 use crate::error::StreamError;
 use crate::layout::buffer::{SLICE_HEADER, SliceId};

@@ -82,7 +82,7 @@ impl List {
     #[inline]
     pub(crate) fn index(&self, relative: u32) -> Option<u32> {
         let index = relative / self.stride();
-        (relative % self.stride() == 0 && index < self.count).then_some(index)
+        (relative.is_multiple_of(self.stride()) && index < self.count).then_some(index)
     }
 }
 
@@ -151,7 +151,7 @@ impl BufferLayout {
     fn add(&mut self, list: List, size: u32) -> Result<u32, Violation> {
         let index = self.lists.len();
         let known = self.lists.iter().any(|other| other.capacity == list.capacity);
-        if list.capacity == 0 || list.capacity % 4 != 0 || known {
+        if list.capacity == 0 || !list.capacity.is_multiple_of(4) || known {
             return Err(Violation::SliceCapacity { list: index, capacity: list.capacity });
         }
         let end = u32::try_from(list.end()).ok().filter(|&end| end <= size && list.count > 0);

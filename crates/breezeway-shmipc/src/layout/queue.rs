@@ -74,7 +74,9 @@ impl RingPlace {
 /// Judges the capacities of both rings, as `declared` in a region of `size` bytes.
 pub(crate) fn places(size: u32, declared: [u32; 2]) -> Result<[RingPlace; 2], Violation> {
     let half = size / 2;
-    if half < HEADER + ELEMENT || half % 4 != 0 || (cfg!(target_arch = "aarch64") && half % 8 != 0)
+    if half < HEADER + ELEMENT
+        || !half.is_multiple_of(4)
+        || (cfg!(target_arch = "aarch64") && !half.is_multiple_of(8))
     {
         let allowed = "two rings of at least one element, each a multiple of 4 bytes, are needed";
         return Err(Violation::RegionSize { region: "queue", size: size.into(), allowed });

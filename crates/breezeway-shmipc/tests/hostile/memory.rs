@@ -8,7 +8,7 @@ fn is_punished(attack: impl FnOnce(&mut RawClient)) {
     let mut victim = Victim::new();
     let mut raw = RawClient::connect(&victim.path);
     attack(&mut raw);
-    raw.is_thrown_out();
+    raw.expect_ejection();
     victim.is_well();
 }
 

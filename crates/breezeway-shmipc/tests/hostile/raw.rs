@@ -208,7 +208,7 @@ impl RawClient {
     }
 
     /// Whether the server ends the session; panics if it does not.
-    pub(crate) fn is_thrown_out(mut self) {
+    pub(crate) fn expect_ejection(mut self) {
         read_to_end(&mut self.socket);
     }
 }

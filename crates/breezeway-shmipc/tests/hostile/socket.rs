@@ -9,7 +9,7 @@ fn ends_the_session(bytes: &[u8]) {
     let mut victim = Victim::new();
     let mut raw = RawClient::connect(&victim.path);
     raw.socket.write_all(bytes).unwrap();
-    raw.is_thrown_out();
+    raw.expect_ejection();
     victim.is_well();
 }
 

@@ -15,7 +15,7 @@ fn is_survived(region: impl Fn(&RawClient) -> &OwnedFd) {
     raw.take();
     ftruncate(region(&raw), 0).unwrap();
     raw.wake();
-    raw.is_thrown_out();
+    raw.expect_ejection();
     victim.is_well();
 }
 
@@ -31,7 +31,7 @@ fn a_buffer_truncated_after_the_handshake() {
     ftruncate(&raw.buffer, 0).unwrap();
     // The wake-up alone touches the queue only.
     raw.put(2, FIRST_SLICE, 0);
-    raw.is_thrown_out();
+    raw.expect_ejection();
     victim.is_well();
 }
 
@@ -76,7 +76,7 @@ fn memory_truncated_again_and_again_while_it_is_used() {
         }
         truncating.join().unwrap();
         let _ = std::io::Write::write_all(&mut raw.socket, &crate::raw::WAKE);
-        raw.is_thrown_out();
+        raw.expect_ejection();
     }
     victim.is_well();
 }
