@@ -184,8 +184,15 @@ impl Core {
         }
     }
 
-    /// The server is known to have mapped the files, so their names are no longer needed: nothing is left behind whoever dies.
-    pub(crate) fn unlink_created(&self) {
+    /// The peer has put something. A server that has done so has mapped the files, so their names are no longer needed: nothing is left behind whoever dies.
+    #[cold]
+    pub(crate) fn hear_first(&self) {
+        if self.role == Role::Client {
+            self.unlink_created();
+        }
+    }
+
+    fn unlink_created(&self) {
         drop(lock(&self.created).take());
     }
 

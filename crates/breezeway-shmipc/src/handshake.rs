@@ -15,6 +15,7 @@ use rustix::net::{
 };
 
 use crate::core::Parts;
+use crate::created::CreatedFiles;
 use crate::error::HandshakeError;
 use crate::options::{ClientOptions, Memory, ServerOptions};
 use crate::queue::{Consumer, Producer};
@@ -104,9 +105,9 @@ pub(crate) fn accept(socket: OwnedFd, options: &ServerOptions) -> Result<Parts, 
         (V2 | V3, kind) => return Err(Violation::MessageType(kind as u8).into()),
         (version, _) => return Err(Violation::Version(version).into()),
     };
-    let regions = match offer.kind {
+    let (regions, created) = match offer.kind {
         Kind::Files => accept_files(&exchange, &offer, peer.as_ref(), options)?,
-        Kind::Memfds if version == V3 => accept_memfds(&exchange, &offer, options)?,
+        Kind::Memfds if version == V3 => (accept_memfds(&exchange, &offer, options)?, None),
         kind => return Err(Violation::MessageType(kind as u8).into()),
     };
     if version == V3 {
@@ -115,7 +116,7 @@ pub(crate) fn accept(socket: OwnedFd, options: &ServerOptions) -> Result<Parts, 
     let ForeignRegions { queue, buffer, rings: [to_server, to_client], layout } = regions;
     let receiver = Receiver::new(Consumer::new(Arc::clone(&queue), to_server));
     let producer = Producer::new(Arc::clone(&queue), to_client);
-    let (role, created) = (Role::Server, None);
+    let role = Role::Server;
     Ok(Parts { role, version, socket, peer, queue, buffer, layout, producer, receiver, created })
 }
 
@@ -124,13 +125,21 @@ fn accept_files(
     offer: &Header,
     peer: Option<&Peer>,
     options: &ServerOptions,
-) -> Result<ForeignRegions, HandshakeError> {
+) -> Result<(ForeignRegions, Option<CreatedFiles>), HandshakeError> {
     let body = exchange.receive(wire::names_len(offer)?)?;
     let (queue, buffer) = wire::decode_names(&body)?;
     let owner = peer.and_then(|peer| peer.uid);
     let queue = open_foreign(&queue, owner, options)?;
     let buffer = open_foreign(&buffer, owner, options)?;
-    ForeignRegions::accept(&queue, &buffer, options)
+    let regions = ForeignRegions::accept(&queue.file, &buffer.file, options)?;
+    // Only what was found to be regions, and to belong to the client's user, which may remove it anyway.
+    let adopted = (options.remove_files && owner.is_some()).then(|| {
+        let mut adopted = CreatedFiles::new();
+        adopted.adopt(queue);
+        adopted.adopt(buffer);
+        adopted
+    });
+    Ok((regions, adopted))
 }
 
 /// The names are labels, which nothing here depends on: regions belong to their connection.

@@ -226,6 +226,7 @@ pub struct ServerOptions {
     pub(crate) session: SessionOptions,
     pub(crate) trust: Trust,
     pub(crate) folders: Vec<PathBuf>,
+    pub(crate) remove_files: bool,
     pub(crate) require_sealed: bool,
     pub(crate) largest_region: u64,
     pub(crate) max_sessions: usize,
@@ -241,6 +242,7 @@ impl ServerOptions {
             session: SessionOptions::default(),
             trust,
             folders: vec![PathBuf::from("/dev/shm")],
+            remove_files: false,
             require_sealed: false,
             largest_region: (1 << 32) - 1,
             max_sessions: 1024,
@@ -257,9 +259,16 @@ impl ServerOptions {
     }
 
     /// The folders in and below which clients may name files; none refuses file mode. Default `/dev/shm`. Outside of them no path is opened at all, inside none through a symbolic link, and only
-    /// regular files that belong to the client's user. No file is ever removed.
+    /// regular files that belong to the client's user.
     pub fn folders<P: AsRef<Path>>(mut self, folders: impl IntoIterator<Item = P>) -> Self {
         self.folders = folders.into_iter().map(|folder| folder.as_ref().to_owned()).collect();
+        self
+    }
+
+    /// Remove a client's files when its session ends, as upstream's servers do: for clients of upstream, which leave them behind when they are killed. Only files that were mapped as regions and belong to the
+    /// client's user. Default false: nothing is removed that was not made here. Breezeway's clients remove theirs early.
+    pub fn remove_files(mut self, allowed: bool) -> Self {
+        self.remove_files = allowed;
         self
     }
 

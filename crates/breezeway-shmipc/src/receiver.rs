@@ -158,7 +158,7 @@ impl Receiver {
             let Some(element) = self.consumer.take()? else { break };
             if !self.heard {
                 self.heard = true;
-                core.unlink_created();
+                core.hear_first();
             }
             self.receive_element(core, element)?;
             if taken % PUBLISH_EVERY == 0 {

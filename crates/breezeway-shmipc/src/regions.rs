@@ -18,6 +18,7 @@ use crate::error::{ConnectError, HandshakeError};
 use crate::free_list;
 use crate::layout::buffer::BufferLayout;
 use crate::layout::queue::{RingPlace, region_size};
+use crate::named_file::{NamedFile, open_named};
 use crate::options::{ClientOptions, Memory, ServerOptions};
 use crate::queue;
 use crate::region::Region;
@@ -254,6 +255,6 @@ pub(crate) fn open_foreign(
     path: &str,
     owner: Option<u32>,
     options: &ServerOptions,
-) -> Result<OwnedFd, HandshakeError> {
-    crate::named_file::open_named(&PathBuf::from(path), owner, &options.folders)
+) -> Result<NamedFile, HandshakeError> {
+    open_named(&PathBuf::from(path), owner, &options.folders)
 }

@@ -69,3 +69,32 @@ fn two_clients_that_announce_the_same_name_have_memory_of_their_own() {
     assert_eq!((stream, first.payload(offset)), (3, b"again".to_vec()));
     victim.is_well();
 }
+
+#[test]
+fn files_are_removed_at_the_end_only_by_choice_and_only_if_they_were_mapped() {
+    use breezeway_shmipc::{Address, Server, ServerOptions, Trust};
+    for choice in [false, true] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("sock");
+        let options =
+            ServerOptions::new(Trust::SameUser).folders([folder.path()]).remove_files(choice);
+        let server = Server::bind(&Address::Unix(path.clone()), options).unwrap();
+        let [queue, buffer] = ["queue", "buffer"].map(|name| folder.path().join(name));
+        std::fs::write(&queue, contents(&crate::raw::queue_region())).unwrap();
+        std::fs::write(&buffer, contents(&crate::raw::buffer_region())).unwrap();
+        let mut socket = dial(&path);
+        let body = names(queue.to_str().unwrap(), buffer.to_str().unwrap());
+        socket.write_all(&message(2, 0, &body)).unwrap();
+        let session = server.accept().unwrap();
+        assert!(queue.exists() && buffer.exists());
+        drop(socket);
+        assert!(session.accept().is_err());
+        assert_eq!((queue.exists(), buffer.exists()), (!choice, !choice));
+    }
+}
+
+fn contents(file: &std::os::fd::OwnedFd) -> Vec<u8> {
+    let mut bytes = vec![0; rustix::fs::fstat(file).unwrap().st_size as usize];
+    assert_eq!(rustix::io::pread(file, &mut bytes, 0).unwrap(), bytes.len());
+    bytes
+}
