@@ -74,7 +74,7 @@ pub(crate) struct Core {
     /// Wakes the driver, where there is one.
     #[cfg(feature = "tokio")]
     pub(crate) driver: crate::asynchronous::DriverHandle,
-    /// How often somebody began to lead: by this, idle sessions are told from used ones.
+    /// How often somebody began to lead or ended: by this, idle sessions are told from used ones.
     uses: AtomicU64,
     created: Mutex<Option<CreatedFiles>>,
     end: OnceLock<SessionEnd>,
@@ -115,15 +115,20 @@ impl Core {
         })
     }
 
-    /// Counts a use. Under the receiver's lock, so that a plain store does.
+    /// Somebody begins to lead, or ends. Under the receiver's lock, so that a plain store does.
     #[inline]
     pub(crate) fn count_use(&self) {
         self.uses.store(self.uses() + 1, Ordering::Relaxed);
     }
 
-    /// How often the session was waited on.
+    /// How often somebody began to lead or ended: odd while somebody does.
     pub(crate) fn uses(&self) -> u64 {
         self.uses.load(Ordering::Relaxed)
+    }
+
+    /// Whether so much came over the socket that it is not read before some of that is.
+    pub(crate) fn is_overfull(&self) -> bool {
+        self.fallback_held.load(Ordering::Relaxed) >= self.options.fallback_limit
     }
 
     /// The session's socket.

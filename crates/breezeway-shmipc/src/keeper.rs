@@ -13,7 +13,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use crate::client::{Shared, connect_session};
 use crate::core::Core;
 use crate::error::ConnectError;
-use crate::lock::{lock, try_lock};
+use crate::lock::lock;
 use crate::session::Session;
 use crate::wire::{self, Kind};
 
@@ -215,9 +215,7 @@ impl Keeper {
 impl Watched {
     /// Data only while nobody else looks for it; the connection's end always. Nothing, so that the keeper does not spin, where that cannot be read before the application reads more.
     fn interest<'a>(&'a self, nothing: &'a Notifier) -> PollFd<'a> {
-        let held_back =
-            try_lock(&self.core.receiver).is_some_and(|receiver| receiver.is_overfull(&self.core));
-        if held_back {
+        if self.core.is_overfull() {
             return PollFd::new(nothing, PollFlags::empty());
         }
         let data = if self.idle { PollFlags::IN } else { PollFlags::empty() };
@@ -227,7 +225,7 @@ impl Watched {
     /// After a sleep: receives if something came that nobody else receives, and sees whether the session is used.
     fn attend(&mut self, rang: bool, slept_long: bool) {
         let uses = self.core.uses();
-        let used = uses != self.uses_seen || try_lock(&self.core.receiver).is_none();
+        let used = uses != self.uses_seen || uses % 2 == 1;
         if used {
             self.idle = false;
             self.uses_seen = uses;

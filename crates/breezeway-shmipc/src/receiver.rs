@@ -83,11 +83,6 @@ impl Receiver {
         self.incoming.was_emptied()
     }
 
-    /// Whether so much came over the socket that it is not read before some of that is.
-    pub(crate) fn is_overfull(&self, core: &Core) -> bool {
-        core.fallback_held.load(Ordering::Relaxed) >= core.options.fallback_limit
-    }
-
     /// What the peer put into the queue before it went is still received.
     fn hear_the_end(&mut self, core: &Core) -> SessionEnd {
         loop {
@@ -214,7 +209,7 @@ impl Receiver {
 
     /// Reads the socket until it is empty, as far as its bytes may be kept. Its end is left to the next reader.
     fn read_whole_socket(&mut self, core: &Core) -> Result<(), Violation> {
-        while !self.is_overfull(core) {
+        while !core.is_overfull() {
             match self.incoming.read(core.socket(), RecvFlags::DONTWAIT) {
                 Ok(count) if count > 0 => self.handle_all(core)?,
                 _ => break,

@@ -52,21 +52,26 @@ impl Core {
         deadline: Option<Instant>,
         look: &mut impl Look<T>,
     ) -> Result<T, StreamError> {
-        loop {
-            if let Some(found) = look.look(None) {
-                return Ok(found);
-            }
-            if let Some(mut receiver) = try_lock(&self.receiver) {
-                let found = self.lead(&mut receiver, deadline, look);
-                drop(receiver);
-                self.promote();
-                return found;
-            }
-            match self.follow(deadline, look) {
-                Some(found) => return found,
-                None => continue,
-            }
+        if let Some(found) = look.look(None) {
+            return Ok(found);
         }
+        let found = loop {
+            if let Some(mut receiver) = try_lock(&self.receiver) {
+                self.count_use();
+                let found = self.lead(&mut receiver, deadline, look);
+                self.count_use();
+                break found;
+            }
+            if let Some(found) = self.follow(deadline, look) {
+                break found;
+            }
+            if let Some(found) = look.look(None) {
+                break Ok(found);
+            }
+        };
+        // Whoever led leaves that to another; and whoever followed may have been named the next, in the same moment in which what it waited for came.
+        self.promote();
+        found
     }
 
     /// Receives for all until `look` finds something.
@@ -76,7 +81,6 @@ impl Core {
         deadline: Option<Instant>,
         look: &mut impl Look<T>,
     ) -> Result<T, StreamError> {
-        self.count_use();
         loop {
             // Where the session is over, `look` says so.
             let _ = receiver.receive(self);
@@ -138,7 +142,7 @@ impl Core {
         if self.ended().is_some() {
             return Ok(());
         }
-        let overfull = receiver.is_overfull(self);
+        let overfull = self.is_overfull();
         let patient = deadline.is_none() && self.nudge.get().is_none();
         if patient && !overfull && !self.is_socket_full() {
             // A failure has ended the session, which `look` will find.
@@ -194,10 +198,6 @@ impl Core {
             }
             lock(&self.followers).retain(|follower| !follower.will_wake(&waker));
         }
-        if found.is_some() {
-            // The turn to lead may have been given to this thread, which no longer needs it.
-            self.promote();
-        }
         found
     }
 
@@ -212,18 +212,28 @@ impl Core {
         Ok(())
     }
 
-    /// Names the next leader, if nobody leads and somebody waits.
+    /// Names the next leader, if somebody waits. Due after every hold of the receiver, however short: who found it held has gone to sleep.
     pub(crate) fn promote(&self) {
         fence(Ordering::SeqCst);
         let Some(next) = lock(&self.followers).pop_front() else { return };
         next.wake();
     }
 
-    /// Receives without waiting, if nobody else does.
+    /// Receives what is in the queue, if nobody else does.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn receive_now(&self) {
+        let Some(mut receiver) = try_lock(&self.receiver) else { return };
+        // A failure has ended the session, which whoever waits finds.
+        let _ = receiver.receive(self);
+        drop(receiver);
+        self.promote();
+    }
+
+    /// Receives without waiting, from queue and socket, if nobody else does.
     pub(crate) fn help_receive(&self) {
         let Some(mut receiver) = try_lock(&self.receiver) else { return };
         let _ = receiver.receive(self);
-        if !receiver.is_overfull(self) {
+        if !self.is_overfull() {
             let _ = receiver.read_socket(self, RecvFlags::DONTWAIT);
         }
         drop(receiver);

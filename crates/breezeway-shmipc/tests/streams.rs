@@ -210,3 +210,29 @@ fn an_interrupter_ends_a_wait_from_another_thread() {
     interrupter.interrupt();
     assert!(matches!(waiting.join().unwrap(), Err(StreamError::Interrupted)));
 }
+
+#[test]
+fn more_threads_than_the_queue_has_places_are_all_served() {
+    for policy in [WaitPolicy::Adaptive, WaitPolicy::Park] {
+        let options = SessionOptions::new().wait(policy);
+        let client = client_options().queue_capacity(8).session(options.clone());
+        let server = ServerOptions::new(Trust::SameUser).session(options);
+        let (client, server) = Session::pair(&client, &server).unwrap();
+        let serving = std::thread::spawn(move || echo(&server));
+        std::thread::scope(|scope| {
+            for _ in 0..100 {
+                scope.spawn(|| {
+                    let mut stream = client.open().unwrap();
+                    stream.set_read_timeout(Some(PATIENCE));
+                    for len in [64, 2000, 64, 2000] {
+                        stream.send(&content(len)).unwrap();
+                        let mut received = vec![0; len];
+                        stream.read_exact(&mut received).unwrap();
+                    }
+                });
+            }
+        });
+        client.close();
+        serving.join().unwrap();
+    }
+}

@@ -69,7 +69,11 @@ async fn drive(core: Weak<Core>, socket: AsyncFd<OwnedFd>, attention: Arc<Notify
     let mut looks = 0;
     loop {
         let next = match core.upgrade() {
-            Some(core) if core.ended().is_none() => look(&core, looks),
+            Some(core) if core.ended().is_none() => {
+                let next = look(&core, looks);
+                core.promote();
+                next
+            }
             _ => return,
         };
         looks = if matches!(next, Next::LookAgain) { looks + 1 } else { 0 };
@@ -119,7 +123,7 @@ fn look(core: &Core, looks: u32) -> Next {
     if !receiver.consumer.rest() {
         return Next::LookSoon;
     }
-    if receiver.is_overfull(core) || !lock(&core.senders).is_empty() {
+    if core.is_overfull() || !lock(&core.senders).is_empty() {
         return Next::Pause;
     }
     if core.is_socket_full() { Next::SleepOrSend } else { Next::Sleep }
@@ -135,6 +139,8 @@ fn read(core: &Weak<Core>, ready: Ready<'_>) {
     if receiver.was_emptied() {
         ready.clear_ready();
     }
+    drop(receiver);
+    core.promote();
 }
 
 fn flush(core: &Weak<Core>, ready: Ready<'_>) {

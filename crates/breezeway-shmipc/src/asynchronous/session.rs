@@ -4,7 +4,6 @@ use std::task::Poll;
 
 use super::{Stream, driver};
 use crate::error::{SessionEnd, StreamError};
-use crate::lock::try_lock;
 
 /// One connection between two processes, as [`crate::Session`], for tasks.
 #[derive(Clone)]
@@ -27,10 +26,7 @@ impl Session {
     /// Waits for the next stream that the peer opens.
     pub async fn accept(&self) -> Result<Stream, StreamError> {
         let accepted = std::future::poll_fn(|context| {
-            if let Some(mut receiver) = try_lock(&self.session.core.receiver) {
-                // A failure has ended the session, which is found below.
-                let _ = receiver.receive(&self.session.core);
-            }
+            self.session.core.receive_now();
             self.session.poll_accept(Some(context.waker())).map_or(Poll::Pending, Poll::Ready)
         });
         Stream::new(accepted.await?)

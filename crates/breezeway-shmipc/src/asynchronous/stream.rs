@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::driver;
 use crate::error::{SessionEnd, StreamError};
-use crate::lock::{lock, try_lock};
+use crate::lock::lock;
 use crate::options::{WhenExhausted, WhenFull};
 use crate::reader::Peeked;
 use crate::writer::NoRoom;
@@ -66,10 +66,7 @@ impl Stream {
             return Poll::Ready(arrived);
         }
         let core = reader.core().clone();
-        if let Some(mut receiver) = try_lock(&core.receiver) {
-            // A failure has ended the session, which is found below.
-            let _ = receiver.receive(&core);
-        }
+        core.receive_now();
         reader.poll_more(Some(context.waker())).map_or(Poll::Pending, Poll::Ready)
     }
 
