@@ -17,10 +17,12 @@ format:
 
 lint:
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	$(CARGO) clippy -p breezeway-shmipc --all-targets --all-features --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
 
 unit:
 	$(CARGO) test --workspace --locked
+	$(CARGO) test -p breezeway-shmipc --features tokio --test tasks --locked
 
 ## The ring and the sleep/wake protocol under loom, and mutants of both that must fail.
 model:

@@ -76,6 +76,9 @@ pub(crate) struct Core {
     pub(crate) driver: crate::asynchronous::DriverHandle,
     /// How often somebody began to lead or ended: by this, idle sessions are told from used ones.
     uses: AtomicU64,
+    /// Messages written to the socket, and reads of it: what waiting costs.
+    pub(crate) socket_writes: AtomicU64,
+    pub(crate) socket_reads: AtomicU64,
     created: Mutex<Option<CreatedFiles>>,
     end: OnceLock<SessionEnd>,
 }
@@ -109,6 +112,8 @@ impl Core {
             #[cfg(feature = "tokio")]
             driver: crate::asynchronous::DriverHandle::default(),
             uses: AtomicU64::new(0),
+            socket_writes: AtomicU64::new(0),
+            socket_reads: AtomicU64::new(0),
             created: Mutex::new(parts.created),
             end: OnceLock::new(),
             options,
@@ -308,6 +313,7 @@ impl Core {
 
     /// Sends a message over the socket without waiting; what the socket does not take is sent later. True if it took everything.
     pub(crate) fn send(&self, message: &[u8]) -> Result<bool, SessionEnd> {
+        self.socket_writes.fetch_add(1, Ordering::Relaxed);
         let sent = lock(&self.outgoing).send(self.socket(), message);
         sent.map_err(|errno| self.failed(errno))
     }

@@ -65,15 +65,23 @@ impl Reader {
     /// Shows what has already come; `None` if nothing has, then [`Self::is_at_end`] tells whether more can come.
     pub fn try_peek(&mut self) -> Result<Option<Peeked<'_>>, StreamError> {
         if self.buffered == 0 && !self.at_end {
-            let outcome = self.poll_more(None);
-            if outcome.is_none() {
-                self.handle.core.help_receive();
-                self.poll_more(None).transpose()?;
-            } else {
-                outcome.transpose()?;
-            }
+            let outcome = self.poll_more(None).or_else(|| {
+                self.receive_now();
+                self.poll_more(None)
+            });
+            outcome.transpose()?;
         }
         Ok((self.buffered > 0).then(|| self.peeked()))
+    }
+
+    /// From the socket only if bytes are known to come there, since that costs a system call.
+    fn receive_now(&self) {
+        let Handle { core, state } = &*self.handle;
+        if state.over_socket.load(Ordering::Relaxed) {
+            core.help_receive();
+        } else {
+            core.receive_now();
+        }
     }
 
     /// Gives the first `len` of the bytes that were shown back: their memory is used for other messages from now on.

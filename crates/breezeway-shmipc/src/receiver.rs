@@ -68,7 +68,7 @@ impl Receiver {
         core: &Core,
         flags: RecvFlags,
     ) -> Result<bool, SessionEnd> {
-        match self.incoming.read(core.socket(), flags) {
+        match self.read(core, flags) {
             Ok(0) => Err(self.hear_the_end(core)),
             Ok(_) => self.handle_messages(core).map(|()| true),
             Err(Errno::AGAIN | Errno::INTR) => Ok(false),
@@ -81,6 +81,11 @@ impl Receiver {
     #[cfg(feature = "tokio")]
     pub(crate) fn was_emptied(&self) -> bool {
         self.incoming.was_emptied()
+    }
+
+    fn read(&mut self, core: &Core, flags: RecvFlags) -> Result<usize, Errno> {
+        core.socket_reads.fetch_add(1, Ordering::Relaxed);
+        self.incoming.read(core.socket(), flags)
     }
 
     /// What the peer put into the queue before it went is still received.
@@ -210,7 +215,7 @@ impl Receiver {
     /// Reads the socket until it is empty, as far as its bytes may be kept. Its end is left to the next reader.
     fn read_whole_socket(&mut self, core: &Core) -> Result<(), Violation> {
         while !core.is_overfull() {
-            match self.incoming.read(core.socket(), RecvFlags::DONTWAIT) {
+            match self.read(core, RecvFlags::DONTWAIT) {
                 Ok(count) if count > 0 => self.handle_all(core)?,
                 _ => break,
             }

@@ -37,6 +37,10 @@ pub struct SessionStatistics {
     pub fallback_bytes: usize,
     /// Streams whose bytes go over the socket since the shared memory was exhausted.
     pub streams_over_socket: usize,
+    /// Messages written to the socket so far: mostly wake-ups.
+    pub socket_writes: u64,
+    /// Reads of the socket so far.
+    pub socket_reads: u64,
 }
 
 impl Session {
@@ -175,6 +179,8 @@ impl Session {
             slices: lock(&self.core.pool).free(),
             fallback_bytes: self.core.fallback_held.load(Ordering::Relaxed),
             streams_over_socket: self.core.over_socket.load(Ordering::Relaxed),
+            socket_writes: self.core.socket_writes.load(Ordering::Relaxed),
+            socket_reads: self.core.socket_reads.load(Ordering::Relaxed),
         }
     }
 

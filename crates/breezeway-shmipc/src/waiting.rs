@@ -220,7 +220,6 @@ impl Core {
     }
 
     /// Receives what is in the queue, if nobody else does.
-    #[cfg(feature = "tokio")]
     pub(crate) fn receive_now(&self) {
         let Some(mut receiver) = try_lock(&self.receiver) else { return };
         // A failure has ended the session, which whoever waits finds.

@@ -236,3 +236,34 @@ fn more_threads_than_the_queue_has_places_are_all_served() {
         serving.join().unwrap();
     }
 }
+
+/// Writes and reads of the socket by both sides for so many round trips on one stream.
+fn socket_calls(policy: WaitPolicy, round_trips: u64) -> [u64; 4] {
+    let options = || SessionOptions::new().wait(policy);
+    let (client, server) = pair_with(options(), options());
+    let served = server.clone();
+    let serving = std::thread::spawn(move || echo(&served));
+    let mut stream = client.open().unwrap();
+    for _ in 0..round_trips {
+        stream.send(&[7; 64]).unwrap();
+        stream.read_exact(&mut [0; 64]).unwrap();
+    }
+    let (ours, theirs) = (client.statistics(), server.statistics());
+    client.close();
+    serving.join().unwrap();
+    [ours.socket_writes, ours.socket_reads, theirs.socket_writes, theirs.socket_reads]
+}
+
+#[test]
+fn a_sleeping_round_trip_costs_each_side_at_most_one_write_and_one_read() {
+    // The server's last read is the one in which it sleeps at the end.
+    for calls in socket_calls(WaitPolicy::Park, 500) {
+        assert!(calls <= 501, "{calls} calls for 500 round trips");
+    }
+}
+
+#[test]
+fn while_both_sides_are_busy_nothing_is_written() {
+    let [ours, _, theirs, _] = socket_calls(WaitPolicy::Busy, 500);
+    assert!(ours <= 1 && theirs <= 1, "{ours} and {theirs} writes for 500 round trips");
+}
