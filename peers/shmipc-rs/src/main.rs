@@ -14,6 +14,7 @@ use measure::outcome;
 use settings::Settings;
 use std::process::ExitCode;
 use tokio::runtime::{Builder, Runtime};
+use tracing_subscriber::filter::LevelFilter;
 
 const EXAMPLES: &str = "\
 Example:
@@ -69,8 +70,9 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let log = tracing_subscriber::fmt().with_writer(std::io::stderr);
-    log.with_env_filter(tracing_subscriber::EnvFilter::from_default_env()).init();
+    // The library's own log: what it complains about says why a test failed.
+    let log = tracing_subscriber::fmt().with_writer(std::io::stderr).without_time();
+    log.with_max_level(LevelFilter::WARN).init();
     let cli = Cli::parse();
     let outcome = runtime(cli.workers).and_then(|runtime| runtime.block_on(run(cli.command)));
     outcome::report("shmipc-rs", outcome.map_err(|error| format!("{error:#}").into()))
