@@ -131,6 +131,14 @@ impl Core {
         self.uses.load(Ordering::Relaxed)
     }
 
+    /// Whether a driver of tasks looks after the session.
+    pub(crate) fn has_driver(&self) -> bool {
+        #[cfg(feature = "tokio")]
+        return self.driver.is_started();
+        #[cfg(not(feature = "tokio"))]
+        false
+    }
+
     /// Whether so much came over the socket that it is not read before some of that is.
     pub(crate) fn is_overfull(&self) -> bool {
         self.fallback_held.load(Ordering::Relaxed) >= self.options.fallback_limit

@@ -213,9 +213,9 @@ impl Keeper {
 }
 
 impl Watched {
-    /// Data only while nobody else looks for it; the connection's end always. Nothing, so that the keeper does not spin, where that cannot be read before the application reads more.
+    /// Data only while nobody else looks for it; the connection's end always. Nothing, so that the keeper does not spin, where that cannot be read before the application reads more, or where a driver of tasks reads it. (The end of a session is told in any case.)
     fn interest<'a>(&'a self, nothing: &'a Notifier) -> PollFd<'a> {
-        if self.core.is_overfull() {
+        if self.core.is_overfull() || self.core.has_driver() {
             return PollFd::new(nothing, PollFlags::empty());
         }
         let data = if self.idle { PollFlags::IN } else { PollFlags::empty() };

@@ -37,6 +37,8 @@ pub(crate) struct Receiver {
     closing: Vec<Arc<StreamState>>,
     /// Whether the peer has put anything, which proves that it has mapped the regions.
     heard: bool,
+    #[cfg(feature = "tokio")]
+    by_driver: bool,
 }
 
 impl Receiver {
@@ -51,6 +53,8 @@ impl Receiver {
             payload_for: None,
             closing: Vec::new(),
             heard: false,
+            #[cfg(feature = "tokio")]
+            by_driver: false,
         }
     }
 
@@ -83,9 +87,24 @@ impl Receiver {
         self.incoming.was_emptied()
     }
 
+    /// The wake-up that is read here may be the one that the driver of tasks sleeps for, and would then not see.
     fn read(&mut self, core: &Core, flags: RecvFlags) -> Result<usize, Errno> {
         core.socket_reads.fetch_add(1, Ordering::Relaxed);
-        self.incoming.read(core.socket(), flags)
+        let outcome = self.incoming.read(core.socket(), flags);
+        #[cfg(feature = "tokio")]
+        if !self.by_driver && outcome.as_ref().is_ok_and(|&count| count > 0) {
+            core.driver.attend();
+        }
+        outcome
+    }
+
+    /// As [`Self::read_socket`], by the driver itself.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn read_socket_as_driver(&mut self, core: &Core) {
+        self.by_driver = true;
+        // A failure has ended the session, which the driver sees.
+        let _ = self.read_socket(core, RecvFlags::DONTWAIT);
+        self.by_driver = false;
     }
 
     /// What the peer put into the queue before it went is still received.

@@ -45,7 +45,7 @@ impl Restart {
         lock(&self.heard).told.take()
     }
 
-    /// Calls `listener` whenever the server tells of a restart.
+    /// Calls `listener` whenever the server tells of a restart, and when the session ends.
     pub(crate) fn listen(&self, listener: std::sync::Arc<dyn Fn() + Send + Sync>) {
         lock(&self.heard).listener = Some(listener);
     }
@@ -74,7 +74,10 @@ impl Restart {
     /// Lets who waits look again, for the session is over.
     pub(crate) fn rouse(&self) {
         // Taken so that nobody is between looking and waiting.
-        drop(lock(&self.heard));
+        let listener = lock(&self.heard).listener.clone();
         self.changed.notify_all();
+        if let Some(listener) = listener {
+            listener();
+        }
     }
 }

@@ -138,3 +138,28 @@ async fn clients_and_servers_find_each_other() {
     stopper.stop();
     timeout(PATIENCE, serving).await.unwrap().unwrap();
 }
+
+#[tokio::test]
+async fn tasks_of_one_thread_are_served_by_a_thread_without_pause() {
+    let folder = tempfile::tempdir().unwrap();
+    let address = Address::Unix(folder.path().join("sock"));
+    let options = ServerOptions::new(Trust::SameUser);
+    let server = breezeway_shmipc::EchoServer::bind(&address, options).unwrap();
+    let stopper = server.stopper();
+    let serving = std::thread::spawn(move || server.run());
+    let client = Client::connect(&address, client_options(SessionOptions::new())).await.unwrap();
+    let mut tasks = Vec::new();
+    for _ in 0..199 {
+        let mut stream = client.open().await.unwrap();
+        tasks.push(tokio::spawn(async move {
+            for _ in 0..200 {
+                assert_echo(&mut stream, 64).await;
+            }
+        }));
+    }
+    for task in tasks {
+        task.await.unwrap();
+    }
+    stopper.stop();
+    serving.join().unwrap();
+}

@@ -8,7 +8,6 @@ use std::sync::{Arc, Weak};
 use std::task::Poll;
 use std::time::Duration;
 
-use rustix::net::RecvFlags;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::Notify;
@@ -29,9 +28,16 @@ pub(crate) struct DriverHandle {
 }
 
 impl DriverHandle {
-    /// Lets the driver look again.
+    /// Lets the driver look again, if there is one.
     pub(crate) fn attend(&self) {
-        self.attention.notify_one();
+        if self.is_started() {
+            self.attention.notify_one();
+        }
+    }
+
+    /// Whether the session has a driver.
+    pub(crate) fn is_started(&self) -> bool {
+        self.started.load(Ordering::Acquire)
     }
 }
 
@@ -135,7 +141,7 @@ type Ready<'a> = std::io::Result<tokio::io::unix::AsyncFdReadyGuard<'a, OwnedFd>
 fn read(core: &Weak<Core>, ready: Ready<'_>) {
     let (Some(core), Ok(mut ready)) = (core.upgrade(), ready) else { return };
     let Some(mut receiver) = try_lock(&core.receiver) else { return };
-    let _ = receiver.read_socket(&core, RecvFlags::DONTWAIT);
+    receiver.read_socket_as_driver(&core);
     if receiver.was_emptied() {
         ready.clear_ready();
     }
