@@ -8,6 +8,8 @@ mod handshakes;
 mod lifetimes;
 #[path = "hostile/memory.rs"]
 mod memory;
+#[path = "hostile/random.rs"]
+mod random;
 #[path = "hostile/raw.rs"]
 mod raw;
 #[path = "hostile/servers.rs"]

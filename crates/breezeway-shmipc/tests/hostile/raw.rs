@@ -142,19 +142,25 @@ impl RawClient {
         Self { socket, queue, buffer, put: 0, taken: 0 }
     }
 
+    /// Wakes the server, which may have ended the session already.
     pub(crate) fn wake(&mut self) {
-        self.socket.write_all(&WAKE).unwrap();
+        let _ = self.socket.write_all(&WAKE);
     }
 
     /// Puts an element and wakes the server.
     pub(crate) fn put(&mut self, stream: u32, offset: u32, status: u32) {
+        self.put_quietly(stream, offset, status);
+        self.wake();
+    }
+
+    /// Puts an element and wakes nobody.
+    pub(crate) fn put_quietly(&mut self, stream: u32, offset: u32, status: u32) {
         let at = 24 + 12 * u64::from(self.put % CAPACITY);
         for (place, value) in [stream, offset, status].into_iter().enumerate() {
             set(&self.queue, at + 4 * place as u64, value);
         }
         self.put += 1;
         set(&self.queue, 12, self.put);
-        self.wake();
     }
 
     /// Fills a slice with a header and bytes.
