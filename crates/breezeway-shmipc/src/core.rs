@@ -81,6 +81,8 @@ pub(crate) struct Core {
     pub(crate) socket_reads: AtomicU64,
     created: Mutex<Option<CreatedFiles>>,
     end: OnceLock<SessionEnd>,
+    /// The process that has the session. A forked child has the socket too, but not the regions.
+    process: u32,
 }
 
 impl Core {
@@ -116,6 +118,7 @@ impl Core {
             socket_reads: AtomicU64::new(0),
             created: Mutex::new(parts.created),
             end: OnceLock::new(),
+            process: std::process::id(),
             options,
         })
     }
@@ -147,6 +150,11 @@ impl Core {
     /// The session's socket.
     pub(crate) fn socket(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
+    }
+
+    /// Whether this is a child forked from the process that has the session: then nothing may be touched.
+    pub(crate) fn is_elsewhere(&self) -> bool {
+        self.process != std::process::id()
     }
 
     /// How the session ended, if it did.
@@ -381,6 +389,9 @@ impl Core {
 impl Drop for Core {
     /// Gives every slice back that came and was never read, since other sessions of the peer may use the same region.
     fn drop(&mut self) {
+        if self.is_elsewhere() {
+            return;
+        }
         self.end(SessionEnd::Closed);
         if self.lost_region().is_none()
             && let Some(mut receiver) = try_lock(&self.receiver)

@@ -5,6 +5,9 @@ use std::os::fd::BorrowedFd;
 use rustix::io::Errno;
 use rustix::net::{SendFlags, send};
 
+/// The most bytes that wait for the socket. Messages with payload are only sent when none wait, so a peer that reads anything at all stays far below.
+const MOST_PENDING: usize = 1 << 20;
+
 /// Bytes that the socket has not yet taken.
 #[derive(Default)]
 pub(crate) struct Outgoing {
@@ -13,9 +16,12 @@ pub(crate) struct Outgoing {
 }
 
 impl Outgoing {
-    /// Sends `message` behind what is pending, without waiting. True if the socket has taken everything.
+    /// Sends `message` behind what is pending, without waiting; `ENOBUFS` if too much is. True if the socket has taken everything.
     pub(crate) fn send(&mut self, socket: BorrowedFd<'_>, message: &[u8]) -> Result<bool, Errno> {
         if !self.is_empty() {
+            if self.pending.len() > MOST_PENDING {
+                return Err(Errno::NOBUFS);
+            }
             self.pending.extend_from_slice(message);
             return self.flush(socket);
         }
@@ -82,5 +88,18 @@ mod tests {
         assert!(got[..filled - 4].chunks(message.len()).all(|chunk| chunk == message));
         assert_eq!(&got[filled - 4..], b"last");
         assert!(outgoing.is_empty());
+    }
+
+    #[test]
+    fn what_waits_for_a_peer_that_never_reads_is_bounded() {
+        let (ours, _theirs) = UnixStream::pair().unwrap();
+        let mut outgoing = Outgoing::default();
+        let error = loop {
+            if let Err(error) = outgoing.send(ours.as_fd(), &[0; 8192]) {
+                break error;
+            }
+        };
+        assert_eq!(error, Errno::NOBUFS);
+        assert!(outgoing.pending.len() <= MOST_PENDING + 2 * 8192);
     }
 }

@@ -219,7 +219,9 @@ impl io::Read for Reader {
 
 impl Drop for Reader {
     fn drop(&mut self) {
-        self.handle.core.discard(self.reading.drain(..));
+        if !self.reading.is_empty() && !self.handle.core.is_elsewhere() {
+            self.handle.core.discard(self.reading.drain(..));
+        }
     }
 }
 

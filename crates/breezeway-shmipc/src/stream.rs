@@ -18,7 +18,9 @@ pub(crate) struct Handle {
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        self.core.close_stream(&self.state, true);
+        if !self.core.is_elsewhere() {
+            self.core.close_stream(&self.state, true);
+        }
     }
 }
 

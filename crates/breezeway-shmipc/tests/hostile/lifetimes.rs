@@ -141,3 +141,26 @@ fn no_descriptor_is_inherited_over_exec() {
         assert!(flags.is_err() || flags.unwrap().contains(rustix::io::FdFlags::CLOEXEC));
     }
 }
+
+#[test]
+fn a_forked_child_that_drops_its_copy_disturbs_nobody() {
+    let (client, server) = pair();
+    let mut stream = client.open().unwrap();
+    stream.send(b"before").unwrap();
+    let mut served = server.accept().unwrap();
+    served.peek().unwrap();
+    // SAFETY: the child only drops what it has and leaves. That frees memory, which glibc keeps possible over fork, and takes no lock that another thread may hold.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        drop((served, stream));
+        // SAFETY: ends the child at once.
+        unsafe { libc::_exit(0) };
+    }
+    let mut status = 0;
+    // SAFETY: waits for our own child.
+    assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+    assert_eq!(status, 0);
+    served.release(6);
+    stream.send(b"after").unwrap();
+    assert_eq!(served.peek().unwrap().unwrap().to_vec(), b"after");
+}
