@@ -148,3 +148,113 @@ impl Header {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+
+    use super::*;
+    use crate::free_list;
+    use crate::layout::buffer::{FREE_AT, HEAD_AT, TAIL_AT};
+
+    const MIB: u32 = 1 << 20;
+
+    /// The recorded region: 511 slices of 1004 bytes and 127 of 4076.
+    fn region() -> (Arc<Region>, Arc<BufferLayout>) {
+        let layout = BufferLayout::plan(MIB, &[(1004, 50), (4076, 50)]).unwrap();
+        let fd = memfd_create("test", MemfdFlags::CLOEXEC).unwrap();
+        ftruncate(&fd, MIB.into()).unwrap();
+        let region = Region::map(&fd, MIB).unwrap();
+        free_list::initialise(&region, &layout);
+        (Arc::new(region), Arc::new(layout))
+    }
+
+    fn bytes(region: &Region, at: u32, len: usize) -> Vec<u8> {
+        let mut bytes = vec![0; len];
+        region.copy_to(at, &mut bytes);
+        bytes
+    }
+
+    fn words(region: &Region, list: u32) -> [u32; 3] {
+        [FREE_AT, HEAD_AT, TAIL_AT].map(|at| region.word(list + at).load(Ordering::Relaxed))
+    }
+
+    #[test]
+    fn a_fresh_region_is_as_recorded() {
+        let (region, _) = region();
+        assert_eq!(bytes(&region, 0, 8), [2, 0, 0, 0, 0x48, 0xec, 0x0f, 0]);
+        let list = [0xff, 1, 0, 0, 0xff, 1, 0, 0, 0, 0, 0, 0, 0, 0xf8, 7, 0, 0xec, 3, 0, 0];
+        assert_eq!(bytes(&region, 8, 36), [&list[..], &[0; 16]].concat());
+        let first = [0xec, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 0, 1, 0, 0, 0];
+        assert_eq!(bytes(&region, 44, 20), first);
+        assert_eq!(bytes(&region, 522_284, 20), [&[0xec, 3][..], &[0; 18]].concat());
+        let list = [0x7f, 0, 0, 0, 0x7f, 0, 0, 0, 0, 0, 0, 0, 0, 0xe0, 7, 0, 0xec, 0x0f, 0, 0];
+        assert_eq!(bytes(&region, 523_308, 20), list);
+    }
+
+    #[test]
+    fn a_chain_of_ten_thousand_bytes_is_as_recorded() {
+        let (region, layout) = region();
+        let mut pool = Pool::new(Arc::clone(&region), Arc::clone(&layout));
+        let mut slices = Vec::new();
+        assert_eq!(words(&region, 523_308), [127, 0, 516_096]);
+        assert_eq!(pool.reserve(10_000, &mut slices), Ok(0));
+        let offsets: Vec<_> = slices.iter().map(|slice| slice.offset).collect();
+        assert_eq!(offsets, [523_344, 527_440, 531_536]);
+        assert!(link(&region, &layout, &slices, 10_000).is_empty());
+        assert_eq!(words(&region, 523_308), [124, 12_288, 516_096]);
+        let first = [0xec, 0x0f, 0, 0, 0xec, 0x0f, 0, 0, 0, 0, 0, 0, 0x50, 0x0c, 8, 0, 3, 0, 0, 0];
+        assert_eq!(bytes(&region, 523_344, 20), first);
+        let last = [0xec, 0x0f, 0, 0, 0x38, 7, 0, 0, 0, 0, 0, 0, 0, 0x30, 0, 0, 2, 0, 0, 0];
+        assert_eq!(bytes(&region, 531_536, 20), last);
+        pool.part(&slices);
+        for slice in &slices {
+            free_list::give(&region, &layout.lists()[1], slice.offset).unwrap();
+        }
+        assert_eq!(words(&region, 523_308), [127, 12_288, 8192]);
+    }
+
+    #[test]
+    fn what_is_linked_is_received_and_a_slice_comes_only_once() {
+        let (region, layout) = region();
+        let mut sender = Pool::new(Arc::clone(&region), Arc::clone(&layout));
+        let mut receiver = Pool::new(Arc::clone(&region), Arc::clone(&layout));
+        let mut slices = Vec::new();
+        sender.reserve(10_000, &mut slices).unwrap();
+        link(&region, &layout, &slices, 10_000);
+        sender.part(&slices);
+        let mut pieces = Vec::new();
+        let first = slices[0].offset;
+        receive(&region, &layout, &mut receiver, first, &mut pieces).unwrap();
+        assert_eq!(pieces.iter().map(Piece::len).collect::<Vec<_>>(), [4076, 4076, 1848]);
+        assert_eq!((sender.held_count(), receiver.held_count()), (0, 3));
+        let again = receive(&region, &layout, &mut receiver, first, &mut pieces);
+        assert_eq!(again, Err(Violation::SliceHeld(first)));
+    }
+
+    #[test]
+    fn slices_that_a_short_message_does_not_need_are_not_linked() {
+        let (region, layout) = region();
+        let mut pool = Pool::new(Arc::clone(&region), Arc::clone(&layout));
+        let mut slices = Vec::new();
+        pool.reserve(10_000, &mut slices).unwrap();
+        assert_eq!(link(&region, &layout, &slices, 5), &slices[1..]);
+        assert_eq!(region.byte(slices[0].offset + FLAGS_AT).load(Ordering::Relaxed), IN_USE);
+    }
+
+    #[test]
+    fn the_last_slice_of_a_list_is_never_given_out() {
+        let (region, layout) = region();
+        let mut pool = Pool::new(Arc::clone(&region), Arc::clone(&layout));
+        let mut slices = Vec::new();
+        let room = 510 * 1004 + 126 * 4076;
+        assert_eq!(pool.reserve(room + 1, &mut slices), Ok(1));
+        assert_eq!(slices.len(), 510 + 126);
+        slices.drain(..).for_each(|slice| pool.give(slice).unwrap());
+        pool.give_back_kept().unwrap();
+        assert_eq!(pool.held_count(), 0);
+        assert_eq!(words(&region, 8)[0], 511);
+    }
+}

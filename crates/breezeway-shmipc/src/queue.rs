@@ -214,3 +214,69 @@ impl Consumer {
         true
     }
 }
+
+#[cfg(all(test, not(loom), target_arch = "x86_64"))]
+mod tests {
+    use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+
+    use super::*;
+
+    fn region() -> Arc<Region> {
+        let fd = memfd_create("test", MemfdFlags::CLOEXEC).unwrap();
+        ftruncate(&fd, 432).unwrap();
+        let region = Region::map(&fd, 432).unwrap();
+        initialise(&region, 16);
+        Arc::new(region)
+    }
+
+    #[test]
+    fn messages_and_a_close_are_as_recorded() {
+        let region = region();
+        let [to_server, to_client] = judge(&region).unwrap();
+        let mut producer = Producer::new(Arc::clone(&region), to_server);
+        producer.put(Element::data(2, 44)).unwrap();
+        producer.put(Element::close(2)).unwrap();
+        let mut answering = Producer::new(Arc::clone(&region), to_client);
+        answering.put(Element::data(2, 1068)).unwrap();
+        let mut bytes = [0; 432];
+        region.copy_to(0, &mut bytes);
+        let header = [16, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+        assert_eq!(bytes[..24], header);
+        assert_eq!(bytes[24..36], [2, 0, 0, 0, 0x2c, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(bytes[36..48], [2, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0]);
+        assert_eq!(bytes[216 + 24..216 + 36], [2, 0, 0, 0, 0x2c, 4, 0, 0, 0, 0, 0, 0]);
+    }
+
+    #[test]
+    fn a_consumer_is_told_only_while_it_rests() {
+        let region = region();
+        let [ring, _] = judge(&region).unwrap();
+        let mut producer = Producer::new(Arc::clone(&region), ring);
+        let mut consumer = Consumer::new(Arc::clone(&region), ring);
+        producer.put(Element::data(2, 44)).unwrap();
+        assert!(producer.must_rouse() && !producer.must_rouse());
+        assert!(!consumer.rest(), "there is something");
+        assert_eq!(consumer.take(), Ok(Some(Element::data(2, 44))));
+        assert!(consumer.rest());
+        assert!(producer.must_rouse());
+    }
+
+    #[test]
+    fn counts_go_on_beyond_32_bits() {
+        let region = region();
+        let [ring, _] = judge(&region).unwrap();
+        for at in [NATIVE.head, NATIVE.tail] {
+            region.word(at).store(u32::MAX - 1, Ordering::Relaxed);
+        }
+        let mut producer = Producer::new(Arc::clone(&region), ring);
+        let mut consumer = Consumer::new(Arc::clone(&region), ring);
+        for number in 0..40 {
+            producer.put(Element::data(number, 44)).unwrap();
+            assert_eq!(consumer.take(), Ok(Some(Element::data(number, 44))));
+            consumer.publish();
+        }
+        for at in [NATIVE.head, NATIVE.tail] {
+            assert_eq!(region.count(at).value(), u64::from(u32::MAX) + 39);
+        }
+    }
+}
