@@ -1,13 +1,14 @@
 # Two commands do everything: `make demo` and `make test`.
 
 CARGO ?= cargo
-LOOM = RUSTFLAGS="--cfg loom" $(CARGO) test -p breezeway-shm --profile model --lib --target-dir target/loom
+LOOM = RUSTFLAGS="--cfg loom" $(CARGO) test -p breezeway-shm -p breezeway-shmipc --profile model --lib --target-dir target/loom
 
 # What is said of a session whatever it travels by: these run on every carrier, and with all others on shm.
 NEUTRAL = sizes two_processes pool clients failures deaths stopping waiting strangers parent_and_child model
 # About the socket file, which TCP has none of.
 FILES = addresses
-.PHONY: demo test format lint unit model release budgets peers bench-thrift clean golden carriers soak polling
+
+.PHONY: demo test format lint unit model release budgets peers bench-thrift clean golden carriers soak polling shmipc-peers bench-shmipc
 
 ## Build, then compare every carrier at every size, in floors: under two minutes after the build. Charts are in the report.
 REPORT ?= target/compare.html
@@ -23,10 +24,12 @@ format:
 
 lint:
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	$(CARGO) clippy -p breezeway-shmipc --all-targets --all-features --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
 
 unit:
 	$(CARGO) test --workspace --locked
+	$(CARGO) test -p breezeway-shmipc --features tokio --test tasks --locked
 
 ## The tests of sessions once more, on unix sockets and on TCP.
 carriers:
@@ -63,6 +66,15 @@ golden:
 ## Comparison programs; rivals are dependencies here only.
 peers:
 	cd peers && $(CARGO) build --release --locked
+
+## Upstream's programs for `bench-shmipc`; the interoperability tests build their own.
+shmipc-peers:
+	cd peers && $(CARGO) build --release --locked -p shmipc-rs
+	cd peers/shmipc-go && go build -o ../target/release/shmipc-go .
+
+## Our shmipc against upstream's own, with itself and mixed (about five minutes).
+bench-shmipc: shmipc-peers
+	$(CARGO) bench --quiet --locked -p breezeway-cli --bench shmipc
 
 clean:
 	$(CARGO) clean

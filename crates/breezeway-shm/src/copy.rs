@@ -13,7 +13,7 @@ pub(crate) const PREFETCHED_UP_TO: usize = 2048;
 /// From this many bytes on, a payload for a peer that is far is written past the caches. Lines that the writer's cache holds dirty must be fetched from there one by one, which
 /// between distant cores runs at about 1 GB/s whatever the copy instruction; streamed lines are read from memory or the shared cache. Measured: 64 KiB echo
 /// 5.8 times faster at a distance of 450 ns per round trip, equal at 100 ns, where 1 MiB is a quarter slower; 16 KiB 3 times faster and 1.16 times slower.
-pub(crate) const STREAM_FROM: usize = 64 * 1024;
+pub const STREAM_FROM: usize = 64 * 1024;
 
 /// Copies `len` bytes from `from`, which another process may be writing, to `to`.
 ///
@@ -21,7 +21,7 @@ pub(crate) const STREAM_FROM: usize = 64 * 1024;
 ///
 /// `from` is readable and `to` is writable for `len` bytes, `to` belongs to this process alone, and the two do not overlap.
 #[inline(always)]
-pub(crate) unsafe fn copy_from_foreign(to: *mut u8, from: *const u8, len: usize) {
+pub unsafe fn copy_from_foreign(to: *mut u8, from: *const u8, len: usize) {
     let lines = len / LINE;
     // SAFETY: `lines * LINE <= len`, so both ranges are inside what the caller promises, as is the rest behind them.
     unsafe {
@@ -92,7 +92,7 @@ fn prefetch(line: *const u8) {
 /// # Safety
 ///
 /// As [`copy_from_foreign`].
-pub(crate) unsafe fn stream_from_foreign(to: *mut u8, from: *const u8, len: usize) {
+pub unsafe fn stream_from_foreign(to: *mut u8, from: *const u8, len: usize) {
     let head = to.align_offset(LINE).min(len);
     let lines = (len - head) / LINE;
     let done = head + lines * LINE;
@@ -108,7 +108,7 @@ pub(crate) unsafe fn stream_from_foreign(to: *mut u8, from: *const u8, len: usiz
 
 /// Orders streamed bytes before later stores, which a release store alone does not on x86-64. Once a message: it waits for all of them.
 #[inline(always)]
-pub(crate) fn stream_fence() {
+pub fn stream_fence() {
     // SAFETY: a fence changes nothing.
     #[cfg(target_arch = "x86_64")]
     unsafe {

@@ -41,7 +41,7 @@ mod cgroup;
 #[cfg(not(loom))]
 pub mod clock;
 #[cfg(not(loom))]
-mod copy;
+pub mod copy;
 #[cfg(not(loom))]
 mod counters;
 #[cfg(not(loom))]

@@ -1,0 +1,34 @@
+//! A server for tasks.
+
+use super::Session;
+use crate::address::Address;
+use crate::error::ServeError;
+use crate::options::ServerOptions;
+
+/// Accepts shmipc clients at an address, as [`crate::Server`], for tasks.
+pub struct Server {
+    server: crate::Server,
+}
+
+impl Server {
+    /// Listens at `address`. Accepting and handshakes happen in threads of their own.
+    pub fn bind(address: &Address, options: ServerOptions) -> Result<Self, ServeError> {
+        Ok(Self { server: crate::Server::bind(address, options)? })
+    }
+
+    /// Waits for the next session; `None` when the server was stopped.
+    pub async fn accept(&self) -> Option<Session> {
+        loop {
+            let accepted = std::future::poll_fn(|context| self.server.poll_accept(context.waker()));
+            match Session::new(accepted.await?) {
+                Ok(session) => return Some(session),
+                Err(error) => tracing::warn!(%error, "a shmipc session has no driver"),
+            }
+        }
+    }
+
+    /// The server itself, for what does not wait.
+    pub fn get(&self) -> &crate::Server {
+        &self.server
+    }
+}

@@ -1,0 +1,184 @@
+//! A client: one or more sessions with the server at an address, kept alive.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use breezeway_shm::Notifier;
+
+use crate::address::Address;
+use crate::error::{ConnectError, StreamError};
+use crate::handshake;
+use crate::keeper::Keeper;
+use crate::lock::lock;
+use crate::options::{ClientOptions, Memory};
+use crate::regions::{Names, OwnRegions};
+use crate::session::Session;
+use crate::socket::connect_socket;
+use crate::stream::Stream;
+
+/// Streams in a row that one session gets, as upstream.
+const STREAMS_IN_A_ROW: usize = 32;
+
+/// Streams to the server at an address. Lost sessions are replaced, and a hot restart of the server is followed; streams that were open on a session end with it.
+///
+/// Shared between threads by reference. A thread of its own looks after idle sessions; it sleeps while they are used.
+pub struct Client {
+    shared: Arc<Shared>,
+    keeping: Option<JoinHandle<()>>,
+}
+
+/// What client and keeper share.
+pub(crate) struct Shared {
+    pub(crate) address: Address,
+    pub(crate) options: ClientOptions,
+    pub(crate) notifier: Notifier,
+    pub(crate) slots: Mutex<Slots>,
+    changed: Condvar,
+    opened: AtomicUsize,
+}
+
+/// The sessions, by index.
+pub(crate) struct Slots {
+    pub(crate) sessions: Vec<Option<Session>>,
+    /// What the last vain try to connect said.
+    pub(crate) last_error: String,
+    pub(crate) closed: bool,
+}
+
+impl Slots {
+    /// A session that lives, from that of this turn on.
+    fn in_turn(&self, turn: usize) -> Option<Session> {
+        let count = self.sessions.len();
+        let mut candidates =
+            (0..count).filter_map(|step| self.sessions[(turn + step) % count].as_ref());
+        candidates.find(|session| session.ended().is_none()).cloned()
+    }
+}
+
+impl Client {
+    /// Connects all sessions.
+    pub fn connect(address: &Address, options: ClientOptions) -> Result<Self, ConnectError> {
+        let failed = |source| ConnectError::Connect { address: address.to_string(), source };
+        if matches!(address, Address::Tcp(_)) && options.memory == Memory::Memfd {
+            return Err(ConnectError::Option(
+                "memfds cannot be handed over TCP; use Memory::FilesV2 or FilesV3",
+            ));
+        }
+        let mut sessions = Vec::new();
+        for index in 0..options.sessions {
+            sessions.push(Some(connect_session(address, &options, index, None)?));
+        }
+        let shared = Arc::new(Shared {
+            address: address.clone(),
+            options,
+            notifier: Notifier::new().map_err(failed)?,
+            slots: Mutex::new(Slots { sessions, last_error: String::new(), closed: false }),
+            changed: Condvar::new(),
+            opened: AtomicUsize::new(0),
+        });
+        let keeper = Keeper::new(Arc::clone(&shared));
+        let keeping = std::thread::Builder::new().name("shmipc-keeper".to_owned());
+        let keeping = keeping.spawn(move || keeper.run()).map_err(failed)?;
+        Ok(Self { shared, keeping: Some(keeping) })
+    }
+
+    /// Opens a stream; waits for a session if there is none, at most for `connect_timeout`.
+    pub fn open(&self) -> Result<Stream, ConnectError> {
+        let timeout = self.shared.options.connect_timeout;
+        let deadline = Instant::now() + timeout;
+        loop {
+            let session = self.session(timeout, deadline)?;
+            match session.open() {
+                // It ended in this moment.
+                Err(StreamError::Session(_)) => continue,
+                opened => return Ok(opened?),
+            }
+        }
+    }
+
+    /// Opens a stream if there is a session now.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn try_open(&self) -> Result<Option<Stream>, ConnectError> {
+        let turn = self.shared.opened.fetch_add(1, Ordering::Relaxed) / STREAMS_IN_A_ROW;
+        let slots = lock(&self.shared.slots);
+        let session = slots.in_turn(turn);
+        drop(slots);
+        match session.map(|session| session.open()) {
+            None | Some(Err(StreamError::Session(_))) => Ok(None),
+            Some(opened) => Ok(Some(opened?)),
+        }
+    }
+
+    /// A session that lives, the next in turn.
+    fn session(&self, timeout: Duration, deadline: Instant) -> Result<Session, ConnectError> {
+        let turn = self.shared.opened.fetch_add(1, Ordering::Relaxed) / STREAMS_IN_A_ROW;
+        let mut slots = lock(&self.shared.slots);
+        loop {
+            if slots.closed {
+                return Err(ConnectError::Closed);
+            }
+            if let Some(session) = slots.in_turn(turn) {
+                return Ok(session);
+            }
+            self.shared.notifier.notify();
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(ConnectError::NoSession { timeout, last: slots.last_error.clone() });
+            }
+            let waited = self.shared.changed.wait_timeout(slots, left);
+            slots = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// The sessions that live at this moment.
+    pub fn sessions(&self) -> Vec<Session> {
+        let slots = lock(&self.shared.slots);
+        slots
+            .sessions
+            .iter()
+            .flatten()
+            .filter(|session| session.ended().is_none())
+            .cloned()
+            .collect()
+    }
+}
+
+impl Drop for Client {
+    /// No more streams; open ones go on.
+    fn drop(&mut self) {
+        lock(&self.shared.slots).closed = true;
+        self.shared.notifier.notify();
+        self.shared.changed.notify_all();
+        if let Some(keeping) = self.keeping.take() {
+            let _ = keeping.join();
+        }
+    }
+}
+
+impl Shared {
+    /// Puts a new session into its place; gives the one before. `None` for both if the client was closed meanwhile.
+    pub(crate) fn replace(&self, index: usize, session: Session) -> Option<Session> {
+        let mut slots = lock(&self.slots);
+        if slots.closed {
+            return None;
+        }
+        let before = slots.sessions[index].replace(session);
+        self.changed.notify_all();
+        before
+    }
+}
+
+/// One session, agreed on in the calling thread.
+pub(crate) fn connect_session(
+    address: &Address,
+    options: &ClientOptions,
+    index: usize,
+    epoch: Option<u64>,
+) -> Result<Session, ConnectError> {
+    let socket = connect_socket(address, options.connect_timeout)?;
+    let regions = OwnRegions::create(options, &Names::new(&options.memory, index, epoch))?;
+    let parts = handshake::connect(socket, regions, options)?;
+    Ok(Session::new(parts, options.session.clone()))
+}

@@ -1,0 +1,232 @@
+//! What can go wrong, one type per boundary.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use thiserror::Error;
+
+use crate::violation::Violation;
+
+/// How a session ended.
+#[derive(Clone, Debug, Error)]
+#[non_exhaustive]
+pub enum SessionEnd {
+    /// This side closed it.
+    #[error("this side closed the session")]
+    Closed,
+    /// The peer closed the connection or died. What it had sent before can still be read.
+    #[error("the peer closed the session or died")]
+    PeerGone,
+    /// The peer broke a rule of the protocol.
+    #[error("the peer broke the protocol: {0}")]
+    Violation(#[from] Violation),
+    /// The socket failed.
+    #[error("the session's socket failed: {0}")]
+    Socket(Arc<io::Error>),
+}
+
+impl From<io::Error> for SessionEnd {
+    fn from(error: io::Error) -> Self {
+        use io::ErrorKind::{BrokenPipe, ConnectionReset};
+        match error.kind() {
+            BrokenPipe | ConnectionReset => Self::PeerGone,
+            _ => Self::Socket(Arc::new(error)),
+        }
+    }
+}
+
+impl From<rustix::io::Errno> for SessionEnd {
+    fn from(errno: rustix::io::Errno) -> Self {
+        io::Error::from(errno).into()
+    }
+}
+
+/// Why an operation on a stream failed. None of these loses data: what was not sent stays with the caller, what came can still be read.
+#[derive(Clone, Debug, Error)]
+#[non_exhaustive]
+pub enum StreamError {
+    /// The timeout or deadline passed.
+    #[error("the deadline passed")]
+    TimedOut,
+    /// [`Interrupter::interrupt`](crate::Interrupter::interrupt) was called.
+    #[error("the wait was interrupted")]
+    Interrupted,
+    /// The peer has not taken what was sent before, and the session does not wait for that.
+    #[error("the queue is full: the peer takes nothing; wait (when_full) or raise queue_capacity")]
+    QueueFull,
+    /// There are not enough free slices, and the session neither waits nor uses the socket.
+    #[error(
+        "the shared memory is exhausted: {0} bytes found no room; wait or use the socket (when_exhausted), or raise buffer_size"
+    )]
+    MemoryExhausted(usize),
+    /// The peer has closed the stream, or this side has: nothing more can be sent.
+    #[error("the stream is closed")]
+    Closed,
+    /// Reserving so much could never succeed.
+    #[error(
+        "{len} bytes can never be reserved at once, the region has room for {largest}; send them in parts or raise buffer_size"
+    )]
+    TooLarge {
+        /// What was asked for.
+        len: usize,
+        /// What the region could hold if all of it were free.
+        largest: usize,
+    },
+    /// The session has as many streams as are allowed.
+    #[error("the session has {0} streams, the most allowed; close some or raise max_streams")]
+    TooManyStreams(usize),
+    /// The session is over.
+    #[error("the session is over: {0}")]
+    Session(#[from] SessionEnd),
+}
+
+impl From<StreamError> for io::Error {
+    fn from(error: StreamError) -> Self {
+        use io::ErrorKind;
+        let kind = match &error {
+            StreamError::TimedOut => ErrorKind::TimedOut,
+            StreamError::QueueFull | StreamError::MemoryExhausted(_) => ErrorKind::WouldBlock,
+            // `ErrorKind::Interrupted` would make `read_exact` and friends try again.
+            StreamError::Interrupted => ErrorKind::TimedOut,
+            StreamError::Closed => ErrorKind::BrokenPipe,
+            StreamError::TooLarge { .. } => ErrorKind::InvalidInput,
+            StreamError::Session(SessionEnd::PeerGone) => ErrorKind::ConnectionReset,
+            StreamError::Session(SessionEnd::Closed) => ErrorKind::NotConnected,
+            StreamError::Session(SessionEnd::Violation(_)) => ErrorKind::InvalidData,
+            _ => ErrorKind::Other,
+        };
+        Self::new(kind, error)
+    }
+}
+
+/// Why two sides did not agree on a session.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum HandshakeError {
+    /// The peer broke a rule.
+    #[error("the peer broke the protocol: {0}")]
+    Violation(#[from] Violation),
+    /// The peer said nothing, or not enough, in time.
+    #[error(
+        "the peer did not complete the handshake in time; raise handshake_timeout if it is only slow"
+    )]
+    TimedOut,
+    /// The peer closed the connection.
+    #[error(
+        "the peer closed the connection during the handshake; it may speak another protocol or version, or refuse us"
+    )]
+    Closed,
+    /// The peer runs under a user that is not trusted.
+    #[error("the peer's user is not trusted (Trust)")]
+    NotTrusted,
+    /// The client names a file outside the folders that the options allow.
+    #[error("the client names {0}, which lies outside the folders that the options allow")]
+    PathNotAllowed(PathBuf),
+    /// The client names a file that may not be used.
+    #[error("the client names {path}, which {reason}")]
+    Path {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// A system call failed.
+    #[error("{call}: {source}")]
+    Io {
+        /// What was tried.
+        call: &'static str,
+        /// What the kernel said.
+        source: io::Error,
+    },
+}
+
+impl HandshakeError {
+    pub(crate) fn io(call: &'static str) -> impl Fn(rustix::io::Errno) -> Self {
+        move |errno| match errno {
+            rustix::io::Errno::AGAIN | rustix::io::Errno::TIMEDOUT => Self::TimedOut,
+            rustix::io::Errno::PIPE | rustix::io::Errno::CONNRESET => Self::Closed,
+            errno => Self::Io { call, source: errno.into() },
+        }
+    }
+}
+
+/// Why a client has no session.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ConnectError {
+    /// A setting is not possible.
+    #[error("{0}")]
+    Option(&'static str),
+    /// The server cannot be reached.
+    #[error("cannot connect to {address}: {source}")]
+    Connect {
+        /// Where.
+        address: String,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// The regions cannot be made.
+    #[error("cannot make the shared memory ({call}): {source}")]
+    Memory {
+        /// What was tried.
+        call: &'static str,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// The memory cgroup has no room; past its limit the kernel kills instead of failing.
+    #[error(
+        "{size} bytes of shared memory do not fit into the memory cgroup, which leaves {headroom}; lower buffer_size or raise {file}"
+    )]
+    NoHeadroom {
+        /// Bytes wanted.
+        size: u64,
+        /// Bytes left.
+        headroom: u64,
+        /// Where the limit stands.
+        file: PathBuf,
+    },
+    /// The handshake failed.
+    #[error("handshake: {0}")]
+    Handshake(#[from] HandshakeError),
+    /// No session stood within the time for connecting.
+    #[error("no session within {timeout:?}; the last try: {last}")]
+    NoSession {
+        /// The time for connecting.
+        timeout: Duration,
+        /// What the last try said.
+        last: String,
+    },
+    /// The client was closed.
+    #[error("the client is closed")]
+    Closed,
+    /// The session has too many streams, or ended at once.
+    #[error(transparent)]
+    Stream(#[from] StreamError),
+}
+
+/// Why a server does not run.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ServeError {
+    /// A setting is not possible.
+    #[error("{0}")]
+    Option(&'static str),
+    /// A server already listens there.
+    #[error(
+        "{0} is in use by a running server; choose another path, end that one, or take it over (take_over)"
+    )]
+    InUse(PathBuf),
+    /// Something that is no socket is in the way.
+    #[error("{0} exists and is no socket; remove it or choose another path")]
+    NotASocket(PathBuf),
+    /// The socket cannot be made.
+    #[error("cannot listen on {address}: {source}")]
+    Listen {
+        /// Where.
+        address: String,
+        /// What the kernel said.
+        source: io::Error,
+    },
+}

@@ -1,0 +1,213 @@
+//! Keeps a peer that truncates its memory from taking this process with it.
+//!
+//! A page behind the end of a file raises SIGBUS in whoever touches it, and shmipc peers do not seal their memfds. Of the ways to bear that, a system call per access
+//! (`process_vm_readv`, `pread`) costs several hundred nanoseconds, cannot do the atomic operations that the queues and free lists need, and cannot guard a
+//! slice that the application holds. So there is a signal handler: on a fault inside one of our regions it maps private zero pages over the whole region and
+//! marks it lost, and the faulting instruction is repeated. Nothing is paid until that happens. Whoever next asks finds the region lost and ends the session.
+//! (The idea is libwayland's `wl_shm_buffer_begin_access`.)
+//!
+//! A fault elsewhere is none of our business and goes to the handler that was there before, or kills the process as it would have.
+//!
+//! The handler may run in any thread at any instruction, so it takes no lock, allocates nothing, and follows a list whose places are never freed.
+
+use std::io;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, fence};
+
+/// The address has no memory behind it, from `asm-generic/siginfo.h`: a file's end. Other causes, such as broken memory or a signal that was sent, are not ours.
+const BUS_ADRERR: libc::c_int = 2;
+
+/// One watched address range. Places are reused, never freed, so that the handler can walk them at any time.
+struct Place {
+    taken: AtomicBool,
+    /// Odd while start and length are being changed.
+    version: AtomicUsize,
+    start: AtomicUsize,
+    len: AtomicUsize,
+    lost: AtomicBool,
+    next: AtomicPtr<Place>,
+}
+
+/// The newest place; each leads to the one before.
+static PLACES: AtomicPtr<Place> = AtomicPtr::new(std::ptr::null_mut());
+
+/// What handled SIGBUS before.
+static BEFORE: OnceLock<libc::sigaction> = OnceLock::new();
+
+/// An address range whose faults are borne; forgotten when dropped.
+pub(crate) struct Guard {
+    place: &'static Place,
+}
+
+impl Guard {
+    /// Bears faults in `len` bytes from `start`, which must stay mapped until the guard is dropped: the handler maps over them.
+    pub(crate) fn watch(start: usize, len: usize) -> io::Result<Self> {
+        install()?;
+        let place = free_place().unwrap_or_else(new_place);
+        place.lost.store(false, Ordering::Relaxed);
+        place.set(start, len);
+        Ok(Self { place })
+    }
+
+    /// Whether a fault happened: then the region shows zeros from there on, and no longer what the peer writes.
+    #[inline]
+    pub(crate) fn is_lost(&self) -> bool {
+        self.place.lost.load(Ordering::Acquire)
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        self.place.set(0, 0);
+        self.place.taken.store(false, Ordering::Release);
+    }
+}
+
+impl Place {
+    /// Only its holder changes it; readers see the odd version and look again.
+    fn set(&self, start: usize, len: usize) {
+        let version = self.version.load(Ordering::Relaxed);
+        self.version.store(version.wrapping_add(1), Ordering::Relaxed);
+        fence(Ordering::Release);
+        self.start.store(start, Ordering::Relaxed);
+        self.len.store(len, Ordering::Relaxed);
+        self.version.store(version.wrapping_add(2), Ordering::Release);
+    }
+
+    /// Start and length if they are not being changed. The place of a region in which a thread faults is not, for that thread holds the region.
+    fn range(&self) -> Option<(usize, usize)> {
+        let before = self.version.load(Ordering::Acquire);
+        let range = (self.start.load(Ordering::Relaxed), self.len.load(Ordering::Relaxed));
+        fence(Ordering::Acquire);
+        let unchanged = before.is_multiple_of(2) && self.version.load(Ordering::Relaxed) == before;
+        unchanged.then_some(range)
+    }
+}
+
+/// Every place, newest first.
+fn places() -> impl Iterator<Item = &'static Place> {
+    let mut next = PLACES.load(Ordering::Acquire);
+    std::iter::from_fn(move || {
+        // SAFETY: places come from leaked boxes and are published after they are complete, so every pointer in the list is null or valid for ever.
+        let place: &'static Place = unsafe { next.as_ref() }?;
+        next = place.next.load(Ordering::Acquire);
+        Some(place)
+    })
+}
+
+fn free_place() -> Option<&'static Place> {
+    places().find(|place| {
+        place.taken.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok()
+    })
+}
+
+/// As many are made as regions ever exist at once.
+fn new_place() -> &'static Place {
+    let place: &'static Place = Box::leak(Box::new(Place {
+        taken: AtomicBool::new(true),
+        version: AtomicUsize::new(0),
+        start: AtomicUsize::new(0),
+        len: AtomicUsize::new(0),
+        lost: AtomicBool::new(false),
+        next: AtomicPtr::new(std::ptr::null_mut()),
+    }));
+    let pointer = std::ptr::from_ref(place).cast_mut();
+    let mut head = PLACES.load(Ordering::Relaxed);
+    loop {
+        place.next.store(head, Ordering::Relaxed);
+        match PLACES.compare_exchange(head, pointer, Ordering::Release, Ordering::Relaxed) {
+            Ok(_) => return place,
+            Err(newer) => head = newer,
+        }
+    }
+}
+
+/// Installs the handler, once per process. A handler that something else installs afterwards must pass on what is not its own.
+fn install() -> io::Result<()> {
+    static OUTCOME: OnceLock<Result<(), i32>> = OnceLock::new();
+    let outcome = OUTCOME.get_or_init(|| {
+        // SAFETY: a sigaction is plain integers, for which zeros are valid; the calls read and write these locals only. What was there before is kept before
+        // the handler can run for the first time, since the query comes first.
+        unsafe {
+            let mut before: libc::sigaction = std::mem::zeroed();
+            if libc::sigaction(libc::SIGBUS, std::ptr::null(), &raw mut before) != 0 {
+                return Err(errno());
+            }
+            let _ = BEFORE.set(before);
+            let mut ours: libc::sigaction = std::mem::zeroed();
+            let handler: extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void) =
+                handle;
+            ours.sa_sigaction = handler as libc::sighandler_t;
+            ours.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART;
+            libc::sigemptyset(&raw mut ours.sa_mask);
+            if libc::sigaction(libc::SIGBUS, &raw const ours, std::ptr::null_mut()) != 0 {
+                return Err(errno());
+            }
+        }
+        Ok(())
+    });
+    outcome.map_err(io::Error::from_raw_os_error)
+}
+
+fn errno() -> i32 {
+    io::Error::last_os_error().raw_os_error().unwrap_or(libc::EINVAL)
+}
+
+/// The handler: async-signal-safe, see the top of the file.
+extern "C" fn handle(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
+    // SAFETY: the kernel passes a valid siginfo, and SIGBUS fills in the address; errno is a thread-local integer, put back as it was.
+    let borne = unsafe {
+        let saved = *libc::__errno_location();
+        let borne = (*info).si_code == BUS_ADRERR && bear((*info).si_addr() as usize);
+        *libc::__errno_location() = saved;
+        borne
+    };
+    if !borne {
+        pass_on(signal, info, context);
+    }
+}
+
+/// Maps zero pages over the region that `address` lies in; false if it lies in none.
+fn bear(address: usize) -> bool {
+    let found = places().find_map(|place| {
+        let (start, len) = place.range()?;
+        (len > 0 && address.wrapping_sub(start) < len).then_some((place, start, len))
+    });
+    let Some((place, start, len)) = found else { return false };
+    place.lost.store(true, Ordering::Release);
+    // SAFETY: the range is one of our mappings, whole and page-aligned; the faulting thread holds the region, so it is not unmapped meanwhile. Its bytes are only
+    // ever accessed as atomics, by opaque copies, or as slices whose owner vouched for the peer, all of which bear a change of content. mmap is a bare system call.
+    let mapped = unsafe {
+        libc::mmap(
+            start as *mut libc::c_void,
+            len,
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_FIXED | libc::MAP_NORESERVE,
+            -1,
+            0,
+        )
+    };
+    mapped != libc::MAP_FAILED
+}
+
+/// Gives a foreign fault to the handler before us, or to the default action.
+fn pass_on(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
+    let Some(before) = BEFORE.get() else { return };
+    match before.sa_sigaction {
+        libc::SIG_DFL | libc::SIG_IGN => {
+            // SAFETY: restores what the kernel gave us earlier. The faulting instruction is repeated and then has its default effect; a fault cannot be ignored.
+            unsafe { libc::sigaction(signal, before, std::ptr::null_mut()) };
+        }
+        handler if before.sa_flags & libc::SA_SIGINFO != 0 => {
+            // SAFETY: the kernel recorded this address as a handler of three arguments.
+            let handler: extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void) =
+                unsafe { std::mem::transmute(handler) };
+            handler(signal, info, context);
+        }
+        handler => {
+            // SAFETY: the kernel recorded this address as a handler of one argument.
+            let handler: extern "C" fn(libc::c_int) = unsafe { std::mem::transmute(handler) };
+            handler(signal);
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! What came for one stream and was not yet read, and who waits for it.
+
+use std::collections::VecDeque;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Waker;
+
+use crate::lock::lock;
+use crate::message::Piece;
+
+/// A stream's part in its session, shared between its handle and whoever receives for all.
+pub(crate) struct StreamState {
+    /// Its number.
+    pub(crate) id: u32,
+    /// Whether its bytes go over the socket, since some did: the socket and the queue keep no common order.
+    pub(crate) over_socket: AtomicBool,
+    /// Whether it has left the session's table.
+    pub(crate) forgotten: AtomicBool,
+    /// Whether it already stands in the queue of those that are ready to be served.
+    pub(crate) queued: AtomicBool,
+    /// Whether the present or next wait is to be given up.
+    pub(crate) interrupted: AtomicBool,
+    /// Whether the peer has closed the stream; changed under the inbox's lock.
+    closed: AtomicBool,
+    inbox: Mutex<Inbox>,
+}
+
+/// Bytes in order.
+#[derive(Default)]
+struct Inbox {
+    pieces: VecDeque<Piece>,
+    waiting: Option<Waker>,
+}
+
+/// What a reader finds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Arrival {
+    /// Bytes, which were moved to the reader.
+    Bytes,
+    /// All bytes were read, and the peer has closed the stream.
+    End,
+}
+
+impl StreamState {
+    /// A stream for which nothing came.
+    pub(crate) fn new(id: u32) -> Self {
+        Self {
+            id,
+            over_socket: AtomicBool::new(false),
+            forgotten: AtomicBool::new(false),
+            queued: AtomicBool::new(false),
+            interrupted: AtomicBool::new(false),
+            closed: AtomicBool::new(false),
+            inbox: Mutex::default(),
+        }
+    }
+
+    /// Adds bytes, and wakes who waits for them.
+    #[inline]
+    pub(crate) fn deliver(&self, pieces: &mut Vec<Piece>) {
+        let mut inbox = lock(&self.inbox);
+        inbox.pieces.extend(pieces.drain(..));
+        let waiting = inbox.waiting.take();
+        drop(inbox);
+        wake(waiting);
+    }
+
+    /// Adds bytes that came over the socket; behind others of that kind without another allocation each.
+    pub(crate) fn deliver_copy(&self, more: &[u8]) {
+        let mut inbox = lock(&self.inbox);
+        match inbox.pieces.back_mut() {
+            Some(Piece::Heap { bytes, .. }) => bytes.extend_from_slice(more),
+            _ => inbox.pieces.push_back(Piece::Heap { bytes: more.to_vec(), read: 0 }),
+        }
+        let waiting = inbox.waiting.take();
+        drop(inbox);
+        wake(waiting);
+    }
+
+    /// The peer has closed the stream.
+    pub(crate) fn close(&self) {
+        let mut inbox = lock(&self.inbox);
+        self.closed.store(true, Ordering::Release);
+        let waiting = inbox.waiting.take();
+        drop(inbox);
+        wake(waiting);
+    }
+
+    /// Whether the peer has closed the stream.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire)
+    }
+
+    /// Moves what came to the reader. If nothing did, `waker` is kept and woken when something does.
+    #[inline]
+    pub(crate) fn collect(
+        &self,
+        reading: &mut VecDeque<Piece>,
+        waker: Option<&Waker>,
+    ) -> Option<Arrival> {
+        let mut inbox = lock(&self.inbox);
+        if !inbox.pieces.is_empty() {
+            if reading.is_empty() {
+                std::mem::swap(reading, &mut inbox.pieces);
+            } else {
+                reading.append(&mut inbox.pieces);
+            }
+            return Some(Arrival::Bytes);
+        }
+        if self.is_closed() {
+            return Some(Arrival::End);
+        }
+        if let Some(waker) = waker {
+            inbox.waiting = Some(waker.clone());
+        }
+        None
+    }
+
+    /// Whether there is something to collect.
+    pub(crate) fn has_arrivals(&self) -> bool {
+        let inbox = lock(&self.inbox);
+        !inbox.pieces.is_empty() || self.is_closed()
+    }
+
+    /// Gives up the present or the next wait.
+    pub(crate) fn interrupt(&self) {
+        self.interrupted.store(true, Ordering::SeqCst);
+        self.rouse();
+    }
+
+    /// Lets who waits look again.
+    pub(crate) fn rouse(&self) {
+        let waiting = lock(&self.inbox).waiting.take();
+        wake(waiting);
+    }
+
+    /// Takes all that came, when nobody will read it.
+    pub(crate) fn empty(&self) -> VecDeque<Piece> {
+        std::mem::take(&mut lock(&self.inbox).pieces)
+    }
+}
+
+fn wake(waiting: Option<Waker>) {
+    if let Some(waker) = waiting {
+        waker.wake();
+    }
+}

@@ -1,0 +1,243 @@
+//! Looks after a client's sessions: replaces those that ended, follows hot restarts, and receives for those that nobody uses, so that their end and a restart are noticed.
+//!
+//! While a session is used, its users read its socket themselves, and the keeper stays out of the way: it asks only for the connection's end, which data does not wake it for, and looks
+//! again after a while whether the session has become idle. While all sessions are idle it sleeps without end.
+
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use breezeway_shm::Notifier;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use crate::client::{Shared, connect_session};
+use crate::core::Core;
+use crate::error::ConnectError;
+use crate::lock::lock;
+use crate::session::Session;
+use crate::wire::{self, Kind};
+
+/// How long a session must be unused to count as idle.
+const IDLE_AFTER: Duration = Duration::from_millis(250);
+/// How long a hot restart is tried, as upstream, and the pause between two tries.
+const RESTART_LIMIT: Duration = Duration::from_secs(2);
+const RESTART_PAUSE: Duration = Duration::from_millis(50);
+
+/// The keeper of one client.
+pub(crate) struct Keeper {
+    shared: Arc<Shared>,
+    watched: Vec<Watched>,
+    /// Sessions with a server that was replaced: their streams go on until it closes them.
+    retired: Vec<Session>,
+    retries: Vec<Retry>,
+    restarts: Vec<PendingRestart>,
+}
+
+/// What the keeper knows of a session.
+struct Watched {
+    core: Arc<Core>,
+    uses_seen: u64,
+    idle: bool,
+}
+
+/// When a lost session is tried again.
+#[derive(Clone, Copy)]
+struct Retry {
+    at: Option<Instant>,
+    pause: Duration,
+}
+
+/// A hot restart that was heard of and not yet followed.
+struct PendingRestart {
+    index: usize,
+    epoch: u64,
+    retry_at: Instant,
+    until: Instant,
+}
+
+impl Keeper {
+    /// For a client whose sessions stand.
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        let first = Retry { at: None, pause: shared.options.back_off.0 };
+        let retries = vec![first; shared.options.sessions];
+        let keeper = Self {
+            shared,
+            watched: Vec::new(),
+            retired: Vec::new(),
+            retries,
+            restarts: Vec::new(),
+        };
+        for session in lock(&keeper.shared.slots).sessions.iter().flatten() {
+            keeper.listen(session);
+        }
+        keeper
+    }
+
+    /// Until the client is closed.
+    pub(crate) fn run(mut self) {
+        while !lock(&self.shared.slots).closed {
+            self.replace_ended();
+            self.hear_restarts();
+            self.follow_restarts();
+            self.retired.retain(|session| session.ended().is_none());
+            self.refresh_watched();
+            self.sleep();
+        }
+    }
+
+    fn listen(&self, session: &Session) {
+        let notifier = self.shared.notifier.clone();
+        session.core.restart.listen(Arc::new(move || notifier.notify()));
+    }
+
+    /// Tries again for every session that ended, at its time.
+    fn replace_ended(&mut self) {
+        for index in 0..self.retries.len() {
+            let alive = lock(&self.shared.slots).sessions[index]
+                .as_ref()
+                .is_some_and(|session| session.ended().is_none());
+            if alive {
+                self.retries[index] = Retry { at: None, pause: self.shared.options.back_off.0 };
+                continue;
+            }
+            let now = Instant::now();
+            let retry = &mut self.retries[index];
+            let at = *retry.at.get_or_insert(now + retry.pause);
+            if now >= at {
+                retry.pause = (retry.pause * 2).min(self.shared.options.back_off.1);
+                retry.at = Some(now + retry.pause);
+                self.replace(index, None);
+            }
+        }
+    }
+
+    /// Puts a new session at `index`; gives the one before.
+    fn replace(&self, index: usize, epoch: Option<u64>) -> Option<Session> {
+        match connect_session(&self.shared.address, &self.shared.options, index, epoch) {
+            Ok(session) => {
+                self.listen(&session);
+                self.shared.replace(index, session)
+            }
+            Err(error) => {
+                self.note(&error);
+                None
+            }
+        }
+    }
+
+    fn note(&self, error: &ConnectError) {
+        tracing::debug!(%error, "shmipc client");
+        lock(&self.shared.slots).last_error = error.to_string();
+    }
+
+    fn hear_restarts(&mut self) {
+        let now = Instant::now();
+        for (index, session) in lock(&self.shared.slots).sessions.iter().enumerate() {
+            let told = session.as_ref().and_then(|session| session.core.restart.take_told());
+            let known = self.restarts.iter().any(|restart| restart.index == index);
+            if let Some(epoch) = told.filter(|_| !known) {
+                let until = now + RESTART_LIMIT;
+                self.restarts.push(PendingRestart { index, epoch, retry_at: now, until });
+            }
+        }
+    }
+
+    /// Opens a session with the new server for each of the old one's, and then acknowledges on that. After the limit the old session stays; when it ends it is replaced like any other.
+    fn follow_restarts(&mut self) {
+        let now = Instant::now();
+        for mut restart in std::mem::take(&mut self.restarts) {
+            if now >= restart.retry_at {
+                if let Some(old) = self.replace(restart.index, Some(restart.epoch)) {
+                    let core = &old.core;
+                    let ack = wire::hot_restart(Kind::HotRestartAck, core.version, restart.epoch);
+                    // If that fails the session is over, and the old server knows.
+                    let _ = core.send(&ack);
+                    // Kept until the server closes it: upstream would not read an acknowledgement on a closed one.
+                    self.retired.push(old);
+                    continue;
+                }
+                restart.retry_at = now + RESTART_PAUSE;
+            }
+            if now < restart.until {
+                self.restarts.push(restart);
+            }
+        }
+    }
+
+    /// Sees which sessions there are, and which of them are used.
+    fn refresh_watched(&mut self) {
+        let slots = lock(&self.shared.slots);
+        let current = slots.sessions.iter().flatten().chain(&self.retired);
+        let cores: Vec<_> = current.map(|session| Arc::clone(&session.core)).collect();
+        drop(slots);
+        self.watched.retain(|watched| cores.iter().any(|core| Arc::ptr_eq(core, &watched.core)));
+        for core in cores.into_iter().filter(|core| core.ended().is_none()) {
+            if !self.watched.iter().any(|watched| Arc::ptr_eq(&core, &watched.core)) {
+                self.watched.push(Watched { core, uses_seen: 0, idle: false });
+            }
+        }
+        self.watched.retain(|watched| watched.core.ended().is_none());
+    }
+
+    fn sleep(&mut self) {
+        let before = Instant::now();
+        let timeout = self.timeout(before);
+        let notifier = self.shared.notifier.clone();
+        let mut fds = vec![PollFd::new(&notifier, PollFlags::IN)];
+        fds.extend(self.watched.iter().map(|watched| watched.interest(&notifier)));
+        let timeout = timeout.map(|timeout| Timespec {
+            tv_sec: timeout.as_secs().try_into().unwrap_or(i64::MAX),
+            tv_nsec: timeout.subsec_nanos().into(),
+        });
+        let _ = poll(&mut fds, timeout.as_ref());
+        let rang: Vec<_> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
+        drop(fds);
+        if rang[0] {
+            take_notice(&notifier);
+        }
+        let slept_long = before.elapsed() >= IDLE_AFTER;
+        for (watched, &rang) in self.watched.iter_mut().zip(&rang[1..]) {
+            watched.attend(rang, slept_long);
+        }
+    }
+
+    /// When something is to be done though nothing happens.
+    fn timeout(&self, now: Instant) -> Option<Duration> {
+        let look_again =
+            self.watched.iter().any(|watched| !watched.idle).then_some(now + IDLE_AFTER);
+        let retries = self.retries.iter().filter_map(|retry| retry.at);
+        let restarts = self.restarts.iter().map(|restart| restart.retry_at);
+        let next = look_again.into_iter().chain(retries).chain(restarts).min();
+        next.map(|at| at.saturating_duration_since(now))
+    }
+}
+
+impl Watched {
+    /// Data only while nobody else looks for it; the connection's end always. Nothing, so that the keeper does not spin, where that cannot be read before the application reads more, or where a driver of tasks reads it. (The end of a session is told in any case.)
+    fn interest<'a>(&'a self, nothing: &'a Notifier) -> PollFd<'a> {
+        if self.core.is_overfull() || self.core.has_driver() {
+            return PollFd::new(nothing, PollFlags::empty());
+        }
+        let data = if self.idle { PollFlags::IN } else { PollFlags::empty() };
+        PollFd::from_borrowed_fd(self.core.socket(), data | PollFlags::RDHUP)
+    }
+
+    /// After a sleep: receives if something came that nobody else receives, and sees whether the session is used.
+    fn attend(&mut self, rang: bool, slept_long: bool) {
+        let uses = self.core.uses();
+        let used = uses != self.uses_seen || uses % 2 == 1;
+        if used {
+            self.idle = false;
+            self.uses_seen = uses;
+        } else if slept_long {
+            self.idle = true;
+        }
+        if rang {
+            self.core.help_receive();
+        }
+    }
+}
+
+fn take_notice(notifier: &Notifier) {
+    let _ = rustix::io::read(notifier.as_fd(), &mut [0; 8]);
+}

@@ -1,0 +1,287 @@
+//! The buffer region: lists of equally large slices, one list after the other.
+//!
+//! ```text
+//! region   0       2     4        8
+//!          lists   | 0   | used   | list, list, ...
+//! list     0       4       8      12     16         20         24        28    36
+//!          free    | count | head | tail | capacity | creator  | mapper  | 0   | slices
+//! slice    0          4      8       12     16      17   20
+//!          capacity   | size | start | next | flags | -  | payload
+//! ```
+//!
+//! `head`, `tail`, and `next` of a free slice count from the list's first slice; `next` of a slice in a message counts from the region's start. `creator` and
+//! `mapper` are bookkeeping that nobody needs, and stay as they are.
+
+use crate::violation::Violation;
+
+/// Bytes of the region's header.
+pub(crate) const REGION_HEADER: u32 = 8;
+/// Offset of the used bytes in the region's header.
+pub(crate) const USED_AT: u32 = 4;
+
+/// Bytes of a list's header.
+pub(crate) const LIST_HEADER: u32 = 36;
+/// Offsets in a list's header.
+pub(crate) const FREE_AT: u32 = 0;
+pub(crate) const COUNT_AT: u32 = 4;
+pub(crate) const HEAD_AT: u32 = 8;
+pub(crate) const TAIL_AT: u32 = 12;
+pub(crate) const CAPACITY_AT: u32 = 16;
+
+/// Bytes of a slice's header.
+pub(crate) const SLICE_HEADER: u32 = 20;
+/// Offsets in a slice's header.
+pub(crate) const SLICE_CAPACITY_AT: u32 = 0;
+pub(crate) const SIZE_AT: u32 = 4;
+pub(crate) const START_AT: u32 = 8;
+pub(crate) const NEXT_AT: u32 = 12;
+pub(crate) const FLAGS_AT: u32 = 16;
+
+/// Another slice follows.
+pub(crate) const HAS_NEXT: u8 = 1;
+/// The slice was allocated. Advisory: a slice that is used again in place travels without it.
+pub(crate) const IN_USE: u8 = 2;
+
+/// More lists than anybody configures.
+const MOST_LISTS: u16 = 64;
+
+/// One list of slices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct List {
+    /// Where its header starts.
+    pub(crate) header: u32,
+    /// How many slices it has.
+    pub(crate) count: u32,
+    /// Payload bytes of each.
+    pub(crate) capacity: u32,
+    /// Slices of the lists before it: the number of its first one.
+    pub(crate) first_number: u32,
+}
+
+impl List {
+    /// Where its slices start.
+    #[inline]
+    pub(crate) fn area(&self) -> u32 {
+        self.header + LIST_HEADER
+    }
+
+    /// From one slice to the next.
+    #[inline]
+    pub(crate) fn stride(&self) -> u32 {
+        SLICE_HEADER + self.capacity
+    }
+
+    /// Where it ends; in 64 bits, since a peer may declare anything.
+    fn end(&self) -> u64 {
+        let stride = u64::from(SLICE_HEADER) + u64::from(self.capacity);
+        let slices = u64::from(self.count).saturating_mul(stride);
+        slices.saturating_add(u64::from(self.header) + u64::from(LIST_HEADER))
+    }
+
+    /// Which of its slices starts at `relative` to its area.
+    #[inline]
+    pub(crate) fn index(&self, relative: u32) -> Option<u32> {
+        let index = relative / self.stride();
+        (relative.is_multiple_of(self.stride()) && index < self.count).then_some(index)
+    }
+}
+
+/// Which slice an offset names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SliceId {
+    /// Index of its list.
+    pub(crate) list: usize,
+    /// Its number in the whole region.
+    pub(crate) number: u32,
+    /// Where its header starts in the region.
+    pub(crate) offset: u32,
+}
+
+/// The private copy of the layout: what the region says is read once, judged, and never looked at again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct BufferLayout {
+    lists: Vec<List>,
+    slices: u32,
+}
+
+impl BufferLayout {
+    /// Lays out lists of `(slice capacity, percent)` pairs in `size` bytes, smallest slices first. `None` if a list would have no slice.
+    pub(crate) fn plan(size: u32, classes: &[(u32, u32)]) -> Option<Self> {
+        let mut classes = classes.to_vec();
+        classes.sort_unstable();
+        let headers = u64::from(REGION_HEADER) + u64::from(LIST_HEADER) * classes.len() as u64;
+        let usable = u64::from(size).checked_sub(headers)?;
+        let mut lists = Vec::new();
+        let (mut header, mut first_number) = (REGION_HEADER, 0);
+        for (capacity, percent) in classes {
+            let share = usable * u64::from(percent) / 100;
+            let count = u32::try_from(share / u64::from(SLICE_HEADER + capacity)).ok()?;
+            let list = List { header, count, capacity, first_number };
+            header = u32::try_from(list.end()).ok().filter(|_| count > 0)?;
+            first_number += count;
+            lists.push(list);
+        }
+        Some(Self { lists, slices: first_number })
+    }
+
+    /// Judges what a region of `size` bytes declares. `word` reads one of its words.
+    pub(crate) fn judge(size: u32, word: impl Fn(u32) -> u32) -> Result<Self, Violation> {
+        if size < REGION_HEADER + LIST_HEADER {
+            let allowed = "a list's header has to fit";
+            return Err(Violation::RegionSize { region: "buffer", size: size.into(), allowed });
+        }
+        let declared = (word(0) & 0xffff) as u16;
+        if declared == 0 || declared > MOST_LISTS {
+            return Err(Violation::ListCount(declared));
+        }
+        let mut layout = Self { lists: Vec::new(), slices: 0 };
+        let mut header = REGION_HEADER;
+        for index in 0..usize::from(declared) {
+            if u64::from(header) + u64::from(LIST_HEADER) > u64::from(size) {
+                return Err(Violation::ListBounds(index));
+            }
+            let (count, capacity) = (word(header + COUNT_AT), word(header + CAPACITY_AT));
+            header =
+                layout.add(List { header, count, capacity, first_number: layout.slices }, size)?;
+        }
+        Ok(layout)
+    }
+
+    /// Adds a declared list; gives the place of the next.
+    fn add(&mut self, list: List, size: u32) -> Result<u32, Violation> {
+        let index = self.lists.len();
+        let known = self.lists.iter().any(|other| other.capacity == list.capacity);
+        if list.capacity == 0 || !list.capacity.is_multiple_of(4) || known {
+            return Err(Violation::SliceCapacity { list: index, capacity: list.capacity });
+        }
+        let end = u32::try_from(list.end()).ok().filter(|&end| end <= size && list.count > 0);
+        let end = end.ok_or(Violation::ListBounds(index))?;
+        self.slices += list.count;
+        self.lists.push(list);
+        Ok(end)
+    }
+
+    /// The lists, in the region's order.
+    #[inline]
+    pub(crate) fn lists(&self) -> &[List] {
+        &self.lists
+    }
+
+    /// Slices of all lists.
+    pub(crate) fn slices(&self) -> u32 {
+        self.slices
+    }
+
+    /// Bytes that the lists take, the region's header not counted.
+    pub(crate) fn used(&self) -> u32 {
+        self.lists.last().map_or(0, |list| list.end() as u32 - REGION_HEADER)
+    }
+
+    /// The slice whose header starts at `offset`.
+    #[inline]
+    pub(crate) fn slice(&self, offset: u32) -> Result<SliceId, Violation> {
+        let inside = |list: &&List| offset >= list.area() && u64::from(offset) < list.end();
+        let found = self.lists.iter().enumerate().find(|(_, list)| inside(list));
+        let (index, list) = found.ok_or(Violation::NoSlice(offset))?;
+        let slot = list.index(offset - list.area()).ok_or(Violation::NoSlice(offset))?;
+        Ok(SliceId { list: index, number: list.first_number + slot, offset })
+    }
+
+    /// The slice with a number.
+    #[cfg(test)]
+    pub(crate) fn numbered(&self, number: u32) -> SliceId {
+        let list = self.lists.iter().rposition(|list| list.first_number <= number).unwrap_or(0);
+        let place = &self.lists[list];
+        let offset = place.area() + (number - place.first_number) * place.stride();
+        SliceId { list, number, offset }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    const MIB: u32 = 1 << 20;
+
+    fn default_layout() -> BufferLayout {
+        BufferLayout::plan(32 * MIB, &[(8172, 50), (32748, 30), (131_052, 20)]).unwrap()
+    }
+
+    /// What a region with these words declares.
+    fn declared(size: u32, words: &[(u32, u32)]) -> Result<BufferLayout, Violation> {
+        BufferLayout::judge(size, |at| {
+            words.iter().find(|(place, _)| *place == at).map_or(0, |(_, value)| *value)
+        })
+    }
+
+    #[test]
+    fn a_small_region_is_laid_out_as_upstream_does() {
+        let layout = BufferLayout::plan(MIB, &[(4076, 50), (1004, 50)]).unwrap();
+        assert_eq!(layout.used(), 0x000f_ec48);
+        let [small, large] = *layout.lists() else { panic!("two lists") };
+        assert_eq!((small.header, small.count, small.capacity), (8, 511, 1004));
+        assert_eq!((large.header, large.count, large.capacity), (523_308, 127, 4076));
+    }
+
+    #[test]
+    fn the_default_region_is_laid_out_as_upstream_does() {
+        let layout = default_layout();
+        let headers: Vec<_> = layout.lists().iter().map(|list| (list.header, list.count)).collect();
+        assert_eq!(headers, [(8, 2047), (16_769_068, 307), (26_828_880, 51)]);
+        assert_eq!(layout.used(), 33_513_580);
+        assert_eq!(layout.slices(), 2047 + 307 + 51);
+    }
+
+    #[test]
+    fn what_was_planned_is_judged_to_be_the_same() {
+        let layout = default_layout();
+        let words: Vec<_> = layout
+            .lists()
+            .iter()
+            .flat_map(|list| [(list.header + 4, list.count), (list.header + 16, list.capacity)])
+            .chain([(0, 3)])
+            .collect();
+        assert_eq!(declared(32 * MIB, &words), Ok(layout));
+    }
+
+    #[test]
+    fn only_starts_of_slices_are_slices() {
+        let layout = default_layout();
+        for number in [0, 1, 2046, 2047, 2353, 2354, 2404] {
+            let slice = layout.numbered(number);
+            assert_eq!(layout.slice(slice.offset), Ok(slice));
+            for wrong in [slice.offset - 1, slice.offset + 1, slice.offset + 4] {
+                assert_eq!(layout.slice(wrong), Err(Violation::NoSlice(wrong)));
+            }
+        }
+        for wrong in [0, 8, 43, 33_513_588, u32::MAX] {
+            assert_eq!(layout.slice(wrong), Err(Violation::NoSlice(wrong)));
+        }
+        assert_eq!(layout.slice(44).unwrap().number, 0);
+    }
+
+    #[test]
+    fn lists_that_do_not_fit_or_make_no_sense_are_refused() {
+        assert_eq!(declared(MIB, &[]), Err(Violation::ListCount(0)));
+        assert_eq!(declared(MIB, &[(0, 65)]), Err(Violation::ListCount(65)));
+        assert!(matches!(declared(40, &[(0, 1)]), Err(Violation::RegionSize { .. })));
+        for (count, capacity) in
+            [(0, 1004), (1 << 20, 1004), (u32::MAX, u32::MAX - 3), (2, u32::MAX - 3)]
+        {
+            let found = declared(MIB, &[(0, 1), (12, count), (24, capacity)]);
+            assert_eq!(found, Err(Violation::ListBounds(0)), "{count} {capacity}");
+        }
+        for capacity in [0, 1001] {
+            let found = declared(MIB, &[(0, 1), (12, 4), (24, capacity)]);
+            assert_eq!(found, Err(Violation::SliceCapacity { list: 0, capacity }));
+        }
+    }
+
+    #[test]
+    fn two_lists_of_the_same_capacity_are_refused() {
+        let second = 8 + 36 + 2 * 1024;
+        let words = [(0, 2), (12, 2), (24, 1004), (second + 4, 2), (second + 16, 1004)];
+        let refused = Violation::SliceCapacity { list: 1, capacity: 1004 };
+        assert_eq!(declared(MIB, &words), Err(refused));
+    }
+}

@@ -1,0 +1,117 @@
+//! Client and server for the shmipc protocol, versions 2 and 3, to work with existing shmipc-go and shmipc-rs services.
+//!
+//! # Whom this trusts
+//!
+//! **Both sides of a shmipc session write the same memory, so each trusts the other.** A peer that breaks the rules can make this side read wrong bytes, run out of slices, or
+//! lose the session. It cannot make this process crash, hang, read or write outside of that session's regions, or allocate without bound, and it harms no other session. Where the peer is not
+//! trusted so far, use Breezeway's own `shm:` transport. For that reason a client and a server name whom they [`Trust`], and nothing is accepted by default.
+#![cfg_attr(docsrs, feature(doc_cfg))]
+#![cfg_attr(
+    loom,
+    allow(
+        dead_code,
+        reason = "the model builds without the modules that need an OS, and so without their callers"
+    )
+)]
+
+#[cfg(not(all(target_os = "linux", target_pointer_width = "64", target_endian = "little")))]
+compile_error!("shmipc needs a 64-bit little-endian Linux");
+
+mod free_list;
+mod layout;
+mod queue;
+mod sync;
+mod violation;
+
+#[cfg(all(test, loom))]
+mod model;
+#[cfg(loom)]
+#[path = "model/region.rs"]
+mod region;
+
+#[cfg(not(loom))]
+mod address;
+#[cfg(all(feature = "tokio", not(loom)))]
+pub mod asynchronous;
+#[cfg(not(loom))]
+mod client;
+#[cfg(not(loom))]
+mod core;
+#[cfg(not(loom))]
+mod created;
+#[cfg(not(loom))]
+mod echo;
+#[cfg(not(loom))]
+mod error;
+#[cfg(not(loom))]
+mod guard;
+#[cfg(not(loom))]
+mod handshake;
+#[cfg(not(loom))]
+mod inbox;
+#[cfg(not(loom))]
+mod incoming;
+#[cfg(not(loom))]
+mod keeper;
+#[cfg(not(loom))]
+mod listener;
+#[cfg(not(loom))]
+mod lock;
+#[cfg(not(loom))]
+mod message;
+#[cfg(not(loom))]
+mod named_file;
+#[cfg(not(loom))]
+mod options;
+#[cfg(not(loom))]
+mod outgoing;
+#[cfg(not(loom))]
+mod pool;
+#[cfg(not(loom))]
+mod reader;
+#[cfg(not(loom))]
+mod receiver;
+#[cfg(not(loom))]
+mod region;
+#[cfg(not(loom))]
+mod regions;
+#[cfg(not(loom))]
+mod restart;
+#[cfg(not(loom))]
+mod server;
+#[cfg(not(loom))]
+mod session;
+#[cfg(not(loom))]
+mod socket;
+#[cfg(not(loom))]
+mod spin;
+#[cfg(not(loom))]
+mod stream;
+#[cfg(not(loom))]
+mod table;
+#[cfg(not(loom))]
+mod waiting;
+#[cfg(not(loom))]
+mod wire;
+#[cfg(not(loom))]
+mod writer;
+
+pub use violation::Violation;
+
+#[cfg(not(loom))]
+pub use {
+    address::{Address, AddressError},
+    breezeway_shm::{Peer, TrustedPeer, WaitPolicy},
+    client::Client,
+    echo::{EchoClient, EchoServer, echo},
+    error::{ConnectError, HandshakeError, ServeError, SessionEnd, StreamError},
+    options::{
+        ClientOptions, Memory, ServerOptions, SessionOptions, Trust, WhenExhausted, WhenFull,
+    },
+    reader::{Peeked, Reader, Run},
+    server::{RestartReport, Server, Stopper},
+    session::{Session, SessionStatistics},
+    stream::{Interrupter, Stream},
+    table::Role,
+    writer::{Reserved, Writer},
+};

@@ -1,0 +1,249 @@
+//! loom models of the queue, of sleeping and waking, and of the free lists, and of mutants of them that must fail.
+//!
+//! `RUSTFLAGS="--cfg loom" cargo test -p breezeway-shmipc --profile model --lib --target-dir target/loom model`
+//!
+//! Queue and free lists are the shipped code, on a region whose words loom watches. The socket is a count of wake-ups. A bound counts preemptions, not the switches of a thread that waits.
+
+use std::any::Any;
+use std::cell::Cell;
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::Arc;
+
+use loom::model::Builder;
+use loom::sync::{Condvar, Mutex};
+use loom::thread;
+
+use crate::free_list;
+use crate::layout::buffer::{BufferLayout, List};
+use crate::layout::queue::{NATIVE, RingPlace};
+use crate::queue::{Consumer, Element, Producer, PutError};
+use crate::region::Region;
+use crate::sync::Step;
+
+thread_local! {
+    // The checker runs all threads of a model as coroutines on the thread that called it, so each test has its own mutant.
+    static MISSING: Cell<Option<Step>> = const { Cell::new(None) };
+}
+
+/// Whether the present mutant lacks this step.
+pub(crate) fn removed(step: Step) -> bool {
+    MISSING.get() == Some(step)
+}
+
+// ---- checking ----
+
+/// Runs every schedule of `model` with at most so many preemptions.
+fn holds(preemptions: usize, model: fn()) {
+    let mut checker = Builder::new();
+    checker.preemption_bound = Some(preemptions);
+    checker.check(model);
+}
+
+/// Whether some schedule of the mutant without `step` fails, and says `how`.
+fn fails(step: Step, how: &str, preemptions: usize, model: fn()) {
+    MISSING.set(Some(step));
+    let outcome = panic::catch_unwind(AssertUnwindSafe(|| holds(preemptions, model)));
+    MISSING.set(None);
+    let found = outcome.expect_err("the model does not notice the mutant");
+    let said = text(&*found);
+    assert!(said.contains(how), "without {step:?} expected `{how}`, but: {said}");
+}
+
+fn text(found: &(dyn Any + Send)) -> String {
+    let text = found.downcast_ref::<String>().cloned();
+    text.or_else(|| found.downcast_ref::<&str>().map(|&text| text.to_owned())).unwrap_or_default()
+}
+
+/// What loom says when every thread waits: somebody sleeps who should have been woken.
+const LOST_WAKE_UP: &str = "deadlock";
+
+// ---- the queue ----
+
+const PLACE: RingPlace = RingPlace { base: 0, capacity: 2 };
+
+fn ring() -> Arc<Region> {
+    let header = [NATIVE.head, NATIVE.tail, NATIVE.flag];
+    let elements = (24..24 + 2 * 12).step_by(4);
+    Arc::new(Region::with_words(48, header.into_iter().chain(elements)))
+}
+
+fn element(number: u32) -> Element {
+    Element { stream: number, offset: number * 10, status: number * 100 }
+}
+
+/// The direction of the session's socket in which wake-ups travel.
+#[derive(Default)]
+struct Socket {
+    wake_ups: Mutex<u32>,
+    arrival: Condvar,
+}
+
+impl Socket {
+    fn ring(&self) {
+        *self.wake_ups.lock().unwrap() += 1;
+        self.arrival.notify_one();
+    }
+
+    fn sleep(&self) {
+        let mut wake_ups = self.wake_ups.lock().unwrap();
+        while *wake_ups == 0 {
+            wake_ups = self.arrival.wait(wake_ups).unwrap();
+        }
+        *wake_ups -= 1;
+    }
+}
+
+/// A producer that sends two elements, and a consumer that sleeps whenever it may.
+fn two_elements_to_a_sleeper() {
+    let (region, socket) = (ring(), Arc::new(Socket::default()));
+    let (far_region, far_socket) = (Arc::clone(&region), Arc::clone(&socket));
+    let producing = thread::spawn(move || {
+        let mut producer = Producer::new(far_region, PLACE);
+        for number in 1..=2 {
+            assert_eq!(producer.put(element(number)), Ok(()));
+            if producer.must_rouse() {
+                far_socket.ring();
+            }
+        }
+    });
+    let mut consumer = Consumer::new(region, PLACE);
+    for number in 1..=2 {
+        assert_eq!(receive(&mut consumer, &socket), element(number), "torn element");
+        consumer.publish();
+    }
+    producing.join().unwrap();
+}
+
+/// As a leader does: looks, rests, sleeps.
+fn receive(consumer: &mut Consumer, socket: &Socket) -> Element {
+    loop {
+        if let Some(element) = consumer.take().expect("no violation") {
+            return element;
+        }
+        if consumer.rest() {
+            socket.sleep();
+        }
+    }
+}
+
+/// Three elements through a ring of two: a place is used again only after its element was taken.
+fn more_elements_than_places() {
+    let region = ring();
+    let far_region = Arc::clone(&region);
+    let producing = thread::spawn(move || {
+        let mut producer = Producer::new(far_region, PLACE);
+        for number in 1..=3 {
+            while producer.put(element(number)) == Err(PutError::Full) {
+                thread::yield_now();
+            }
+        }
+    });
+    let mut consumer = Consumer::new(region, PLACE);
+    for number in 1..=3 {
+        let taken = loop {
+            match consumer.take().expect("no violation") {
+                Some(taken) => break taken,
+                None => thread::yield_now(),
+            }
+        };
+        assert_eq!(taken, element(number), "torn element");
+        consumer.publish();
+    }
+    producing.join().unwrap();
+}
+
+#[test]
+fn model_no_wake_up_is_lost() {
+    holds(4, two_elements_to_a_sleeper);
+}
+
+#[test]
+fn model_without_the_fence_after_putting_a_wake_up_is_lost() {
+    fails(Step::FenceAfterPut, LOST_WAKE_UP, 3, two_elements_to_a_sleeper);
+}
+
+#[test]
+fn model_without_the_fence_after_resting_a_wake_up_is_lost() {
+    fails(Step::FenceAfterRest, LOST_WAKE_UP, 3, two_elements_to_a_sleeper);
+}
+
+#[test]
+fn model_without_the_look_after_resting_a_wake_up_is_lost() {
+    fails(Step::LookAfterRest, LOST_WAKE_UP, 3, two_elements_to_a_sleeper);
+}
+
+#[test]
+fn model_elements_arrive_whole_and_in_order() {
+    holds(4, more_elements_than_places);
+}
+
+#[test]
+fn model_without_release_of_the_count_elements_are_torn() {
+    fails(Step::ReleaseOfElement, "torn element", 3, more_elements_than_places);
+}
+
+// ---- the free list ----
+
+const LIST: List = List { header: 8, count: 3, capacity: 4, first_number: 0 };
+
+fn list() -> Arc<Region> {
+    let layout = BufferLayout::judge(8 + 36 + 3 * 24, |at| match at {
+        0 => 1,
+        12 => LIST.count,
+        24 => LIST.capacity,
+        _ => 0,
+    });
+    let layout = layout.unwrap();
+    let size = 8 + layout.used();
+    let region = Region::with_words(size, (0..size).step_by(4));
+    free_list::initialise(&region, &layout);
+    Arc::new(region)
+}
+
+/// Takes a slice, if there is one, marks it as its own, and gives it back.
+fn take_and_give(region: &Region, mark: u32) {
+    if let Some(slice) = free_list::take(region, &LIST).expect("no violation") {
+        // Payload: whoever holds the slice writes it, and must find it so.
+        let payload = region.word(slice + 20);
+        payload.store(mark, loom::sync::atomic::Ordering::Relaxed);
+        let found = payload.load(loom::sync::atomic::Ordering::Relaxed);
+        assert_eq!(found, mark, "a slice in two hands");
+        free_list::give(region, &LIST, slice).expect("no violation");
+    }
+}
+
+/// Two processes that take and give; afterwards every slice is there, once.
+fn two_processes_share_a_list() {
+    let region = list();
+    let far = Arc::clone(&region);
+    let other = thread::spawn(move || take_and_give(&far, 1));
+    take_and_give(&region, 2);
+    other.join().unwrap();
+    check_whole(&region);
+}
+
+/// Follows the list from head to tail.
+fn check_whole(region: &Region) {
+    use crate::layout::buffer::{FLAGS_AT, FREE_AT, HAS_NEXT, HEAD_AT, NEXT_AT, TAIL_AT};
+    use loom::sync::atomic::Ordering::SeqCst;
+    assert_eq!(region.word(LIST.header + FREE_AT).load(SeqCst), LIST.count, "lost slice");
+    let mut at = region.word(LIST.header + HEAD_AT).load(SeqCst);
+    let mut seen = vec![at];
+    while region.byte(LIST.area() + at + FLAGS_AT).load(SeqCst) & HAS_NEXT != 0 {
+        at = region.word(LIST.area() + at + NEXT_AT).load(SeqCst);
+        assert!(!seen.contains(&at), "lost slice: the list is a circle");
+        seen.push(at);
+    }
+    assert_eq!(seen.len(), LIST.count as usize, "lost slice");
+    assert_eq!(at, region.word(LIST.header + TAIL_AT).load(SeqCst), "lost slice");
+}
+
+#[test]
+fn model_a_shared_free_list_stays_whole() {
+    holds(3, two_processes_share_a_list);
+}
+
+#[test]
+fn model_without_the_exchange_of_the_tail_slices_are_lost() {
+    fails(Step::TailBeforeLink, "lost slice", 2, two_processes_share_a_list);
+}

@@ -1,0 +1,105 @@
+//! What goes over the socket. A message that the socket takes only in part is finished by whoever comes next, so none is ever torn.
+
+use std::os::fd::BorrowedFd;
+
+use rustix::io::Errno;
+use rustix::net::{SendFlags, send};
+
+/// The most bytes that wait for the socket. Messages with payload are only sent when none wait, so a peer that reads anything at all stays far below.
+const MOST_PENDING: usize = 1 << 20;
+
+/// Bytes that the socket has not yet taken.
+#[derive(Default)]
+pub(crate) struct Outgoing {
+    pending: Vec<u8>,
+    sent: usize,
+}
+
+impl Outgoing {
+    /// Sends `message` behind what is pending, without waiting; `ENOBUFS` if too much is. True if the socket has taken everything.
+    pub(crate) fn send(&mut self, socket: BorrowedFd<'_>, message: &[u8]) -> Result<bool, Errno> {
+        if !self.is_empty() {
+            if self.pending.len() > MOST_PENDING {
+                return Err(Errno::NOBUFS);
+            }
+            self.pending.extend_from_slice(message);
+            return self.flush(socket);
+        }
+        let sent = send_some(socket, message)?;
+        self.pending.extend_from_slice(&message[sent..]);
+        Ok(self.is_empty())
+    }
+
+    /// Tries again with what is pending. True if the socket has taken everything.
+    pub(crate) fn flush(&mut self, socket: BorrowedFd<'_>) -> Result<bool, Errno> {
+        while !self.is_empty() {
+            match send_some(socket, &self.pending[self.sent..])? {
+                0 => return Ok(false),
+                sent => self.sent += sent,
+            }
+        }
+        self.pending.clear();
+        self.sent = 0;
+        Ok(true)
+    }
+
+    /// Whether the socket has taken everything.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.sent == self.pending.len()
+    }
+}
+
+/// `send` without waiting; 0 if the socket takes nothing now.
+fn send_some(socket: BorrowedFd<'_>, bytes: &[u8]) -> Result<usize, Errno> {
+    loop {
+        match send(socket, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
+            Ok(count) => return Ok(count),
+            Err(Errno::AGAIN) => return Ok(0),
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+    use std::os::fd::AsFd;
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+
+    #[test]
+    fn a_full_socket_tears_no_message() {
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        let mut outgoing = Outgoing::default();
+        let message: Vec<u8> = (0..100_000u32).map(|value| value as u8).collect();
+        let mut messages = 0;
+        while outgoing.send(ours.as_fd(), &message).unwrap() {
+            messages += 1;
+        }
+        outgoing.send(ours.as_fd(), b"last").unwrap();
+        let mut got = vec![0; (messages + 1) * message.len() + 4];
+        let mut filled = 0;
+        while filled < got.len() {
+            filled += theirs.read(&mut got[filled..]).unwrap();
+            outgoing.flush(ours.as_fd()).unwrap();
+        }
+        assert!(got[..filled - 4].chunks(message.len()).all(|chunk| chunk == message));
+        assert_eq!(&got[filled - 4..], b"last");
+        assert!(outgoing.is_empty());
+    }
+
+    #[test]
+    fn what_waits_for_a_peer_that_never_reads_is_bounded() {
+        let (ours, _theirs) = UnixStream::pair().unwrap();
+        let mut outgoing = Outgoing::default();
+        let error = loop {
+            if let Err(error) = outgoing.send(ours.as_fd(), &[0; 8192]) {
+                break error;
+            }
+        };
+        assert_eq!(error, Errno::NOBUFS);
+        assert!(outgoing.pending.len() <= MOST_PENDING + 2 * 8192);
+    }
+}

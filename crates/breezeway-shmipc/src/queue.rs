@@ -1,0 +1,282 @@
+//! One direction of the queue region: a ring of elements with one producing and one consuming process, and the flag by which the producer knows whether the consumer must be told.
+//!
+//! Each side keeps its own count privately and takes of the peer's only the distance to it, so whatever the peer writes there, no element outside the ring is touched.
+//!
+//! Sleeping and waking is Dekker's pattern: the producer writes `tail` and then looks at the flag, the consumer clears the flag and then looks at `tail`, and a full fence
+//! stands between write and look on both sides. Without either, a wake-up gets lost; the model shows it.
+
+use std::sync::Arc;
+
+use crate::layout::queue::{NATIVE, RingPlace, places};
+use crate::region::Region;
+use crate::sync::{Ordering, Step, full_fence, removed};
+use crate::violation::Violation;
+
+/// The receiver looks at the low 8 bits of a status only.
+const STATUS_MASK: u32 = 0xff;
+/// The stream's sender has closed it.
+const CLOSED: u32 = 1;
+
+/// One entry of a ring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Element {
+    /// The stream's number.
+    pub(crate) stream: u32,
+    /// Where the message's first slice starts; 0 for a close.
+    pub(crate) offset: u32,
+    /// Only the low 8 bits count.
+    pub(crate) status: u32,
+}
+
+impl Element {
+    /// A message.
+    pub(crate) fn data(stream: u32, offset: u32) -> Self {
+        Self { stream, offset, status: 0 }
+    }
+
+    /// The end of a stream.
+    pub(crate) fn close(stream: u32) -> Self {
+        Self { stream, offset: 0, status: CLOSED }
+    }
+
+    /// Whether it ends its stream.
+    pub(crate) fn is_close(&self) -> bool {
+        self.status & STATUS_MASK == CLOSED
+    }
+}
+
+/// Why nothing was put.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum PutError {
+    /// The peer has not taken enough.
+    Full,
+    /// The peer's count makes no sense.
+    Violation(Violation),
+}
+
+/// Writes the capacities of two fresh rings.
+pub(crate) fn initialise(region: &Region, capacity: u32) {
+    for base in [0, region.len() / 2] {
+        region.word(base + NATIVE.capacity).store(capacity, Ordering::Relaxed);
+    }
+}
+
+/// Reads both capacities once and judges them: first the ring from client to server, then the other.
+pub(crate) fn judge(region: &Region) -> Result<[RingPlace; 2], Violation> {
+    // A region too small for the headers is refused before anything in it is read.
+    places(region.len(), [1, 1])?;
+    let declared = [0, region.len() / 2]
+        .map(|base| region.word(base + NATIVE.capacity).load(Ordering::Relaxed));
+    places(region.len(), declared)
+}
+
+/// The side that puts.
+pub(crate) struct Producer {
+    region: Arc<Region>,
+    place: RingPlace,
+    /// Elements put.
+    tail: u64,
+    /// The consumer's count when last looked at, so that its line is only fetched when the ring seems full.
+    head_seen: u32,
+}
+
+impl Producer {
+    /// Goes on where the ring stands.
+    pub(crate) fn new(region: Arc<Region>, place: RingPlace) -> Self {
+        let tail = region.count(place.base + NATIVE.tail).value();
+        let head_seen = region.count(place.base + NATIVE.head).observe();
+        Self { region, place, tail, head_seen }
+    }
+
+    /// Puts an element; the peer may be taking others.
+    #[inline]
+    pub(crate) fn put(&mut self, element: Element) -> Result<(), PutError> {
+        if self.in_flight() >= self.place.capacity {
+            self.head_seen = self.region.count(self.place.base + NATIVE.head).observe();
+            self.judge_room()?;
+        }
+        let at = self.place.element(self.tail);
+        self.region.word(at).store(element.stream, Ordering::Relaxed);
+        self.region.word(at + 4).store(element.offset, Ordering::Relaxed);
+        self.region.word(at + 8).store(element.status, Ordering::Relaxed);
+        let order =
+            if removed(Step::ReleaseOfElement) { Ordering::Relaxed } else { Ordering::Release };
+        let count = self.region.count(self.place.base + NATIVE.tail);
+        count.publish(self.tail, self.tail.wrapping_add(1), order);
+        self.tail = self.tail.wrapping_add(1);
+        Ok(())
+    }
+
+    fn judge_room(&self) -> Result<(), PutError> {
+        let (distance, capacity) = (self.in_flight(), self.place.capacity);
+        if distance > capacity {
+            return Err(PutError::Violation(Violation::QueueDistance { distance, capacity }));
+        }
+        if distance == capacity { Err(PutError::Full) } else { Ok(()) }
+    }
+
+    fn in_flight(&self) -> u32 {
+        (self.tail as u32).wrapping_sub(self.head_seen)
+    }
+
+    /// Whether the consumer must be told of what was put: then nobody else tells it.
+    #[inline]
+    pub(crate) fn must_rouse(&self) -> bool {
+        full_fence(Step::FenceAfterPut);
+        let flag = self.region.word(self.place.base + NATIVE.flag);
+        flag.load(Ordering::Relaxed) == 0
+            && flag.compare_exchange(0, 1, Ordering::SeqCst, Ordering::Relaxed).is_ok()
+    }
+}
+
+/// The side that takes.
+pub(crate) struct Consumer {
+    region: Arc<Region>,
+    place: RingPlace,
+    /// Elements taken.
+    head: u64,
+    /// Elements that the producer knows to be taken.
+    published: u64,
+    /// The producer's count when last looked at.
+    tail_seen: u32,
+}
+
+impl Consumer {
+    /// Goes on where the ring stands.
+    pub(crate) fn new(region: Arc<Region>, place: RingPlace) -> Self {
+        let head = region.count(place.base + NATIVE.head).value();
+        Self { region, place, head, published: head, tail_seen: head as u32 }
+    }
+
+    /// Takes an element if there is one. The producer learns of it with [`Self::publish`].
+    #[inline]
+    pub(crate) fn take(&mut self) -> Result<Option<Element>, Violation> {
+        if self.tail_seen == self.head as u32 {
+            self.tail_seen = self.region.count(self.place.base + NATIVE.tail).observe();
+            self.judge_distance()?;
+            if self.tail_seen == self.head as u32 {
+                return Ok(None);
+            }
+        }
+        let at = self.place.element(self.head);
+        let element = Element {
+            stream: self.region.word(at).load(Ordering::Relaxed),
+            offset: self.region.word(at + 4).load(Ordering::Relaxed),
+            status: self.region.word(at + 8).load(Ordering::Relaxed),
+        };
+        self.head = self.head.wrapping_add(1);
+        Ok(Some(element))
+    }
+
+    fn judge_distance(&self) -> Result<(), Violation> {
+        let distance = self.tail_seen.wrapping_sub(self.head as u32);
+        let capacity = self.place.capacity;
+        if distance > capacity {
+            return Err(Violation::QueueDistance { distance, capacity });
+        }
+        Ok(())
+    }
+
+    /// Lets the producer use the places of what was taken.
+    #[inline]
+    pub(crate) fn publish(&mut self) {
+        if self.published != self.head {
+            let count = self.region.count(self.place.base + NATIVE.head);
+            count.publish(self.published, self.head, Ordering::Release);
+            self.published = self.head;
+        }
+    }
+
+    /// Whether there is something to take, or something wrong to be found by taking.
+    #[inline]
+    pub(crate) fn has_elements(&self) -> bool {
+        self.tail_seen != self.head as u32
+            || self.region.count(self.place.base + NATIVE.tail).observe() != self.head as u32
+    }
+
+    /// Says that this side looks by itself and need not be told.
+    #[inline]
+    pub(crate) fn work(&self) {
+        let flag = self.region.word(self.place.base + NATIVE.flag);
+        if flag.load(Ordering::Relaxed) != 1 {
+            flag.store(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Says that this side must be told from now on. True if it may sleep; false if something came in the meantime, then it goes on working.
+    pub(crate) fn rest(&self) -> bool {
+        self.region.word(self.place.base + NATIVE.flag).store(0, Ordering::SeqCst);
+        full_fence(Step::FenceAfterRest);
+        if self.has_elements() && !removed(Step::LookAfterRest) {
+            self.work();
+            return false;
+        }
+        true
+    }
+}
+
+#[cfg(all(test, not(loom), target_arch = "x86_64"))]
+mod tests {
+    use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+
+    use super::*;
+
+    fn region() -> Arc<Region> {
+        let fd = memfd_create("test", MemfdFlags::CLOEXEC).unwrap();
+        ftruncate(&fd, 432).unwrap();
+        let region = Region::map(&fd, 432).unwrap();
+        initialise(&region, 16);
+        Arc::new(region)
+    }
+
+    #[test]
+    fn messages_and_a_close_are_as_recorded() {
+        let region = region();
+        let [to_server, to_client] = judge(&region).unwrap();
+        let mut producer = Producer::new(Arc::clone(&region), to_server);
+        producer.put(Element::data(2, 44)).unwrap();
+        producer.put(Element::close(2)).unwrap();
+        let mut answering = Producer::new(Arc::clone(&region), to_client);
+        answering.put(Element::data(2, 1068)).unwrap();
+        let mut bytes = [0; 432];
+        region.copy_to(0, &mut bytes);
+        let header = [16, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+        assert_eq!(bytes[..24], header);
+        assert_eq!(bytes[24..36], [2, 0, 0, 0, 0x2c, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(bytes[36..48], [2, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0]);
+        assert_eq!(bytes[216 + 24..216 + 36], [2, 0, 0, 0, 0x2c, 4, 0, 0, 0, 0, 0, 0]);
+    }
+
+    #[test]
+    fn a_consumer_is_told_only_while_it_rests() {
+        let region = region();
+        let [ring, _] = judge(&region).unwrap();
+        let mut producer = Producer::new(Arc::clone(&region), ring);
+        let mut consumer = Consumer::new(Arc::clone(&region), ring);
+        producer.put(Element::data(2, 44)).unwrap();
+        assert!(producer.must_rouse() && !producer.must_rouse());
+        assert!(!consumer.rest(), "there is something");
+        assert_eq!(consumer.take(), Ok(Some(Element::data(2, 44))));
+        assert!(consumer.rest());
+        assert!(producer.must_rouse());
+    }
+
+    #[test]
+    fn counts_go_on_beyond_32_bits() {
+        let region = region();
+        let [ring, _] = judge(&region).unwrap();
+        for at in [NATIVE.head, NATIVE.tail] {
+            region.word(at).store(u32::MAX - 1, Ordering::Relaxed);
+        }
+        let mut producer = Producer::new(Arc::clone(&region), ring);
+        let mut consumer = Consumer::new(Arc::clone(&region), ring);
+        for number in 0..40 {
+            producer.put(Element::data(number, 44)).unwrap();
+            assert_eq!(consumer.take(), Ok(Some(Element::data(number, 44))));
+            consumer.publish();
+        }
+        for at in [NATIVE.head, NATIVE.tail] {
+            assert_eq!(region.count(at).value(), u64::from(u32::MAX) + 39);
+        }
+    }
+}

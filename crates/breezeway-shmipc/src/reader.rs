@@ -1,0 +1,321 @@
+//! The receiving half of a stream.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::task::Waker;
+use std::time::{Duration, Instant};
+
+use breezeway_shm::{Notifier, TrustedPeer};
+
+use crate::core::Core;
+use crate::error::{SessionEnd, StreamError};
+use crate::inbox::{Arrival, StreamState};
+use crate::message::Piece;
+use crate::region::Region;
+use crate::stream::{Handle, Interrupter};
+
+/// The receiving half of a stream.
+pub struct Reader {
+    handle: Arc<Handle>,
+    /// What was taken from the inbox and not yet released.
+    reading: VecDeque<Piece>,
+    buffered: usize,
+    at_end: bool,
+    timeout: Option<Duration>,
+    deadline: Option<Instant>,
+}
+
+impl Reader {
+    pub(crate) fn new(handle: Arc<Handle>) -> Self {
+        Self {
+            handle,
+            reading: VecDeque::new(),
+            buffered: 0,
+            at_end: false,
+            timeout: None,
+            deadline: None,
+        }
+    }
+
+    /// The stream's number in the session.
+    pub fn id(&self) -> u32 {
+        self.handle.state.id
+    }
+
+    /// Waits for bytes and shows all that came, where they lie. `None` at the end: the peer has closed the stream, and everything it sent was released.
+    ///
+    /// # Errors
+    ///
+    /// The timeout, an interrupter, or the end of the session. What came before the session's end is shown first.
+    pub fn peek(&mut self) -> Result<Option<Peeked<'_>>, StreamError> {
+        self.peek_at_least(1)
+    }
+
+    /// As [`Self::peek`], but waits until `len` bytes came, or the stream's end, which leaves fewer.
+    pub fn peek_at_least(&mut self, len: usize) -> Result<Option<Peeked<'_>>, StreamError> {
+        let deadline = self.deadline_of_wait();
+        while self.buffered < len && !self.at_end {
+            self.wait_for_more(deadline)?;
+        }
+        Ok((self.buffered > 0).then(|| self.peeked()))
+    }
+
+    /// Shows what has already come; `None` if nothing has, then [`Self::is_at_end`] tells whether more can come.
+    pub fn try_peek(&mut self) -> Result<Option<Peeked<'_>>, StreamError> {
+        if self.buffered == 0 && !self.at_end {
+            let outcome = self.poll_more(None).or_else(|| {
+                self.receive_now();
+                self.poll_more(None)
+            });
+            outcome.transpose()?;
+        }
+        Ok((self.buffered > 0).then(|| self.peeked()))
+    }
+
+    /// From the socket only if bytes are known to come there, since that costs a system call.
+    fn receive_now(&self) {
+        let Handle { core, state } = &*self.handle;
+        if state.over_socket.load(Ordering::Relaxed) {
+            core.help_receive();
+        } else {
+            core.receive_now();
+        }
+    }
+
+    /// Gives the first `len` of the bytes that were shown back: their memory is used for other messages from now on.
+    ///
+    /// # Panics
+    ///
+    /// If fewer bytes were shown.
+    pub fn release(&mut self, len: usize) {
+        assert!(len <= self.buffered, "release of {len} bytes, {} were shown", self.buffered);
+        self.consume(len);
+    }
+
+    /// Whether the peer has closed the stream and everything it sent was released.
+    pub fn is_at_end(&self) -> bool {
+        self.at_end && self.buffered == 0
+    }
+
+    /// How long a read waits; `None` for ever, the default.
+    pub fn set_timeout(&mut self, timeout: Option<Duration>) {
+        self.timeout = timeout;
+    }
+
+    /// When reads give up, whatever the timeout; `None` never, the default.
+    pub fn set_deadline(&mut self, deadline: Option<Instant>) {
+        self.deadline = deadline;
+    }
+
+    /// Something that ends a wait from another thread. From then on, a sleep of the session costs one more system call.
+    pub fn interrupter(&self) -> Result<Interrupter, StreamError> {
+        let core = &self.handle.core;
+        if core.nudge.get().is_none() {
+            let nudge = Notifier::new().map_err(SessionEnd::from)?;
+            let _ = core.nudge.set(nudge);
+        }
+        Ok(Interrupter { core: Arc::clone(core), state: Arc::clone(&self.handle.state) })
+    }
+
+    /// Copies what came into `buffer`; waits for at least one byte. 0 at the end of the stream.
+    pub fn receive(&mut self, buffer: &mut [u8]) -> Result<usize, StreamError> {
+        if buffer.is_empty() {
+            return Ok(0);
+        }
+        if self.buffered == 0 && self.peek()?.is_none() {
+            return Ok(0);
+        }
+        Ok(self.copy_out(buffer))
+    }
+
+    /// Copies as much as there is into `buffer`, and releases it.
+    pub(crate) fn copy_out(&mut self, buffer: &mut [u8]) -> usize {
+        let count = buffer.len().min(self.buffered);
+        self.peeked().copy_to(&mut buffer[..count]);
+        self.consume(count);
+        count
+    }
+
+    fn consume(&mut self, mut len: usize) {
+        self.buffered -= len;
+        while len > 0 {
+            let Some(piece) = self.reading.front_mut() else { return };
+            let count = len.min(piece.len());
+            piece.advance(count);
+            len -= count;
+            if piece.len() == 0 {
+                let piece = self.reading.pop_front();
+                self.handle.core.discard(piece);
+            }
+        }
+    }
+
+    pub(crate) fn peeked(&self) -> Peeked<'_> {
+        Peeked { core: &self.handle.core, pieces: &self.reading, len: self.buffered }
+    }
+
+    fn deadline_of_wait(&self) -> Option<Instant> {
+        let limit = self.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        [limit, self.deadline].into_iter().flatten().min()
+    }
+
+    #[inline]
+    fn wait_for_more(&mut self, deadline: Option<Instant>) -> Result<(), StreamError> {
+        let handle = Arc::clone(&self.handle);
+        handle.core.wait(deadline, &mut |waker: Option<&Waker>| self.poll_more(waker))?
+    }
+
+    /// Takes what came, or the end; `None` if nothing did, and then `waker` is woken when something does.
+    #[inline]
+    pub(crate) fn poll_more(&mut self, waker: Option<&Waker>) -> Option<Result<(), StreamError>> {
+        let Handle { core, state } = &*self.handle;
+        // Asked before collecting: what was delivered before the session ended is collected first.
+        let ended = core.ended().is_some();
+        match state.collect(&mut self.reading, waker) {
+            Some(Arrival::Bytes) => {
+                self.buffered = self.reading.iter().map(Piece::len).sum();
+                Some(Ok(()))
+            }
+            Some(Arrival::End) => {
+                self.at_end = true;
+                Some(Ok(()))
+            }
+            None if state.interrupted.load(Ordering::Relaxed) => {
+                state.interrupted.store(false, Ordering::SeqCst);
+                Some(Err(StreamError::Interrupted))
+            }
+            None if ended => Some(Err(core.end_error())),
+            None => None,
+        }
+    }
+
+    /// Bytes that were taken from the inbox and not yet released.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn buffered(&self) -> usize {
+        self.buffered
+    }
+
+    #[cfg(feature = "tokio")]
+    pub(crate) fn core(&self) -> &Arc<Core> {
+        &self.handle.core
+    }
+
+    pub(crate) fn state(&self) -> &Arc<StreamState> {
+        &self.handle.state
+    }
+
+    pub(crate) fn has_arrivals(&self) -> bool {
+        self.buffered > 0 || self.handle.state.has_arrivals()
+    }
+}
+
+impl io::Read for Reader {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        Ok(self.receive(buffer)?)
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        if !self.reading.is_empty() && !self.handle.core.is_elsewhere() {
+            self.handle.core.discard(self.reading.drain(..));
+        }
+    }
+}
+
+/// Received bytes where they lie, in one or more runs. They stay until they are released; the borrow keeps the reader from doing so meanwhile.
+pub struct Peeked<'a> {
+    core: &'a Core,
+    pieces: &'a VecDeque<Piece>,
+    len: usize,
+}
+
+impl<'a> Peeked<'a> {
+    /// How many bytes there are, at least one.
+    #[expect(clippy::len_without_is_empty, reason = "never empty")]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Copies the first bytes into `buffer`.
+    ///
+    /// # Panics
+    ///
+    /// If there are fewer than the buffer is long.
+    pub fn copy_to(&self, mut buffer: &mut [u8]) {
+        assert!(buffer.len() <= self.len, "copy of {} bytes, {} came", buffer.len(), self.len);
+        for run in self.runs() {
+            let count = run.len().min(buffer.len());
+            let (now, later) = buffer.split_at_mut(count);
+            run.copy_to(now);
+            buffer = later;
+        }
+    }
+
+    /// A copy of all bytes.
+    pub fn to_vec(&self) -> Vec<u8> {
+        let mut bytes = vec![0; self.len];
+        self.copy_to(&mut bytes);
+        bytes
+    }
+
+    /// The runs of bytes, in order; none is empty.
+    pub fn runs(&self) -> impl Iterator<Item = Run<'a>> + use<'a> {
+        let core = self.core;
+        self.pieces.iter().map(move |piece| Run { core, piece })
+    }
+}
+
+/// A run of received bytes that lie together.
+pub struct Run<'a> {
+    core: &'a Core,
+    piece: &'a Piece,
+}
+
+impl<'a> Run<'a> {
+    /// How many bytes there are, at least one.
+    #[expect(clippy::len_without_is_empty, reason = "never empty")]
+    pub fn len(&self) -> usize {
+        self.piece.len()
+    }
+
+    /// Copies the first bytes into `buffer`.
+    ///
+    /// # Panics
+    ///
+    /// If there are fewer than the buffer is long.
+    pub fn copy_to(&self, buffer: &mut [u8]) {
+        self.copy_part(0, buffer);
+    }
+
+    /// Copies the bytes from `skip` on.
+    pub(crate) fn copy_part(&self, skip: usize, buffer: &mut [u8]) {
+        let end = skip + buffer.len();
+        assert!(end <= self.len(), "copy up to byte {end}, {} came", self.len());
+        match self.piece {
+            Piece::Slice { at, .. } => self.core.buffer.copy_to(*at + skip as u32, buffer),
+            Piece::Heap { bytes, read } => buffer.copy_from_slice(&bytes[read + skip..read + end]),
+        }
+    }
+
+    /// Copies `count` bytes from `skip` on to `at` in a region, directly.
+    pub(crate) fn copy_into(&self, skip: usize, region: &Region, at: u32, count: usize) {
+        assert!(skip + count <= self.len(), "copy of {count} bytes from {skip}");
+        match self.piece {
+            Piece::Slice { at: from, .. } => {
+                region.copy_between(&self.core.buffer, *from + skip as u32, at, count);
+            }
+            Piece::Heap { bytes, read } => region.copy_from(at, &bytes[read + skip..][..count]),
+        }
+    }
+
+    /// The bytes themselves, on the word of whoever made `proof` that the peer does not write what it has sent.
+    pub fn as_slice(&self, proof: TrustedPeer) -> &'a [u8] {
+        match self.piece {
+            Piece::Slice { at, len, .. } => self.core.buffer.slice(*at, *len, proof),
+            Piece::Heap { bytes, read } => &bytes[*read..],
+        }
+    }
+}

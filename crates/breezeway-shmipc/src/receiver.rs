@@ -1,0 +1,308 @@
+//! Receiving for all streams of a session: whoever holds the [`Receiver`] takes elements off the queue and messages off the socket, and gives each stream what is its.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use rustix::io::Errno;
+use rustix::net::RecvFlags;
+
+use crate::core::Core;
+use crate::error::SessionEnd;
+use crate::inbox::StreamState;
+use crate::incoming::{Incoming, Message};
+use crate::lock::lock;
+use crate::message::{self, Piece};
+use crate::queue::{Consumer, Element};
+use crate::spin::SpinPlan;
+use crate::table::{Found, Role};
+use crate::violation::Violation;
+
+/// Elements taken before the producer learns of it.
+const PUBLISH_EVERY: u32 = 64;
+/// Elements taken before others get their turn.
+const AT_ONCE: u32 = 4096;
+
+/// The receiving side of a session.
+pub(crate) struct Receiver {
+    pub(crate) consumer: Consumer,
+    incoming: Incoming,
+    pub(crate) spin: SpinPlan,
+    /// Pieces of the message that is being received; here so that its memory is used again.
+    pieces: Vec<Piece>,
+    /// The stream that the last message was for, which the next one is likely for.
+    last: Option<Arc<StreamState>>,
+    /// The stream that fallback bytes are for; `None` if nobody wants them.
+    payload_for: Option<Arc<StreamState>>,
+    /// Streams whose end was seen, until everything that was sent before it has been received.
+    closing: Vec<Arc<StreamState>>,
+    /// Whether the peer has put anything, which proves that it has mapped the regions.
+    heard: bool,
+    #[cfg(feature = "tokio")]
+    by_driver: bool,
+}
+
+impl Receiver {
+    /// Receives from `consumer`, and from the session's socket.
+    pub(crate) fn new(consumer: Consumer) -> Self {
+        Self {
+            consumer,
+            incoming: Incoming::new(),
+            spin: SpinPlan::new(),
+            pieces: Vec::new(),
+            last: None,
+            payload_for: None,
+            closing: Vec::new(),
+            heard: false,
+            #[cfg(feature = "tokio")]
+            by_driver: false,
+        }
+    }
+
+    /// Receives what is in the queue, and from the socket if a stream's end makes that necessary. Ends the session where the peer breaks a rule.
+    #[inline]
+    pub(crate) fn receive(&mut self, core: &Core) -> Result<(), SessionEnd> {
+        let received = self.take_elements(core).and_then(|()| self.finish_closing(core));
+        received.map_err(|violation| core.broken(violation))?;
+        core.judge_regions()
+    }
+
+    /// Reads the socket once and handles what came. False if nothing did.
+    pub(crate) fn read_socket(
+        &mut self,
+        core: &Core,
+        flags: RecvFlags,
+    ) -> Result<bool, SessionEnd> {
+        match self.read(core, flags) {
+            Ok(0) => Err(self.hear_the_end(core)),
+            Ok(_) => self.handle_messages(core).map(|()| true),
+            Err(Errno::AGAIN | Errno::INTR) => Ok(false),
+            Err(Errno::CONNRESET | Errno::PIPE) => Err(self.hear_the_end(core)),
+            Err(errno) => Err(core.failed(errno)),
+        }
+    }
+
+    /// Whether the last read left nothing in the socket.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn was_emptied(&self) -> bool {
+        self.incoming.was_emptied()
+    }
+
+    /// The wake-up that is read here may be the one that the driver of tasks sleeps for, and would then not see.
+    fn read(&mut self, core: &Core, flags: RecvFlags) -> Result<usize, Errno> {
+        core.socket_reads.fetch_add(1, Ordering::Relaxed);
+        let outcome = self.incoming.read(core.socket(), flags);
+        #[cfg(feature = "tokio")]
+        if !self.by_driver && outcome.as_ref().is_ok_and(|&count| count > 0) {
+            core.driver.attend();
+        }
+        outcome
+    }
+
+    /// As [`Self::read_socket`], by the driver itself.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn read_socket_as_driver(&mut self, core: &Core) {
+        self.by_driver = true;
+        // A failure has ended the session, which the driver sees.
+        let _ = self.read_socket(core, RecvFlags::DONTWAIT);
+        self.by_driver = false;
+    }
+
+    /// What the peer put into the queue before it went is still received.
+    fn hear_the_end(&mut self, core: &Core) -> SessionEnd {
+        loop {
+            match self.take_elements(core) {
+                Ok(()) if self.consumer.has_elements() => {}
+                Ok(()) => break,
+                Err(violation) => return core.broken(violation),
+            }
+        }
+        for stream in self.closing.drain(..) {
+            finish(core, &stream);
+        }
+        core.end(SessionEnd::PeerGone);
+        core.ended().cloned().unwrap_or(SessionEnd::PeerGone)
+    }
+
+    fn handle_messages(&mut self, core: &Core) -> Result<(), SessionEnd> {
+        self.handle_all(core)
+            .and_then(|()| self.finish_closing(core))
+            .map_err(|violation| core.broken(violation))
+    }
+
+    fn handle_all(&mut self, core: &Core) -> Result<(), Violation> {
+        loop {
+            let (polling, stream_close, fallback_for, restart) = match self.incoming.next()? {
+                None => return Ok(()),
+                Some(Message::FallbackBytes(bytes)) => {
+                    if let Some(stream) = &self.payload_for {
+                        core.fallback_held.fetch_add(bytes.len(), Ordering::Relaxed);
+                        stream.deliver_copy(bytes);
+                        mark_ready(core, stream);
+                    }
+                    continue;
+                }
+                Some(Message::Polling) => (true, None, None, None),
+                Some(Message::StreamClose(id)) => (false, Some(id), None, None),
+                Some(Message::FallbackFor(id)) => (false, None, Some(id), None),
+                Some(Message::HotRestart(epoch)) => (false, None, None, Some((epoch, false))),
+                Some(Message::HotRestartAck(epoch)) => (false, None, None, Some((epoch, true))),
+            };
+            // What the peer put into the queue before it sent any message comes first: neither fallback data nor a close may overtake it.
+            self.take_elements(core)?;
+            if polling {
+                continue;
+            }
+            if let Some(id) = stream_close {
+                self.begin_closing(core, id);
+            }
+            if let Some(id) = fallback_for {
+                self.payload_for = self.begin_fallback(core, id);
+            }
+            if let Some((epoch, acknowledged)) = restart {
+                hear_restart(core, epoch, acknowledged)?;
+            }
+        }
+    }
+
+    fn begin_fallback(&mut self, core: &Core, id: u32) -> Option<Arc<StreamState>> {
+        let stream = find(core, id)?;
+        core.leave_queue(&stream);
+        Some(stream)
+    }
+
+    /// Takes what is in the queue, a bounded number.
+    #[inline]
+    fn take_elements(&mut self, core: &Core) -> Result<(), Violation> {
+        for taken in 1..=AT_ONCE {
+            let Some(element) = self.consumer.take()? else { break };
+            if !self.heard {
+                self.heard = true;
+                core.hear_first();
+            }
+            self.receive_element(core, element)?;
+            if taken % PUBLISH_EVERY == 0 {
+                self.consumer.publish();
+            }
+        }
+        self.consumer.publish();
+        Ok(())
+    }
+
+    #[inline]
+    fn receive_element(&mut self, core: &Core, element: Element) -> Result<(), Violation> {
+        if element.is_close() {
+            self.begin_closing(core, element.stream);
+            return Ok(());
+        }
+        message::receive(
+            &core.buffer,
+            &core.layout,
+            &mut lock(&core.pool),
+            element.offset,
+            &mut self.pieces,
+        )?;
+        if self.last.as_ref().is_none_or(|last| !is_for(last, element.stream)) {
+            self.last = find(core, element.stream);
+        }
+        match &self.last {
+            Some(stream) => {
+                stream.deliver(&mut self.pieces);
+                mark_ready(core, stream);
+            }
+            None => core.discard(self.pieces.drain(..)),
+        }
+        Ok(())
+    }
+
+    /// A stream's end counts only once everything sent before it was received, and some of that may be in the socket.
+    fn begin_closing(&mut self, core: &Core, id: u32) {
+        let stream = lock(&core.table).get(id).cloned();
+        self.closing.extend(stream);
+    }
+
+    fn finish_closing(&mut self, core: &Core) -> Result<(), Violation> {
+        while !self.closing.is_empty() {
+            let closing = std::mem::take(&mut self.closing);
+            self.read_whole_socket(core)?;
+            for stream in closing {
+                finish(core, &stream);
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the socket until it is empty, as far as its bytes may be kept. Its end is left to the next reader.
+    fn read_whole_socket(&mut self, core: &Core) -> Result<(), Violation> {
+        while !core.is_overfull() {
+            match self.read(core, RecvFlags::DONTWAIT) {
+                Ok(count) if count > 0 => self.handle_all(core)?,
+                _ => break,
+            }
+        }
+        Ok(())
+    }
+
+    /// Frees what is in the queue, when no stream is left to read it.
+    pub(crate) fn discard_rest(&mut self, core: &Core) {
+        self.last = None;
+        while let Ok(Some(element)) = self.consumer.take() {
+            if element.is_close() {
+                continue;
+            }
+            let pool = &mut lock(&core.pool);
+            let first = element.offset;
+            if message::receive(&core.buffer, &core.layout, pool, first, &mut self.pieces).is_err()
+            {
+                return;
+            }
+        }
+        self.consumer.publish();
+        core.discard(self.pieces.drain(..));
+    }
+}
+
+fn is_for(stream: &StreamState, id: u32) -> bool {
+    stream.id == id && !stream.forgotten.load(Ordering::Relaxed)
+}
+
+/// The stream that data for `id` belongs to, if anybody wants it.
+fn find(core: &Core, id: u32) -> Option<Arc<StreamState>> {
+    let found = lock(&core.table).find(id);
+    match found {
+        Found::Stream(stream) => Some(stream),
+        Found::Nobody => None,
+        Found::TooMany => {
+            refuse(core, id);
+            None
+        }
+    }
+}
+
+/// Closes a stream that would be one too many, so that its opener learns of it.
+fn refuse(core: &Core, id: u32) {
+    tracing::debug!(id, limit = core.options.max_streams, "shmipc stream refused: max_streams");
+    core.close_stream(&StreamState::new(id), true);
+}
+
+fn finish(core: &Core, stream: &Arc<StreamState>) {
+    stream.close();
+    mark_ready(core, stream);
+}
+
+/// Where one thread serves all streams, it learns that this one has something.
+#[inline]
+fn mark_ready(core: &Core, stream: &Arc<StreamState>) {
+    if core.serving.load(Ordering::Relaxed) && !stream.queued.swap(true, Ordering::AcqRel) {
+        lock(&core.ready).push_back(Arc::clone(stream));
+    }
+}
+
+fn hear_restart(core: &Core, epoch: u64, acknowledged: bool) -> Result<(), Violation> {
+    match (core.role, acknowledged) {
+        (Role::Client, false) => core.restart.told(epoch),
+        (Role::Server, true) => core.restart.acknowledged(epoch),
+        (Role::Client, true) => return Err(Violation::MessageType(9)),
+        (Role::Server, false) => return Err(Violation::MessageType(8)),
+    }
+    Ok(())
+}

@@ -1,0 +1,83 @@
+//! A session's part in a hot restart: a new server listens at the address, the old one tells its clients, each opens a new session there, and acknowledges on the old one.
+
+use std::sync::{Condvar, Mutex};
+use std::time::Instant;
+
+use crate::lock::lock;
+
+/// What was heard of a hot restart.
+#[derive(Default)]
+pub(crate) struct Restart {
+    heard: Mutex<Heard>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct Heard {
+    /// The epoch that the server told, until the client takes it up.
+    told: Option<u64>,
+    /// The epoch that the client acknowledged.
+    acknowledged: Option<u64>,
+    /// Told of changes on the client's side.
+    listener: Option<std::sync::Arc<dyn Fn() + Send + Sync>>,
+}
+
+impl Restart {
+    /// The server says that a new one has taken over.
+    pub(crate) fn told(&self, epoch: u64) {
+        let mut heard = lock(&self.heard);
+        heard.told = Some(epoch);
+        let listener = heard.listener.clone();
+        drop(heard);
+        if let Some(listener) = listener {
+            listener();
+        }
+    }
+
+    /// The client says that it has a session with the new server.
+    pub(crate) fn acknowledged(&self, epoch: u64) {
+        lock(&self.heard).acknowledged = Some(epoch);
+        self.changed.notify_all();
+    }
+
+    /// Takes up what the server told.
+    pub(crate) fn take_told(&self) -> Option<u64> {
+        lock(&self.heard).told.take()
+    }
+
+    /// Calls `listener` whenever the server tells of a restart, and when the session ends.
+    pub(crate) fn listen(&self, listener: std::sync::Arc<dyn Fn() + Send + Sync>) {
+        lock(&self.heard).listener = Some(listener);
+    }
+
+    /// Waits until the client has acknowledged `epoch`; false if it has not until `deadline`, or if `given_up` says so.
+    pub(crate) fn wait_acknowledged(
+        &self,
+        epoch: u64,
+        deadline: Instant,
+        given_up: impl Fn() -> bool,
+    ) -> bool {
+        let mut heard = lock(&self.heard);
+        loop {
+            if heard.acknowledged == Some(epoch) {
+                return true;
+            }
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() || given_up() {
+                return false;
+            }
+            let waited = self.changed.wait_timeout(heard, left);
+            heard = waited.unwrap_or_else(std::sync::PoisonError::into_inner).0;
+        }
+    }
+
+    /// Lets who waits look again, for the session is over.
+    pub(crate) fn rouse(&self) {
+        // Taken so that nobody is between looking and waiting.
+        let listener = lock(&self.heard).listener.clone();
+        self.changed.notify_all();
+        if let Some(listener) = listener {
+            listener();
+        }
+    }
+}

@@ -1,0 +1,309 @@
+//! Serving: sessions are agreed on aside, so that a slow client delays nobody, and handed out when they stand.
+
+use std::collections::VecDeque;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
+use std::task::Waker;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use breezeway_shm::Notifier;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::net::{Shutdown, shutdown};
+
+use crate::address::Address;
+use crate::core::Core;
+use crate::error::{ServeError, SessionEnd, StreamError};
+use crate::handshake;
+use crate::listener::Listener;
+use crate::lock::lock;
+use crate::options::ServerOptions;
+use crate::session::Session;
+use crate::stream::Stream;
+use crate::wire::{self, Kind};
+
+/// How long accepting rests when the process is out of descriptors or memory.
+const REST: Duration = Duration::from_millis(20);
+/// How often a hot restart looks itself for acknowledgements, for sessions that nobody receives for.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+
+/// Accepts shmipc clients at an address. Stops when dropped; sessions that it has handed out go on.
+pub struct Server {
+    shared: Arc<Shared>,
+    accepting: Option<JoinHandle<()>>,
+}
+
+/// Stops a [`Server`] from any thread: no more clients are accepted, and [`Server::accept`] gives `None`.
+#[derive(Clone)]
+pub struct Stopper(Weak<Shared>);
+
+/// How a hot restart went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RestartReport {
+    /// Sessions whose client has one with the new server.
+    pub acknowledged: usize,
+    /// Sessions whose client did not say so in time, or went.
+    pub missing: usize,
+}
+
+struct Shared {
+    options: ServerOptions,
+    address: Address,
+    stop: Notifier,
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    stopped: bool,
+    ready: VecDeque<Session>,
+    sessions: Vec<Weak<Core>>,
+    half_open: VecDeque<(u64, OwnedFd)>,
+    next_ticket: u64,
+    waiting: Vec<Waker>,
+}
+
+impl Server {
+    /// Listens at `address`.
+    pub fn bind(address: &Address, options: ServerOptions) -> Result<Self, ServeError> {
+        let listener = Listener::bind(address, options.socket_mode, options.take_over)?;
+        let failed = |source| ServeError::Listen { address: address.to_string(), source };
+        let shared = Arc::new(Shared {
+            address: listener.address().clone(),
+            options,
+            stop: Notifier::new().map_err(failed)?,
+            state: Mutex::default(),
+            changed: Condvar::new(),
+        });
+        let own = Arc::clone(&shared);
+        let accepting = std::thread::Builder::new()
+            .name("shmipc-accept".to_owned())
+            .spawn(move || own.accept_connections(&listener));
+        Ok(Self { accepting: Some(accepting.map_err(failed)?), shared })
+    }
+
+    /// Where it listens; for TCP with the port that the kernel chose.
+    pub fn address(&self) -> &Address {
+        &self.shared.address
+    }
+
+    /// Waits for the next session; `None` when the server was stopped.
+    pub fn accept(&self) -> Option<Session> {
+        let mut state = lock(&self.shared.state);
+        loop {
+            if let Some(session) = state.ready.pop_front() {
+                return Some(session);
+            }
+            if state.stopped {
+                return None;
+            }
+            state = self.shared.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    /// The next session, the end, or neither yet; then `waker` is woken.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn poll_accept(&self, waker: &Waker) -> std::task::Poll<Option<Session>> {
+        use std::task::Poll;
+        let mut state = lock(&self.shared.state);
+        if let Some(session) = state.ready.pop_front() {
+            return Poll::Ready(Some(session));
+        }
+        if state.stopped {
+            return Poll::Ready(None);
+        }
+        if !state.waiting.iter().any(|known| known.will_wake(waker)) {
+            state.waiting.push(waker.clone());
+        }
+        Poll::Pending
+    }
+
+    /// Serves every session in a thread of its own until the server is stopped, as [`Session::serve`] does. Ends the sessions when stopped.
+    pub fn serve(&self, handler: impl Fn(&mut Stream) -> Result<(), StreamError> + Send + Sync) {
+        std::thread::scope(|scope| {
+            while let Some(session) = self.accept() {
+                let handler = &handler;
+                let serving = std::thread::Builder::new().name("shmipc-session".to_owned());
+                let spawned = serving.spawn_scoped(scope, move || {
+                    let end = session.serve(handler);
+                    tracing::debug!(%end, "shmipc session");
+                });
+                if let Err(error) = spawned {
+                    tracing::warn!(%error, "no thread for a shmipc session, which is closed");
+                }
+            }
+            self.close_sessions();
+        });
+    }
+
+    /// Ends all sessions that were accepted here.
+    pub fn close_sessions(&self) {
+        for core in self.shared.live() {
+            core.end(SessionEnd::Closed);
+        }
+    }
+
+    /// Something that stops the server from another thread.
+    pub fn stopper(&self) -> Stopper {
+        Stopper(Arc::downgrade(&self.shared))
+    }
+
+    /// Tells all clients that a new server listens at the address, which must be so already, and waits until each has a session there, at most for `timeout` (upstream: 2 s). The old sessions go on
+    /// until they are closed here. `epoch` must not be 0, and differ from the last one's.
+    pub fn hot_restart(&self, epoch: u64, timeout: Duration) -> RestartReport {
+        let live = self.shared.live();
+        let told: Vec<_> = live.iter().filter(|core| tell(core, epoch)).collect();
+        let deadline = Instant::now() + timeout;
+        let acknowledged = told.iter().filter(|core| hear(core, epoch, deadline)).count();
+        RestartReport { acknowledged, missing: live.len() - acknowledged }
+    }
+}
+
+fn tell(core: &Core, epoch: u64) -> bool {
+    core.ended().is_none()
+        && core.send(&wire::hot_restart(Kind::HotRestart, core.version, epoch)).is_ok()
+}
+
+/// Whether the client acknowledges in time.
+fn hear(core: &Core, epoch: u64, deadline: Instant) -> bool {
+    loop {
+        let now = Instant::now();
+        let until = deadline.min(now + LOOK_EVERY);
+        if core.restart.wait_acknowledged(epoch, until, || core.ended().is_some()) {
+            return true;
+        }
+        if now >= deadline || core.ended().is_some() {
+            return false;
+        }
+        core.help_receive();
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.shared.stop();
+        if let Some(accepting) = self.accepting.take() {
+            let _ = accepting.join();
+        }
+    }
+}
+
+impl Stopper {
+    /// Stops the server, if it still runs.
+    pub fn stop(&self) {
+        if let Some(shared) = self.0.upgrade() {
+            shared.stop();
+        }
+    }
+}
+
+impl Shared {
+    fn stop(&self) {
+        let mut state = lock(&self.state);
+        state.stopped = true;
+        for (_, socket) in state.half_open.drain(..) {
+            let _ = shutdown(&socket, Shutdown::Both);
+        }
+        state.wake_all();
+        self.stop.notify();
+        self.changed.notify_all();
+    }
+
+    fn accept_connections(self: &Arc<Self>, listener: &Listener) {
+        loop {
+            let mut fds = [
+                PollFd::new(listener, PollFlags::IN),
+                PollFd::from_borrowed_fd(self.stop.as_fd(), PollFlags::IN),
+            ];
+            let _ = poll(&mut fds, None);
+            if lock(&self.state).stopped {
+                return;
+            }
+            match listener.accept() {
+                Ok(Some(socket)) => self.begin(socket),
+                Ok(None) => {}
+                Err(error) => {
+                    tracing::warn!(%error, "cannot accept a shmipc client");
+                    std::thread::sleep(REST);
+                }
+            }
+        }
+    }
+
+    /// Starts a handshake in its own thread; at the limit the oldest unfinished one has to go.
+    fn begin(self: &Arc<Self>, socket: OwnedFd) {
+        let Some(ticket) = self.register(&socket) else { return };
+        let own = Arc::clone(self);
+        let spawned = std::thread::Builder::new()
+            .name("shmipc-handshake".to_owned())
+            .spawn(move || own.shake_hands(socket, ticket));
+        if let Err(error) = spawned {
+            tracing::warn!(%error, "no thread for a shmipc handshake");
+            self.unregister(ticket);
+        }
+    }
+
+    fn register(&self, socket: &OwnedFd) -> Option<u64> {
+        let copy = socket.try_clone().ok()?;
+        let mut state = lock(&self.state);
+        state.forget_ended();
+        if state.sessions.len() >= self.options.max_sessions {
+            tracing::debug!("shmipc client refused: max_sessions");
+            return None;
+        }
+        if state.half_open.len() >= self.options.max_half_open
+            && let Some((_, oldest)) = state.half_open.pop_front()
+        {
+            let _ = shutdown(&oldest, Shutdown::Both);
+        }
+        let ticket = state.next_ticket;
+        state.next_ticket += 1;
+        state.half_open.push_back((ticket, copy));
+        Some(ticket)
+    }
+
+    /// Before the socket goes anywhere, so that closing it closes the connection at once.
+    fn unregister(&self, ticket: u64) {
+        lock(&self.state).half_open.retain(|(other, _)| *other != ticket);
+    }
+
+    fn shake_hands(&self, socket: OwnedFd, ticket: u64) {
+        let shaken = handshake::accept(socket, &self.options);
+        self.unregister(ticket);
+        match shaken {
+            Ok(parts) => self.hand_out(Session::new(parts, self.options.session.clone())),
+            Err(error) => tracing::debug!(%error, "shmipc handshake failed"),
+        }
+    }
+
+    fn hand_out(&self, session: Session) {
+        let mut state = lock(&self.state);
+        state.forget_ended();
+        if state.stopped || state.sessions.len() >= self.options.max_sessions {
+            return;
+        }
+        state.sessions.push(Arc::downgrade(&session.core));
+        state.ready.push_back(session);
+        state.wake_all();
+        self.changed.notify_one();
+    }
+
+    fn live(&self) -> Vec<Arc<Core>> {
+        let live = lock(&self.state).sessions.iter().filter_map(Weak::upgrade).collect::<Vec<_>>();
+        live.into_iter().filter(|core| core.ended().is_none()).collect()
+    }
+}
+
+impl State {
+    fn forget_ended(&mut self) {
+        let lives = |core: &Weak<Core>| core.upgrade().is_some_and(|core| core.ended().is_none());
+        self.sessions.retain(lives);
+    }
+
+    fn wake_all(&mut self) {
+        for waker in self.waiting.drain(..) {
+            waker.wake();
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! Whether a wait begins with spinning.
+
+use breezeway_shm::clock;
+use breezeway_shm::Waiting;
+
+/// The most waits in a row that begin with sleeping before spinning is tried again.
+const LONGEST_BREAK: u32 = 256;
+
+/// Spinning by evidence: the longest spin while that ends waits, and after vain ones a growing number of waits without.
+///
+/// The length of a slept wait is no evidence here. Where both sides share a CPU, which the protocol gives no way to tell, the peer's answer comes just after this side stops spinning, however
+/// short the spin; only trying shows that it never comes before.
+#[derive(Debug)]
+pub(crate) struct SpinPlan {
+    longest: u64,
+    skip: u32,
+    next_break: u32,
+}
+
+impl SpinPlan {
+    /// Begins with spinning.
+    pub(crate) fn new() -> Self {
+        clock::calibrate();
+        Self { longest: clock::ticks_in(Waiting::SPIN_BOUND), skip: 0, next_break: 1 }
+    }
+
+    /// How many ticks to spin in this wait, if any.
+    #[inline]
+    pub(crate) fn ticks(&mut self) -> Option<u64> {
+        if self.skip > 0 {
+            self.skip -= 1;
+            return None;
+        }
+        Some(self.longest)
+    }
+
+    /// A spin ended with what was waited for.
+    #[inline]
+    pub(crate) fn paid(&mut self) {
+        self.next_break = 1;
+    }
+
+    /// A spin ended with nothing.
+    pub(crate) fn was_vain(&mut self) {
+        self.skip = self.next_break;
+        self.next_break = (self.next_break * 2).min(LONGEST_BREAK);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn vain_spins_become_rare_and_one_that_pays_brings_them_back() {
+        let mut plan = SpinPlan::new();
+        let mut spins = 0;
+        for _ in 0..1000 {
+            if plan.ticks().is_some() {
+                spins += 1;
+                plan.was_vain();
+            }
+        }
+        assert!((9..14).contains(&spins), "{spins}");
+        while plan.ticks().is_none() {}
+        plan.paid();
+        assert!((0..100).all(|_| plan.ticks().is_some()));
+        plan.was_vain();
+        assert!(plan.ticks().is_none() && plan.ticks().is_some());
+    }
+}

@@ -1,0 +1,179 @@
+//! Streams of bytes: the handles that applications hold.
+
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::core::Core;
+use crate::error::StreamError;
+use crate::inbox::StreamState;
+use crate::reader::{Peeked, Reader};
+use crate::writer::{Reserved, Writer};
+
+/// Both halves' hold on their stream; the last to go closes it.
+pub(crate) struct Handle {
+    pub(crate) core: Arc<Core>,
+    pub(crate) state: Arc<StreamState>,
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        if !self.core.is_elsewhere() {
+            self.core.close_stream(&self.state, true);
+        }
+    }
+}
+
+/// A bidirectional stream of bytes inside a session. Message boundaries are not kept.
+///
+/// A stream that goes out of scope is closed: the peer reads what was sent before, and then the end. The handle keeps the session's memory mapped, so whatever it gives out stays valid
+/// after the peer is gone.
+///
+/// ```
+/// # use std::io::{Read, Write};
+/// # use breezeway_shmipc::{ClientOptions, ServerOptions, Session, Trust};
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let (client, server) = Session::pair(&ClientOptions::new(Trust::SameUser), &ServerOptions::new(Trust::SameUser))?;
+/// let mut stream = client.open()?;
+/// stream.write_all(b"hello")?;
+/// let mut served = server.accept()?;
+/// let mut bytes = [0; 5];
+/// served.read_exact(&mut bytes)?;
+/// assert_eq!(&bytes, b"hello");
+/// # Ok(())
+/// # }
+/// ```
+pub struct Stream {
+    reader: Reader,
+    writer: Writer,
+}
+
+impl Stream {
+    pub(crate) fn new(core: Arc<Core>, state: Arc<StreamState>) -> Self {
+        let handle = Arc::new(Handle { core, state });
+        Self { reader: Reader::new(Arc::clone(&handle)), writer: Writer::new(handle) }
+    }
+
+    /// Its number in the session.
+    pub fn id(&self) -> u32 {
+        self.reader.id()
+    }
+
+    /// Splits it into halves that two threads can use at once. The stream is closed when both are gone.
+    pub fn split(self) -> (Reader, Writer) {
+        (self.reader, self.writer)
+    }
+
+    /// Both halves at once, to send from what is being read.
+    pub fn halves(&mut self) -> (&mut Reader, &mut Writer) {
+        (&mut self.reader, &mut self.writer)
+    }
+
+    /// Takes space for `len` bytes in shared memory, to be filled and committed. See [`Writer::reserve`].
+    pub fn reserve(&mut self, len: usize) -> Result<Reserved<'_>, StreamError> {
+        self.writer.reserve(len)
+    }
+
+    /// Sends all of `bytes`. See [`Writer::send`].
+    pub fn send(&mut self, bytes: &[u8]) -> Result<(), StreamError> {
+        self.writer.send(bytes)
+    }
+
+    /// Waits for bytes and shows them where they lie; `None` at the end of the stream. See [`Reader::peek`].
+    pub fn peek(&mut self) -> Result<Option<Peeked<'_>>, StreamError> {
+        self.reader.peek()
+    }
+
+    /// As [`Self::peek`], with at least `len` bytes if the stream has so many. See [`Reader::peek_at_least`].
+    pub fn peek_at_least(&mut self, len: usize) -> Result<Option<Peeked<'_>>, StreamError> {
+        self.reader.peek_at_least(len)
+    }
+
+    /// What has already come, without waiting; `None` if nothing has. See [`Reader::try_peek`].
+    pub fn try_peek(&mut self) -> Result<Option<Peeked<'_>>, StreamError> {
+        self.reader.try_peek()
+    }
+
+    /// Gives the first `len` of the bytes that were shown back. See [`Reader::release`].
+    pub fn release(&mut self, len: usize) {
+        self.reader.release(len);
+    }
+
+    /// Whether the peer has closed the stream and everything it sent was read.
+    pub fn is_at_end(&self) -> bool {
+        self.reader.is_at_end()
+    }
+
+    /// How long a read waits; `None` for ever, the default.
+    pub fn set_read_timeout(&mut self, timeout: Option<Duration>) {
+        self.reader.set_timeout(timeout);
+    }
+
+    /// When reads give up, whatever the timeout; `None` never, the default.
+    pub fn set_read_deadline(&mut self, deadline: Option<Instant>) {
+        self.reader.set_deadline(deadline);
+    }
+
+    /// How long a send waits for room; `None` for ever, the default.
+    pub fn set_write_timeout(&mut self, timeout: Option<Duration>) {
+        self.writer.set_timeout(timeout);
+    }
+
+    /// Something that ends a wait for bytes from another thread.
+    pub fn interrupter(&self) -> Result<Interrupter, StreamError> {
+        self.reader.interrupter()
+    }
+
+    /// Closes the stream: the peer reads what was sent before, and then the end. What it sends from now on is dropped.
+    pub fn close(self) {}
+
+    pub(crate) fn state(&self) -> &Arc<StreamState> {
+        self.reader.state()
+    }
+
+    #[cfg(feature = "tokio")]
+    pub(crate) fn core(&self) -> &Arc<Core> {
+        self.reader.core()
+    }
+
+    /// What was taken from the inbox; `None` if nothing was.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn shown(&self) -> Option<Peeked<'_>> {
+        (self.reader.buffered() > 0).then(|| self.reader.peeked())
+    }
+
+    pub(crate) fn has_arrivals(&self) -> bool {
+        self.reader.has_arrivals()
+    }
+}
+
+impl io::Read for Stream {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.reader.read(buffer)
+    }
+}
+
+impl io::Write for Stream {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.writer.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.writer.flush()
+    }
+}
+
+/// Ends a wait for a stream's bytes from another thread.
+#[derive(Clone)]
+pub struct Interrupter {
+    pub(crate) core: Arc<Core>,
+    pub(crate) state: Arc<StreamState>,
+}
+
+impl Interrupter {
+    /// The present wait, or else the next, fails with [`StreamError::Interrupted`]. Bytes that came are not lost.
+    pub fn interrupt(&self) {
+        self.state.interrupt();
+        self.core.nudge_leader();
+    }
+}

@@ -1,0 +1,122 @@
+//! The rules of the protocol that a peer can break, one variant each, so that a log line names what happened.
+
+use thiserror::Error;
+
+/// A rule that the peer broke. The session is over; others are not affected.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Violation {
+    /// A message header without the magic number.
+    #[error("the message header has magic {0:#06x}, not 0x7758")]
+    Magic(u16),
+    /// Protocol version 0 in a message header.
+    #[error("the message header has protocol version 0")]
+    VersionZero,
+    /// The first message names a protocol version that is not spoken here.
+    #[error("protocol version {0} is not supported; 2 and 3 are")]
+    Version(u8),
+    /// A message of a type that has no place at this moment, or for this role.
+    #[error("message type {0} has no place here")]
+    MessageType(u8),
+    /// A message whose declared length cannot hold its fields, or exceeds what they can need.
+    #[error("a message of type {kind} declares a length of {length} bytes")]
+    MessageLength {
+        /// Its type.
+        kind: u8,
+        /// The declared length, header included.
+        length: u32,
+    },
+    /// The names of the regions do not fill the announced length.
+    #[error("the lengths of the region names do not agree with the message's length")]
+    NameLength,
+    /// A name of a region is not UTF-8 or has a zero byte.
+    #[error("the name of a region is not text")]
+    NameText,
+    /// The peer was to send two descriptors and one byte.
+    #[error("two file descriptors and one byte were expected, {descriptors} and {bytes} came")]
+    Descriptors {
+        /// Descriptors that came.
+        descriptors: usize,
+        /// Bytes that came.
+        bytes: usize,
+    },
+    /// A region is neither a regular file nor a memfd.
+    #[error("the {0} region is no regular file")]
+    NotAFile(&'static str),
+    /// A region is too small or larger than allowed.
+    #[error("the {region} region has {size} bytes; {allowed}")]
+    RegionSize {
+        /// Which region.
+        region: &'static str,
+        /// Its size.
+        size: u64,
+        /// What is possible, and the option that changes it.
+        allowed: &'static str,
+    },
+    /// A region is not sealed, and the options demand it.
+    #[error("the {0} region is not sealed against shrinking, which require_sealed demands")]
+    NotSealed(&'static str),
+    /// A ring's capacity is 0 or does not fit into its half of the region.
+    #[error("a queue declares {declared} elements, its half of the region holds {fit}")]
+    QueueCapacity {
+        /// What its header says.
+        declared: u32,
+        /// What fits.
+        fit: u32,
+    },
+    /// The counts of a ring are further apart than it has elements.
+    #[error("a queue of {capacity} elements claims to hold {distance}")]
+    QueueDistance {
+        /// How far apart the counts are.
+        distance: u32,
+        /// Elements of the ring.
+        capacity: u32,
+    },
+    /// The buffer region has no list of slices, or too many.
+    #[error("the buffer region declares {0} lists of slices; 1 to 64 are possible")]
+    ListCount(u16),
+    /// A list does not fit into the buffer region.
+    #[error("list {0} of the buffer region reaches behind its end")]
+    ListBounds(usize),
+    /// A list's slices have an impossible capacity.
+    #[error(
+        "list {list} of the buffer region has slices of {capacity} bytes; a multiple of 4, different for each list, is possible"
+    )]
+    SliceCapacity {
+        /// Which list.
+        list: usize,
+        /// The capacity.
+        capacity: u32,
+    },
+    /// An offset that is not the start of a slice.
+    #[error("offset {0} is not the start of a slice")]
+    NoSlice(u32),
+    /// A slice whose header names another capacity than its list has.
+    #[error("the slice at {offset} declares a capacity of {declared}, its list has {capacity}")]
+    SliceHeader {
+        /// Where it is.
+        offset: u32,
+        /// What its header says.
+        declared: u32,
+        /// What its list says.
+        capacity: u32,
+    },
+    /// A slice with more bytes than it has room for.
+    #[error("the slice at {offset} declares {size} bytes from {start}, its capacity is {capacity}")]
+    SliceSize {
+        /// Where it is.
+        offset: u32,
+        /// First byte.
+        start: u32,
+        /// Bytes.
+        size: u32,
+        /// Room.
+        capacity: u32,
+    },
+    /// A slice came in a message, or off a free list, that this side already holds: a chain in a circle, a slice sent twice, or a free list that was tampered with.
+    #[error("the slice at {0} is already held by this side")]
+    SliceHeld(u32),
+    /// A region lost its pages: truncated by the peer, or the file system behind it is full.
+    #[error("the {0} region lost its memory: the peer truncated it, or its file system is full")]
+    Truncated(&'static str),
+}

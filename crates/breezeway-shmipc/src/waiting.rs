@@ -1,0 +1,304 @@
+//! Waiting for something that a peer sends, without a thread that hands it on.
+//!
+//! Whoever waits while nobody receives becomes the leader: it looks at the queue and reads the socket itself, and gives other streams what is theirs on the way. The others follow: they
+//! sleep until something came for them, or until the leader leaves and names one of them the next. (Leader/followers: Schmidt et al., "Pattern-Oriented Software Architecture", volume 2.)
+//!
+//! The leader first looks for a short, self-tuning time with the queue's working flag set, so that the peer makes no system call. Only then it clears the flag, looks once more,
+//! and sleeps in `recv`: the peer's eight bytes end that call, so that a sleeping round trip costs each side one read and one write.
+
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::MutexGuard;
+use std::sync::atomic::{Ordering, fence};
+use std::task::{Wake, Waker};
+use std::thread::Thread;
+use std::time::{Duration, Instant};
+
+use breezeway_shm::{WaitPolicy, clock, cpu};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::RecvFlags;
+
+use crate::core::Core;
+use crate::error::{SessionEnd, StreamError};
+use crate::lock::{lock, try_lock};
+use crate::receiver::Receiver;
+
+/// Looks between two readings of the clock.
+const LOOKS_PER_TICK: u32 = 64;
+/// How often a leader that spins without end reads the socket.
+const SOCKET_CHECK: Duration = Duration::from_micros(500);
+/// The pause between two looks while the socket is not read because too much came over it, or while there is no room to send, which no message tells the end of.
+const PAUSE: Duration = Duration::from_millis(1);
+/// How long a sender spins for room before it pauses.
+const SPIN_FOR_ROOM: Duration = Duration::from_micros(50);
+
+/// Looks for what is waited for. With a waker it also sees to it that the waker is woken when that comes.
+pub(crate) trait Look<T> {
+    /// `None` if it has not come.
+    fn look(&mut self, waker: Option<&Waker>) -> Option<T>;
+}
+
+impl<T, F: FnMut(Option<&Waker>) -> Option<T>> Look<T> for F {
+    fn look(&mut self, waker: Option<&Waker>) -> Option<T> {
+        self(waker)
+    }
+}
+
+impl Core {
+    /// Waits until `look` finds something, or until `deadline`.
+    #[inline]
+    pub(crate) fn wait<T>(
+        &self,
+        deadline: Option<Instant>,
+        look: &mut impl Look<T>,
+    ) -> Result<T, StreamError> {
+        if let Some(found) = look.look(None) {
+            return Ok(found);
+        }
+        let found = loop {
+            if let Some(mut receiver) = try_lock(&self.receiver) {
+                self.count_use();
+                let found = self.lead(&mut receiver, deadline, look);
+                self.count_use();
+                break found;
+            }
+            if let Some(found) = self.follow(deadline, look) {
+                break found;
+            }
+            if let Some(found) = look.look(None) {
+                break Ok(found);
+            }
+        };
+        // Whoever led leaves that to another; and whoever followed may have been named the next, in the same moment in which what it waited for came.
+        self.promote();
+        found
+    }
+
+    /// Receives for all until `look` finds something.
+    fn lead<T>(
+        &self,
+        receiver: &mut MutexGuard<'_, Receiver>,
+        deadline: Option<Instant>,
+        look: &mut impl Look<T>,
+    ) -> Result<T, StreamError> {
+        loop {
+            // Where the session is over, `look` says so.
+            let _ = receiver.receive(self);
+            if let Some(found) = look.look(None) {
+                return Ok(found);
+            }
+            if !self.spin(receiver, deadline) && receiver.consumer.rest() {
+                if let Some(found) = look.look(None) {
+                    return Ok(found);
+                }
+                self.sleep(receiver, deadline)?;
+            }
+        }
+    }
+
+    /// Looks for as long as the policy and the evidence say. True if it is worth receiving, or looking for something else than elements.
+    fn spin(&self, receiver: &mut Receiver, deadline: Option<Instant>) -> bool {
+        let Some(budget) = self.spin_budget(receiver) else { return false };
+        receiver.consumer.work();
+        let check = clock::ticks_in(SOCKET_CHECK);
+        let start = clock::ticks();
+        loop {
+            for _ in 0..LOOKS_PER_TICK {
+                if receiver.consumer.has_elements() {
+                    receiver.spin.paid();
+                    return true;
+                }
+                std::hint::spin_loop();
+            }
+            let spun = clock::ticks().wrapping_sub(start);
+            if spun >= budget {
+                receiver.spin.was_vain();
+                return false;
+            }
+            if self.ended().is_some() || time_left(deadline).is_err() {
+                return false;
+            }
+            if spun >= check {
+                let _ = receiver.read_socket(self, RecvFlags::DONTWAIT);
+                return true;
+            }
+        }
+    }
+
+    /// Ticks to spin; `None` for no spinning at all.
+    fn spin_budget(&self, receiver: &mut Receiver) -> Option<u64> {
+        match self.options.wait {
+            WaitPolicy::Busy => Some(u64::MAX),
+            WaitPolicy::Park => None,
+            WaitPolicy::Adaptive => {
+                let pays = cpu::spinning_pays() && self.over_socket.load(Ordering::Relaxed) == 0;
+                if pays { receiver.spin.ticks() } else { None }
+            }
+        }
+    }
+
+    /// Sleeps until something comes over the socket, and handles it.
+    fn sleep(&self, receiver: &mut Receiver, deadline: Option<Instant>) -> Result<(), StreamError> {
+        if self.ended().is_some() {
+            return Ok(());
+        }
+        let overfull = self.is_overfull();
+        let patient = deadline.is_none() && self.nudge.get().is_none();
+        if patient && !overfull && !self.is_socket_full() {
+            // A failure has ended the session, which `look` will find.
+            let _ = receiver.read_socket(self, RecvFlags::empty());
+            return Ok(());
+        }
+        let pause = overfull.then_some(PAUSE);
+        self.poll_socket(!overfull, time_left(deadline)?, pause);
+        if !overfull {
+            let _ = receiver.read_socket(self, RecvFlags::DONTWAIT);
+        }
+        Ok(())
+    }
+
+    /// Waits for bytes, for room in the socket if something is pending, for a nudge, or for the time to pass.
+    fn poll_socket(&self, read: bool, timeout: Option<Duration>, pause: Option<Duration>) {
+        let mut wanted = if read { PollFlags::IN } else { PollFlags::empty() };
+        if self.is_socket_full() {
+            wanted |= PollFlags::OUT;
+        }
+        let socket = self.socket();
+        let nudge = self.nudge.get();
+        let mut fds = [PollFd::new(&socket, wanted), PollFd::new(&socket, PollFlags::empty())];
+        if let Some(nudge) = nudge {
+            fds[1] = PollFd::new(nudge, PollFlags::IN);
+        }
+        let timeout = [timeout, pause].into_iter().flatten().min().map(timespec);
+        let nudged = poll(&mut fds, timeout.as_ref()).is_ok()
+            && nudge.is_some()
+            && fds[1].revents().contains(PollFlags::IN);
+        if nudged && let Some(nudge) = nudge {
+            let _ = rustix::io::read(nudge.as_fd(), &mut [0; 8]);
+        }
+        if wanted.contains(PollFlags::OUT) {
+            let _ = self.flush_socket();
+        }
+    }
+
+    /// Sleeps until something came, or until it is this thread's turn to lead. `None`: look again.
+    fn follow<T>(
+        &self,
+        deadline: Option<Instant>,
+        look: &mut impl Look<T>,
+    ) -> Option<Result<T, StreamError>> {
+        let waker = thread_waker();
+        let mut found = look.look(Some(&waker)).map(Ok);
+        if found.is_none() {
+            lock(&self.followers).push_back(waker.clone());
+            // A leader that leaves unlocks and then looks at the followers; we joined them and now look at the lock. One of us sees the other.
+            fence(Ordering::SeqCst);
+            if try_lock(&self.receiver).is_none() {
+                found = self.park(deadline).err().map(Err);
+            }
+            lock(&self.followers).retain(|follower| !follower.will_wake(&waker));
+        }
+        found
+    }
+
+    fn park(&self, deadline: Option<Instant>) -> Result<(), StreamError> {
+        if self.ended().is_some() {
+            return Ok(());
+        }
+        match time_left(deadline)? {
+            None => std::thread::park(),
+            Some(left) => std::thread::park_timeout(left),
+        }
+        Ok(())
+    }
+
+    /// Names the next leader, if somebody waits. Due after every hold of the receiver, however short: who found it held has gone to sleep.
+    pub(crate) fn promote(&self) {
+        fence(Ordering::SeqCst);
+        let Some(next) = lock(&self.followers).pop_front() else { return };
+        next.wake();
+    }
+
+    /// Receives what is in the queue, if nobody else does.
+    pub(crate) fn receive_now(&self) {
+        let Some(mut receiver) = try_lock(&self.receiver) else { return };
+        // A failure has ended the session, which whoever waits finds.
+        let _ = receiver.receive(self);
+        drop(receiver);
+        self.promote();
+    }
+
+    /// Receives without waiting, from queue and socket, if nobody else does.
+    pub(crate) fn help_receive(&self) {
+        let Some(mut receiver) = try_lock(&self.receiver) else { return };
+        let _ = receiver.receive(self);
+        if !self.is_overfull() {
+            let _ = receiver.read_socket(self, RecvFlags::DONTWAIT);
+        }
+        drop(receiver);
+        self.promote();
+    }
+
+    /// Waits until `attempt` succeeds, receiving meanwhile so that two full sides never wait for each other. Nothing tells of room, so this looks again and again, at first without pause.
+    pub(crate) fn wait_for_room<T>(
+        &self,
+        deadline: Option<Instant>,
+        mut attempt: impl FnMut() -> Result<Option<T>, StreamError>,
+    ) -> Result<T, StreamError> {
+        let start = clock::ticks();
+        let impatient = clock::ticks_in(SPIN_FOR_ROOM);
+        loop {
+            if let Some(done) = attempt()? {
+                return Ok(done);
+            }
+            if let Some(end) = self.ended() {
+                return Err(end.clone().into());
+            }
+            self.help_receive();
+            let left = time_left(deadline)?;
+            if clock::ticks().wrapping_sub(start) > impatient || !cpu::spinning_pays() {
+                self.poll_socket(false, left, Some(PAUSE));
+            }
+        }
+    }
+
+    /// The end of the session as an error of a stream.
+    pub(crate) fn end_error(&self) -> StreamError {
+        self.ended().cloned().unwrap_or(SessionEnd::Closed).into()
+    }
+}
+
+/// The time until `deadline`; an error if it has passed.
+pub(crate) fn time_left(deadline: Option<Instant>) -> Result<Option<Duration>, StreamError> {
+    let Some(deadline) = deadline else { return Ok(None) };
+    let left = deadline.saturating_duration_since(Instant::now());
+    if left.is_zero() { Err(StreamError::TimedOut) } else { Ok(Some(left)) }
+}
+
+fn timespec(duration: Duration) -> Timespec {
+    Timespec {
+        tv_sec: duration.as_secs().try_into().unwrap_or(i64::MAX),
+        tv_nsec: duration.subsec_nanos().into(),
+    }
+}
+
+/// Wakes a parked thread.
+struct Parked(Thread);
+
+impl Wake for Parked {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// The waker of this thread.
+fn thread_waker() -> Waker {
+    thread_local! {
+        static WAKER: Waker = Waker::from(Arc::new(Parked(std::thread::current())));
+    }
+    WAKER.with(Waker::clone)
+}

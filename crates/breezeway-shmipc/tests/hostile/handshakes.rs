@@ -1,0 +1,163 @@
+//! Handshakes that go wrong (B1.1 4 to 7, B1.3, B2).
+
+use std::io::{Read, Write};
+
+use breezeway_shmipc::SessionOptions;
+
+use crate::raw::{
+    QUEUE, RawClient, buffer_region, dial, memfd, message, message_of_length, names, queue_region,
+    read_to_end, send_descriptors, set,
+};
+use crate::victim::Victim;
+
+/// After these bytes the connection is closed.
+fn is_refused(messages: &[Vec<u8>]) {
+    let mut victim = Victim::new();
+    let mut socket = dial(&victim.path);
+    for message in messages {
+        let _ = socket.write_all(message);
+    }
+    read_to_end(&mut socket);
+    victim.is_well();
+}
+
+fn exchange() -> Vec<u8> {
+    message(3, 4, &[])
+}
+
+/// After these regions the connection is closed, without the message that they are mapped.
+fn regions_are_refused(queue: std::os::fd::OwnedFd, buffer: std::os::fd::OwnedFd) {
+    let mut victim = Victim::new();
+    let mut raw = RawClient::offer(&victim.path, queue, buffer, "name");
+    assert_eq!(read_to_end(&mut raw.socket), b"");
+    victim.is_well();
+}
+
+#[test]
+fn names_longer_than_the_message() {
+    is_refused(&[exchange(), message(3, 5, &[0xff, 0xff, b'q', 0, 1, b'b'])]);
+    is_refused(&[message(2, 0, &[0, 1, b'q', 0xff, 0xff, b'b'])]);
+}
+
+#[test]
+fn names_in_a_message_declared_shorter_than_a_header() {
+    for length in [0, 1, 7, 8, 11] {
+        is_refused(&[exchange(), message_of_length(length, 3, 5, &names("q", "b"))]);
+        is_refused(&[message_of_length(length, 2, 0, &names("q", "b"))]);
+    }
+    is_refused(&[exchange(), message_of_length(u32::MAX, 3, 5, &names("q", "b"))]);
+}
+
+#[test]
+fn a_queue_smaller_than_a_ring_header() {
+    for size in [0, 1, 8, 24, 48, 71] {
+        regions_are_refused(memfd(size), buffer_region());
+    }
+}
+
+#[test]
+fn a_ring_of_capacity_zero_or_beyond_its_region() {
+    for base in [0, QUEUE / 2] {
+        for capacity in [0, 17, u32::MAX] {
+            let queue = queue_region();
+            set(&queue, base, capacity);
+            regions_are_refused(queue, buffer_region());
+        }
+    }
+}
+
+#[test]
+fn a_buffer_region_whose_lists_do_not_fit() {
+    for (at, value) in [
+        (0, 0),
+        (0, 0xffff),
+        (0, 3),
+        (12, 0),
+        (12, u32::MAX),
+        (24, 0),
+        (24, 1001),
+        (24, u32::MAX - 3),
+    ] {
+        let buffer = buffer_region();
+        set(&buffer, at, value);
+        regions_are_refused(queue_region(), buffer);
+    }
+    for size in [0, 1, 43, 44] {
+        regions_are_refused(queue_region(), memfd(size));
+    }
+}
+
+#[test]
+fn duplicate_slice_sizes() {
+    let buffer = buffer_region();
+    set(&buffer, 523_308 + 16, 1004);
+    regions_are_refused(queue_region(), buffer);
+}
+
+#[test]
+fn descriptors_that_are_missing_too_many_or_no_files() {
+    let regions = [queue_region(), buffer_region(), queue_region()];
+    let [queue, buffer, third] = regions.each_ref();
+    let (pipe, _writer) = std::io::pipe().unwrap();
+    let pipe = pipe.into();
+    for descriptors in
+        [&[][..], &[queue], &[buffer, queue, third], &[&pipe, queue], &[buffer, &pipe]]
+    {
+        let mut victim = Victim::new();
+        let mut socket = dial(&victim.path);
+        let mut answer = [0; 16];
+        socket.write_all(&exchange()).unwrap();
+        socket.write_all(&message(3, 5, &names("q", "b"))).unwrap();
+        socket.read_exact(&mut answer).unwrap();
+        send_descriptors(&socket, descriptors);
+        assert_eq!(read_to_end(&mut socket), b"");
+        victim.is_well();
+    }
+}
+
+#[test]
+fn a_version_that_is_not_spoken_is_refused_at_once() {
+    for version in [1, 4, 7, 255] {
+        is_refused(&[message(version, 4, &[])]);
+    }
+    is_refused(&[message(2, 4, &[])]);
+    is_refused(&[message(2, 5, &names("q", "b"))]);
+    is_refused(&[message(3, 0, &names("q", "b"))]);
+}
+
+#[test]
+fn an_unsealed_memfd_is_refused_where_the_options_say_so() {
+    let mut victim = Victim::with(|options| options.require_sealed(true));
+    let mut raw = RawClient::offer(&victim.path, queue_region(), buffer_region(), "name");
+    assert_eq!(read_to_end(&mut raw.socket), b"");
+    victim.is_well();
+}
+
+#[test]
+fn a_slow_handshake_delays_nobody() {
+    let mut victim = Victim::new();
+    // The handshake's time is longer than the test's patience, so it is not its end that lets others through.
+    let silent: Vec<_> = (0..50).map(|_| dial(&victim.path)).collect();
+    let mut halfway = dial(&victim.path);
+    halfway.write_all(&[0, 0, 0]).unwrap();
+    victim.is_well();
+    drop(silent);
+}
+
+#[test]
+fn at_the_limit_of_unfinished_handshakes_the_oldest_goes() {
+    let mut victim = Victim::with(|options| options.max_half_open(4));
+    let mut sockets: Vec<_> = (0..8).map(|_| dial(&victim.path)).collect();
+    for socket in &mut sockets[..4] {
+        assert_eq!(read_to_end(socket), b"");
+    }
+    victim.is_well();
+}
+
+#[test]
+fn a_handshake_that_takes_too_long_is_closed_and_never_completed() {
+    let short = SessionOptions::new().handshake_timeout(std::time::Duration::from_millis(30));
+    let victim = Victim::with(|options| options.session(short));
+    let mut socket = dial(&victim.path);
+    assert_eq!(read_to_end(&mut socket), b"");
+}

@@ -1,0 +1,88 @@
+//! Messages on the socket that should not be (B1.1, B1.2).
+
+use std::io::Write;
+
+use crate::raw::{RawClient, message, message_of_length};
+use crate::victim::Victim;
+
+fn ends_the_session(bytes: &[u8]) {
+    let mut victim = Victim::new();
+    let mut raw = RawClient::connect(&victim.path);
+    raw.socket.write_all(bytes).unwrap();
+    raw.expect_ejection();
+    victim.is_well();
+}
+
+#[test]
+fn fallback_data_declaring_less_than_its_header() {
+    for length in [0, 7, 8, 9, 15] {
+        ends_the_session(&message_of_length(length, 3, 3, &[0; 16]));
+    }
+}
+
+#[test]
+fn a_hot_restart_sent_by_a_client() {
+    ends_the_session(&message(3, 8, &[1; 8]));
+}
+
+#[test]
+fn a_hot_restart_acknowledgement_that_nobody_asked_for() {
+    let mut victim = Victim::new();
+    let mut raw = RawClient::connect(&victim.path);
+    raw.socket.write_all(&message(3, 9, &[1; 8])).unwrap();
+    raw.send(2, b"still here");
+    let [stream, offset, status] = raw.take();
+    assert_eq!((stream, status, raw.payload(offset)), (2, 0, b"still here".to_vec()));
+    victim.is_well();
+}
+
+#[test]
+fn types_that_have_no_place_after_the_handshake() {
+    for kind in [0, 4, 5, 6, 7, 10, 255] {
+        ends_the_session(&message(3, kind, &[]));
+    }
+}
+
+#[test]
+fn a_wrong_magic_and_version_zero() {
+    ends_the_session(&[0, 0, 0, 8, 0x77, 0x59, 3, 1]);
+    ends_the_session(&[0, 0, 0, 8, 0x77, 0x58, 0, 1]);
+}
+
+#[test]
+fn fallback_data_that_declares_four_gigabytes_allocates_nothing() {
+    let mut victim = Victim::new();
+    let mut raw = RawClient::connect(&victim.path);
+    let before = resident();
+    raw.socket.write_all(&message_of_length(u32::MAX, 3, 3, &[0, 0, 0, 2, 0, 0, 0, 0])).unwrap();
+    raw.socket.write_all(b"some of them").unwrap();
+    let mut echoed = [0; 8 + 16 + 12];
+    std::io::Read::read_exact(&mut raw.socket, &mut echoed).unwrap();
+    assert_eq!(&echoed[24..], b"some of them");
+    assert!(resident() < before + (64 << 20));
+    victim.is_well();
+}
+
+#[test]
+fn fallback_data_that_nobody_reads_is_held_back_in_the_socket() {
+    use breezeway_shmipc::{ClientOptions, ServerOptions, Session, SessionOptions, Trust};
+    let limit = SessionOptions::new().fallback_limit(1 << 20);
+    let server = ServerOptions::new(Trust::SameUser).session(limit);
+    let client = ClientOptions::new(Trust::SameUser).buffer_size(1 << 20).slices([(1004, 100)]);
+    let (client, server) = Session::pair(&client, &server).unwrap();
+    let mut stream = client.open().unwrap();
+    stream.set_write_timeout(Some(std::time::Duration::from_millis(50)));
+    // Fills the region, then goes over the socket until that takes no more.
+    let chunk = vec![7; 100_000];
+    while stream.send(&chunk).is_ok() {
+        let _ = server.accept_until(Some(std::time::Instant::now())).map(std::mem::forget);
+    }
+    let held = server.statistics().fallback_bytes;
+    assert!(held < (1 << 20) + (32 << 10), "{held} bytes");
+}
+
+/// Resident bytes of this process.
+fn resident() -> u64 {
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
+    statm.split(' ').nth(1).unwrap().parse::<u64>().unwrap() * 4096
+}

@@ -1,0 +1,113 @@
+//! A peer that takes the memory away (B1.1 8): its session ends, the process lives.
+
+use std::os::fd::OwnedFd;
+
+use breezeway_shmipc::{Address, Server, ServerOptions, SessionEnd, StreamError, Trust, Violation};
+use rustix::fs::ftruncate;
+
+use crate::raw::{FIRST_SLICE, RawClient, SliceHeader};
+use crate::victim::Victim;
+
+fn is_survived(region: impl Fn(&RawClient) -> &OwnedFd) {
+    let mut victim = Victim::new();
+    let mut raw = RawClient::connect(&victim.path);
+    raw.send(2, b"hello");
+    raw.take();
+    ftruncate(region(&raw), 0).unwrap();
+    raw.wake();
+    raw.expect_ejection();
+    victim.is_well();
+}
+
+#[test]
+fn a_queue_truncated_after_the_handshake() {
+    is_survived(|raw| &raw.queue);
+}
+
+#[test]
+fn a_buffer_truncated_after_the_handshake() {
+    let mut victim = Victim::new();
+    let mut raw = RawClient::connect(&victim.path);
+    ftruncate(&raw.buffer, 0).unwrap();
+    // The wake-up alone touches the queue only.
+    raw.put(2, FIRST_SLICE, 0);
+    raw.expect_ejection();
+    victim.is_well();
+}
+
+#[test]
+fn memory_truncated_while_the_application_looks_at_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sock");
+    let server =
+        Server::bind(&Address::Unix(path.clone()), ServerOptions::new(Trust::SameUser)).unwrap();
+    let mut raw = RawClient::connect(&path);
+    let session = server.accept().unwrap();
+    let bytes = [7; 1000];
+    raw.fill(FIRST_SLICE, SliceHeader::of(&bytes), &bytes);
+    raw.put(2, FIRST_SLICE, 0);
+    let mut stream = session.accept().unwrap();
+    let peeked = stream.peek().unwrap().unwrap();
+    ftruncate(&raw.buffer, 0).unwrap();
+    assert_eq!(peeked.to_vec(), [0; 1000], "zeros in place of a fault");
+    let _ = stream.send(b"x");
+    let ended = stream.peek_at_least(2000).err().unwrap();
+    let lost = SessionEnd::Violation(Violation::Truncated("buffer"));
+    assert!(
+        matches!(&ended, StreamError::Session(end) if end.to_string() == lost.to_string()),
+        "{ended}"
+    );
+}
+
+#[test]
+fn memory_truncated_again_and_again_while_it_is_used() {
+    let mut victim = Victim::new();
+    for _ in 0..20 {
+        let mut raw = RawClient::connect(&victim.path);
+        let buffer = raw.buffer.try_clone().unwrap();
+        let queue = raw.queue.try_clone().unwrap();
+        let truncating = std::thread::spawn(move || {
+            ftruncate(&buffer, 4096).unwrap();
+            ftruncate(&queue, 0).unwrap();
+        });
+        for _ in 0..10 {
+            use std::io::Write;
+            let _ = raw.socket.write_all(&crate::raw::WAKE);
+        }
+        truncating.join().unwrap();
+        let _ = std::io::Write::write_all(&mut raw.socket, &crate::raw::WAKE);
+        raw.expect_ejection();
+    }
+    victim.is_well();
+}
+
+#[test]
+fn a_fault_elsewhere_still_ends_the_process() {
+    use std::os::unix::process::ExitStatusExt;
+    const CHILD: &str = "SHMIPC_TEST_FAULT";
+    if std::env::var_os(CHILD).is_some() {
+        let _victim = Victim::new();
+        touch_behind_the_end_of_a_file();
+        return;
+    }
+    let status = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["truncation::a_fault_elsewhere_still_ends_the_process", "--exact"])
+        .env(CHILD, "1")
+        .stdout(std::process::Stdio::null())
+        .status()
+        .unwrap();
+    assert!(!status.success());
+    assert!(matches!(status.signal(), Some(libc::SIGBUS | libc::SIGABRT)), "{status}");
+}
+
+fn touch_behind_the_end_of_a_file() {
+    let file = crate::raw::memfd(4096);
+    let flags = (rustix::mm::ProtFlags::READ, rustix::mm::MapFlags::SHARED);
+    // SAFETY: a new mapping aliases nothing; the read is meant to fault.
+    unsafe {
+        let page =
+            rustix::mm::mmap(std::ptr::null_mut(), 4096, flags.0, flags.1, &file, 0).unwrap();
+        ftruncate(&file, 0).unwrap();
+        page.cast::<u8>().read_volatile();
+    }
+}

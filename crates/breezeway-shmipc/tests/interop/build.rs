@@ -1,0 +1,68 @@
+//! Builds upstream's programs, once per test run.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+/// Where the program that uses shmipc-go is; `None` where there is no Go.
+pub(crate) fn shmipc_go() -> Option<&'static Path> {
+    static PROGRAM: OnceLock<Option<PathBuf>> = OnceLock::new();
+    PROGRAM.get_or_init(build_go).as_deref()
+}
+
+/// Where the program that uses the crate shmipc is.
+pub(crate) fn shmipc_rs() -> &'static Path {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    PROGRAM.get_or_init(build_rust)
+}
+
+fn build_go() -> Option<PathBuf> {
+    if Command::new("go").arg("version").output().is_err() {
+        announce(
+            "SKIPPED: everything with shmipc-go, because there is no Go here. Install Go 1.26 and run this again.",
+        );
+        return None;
+    }
+    announce("building peers/shmipc-go");
+    let program = target().join("shmipc-go");
+    let mut go = Command::new("go");
+    go.args(["build", "-o"]).arg(&program).arg(".").current_dir(peers().join("shmipc-go"));
+    check(&mut go);
+    Some(program)
+}
+
+fn build_rust() -> PathBuf {
+    announce("building peers/shmipc-rs, which takes a minute the first time");
+    let target = target();
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.args(["build", "--locked", "--profile", "interop", "-p", "shmipc-rs", "--target-dir"]);
+    cargo.arg(&target).current_dir(peers());
+    // What cargo tells a test about this crate is not meant for the other one.
+    for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("CARGO_PKG")) {
+        cargo.env_remove(name);
+    }
+    check(&mut cargo);
+    target.join("interop/shmipc-rs")
+}
+
+fn peers() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../peers")
+}
+
+/// A folder of its own beside what cargo builds here, so that a nested cargo need not wait for the outer one.
+fn target() -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join("peers")
+}
+
+fn check(command: &mut Command) {
+    let Output { status, stderr, .. } =
+        command.output().unwrap_or_else(|error| panic!("{command:?} does not start: {error}"));
+    assert!(status.success(), "{command:?} failed:\n{}", String::from_utf8_lossy(&stderr));
+}
+
+/// Says a line past the test harness, which would keep it back.
+fn announce(line: &str) {
+    // Nobody can be told if stderr is closed.
+    let _ = writeln!(std::io::stderr(), "\ninterop: {line}");
+}

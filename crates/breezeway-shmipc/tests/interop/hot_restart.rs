@@ -1,0 +1,81 @@
+//! A server hands its clients over to its successor without an error that anybody sees.
+
+use super::folder::Folder;
+use super::process::{Process, eventually};
+use super::program::{Program, Sharing};
+
+/// A server, its successor on the same path, and a client with two sessions that has talked to the first.
+struct Succession {
+    old: Process,
+    new: Process,
+    client: Process,
+    _folder: Folder,
+}
+
+impl Succession {
+    #[track_caller]
+    fn prepare(client: Program, server: Program, sharing: Sharing) -> Option<Self> {
+        if !(client.is_here() && server.is_here()) {
+            return None;
+        }
+        let folder = Folder::new();
+        let old = server.serve(&folder.socket(), &[]);
+        let client = client.client("client", &folder.socket(), &folder.prefix(), sharing);
+        let mut client = client.option("--sessions", "2").obey();
+        assert_eq!(client.ask("exchange 64,100000 40 3"), "done 12007680");
+        let new = server.serve(&folder.socket(), &[]);
+        Some(Self { old, new, client, _folder: folder })
+    }
+}
+
+#[track_caller]
+fn follows(client: Program, server: Program) {
+    for sharing in [Sharing::V2File, Sharing::V3Memfd] {
+        let Some(mut succession) = Succession::prepare(client, server, sharing) else { return };
+        // The restart comes in the middle of this.
+        succession.client.tell("exchange 64,10000 40 50");
+        succession.old.tell("hot-restart 7");
+        assert_eq!(succession.client.hear(), "done 20128000");
+        assert_eq!(succession.old.hear(), "restarted");
+        let seen_by_old = succession.old.ask("streams");
+        assert_eq!(succession.client.ask("exchange 64,10000 40 3"), "done 1207680");
+        assert_eq!(succession.old.ask("streams"), seen_by_old);
+        assert_ne!(succession.new.ask("streams"), "streams 0");
+        assert_eq!(succession.old.ask("close"), "closed");
+        assert_eq!(succession.client.ask("exchange 64,10000 40 3"), "done 1207680");
+    }
+}
+
+#[test]
+fn our_client_follows_a_shmipc_go_server() {
+    follows(Program::Ours, Program::Go);
+}
+
+#[test]
+fn a_shmipc_go_client_follows_our_server() {
+    follows(Program::Go, Program::Ours);
+}
+
+#[test]
+fn our_client_follows_our_server() {
+    follows(Program::Ours, Program::Ours);
+}
+
+#[test]
+fn a_shmipc_go_client_follows_a_shmipc_go_server() {
+    follows(Program::Go, Program::Go);
+}
+
+/// The crate shmipc does not know hot restarts: it ends a session that speaks of one, and connects again.
+#[test]
+fn a_shmipc_rs_client_of_our_server_comes_back() {
+    let prepared = Succession::prepare(Program::Rust, Program::Ours, Sharing::V3Memfd);
+    let Some(mut succession) = prepared else { return };
+    succession.old.tell("hot-restart 7");
+    eventually("the client reaches the next server", || {
+        // It counts as a failure for the client while it is not connected.
+        succession.client.ask("exchange 64 1 1");
+        succession.new.ask("streams") != "streams 0"
+    });
+    assert_eq!(succession.client.ask("exchange 64,10000 40 3"), "done 1207680");
+}

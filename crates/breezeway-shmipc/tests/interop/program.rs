@@ -1,0 +1,134 @@
+//! The three programs: ours and two of upstream. All take the same options and speak the same lines, see `peers/README.md`.
+
+use std::path::Path;
+use std::process::Command;
+
+use super::build;
+use super::ours;
+use super::process::Process;
+
+/// Who plays a side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Program {
+    Ours,
+    Go,
+    Rust,
+}
+
+impl Program {
+    /// False where it cannot be built, which was said then.
+    pub(crate) fn is_here(self) -> bool {
+        self != Self::Go || build::shmipc_go().is_some()
+    }
+
+    fn command(self) -> Command {
+        match self {
+            Self::Ours => ours::command(),
+            Self::Go => Command::new(build::shmipc_go().expect("asked before")),
+            Self::Rust => Command::new(build::shmipc_rs()),
+        }
+    }
+
+    /// Starts a server and waits until it listens.
+    #[track_caller]
+    pub(crate) fn serve(self, socket: &Path, options: &[&str]) -> Process {
+        self.listen("serve", socket, options).0
+    }
+
+    /// Starts a server on an address that leaves something open, waits until it listens, and gives the address that it has got.
+    #[track_caller]
+    pub(crate) fn serve_anywhere(self, address: &str) -> (Process, String) {
+        self.listen("serve", Path::new(address), &[])
+    }
+
+    /// Starts the server of the quick start and waits until it listens.
+    #[track_caller]
+    pub(crate) fn serve_hello(self, socket: &Path, options: &[&str]) -> Process {
+        self.listen("hello-server", socket, options).0
+    }
+
+    #[track_caller]
+    fn listen(self, role: &str, socket: &Path, options: &[&str]) -> (Process, String) {
+        let mut command = self.command();
+        command.arg(role).arg("--path").arg(socket).arg("--tied").args(options);
+        let process = Process::start(&format!("{self:?} as {role}"), &mut command);
+        let address = process.expect("listening on");
+        (process, address)
+    }
+
+    /// Starts a client, which connects at once.
+    pub(crate) fn client(
+        self,
+        role: &str,
+        socket: &Path,
+        prefix: &Path,
+        sharing: Sharing,
+    ) -> Client {
+        let mut command = self.command();
+        command.arg(role).arg("--path").arg(socket).arg("--prefix").arg(prefix);
+        command.args(["--mode", sharing.mode()]);
+        if self == Self::Ours {
+            command.args(["--version", sharing.version()]);
+        }
+        Client { name: format!("{self:?} as {role}"), command }
+    }
+}
+
+/// The protocol's version and how memory is shared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sharing {
+    V2File,
+    V3File,
+    V3Memfd,
+}
+
+impl Sharing {
+    pub(crate) fn mode(self) -> &'static str {
+        match self {
+            Self::V2File | Self::V3File => "file",
+            Self::V3Memfd => "memfd",
+        }
+    }
+
+    fn version(self) -> &'static str {
+        match self {
+            Self::V2File => "2",
+            Self::V3File | Self::V3Memfd => "3",
+        }
+    }
+}
+
+/// A client that is about to be started.
+pub(crate) struct Client {
+    name: String,
+    command: Command,
+}
+
+impl Client {
+    pub(crate) fn option(mut self, name: &str, value: &str) -> Self {
+        self.command.args([name, value]);
+        self
+    }
+
+    pub(crate) fn flag(mut self, name: &str) -> Self {
+        self.command.arg(name);
+        self
+    }
+
+    pub(crate) fn environment(mut self, name: &str, value: &str) -> Self {
+        self.command.env(name, value);
+        self
+    }
+
+    pub(crate) fn start(mut self) -> Process {
+        Process::start(&self.name, &mut self.command)
+    }
+
+    /// Starts it to do what it is told line by line, and waits until it is connected.
+    #[track_caller]
+    pub(crate) fn obey(self) -> Process {
+        let process = self.flag("--commands").start();
+        process.expect("connected");
+        process
+    }
+}

@@ -1,0 +1,14 @@
+//! The crate shmipc also has a protocol 4. Who refuses it must close at once, else its clients wait for ever.
+
+use super::folder::Folder;
+use super::program::{Program, Sharing};
+
+#[test]
+fn a_client_that_asks_for_protocol_4_is_refused_and_goes_on_with_3() {
+    let folder = Folder::new();
+    let _server = Program::Ours.serve(&folder.socket(), &[]);
+    let client = Program::Rust;
+    let client = client.client("client", &folder.socket(), &folder.prefix(), Sharing::V3Memfd);
+    let mut client = client.flag("--v4").obey();
+    assert_eq!(client.ask("exchange 64,100000 10 3"), "done 3001920");
+}

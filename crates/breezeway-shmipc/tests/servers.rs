@@ -1,0 +1,209 @@
+//! Clients and servers at an address, both ours.
+
+use std::io::{Read, Write};
+use std::time::Duration;
+
+use breezeway_shmipc::{
+    Address, Client, ClientOptions, EchoClient, EchoServer, HandshakeError, Memory, ServeError,
+    Server, ServerOptions, SessionEnd, Stream, StreamError, Trust,
+};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+struct Running {
+    address: Address,
+    stopper: breezeway_shmipc::Stopper,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+impl Running {
+    fn start(address: &Address, options: ServerOptions) -> Self {
+        let server = EchoServer::bind(address, options).unwrap();
+        let (address, stopper) = (server.address().clone(), server.stopper());
+        Self { address, stopper, thread: Some(std::thread::spawn(move || server.run())) }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.stopper.stop();
+        let _ = self.thread.take().unwrap().join();
+    }
+}
+
+fn unix_in(folder: &tempfile::TempDir) -> Address {
+    Address::Unix(folder.path().join("echo.sock"))
+}
+
+fn small(memory: Memory) -> ClientOptions {
+    ClientOptions::new(Trust::Anybody)
+        .buffer_size(1 << 20)
+        .memory(memory)
+        .slices([(1004, 50), (4076, 50)])
+}
+
+fn server_options(folder: &tempfile::TempDir) -> ServerOptions {
+    ServerOptions::new(Trust::Anybody).folders([folder.path()])
+}
+
+fn files_in(folder: &tempfile::TempDir) -> Vec<String> {
+    let names = std::fs::read_dir(folder.path()).unwrap();
+    names.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+}
+
+fn assert_echo(stream: &mut Stream, len: usize) {
+    stream.set_read_timeout(Some(PATIENCE));
+    let sent: Vec<u8> = (0..len).map(|at| (at * 7) as u8).collect();
+    let mut received = vec![0; len];
+    stream.write_all(&sent).unwrap();
+    stream.read_exact(&mut received).unwrap();
+    assert!(received == sent, "{len} bytes");
+}
+
+#[test]
+fn every_way_of_sharing_memory_works() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Running::start(&unix_in(&folder), server_options(&folder));
+    let prefix = folder.path().join("region");
+    for memory in [Memory::Memfd, Memory::FilesV2(prefix.clone()), Memory::FilesV3(prefix)] {
+        let client = Client::connect(&server.address, small(memory.clone())).unwrap();
+        let mut stream = client.open().unwrap();
+        for len in [1, 5000, 100_000] {
+            assert_echo(&mut stream, len);
+        }
+        assert_eq!(
+            files_in(&folder),
+            ["echo.sock"],
+            "{memory:?}: names are gone once they are known"
+        );
+    }
+}
+
+#[test]
+fn files_are_shared_over_tcp() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Running::start(&Address::Tcp("127.0.0.1:0".to_owned()), server_options(&folder));
+    let memory = Memory::FilesV2(folder.path().join("region"));
+    let client = Client::connect(&server.address, small(memory)).unwrap();
+    assert_echo(&mut client.open().unwrap(), 50_000);
+    let error = Client::connect(&server.address, small(Memory::Memfd)).err().unwrap();
+    assert!(error.to_string().contains("TCP"), "{error}");
+}
+
+#[test]
+fn an_echo_client_calls() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Running::start(&unix_in(&folder), server_options(&folder));
+    let mut client =
+        EchoClient::connect(&server.address, ClientOptions::new(Trust::SameUser)).unwrap();
+    let request = vec![7; 8 << 20];
+    let mut reply = vec![0; 8 << 20];
+    client.call(&request, &mut reply).unwrap();
+    assert!(reply == request);
+}
+
+#[test]
+fn several_clients_and_servers_live_in_one_process() {
+    let folder = tempfile::tempdir().unwrap();
+    let addresses = ["a", "b"].map(|name| Address::Unix(folder.path().join(name)));
+    let servers = addresses.map(|address| Running::start(&address, server_options(&folder)));
+    let clients: Vec<_> = servers
+        .iter()
+        .flat_map(|server| [&server.address; 3])
+        .map(|address| Client::connect(address, small(Memory::Memfd).sessions(2)).unwrap())
+        .collect();
+    let mut streams: Vec<_> = clients.iter().map(|client| client.open().unwrap()).collect();
+    for stream in &mut streams {
+        assert_echo(stream, 3000);
+    }
+    drop(servers);
+}
+
+#[test]
+fn a_client_finds_back_to_a_server_that_comes_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let address = unix_in(&folder);
+    let server = Running::start(&address, server_options(&folder));
+    let client = Client::connect(&address, small(Memory::Memfd)).unwrap();
+    let mut stream = client.open().unwrap();
+    assert_echo(&mut stream, 10);
+    drop(server);
+    assert!(matches!(stream.peek(), Err(StreamError::Session(SessionEnd::PeerGone))));
+    let _server = Running::start(&address, server_options(&folder));
+    assert_echo(&mut client.open().unwrap(), 10);
+}
+
+#[test]
+fn a_client_without_a_server_says_why() {
+    let folder = tempfile::tempdir().unwrap();
+    let address = unix_in(&folder);
+    let server = Running::start(&address, server_options(&folder));
+    let options = small(Memory::Memfd).connect_timeout(Duration::from_millis(50));
+    let client = Client::connect(&address, options).unwrap();
+    let mut stream = client.open().unwrap();
+    drop(server);
+    assert!(stream.peek().is_err());
+    let error = loop {
+        match client.open() {
+            Ok(_) => std::thread::yield_now(),
+            Err(error) => break error,
+        }
+    };
+    assert!(error.to_string().contains("no session within"), "{error}");
+}
+
+#[test]
+fn a_hot_restart_loses_no_stream_and_moves_new_ones() {
+    let folder = tempfile::tempdir().unwrap();
+    let address = unix_in(&folder);
+    let old = Server::bind(&address, server_options(&folder)).unwrap();
+    std::thread::scope(|scope| {
+        let old = &old;
+        scope.spawn(|| old.serve(breezeway_shmipc::echo));
+        let stop_old = StopOnDrop(old.stopper());
+        let client = Client::connect(&address, small(Memory::Memfd).sessions(3)).unwrap();
+        let mut before = client.open().unwrap();
+        assert_echo(&mut before, 10);
+        let new = Running::start(&address, server_options(&folder).take_over(true));
+        let report = old.hot_restart(7, PATIENCE);
+        assert_eq!((report.acknowledged, report.missing), (3, 0));
+        assert_echo(&mut before, 10_000);
+        let mut after = client.open().unwrap();
+        assert_echo(&mut after, 10);
+        drop(stop_old);
+        assert!(matches!(before.peek(), Err(StreamError::Session(SessionEnd::PeerGone))));
+        assert_echo(&mut after, 10);
+        drop(new);
+    });
+}
+
+struct StopOnDrop(breezeway_shmipc::Stopper);
+
+impl Drop for StopOnDrop {
+    fn drop(&mut self) {
+        self.0.stop();
+    }
+}
+
+#[test]
+fn an_address_in_use_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let address = unix_in(&folder);
+    let _server = Running::start(&address, server_options(&folder));
+    let refused = EchoServer::bind(&address, server_options(&folder)).err().unwrap();
+    assert!(matches!(refused, ServeError::InUse(_)));
+}
+
+#[test]
+fn a_user_that_is_not_trusted_gets_no_session() {
+    let folder = tempfile::tempdir().unwrap();
+    let address = unix_in(&folder);
+    let stranger = rustix::process::geteuid().as_raw() + 1;
+    let options = ServerOptions::new(Trust::Users(vec![stranger]));
+    let server = Running::start(&address, options);
+    let error = Client::connect(&server.address, small(Memory::Memfd)).err().unwrap();
+    assert!(
+        matches!(error, breezeway_shmipc::ConnectError::Handshake(HandshakeError::Closed)),
+        "{error}"
+    );
+}

@@ -1,0 +1,269 @@
+//! Streams between two sides in one process, both ours.
+
+use std::io::{Read, Write};
+use std::time::{Duration, Instant};
+
+use breezeway_shmipc::{
+    ClientOptions, ServerOptions, Session, SessionEnd, SessionOptions, StreamError, Trust,
+    WaitPolicy, WhenExhausted, WhenFull,
+};
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+fn client_options() -> ClientOptions {
+    ClientOptions::new(Trust::SameUser).buffer_size(1 << 20).slices([(1004, 50), (4076, 50)])
+}
+
+fn pair_with(client: SessionOptions, server: SessionOptions) -> (Session, Session) {
+    let server = ServerOptions::new(Trust::SameUser).session(server);
+    Session::pair(&client_options().session(client), &server).unwrap()
+}
+
+fn pair() -> (Session, Session) {
+    pair_with(SessionOptions::new(), SessionOptions::new())
+}
+
+/// Bytes that show where they belong.
+fn content(len: usize) -> Vec<u8> {
+    (0..len).map(|at| (at * 31 + at / 251) as u8).collect()
+}
+
+fn echo(server: &Session) -> SessionEnd {
+    server.serve(|stream| {
+        while let Some(bytes) = stream.try_peek()? {
+            let bytes = bytes.to_vec();
+            stream.send(&bytes)?;
+            stream.release(bytes.len());
+        }
+        Ok(())
+    })
+}
+
+fn all_slices_are_back(session: &Session) -> bool {
+    session
+        .statistics()
+        .slices
+        .iter()
+        .zip([511, 127])
+        .all(|((_, free, kept), count)| free + kept <= count)
+}
+
+#[test]
+fn what_is_sent_arrives_and_then_the_end() {
+    let (client, server) = pair();
+    let mut stream = client.open().unwrap();
+    stream.send(b"hello").unwrap();
+    let mut served = server.accept().unwrap();
+    assert_eq!(served.id(), 2);
+    let peeked = served.peek().unwrap().unwrap();
+    assert_eq!((peeked.len(), peeked.to_vec()), (5, b"hello".to_vec()));
+    served.release(5);
+    stream.close();
+    assert!(served.peek().unwrap().is_none());
+    assert!(served.is_at_end());
+    assert!(matches!(served.send(b"late"), Err(StreamError::Closed)));
+}
+
+#[test]
+fn every_size_comes_back_as_it_was_sent() {
+    for policy in [WaitPolicy::Adaptive, WaitPolicy::Park] {
+        let options = || SessionOptions::new().wait(policy);
+        let (client, server) = pair_with(options(), options());
+        let serving = std::thread::spawn(move || echo(&server));
+        let mut stream = client.open().unwrap();
+        for len in [1, 2, 63, 1003, 1004, 1005, 4076, 4077, 20_000, 300_000] {
+            let sent = content(len);
+            let mut received = vec![0; len];
+            stream.write_all(&sent).unwrap();
+            stream.set_read_timeout(Some(PATIENCE));
+            stream.read_exact(&mut received).unwrap();
+            assert!(received == sent, "{len} bytes");
+        }
+        assert!(all_slices_are_back(&client));
+        client.close();
+        assert!(matches!(serving.join().unwrap(), SessionEnd::PeerGone));
+    }
+}
+
+#[test]
+fn a_deadline_ends_a_wait() {
+    let (client, _server) = pair();
+    let mut stream = client.open().unwrap();
+    stream.set_read_timeout(Some(Duration::from_millis(20)));
+    assert!(matches!(stream.peek(), Err(StreamError::TimedOut)));
+    stream.set_read_timeout(None);
+    stream.set_read_deadline(Some(Instant::now()));
+    let error = stream.read(&mut [0; 1]).unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::TimedOut);
+}
+
+#[test]
+fn a_full_queue_is_an_error_that_loses_nothing_or_a_wait() {
+    let server = ServerOptions::new(Trust::SameUser);
+    let options = SessionOptions::new().when_full(WhenFull::Fail);
+    let client = client_options().queue_capacity(8).session(options);
+    let (client, server) = Session::pair(&client, &server).unwrap();
+    let mut stream = client.open().unwrap();
+    for number in 0..8 {
+        stream.send(&[number]).unwrap();
+    }
+    let mut reserved = stream.reserve(1).unwrap();
+    reserved.write(&[8]);
+    assert!(matches!(reserved.commit(), Err(StreamError::QueueFull)));
+    let mut served = server.accept().unwrap();
+    let mut bytes = [0; 8];
+    served.read_exact(&mut bytes).unwrap();
+    reserved.commit().unwrap();
+    drop(reserved);
+    let mut last = [0];
+    served.read_exact(&mut last).unwrap();
+    assert_eq!((bytes, last), ([0, 1, 2, 3, 4, 5, 6, 7], [8]));
+}
+
+#[test]
+fn exhausted_memory_is_an_error_by_choice() {
+    let options = SessionOptions::new().when_exhausted(WhenExhausted::Fail);
+    let (client, server) = pair_with(options, SessionOptions::new());
+    let mut stream = client.open().unwrap();
+    let chunk = content(100_000);
+    let mut sent = 0;
+    let error = loop {
+        match stream.write(&chunk) {
+            Ok(count) => sent += count,
+            Err(error) => break error,
+        }
+    };
+    assert_eq!(error.kind(), std::io::ErrorKind::WouldBlock);
+    let mut served = server.accept().unwrap();
+    let mut received = vec![0; sent];
+    served.read_exact(&mut received).unwrap();
+    assert!(stream.write(&chunk).is_ok());
+}
+
+#[test]
+fn exhausted_memory_goes_over_the_socket_in_order() {
+    let (client, server) = pair();
+    let sent = content(3_000_000);
+    let receiving = std::thread::spawn(move || {
+        let mut served = server.accept().unwrap();
+        // Everything is held until all has come, so the region cannot suffice.
+        let bytes = served.peek_at_least(3_000_000).unwrap().unwrap().to_vec();
+        served.release(bytes.len());
+        served.send(b"got it").unwrap();
+        assert!(served.peek().unwrap().is_none());
+        bytes
+    });
+    let mut stream = client.open().unwrap();
+    stream.send(&sent).unwrap();
+    let mut answer = [0; 6];
+    stream.read_exact(&mut answer).unwrap();
+    assert_eq!(client.statistics().streams_over_socket, 1);
+    stream.close();
+    assert!(receiving.join().unwrap() == sent);
+    assert_eq!(client.statistics().streams_over_socket, 0);
+}
+
+#[test]
+fn many_streams_at_once_get_what_is_theirs() {
+    let (client, server) = pair();
+    let serving = std::thread::spawn(move || echo(&server));
+    std::thread::scope(|scope| {
+        for number in 0..32u32 {
+            let client = &client;
+            scope.spawn(move || {
+                let mut stream = client.open().unwrap();
+                stream.set_read_timeout(Some(PATIENCE));
+                for round in 0..50u32 {
+                    let sent = content(1 + (number * 97 + round * 31) as usize % 6000);
+                    stream.write_all(&sent).unwrap();
+                    let mut received = vec![0; sent.len()];
+                    stream.read_exact(&mut received).unwrap();
+                    assert!(received == sent);
+                }
+            });
+        }
+    });
+    client.close();
+    serving.join().unwrap();
+}
+
+#[test]
+fn what_came_before_the_peer_went_is_read_first() {
+    let (client, server) = pair();
+    let mut stream = client.open().unwrap();
+    stream.send(b"last words").unwrap();
+    drop(stream);
+    drop(client);
+    let mut served = server.accept().unwrap();
+    let mut bytes = Vec::new();
+    served.read_to_end(&mut bytes).unwrap();
+    assert_eq!(bytes, b"last words");
+    assert!(matches!(server.accept(), Err(StreamError::Session(SessionEnd::PeerGone))));
+}
+
+#[test]
+fn an_interrupter_ends_a_wait_from_another_thread() {
+    let (client, _server) = pair();
+    let mut stream = client.open().unwrap();
+    let interrupter = stream.interrupter().unwrap();
+    let waiting = std::thread::spawn(move || stream.peek().map(drop));
+    interrupter.interrupt();
+    assert!(matches!(waiting.join().unwrap(), Err(StreamError::Interrupted)));
+}
+
+#[test]
+fn more_threads_than_the_queue_has_places_are_all_served() {
+    for policy in [WaitPolicy::Adaptive, WaitPolicy::Park] {
+        let options = SessionOptions::new().wait(policy);
+        let client = client_options().queue_capacity(8).session(options.clone());
+        let server = ServerOptions::new(Trust::SameUser).session(options);
+        let (client, server) = Session::pair(&client, &server).unwrap();
+        let serving = std::thread::spawn(move || echo(&server));
+        std::thread::scope(|scope| {
+            for _ in 0..100 {
+                scope.spawn(|| {
+                    let mut stream = client.open().unwrap();
+                    stream.set_read_timeout(Some(PATIENCE));
+                    for len in [64, 2000, 64, 2000] {
+                        stream.send(&content(len)).unwrap();
+                        let mut received = vec![0; len];
+                        stream.read_exact(&mut received).unwrap();
+                    }
+                });
+            }
+        });
+        client.close();
+        serving.join().unwrap();
+    }
+}
+
+/// Writes and reads of the socket by both sides for so many round trips on one stream.
+fn socket_calls(policy: WaitPolicy, round_trips: u64) -> [u64; 4] {
+    let options = || SessionOptions::new().wait(policy);
+    let (client, server) = pair_with(options(), options());
+    let served = server.clone();
+    let serving = std::thread::spawn(move || echo(&served));
+    let mut stream = client.open().unwrap();
+    for _ in 0..round_trips {
+        stream.send(&[7; 64]).unwrap();
+        stream.read_exact(&mut [0; 64]).unwrap();
+    }
+    let (ours, theirs) = (client.statistics(), server.statistics());
+    client.close();
+    serving.join().unwrap();
+    [ours.socket_writes, ours.socket_reads, theirs.socket_writes, theirs.socket_reads]
+}
+
+#[test]
+fn a_sleeping_round_trip_costs_each_side_at_most_one_write_and_one_read() {
+    // The server's last read is the one in which it sleeps at the end.
+    for calls in socket_calls(WaitPolicy::Park, 500) {
+        assert!(calls <= 501, "{calls} calls for 500 round trips");
+    }
+}
+
+#[test]
+fn while_both_sides_are_busy_nothing_is_written() {
+    let [ours, _, theirs, _] = socket_calls(WaitPolicy::Busy, 500);
+    assert!(ours <= 1 && theirs <= 1, "{ours} and {theirs} writes for 500 round trips");
+}

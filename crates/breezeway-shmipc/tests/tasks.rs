@@ -1,0 +1,165 @@
+//! Streams between tasks.
+#![cfg(feature = "tokio")]
+
+use std::time::Duration;
+
+use breezeway_shmipc::asynchronous::{Client, Server, Session, Stream};
+use breezeway_shmipc::{
+    Address, ClientOptions, ServerOptions, SessionEnd, SessionOptions, StreamError, Trust,
+    WhenExhausted,
+};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::time::timeout;
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+fn client_options(session: SessionOptions) -> ClientOptions {
+    let small = ClientOptions::new(Trust::SameUser).buffer_size(1 << 20);
+    small.slices([(1004, 50), (4076, 50)]).session(session)
+}
+
+fn pair(session: SessionOptions) -> (Session, Session) {
+    let server = ServerOptions::new(Trust::SameUser);
+    let (client, server) =
+        breezeway_shmipc::Session::pair(&client_options(session), &server).unwrap();
+    (Session::new(client).unwrap(), Session::new(server).unwrap())
+}
+
+async fn serve_echo(session: Session) {
+    while let Ok(stream) = session.accept().await {
+        tokio::spawn(echo(stream));
+    }
+}
+
+async fn echo(mut stream: Stream) -> Result<(), StreamError> {
+    while let Some(bytes) = stream.peek().await? {
+        let bytes = bytes.to_vec();
+        stream.send(&bytes).await?;
+        stream.release(bytes.len());
+    }
+    Ok(())
+}
+
+async fn assert_echo(stream: &mut Stream, len: usize) {
+    let sent: Vec<u8> = (0..len).map(|at| (at * 7) as u8).collect();
+    let mut received = vec![0; len];
+    timeout(PATIENCE, stream.write_all(&sent)).await.unwrap().unwrap();
+    timeout(PATIENCE, stream.read_exact(&mut received)).await.unwrap().unwrap();
+    assert!(received == sent, "{len} bytes");
+}
+
+#[tokio::test]
+async fn every_size_comes_back_in_one_thread() {
+    let (client, server) = pair(SessionOptions::new());
+    tokio::spawn(serve_echo(server));
+    let mut stream = client.open().unwrap();
+    for len in [1, 1004, 1005, 20_000, 300_000] {
+        assert_echo(&mut stream, len).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_tasks_get_what_is_theirs() {
+    let (client, server) = pair(SessionOptions::new());
+    tokio::spawn(serve_echo(server));
+    let tasks: Vec<_> = (0..199)
+        .map(|number| {
+            let mut stream = client.open().unwrap();
+            tokio::spawn(async move {
+                for round in 0..20 {
+                    assert_echo(&mut stream, 1 + (number * 97 + round * 31) % 3000).await;
+                }
+            })
+        })
+        .collect();
+    for task in tasks {
+        task.await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_task_that_waits_is_told_of_the_end() {
+    let (client, server) = pair(SessionOptions::new());
+    let mut stream = client.open().unwrap();
+    stream.send(b"x").await.unwrap();
+    let mut served = server.accept().await.unwrap();
+    served.peek().await.unwrap();
+    served.release(1);
+    let waiting = tokio::spawn(async move { served.peek().await.map(|peeked| peeked.is_none()) });
+    stream.close();
+    assert!(timeout(PATIENCE, waiting).await.unwrap().unwrap().unwrap());
+    let waiting = tokio::spawn(async move { server.accept().await.map(drop) });
+    client.get().close();
+    let ended = timeout(PATIENCE, waiting).await.unwrap().unwrap();
+    assert!(matches!(ended, Err(StreamError::Session(SessionEnd::PeerGone))));
+}
+
+#[tokio::test]
+async fn a_wait_that_is_given_up_loses_nothing() {
+    let (client, server) = pair(SessionOptions::new());
+    let mut stream = client.open().unwrap();
+    stream.send(b"a").await.unwrap();
+    let mut served = server.accept().await.unwrap();
+    let mut byte = [0];
+    served.read_exact(&mut byte).await.unwrap();
+    assert!(timeout(Duration::from_millis(1), served.peek()).await.is_err());
+    stream.send(b"b").await.unwrap();
+    timeout(PATIENCE, served.read_exact(&mut byte)).await.unwrap().unwrap();
+    assert_eq!(&byte, b"b");
+}
+
+#[tokio::test]
+async fn a_sender_waits_for_room_and_goes_on() {
+    for choice in [WhenExhausted::Wait, WhenExhausted::UseSocket] {
+        let (client, server) = pair(SessionOptions::new().when_exhausted(choice));
+        let mut stream = client.open().unwrap();
+        let sending = tokio::spawn(async move { stream.send(&vec![7; 3_000_000]).await });
+        let mut served = server.accept().await.unwrap();
+        let mut received = vec![0; 3_000_000];
+        timeout(PATIENCE, served.read_exact(&mut received)).await.unwrap().unwrap();
+        assert!(received.iter().all(|&byte| byte == 7));
+        sending.await.unwrap().unwrap();
+    }
+}
+
+#[tokio::test]
+async fn clients_and_servers_find_each_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let address = Address::Unix(folder.path().join("sock"));
+    let server = Server::bind(&address, ServerOptions::new(Trust::SameUser)).unwrap();
+    let stopper = server.get().stopper();
+    let serving = tokio::spawn(async move {
+        while let Some(session) = server.accept().await {
+            tokio::spawn(serve_echo(session));
+        }
+    });
+    let client = Client::connect(&address, client_options(SessionOptions::new())).await.unwrap();
+    assert_echo(&mut client.open().await.unwrap(), 5000).await;
+    stopper.stop();
+    timeout(PATIENCE, serving).await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn tasks_of_one_thread_are_served_by_a_thread_without_pause() {
+    let folder = tempfile::tempdir().unwrap();
+    let address = Address::Unix(folder.path().join("sock"));
+    let options = ServerOptions::new(Trust::SameUser);
+    let server = breezeway_shmipc::EchoServer::bind(&address, options).unwrap();
+    let stopper = server.stopper();
+    let serving = std::thread::spawn(move || server.run());
+    let client = Client::connect(&address, client_options(SessionOptions::new())).await.unwrap();
+    let mut tasks = Vec::new();
+    for _ in 0..199 {
+        let mut stream = client.open().await.unwrap();
+        tasks.push(tokio::spawn(async move {
+            for _ in 0..200 {
+                assert_echo(&mut stream, 64).await;
+            }
+        }));
+    }
+    for task in tasks {
+        task.await.unwrap();
+    }
+    stopper.stop();
+    serving.join().unwrap();
+}
