@@ -4,6 +4,7 @@ pub(crate) mod latency;
 mod one_way;
 mod ping_pong;
 mod report;
+mod shmipc;
 
 use std::io::Write;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -19,6 +20,7 @@ use serde::Serialize;
 
 use crate::Failure;
 use crate::settings::{Config, ServerSettings, SessionSettings};
+use crate::target::Target;
 use latency::Recorder;
 use report::Report;
 
@@ -36,9 +38,9 @@ reply to the next, so it counts filling and comparing; with --rate it runs from 
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Where the server listens: shm:/path/to.sock, unix:/path/to.sock, tcp:host:port, or several in the order of preference, separated by commas
+    /// Where the server listens: shm:/path/to.sock, unix:/path/to.sock, tcp:host:port, or several in the order of preference, separated by commas; or shmipc:/path/to.sock, any shmipc server that echoes
     #[arg(long)]
-    addr: Address,
+    addr: Target,
     /// Calls with replies, or messages without
     #[arg(long, value_enum, default_value_t = Pattern::PingPong)]
     pattern: Pattern,
@@ -144,30 +146,41 @@ pub(crate) fn run(mut args: Args) -> Result<(), Failure> {
         return Err("--rate goes with --pattern ping-pong".into());
     }
     clock::calibrate();
+    match &args.addr {
+        Target::Breezeway(address) => run_calls(&args, address),
+        Target::Shmipc(address) => shmipc::run(&args, address),
+    }
+}
+
+fn run_calls(args: &Args, address: &Address) -> Result<(), Failure> {
     let mut sessions = Vec::new();
     for _ in 0..args.sessions {
-        sessions.push(open(&args)?);
+        sessions.push(open(args, address)?);
     }
-    let before = one_way::tally_if_needed(&args, &mut sessions[0])?;
-    let cpu_before = cpu_seconds();
-    let (outcomes, mut sessions) = run_sessions(&args, sessions)?;
-    let cpu_seconds = cpu_seconds() - cpu_before;
+    let before = one_way::tally_if_needed(args, &mut sessions[0])?;
+    let (done, cpu_seconds) = run_all(args, sessions, run_session)?;
+    let (outcomes, mut sessions): (Vec<_>, Vec<_>) = done.into_iter().unzip();
     if let Some(before) = before {
-        one_way::confirm(&args, &mut sessions[0], before, &outcomes)?;
+        one_way::confirm(args, &mut sessions[0], before, &outcomes)?;
     }
-    let report = Report::new(&args, outcomes, cpu_seconds);
+    finish(args, outcomes, cpu_seconds)
+}
+
+/// Says what was measured.
+fn finish(args: &Args, outcomes: Vec<Outcome>, cpu_seconds: f64) -> Result<(), Failure> {
+    let report = Report::new(args, outcomes, cpu_seconds);
     let text = if args.json { report.json()? } else { report.table() };
     writeln!(std::io::stdout(), "{text}")?;
     Ok(())
 }
 
 /// Opens a session whose ring, unless it is set, has room for the calls in flight.
-fn open(args: &Args) -> Result<Session, Failure> {
+fn open(args: &Args, address: &Address) -> Result<Session, Failure> {
     let default = args.session.options();
     let depth = args.depth.next_power_of_two();
     let makes_room = depth > 128 && args.session.ring_capacity.is_none();
     let options = if makes_room { default.ring_capacity(2 * depth) } else { default };
-    let session = Session::connect_with(&args.addr, &options)?;
+    let session = Session::connect_with(address, &options)?;
     if args.depth as usize > session.max_in_flight() {
         let most = session.max_in_flight();
         return Err(format!(
@@ -183,11 +196,13 @@ fn open(args: &Args) -> Result<Session, Failure> {
     Ok(session)
 }
 
-/// Runs all sessions at once, each on its thread.
-fn run_sessions(
+/// Runs all sessions at once, each on its thread; gives also the CPU time that this took.
+fn run_all<S: Send + 'static>(
     args: &Args,
-    sessions: Vec<Session>,
-) -> Result<(Vec<Outcome>, Vec<Session>), Failure> {
+    sessions: Vec<S>,
+    run: fn(&Args, Until, &mut S) -> Result<Outcome, Failure>,
+) -> Result<(Vec<(Outcome, S)>, f64), Failure> {
+    let before = cpu_seconds();
     let (sender, done) = channel();
     let threads: Vec<_> = sessions
         .into_iter()
@@ -195,7 +210,7 @@ fn run_sessions(
         .map(|(number, mut session)| {
             let (args, sender) = (args.clone(), sender.clone());
             thread::spawn(move || {
-                let outcome = run_session(&args, number as u64, &mut session);
+                let outcome = run(&args, until(&args, number as u64), &mut session);
                 // The receiver lives until all threads are joined.
                 let _ = sender.send(());
                 outcome.map(|outcome| (outcome, session))
@@ -204,17 +219,16 @@ fn run_sessions(
         .collect();
     drop(sender);
     show_progress(args, &done);
-    let mut all = (Vec::new(), Vec::new());
+    let mut all = Vec::new();
     for thread in threads {
-        let (outcome, session) = thread.join().map_err(|_| "a measuring thread panicked")??;
-        all.0.push(outcome);
-        all.1.push(session);
+        all.push(thread.join().map_err(|_| "a measuring thread panicked")??);
     }
-    Ok(all)
+    Ok((all, cpu_seconds() - before))
 }
 
-fn run_session(args: &Args, number: u64, session: &mut Session) -> Result<Outcome, Failure> {
-    let until = match (args.count, args.seconds) {
+/// When the session with this number ends.
+fn until(args: &Args, number: u64) -> Until {
+    match (args.count, args.seconds) {
         (Some(count), _) => {
             let sessions = u64::from(args.sessions);
             Until::Count(count / sessions + u64::from(number < count % sessions))
@@ -222,7 +236,10 @@ fn run_session(args: &Args, number: u64, session: &mut Session) -> Result<Outcom
         (None, seconds) => {
             Until::Ticks(clock::ticks_in(Duration::from_secs_f64(seconds.unwrap_or(5.0))))
         }
-    };
+    }
+}
+
+fn run_session(args: &Args, until: Until, session: &mut Session) -> Result<Outcome, Failure> {
     match args.pattern {
         Pattern::PingPong => ping_pong::run(args, session, until),
         Pattern::OneWay => one_way::run(args, session, until),

@@ -9,6 +9,7 @@ mod generate;
 mod methods;
 mod serve;
 mod settings;
+mod target;
 mod thrift;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};

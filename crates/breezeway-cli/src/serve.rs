@@ -1,24 +1,28 @@
 //! `breezeway serve`: an echo server to measure and to try things with.
 
 use std::cell::OnceCell;
+use std::fmt::Display;
 use std::io::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use breezeway::{Address, Call, Handler, HandlerError, Replied, Server};
+use breezeway::{Address, Call, Handler, HandlerError, Replied, Server, ServerOptions, WaitPolicy};
 use breezeway_shm::cpu;
+use breezeway_shmipc::{EchoServer, Trust};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use crate::Failure;
 use crate::methods::{ECHO, HOLLOW, HOLLOW_BYTES, SINK, TALLY, sum};
 use crate::settings::{Config, ServerSettings, SessionSettings};
+use crate::target::Target;
 
 const EXAMPLES: &str = "\
 Examples:
   breezeway serve --addr shm:/tmp/echo.sock
   breezeway serve --addr shm:/tmp/echo.sock --wait busy --cpu 1
   breezeway serve --addr shm:/tmp/echo.sock,unix:/tmp/echo-unix.sock,tcp:127.0.0.1:7000
+  breezeway serve --addr shmipc:/tmp/echo.sock
   BREEZEWAY_CAP=1GiB breezeway serve --addr shm:/tmp/echo.sock --config breezeway.toml
 
 Methods: 0 echoes the request; 1 replies with as many bytes, of which it copies the first 8; 2 counts and sums one-way
@@ -28,9 +32,9 @@ messages; 3 replies with that count and sum. SIGTERM and SIGINT end the server, 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Where to listen: shm:/path/to.sock, unix:/path/to.sock, tcp:host:port (port 0: any free one), or several, separated by commas
+    /// Where to listen: shm:/path/to.sock, unix:/path/to.sock, tcp:host:port (port 0: any free one), or several, separated by commas; or shmipc:/path/to.sock, where the bytes of every stream are echoed
     #[arg(long)]
-    addr: Address,
+    addr: Target,
     /// Pin all threads to this CPU, before memory is first touched (so that it comes from the CPU's NUMA node) [default: not pinned]
     #[arg(long, value_name = "N")]
     cpu: Option<usize>,
@@ -52,18 +56,58 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
         .without_time()
         .init();
     let (session, server) = args.config.complete(args.session, args.server)?;
-    let options = server.options(session.options());
     // Before there is a socket file that a signal would leave behind.
-    let mut signals = Signals::new([SIGTERM, SIGINT])?;
+    let signals = Signals::new([SIGTERM, SIGINT])?;
+    match &args.addr {
+        Target::Breezeway(address) => {
+            serve_calls(address, server.options(session.options()), signals)
+        }
+        Target::Shmipc(address) => {
+            serve_streams(address, session.wait.unwrap_or_default().into(), signals)
+        }
+    }
+}
+
+fn serve_calls(
+    address: &Address,
+    options: ServerOptions,
+    mut signals: Signals,
+) -> Result<(), Failure> {
     let closing = signals.handle();
-    let server = Server::bind_with(&args.addr, options)?;
+    let server = Server::bind_with(address, options)?;
     let stopper = server.stopper();
     std::thread::spawn(move || signals.forever().for_each(|_| stopper.stop()));
-    // Whoever started this may not read what it says.
-    let _ = writeln!(std::io::stdout(), "listening on {}", server.address());
+    announce(&server.address());
     server.serve(Echo::default())?;
     closing.close();
     Ok(())
+}
+
+/// Serves shmipc. Its peers can write what both map, so over a unix socket only those of the same user are served.
+fn serve_streams(
+    address: &breezeway_shmipc::Address,
+    wait: WaitPolicy,
+    mut signals: Signals,
+) -> Result<(), Failure> {
+    let trust = match address {
+        breezeway_shmipc::Address::Unix(_) => Trust::SameUser,
+        breezeway_shmipc::Address::Tcp(_) => Trust::Anybody,
+    };
+    let session = breezeway_shmipc::SessionOptions::new().wait(wait);
+    let options = breezeway_shmipc::ServerOptions::new(trust).session(session);
+    let closing = signals.handle();
+    let server = EchoServer::bind(address, options)?;
+    let stopper = server.stopper();
+    std::thread::spawn(move || signals.forever().for_each(|_| stopper.stop()));
+    announce(server.address());
+    server.run();
+    closing.close();
+    Ok(())
+}
+
+/// Whoever started this may not read what it says.
+fn announce(address: &impl Display) {
+    let _ = writeln!(std::io::stdout(), "listening on {address}");
 }
 
 /// The four methods.

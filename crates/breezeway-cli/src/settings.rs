@@ -15,12 +15,13 @@ use file::File;
 use value::CallTimeout;
 
 /// A wait policy, as named on the command line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
+#[derive(Default, Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Wait {
     /// Spin without end: lowest latency, a whole CPU
     Busy,
     /// Spin for a short, self-tuning time, then sleep
+    #[default]
     Adaptive,
     /// Sleep at once
     Park,

@@ -44,7 +44,7 @@ impl Report {
             pattern: args.pattern,
             size: args.size,
             count,
-            wait: args.session.wait.unwrap_or(Wait::Adaptive),
+            wait: args.session.wait.unwrap_or_default(),
             touch: args.touch,
             seconds,
             messages_per_second,

@@ -1,0 +1,51 @@
+//! Round trips to any shmipc server that echoes the bytes of its streams.
+
+use breezeway_shm::clock;
+use breezeway_shm::floor::pattern;
+use breezeway_shmipc::{Address, ClientOptions, EchoClient, SessionOptions, Trust};
+
+use super::latency::Recorder;
+use super::{Args, Outcome, Pattern, Touch, Until, finish, run_all};
+use crate::Failure;
+use crate::methods::HOLLOW_BYTES;
+
+pub(super) fn run(args: &Args, address: &Address) -> Result<(), Failure> {
+    if args.pattern != Pattern::PingPong || args.depth != 1 || args.rate.is_some() || args.size == 0
+    {
+        return Err("a shmipc server is measured with --pattern ping-pong, --depth 1, --size above 0 and without --rate".into());
+    }
+    let clients: Result<Vec<_>, _> =
+        (0..args.sessions).map(|_| EchoClient::connect(address, options(args))).collect();
+    let (outcomes, cpu_seconds) = run_all(args, clients?, closed_loop)?;
+    finish(args, outcomes.into_iter().map(|(outcome, _)| outcome).collect(), cpu_seconds)
+}
+
+fn options(args: &Args) -> ClientOptions {
+    let wait = args.session.wait.unwrap_or_default();
+    // Whoever runs the command has named the socket: it is trusted.
+    ClientOptions::new(Trust::Anybody).session(SessionOptions::new().wait(wait.into()))
+}
+
+/// One call at a time. One reading of the clock per round trip ends one call's latency and starts the next one's.
+fn closed_loop(args: &Args, until: Until, client: &mut EchoClient) -> Result<Outcome, Failure> {
+    let touched = if args.touch == Touch::All { args.size } else { args.size.min(HOLLOW_BYTES) };
+    let (mut request, mut reply) = (vec![0; args.size], vec![0; args.size]);
+    let mut recorder = Recorder::new();
+    let start = clock::ticks();
+    let (mut now, mut count) = (start, 0);
+    while !until.reached(count, start, now) {
+        let seed = pattern::seed(count);
+        pattern::fill(&mut request[..touched], seed);
+        client.call(&request, &mut reply)?;
+        if !pattern::matches(&reply[..touched], seed) {
+            return Err(
+                format!("reply {count} ({} bytes) differs from its request", args.size).into()
+            );
+        }
+        let before = std::mem::replace(&mut now, clock::ticks());
+        recorder.record(now.wrapping_sub(before));
+        count += 1;
+    }
+    let ticks = now.wrapping_sub(start);
+    Ok(Outcome { count, ticks, latencies: Some(recorder), ..Outcome::default() })
+}

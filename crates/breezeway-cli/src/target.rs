@@ -1,0 +1,37 @@
+//! What `--addr` names: places where Breezeway is spoken, or a shmipc server.
+
+use std::fmt;
+use std::str::FromStr;
+
+use breezeway::Address;
+
+use crate::Failure;
+
+/// Where to serve, or whom to call.
+#[derive(Clone, Debug)]
+pub(crate) enum Target {
+    /// One place or several.
+    Breezeway(Address),
+    /// A socket on which shmipc is negotiated, with peers that are trusted.
+    Shmipc(breezeway_shmipc::Address),
+}
+
+impl FromStr for Target {
+    type Err = Failure;
+
+    fn from_str(text: &str) -> Result<Self, Failure> {
+        if text.starts_with("shmipc:") {
+            return Ok(Self::Shmipc(text.parse()?));
+        }
+        Ok(Self::Breezeway(text.parse()?))
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Breezeway(address) => address.fmt(formatter),
+            Self::Shmipc(address) => address.fmt(formatter),
+        }
+    }
+}
