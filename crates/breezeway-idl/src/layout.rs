@@ -68,13 +68,15 @@ impl Code {
 
     /// `expr;` and the like, broken where it is too long.
     pub(crate) fn expr(&mut self, expr: &Expr, tail: &str) {
-        let text = expr.layout(self.indent, self.indent, tail.chars().count());
+        let text = expr.layout(self.indent, self.indent, tail_width(tail));
         self.line(&format!("{text}{tail}"));
     }
 
     /// `left = right;`: if the line is too long, the right side moves to the next line, or breaks.
     pub(crate) fn assign(&mut self, left: &str, right: &Expr, tail: &str) {
-        let text = right.layout_behind(left, self.indent, self.indent, width(tail));
+        // rustfmt keeps a column free behind an assignment with an operator.
+        let free = usize::from(left.ends_with("|="));
+        let text = right.layout_behind(left, self.indent, self.indent, tail_width(tail) + free);
         self.line(&format!("{text}{tail}"));
     }
 
@@ -116,27 +118,35 @@ impl Code {
         self.expr(left, &format!("{result},"));
     }
 
-    /// `impl Trait for Type {`: broken before `for` if it is too long.
+    /// `struct Name(Type);`
+    pub(crate) fn tuple_struct(&mut self, name: &str, ty: &str) {
+        self.expr(&Expr::function(format!("pub struct {name}"), [Expr::plain(ty)]), ";");
+    }
+
+    /// `impl<Parameters> Type {`
+    pub(crate) fn inherent(&mut self, head: &str, target: &str, body: impl FnOnce(&mut Self)) {
+        self.header(head, target, body);
+    }
+
+    /// `impl Trait for Type {`
     pub(crate) fn implement(&mut self, head: &str, target: &str, body: impl FnOnce(&mut Self)) {
-        let flat = format!("{head} for {target} {{");
-        if self.indent + width(&flat) <= MAX_WIDTH {
+        self.header(head, &format!("for {target}"), body);
+    }
+
+    /// Broken before the target if it is too long. rustfmt does not count the indentation here.
+    fn header(&mut self, head: &str, target: &str, body: impl FnOnce(&mut Self)) {
+        let flat = format!("{head} {target} {{");
+        if width(&flat) <= MAX_WIDTH {
             return self.block(&flat, body);
         }
         self.line(head);
-        self.indented(|code| code.line(&format!("for {target}")));
+        self.indented(|code| code.line(target));
         self.block("{", body);
     }
 
     /// `impl Trait for Type {}`
     pub(crate) fn implement_empty(&mut self, head: &str, target: &str) {
-        let flat = format!("{head} for {target} {{}}");
-        if self.indent + width(&flat) <= MAX_WIDTH {
-            return self.line(&flat);
-        }
-        self.line(head);
-        self.indented(|code| code.line(&format!("for {target}")));
-        self.line("{");
-        self.line("}");
+        self.line(&format!("{head} for {target} {{}}"));
     }
 
     /// `Name(Type),`: the type moves to its own line if it must.
@@ -167,8 +177,9 @@ impl Code {
         self.block_with(&head, &end, |code| code.expr(body, ""));
     }
 
-    /// `self.0.method(arguments);`. A chain that is wider than 60 (`chain_width`) is broken before
-    /// the call if that then fits on its line, else inside it.
+    /// `self.0.method(arguments);`. A chain that is wider than 60 (`chain_width`) is broken before the
+    /// call; but inside the call if it has no room on a line either and that makes five lines or more,
+    /// or if the call has no room on a line of its own.
     pub(crate) fn chain<const N: usize>(&mut self, method: &str, arguments: [String; N]) {
         let call = Expr::call(format!(".{method}"), arguments.map(Expr::Plain));
         let flat = format!("self.0{}", call.flat());
@@ -176,11 +187,15 @@ impl Code {
             return self.line(&format!("{flat};"));
         }
         let opens_wide = width("self.0.(") + width(method) > CHAIN_WIDTH;
-        if opens_wide || call.fits(self.indent + 4, 1) {
+        let inside = !call.fits(self.indent + width("self.0"), 1) && N + 2 >= 5;
+        if opens_wide || !inside && call.fits(self.indent + 4, 1) {
             self.line("self.0");
             return self.indented(|code| code.expr(&call, ";"));
         }
-        self.expr(&Expr::call(format!("self.0.{method}"), call.into_items()), ";");
+        let place = (self.indent, self.indent, 1);
+        let head = format!("self.0.{method}");
+        let text = Expr::layout_broken(&head, Brackets::Round, &call.into_items(), place);
+        self.line(&format!("{text};"));
     }
 
     /// A `where` clause, a bound per line.
@@ -404,8 +419,18 @@ impl Expr {
         if items.is_empty() || self.fits(column, tail) {
             return self.flat();
         }
+        Self::layout_broken(head, *brackets, items, (indent, column, tail))
+    }
+
+    /// Broken, whether it has room or not.
+    fn layout_broken(
+        head: &str,
+        brackets: Brackets,
+        items: &[Self],
+        (indent, column, tail): (usize, usize, usize),
+    ) -> String {
         let (open, close) = brackets.marks();
-        if let [only] = items.as_slice()
+        if let [only] = items
             && only.breaks()
             && matches!(brackets, Brackets::Round | Brackets::Square)
         {
@@ -414,7 +439,7 @@ impl Expr {
         }
         let deeper = indent + 4;
         let mut text = format!("{head}{open}\n");
-        for line in broken(*brackets, items, deeper) {
+        for line in broken(brackets, items, deeper) {
             text.extend(std::iter::repeat_n(' ', deeper));
             text.push_str(&line);
             text.push('\n');
@@ -468,6 +493,11 @@ fn filled(items: &[&str], indent: usize) -> Vec<String> {
         }
     }
     lines
+}
+
+/// rustfmt keeps a column free behind a question mark.
+fn tail_width(tail: &str) -> usize {
+    width(tail) + usize::from(tail.starts_with('?'))
 }
 
 fn width(text: &str) -> usize {

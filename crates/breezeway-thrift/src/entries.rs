@@ -4,7 +4,7 @@ use std::fmt;
 use std::iter::FusedIterator;
 use std::marker::PhantomData;
 
-use crate::map::decode_header;
+use crate::map::{decode_header, fixed_pair_size};
 use crate::{DecodeError, Slice, Source, View, Wire, WireType};
 
 /// A map in a message, of which each pair is read when it is asked for. All were checked when the view was made.
@@ -92,14 +92,28 @@ impl<'a, K: View<'a>, V: View<'a>> View<'a> for Entries<'a, K, V> {
         from.enter()?;
         let count = decode_header::<K, V, _>(from)?;
         let start = from.rest();
-        for _ in 0..count {
-            K::view(from)?;
-            V::view(from)?;
+        match checked_by_count::<K, V>() {
+            Some(size) => from.pass(count * size)?,
+            None => {
+                for _ in 0..count {
+                    K::view(from)?;
+                    V::view(from)?;
+                }
+            }
         }
         from.leave();
         let bytes = &start[..start.len() - from.remaining()];
         Ok(Self { bytes, count, _entries: PhantomData })
     }
+}
+
+/// The size of a pair, if any bytes of that size are one: of fixed size, and no bool.
+#[inline(always)]
+fn checked_by_count<K: Wire, V: Wire>() -> Option<usize> {
+    if K::WIRE_TYPE == WireType::Bool || V::WIRE_TYPE == WireType::Bool {
+        return None;
+    }
+    fixed_pair_size::<K, V>()
 }
 
 /// The pairs of [`Entries`].

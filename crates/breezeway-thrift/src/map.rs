@@ -6,7 +6,7 @@ use std::hash::{BuildHasher, Hash};
 use std::ops::{Deref, DerefMut};
 
 use crate::decode::first_capacity;
-use crate::{Decode, DecodeError, Encode, Fault, Sink, Source, Wire, WireType};
+use crate::{Decode, DecodeError, Encode, Fault, Output, Sink, Source, Wire, WireType};
 
 /// A map as it lies in a message: pairs in the writer's order, not searched for repeated keys. Keys need no order and no hash.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -42,6 +42,12 @@ impl<K, V> FromIterator<(K, V)> for Pairs<K, V> {
     fn from_iter<I: IntoIterator<Item = (K, V)>>(pairs: I) -> Self {
         Self(pairs.into_iter().collect())
     }
+}
+
+/// How many bytes a pair takes, if it is the same number for all: then there is room for all pairs or for none.
+#[inline(always)]
+pub(crate) fn fixed_pair_size<K: Wire, V: Wire>() -> Option<usize> {
+    Some(K::WIRE_TYPE.fixed_size()? + V::WIRE_TYPE.fixed_size()?)
 }
 
 /// Writes the types and count of a map.
@@ -111,10 +117,20 @@ macro_rules! map {
             fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
                 let $map = self;
                 encode_header::<K, V, S>($map.len(), to);
-                for (key, value) in $pairs {
-                    key.encode(to);
-                    value.encode(to);
-                }
+                let Some(size) = fixed_pair_size::<K, V>() else {
+                    for (key, value) in $pairs {
+                        key.encode(to);
+                        value.encode(to);
+                    }
+                    return;
+                };
+                to.fixed($map.len() * size, |to| {
+                    for ((key, value), to) in $pairs.into_iter().zip(to.chunks_exact_mut(size)) {
+                        let mut pair = Output::new(to);
+                        key.encode(&mut pair);
+                        value.encode(&mut pair);
+                    }
+                });
             }
         }
     };

@@ -43,8 +43,10 @@ fn body(code: &mut Code, context: &Context<'_>, owned: &str, fields: impl FnOnce
 fn statement(step: &Step<'_, '_>) -> Expr {
     match step {
         Step::Group(group) => {
-            let pair =
-                |named: &Named<'_>| Expr::plain(format!("({}, self.{})", named.id(), named.name));
+            let pair = |named: &Named<'_>| {
+                let parts = [named.id().to_string(), format!("self.{}", named.name)];
+                Expr::call("", parts.map(Expr::Plain))
+            };
             Expr::call("to.group", [Expr::call("", group.iter().map(pair))])
         }
         Step::One(named) => one(named),

@@ -137,8 +137,9 @@ fn take(code: &mut Code, reading: &Reading, step: &Step<'_, '_>) {
     let place = |named: &Named<'_>| format!("&mut {}.{}", reading.place, named.name);
     match step {
         Step::Group(group) => {
-            let pair =
-                |named: &Named<'_>| Expr::plain(format!("({}, {})", named.id(), place(named)));
+            let pair = |named: &Named<'_>| {
+                Expr::call("", [named.id().to_string(), place(named)].map(Expr::Plain))
+            };
             let tuple = Expr::call("", group.iter().map(pair));
             code.expr(&Expr::call("fields.group", [tuple]), "?;");
         }

@@ -24,10 +24,10 @@ pub(crate) fn write(
     let link = docs::a_link(&names.owned).replacen('A', "a", 1);
     docs::link(code, &format!("Writes {link}, {how}."));
     code.line(&format!("#[must_use = \"{what} ends with end()\"]"));
-    code.line(&format!("pub struct {}<'w, S>(&'w mut S);", names.writer));
+    code.tuple_struct(&format!("{}<'w, S>", names.writer), "&'w mut S");
     code.blank();
-    let head = format!("impl<'w, 'a, S: {sink}<'a>> {}<'w, S> {{", names.writer);
-    code.block(&head, |code| {
+    let head = format!("impl<'w, 'a, S: {sink}<'a>>");
+    code.inherent(&head, &format!("{}<'w, S>", names.writer), |code| {
         code.block("pub fn new(to: &'w mut S) -> Self {", |code| code.line("Self(to)"));
         for named in &fields.all {
             code.blank();
