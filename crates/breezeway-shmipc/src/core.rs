@@ -53,6 +53,10 @@ pub(crate) struct Core {
     socket: OwnedFd,
     pub(crate) pool: Mutex<Pool>,
     producer: Mutex<Producer>,
+    /// Whether elements are put without telling the peer of each; changed under the producer's lock.
+    corked: AtomicBool,
+    /// Whether elements were put that the peer was not told of; changed under the producer's lock.
+    unannounced: AtomicBool,
     outgoing: Mutex<Outgoing>,
     /// Who holds this receives for all.
     pub(crate) receiver: Mutex<Receiver>,
@@ -99,6 +103,8 @@ impl Core {
             socket: parts.socket,
             pool: Mutex::new(pool),
             producer: Mutex::new(parts.producer),
+            corked: AtomicBool::new(false),
+            unannounced: AtomicBool::new(false),
             outgoing: Mutex::default(),
             receiver: Mutex::new(parts.receiver),
             followers: Mutex::default(),
@@ -311,7 +317,9 @@ impl Core {
     ) -> Result<bool, SessionEnd> {
         match put {
             Ok(()) => {
-                let must_rouse = producer.must_rouse();
+                let corked = self.corked.load(Ordering::Relaxed);
+                self.unannounced.store(corked, Ordering::Relaxed);
+                let must_rouse = !corked && producer.must_rouse();
                 drop(producer);
                 if must_rouse {
                     self.send(&wire::bare(Kind::Polling, self.version))?;
@@ -319,12 +327,45 @@ impl Core {
                 self.judge_regions()?;
                 Ok(true)
             }
-            Err(PutError::Full) => Ok(false),
+            Err(PutError::Full) => {
+                drop(producer);
+                self.announce()?;
+                Ok(false)
+            }
             Err(PutError::Violation(violation)) => {
                 drop(producer);
                 Err(self.broken(violation))
             }
         }
+    }
+
+    /// From now on the peer is not told of each element, but of all at [`Self::uncork`]: for a thread that answers several streams in a row. A peer that looks by itself sees each at once.
+    pub(crate) fn cork(&self) {
+        let _producer = lock(&self.producer);
+        self.corked.store(true, Ordering::Relaxed);
+    }
+
+    /// Tells the peer of what was put since [`Self::cork`].
+    pub(crate) fn uncork(&self) -> Result<(), SessionEnd> {
+        let producer = lock(&self.producer);
+        self.corked.store(false, Ordering::Relaxed);
+        drop(producer);
+        self.announce()
+    }
+
+    /// Tells the peer of what it was not told of; due before anything that waits for the peer.
+    #[inline]
+    pub(crate) fn announce(&self) -> Result<(), SessionEnd> {
+        if !self.unannounced.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let producer = lock(&self.producer);
+        let must_rouse = self.unannounced.swap(false, Ordering::Relaxed) && producer.must_rouse();
+        drop(producer);
+        if must_rouse {
+            self.send(&wire::bare(Kind::Polling, self.version))?;
+        }
+        Ok(())
     }
 
     /// Sends a message over the socket without waiting; what the socket does not take is sent later. True if it took everything.

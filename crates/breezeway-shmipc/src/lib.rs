@@ -6,6 +6,7 @@
 //! lose the session. It cannot make this process crash, hang, read or write outside of that session's regions, or allocate without bound, and it harms no other session. Where the peer is not
 //! trusted so far, use Breezeway's own `shm:` transport. For that reason a client and a server name whom they [`Trust`], and nothing is accepted by default.
 #![cfg_attr(docsrs, feature(doc_cfg))]
+#![deny(unsafe_code)]
 #![cfg_attr(
     loom,
     allow(
@@ -44,6 +45,7 @@ mod echo;
 #[cfg(not(loom))]
 mod error;
 #[cfg(not(loom))]
+#[allow(unsafe_code, reason = "a signal handler")]
 mod guard;
 #[cfg(not(loom))]
 mod handshake;
@@ -72,6 +74,7 @@ mod reader;
 #[cfg(not(loom))]
 mod receiver;
 #[cfg(not(loom))]
+#[allow(unsafe_code, reason = "mapping, atomics on shared words, copies")]
 mod region;
 #[cfg(not(loom))]
 mod regions;

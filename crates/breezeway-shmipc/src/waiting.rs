@@ -55,6 +55,8 @@ impl Core {
         if let Some(found) = look.look(None) {
             return Ok(found);
         }
+        // A failure has ended the session, which `look` will find.
+        let _ = self.announce();
         let found = loop {
             if let Some(mut receiver) = try_lock(&self.receiver) {
                 self.count_use();
@@ -245,6 +247,7 @@ impl Core {
         deadline: Option<Instant>,
         mut attempt: impl FnMut() -> Result<Option<T>, StreamError>,
     ) -> Result<T, StreamError> {
+        self.announce()?;
         let start = clock::ticks();
         let impatient = clock::ticks_in(SPIN_FOR_ROOM);
         loop {

@@ -22,6 +22,9 @@ const PART: usize = 256 * 1024;
 /// The most payload of one message over the socket.
 const SOCKET_PART: usize = 256 * 1024;
 
+/// More than any region holds.
+const LARGEST_RESERVATION: usize = u32::MAX as usize;
+
 /// The sending half of a stream.
 pub struct Writer {
     handle: Arc<Handle>,
@@ -53,6 +56,9 @@ impl Writer {
     /// The peer has closed the stream, the session is over, there is no memory, or the timeout passed.
     pub fn reserve(&mut self, len: usize) -> Result<Reserved<'_>, StreamError> {
         self.judge_open()?;
+        if len > LARGEST_RESERVATION {
+            return Err(StreamError::TooLarge { len, largest: LARGEST_RESERVATION });
+        }
         let space = if self.is_over_socket() {
             Space::Private(vec![0; len])
         } else {
@@ -366,6 +372,7 @@ impl Reserved<'_> {
     /// The next run of space, to be filled in place and counted with [`Self::advance`]; empty when all is filled. It holds whatever was there before.
     ///
     /// `proof` is the word of its maker that the peer does not write what is ours.
+    #[allow(unsafe_code, reason = "the slice's exclusiveness is known here only")]
     pub fn run_mut(&mut self, proof: TrustedPeer) -> &mut [u8] {
         if self.written == self.capacity {
             return &mut [];

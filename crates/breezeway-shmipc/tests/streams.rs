@@ -267,3 +267,28 @@ fn while_both_sides_are_busy_nothing_is_written() {
     let [ours, _, theirs, _] = socket_calls(WaitPolicy::Busy, 500);
     assert!(ours <= 1 && theirs <= 1, "{ours} and {theirs} writes for 500 round trips");
 }
+
+#[test]
+fn a_reservation_that_could_never_be_had_is_refused() {
+    let options = SessionOptions::new().when_exhausted(WhenExhausted::Wait);
+    let (client, _server) = pair_with(options, SessionOptions::new());
+    let mut stream = client.open().unwrap();
+    for len in [2 << 20, usize::MAX] {
+        assert!(matches!(stream.reserve(len), Err(StreamError::TooLarge { .. })), "{len}");
+    }
+}
+
+#[test]
+fn a_reservation_that_is_dropped_gives_everything_back() {
+    let (client, _server) = pair();
+    let mut stream = client.open().unwrap();
+    let free = |session: &Session| -> u32 {
+        session.statistics().slices.iter().map(|(_, free, kept)| free + kept).sum()
+    };
+    let before = free(&client);
+    let mut reserved = stream.reserve(100_000).unwrap();
+    assert!(reserved.capacity() >= 100_000);
+    assert_eq!(reserved.write(&content(70_000)), 70_000);
+    drop(reserved);
+    assert_eq!(free(&client), before);
+}

@@ -42,6 +42,7 @@ impl DriverHandle {
 }
 
 /// Starts the session's driver in the current runtime, unless it has one.
+#[allow(unsafe_code, reason = "the runtime asks for a promise about the descriptor")]
 pub(super) fn ensure(core: &Arc<Core>) -> std::io::Result<()> {
     if core.driver.started.swap(true, Ordering::AcqRel) {
         return Ok(());

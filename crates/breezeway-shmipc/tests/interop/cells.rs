@@ -64,6 +64,43 @@ cells! {
     rust_to_rust_v3_memfd: Rust to Rust by V3Memfd;
 }
 
+/// The other ways of using ours: with a thread or a task for each stream.
+macro_rules! other_ways {
+    ($($cell:ident: $client:ident to $server:ident by $sharing:ident;)*) => { $(
+        mod $cell {
+            use super::*;
+
+            const CELL: Cell =
+                Cell::new(Program::$client, Program::$server, Sharing::$sharing);
+
+            scenarios! {
+                messages_of_every_size_come_back
+                chains_of_a_thousand_slices_come_back
+                five_hundred_streams_at_once
+                several_sessions_of_a_client_share_its_streams
+                what_exceeds_the_memory_goes_over_the_socket
+                streams_that_compete_for_little_memory_get_everything
+                a_client_connects_again_after_its_server_was_killed
+                a_server_goes_on_after_a_client_was_killed
+            }
+        }
+    )* };
+}
+
+other_ways! {
+    go_to_ours_by_threads: Go to OursByThreads by V3Memfd;
+    rust_to_ours_by_threads: Rust to OursByThreads by V2File;
+    ours_to_ours_by_threads: Ours to OursByThreads by V3Memfd;
+}
+
+#[cfg(feature = "tokio")]
+other_ways! {
+    ours_by_tasks_to_go: OursByTasks to Go by V2File;
+    ours_by_tasks_to_rust: OursByTasks to Rust by V3Memfd;
+    go_to_ours_by_tasks: Go to OursByTasks by V3Memfd;
+    rust_to_ours_by_tasks: Rust to OursByTasks by V2File;
+}
+
 /// Without shmipc-go, which drops what a full queue does not take within a tenth of a second.
 mod more_streams_than_the_queue_has_places {
     use super::*;

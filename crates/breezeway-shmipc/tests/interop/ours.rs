@@ -8,6 +8,9 @@ mod hello;
 mod serve;
 #[path = "ours/settings.rs"]
 mod settings;
+#[cfg(feature = "tokio")]
+#[path = "ours/tasks.rs"]
+mod tasks;
 
 use std::error::Error;
 use std::fmt::Display;
@@ -36,6 +39,10 @@ pub(crate) fn play() {
     let outcome = match role.as_str() {
         "serve" => serve::run(&settings),
         "client" => client::run(&settings),
+        #[cfg(feature = "tokio")]
+        "serve-tasks" => tasks::serve(&settings),
+        #[cfg(feature = "tokio")]
+        "client-tasks" => tasks::call(&settings),
         "hello-server" => hello::serve(&settings),
         "hello-client" => hello::call(&settings),
         _ => Err(format!("no role {role}").into()),

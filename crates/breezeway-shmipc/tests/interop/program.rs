@@ -10,7 +10,13 @@ use super::process::Process;
 /// Who plays a side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Program {
+    /// One thread for all streams of a session as a server, a thread for each stream as a client.
     Ours,
+    /// A thread for each stream.
+    OursByThreads,
+    /// A task for each stream.
+    #[cfg(feature = "tokio")]
+    OursByTasks,
     Go,
     Rust,
 }
@@ -23,16 +29,27 @@ impl Program {
 
     fn command(self) -> Command {
         match self {
-            Self::Ours => ours::command(),
+            Self::Ours | Self::OursByThreads => ours::command(),
+            #[cfg(feature = "tokio")]
+            Self::OursByTasks => ours::command(),
             Self::Go => Command::new(build::shmipc_go().expect("asked before")),
             Self::Rust => Command::new(build::shmipc_rs()),
         }
     }
 
+    fn is_ours(self) -> bool {
+        !matches!(self, Self::Go | Self::Rust)
+    }
+
     /// Starts a server and waits until it listens.
     #[track_caller]
     pub(crate) fn serve(self, socket: &Path, options: &[&str]) -> Process {
-        self.listen("serve", socket, options).0
+        match self {
+            Self::OursByThreads => self.listen("serve", socket, &["--role", "threads"]).0,
+            #[cfg(feature = "tokio")]
+            Self::OursByTasks => self.listen("serve-tasks", socket, options).0,
+            _ => self.listen("serve", socket, options).0,
+        }
     }
 
     /// Starts a server on an address that leaves something open, waits until it listens, and gives the address that it has got.
@@ -64,10 +81,12 @@ impl Program {
         prefix: &Path,
         sharing: Sharing,
     ) -> Client {
+        #[cfg(feature = "tokio")]
+        let role = if self == Self::OursByTasks { "client-tasks" } else { role };
         let mut command = self.command();
         command.arg(role).arg("--path").arg(socket).arg("--prefix").arg(prefix);
         command.args(["--mode", sharing.mode()]);
-        if self == Self::Ours {
+        if self.is_ours() {
             command.args(["--version", sharing.version()]);
         }
         Client { name: format!("{self:?} as {role}"), command }

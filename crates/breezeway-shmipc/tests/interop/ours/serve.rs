@@ -15,7 +15,7 @@ use super::{Outcome, commands, say};
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// How many streams were accepted.
-static STREAMS: AtomicU64 = AtomicU64::new(0);
+pub(super) static STREAMS: AtomicU64 = AtomicU64::new(0);
 
 #[derive(Clone, Copy)]
 enum Role {

@@ -45,8 +45,12 @@ impl Settings {
     }
 
     /// The address in the form of the other programs: the path of a socket, or tcp:HOST:PORT.
-    fn address(&self) -> Outcome<Address> {
-        Ok(self.find("path").ok_or("--path is missing")?.parse()?)
+    pub(super) fn address(&self) -> Outcome<Address> {
+        Ok(self.path()?.parse()?)
+    }
+
+    pub(super) fn path(&self) -> Outcome<&str> {
+        Ok(self.find("path").ok_or("--path is missing")?)
     }
 
     /// The address, and whom that kind of it can tell apart.
@@ -59,7 +63,10 @@ impl Settings {
     }
 
     pub(super) fn connect(&self) -> Outcome<Client> {
-        let address = self.address()?;
+        Ok(Client::connect(&self.address()?, self.client()?)?)
+    }
+
+    pub(super) fn client(&self) -> Outcome<ClientOptions> {
         let prefix: PathBuf = self.find("prefix").unwrap_or("/dev/shm/shmipc-ours").into();
         let memory = match (self.find("mode"), self.find("version")) {
             (Some("file"), Some("2")) => Memory::FilesV2(prefix),
@@ -67,7 +74,7 @@ impl Settings {
             (Some("memfd"), Some("3") | None) => Memory::Memfd,
             other => return Err(format!("no way to share memory: {other:?}").into()),
         };
-        let mut options = ClientOptions::new(Self::trust(&address))
+        let mut options = ClientOptions::new(Self::trust(&self.address()?))
             .memory(memory)
             .session(self.session())
             .sessions(self.get("sessions", 1))
@@ -77,7 +84,7 @@ impl Settings {
         if let Some(slices) = self.slices() {
             options = options.slices(slices);
         }
-        Ok(Client::connect(&address, options)?)
+        Ok(options)
     }
 
     /// Slice sizes and the percentage that each gets.
@@ -90,16 +97,19 @@ impl Settings {
     }
 
     pub(super) fn listen(&self) -> Outcome<Server> {
-        let address = self.address()?;
-        let options = ServerOptions::new(Self::trust(&address))
+        let server = Server::bind(&self.address()?, self.server()?)?;
+        let listening = server.address().to_string();
+        say(format_args!("listening on {}", listening.trim_start_matches("shmipc:")));
+        Ok(server)
+    }
+
+    pub(super) fn server(&self) -> Outcome<ServerOptions> {
+        let options = ServerOptions::new(Self::trust(&self.address()?))
             .session(self.session())
             // A second server on the same path is the successor of the first.
             .take_over(true)
             // As upstream's servers do: a Go client that ends leaves its files to the server.
             .remove_files(true);
-        let server = Server::bind(&address, options)?;
-        let listening = server.address().to_string();
-        say(format_args!("listening on {}", listening.trim_start_matches("shmipc:")));
-        Ok(server)
+        Ok(options)
     }
 }
