@@ -210,7 +210,7 @@ fn serve_refuses_what_makes_no_sense() {
     for bad in ["nonsense", "", "http://localhost", "/tmp/echo.sock"] {
         refused(&["serve", "--addr", bad], &["--addr", "shm:/path/to.sock"]);
     }
-    refused(&["serve", "--addr", "shmipc:/tmp/x.sock"], &["not supported", "shm:"]);
+    refused(&["serve", "--addr", "shmipc:"], &["no shmipc address"]);
     refused(&["serve", "--addr", "tcp:localhost"], &["tcp:host:port"]);
     refused(&["serve", "--addr", "unix:"], &["lacks a path"]);
     refused(&["serve", "--addr", "shm:"], &["lacks a path"]);
@@ -267,7 +267,12 @@ fn keys(object: &Value) -> BTreeSet<&str> {
 /// Runs a bench with `--json`, and gives the one object that it prints.
 #[track_caller]
 fn json(serve: &Serve, arguments: &[&str]) -> Value {
-    let mut command = serve.bench(arguments);
+    report_of(serve.bench(arguments), arguments)
+}
+
+/// What a bench reports as JSON.
+#[track_caller]
+fn report_of(mut command: std::process::Command, arguments: &[&str]) -> Value {
     command.arg("--json");
     let output = Running::start(command).ends_within(PATIENCE);
     assert!(output.status.success(), "{arguments:?}: {output:?}");
@@ -471,7 +476,7 @@ fn bench_refuses_what_makes_no_sense() {
         refused(&[&["bench", "--addr", &address], arguments].concat(), words);
     };
     refused(&["bench"], &["--addr"]);
-    for bad in ["nonsense", "", "unix:", "shmipc:/x", "shm:"] {
+    for bad in ["nonsense", "", "unix:", "shm:"] {
         refused(&["bench", "--addr", bad], &["--addr", "shm:/path/to.sock"]);
     }
     refused(&["bench", "--addr", "tcp:localhost"], &["--addr", "tcp:host:port"]);
@@ -521,6 +526,31 @@ fn a_size_above_the_cap_is_refused_with_the_cap_and_the_options_that_raise_it() 
     }
     let report = json(&serve, &["--size", "1048576", "--count", "3"]);
     assert_eq!(report["count"], 3);
+}
+
+#[test]
+fn shmipc_streams_are_echoed_and_measured() {
+    let folder = Folder::new();
+    let address = format!("shmipc:{}", folder.socket().display());
+    let serve = Running::start(breezeway(&["serve", "--addr", &address]));
+    assert_eq!(serve.line(), format!("listening on {address}"));
+    let bench = |arguments: &[&str]| {
+        let mut command = breezeway(&["bench", "--addr", &address]);
+        command.args(arguments);
+        report_of(command, arguments)
+    };
+    for size in ["1", "64", "65536", "3000000"] {
+        let report = bench(&["--size", size, "--count", "20"]);
+        assert_eq!(report["count"], 20);
+        assert_eq!(report["addr"], address);
+    }
+    assert_eq!(bench(&["--sessions", "3", "--count", "30"])["count"], 30);
+    for bad in [["--depth", "2"], ["--rate", "10"], ["--pattern", "one-way"], ["--size", "0"]] {
+        refused(&[&["bench", "--addr", &address], &bad[..]].concat(), &["--pattern ping-pong"]);
+    }
+    serve.signal(Signal::TERM);
+    assert!(serve.ends_within(PROMPT).status.success());
+    assert!(!folder.socket().exists());
 }
 
 #[test]
