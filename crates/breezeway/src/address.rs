@@ -104,8 +104,8 @@ pub enum AddressError {
     /// There is no scheme that this version knows.
     #[error("'{0}' is no address: write {FORMS}")]
     UnknownScheme(String),
-    /// The scheme is reserved for a carrier that this version does not have.
-    #[error("{0} addresses are not supported by this version; use {FORMS}")]
+    /// The scheme is that of another protocol.
+    #[error("{0} addresses belong to the crate breezeway-shmipc; here, write {FORMS}")]
     UnsupportedScheme(&'static str),
     /// There is no path behind the scheme.
     #[error("'{0}' lacks a path: write shm:/path/to.sock or unix:/path/to.sock")]
@@ -261,7 +261,7 @@ mod tests {
             ("tcp:[host]:1", "is no TCP address"),
             ("tcp:host:65536", "is no TCP address"),
             ("tcp:ho st:1", "is no TCP address"),
-            ("shmipc:/x", "shmipc: addresses are not supported"),
+            ("shmipc:/x", "shmipc: addresses belong to"),
             ("shm:/a\0b", "zero byte"),
             (long.as_str(), "108 bytes long"),
         ] {
