@@ -4,7 +4,7 @@ use super::folder::Folder;
 use super::process::{Process, eventually};
 use super::program::{Program, Sharing};
 
-/// A server, its successor on the same path, and a client with two sessions that has talked to the first.
+/// A server, its successor on the same path, and a client that has talked to the first.
 struct Succession {
     old: Process,
     new: Process,
@@ -14,14 +14,14 @@ struct Succession {
 
 impl Succession {
     #[track_caller]
-    fn prepare(client: Program, server: Program, sharing: Sharing) -> Option<Self> {
+    fn prepare(client: Program, server: Program, sharing: Sharing, sessions: &str) -> Option<Self> {
         if !(client.is_here() && server.is_here()) {
             return None;
         }
         let folder = Folder::new();
         let old = server.serve(&folder.socket(), &[]);
         let client = client.client("client", &folder.socket(), &folder.prefix(), sharing);
-        let mut client = client.option("--sessions", "2").obey();
+        let mut client = client.option("--sessions", sessions).obey();
         assert_eq!(client.ask("exchange 64,100000 40 3"), "done 12007680");
         let new = server.serve(&folder.socket(), &[]);
         Some(Self { old, new, client, _folder: folder })
@@ -31,7 +31,8 @@ impl Succession {
 #[track_caller]
 fn follows(client: Program, server: Program) {
     for sharing in [Sharing::V2File, Sharing::V3Memfd] {
-        let Some(mut succession) = Succession::prepare(client, server, sharing) else { return };
+        let prepared = Succession::prepare(client, server, sharing, "2");
+        let Some(mut succession) = prepared else { return };
         // The restart comes in the middle of this.
         succession.client.tell("exchange 64,10000 40 50");
         succession.old.tell("hot-restart 7");
@@ -69,7 +70,7 @@ fn a_shmipc_go_client_follows_a_shmipc_go_server() {
 /// The crate shmipc does not know hot restarts: it ends a session that speaks of one, and connects again.
 #[test]
 fn a_shmipc_rs_client_of_our_server_comes_back() {
-    let prepared = Succession::prepare(Program::Rust, Program::Ours, Sharing::V3Memfd);
+    let prepared = Succession::prepare(Program::Rust, Program::Ours, Sharing::V3Memfd, "1");
     let Some(mut succession) = prepared else { return };
     succession.old.tell("hot-restart 7");
     eventually("the client reaches the next server", || {
