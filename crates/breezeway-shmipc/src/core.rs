@@ -419,6 +419,15 @@ impl Core {
         self.send(&message)
     }
 
+    /// As [`Self::send_behind_queue`], but not behind other bytes that wait for the socket; false, and nothing sent, if there are such.
+    pub(crate) fn send_payload_behind_queue(&self, parts: &[&[u8]]) -> Result<bool, SessionEnd> {
+        let mut message = wire::bare(Kind::Polling, self.version).to_vec();
+        parts.iter().for_each(|part| message.extend_from_slice(part));
+        self.socket_writes.fetch_add(1, Ordering::Relaxed);
+        let sent = lock(&self.outgoing).send_if_idle(self.socket(), &message);
+        Ok(sent.map_err(|errno| self.failed(errno))?.is_some())
+    }
+
     /// From now on the stream's bytes go over the socket.
     pub(crate) fn leave_queue(&self, stream: &StreamState) {
         if !stream.over_socket.swap(true, Ordering::AcqRel) {

@@ -19,8 +19,13 @@ impl Outgoing {
     /// Sends `message` behind what is pending, without waiting; `ENOBUFS` if too much is. True if the socket has taken everything.
     pub(crate) fn send(&mut self, socket: BorrowedFd<'_>, message: &[u8]) -> Result<bool, Errno> {
         if !self.is_empty() {
-            if self.pending.len() > MOST_PENDING {
+            if self.pending.len() - self.sent > MOST_PENDING {
                 return Err(Errno::NOBUFS);
+            }
+            // What has gone counts no more, and its memory comes back.
+            if self.sent > MOST_PENDING {
+                self.pending.drain(..self.sent);
+                self.sent = 0;
             }
             self.pending.extend_from_slice(message);
             return self.flush(socket);
@@ -28,6 +33,18 @@ impl Outgoing {
         let sent = send_some(socket, message)?;
         self.pending.extend_from_slice(&message[sent..]);
         Ok(self.is_empty())
+    }
+
+    /// As [`Self::send`], but only behind nothing; `None`, and nothing sent, if something is pending that the socket does not take.
+    pub(crate) fn send_if_idle(
+        &mut self,
+        socket: BorrowedFd<'_>,
+        message: &[u8],
+    ) -> Result<Option<bool>, Errno> {
+        if !self.flush(socket)? {
+            return Ok(None);
+        }
+        self.send(socket, message).map(Some)
     }
 
     /// Tries again with what is pending. True if the socket has taken everything.

@@ -248,11 +248,10 @@ impl Writer {
     /// One message over the socket; false if others are still pending.
     fn try_send_over_socket(&self, part: &[u8]) -> Result<bool, StreamError> {
         let Handle { core, state } = &*self.handle;
-        if !core.flush_socket()? {
+        let header = wire::fallback_header(core.version, state.id, part.len());
+        if !core.send_payload_behind_queue(&[&header, part])? {
             return Ok(false);
         }
-        let header = wire::fallback_header(core.version, state.id, part.len());
-        core.send_behind_queue(&[&header, part])?;
         core.leave_queue(state);
         Ok(true)
     }

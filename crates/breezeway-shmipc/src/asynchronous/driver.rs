@@ -97,11 +97,12 @@ async fn drive(core: Weak<Core>, socket: AsyncFd<OwnedFd>, attention: Arc<Notify
 async fn sleep(core: &Weak<Core>, socket: &AsyncFd<OwnedFd>, attention: &Notify, send: bool) {
     let mut called = pin!(attention.notified());
     poll_fn(|context| {
-        if called.as_mut().poll(context).is_ready() {
-            return Poll::Ready(());
-        }
+        // First, whoever calls: two sides whose senders wait for each other's reading would never read.
         if let Poll::Ready(ready) = socket.poll_read_ready(context) {
             read(core, ready);
+            return Poll::Ready(());
+        }
+        if called.as_mut().poll(context).is_ready() {
             return Poll::Ready(());
         }
         if send && let Poll::Ready(ready) = socket.poll_write_ready(context) {

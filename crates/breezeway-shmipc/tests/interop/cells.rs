@@ -99,6 +99,7 @@ other_ways! {
     ours_by_tasks_to_rust: OursByTasks to Rust by V3Memfd;
     go_to_ours_by_tasks: Go to OursByTasks by V3Memfd;
     rust_to_ours_by_tasks: Rust to OursByTasks by V2File;
+    ours_by_tasks_to_ours_by_tasks: OursByTasks to OursByTasks by V3Memfd;
 }
 
 /// Without shmipc-go, which drops what a full queue does not take within a tenth of a second.
