@@ -51,10 +51,13 @@ fn connect_tcp(
     let addresses = (host, port)
         .to_socket_addrs()
         .map_err(|source| ConnectError::NoSuchHost { place: place.clone(), source })?;
+    let addresses: Vec<_> = addresses.collect();
     let mut last = None;
-    for address in addresses {
-        let left = deadline.saturating_duration_since(Instant::now()).max(BACKLOG_PAUSE);
-        match TcpStream::connect_timeout(&address, left) {
+    for (index, address) in addresses.iter().enumerate() {
+        // A host that does not answer at one address may at the next.
+        let left = deadline.saturating_duration_since(Instant::now());
+        let share = left / (addresses.len() - index) as u32;
+        match TcpStream::connect_timeout(address, share.max(BACKLOG_PAUSE)) {
             Ok(stream) => {
                 let socket = OwnedFd::from(stream);
                 prepare_tcp(&socket).map_err(HandshakeError::from)?;

@@ -360,7 +360,7 @@ impl Link {
     pub(crate) fn tell_progress(&mut self) -> Result<(), LinkError> {
         match self {
             Memory(link) => Ok(link.endpoint.tell_progress()?),
-            Socket(link) if link.has_unwritten() => link.write(),
+            Socket(link) if link.has_unwritten() => link.write_or_rest(),
             Socket(_) => Ok(()),
         }
     }

@@ -100,6 +100,17 @@ impl Listener {
             }
             Ok(socket) => Ok(Some(socket)),
             Err(Errno::AGAIN | Errno::INTR | Errno::CONNABORTED) => Ok(None),
+            // What the network had already done to a TCP connection (accept(2)).
+            Err(
+                Errno::NETDOWN
+                | Errno::PROTO
+                | Errno::NOPROTOOPT
+                | Errno::HOSTDOWN
+                | Errno::NONET
+                | Errno::HOSTUNREACH
+                | Errno::OPNOTSUPP
+                | Errno::NETUNREACH,
+            ) => Ok(None),
             Err(errno) => Err(errno.into()),
         }
     }

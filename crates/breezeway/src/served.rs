@@ -229,7 +229,7 @@ impl Drop for ServerSession {
 
 #[cold]
 fn unexpected(kind: Option<Kind>) -> SessionError {
-    kind.map_or(CallViolation::Flags(0), CallViolation::Unexpected).into()
+    kind.map_or(CallViolation::Kind(0), CallViolation::Unexpected).into()
 }
 
 /// The message of a panic.

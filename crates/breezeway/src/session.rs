@@ -710,7 +710,7 @@ impl Drop for Batch<'_> {
     fn drop(&mut self) {
         self.session.link.set_batching(false);
         if !self.flushed {
-            // An error has ended the session, as its next use will say.
+            // An error has ended the session, as its next use will say; a deadline that passed has given up the calls in flight.
             let _ = self.session.flush(self.session.deadline());
         }
     }

@@ -10,6 +10,7 @@ use breezeway_shm::{
     ForeignBytes, Head, Origin, PublishError, ReserveError, SocketError, WaitPolicy, Waiting,
     clock, cpu,
 };
+use rustix::event::PollFlags;
 
 use super::frame::{self, LONGEST_BODY};
 use super::inbox::Inbox;
@@ -193,6 +194,13 @@ impl SocketLink {
         write(&self.stream, &mut self.outbox, &mut self.deaf, &[]).map(drop)
     }
 
+    /// Writes what the socket takes. Where that leaves too much, nothing is to be read either, until an event makes somebody look again.
+    pub(crate) fn write_or_rest(&mut self) -> Result<(), LinkError> {
+        self.write()?;
+        self.may_read &= !self.is_clogged();
+        Ok(())
+    }
+
     /// Writes everything, sleeping for room; reads meanwhile, so that a peer that waits for its own room gets it. Leaves the rest
     /// to the next wait when as much has come as may lie here.
     pub(crate) fn write_all(&mut self, deadline: Option<u64>) -> Result<(), WaitFailure> {
@@ -201,8 +209,12 @@ impl SocketLink {
             if !self.has_unwritten() || self.inbox.len() > 2 * self.cap + CLOGGED {
                 return Ok(());
             }
-            self.stream.poll(true, time_left(deadline)?)?;
-            self.read(false)?;
+            // An end of file stays readable for ever, and would end each sleep at once.
+            let wanted = if self.closed { PollFlags::OUT } else { PollFlags::IN | PollFlags::OUT };
+            self.stream.poll(wanted, time_left(deadline)?)?;
+            if !self.closed {
+                self.read(false)?;
+            }
         }
     }
 
@@ -349,7 +361,9 @@ impl SocketLink {
         loop {
             let blocking = deadline.is_none() && !self.has_unwritten();
             if !blocking {
-                self.stream.poll(self.has_unwritten(), time_left(deadline)?)?;
+                let mut wanted = PollFlags::IN;
+                wanted.set(PollFlags::OUT, self.has_unwritten());
+                self.stream.poll(wanted, time_left(deadline)?)?;
             }
             if self.advance(blocking)? {
                 return Ok(());

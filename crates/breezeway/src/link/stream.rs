@@ -69,7 +69,7 @@ impl Stream {
             Ok(len) => Ok(Read::Bytes(len)),
             Err(Errno::AGAIN) if blocking => {
                 // Somebody who shares the socket has made it non-blocking.
-                self.poll(false, None)?;
+                self.poll(PollFlags::IN, None)?;
                 Ok(Read::Nothing)
             }
             Err(Errno::AGAIN | Errno::INTR) => Ok(Read::Nothing),
@@ -119,9 +119,12 @@ impl Stream {
         }
     }
 
-    /// Sleeps until there is something to read, or room to write if that is wanted, or the timeout is over.
-    pub(super) fn poll(&self, writes: bool, timeout: Option<Duration>) -> Result<(), LinkError> {
-        let flags = if writes { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
+    /// Sleeps until one of these is so, or the other side is gone, or the timeout is over.
+    pub(super) fn poll(
+        &self,
+        flags: PollFlags,
+        timeout: Option<Duration>,
+    ) -> Result<(), LinkError> {
         let timeout = timeout.map(timespec);
         match poll(&mut [PollFd::new(&self.socket, flags)], timeout.as_ref()) {
             Ok(_) | Err(Errno::INTR) => Ok(()),

@@ -78,7 +78,7 @@ impl SessionOptions {
         self
     }
 
-    /// The most payload memory per direction, and so the largest message: 1 byte to 1 TiB, rounded up to whole pages. Memory is taken as messages need it. Default 64 MiB.
+    /// The most payload memory per direction, and so the largest message: 1 byte to 1 TiB, rounded up to whole pages; on a socket, less than 4 GiB count. Memory is taken as messages need it. Default 64 MiB.
     pub fn cap(mut self, bytes: u64) -> Self {
         self.cap = bytes;
         self

@@ -1,0 +1,106 @@
+//! Waiting for a peer that does not read costs no CPU, whatever the peer has closed.
+
+use std::io::{Read, Write};
+use std::net::Shutdown;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::sync::Mutex;
+use std::time::Duration;
+
+use breezeway::{Address, Call, CallError, Server, Session, SessionOptions, WaitPolicy};
+
+/// One measurement at a time: what is measured is this process.
+static MEASURING: Mutex<()> = Mutex::new(());
+/// Far more than rest costs, far less than spinning for [`WINDOW`].
+const REST: Duration = Duration::from_millis(200);
+const WINDOW: Duration = Duration::from_secs(1);
+
+/// The hello of a side without shared memory (`docs/abi.md`, section 2).
+fn hello() -> Vec<u8> {
+    let mut bytes = vec![0; 64];
+    bytes[..8].copy_from_slice(b"BRZWHELO");
+    bytes[8..10].copy_from_slice(&1u16.to_le_bytes());
+    bytes[10..12].copy_from_slice(&64u16.to_le_bytes());
+    bytes[16..20].copy_from_slice(&256u32.to_le_bytes());
+    bytes[20..24].copy_from_slice(&512u32.to_le_bytes());
+    bytes[32..40].copy_from_slice(&(64u64 << 20).to_le_bytes());
+    bytes
+}
+
+/// A request (`docs/abi.md`, section 8).
+fn request(stream: u32, len: usize) -> Vec<u8> {
+    let mut frame = vec![7; 16 + len];
+    frame[..4].copy_from_slice(&(len as u32).to_le_bytes());
+    frame[4..8].copy_from_slice(&[1, 3, 0, 0]);
+    frame[8..12].copy_from_slice(&stream.to_le_bytes());
+    frame[12..16].copy_from_slice(&0u32.to_le_bytes());
+    frame
+}
+
+/// CPU time of all threads of this process.
+fn cpu_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+/// Lets a client ask for more than the sockets hold, and read nothing; gives what the server's rest costs.
+fn rest_of_a_server(half_close: bool) -> Duration {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("test.sock");
+    let server = Server::bind(&Address::unix(&path)).unwrap();
+    let stopper = server.stopper();
+    let serving = std::thread::spawn(move || server.serve(|call: Call<'_>| Ok(call.echo()?)));
+    let mut client = UnixStream::connect(&path).unwrap();
+    client.write_all(&hello()).unwrap();
+    client.read_exact(&mut [0; 64]).unwrap();
+    client.set_write_timeout(Some(Duration::from_millis(300))).unwrap();
+    // Until the server takes no more.
+    let mut stream = 1;
+    while client.write_all(&request(stream, 1 << 20)).is_ok() {
+        stream += 2;
+    }
+    if half_close {
+        client.shutdown(Shutdown::Write).unwrap();
+    }
+    let before = cpu_time();
+    std::thread::sleep(WINDOW);
+    let used = cpu_time() - before;
+    drop(client);
+    stopper.stop();
+    serving.join().unwrap().unwrap();
+    used
+}
+
+#[test]
+fn a_client_that_reads_nothing_costs_the_server_no_cpu() {
+    let _alone = MEASURING.lock();
+    for half_close in [false, true] {
+        let used = rest_of_a_server(half_close);
+        assert!(used < REST, "half-closed {half_close}: {used:?} in {WINDOW:?}");
+    }
+}
+
+#[test]
+fn a_server_that_reads_nothing_and_half_closes_costs_the_client_no_cpu() {
+    let _alone = MEASURING.lock();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("test.sock");
+    let listener = UnixListener::bind(&path).unwrap();
+    let (done, wait) = std::sync::mpsc::channel::<()>();
+    let serving = std::thread::spawn(move || {
+        let (mut server, _) = listener.accept().unwrap();
+        server.read_exact(&mut [0; 64]).unwrap();
+        server.write_all(&hello()).unwrap();
+        server.shutdown(Shutdown::Write).unwrap();
+        // Until the client is done.
+        let _ = wait.recv();
+    });
+    let options = SessionOptions::new().wait(WaitPolicy::Park).call_timeout(Some(WINDOW));
+    let mut session = Session::connect_with(&Address::unix(&path), &options).unwrap();
+    let before = cpu_time();
+    let outcome = session.post(0, &vec![1; 8 << 20]);
+    let used = cpu_time() - before;
+    drop(done);
+    serving.join().unwrap();
+    assert!(matches!(outcome, Err(CallError::DeadlinePassed)), "{outcome:?}");
+    assert!(used < REST, "{used:?} in {WINDOW:?}");
+}
