@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::task::Waker;
 
 use breezeway_shm::{Notifier, Peer};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{Shutdown, shutdown};
 
@@ -148,9 +149,18 @@ impl Core {
         false
     }
 
-    /// Whether so much came over the socket that it is not read before some of that is.
+    /// Whether so much came over the socket that it is not read before some of that is. A peer that has gone sends no more than the socket holds, and behind that is the end, which must be heard.
     pub(crate) fn is_overfull(&self) -> bool {
         self.fallback_held.load(Ordering::Relaxed) >= self.options.fallback_limit
+            && !self.has_peer_gone()
+    }
+
+    /// Whether the peer will send nothing more over the socket.
+    fn has_peer_gone(&self) -> bool {
+        let gone = PollFlags::RDHUP | PollFlags::HUP;
+        let mut fds = [PollFd::new(&self.socket, PollFlags::RDHUP)];
+        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+        poll(&mut fds, Some(&now)).is_ok() && fds[0].revents().intersects(gone)
     }
 
     /// The session's socket.
@@ -448,5 +458,49 @@ impl Drop for Core {
         {
             receiver.discard_rest(self);
         }
+    }
+}
+
+#[cfg(all(test, not(loom), target_arch = "x86_64"))]
+mod tests {
+    use std::io::Read;
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::options::{ClientOptions, ServerOptions, Trust};
+    use crate::session::Session;
+
+    fn pair(limit: usize) -> (Session, Session) {
+        let mut client = ClientOptions::new(Trust::SameUser);
+        client.session.fallback_limit = limit;
+        Session::pair(&client, &ServerOptions::new(Trust::SameUser)).unwrap()
+    }
+
+    /// Whether `what` is done within two seconds.
+    fn ends(what: impl FnOnce() + Send + 'static) -> bool {
+        let (done, ended) = mpsc::channel();
+        std::thread::spawn(move || {
+            what();
+            let _ = done.send(());
+        });
+        ended.recv_timeout(Duration::from_secs(2)).is_ok()
+    }
+
+    #[test]
+    fn the_peers_end_is_noticed_while_one_stream_holds_as_much_as_may_be_held() {
+        let (client, server) = pair(1000);
+        let (mut first, mut second) = (client.open().unwrap(), client.open().unwrap());
+        let header = wire::fallback_header(server.core.version, first.id(), 2000);
+        assert!(server.core.send_payload_behind_queue(&[&header, &[7; 2000]]).unwrap());
+        second.set_read_timeout(Some(Duration::from_millis(50)));
+        assert!(second.read(&mut [0; 8]).is_err());
+        second.set_read_timeout(None);
+        drop(server);
+        let ended = ends(move || drop(second.read(&mut [0; 8])));
+        assert!(ended);
+        let mut bytes = [0; 2000];
+        first.read_exact(&mut bytes).unwrap();
+        assert_eq!(bytes, [7; 2000]);
     }
 }

@@ -63,8 +63,9 @@ impl Listener {
         fchmod(&socket, mode).map_err(failed)?;
         let own = own_name(path);
         let address = SocketAddrUnix::new(&own).map_err(failed)?;
-        let bound = bind(&socket, &address)
-            .and_then(|()| chmod(&own, mode))
+        // Before this the name is somebody else's, if anybody's.
+        bind(&socket, &address).map_err(failed)?;
+        let bound = chmod(&own, mode)
             .and_then(|()| listen(&socket, BACKLOG))
             .and_then(|()| lstat(&own))
             .and_then(|stat| rename(&own, path).map(|()| identity(&stat)));

@@ -148,6 +148,11 @@ impl Consumer {
         Self { region, place, head, published: head, tail_seen: head as u32 }
     }
 
+    /// Elements that the ring has place for.
+    pub(crate) fn capacity(&self) -> u32 {
+        self.place.capacity
+    }
+
     /// Takes an element if there is one. The producer learns of it with [`Self::publish`].
     #[inline]
     pub(crate) fn take(&mut self) -> Result<Option<Element>, Violation> {

@@ -107,13 +107,11 @@ impl Receiver {
         self.by_driver = false;
     }
 
-    /// What the peer put into the queue before it went is still received.
+    /// What the peer put into the queue before it went is still received: at most a ring full, for one that goes on putting has not gone.
     fn hear_the_end(&mut self, core: &Core) -> SessionEnd {
-        loop {
-            match self.take_elements(core) {
-                Ok(()) if self.consumer.has_elements() => {}
-                Ok(()) => break,
-                Err(violation) => return core.broken(violation),
+        for _ in 0..=self.consumer.capacity() / AT_ONCE {
+            if let Err(violation) = self.take_elements(core) {
+                return core.broken(violation);
             }
         }
         for stream in self.closing.drain(..) {
@@ -245,7 +243,9 @@ impl Receiver {
     /// Frees what is in the queue, when no stream is left to read it.
     pub(crate) fn discard_rest(&mut self, core: &Core) {
         self.last = None;
-        while let Ok(Some(element)) = self.consumer.take() {
+        // At most a ring full, for the peer may go on putting.
+        for _ in 0..self.consumer.capacity() {
+            let Ok(Some(element)) = self.consumer.take() else { break };
             if element.is_close() {
                 continue;
             }

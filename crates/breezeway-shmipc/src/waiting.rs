@@ -89,6 +89,8 @@ impl Core {
             if let Some(found) = look.look(None) {
                 return Ok(found);
             }
+            // Here too, for a peer that keeps the queue full for other streams leaves no time to sleep.
+            time_left(deadline)?;
             if !self.spin(receiver, deadline) && receiver.consumer.rest() {
                 if let Some(found) = look.look(None) {
                     return Ok(found);

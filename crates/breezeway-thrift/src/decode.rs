@@ -27,7 +27,7 @@ pub trait Decode: Wire + Default {
     /// Takes the `count` elements of a list. The count was checked against what is left.
     #[inline(always)]
     fn decode_all<S: Source>(count: usize, from: &mut S) -> Result<Vec<Self>, DecodeError> {
-        let mut list = Vec::with_capacity(first_capacity::<Self>(count, from.remaining()));
+        let mut list = Vec::with_capacity(first_capacity::<Self>(count, from));
         while list.len() < count {
             let start = list.len();
             list.resize_with(count.min(start + PLACES), Self::default);
@@ -39,10 +39,19 @@ pub trait Decode: Wire + Default {
     }
 }
 
-/// For how many elements to take memory before any was read: not much more than the message has bytes, since elements that are small on the wire can be large in memory.
+/// For so many bytes of elements memory is taken before any was read, also when the message has used up its credit.
+const SMALL_LIST: usize = 4 << 10;
+
+/// For how many elements to take memory before any was read: at most four times the bytes that are left, since elements that are small on the wire can be large in memory. What
+/// is taken so is drawn from a credit of the message, since lists inside each other can all announce what is left of it, and each is believed.
 #[inline(always)]
-pub(crate) fn first_capacity<T>(count: usize, left: usize) -> usize {
-    count.min(left.saturating_mul(4) / size_of::<T>().max(1) + 1)
+pub(crate) fn first_capacity<T>(count: usize, from: &mut impl Source) -> usize {
+    let size = size_of::<T>().max(1);
+    let wanted = count.saturating_mul(size).min(from.remaining().saturating_mul(4));
+    let credit = from.credit();
+    let taken = wanted.min((*credit).max(SMALL_LIST));
+    *credit = credit.saturating_sub(taken);
+    count.min(taken / size + 1)
 }
 
 impl<T: Decode> Decode for Option<T> {

@@ -29,3 +29,8 @@ impl Limits {
         Ok(())
     }
 }
+
+/// For how many bytes a message of `len` bytes may have memory taken on its counts' word, all lists together.
+pub(crate) fn credit(len: usize) -> usize {
+    len.saturating_mul(8)
+}

@@ -96,7 +96,7 @@ impl<K: Decode, V: Decode> Decode for Pairs<K, V> {
     fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
         from.enter()?;
         let count = decode_header::<K, V, S>(from)?;
-        let mut pairs = Vec::with_capacity(first_capacity::<(K, V)>(count, from.remaining()));
+        let mut pairs = Vec::with_capacity(first_capacity::<(K, V)>(count, from));
         for _ in 0..count {
             pairs.push((K::decode(from)?, V::decode(from)?));
         }

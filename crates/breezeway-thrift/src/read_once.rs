@@ -2,6 +2,7 @@
 
 use std::io::{self, Read};
 
+use crate::limits::credit;
 use crate::{DecodeError, Fault, Fixed, Limits, Source};
 
 /// How many bytes are copied ahead: little, since small messages pay for all of it.
@@ -21,6 +22,7 @@ pub struct ReadOnce<R> {
     outside: usize,
     len: usize,
     depth: u32,
+    credit: usize,
     failure: Option<io::ErrorKind>,
 }
 
@@ -34,8 +36,8 @@ impl<R: Read> ReadOnce<R> {
     pub fn within(limits: Limits, reader: R, len: usize) -> Result<Self, DecodeError> {
         limits.check(len)?;
         let window = [0; WINDOW];
-        let depth = limits.depth;
-        Ok(Self { reader, window, from: 0, to: 0, outside: len, len, depth, failure: None })
+        let (depth, credit) = (limits.depth, credit(len));
+        Ok(Self { reader, window, from: 0, to: 0, outside: len, len, depth, credit, failure: None })
     }
 
     /// An error unless all bytes were read.
@@ -164,6 +166,10 @@ impl<R: Read> Source for ReadOnce<R> {
     #[inline(always)]
     fn depth(&mut self) -> &mut u32 {
         &mut self.depth
+    }
+
+    fn credit(&mut self) -> &mut usize {
+        &mut self.credit
     }
 
     #[cold]

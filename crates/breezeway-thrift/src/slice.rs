@@ -1,6 +1,7 @@
 //! Reading from a slice.
 
 use crate::byteswap;
+use crate::limits::credit;
 use crate::{DecodeError, Fault, Fixed, Limits, Source};
 
 /// Reads a slice from its start.
@@ -9,6 +10,7 @@ pub struct Slice<'a> {
     rest: &'a [u8],
     len: usize,
     depth: u32,
+    credit: usize,
 }
 
 impl<'a> Slice<'a> {
@@ -22,13 +24,13 @@ impl<'a> Slice<'a> {
     #[inline]
     pub fn within(limits: Limits, bytes: &'a [u8]) -> Result<Self, DecodeError> {
         limits.check(bytes.len())?;
-        Ok(Self { rest: bytes, len: bytes.len(), depth: limits.depth })
+        Ok(Self { rest: bytes, len: bytes.len(), depth: limits.depth, credit: credit(bytes.len()) })
     }
 
     /// Reads again what a view has read before, within the limits of then.
     #[inline(always)]
     pub(crate) fn again(bytes: &'a [u8]) -> Self {
-        Self { rest: bytes, len: bytes.len(), depth: u32::MAX }
+        Self { rest: bytes, len: bytes.len(), depth: u32::MAX, credit: 0 }
     }
 
     /// What was not read yet.
@@ -121,6 +123,11 @@ impl Source for Slice<'_> {
     #[inline(always)]
     fn depth(&mut self) -> &mut u32 {
         &mut self.depth
+    }
+
+    #[inline(always)]
+    fn credit(&mut self) -> &mut usize {
+        &mut self.credit
     }
 }
 

@@ -34,6 +34,9 @@ pub trait Source: Sized {
     /// How many more levels structs and containers may be nested.
     fn depth(&mut self) -> &mut u32;
 
+    /// For how many bytes more memory may be taken on a count's word, before elements have come.
+    fn credit(&mut self) -> &mut usize;
+
     /// An error at the next byte.
     #[cold]
     fn fault(&self, fault: Fault) -> DecodeError {

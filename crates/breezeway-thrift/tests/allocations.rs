@@ -135,3 +135,22 @@ fn a_count_that_could_be_true_takes_memory_in_proportion_to_the_message() {
     let (_, taken) = taken(|| decode::<Node>(&bytes).unwrap_err());
     assert!(taken <= 4 * bytes.len() + 4096, "{taken} bytes for a message of {}", bytes.len());
 }
+
+#[test]
+fn counts_nested_in_each_other_take_no_more_memory_than_one() {
+    // Each list of nodes says that all that is left are nodes; its first node begins with such a list again.
+    let size = 1 << 20;
+    let mut bytes = Vec::new();
+    for _ in 0..31 {
+        bytes.extend(b"\x0f\x00\x03\x0c");
+        bytes.extend((((size - bytes.len() - 8) / 13) as u32).to_be_bytes());
+    }
+    bytes.resize(size, 0);
+    let (_, taken) = taken(|| decode::<Node>(&bytes).unwrap_err());
+    assert!(
+        taken <= 12 * bytes.len(),
+        "{} times a message of {}",
+        taken / bytes.len(),
+        bytes.len()
+    );
+}

@@ -13,6 +13,11 @@ use crate::protocol::{ErrorCode, Request};
 /// The longest reason that a failed call's reply carries.
 const LONGEST_REASON: usize = 1024;
 
+/// The reason of a failure for want of payload memory, where there is none for the full one.
+const NO_MEMORY: &str =
+    "no payload memory for the reply: receive replies first, or raise the cap on both sides";
+const _: () = assert!(NO_MEMORY.len() <= INLINE_MAX);
+
 /// Why a handler failed: any error. Its words go to the caller.
 pub type HandlerError = Box<dyn Error + Send + Sync>;
 
@@ -79,6 +84,9 @@ impl Serving<'_> {
         let head = Head { flags, tag: code.number(), ..self.head() };
         let cut = |len: usize| &reason.as_bytes()[..reason.floor_char_boundary(len)];
         match self.reply(head, cut(LONGEST_REASON)) {
+            Err(ReplyError::Space(_)) if code == ErrorCode::NoMemory => {
+                self.reply(head, NO_MEMORY.as_bytes())
+            }
             Err(ReplyError::Space(_)) => self.reply(head, cut(INLINE_MAX)),
             other => other,
         }

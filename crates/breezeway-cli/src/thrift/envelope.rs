@@ -2,7 +2,9 @@
 
 use std::io::Write;
 
-use breezeway_thrift::{DecodeError, Envelope, FRAME_HEADER_SIZE, Frame, Limits, TtFrame};
+use breezeway_thrift::{
+    DecodeError, Envelope, FRAME_HEADER_SIZE, Frame, Limits, TtFrame, WireType,
+};
 
 use super::printer::Problem;
 
@@ -23,10 +25,21 @@ impl Wrapped {
 /// Finds the message, and prints what it is wrapped in.
 pub(crate) fn open(bytes: &[u8], out: &mut impl Write) -> Result<Wrapped, Problem> {
     match bytes.first_chunk().and_then(Envelope::detect) {
+        _ if looks_bare(bytes) => Ok(Wrapped { start: 0, end: bytes.len() }),
         Some(Envelope::TtHeader | Envelope::TtHeaderStreaming) => tt_header(bytes, out),
         Some(Envelope::Framed) => framed(bytes, 0, bytes.len(), out),
         _ => Ok(Wrapped { start: 0, end: bytes.len() }),
     }
+}
+
+/// Whether the first byte is more likely a field's type than that of a length, which would be 32 MiB or more and beyond the file's end: a bare struct can have any
+/// bytes behind its first field's header, also those by which an envelope is known.
+fn looks_bare(bytes: &[u8]) -> bool {
+    let Some((&[first, second, third, fourth], rest)) = bytes.split_first_chunk() else {
+        return false;
+    };
+    let length = u32::from_be_bytes([first, second, third, fourth]) as usize;
+    WireType::try_from(first).is_ok() && length > rest.len()
 }
 
 fn limits() -> Limits {

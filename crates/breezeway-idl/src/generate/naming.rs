@@ -9,8 +9,11 @@ use crate::names::{Taken, escape, pascal, screaming, snake};
 /// Modules may not go by the names of what generated code uses.
 const RESERVED_MODULES: [&str; 5] = ["alloc", "breezeway_thrift", "core", "fmt", "std"];
 
+/// Types may not go by the names of the type parameters of writers, which would hide them there.
+const TYPE_PARAMETERS: [&str; 2] = ["S", "W"];
+
 /// A Rust module: the files of one namespace.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Module {
     /// Its path from the top of the generated text.
     pub(crate) path: Vec<String>,
@@ -48,6 +51,17 @@ pub(crate) struct Naming {
     pub(crate) methods: HashMap<Id, Vec<MethodNames>>,
     /// The module path of each file.
     pub(crate) paths: Vec<Vec<String>>,
+}
+
+impl Default for Module {
+    fn default() -> Self {
+        Self {
+            path: Vec::new(),
+            files: Vec::new(),
+            children: Vec::new(),
+            taken: Taken::new(TYPE_PARAMETERS),
+        }
+    }
 }
 
 impl Module {
