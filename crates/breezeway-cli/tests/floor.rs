@@ -1,19 +1,10 @@
 //! The `floor` and `doctor` commands, run as a user runs them.
 
+mod support;
+
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use serde_json::Value;
-use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
-
-fn breezeway(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_breezeway"));
-    command.args(arguments).stdin(Stdio::null());
-    command
-}
-
-fn run(arguments: &[&str]) -> Output {
-    breezeway(arguments).output().unwrap()
-}
+use support::{PATIENCE, Running, breezeway, eventually, refused, run};
 
 /// The floor cannot be measured where there is only one CPU.
 fn has_two_cpus() -> bool {
@@ -28,18 +19,6 @@ fn json(arguments: &[&str]) -> Value {
     serde_json::from_str(&text).unwrap()
 }
 
-/// Asserts one line on stderr, nothing on stdout, a failure, and all of it soon.
-fn refused(arguments: &[&str], words: &[&str]) {
-    let start = Instant::now();
-    let output = run(arguments);
-    assert!(start.elapsed() < Duration::from_secs(2), "{arguments:?}");
-    assert!(!output.status.success(), "{arguments:?}");
-    assert!(output.stdout.is_empty());
-    let text = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(text.lines().count(), 1, "{arguments:?} said {text}");
-    assert!(words.iter().all(|word| text.contains(word)), "{arguments:?} said {text}");
-}
-
 /// The processes whose parent is `parent`.
 fn children(parent: u32) -> Vec<Pid> {
     let path = format!("/proc/{parent}/task/{parent}/children");
@@ -47,23 +26,12 @@ fn children(parent: u32) -> Vec<Pid> {
     text.split_whitespace().filter_map(|pid| Pid::from_raw(pid.parse().ok()?)).collect()
 }
 
-/// Waits until `done`, at most ten seconds.
-fn eventually(what: &str, mut done: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !done() {
-        assert!(start.elapsed() < Duration::from_secs(10), "{what} did not happen");
-        std::thread::sleep(Duration::from_millis(5));
-    }
-}
-
 /// A long measurement and its partner, which has had time to set itself up.
-fn long_measurement(only: &str) -> (Child, Pid) {
-    let arguments = ["floor", "--only", only, "--milliseconds", "60000"];
-    let measurer =
-        breezeway(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+fn long_measurement(only: &str) -> (Running, Pid) {
+    let measurer = Running::start(breezeway(&["floor", "--only", only, "--milliseconds", "60000"]));
     let mut partner = None;
     eventually("the partner's start", || {
-        partner = children(measurer.id()).first().copied().filter(|&pid| is_set_up(pid));
+        partner = children(measurer.pid()).first().copied().filter(|&pid| is_set_up(pid));
         partner.is_some()
     });
     (measurer, partner.unwrap())
@@ -173,9 +141,9 @@ fn a_signal_to_the_measurer_leaves_no_partner_behind() {
         return;
     }
     for signal in [Signal::TERM, Signal::INT, Signal::KILL] {
-        let (mut measurer, partner) = long_measurement("line");
-        kill_process(Pid::from_child(&measurer), signal).unwrap();
-        assert!(!measurer.wait().unwrap().success());
+        let (measurer, partner) = long_measurement("line");
+        measurer.signal(signal);
+        assert!(!measurer.ends_within(PATIENCE).status.success());
         eventually("the partner's end", || is_gone(partner));
     }
 }
@@ -188,8 +156,7 @@ fn a_killed_partner_ends_the_measurement_with_an_error() {
     for only in ["line", "touched", "futex", "unix", "tcp"] {
         let (measurer, partner) = long_measurement(only);
         kill_process(partner, Signal::KILL).unwrap();
-        let status = measurer.wait_with_output().unwrap().status;
-        assert_eq!(status.code(), Some(1), "{only}");
+        assert_eq!(measurer.ends_within(PATIENCE).status.code(), Some(1), "{only}");
     }
 }
 

@@ -2,7 +2,7 @@
 
 mod support;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use breezeway_shm::{Flags, Head, Kind, WaitPolicy, Waiter, Waiting, Want, cpu};
 use support::{Pair, Terms};
@@ -10,30 +10,42 @@ use support::{Pair, Terms};
 /// The counter `sleeps` (section 7 of the ABI).
 const SLEEPS: usize = 0x418;
 
-/// How often an adaptive waiter with this bound sleeps while it waits for a message that comes after 20 ms.
-fn sleeps(spin_bound: Duration) -> u64 {
+/// How often an adaptive waiter with this bound sleeps while it waits for a message that is sent once `is_time` says so, of the waiter's sleeps so far.
+fn sleeps(spin_bound: Duration, is_time: impl Fn(u64) -> bool + Send) -> u64 {
     let mut pair = Pair::new(Terms::default());
     let mut sender = pair.other;
-    let thread = std::thread::spawn(move || {
-        std::thread::sleep(Duration::from_millis(20));
-        let flags = Flags::OPEN.with(Flags::FIN);
-        sender.publish(Head { kind: Kind::Message, flags, stream: 1, tag: 0 }, b"late").unwrap();
-        sender.flush().unwrap();
-        sender
+    let (one, control) = (&mut pair.one, &pair.one_control);
+    std::thread::scope(|scope| {
+        let sending = scope.spawn(move || {
+            while !is_time(control.word(SLEEPS)) {
+                std::thread::yield_now();
+            }
+            let flags = Flags::OPEN.with(Flags::FIN);
+            let head = Head { kind: Kind::Message, flags, stream: 1, tag: 0 };
+            sender.publish(head, b"late").unwrap();
+            sender.flush().unwrap();
+            // Kept until the waiter is done: its end would wake the waiter as well.
+            sender
+        });
+        let mut waiter = Waiter::new(Waiting { policy: WaitPolicy::Adaptive, spin_bound });
+        waiter.wait(one, Want::Data, None).unwrap();
+        drop(sending.join().unwrap());
     });
-    let mut waiter = Waiter::new(Waiting { policy: WaitPolicy::Adaptive, spin_bound });
-    waiter.wait(&mut pair.one, Want::Data, None).unwrap();
-    drop(thread.join().unwrap());
     pair.one_control.word(SLEEPS)
 }
 
 #[test]
 fn a_waiter_whose_bound_is_shorter_than_the_wait_sleeps() {
-    assert_eq!(sleeps(Duration::ZERO), 1);
-    assert_eq!(sleeps(Duration::from_micros(100)), 1);
+    assert_eq!(sleeps(Duration::ZERO, |sleeps| sleeps > 0), 1);
+    assert_eq!(sleeps(Duration::from_micros(100), |sleeps| sleeps > 0), 1);
 }
 
 #[test]
 fn a_waiter_whose_bound_is_longer_than_the_wait_does_not_sleep_where_spinning_pays() {
-    assert_eq!(sleeps(Duration::from_secs(20)), u64::from(!cpu::spinning_pays()));
+    let pays = cpu::spinning_pays();
+    let start = Instant::now();
+    // Far longer than the usual bound. (A waiter that begins later than that passes as well.)
+    let late =
+        move |sleeps| if pays { start.elapsed() > Waiting::SPIN_BOUND * 200 } else { sleeps > 0 };
+    assert_eq!(sleeps(Duration::from_secs(20), late), u64::from(!pays));
 }
