@@ -7,6 +7,7 @@ use std::task::Waker;
 
 use crate::lock::lock;
 use crate::message::Piece;
+use crate::pace::LastMessage;
 
 /// A stream's part in its session, shared between its handle and whoever receives for all.
 pub(crate) struct StreamState {
@@ -23,6 +24,7 @@ pub(crate) struct StreamState {
     /// Whether the peer has closed the stream; changed under the inbox's lock.
     closed: AtomicBool,
     inbox: Mutex<Inbox>,
+    pub(crate) last: LastMessage,
 }
 
 /// Bytes in order.
@@ -52,6 +54,7 @@ impl StreamState {
             interrupted: AtomicBool::new(false),
             closed: AtomicBool::new(false),
             inbox: Mutex::default(),
+            last: LastMessage::default(),
         }
     }
 

@@ -68,6 +68,8 @@ mod options;
 #[cfg(not(loom))]
 mod outgoing;
 #[cfg(not(loom))]
+mod pace;
+#[cfg(not(loom))]
 mod pool;
 #[cfg(not(loom))]
 mod reader;

@@ -12,6 +12,7 @@ use crate::inbox::StreamState;
 use crate::incoming::{Incoming, Message};
 use crate::lock::lock;
 use crate::message::{self, Piece};
+use crate::pace::Pace;
 use crate::queue::{Consumer, Element};
 use crate::spin::SpinPlan;
 use crate::table::{Found, Role};
@@ -27,6 +28,7 @@ pub(crate) struct Receiver {
     pub(crate) consumer: Consumer,
     incoming: Incoming,
     pub(crate) spin: SpinPlan,
+    pub(crate) pace: Pace,
     /// Pieces of the message that is being received; here so that its memory is used again.
     pieces: Vec<Piece>,
     /// The stream that the last message was for, which the next one is likely for.
@@ -48,6 +50,7 @@ impl Receiver {
             consumer,
             incoming: Incoming::new(),
             spin: SpinPlan::new(),
+            pace: Pace::new(),
             pieces: Vec::new(),
             last: None,
             payload_for: None,
@@ -56,6 +59,12 @@ impl Receiver {
             #[cfg(feature = "tokio")]
             by_driver: false,
         }
+    }
+
+    /// Whether it is time to look at the queue again; always for those who do not spin until it is.
+    #[inline]
+    pub(crate) fn is_due(&self, core: &Core) -> bool {
+        self.pace.is_due() || !core.may_spin()
     }
 
     /// Receives what is in the queue, and from the socket if a stream's end makes that necessary. Ends the session where the peer breaks a rule.
@@ -171,6 +180,7 @@ impl Receiver {
     /// Takes what is in the queue, a bounded number.
     #[inline]
     fn take_elements(&mut self, core: &Core) -> Result<(), Violation> {
+        self.pace.begin();
         for taken in 1..=AT_ONCE {
             let Some(element) = self.consumer.take()? else { break };
             if !self.heard {
@@ -204,6 +214,7 @@ impl Receiver {
         }
         match &self.last {
             Some(stream) => {
+                self.pace.count(&stream.last);
                 stream.deliver(&mut self.pieces);
                 mark_ready(core, stream);
             }

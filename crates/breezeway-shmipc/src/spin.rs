@@ -34,6 +34,12 @@ impl SpinPlan {
         Some(self.longest)
     }
 
+    /// The longest spin, in ticks.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn longest(&self) -> u64 {
+        self.longest
+    }
+
     /// A spin ended with what was waited for.
     #[inline]
     pub(crate) fn paid(&mut self) {

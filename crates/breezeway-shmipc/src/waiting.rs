@@ -84,6 +84,9 @@ impl Core {
         look: &mut impl Look<T>,
     ) -> Result<T, StreamError> {
         loop {
+            if self.may_spin() {
+                receiver.pace.wait();
+            }
             // Where the session is over, `look` says so.
             let _ = receiver.receive(self);
             if let Some(found) = look.look(None) {
@@ -130,13 +133,27 @@ impl Core {
     }
 
     /// Ticks to spin; `None` for no spinning at all.
-    fn spin_budget(&self, receiver: &mut Receiver) -> Option<u64> {
+    pub(crate) fn spin_budget(&self, receiver: &mut Receiver) -> Option<u64> {
         match self.options.wait {
             WaitPolicy::Busy => Some(u64::MAX),
             WaitPolicy::Park => None,
             WaitPolicy::Adaptive => {
-                let pays = cpu::spinning_pays() && self.over_socket.load(Ordering::Relaxed) == 0;
-                if pays { receiver.spin.ticks() } else { None }
+                if self.may_spin() {
+                    receiver.spin.ticks()
+                } else {
+                    None
+                }
+            }
+        }
+    }
+
+    /// Whether a leader may spin at all. Where bytes come over the socket, looking at the queue would not see them.
+    pub(crate) fn may_spin(&self) -> bool {
+        match self.options.wait {
+            WaitPolicy::Busy => true,
+            WaitPolicy::Park => false,
+            WaitPolicy::Adaptive => {
+                cpu::spinning_pays() && self.over_socket.load(Ordering::Relaxed) == 0
             }
         }
     }
@@ -226,8 +243,10 @@ impl Core {
     /// Receives what is in the queue, if nobody else does.
     pub(crate) fn receive_now(&self) {
         let Some(mut receiver) = try_lock(&self.receiver) else { return };
-        // A failure has ended the session, which whoever waits finds.
-        let _ = receiver.receive(self);
+        if receiver.is_due(self) {
+            // A failure has ended the session, which whoever waits finds.
+            let _ = receiver.receive(self);
+        }
         drop(receiver);
         self.promote();
     }

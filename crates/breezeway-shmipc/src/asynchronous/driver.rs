@@ -8,16 +8,18 @@ use std::sync::{Arc, Weak};
 use std::task::Poll;
 use std::time::Duration;
 
+use breezeway_shm::clock;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::Notify;
 
 use crate::core::Core;
 use crate::lock::{lock, try_lock};
+use crate::receiver::Receiver;
 
 /// How often room for sending is looked for, which nothing tells of.
 const PAUSE: Duration = Duration::from_millis(1);
-/// Turns of the runtime to look for more before sleeping: other tasks run in between, and what they send may be answered by then.
+/// The fewest turns of the runtime to look for more before sleeping: other tasks run in between, and what they send may be answered by then.
 const LOOKS: u32 = 16;
 
 /// Whether the session has a driver, and the way to wake it.
@@ -59,10 +61,8 @@ pub(super) fn ensure(core: &Arc<Core>) -> std::io::Result<()> {
 
 /// What the driver does next.
 enum Next {
-    /// Looks again at once, after other tasks: something came.
+    /// Looks again, after other tasks.
     LookSoon,
-    /// Looks again, as nothing came yet.
-    LookAgain,
     /// Sleeps until the socket rings.
     Sleep,
     /// Sleeps until the socket rings or takes more bytes.
@@ -71,21 +71,56 @@ enum Next {
     Pause,
 }
 
+/// How long the driver goes on looking while nothing comes: as long as a thread would spin by evidence, but other tasks run meanwhile. It never looks for ever, since the runtime reads the socket only
+/// while it sleeps.
+#[derive(Default)]
+struct Patience {
+    /// Messages received at the last look.
+    received: u64,
+    /// Looks since something came.
+    looks: u32,
+    /// When spinning ends, if this wait began with it.
+    until: Option<u64>,
+}
+
+impl Patience {
+    /// Whether to look once more.
+    fn lasts(&mut self, core: &Core, receiver: &mut Receiver) -> bool {
+        let received = receiver.pace.received();
+        if std::mem::replace(&mut self.received, received) != received {
+            if self.until.take().is_some() {
+                receiver.spin.paid();
+            }
+            self.looks = 0;
+            return true;
+        }
+        let now = clock::ticks();
+        if self.looks == 0 {
+            self.until = core.spin_budget(receiver).map(|_| now + receiver.spin.longest());
+        }
+        self.looks = self.looks.saturating_add(1);
+        let spins = self.until.is_some_and(|until| now < until);
+        if !spins && self.until.take().is_some() {
+            receiver.spin.was_vain();
+        }
+        spins || self.looks < LOOKS
+    }
+}
+
 /// Until the session ends. Keeps it alive only while it looks.
 async fn drive(core: Weak<Core>, socket: AsyncFd<OwnedFd>, attention: Arc<Notify>) {
-    let mut looks = 0;
+    let mut patience = Patience::default();
     loop {
         let next = match core.upgrade() {
             Some(core) if core.ended().is_none() => {
-                let next = look(&core, looks);
+                let next = look(&core, &mut patience);
                 core.promote();
                 next
             }
             _ => return,
         };
-        looks = if matches!(next, Next::LookAgain) { looks + 1 } else { 0 };
         match next {
-            Next::LookSoon | Next::LookAgain => tokio::task::yield_now().await,
+            Next::LookSoon => tokio::task::yield_now().await,
             Next::Pause => tokio::time::sleep(PAUSE).await,
             Next::Sleep => sleep(&core, &socket, &attention, false).await,
             Next::SleepOrSend => sleep(&core, &socket, &attention, true).await,
@@ -114,23 +149,27 @@ async fn sleep(core: &Weak<Core>, socket: &AsyncFd<OwnedFd>, attention: &Notify,
     .await;
 }
 
-/// Receives what came, and says what to do next. After enough looks this side asks to be told of more.
-fn look(core: &Core, looks: u32) -> Next {
+/// Receives what came, and says what to do next. When its patience is over, this side asks to be told of more.
+fn look(core: &Core, patience: &mut Patience) -> Next {
     core.wake_senders();
     let Some(mut receiver) = try_lock(&core.receiver) else {
         // A reader in another thread receives. If it does so for long it is one that blocks.
-        return if looks < LOOKS { Next::LookAgain } else { Next::Pause };
+        patience.looks = patience.looks.saturating_add(1);
+        return if patience.looks < LOOKS { Next::LookSoon } else { Next::Pause };
     };
-    let came = receiver.consumer.has_elements();
+    if !receiver.is_due(core) {
+        return Next::LookSoon;
+    }
     // A failure has ended the session, which the next turn sees.
     let _ = receiver.receive(core);
-    if came || looks < LOOKS {
+    if patience.lasts(core, &mut receiver) {
         receiver.consumer.work();
-        return if came { Next::LookSoon } else { Next::LookAgain };
+        return Next::LookSoon;
     }
     if !receiver.consumer.rest() {
         return Next::LookSoon;
     }
+    patience.looks = 0;
     if core.is_overfull() || !lock(&core.senders).is_empty() {
         return Next::Pause;
     }

@@ -1,0 +1,157 @@
+//! When the queue is looked at again.
+//!
+//! Counts, flag and the first elements of a ring share one cache line, so a look takes the line away from the producer, and a batch costs each side something however small it is: a look, a
+//! count published, a wake-up of whoever sleeps. With one stream every moment counts. With hundreds under way a message waits for its turn anyway: a small part of that time between two looks
+//! makes batches of what would come one by one, and spares the peer more than this side.
+//!
+//! How many streams are under way is told by how many messages came since the last one of the same stream.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use breezeway_shm::clock;
+
+/// So many messages lie between two of the same stream, or there is no pause; and so many pauses between them.
+const PARTS: u64 = 16;
+/// There is no pause if messages come less often than this: a batch would spare nobody anything.
+const DENSE: Duration = Duration::from_micros(10);
+/// The longest pause.
+const LONGEST: Duration = Duration::from_micros(30);
+
+/// A stream's last message. Only the receiver reads and writes it.
+#[derive(Default)]
+pub(crate) struct LastMessage {
+    number: AtomicU64,
+    at: AtomicU64,
+}
+
+/// The pauses between batches.
+pub(crate) struct Pace {
+    /// Messages received.
+    count: u64,
+    /// When the present batch was taken, in ticks; 0 if nobody wanted to know.
+    now: u64,
+    /// When the next one is due; 0 for at once.
+    due: u64,
+    dense: u64,
+    longest: u64,
+}
+
+impl Pace {
+    /// Without pauses, until there are messages.
+    pub(crate) fn new() -> Self {
+        let (dense, longest) = (clock::ticks_in(DENSE), clock::ticks_in(LONGEST));
+        Self { count: 0, now: 0, due: 0, dense, longest }
+    }
+
+    /// A batch is going to be taken.
+    #[inline]
+    pub(crate) fn begin(&mut self) {
+        (self.now, self.due) = (0, 0);
+    }
+
+    /// A message of the batch is for the stream with this last one.
+    #[inline]
+    pub(crate) fn count(&mut self, last: &LastMessage) {
+        self.count += 1;
+        let messages = self.count - last.number.load(Ordering::Relaxed);
+        last.number.store(self.count, Ordering::Relaxed);
+        self.due = if messages < PARTS { 0 } else { self.due_after(messages, last) };
+    }
+
+    fn due_after(&mut self, messages: u64, last: &LastMessage) -> u64 {
+        if self.now == 0 {
+            self.now = clock::ticks();
+        }
+        let time = self.now.wrapping_sub(last.at.load(Ordering::Relaxed));
+        last.at.store(self.now, Ordering::Relaxed);
+        let pays = time <= messages.saturating_mul(self.dense);
+        if pays { self.now + (time / PARTS).min(self.longest) } else { 0 }
+    }
+
+    /// How many messages came so far.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn received(&self) -> u64 {
+        self.count
+    }
+
+    /// Whether it is time for another look.
+    #[inline]
+    pub(crate) fn is_due(&self) -> bool {
+        self.due == 0 || clock::ticks() >= self.due
+    }
+
+    /// Waits until it is, at most for the longest pause.
+    #[inline]
+    pub(crate) fn wait(&self) {
+        while !self.is_due() {
+            std::hint::spin_loop();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn streams(count: usize) -> Vec<LastMessage> {
+        (0..count).map(|_| LastMessage::default()).collect()
+    }
+
+    /// One message of each stream, as a batch that was taken `after` ticks after the last; gives the pause behind it.
+    fn batch(pace: &mut Pace, streams: &[LastMessage], after: u64) -> u64 {
+        let before = pace.now;
+        pace.begin();
+        pace.now = before + after;
+        streams.iter().for_each(|stream| pace.count(stream));
+        if pace.due == 0 { 0 } else { pace.due - pace.now }
+    }
+
+    fn started() -> Pace {
+        let mut pace = Pace::new();
+        pace.now = 1 << 62;
+        pace
+    }
+
+    #[test]
+    fn many_streams_are_paused_for_a_small_part_of_their_own_time() {
+        let (mut pace, streams) = (started(), streams(64));
+        let cycle = pace.dense;
+        assert_eq!(batch(&mut pace, &streams, 0), 0, "nothing is known of their time");
+        assert_eq!(batch(&mut pace, &streams, cycle), cycle / PARTS);
+        assert!(!pace.is_due());
+    }
+
+    #[test]
+    fn few_streams_are_never_paused() {
+        let (mut pace, streams) = (started(), streams(PARTS as usize - 1));
+        assert!((0..100).all(|_| batch(&mut pace, &streams, 10) == 0));
+        assert!(pace.is_due());
+    }
+
+    #[test]
+    fn rare_messages_are_not_paused_however_many_streams() {
+        let (mut pace, streams) = (started(), streams(64));
+        let rare = 64 * pace.dense + 1;
+        assert!((0..10).all(|_| batch(&mut pace, &streams, rare) == 0));
+        assert_ne!(batch(&mut pace, &streams, rare - 1), 0);
+    }
+
+    #[test]
+    fn no_pause_is_longer_than_the_longest() {
+        let (mut pace, streams) = (started(), streams(1000));
+        batch(&mut pace, &streams, 0);
+        let cycle = 1000 * pace.dense;
+        assert!(cycle / PARTS > pace.longest);
+        assert_eq!(batch(&mut pace, &streams, cycle), pace.longest);
+    }
+
+    #[test]
+    fn a_pause_ends_when_messages_become_those_of_one_stream() {
+        let (mut pace, streams) = (started(), streams(64));
+        batch(&mut pace, &streams, 0);
+        assert_ne!(batch(&mut pace, &streams, 100), 0);
+        assert_ne!(batch(&mut pace, &streams[..1], 100), 0, "its last message is long ago");
+        assert_eq!(batch(&mut pace, &streams[..1], 100), 0);
+    }
+}
