@@ -6,7 +6,8 @@
 //! marks it lost, and the faulting instruction is repeated. Nothing is paid until that happens. Whoever next asks finds the region lost and ends the session.
 //! (The idea is libwayland's `wl_shm_buffer_begin_access`.)
 //!
-//! A fault elsewhere is none of our business and goes to the handler that was there before, or kills the process as it would have.
+//! A fault elsewhere, or a signal that somebody sent, is none of our business: it goes to the handler that was there before, is ignored, or kills the process, as it would have without us. While the
+//! process lives our handler stays, also where the one before gives up: what Rust's runtime installs takes itself off when it is called, and leaves the default action for the next time.
 //!
 //! The handler may run in any thread at any instruction, so it takes no lock, allocates nothing, and follows a list whose places are never freed.
 
@@ -16,6 +17,8 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, fence};
 
 /// The address has no memory behind it, from `asm-generic/siginfo.h`: a file's end. Other causes, such as broken memory or a signal that was sent, are not ours.
 const BUS_ADRERR: libc::c_int = 2;
+/// Memory is broken that nobody has touched: told to who asked for it, and may be ignored.
+const BUS_MCEERR_AO: libc::c_int = 5;
 
 /// One watched address range. Places are reused, never freed, so that the handler can walk them at any time.
 struct Place {
@@ -33,6 +36,9 @@ static PLACES: AtomicPtr<Place> = AtomicPtr::new(std::ptr::null_mut());
 
 /// What handled SIGBUS before.
 static BEFORE: OnceLock<libc::sigaction> = OnceLock::new();
+
+/// What would handle SIGBUS now if we did not: the handler from [`BEFORE`], `SIG_IGN`, or `SIG_DFL`, which a handler may become when it is called.
+static BEHIND_US: AtomicUsize = AtomicUsize::new(libc::SIG_DFL);
 
 /// An address range whose faults are borne; forgotten when dropped.
 pub(crate) struct Guard {
@@ -133,13 +139,15 @@ fn install() -> io::Result<()> {
             if libc::sigaction(libc::SIGBUS, std::ptr::null(), &raw mut before) != 0 {
                 return Err(errno());
             }
+            BEHIND_US.store(before.sa_sigaction, Ordering::Release);
             let _ = BEFORE.set(before);
             let mut ours: libc::sigaction = std::mem::zeroed();
             let handler: extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void) =
                 handle;
             ours.sa_sigaction = handler as libc::sighandler_t;
             ours.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART;
-            libc::sigemptyset(&raw mut ours.sa_mask);
+            // What the handler before us must not be interrupted by.
+            ours.sa_mask = before.sa_mask;
             if libc::sigaction(libc::SIGBUS, &raw const ours, std::ptr::null_mut()) != 0 {
                 return Err(errno());
             }
@@ -156,14 +164,13 @@ fn errno() -> i32 {
 /// The handler: async-signal-safe, see the top of the file.
 extern "C" fn handle(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
     // SAFETY: the kernel passes a valid siginfo, and SIGBUS fills in the address; errno is a thread-local integer, put back as it was.
-    let borne = unsafe {
+    unsafe {
         let saved = *libc::__errno_location();
         let borne = (*info).si_code == BUS_ADRERR && bear((*info).si_addr() as usize);
+        if !borne {
+            pass_on(signal, info, context);
+        }
         *libc::__errno_location() = saved;
-        borne
-    };
-    if !borne {
-        pass_on(signal, info, context);
     }
 }
 
@@ -190,24 +197,72 @@ fn bear(address: usize) -> bool {
     mapped != libc::MAP_FAILED
 }
 
-/// Gives a foreign fault to the handler before us, or to the default action.
+/// Does with a signal that is none of our business what would have been done with it without us.
 fn pass_on(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
-    let Some(before) = BEFORE.get() else { return };
-    match before.sa_sigaction {
-        libc::SIG_DFL | libc::SIG_IGN => {
-            // SAFETY: restores what the kernel gave us earlier. The faulting instruction is repeated and then has its default effect; a fault cannot be ignored.
-            unsafe { libc::sigaction(signal, before, std::ptr::null_mut()) };
-        }
-        handler if before.sa_flags & libc::SA_SIGINFO != 0 => {
-            // SAFETY: the kernel recorded this address as a handler of three arguments.
-            let handler: extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void) =
-                unsafe { std::mem::transmute(handler) };
-            handler(signal, info, context);
-        }
-        handler => {
-            // SAFETY: the kernel recorded this address as a handler of one argument.
-            let handler: extern "C" fn(libc::c_int) = unsafe { std::mem::transmute(handler) };
-            handler(signal);
+    // SAFETY: the kernel passes a valid siginfo.
+    let code = unsafe { (*info).si_code };
+    // The kernel's own signals have positive codes. It lets nobody ignore a fault.
+    let may_be_ignored = code <= 0 || code == BUS_MCEERR_AO;
+    match BEHIND_US.load(Ordering::Acquire) {
+        libc::SIG_IGN if may_be_ignored => {}
+        libc::SIG_DFL | libc::SIG_IGN => die(signal, info),
+        handler => call_before_us(handler, signal, info, context),
+    }
+}
+
+/// Calls the handler before us, and keeps ours in place if that takes the signal off itself.
+fn call_before_us(
+    handler: usize,
+    signal: libc::c_int,
+    info: *mut libc::siginfo_t,
+    context: *mut libc::c_void,
+) {
+    let flags = BEFORE.get().map_or(0, |before| before.sa_flags);
+    if flags & libc::SA_RESETHAND != 0 {
+        BEHIND_US.store(libc::SIG_DFL, Ordering::Release);
+    }
+    let installed = disposition(signal);
+    if flags & libc::SA_SIGINFO != 0 {
+        // SAFETY: the kernel recorded this address as a handler of three arguments, and BEHIND_US never holds another one.
+        let handler: extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void) =
+            unsafe { std::mem::transmute(handler) };
+        handler(signal, info, context);
+    } else {
+        // SAFETY: the kernel recorded this address as a handler of one argument, and BEHIND_US never holds another one.
+        let handler: extern "C" fn(libc::c_int) = unsafe { std::mem::transmute(handler) };
+        handler(signal);
+    }
+    // A handler that it installed instead has to pass on what is not its own, as any that comes later. These two cannot, so they take its place behind us.
+    let left = disposition(signal).sa_sigaction;
+    if left != installed.sa_sigaction && matches!(left, libc::SIG_DFL | libc::SIG_IGN) {
+        BEHIND_US.store(left, Ordering::Release);
+        // SAFETY: puts back what was installed a moment ago.
+        unsafe { libc::sigaction(signal, &raw const installed, std::ptr::null_mut()) };
+    }
+}
+
+/// What is installed for `signal`.
+fn disposition(signal: libc::c_int) -> libc::sigaction {
+    // SAFETY: a sigaction is plain integers, for which zeros are valid; the call writes this local only.
+    unsafe {
+        let mut installed: libc::sigaction = std::mem::zeroed();
+        libc::sigaction(signal, std::ptr::null(), &raw mut installed);
+        installed
+    }
+}
+
+/// The default action, with the same cause: it comes when this handler returns and the signal is let through again, so a core dump shows the instruction that was interrupted. A fault would repeat
+/// itself, a signal that was sent would not; without being raised again it would only take our handler off.
+fn die(signal: libc::c_int, info: *mut libc::siginfo_t) {
+    // SAFETY: a zeroed sigaction is the default action; the system calls read this local and the siginfo that the kernel made, and raise a signal in this thread.
+    unsafe {
+        let mut default: libc::sigaction = std::mem::zeroed();
+        default.sa_sigaction = libc::SIG_DFL;
+        libc::sigaction(signal, &raw const default, std::ptr::null_mut());
+        let (process, thread) = (libc::getpid(), libc::gettid());
+        let raised = libc::syscall(libc::SYS_rt_tgsigqueueinfo, process, thread, signal, info);
+        if raised != 0 {
+            libc::raise(signal);
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Peers that break the rules: each known defect of other implementations, named after it. The attacked side goes on serving others, and ends the attacker's session at once.
 
+#[path = "hostile/child.rs"]
+mod child;
 #[path = "hostile/files.rs"]
 mod files;
 #[path = "hostile/handshakes.rs"]
@@ -14,6 +16,8 @@ mod random;
 mod raw;
 #[path = "hostile/servers.rs"]
 mod servers;
+#[path = "hostile/signals.rs"]
+mod signals;
 #[path = "hostile/socket.rs"]
 mod socket;
 #[path = "hostile/truncation.rs"]
