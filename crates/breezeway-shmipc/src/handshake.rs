@@ -152,7 +152,7 @@ fn accept_memfds(
     wire::decode_names(&body)?;
     exchange.send(&wire::bare(Kind::ReadyForDescriptors, V3))?;
     let [buffer, queue] = exchange.receive_descriptors()?;
-    ForeignRegions::accept(&queue, &buffer, options)
+    ForeignRegions::accept_passed(&queue, &buffer, options)
 }
 
 /// Who is on the other side of a unix socket, if that may be.

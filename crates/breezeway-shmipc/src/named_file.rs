@@ -1,5 +1,5 @@
-//! Opening a file that a client names, without being led astray: only inside the folders that the options allow, never through a symbolic link, only regular files of the client's user, and not before
-//! that is known. (openat2(2) with `RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS`; the check comes on a descriptor that can neither read nor write.)
+//! Opening a file that a client names, without being led astray: only inside the folders that the options allow and on their file systems, never through a symbolic link, only regular files of the
+//! client's user, and not before that is known. (openat2(2) with `RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV`; the check comes on a descriptor that can neither read nor write.)
 
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
@@ -83,14 +83,17 @@ fn identity(stat: &Stat) -> (u64, u64) {
 }
 
 fn beneath(folder: &OwnedFd, path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
-    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    let path_stays =
+        ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    // A client can mount a file system of its own on a folder of its own (FUSE), and let whoever looks for a name there wait for ever.
+    let resolve = path_stays | ResolveFlags::NO_XDEV;
     openat2(folder, path, flags, Mode::empty(), resolve)
 }
 
 fn because(path: &Path, errno: Errno) -> HandshakeError {
     let reason = match errno {
         Errno::LOOP => "is or passes a symbolic link",
-        Errno::XDEV => "leaves the allowed folder",
+        Errno::XDEV => "leaves the allowed folder or its file system",
         Errno::NOENT | Errno::NOTDIR => "does not exist",
         Errno::ACCESS | Errno::PERM => "may not be opened",
         errno => return HandshakeError::Io { call: "openat2", source: errno.into() },
@@ -157,6 +160,16 @@ mod tests {
         for path in [path, climbing, PathBuf::from("victim"), allowed.path().to_owned()] {
             assert!(refusal(&path, None, allowed.path()).contains("outside"), "{path:?}");
         }
+    }
+
+    /// `/dev/shm` is a file system of its own inside the one of `/dev`.
+    #[test]
+    fn another_file_system_below_an_allowed_folder_is_not_entered() {
+        let folder = tempfile::tempdir_in("/dev/shm").unwrap();
+        let path = folder.path().join("region");
+        fs::write(&path, "content").unwrap();
+        assert!(refusal(&path, None, Path::new("/dev")).contains("its file system"));
+        assert!(open_named(&path, None, &["/dev/shm".into()]).is_ok());
     }
 
     #[test]

@@ -258,8 +258,8 @@ impl ServerOptions {
         self
     }
 
-    /// The folders in and below which clients may name files; none refuses file mode. Default `/dev/shm`. Outside of them no path is opened at all, inside none through a symbolic link, and only
-    /// regular files that belong to the client's user.
+    /// The folders in and below which clients may name files; none refuses file mode. Default `/dev/shm`. Outside of them no path is opened at all, inside none through a symbolic link or on another file
+    /// system than the folder's, and only regular files that belong to the client's user. Whoever touches a file waits for its file system: name only folders on those that can be relied on, best in memory.
     pub fn folders<P: AsRef<Path>>(mut self, folders: impl IntoIterator<Item = P>) -> Self {
         self.folders = folders.into_iter().map(|folder| folder.as_ref().to_owned()).collect();
         self

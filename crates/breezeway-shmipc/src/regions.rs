@@ -201,6 +201,17 @@ pub(crate) struct ForeignRegions {
 }
 
 impl ForeignRegions {
+    /// As [`Self::accept`], for descriptors that the client has opened, wherever it liked.
+    pub(crate) fn accept_passed(
+        queue: &OwnedFd,
+        buffer: &OwnedFd,
+        options: &ServerOptions,
+    ) -> Result<Self, HandshakeError> {
+        judge_passed("queue", queue)?;
+        judge_passed("buffer", buffer)?;
+        Self::accept(queue, buffer, options)
+    }
+
     /// Checks and maps what a client brings, by whatever way it came.
     pub(crate) fn accept(
         queue: &OwnedFd,
@@ -220,6 +231,15 @@ impl ForeignRegions {
         }
         let (rings, layout) = judged?;
         Ok(Self { queue, buffer, rings, layout: Arc::new(layout) })
+    }
+}
+
+/// Who touches a page of a mapped file waits for its file system, and of some of those the client can be the server (FUSE). Only files that live in memory know seals; and being asked for
+/// them is answered by the kernel, whereas already their size may be asked of the file system.
+fn judge_passed(name: &'static str, fd: &OwnedFd) -> Result<(), HandshakeError> {
+    match fcntl_get_seals(fd) {
+        Ok(_) => Ok(()),
+        Err(_) => Err(Violation::NotInMemory(name).into()),
     }
 }
 

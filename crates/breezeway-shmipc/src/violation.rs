@@ -40,6 +40,9 @@ pub enum Violation {
         /// Bytes that came.
         bytes: usize,
     },
+    /// A descriptor that was passed is that of a file which is not memory: touching it would wait for whoever provides its pages.
+    #[error("the {0} region is no memfd, nor another file that lives in memory")]
+    NotInMemory(&'static str),
     /// A region is neither a regular file nor a memfd.
     #[error("the {0} region is no regular file")]
     NotAFile(&'static str),

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use crate::raw::{RawClient, dial, message, names, read_to_end};
+use crate::raw::{RawClient, contents, dial, message, names, read_to_end};
 use crate::victim::Victim;
 
 fn offer_files(victim: &Victim, queue: &Path, buffer: &Path) -> Vec<u8> {
@@ -91,10 +91,4 @@ fn files_are_removed_at_the_end_only_by_choice_and_only_if_they_were_mapped() {
         assert!(session.accept().is_err());
         assert_eq!((queue.exists(), buffer.exists()), (!choice, !choice));
     }
-}
-
-fn contents(file: &std::os::fd::OwnedFd) -> Vec<u8> {
-    let mut bytes = vec![0; rustix::fs::fstat(file).unwrap().st_size as usize];
-    assert_eq!(rustix::io::pread(file, &mut bytes, 0).unwrap(), bytes.len());
-    bytes
 }

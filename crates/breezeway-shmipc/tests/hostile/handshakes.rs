@@ -1,12 +1,14 @@
 //! Handshakes that go wrong (B1.1 4 to 7, B1.3, B2).
 
+use std::fs::File;
 use std::io::{Read, Write};
+use std::os::fd::OwnedFd;
 
 use breezeway_shmipc::SessionOptions;
 
 use crate::raw::{
-    QUEUE, RawClient, buffer_region, dial, memfd, message, message_of_length, names, queue_region,
-    read_to_end, send_descriptors, set,
+    QUEUE, RawClient, buffer_region, contents, dial, memfd, message, message_of_length, names,
+    queue_region, read_to_end, send_descriptors, set,
 };
 use crate::victim::Victim;
 
@@ -26,7 +28,7 @@ fn exchange() -> Vec<u8> {
 }
 
 /// After these regions the connection is closed, without the message that they are mapped.
-fn regions_are_refused(queue: std::os::fd::OwnedFd, buffer: std::os::fd::OwnedFd) {
+fn regions_are_refused(queue: OwnedFd, buffer: OwnedFd) {
     let mut victim = Victim::new();
     let mut raw = RawClient::offer(&victim.path, queue, buffer, "name");
     assert_eq!(read_to_end(&mut raw.socket), b"");
@@ -113,6 +115,25 @@ fn descriptors_that_are_missing_too_many_or_no_files() {
         assert_eq!(read_to_end(&mut socket), b"");
         victim.is_well();
     }
+}
+
+#[test]
+fn descriptors_of_files_that_are_not_memory() {
+    // As a client could pass files of a file system that it serves itself.
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let on_disk = |name: &str, region: &OwnedFd| -> OwnedFd {
+        let path = folder.path().join(name);
+        std::fs::write(&path, contents(region)).unwrap();
+        File::options().read(true).write(true).open(path).unwrap().into()
+    };
+    let queue = on_disk("queue", &queue_region());
+    let buffer = on_disk("buffer", &buffer_region());
+    if rustix::fs::fcntl_get_seals(&queue).is_ok() {
+        eprintln!("SKIPPED: the target folder lies in memory");
+        return;
+    }
+    regions_are_refused(queue, buffer_region());
+    regions_are_refused(queue_region(), buffer);
 }
 
 #[test]

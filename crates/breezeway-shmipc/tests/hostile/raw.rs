@@ -78,6 +78,13 @@ pub(crate) fn get(fd: &OwnedFd, at: u64) -> u32 {
     u32::from_le_bytes(bytes)
 }
 
+/// All bytes of a region.
+pub(crate) fn contents(file: &OwnedFd) -> Vec<u8> {
+    let mut bytes = vec![0; rustix::fs::fstat(file).unwrap().st_size as usize];
+    assert_eq!(pread(file, &mut bytes, 0).unwrap(), bytes.len());
+    bytes
+}
+
 /// A queue region as a well-behaved client makes it.
 pub(crate) fn queue_region() -> OwnedFd {
     let fd = memfd(QUEUE);
