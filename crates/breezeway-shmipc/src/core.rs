@@ -279,11 +279,14 @@ impl Core {
         for piece in pieces {
             match piece {
                 Piece::Slice { slice, .. } => self.give([slice]),
-                Piece::Heap { bytes, .. } => {
-                    self.fallback_held.fetch_sub(bytes.len(), Ordering::Relaxed);
-                }
+                Piece::Heap { .. } => self.forget_fallback(piece.len()),
             }
         }
+    }
+
+    /// Bytes that came over the socket were read, or nobody will read them.
+    pub(crate) fn forget_fallback(&self, count: usize) {
+        self.fallback_held.fetch_sub(count, Ordering::Relaxed);
     }
 
     /// Ends the session for a broken rule.
@@ -468,6 +471,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::error::StreamError;
     use crate::options::{ClientOptions, ServerOptions, Trust};
     use crate::session::Session;
 
@@ -487,12 +491,60 @@ mod tests {
         ended.recv_timeout(Duration::from_secs(2)).is_ok()
     }
 
+    /// Sends bytes over the socket, as after the shared memory was exhausted.
+    fn send_fallback(session: &Session, stream: u32, bytes: &[u8]) {
+        let header = wire::fallback_header(session.core.version, stream, bytes.len());
+        assert!(session.core.send_payload_behind_queue(&[&header, bytes]).unwrap());
+    }
+
+    #[test]
+    fn what_was_released_in_part_makes_room_for_more() {
+        let (client, server) = pair(10_000);
+        let mut stream = client.open().unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(20)));
+        send_fallback(&server, stream.id(), &[7; 10_000]);
+        assert_eq!(stream.peek_at_least(10_000).unwrap().unwrap().len(), 10_000);
+        stream.release(9_000);
+        assert_eq!(client.statistics().fallback_bytes, 1_000);
+        send_fallback(&server, stream.id(), &[8; 4_000]);
+        let bytes = stream.peek_at_least(5_000).unwrap().unwrap().to_vec();
+        assert_eq!(bytes, [&[7; 1_000][..], &[8; 4_000]].concat());
+        stream.release(5_000);
+        assert_eq!(client.statistics().fallback_bytes, 0);
+    }
+
+    #[test]
+    fn waiting_for_more_than_the_limit_ends_when_nothing_more_can_come() {
+        let (client, server) = pair(10_000);
+        let mut stream = client.open().unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(20)));
+        send_fallback(&server, stream.id(), &[7; 40_000]);
+        let error = stream.peek_at_least(40_000).err().unwrap();
+        let StreamError::TooLarge { len: 40_000, largest, option: "fallback_limit" } = error else {
+            panic!("{error}")
+        };
+        assert!((10_000..40_000).contains(&largest), "{largest}");
+        let mut bytes = vec![0; 40_000];
+        stream.read_exact(&mut bytes).unwrap();
+        assert_eq!(bytes, [7; 40_000]);
+    }
+
+    #[test]
+    fn an_end_at_the_limit_is_still_an_end() {
+        let (client, server) = pair(10_000);
+        let mut stream = client.open().unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(20)));
+        send_fallback(&server, stream.id(), &[7; 10_000]);
+        let close = wire::stream_close(server.core.version, stream.id());
+        assert!(server.core.send_behind_queue(&[&close]).unwrap());
+        assert_eq!(stream.peek_at_least(40_000).unwrap().unwrap().len(), 10_000);
+    }
+
     #[test]
     fn the_peers_end_is_noticed_while_one_stream_holds_as_much_as_may_be_held() {
         let (client, server) = pair(1000);
         let (mut first, mut second) = (client.open().unwrap(), client.open().unwrap());
-        let header = wire::fallback_header(server.core.version, first.id(), 2000);
-        assert!(server.core.send_payload_behind_queue(&[&header, &[7; 2000]]).unwrap());
+        send_fallback(&server, first.id(), &[7; 2000]);
         second.set_read_timeout(Some(Duration::from_millis(50)));
         assert!(second.read(&mut [0; 8]).is_err());
         second.set_read_timeout(None);

@@ -64,15 +64,17 @@ pub enum StreamError {
     /// The peer has closed the stream, or this side has: nothing more can be sent.
     #[error("the stream is closed")]
     Closed,
-    /// Reserving so much could never succeed.
+    /// Reserving so much, or waiting for so much, could never succeed.
     #[error(
-        "{len} bytes can never be reserved at once, the region has room for {largest}; send them in parts or raise buffer_size"
+        "{len} bytes can never be had at once, {largest} can; take them in parts or raise {option}"
     )]
     TooLarge {
         /// What was asked for.
         len: usize,
-        /// What the region could hold if all of it were free.
+        /// What there is room for if nothing else takes any of it.
         largest: usize,
+        /// The option that sets that limit.
+        option: &'static str,
     },
     /// The session has as many streams as are allowed.
     #[error("the session has {0} streams, the most allowed; close some or raise max_streams")]

@@ -51,8 +51,20 @@ impl Piece {
                 *at += count as u32;
                 *len -= count as u32;
             }
-            Self::Heap { read, .. } => *read += count,
+            Self::Heap { bytes, read } => {
+                *read += count;
+                drop_read(bytes, read);
+            }
         }
+    }
+}
+
+/// What was read goes as soon as it is the larger part: a piece takes no more memory than twice what counts as unread, and each byte is moved once on average.
+fn drop_read(bytes: &mut Vec<u8>, read: &mut usize) {
+    if *read < bytes.len() && *read > bytes.len() / 2 {
+        bytes.drain(..*read);
+        bytes.shrink_to_fit();
+        *read = 0;
     }
 }
 
@@ -232,6 +244,18 @@ mod tests {
         assert_eq!((sender.held_count(), receiver.held_count()), (0, 3));
         let again = receive(&region, &layout, &mut receiver, first, &mut pieces);
         assert_eq!(again, Err(Violation::SliceHeld(first)));
+    }
+
+    #[test]
+    fn bytes_of_the_socket_that_were_read_take_no_memory() {
+        let all: Vec<u8> = (0..100_000u32).map(|value| value as u8).collect();
+        let mut piece = Piece::Heap { bytes: all.clone(), read: 0 };
+        for left in (0..100_000).rev().step_by(7) {
+            piece.advance(piece.len() - left);
+            let Piece::Heap { bytes, read } = &piece else { panic!("still of the socket") };
+            assert!(bytes[*read..] == all[all.len() - left..], "{left} bytes left");
+            assert!(left == 0 || bytes.capacity() <= 2 * left + 8, "{} bytes", bytes.capacity());
+        }
     }
 
     #[test]

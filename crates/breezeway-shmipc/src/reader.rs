@@ -50,16 +50,46 @@ impl Reader {
     ///
     /// The timeout, an interrupter, or the end of the session. What came before the session's end is shown first.
     pub fn peek(&mut self) -> Result<Option<Peeked<'_>>, StreamError> {
-        self.peek_at_least(1)
+        self.peek_until(1)
     }
 
     /// As [`Self::peek`], but waits until `len` bytes came, or the stream's end, which leaves fewer.
+    ///
+    /// Whatever is not released takes room, in the buffer region or, of what comes over the socket, in private memory up to
+    /// [`fallback_limit`](crate::SessionOptions::fallback_limit). Both together are the most that can come before something is released. How much of that does depends on the peer: on how well
+    /// it fills slices, and on whether it uses the socket once the region is exhausted.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::peek`]; [`StreamError::TooLarge`] at once for more than both together have room for, whenever the stream may end, and later if this stream holds all that may come over the socket.
     pub fn peek_at_least(&mut self, len: usize) -> Result<Option<Peeked<'_>>, StreamError> {
+        let core = &self.handle.core;
+        let largest = core.layout.room().saturating_add(core.options.fallback_limit);
+        if len > largest {
+            return Err(too_large(len, largest));
+        }
+        self.peek_until(len)
+    }
+
+    fn peek_until(&mut self, len: usize) -> Result<Option<Peeked<'_>>, StreamError> {
         let deadline = self.deadline_of_wait();
         while self.buffered < len && !self.at_end {
+            self.judge_waiting(len)?;
             self.wait_for_more(deadline)?;
         }
         Ok((self.buffered > 0).then(|| self.peeked()))
+    }
+
+    /// Once bytes came over the socket all of a stream's do, and the socket is not read while so many are held. If it is this stream alone that holds them, waiting is of no use.
+    fn judge_waiting(&self, len: usize) -> Result<(), StreamError> {
+        let Handle { core, state } = &*self.handle;
+        if !state.over_socket.load(Ordering::Relaxed) || state.is_closed() {
+            return Ok(());
+        }
+        let from_socket = |piece: &&Piece| matches!(piece, Piece::Heap { .. });
+        let held: usize = self.reading.iter().filter(from_socket).map(Piece::len).sum();
+        let all = held >= core.options.fallback_limit && core.is_overfull();
+        if all { Err(too_large(len, self.buffered)) } else { Ok(()) }
     }
 
     /// Shows what has already come; `None` if nothing has, then [`Self::is_at_end`] tells whether more can come.
@@ -143,6 +173,9 @@ impl Reader {
         while len > 0 {
             let Some(piece) = self.reading.front_mut() else { return };
             let count = len.min(piece.len());
+            if let Piece::Heap { .. } = piece {
+                self.handle.core.forget_fallback(count);
+            }
             piece.advance(count);
             len -= count;
             if piece.len() == 0 {
@@ -209,6 +242,10 @@ impl Reader {
     pub(crate) fn has_arrivals(&self) -> bool {
         self.buffered > 0 || self.handle.state.has_arrivals()
     }
+}
+
+fn too_large(len: usize, largest: usize) -> StreamError {
+    StreamError::TooLarge { len, largest, option: "fallback_limit" }
 }
 
 impl io::Read for Reader {

@@ -84,7 +84,7 @@ impl Stream {
         self.reader.peek()
     }
 
-    /// As [`Self::peek`], with at least `len` bytes if the stream has so many. See [`Reader::peek_at_least`].
+    /// As [`Self::peek`], with at least `len` bytes if the stream has so many; an error if so many can never come. See [`Reader::peek_at_least`].
     pub fn peek_at_least(&mut self, len: usize) -> Result<Option<Peeked<'_>>, StreamError> {
         self.reader.peek_at_least(len)
     }

@@ -57,7 +57,7 @@ impl Writer {
     pub fn reserve(&mut self, len: usize) -> Result<Reserved<'_>, StreamError> {
         self.judge_open()?;
         if len > LARGEST_RESERVATION {
-            return Err(StreamError::TooLarge { len, largest: LARGEST_RESERVATION });
+            return Err(too_large(len, LARGEST_RESERVATION));
         }
         let space = if self.is_over_socket() {
             Space::Private(vec![0; len])
@@ -207,12 +207,8 @@ impl Writer {
 
     /// Waiting for more than there ever was would be for ever.
     fn judge_possible(&self, len: usize) -> Result<(), StreamError> {
-        let lists = self.handle.core.layout.lists();
-        // The last slice of each list is never given out.
-        let room =
-            |list: &crate::layout::buffer::List| (list.count as usize - 1) * list.capacity as usize;
-        let largest = lists.iter().map(room).sum();
-        if len > largest { Err(StreamError::TooLarge { len, largest }) } else { Ok(()) }
+        let largest = self.handle.core.layout.room();
+        if len > largest { Err(too_large(len, largest)) } else { Ok(()) }
     }
 
     fn capacity_of(&self, space: &Space) -> usize {
@@ -260,6 +256,10 @@ impl Writer {
     pub(crate) fn core(&self) -> &Arc<Core> {
         &self.handle.core
     }
+}
+
+fn too_large(len: usize, largest: usize) -> StreamError {
+    StreamError::TooLarge { len, largest, option: "buffer_size" }
 }
 
 /// Why nothing could be sent without waiting.

@@ -279,6 +279,26 @@ fn a_reservation_that_could_never_be_had_is_refused() {
 }
 
 #[test]
+fn more_bytes_than_can_ever_come_are_not_waited_for() {
+    let limit = SessionOptions::new().fallback_limit(1 << 20);
+    let (client, server) = pair_with(SessionOptions::new(), limit);
+    let mut stream = client.open().unwrap();
+    stream.send(b"few").unwrap();
+    let mut served = server.accept().unwrap();
+    served.set_read_timeout(Some(PATIENCE));
+    // All slices of both kinds but one of each, which is never given out.
+    let most = 510 * 1004 + 126 * 4076 + (1 << 20);
+    for len in [most + 1, usize::MAX] {
+        let error = served.peek_at_least(len).err().unwrap();
+        assert!(error.to_string().contains("fallback_limit"), "{error}");
+        let refused = matches!(error, StreamError::TooLarge { len: asked, largest, .. } if (asked, largest) == (len, most));
+        assert!(refused, "{error}");
+    }
+    drop(stream);
+    assert_eq!(served.peek_at_least(most).unwrap().unwrap().to_vec(), b"few");
+}
+
+#[test]
 fn a_reservation_that_is_dropped_gives_everything_back() {
     let (client, _server) = pair();
     let mut stream = client.open().unwrap();

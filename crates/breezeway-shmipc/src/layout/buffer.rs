@@ -172,6 +172,12 @@ impl BufferLayout {
         self.slices
     }
 
+    /// Payload bytes that the region has room for if all of it is free. The last slice of each list is never given out.
+    pub(crate) fn room(&self) -> usize {
+        let room = |list: &List| (list.count as usize - 1) * list.capacity as usize;
+        self.lists.iter().map(room).sum()
+    }
+
     /// Bytes that the lists take, the region's header not counted.
     pub(crate) fn used(&self) -> u32 {
         self.lists.last().map_or(0, |list| list.end() as u32 - REGION_HEADER)
