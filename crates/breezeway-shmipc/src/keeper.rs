@@ -1,7 +1,8 @@
 //! Looks after a client's sessions: replaces those that ended, follows hot restarts, and receives for those that nobody uses, so that their end and a restart are noticed.
 //!
 //! While a session is used, its users read its socket themselves, and the keeper stays out of the way: it asks only for the connection's end, which data does not wake it for, and looks
-//! again after a while whether the session has become idle. While all sessions are idle it sleeps without end.
+//! again after a while whether the session has become idle. While all sessions are idle it sleeps without end; a session of which the application has not read as much as may be held counts as used,
+//! since nothing tells when it does.
 
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -203,8 +204,7 @@ impl Keeper {
 
     /// When something is to be done though nothing happens.
     fn timeout(&self, now: Instant) -> Option<Duration> {
-        let look_again =
-            self.watched.iter().any(|watched| !watched.idle).then_some(now + IDLE_AFTER);
+        let look_again = self.watched.iter().any(Watched::may_change).then_some(now + IDLE_AFTER);
         let retries = self.retries.iter().filter_map(|retry| retry.at);
         let restarts = self.restarts.iter().map(|restart| restart.retry_at);
         let next = look_again.into_iter().chain(retries).chain(restarts).min();
@@ -213,12 +213,18 @@ impl Keeper {
 }
 
 impl Watched {
-    /// Data only while nobody else looks for it; the connection's end always. Nothing, so that the keeper does not spin, where that cannot be read before the application reads more, or where a driver of tasks reads it. (The end of a session is told in any case.)
+    /// Whether there may be something to do that the session's socket does not tell.
+    fn may_change(&self) -> bool {
+        !self.core.has_driver() && (!self.idle || self.core.is_overfull())
+    }
+
+    /// Data only while nobody else looks for it and it can be read; the connection's end always. Nothing where a driver of tasks reads both. (The end of a session is told in any case.)
     fn interest<'a>(&'a self, nothing: &'a Notifier) -> PollFd<'a> {
-        if self.core.is_overfull() || self.core.has_driver() {
+        if self.core.has_driver() {
             return PollFd::new(nothing, PollFlags::empty());
         }
-        let data = if self.idle { PollFlags::IN } else { PollFlags::empty() };
+        let readable = self.idle && !self.core.is_overfull();
+        let data = if readable { PollFlags::IN } else { PollFlags::empty() };
         PollFd::from_borrowed_fd(self.core.socket(), data | PollFlags::RDHUP)
     }
 
@@ -240,4 +246,93 @@ impl Watched {
 
 fn take_notice(notifier: &Notifier) {
     let _ = rustix::io::read(notifier.as_fd(), &mut [0; 8]);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+
+    use super::*;
+    use crate::address::Address;
+    use crate::client::Client;
+    use crate::options::{ClientOptions, ServerOptions, SessionOptions, Trust};
+    use crate::server::Server;
+    use crate::stream::Stream;
+
+    const PATIENCE: Duration = Duration::from_secs(20);
+    /// More than is read at once.
+    const SENT: usize = 20_000;
+
+    fn eventually(what: &str, done: impl Fn() -> bool) {
+        let start = Instant::now();
+        while !done() {
+            assert!(start.elapsed() < PATIENCE, "{what}");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// Whether every keeper of this process sleeps, as the kernel sees it.
+    fn keepers_sleep() -> bool {
+        let tasks = std::fs::read_dir("/proc/self/task").unwrap();
+        let stats =
+            tasks.flatten().flat_map(|task| std::fs::read_to_string(task.path().join("stat")));
+        let mut keepers = stats.filter(|stat| stat.contains("(shmipc-keeper)"));
+        keepers.all(|stat| stat.contains(") S "))
+    }
+
+    /// A client with a session of which nobody reads a stream, and as much of that stream has come as may be held; more is in the socket.
+    struct Overfull {
+        _folder: tempfile::TempDir,
+        _server: Server,
+        served: Session,
+        client: Client,
+        session: Session,
+        stream: Stream,
+    }
+
+    impl Overfull {
+        fn new() -> Self {
+            let folder = tempfile::tempdir().unwrap();
+            let address = Address::Unix(folder.path().join("sock"));
+            let server = Server::bind(&address, ServerOptions::new(Trust::SameUser)).unwrap();
+            let session = SessionOptions::new().fallback_limit(1000);
+            let options = ClientOptions::new(Trust::SameUser).session(session);
+            let client = Client::connect(&address, options).unwrap();
+            let served = server.accept().unwrap();
+            let session = client.sessions().remove(0);
+            let stream = client.open().unwrap();
+            let header = wire::fallback_header(served.core.version, stream.id(), SENT);
+            assert!(served.core.send_payload_behind_queue(&[&header, &[7; SENT]]).unwrap());
+            Self { _folder: folder, _server: server, served, client, session, stream }
+        }
+
+        /// Waits until the keeper has read what may be held, and sleeps.
+        fn wait_until_read(&self) {
+            eventually("the keeper reads", || self.session.core.is_overfull() && keepers_sleep());
+        }
+    }
+
+    #[test]
+    fn a_restart_behind_bytes_that_were_not_read_is_followed_once_they_are() {
+        let mut overfull = Overfull::new();
+        let epoch = wire::hot_restart(Kind::HotRestart, overfull.served.core.version, 7);
+        assert!(overfull.served.core.send(&epoch).unwrap());
+        overfull.wait_until_read();
+        let mut bytes = vec![0; overfull.session.statistics().fallback_bytes];
+        overfull.stream.read_exact(&mut bytes).unwrap();
+        let old = &overfull.session.core;
+        eventually("the client has a session with the server that came", || {
+            overfull.client.sessions().iter().any(|session| !Arc::ptr_eq(&session.core, old))
+        });
+    }
+
+    #[test]
+    fn the_end_behind_bytes_that_were_not_read_is_noticed() {
+        let overfull = Overfull::new();
+        overfull.wait_until_read();
+        let Overfull { served, session, client, .. } = &overfull;
+        served.close();
+        eventually("the session's end is noticed", || session.ended().is_some());
+        eventually("the session is replaced", || client.sessions().len() == 1);
+    }
 }
