@@ -472,6 +472,7 @@ mod tests {
 
     use super::*;
     use crate::error::StreamError;
+    use crate::inbox::Arrival;
     use crate::options::{ClientOptions, ServerOptions, Trust};
     use crate::session::Session;
 
@@ -538,6 +539,64 @@ mod tests {
         let close = wire::stream_close(server.core.version, stream.id());
         assert!(server.core.send_behind_queue(&[&close]).unwrap());
         assert_eq!(stream.peek_at_least(40_000).unwrap().unwrap().len(), 10_000);
+    }
+
+    #[test]
+    fn an_end_counts_after_what_is_in_the_socket_also_while_that_is_not_read() {
+        let (client, server) = pair(1000);
+        let (mut first, mut second) = (client.open().unwrap(), client.open().unwrap());
+        send_fallback(&server, first.id(), &[7; 20_000]);
+        send_fallback(&server, second.id(), b"last words");
+        assert!(server.core.publish_close(second.id()).unwrap());
+        assert!(second.try_peek().unwrap().is_none());
+        assert!(client.core.is_overfull() && !second.is_at_end());
+        for stream in [&mut first, &mut second] {
+            stream.set_read_timeout(Some(Duration::from_secs(20)));
+        }
+        first.read_exact(&mut [0; 20_000]).unwrap();
+        let mut words = Vec::new();
+        second.read_to_end(&mut words).unwrap();
+        assert_eq!(words, b"last words");
+    }
+
+    /// Reads what comes for a stream at once, and sends more: a peer and an application that are never done, in the thread that receives.
+    struct Feeder {
+        server: Session,
+        client: Session,
+        stream: Arc<StreamState>,
+        fed: AtomicUsize,
+    }
+
+    impl std::task::Wake for Feeder {
+        fn wake(self: Arc<Self>) {
+            if self.fed.fetch_add(1, Ordering::Relaxed) == 1000 {
+                return;
+            }
+            let mut reading = VecDeque::new();
+            let waker = Waker::from(Arc::clone(&self));
+            while self.stream.collect(&mut reading, Some(&waker)) == Some(Arrival::Bytes) {}
+            self.client.core.discard(reading);
+            if !self.stream.is_closed() {
+                send_fallback(&self.server, self.stream.id, &[7; 100]);
+            }
+        }
+    }
+
+    #[test]
+    fn an_end_is_told_though_the_peer_sends_on_and_on() {
+        let (client, server) = pair(1000);
+        let (busy, mut ending) = (client.open().unwrap(), client.open().unwrap());
+        let stream = Arc::clone(busy.state());
+        let fed = AtomicUsize::new(0);
+        let (served, session) = (server.clone(), client.clone());
+        let feeder = Arc::new(Feeder { server: served, client: session, stream, fed });
+        Waker::from(Arc::clone(&feeder)).wake();
+        assert!(server.core.publish_close(ending.id()).unwrap());
+        assert!(ending.try_peek().unwrap().is_none() && ending.is_at_end());
+        let fed = feeder.fed.load(Ordering::Relaxed);
+        assert!(fed <= 3, "received {fed} times before that");
+        // Its own waker would keep it, and both sessions.
+        busy.state().close();
     }
 
     #[test]

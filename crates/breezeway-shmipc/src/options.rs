@@ -117,7 +117,8 @@ impl SessionOptions {
         self
     }
 
-    /// The most bytes that came over the socket and were not yet read. Beyond that the socket is not read, which makes the peer wait. Default 64 MiB.
+    /// The most bytes that came over the socket and were not yet read. Beyond that the socket is not read, which makes the peer wait, and ends of streams as well, since the socket may hold bytes that
+    /// were sent before them. Default 64 MiB.
     pub fn fallback_limit(mut self, bytes: usize) -> Self {
         self.fallback_limit = bytes.max(1);
         self

@@ -1,9 +1,10 @@
 //! Receiving for all streams of a session: whoever holds the [`Receiver`] takes elements off the queue and messages off the socket, and gives each stream what is its.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use rustix::io::Errno;
+use rustix::io::{Errno, ioctl_fionread};
 use rustix::net::RecvFlags;
 
 use crate::core::Core;
@@ -35,8 +36,12 @@ pub(crate) struct Receiver {
     last: Option<Arc<StreamState>>,
     /// The stream that fallback bytes are for; `None` if nobody wants them.
     payload_for: Option<Arc<StreamState>>,
-    /// Streams whose end was seen, until everything that was sent before it has been received.
+    /// Streams whose end was just seen.
     closing: Vec<Arc<StreamState>>,
+    /// Streams whose end was seen, and how many bytes must have been read from the socket before it counts: those that were in there when it was seen. In this order.
+    ending: VecDeque<(u64, Arc<StreamState>)>,
+    /// Bytes that were read from the socket so far.
+    bytes_read: u64,
     /// Whether the peer has put anything, which proves that it has mapped the regions.
     heard: bool,
     #[cfg(feature = "tokio")]
@@ -55,6 +60,8 @@ impl Receiver {
             last: None,
             payload_for: None,
             closing: Vec::new(),
+            ending: VecDeque::new(),
+            bytes_read: 0,
             heard: false,
             #[cfg(feature = "tokio")]
             by_driver: false,
@@ -100,6 +107,7 @@ impl Receiver {
     fn read(&mut self, core: &Core, flags: RecvFlags) -> Result<usize, Errno> {
         core.socket_reads.fetch_add(1, Ordering::Relaxed);
         let outcome = self.incoming.read(core.socket(), flags);
+        self.bytes_read += outcome.as_ref().map_or(0, |&count| count as u64);
         #[cfg(feature = "tokio")]
         if !self.by_driver && outcome.as_ref().is_ok_and(|&count| count > 0) {
             core.driver.attend();
@@ -123,7 +131,8 @@ impl Receiver {
                 return core.broken(violation);
             }
         }
-        for stream in self.closing.drain(..) {
+        let ending = self.ending.drain(..).map(|(_, stream)| stream);
+        for stream in ending.chain(self.closing.drain(..)) {
             finish(core, &stream);
         }
         core.end(SessionEnd::PeerGone);
@@ -229,26 +238,36 @@ impl Receiver {
         self.closing.extend(stream);
     }
 
+    /// Ends the streams whose end was seen, after reading what was in the socket by then. What a peer sends on meanwhile, also further ends, is left to the next read, which the socket asks for; so
+    /// is everything while no more may be held.
     fn finish_closing(&mut self, core: &Core) -> Result<(), Violation> {
-        while !self.closing.is_empty() {
-            let closing = std::mem::take(&mut self.closing);
-            self.read_whole_socket(core)?;
-            for stream in closing {
-                finish(core, &stream);
-            }
+        if self.closing.is_empty() && self.ending.is_empty() {
+            return Ok(());
         }
-        Ok(())
-    }
-
-    /// Reads the socket until it is empty, as far as its bytes may be kept. Its end is left to the next reader.
-    fn read_whole_socket(&mut self, core: &Core) -> Result<(), Violation> {
-        while !core.is_overfull() {
+        self.note_closing(core);
+        let due = self.ending.back().map_or(0, |&(due, _)| due);
+        while self.bytes_read < due && !core.is_overfull() {
             match self.read(core, RecvFlags::DONTWAIT) {
                 Ok(count) if count > 0 => self.handle_all(core)?,
+                // The end of the socket is left to the next reader.
                 _ => break,
             }
         }
+        self.note_closing(core);
+        let counts = self.ending.partition_point(|(due, _)| *due <= self.bytes_read);
+        self.ending.drain(..counts).for_each(|(_, stream)| finish(core, &stream));
         Ok(())
+    }
+
+    /// Counts what is in the socket before the ends that were just seen.
+    fn note_closing(&mut self, core: &Core) {
+        if self.closing.is_empty() {
+            return;
+        }
+        // It cannot fail on a socket.
+        let unread = ioctl_fionread(core.socket()).unwrap_or(0);
+        let due = self.bytes_read + unread;
+        self.ending.extend(self.closing.drain(..).map(|stream| (due, stream)));
     }
 
     /// Frees what is in the queue, when no stream is left to read it.
