@@ -559,6 +559,24 @@ mod tests {
         assert_eq!(words, b"last words");
     }
 
+    #[test]
+    fn a_message_on_the_socket_overtakes_nothing_in_a_long_queue() {
+        let mut options = ClientOptions::new(Trust::SameUser).queue_capacity(32_768);
+        options = options.buffer_size(4 << 20).slices([(64, 100)]);
+        let (client, server) =
+            Session::pair(&options, &ServerOptions::new(Trust::SameUser)).unwrap();
+        let mut stream = client.open().unwrap();
+        for _ in 0..32_768 {
+            stream.send(b"x").unwrap();
+        }
+        // The queue is full, so the end goes over the socket.
+        stream.close();
+        server.core.help_receive();
+        let mut bytes = Vec::new();
+        server.accept().unwrap().read_to_end(&mut bytes).unwrap();
+        assert_eq!(bytes.len(), 32_768);
+    }
+
     /// Reads what comes for a stream at once, and sends more: a peer and an application that are never done, in the thread that receives.
     struct Feeder {
         server: Session,

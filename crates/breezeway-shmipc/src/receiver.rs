@@ -126,10 +126,8 @@ impl Receiver {
 
     /// What the peer put into the queue before it went is still received: at most a ring full, for one that goes on putting has not gone.
     fn hear_the_end(&mut self, core: &Core) -> SessionEnd {
-        for _ in 0..=self.consumer.capacity() / AT_ONCE {
-            if let Err(violation) = self.take_elements(core) {
-                return core.broken(violation);
-            }
+        if let Err(violation) = self.take_ring_full(core) {
+            return core.broken(violation);
         }
         let ending = self.ending.drain(..).map(|(_, stream)| stream);
         for stream in ending.chain(self.closing.drain(..)) {
@@ -164,7 +162,7 @@ impl Receiver {
                 Some(Message::HotRestartAck(epoch)) => (false, None, None, Some((epoch, true))),
             };
             // What the peer put into the queue before it sent any message comes first: neither fallback data nor a close may overtake it.
-            self.take_elements(core)?;
+            self.take_ring_full(core)?;
             if polling {
                 continue;
             }
@@ -184,6 +182,17 @@ impl Receiver {
         let stream = find(core, id)?;
         core.leave_queue(&stream);
         Some(stream)
+    }
+
+    /// Takes all that is in the queue by now: at most a ring full, for the peer may go on putting.
+    fn take_ring_full(&mut self, core: &Core) -> Result<(), Violation> {
+        for _ in 0..=self.consumer.capacity() / AT_ONCE {
+            self.take_elements(core)?;
+            if !self.consumer.has_elements() {
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// Takes what is in the queue, a bounded number.
