@@ -618,6 +618,18 @@ mod tests {
     }
 
     #[test]
+    fn a_hot_restart_acknowledgement_sent_to_a_client_ends_the_session() {
+        let (client, server) = pair(1000);
+        let message = wire::hot_restart(Kind::HotRestartAck, server.core.version, 7);
+        assert!(server.core.send(&message).unwrap());
+        let mut stream = client.open().unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(20)));
+        let ended = stream.peek().err().unwrap();
+        let rule = Violation::MessageType(9);
+        assert_eq!(ended.to_string(), StreamError::from(SessionEnd::from(rule)).to_string());
+    }
+
+    #[test]
     fn the_peers_end_is_noticed_while_one_stream_holds_as_much_as_may_be_held() {
         let (client, server) = pair(1000);
         let (mut first, mut second) = (client.open().unwrap(), client.open().unwrap());

@@ -295,3 +295,28 @@ impl<'a> Exchange<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixStream;
+
+    use rustix::io::{FdFlags, fcntl_getfd};
+
+    use super::*;
+
+    #[test]
+    fn descriptors_that_come_are_not_inherited_over_exec() {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let (ours, theirs) = (OwnedFd::from(ours), OwnedFd::from(theirs));
+        let timeout = Duration::from_secs(20);
+        let inheritable: [OwnedFd; 2] = std::array::from_fn(|_| {
+            rustix::fs::memfd_create("test", rustix::fs::MemfdFlags::empty()).unwrap()
+        });
+        Exchange::new(&theirs, timeout)
+            .send_descriptors(&inheritable.each_ref().map(AsFd::as_fd))
+            .unwrap();
+        for fd in Exchange::new(&ours, timeout).receive_descriptors().unwrap() {
+            assert!(fcntl_getfd(&fd).unwrap().contains(FdFlags::CLOEXEC));
+        }
+    }
+}

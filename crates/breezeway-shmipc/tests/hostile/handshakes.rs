@@ -177,8 +177,16 @@ fn at_the_limit_of_unfinished_handshakes_the_oldest_goes() {
 
 #[test]
 fn a_handshake_that_takes_too_long_is_closed_and_never_completed() {
+    use breezeway_shmipc::{Address, Server, ServerOptions, Trust};
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sock");
     let short = SessionOptions::new().handshake_timeout(std::time::Duration::from_millis(30));
-    let victim = Victim::with(|options| options.session(short));
-    let mut socket = dial(&victim.path);
-    assert_eq!(read_to_end(&mut socket), b"");
+    let options = ServerOptions::new(Trust::SameUser).session(short);
+    let server = Server::bind(&Address::Unix(path.clone()), options).unwrap();
+    let mut socket = dial(&path);
+    let _ = socket.write_all(&exchange());
+    read_to_end(&mut socket);
+    assert!(socket.write_all(&message(3, 5, &names("q", "b"))).is_err());
+    server.stopper().stop();
+    assert!(server.accept().is_none());
 }

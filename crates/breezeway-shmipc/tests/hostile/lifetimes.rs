@@ -1,13 +1,14 @@
 //! Ends in every order (B2, B4).
 
-use std::io::Read;
+use std::io::{Read, Write};
+use std::sync::Barrier;
+use std::time::Duration;
 
+use crate::raw::{FIRST_SLICE, LISTS, RawClient, SECOND_SLICE, SliceHeader, get};
+use crate::victim::PATIENCE;
 use breezeway_shmipc::{
     Address, ClientOptions, Server, ServerOptions, Session, SessionEnd, StreamError, Trust,
 };
-use rustix::io::fcntl_getfd;
-
-use crate::raw::{FIRST_SLICE, LISTS, RawClient, SECOND_SLICE, SliceHeader, get};
 
 fn pair() -> (Session, Session) {
     let client =
@@ -21,11 +22,13 @@ fn zero_copy_bytes_held_while_the_peer_goes_away() {
     let mut stream = client.open().unwrap();
     stream.send(&[7; 900]).unwrap();
     let mut served = server.accept().unwrap();
-    drop(server);
     let peeked = served.peek().unwrap().unwrap();
     drop(stream);
     client.close();
     drop(client);
+    // This side knows of the end as well, and nothing but the stream keeps the memory any more.
+    assert!(matches!(server.accept(), Err(StreamError::Session(SessionEnd::PeerGone))));
+    drop(server);
     assert_eq!(peeked.to_vec(), [7; 900]);
     served.release(900);
 }
@@ -126,20 +129,56 @@ fn reading_more_than_the_peer_ever_sent_ends_with_its_close() {
 }
 
 #[test]
-fn no_descriptor_is_inherited_over_exec() {
-    let (_client, _server) = pair();
-    for entry in std::fs::read_dir("/proc/self/fd").unwrap() {
-        let entry = entry.unwrap();
-        let target = std::fs::read_link(entry.path()).unwrap_or_default();
-        if !target.to_string_lossy().contains("memfd:shmipc") {
-            continue;
-        }
-        let number = entry.file_name().to_string_lossy().parse().unwrap();
-        // SAFETY: open at this moment, and if not, the call only fails.
-        let fd = unsafe { std::os::fd::BorrowedFd::borrow_raw(number) };
-        let flags = fcntl_getfd(fd);
-        assert!(flags.is_err() || flags.unwrap().contains(rustix::io::FdFlags::CLOEXEC));
+fn a_session_closed_while_others_send_and_receive() {
+    for _ in 0..20 {
+        let (client, server) = pair();
+        let serving = std::thread::spawn(move || server.serve(breezeway_shmipc::echo));
+        let started = Barrier::new(5);
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    let mut stream = client.open().unwrap();
+                    stream.set_read_timeout(Some(PATIENCE));
+                    stream.set_write_timeout(Some(PATIENCE));
+                    let mut bytes = [7; 3000];
+                    stream.send(&bytes).unwrap();
+                    stream.read_exact(&mut bytes).unwrap();
+                    started.wait();
+                    let ended = loop {
+                        let sent = stream.send(&bytes);
+                        if let Err(error) = sent.and_then(|()| stream.peek().map(drop)) {
+                            break error;
+                        }
+                        assert!(stream.read(&mut bytes).is_ok_and(|count| count > 0));
+                    };
+                    assert!(matches!(ended, StreamError::Session(SessionEnd::Closed)), "{ended}");
+                });
+            }
+            started.wait();
+            client.close();
+        });
+        assert!(matches!(serving.join().unwrap(), SessionEnd::PeerGone));
     }
+}
+
+#[test]
+fn a_hot_restart_that_a_client_does_not_follow_is_not_called_done() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sock");
+    let server =
+        Server::bind(&Address::Unix(path.clone()), ServerOptions::new(Trust::SameUser)).unwrap();
+    let mut raw = RawClient::connect(&path);
+    let _session = server.accept().unwrap();
+    // Twice, for the first leaves nothing behind that would be in the way.
+    for epoch in [7, 8] {
+        let report = server.hot_restart(epoch, Duration::from_millis(20));
+        assert_eq!((report.acknowledged, report.missing), (0, 1));
+        let mut told = [0; 16];
+        raw.socket.read_exact(&mut told).unwrap();
+        assert_eq!(told, [0, 0, 0, 16, 0x77, 0x58, 3, 8, 0, 0, 0, 0, 0, 0, 0, epoch as u8]);
+    }
+    raw.socket.write_all(&crate::raw::message(3, 9, &9_u64.to_be_bytes())).unwrap();
+    assert_eq!(server.hot_restart(9, PATIENCE).acknowledged, 1);
 }
 
 #[test]
@@ -152,6 +191,8 @@ fn a_forked_child_that_drops_its_copy_disturbs_nobody() {
     // SAFETY: the child only drops what it has and leaves. That frees memory, which glibc keeps possible over fork, and takes no lock that another thread may hold.
     let child = unsafe { libc::fork() };
     if child == 0 {
+        // SAFETY: ends the child if it waits for anything.
+        unsafe { libc::alarm(20) };
         drop((served, stream));
         // SAFETY: ends the child at once.
         unsafe { libc::_exit(0) };

@@ -1,23 +1,41 @@
 //! What a peer can write into the shared memory (B1.1 9, B1.2, B1.3).
 
-use crate::raw::{FIRST_SLICE, LISTS, RawClient, SECOND_SLICE, SliceHeader, get, set};
+use breezeway_shmipc::Violation;
+
+use crate::raw::{FIRST_SLICE, LISTS, QUEUE, RawClient, SECOND_SLICE, SliceHeader, get, set};
 use crate::victim::Victim;
 
-/// After the attack the attacker's session is ended, and others are as well as before.
-fn is_punished(attack: impl FnOnce(&mut RawClient)) {
+/// After the attack the attacker's session is ended for the rule that it broke, and others are as well as before.
+#[track_caller]
+fn is_punished(rule: impl FnOnce(&Violation) -> bool, attack: impl FnOnce(&mut RawClient)) {
     let mut victim = Victim::new();
     let mut raw = RawClient::connect(&victim.path);
     attack(&mut raw);
     raw.expect_ejection();
+    let violation = victim.punishment();
+    assert!(rule(&violation), "{violation}");
     victim.is_well();
 }
 
 /// Sends a first slice with this header.
-fn header_is_punished(header: SliceHeader) {
-    is_punished(|raw| {
+#[track_caller]
+fn header_is_punished(rule: impl FnOnce(&Violation) -> bool, header: SliceHeader) {
+    is_punished(rule, |raw| {
         raw.fill(FIRST_SLICE, header, b"");
         raw.put(2, FIRST_SLICE, 0);
     });
+}
+
+fn first_slice_is_held(violation: &Violation) -> bool {
+    *violation == Violation::SliceHeld(FIRST_SLICE)
+}
+
+fn header_lies(violation: &Violation) -> bool {
+    matches!(violation, Violation::SliceHeader { offset: FIRST_SLICE, .. })
+}
+
+fn size_lies(violation: &Violation) -> bool {
+    matches!(violation, Violation::SliceSize { offset: FIRST_SLICE, .. })
 }
 
 fn honest() -> SliceHeader {
@@ -35,12 +53,15 @@ fn a_well_behaved_client_is_served() {
 
 #[test]
 fn a_chain_whose_next_points_to_itself() {
-    header_is_punished(SliceHeader { next: FIRST_SLICE, flags: 3, ..honest() });
+    header_is_punished(
+        first_slice_is_held,
+        SliceHeader { next: FIRST_SLICE, flags: 3, ..honest() },
+    );
 }
 
 #[test]
 fn a_chain_in_a_circle_of_two() {
-    is_punished(|raw| {
+    is_punished(first_slice_is_held, |raw| {
         raw.fill(FIRST_SLICE, SliceHeader { next: SECOND_SLICE, flags: 3, ..honest() }, b"hello");
         raw.fill(SECOND_SLICE, SliceHeader { next: FIRST_SLICE, flags: 3, ..honest() }, b"hello");
         raw.put(2, FIRST_SLICE, 0);
@@ -49,8 +70,8 @@ fn a_chain_in_a_circle_of_two() {
 
 #[test]
 fn a_circle_of_empty_slices() {
-    // Empty slices go back at once, so each visit takes one into our hands and gives it away again: the walk must end all the same.
-    is_punished(|raw| {
+    // Empty slices go back, and if that were at once each visit could take one that is no longer held: the walk must end all the same.
+    is_punished(first_slice_is_held, |raw| {
         let empty = SliceHeader { size: 0, flags: 3, ..honest() };
         raw.fill(FIRST_SLICE, SliceHeader { next: SECOND_SLICE, ..empty }, b"");
         raw.fill(SECOND_SLICE, SliceHeader { next: FIRST_SLICE, ..empty }, b"");
@@ -61,35 +82,37 @@ fn a_circle_of_empty_slices() {
 #[test]
 fn a_capacity_near_two_to_the_32() {
     for capacity in [u32::MAX, u32::MAX - 19, u32::MAX - FIRST_SLICE] {
-        header_is_punished(SliceHeader { capacity, ..honest() });
+        header_is_punished(header_lies, SliceHeader { capacity, ..honest() });
     }
 }
 
 #[test]
 fn a_size_beyond_the_capacity() {
     for size in [1005, 1037, u32::MAX] {
-        header_is_punished(SliceHeader { size, ..honest() });
+        header_is_punished(size_lies, SliceHeader { size, ..honest() });
     }
-    header_is_punished(SliceHeader { start: 1000, size: 5, ..honest() });
-    header_is_punished(SliceHeader { start: u32::MAX, size: 2, ..honest() });
+    header_is_punished(size_lies, SliceHeader { start: 1000, size: 5, ..honest() });
+    header_is_punished(size_lies, SliceHeader { start: u32::MAX, size: 2, ..honest() });
 }
 
 #[test]
 fn a_forged_capacity_that_would_move_a_slice_to_another_list() {
-    header_is_punished(SliceHeader { capacity: 4076, ..honest() });
+    header_is_punished(header_lies, SliceHeader { capacity: 4076, ..honest() });
 }
 
 #[test]
 fn an_offset_that_is_no_slice() {
     for offset in [0, 8, 43, 45, FIRST_SLICE + 4, 523_308, 1 << 20, u32::MAX - 3, u32::MAX] {
-        is_punished(|raw| raw.put(2, offset, 0));
+        let rule = |violation: &Violation| *violation == Violation::NoSlice(offset);
+        is_punished(rule, |raw| raw.put(2, offset, 0));
     }
 }
 
 #[test]
 fn a_next_that_is_no_slice() {
     for next in [0, 45, u32::MAX] {
-        header_is_punished(SliceHeader { next, flags: 3, ..honest() });
+        let rule = |violation: &Violation| *violation == Violation::NoSlice(next);
+        header_is_punished(rule, SliceHeader { next, flags: 3, ..honest() });
     }
 }
 
@@ -120,7 +143,10 @@ fn the_same_slice_sent_twice() {
 #[test]
 fn a_queue_that_claims_more_elements_than_it_has() {
     for tail in [17, 1 << 31, u32::MAX] {
-        is_punished(|raw| {
+        let rule = |violation: &Violation| {
+            *violation == Violation::QueueDistance { distance: tail, capacity: 16 }
+        };
+        is_punished(rule, |raw| {
             set(&raw.queue, 12, tail);
             raw.wake();
         });
@@ -129,24 +155,32 @@ fn a_queue_that_claims_more_elements_than_it_has() {
 
 #[test]
 fn a_count_of_taken_elements_beyond_those_put() {
-    is_punished(|raw| {
-        set(&raw.queue, 216 + 4, 5);
-        // Sixteen replies fill the ring, so the count is looked at.
-        for _ in 0..18 {
-            raw.fill(FIRST_SLICE, honest(), b"hello");
-            raw.put(2, FIRST_SLICE, 0);
-        }
-    });
+    for head in [17, 1 << 31, u32::MAX] {
+        let distance = 16_u32.wrapping_sub(head);
+        let rule = |violation: &Violation| {
+            *violation == Violation::QueueDistance { distance, capacity: 16 }
+        };
+        is_punished(rule, |raw| {
+            set(&raw.queue, QUEUE / 2 + 4, head);
+            // One reply each, which fill the ring: only then is the count looked at.
+            for replies in 1..=16 {
+                raw.send(2, b"hello");
+                raw.wait_for_replies(replies);
+            }
+            raw.send(2, b"hello");
+        });
+    }
 }
 
 #[test]
 fn a_free_list_whose_head_is_no_slice() {
     for head in [1, 1023, 511 * 1024, u32::MAX] {
-        is_punished(|raw| {
+        let rule = |violation: &Violation| matches!(violation, Violation::NoSlice(_));
+        is_punished(rule, |raw| {
             for (list, ..) in LISTS {
                 set(&raw.buffer, list + 8, head);
             }
-            // A message too large for the one slice that the server keeps of it.
+            // For the reply the server needs a slice, and keeps none yet.
             raw.fill(FIRST_SLICE, SliceHeader::of(&[7; 5]), &[7; 5]);
             raw.put(2, FIRST_SLICE, 0);
         });
@@ -155,7 +189,8 @@ fn a_free_list_whose_head_is_no_slice() {
 
 #[test]
 fn a_free_list_whose_tail_is_no_slice() {
-    is_punished(|raw| {
+    let rule = |violation: &Violation| *violation == Violation::NoSlice(FIRST_SLICE + 1);
+    is_punished(rule, |raw| {
         set(&raw.buffer, LISTS[0].0 + 12, 1);
         // One message of more slices than the server keeps for itself.
         let slices: Vec<_> = (0..64).map(|_| raw.take_slice()).collect();

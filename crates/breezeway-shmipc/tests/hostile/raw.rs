@@ -5,11 +5,13 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::time::Duration;
+use std::time::Instant;
 
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
 use rustix::io::{pread, pwrite};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+
+use crate::victim::PATIENCE;
 
 /// Two lists, of 511 slices of 1004 bytes and of 127 slices of 4076, in 1 MiB: the recorded layout.
 pub(crate) const BUFFER: u64 = 1 << 20;
@@ -47,7 +49,7 @@ pub(crate) fn names(queue: &str, buffer: &str) -> Vec<u8> {
 
 pub(crate) fn dial(path: &Path) -> UnixStream {
     let socket = UnixStream::connect(path).unwrap();
-    socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    socket.set_read_timeout(Some(PATIENCE)).unwrap();
     socket
 }
 
@@ -196,6 +198,15 @@ impl RawClient {
         let slice = self.take_slice();
         self.fill(slice, SliceHeader::of(bytes), bytes);
         self.put(stream, slice, 0);
+    }
+
+    /// Waits until the server has put so many elements in all, and takes none.
+    pub(crate) fn wait_for_replies(&self, count: u32) {
+        let start = Instant::now();
+        while get(&self.queue, QUEUE / 2 + 12) != count {
+            assert!(start.elapsed() < PATIENCE, "no reply {count}");
+            std::thread::yield_now();
+        }
     }
 
     /// Waits for an element of the server's: stream, offset, status.

@@ -23,7 +23,10 @@ fn against(
     let listener = UnixListener::bind(&path).unwrap();
     std::thread::scope(|scope| {
         scope.spawn(|| serve(&mut listener.accept().unwrap().0));
-        Client::connect(&Address::Unix(path.clone()), options).map_err(|error| error.to_string())
+        let client = Client::connect(&Address::Unix(path.clone()), options);
+        // For a client that failed before it came: else the server would wait for ever.
+        drop(UnixStream::connect(&path));
+        client.map_err(|error| error.to_string())
     })
 }
 
@@ -79,4 +82,36 @@ fn a_server_that_answers_in_the_wrong_order() {
     });
     let error = error.err().unwrap();
     assert!(error.contains("type 6"), "{error}");
+}
+
+#[test]
+fn memory_that_a_client_offers_is_not_inherited_over_exec() {
+    let error = against(options(), |socket| {
+        read(socket, 8);
+        socket.write_all(&message(3, 4, &[])).unwrap();
+        // It has made the regions, and holds their descriptors until it may hand them over.
+        read(socket, 12);
+        let inheritable = memfds().into_iter().filter(|(_, flags)| flags & CLOEXEC == 0);
+        let (held, inheritable) = (memfds().len(), inheritable.count());
+        assert!(held >= 2 && inheritable == 0, "{inheritable} of {held}");
+    });
+    assert!(error.is_err());
+}
+
+/// O_CLOEXEC, as fdinfo has it.
+const CLOEXEC: u32 = 0o2_000_000;
+
+/// The memfds of clients in this process, and the flags of each.
+fn memfds() -> Vec<(std::path::PathBuf, u32)> {
+    let names = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
+    let flags = |name: std::ffi::OsString| {
+        let target = std::fs::read_link(std::path::Path::new("/proc/self/fd").join(&name)).ok()?;
+        let is_ours = target.to_string_lossy().starts_with("/memfd:shmipc/");
+        // Other tests close theirs meanwhile.
+        let path = std::path::Path::new("/proc/self/fdinfo").join(&name);
+        let info = std::fs::read_to_string(path).ok().filter(|_| is_ours)?;
+        let flags = info.lines().find_map(|line| line.strip_prefix("flags:"))?;
+        Some((target, u32::from_str_radix(flags.trim(), 8).unwrap()))
+    };
+    names.filter_map(|entry| flags(entry.file_name())).collect()
 }

@@ -39,10 +39,6 @@ fn say(word: &str) {
     std::fs::write(folder().join(word), "").unwrap();
 }
 
-fn a_truncation_is_survived() {
-    is_survived(|raw| &raw.queue);
-}
-
 static CALLS: AtomicUsize = AtomicUsize::new(0);
 
 extern "C" fn count(_: libc::c_int) {
@@ -94,7 +90,7 @@ fn a_signal_that_was_sent_ends_a_process_without_a_handler() {
     let test = "signals::a_signal_that_was_sent_ends_a_process_without_a_handler";
     let outcome = child::run(test, || {
         before_us(libc::SIG_DFL, 0);
-        a_truncation_is_survived();
+        is_survived();
         kill();
     });
     let Some(outcome) = outcome else { return };
@@ -108,7 +104,7 @@ fn a_signal_that_was_sent_and_is_ignored_leaves_the_protection() {
         before_us(libc::SIG_IGN, 0);
         let _victim = Victim::new();
         raise();
-        a_truncation_is_survived();
+        is_survived();
         raise();
     });
     let Some(outcome) = outcome else { return };
@@ -122,7 +118,7 @@ fn a_signal_that_rusts_runtime_survives_leaves_the_protection() {
     let outcome = child::run(test, || {
         let _victim = Victim::new();
         raise();
-        a_truncation_is_survived();
+        is_survived();
         say("protected");
         kill();
     });
@@ -136,11 +132,11 @@ fn a_signal_that_was_sent_goes_to_the_handler_before_us() {
     let test = "signals::a_signal_that_was_sent_goes_to_the_handler_before_us";
     let outcome = child::run(test, || {
         before_us(count_sent as *const () as usize, libc::SA_SIGINFO);
-        a_truncation_is_survived();
+        is_survived();
         raise();
         raise();
         assert_eq!(CALLS.load(Ordering::Relaxed), 2);
-        a_truncation_is_survived();
+        is_survived();
     });
     let Some(outcome) = outcome else { return };
     assert!(outcome.status.success(), "{}", outcome.status);
@@ -154,7 +150,7 @@ fn a_handler_that_was_to_be_called_once_is_called_once() {
             let _victim = Victim::new();
             raise();
             assert_eq!(CALLS.load(Ordering::Relaxed), 1);
-            a_truncation_is_survived();
+            is_survived();
             say("protected");
             kill();
         });

@@ -1,27 +1,27 @@
 //! A peer that takes the memory away (B1.1 8): its session ends, the process lives.
 
-use std::os::fd::OwnedFd;
-
 use breezeway_shmipc::{Address, Server, ServerOptions, SessionEnd, StreamError, Trust, Violation};
 use rustix::fs::ftruncate;
 
 use crate::raw::{FIRST_SLICE, RawClient, SliceHeader};
 use crate::victim::Victim;
 
-pub(crate) fn is_survived(region: impl Fn(&RawClient) -> &OwnedFd) {
+/// A queue that is truncated ends its session and nothing else.
+pub(crate) fn is_survived() {
     let mut victim = Victim::new();
     let mut raw = RawClient::connect(&victim.path);
     raw.send(2, b"hello");
     raw.take();
-    ftruncate(region(&raw), 0).unwrap();
+    ftruncate(&raw.queue, 0).unwrap();
     raw.wake();
     raw.expect_ejection();
+    assert_eq!(victim.punishment(), Violation::Truncated("queue"));
     victim.is_well();
 }
 
 #[test]
 fn a_queue_truncated_after_the_handshake() {
-    is_survived(|raw| &raw.queue);
+    is_survived();
 }
 
 #[test]
@@ -32,6 +32,7 @@ fn a_buffer_truncated_after_the_handshake() {
     // The wake-up alone touches the queue only.
     raw.put(2, FIRST_SLICE, 0);
     raw.expect_ejection();
+    assert_eq!(victim.punishment(), Violation::Truncated("buffer"));
     victim.is_well();
 }
 
@@ -77,6 +78,7 @@ fn memory_truncated_again_and_again_while_it_is_used() {
         truncating.join().unwrap();
         let _ = std::io::Write::write_all(&mut raw.socket, &crate::raw::WAKE);
         raw.expect_ejection();
+        assert!(matches!(victim.punishment(), Violation::Truncated(_)));
     }
     victim.is_well();
 }

@@ -2,12 +2,15 @@
 
 use std::io::{Read, Write};
 use std::path::PathBuf;
+use std::sync::Once;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use breezeway_shmipc::{
-    Address, Client, ClientOptions, EchoServer, ServerOptions, SessionOptions, Stopper, Stream,
-    Trust,
+    Address, Client, ClientOptions, Server, ServerOptions, SessionEnd, SessionOptions, Stopper,
+    Stream, Trust, Violation, echo as send_back,
 };
 use tempfile::TempDir;
 
@@ -19,6 +22,7 @@ pub(crate) struct Victim {
     pub(crate) folder: TempDir,
     stopper: Stopper,
     thread: Option<JoinHandle<()>>,
+    ends: Receiver<SessionEnd>,
     honest: Stream,
     client: Client,
 }
@@ -29,21 +33,33 @@ impl Victim {
     }
 
     pub(crate) fn with(change: impl FnOnce(ServerOptions) -> ServerOptions) -> Self {
+        watch_panics();
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("echo.sock");
         let address = Address::Unix(path.clone());
         let session = SessionOptions::new().handshake_timeout(PATIENCE);
         let options = ServerOptions::new(Trust::SameUser).folders([folder.path()]).session(session);
-        let server = EchoServer::bind(&address, change(options)).unwrap();
+        let server = Server::bind(&address, change(options)).unwrap();
         let stopper = server.stopper();
-        let thread = Some(std::thread::spawn(move || server.run()));
+        let (ended, ends) = channel();
+        let thread = Some(std::thread::spawn(move || serve(&server, &ended)));
         let options =
             ClientOptions::new(Trust::SameUser).buffer_size(1 << 20).slices([(1004, 100)]);
         let client = Client::connect(&address, options).unwrap();
         let honest = client.open().unwrap();
-        let mut victim = Self { path, folder, stopper, thread, honest, client };
+        let mut victim = Self { path, folder, stopper, thread, ends, honest, client };
         victim.is_well();
         victim
+    }
+
+    /// The rule for which a session was ended.
+    pub(crate) fn punishment(&self) -> Violation {
+        loop {
+            // Those who go by themselves broke no rule.
+            if let SessionEnd::Violation(violation) = self.ends.recv_timeout(PATIENCE).unwrap() {
+                return violation;
+            }
+        }
     }
 
     /// The session that was there before is served as ever, and a new client gets one.
@@ -54,7 +70,37 @@ impl Victim {
         let another = Client::connect(&Address::Unix(self.path.clone()), options).unwrap();
         echo(&mut another.open().unwrap());
         echo(&mut self.client.open().unwrap());
+        assert_eq!(PANICS.load(Ordering::Relaxed), 0, "a thread of the server panicked");
     }
+}
+
+/// Panics in threads of the attacked side. That of a handshake's would look as if it had been refused.
+static PANICS: AtomicUsize = AtomicUsize::new(0);
+
+fn watch_panics() {
+    static WATCHED: Once = Once::new();
+    WATCHED.call_once(|| {
+        let say = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            let thread = std::thread::current();
+            if thread.name().is_some_and(|name| name.starts_with("shmipc-")) {
+                PANICS.fetch_add(1, Ordering::Relaxed);
+            }
+            say(panic);
+        }));
+    });
+}
+
+/// As [`Server::serve`], and tells how each session ended.
+fn serve(server: &Server, ended: &Sender<SessionEnd>) {
+    std::thread::scope(|scope| {
+        while let Some(session) = server.accept() {
+            scope.spawn(move || {
+                let _ = ended.send(session.serve(send_back));
+            });
+        }
+        server.close_sessions();
+    });
 }
 
 fn echo(stream: &mut Stream) {
