@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::time::{Duration, Instant};
 
 use breezeway_shmipc::{
-    ClientOptions, ServerOptions, Session, SessionEnd, SessionOptions, StreamError, Trust,
+    ClientOptions, ServerOptions, Session, SessionEnd, SessionOptions, Stream, StreamError, Trust,
     WaitPolicy, WhenExhausted, WhenFull,
 };
 
@@ -21,6 +21,21 @@ fn pair_with(client: SessionOptions, server: SessionOptions) -> (Session, Sessio
 
 fn pair() -> (Session, Session) {
     pair_with(SessionOptions::new(), SessionOptions::new())
+}
+
+/// Waits for nothing longer than a test may take.
+fn patient(mut stream: Stream) -> Stream {
+    stream.set_read_timeout(Some(PATIENCE));
+    stream.set_write_timeout(Some(PATIENCE));
+    stream
+}
+
+fn open(client: &Session) -> Stream {
+    patient(client.open().unwrap())
+}
+
+fn accept(server: &Session) -> Stream {
+    patient(server.accept_until(Some(Instant::now() + PATIENCE)).unwrap())
 }
 
 /// Bytes that show where they belong.
@@ -51,9 +66,9 @@ fn all_slices_are_back(session: &Session) -> bool {
 #[test]
 fn what_is_sent_arrives_and_then_the_end() {
     let (client, server) = pair();
-    let mut stream = client.open().unwrap();
+    let mut stream = open(&client);
     stream.send(b"hello").unwrap();
-    let mut served = server.accept().unwrap();
+    let mut served = accept(&server);
     assert_eq!(served.id(), 2);
     let peeked = served.peek().unwrap().unwrap();
     assert_eq!((peeked.len(), peeked.to_vec()), (5, b"hello".to_vec()));
@@ -70,12 +85,11 @@ fn every_size_comes_back_as_it_was_sent() {
         let options = || SessionOptions::new().wait(policy);
         let (client, server) = pair_with(options(), options());
         let serving = std::thread::spawn(move || echo(&server));
-        let mut stream = client.open().unwrap();
+        let mut stream = open(&client);
         for len in [1, 2, 63, 1003, 1004, 1005, 4076, 4077, 20_000, 300_000] {
             let sent = content(len);
             let mut received = vec![0; len];
             stream.write_all(&sent).unwrap();
-            stream.set_read_timeout(Some(PATIENCE));
             stream.read_exact(&mut received).unwrap();
             assert!(received == sent, "{len} bytes");
         }
@@ -88,7 +102,7 @@ fn every_size_comes_back_as_it_was_sent() {
 #[test]
 fn a_deadline_ends_a_wait() {
     let (client, _server) = pair();
-    let mut stream = client.open().unwrap();
+    let mut stream = open(&client);
     stream.set_read_timeout(Some(Duration::from_millis(20)));
     assert!(matches!(stream.peek(), Err(StreamError::TimedOut)));
     stream.set_read_timeout(None);
@@ -103,14 +117,14 @@ fn a_full_queue_is_an_error_that_loses_nothing_or_a_wait() {
     let options = SessionOptions::new().when_full(WhenFull::Fail);
     let client = client_options().queue_capacity(8).session(options);
     let (client, server) = Session::pair(&client, &server).unwrap();
-    let mut stream = client.open().unwrap();
+    let mut stream = open(&client);
     for number in 0..8 {
         stream.send(&[number]).unwrap();
     }
     let mut reserved = stream.reserve(1).unwrap();
     reserved.write(&[8]);
     assert!(matches!(reserved.commit(), Err(StreamError::QueueFull)));
-    let mut served = server.accept().unwrap();
+    let mut served = accept(&server);
     let mut bytes = [0; 8];
     served.read_exact(&mut bytes).unwrap();
     reserved.commit().unwrap();
@@ -124,7 +138,7 @@ fn a_full_queue_is_an_error_that_loses_nothing_or_a_wait() {
 fn exhausted_memory_is_an_error_by_choice() {
     let options = SessionOptions::new().when_exhausted(WhenExhausted::Fail);
     let (client, server) = pair_with(options, SessionOptions::new());
-    let mut stream = client.open().unwrap();
+    let mut stream = open(&client);
     let chunk = content(100_000);
     let mut sent = 0;
     let error = loop {
@@ -134,7 +148,7 @@ fn exhausted_memory_is_an_error_by_choice() {
         }
     };
     assert_eq!(error.kind(), std::io::ErrorKind::WouldBlock);
-    let mut served = server.accept().unwrap();
+    let mut served = accept(&server);
     let mut received = vec![0; sent];
     served.read_exact(&mut received).unwrap();
     assert!(stream.write(&chunk).is_ok());
@@ -145,7 +159,7 @@ fn exhausted_memory_goes_over_the_socket_in_order() {
     let (client, server) = pair();
     let sent = content(3_000_000);
     let receiving = std::thread::spawn(move || {
-        let mut served = server.accept().unwrap();
+        let mut served = accept(&server);
         // Everything is held until all has come, so the region cannot suffice.
         let bytes = served.peek_at_least(3_000_000).unwrap().unwrap().to_vec();
         served.release(bytes.len());
@@ -153,7 +167,7 @@ fn exhausted_memory_goes_over_the_socket_in_order() {
         assert!(served.peek().unwrap().is_none());
         bytes
     });
-    let mut stream = client.open().unwrap();
+    let mut stream = open(&client);
     stream.send(&sent).unwrap();
     let mut answer = [0; 6];
     stream.read_exact(&mut answer).unwrap();
@@ -171,8 +185,7 @@ fn many_streams_at_once_get_what_is_theirs() {
         for number in 0..32u32 {
             let client = &client;
             scope.spawn(move || {
-                let mut stream = client.open().unwrap();
-                stream.set_read_timeout(Some(PATIENCE));
+                let mut stream = open(client);
                 for round in 0..50u32 {
                     let sent = content(1 + (number * 97 + round * 31) as usize % 6000);
                     stream.write_all(&sent).unwrap();
@@ -190,11 +203,11 @@ fn many_streams_at_once_get_what_is_theirs() {
 #[test]
 fn what_came_before_the_peer_went_is_read_first() {
     let (client, server) = pair();
-    let mut stream = client.open().unwrap();
+    let mut stream = open(&client);
     stream.send(b"last words").unwrap();
     drop(stream);
     drop(client);
-    let mut served = server.accept().unwrap();
+    let mut served = accept(&server);
     let mut bytes = Vec::new();
     served.read_to_end(&mut bytes).unwrap();
     assert_eq!(bytes, b"last words");
@@ -202,13 +215,36 @@ fn what_came_before_the_peer_went_is_read_first() {
 }
 
 #[test]
+fn an_interrupter_ends_the_next_wait() {
+    let (client, _server) = pair();
+    let mut stream = open(&client);
+    stream.interrupter().unwrap().interrupt();
+    assert!(matches!(stream.peek(), Err(StreamError::Interrupted)));
+}
+
+#[test]
 fn an_interrupter_ends_a_wait_from_another_thread() {
     let (client, _server) = pair();
-    let mut stream = client.open().unwrap();
+    let mut stream = open(&client);
     let interrupter = stream.interrupter().unwrap();
-    let waiting = std::thread::spawn(move || stream.peek().map(drop));
+    let (starts, started) = std::sync::mpsc::channel();
+    let waiting = std::thread::spawn(move || {
+        starts.send(rustix::thread::gettid()).unwrap();
+        stream.peek().map(drop)
+    });
+    wait_for_sleep(started.recv().unwrap());
     interrupter.interrupt();
     assert!(matches!(waiting.join().unwrap(), Err(StreamError::Interrupted)));
+}
+
+/// Until a thread of this process sleeps, as the kernel sees it.
+fn wait_for_sleep(thread: rustix::thread::Pid) {
+    let stat = format!("/proc/self/task/{}/stat", thread.as_raw_nonzero());
+    let start = Instant::now();
+    while !std::fs::read_to_string(&stat).unwrap().contains(") S ") {
+        assert!(start.elapsed() < PATIENCE, "it does not sleep");
+        std::thread::yield_now();
+    }
 }
 
 #[test]
@@ -222,8 +258,7 @@ fn more_threads_than_the_queue_has_places_are_all_served() {
         std::thread::scope(|scope| {
             for _ in 0..100 {
                 scope.spawn(|| {
-                    let mut stream = client.open().unwrap();
-                    stream.set_read_timeout(Some(PATIENCE));
+                    let mut stream = open(&client);
                     for len in [64, 2000, 64, 2000] {
                         stream.send(&content(len)).unwrap();
                         let mut received = vec![0; len];
@@ -243,7 +278,7 @@ fn socket_calls(policy: WaitPolicy, round_trips: u64) -> [u64; 4] {
     let (client, server) = pair_with(options(), options());
     let served = server.clone();
     let serving = std::thread::spawn(move || echo(&served));
-    let mut stream = client.open().unwrap();
+    let mut stream = open(&client);
     for _ in 0..round_trips {
         stream.send(&[7; 64]).unwrap();
         stream.read_exact(&mut [0; 64]).unwrap();
@@ -272,7 +307,7 @@ fn while_both_sides_are_busy_nothing_is_written() {
 fn a_reservation_that_could_never_be_had_is_refused() {
     let options = SessionOptions::new().when_exhausted(WhenExhausted::Wait);
     let (client, _server) = pair_with(options, SessionOptions::new());
-    let mut stream = client.open().unwrap();
+    let mut stream = open(&client);
     for len in [2 << 20, usize::MAX] {
         assert!(matches!(stream.reserve(len), Err(StreamError::TooLarge { .. })), "{len}");
     }
@@ -282,10 +317,9 @@ fn a_reservation_that_could_never_be_had_is_refused() {
 fn more_bytes_than_can_ever_come_are_not_waited_for() {
     let limit = SessionOptions::new().fallback_limit(1 << 20);
     let (client, server) = pair_with(SessionOptions::new(), limit);
-    let mut stream = client.open().unwrap();
+    let mut stream = open(&client);
     stream.send(b"few").unwrap();
-    let mut served = server.accept().unwrap();
-    served.set_read_timeout(Some(PATIENCE));
+    let mut served = accept(&server);
     // All slices of both kinds but one of each, which is never given out.
     let most = 510 * 1004 + 126 * 4076 + (1 << 20);
     for len in [most + 1, usize::MAX] {
@@ -301,7 +335,7 @@ fn more_bytes_than_can_ever_come_are_not_waited_for() {
 #[test]
 fn a_reservation_that_is_dropped_gives_everything_back() {
     let (client, _server) = pair();
-    let mut stream = client.open().unwrap();
+    let mut stream = open(&client);
     let free = |session: &Session| -> u32 {
         session.statistics().slices.iter().map(|(_, free, kept)| free + kept).sum()
     };

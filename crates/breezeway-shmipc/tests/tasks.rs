@@ -25,6 +25,11 @@ fn pair(session: SessionOptions) -> (Session, Session) {
     (Session::new(client).unwrap(), Session::new(server).unwrap())
 }
 
+/// What `future` gives, within the time that a test may take.
+async fn soon<T>(future: impl Future<Output = T>) -> T {
+    timeout(PATIENCE, future).await.expect("in time")
+}
+
 async fn serve_echo(session: Session) {
     while let Ok(stream) = session.accept().await {
         tokio::spawn(echo(stream));
@@ -43,8 +48,8 @@ async fn echo(mut stream: Stream) -> Result<(), StreamError> {
 async fn assert_echo(stream: &mut Stream, len: usize) {
     let sent: Vec<u8> = (0..len).map(|at| (at * 7) as u8).collect();
     let mut received = vec![0; len];
-    timeout(PATIENCE, stream.write_all(&sent)).await.unwrap().unwrap();
-    timeout(PATIENCE, stream.read_exact(&mut received)).await.unwrap().unwrap();
+    soon(stream.write_all(&sent)).await.unwrap();
+    soon(stream.read_exact(&mut received)).await.unwrap();
     assert!(received == sent, "{len} bytes");
 }
 
@@ -81,16 +86,16 @@ async fn many_tasks_get_what_is_theirs() {
 async fn a_task_that_waits_is_told_of_the_end() {
     let (client, server) = pair(SessionOptions::new());
     let mut stream = client.open().unwrap();
-    stream.send(b"x").await.unwrap();
-    let mut served = server.accept().await.unwrap();
-    served.peek().await.unwrap();
+    soon(stream.send(b"x")).await.unwrap();
+    let mut served = soon(server.accept()).await.unwrap();
+    soon(served.peek()).await.unwrap();
     served.release(1);
     let waiting = tokio::spawn(async move { served.peek().await.map(|peeked| peeked.is_none()) });
     stream.close();
-    assert!(timeout(PATIENCE, waiting).await.unwrap().unwrap().unwrap());
+    assert!(soon(waiting).await.unwrap().unwrap());
     let waiting = tokio::spawn(async move { server.accept().await.map(drop) });
     client.get().close();
-    let ended = timeout(PATIENCE, waiting).await.unwrap().unwrap();
+    let ended = soon(waiting).await.unwrap();
     assert!(matches!(ended, Err(StreamError::Session(SessionEnd::PeerGone))));
 }
 
@@ -98,13 +103,13 @@ async fn a_task_that_waits_is_told_of_the_end() {
 async fn a_wait_that_is_given_up_loses_nothing() {
     let (client, server) = pair(SessionOptions::new());
     let mut stream = client.open().unwrap();
-    stream.send(b"a").await.unwrap();
-    let mut served = server.accept().await.unwrap();
+    soon(stream.send(b"a")).await.unwrap();
+    let mut served = soon(server.accept()).await.unwrap();
     let mut byte = [0];
-    served.read_exact(&mut byte).await.unwrap();
+    soon(served.read_exact(&mut byte)).await.unwrap();
     assert!(timeout(Duration::from_millis(1), served.peek()).await.is_err());
-    stream.send(b"b").await.unwrap();
-    timeout(PATIENCE, served.read_exact(&mut byte)).await.unwrap().unwrap();
+    soon(stream.send(b"b")).await.unwrap();
+    soon(served.read_exact(&mut byte)).await.unwrap();
     assert_eq!(&byte, b"b");
 }
 
@@ -114,11 +119,11 @@ async fn a_sender_waits_for_room_and_goes_on() {
         let (client, server) = pair(SessionOptions::new().when_exhausted(choice));
         let mut stream = client.open().unwrap();
         let sending = tokio::spawn(async move { stream.send(&vec![7; 3_000_000]).await });
-        let mut served = server.accept().await.unwrap();
+        let mut served = soon(server.accept()).await.unwrap();
         let mut received = vec![0; 3_000_000];
-        timeout(PATIENCE, served.read_exact(&mut received)).await.unwrap().unwrap();
+        soon(served.read_exact(&mut received)).await.unwrap();
         assert!(received.iter().all(|&byte| byte == 7));
-        sending.await.unwrap().unwrap();
+        soon(sending).await.unwrap().unwrap();
     }
 }
 
@@ -134,13 +139,13 @@ async fn clients_and_servers_find_each_other() {
         }
     });
     let client = Client::connect(&address, client_options(SessionOptions::new())).await.unwrap();
-    assert_echo(&mut client.open().await.unwrap(), 5000).await;
+    assert_echo(&mut soon(client.open()).await.unwrap(), 5000).await;
     stopper.stop();
-    timeout(PATIENCE, serving).await.unwrap().unwrap();
+    soon(serving).await.unwrap();
 }
 
 #[tokio::test]
-async fn tasks_of_one_thread_are_served_by_a_thread_without_pause() {
+async fn no_wake_up_is_lost_between_the_driver_and_the_keeper() {
     let folder = tempfile::tempdir().unwrap();
     let address = Address::Unix(folder.path().join("sock"));
     let options = ServerOptions::new(Trust::SameUser);
@@ -150,7 +155,7 @@ async fn tasks_of_one_thread_are_served_by_a_thread_without_pause() {
     let client = Client::connect(&address, client_options(SessionOptions::new())).await.unwrap();
     let mut tasks = Vec::new();
     for _ in 0..199 {
-        let mut stream = client.open().await.unwrap();
+        let mut stream = soon(client.open()).await.unwrap();
         tasks.push(tokio::spawn(async move {
             for _ in 0..200 {
                 assert_echo(&mut stream, 64).await;
