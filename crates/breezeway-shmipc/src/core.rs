@@ -309,10 +309,15 @@ impl Core {
         // The peer may send the slices back as soon as they are visible, so they leave our hands before.
         lock(&self.pool).part(slices);
         let put = producer.put(Element::data(stream, slices[0].offset));
-        if put.is_err() {
+        let was_put = put.is_ok();
+        if !was_put {
             lock(&self.pool).keep(slices);
         }
-        self.after_put(put, producer)
+        match self.after_put(put, producer) {
+            // The session ended while the peer was to be told. It may have the message all the same, so the slices must not be taken for ours again; the next operation finds the end.
+            Err(_) if was_put => Ok(true),
+            outcome => outcome,
+        }
     }
 
     /// Sends the end of a stream through the queue. False if it is full.

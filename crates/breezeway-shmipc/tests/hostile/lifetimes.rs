@@ -157,7 +157,8 @@ fn a_session_closed_while_others_send_and_receive() {
             started.wait();
             client.close();
         });
-        assert!(matches!(serving.join().unwrap(), SessionEnd::PeerGone));
+        let end = serving.join().unwrap();
+        assert!(matches!(end, SessionEnd::PeerGone), "{end}");
     }
 }
 

@@ -161,11 +161,11 @@ fn a_count_of_taken_elements_beyond_those_put() {
             *violation == Violation::QueueDistance { distance, capacity: 16 }
         };
         is_punished(rule, |raw| {
-            set(&raw.queue, QUEUE / 2 + 4, head);
-            // One reply each, which fill the ring: only then is the count looked at.
+            // One reply each, which fill the ring: only then is the count looked at. The first shows that the server has begun.
             for replies in 1..=16 {
                 raw.send(2, b"hello");
                 raw.wait_for_replies(replies);
+                set(&raw.queue, QUEUE / 2 + 4, head);
             }
             raw.send(2, b"hello");
         });
