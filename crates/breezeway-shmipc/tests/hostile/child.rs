@@ -1,5 +1,7 @@
 //! This test binary once more, for what may end a process.
 
+use std::fmt::{Display, Formatter};
+use std::fs::File;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -12,7 +14,7 @@ const CHILD: &str = "SHMIPC_TEST_CHILD";
 
 /// How a child ended, and what it left in its folder, which is gone with this.
 pub(crate) struct Outcome {
-    pub(crate) status: ExitStatus,
+    status: ExitStatus,
     folder: tempfile::TempDir,
 }
 
@@ -28,31 +30,47 @@ pub(crate) fn run(test: &str, body: impl FnOnce()) -> Option<Outcome> {
         return None;
     }
     let folder = tempfile::tempdir().unwrap();
-    let child = command(test, folder.path()).spawn().unwrap();
+    let said = File::create(folder.path().join("said")).unwrap();
+    let child = command(test, folder.path(), said).spawn().unwrap();
     let status = wait_for(child);
     Some(Outcome { status, folder })
 }
 
 impl Outcome {
-    /// Whether the child made a file of this name in its folder.
-    pub(crate) fn left(&self, name: &str) -> bool {
-        self.folder.path().join(name).exists()
+    /// Fails unless the child made a file of this name in its folder.
+    #[track_caller]
+    pub(crate) fn assert_left(&self, name: &str) {
+        assert!(self.folder.path().join(name).exists(), "{self}");
     }
 
     /// Fails unless this signal ended the child.
     #[track_caller]
     pub(crate) fn assert_ended_by(&self, signal: i32) {
-        assert_eq!(self.status.signal(), Some(signal), "{}", self.status);
+        assert_eq!(self.status.signal(), Some(signal), "{self}");
+    }
+
+    /// Fails unless the child's test passed.
+    #[track_caller]
+    pub(crate) fn assert_success(&self) {
+        assert!(self.status.success(), "{self}");
     }
 }
 
-fn command(test: &str, folder: &Path) -> Command {
+impl Display for Outcome {
+    fn fmt(&self, formatter: &mut Formatter<'_>) -> std::fmt::Result {
+        let said = std::fs::read_to_string(self.folder.path().join("said")).unwrap_or_default();
+        write!(formatter, "{}, after it said:\n{said}", self.status)
+    }
+}
+
+fn command(test: &str, folder: &Path, said: File) -> Command {
     let mut command = Command::new("/bin/sh");
     // Without a core dump, which would stay behind.
     command.args(["-c", "ulimit -c 0; exec \"$@\"", "sh"]);
-    command.arg(std::env::current_exe().unwrap()).args([test, "--exact", "--test-threads=1"]);
+    command.arg(std::env::current_exe().unwrap()).args([test, "--exact", "--nocapture"]);
     // What it makes goes with the folder, however it ends.
-    command.env(CHILD, folder).env("TMPDIR", folder).stdin(Stdio::null()).stdout(Stdio::null());
+    command.env(CHILD, folder).env("TMPDIR", folder).stdin(Stdio::null());
+    command.stderr(said.try_clone().unwrap()).stdout(said);
     command
 }
 

@@ -108,7 +108,7 @@ fn a_signal_that_was_sent_and_is_ignored_leaves_the_protection() {
         raise();
     });
     let Some(outcome) = outcome else { return };
-    assert!(outcome.status.success(), "{}", outcome.status);
+    outcome.assert_success();
 }
 
 /// Rust's runtime puts the default action back when it is called for something else than a stack that is full, so the first signal is survived and the second is not.
@@ -123,7 +123,7 @@ fn a_signal_that_rusts_runtime_survives_leaves_the_protection() {
         kill();
     });
     let Some(outcome) = outcome else { return };
-    assert!(outcome.left("protected"), "{}", outcome.status);
+    outcome.assert_left("protected");
     outcome.assert_ended_by(libc::SIGBUS);
 }
 
@@ -139,7 +139,7 @@ fn a_signal_that_was_sent_goes_to_the_handler_before_us() {
         is_survived();
     });
     let Some(outcome) = outcome else { return };
-    assert!(outcome.status.success(), "{}", outcome.status);
+    outcome.assert_success();
 }
 
 #[test]
@@ -155,6 +155,6 @@ fn a_handler_that_was_to_be_called_once_is_called_once() {
             kill();
         });
     let Some(outcome) = outcome else { return };
-    assert!(outcome.left("protected"), "{}", outcome.status);
+    outcome.assert_left("protected");
     outcome.assert_ended_by(libc::SIGBUS);
 }
