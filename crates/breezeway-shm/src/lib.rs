@@ -35,6 +35,8 @@ mod words;
 mod model;
 
 #[cfg(not(loom))]
+mod accept;
+#[cfg(not(loom))]
 mod borrower;
 #[cfg(not(loom))]
 mod cgroup;
@@ -77,6 +79,8 @@ mod shortage;
 #[cfg(not(loom))]
 mod sleeper;
 #[cfg(not(loom))]
+pub mod socket_file;
+#[cfg(not(loom))]
 mod staging;
 #[cfg(not(loom))]
 mod trust;
@@ -90,6 +94,7 @@ pub use violation::Violation;
 
 #[cfg(not(loom))]
 pub use {
+    accept::accept,
     descriptor::ForeignDescriptor,
     doorbell::SocketError,
     endpoint::{Endpoint, Limits, PayloadMemory, PublishError, ReserveError, Space},

@@ -6,20 +6,18 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use breezeway_shm::Peer;
-use rustix::io::{Errno, ioctl_fionbio};
+use breezeway_shm::{Peer, socket_file};
+use rustix::io::Errno;
+use rustix::net::getpeername;
 use rustix::net::sockopt::set_tcp_nodelay;
-use rustix::net::{
-    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, getpeername, socket_with,
-};
 
 use crate::address::Place;
 use crate::carrier::Carrier;
 use crate::error::ConnectError;
 use crate::handshake::HandshakeError;
 
-/// Pause between two tries while the server's backlog is full, which nothing tells the end of.
-const BACKLOG_PAUSE: Duration = Duration::from_millis(2);
+/// What each address of a host is given at least, as none cannot be waited for.
+const SHORTEST_TRY: Duration = Duration::from_millis(2);
 
 /// Connects to a place, and tells who listens there. Takes at most `timeout`, and what the resolver of names takes.
 pub(crate) fn connect(place: &Place, timeout: Duration) -> Result<(OwnedFd, Peer), ConnectError> {
@@ -57,7 +55,7 @@ fn connect_tcp(
         // A host that does not answer at one address may at the next.
         let left = deadline.saturating_duration_since(Instant::now());
         let share = left / (addresses.len() - index) as u32;
-        match TcpStream::connect_timeout(address, share.max(BACKLOG_PAUSE)) {
+        match TcpStream::connect_timeout(address, share.max(SHORTEST_TRY)) {
             Ok(stream) => {
                 let socket = OwnedFd::from(stream);
                 prepare_tcp(&socket).map_err(HandshakeError::from)?;
@@ -91,36 +89,14 @@ pub(crate) fn prepare_tcp(socket: impl AsFd) -> Result<(), Errno> {
 }
 
 /// Connects to a socket file, and tells what is wrong where that fails.
-pub(crate) fn connect_unix(
-    place: &Place,
-    path: &Path,
-    timeout: Duration,
-) -> Result<OwnedFd, ConnectError> {
-    let failed = |errno: Errno| match errno {
-        Errno::NOENT => ConnectError::NoSocket(path.into()),
-        Errno::CONNREFUSED => ConnectError::NobodyListens(path.into()),
-        Errno::ACCESS | Errno::PERM => ConnectError::Permission(path.into()),
-        other => ConnectError::Io { place: place.clone(), source: other.into() },
-    };
-    let address = SocketAddrUnix::new(path).map_err(failed)?;
-    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    let socket =
-        socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None).map_err(failed)?;
-    let deadline = Instant::now() + timeout;
-    loop {
-        match rustix::net::connect(&socket, &address) {
-            Ok(()) => break,
-            Err(Errno::INTR) => {}
-            Err(Errno::AGAIN) if Instant::now() < deadline => std::thread::sleep(BACKLOG_PAUSE),
-            Err(Errno::AGAIN) => {
-                return Err(ConnectError::NotAccepting { place: place.clone(), timeout });
-            }
-            Err(errno) => return Err(failed(errno)),
-        }
-    }
-    // From here on each read says itself whether it may block.
-    ioctl_fionbio(&socket, false).map_err(failed)?;
-    Ok(socket)
+fn connect_unix(place: &Place, path: &Path, timeout: Duration) -> Result<OwnedFd, ConnectError> {
+    socket_file::connect(path, timeout).map_err(|source| match source.kind() {
+        io::ErrorKind::NotFound => ConnectError::NoSocket(path.into()),
+        io::ErrorKind::ConnectionRefused => ConnectError::NobodyListens(path.into()),
+        io::ErrorKind::PermissionDenied => ConnectError::Permission(path.into()),
+        io::ErrorKind::TimedOut => ConnectError::NotAccepting { place: place.clone(), timeout },
+        _ => ConnectError::Io { place: place.clone(), source },
+    })
 }
 
 #[cfg(test)]

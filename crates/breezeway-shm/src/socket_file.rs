@@ -1,0 +1,282 @@
+//! The socket file at which a client finds a server: made without a race, taken only from the dead or by wish, removed at the end.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rustix::fs::{
+    FileType, FlockOperation, Mode, Stat, chmod, fchmod, flock, lstat, rename, unlink,
+};
+use rustix::io::{Errno, ioctl_fionbio};
+use rustix::net::{
+    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, listen, socket_with,
+};
+use thiserror::Error;
+
+use crate::clock;
+
+/// Connections that wait to be accepted. Some clients of other systems fail at once where there is no room for one more, so there is much.
+const BACKLOG: i32 = 1024;
+/// Pause between two tries while the server's backlog is full, which nothing tells the end of.
+const BACKLOG_PAUSE: Duration = Duration::from_millis(2);
+/// How long a probe of a socket file may take.
+const PROBE: Duration = Duration::from_millis(200);
+
+/// Tries for the lock that servers take turns by, and the pause between them: 200 ms in all.
+const TURN_TRIES: u32 = 100;
+const TURN_PAUSE: Duration = Duration::from_millis(2);
+
+/// Why nobody can listen at a path, which the caller names.
+#[derive(Debug, Error)]
+pub enum ListenError {
+    /// A server already listens there.
+    #[error("in use by a running server")]
+    InUse,
+    /// Something that is no socket is in the way.
+    #[error("exists and is no socket")]
+    NotASocket,
+    /// The socket cannot be made there.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+impl From<Errno> for ListenError {
+    fn from(errno: Errno) -> Self {
+        Self::Io(errno.into())
+    }
+}
+
+/// The file of a listening socket, removed with this: by the process that made it, and only while it is the same file.
+#[derive(Debug)]
+pub struct SocketFile {
+    path: PathBuf,
+    /// Device and inode of the file, so that only our own is removed.
+    identity: (u64, u64),
+    /// The process that made it: a forked child has a copy of this, but not the file.
+    process: u32,
+}
+
+impl SocketFile {
+    /// Listens at `path` on a stream socket that does not block, in a file with the permission bits `mode`. A file of a server that ended, as a failed connect
+    /// proves, is replaced. Takes up to 400 ms where others hold the folder's lock, or a server's backlog is full.
+    pub fn listen(path: &Path, mode: u32) -> Result<(OwnedFd, Self), ListenError> {
+        let _turn = take_turn(path);
+        if is_socket(path)? {
+            remove_left_over(path)?;
+        }
+        let (socket, file) = Self::bind(path, mode)?;
+        listen(&socket, BACKLOG)?;
+        Ok((socket, file))
+    }
+
+    /// The same in the place of whoever serves there. The new socket, which listens already, is renamed over the path: at no moment is there nothing to connect to. Who
+    /// connected before stays with the predecessor.
+    pub fn take_over(path: &Path, mode: u32) -> Result<(OwnedFd, Self), ListenError> {
+        let _turn = take_turn(path);
+        is_socket(path)?;
+        let (socket, mut file) = Self::bind(&name_beside(path), mode)?;
+        listen(&socket, BACKLOG)?;
+        rename(&file.path, path)?;
+        path.clone_into(&mut file.path);
+        Ok((socket, file))
+    }
+
+    /// A socket, bound to a new file.
+    fn bind(path: &Path, mode: u32) -> Result<(OwnedFd, Self), ListenError> {
+        let address = SocketAddrUnix::new(path)?;
+        let socket = stream_socket()?;
+        // The file inherits the socket's mode at bind, less the umask, so at no moment may more connect than should; the rest comes after.
+        let mode = Mode::from_raw_mode(mode);
+        fchmod(&socket, mode)?;
+        bind(&socket, &address).map_err(|errno| match errno {
+            Errno::ADDRINUSE => ListenError::InUse,
+            other => other.into(),
+        })?;
+        let identity = identity(&lstat(path)?);
+        let file = Self { path: path.into(), identity, process: std::process::id() };
+        chmod(path, mode)?;
+        Ok((socket, file))
+    }
+}
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        if self.process != std::process::id() {
+            return;
+        }
+        let _turn = take_turn(&self.path);
+        if lstat(&self.path).is_ok_and(|stat| identity(&stat) == self.identity) {
+            // Somebody else may have removed it just now: then there is nothing left to do.
+            let _ = unlink(&self.path);
+        }
+    }
+}
+
+/// `connect(2)` to the socket file at `path`, for at most `timeout` while the server's backlog is full ([`io::ErrorKind::TimedOut`]).
+/// [`io::ErrorKind::ConnectionRefused`] means that the file is there and nobody listens.
+pub fn connect(path: &Path, timeout: Duration) -> io::Result<OwnedFd> {
+    let address = SocketAddrUnix::new(path)?;
+    let socket = stream_socket()?;
+    let deadline = Instant::now() + timeout;
+    loop {
+        match rustix::net::connect(&socket, &address) {
+            Ok(()) => break,
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) if Instant::now() < deadline => std::thread::sleep(BACKLOG_PAUSE),
+            Err(Errno::AGAIN) => return Err(io::ErrorKind::TimedOut.into()),
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+    // From here on each read says itself whether it may block.
+    ioctl_fionbio(&socket, false)?;
+    Ok(socket)
+}
+
+fn stream_socket() -> Result<OwnedFd, Errno> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)
+}
+
+fn identity(stat: &Stat) -> (u64, u64) {
+    (stat.st_dev, stat.st_ino)
+}
+
+/// In the same folder, so that renaming is possible, and short, since socket paths are.
+fn name_beside(path: &Path) -> PathBuf {
+    path.with_file_name(format!(".{:x}", std::process::id() ^ clock::ticks() as u32))
+}
+
+/// A lock on the folder, for as long as the file is open, so that servers that find the same left-over take turns. Best effort: a folder that cannot be read cannot
+/// be locked, and a stranger may hold its lock for ever.
+fn take_turn(path: &Path) -> Option<File> {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let folder = File::open(parent.unwrap_or(Path::new("."))).ok()?;
+    for _ in 0..TURN_TRIES {
+        match flock(&folder, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => return Some(folder),
+            Err(Errno::AGAIN | Errno::INTR) => std::thread::sleep(TURN_PAUSE),
+            Err(_) => return None,
+        }
+    }
+    None
+}
+
+/// Whether there is a socket at `path`; false if there is nothing.
+fn is_socket(path: &Path) -> Result<bool, ListenError> {
+    match lstat(path) {
+        Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Socket => Ok(true),
+        Ok(_) => Err(ListenError::NotASocket),
+        Err(Errno::NOENT) => Ok(false),
+        Err(errno) => Err(errno.into()),
+    }
+}
+
+/// Removes a socket file on which, as a failed connect proves, nobody listens.
+fn remove_left_over(path: &Path) -> Result<(), ListenError> {
+    match connect(path, PROBE).map_err(|error| error.kind()) {
+        Err(io::ErrorKind::ConnectionRefused) => Ok(unlink(path)?),
+        Err(io::ErrorKind::NotFound) => Ok(()),
+        _ => Err(ListenError::InUse),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::net::UnixListener;
+
+    use super::*;
+
+    struct Folder(tempfile::TempDir);
+
+    impl Folder {
+        fn new() -> Self {
+            Self(tempfile::tempdir().unwrap())
+        }
+
+        fn path(&self) -> PathBuf {
+            self.0.path().join("echo.sock")
+        }
+
+        fn files(&self) -> usize {
+            std::fs::read_dir(self.0.path()).unwrap().count()
+        }
+    }
+
+    fn listen_at(path: &Path) -> Result<(OwnedFd, SocketFile), ListenError> {
+        SocketFile::listen(path, 0o600)
+    }
+
+    fn take_over(path: &Path) -> Result<(OwnedFd, SocketFile), ListenError> {
+        SocketFile::take_over(path, 0o600)
+    }
+
+    fn probe(path: &Path) -> io::Result<OwnedFd> {
+        connect(path, PROBE)
+    }
+
+    #[test]
+    fn the_file_has_its_mode_from_the_start_and_is_removed_at_the_end() {
+        for listen in [listen_at, take_over] {
+            let folder = Folder::new();
+            let listening = listen(&folder.path()).unwrap();
+            assert_eq!(folder.path().metadata().unwrap().permissions().mode() & 0o777, 0o600);
+            assert_eq!(folder.files(), 1);
+            drop(listening);
+            assert_eq!(folder.files(), 0);
+        }
+    }
+
+    #[test]
+    fn a_left_over_is_replaced() {
+        for listen in [listen_at, take_over] {
+            let folder = Folder::new();
+            drop(UnixListener::bind(folder.path()).unwrap());
+            assert_eq!(probe(&folder.path()).unwrap_err().kind(), io::ErrorKind::ConnectionRefused);
+            let _listening = listen(&folder.path()).unwrap();
+            assert!(probe(&folder.path()).is_ok());
+        }
+    }
+
+    #[test]
+    fn a_socket_that_is_served_is_left_alone() {
+        let folder = Folder::new();
+        let _first = listen_at(&folder.path()).unwrap();
+        assert!(matches!(listen_at(&folder.path()), Err(ListenError::InUse)));
+        assert!(probe(&folder.path()).is_ok());
+    }
+
+    #[test]
+    fn a_file_that_is_no_socket_is_left_alone() {
+        let folder = Folder::new();
+        std::fs::write(folder.path(), "precious").unwrap();
+        for listen in [listen_at, take_over] {
+            assert!(matches!(listen(&folder.path()), Err(ListenError::NotASocket)));
+        }
+        assert_eq!(std::fs::read(folder.path()).unwrap(), b"precious");
+        assert_eq!(folder.files(), 1);
+    }
+
+    #[test]
+    fn the_file_of_a_successor_is_not_removed() {
+        let folder = Folder::new();
+        let first = listen_at(&folder.path()).unwrap();
+        std::fs::remove_file(folder.path()).unwrap();
+        let _second = listen_at(&folder.path()).unwrap();
+        drop(first);
+        assert!(probe(&folder.path()).is_ok());
+    }
+
+    #[test]
+    fn a_path_that_was_taken_over_belongs_to_the_one_who_took_it() {
+        let folder = Folder::new();
+        let first = listen_at(&folder.path()).unwrap();
+        let (second, _file) = take_over(&folder.path()).unwrap();
+        drop(first);
+        let _client = probe(&folder.path()).unwrap();
+        assert!(crate::accept(&second).unwrap().is_some());
+        assert!(crate::accept(&second).unwrap().is_none());
+    }
+}
