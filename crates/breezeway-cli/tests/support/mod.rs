@@ -224,3 +224,10 @@ pub(crate) fn eventually(what: &str, mut done: impl FnMut() -> bool) {
         std::thread::sleep(Duration::from_millis(1));
     }
 }
+
+/// What the kernel says of each thread of a process.
+pub(crate) fn statuses(pid: u32) -> Vec<String> {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+    let status = |entry: std::fs::DirEntry| std::fs::read_to_string(entry.path().join("status"));
+    tasks.flatten().filter_map(|entry| status(entry).ok()).collect()
+}

@@ -1,0 +1,190 @@
+//! What a bench that succeeds says.
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::report::{is_consistent, json, report_of};
+use crate::support::{Folder, PATIENCE, PROMPT, Running, Serve, breezeway, refused};
+
+#[test]
+fn json_is_one_line_with_the_fields_of_the_contract_and_the_defaults() {
+    let serve = Serve::start(&[]);
+    let report = json(&serve, &["--count", "1000"]);
+    is_consistent(&report);
+    assert_eq!(report["addr"], serve.folder.address().to_string());
+    assert_eq!(report["pattern"], "ping-pong");
+    assert_eq!(report["size"], 64);
+    assert_eq!(report["count"], 1000);
+    assert_eq!(report["wait"], "adaptive");
+    assert_eq!(report["touch"], "all");
+}
+
+#[test]
+fn ping_pong_counts_exactly_for_every_way_to_run_it() {
+    let serve = Serve::start(&["--workers", "2", "--cap", "4194304"]);
+    for (arguments, count) in [
+        (&["--count", "1"][..], 1),
+        (&["--count", "2", "--sessions", "3"], 2),
+        (&["--count", "1000", "--sessions", "3"], 1000),
+        (&["--count", "999", "--depth", "7"], 999),
+        (&["--count", "1000", "--depth", "32"], 1000),
+        (&["--count", "1000", "--depth", "33"], 1000),
+        (&["--count", "1000", "--depth", "512"], 1000),
+        (&["--count", "3", "--depth", "32"], 3),
+        (&["--count", "500", "--depth", "16", "--sessions", "2", "--size", "3000"], 500),
+        (&["--count", "500", "--touch", "none"], 500),
+        (&["--count", "500", "--touch", "none", "--size", "0"], 500),
+        (&["--count", "500", "--touch", "none", "--size", "7"], 500),
+        (&["--count", "500", "--touch", "none", "--size", "100000", "--depth", "4"], 500),
+        (&["--count", "100", "--rate", "1000"], 100),
+        (&["--count", "100", "--rate", "1000", "--sessions", "2", "--size", "2000"], 100),
+        (&["--count", "200", "--wait", "park"], 200),
+        (&["--count", "200", "--wait", "busy"], 200),
+        (&["--count", "200", "--cpu", "0"], 200),
+    ] {
+        let report = json(&serve, arguments);
+        is_consistent(&report);
+        assert_eq!(report["count"], count, "{arguments:?}");
+    }
+}
+
+#[test]
+fn ping_pong_runs_with_every_size_class() {
+    let serve = Serve::start(&["--cap", "1048576"]);
+    for size in [0, 1, 8, 39, 40, 41, 103, 104, 105, 4096, 65_535, 65_536, 65_537, 1_048_576] {
+        for touch in ["all", "none"] {
+            let (size, count) = (size.to_string(), "20");
+            let report = json(&serve, &["--size", &size, "--count", count, "--touch", touch]);
+            is_consistent(&report);
+            assert_eq!(report["size"].to_string(), size);
+            assert_eq!(report["touch"], touch);
+        }
+    }
+}
+
+#[test]
+fn percentiles_rise_from_the_least_latency_to_the_greatest() {
+    let serve = Serve::start(&[]);
+    for count in ["1", "2", "20", "100", "1000"] {
+        for size in ["64", "60000"] {
+            let report = json(&serve, &["--count", count, "--size", size]);
+            let value = |name: &str| report["latency_ns"][name].as_f64().unwrap();
+            let rising = ["min", "p50", "p90", "p99", "p999", "p9999", "max"].map(value);
+            assert!(rising.is_sorted(), "{report}");
+        }
+    }
+}
+
+#[test]
+fn one_way_reports_what_the_server_confirms_and_no_latencies() {
+    let serve = Serve::start(&["--workers", "2"]);
+    for arguments in [
+        &["--count", "1"][..],
+        &["--count", "1000"],
+        &["--count", "1000", "--batch", "1"],
+        &["--count", "1000", "--batch", "7"],
+        &["--count", "1000", "--batch", "1000000"],
+        &["--count", "1001", "--sessions", "3"],
+        &["--count", "300", "--size", "0"],
+        &["--count", "300", "--size", "40"],
+        &["--count", "300", "--size", "105"],
+        &["--count", "300", "--size", "100000"],
+        &["--count", "300", "--size", "100000", "--touch", "none"],
+        &["--count", "300", "--wait", "park"],
+    ] {
+        let report = json(&serve, &[arguments, &["--pattern", "one-way"]].concat());
+        is_consistent(&report);
+        assert_eq!(report["pattern"], "one-way");
+        assert_eq!(report["count"].to_string(), arguments[1], "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_run_by_time_takes_that_time() {
+    let serve = Serve::start(&[]);
+    for arguments in [
+        &["--seconds", "0.2"][..],
+        &["--seconds", "0.2", "--depth", "8"],
+        &["--seconds", "0.2", "--sessions", "2", "--touch", "none"],
+        &["--seconds", "0.2", "--pattern", "one-way"],
+        &["--seconds", "0.2", "--rate", "500"],
+    ] {
+        let report = json(&serve, arguments);
+        is_consistent(&report);
+        assert!(report["count"].as_u64().unwrap() > 10, "{report}");
+        let seconds = report["seconds"].as_f64().unwrap();
+        assert!((0.15..5.0).contains(&seconds), "{arguments:?}: {report}");
+    }
+}
+
+#[test]
+fn an_open_loop_keeps_its_rate_however_fast_the_server_is() {
+    let serve = Serve::start(&[]);
+    let report = json(&serve, &["--rate", "200", "--count", "100"]);
+    let seconds = report["seconds"].as_f64().unwrap();
+    assert!(seconds >= 0.49, "the last of 100 calls is due after 0.495 s: {report}");
+}
+
+#[test]
+fn the_table_names_what_it_shows_and_says_nothing_on_stderr() {
+    let serve = Serve::start(&[]);
+    for (arguments, names) in [
+        (&["--count", "500"][..], &["messages/s", "p50", "p99.9", "max", "client CPU"][..]),
+        (&["--count", "500", "--pattern", "one-way"], &["messages/s", "MB/s"]),
+    ] {
+        let output = Running::start(serve.bench(arguments)).ends_within(PATIENCE);
+        assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+        let text = String::from_utf8(output.stdout).unwrap();
+        for name in names {
+            assert!(text.contains(name), "{text}");
+        }
+    }
+}
+
+#[test]
+fn two_benches_at_once_confirm_each_their_own_ping_pongs() {
+    let serve = Serve::start(&["--workers", "2"]);
+    let benches = [(); 2].map(|()| Running::start(serve.bench(&["--count", "5000", "--json"])));
+    for bench in benches {
+        let output = bench.ends_within(PATIENCE);
+        assert!(output.status.success(), "{output:?}");
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(report["count"], 5000);
+    }
+}
+
+#[test]
+fn a_bench_whose_output_nobody_reads_does_not_panic() {
+    let serve = Serve::start(&[]);
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut command = serve.bench(&["--count", "100", "--json"]);
+    command.stdout(writer);
+    let output = Running::start(command).ends_within(PATIENCE);
+    assert!(!String::from_utf8_lossy(&output.stderr).contains("panicked"), "{output:?}");
+}
+
+#[test]
+fn shmipc_streams_are_echoed_and_measured() {
+    let folder = Folder::new();
+    let address = format!("shmipc:{}", folder.socket().display());
+    let serve = Running::start(breezeway(&["serve", "--addr", &address]));
+    assert_eq!(serve.line(), format!("listening on {address}"));
+    let bench = |arguments: &[&str]| {
+        let mut command = breezeway(&["bench", "--addr", &address]);
+        command.args(arguments);
+        report_of(command, arguments)
+    };
+    for size in ["1", "64", "65536", "3000000"] {
+        let report = bench(&["--size", size, "--count", "20"]);
+        assert_eq!(report["count"], 20);
+        assert_eq!(report["addr"], address);
+    }
+    assert_eq!(bench(&["--sessions", "3", "--count", "30"])["count"], 30);
+    for bad in [["--depth", "2"], ["--rate", "10"], ["--pattern", "one-way"], ["--size", "0"]] {
+        refused(&[&["bench", "--addr", &address], &bad[..]].concat(), &["--pattern ping-pong"]);
+    }
+    serve.signal(Signal::TERM);
+    assert!(serve.ends_within(PROMPT).status.success());
+    assert!(!folder.socket().exists());
+}

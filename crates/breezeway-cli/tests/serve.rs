@@ -1,0 +1,227 @@
+//! `breezeway serve`: the contract that scripts rely on.
+
+mod support;
+
+use std::time::Duration;
+
+use breezeway::{CallError, Session};
+use rustix::process::Signal;
+use support::{Folder, PATIENCE, PROMPT, Running, Serve, breezeway, eventually, refused, statuses};
+
+const EVERY_POLICY: [&str; 3] = ["busy", "adaptive", "park"];
+
+#[test]
+fn serve_accepts_from_the_moment_it_says_where_it_listens() {
+    for wait in EVERY_POLICY {
+        let serve = Serve::start(&["--wait", wait]);
+        let mut session = Session::connect(&serve.folder.address()).unwrap();
+        assert_eq!(session.call(0, b"hello").unwrap().to_vec(), b"hello");
+    }
+}
+
+#[test]
+fn sigterm_and_sigint_end_serve_with_status_0_and_remove_its_socket() {
+    for signal in [Signal::TERM, Signal::INT] {
+        for wait in EVERY_POLICY {
+            for sessions in 0..3 {
+                let serve = Serve::start(&["--wait", wait, "--workers", "2"]);
+                let mut sessions: Vec<_> = (0..sessions)
+                    .map(|_| Session::connect(&serve.folder.address()).unwrap())
+                    .collect();
+                for session in &mut sessions {
+                    session.call(0, b"hello").unwrap();
+                }
+                serve.running.signal(signal);
+                let output = serve.running.ends_within(PROMPT);
+                assert!(output.status.success(), "{signal:?} {wait}: {output:?}");
+                assert!(output.stdout.is_empty() && output.stderr.is_empty(), "{output:?}");
+                assert!(!serve.folder.socket().exists());
+                for session in &mut sessions {
+                    let error = session.call(0, b"hello").unwrap_err();
+                    assert!(matches!(error, CallError::Closed), "{error:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_signal_in_the_middle_of_a_flood_ends_serve_with_status_0() {
+    let serve = Serve::start(&[]);
+    let address = serve.folder.address();
+    let (sender, posted) = std::sync::mpsc::channel();
+    let flood = std::thread::spawn(move || {
+        let mut session = Session::connect(&address).unwrap();
+        for number in 0u64.. {
+            if session.post(2, &[7; 2000]).is_err() {
+                return;
+            }
+            if number == 100 {
+                sender.send(()).unwrap();
+            }
+        }
+    });
+    posted.recv_timeout(PATIENCE).unwrap();
+    serve.running.signal(Signal::TERM);
+    let output = serve.running.ends_within(PROMPT);
+    assert!(output.status.success(), "{output:?}");
+    assert!(!serve.folder.socket().exists());
+    flood.join().unwrap();
+}
+
+#[test]
+fn several_signals_are_like_one() {
+    let serve = Serve::start(&[]);
+    for _ in 0..5 {
+        serve.running.signal(Signal::TERM);
+        serve.running.signal(Signal::INT);
+    }
+    assert!(serve.running.ends_within(PROMPT).status.success());
+}
+
+#[test]
+fn serve_acts_by_method_number() {
+    let serve = Serve::start(&[]);
+    let mut session = Session::connect(&serve.folder.address()).unwrap();
+    for len in [0, 1, 7, 8, 9, 104, 105, 5000, 300_000] {
+        let request: Vec<u8> = (0..len).map(|index| (index % 251) as u8 + 1).collect();
+        assert_eq!(session.call(0, &request).unwrap().to_vec(), request, "echo of {len}");
+        let hollow = session.call(1, &request).unwrap().to_vec();
+        let few = request.len().min(8);
+        assert_eq!((hollow.len(), &hollow[..few]), (request.len(), &request[..few]));
+    }
+    // 2 counts and sums little-endian words, the last one filled up with zeros; 3 tells.
+    session.post(2, &[1, 0, 0, 0, 0, 0, 0, 0, 2]).unwrap();
+    session.post(2, &[0xff; 8]).unwrap();
+    session.post(2, &[]).unwrap();
+    assert!(session.call(2, &5u64.to_le_bytes()).unwrap().bytes().is_empty());
+    let large: Vec<u8> = (0..1000u64).flat_map(u64::to_le_bytes).collect();
+    session.post(2, &large).unwrap();
+    let tally = session.call(3, &[]).unwrap().to_vec();
+    assert_eq!(tally.len(), 16);
+    assert_eq!(tally[..8], 5u64.to_le_bytes());
+    let sum = 3u64.wrapping_add(u64::MAX).wrapping_add(5).wrapping_add(499_500);
+    assert_eq!(tally[8..], sum.to_le_bytes());
+    for method in [4, u32::MAX] {
+        let error = session.call(method, b"?").unwrap_err().to_string();
+        assert!(error.contains(&format!("no method {method}")), "{error}");
+    }
+    assert_eq!(session.call(0, b"still there").unwrap().to_vec(), b"still there");
+}
+
+#[test]
+fn the_tally_counts_what_all_workers_sunk() {
+    let serve = Serve::start(&["--workers", "3"]);
+    let mut sessions: Vec<_> =
+        (0..6).map(|_| Session::connect(&serve.folder.address()).unwrap()).collect();
+    for (number, session) in sessions.iter_mut().enumerate() {
+        session.call(2, &(number as u64).to_le_bytes()).unwrap();
+    }
+    let tally = sessions[0].call(3, &[]).unwrap().to_vec();
+    assert_eq!((&tally[..8], &tally[8..]), (&6u64.to_le_bytes()[..], &15u64.to_le_bytes()[..]));
+}
+
+#[test]
+fn every_thread_of_serve_is_pinned_where_it_was_asked_to() {
+    let allowed = breezeway_shm::cpu::allowed();
+    let cpu = allowed.last().unwrap().to_string();
+    let serve = Serve::start(&["--cpu", &cpu, "--workers", "2"]);
+    let mut session = Session::connect(&serve.folder.address()).unwrap();
+    session.call(0, b"hello").unwrap();
+    let statuses = statuses(serve.running.pid());
+    assert!(statuses.len() >= 4, "main, signals, two workers");
+    for status in statuses {
+        let line = status.lines().find(|line| line.starts_with("Cpus_allowed_list:")).unwrap();
+        assert_eq!(line.split_whitespace().nth(1), Some(cpu.as_str()), "{status}");
+    }
+}
+
+#[test]
+fn serve_without_sessions_uses_no_cpu_time_under_any_policy() {
+    for wait in EVERY_POLICY {
+        let serve = Serve::start(&["--wait", wait]);
+        drop(Session::connect(&serve.folder.address()).unwrap());
+        let switches = || {
+            statuses(serve.running.pid())
+                .iter()
+                .flat_map(|status| status.lines())
+                .filter(|line| line.contains("ctxt_switches"))
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        };
+        let (mut seen, mut same) = (switches(), 0);
+        eventually("it falls idle", || {
+            let now = switches();
+            same = if now == seen { same + 1 } else { 0 };
+            seen = now;
+            same == 50
+        });
+        std::thread::sleep(Duration::from_millis(300));
+        assert_eq!(switches(), seen, "{wait}");
+    }
+}
+
+#[test]
+fn serve_takes_over_a_left_over_socket() {
+    let folder = Folder::new();
+    folder.leave_over();
+    let serve = Serve::start_in(folder, &[]);
+    assert!(Session::connect(&serve.folder.address()).is_ok());
+}
+
+#[test]
+fn serve_goes_on_when_nobody_reads_what_it_says() {
+    let folder = Folder::new();
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut command = breezeway(&["serve", "--addr", &folder.address().to_string()]);
+    command.stdout(writer);
+    let running = Running::start(command);
+    eventually("it listens", || Session::connect(&folder.address()).is_ok());
+    running.signal(Signal::TERM);
+    assert!(running.ends_within(PROMPT).status.success());
+}
+
+#[test]
+fn serve_refuses_what_makes_no_sense() {
+    let folder = Folder::new();
+    let address = folder.address().to_string();
+    let with = |arguments: &[&str], words: &[&str]| {
+        refused(&[&["serve", "--addr", &address], arguments].concat(), words);
+    };
+    refused(&["serve"], &["--addr"]);
+    for bad in ["nonsense", "", "http://localhost", "/tmp/echo.sock"] {
+        refused(&["serve", "--addr", bad], &["--addr", "shm:/path/to.sock"]);
+    }
+    refused(&["serve", "--addr", "shmipc:"], &["no shmipc address"]);
+    refused(&["serve", "--addr", "tcp:localhost"], &["tcp:host:port"]);
+    refused(&["serve", "--addr", "unix:"], &["lacks a path"]);
+    refused(&["serve", "--addr", "shm:"], &["lacks a path"]);
+    refused(&["serve", "--addr", &format!("shm:/{}", "x".repeat(200))], &["201 bytes"]);
+    refused(&["serve", "--addr", "shm:/no/such/folder/x.sock"], &["/no/such/folder/x.sock"]);
+    with(&["--workers", "0"], &["workers"]);
+    with(&["--workers", "100000"], &["workers"]);
+    with(&["--workers", "-1"], &["-1"]);
+    with(&["--workers", "99999999999999999999999"], &["99999999999999999999999"]);
+    with(&["--cap", "0"], &["cap"]);
+    with(&["--cap", "99999999999999999"], &["cap", "TiB"]);
+    with(&["--cap", "64 frogs"], &["64 frogs", "64MiB"]);
+    with(&["--cpu", "99999"], &["cpu 99999", "allowed"]);
+    with(&["--cpu", "18446744073709551615"], &["18446744073709551615", "allowed"]);
+    with(&["--wait", "never"], &["never"]);
+    with(&["--no-such-option"], &["--no-such-option"]);
+    with(&["surplus"], &["surplus"]);
+    assert!(!folder.socket().exists());
+}
+
+#[test]
+fn serve_refuses_an_address_that_is_taken() {
+    let serve = Serve::start(&[]);
+    let address = serve.folder.address().to_string();
+    refused(&["serve", "--addr", &address], &["in use by a running server", &address[4..]]);
+    assert!(Session::connect(&serve.folder.address()).is_ok());
+    let folder = Folder::new();
+    std::fs::write(folder.socket(), "precious").unwrap();
+    refused(&["serve", "--addr", &folder.address().to_string()], &["is no socket"]);
+    assert_eq!(std::fs::read(folder.socket()).unwrap(), b"precious");
+}
