@@ -1,21 +1,23 @@
 //! The sending half of a stream.
 
+mod reserved;
+
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use breezeway_shm::TrustedPeer;
-
 #[cfg(feature = "tokio")]
 use crate::core::Core;
 use crate::error::StreamError;
-use crate::layout::buffer::{SLICE_HEADER, SliceId};
-use crate::message;
-use crate::options::{WhenExhausted, WhenFull};
-use crate::reader::{Peeked, Run};
+use crate::layout::buffer::SliceId;
+use crate::options::WhenExhausted;
 use crate::stream::Handle;
 use crate::wire;
+
+pub use reserved::Reserved;
+
+use reserved::Space;
 
 /// The largest message that [`Writer::send`] makes: the peer can read one part while the next is written, and its memory comes back early.
 const PART: usize = 256 * 1024;
@@ -64,8 +66,7 @@ impl Writer {
         } else {
             self.reserve_shared(len, len, self.deadline())?
         };
-        let capacity = self.capacity_of(&space).max(len);
-        Ok(Reserved { writer: self, space, capacity, written: 0 })
+        Ok(Reserved::new(self, space))
     }
 
     /// As [`Self::reserve`], but for fewer bytes if `len` are many or memory is short; at least one.
@@ -77,8 +78,7 @@ impl Writer {
         } else {
             self.reserve_shared(len, 1, self.deadline())?
         };
-        let capacity = self.capacity_of(&space);
-        Ok(Reserved { writer: self, space, capacity, written: 0 })
+        Ok(Reserved::new(self, space))
     }
 
     /// Sends all of `bytes`, in parts if they are many.
@@ -104,8 +104,7 @@ impl Writer {
             return Ok(part.len());
         }
         let space = self.reserve_shared(part.len(), 1, deadline)?;
-        let capacity = self.capacity_of(&space);
-        let mut reserved = Reserved { writer: self, space, capacity, written: 0 };
+        let mut reserved = Reserved::new(self, space);
         let sent = reserved.write(part);
         reserved.commit_until(deadline)?;
         Ok(sent)
@@ -125,8 +124,7 @@ impl Writer {
         let Some(space) = self.try_reserve_shared(part.len(), 1)? else {
             return Ok(Err(NoRoom::MemoryExhausted));
         };
-        let capacity = self.capacity_of(&space);
-        let mut reserved = Reserved { writer: self, space, capacity, written: 0 };
+        let mut reserved = Reserved::new(self, space);
         let sent = reserved.write(part);
         Ok(if reserved.try_commit()? { Ok(sent) } else { Err(NoRoom::QueueFull) })
     }
@@ -211,16 +209,6 @@ impl Writer {
         if len > largest { Err(too_large(len, largest)) } else { Ok(()) }
     }
 
-    fn capacity_of(&self, space: &Space) -> usize {
-        let lists = self.handle.core.layout.lists();
-        match space {
-            Space::Shared(slices) => {
-                slices.iter().map(|slice| lists[slice.list].capacity as usize).sum()
-            }
-            Space::Private(bytes) => bytes.len(),
-        }
-    }
-
     fn deadline(&self) -> Option<Instant> {
         self.timeout.and_then(|timeout| Instant::now().checked_add(timeout))
     }
@@ -286,220 +274,5 @@ impl io::Write for Writer {
     /// Nothing is held back, so there is nothing to do.
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
-    }
-}
-
-/// Where reserved bytes lie.
-enum Space {
-    Shared(Vec<SliceId>),
-    Private(Vec<u8>),
-}
-
-/// Space for a message, filled from front to back and then committed. What is not committed goes back.
-pub struct Reserved<'a> {
-    writer: &'a mut Writer,
-    space: Space,
-    capacity: usize,
-    written: usize,
-}
-
-impl Reserved<'_> {
-    /// How many bytes fit in all; at least what was reserved.
-    pub fn capacity(&self) -> usize {
-        self.capacity
-    }
-
-    /// How many bytes were filled.
-    pub fn filled(&self) -> usize {
-        self.written
-    }
-
-    /// Copies as many of `bytes` as still fit behind what was filled; gives how many that were.
-    pub fn write(&mut self, bytes: &[u8]) -> usize {
-        let mut rest = bytes;
-        while !rest.is_empty() && self.written < self.capacity {
-            let count = match &mut self.space {
-                Space::Private(space) => {
-                    let count = rest.len().min(space.len() - self.written);
-                    space[self.written..][..count].copy_from_slice(&rest[..count]);
-                    count
-                }
-                Space::Shared(_) => {
-                    let (at, room) = self.next_run();
-                    let count = rest.len().min(room as usize);
-                    self.writer.handle.core.buffer.copy_from(at, &rest[..count]);
-                    count
-                }
-            };
-            self.written += count;
-            rest = &rest[count..];
-        }
-        bytes.len() - rest.len()
-    }
-
-    /// Copies as many of the first received bytes as still fit, without a stop in between; gives how many that were.
-    pub fn write_peeked(&mut self, peeked: &Peeked<'_>) -> usize {
-        let before = self.written;
-        for run in peeked.runs() {
-            let mut skip = 0;
-            while skip < run.len() && self.written < self.capacity {
-                skip += self.write_run(&run, skip);
-            }
-        }
-        self.written - before
-    }
-
-    /// Copies what fits into one run of space; at least one byte.
-    fn write_run(&mut self, run: &Run<'_>, skip: usize) -> usize {
-        let (at, room) = self.next_run();
-        let count = match &mut self.space {
-            Space::Private(space) => {
-                let count = (run.len() - skip).min(space.len() - self.written);
-                run.copy_part(skip, &mut space[self.written..][..count]);
-                count
-            }
-            Space::Shared(_) => {
-                let count = (run.len() - skip).min(room as usize);
-                run.copy_into(skip, &self.writer.handle.core.buffer, at, count);
-                count
-            }
-        };
-        self.written += count;
-        count
-    }
-
-    /// The next run of space, to be filled in place and counted with [`Self::advance`]; empty when all is filled. It holds whatever was there before.
-    ///
-    /// `proof` is the word of its maker that the peer does not write what is ours.
-    #[allow(unsafe_code, reason = "the slice's exclusiveness is known here only")]
-    pub fn run_mut(&mut self, proof: TrustedPeer) -> &mut [u8] {
-        if self.written == self.capacity {
-            return &mut [];
-        }
-        if matches!(self.space, Space::Shared(_)) {
-            let (at, room) = self.next_run();
-            // SAFETY: the slice was taken for this reservation alone, which is borrowed exclusively as long as the result lives.
-            return unsafe { self.writer.handle.core.buffer.slice_mut(at, room, proof) };
-        }
-        match &mut self.space {
-            Space::Private(bytes) => &mut bytes[self.written..],
-            Space::Shared(_) => &mut [],
-        }
-    }
-
-    /// Counts `len` bytes of [`Self::run_mut`] as filled.
-    ///
-    /// # Panics
-    ///
-    /// If there is not so much space.
-    pub fn advance(&mut self, len: usize) {
-        assert!(len <= self.capacity - self.written, "{len} bytes do not fit");
-        self.written += len;
-    }
-
-    /// Sends what was filled. On an error nothing was sent and everything stays, so that this can be called again; without that the space goes back. What was filled can
-    /// be read by the peer from the moment it is written, as all of the region.
-    ///
-    /// # Errors
-    ///
-    /// As [`Writer::reserve`].
-    pub fn commit(&mut self) -> Result<(), StreamError> {
-        let deadline = self.writer.deadline();
-        self.commit_until(deadline)
-    }
-
-    fn commit_until(&mut self, deadline: Option<Instant>) -> Result<(), StreamError> {
-        self.writer.judge_open()?;
-        if self.try_commit()? {
-            return Ok(());
-        }
-        let core = Arc::clone(&self.writer.handle.core);
-        if core.options.when_full == WhenFull::Fail && matches!(self.space, Space::Shared(_)) {
-            return Err(StreamError::QueueFull);
-        }
-        core.wait_for_room(deadline, || Ok(self.try_commit()?.then_some(())))
-    }
-
-    /// False if there is no room for the message now.
-    fn try_commit(&mut self) -> Result<bool, StreamError> {
-        if self.written == 0 {
-            return Ok(true);
-        }
-        let over_socket = self.writer.is_over_socket();
-        match &mut self.space {
-            Space::Shared(_) if over_socket => self.move_to_private(),
-            Space::Shared(slices) => {
-                let Handle { core, state } = &*self.writer.handle;
-                let spare = message::link(&core.buffer, &core.layout, slices, self.written);
-                let used = slices.len() - spare.len();
-                if !core.publish(state.id, &slices[..used])? {
-                    return Ok(false);
-                }
-                core.give(slices.drain(used..));
-                slices.clear();
-                (self.written, self.capacity) = (0, 0);
-                return Ok(true);
-            }
-            Space::Private(_) => {}
-        }
-        self.commit_private()
-    }
-
-    /// The peer has sent over the socket since the space was reserved; from then on so do we.
-    fn move_to_private(&mut self) {
-        let Space::Shared(slices) = &mut self.space else { return };
-        let core = &self.writer.handle.core;
-        let mut bytes = vec![0; self.written];
-        let mut rest = &mut bytes[..];
-        for slice in slices.iter() {
-            let count = rest.len().min(core.layout.lists()[slice.list].capacity as usize);
-            let (now, later) = rest.split_at_mut(count);
-            core.buffer.copy_to(slice.offset + SLICE_HEADER, now);
-            rest = later;
-        }
-        core.give(slices.drain(..));
-        self.space = Space::Private(bytes);
-        self.capacity = self.written;
-    }
-
-    /// Part after part; those that went are taken off, so that a later try goes on behind them.
-    fn commit_private(&mut self) -> Result<bool, StreamError> {
-        let Space::Private(bytes) = &mut self.space else { return Ok(true) };
-        while self.written > 0 {
-            let count = self.written.min(SOCKET_PART);
-            if !self.writer.try_send_over_socket(&bytes[..count])? {
-                return Ok(false);
-            }
-            bytes.drain(..count);
-            self.written -= count;
-            self.capacity -= count;
-        }
-        Ok(true)
-    }
-
-    /// Where the next byte goes, and how many fit there.
-    fn next_run(&self) -> (u32, u32) {
-        let Space::Shared(slices) = &self.space else { return (0, 0) };
-        let lists = self.writer.handle.core.layout.lists();
-        let mut skip = self.written;
-        for slice in slices {
-            let capacity = lists[slice.list].capacity;
-            if skip < capacity as usize {
-                let skip = skip as u32;
-                return (slice.offset + SLICE_HEADER + skip, capacity - skip);
-            }
-            skip -= capacity as usize;
-        }
-        (0, 0)
-    }
-}
-
-impl Drop for Reserved<'_> {
-    fn drop(&mut self) {
-        if let Space::Shared(slices) = &mut self.space {
-            let mut slices = std::mem::take(slices);
-            self.writer.handle.core.give(slices.drain(..));
-            self.writer.slices = slices;
-        }
     }
 }

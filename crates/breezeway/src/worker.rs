@@ -3,14 +3,14 @@
 //! Each session is either *active*, looked at in turn with a budget, or *armed*: its doorbell is announced and its socket watched. An idle session
 //! thus costs nothing, also under [`WaitPolicy::Busy`], which only never arms the last one.
 
+mod inbox;
+
 use std::io;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::Arc;
 use std::time::Duration;
 
 use breezeway_shm::spin::SpinBudget;
-use breezeway_shm::{Notifier, Sleeper, WaitPolicy, Waiting, Wake, clock, cpu};
-
+use breezeway_shm::{Sleeper, WaitPolicy, Waiting, Wake, clock, cpu};
 use rustix::io::Errno;
 
 use crate::call::Handler;
@@ -18,6 +18,8 @@ use crate::carrier::Carrier;
 use crate::error::SessionError;
 use crate::link::WaitFailure;
 use crate::served::{BUDGET, Progress, ServerSession};
+
+pub(crate) use inbox::Inbox;
 
 /// Rounds over the active sessions between two readings of the clock.
 const ROUNDS_PER_TICK: u32 = 16;
@@ -32,56 +34,10 @@ const ACTIVE_FOR: Duration = Duration::from_millis(1);
 /// How long a server that ends waits for clients to take the replies that it owes them, and how long for one of them at a time.
 const DRAIN: Duration = Duration::from_secs(1);
 const DRAIN_TURN: Duration = Duration::from_millis(5);
-/// The token of the inbox's notifier.
+/// The token of the inbox.
 const INBOX: u64 = u64::MAX;
 /// Set in the token of a client's exit descriptor.
 const EXIT: u64 = 1 << 32;
-
-/// Where a worker gets its sessions from.
-pub(crate) struct Inbox {
-    /// Set when there is something to look at, so that a spinning worker needs no system call.
-    changed: AtomicBool,
-    stopping: AtomicBool,
-    arrived: Mutex<Vec<ServerSession>>,
-    /// Sessions that the worker has or will have.
-    sessions: AtomicUsize,
-    notifier: Notifier,
-}
-
-impl Inbox {
-    pub(crate) fn new() -> io::Result<Self> {
-        Ok(Self {
-            changed: AtomicBool::new(false),
-            stopping: AtomicBool::new(false),
-            arrived: Mutex::new(Vec::new()),
-            sessions: AtomicUsize::new(0),
-            notifier: Notifier::new()?,
-        })
-    }
-
-    /// Sessions that the worker has or will have.
-    pub(crate) fn sessions(&self) -> usize {
-        self.sessions.load(Ordering::Relaxed)
-    }
-
-    /// Gives the worker one more session.
-    pub(crate) fn deliver(&self, session: ServerSession) {
-        self.sessions.fetch_add(1, Ordering::Relaxed);
-        self.arrived.lock().expect("nobody panics with the lock").push(session);
-        self.announce();
-    }
-
-    /// Lets the worker end.
-    pub(crate) fn stop(&self) {
-        self.stopping.store(true, Ordering::Release);
-        self.announce();
-    }
-
-    fn announce(&self) {
-        self.changed.store(true, Ordering::Release);
-        self.notifier.notify();
-    }
-}
 
 struct Slot {
     session: ServerSession,
@@ -121,7 +77,7 @@ enum Next {
 
 pub(crate) struct Worker {
     wait: WaitPolicy,
-    inbox: std::sync::Arc<Inbox>,
+    inbox: Arc<Inbox>,
     sleeper: Sleeper,
     /// Sessions by token.
     slots: Vec<Option<Slot>>,
@@ -139,10 +95,10 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
-    pub(crate) fn new(wait: Waiting, inbox: std::sync::Arc<Inbox>) -> io::Result<Self> {
+    pub(crate) fn new(wait: Waiting, inbox: Arc<Inbox>) -> io::Result<Self> {
         clock::calibrate();
         let sleeper = Sleeper::new()?;
-        sleeper.watch(&inbox.notifier, INBOX)?;
+        sleeper.watch(&inbox, INBOX)?;
         let budget = SpinBudget::new(clock::ticks_in(wait.spin_bound));
         Ok(Self {
             wait: wait.policy,
@@ -194,20 +150,14 @@ impl Worker {
     /// Takes new sessions; true if the worker is to end.
     #[inline]
     fn take_inbox(&mut self) -> bool {
-        let changed = &self.inbox.changed;
-        // Acquire: what was delivered, or the stop, comes before the flag.
-        if !changed.load(Ordering::Relaxed) || !changed.swap(false, Ordering::Acquire) {
-            return false;
-        }
-        let arrived =
-            std::mem::take(&mut *self.inbox.arrived.lock().expect("nobody panics with the lock"));
+        let Some(arrived) = self.inbox.take() else { return false };
         for session in arrived {
             if let Err(error) = self.add(session) {
                 tracing::warn!(%error, "cannot watch a new session, which ends");
-                self.inbox.sessions.fetch_sub(1, Ordering::Relaxed);
+                self.inbox.session_ended();
             }
         }
-        self.inbox.stopping.load(Ordering::Acquire)
+        self.inbox.is_stopping()
     }
 
     fn add(&mut self, mut session: ServerSession) -> io::Result<()> {
@@ -298,7 +248,7 @@ impl Worker {
         if let Err(error) = forgotten.and(exit) {
             tracing::warn!(%error, "cannot forget a session's descriptors");
         }
-        self.inbox.sessions.fetch_sub(1, Ordering::Relaxed);
+        self.inbox.session_ended();
     }
 
     /// Decides, mostly without reading the clock, what comes after a round.
@@ -427,7 +377,7 @@ impl Worker {
             index -= 1;
             self.arm(self.active[index]);
         }
-        if self.active.is_empty() && !self.inbox.changed.load(Ordering::Acquire) {
+        if self.active.is_empty() && !self.inbox.has_changed() {
             self.listen(None)?;
         }
         if let Some(since) = self.idle_since.take() {

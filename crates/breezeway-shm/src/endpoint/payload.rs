@@ -1,0 +1,233 @@
+//! When an endpoint adds payload segments and gives them back, and how it tells the peer.
+
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+use super::Endpoint;
+use super::space::{Place, ReserveError, Space};
+use crate::clock;
+use crate::copy::{PREFETCHED_UP_TO, STREAM_FROM, claim_lines};
+use crate::counters::Counter;
+use crate::doorbell::SocketError;
+use crate::entry::{Head, Kind};
+use crate::lender::Loan;
+use crate::ring::PublishFailure;
+use crate::segment;
+use crate::segments::MOST_SEGMENTS;
+use crate::shortage::Shortage;
+use crate::violation::Violation;
+
+/// Flushes between two looks at the clock, while there are more segments than an idle session keeps.
+const FLUSHES_PER_LOOK: u32 = 64;
+
+/// The bounds of a session's memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// The most bytes of payload segments per direction at one time, and so the largest message. What both hellos agreed on.
+    pub cap: u64,
+    /// Bytes of this side's first payload segment, unless a message asks for more. Rounded up to whole pages; the cap counts if it is less.
+    pub first_segment: u64,
+    /// How long traffic must do without one of this side's payload segments before it is given back. The largest that is free is kept ten times as long.
+    pub shrink_after: Duration,
+}
+
+impl Limits {
+    /// The usual first segment: 256 KiB.
+    pub const FIRST_SEGMENT: u64 = 256 * 1024;
+    /// The usual time before a segment is given back: 1 s.
+    pub const SHRINK_AFTER: Duration = Duration::from_secs(1);
+
+    /// This cap, and what is usual.
+    pub const fn new(cap: u64) -> Self {
+        Self { cap, first_segment: Self::FIRST_SEGMENT, shrink_after: Self::SHRINK_AFTER }
+    }
+}
+
+/// What a session's payload segments take now.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PayloadMemory {
+    /// Bytes of this side's segments.
+    pub own: u64,
+    /// Segments that this side has added so far.
+    pub own_added: u32,
+    /// Bytes of the peer's segments.
+    pub peers: u64,
+    /// Segments that the peer has added so far, as far as this side has looked.
+    pub peers_added: u32,
+}
+
+impl Endpoint {
+    /// What payload segments take now.
+    pub fn payload_memory(&self) -> PayloadMemory {
+        PayloadMemory {
+            own: self.lender.segments.total() as u64,
+            own_added: self.lender.segments.next_number(),
+            peers: self.borrower.total(),
+            peers_added: self.borrower.added(),
+        }
+    }
+
+    #[inline(never)]
+    pub(super) fn reserve_payload(&mut self, len: usize) -> Result<Space, ReserveError> {
+        let cap = self.lender.segments.cap();
+        if len > cap {
+            return Err(ReserveError::TooLarge { len, cap });
+        }
+        let loan = match self.lender.take(len) {
+            Some(loan) => loan,
+            None => self.reserve_anew(len)?,
+        };
+        if len >= STREAM_FROM {
+            self.distance.look(&self.peer);
+        }
+        if len <= PREFETCHED_UP_TO {
+            claim_lines(self.lender.bytes_mut(&loan));
+        }
+        Ok(Space(Place::Payload(loan)))
+    }
+
+    /// The way when the space known to be free does not suffice: look what was released, else grow.
+    #[cold]
+    fn reserve_anew(&mut self, len: usize) -> Result<Loan, ReserveError> {
+        self.lender.collect();
+        if let Some(loan) = self.lender.take(len) {
+            return Ok(loan);
+        }
+        if self.lender.has_numbers()
+            && self.grow(len)?
+            && let Some(loan) = self.lender.take(len)
+        {
+            return Ok(loan);
+        }
+        self.counters.add(Counter::NoMemory, 1);
+        Err(ReserveError::NoMemory { len, shortage: self.shortage(len) })
+    }
+
+    /// Why space for `len` bytes could not be taken.
+    fn shortage(&self, len: usize) -> Shortage {
+        let segments = &self.lender.segments;
+        if !self.lender.has_numbers() {
+            Shortage::Numbers(self.lender.numbers())
+        } else if !segments.can_make_room(len) {
+            Shortage::Cap { taken: segments.taken(), cap: segments.cap() }
+        } else if segments.are_all() && segments.spare().is_none() {
+            Shortage::Segments(MOST_SEGMENTS)
+        } else {
+            Shortage::Progress
+        }
+    }
+
+    /// Adds a segment that holds `len` bytes, dropping wholly free ones if the cap asks for it. False if there is no room now.
+    fn grow(&mut self, len: usize) -> Result<bool, ReserveError> {
+        self.rings.producer.refresh()?;
+        if !self.lender.segments.can_make_room(len) {
+            return Ok(false);
+        }
+        while self.lender.segments.growth(len).is_none() {
+            // The largest first: each of them is too small, and so the fewest go.
+            let Some(number) = self.lender.segments.spare() else { return Ok(false) };
+            if !self.retire(number)? {
+                return Ok(false);
+            }
+        }
+        match self.lender.segments.growth(len) {
+            Some(size) => self.add_segment(size),
+            None => Ok(false),
+        }
+    }
+
+    /// Adds a segment; false if the peer has to consume more first.
+    fn add_segment(&mut self, size: usize) -> Result<bool, ReserveError> {
+        if !self.has_slot_for_segment() {
+            return Ok(false);
+        }
+        let (mapping, fd) = segment::create(size)?;
+        self.doorbell.send_segment(fd.as_fd())?;
+        let size = (size as u64).to_le_bytes();
+        let announced =
+            self.announce(Kind::SegmentAdd, self.lender.segments.next_number(), &size)?;
+        assert!(announced, "a spare slot was seen, and only this side fills slots");
+        self.lender.segments.add(mapping);
+        self.count_segments();
+        Ok(true)
+    }
+
+    /// Drops a wholly free segment; false if the peer has to consume more first.
+    fn retire(&mut self, number: u32) -> Result<bool, Violation> {
+        let consumed = self.rings.producer.known_consumed();
+        if !self.lender.segments.may_retire(number, consumed)
+            || !self.announce(Kind::SegmentRetire, number, &[])?
+        {
+            return Ok(false);
+        }
+        self.lender.segments.retire(number, self.rings.producer.published());
+        self.count_segments();
+        Ok(true)
+    }
+
+    fn count_segments(&self) {
+        let segments = &self.lender.segments;
+        self.counters.set(Counter::SegmentBytes, segments.total() as u64);
+        self.counters.set(Counter::SegmentsAdded, u64::from(segments.next_number()));
+    }
+
+    /// Looks now and then for segments that traffic no longer needs.
+    #[cold]
+    pub(super) fn tidy_now_and_then(&mut self) -> Result<(), SocketError> {
+        self.flushes_since_look += 1;
+        if self.flushes_since_look < FLUSHES_PER_LOOK { Ok(()) } else { self.tidy() }
+    }
+
+    /// Drops segments that traffic has not needed for a while, if it is time to look.
+    pub(super) fn tidy(&mut self) -> Result<(), SocketError> {
+        self.flushes_since_look = 0;
+        let now = clock::ticks();
+        if now.wrapping_sub(self.looked_at_segments) < self.window {
+            return Ok(());
+        }
+        self.looked_at_segments = now;
+        self.lender.collect();
+        self.lender.segments.age();
+        self.rings.producer.refresh()?;
+        // Any other failure can wait for the next look: this is only to save memory.
+        if let Some(size) = self.lender.segments.modest_growth()
+            && let Err(ReserveError::Socket(error)) = self.add_segment(size)
+        {
+            return Err(error);
+        }
+        while let Some(number) = self.lender.segments.unneeded() {
+            if !self.retire(number)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether an entry about segments may take a slot: a quarter of the ring at most holds such. Messages in flight take half of it, and what the peer has consumed
+    /// without saying so a quarter, so replies always have a slot.
+    fn has_slot_for_segment(&mut self) -> bool {
+        let producer = &self.rings.producer;
+        let consumed = producer.known_consumed();
+        while self.segment_entries.front().is_some_and(|&position| position < consumed) {
+            self.segment_entries.pop_front();
+        }
+        (self.segment_entries.len() as u64) < producer.capacity() / 4 && producer.known_space() > 0
+    }
+
+    /// Publishes an entry about segments; false if the ring has no slot for it.
+    fn announce(&mut self, kind: Kind, tag: u32, body: &[u8]) -> Result<bool, Violation> {
+        if !self.has_slot_for_segment() {
+            return Ok(false);
+        }
+        let position = self.rings.producer.published();
+        match self.rings.producer.publish(Head::of_session(kind, tag), 0, body) {
+            Ok(()) => {
+                self.segment_entries.push_back(position);
+                Ok(true)
+            }
+            Err(PublishFailure::Full) => Ok(false),
+            Err(PublishFailure::Violation(violation)) => Err(violation),
+        }
+    }
+}

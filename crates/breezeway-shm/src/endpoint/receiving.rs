@@ -1,0 +1,119 @@
+//! What an endpoint receives: entries, one at a time, and the payload lent with them.
+
+use super::Endpoint;
+use crate::borrower::{Borrowed, Borrower};
+use crate::doorbell::SocketError;
+use crate::entry::{Entry, Flags, Kind};
+use crate::foreign::ForeignBytes;
+use crate::violation::Violation;
+
+impl Endpoint {
+    /// Whether the next entry is committed.
+    #[inline(always)]
+    pub fn ready(&self) -> Result<bool, Violation> {
+        self.rings.consumer.ready()
+    }
+
+    /// Takes the next entry, if one is committed; it stays the current one until [`Self::finish`]. An entry about a segment is dealt with here, one a call (a peer
+    /// may send any number of them); then this says false although more may be there.
+    #[inline(always)]
+    pub fn take(&mut self) -> Result<bool, SocketError> {
+        if self.has_entry {
+            return Ok(true);
+        }
+        if !self.origin.is_here() {
+            return Err(SocketError::Forked);
+        }
+        if !self.rings.consumer.peek(&mut self.entry)? {
+            return Ok(false);
+        }
+        if let Some(lend) = self.entry.released() {
+            self.lender.released(lend)?;
+        }
+        if self.entry.kind_number() != Kind::Message as u8 {
+            return self.take_session_entry();
+        }
+        if self.entry.flag_bits() & Flags::LENT.bits() != 0 {
+            self.borrowed = Some(self.borrower.borrow(&self.entry)?);
+        }
+        self.has_entry = true;
+        Ok(true)
+    }
+
+    /// Deals with an entry about segments; true for others, which become the current one.
+    fn take_session_entry(&mut self) -> Result<bool, SocketError> {
+        let number = self.entry.kind_number();
+        match Kind::from_number(number) {
+            Some(Kind::SegmentAdd) => {
+                self.borrower.check_len(&self.entry, 8)?;
+                let fd = self.doorbell.take_segment()?;
+                self.borrower.add(self.entry.tag(), self.entry.body_word(0), fd)?;
+            }
+            Some(Kind::SegmentRetire) => {
+                self.borrower.check_len(&self.entry, 0)?;
+                self.borrower.retire(self.entry.tag())?;
+            }
+            Some(Kind::Cancel | Kind::Shutdown) => {
+                self.has_entry = true;
+                return Ok(true);
+            }
+            _ => return Err(Violation::Kind(number).into()),
+        }
+        self.has_entry = true;
+        self.finish()?;
+        Ok(false)
+    }
+
+    /// The current entry.
+    #[inline]
+    pub fn entry(&self) -> &Entry {
+        &self.entry
+    }
+
+    /// Whether an entry was taken and not finished.
+    #[inline]
+    pub fn has_entry(&self) -> bool {
+        self.has_entry
+    }
+
+    /// The current entry's body: a private copy if it came inline, else the peer's memory.
+    #[inline]
+    pub fn body(&self) -> ForeignBytes<'_> {
+        body(&self.borrower, self.borrowed.as_ref(), &self.entry, self.trusted)
+    }
+
+    /// Releases the current entry's payload ahead of [`Self::finish`], so that the next publication tells it.
+    #[inline(always)]
+    pub fn release_body(&mut self) {
+        if let Some(borrowed) = self.borrowed.take() {
+            self.borrower.release(borrowed.lend);
+        }
+    }
+
+    /// Consumes the current entry and releases its payload; does nothing without one.
+    #[inline(always)]
+    pub fn finish(&mut self) -> Result<(), SocketError> {
+        if !self.has_entry {
+            return Ok(());
+        }
+        if !self.origin.is_here() {
+            return Err(SocketError::Forked);
+        }
+        self.release_body();
+        self.has_entry = false;
+        if self.rings.consumer.advance() { self.flush() } else { Ok(()) }
+    }
+}
+
+#[inline]
+pub(super) fn body<'a>(
+    borrower: &'a Borrower,
+    borrowed: Option<&Borrowed>,
+    entry: &'a Entry,
+    trusted: bool,
+) -> ForeignBytes<'a> {
+    match borrowed {
+        Some(borrowed) => borrower.bytes(borrowed, trusted),
+        None => ForeignBytes::stable(entry.inline()),
+    }
+}

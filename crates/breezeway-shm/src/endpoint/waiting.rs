@@ -1,0 +1,97 @@
+//! How an endpoint waits for its peer, and hears that it is gone.
+
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Duration;
+
+use super::Endpoint;
+use crate::counters::Counter;
+use crate::cpu;
+use crate::doorbell::SocketError;
+use crate::duplex::Want;
+use crate::layout::CPU_AT;
+use crate::sync::Ordering;
+use crate::violation::Violation;
+
+/// Intents between two readings of the socket. Each leaves at most one doorbell byte, and a socket holds some hundreds (278 by default). A full one would make no
+/// event for an edge-triggered sleeper.
+const INTENTS_PER_DRAIN: u32 = 64;
+
+impl Endpoint {
+    /// The session socket, to be watched by a [`Sleeper`](crate::Sleeper). Nobody else may read or write it.
+    pub fn socket(&self) -> BorrowedFd<'_> {
+        self.doorbell.as_fd()
+    }
+
+    /// Whether what is wanted has come.
+    #[inline(always)]
+    pub fn has(&mut self, want: Want) -> Result<bool, Violation> {
+        self.rings.has(want)
+    }
+
+    /// Announces that this side is about to sleep until what is wanted comes, and looks once more. True if it has not come: then a doorbell
+    /// byte will arrive on the socket when it does. A second call for another want may read the byte that the first one left: ask [`Self::has`] for the first again.
+    pub fn prepare_sleep(&mut self, want: Want) -> Result<bool, SocketError> {
+        if !self.origin.is_here() {
+            return Err(SocketError::Forked);
+        }
+        self.borrower.settle();
+        if self.lender.segments.have_grown() {
+            self.tidy()?;
+        }
+        self.note_cpu();
+        let due = self.rings.announce(want);
+        self.ring_if(due)?;
+        // Counted before the look: an intent that was not slept on may leave a byte as well.
+        self.intents_since_drain += 1;
+        if self.intents_since_drain >= INTENTS_PER_DRAIN {
+            self.drain()?;
+        }
+        if self.has(want)? || self.is_closed() {
+            return Ok(false);
+        }
+        self.counters.add(Counter::Sleeps, 1);
+        Ok(true)
+    }
+
+    /// Sleeps until the doorbell rings or the peer goes: one system call without a timeout, two with one. May return early. [`Self::prepare_sleep`] comes first.
+    pub fn sleep(&mut self, timeout: Option<Duration>) -> Result<(), SocketError> {
+        self.intents_since_drain = 0;
+        match timeout {
+            None => self.doorbell.sleep(),
+            Some(timeout) => self.doorbell.sleep_for(timeout),
+        }
+    }
+
+    /// Reads the socket empty and notes whether the peer is gone.
+    pub fn drain(&mut self) -> Result<(), SocketError> {
+        self.intents_since_drain = 0;
+        self.doorbell.drain()
+    }
+
+    /// Whether the peer's end of file was seen. Entries committed before it can still be taken.
+    #[inline]
+    pub fn is_closed(&self) -> bool {
+        self.doorbell.is_closed()
+    }
+
+    /// Notes that the peer is gone, as a hang-up or [`exit_descriptor`](crate::exit_descriptor) told. What it committed before can still be taken.
+    pub fn peer_gone(&mut self) -> Result<(), SocketError> {
+        self.drain()?;
+        self.doorbell.peer_gone();
+        Ok(())
+    }
+
+    /// Tells the peer on which CPU this side runs.
+    pub fn note_cpu(&self) {
+        let now = cpu::current() as u64 + 1;
+        let word = self.own.word(CPU_AT);
+        if word.load(Ordering::Relaxed) != now {
+            word.store(now, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether the peer last waited on the CPU that this thread runs on: then it cannot answer while we spin. A lie costs one bounded spin.
+    pub fn shares_cpu(&self) -> bool {
+        self.peer.load(CPU_AT) == cpu::current() as u64 + 1
+    }
+}

@@ -1,0 +1,240 @@
+//! Space for one message of a stream: filled from front to back, then sent.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use breezeway_shm::TrustedPeer;
+
+use super::{SOCKET_PART, Writer};
+use crate::error::StreamError;
+use crate::layout::buffer::{SLICE_HEADER, SliceId};
+use crate::message;
+use crate::options::WhenFull;
+use crate::reader::{Peeked, Run};
+use crate::stream::Handle;
+
+/// Where reserved bytes lie.
+pub(super) enum Space {
+    Shared(Vec<SliceId>),
+    Private(Vec<u8>),
+}
+
+/// Space for a message, filled from front to back and then committed. What is not committed goes back.
+pub struct Reserved<'a> {
+    writer: &'a mut Writer,
+    space: Space,
+    capacity: usize,
+    written: usize,
+}
+
+impl<'a> Reserved<'a> {
+    pub(super) fn new(writer: &'a mut Writer, space: Space) -> Self {
+        let capacity = match &space {
+            Space::Shared(slices) => {
+                let lists = writer.handle.core.layout.lists();
+                slices.iter().map(|slice| lists[slice.list].capacity as usize).sum()
+            }
+            Space::Private(bytes) => bytes.len(),
+        };
+        Self { writer, space, capacity, written: 0 }
+    }
+
+    /// How many bytes fit in all; at least what was reserved.
+    pub fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// How many bytes were filled.
+    pub fn filled(&self) -> usize {
+        self.written
+    }
+
+    /// Copies as many of `bytes` as still fit behind what was filled; gives how many that were.
+    pub fn write(&mut self, bytes: &[u8]) -> usize {
+        let mut rest = bytes;
+        while !rest.is_empty() && self.written < self.capacity {
+            let count = match &mut self.space {
+                Space::Private(space) => {
+                    let count = rest.len().min(space.len() - self.written);
+                    space[self.written..][..count].copy_from_slice(&rest[..count]);
+                    count
+                }
+                Space::Shared(_) => {
+                    let (at, room) = self.next_run();
+                    let count = rest.len().min(room as usize);
+                    self.writer.handle.core.buffer.copy_from(at, &rest[..count]);
+                    count
+                }
+            };
+            self.written += count;
+            rest = &rest[count..];
+        }
+        bytes.len() - rest.len()
+    }
+
+    /// Copies as many of the first received bytes as still fit, without a stop in between; gives how many that were.
+    pub fn write_peeked(&mut self, peeked: &Peeked<'_>) -> usize {
+        let before = self.written;
+        for run in peeked.runs() {
+            let mut skip = 0;
+            while skip < run.len() && self.written < self.capacity {
+                skip += self.write_run(&run, skip);
+            }
+        }
+        self.written - before
+    }
+
+    /// Copies what fits into one run of space; at least one byte.
+    fn write_run(&mut self, run: &Run<'_>, skip: usize) -> usize {
+        let (at, room) = self.next_run();
+        let count = match &mut self.space {
+            Space::Private(space) => {
+                let count = (run.len() - skip).min(space.len() - self.written);
+                run.copy_part(skip, &mut space[self.written..][..count]);
+                count
+            }
+            Space::Shared(_) => {
+                let count = (run.len() - skip).min(room as usize);
+                run.copy_into(skip, &self.writer.handle.core.buffer, at, count);
+                count
+            }
+        };
+        self.written += count;
+        count
+    }
+
+    /// The next run of space, to be filled in place and counted with [`Self::advance`]; empty when all is filled. It holds whatever was there before.
+    ///
+    /// `proof` is the word of its maker that the peer does not write what is ours.
+    #[allow(unsafe_code, reason = "the slice's exclusiveness is known here only")]
+    pub fn run_mut(&mut self, proof: TrustedPeer) -> &mut [u8] {
+        if self.written == self.capacity {
+            return &mut [];
+        }
+        if matches!(self.space, Space::Shared(_)) {
+            let (at, room) = self.next_run();
+            // SAFETY: the slice was taken for this reservation alone, which is borrowed exclusively as long as the result lives.
+            return unsafe { self.writer.handle.core.buffer.slice_mut(at, room, proof) };
+        }
+        match &mut self.space {
+            Space::Private(bytes) => &mut bytes[self.written..],
+            Space::Shared(_) => &mut [],
+        }
+    }
+
+    /// Counts `len` bytes of [`Self::run_mut`] as filled.
+    ///
+    /// # Panics
+    ///
+    /// If there is not so much space.
+    pub fn advance(&mut self, len: usize) {
+        assert!(len <= self.capacity - self.written, "{len} bytes do not fit");
+        self.written += len;
+    }
+
+    /// Sends what was filled. On an error nothing was sent and everything stays, so that this can be called again; without that the space goes back. What was filled can
+    /// be read by the peer from the moment it is written, as all of the region.
+    ///
+    /// # Errors
+    ///
+    /// As [`Writer::reserve`].
+    pub fn commit(&mut self) -> Result<(), StreamError> {
+        let deadline = self.writer.deadline();
+        self.commit_until(deadline)
+    }
+
+    pub(super) fn commit_until(&mut self, deadline: Option<Instant>) -> Result<(), StreamError> {
+        self.writer.judge_open()?;
+        if self.try_commit()? {
+            return Ok(());
+        }
+        let core = Arc::clone(&self.writer.handle.core);
+        if core.options.when_full == WhenFull::Fail && matches!(self.space, Space::Shared(_)) {
+            return Err(StreamError::QueueFull);
+        }
+        core.wait_for_room(deadline, || Ok(self.try_commit()?.then_some(())))
+    }
+
+    /// False if there is no room for the message now.
+    pub(super) fn try_commit(&mut self) -> Result<bool, StreamError> {
+        if self.written == 0 {
+            return Ok(true);
+        }
+        let over_socket = self.writer.is_over_socket();
+        match &mut self.space {
+            Space::Shared(_) if over_socket => self.move_to_private(),
+            Space::Shared(slices) => {
+                let Handle { core, state } = &*self.writer.handle;
+                let spare = message::link(&core.buffer, &core.layout, slices, self.written);
+                let used = slices.len() - spare.len();
+                if !core.publish(state.id, &slices[..used])? {
+                    return Ok(false);
+                }
+                core.give(slices.drain(used..));
+                slices.clear();
+                (self.written, self.capacity) = (0, 0);
+                return Ok(true);
+            }
+            Space::Private(_) => {}
+        }
+        self.commit_private()
+    }
+
+    /// The peer has sent over the socket since the space was reserved; from then on so do we.
+    fn move_to_private(&mut self) {
+        let Space::Shared(slices) = &mut self.space else { return };
+        let core = &self.writer.handle.core;
+        let mut bytes = vec![0; self.written];
+        let mut rest = &mut bytes[..];
+        for slice in slices.iter() {
+            let count = rest.len().min(core.layout.lists()[slice.list].capacity as usize);
+            let (now, later) = rest.split_at_mut(count);
+            core.buffer.copy_to(slice.offset + SLICE_HEADER, now);
+            rest = later;
+        }
+        core.give(slices.drain(..));
+        self.space = Space::Private(bytes);
+        self.capacity = self.written;
+    }
+
+    /// Part after part; those that went are taken off, so that a later try goes on behind them.
+    fn commit_private(&mut self) -> Result<bool, StreamError> {
+        let Space::Private(bytes) = &mut self.space else { return Ok(true) };
+        while self.written > 0 {
+            let count = self.written.min(SOCKET_PART);
+            if !self.writer.try_send_over_socket(&bytes[..count])? {
+                return Ok(false);
+            }
+            bytes.drain(..count);
+            self.written -= count;
+            self.capacity -= count;
+        }
+        Ok(true)
+    }
+
+    /// Where the next byte goes, and how many fit there.
+    fn next_run(&self) -> (u32, u32) {
+        let Space::Shared(slices) = &self.space else { return (0, 0) };
+        let lists = self.writer.handle.core.layout.lists();
+        let mut skip = self.written;
+        for slice in slices {
+            let capacity = lists[slice.list].capacity;
+            if skip < capacity as usize {
+                let skip = skip as u32;
+                return (slice.offset + SLICE_HEADER + skip, capacity - skip);
+            }
+            skip -= capacity as usize;
+        }
+        (0, 0)
+    }
+}
+
+impl Drop for Reserved<'_> {
+    fn drop(&mut self) {
+        if let Space::Shared(slices) = &mut self.space {
+            let mut slices = std::mem::take(slices);
+            self.writer.handle.core.give(slices.drain(..));
+            self.writer.slices = slices;
+        }
+    }
+}

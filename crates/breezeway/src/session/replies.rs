@@ -1,0 +1,181 @@
+//! What a client receives: replies, each to a call that somebody waits for.
+
+use breezeway_shm::{ForeignBytes, Kind, clock};
+
+use super::Session;
+use crate::error::CallError;
+use crate::link::LinkError;
+use crate::protocol::{Answer, CallId, CallViolation, ErrorCode};
+
+/// The longest failure reason that is read from a reply.
+const LONGEST_REASON: usize = 1024;
+
+impl Session {
+    #[inline(always)]
+    pub(super) fn await_reply(&mut self, deadline: Option<u64>) -> Result<Reply<'_>, CallError> {
+        match self.next_answer(deadline) {
+            Ok(Answer { call, error: None, .. }) => Ok(Reply { session: self, call }),
+            Ok(Answer { error: Some(code), .. }) => Err(self.failure(code)),
+            Err(error) => Err(self.not_answered(error)),
+        }
+    }
+
+    /// Takes entries until one answers a call that somebody waits for.
+    #[inline(always)]
+    fn next_answer(&mut self, deadline: Option<u64>) -> Result<Answer, CallError> {
+        loop {
+            if !self.link.take()? && !self.wait_and_take(deadline)? {
+                continue;
+            }
+            let head = self.link.head();
+            if head.kind != Kind::Message as u8 {
+                return Err(session_entry(head.kind));
+            }
+            let answer = self.calls.answer(head)?;
+            if answer.wanted {
+                return Ok(answer);
+            }
+            self.link.finish()?;
+        }
+    }
+
+    /// Waits for the next message and takes it; may say false as [`Link::take`] does.
+    #[inline(always)]
+    fn wait_and_take(&mut self, deadline: Option<u64>) -> Result<bool, CallError> {
+        self.link.wait(deadline)?;
+        check(deadline)?;
+        Ok(self.link.take()?)
+    }
+
+    #[cold]
+    pub(super) fn not_answered(&mut self, error: CallError) -> CallError {
+        if matches!(error, CallError::DeadlinePassed) {
+            self.calls.give_up();
+        }
+        self.failed(error)
+    }
+
+    #[cold]
+    fn failure(&mut self, code: ErrorCode) -> CallError {
+        let body = self.link.body();
+        let reason = body.slice(..body.len().min(LONGEST_REASON)).to_vec();
+        let reason = String::from_utf8_lossy(&reason).into_owned();
+        self.finish_reply();
+        CallError::Failed { code, reason }
+    }
+
+    /// Releases the reply that was taken.
+    #[inline(always)]
+    pub(crate) fn finish_reply(&mut self) {
+        if self.link.finish().is_err() {
+            self.over = true;
+        }
+    }
+
+    /// The bytes of the reply that was taken.
+    #[inline]
+    pub(crate) fn reply_bytes(&self) -> ForeignBytes<'_> {
+        self.link.body()
+    }
+
+    pub(super) fn try_drop_late_replies(&mut self) -> Result<(), CallError> {
+        self.link.look();
+        while self.next_is_there()? {
+            let head = self.link.head();
+            if head.kind != Kind::Message as u8 || self.calls.wants(head) {
+                break;
+            }
+            self.calls.answer(head)?;
+            self.link.finish()?;
+        }
+        Ok(())
+    }
+
+    /// Whether the server said so before it ended: looks through the replies that nobody will take any more.
+    #[cold]
+    pub(super) fn was_shut_down(&mut self) -> bool {
+        self.link.look();
+        while self.next_is_there().unwrap_or(false) {
+            if self.link.head().kind == Kind::Shutdown as u8 {
+                return true;
+            }
+            if self.link.finish().is_err() {
+                break;
+            }
+        }
+        false
+    }
+
+    /// Takes the next message if one has come.
+    #[cold]
+    fn next_is_there(&mut self) -> Result<bool, LinkError> {
+        loop {
+            // On a socket it is taking that reads; in shared memory it may say no although more is there.
+            if self.link.take()? {
+                return Ok(true);
+            }
+            if !self.link.ready()? {
+                return Ok(false);
+            }
+        }
+    }
+}
+
+#[cold]
+fn session_entry(kind: u8) -> CallError {
+    match Kind::from_number(kind) {
+        Some(Kind::Shutdown) => CallError::Closed,
+        Some(kind) => CallViolation::Unexpected(kind).into(),
+        None => CallViolation::Kind(kind).into(),
+    }
+}
+
+/// A peer that always has an entry, but never a reply, does not keep a caller past its deadline.
+#[inline(always)]
+fn check(deadline: Option<u64>) -> Result<(), CallError> {
+    match deadline {
+        Some(deadline) if clock::ticks() >= deadline => Err(CallError::DeadlinePassed),
+        _ => Ok(()),
+    }
+}
+
+/// A reply, lent by the peer until this is dropped.
+pub struct Reply<'s> {
+    session: &'s mut Session,
+    call: CallId,
+}
+
+impl Reply<'_> {
+    /// The call that it answers.
+    pub fn call(&self) -> CallId {
+        self.call
+    }
+
+    /// Its bytes: a private copy up to 104 bytes, else the peer's memory, which the peer may still change.
+    #[inline]
+    pub fn bytes(&self) -> ForeignBytes<'_> {
+        self.session.reply_bytes()
+    }
+
+    /// A private copy of its bytes.
+    pub fn to_vec(&self) -> Vec<u8> {
+        self.bytes().to_vec()
+    }
+}
+
+impl Drop for Reply<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.session.finish_reply();
+    }
+}
+
+impl std::fmt::Debug for Reply<'_> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("Reply")
+            .field("call", &self.call)
+            .field("bytes", &self.bytes())
+            .finish()
+    }
+}
