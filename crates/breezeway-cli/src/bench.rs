@@ -19,7 +19,7 @@ use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 
 use crate::Failure;
-use crate::settings::{Config, ServerSettings, SessionSettings};
+use crate::settings::{Config, ServerSettings, SessionSettings, value};
 use crate::target::Target;
 use latency::Recorder;
 use report::Report;
@@ -27,7 +27,7 @@ use report::Report;
 const EXAMPLES: &str = "\
 Examples:
   breezeway bench --addr shm:/tmp/echo.sock --wait busy --size 40 --cpu 0
-  breezeway bench --addr shm:/tmp/echo.sock --size 1048576 --touch none --count 100000
+  breezeway bench --addr shm:/tmp/echo.sock --size 1MiB --touch none --count 100000
   breezeway bench --addr shm:/tmp/echo.sock --pattern one-way --size 40 --batch 64 --json
   breezeway bench --addr shm:/tmp/echo.sock --rate 1000 --seconds 10
 
@@ -44,8 +44,8 @@ pub(crate) struct Args {
     /// Calls with replies, or messages without
     #[arg(long, value_enum, default_value_t = Pattern::PingPong)]
     pattern: Pattern,
-    /// Bytes of each message
-    #[arg(long, value_name = "BYTES", default_value_t = 64)]
+    /// Bytes of each message, such as 40 or 64KiB
+    #[arg(long, value_name = "BYTES", default_value_t = 64, value_parser = value::size)]
     size: usize,
     /// End after this many messages, shared out among the sessions
     #[arg(long, value_name = "N", conflicts_with = "seconds", value_parser = clap::value_parser!(u64).range(1..))]

@@ -30,6 +30,7 @@ use breezeway_shm::cpu;
 use crate::Failure;
 use crate::bench::positive;
 use crate::floor::{self, Cpus};
+use crate::settings::value;
 use child::Interrupt;
 use output::Output;
 use plan::Plan;
@@ -40,7 +41,7 @@ Examples:
   breezeway compare --quick                       a first look, under two minutes
   breezeway compare --report compare.html         all sizes, with charts
   breezeway compare --quick --json compare.json --cpus 2,3
-  breezeway compare --quick --size 64 --size 65536
+  breezeway compare --quick --size 64 --size 64KiB
 
 Starts its own servers and ends them. The floor, a bare cache-line round trip, is measured between any two measurements, while all
 servers are stopped; a ratio is divided by the floors on both sides of it. Stop other work on the two CPUs first.";
@@ -61,8 +62,8 @@ pub(crate) struct Args {
     /// The CPUs of the measuring process and of the server [default: the first two allowed]
     #[arg(long, value_name = "A,B", value_parser = floor::parse_cpus)]
     cpus: Option<Cpus>,
-    /// Bytes of a message; may be repeated [default: ten sizes from 8 B to 4 MiB, six with --quick]
-    #[arg(long = "size", value_name = "BYTES", value_parser = clap::value_parser!(u32).range(1..=LARGEST))]
+    /// Bytes of a message, such as 64 or 1MiB; may be repeated [default: ten sizes from 8 B to 4 MiB, six with --quick]
+    #[arg(long = "size", value_name = "BYTES", value_parser = value::size_up_to::<LARGEST>)]
     sizes: Vec<u32>,
     /// How often each row is measured [default: 9, 5 with --quick]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
@@ -73,7 +74,7 @@ pub(crate) struct Args {
 }
 
 /// So many bytes, and as many calls in flight as a pipelined row has, still fit into the default cap of a session.
-const LARGEST: i64 = 4 << 20;
+const LARGEST: u32 = 4 << 20;
 
 fn seconds(text: &str) -> Result<f64, String> {
     match positive(text) {

@@ -10,6 +10,7 @@ pub(crate) mod partner;
 mod report;
 
 use crate::Failure;
+use crate::settings::value;
 use breezeway_shm::floor::socket::Receive;
 use breezeway_shm::floor::{self, SharedLines};
 use breezeway_shm::{clock, cpu};
@@ -28,7 +29,7 @@ Examples:
   breezeway floor --cpus 2,3 --json      one JSON object on one line
   breezeway floor --only line --milliseconds 50
                                          a quick floor to go with a benchmark
-  breezeway floor --only touched --size 1024 --size 65536
+  breezeway floor --only touched --size 1KiB --size 64KiB
 
 Durations are medians. `floors` divides a row by the cache-line round trips measured directly
 before and after it; a ? marks a row during which the machine changed its speed, so that its ratio
@@ -49,7 +50,7 @@ pub(crate) struct Args {
     only: Vec<Name>,
     /// Bytes of a touched, unix or tcp round trip; may be repeated [default: touched 64, 1 KiB,
     /// 64 KiB, 1 MiB and 4 MiB, sockets 64]
-    #[arg(long = "size", value_name = "BYTES", value_parser = clap::value_parser!(u32).range(1..=LARGEST))]
+    #[arg(long = "size", value_name = "BYTES", value_parser = value::size_up_to::<LARGEST>)]
     sizes: Vec<u32>,
     /// Measuring time of each row; a row also ends after four million round trips
     #[arg(long, value_name = "N", default_value_t = 80, value_parser = clap::value_parser!(u32).range(1..=60_000))]
@@ -57,7 +58,7 @@ pub(crate) struct Args {
 }
 
 /// A gibibyte: two such payloads still fit into the memory of ordinary machines.
-const LARGEST: i64 = 1 << 30;
+const LARGEST: u32 = 1 << 30;
 
 const TOUCHED_SIZES: [usize; 5] = [64, 1 << 10, 64 << 10, 1 << 20, 4 << 20];
 const SOCKET_SIZES: [usize; 1] = [64];

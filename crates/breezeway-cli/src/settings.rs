@@ -1,7 +1,7 @@
 //! What several subcommands take: settings from flags, the environment, or a file. A flag goes before the environment, that before the file, and that before the default.
 
 mod file;
-mod value;
+pub(crate) mod value;
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -104,7 +104,7 @@ fn a_run_writes_every_row_and_a_page_that_loads_nothing_and_leaves_nothing_else(
     with_both_cpus(|| {
         let (folder, results) = (Folder::new(), Folder::new());
         let (json, page) = (results.path().join("figures.json"), results.path().join("page.html"));
-        let sizes = ["--size", "8", "--size", "65536"];
+        let sizes = ["--size", "8", "--size", "64KiB"];
         let mut command = compare(folder.path(), &sizes);
         command.args(["--rounds", "1", "--seconds", "0.005", "--json"]).arg(&json);
         command.arg("--report").arg(&page);
@@ -240,7 +240,8 @@ fn wrong_flags_are_refused_with_one_line() {
     refused(&["compare", "--cpus", "0"], &["two CPU numbers"]);
     refused(&["compare", "--cpus", "0,1000"], &["cpu 1000", "--cpus"]);
     refused(&["compare", "--size", "0"], &["--size", "0"]);
-    refused(&["compare", "--size", "99999999"], &["--size", "99999999"]);
+    refused(&["compare", "--size", "5MiB"], &["--size", "5MiB", "1 byte to 4 MiB"]);
+    refused(&["compare", "--size", "64 frogs"], &["64 frogs", "such as 65536, 256KiB"]);
     refused(&["compare", "--rounds", "0"], &["--rounds"]);
     refused(&["compare", "--seconds", "0"], &["--seconds", "above 0"]);
     refused(&["compare", "--no-such-option"], &["--no-such-option", "--help"]);

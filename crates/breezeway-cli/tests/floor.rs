@@ -78,9 +78,9 @@ fn only_the_wanted_rows_and_sizes_are_measured() {
     assert!(line["line_ns"].is_f64() && line["futex_ns"].is_null());
     assert_eq!(line["touched"], serde_json::json!([]));
     let arguments =
-        ["floor", "--json", "--only", "touched,unix", "--size", "100", "--milliseconds", "10"];
+        ["floor", "--json", "--only", "touched,unix", "--size", "1KiB", "--milliseconds", "10"];
     let some = json(&arguments);
-    assert_eq!(some["touched"][0]["size"], 100);
+    assert_eq!(some["touched"][0]["size"], 1024);
     assert!(some["unix_spin_ns"].is_f64() && some["tcp_ns"].is_null());
 }
 
@@ -111,7 +111,8 @@ fn wrong_cpus_are_refused_with_one_clear_line() {
 fn wrong_rows_sizes_and_times_are_refused() {
     refused(&["floor", "--only", "pipe"], &["pipe"]);
     refused(&["floor", "--size", "0"], &["0"]);
-    refused(&["floor", "--size", "99999999999"], &["99999999999"]);
+    refused(&["floor", "--size", "99999999999"], &["99999999999", "1 byte to 1 GiB"]);
+    refused(&["floor", "--size", "64 frogs"], &["64 frogs", "such as 65536, 256KiB"]);
     refused(&["floor", "--milliseconds", "0"], &["0"]);
     refused(&["floor", "--no-such-option"], &["--no-such-option", "--help"]);
 }

@@ -28,12 +28,23 @@ fn of_server<T: Copy>(value: T, set: fn(ServerOptions, T) -> ServerOptions) -> P
 /// A number of bytes, with or without a unit.
 fn bytes(text: &str) -> Parsed<u64> {
     const EXPECTED: &str = "expected bytes, such as 65536, 256KiB or 64MiB";
-    // Plain numbers by themselves: the other parser rounds those that are too large.
-    if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+    // Numbers without a unit by themselves: the other parser takes parts of a byte, and rounds what is too large.
+    if !text.ends_with(|last: char| last.is_ascii_alphabetic()) {
         return text.parse().map_err(|_| EXPECTED.to_owned());
     }
     let size: ByteSize = text.parse().map_err(|_| EXPECTED.to_owned())?;
     Ok(size.as_u64())
+}
+
+/// The size of a message.
+pub(crate) fn size(text: &str) -> Parsed<usize> {
+    Ok(usize::try_from(bytes(text)?).unwrap_or(usize::MAX))
+}
+
+/// The size of a message that has at least one byte and at most `MOST`.
+pub(crate) fn size_up_to<const MOST: u32>(text: &str) -> Parsed<u32> {
+    let size = u32::try_from(bytes(text)?).ok().filter(|size| (1..=MOST).contains(size));
+    size.ok_or_else(|| format!("allowed is 1 byte to {:.0}", ByteSize(MOST.into())))
 }
 
 fn time(text: &str) -> Parsed<Duration> {
@@ -116,7 +127,18 @@ mod tests {
         ] {
             assert_eq!(cap(text), Ok(expected), "{text}");
         }
-        for text in ["", "-1", "many", "18446744073709551616", "64 frogs", "MiB", "1e3", "0x10"] {
+        for text in [
+            "",
+            "-1",
+            "1.5",
+            "many",
+            "18446744073709551616",
+            "64 frogs",
+            "MiB",
+            "1e3",
+            "0x10",
+            "-1KiB",
+        ] {
             let reason = cap(text).unwrap_err();
             assert!(reason.contains("such as 65536, 256KiB"), "{text}: {reason}");
         }
@@ -124,6 +146,16 @@ mod tests {
             assert_eq!(cap(text).unwrap_err(), "allowed is 1 byte to 1 TiB", "{text}");
             assert_eq!(first_segment(text).unwrap_err(), "allowed is 1 byte to 1 TiB", "{text}");
         }
+    }
+
+    #[test]
+    fn sizes_of_messages_are_bytes_within_their_range() {
+        assert_eq!((size("0"), size("64KiB"), size("1.5MB")), (Ok(0), Ok(65536), Ok(1_500_000)));
+        assert_eq!(size_up_to::<4096>("4KiB"), Ok(4096));
+        for text in ["0", "4097", "5KiB", "4GiB", "8TiB"] {
+            assert_eq!(size_up_to::<4096>(text).unwrap_err(), "allowed is 1 byte to 4 KiB");
+        }
+        assert!(size_up_to::<4096>("4 frogs").unwrap_err().contains("such as 65536, 256KiB"));
     }
 
     #[test]

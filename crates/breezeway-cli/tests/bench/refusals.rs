@@ -23,7 +23,7 @@ fn bench_refuses_what_makes_no_sense() {
     }
     refused(&["bench", "--addr", "tcp:localhost"], &["--addr", "tcp:host:port"]);
     for (option, values) in [
-        ("--size", &["-1", "many", "1.5", "18446744073709551616", "64k"][..]),
+        ("--size", &["-1", "many", "1.5", "18446744073709551616", "64 frogs", "KiB"][..]),
         ("--count", &["0", "-1", "1.5", "18446744073709551616"]),
         ("--seconds", &["0", "-1", "nan", "inf", "1e300", "soon"]),
         ("--rate", &["0", "-1", "nan", "inf", "1e300"]),

@@ -63,6 +63,14 @@ fn ping_pong_runs_with_every_size_class() {
 }
 
 #[test]
+fn a_size_has_a_unit_or_none() {
+    let serve = Serve::start(&[]);
+    for (size, bytes) in [("40", 40), ("64KiB", 65_536), ("1 MiB", 1 << 20), ("1.5kB", 1500)] {
+        assert_eq!(json(&serve, &["--size", size, "--count", "3"])["size"], bytes);
+    }
+}
+
+#[test]
 fn percentiles_rise_from_the_least_latency_to_the_greatest() {
     let serve = Serve::start(&[]);
     for count in ["1", "2", "20", "100", "1000"] {
