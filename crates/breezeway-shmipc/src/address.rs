@@ -19,7 +19,7 @@ pub enum Address {
 }
 
 /// Why a string is no shmipc address.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[derive(Clone, Error, PartialEq, Eq)]
 #[error(
     "'{0}' is no shmipc address: write shmipc:/path/to.sock (at most 107 bytes) or shmipc:tcp:host:port"
 )]

@@ -7,10 +7,24 @@ use std::time::Duration;
 
 use thiserror::Error;
 
+use crate::address::AddressError;
 use crate::violation::Violation;
 
+/// `main` and `unwrap` print errors in their debug form: for these it is the message, which says more to a reader than the fields.
+macro_rules! debug_is_message {
+    ($($error:ty),+ $(,)?) => {$(
+        impl std::fmt::Debug for $error {
+            fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                std::fmt::Display::fmt(self, formatter)
+            }
+        }
+    )+};
+}
+
+debug_is_message!(AddressError, ConnectError, ServeError, SessionEnd, StreamError);
+
 /// How a session ended.
-#[derive(Clone, Debug, Error)]
+#[derive(Clone, Error)]
 #[non_exhaustive]
 pub enum SessionEnd {
     /// This side closed it.
@@ -44,7 +58,7 @@ impl From<rustix::io::Errno> for SessionEnd {
 }
 
 /// Why an operation on a stream failed. None of these loses data: what was not sent stays with the caller, what came can still be read.
-#[derive(Clone, Debug, Error)]
+#[derive(Clone, Error)]
 #[non_exhaustive]
 pub enum StreamError {
     /// The timeout or deadline passed.
@@ -155,7 +169,7 @@ impl HandshakeError {
 }
 
 /// Why a client has no session.
-#[derive(Debug, Error)]
+#[derive(Error)]
 #[non_exhaustive]
 pub enum ConnectError {
     /// A setting is not possible.
@@ -209,7 +223,7 @@ pub enum ConnectError {
 }
 
 /// Why a server does not run.
-#[derive(Debug, Error)]
+#[derive(Error)]
 #[non_exhaustive]
 pub enum ServeError {
     /// A setting is not possible.

@@ -4,8 +4,21 @@ use thiserror::Error;
 
 use crate::WireType;
 
+/// `main` and `unwrap` print errors in their debug form: for these it is the message, which says more to a reader than the fields.
+macro_rules! debug_is_message {
+    ($($error:ty),+ $(,)?) => {$(
+        impl std::fmt::Debug for $error {
+            fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                std::fmt::Display::fmt(self, formatter)
+            }
+        }
+    )+};
+}
+
+debug_is_message!(DecodeError, EncodeError);
+
 /// Why bytes are not the expected message, and where.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[derive(Clone, Error, PartialEq, Eq)]
 #[error("at byte {offset}: {fault}")]
 pub struct DecodeError {
     /// The offset of the byte at fault, from where reading began.
@@ -119,7 +132,7 @@ impl Fault {
 }
 
 /// Why a message could not be written. What was written of it is worthless.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[derive(Clone, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum EncodeError {
     /// The buffer is too small.

@@ -98,7 +98,7 @@ impl FromIterator<Place> for Address {
 }
 
 /// Why a string is no address.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[derive(Clone, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AddressError {
     /// There is no scheme that this version knows.

@@ -12,7 +12,7 @@ use crate::options::ClientOptions;
 use crate::session::Session;
 
 /// Why a client's call failed.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum ClientError {
     /// No session could be opened.

@@ -8,13 +8,36 @@ use breezeway_shm::{PublishError, ReserveError, SocketError};
 use thiserror::Error;
 
 use crate::address::{AddressError, Place};
+use crate::client::ClientError;
 use crate::handshake::HandshakeError;
 use crate::link::{LinkError, NotPublished, WaitFailure};
 use crate::options::OptionError;
 use crate::protocol::{CallViolation, ErrorCode};
 
+/// `main` and `unwrap` print errors in their debug form: for these it is the message, which says more to a reader than the fields.
+macro_rules! debug_is_message {
+    ($($error:ty),+ $(,)?) => {$(
+        impl std::fmt::Debug for $error {
+            fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                std::fmt::Display::fmt(self, formatter)
+            }
+        }
+    )+};
+}
+
+debug_is_message!(
+    AddressError,
+    CallError,
+    ClientError,
+    ConnectError,
+    OptionError,
+    ReplyError,
+    ServeError,
+    SessionError,
+);
+
 /// Why a client has no session.
-#[derive(Debug, Error)]
+#[derive(Error)]
 #[non_exhaustive]
 pub enum ConnectError {
     /// The address makes no sense.
@@ -77,7 +100,7 @@ fn list(failures: &[(Place, ConnectError)]) -> String {
 }
 
 /// Why a call, or another use of a session, failed.
-#[derive(Debug, Error)]
+#[derive(Error)]
 #[non_exhaustive]
 pub enum CallError {
     /// The server's handler answered with an error. The session goes on.
@@ -196,7 +219,7 @@ impl From<WaitFailure> for CallError {
 }
 
 /// How a session that this side serves ended, other than by the client's closing it.
-#[derive(Debug, Error)]
+#[derive(Error)]
 #[non_exhaustive]
 pub enum SessionError {
     /// The client process is gone without a word.
@@ -243,7 +266,7 @@ impl From<WaitFailure> for SessionError {
 }
 
 /// Why a handler could not reply.
-#[derive(Debug, Error)]
+#[derive(Error)]
 #[non_exhaustive]
 pub enum ReplyError {
     /// There is no space for the reply; the client is told.
@@ -301,7 +324,7 @@ impl From<PublishError> for ReplyError {
 }
 
 /// Why a server does not run.
-#[derive(Debug, Error)]
+#[derive(Error)]
 #[non_exhaustive]
 pub enum ServeError {
     /// The address makes no sense.

@@ -8,6 +8,10 @@
 //!
 //! [`Session`] and [`ServerSession`] are `Send` and used by one thread at a time. [`Client`], [`Server`] and handlers are shared. Calls of one session are served in the order in which they were made;
 //! between sessions there is no order.
+//!
+//! # Errors
+//!
+//! An error's message is one line that says what to do. Its debug form is the same line, so that `main` may return it and `unwrap` reads well.
 #![forbid(unsafe_code)]
 
 mod address;

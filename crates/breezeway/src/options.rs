@@ -11,7 +11,7 @@ pub use server::ServerOptions;
 pub use session::SessionOptions;
 
 /// A setting outside its range: which, its value, and what is allowed.
-#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[derive(Clone, Error, PartialEq, Eq)]
 #[error("{option} = {value} is not possible: {allowed}")]
 pub struct OptionError {
     option: &'static str,

@@ -107,9 +107,12 @@ fn the_hello_example_without_a_server_fails_with_what_to_do() {
         let output = call(&address);
         assert!(!output.status.success());
         let complained = String::from_utf8_lossy(&output.stderr).into_owned();
-        // The program shows its error as it is for debugging.
-        assert!(complained.contains("NoSocket"), "{complained}");
+        assert_eq!(complained.lines().count(), 1, "{complained}");
+        assert!(complained.starts_with("Error: no server at "), "{complained}");
+        assert!(complained.contains("start the server first"), "{complained}");
     }
     let output = call("carrier pigeon");
     assert!(!output.status.success());
+    let complained = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(complained.starts_with("Error: 'carrier pigeon' is no address"), "{complained}");
 }
