@@ -26,6 +26,8 @@ mod program;
 mod protocol_4;
 #[path = "interop/scenario.rs"]
 mod scenario;
+#[path = "../../breezeway/tests/support/stopwatch.rs"]
+mod stopwatch;
 #[path = "interop/tcp.rs"]
 mod tcp;
 

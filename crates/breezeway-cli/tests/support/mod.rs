@@ -1,5 +1,6 @@
 //! The `breezeway` command as a user runs it: started, listened to, and ended with the test.
 #![allow(dead_code, reason = "each test file uses its own part of this")]
+#![allow(unused_imports, reason = "as above")]
 
 #[path = "../../../breezeway/tests/support/stopwatch.rs"]
 mod stopwatch;
@@ -15,9 +16,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 use stopwatch::Stopwatch;
+pub(crate) use stopwatch::{PATIENCE, eventually};
 
-/// How long anything may take before a test fails. Far above what it takes, as the machine may be busy.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 /// How soon every error must come: the contract of the command.
 pub(crate) const PROMPT: Duration = Duration::from_secs(2);
 
@@ -213,16 +213,6 @@ pub(crate) fn bench(address: &Address, arguments: &[&str]) -> Command {
     let mut command = breezeway(&["bench", "--addr", &address.to_string()]);
     command.args(arguments);
     command
-}
-
-/// Waits until `done`, looking often.
-#[track_caller]
-pub(crate) fn eventually(what: &str, mut done: impl FnMut() -> bool) {
-    let start = Stopwatch::start();
-    while !done() {
-        assert!(!start.passed(PATIENCE), "{what}: not within {PATIENCE:?}");
-        std::thread::sleep(Duration::from_millis(1));
-    }
 }
 
 /// What the kernel says of each thread of a process.

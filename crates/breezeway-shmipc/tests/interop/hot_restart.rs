@@ -1,8 +1,9 @@
 //! A server hands its clients over to its successor without an error that anybody sees.
 
 use super::folder::Folder;
-use super::process::{Process, eventually};
+use super::process::Process;
 use super::program::{Program, Sharing};
+use super::stopwatch::eventually;
 
 /// A server, its successor on the same path, and a client that has talked to the first.
 struct Succession {

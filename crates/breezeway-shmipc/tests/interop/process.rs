@@ -5,10 +5,12 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-/// How long anything may take before a test fails. Far above what it takes, as the machine may be busy.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+use super::stopwatch::eventually;
+
+/// How long a process may say nothing before a test fails. Far above what it takes, as the machine may be busy.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A process whose standard input and output are lines from and to the test. Killed and collected when dropped.
 pub(crate) struct Process {
@@ -99,16 +101,6 @@ impl Drop for Process {
             let complaints = self.complaints.lock().map(|text| text.clone()).unwrap_or_default();
             eprintln!("---- {}:\n{complaints}----", self.name);
         }
-    }
-}
-
-/// Waits until `done`, looking often.
-#[track_caller]
-pub(crate) fn eventually(what: &str, mut done: impl FnMut() -> bool) {
-    let start = Instant::now();
-    while !done() {
-        assert!(start.elapsed() < PATIENCE, "{what}: not within {PATIENCE:?}");
-        std::thread::sleep(Duration::from_millis(1));
     }
 }
 

@@ -1,8 +1,9 @@
 //! What every client must be able to do with every server.
 
 use super::folder::Folder;
-use super::process::{Process, eventually};
+use super::process::Process;
 use super::program::{Client, Program, Sharing};
+use super::stopwatch::eventually;
 
 /// A client, a server, and how they share memory.
 #[derive(Clone, Copy)]

@@ -22,10 +22,8 @@ pub(crate) use carrier::{carrier, has_socket_file, is_about, on_socket};
 pub(crate) use process::{Process, Settings, hear, play, say};
 pub(crate) use raw::{Raw, RawListener};
 pub(crate) use server::Server;
-pub(crate) use stopwatch::Stopwatch;
+pub(crate) use stopwatch::{PATIENCE, Stopwatch, eventually};
 
-/// How long anything may take before a test fails. Far above what it takes, as the machine may be busy.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 /// How soon what is promised "at once" must come: two seconds are the outermost bound of the contract.
 pub(crate) const PROMPT: Duration = Duration::from_secs(2);
 /// A small cap, so that messages at the cap stay quick.
@@ -85,16 +83,6 @@ impl Folder {
         use std::os::unix::fs::PermissionsExt;
         let mode = std::fs::Permissions::from_mode(0o755);
         std::fs::set_permissions(self.path(), mode).expect("our own folder");
-    }
-}
-
-/// Waits until `done`, looking often.
-#[track_caller]
-pub(crate) fn eventually(what: &str, mut done: impl FnMut() -> bool) {
-    let start = Stopwatch::start();
-    while !done() {
-        assert!(!start.passed(PATIENCE), "{what}: not within {PATIENCE:?}");
-        std::thread::sleep(Duration::from_millis(1));
     }
 }
 

@@ -4,6 +4,9 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+/// How long anything may take before a test fails. Far above what it takes, as the machine may be busy.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+
 const BEAT: Duration = Duration::from_millis(5);
 
 /// Beats of a thread that does nothing but sleep so long again and again: while this process is not scheduled, or the whole machine pauses, it does not beat.
@@ -37,5 +40,15 @@ impl Stopwatch {
     /// Whether `limit` is over.
     pub(crate) fn passed(&self, limit: Duration) -> bool {
         self.elapsed() >= limit
+    }
+}
+
+/// Waits until `done`, looking often.
+#[track_caller]
+pub(crate) fn eventually(what: &str, mut done: impl FnMut() -> bool) {
+    let start = Stopwatch::start();
+    while !done() {
+        assert!(!start.passed(PATIENCE), "{what}: not within {PATIENCE:?}");
+        std::thread::sleep(Duration::from_millis(1));
     }
 }
