@@ -236,11 +236,11 @@ fn a_client_that_closes_while_the_ring_is_full_loses_nothing_that_it_sent() {
     for policy in EVERY_POLICY {
         let settings = Settings::new().with("wait", policy_name(policy));
         let (socket, mut child) = child_with("serving child", &settings);
-        let options =
-            patient().wait(policy).ring_capacity(8).call_timeout(Some(Duration::from_millis(50)));
+        let options = patient().wait(policy).ring_capacity(8);
         let mut session = Session::over(socket, &options).unwrap();
         assert_serves(&mut session);
         child.suspend();
+        session.set_call_timeout(Some(Duration::from_millis(50)));
         let mut sent = 0;
         while session.post(SINK, &sinkable(1, sent, 10)).is_ok() {
             sent += 1;
