@@ -406,26 +406,23 @@ impl Core {
 
     /// Closes a stream towards the peer and forgets it.
     pub(crate) fn close_stream(&self, stream: &StreamState, tell_peer: bool) {
-        if stream.forgotten.swap(true, Ordering::AcqRel) {
+        if stream.forgotten.swap(true, Ordering::SeqCst) {
             return;
         }
         lock(&self.table).forget(stream.id);
-        if stream.over_socket.load(Ordering::Relaxed) {
-            self.over_socket.fetch_sub(1, Ordering::Relaxed);
-        }
+        let over_socket = self.return_to_queue(stream);
         self.discard(stream.empty());
         if tell_peer && !stream.is_closed() && self.ended().is_none() {
-            self.tell_close(stream);
+            self.tell_close(stream.id, over_socket);
         }
     }
 
     /// In the queue, behind the stream's data; over the socket if its data went there, or if the queue is full.
-    fn tell_close(&self, stream: &StreamState) {
-        let in_queue = !stream.over_socket.load(Ordering::Relaxed)
-            && matches!(self.publish_close(stream.id), Ok(true) | Err(_));
+    fn tell_close(&self, stream: u32, over_socket: bool) {
+        let in_queue = !over_socket && matches!(self.publish_close(stream), Ok(true) | Err(_));
         if !in_queue {
             // A failure has ended the session, and with it the stream.
-            let _ = self.send_behind_queue(&[&wire::stream_close(self.version, stream.id)]);
+            let _ = self.send_behind_queue(&[&wire::stream_close(self.version, stream)]);
         }
     }
 
@@ -448,9 +445,22 @@ impl Core {
 
     /// From now on the stream's bytes go over the socket.
     pub(crate) fn leave_queue(&self, stream: &StreamState) {
-        if !stream.over_socket.swap(true, Ordering::AcqRel) {
+        if !stream.over_socket.swap(true, Ordering::SeqCst) {
             self.over_socket.fetch_add(1, Ordering::Relaxed);
         }
+        // Who closes it marks it as forgotten first and then looks at this; one of us sees the other.
+        if stream.forgotten.load(Ordering::SeqCst) {
+            self.return_to_queue(stream);
+        }
+    }
+
+    /// A stream that is closed counts no more among those over the socket. True if it did.
+    fn return_to_queue(&self, stream: &StreamState) -> bool {
+        let counted = stream.over_socket.swap(false, Ordering::SeqCst);
+        if counted {
+            self.over_socket.fetch_sub(1, Ordering::Relaxed);
+        }
+        counted
     }
 }
 
@@ -470,183 +480,4 @@ impl Drop for Core {
 }
 
 #[cfg(all(test, not(loom), target_arch = "x86_64"))]
-mod tests {
-    use std::io::Read;
-    use std::sync::mpsc;
-    use std::time::Duration;
-
-    use super::*;
-    use crate::error::StreamError;
-    use crate::inbox::Arrival;
-    use crate::options::{ClientOptions, ServerOptions, Trust};
-    use crate::session::Session;
-
-    fn pair(limit: usize) -> (Session, Session) {
-        let mut client = ClientOptions::new(Trust::SameUser);
-        client.session.fallback_limit = limit;
-        Session::pair(&client, &ServerOptions::new(Trust::SameUser)).unwrap()
-    }
-
-    /// Whether `what` is done within two seconds.
-    fn ends(what: impl FnOnce() + Send + 'static) -> bool {
-        let (done, ended) = mpsc::channel();
-        std::thread::spawn(move || {
-            what();
-            let _ = done.send(());
-        });
-        ended.recv_timeout(Duration::from_secs(2)).is_ok()
-    }
-
-    /// Sends bytes over the socket, as after the shared memory was exhausted.
-    fn send_fallback(session: &Session, stream: u32, bytes: &[u8]) {
-        let header = wire::fallback_header(session.core.version, stream, bytes.len());
-        assert!(session.core.send_payload_behind_queue(&[&header, bytes]).unwrap());
-    }
-
-    #[test]
-    fn what_was_released_in_part_makes_room_for_more() {
-        let (client, server) = pair(10_000);
-        let mut stream = client.open().unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(20)));
-        send_fallback(&server, stream.id(), &[7; 10_000]);
-        assert_eq!(stream.peek_at_least(10_000).unwrap().unwrap().len(), 10_000);
-        stream.release(9_000);
-        assert_eq!(client.statistics().fallback_bytes, 1_000);
-        send_fallback(&server, stream.id(), &[8; 4_000]);
-        let bytes = stream.peek_at_least(5_000).unwrap().unwrap().to_vec();
-        assert_eq!(bytes, [&[7; 1_000][..], &[8; 4_000]].concat());
-        stream.release(5_000);
-        assert_eq!(client.statistics().fallback_bytes, 0);
-    }
-
-    #[test]
-    fn waiting_for_more_than_the_limit_ends_when_nothing_more_can_come() {
-        let (client, server) = pair(10_000);
-        let mut stream = client.open().unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(20)));
-        send_fallback(&server, stream.id(), &[7; 40_000]);
-        let error = stream.peek_at_least(40_000).err().unwrap();
-        let StreamError::TooLarge { len: 40_000, largest, option: "fallback_limit" } = error else {
-            panic!("{error}")
-        };
-        assert!((10_000..40_000).contains(&largest), "{largest}");
-        let mut bytes = vec![0; 40_000];
-        stream.read_exact(&mut bytes).unwrap();
-        assert_eq!(bytes, [7; 40_000]);
-    }
-
-    #[test]
-    fn an_end_at_the_limit_is_still_an_end() {
-        let (client, server) = pair(10_000);
-        let mut stream = client.open().unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(20)));
-        send_fallback(&server, stream.id(), &[7; 10_000]);
-        let close = wire::stream_close(server.core.version, stream.id());
-        assert!(server.core.send_behind_queue(&[&close]).unwrap());
-        assert_eq!(stream.peek_at_least(40_000).unwrap().unwrap().len(), 10_000);
-    }
-
-    #[test]
-    fn an_end_counts_after_what_is_in_the_socket_also_while_that_is_not_read() {
-        let (client, server) = pair(1000);
-        let (mut first, mut second) = (client.open().unwrap(), client.open().unwrap());
-        send_fallback(&server, first.id(), &[7; 20_000]);
-        send_fallback(&server, second.id(), b"last words");
-        assert!(server.core.publish_close(second.id()).unwrap());
-        assert!(second.try_peek().unwrap().is_none());
-        assert!(client.core.is_overfull() && !second.is_at_end());
-        for stream in [&mut first, &mut second] {
-            stream.set_read_timeout(Some(Duration::from_secs(20)));
-        }
-        first.read_exact(&mut [0; 20_000]).unwrap();
-        let mut words = Vec::new();
-        second.read_to_end(&mut words).unwrap();
-        assert_eq!(words, b"last words");
-    }
-
-    #[test]
-    fn a_message_on_the_socket_overtakes_nothing_in_a_long_queue() {
-        let mut options = ClientOptions::new(Trust::SameUser).queue_capacity(32_768);
-        options = options.buffer_size(4 << 20).slices([(64, 100)]);
-        let (client, server) =
-            Session::pair(&options, &ServerOptions::new(Trust::SameUser)).unwrap();
-        let mut stream = client.open().unwrap();
-        for _ in 0..32_768 {
-            stream.send(b"x").unwrap();
-        }
-        // The queue is full, so the end goes over the socket.
-        stream.close();
-        server.core.help_receive();
-        let mut bytes = Vec::new();
-        server.accept().unwrap().read_to_end(&mut bytes).unwrap();
-        assert_eq!(bytes.len(), 32_768);
-    }
-
-    /// Reads what comes for a stream at once, and sends more: a peer and an application that are never done, in the thread that receives.
-    struct Feeder {
-        server: Session,
-        client: Session,
-        stream: Arc<StreamState>,
-        fed: AtomicUsize,
-    }
-
-    impl std::task::Wake for Feeder {
-        fn wake(self: Arc<Self>) {
-            if self.fed.fetch_add(1, Ordering::Relaxed) == 1000 {
-                return;
-            }
-            let mut reading = VecDeque::new();
-            let waker = Waker::from(Arc::clone(&self));
-            while self.stream.collect(&mut reading, Some(&waker)) == Some(Arrival::Bytes) {}
-            self.client.core.discard(reading);
-            if !self.stream.is_closed() {
-                send_fallback(&self.server, self.stream.id, &[7; 100]);
-            }
-        }
-    }
-
-    #[test]
-    fn an_end_is_told_though_the_peer_sends_on_and_on() {
-        let (client, server) = pair(1000);
-        let (busy, mut ending) = (client.open().unwrap(), client.open().unwrap());
-        let stream = Arc::clone(busy.state());
-        let fed = AtomicUsize::new(0);
-        let (served, session) = (server.clone(), client.clone());
-        let feeder = Arc::new(Feeder { server: served, client: session, stream, fed });
-        Waker::from(Arc::clone(&feeder)).wake();
-        assert!(server.core.publish_close(ending.id()).unwrap());
-        assert!(ending.try_peek().unwrap().is_none() && ending.is_at_end());
-        let fed = feeder.fed.load(Ordering::Relaxed);
-        assert!(fed <= 3, "received {fed} times before that");
-        // Its own waker would keep it, and both sessions.
-        busy.state().close();
-    }
-
-    #[test]
-    fn a_hot_restart_acknowledgement_sent_to_a_client_ends_the_session() {
-        let (client, server) = pair(1000);
-        let message = wire::hot_restart(Kind::HotRestartAck, server.core.version, 7);
-        assert!(server.core.send(&message).unwrap());
-        let mut stream = client.open().unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(20)));
-        let ended = stream.peek().err().unwrap();
-        let rule = Violation::MessageType(9);
-        assert_eq!(ended.to_string(), StreamError::from(SessionEnd::from(rule)).to_string());
-    }
-
-    #[test]
-    fn the_peers_end_is_noticed_while_one_stream_holds_as_much_as_may_be_held() {
-        let (client, server) = pair(1000);
-        let (mut first, mut second) = (client.open().unwrap(), client.open().unwrap());
-        send_fallback(&server, first.id(), &[7; 2000]);
-        second.set_read_timeout(Some(Duration::from_millis(50)));
-        assert!(second.read(&mut [0; 8]).is_err());
-        second.set_read_timeout(None);
-        drop(server);
-        let ended = ends(move || drop(second.read(&mut [0; 8])));
-        assert!(ended);
-        let mut bytes = [0; 2000];
-        first.read_exact(&mut bytes).unwrap();
-        assert_eq!(bytes, [7; 2000]);
-    }
-}
+mod tests;

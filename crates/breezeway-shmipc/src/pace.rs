@@ -31,8 +31,8 @@ pub(crate) struct Pace {
     count: u64,
     /// When the present batch was taken, in ticks; 0 if nobody wanted to know.
     now: u64,
-    /// When the next one is due; 0 for at once.
-    due: u64,
+    /// How long after that the next one is due.
+    pause: u64,
     dense: u64,
     longest: u64,
 }
@@ -41,13 +41,13 @@ impl Pace {
     /// Without pauses, until there are messages.
     pub(crate) fn new() -> Self {
         let (dense, longest) = (clock::ticks_in(DENSE), clock::ticks_in(LONGEST));
-        Self { count: 0, now: 0, due: 0, dense, longest }
+        Self { count: 0, now: 0, pause: 0, dense, longest }
     }
 
     /// A batch is going to be taken.
     #[inline]
     pub(crate) fn begin(&mut self) {
-        (self.now, self.due) = (0, 0);
+        (self.now, self.pause) = (0, 0);
     }
 
     /// A message of the batch is for the stream with this last one.
@@ -56,17 +56,18 @@ impl Pace {
         self.count += 1;
         let messages = self.count - last.number.load(Ordering::Relaxed);
         last.number.store(self.count, Ordering::Relaxed);
-        self.due = if messages < PARTS { 0 } else { self.due_after(messages, last) };
+        self.pause = if messages < PARTS { 0 } else { self.pause_after(messages, last) };
     }
 
-    fn due_after(&mut self, messages: u64, last: &LastMessage) -> u64 {
+    fn pause_after(&mut self, messages: u64, last: &LastMessage) -> u64 {
         if self.now == 0 {
             self.now = clock::ticks();
         }
-        let time = self.now.wrapping_sub(last.at.load(Ordering::Relaxed));
+        let before = last.at.load(Ordering::Relaxed);
         last.at.store(self.now, Ordering::Relaxed);
-        let pays = time <= messages.saturating_mul(self.dense);
-        if pays { self.now + (time / PARTS).min(self.longest) } else { 0 }
+        let time = self.now.wrapping_sub(before);
+        let known = before != 0 && time <= messages.saturating_mul(self.dense);
+        if known { (time / PARTS).min(self.longest) } else { 0 }
     }
 
     /// How many messages came so far.
@@ -75,10 +76,10 @@ impl Pace {
         self.count
     }
 
-    /// Whether it is time for another look.
+    /// Whether it is time for another look. A clock that was set back ends a pause.
     #[inline]
     pub(crate) fn is_due(&self) -> bool {
-        self.due == 0 || clock::ticks() >= self.due
+        self.pause == 0 || clock::ticks().wrapping_sub(self.now) >= self.pause
     }
 
     /// Waits until it is, at most for the longest pause.
@@ -104,12 +105,12 @@ mod tests {
         pace.begin();
         pace.now = before + after;
         streams.iter().for_each(|stream| pace.count(stream));
-        if pace.due == 0 { 0 } else { pace.due - pace.now }
+        pace.pause
     }
 
     fn started() -> Pace {
         let mut pace = Pace::new();
-        pace.now = 1 << 62;
+        pace.now = 1;
         pace
     }
 
@@ -119,7 +120,6 @@ mod tests {
         let cycle = pace.dense;
         assert_eq!(batch(&mut pace, &streams, 0), 0, "nothing is known of their time");
         assert_eq!(batch(&mut pace, &streams, cycle), cycle / PARTS);
-        assert!(!pace.is_due());
     }
 
     #[test]
@@ -153,5 +153,23 @@ mod tests {
         assert_ne!(batch(&mut pace, &streams, 100), 0);
         assert_ne!(batch(&mut pace, &streams[..1], 100), 0, "its last message is long ago");
         assert_eq!(batch(&mut pace, &streams[..1], 100), 0);
+    }
+
+    #[test]
+    fn a_new_stream_is_not_taken_for_one_that_comes_often() {
+        let (mut pace, before) = (started(), streams(1));
+        // Long enough ago that the clock itself would count as often.
+        pace.count = 1 << 60;
+        batch(&mut pace, &before, 100);
+        assert!((0..10).all(|_| batch(&mut pace, &streams(1), 100) == 0));
+    }
+
+    #[test]
+    fn a_pause_ends_with_its_time_and_when_the_clock_is_set_back() {
+        let mut pace = Pace::new();
+        (pace.now, pace.pause) = (clock::ticks(), u64::MAX / 2);
+        assert!(!pace.is_due());
+        pace.now = clock::ticks() + (1 << 40);
+        assert!(pace.is_due());
     }
 }

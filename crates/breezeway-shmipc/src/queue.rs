@@ -129,6 +129,14 @@ impl Producer {
     }
 }
 
+#[cfg(all(test, feature = "tokio", not(loom)))]
+impl Producer {
+    /// Whether the consumer waits to be told.
+    pub(crate) fn is_consumer_resting(&self) -> bool {
+        self.region.word(self.place.base + NATIVE.flag).load(Ordering::SeqCst) == 0
+    }
+}
+
 /// The side that takes.
 pub(crate) struct Consumer {
     region: Arc<Region>,

@@ -104,9 +104,12 @@ impl Reader {
         Ok((self.buffered > 0).then(|| self.peeked()))
     }
 
-    /// From the socket only if bytes are known to come there, since that costs a system call.
+    /// From the socket only if bytes are known to come there, since that costs a system call. Not at all where one thread receives for all streams that it serves.
     fn receive_now(&self) {
         let Handle { core, state } = &*self.handle;
+        if core.serving.load(Ordering::Relaxed) {
+            return;
+        }
         if state.over_socket.load(Ordering::Relaxed) {
             core.help_receive();
         } else {

@@ -69,6 +69,7 @@ impl Receiver {
     }
 
     /// Whether it is time to look at the queue again; always for those who do not spin until it is.
+    #[cfg(feature = "tokio")]
     #[inline]
     pub(crate) fn is_due(&self, core: &Core) -> bool {
         self.pace.is_due() || !core.may_spin()
@@ -143,7 +144,9 @@ impl Receiver {
             .map_err(|violation| core.broken(violation))
     }
 
+    /// Handles what the last read brought.
     fn handle_all(&mut self, core: &Core) -> Result<(), Violation> {
+        let mut queue_taken = false;
         loop {
             let (polling, stream_close, fallback_for, restart) = match self.incoming.next()? {
                 None => return Ok(()),
@@ -152,6 +155,7 @@ impl Receiver {
                         core.fallback_held.fetch_add(bytes.len(), Ordering::Relaxed);
                         stream.deliver_copy(bytes);
                         mark_ready(core, stream);
+                        discard_if_forgotten(core, stream);
                     }
                     continue;
                 }
@@ -161,8 +165,10 @@ impl Receiver {
                 Some(Message::HotRestart(epoch)) => (false, None, None, Some((epoch, false))),
                 Some(Message::HotRestartAck(epoch)) => (false, None, None, Some((epoch, true))),
             };
-            // What the peer put into the queue before it sent any message comes first: neither fallback data nor a close may overtake it.
-            self.take_ring_full(core)?;
+            // What the peer put into the queue before it sent any of these messages comes first: neither fallback data nor a close may overtake it. All of that is visible since the read.
+            if !std::mem::replace(&mut queue_taken, true) {
+                self.take_ring_full(core)?;
+            }
             if polling {
                 continue;
             }
@@ -235,6 +241,7 @@ impl Receiver {
                 self.pace.count(&stream.last);
                 stream.deliver(&mut self.pieces);
                 mark_ready(core, stream);
+                discard_if_forgotten(core, stream);
             }
             None => core.discard(self.pieces.drain(..)),
         }
@@ -244,7 +251,8 @@ impl Receiver {
     /// A stream's end counts only once everything sent before it was received, and some of that may be in the socket.
     fn begin_closing(&mut self, core: &Core, id: u32) {
         let stream = lock(&core.table).get(id).cloned();
-        self.closing.extend(stream);
+        // Once, however often the peer says so.
+        self.closing.extend(stream.filter(|stream| !stream.ending.swap(true, Ordering::Relaxed)));
     }
 
     /// Ends the streams whose end was seen, after reading what was in the socket by then. What a peer sends on meanwhile, also further ends, is left to the next read, which the socket asks for; so
@@ -258,6 +266,12 @@ impl Receiver {
         while self.bytes_read < due && !core.is_overfull() {
             match self.read(core, RecvFlags::DONTWAIT) {
                 Ok(count) if count > 0 => self.handle_all(core)?,
+                // Nothing is left, whatever was counted.
+                Err(Errno::AGAIN) => {
+                    let all = self.bytes_read;
+                    self.ending.iter_mut().for_each(|(due, _)| *due = all.min(*due));
+                    break;
+                }
                 // The end of the socket is left to the next reader.
                 _ => break,
             }
@@ -279,6 +293,12 @@ impl Receiver {
         self.ending.extend(self.closing.drain(..).map(|stream| (due, stream)));
     }
 
+    /// Ends that were seen and do not yet count.
+    #[cfg(test)]
+    pub(crate) fn ends_remembered(&self) -> usize {
+        self.closing.len() + self.ending.len()
+    }
+
     /// Frees what is in the queue, when no stream is left to read it.
     pub(crate) fn discard_rest(&mut self, core: &Core) {
         self.last = None;
@@ -297,6 +317,14 @@ impl Receiver {
         }
         self.consumer.publish();
         core.discard(self.pieces.drain(..));
+    }
+}
+
+/// What came for a stream that was closed meanwhile: its holder has emptied the inbox already, or finds this in it.
+#[inline]
+fn discard_if_forgotten(core: &Core, stream: &StreamState) {
+    if stream.forgotten.load(Ordering::Acquire) {
+        core.discard(stream.empty());
     }
 }
 

@@ -73,6 +73,9 @@ impl Core {
         };
         // Whoever led leaves that to another; and whoever followed may have been named the next, in the same moment in which what it waited for came.
         self.promote();
+        // A leader leaves the queue's flag set, and the driver may sleep for a wake-up that the peer then does not send.
+        #[cfg(feature = "tokio")]
+        self.driver.attend();
         found
     }
 
@@ -243,8 +246,17 @@ impl Core {
     /// Receives what is in the queue, if nobody else does.
     pub(crate) fn receive_now(&self) {
         let Some(mut receiver) = try_lock(&self.receiver) else { return };
+        // A failure has ended the session, which whoever waits finds.
+        let _ = receiver.receive(self);
+        drop(receiver);
+        self.promote();
+    }
+
+    /// The same if it is time for it, for tasks: their driver looks later.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn receive_if_due(&self) {
+        let Some(mut receiver) = try_lock(&self.receiver) else { return };
         if receiver.is_due(self) {
-            // A failure has ended the session, which whoever waits finds.
             let _ = receiver.receive(self);
         }
         drop(receiver);

@@ -79,6 +79,8 @@ struct Patience {
     received: u64,
     /// Looks since something came.
     looks: u32,
+    /// Looks in a row that were none, since somebody else was receiving.
+    locked_out: u32,
     /// When spinning ends, if this wait began with it.
     until: Option<u64>,
 }
@@ -154,9 +156,15 @@ fn look(core: &Core, patience: &mut Patience) -> Next {
     core.wake_senders();
     let Some(mut receiver) = try_lock(&core.receiver) else {
         // A reader in another thread receives. If it does so for long it is one that blocks.
-        patience.looks = patience.looks.saturating_add(1);
-        return if patience.looks < LOOKS { Next::LookSoon } else { Next::Pause };
+        patience.locked_out += 1;
+        if patience.locked_out < LOOKS {
+            return Next::LookSoon;
+        }
+        // What comes meanwhile is no evidence for or against spinning.
+        *patience = Patience::default();
+        return Next::Pause;
     };
+    patience.locked_out = 0;
     if !receiver.is_due(core) {
         return Next::LookSoon;
     }

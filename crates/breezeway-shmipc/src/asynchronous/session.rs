@@ -26,7 +26,7 @@ impl Session {
     /// Waits for the next stream that the peer opens.
     pub async fn accept(&self) -> Result<Stream, StreamError> {
         let accepted = std::future::poll_fn(|context| {
-            self.session.core.receive_now();
+            self.session.core.receive_if_due();
             self.session.poll_accept(Some(context.waker())).map_or(Poll::Pending, Poll::Ready)
         });
         Stream::new(accepted.await?)

@@ -66,7 +66,7 @@ impl Stream {
             return Poll::Ready(arrived);
         }
         let core = reader.core().clone();
-        core.receive_now();
+        core.receive_if_due();
         reader.poll_more(Some(context.waker())).map_or(Poll::Pending, Poll::Ready)
     }
 
