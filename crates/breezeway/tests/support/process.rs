@@ -4,8 +4,11 @@
 //! roles to [`play`].
 
 use std::fmt::Display;
+use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::str::FromStr;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -86,6 +89,10 @@ pub(crate) fn hear() -> Option<String> {
     }
 }
 
+fn this_binary() -> PathBuf {
+    std::env::current_exe().expect("this test binary")
+}
+
 /// A process that plays a role. Killed and collected when dropped.
 pub(crate) struct Process {
     role: String,
@@ -97,25 +104,27 @@ pub(crate) struct Process {
 
 impl Process {
     pub(crate) fn start(role: &str, settings: &Settings) -> Self {
-        Self::start_command(role, Self::command(role, settings))
+        Self::start_command(role, Self::command(this_binary(), role, settings))
     }
 
-    /// As [`Self::start`], under another user id.
+    /// As [`Self::start`], under another user id. That user may not enter the folder of this binary, so it is named by a descriptor.
     pub(crate) fn start_as(user: u32, role: &str, settings: &Settings) -> Self {
-        let mut command = Self::command(role, settings);
+        let binary = File::open(this_binary()).expect("this test binary");
+        let program = format!("/proc/self/fd/{}", binary.as_raw_fd());
+        let mut command = Self::command(program.into(), role, settings);
         command.uid(user).gid(user);
         Self::start_command(role, command)
     }
 
     /// As [`Self::start`], with `stdin` instead of a line to the test.
     pub(crate) fn start_with(role: &str, settings: &Settings, stdin: impl Into<Stdio>) -> Self {
-        let mut command = Self::command(role, settings);
+        let mut command = Self::command(this_binary(), role, settings);
         command.stdin(stdin);
         Self::start_command(role, command)
     }
 
-    fn command(role: &str, settings: &Settings) -> Command {
-        let mut command = Command::new(std::env::current_exe().expect("this test binary"));
+    fn command(program: PathBuf, role: &str, settings: &Settings) -> Command {
+        let mut command = Command::new(program);
         command
             .args(["--exact", STAGE, "--ignored", "--nocapture", "--test-threads=1"])
             .env(ROLE, role)
