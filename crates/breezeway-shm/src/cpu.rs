@@ -67,6 +67,21 @@ pub fn online() -> usize {
     listed.unwrap_or_else(allowed).len().max(1)
 }
 
+/// Whether the CPUs of one socket share their last cache in groups only, so that some are much farther from each other than others: as AMD's since Zen.
+#[cfg(target_arch = "x86_64")]
+#[allow(unused_unsafe, reason = "__cpuid is unsafe before Rust 1.94")]
+pub(crate) fn shares_caches_in_groups() -> bool {
+    // SAFETY: every x86-64 CPU has CPUID.
+    let vendor = unsafe { std::arch::x86_64::__cpuid(0) };
+    vendor.ecx == u32::from_le_bytes(*b"cAMD")
+}
+
+/// Not known here: nothing but x86-64 writes past its caches.
+#[cfg(not(target_arch = "x86_64"))]
+pub(crate) fn shares_caches_in_groups() -> bool {
+    false
+}
+
 /// `getcpu()`: the CPU on which the calling thread runs, which may have changed on return.
 #[must_use]
 pub fn current() -> usize {

@@ -51,7 +51,7 @@ pub mod cpu;
 #[cfg(not(loom))]
 mod descriptor;
 #[cfg(not(loom))]
-mod distance;
+pub mod distance;
 #[cfg(not(loom))]
 mod doorbell;
 #[cfg(not(loom))]

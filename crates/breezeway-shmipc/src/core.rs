@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::task::Waker;
 
+use breezeway_shm::copy::STREAM_FROM;
 use breezeway_shm::{Notifier, Peer};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -244,6 +245,9 @@ impl Core {
         len: usize,
         slices: &mut Vec<SliceId>,
     ) -> Result<usize, SessionEnd> {
+        if len >= STREAM_FROM {
+            self.buffer.stream_large_copies(lock(&self.producer).is_consumer_far());
+        }
         let reserved = lock(&self.pool).reserve(len, slices);
         reserved.map_err(|violation| self.broken(violation)).and_then(|missing| {
             self.judge_regions()?;

@@ -7,6 +7,9 @@
 
 use std::sync::Arc;
 
+#[cfg(not(loom))]
+use breezeway_shm::distance::Distance;
+
 use crate::layout::queue::{NATIVE, RingPlace, places};
 use crate::region::Region;
 use crate::sync::{Ordering, Step, full_fence, removed};
@@ -78,6 +81,8 @@ pub(crate) struct Producer {
     tail: u64,
     /// The consumer's count when last looked at, so that its line is only fetched when the ring seems full.
     head_seen: u32,
+    #[cfg(not(loom))]
+    distance: Distance,
 }
 
 impl Producer {
@@ -85,7 +90,22 @@ impl Producer {
     pub(crate) fn new(region: Arc<Region>, place: RingPlace) -> Self {
         let tail = region.count(place.base + NATIVE.tail).value();
         let head_seen = region.count(place.base + NATIVE.head).observe();
-        Self { region, place, tail, head_seen }
+        Self {
+            region,
+            place,
+            tail,
+            head_seen,
+            #[cfg(not(loom))]
+            distance: Distance::default(),
+        }
+    }
+
+    /// Whether the consumer's CPU is far; from time to time this is measured on its count, which it writes with each batch.
+    #[cfg(not(loom))]
+    pub(crate) fn is_consumer_far(&mut self) -> bool {
+        let head = self.region.count(self.place.base + NATIVE.head);
+        self.distance.look(|| head.observe());
+        self.distance.is_far()
     }
 
     /// Puts an element; the peer may be taking others.

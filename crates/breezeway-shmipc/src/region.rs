@@ -6,7 +6,7 @@
 use std::io;
 use std::os::fd::AsFd;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 
 use breezeway_shm::TrustedPeer;
 use breezeway_shm::copy::{STREAM_FROM, copy_from_foreign, stream_fence, stream_from_foreign};
@@ -20,6 +20,8 @@ pub(crate) struct Region {
     len: u32,
     /// Dropped before the memory is unmapped, so that no fault of somebody else's later mapping is taken for ours.
     guard: Option<Guard>,
+    /// Whether large copies into it go past the caches.
+    streams: AtomicBool,
 }
 
 // SAFETY: a region is an address range that is accessed by atomics and opaque copies only; both bear any number of threads.
@@ -42,7 +44,7 @@ impl Region {
             )
         }?;
         let address = NonNull::new(address.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
-        let mut region = Self { address, len, guard: None };
+        let mut region = Self { address, len, guard: None, streams: AtomicBool::new(false) };
         region.guard = Some(Guard::watch(address.as_ptr() as usize, len as usize)?);
         // SAFETY: the advice concerns this mapping only, and a child that has none cannot disturb our session. Nothing depends on its success.
         let _ = unsafe { madvise(address.as_ptr().cast(), len as usize, Advice::LinuxDontFork) };
@@ -91,14 +93,20 @@ impl Region {
         unsafe { copy_from_foreign(to.as_mut_ptr(), from, to.len()) }
     }
 
-    /// Copies bytes in; large ones past the caches, as the peer reads them next.
+    /// Whether large copies into the region are to go past the caches, which pays where the peer's CPU is far.
+    #[inline]
+    pub(crate) fn stream_large_copies(&self, pays: bool) {
+        self.streams.store(pays, Ordering::Relaxed);
+    }
+
+    /// Copies bytes in.
     #[inline]
     pub(crate) fn copy_from(&self, at: u32, from: &[u8]) {
         let to = self.pointer(at, from.len());
         // SAFETY: both ranges have the length of `from`, which is private memory and so no part of the region. The copies are opaque to the compiler, so a peer that
         // writes there meanwhile, against the protocol, makes the bytes wrong and nothing else.
         unsafe {
-            if from.len() < STREAM_FROM {
+            if from.len() < STREAM_FROM || !self.streams.load(Ordering::Relaxed) {
                 copy_from_foreign(to, from.as_ptr(), from.len());
             } else {
                 stream_from_foreign(to, from.as_ptr(), from.len());
@@ -113,7 +121,7 @@ impl Region {
         assert!(source.addr().abs_diff(target.addr()) >= len, "copy onto itself");
         // SAFETY: both ranges are mapped for `len` bytes and do not overlap; the copies are opaque to the compiler and bear whatever the peer writes meanwhile.
         unsafe {
-            if len < STREAM_FROM {
+            if len < STREAM_FROM || !self.streams.load(Ordering::Relaxed) {
                 copy_from_foreign(target, source, len);
             } else {
                 stream_from_foreign(target, source, len);

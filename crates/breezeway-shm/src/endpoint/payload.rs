@@ -10,6 +10,7 @@ use crate::copy::{PREFETCHED_UP_TO, STREAM_FROM, claim_lines};
 use crate::counters::Counter;
 use crate::doorbell::SocketError;
 use crate::entry::{Head, Kind};
+use crate::layout::CONSUMED_AT;
 use crate::lender::Loan;
 use crate::ring::PublishFailure;
 use crate::segment;
@@ -79,7 +80,7 @@ impl Endpoint {
             None => self.reserve_anew(len)?,
         };
         if len >= STREAM_FROM {
-            self.distance.look(&self.peer);
+            self.distance.look(|| self.peer.load(CONSUMED_AT));
         }
         if len <= PREFETCHED_UP_TO {
             claim_lines(self.lender.bytes_mut(&loan));
