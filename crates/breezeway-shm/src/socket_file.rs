@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,8 @@ use rustix::fs::{
 };
 use rustix::io::{Errno, ioctl_fionbio};
 use rustix::net::{
-    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, listen, socket_with,
+    AddressFamily, Shutdown, SocketAddrUnix, SocketFlags, SocketType, bind, listen, shutdown,
+    socket_with,
 };
 use thiserror::Error;
 
@@ -48,9 +49,11 @@ impl From<Errno> for ListenError {
     }
 }
 
-/// The file of a listening socket, removed with this: by the process that made it, and only while it is the same file.
+/// A listening socket and its file, which is removed with this: by the process that made it, and only while it is the same file.
 #[derive(Debug)]
 pub struct SocketFile {
+    /// While it is open the kernel holds on to the file's inode, removed or not, so that no other file can get the same identity.
+    socket: OwnedFd,
     path: PathBuf,
     /// Device and inode of the file, so that only our own is removed.
     identity: (u64, u64),
@@ -61,30 +64,30 @@ pub struct SocketFile {
 impl SocketFile {
     /// Listens at `path` on a stream socket that does not block, in a file with the permission bits `mode`. A file of a server that ended, as a failed connect
     /// proves, is replaced. Takes up to 400 ms where others hold the folder's lock, or a server's backlog is full.
-    pub fn listen(path: &Path, mode: u32) -> Result<(OwnedFd, Self), ListenError> {
+    pub fn listen(path: &Path, mode: u32) -> Result<Self, ListenError> {
         let _turn = take_turn(path);
         if is_socket(path)? {
             remove_left_over(path)?;
         }
-        let (socket, file) = Self::bind(path, mode)?;
-        listen(&socket, BACKLOG)?;
-        Ok((socket, file))
+        let file = Self::bind(path, mode)?;
+        listen(&file.socket, BACKLOG)?;
+        Ok(file)
     }
 
     /// The same in the place of whoever serves there. The new socket, which listens already, is renamed over the path: at no moment is there nothing to connect to. Who
     /// connected before stays with the predecessor.
-    pub fn take_over(path: &Path, mode: u32) -> Result<(OwnedFd, Self), ListenError> {
+    pub fn take_over(path: &Path, mode: u32) -> Result<Self, ListenError> {
         let _turn = take_turn(path);
         is_socket(path)?;
-        let (socket, mut file) = Self::bind(&name_beside(path), mode)?;
-        listen(&socket, BACKLOG)?;
+        let mut file = Self::bind(&name_beside(path), mode)?;
+        listen(&file.socket, BACKLOG)?;
         rename(&file.path, path)?;
         path.clone_into(&mut file.path);
-        Ok((socket, file))
+        Ok(file)
     }
 
     /// A socket, bound to a new file.
-    fn bind(path: &Path, mode: u32) -> Result<(OwnedFd, Self), ListenError> {
+    fn bind(path: &Path, mode: u32) -> Result<Self, ListenError> {
         let address = SocketAddrUnix::new(path)?;
         let socket = stream_socket()?;
         // The file inherits the socket's mode at bind, less the umask, so at no moment may more connect than should; the rest comes after.
@@ -95,17 +98,27 @@ impl SocketFile {
             other => other.into(),
         })?;
         let identity = identity(&lstat(path)?);
-        let file = Self { path: path.into(), identity, process: std::process::id() };
+        let file = Self { socket, path: path.into(), identity, process: std::process::id() };
         chmod(path, mode)?;
-        Ok((socket, file))
+        Ok(file)
+    }
+}
+
+impl AsFd for SocketFile {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
     }
 }
 
 impl Drop for SocketFile {
     fn drop(&mut self) {
+        // A forked child has the same socket, so that to shut it down would be to end its parent's.
         if self.process != std::process::id() {
             return;
         }
+        // Clients and successors are refused from now on, also while this waits for its turn. The socket stays open until the file was compared: a successor that replaced
+        // the file meanwhile might get the inode number of one that nobody held.
+        let _ = shutdown(&self.socket, Shutdown::Both);
         let _turn = take_turn(&self.path);
         if lstat(&self.path).is_ok_and(|stat| identity(&stat) == self.identity) {
             // Somebody else may have removed it just now: then there is nothing left to do.
@@ -205,11 +218,11 @@ mod tests {
         }
     }
 
-    fn listen_at(path: &Path) -> Result<(OwnedFd, SocketFile), ListenError> {
+    fn listen_at(path: &Path) -> Result<SocketFile, ListenError> {
         SocketFile::listen(path, 0o600)
     }
 
-    fn take_over(path: &Path) -> Result<(OwnedFd, SocketFile), ListenError> {
+    fn take_over(path: &Path) -> Result<SocketFile, ListenError> {
         SocketFile::take_over(path, 0o600)
     }
 
@@ -270,10 +283,39 @@ mod tests {
     }
 
     #[test]
+    fn one_that_ends_refuses_at_once_and_leaves_a_successor_alone_whose_file_replaced_its_own() {
+        let folder = Folder::new();
+        let first = listen_at(&folder.path()).unwrap();
+        let turn = take_turn(&folder.path()).unwrap();
+        let ending = std::thread::spawn(move || drop(first));
+        while probe(&folder.path()).is_ok() {
+            std::thread::yield_now();
+        }
+        assert_eq!(probe(&folder.path()).unwrap_err().kind(), io::ErrorKind::ConnectionRefused);
+        // A file system may give the file the inode number of one that is no more.
+        std::fs::remove_file(folder.path()).unwrap();
+        let _second = UnixListener::bind(folder.path()).unwrap();
+        drop(turn);
+        ending.join().unwrap();
+        assert!(probe(&folder.path()).is_ok());
+    }
+
+    #[test]
+    fn a_forked_child_that_drops_its_copy_ends_nothing() {
+        let folder = Folder::new();
+        let mut parents = listen_at(&folder.path()).unwrap();
+        let socket = parents.socket.try_clone().unwrap();
+        parents.process = 0;
+        drop(parents);
+        assert!(probe(&folder.path()).is_ok());
+        assert!(crate::accept(&socket).unwrap().is_some());
+    }
+
+    #[test]
     fn a_path_that_was_taken_over_belongs_to_the_one_who_took_it() {
         let folder = Folder::new();
         let first = listen_at(&folder.path()).unwrap();
-        let (second, _file) = take_over(&folder.path()).unwrap();
+        let second = take_over(&folder.path()).unwrap();
         drop(first);
         let _client = probe(&folder.path()).unwrap();
         assert!(crate::accept(&second).unwrap().is_some());

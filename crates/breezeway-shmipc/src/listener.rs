@@ -15,10 +15,14 @@ use crate::error::ServeError;
 /// A listening socket.
 #[derive(Debug)]
 pub(crate) struct Listener {
-    socket: OwnedFd,
+    socket: Socket,
     address: Address,
-    /// Where the socket is a file.
-    _file: Option<SocketFile>,
+}
+
+#[derive(Debug)]
+enum Socket {
+    File(SocketFile),
+    Tcp(TcpListener),
 }
 
 impl Listener {
@@ -36,19 +40,19 @@ impl Listener {
         listener.set_nonblocking(true).map_err(failed)?;
         // The port may have been left to the kernel.
         let address = Address::Tcp(listener.local_addr().map_err(failed)?.to_string());
-        Ok(Self { socket: listener.into(), address, _file: None })
+        Ok(Self { socket: Socket::Tcp(listener), address })
     }
 
     fn bind_unix(path: &Path, mode: u32, take_over: bool) -> Result<Self, ServeError> {
         let listen = if take_over { SocketFile::take_over } else { SocketFile::listen };
-        let (socket, file) = listen(path, mode).map_err(|error| match error {
+        let file = listen(path, mode).map_err(|error| match error {
             ListenError::InUse => ServeError::InUse(path.into()),
             ListenError::NotASocket => ServeError::NotASocket(path.into()),
             ListenError::Io(source) => {
                 ServeError::Listen { address: path.display().to_string(), source }
             }
         })?;
-        Ok(Self { socket, address: Address::Unix(path.into()), _file: Some(file) })
+        Ok(Self { socket: Socket::File(file), address: Address::Unix(path.into()) })
     }
 
     /// Where it listens.
@@ -58,7 +62,7 @@ impl Listener {
 
     /// Takes the next connection; `None` if there is none.
     pub(crate) fn accept(&self) -> io::Result<Option<OwnedFd>> {
-        let accepted = accept(&self.socket)?;
+        let accepted = accept(self)?;
         if let (Some(socket), Address::Tcp(_)) = (&accepted, &self.address) {
             set_tcp_nodelay(socket, true)?;
         }
@@ -68,6 +72,9 @@ impl Listener {
 
 impl AsFd for Listener {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
+        match &self.socket {
+            Socket::File(file) => file.as_fd(),
+            Socket::Tcp(listener) => listener.as_fd(),
+        }
     }
 }

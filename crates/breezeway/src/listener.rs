@@ -16,10 +16,14 @@ use crate::error::ServeError;
 /// A listening socket.
 #[derive(Debug)]
 pub(crate) struct Listener {
-    socket: OwnedFd,
+    socket: Socket,
     place: Place,
-    /// Where the socket is a file.
-    _file: Option<SocketFile>,
+}
+
+#[derive(Debug)]
+enum Socket {
+    File(SocketFile),
+    Tcp(TcpListener),
 }
 
 impl Listener {
@@ -40,16 +44,16 @@ impl Listener {
         listener.set_nonblocking(true).map_err(failed)?;
         let port = listener.local_addr().map_err(failed)?.port();
         let place = Place::Tcp { host: host.to_owned(), port };
-        Ok(Self { socket: listener.into(), place, _file: None })
+        Ok(Self { socket: Socket::Tcp(listener), place })
     }
 
     fn bind_unix(place: &Place, path: &Path, mode: u32) -> Result<Self, ServeError> {
-        let (socket, file) = SocketFile::listen(path, mode).map_err(|error| match error {
+        let file = SocketFile::listen(path, mode).map_err(|error| match error {
             ListenError::InUse => ServeError::InUse(place.clone()),
             ListenError::NotASocket => ServeError::NotASocket(path.into()),
             ListenError::Io(source) => ServeError::Listen { place: place.clone(), source },
         })?;
-        Ok(Self { socket, place: place.clone(), _file: Some(file) })
+        Ok(Self { socket: Socket::File(file), place: place.clone() })
     }
 
     /// Where it listens, with the port that it has.
@@ -64,7 +68,7 @@ impl Listener {
 
     /// Takes the next connection; `None` if there is none.
     pub(crate) fn accept(&self) -> io::Result<Option<OwnedFd>> {
-        let accepted = accept(&self.socket)?;
+        let accepted = accept(self)?;
         if let (Some(socket), Carrier::Tcp) = (&accepted, self.carrier()) {
             prepare_tcp(socket)?;
         }
@@ -74,7 +78,10 @@ impl Listener {
 
 impl AsFd for Listener {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
+        match &self.socket {
+            Socket::File(file) => file.as_fd(),
+            Socket::Tcp(listener) => listener.as_fd(),
+        }
     }
 }
 
