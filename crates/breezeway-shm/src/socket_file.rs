@@ -69,9 +69,7 @@ impl SocketFile {
         if is_socket(path)? {
             remove_left_over(path)?;
         }
-        let file = Self::bind(path, mode)?;
-        listen(&file.socket, BACKLOG)?;
-        Ok(file)
+        Self::make(path, path, mode)
     }
 
     /// The same in the place of whoever serves there. The new socket, which listens already, is renamed over the path: at no moment is there nothing to connect to. Who
@@ -79,28 +77,30 @@ impl SocketFile {
     pub fn take_over(path: &Path, mode: u32) -> Result<Self, ListenError> {
         let _turn = take_turn(path);
         is_socket(path)?;
-        let mut file = Self::bind(&name_beside(path), mode)?;
-        listen(&file.socket, BACKLOG)?;
-        rename(&file.path, path)?;
-        path.clone_into(&mut file.path);
-        Ok(file)
+        Self::make(&name_beside(path), path, mode)
     }
 
-    /// A socket, bound to a new file.
-    fn bind(path: &Path, mode: u32) -> Result<Self, ListenError> {
-        let address = SocketAddrUnix::new(path)?;
+    /// A socket that listens in a new file, called `name` until it does and `path` at last. Where that fails the file is removed here, in the turn that the caller has: to
+    /// drop a `Self` would be to wait for another one.
+    fn make(name: &Path, path: &Path, mode: u32) -> Result<Self, ListenError> {
         let socket = stream_socket()?;
-        // The file inherits the socket's mode at bind, less the umask, so at no moment may more connect than should; the rest comes after.
         let mode = Mode::from_raw_mode(mode);
-        fchmod(&socket, mode)?;
-        bind(&socket, &address).map_err(|errno| match errno {
-            Errno::ADDRINUSE => ListenError::InUse,
-            other => other.into(),
+        bind_to(&socket, name, mode)?;
+        let begin = || -> Result<Stat, Errno> {
+            let stat = lstat(name)?;
+            chmod(name, mode)?;
+            listen(&socket, BACKLOG)?;
+            if name != path {
+                rename(name, path)?;
+            }
+            Ok(stat)
+        };
+        let stat = begin().inspect_err(|_| {
+            // The first error is the one to tell.
+            let _ = unlink(name);
         })?;
-        let identity = identity(&lstat(path)?);
-        let file = Self { socket, path: path.into(), identity, process: std::process::id() };
-        chmod(path, mode)?;
-        Ok(file)
+        let (identity, process) = (identity(&stat), std::process::id());
+        Ok(Self { socket, path: path.into(), identity, process })
     }
 }
 
@@ -150,6 +150,16 @@ pub fn connect(path: &Path, timeout: Duration) -> io::Result<OwnedFd> {
 fn stream_socket() -> Result<OwnedFd, Errno> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)
+}
+
+/// `bind(2)` to a new file at `path`. It inherits the socket's mode, less the umask, so at no moment may more connect than should.
+fn bind_to(socket: &OwnedFd, path: &Path, mode: Mode) -> Result<(), ListenError> {
+    let address = SocketAddrUnix::new(path)?;
+    fchmod(socket, mode)?;
+    bind(socket, &address).map_err(|errno| match errno {
+        Errno::ADDRINUSE => ListenError::InUse,
+        other => other.into(),
+    })
 }
 
 fn identity(stat: &Stat) -> (u64, u64) {
@@ -309,6 +319,21 @@ mod tests {
         drop(parents);
         assert!(probe(&folder.path()).is_ok());
         assert!(crate::accept(&socket).unwrap().is_some());
+    }
+
+    #[test]
+    fn one_that_cannot_begin_waits_for_nobody_and_leaves_nothing() {
+        let folder = Folder::new();
+        // Nothing but a folder can be called that.
+        let path = folder.0.path().join("echo.sock/");
+        let durations = std::iter::repeat_with(|| {
+            let start = Instant::now();
+            assert!(matches!(take_over(&path), Err(ListenError::Io(_))));
+            start.elapsed()
+        });
+        // A busy machine may delay one.
+        assert!(durations.take(5).min().unwrap() < TURN_PAUSE * TURN_TRIES / 2);
+        assert_eq!(folder.files(), 0);
     }
 
     #[test]
