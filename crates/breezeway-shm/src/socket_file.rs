@@ -1,4 +1,10 @@
-//! The socket file at which a client finds a server: made without a race, taken only from the dead or by wish, removed at the end.
+//! The socket file at which a client finds a server: taken only from the dead or by wish, removed at the end.
+//!
+//! To look who serves there and then to replace or remove the file are two steps, between which another server may do the same. No system call joins them, so servers take turns by
+//! a lock on the folder, and with it there is no race. A folder that may not be read cannot be locked, and whoever may read it may hold its lock for ever, as anybody may
+//! `/tmp`'s. A server does not let that stop it, and goes on without the lock: then of two that start at one path at the same moment one may remove the other's file, which
+//! listens from then on where nobody finds it, and one that ends may remove the file that replaced its own at that moment. A folder that only its servers' user may read and write
+//! excludes that.
 
 use std::fs::File;
 use std::io;
@@ -63,7 +69,8 @@ pub struct SocketFile {
 
 impl SocketFile {
     /// Listens at `path` on a stream socket that does not block, in a file with the permission bits `mode`. A file of a server that ended, as a failed connect
-    /// proves, is replaced. Takes up to 400 ms where others hold the folder's lock, or a server's backlog is full.
+    /// proves, is replaced; without the folder's lock, see above, so may be that of one that is just beginning. Takes up to 400 ms where others hold the lock, or a server's
+    /// backlog is full.
     pub fn listen(path: &Path, mode: u32) -> Result<Self, ListenError> {
         let _turn = take_turn(path);
         if is_socket(path)? {
@@ -171,8 +178,7 @@ fn name_beside(path: &Path) -> PathBuf {
     path.with_file_name(format!(".{:x}", std::process::id() ^ clock::ticks() as u32))
 }
 
-/// A lock on the folder, for as long as the file is open, so that servers that find the same left-over take turns. Best effort: a folder that cannot be read cannot
-/// be locked, and a stranger may hold its lock for ever.
+/// The folder's lock, for as long as the file is open; `None` where it cannot be had, see the top of the file.
 fn take_turn(path: &Path) -> Option<File> {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     let folder = File::open(parent.unwrap_or(Path::new("."))).ok()?;
