@@ -37,6 +37,9 @@ static PLACES: AtomicPtr<Place> = AtomicPtr::new(std::ptr::null_mut());
 /// What handled SIGBUS before.
 static BEFORE: OnceLock<libc::sigaction> = OnceLock::new();
 
+/// Our handler, as it is installed.
+static OURS: OnceLock<libc::sigaction> = OnceLock::new();
+
 /// What would handle SIGBUS now if we did not: the handler from [`BEFORE`], `SIG_IGN`, or `SIG_DFL`, which a handler may become when it is called.
 static BEHIND_US: AtomicUsize = AtomicUsize::new(libc::SIG_DFL);
 
@@ -133,7 +136,7 @@ fn install() -> io::Result<()> {
     static OUTCOME: OnceLock<Result<(), i32>> = OnceLock::new();
     let outcome = OUTCOME.get_or_init(|| {
         // SAFETY: a sigaction is plain integers, for which zeros are valid; the calls read and write these locals only. What was there before is kept before
-        // the handler can run for the first time, since the query comes first.
+        // the handler can run for the first time, since the query comes first, and so is ours.
         unsafe {
             let mut before: libc::sigaction = std::mem::zeroed();
             if libc::sigaction(libc::SIGBUS, std::ptr::null(), &raw mut before) != 0 {
@@ -148,6 +151,7 @@ fn install() -> io::Result<()> {
             ours.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK | libc::SA_RESTART;
             // What the handler before us must not be interrupted by.
             ours.sa_mask = before.sa_mask;
+            let _ = OURS.set(ours);
             if libc::sigaction(libc::SIGBUS, &raw const ours, std::ptr::null_mut()) != 0 {
                 return Err(errno());
             }
@@ -234,11 +238,24 @@ fn call_before_us(
     }
     // A handler that it installed instead has to pass on what is not its own, as any that comes later. These two cannot, so they take its place behind us.
     let left = disposition(signal).sa_sigaction;
-    if left != installed.sa_sigaction && matches!(left, libc::SIG_DFL | libc::SIG_IGN) {
+    if !is_handler(left) {
         BEHIND_US.store(left, Ordering::Release);
-        // SAFETY: puts back what was installed a moment ago.
-        unsafe { libc::sigaction(signal, &raw const installed, std::ptr::null_mut()) };
+        restore(signal, &installed);
     }
+}
+
+/// Whether a disposition is a function, which may pass a signal on to us.
+fn is_handler(disposition: usize) -> bool {
+    !matches!(disposition, libc::SIG_DFL | libc::SIG_IGN)
+}
+
+/// Puts back what was installed a moment ago. No handler was if one before us is being called in another thread as well and has taken the signal off itself there: then ours, so that
+/// whichever thread is the last leaves the protection.
+fn restore(signal: libc::c_int, installed: &libc::sigaction) {
+    let handler = Some(installed).filter(|installed| is_handler(installed.sa_sigaction));
+    let Some(handler) = handler.or(OURS.get()) else { return };
+    // SAFETY: the call reads what the kernel or `install` wrote there, which is a handler.
+    unsafe { libc::sigaction(signal, std::ptr::from_ref(handler), std::ptr::null_mut()) };
 }
 
 /// What is installed for `signal`.

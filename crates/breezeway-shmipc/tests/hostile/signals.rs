@@ -2,6 +2,7 @@
 
 use std::mem::zeroed;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
 use rustix::fs::ftruncate;
 
@@ -11,11 +12,33 @@ use crate::victim::Victim;
 
 /// Installs what handles SIGBUS in a process before its first session.
 fn before_us(handler: usize, flags: i32) {
-    // SAFETY: zeros are a valid sigaction; the call reads this local only, and the handlers here are safe to run at any time.
+    install(handler, flags);
+}
+
+/// Installs what handles SIGBUS from now on; gives what did until now.
+fn install(handler: usize, flags: i32) -> usize {
+    // SAFETY: zeros are a valid sigaction; the call reads and writes these locals only, and the handlers here are safe to run at any time.
     unsafe {
-        let mut action: libc::sigaction = zeroed();
+        let (mut action, mut before): (libc::sigaction, libc::sigaction) = (zeroed(), zeroed());
         (action.sa_sigaction, action.sa_flags) = (handler, flags);
-        assert_eq!(libc::sigaction(libc::SIGBUS, &raw const action, std::ptr::null_mut()), 0);
+        assert_eq!(libc::sigaction(libc::SIGBUS, &raw const action, &raw mut before), 0);
+        before.sa_sigaction
+    }
+}
+
+/// Whether SIGBUS has its default action now.
+fn is_off() -> bool {
+    // SAFETY: zeros are a valid sigaction; the call writes this local only.
+    unsafe {
+        let mut now: libc::sigaction = zeroed();
+        libc::sigaction(libc::SIGBUS, std::ptr::null(), &raw mut now);
+        now.sa_sigaction == libc::SIG_DFL
+    }
+}
+
+fn wait_until(condition: impl Fn() -> bool) {
+    while !condition() {
+        thread::yield_now();
     }
 }
 
@@ -154,6 +177,62 @@ fn a_handler_that_was_to_be_called_once_is_called_once() {
             say("protected");
             kill();
         });
+    let Some(outcome) = outcome else { return };
+    outcome.assert_left("protected");
+    outcome.assert_ended_by(libc::SIGBUS);
+}
+
+/// Threads that have come to [`pass_on_in_turn`].
+static PASSED_ON: AtomicUsize = AtomicUsize::new(0);
+/// Our handler, to which [`pass_on_in_turn`] passes on.
+static OURS: AtomicUsize = AtomicUsize::new(0);
+
+/// Installed after us: the first thread goes on when both are here, the second when the signal was taken off in the first.
+extern "C" fn pass_on_in_turn(
+    signal: libc::c_int,
+    info: *mut libc::siginfo_t,
+    context: *mut libc::c_void,
+) {
+    match PASSED_ON.fetch_add(1, Ordering::SeqCst) {
+        0 => wait_until(|| PASSED_ON.load(Ordering::SeqCst) == 2),
+        1 => wait_until(is_off),
+        _ => {}
+    }
+    // SAFETY: this is the address of our handler, which takes three arguments.
+    let ours: extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void) =
+        unsafe { std::mem::transmute(OURS.load(Ordering::SeqCst)) };
+    ours(signal, info, context);
+}
+
+/// Was there before us, and puts the default action back: in the first thread before the second calls it, in the second after the first has left.
+extern "C" fn take_off_in_turn(_: libc::c_int) {
+    let first = CALLS.fetch_add(1, Ordering::SeqCst) == 0;
+    if !first {
+        wait_until(|| !is_off());
+    }
+    install(libc::SIG_DFL, 0);
+    if first {
+        wait_until(|| CALLS.load(Ordering::SeqCst) == 2);
+    }
+}
+
+#[test]
+fn a_handler_that_takes_the_signal_off_in_two_threads_at_once_leaves_the_protection() {
+    let test =
+        "signals::a_handler_that_takes_the_signal_off_in_two_threads_at_once_leaves_the_protection";
+    let outcome = child::run(test, || {
+        before_us(take_off_in_turn as *const () as usize, 0);
+        let _victim = Victim::new();
+        let ours = install(pass_on_in_turn as *const () as usize, libc::SA_SIGINFO);
+        OURS.store(ours, Ordering::SeqCst);
+        thread::scope(|scope| {
+            scope.spawn(raise);
+            scope.spawn(raise);
+        });
+        is_survived();
+        say("protected");
+        kill();
+    });
     let Some(outcome) = outcome else { return };
     outcome.assert_left("protected");
     outcome.assert_ended_by(libc::SIGBUS);
