@@ -9,10 +9,20 @@ use super::{Args, Outcome, Pattern, Touch, Until, finish, run_all};
 use crate::Failure;
 use crate::methods::HOLLOW_BYTES;
 
+/// The protocol's lengths have 32 bits.
+const LARGEST: u64 = u32::MAX as u64;
+
 pub(super) fn run(args: &Args, address: &Address) -> Result<(), Failure> {
     if args.pattern != Pattern::PingPong || args.depth != 1 || args.rate.is_some() || args.size == 0
     {
         return Err("a shmipc server is measured with --pattern ping-pong, --depth 1, --size above 0 and without --rate".into());
+    }
+    if args.size as u64 > LARGEST {
+        let size = args.size;
+        return Err(format!(
+            "--size {size} exceeds the {LARGEST} bytes that lengths of shmipc can tell"
+        )
+        .into());
     }
     let clients: Result<Vec<_>, _> =
         (0..args.sessions).map(|_| EchoClient::connect(address, options(args))).collect();
@@ -26,10 +36,20 @@ fn options(args: &Args) -> ClientOptions {
     ClientOptions::new(Trust::Anybody).session(SessionOptions::new().wait(wait.into()))
 }
 
+/// Room for a message, if this machine has it.
+fn message(size: usize) -> Result<Vec<u8>, Failure> {
+    let mut bytes = Vec::new();
+    bytes
+        .try_reserve_exact(size)
+        .map_err(|_| format!("no memory for a request and a reply of --size {size}"))?;
+    bytes.resize(size, 0);
+    Ok(bytes)
+}
+
 /// One call at a time. One reading of the clock per round trip ends one call's latency and starts the next one's.
 fn closed_loop(args: &Args, until: Until, client: &mut EchoClient) -> Result<Outcome, Failure> {
     let touched = if args.touch == Touch::All { args.size } else { args.size.min(HOLLOW_BYTES) };
-    let (mut request, mut reply) = (vec![0; args.size], vec![0; args.size]);
+    let (mut request, mut reply) = (message(args.size)?, message(args.size)?);
     let mut recorder = Recorder::new();
     let start = clock::ticks();
     let (mut now, mut count) = (start, 0);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use breezeway::{OptionError, ServerOptions, SessionOptions};
-use bytesize::ByteSize;
+use bytesize::{ByteSize, Unit};
 use clap::ValueEnum;
 
 use super::Wait;
@@ -25,20 +25,48 @@ fn of_server<T: Copy>(value: T, set: fn(ServerOptions, T) -> ServerOptions) -> P
     Ok(value)
 }
 
-/// A number of bytes, with or without a unit.
+/// A number of bytes, with or without a unit. What is too much to be counted is the largest number, which no limit allows: so the answer names the limit.
 fn bytes(text: &str) -> Parsed<u64> {
     const EXPECTED: &str = "expected bytes, such as 65536, 256KiB or 64MiB";
-    // Numbers without a unit by themselves: the other parser takes parts of a byte, and rounds what is too large.
-    if !text.ends_with(|last: char| last.is_ascii_alphabetic()) {
-        return text.parse().map_err(|_| EXPECTED.to_owned());
+    let end = text.find(|character: char| !character.is_ascii_digit() && character != '.');
+    let (number, unit) = text.split_at(end.unwrap_or(text.len()));
+    let factor = match unit.trim_start() {
+        "" => 1,
+        unit => unit.parse::<Unit>().map_err(|_| EXPECTED.to_owned())? * 1,
+    };
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    if whole.len() + fraction.len() == 0 || fraction.contains('.') {
+        return Err(EXPECTED.to_owned());
     }
-    let size: ByteSize = text.parse().map_err(|_| EXPECTED.to_owned())?;
-    Ok(size.as_u64())
+    product(whole, fraction.trim_end_matches('0'), factor)
 }
+
+/// `whole.fraction`, two rows of digits, times `factor`: exactly, where `bytesize` drops parts of a byte.
+fn product(whole: &str, fraction: &str, factor: u64) -> Parsed<u64> {
+    const PARTS: &str = "expected whole bytes, such as 65536, 1.5KiB or 64MiB";
+    // More digits than anybody means, and than there is room for below.
+    const MOST_PLACES: usize = 18;
+    if fraction.len() > MOST_PLACES {
+        return Err(PARTS.to_owned());
+    }
+    let scale = 10_u128.pow(fraction.len() as u32);
+    // Either may be empty.
+    let digits = ["0", whole, fraction].concat().parse::<u128>().ok();
+    match digits.and_then(|digits| digits.checked_mul(factor.into())) {
+        Some(scaled) if !scaled.is_multiple_of(scale) => Err(PARTS.to_owned()),
+        Some(scaled) => Ok(u64::try_from(scaled / scale).unwrap_or(u64::MAX)),
+        None => Ok(u64::MAX),
+    }
+}
+
+/// The largest cap that a session can have, and so the largest message.
+const LARGEST_MESSAGE: u64 = 1 << 40;
 
 /// The size of a message.
 pub(crate) fn size(text: &str) -> Parsed<usize> {
-    Ok(usize::try_from(bytes(text)?).unwrap_or(usize::MAX))
+    let size = Some(bytes(text)?).filter(|size| *size <= LARGEST_MESSAGE);
+    size.and_then(|size| usize::try_from(size).ok())
+        .ok_or_else(|| format!("allowed is at most {:.0}", ByteSize(LARGEST_MESSAGE)))
 }
 
 /// The size of a message that has at least one byte and at most `MOST`.
@@ -113,6 +141,15 @@ pub(crate) fn socket_mode(text: &str) -> Parsed<u32> {
 mod tests {
     use super::*;
 
+    const MORE_THAN_CAN_BE_COUNTED: [&str; 6] = [
+        "18446744073709551616",
+        "18446744073709551616B",
+        "16EiB",
+        "20EiB",
+        "99999999999.5EB",
+        "340282366920938463463374607431768211456",
+    ];
+
     #[test]
     fn bytes_have_units_of_people_or_none() {
         for (text, expected) in [
@@ -124,25 +161,35 @@ mod tests {
             ("1.5GiB", 3 << 29),
             ("1TiB", 1 << 40),
             ("10MB", 10_000_000),
+            ("1.50KiB", 1536),
+            ("0.5KiB", 512),
+            (".5KiB", 512),
+            ("2.0B", 2),
+            ("0.000000000001TB", 1),
         ] {
             assert_eq!(cap(text), Ok(expected), "{text}");
         }
-        for text in [
-            "",
-            "-1",
-            "1.5",
-            "many",
-            "18446744073709551616",
-            "64 frogs",
-            "MiB",
-            "1e3",
-            "0x10",
-            "-1KiB",
-        ] {
+        for text in
+            ["", "-1", ".", ".KiB", "1.2.3MiB", "many", "64 frogs", "MiB", "1e3", "0x10", "-1KiB"]
+        {
             let reason = cap(text).unwrap_err();
             assert!(reason.contains("such as 65536, 256KiB"), "{text}: {reason}");
         }
-        for text in ["0", "0MiB", "2TiB", "99999999999999999", "18446744073709551615"] {
+        for text in [
+            "1.5",
+            "1.5B",
+            "0.3KiB",
+            "1.0001KiB",
+            "0.0000000000001TB",
+            "0.000000000000000000000000000001EiB",
+        ] {
+            let reason = cap(text).unwrap_err();
+            assert!(reason.contains("whole bytes"), "{text}: {reason}");
+        }
+        for text in ["0", "0MiB", "2TiB", "99999999999999999", "18446744073709551615"]
+            .into_iter()
+            .chain(MORE_THAN_CAN_BE_COUNTED)
+        {
             assert_eq!(cap(text).unwrap_err(), "allowed is 1 byte to 1 TiB", "{text}");
             assert_eq!(first_segment(text).unwrap_err(), "allowed is 1 byte to 1 TiB", "{text}");
         }
@@ -152,10 +199,21 @@ mod tests {
     fn sizes_of_messages_are_bytes_within_their_range() {
         assert_eq!((size("0"), size("64KiB"), size("1.5MB")), (Ok(0), Ok(65536), Ok(1_500_000)));
         assert_eq!(size_up_to::<4096>("4KiB"), Ok(4096));
-        for text in ["0", "4097", "5KiB", "4GiB", "8TiB"] {
+        for text in
+            ["0", "4097", "5KiB", "4GiB", "8TiB"].into_iter().chain(MORE_THAN_CAN_BE_COUNTED)
+        {
             assert_eq!(size_up_to::<4096>(text).unwrap_err(), "allowed is 1 byte to 4 KiB");
         }
         assert!(size_up_to::<4096>("4 frogs").unwrap_err().contains("such as 65536, 256KiB"));
+    }
+
+    #[test]
+    fn sizes_of_messages_go_up_to_the_largest_cap() {
+        assert_eq!((size("1TiB"), cap("1TiB")), (Ok(1 << 40), Ok(LARGEST_MESSAGE)));
+        for text in ["1099511627777", "1.5TiB"].into_iter().chain(MORE_THAN_CAN_BE_COUNTED) {
+            assert_eq!(size(text).unwrap_err(), "allowed is at most 1 TiB", "{text}");
+            assert!(cap(text).is_err());
+        }
     }
 
     #[test]

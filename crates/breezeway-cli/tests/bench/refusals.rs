@@ -42,6 +42,10 @@ fn bench_refuses_what_makes_no_sense() {
     }
     with(&["--cap", "0"], &["cap"]);
     with(&["--cap", "18446744073709551615"], &["cap"]);
+    for size in ["1099511627777", "20EiB", "18446744073709551616B"] {
+        with(&["--size", size], &[size, "at most 1 TiB"]);
+    }
+    with(&["--size", "0.3KiB"], &["0.3KiB", "whole bytes"]);
     with(&["--cpu", "99999"], &["cpu 99999", "allowed"]);
     with(&["--count", "1", "--seconds", "1"], &["--count", "--seconds"]);
     with(&["--rate", "1", "--depth", "2"], &["--rate", "--depth"]);
@@ -57,8 +61,7 @@ fn a_size_above_the_cap_is_refused_with_the_cap_and_the_options_that_raise_it() 
     for pattern in ["ping-pong", "one-way"] {
         for (arguments, cap) in [
             (&["--size", "1048577"][..], "1048576"),
-            (&["--size", "18446744073709551615"], "1048576"),
-            (&["--size", "9223372036854775807"], "1048576"),
+            (&["--size", "1099511627776"], "1048576"),
             (&["--size", "8193", "--cap", "8192"], "8192"),
         ] {
             let common = ["bench", "--addr", &address, "--pattern", pattern];

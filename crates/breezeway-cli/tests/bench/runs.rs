@@ -192,6 +192,9 @@ fn shmipc_streams_are_echoed_and_measured() {
     for bad in [["--depth", "2"], ["--rate", "10"], ["--pattern", "one-way"], ["--size", "0"]] {
         refused(&[&["bench", "--addr", &address], &bad[..]].concat(), &["--pattern ping-pong"]);
     }
+    for (size, limit) in [("4GiB", "4294967295"), ("1TiB", "4294967295"), ("20EiB", "1 TiB")] {
+        refused(&["bench", "--addr", &address, "--size", size], &["--size", limit]);
+    }
     serve.signal(Signal::TERM);
     assert!(serve.ends_within(PROMPT).status.success());
     assert!(!folder.socket().exists());
