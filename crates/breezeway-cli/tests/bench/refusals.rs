@@ -1,6 +1,8 @@
 //! A bench that cannot be run: refused at once, in one line that says what to do.
 
+use std::fs::File;
 use std::io::{Read, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
@@ -87,20 +89,28 @@ fn a_missing_server_is_named_with_what_to_do() {
 
 #[test]
 fn a_refused_permission_is_named_with_what_to_do() {
-    const STRANGER: u32 = 12_345;
     if !rustix::process::geteuid().is_root() {
         return;
     }
     let folder = Folder::new();
     folder.open_to_others();
     let serve = Serve::start_in(folder, &[]);
-    let mut command = serve.bench(&[]);
-    command.uid(STRANGER).gid(STRANGER);
     let path = serve.folder.socket();
+    let (_binary, command) = by_stranger(&serve.bench(&[]));
     refused_command(command, &["no permission", path.to_str().unwrap(), "write permission"]);
-    let mut command = breezeway(&["serve", "--addr", &format!("{}2", serve.folder.address())]);
-    command.uid(STRANGER).gid(STRANGER);
+    let address = format!("{}2", serve.folder.address());
+    let (_binary, command) = by_stranger(&breezeway(&["serve", "--addr", &address]));
     refused_command(command, &["ermission denied"]);
+}
+
+/// The same by another user, who may not enter the folder of the binary: it is named by a descriptor, which has to be open until the command has started.
+fn by_stranger(command: &Command) -> (File, Command) {
+    const STRANGER: u32 = 12_345;
+    let binary = File::open(command.get_program()).unwrap();
+    let mut stranger = Command::new(format!("/proc/self/fd/{}", binary.as_raw_fd()));
+    stranger.args(command.get_args()).env_remove("RUST_BACKTRACE").uid(STRANGER).gid(STRANGER);
+    stranger.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    (binary, stranger)
 }
 
 /// A server of another protocol: does with each connection what `act` says.
