@@ -138,15 +138,9 @@ impl Core {
     /// Ticks to spin; `None` for no spinning at all.
     pub(crate) fn spin_budget(&self, receiver: &mut Receiver) -> Option<u64> {
         match self.options.wait {
+            _ if !self.may_spin() => None,
             WaitPolicy::Busy => Some(u64::MAX),
-            WaitPolicy::Park => None,
-            WaitPolicy::Adaptive => {
-                if self.may_spin() {
-                    receiver.spin.ticks()
-                } else {
-                    None
-                }
-            }
+            _ => receiver.spin.ticks(),
         }
     }
 

@@ -53,6 +53,7 @@ impl Inbox {
         self.changed.store(true, Ordering::Release);
         self.notifier.notify();
     }
+
     /// What was delivered since the last call; `None` if nothing has changed.
     #[inline(always)]
     pub(super) fn take(&self) -> Option<Vec<ServerSession>> {
