@@ -12,7 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use breezeway::{Address, Session};
-use breezeway_shm::{clock, cpu};
+use breezeway_os::{clock, cpu};
 use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressStyle};
 use rustix::time::{ClockId, clock_gettime};

@@ -25,7 +25,7 @@ mod units;
 use std::io::Write;
 use std::path::PathBuf;
 
-use breezeway_shm::cpu;
+use breezeway_os::cpu;
 
 use crate::Failure;
 use crate::bench::positive;

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use breezeway::{Address, Call, Handler, HandlerError, Replied, Server, ServerOptions, WaitPolicy};
-use breezeway_shm::cpu;
+use breezeway_os::cpu;
 use breezeway_shmipc::{EchoServer, Trust};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;

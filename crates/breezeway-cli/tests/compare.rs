@@ -33,7 +33,7 @@ fn with_both_cpus(test: impl FnOnce()) {
     static CPUS: Mutex<()> = Mutex::new(());
     // A test that failed has left nothing that matters to the next.
     let _alone = CPUS.lock().unwrap_or_else(PoisonError::into_inner);
-    if breezeway_shm::cpu::allowed().len() >= 2 {
+    if breezeway_os::cpu::allowed().len() >= 2 {
         test();
     }
 }

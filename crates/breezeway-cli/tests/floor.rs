@@ -8,7 +8,7 @@ use support::{PATIENCE, Running, breezeway, eventually, refused, run};
 
 /// The floor cannot be measured where there is only one CPU.
 fn has_two_cpus() -> bool {
-    breezeway_shm::cpu::allowed().len() >= 2
+    breezeway_os::cpu::allowed().len() >= 2
 }
 
 fn json(arguments: &[&str]) -> Value {
@@ -99,7 +99,7 @@ fn the_table_has_a_line_per_row() {
 #[test]
 fn wrong_cpus_are_refused_with_one_clear_line() {
     refused(&["floor", "--cpus", "0,1000"], &["cpu 1000", "allowed", "--cpus"]);
-    let allowed = breezeway_shm::cpu::allowed();
+    let allowed = breezeway_os::cpu::allowed();
     let allowed = allowed.iter().map(usize::to_string).collect::<Vec<_>>().join(", ");
     refused(&["floor", "--cpus", "999999,0"], &["cpu 999999", &format!("allowed are {allowed};")]);
     refused(&["floor", "--cpus", "0,0"], &["must differ"]);
@@ -127,8 +127,8 @@ fn the_partner_refuses_to_run_on_its_own() {
 #[test]
 fn one_allowed_cpu_is_refused() {
     let output = std::thread::spawn(|| {
-        let cpu = breezeway_shm::cpu::allowed()[0];
-        breezeway_shm::cpu::pin_current_thread(cpu).unwrap();
+        let cpu = breezeway_os::cpu::allowed()[0];
+        breezeway_os::cpu::pin_current_thread(cpu).unwrap();
         run(&["floor"])
     });
     let output = output.join().unwrap();

@@ -123,7 +123,7 @@ fn the_tally_counts_what_all_workers_sunk() {
 
 #[test]
 fn every_thread_of_serve_is_pinned_where_it_was_asked_to() {
-    let allowed = breezeway_shm::cpu::allowed();
+    let allowed = breezeway_os::cpu::allowed();
     let cpu = allowed.last().unwrap().to_string();
     let serve = Serve::start(&["--cpu", &cpu, "--workers", "2"]);
     let mut session = Session::connect(&serve.folder.address()).unwrap();

@@ -1,8 +1,8 @@
 //! Counters in our control segment, which a tool can map read-only. One writing thread at a time, so a counter is a plain load and store.
 
-use crate::layout::COUNTERS_AT;
-use crate::sync::Ordering;
-use crate::words::OwnWords;
+use crate::ring::layout::COUNTERS_AT;
+use crate::ring::words::OwnWords;
+use std::sync::atomic::Ordering;
 
 /// The counters, in the order of `docs/abi.md`, section 7.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

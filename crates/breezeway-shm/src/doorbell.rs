@@ -14,8 +14,8 @@ use rustix::net::{
 };
 use thiserror::Error;
 
-use crate::descriptor::ForeignDescriptor;
 use crate::violation::Violation;
+use breezeway_os::ForeignDescriptor;
 
 const DOORBELL: u8 = 0;
 const SEGMENT: u8 = 1;

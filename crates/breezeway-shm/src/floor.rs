@@ -26,7 +26,7 @@ pub mod touched;
 
 pub use lines::SharedLines;
 
-use crate::clock;
+use breezeway_os::clock;
 use rustix::io::Errno;
 use std::time::Duration;
 

@@ -9,7 +9,7 @@ use std::io::{self, Read};
 use std::marker::PhantomData;
 use std::ops::{Bound, RangeBounds};
 
-use crate::copy::{copy_from_foreign, stream_from_foreign};
+use breezeway_os::copy::{copy_from_foreign, stream_from_foreign};
 
 /// Who else may write the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,7 +72,7 @@ impl<'a> ForeignBytes<'a> {
     }
 
     /// The bytes as a slice, if nobody can change them: small messages (up to 104 bytes, which are private copies), and every message of a session that
-    /// [trusts its peer](crate::TrustedPeer).
+    /// [trusts its peer](breezeway_os::TrustedPeer).
     #[inline]
     pub fn as_slice(&self) -> Option<&'a [u8]> {
         if self.stability == Stability::MayChange {

@@ -2,9 +2,9 @@
 
 use thiserror::Error;
 
-use crate::layout::INLINE_MAX;
+use crate::ring::layout::INLINE_MAX;
 #[cfg(not(loom))]
-use crate::segment::SegmentError;
+use breezeway_os::segment::SegmentError;
 
 /// The peer broke a rule of the ABI. It ends this session and harms no other.
 #[derive(Debug, Error)]

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-use crate::clock;
-use crate::cpu;
 use crate::doorbell::SocketError;
-use crate::duplex::Want;
 use crate::endpoint::Endpoint;
-use crate::spin::{SpinBudget, WaitPolicy, Waiting};
+use crate::ring::Want;
+use breezeway_os::clock;
+use breezeway_os::cpu;
+use breezeway_os::spin::{SpinBudget, WaitPolicy, Waiting};
 
 /// Looks between two readings of the clock. Each takes some ten nanoseconds with its pause, which keeps the waiter from
 /// pulling the line away while the peer writes it (measured: an echo with a pause per look takes 0.6 of the time without).

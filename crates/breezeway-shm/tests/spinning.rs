@@ -4,7 +4,8 @@ mod support;
 
 use std::time::{Duration, Instant};
 
-use breezeway_shm::{Flags, Head, Kind, WaitPolicy, Waiter, Waiting, Want, cpu};
+use breezeway_os::{WaitPolicy, Waiting, cpu};
+use breezeway_shm::{Flags, Head, Kind, Waiter, Want};
 use support::{Pair, Terms};
 
 /// The counter `sleeps` (section 7 of the ABI).

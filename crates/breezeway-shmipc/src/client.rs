@@ -5,7 +5,7 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use breezeway_shm::Notifier;
+use breezeway_os::Notifier;
 
 use crate::address::Address;
 use crate::error::{ConnectError, StreamError};

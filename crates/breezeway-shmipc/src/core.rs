@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::task::Waker;
 
-use breezeway_shm::copy::STREAM_FROM;
-use breezeway_shm::{Notifier, Peer};
+use breezeway_os::copy::STREAM_FROM;
+use breezeway_os::{Notifier, Peer};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{Shutdown, shutdown};

@@ -8,7 +8,7 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use breezeway_shm::Notifier;
+use breezeway_os::Notifier;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::client::{Shared, connect_session};

@@ -106,7 +106,7 @@ pub use violation::Violation;
 #[cfg(not(loom))]
 pub use {
     address::{Address, AddressError},
-    breezeway_shm::{Peer, TrustedPeer, WaitPolicy},
+    breezeway_os::{Peer, TrustedPeer, WaitPolicy},
     client::Client,
     echo::{EchoClient, EchoServer, echo},
     error::{ConnectError, HandshakeError, ServeError, SessionEnd, StreamError},

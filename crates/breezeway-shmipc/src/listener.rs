@@ -5,8 +5,8 @@ use std::net::TcpListener;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
-use breezeway_shm::accept;
-use breezeway_shm::socket_file::{ListenError, SocketFile};
+use breezeway_os::accept;
+use breezeway_os::socket_file::{ListenError, SocketFile};
 use rustix::net::sockopt::set_tcp_nodelay;
 
 use crate::address::Address;

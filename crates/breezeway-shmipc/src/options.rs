@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use breezeway_shm::{Peer, WaitPolicy};
+use breezeway_os::{Peer, WaitPolicy};
 
 /// Whom a server or client trusts with memory that both write.
 ///

@@ -9,7 +9,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use breezeway_shm::clock;
+use breezeway_os::clock;
 
 /// So many messages lie between two of the same stream, or there is no pause; and so many pauses between them.
 const PARTS: u64 = 16;

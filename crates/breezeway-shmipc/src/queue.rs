@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 #[cfg(not(loom))]
-use breezeway_shm::distance::Distance;
+use breezeway_os::Distance;
 
 use crate::layout::queue::{NATIVE, RingPlace, places};
 use crate::region::Region;

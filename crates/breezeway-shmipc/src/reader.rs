@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
-use breezeway_shm::{Notifier, TrustedPeer};
+use breezeway_os::{Notifier, TrustedPeer};
 
 use crate::core::Core;
 use crate::error::{SessionEnd, StreamError};

@@ -8,8 +8,8 @@ use std::os::fd::AsFd;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 
-use breezeway_shm::TrustedPeer;
-use breezeway_shm::copy::{STREAM_FROM, copy_from_foreign, stream_fence, stream_from_foreign};
+use breezeway_os::TrustedPeer;
+use breezeway_os::copy::{STREAM_FROM, copy_from_foreign, stream_fence, stream_from_foreign};
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
 
 use crate::guard::Guard;

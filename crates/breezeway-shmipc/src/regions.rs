@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use breezeway_shm::memory::cgroup_headroom;
+use breezeway_os::memory::cgroup_headroom;
 use rustix::fs::{
     FallocateFlags, FileType, MemfdFlags, Mode, OFlags, SealFlags, fallocate, fcntl_add_seals,
     fcntl_get_seals, fstat, ftruncate, memfd_create, open,
@@ -57,7 +57,7 @@ fn random() -> u64 {
     let mut bytes = [0; 8];
     let read = std::fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes));
     if read.is_err() {
-        return breezeway_shm::clock::ticks();
+        return breezeway_os::clock::ticks();
     }
     u64::from_ne_bytes(bytes)
 }

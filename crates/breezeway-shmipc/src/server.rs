@@ -7,7 +7,7 @@ use std::task::Waker;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use breezeway_shm::Notifier;
+use breezeway_os::Notifier;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::{Shutdown, shutdown};
 

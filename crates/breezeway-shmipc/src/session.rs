@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 use std::task::Waker;
 use std::time::Instant;
 
-use breezeway_shm::Peer;
+use breezeway_os::Peer;
 
 use crate::core::{Core, Parts};
 use crate::error::{ConnectError, HandshakeError, SessionEnd, StreamError};

@@ -5,7 +5,7 @@ use std::net::{TcpStream, ToSocketAddrs};
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
-use breezeway_shm::socket_file;
+use breezeway_os::socket_file;
 
 use crate::address::Address;
 use crate::error::ConnectError;

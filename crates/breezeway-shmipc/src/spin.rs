@@ -1,7 +1,7 @@
 //! Whether a wait begins with spinning.
 
-use breezeway_shm::Waiting;
-use breezeway_shm::clock;
+use breezeway_os::Waiting;
+use breezeway_os::clock;
 
 /// The most waits in a row that begin with sleeping before spinning is tried again.
 const LONGEST_BREAK: u32 = 256;

@@ -14,7 +14,7 @@ use std::task::{Wake, Waker};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
-use breezeway_shm::{WaitPolicy, clock, cpu};
+use breezeway_os::{WaitPolicy, clock, cpu};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::RecvFlags;
 

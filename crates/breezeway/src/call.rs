@@ -2,8 +2,9 @@
 
 use std::error::Error;
 
+use breezeway_os::Peer;
 use breezeway_shm::layout::INLINE_MAX;
-use breezeway_shm::{Flags, ForeignBytes, Head, Kind, Peer};
+use breezeway_shm::{Flags, ForeignBytes, Head, Kind};
 
 use crate::carrier::Carrier;
 use crate::error::ReplyError;

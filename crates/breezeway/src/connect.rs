@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use breezeway_shm::{Peer, socket_file};
+use breezeway_os::{Peer, socket_file};
 use rustix::io::Errno;
 use rustix::net::getpeername;
 use rustix::net::sockopt::set_tcp_nodelay;

@@ -335,7 +335,7 @@ pub enum ServeError {
     Option(#[from] OptionError),
     /// This machine cannot do what the address asks for.
     #[error(transparent)]
-    Segment(#[from] breezeway_shm::SegmentError),
+    Segment(#[from] breezeway_os::segment::SegmentError),
     /// A server already listens there.
     #[error("{0} is in use by a running server; choose another address or end that one")]
     InUse(Place),

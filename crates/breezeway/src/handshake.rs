@@ -5,9 +5,8 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use breezeway_shm::{
-    ControlSegment, Endpoint, ForeignControl, ForeignDescriptor, SegmentError, segment,
-};
+use breezeway_os::{ForeignDescriptor, segment, segment::SegmentError};
+use breezeway_shm::{ControlSegment, Endpoint, ForeignControl};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{

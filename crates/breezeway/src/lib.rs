@@ -32,9 +32,9 @@ mod session;
 mod worker;
 
 pub use address::{Address, AddressError, Place};
+pub use breezeway_os::{Peer, TrustedPeer, WaitPolicy, inherited, segment::SegmentError};
 pub use breezeway_shm::{
-    ForeignBytes, ForeignReader, PayloadMemory, Peer, ReserveError, SegmentError, Shortage,
-    SocketError, TrustedPeer, Violation, WaitPolicy, inherited,
+    ForeignBytes, ForeignReader, PayloadMemory, ReserveError, Shortage, SocketError, Violation,
 };
 pub use call::{Call, Handler, HandlerError, Replied, ReplySpace};
 pub use carrier::Carrier;

@@ -12,8 +12,9 @@ mod stream;
 
 use std::os::fd::BorrowedFd;
 
+use breezeway_os::TrustedPeer;
 use breezeway_shm::layout::INLINE_MAX;
-use breezeway_shm::{ForeignBytes, Head, PayloadMemory, ReserveError, TrustedPeer, Want};
+use breezeway_shm::{ForeignBytes, Head, PayloadMemory, ReserveError, Want};
 
 pub(crate) use error::{LinkError, NotPublished, WaitFailure};
 pub(crate) use memory::MemoryLink;

@@ -3,7 +3,8 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use breezeway_shm::{Head, Kind, Peer, TrustedPeer, cpu};
+use breezeway_os::{Peer, TrustedPeer, cpu};
+use breezeway_shm::{Head, Kind};
 
 use crate::call::{Call, Handler, Serving};
 use crate::carrier::Carrier;
@@ -36,7 +37,7 @@ pub struct ServerSession {
 }
 
 impl ServerSession {
-    /// Answers the hello of a client that wants shared memory on a connected unix stream socket, such as one end of a pair (see [`breezeway_shm::inherited`]).
+    /// Answers the hello of a client that wants shared memory on a connected unix stream socket, such as one end of a pair (see [`breezeway_os::inherited`]).
     pub fn over(socket: OwnedFd, options: &SessionOptions) -> Result<Self, ConnectError> {
         options.validate()?;
         let peer = Peer::of(&socket).map_err(HandshakeError::from)?;

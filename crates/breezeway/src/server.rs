@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use breezeway_shm::{ForeignDescriptor, Notifier, Peer, Waiting, exit_descriptor, segment};
+use breezeway_os::{ForeignDescriptor, Notifier, Peer, Waiting, exit_descriptor, segment};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 

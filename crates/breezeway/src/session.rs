@@ -7,7 +7,8 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-use breezeway_shm::{Head, Kind, PayloadMemory, Peer, TrustedPeer, clock};
+use breezeway_os::{Peer, TrustedPeer, clock};
+use breezeway_shm::{Head, Kind, PayloadMemory};
 
 use crate::address::{Address, Place};
 use crate::carrier::Carrier;
@@ -75,7 +76,7 @@ impl Session {
     }
 
     /// Opens a session in shared memory over a connected unix stream socket, such as one end of a pair that a parent handed to its child (see
-    /// [`breezeway_shm::inherited`]). The other end must be served, by [`ServerSession::over`] for one.
+    /// [`breezeway_os::inherited`]). The other end must be served, by [`ServerSession::over`] for one.
     pub fn over(socket: OwnedFd, options: &SessionOptions) -> Result<Self, ConnectError> {
         options.validate()?;
         let peer = Peer::of(&socket).map_err(handshake::HandshakeError::from)?;

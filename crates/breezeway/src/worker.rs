@@ -9,8 +9,8 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use breezeway_shm::spin::SpinBudget;
-use breezeway_shm::{Sleeper, WaitPolicy, Waiting, Wake, clock, cpu};
+use breezeway_os::spin::SpinBudget;
+use breezeway_os::{Sleeper, WaitPolicy, Waiting, Wake, clock, cpu};
 use rustix::io::Errno;
 
 use crate::call::Handler;

@@ -2,7 +2,7 @@
 
 use hdrhistogram::Histogram;
 
-use breezeway_shm::clock;
+use breezeway_os::clock;
 use serde::Serialize;
 
 /// Collects latencies of one session.

@@ -1,7 +1,7 @@
 //! Messages without replies, in batches; the server confirms how many arrived, and their sum.
 
 use breezeway::Session;
-use breezeway_shm::clock;
+use breezeway_os::clock;
 use breezeway_shm::floor::pattern;
 use breezeway_shm::layout::INLINE_MAX;
 

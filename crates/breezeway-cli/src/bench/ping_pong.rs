@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Duration;
 
 use breezeway::{ForeignBytes, Session};
-use breezeway_shm::clock;
+use breezeway_os::clock;
 use breezeway_shm::floor::pattern;
 
 use super::latency::Recorder;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use breezeway_shm::clock;
+use breezeway_os::clock;
 use serde::Serialize;
 
 use super::latency::{Recorder, Summary};

@@ -1,6 +1,6 @@
 //! Round trips to any shmipc server that echoes the bytes of its streams.
 
-use breezeway_shm::clock;
+use breezeway_os::clock;
 use breezeway_shm::floor::pattern;
 use breezeway_shmipc::{Address, ClientOptions, EchoClient, SessionOptions, Trust};
 

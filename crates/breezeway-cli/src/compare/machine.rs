@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use breezeway_shm::{clock, cpu};
+use breezeway_os::{clock, cpu};
 use serde::Serialize;
 
 use crate::doctor::cpus::{format_list, last_level_cache};

@@ -1,7 +1,7 @@
 //! Which CPUs there are, which of them share something, and how time is read.
 
 use super::{Check, read};
-use breezeway_shm::{clock, cpu};
+use breezeway_os::{clock, cpu};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 

@@ -1,7 +1,7 @@
 //! Does the kernel have what sealed segments need?
 
 use super::{Check, read};
-use breezeway_shm::segment;
+use breezeway_os::segment;
 
 /// The first kernel with `F_SEAL_FUTURE_WRITE`.
 const OLDEST: (u32, u32) = (5, 1);

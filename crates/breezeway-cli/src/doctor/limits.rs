@@ -2,8 +2,8 @@
 
 use super::{Check, mebibytes};
 use breezeway::SessionOptions;
-use breezeway_shm::memory::Headroom;
-use breezeway_shm::{cpu, memory};
+use breezeway_os::memory::Headroom;
+use breezeway_os::{cpu, memory};
 use rustix::process::{Resource, getrlimit};
 
 pub(super) fn checks() -> Vec<Check> {

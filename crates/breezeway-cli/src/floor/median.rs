@@ -6,7 +6,7 @@
 //! value tells where between them the median lies. This is the median of grouped data of the
 //! statistics textbooks: each value stands for an interval one step wide, filled evenly.
 
-use breezeway_shm::clock;
+use breezeway_os::clock;
 
 /// The median of `ticks` in nanoseconds, `None` of nothing; reorders them.
 pub(crate) fn nanoseconds(ticks: &mut [u64]) -> Option<f64> {

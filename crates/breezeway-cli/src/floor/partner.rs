@@ -5,7 +5,7 @@
 //! dies without a chance to do so.
 
 use crate::Failure;
-use breezeway_shm::cpu;
+use breezeway_os::cpu;
 use breezeway_shm::floor::socket::Receive;
 use breezeway_shm::floor::{FloorError, SharedLines, futex, line, socket, touched};
 use clap::ValueEnum;

@@ -5,18 +5,18 @@ use std::time::Duration;
 
 use super::Endpoint;
 use super::space::{Place, ReserveError, Space};
-use crate::clock;
-use crate::copy::{PREFETCHED_UP_TO, STREAM_FROM, claim_lines};
 use crate::counters::Counter;
 use crate::doorbell::SocketError;
-use crate::entry::{Head, Kind};
-use crate::layout::CONSUMED_AT;
-use crate::lender::Loan;
+use crate::payload::lender::Loan;
+use crate::payload::segments::MOST_SEGMENTS;
+use crate::payload::shortage::Shortage;
 use crate::ring::PublishFailure;
-use crate::segment;
-use crate::segments::MOST_SEGMENTS;
-use crate::shortage::Shortage;
+use crate::ring::layout::CONSUMED_AT;
+use crate::ring::{Head, Kind};
 use crate::violation::Violation;
+use breezeway_os::clock;
+use breezeway_os::copy::{PREFETCHED_UP_TO, STREAM_FROM, claim_lines};
+use breezeway_os::segment;
 
 /// Flushes between two looks at the clock, while there are more segments than an idle session keeps.
 const FLUSHES_PER_LOOK: u32 = 64;

@@ -1,10 +1,10 @@
 //! What an endpoint receives: entries, one at a time, and the payload lent with them.
 
 use super::Endpoint;
-use crate::borrower::{Borrowed, Borrower};
 use crate::doorbell::SocketError;
-use crate::entry::{Entry, Flags, Kind};
 use crate::foreign::ForeignBytes;
+use crate::payload::borrower::{Borrowed, Borrower};
+use crate::ring::{Entry, Flags, Kind};
 use crate::violation::Violation;
 
 impl Endpoint {

@@ -2,13 +2,13 @@
 
 use thiserror::Error;
 
-use crate::copy::{PREFETCHED_UP_TO, STREAM_FROM, claim_and_copy};
 use crate::doorbell::SocketError;
 use crate::foreign::ForeignBytes;
-use crate::lender::Loan;
-use crate::segment::SegmentError;
-use crate::shortage::Shortage;
+use crate::payload::lender::Loan;
+use crate::payload::shortage::Shortage;
 use crate::violation::Violation;
+use breezeway_os::copy::{PREFETCHED_UP_TO, STREAM_FROM, claim_and_copy};
+use breezeway_os::segment::SegmentError;
 
 /// Why space for a message could not be had. Nothing was taken.
 #[derive(Debug, Error)]

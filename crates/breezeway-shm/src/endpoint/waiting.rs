@@ -5,19 +5,19 @@ use std::time::Duration;
 
 use super::Endpoint;
 use crate::counters::Counter;
-use crate::cpu;
 use crate::doorbell::SocketError;
-use crate::duplex::Want;
-use crate::layout::CPU_AT;
-use crate::sync::Ordering;
+use crate::ring::Want;
+use crate::ring::layout::CPU_AT;
 use crate::violation::Violation;
+use breezeway_os::cpu;
+use std::sync::atomic::Ordering;
 
 /// Intents between two readings of the socket. Each leaves at most one doorbell byte, and a socket holds some hundreds (278 by default). A full one would make no
 /// event for an edge-triggered sleeper.
 const INTENTS_PER_DRAIN: u32 = 64;
 
 impl Endpoint {
-    /// The session socket, to be watched by a [`Sleeper`](crate::Sleeper). Nobody else may read or write it.
+    /// The session socket, to be watched by a [`Sleeper`](breezeway_os::Sleeper). Nobody else may read or write it.
     pub fn socket(&self) -> BorrowedFd<'_> {
         self.doorbell.as_fd()
     }
@@ -74,7 +74,7 @@ impl Endpoint {
         self.doorbell.is_closed()
     }
 
-    /// Notes that the peer is gone, as a hang-up or [`exit_descriptor`](crate::exit_descriptor) told. What it committed before can still be taken.
+    /// Notes that the peer is gone, as a hang-up or [`exit_descriptor`](breezeway_os::exit_descriptor) told. What it committed before can still be taken.
     pub fn peer_gone(&mut self) -> Result<(), SocketError> {
         self.drain()?;
         self.doorbell.peer_gone();

@@ -11,7 +11,7 @@ use crate::options::{ClientOptions, ServerOptions, Trust};
 use crate::session::Session;
 use crate::stream::Stream;
 #[cfg(feature = "tokio")]
-use {crate::options::SessionOptions, breezeway_shm::WaitPolicy};
+use {crate::options::SessionOptions, breezeway_os::WaitPolicy};
 
 fn pair(limit: usize) -> (Session, Session) {
     let mut client = ClientOptions::new(Trust::SameUser);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use breezeway_shm::TrustedPeer;
+use breezeway_os::TrustedPeer;
 
 use super::{SOCKET_PART, Writer};
 use crate::error::StreamError;

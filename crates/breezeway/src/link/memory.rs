@@ -1,6 +1,7 @@
 //! One process's end of a session in shared memory, with the space that is reserved for its next message and its way of waiting.
 
-use breezeway_shm::{Endpoint, Space, WaitError, Waiter, Waiting, Want};
+use breezeway_os::Waiting;
+use breezeway_shm::{Endpoint, Space, WaitError, Waiter, Want};
 
 /// An endpoint, reserved space and a waiter.
 pub(crate) struct MemoryLink {

@@ -5,11 +5,9 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::thread;
 use std::time::Duration;
 
-use breezeway_shm::spin::SpinBudget;
-use breezeway_shm::{
-    ForeignBytes, Head, Origin, PublishError, ReserveError, SocketError, WaitPolicy, Waiting,
-    clock, cpu,
-};
+use breezeway_os::spin::SpinBudget;
+use breezeway_os::{Origin, WaitPolicy, Waiting, clock, cpu};
+use breezeway_shm::{ForeignBytes, Head, PublishError, ReserveError, SocketError};
 use rustix::event::PollFlags;
 
 use super::frame::{self, LONGEST_BODY};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use breezeway_shm::Peer;
+use breezeway_os::Peer;
 
 use super::{OptionError, SessionOptions};
 

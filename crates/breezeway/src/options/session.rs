@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
+use breezeway_os::{WaitPolicy, Waiting};
+use breezeway_shm::Limits;
 use breezeway_shm::layout::{RING_CAPACITY, control_size};
-use breezeway_shm::{Limits, WaitPolicy, Waiting};
 
 use super::OptionError;
 use crate::carrier::Carrier;

@@ -1,6 +1,7 @@
 //! What a client receives: replies, each to a call that somebody waits for.
 
-use breezeway_shm::{ForeignBytes, Kind, clock};
+use breezeway_os::clock;
+use breezeway_shm::{ForeignBytes, Kind};
 
 use super::Session;
 use crate::error::CallError;

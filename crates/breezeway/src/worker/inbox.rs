@@ -5,7 +5,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use breezeway_shm::Notifier;
+use breezeway_os::Notifier;
 
 use crate::served::ServerSession;
 

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use breezeway_os::{clock, cpu};
 use breezeway_shm::floor::pattern;
-use breezeway_shm::{clock, cpu};
 use serde_json::{Value, json};
 
 use super::socket::{Address, Stream};

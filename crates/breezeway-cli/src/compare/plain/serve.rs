@@ -2,7 +2,7 @@
 
 use std::io;
 
-use breezeway_shm::cpu;
+use breezeway_os::cpu;
 
 use super::socket::{Address, Stream};
 use crate::Failure;

@@ -4,12 +4,12 @@
 
 use std::sync::Arc;
 
-use crate::layout::{ENTRY_WORDS, FIRST_LINE_WORDS};
-use crate::sync::{AtomicU64, Ordering};
+use super::layout::{ENTRY_WORDS, FIRST_LINE_WORDS};
+use super::sync::{AtomicU64, Ordering};
 
 /// What keeps the words' memory alive.
 #[cfg(not(loom))]
-type Backing = crate::segment::Mapping;
+type Backing = breezeway_os::segment::Mapping;
 /// The model's memory.
 #[cfg(loom)]
 type Backing = Vec<AtomicU64>;
@@ -30,7 +30,7 @@ unsafe impl Sync for Words {}
 impl Words {
     #[cfg(not(loom))]
     fn new(backing: Arc<Backing>) -> Self {
-        let (first, count) = (backing.address().cast(), backing.len() / 8);
+        let (first, count) = (backing.address().cast(), backing.size() / 8);
         Self { first, count, _backing: backing }
     }
 

@@ -115,8 +115,8 @@ pub fn spin_hint() {
 /// Parses the kernel's CPU list format, such as `0-3,8`; `None` if it is malformed.
 ///
 /// ```
-/// assert_eq!(breezeway_shm::cpu::parse_list("0-2,5\n"), Some(vec![0, 1, 2, 5]));
-/// assert_eq!(breezeway_shm::cpu::parse_list("two"), None);
+/// assert_eq!(breezeway_os::cpu::parse_list("0-2,5\n"), Some(vec![0, 1, 2, 5]));
+/// assert_eq!(breezeway_os::cpu::parse_list("two"), None);
 /// ```
 #[must_use]
 pub fn parse_list(text: &str) -> Option<Vec<usize>> {

@@ -6,8 +6,8 @@
 //! A segment that traffic has not needed for a while goes. The largest that is free, the spare, goes much later, and one of the first size stays. There are no timers: time
 //! is cut into windows, which end when there is traffic, so that an idle session costs nothing and a pause, however long, is one window.
 
-use crate::allocator::{FreeSpace, rounded};
-use crate::segment::Mapping;
+use crate::payload::allocator::{FreeSpace, rounded};
+use breezeway_os::segment::Mapping;
 
 /// The most payload segments a direction has at one time.
 pub(crate) const MOST_SEGMENTS: usize = 64;
@@ -150,7 +150,7 @@ impl Segments {
 
     /// Adds a segment.
     pub(crate) fn add(&mut self, mapping: Mapping) {
-        let (number, size) = (self.next_number, mapping.len());
+        let (number, size) = (self.next_number, mapping.size());
         self.next_number += 1;
         self.total += size;
         let free = FreeSpace::new(size);
@@ -244,7 +244,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::segment;
+    use breezeway_os::segment;
 
     const FIRST: usize = 8 * PAGE;
     const CAP: usize = 1024 * PAGE;
@@ -268,7 +268,7 @@ mod tests {
     }
 
     fn sizes(segments: &Segments) -> Vec<usize> {
-        segments.list.iter().map(|segment| segment.mapping.len() / PAGE).collect()
+        segments.list.iter().map(|segment| segment.mapping.size() / PAGE).collect()
     }
 
     /// Lets windows go by in which nothing is taken, and what is unneeded go.
@@ -476,10 +476,10 @@ mod tests {
                 let taken: usize = model.iter().map(|&(_, len)| rounded(len)).sum();
                 prop_assert_eq!(segments.taken(), taken);
                 prop_assert!(segments.total() <= CAP);
-                let total: usize = segments.list.iter().map(|segment| segment.mapping.len()).sum();
+                let total: usize = segments.list.iter().map(|segment| segment.mapping.size()).sum();
                 prop_assert_eq!(segments.total(), total);
                 for &(place, len) in &model {
-                    prop_assert!(place.offset + len <= segments.mapping(place).len());
+                    prop_assert!(place.offset + len <= segments.mapping(place).size());
                 }
             }
             for (place, len) in model {

@@ -3,7 +3,6 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::ptr::NonNull;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::{
@@ -16,12 +15,7 @@ use thiserror::Error;
 
 use crate::descriptor::ForeignDescriptor;
 use crate::fork::Origin;
-use crate::layout::{
-    ABI_VERSION, CONTROL_CAPACITY_AT, CONTROL_LENDS_AT, CONTROL_MAGIC, CONTROL_MAGIC_AT,
-    CONTROL_VERSION_AT, DATA_WAKE_AT, NO_WAKE, SPACE_WAKE_AT, control_size,
-};
 use crate::memory::cgroup_headroom;
-use crate::words::{ForeignWords, OwnWords};
 
 /// `f_type` of tmpfs, from `statfs(2)`.
 const TMPFS_MAGIC: u64 = 0x0102_1994;
@@ -97,7 +91,7 @@ fn advice(errno: Errno) -> &'static str {
 
 /// A mapped run of memory, unmapped when dropped.
 #[derive(Debug)]
-pub(crate) struct Mapping {
+pub struct Mapping {
     address: NonNull<u8>,
     len: usize,
     /// For a writable mapping, which a forked child does not have.
@@ -111,7 +105,7 @@ unsafe impl Sync for Mapping {}
 
 impl Mapping {
     /// Maps a whole memfd with its pages present, so that the first touch does not fault.
-    pub(crate) fn new(fd: impl AsFd, len: usize, writable: bool) -> Result<Self, SegmentError> {
+    fn new(fd: impl AsFd, len: usize, writable: bool) -> Result<Self, SegmentError> {
         let failed = |call| move |source| SegmentError::Call { call, size: len, source };
         let protection =
             if writable { ProtFlags::READ | ProtFlags::WRITE } else { ProtFlags::READ };
@@ -139,12 +133,12 @@ impl Mapping {
     }
 
     /// Where it begins.
-    pub(crate) fn address(&self) -> *mut u8 {
+    pub fn address(&self) -> *mut u8 {
         self.address.as_ptr()
     }
 
     /// Its size in bytes.
-    pub(crate) fn len(&self) -> usize {
+    pub fn size(&self) -> usize {
         self.len
     }
 }
@@ -162,7 +156,7 @@ impl Drop for Mapping {
 }
 
 /// Creates a sealed segment: the one writable mapping, and the descriptor for the peer.
-pub(crate) fn create(size: usize) -> Result<(Mapping, OwnedFd), SegmentError> {
+pub fn create(size: usize) -> Result<(Mapping, OwnedFd), SegmentError> {
     let failed = |call| move |source| SegmentError::Call { call, size, source };
     if let Some(room) = cgroup_headroom()
         && room.available() < size as u64
@@ -187,7 +181,7 @@ pub(crate) fn create(size: usize) -> Result<(Mapping, OwnedFd), SegmentError> {
 }
 
 /// Checks what the peer sent and maps it read-only. After these checks it can neither shrink nor lose pages.
-pub(crate) fn accept(fd: ForeignDescriptor, expected: u64) -> Result<Mapping, SegmentError> {
+pub fn accept(fd: ForeignDescriptor, expected: u64) -> Result<Mapping, SegmentError> {
     let fd = fd.get();
     let failed = |call| move |source| SegmentError::Call { call, size: expected as usize, source };
     // First the seals: asking for them blocks on no file system, and no other kind of file has any.
@@ -212,55 +206,6 @@ pub(crate) fn accept(fd: ForeignDescriptor, expected: u64) -> Result<Mapping, Se
         return Err(SegmentError::NotBacked { backed: backed.min(first_hole), size });
     }
     Mapping::new(fd, size as usize, false)
-}
-
-/// Our control segment: writable here, sealed for everybody else.
-pub struct ControlSegment {
-    pub(crate) words: OwnWords,
-    /// Entries in its ring.
-    pub(crate) capacity: u32,
-    /// Lend numbers that it has release bits for.
-    pub(crate) lend_count: u32,
-}
-
-impl ControlSegment {
-    /// Creates one with `capacity` ring entries (a power of two, 8..=65536) and `lend_count` release bits (a multiple of 64, 64..=1024), and gives the descriptor to send to the peer.
-    pub fn create(capacity: u32, lend_count: u32) -> Result<(Self, OwnedFd), SegmentError> {
-        let (mapping, fd) = create(control_size(capacity))?;
-        let words = OwnWords::new(Arc::new(mapping));
-        for (offset, value) in [
-            (CONTROL_MAGIC_AT, CONTROL_MAGIC),
-            (CONTROL_VERSION_AT, ABI_VERSION),
-            (CONTROL_CAPACITY_AT, u64::from(capacity)),
-            (CONTROL_LENDS_AT, u64::from(lend_count)),
-            (DATA_WAKE_AT, NO_WAKE),
-            (SPACE_WAKE_AT, NO_WAKE),
-        ] {
-            words.word(offset).store(value, Ordering::Relaxed);
-        }
-        Ok((Self { words, capacity, lend_count }, fd))
-    }
-}
-
-/// The peer's control segment, checked and mapped read-only.
-pub struct ForeignControl {
-    pub(crate) words: ForeignWords,
-    /// Entries in its ring, as the hello said.
-    pub(crate) capacity: u32,
-    /// Lend numbers that it has release bits for, as the hello said.
-    pub(crate) lend_count: u32,
-}
-
-impl ForeignControl {
-    /// Checks and maps what the peer sent for a ring of `capacity` entries. The limits come from the hello, checked by the caller; what the segment says of itself is not read.
-    pub fn accept(
-        fd: impl Into<ForeignDescriptor>,
-        capacity: u32,
-        lend_count: u32,
-    ) -> Result<Self, SegmentError> {
-        let mapping = accept(fd.into(), control_size(capacity) as u64)?;
-        Ok(Self { words: ForeignWords::new(Arc::new(mapping)), capacity, lend_count })
-    }
 }
 
 /// Tries once per process whether sealed memfds hold what they promise on this machine.
@@ -309,7 +254,7 @@ mod tests {
     fn a_segment_is_accepted_by_its_receiver() {
         let (own, fd) = create(8192).unwrap();
         let foreign = accept(fd.into(), 8192).unwrap();
-        assert_eq!((own.len(), foreign.len()), (8192, 8192));
+        assert_eq!((own.size(), foreign.size()), (8192, 8192));
     }
 
     #[test]

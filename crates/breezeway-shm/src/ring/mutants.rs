@@ -4,7 +4,7 @@
 
 use std::cell::Cell;
 
-use crate::sync::FenceSite;
+use super::sync::FenceSite;
 
 /// As in `layout`, without the unused words between: the checker keeps a history of every word of its memory.
 pub(crate) const CONSUMED_AT: usize = 0;

@@ -28,7 +28,7 @@ pub(crate) enum FenceSite {
 
 /// Whether the model has taken away the ordering of this site.
 #[cfg(loom)]
-pub(crate) use crate::ring::mutants::removed;
+pub(crate) use super::mutants::removed;
 
 /// No ordering is ever missing outside the model.
 #[cfg(not(loom))]

@@ -1,6 +1,6 @@
 //! Where an inline body is put together before it is published: private, and used again for each.
 
-use crate::layout::INLINE_MAX;
+use crate::ring::layout::INLINE_MAX;
 
 /// One inline body. It keeps the bytes of earlier ones until they are overwritten; what lies behind its length is not published.
 #[repr(C, align(64))]

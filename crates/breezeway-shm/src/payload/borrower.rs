@@ -1,15 +1,15 @@
 //! The receiving side of payload: the peer's payload segments, mapped read-only, and the release of what it lent.
 
-use crate::copy::prepare_to_read;
-use crate::descriptor::ForeignDescriptor;
-use crate::entry::Entry;
 use crate::foreign::ForeignBytes;
-use crate::layout::RELEASED_AT;
-use crate::segment::{self, Mapping};
-use crate::segments::MOST_SEGMENTS;
-use crate::sync::Ordering;
+use crate::payload::segments::MOST_SEGMENTS;
+use crate::ring::Entry;
+use crate::ring::layout::RELEASED_AT;
+use crate::ring::words::OwnWords;
 use crate::violation::Violation;
-use crate::words::OwnWords;
+use breezeway_os::ForeignDescriptor;
+use breezeway_os::copy::prepare_to_read;
+use breezeway_os::segment::{self, Mapping};
+use std::sync::atomic::Ordering;
 
 /// Length of a descriptor in an entry's body.
 const DESCRIPTOR_LEN: usize = 24;
@@ -72,7 +72,7 @@ impl Borrower {
             .position(|segment| segment.number == number)
             .ok_or(Violation::UnknownSegment(number))?;
         let mapping = &self.segments[segment].mapping;
-        let size = mapping.len();
+        let size = mapping.size();
         let inside = offset.checked_add(len).is_some_and(|end| end <= size as u64);
         if !inside || len == 0 {
             return Err(Violation::Descriptor { offset, len, size });
@@ -92,7 +92,7 @@ impl Borrower {
     #[inline]
     pub(crate) fn bytes(&self, borrowed: &Borrowed, trusted: bool) -> ForeignBytes<'_> {
         let mapping = &self.segments[borrowed.segment].mapping;
-        assert!(borrowed.offset + borrowed.len <= mapping.len(), "payload outside its segment");
+        assert!(borrowed.offset + borrowed.len <= mapping.size(), "payload outside its segment");
         // SAFETY: the range lies inside a readable mapping that lives in `self`, which the result borrows; the caller's `trusted` stems from a `TrustedPeer`.
         unsafe { ForeignBytes::lent(mapping.address().add(borrowed.offset), borrowed.len, trusted) }
     }
@@ -166,7 +166,7 @@ impl Borrower {
             .iter()
             .position(|segment| segment.number == number)
             .ok_or(Violation::UnknownSegment(number))?;
-        self.total -= self.segments.remove(index).mapping.len() as u64;
+        self.total -= self.segments.remove(index).mapping.size() as u64;
         Ok(())
     }
 }

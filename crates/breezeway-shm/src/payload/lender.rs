@@ -5,10 +5,10 @@
 
 use std::sync::atomic::{Ordering, fence};
 
-use crate::layout::RELEASED_AT;
-use crate::segments::{Place, Segments};
+use crate::payload::segments::{Place, Segments};
+use crate::ring::layout::RELEASED_AT;
+use crate::ring::words::ForeignWords;
 use crate::violation::Violation;
-use crate::words::ForeignWords;
 
 /// Space taken for one payload, with the lend number it will have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,7 +84,7 @@ impl Lender {
     pub(crate) fn bytes_mut(&mut self, loan: &Loan) -> &mut [u8] {
         let mapping = self.segments.mapping(loan.place());
         let end = loan.offset.checked_add(loan.len);
-        assert!(end.is_some_and(|end| end <= mapping.len()), "loan outside its segment");
+        assert!(end.is_some_and(|end| end <= mapping.size()), "loan outside its segment");
         // SAFETY: the range was checked to lie in our writable mapping, which lives in `self`. The result borrows `self` exclusively and no other function
         // gives out references into the mapping, so it is the only one in this process; the peer can only read.
         unsafe { std::slice::from_raw_parts_mut(mapping.address().add(loan.offset), loan.len) }

@@ -1,6 +1,6 @@
 //! One control record, in private memory: what a producer publishes and what a consumer has copied out of the peer's ring.
 
-use crate::layout::{BODY_WORD, ENTRY_WORDS, INLINE_MAX};
+use super::layout::{BODY_WORD, ENTRY_WORDS, INLINE_MAX};
 
 /// What an entry says. Numbers are fixed by `docs/abi.md`, section 4.1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 /// Proof, made by the programmer, that the peer of a session does not write lent payload while it is lent.
 ///
 /// A `&[u8]` into memory that another process may change at any moment is undefined behaviour in Rust. Without this proof the receiving side gets
-/// [`ForeignBytes`](crate::ForeignBytes), which copies; with it, lent payload can be had as slices.
+/// bytes without a slice (`ForeignBytes` of breezeway-shm), which copies; with it, lent payload can be had as slices.
 #[derive(Clone, Copy, Debug)]
 pub struct TrustedPeer(());
 

@@ -23,13 +23,13 @@ use loom::model::Builder;
 use loom::sync::{Condvar, Mutex};
 use loom::thread;
 
-use crate::duplex::{Duplex, Want};
-use crate::entry::{Entry, Flags, Head, Kind};
-use crate::layout::{ENTRY_SIZE, INLINE_FIRST_LINE, NO_WAKE};
-use crate::ring::mutants::{self, DATA_WAKE_AT, Mutant, RING_AT, SPACE_WAKE_AT};
-use crate::ring::{Consumer, Producer, PublishFailure};
-use crate::sync::{AtomicU64, FenceSite};
-use crate::words::{ForeignWords, OwnWords};
+use super::entry::{Entry, Flags, Head, Kind};
+use super::layout::{ENTRY_SIZE, INLINE_FIRST_LINE, NO_WAKE};
+use super::mutants::{self, DATA_WAKE_AT, Mutant, RING_AT, SPACE_WAKE_AT};
+use super::sync::{AtomicU64, FenceSite};
+use super::words::{ForeignWords, OwnWords};
+use super::{Consumer, Producer, PublishFailure};
+use super::{Duplex, Want};
 
 // ---- checking ----
 

@@ -9,7 +9,7 @@ use core::arch::asm;
 const LINE: usize = 64;
 /// Payloads whose lines are all asked for before the first is used: short enough for what a core can have under way and for the first-level cache. Measured: 1 KiB echo 0.83 of
 /// the time.
-pub(crate) const PREFETCHED_UP_TO: usize = 2048;
+pub const PREFETCHED_UP_TO: usize = 2048;
 /// From this many bytes on, a payload for a peer that is far is written past the caches. Lines that the writer's cache holds dirty must be fetched from there one by one, which
 /// between distant cores runs at about 1 GB/s whatever the copy instruction; streamed lines are read from memory or the shared cache. Measured on Zen 4: 64 KiB
 /// echo 5.8 times faster at a distance of 450 ns per round trip, equal at 100 ns, where 1 MiB is a quarter slower; 16 KiB 3 times faster and 1.16 times slower. Inside a socket of
@@ -40,7 +40,7 @@ pub unsafe fn copy_from_foreign(to: *mut u8, from: *const u8, len: usize) {
 /// from front to back, a payload waits for one line after the other. These stores, one a line, stand so close to each other that the processor asks for many lines at once. (A
 /// prefetch for writing does nothing for a line that the peer's cache only shares.)
 #[inline]
-pub(crate) fn claim_lines(bytes: &mut [u8]) {
+pub fn claim_lines(bytes: &mut [u8]) {
     for line in bytes.chunks_mut(LINE) {
         let first: *mut u8 = line.as_mut_ptr();
         // SAFETY: the first byte of an exclusive slice that is not empty. Volatile, so that the stores stay as they are.
@@ -50,7 +50,7 @@ pub(crate) fn claim_lines(bytes: &mut [u8]) {
 
 /// Copies to memory that another CPU will read next, claiming its lines piece by piece.
 #[inline]
-pub(crate) fn claim_and_copy(to: &mut [u8], mut copy: impl FnMut(usize, &mut [u8])) {
+pub fn claim_and_copy(to: &mut [u8], mut copy: impl FnMut(usize, &mut [u8])) {
     for (index, piece) in to.chunks_mut(PREFETCHED_UP_TO).enumerate() {
         claim_lines(piece);
         copy(index * PREFETCHED_UP_TO, piece);
@@ -59,7 +59,7 @@ pub(crate) fn claim_and_copy(to: &mut [u8], mut copy: impl FnMut(usize, &mut [u8
 
 /// Asks for the lines of a small payload as soon as it is known where it lies.
 #[inline]
-pub(crate) fn prepare_to_read(from: *const u8, len: usize) {
+pub fn prepare_to_read(from: *const u8, len: usize) {
     if len <= PREFETCHED_UP_TO {
         for offset in (0..len).step_by(LINE) {
             prefetch(from.wrapping_add(offset));

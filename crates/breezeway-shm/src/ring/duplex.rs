@@ -1,8 +1,8 @@
 //! Both rings of a session as one end sees them, and when the other end is to be woken. There is no operating system here, so the model checker runs
 //! this very code (`model.rs`).
 
-use crate::ring::{Consumer, Producer};
-use crate::sync::{FenceSite, full_fence, removed};
+use super::sync::{FenceSite, full_fence, removed};
+use super::{Consumer, Producer};
 use crate::violation::Violation;
 
 /// What an end waits for.

@@ -35,7 +35,7 @@ pub fn ticks() -> u64 {
 }
 
 /// As [`ticks`], after every load before it has its value, and before any load after it is made.
-pub(crate) fn ticks_in_order() -> u64 {
+pub fn ticks_in_order() -> u64 {
     counter::wait_for_loads();
     let now = ticks();
     counter::wait_for_loads();

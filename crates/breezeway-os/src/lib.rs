@@ -1,0 +1,52 @@
+//! What Breezeway asks of the kernel and the CPU. No protocol is known here.
+//!
+//! * memory that nobody but its creator can change: [`segment`], and copies out of memory that
+//!   another process may be writing: [`copy`]
+//! * sockets: [`accept`], [`socket_file`], [`inherited`], who is on the other side ([`Peer`],
+//!   [`exit_descriptor`]), and descriptors that a stranger sent ([`ForeignDescriptor`])
+//! * waiting: [`Sleeper`], [`Notifier`], [`spin`]
+//! * the machine: [`clock`], [`cpu`], [`memory`], how far away the peer's CPU is ([`Distance`])
+//! * [`Origin`] tells a forked child from its parent, and [`TrustedPeer`] is the proof that a peer may
+//!   be trusted with memory that slices point into.
+//!
+//! ```
+//! use breezeway_os::{clock, segment};
+//!
+//! let (mapping, descriptor) = segment::create(4096)?;
+//! let start = clock::ticks();
+//! let received = segment::accept(descriptor.into(), mapping.size() as u64)?;
+//! println!("checked and mapped in {} ns", clock::nanoseconds(clock::ticks() - start));
+//! # assert_eq!(received.size(), 4096);
+//! # Ok::<(), segment::SegmentError>(())
+//! ```
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+#[cfg(not(all(target_os = "linux", target_pointer_width = "64", target_endian = "little")))]
+compile_error!("Breezeway needs a 64-bit little-endian Linux");
+
+mod accept;
+mod cgroup;
+pub mod clock;
+pub mod copy;
+pub mod cpu;
+mod descriptor;
+mod distance;
+mod fork;
+mod inherit;
+pub mod memory;
+mod peer;
+pub mod segment;
+mod sleeper;
+pub mod socket_file;
+pub mod spin;
+mod trust;
+
+pub use accept::accept;
+pub use descriptor::ForeignDescriptor;
+pub use distance::Distance;
+pub use fork::Origin;
+pub use inherit::inherited;
+pub use peer::{Peer, exit_descriptor};
+pub use sleeper::{Notifier, Sleeper, Wake};
+pub use spin::{WaitPolicy, Waiting};
+pub use trust::TrustedPeer;

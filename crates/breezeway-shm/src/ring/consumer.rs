@@ -1,0 +1,114 @@
+//! The consuming end of a ring.
+
+use super::crossed;
+use super::entry::Entry;
+use super::layout::{ENTRY_SIZE, INLINE_FIRST_LINE, INLINE_MAX};
+use super::offsets::{CONSUMED_AT, DATA_WAKE_AT, RING_AT, SPACE_WAKE_AT};
+use super::sync::{FenceSite, Ordering, acquire_fence, full_fence, release};
+use super::words::{ForeignWords, OwnWords};
+use crate::violation::Violation;
+
+/// The consuming end of the peer's ring.
+pub(crate) struct Consumer {
+    /// The peer's control segment: the ring and its intent.
+    peer: ForeignWords,
+    /// Our control segment: our progress and intent.
+    own: OwnWords,
+    mask: u64,
+    /// Position of the next entry to consume.
+    head: u64,
+    /// Progress that the peer can see.
+    published: u64,
+    /// Progress that was compared with the peer's intent.
+    announced: u64,
+}
+
+impl Consumer {
+    /// The consumer of the ring in `peer`, which has `capacity` entries (as the hello said and was checked).
+    pub(crate) fn new(peer: ForeignWords, own: OwnWords, capacity: u32) -> Self {
+        assert!(capacity.is_power_of_two());
+        Self { peer, own, mask: u64::from(capacity) - 1, head: 0, published: 0, announced: 0 }
+    }
+
+    #[inline(always)]
+    fn slot(&self) -> usize {
+        RING_AT + (self.head & self.mask) as usize * ENTRY_SIZE
+    }
+
+    /// Whether the next entry is committed. The peer may commit it at any moment.
+    #[inline(always)]
+    pub(crate) fn ready(&self) -> Result<bool, Violation> {
+        let sequence = self.peer.load(self.slot());
+        if sequence == self.head + 1 {
+            return Ok(true);
+        }
+        let capacity = self.mask + 1;
+        let previous = (self.head + 1).saturating_sub(capacity);
+        if sequence == previous { Ok(false) } else { Err(self.out_of_step(sequence)) }
+    }
+
+    #[cold]
+    fn out_of_step(&self, found: u64) -> Violation {
+        Violation::Sequence { position: self.head, found }
+    }
+
+    /// Copies the next entry, if it is committed, into private memory; it is not consumed before [`Self::advance`].
+    #[inline(always)]
+    pub(crate) fn peek(&self, entry: &mut Entry) -> Result<bool, Violation> {
+        if !self.ready()? {
+            return Ok(false);
+        }
+        // Pairs with the producer's release store of the sequence, which the relaxed load in `ready` has seen.
+        acquire_fence(FenceSite::SequenceSeen);
+        let slot = self.peer.entry(self.slot());
+        slot.copy_first_line(&mut entry.words);
+        let len = entry.inline_len();
+        if len > INLINE_FIRST_LINE {
+            if len > INLINE_MAX {
+                return Err(Violation::InlineLength { position: self.head, len });
+            }
+            slot.copy_second_line(&mut entry.words);
+        }
+        Ok(true)
+    }
+
+    /// Consumes the current entry. True if the peer should now be told, because a quarter of the ring is untold or it announced to wait for this:
+    /// then [`Self::publish_progress`], a full fence and [`Self::doorbell_due`] must follow.
+    #[inline(always)]
+    pub(crate) fn advance(&mut self) -> bool {
+        self.head += 1;
+        let quarter = (self.mask + 1) / 4;
+        self.head - self.published >= quarter
+            || crossed(self.peer.load(SPACE_WAKE_AT), self.published, self.head)
+    }
+
+    /// Whether the peer can see all that was consumed.
+    #[inline(always)]
+    pub(crate) fn is_told(&self) -> bool {
+        self.published == self.head
+    }
+
+    /// Lets the peer see what was consumed. Releases of payload in those entries come first.
+    #[inline(always)]
+    pub(crate) fn publish_progress(&mut self) {
+        if self.published != self.head {
+            // Release: our reads of the consumed entries, and releases of their payload, come before the peer writes there again.
+            self.own.word(CONSUMED_AT).store(self.head, release(FenceSite::ConsumedStore));
+            self.published = self.head;
+        }
+    }
+
+    /// Whether the peer announced to sleep on progress published since the last call. A full fence after the publication comes first.
+    #[inline(always)]
+    pub(crate) fn doorbell_due(&mut self) -> bool {
+        let due = crossed(self.peer.load(SPACE_WAKE_AT), self.announced, self.published);
+        self.announced = self.published;
+        due
+    }
+
+    /// Announces that this side sleeps until the next entry is committed, and makes the fence after which the caller must look once more.
+    pub(crate) fn arm_data(&self) {
+        self.own.word(DATA_WAKE_AT).store(self.head, Ordering::Relaxed);
+        full_fence(FenceSite::AfterIntent);
+    }
+}

@@ -1,0 +1,197 @@
+//! The producing end of a ring.
+
+use super::crossed;
+use super::entry::Head;
+use super::layout::{BODY_WORD, ENTRY_SIZE, FIRST_LINE_WORDS, INLINE_FIRST_LINE, INLINE_MAX};
+use super::offsets::{CONSUMED_AT, DATA_WAKE_AT, RING_AT, SPACE_WAKE_AT};
+use super::sync::{FenceSite, Ordering, acquire_fence, full_fence, release, removed};
+use super::words::{ForeignWords, OwnWords};
+use crate::violation::Violation;
+
+/// Slots whose lines are claimed together in a batch.
+const CLAIMED: u64 = if cfg!(loom) { 1 } else { 8 };
+
+/// Word `index` of an inline body, zero behind its end.
+#[inline(always)]
+fn word_at(body: &[u8], index: usize) -> u64 {
+    let rest = body.get(8 * index..).unwrap_or_default();
+    match rest.first_chunk() {
+        Some(whole) => u64::from_le_bytes(*whole),
+        None if rest.is_empty() => 0,
+        None => last_word(rest),
+    }
+}
+
+/// A word of fewer than eight bytes.
+#[inline(never)]
+fn last_word(rest: &[u8]) -> u64 {
+    rest.iter().rev().fold(0, |word, &byte| word << 8 | u64::from(byte))
+}
+
+/// Why an entry could not be published.
+#[derive(Debug)]
+pub(crate) enum PublishFailure {
+    /// The peer has not consumed enough.
+    Full,
+    /// The peer's progress makes no sense.
+    Violation(Violation),
+}
+
+/// The producing end of our ring.
+pub(crate) struct Producer {
+    /// Our control segment.
+    own: OwnWords,
+    /// The peer's control segment: its progress and intent.
+    peer: ForeignWords,
+    mask: u64,
+    /// Position of the next entry.
+    tail: u64,
+    /// Positions below were compared with the peer's intent.
+    announced: u64,
+    /// What the peer is known to have consumed.
+    consumed: u64,
+    /// Whether many entries will follow each other: see [`Self::set_batching`].
+    batching: bool,
+}
+
+impl Producer {
+    /// The producer of the ring in `own`, which has `capacity` entries.
+    pub(crate) fn new(own: OwnWords, peer: ForeignWords, capacity: u32) -> Self {
+        assert!(capacity.is_power_of_two());
+        Self {
+            own,
+            peer,
+            mask: u64::from(capacity) - 1,
+            tail: 0,
+            announced: 0,
+            consumed: 0,
+            batching: false,
+        }
+    }
+
+    /// Entries published so far.
+    #[inline]
+    pub(crate) fn published(&self) -> u64 {
+        self.tail
+    }
+
+    /// What the peer has consumed, as far as is known.
+    pub(crate) fn known_consumed(&self) -> u64 {
+        self.consumed
+    }
+
+    /// Free slots, as far as is known without a look at the peer's line. The peer may meanwhile consume more.
+    #[inline]
+    pub(crate) fn known_space(&self) -> u64 {
+        self.mask + 1 - (self.tail - self.consumed)
+    }
+
+    /// Entries that the ring holds.
+    pub(crate) fn capacity(&self) -> u64 {
+        self.mask + 1
+    }
+
+    /// Reads the peer's progress and judges it by its distance.
+    pub(crate) fn refresh(&mut self) -> Result<(), Violation> {
+        let found = self.peer.load(CONSUMED_AT);
+        acquire_fence(FenceSite::ConsumedSeen);
+        if found.wrapping_sub(self.consumed) > self.tail - self.consumed {
+            return Err(Violation::Consumed {
+                found,
+                consumed: self.consumed,
+                published: self.tail,
+            });
+        }
+        self.consumed = found;
+        Ok(())
+    }
+
+    /// Publishes one entry; a spinning peer sees it at once, a sleeping one after [`Self::doorbell_due`]. `body` is at most 104 bytes.
+    ///
+    /// Its words go from the slice to the ring without a stop: each store waits until its line is ours again, and the fewer stores wait behind it, the more lines can be
+    /// asked for at once (measured: a message costs 36 ns instead of 44).
+    #[inline(always)]
+    pub(crate) fn publish(
+        &mut self,
+        head: Head,
+        released: u16,
+        body: &[u8],
+    ) -> Result<(), PublishFailure> {
+        if self.batching && self.tail.is_multiple_of(CLAIMED) {
+            self.claim_lines().map_err(PublishFailure::Violation)?;
+        }
+        if self.known_space() == 0 {
+            self.refresh().map_err(PublishFailure::Violation)?;
+            if self.known_space() == 0 {
+                return Err(PublishFailure::Full);
+            }
+        }
+        assert!(body.len() <= INLINE_MAX);
+        let slot = self.own.entry(RING_AT + (self.tail & self.mask) as usize * ENTRY_SIZE);
+        let [first, second] = head.to_words(body.len(), released);
+        slot[1].store(first, Ordering::Relaxed);
+        slot[2].store(second, Ordering::Relaxed);
+        let (first_line, second_line) = slot[BODY_WORD..].split_at(FIRST_LINE_WORDS - BODY_WORD);
+        for (index, word) in first_line.iter().enumerate() {
+            word.store(word_at(body, index), Ordering::Relaxed);
+        }
+        if body.len() > INLINE_FIRST_LINE {
+            for (index, word) in second_line.iter().enumerate() {
+                word.store(word_at(body, first_line.len() + index), Ordering::Relaxed);
+            }
+        }
+        // Release: the entry's words before, and the payload bytes that a descriptor names, are visible to whoever sees the sequence.
+        slot[0].store(self.tail + 1, release(FenceSite::SequenceStore));
+        self.tail += 1;
+        Ok(())
+    }
+
+    /// Says whether many entries will follow each other.
+    pub(crate) fn set_batching(&mut self, batching: bool) {
+        self.batching = batching;
+    }
+
+    /// Takes the lines of some free slots back from the peer's cache together. A store waits until its line is ours, and stores are made in order, so entries written
+    /// one by one wait for one line after the other; these stores stand so close to each other that the processor asks for all the lines at once.
+    fn claim_lines(&mut self) -> Result<(), Violation> {
+        if self.known_space() < CLAIMED {
+            self.refresh()?;
+        }
+        if self.known_space() >= CLAIMED || removed(FenceSite::ClaimOfFreeSlots) {
+            for position in self.tail..self.tail + CLAIMED {
+                let slot = RING_AT + (position & self.mask) as usize * ENTRY_SIZE;
+                self.own.entry(slot)[1].store(0, Ordering::Relaxed);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the peer announced to sleep on something published since the last call. A full fence after the publication comes first.
+    #[inline(always)]
+    pub(crate) fn doorbell_due(&mut self) -> bool {
+        let due = crossed(self.peer.load(DATA_WAKE_AT), self.announced, self.tail);
+        self.announced = self.tail;
+        due
+    }
+
+    /// Announces that this side sleeps until the peer has consumed more than `consumed` entries, and makes the fence
+    /// after which the caller must look once more.
+    pub(crate) fn arm_space(&self, consumed: u64) {
+        self.own.word(SPACE_WAKE_AT).store(consumed, Ordering::Relaxed);
+        full_fence(FenceSite::AfterIntent);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::word_at;
+
+    #[test]
+    fn words_of_a_body_are_zero_behind_its_end() {
+        let body: Vec<u8> = (1..=20).collect();
+        assert_eq!(word_at(&body, 0), 0x0807_0605_0403_0201);
+        assert_eq!(word_at(&body, 2), 0x1413_1211);
+        assert_eq!(word_at(&body, 3), 0);
+        assert_eq!(word_at(&[], 0), 0);
+    }
+}
