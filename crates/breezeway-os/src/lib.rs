@@ -2,9 +2,10 @@
 //!
 //! * memory that nobody but its creator can change: [`segment`], and copies out of memory that
 //!   another process may be writing: [`copy`]
-//! * sockets: [`accept`], [`socket_file`], [`inherited`], who is on the other side ([`Peer`],
+//! * sockets: [`accept`], [`connect`], [`socket_file`], [`inherited`], bytes with descriptors
+//!   ([`scm`]), who is on the other side ([`Peer`],
 //!   [`exit_descriptor`]), and descriptors that a stranger sent ([`ForeignDescriptor`])
-//! * waiting: [`Sleeper`], [`Notifier`], [`spin`]
+//! * waiting: [`Deadline`], [`ready`], [`Sleeper`], [`Notifier`], [`spin`]
 //! * the machine: [`clock`], [`cpu`], [`memory`], how far away the peer's CPU is ([`Distance`])
 //! * [`Origin`] tells a forked child from its parent, and [`TrustedPeer`] is the proof that a peer may
 //!   be trusted with memory that slices point into.
@@ -27,14 +28,18 @@ compile_error!("Breezeway needs a 64-bit little-endian Linux");
 mod accept;
 mod cgroup;
 pub mod clock;
+pub mod connect;
 pub mod copy;
 pub mod cpu;
+mod deadline;
 mod descriptor;
 mod distance;
 mod fork;
 mod inherit;
 pub mod memory;
 mod peer;
+mod ready;
+pub mod scm;
 pub mod segment;
 mod sleeper;
 pub mod socket_file;
@@ -42,11 +47,13 @@ pub mod spin;
 mod trust;
 
 pub use accept::accept;
+pub use deadline::Deadline;
 pub use descriptor::ForeignDescriptor;
 pub use distance::Distance;
 pub use fork::Origin;
 pub use inherit::inherited;
 pub use peer::{Peer, exit_descriptor};
+pub use ready::ready;
 pub use sleeper::{Notifier, Sleeper, Wake};
 pub use spin::{WaitPolicy, Waiting};
 pub use trust::TrustedPeer;

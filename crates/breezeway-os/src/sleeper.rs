@@ -8,8 +8,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
-use rustix::event::{EventfdFlags, Timespec, eventfd};
+use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::Errno;
+
+use crate::deadline::timespec;
 
 /// Events taken in one system call.
 const EVENTS: usize = 64;
@@ -56,10 +58,7 @@ impl Sleeper {
 
     /// Sleeps until something rings or the timeout is over; without a timeout for ever, with zero not at all. Gives what rang.
     pub fn wait(&mut self, timeout: Option<Duration>) -> io::Result<&[Wake]> {
-        let timeout = timeout.map(|timeout| Timespec {
-            tv_sec: timeout.as_secs().try_into().unwrap_or(i64::MAX),
-            tv_nsec: timeout.subsec_nanos().into(),
-        });
+        let timeout = timeout.map(timespec);
         let mut buffer = [MaybeUninit::uninit(); EVENTS];
         self.wakes.clear();
         match epoll::wait(&self.epoll, &mut buffer[..], timeout.as_ref()) {

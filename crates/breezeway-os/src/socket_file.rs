@@ -10,12 +10,12 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::fs::{
     FileType, FlockOperation, Mode, Stat, chmod, fchmod, flock, lstat, rename, unlink,
 };
-use rustix::io::{Errno, ioctl_fionbio};
+use rustix::io::Errno;
 use rustix::net::{
     AddressFamily, Shutdown, SocketAddrUnix, SocketFlags, SocketType, bind, listen, shutdown,
     socket_with,
@@ -23,11 +23,11 @@ use rustix::net::{
 use thiserror::Error;
 
 use crate::clock;
+use crate::connect::unix;
+use crate::deadline::Deadline;
 
 /// Connections that wait to be accepted. Some clients of other systems fail at once where there is no room for one more, so there is much.
 const BACKLOG: i32 = 1024;
-/// Pause between two tries while the server's backlog is full, which nothing tells the end of.
-const BACKLOG_PAUSE: Duration = Duration::from_millis(2);
 /// How long a probe of a socket file may take.
 const PROBE: Duration = Duration::from_millis(200);
 
@@ -134,27 +134,8 @@ impl Drop for SocketFile {
     }
 }
 
-/// `connect(2)` to the socket file at `path`, for at most `timeout` while the server's backlog is full ([`io::ErrorKind::TimedOut`]).
-/// [`io::ErrorKind::ConnectionRefused`] means that the file is there and nobody listens.
-pub fn connect(path: &Path, timeout: Duration) -> io::Result<OwnedFd> {
-    let address = SocketAddrUnix::new(path)?;
-    let socket = stream_socket()?;
-    let deadline = Instant::now() + timeout;
-    loop {
-        match rustix::net::connect(&socket, &address) {
-            Ok(()) => break,
-            Err(Errno::INTR) => {}
-            Err(Errno::AGAIN) if Instant::now() < deadline => std::thread::sleep(BACKLOG_PAUSE),
-            Err(Errno::AGAIN) => return Err(io::ErrorKind::TimedOut.into()),
-            Err(errno) => return Err(errno.into()),
-        }
-    }
-    // From here on each read says itself whether it may block.
-    ioctl_fionbio(&socket, false)?;
-    Ok(socket)
-}
-
-fn stream_socket() -> Result<OwnedFd, Errno> {
+/// A unix stream socket that does not block.
+pub(crate) fn stream_socket() -> Result<OwnedFd, Errno> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)
 }
@@ -204,7 +185,7 @@ fn is_socket(path: &Path) -> Result<bool, ListenError> {
 
 /// Removes a socket file on which, as a failed connect proves, nobody listens.
 fn remove_left_over(path: &Path) -> Result<(), ListenError> {
-    match connect(path, PROBE).map_err(|error| error.kind()) {
+    match unix(path, Deadline::after(PROBE)).map_err(|error| error.kind()) {
         Err(io::ErrorKind::ConnectionRefused) => Ok(unlink(path)?),
         Err(io::ErrorKind::NotFound) => Ok(()),
         _ => Err(ListenError::InUse),
@@ -243,7 +224,7 @@ mod tests {
     }
 
     fn probe(path: &Path) -> io::Result<OwnedFd> {
-        connect(path, PROBE)
+        unix(path, Deadline::after(PROBE))
     }
 
     #[test]
@@ -333,7 +314,7 @@ mod tests {
         // Nothing but a folder can be called that.
         let path = folder.0.path().join("echo.sock/");
         let durations = std::iter::repeat_with(|| {
-            let start = Instant::now();
+            let start = std::time::Instant::now();
             assert!(matches!(take_over(&path), Err(ListenError::Io(_))));
             start.elapsed()
         });

@@ -1,12 +1,12 @@
 //! Connecting to a server's socket without waiting for a server that hangs.
 
 use std::io;
-use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use breezeway_os::{Peer, socket_file};
+use breezeway_os::{Deadline, Peer, connect};
 use rustix::io::Errno;
 use rustix::net::getpeername;
 use rustix::net::sockopt::set_tcp_nodelay;
@@ -15,9 +15,6 @@ use crate::address::Place;
 use crate::carrier::Carrier;
 use crate::error::ConnectError;
 use crate::handshake::HandshakeError;
-
-/// What each address of a host is given at least, as none cannot be waited for.
-const SHORTEST_TRY: Duration = Duration::from_millis(2);
 
 /// Connects to a place, and tells who listens there. Takes at most `timeout`, and what the resolver of names takes.
 pub(crate) fn connect(place: &Place, timeout: Duration) -> Result<(OwnedFd, Peer), ConnectError> {
@@ -45,41 +42,19 @@ fn connect_tcp(
     (host, port): (&str, u16),
     timeout: Duration,
 ) -> Result<OwnedFd, ConnectError> {
-    let deadline = Instant::now() + timeout;
-    let addresses = (host, port)
+    let addresses: Vec<_> = (host, port)
         .to_socket_addrs()
-        .map_err(|source| ConnectError::NoSuchHost { place: place.clone(), source })?;
-    let addresses: Vec<_> = addresses.collect();
-    let mut last = None;
-    for (index, address) in addresses.iter().enumerate() {
-        // A host that does not answer at one address may at the next.
-        let left = deadline.saturating_duration_since(Instant::now());
-        let share = left / (addresses.len() - index) as u32;
-        match TcpStream::connect_timeout(address, share.max(SHORTEST_TRY)) {
-            Ok(stream) => {
-                let socket = OwnedFd::from(stream);
-                prepare_tcp(&socket).map_err(HandshakeError::from)?;
-                return Ok(socket);
-            }
-            Err(error) => last = Some(error),
-        }
-    }
-    Err(match last {
-        Some(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
-            ConnectError::Refused(place.clone())
-        }
-        Some(error) if error.kind() == io::ErrorKind::TimedOut => {
-            ConnectError::NotAccepting { place: place.clone(), timeout }
-        }
+        .map_err(|source| ConnectError::NoSuchHost { place: place.clone(), source })?
+        .collect();
+    connect::tcp(&addresses, Deadline::after(timeout)).map_err(|error| match error.kind() {
+        io::ErrorKind::ConnectionRefused => ConnectError::Refused(place.clone()),
+        io::ErrorKind::TimedOut => ConnectError::NotAccepting { place: place.clone(), timeout },
         // Somebody listened, and has ended since.
-        Some(error) if error.kind() == io::ErrorKind::ConnectionReset => {
-            HandshakeError::Closed.into()
+        io::ErrorKind::ConnectionReset => HandshakeError::Closed.into(),
+        io::ErrorKind::AddrNotAvailable if addresses.is_empty() => {
+            ConnectError::NoSuchHost { place: place.clone(), source: error }
         }
-        Some(source) => ConnectError::Io { place: place.clone(), source },
-        None => ConnectError::NoSuchHost {
-            place: place.clone(),
-            source: io::Error::from(io::ErrorKind::NotFound),
-        },
+        _ => ConnectError::Io { place: place.clone(), source: error },
     })
 }
 
@@ -90,7 +65,7 @@ pub(crate) fn prepare_tcp(socket: impl AsFd) -> Result<(), Errno> {
 
 /// Connects to a socket file, and tells what is wrong where that fails.
 fn connect_unix(place: &Place, path: &Path, timeout: Duration) -> Result<OwnedFd, ConnectError> {
-    socket_file::connect(path, timeout).map_err(|source| match source.kind() {
+    connect::unix(path, Deadline::after(timeout)).map_err(|source| match source.kind() {
         io::ErrorKind::NotFound => ConnectError::NoSocket(path.into()),
         io::ErrorKind::ConnectionRefused => ConnectError::NobodyListens(path.into()),
         io::ErrorKind::PermissionDenied => ConnectError::Permission(path.into()),

@@ -1,0 +1,120 @@
+//! Until when something may take.
+
+use std::time::{Duration, Instant};
+
+use rustix::event::Timespec;
+
+use crate::clock;
+
+/// A point in time until which something may take, or never.
+///
+/// It is kept in clock ticks, so that comparing it with [`clock::ticks`] on a hot path takes neither a
+/// system call nor a division.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Deadline(u64);
+
+impl Deadline {
+    /// No deadline: it never passes.
+    pub const NEVER: Self = Self(u64::MAX);
+
+    /// `timeout` from now; never, if that is past what the clock can count.
+    #[must_use]
+    pub fn after(timeout: Duration) -> Self {
+        Self(clock::ticks().saturating_add(clock::ticks_in(timeout)))
+    }
+
+    /// The moment `instant`.
+    #[must_use]
+    pub fn at(instant: Instant) -> Self {
+        Self::after(instant.saturating_duration_since(Instant::now()))
+    }
+
+    /// Whether it has passed.
+    #[inline]
+    #[must_use]
+    pub fn has_passed(self) -> bool {
+        self != Self::NEVER && self.has_passed_at(clock::ticks())
+    }
+
+    /// Whether it has passed when [`clock::ticks`] says `now`: for a reading that is there already.
+    #[inline(always)]
+    #[must_use]
+    pub fn has_passed_at(self, now: u64) -> bool {
+        now >= self.0
+    }
+
+    /// The time left: zero if it has passed, `None` if it never does.
+    #[must_use]
+    pub fn time_left(self) -> Option<Duration> {
+        if self == Self::NEVER {
+            return None;
+        }
+        let ticks = self.0.saturating_sub(clock::ticks());
+        Some(Duration::from_nanos(clock::nanoseconds(ticks)))
+    }
+
+    /// The time left as a system call takes it.
+    #[must_use]
+    pub fn timespec(self) -> Option<Timespec> {
+        self.time_left().map(timespec)
+    }
+}
+
+/// `None` is never.
+impl From<Option<Duration>> for Deadline {
+    #[inline]
+    fn from(timeout: Option<Duration>) -> Self {
+        timeout.map_or(Self::NEVER, Self::after)
+    }
+}
+
+/// A duration as a system call takes it.
+pub(crate) fn timespec(duration: Duration) -> Timespec {
+    Timespec {
+        tv_sec: duration.as_secs().try_into().unwrap_or(i64::MAX),
+        tv_nsec: duration.subsec_nanos().into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LONG: Duration = Duration::from_secs(1000);
+
+    #[test]
+    fn a_deadline_has_passed_from_its_moment_on() {
+        assert!(Deadline::after(Duration::ZERO).has_passed());
+        assert!(!Deadline::after(LONG).has_passed());
+        let deadline = Deadline(7);
+        assert!(!deadline.has_passed_at(6));
+        assert!(deadline.has_passed_at(7) && deadline.has_passed_at(8));
+    }
+
+    #[test]
+    fn the_time_left_shrinks_to_zero_and_no_deadline_has_none() {
+        let left = Deadline::after(LONG).time_left().unwrap();
+        assert!(left <= LONG && left > LONG / 2, "{left:?}");
+        assert_eq!(Deadline::after(Duration::ZERO).time_left(), Some(Duration::ZERO));
+        assert_eq!(Deadline::NEVER.time_left(), None);
+        assert!(!Deadline::NEVER.has_passed());
+    }
+
+    #[test]
+    fn a_timeout_that_no_clock_can_count_never_passes() {
+        assert_eq!(Deadline::after(Duration::MAX), Deadline::NEVER);
+        assert_eq!(Deadline::from(None), Deadline::NEVER);
+    }
+
+    #[test]
+    fn a_moment_that_is_past_has_passed() {
+        assert!(Deadline::at(Instant::now()).has_passed());
+        assert!(!Deadline::at(Instant::now() + LONG).has_passed());
+    }
+
+    #[test]
+    fn a_duration_past_what_a_system_call_takes_is_the_longest() {
+        let longest = timespec(Duration::MAX);
+        assert_eq!((longest.tv_sec, longest.tv_nsec), (i64::MAX, 999_999_999));
+    }
+}
