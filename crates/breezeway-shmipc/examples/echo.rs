@@ -1,7 +1,8 @@
 //! A server that sends everything back, and a client that measures how long that takes.
 //!
-//! `cargo run --release -p breezeway-shmipc --example echo serve shmipc:/tmp/echo.sock`, and in another terminal
-//! `cargo run --release -p breezeway-shmipc --example echo call shmipc:/tmp/echo.sock 64 100000`
+//! `cargo run --release -p breezeway-shmipc --example echo serve shmipc:/tmp/echo.sock`, and in
+//! another terminal `cargo run --release -p breezeway-shmipc --example echo call
+//! shmipc:/tmp/echo.sock 64 100000`
 
 use std::error::Error;
 use std::time::Instant;

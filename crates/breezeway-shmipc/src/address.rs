@@ -14,7 +14,8 @@ const LONGEST_PATH: usize = 107;
 pub enum Address {
     /// A unix stream socket at this path. Memfds can only be handed over here.
     Unix(PathBuf),
-    /// A TCP socket at `host:port`; memory is shared in files, so both processes must see the same file system.
+    /// A TCP socket at `host:port`; memory is shared in files, so both processes must see the same
+    /// file system.
     Tcp(String),
 }
 

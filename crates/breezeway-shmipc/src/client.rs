@@ -21,9 +21,11 @@ use crate::stream::Stream;
 /// Streams in a row that one session gets, as upstream.
 const STREAMS_IN_A_ROW: usize = 32;
 
-/// Streams to the server at an address. Lost sessions are replaced, and a hot restart of the server is followed; streams that were open on a session end with it.
+/// Streams to the server at an address. Lost sessions are replaced, and a hot restart of the server
+/// is followed; streams that were open on a session end with it.
 ///
-/// Shared between threads by reference. A thread of its own looks after idle sessions; it sleeps while they are used.
+/// Shared between threads by reference. A thread of its own looks after idle sessions; it sleeps
+/// while they are used.
 pub struct Client {
     shared: Arc<Shared>,
     keeping: Option<JoinHandle<()>>,
@@ -158,7 +160,8 @@ impl Drop for Client {
 }
 
 impl Shared {
-    /// Puts a new session into its place; gives the one before. `None` for both if the client was closed meanwhile.
+    /// Puts a new session into its place; gives the one before. `None` for both if the client was
+    /// closed meanwhile.
     pub(crate) fn replace(&self, index: usize, session: Session) -> Option<Session> {
         let mut slots = lock(&self.slots);
         if slots.closed {

@@ -43,7 +43,8 @@ pub(crate) struct Parts {
     pub(crate) created: Option<CreatedFiles>,
 }
 
-/// A session. Locks are taken in this order: receiver, table, producer, pool, outgoing; an inbox and the followers last.
+/// A session. Locks are taken in this order: receiver, table, producer, pool, outgoing; an inbox
+/// and the followers last.
 pub(crate) struct Core {
     pub(crate) role: Role,
     pub(crate) version: u8,
@@ -55,7 +56,8 @@ pub(crate) struct Core {
     socket: OwnedFd,
     pub(crate) pool: Mutex<Pool>,
     producer: Mutex<Producer>,
-    /// Whether elements are put without telling the peer of each; changed under the producer's lock.
+    /// Whether elements are put without telling the peer of each; changed under the producer's
+    /// lock.
     corked: AtomicBool,
     /// Whether elements were put that the peer was not told of; changed under the producer's lock.
     unannounced: AtomicBool,
@@ -69,10 +71,12 @@ pub(crate) struct Core {
     pub(crate) serving: AtomicBool,
     /// Bytes that came over the socket and were not yet read.
     pub(crate) fallback_held: AtomicUsize,
-    /// Open streams whose bytes come over the socket: while there are any, looking at the queue is not enough.
+    /// Open streams whose bytes come over the socket: while there are any, looking at the queue is
+    /// not enough.
     pub(crate) over_socket: AtomicUsize,
     pub(crate) restart: Restart,
-    /// Wakes a leader that sleeps; made when the first interrupter is, since a sleep that hears it costs another system call.
+    /// Wakes a leader that sleeps; made when the first interrupter is, since a sleep that hears it
+    /// costs another system call.
     pub(crate) nudge: OnceLock<Notifier>,
     /// Tasks that wait until they can send, which the driver wakes from time to time.
     #[cfg(feature = "tokio")]
@@ -150,7 +154,9 @@ impl Core {
         false
     }
 
-    /// Whether so much came over the socket that it is not read before some of that is. A peer that has gone sends no more than the socket holds, and behind that is the end, which must be heard.
+    /// Whether so much came over the socket that it is not read before some of that is. A peer that
+    /// has gone sends no more than the socket holds, and behind that is the end, which must be
+    /// heard.
     pub(crate) fn is_overfull(&self) -> bool {
         self.fallback_held.load(Ordering::Relaxed) >= self.options.fallback_limit
             && !self.has_peer_gone()
@@ -169,7 +175,8 @@ impl Core {
         self.socket.as_fd()
     }
 
-    /// Whether this is a child forked from the process that has the session: then nothing may be touched.
+    /// Whether this is a child forked from the process that has the session: then nothing may be
+    /// touched.
     pub(crate) fn is_elsewhere(&self) -> bool {
         self.process != std::process::id()
     }
@@ -216,7 +223,8 @@ impl Core {
         }
     }
 
-    /// Which region lost its memory. What was read there since is zeros, so whatever rule that seems to break, this is the cause.
+    /// Which region lost its memory. What was read there since is zeros, so whatever rule that
+    /// seems to break, this is the cause.
     pub(crate) fn lost_region(&self) -> Option<&'static str> {
         if self.queue.is_lost() {
             Some("queue")
@@ -227,7 +235,8 @@ impl Core {
         }
     }
 
-    /// The peer has put something. A server that has done so has mapped the files, so their names are no longer needed: nothing is left behind whoever dies.
+    /// The peer has put something. A server that has done so has mapped the files, so their names
+    /// are no longer needed: nothing is left behind whoever dies.
     #[cold]
     pub(crate) fn hear_first(&self) {
         if self.role == Role::Client {
@@ -255,7 +264,8 @@ impl Core {
         })
     }
 
-    /// Ends the session if a region lost its memory: what was read there since need not break any other rule.
+    /// Ends the session if a region lost its memory: what was read there since need not break any
+    /// other rule.
     #[inline]
     pub(crate) fn judge_regions(&self) -> Result<(), SessionEnd> {
         match self.lost_region() {
@@ -306,11 +316,13 @@ impl Core {
         self.ended().cloned().unwrap_or_else(|| errno.into())
     }
 
-    /// Sends a message of `slices`, which from then on are the peer's. False if the queue is full: then they stay ours.
+    /// Sends a message of `slices`, which from then on are the peer's. False if the queue is full:
+    /// then they stay ours.
     #[inline]
     pub(crate) fn publish(&self, stream: u32, slices: &[SliceId]) -> Result<bool, SessionEnd> {
         let mut producer = lock(&self.producer);
-        // The peer may send the slices back as soon as they are visible, so they leave our hands before.
+        // The peer may send the slices back as soon as they are visible, so they leave our hands
+        // before.
         lock(&self.pool).part(slices);
         let put = producer.put(Element::data(stream, slices[0].offset));
         let was_put = put.is_ok();
@@ -318,7 +330,9 @@ impl Core {
             lock(&self.pool).keep(slices);
         }
         match self.after_put(put, producer) {
-            // The session ended while the peer was to be told. It may have the message all the same, so the slices must not be taken for ours again; the next operation finds the end.
+            // The session ended while the peer was to be told. It may have the message all the
+            // same, so the slices must not be taken for ours again; the next operation finds the
+            // end.
             Err(_) if was_put => Ok(true),
             outcome => outcome,
         }
@@ -361,7 +375,8 @@ impl Core {
         }
     }
 
-    /// From now on the peer is not told of each element, but of all at [`Self::uncork`]: for a thread that answers several streams in a row. A peer that looks by itself sees each at once.
+    /// From now on the peer is not told of each element, but of all at [`Self::uncork`]: for a
+    /// thread that answers several streams in a row. A peer that looks by itself sees each at once.
     pub(crate) fn cork(&self) {
         let _producer = lock(&self.producer);
         self.corked.store(true, Ordering::Relaxed);
@@ -390,7 +405,8 @@ impl Core {
         Ok(())
     }
 
-    /// Sends a message over the socket without waiting; what the socket does not take is sent later. True if it took everything.
+    /// Sends a message over the socket without waiting; what the socket does not take is sent
+    /// later. True if it took everything.
     pub(crate) fn send(&self, message: &[u8]) -> Result<bool, SessionEnd> {
         self.socket_writes.fetch_add(1, Ordering::Relaxed);
         let sent = lock(&self.outgoing).send(self.socket(), message);
@@ -421,7 +437,8 @@ impl Core {
         }
     }
 
-    /// In the queue, behind the stream's data; over the socket if its data went there, or if the queue is full.
+    /// In the queue, behind the stream's data; over the socket if its data went there, or if the
+    /// queue is full.
     fn tell_close(&self, stream: u32, over_socket: bool) {
         let in_queue = !over_socket && matches!(self.publish_close(stream), Ok(true) | Err(_));
         if !in_queue {
@@ -430,15 +447,17 @@ impl Core {
         }
     }
 
-    /// Sends a message over the socket that must not overtake what is in the queue. The peer takes all of that when it is told to, and another thread that put
-    /// an element may not yet have told it.
+    /// Sends a message over the socket that must not overtake what is in the queue. The peer takes
+    /// all of that when it is told to, and another thread that put an element may not yet have told
+    /// it.
     pub(crate) fn send_behind_queue(&self, parts: &[&[u8]]) -> Result<bool, SessionEnd> {
         let mut message = wire::bare(Kind::Polling, self.version).to_vec();
         parts.iter().for_each(|part| message.extend_from_slice(part));
         self.send(&message)
     }
 
-    /// As [`Self::send_behind_queue`], but not behind other bytes that wait for the socket; false, and nothing sent, if there are such.
+    /// As [`Self::send_behind_queue`], but not behind other bytes that wait for the socket; false,
+    /// and nothing sent, if there are such.
     pub(crate) fn send_payload_behind_queue(&self, parts: &[&[u8]]) -> Result<bool, SessionEnd> {
         let mut message = wire::bare(Kind::Polling, self.version).to_vec();
         parts.iter().for_each(|part| message.extend_from_slice(part));
@@ -452,7 +471,8 @@ impl Core {
         if !stream.over_socket.swap(true, Ordering::SeqCst) {
             self.over_socket.fetch_add(1, Ordering::Relaxed);
         }
-        // Who closes it marks it as forgotten first and then looks at this; one of us sees the other.
+        // Who closes it marks it as forgotten first and then looks at this; one of us sees the
+        // other.
         if stream.forgotten.load(Ordering::SeqCst) {
             self.return_to_queue(stream);
         }
@@ -469,7 +489,8 @@ impl Core {
 }
 
 impl Drop for Core {
-    /// Gives every slice back that came and was never read, since other sessions of the peer may use the same region.
+    /// Gives every slice back that came and was never read, since other sessions of the peer may
+    /// use the same region.
     fn drop(&mut self) {
         if self.is_elsewhere() {
             return;

@@ -6,7 +6,8 @@ use rustix::fs::{lstat, unlink};
 
 use crate::named_file::NamedFile;
 
-/// Files that go when this is dropped: only those that are still the ones that were made, and only in the process that made them.
+/// Files that go when this is dropped: only those that are still the ones that were made, and only
+/// in the process that made them.
 #[derive(Debug)]
 pub(crate) struct CreatedFiles {
     files: Vec<(PathBuf, (u64, u64))>,
@@ -25,7 +26,8 @@ impl CreatedFiles {
         self.files.push((path.to_owned(), identity));
     }
 
-    /// A client made the file, and this side removes it when the session ends, as upstream's servers do.
+    /// A client made the file, and this side removes it when the session ends, as upstream's
+    /// servers do.
     pub(crate) fn adopt(&mut self, file: NamedFile) {
         self.adopted.push(file);
     }

@@ -1,4 +1,5 @@
-//! The two ends of a measurement: a server that sends back every byte of every stream, and a client that calls it.
+//! The two ends of a measurement: a server that sends back every byte of every stream, and a client
+//! that calls it.
 
 use std::io;
 
@@ -91,7 +92,8 @@ impl EchoClient {
         self.client.open()
     }
 
-    /// Sends `request` and receives as many bytes into `reply`, which must be as long. Sending and receiving are interleaved, so a request larger than the shared memory does not get stuck.
+    /// Sends `request` and receives as many bytes into `reply`, which must be as long. Sending and
+    /// receiving are interleaved, so a request larger than the shared memory does not get stuck.
     pub fn call(&mut self, request: &[u8], reply: &mut [u8]) -> io::Result<()> {
         call(&mut self.stream, request, reply)
     }

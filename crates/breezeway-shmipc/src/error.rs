@@ -10,7 +10,8 @@ use thiserror::Error;
 use crate::address::AddressError;
 use crate::violation::Violation;
 
-/// `main` and `unwrap` print errors in their debug form: for these it is the message, which says more to a reader than the fields.
+/// `main` and `unwrap` print errors in their debug form: for these it is the message, which says
+/// more to a reader than the fields.
 macro_rules! debug_is_message {
     ($($error:ty),+ $(,)?) => {$(
         impl std::fmt::Debug for $error {
@@ -57,7 +58,8 @@ impl From<rustix::io::Errno> for SessionEnd {
     }
 }
 
-/// Why an operation on a stream failed. None of these loses data: what was not sent stays with the caller, what came can still be read.
+/// Why an operation on a stream failed. None of these loses data: what was not sent stays with the
+/// caller, what came can still be read.
 #[derive(Clone, Error)]
 #[non_exhaustive]
 pub enum StreamError {

@@ -1,26 +1,35 @@
 //! Keeps a peer that truncates its memory from taking this process with it.
 //!
-//! A page behind the end of a file raises SIGBUS in whoever touches it, and shmipc peers do not seal their memfds. Of the ways to bear that, a system call per access
-//! (`process_vm_readv`, `pread`) costs several hundred nanoseconds, cannot do the atomic operations that the queues and free lists need, and cannot guard a
-//! slice that the application holds. So there is a signal handler: on a fault inside one of our regions it maps private zero pages over the whole region and
-//! marks it lost, and the faulting instruction is repeated. Nothing is paid until that happens. Whoever next asks finds the region lost and ends the session.
-//! (The idea is libwayland's `wl_shm_buffer_begin_access`.)
+//! A page behind the end of a file raises SIGBUS in whoever touches it, and shmipc peers do not
+//! seal their memfds. Of the ways to bear that, a system call per access (`process_vm_readv`,
+//! `pread`) costs several hundred nanoseconds, cannot do the atomic operations that the queues and
+//! free lists need, and cannot guard a slice that the application holds. So there is a signal
+//! handler: on a fault inside one of our regions it maps private zero pages over the whole region
+//! and marks it lost, and the faulting instruction is repeated. Nothing is paid until that happens.
+//! Whoever next asks finds the region lost and ends the session. (The idea is libwayland's
+//! `wl_shm_buffer_begin_access`.)
 //!
-//! A fault elsewhere, or a signal that somebody sent, is none of our business: it goes to the handler that was there before, is ignored, or kills the process, as it would have without us. While the
-//! process lives our handler stays, also where the one before gives up: what Rust's runtime installs takes itself off when it is called, and leaves the default action for the next time.
+//! A fault elsewhere, or a signal that somebody sent, is none of our business: it goes to the
+//! handler that was there before, is ignored, or kills the process, as it would have without us.
+//! While the process lives our handler stays, also where the one before gives up: what Rust's
+//! runtime installs takes itself off when it is called, and leaves the default action for the next
+//! time.
 //!
-//! The handler may run in any thread at any instruction, so it takes no lock, allocates nothing, and follows a list whose places are never freed.
+//! The handler may run in any thread at any instruction, so it takes no lock, allocates nothing,
+//! and follows a list whose places are never freed.
 
 use std::io;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, fence};
 
-/// The address has no memory behind it, from `asm-generic/siginfo.h`: a file's end. Other causes, such as broken memory or a signal that was sent, are not ours.
+/// The address has no memory behind it, from `asm-generic/siginfo.h`: a file's end. Other causes,
+/// such as broken memory or a signal that was sent, are not ours.
 const BUS_ADRERR: libc::c_int = 2;
 /// Memory is broken that nobody has touched: told to who asked for it, and may be ignored.
 const BUS_MCEERR_AO: libc::c_int = 5;
 
-/// One watched address range. Places are reused, never freed, so that the handler can walk them at any time.
+/// One watched address range. Places are reused, never freed, so that the handler can walk them at
+/// any time.
 struct Place {
     taken: AtomicBool,
     /// Odd while start and length are being changed.
@@ -40,7 +49,8 @@ static BEFORE: OnceLock<libc::sigaction> = OnceLock::new();
 /// Our handler, as it is installed.
 static OURS: OnceLock<libc::sigaction> = OnceLock::new();
 
-/// What would handle SIGBUS now if we did not: the handler from [`BEFORE`], `SIG_IGN`, or `SIG_DFL`, which a handler may become when it is called.
+/// What would handle SIGBUS now if we did not: the handler from [`BEFORE`], `SIG_IGN`, or
+/// `SIG_DFL`, which a handler may become when it is called.
 static BEHIND_US: AtomicUsize = AtomicUsize::new(libc::SIG_DFL);
 
 /// An address range whose faults are borne; forgotten when dropped.
@@ -49,7 +59,8 @@ pub(crate) struct Guard {
 }
 
 impl Guard {
-    /// Bears faults in `len` bytes from `start`, which must stay mapped until the guard is dropped: the handler maps over them.
+    /// Bears faults in `len` bytes from `start`, which must stay mapped until the guard is dropped:
+    /// the handler maps over them.
     pub(crate) fn watch(start: usize, len: usize) -> io::Result<Self> {
         install()?;
         let place = free_place().unwrap_or_else(new_place);
@@ -58,7 +69,8 @@ impl Guard {
         Ok(Self { place })
     }
 
-    /// Whether a fault happened: then the region shows zeros from there on, and no longer what the peer writes.
+    /// Whether a fault happened: then the region shows zeros from there on, and no longer what the
+    /// peer writes.
     #[inline]
     pub(crate) fn is_lost(&self) -> bool {
         self.place.lost.load(Ordering::Acquire)
@@ -83,7 +95,8 @@ impl Place {
         self.version.store(version.wrapping_add(2), Ordering::Release);
     }
 
-    /// Start and length if they are not being changed. The place of a region in which a thread faults is not, for that thread holds the region.
+    /// Start and length if they are not being changed. The place of a region in which a thread
+    /// faults is not, for that thread holds the region.
     fn range(&self) -> Option<(usize, usize)> {
         let before = self.version.load(Ordering::Acquire);
         let range = (self.start.load(Ordering::Relaxed), self.len.load(Ordering::Relaxed));
@@ -97,7 +110,8 @@ impl Place {
 fn places() -> impl Iterator<Item = &'static Place> {
     let mut next = PLACES.load(Ordering::Acquire);
     std::iter::from_fn(move || {
-        // SAFETY: places come from leaked boxes and are published after they are complete, so every pointer in the list is null or valid for ever.
+        // SAFETY: places come from leaked boxes and are published after they are complete, so every
+        // pointer in the list is null or valid for ever.
         let place: &'static Place = unsafe { next.as_ref() }?;
         next = place.next.load(Ordering::Acquire);
         Some(place)
@@ -131,12 +145,14 @@ fn new_place() -> &'static Place {
     }
 }
 
-/// Installs the handler, once per process. A handler that something else installs afterwards must pass on what is not its own.
+/// Installs the handler, once per process. A handler that something else installs afterwards must
+/// pass on what is not its own.
 fn install() -> io::Result<()> {
     static OUTCOME: OnceLock<Result<(), i32>> = OnceLock::new();
     let outcome = OUTCOME.get_or_init(|| {
-        // SAFETY: a sigaction is plain integers, for which zeros are valid; the calls read and write these locals only. What was there before is kept before
-        // the handler can run for the first time, since the query comes first, and so is ours.
+        // SAFETY: a sigaction is plain integers, for which zeros are valid; the calls read and
+        // write these locals only. What was there before is kept before the handler can run for the
+        // first time, since the query comes first, and so is ours.
         unsafe {
             let mut before: libc::sigaction = std::mem::zeroed();
             if libc::sigaction(libc::SIGBUS, std::ptr::null(), &raw mut before) != 0 {
@@ -167,7 +183,8 @@ fn errno() -> i32 {
 
 /// The handler: async-signal-safe, see the top of the file.
 extern "C" fn handle(signal: libc::c_int, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
-    // SAFETY: the kernel passes a valid siginfo, and SIGBUS fills in the address; errno is a thread-local integer, put back as it was.
+    // SAFETY: the kernel passes a valid siginfo, and SIGBUS fills in the address; errno is a
+    // thread-local integer, put back as it was.
     unsafe {
         let saved = *libc::__errno_location();
         let borne = (*info).si_code == BUS_ADRERR && bear((*info).si_addr() as usize);
@@ -186,8 +203,10 @@ fn bear(address: usize) -> bool {
     });
     let Some((place, start, len)) = found else { return false };
     place.lost.store(true, Ordering::Release);
-    // SAFETY: the range is one of our mappings, whole and page-aligned; the faulting thread holds the region, so it is not unmapped meanwhile. Its bytes are only
-    // ever accessed as atomics, by opaque copies, or as slices whose owner vouched for the peer, all of which bear a change of content. mmap is a bare system call.
+    // SAFETY: the range is one of our mappings, whole and page-aligned; the faulting thread holds
+    // the region, so it is not unmapped meanwhile. Its bytes are only ever accessed as atomics, by
+    // opaque copies, or as slices whose owner vouched for the peer, all of which bear a change of
+    // content. mmap is a bare system call.
     let mapped = unsafe {
         libc::mmap(
             start as *mut libc::c_void,
@@ -227,16 +246,19 @@ fn call_before_us(
     }
     let installed = disposition(signal);
     if flags & libc::SA_SIGINFO != 0 {
-        // SAFETY: the kernel recorded this address as a handler of three arguments, and BEHIND_US never holds another one.
+        // SAFETY: the kernel recorded this address as a handler of three arguments, and BEHIND_US
+        // never holds another one.
         let handler: extern "C" fn(libc::c_int, *mut libc::siginfo_t, *mut libc::c_void) =
             unsafe { std::mem::transmute(handler) };
         handler(signal, info, context);
     } else {
-        // SAFETY: the kernel recorded this address as a handler of one argument, and BEHIND_US never holds another one.
+        // SAFETY: the kernel recorded this address as a handler of one argument, and BEHIND_US
+        // never holds another one.
         let handler: extern "C" fn(libc::c_int) = unsafe { std::mem::transmute(handler) };
         handler(signal);
     }
-    // A handler that it installed instead has to pass on what is not its own, as any that comes later. These two cannot, so they take its place behind us.
+    // A handler that it installed instead has to pass on what is not its own, as any that comes
+    // later. These two cannot, so they take its place behind us.
     let left = disposition(signal).sa_sigaction;
     if !is_handler(left) {
         BEHIND_US.store(left, Ordering::Release);
@@ -249,8 +271,9 @@ fn is_handler(disposition: usize) -> bool {
     !matches!(disposition, libc::SIG_DFL | libc::SIG_IGN)
 }
 
-/// Puts back what was installed a moment ago. No handler was if one before us is being called in another thread as well and has taken the signal off itself there: then ours, so that
-/// whichever thread is the last leaves the protection.
+/// Puts back what was installed a moment ago. No handler was if one before us is being called in
+/// another thread as well and has taken the signal off itself there: then ours, so that whichever
+/// thread is the last leaves the protection.
 fn restore(signal: libc::c_int, installed: &libc::sigaction) {
     let handler = Some(installed).filter(|installed| is_handler(installed.sa_sigaction));
     let Some(handler) = handler.or(OURS.get()) else { return };
@@ -260,7 +283,8 @@ fn restore(signal: libc::c_int, installed: &libc::sigaction) {
 
 /// What is installed for `signal`.
 fn disposition(signal: libc::c_int) -> libc::sigaction {
-    // SAFETY: a sigaction is plain integers, for which zeros are valid; the call writes this local only.
+    // SAFETY: a sigaction is plain integers, for which zeros are valid; the call writes this local
+    // only.
     unsafe {
         let mut installed: libc::sigaction = std::mem::zeroed();
         libc::sigaction(signal, std::ptr::null(), &raw mut installed);
@@ -268,10 +292,13 @@ fn disposition(signal: libc::c_int) -> libc::sigaction {
     }
 }
 
-/// The default action, with the same cause: it comes when this handler returns and the signal is let through again, so a core dump shows the instruction that was interrupted. A fault would repeat
-/// itself, a signal that was sent would not; without being raised again it would only take our handler off.
+/// The default action, with the same cause: it comes when this handler returns and the signal is
+/// let through again, so a core dump shows the instruction that was interrupted. A fault would
+/// repeat itself, a signal that was sent would not; without being raised again it would only take
+/// our handler off.
 fn die(signal: libc::c_int, info: *mut libc::siginfo_t) {
-    // SAFETY: a zeroed sigaction is the default action; the system calls read this local and the siginfo that the kernel made, and raise a signal in this thread.
+    // SAFETY: a zeroed sigaction is the default action; the system calls read this local and the
+    // siginfo that the kernel made, and raise a signal in this thread.
     unsafe {
         let mut default: libc::sigaction = std::mem::zeroed();
         default.sa_sigaction = libc::SIG_DFL;

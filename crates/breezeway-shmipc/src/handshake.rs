@@ -53,14 +53,16 @@ pub(crate) fn connect(
     let [to_server, to_client] = regions.rings;
     let receiver = Receiver::new(Consumer::new(Arc::clone(&regions.queue), to_client));
     let producer = Producer::new(Arc::clone(&regions.queue), to_server);
-    // A server of version 3 has both files open now; one of version 2 says nothing, so its first message must tell.
+    // A server of version 3 has both files open now; one of version 2 says nothing, so its first
+    // message must tell.
     let created = regions.created.filter(|_| version == V2);
     let OwnRegions { queue, buffer, layout, .. } = regions;
     let role = Role::Client;
     Ok(Parts { role, version, socket, peer, queue, buffer, layout, producer, receiver, created })
 }
 
-/// A client that names a higher version than 3 gets no answer from upstream, so 3 is what we say, and all that can be agreed on.
+/// A client that names a higher version than 3 gets no answer from upstream, so 3 is what we say,
+/// and all that can be agreed on.
 fn agree_on_version(exchange: &Exchange<'_>) -> Result<(), HandshakeError> {
     exchange.send(&wire::bare(Kind::Version, V3))?;
     let answer = exchange.expect(Kind::Version)?;
@@ -132,7 +134,8 @@ fn accept_files(
     let queue = open_foreign(&queue, owner, options)?;
     let buffer = open_foreign(&buffer, owner, options)?;
     let regions = ForeignRegions::accept(&queue.file, &buffer.file, options)?;
-    // Only what was found to be regions, and to belong to the client's user, which may remove it anyway.
+    // Only what was found to be regions, and to belong to the client's user, which may remove it
+    // anyway.
     let adopted = (options.remove_files && owner.is_some()).then(|| {
         let mut adopted = CreatedFiles::new();
         adopted.adopt(queue);

@@ -13,7 +13,8 @@ use crate::pace::LastMessage;
 pub(crate) struct StreamState {
     /// Its number.
     pub(crate) id: u32,
-    /// Whether its bytes go over the socket, since some did: the socket and the queue keep no common order.
+    /// Whether its bytes go over the socket, since some did: the socket and the queue keep no
+    /// common order.
     pub(crate) over_socket: AtomicBool,
     /// Whether it has left the session's table.
     pub(crate) forgotten: AtomicBool,
@@ -71,7 +72,8 @@ impl StreamState {
         wake(waiting);
     }
 
-    /// Adds bytes that came over the socket; behind others of that kind without another allocation each.
+    /// Adds bytes that came over the socket; behind others of that kind without another allocation
+    /// each.
     pub(crate) fn deliver_copy(&self, more: &[u8]) {
         let mut inbox = lock(&self.inbox);
         match inbox.pieces.back_mut() {
@@ -97,7 +99,8 @@ impl StreamState {
         self.closed.load(Ordering::Acquire)
     }
 
-    /// Moves what came to the reader. If nothing did, `waker` is kept and woken when something does.
+    /// Moves what came to the reader. If nothing did, `waker` is kept and woken when something
+    /// does.
     #[inline]
     pub(crate) fn collect(
         &self,

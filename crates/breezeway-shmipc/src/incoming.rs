@@ -1,4 +1,5 @@
-//! What comes over the socket, cut into messages. A declared length allocates nothing: fallback data is handed on as it comes.
+//! What comes over the socket, cut into messages. A declared length allocates nothing: fallback
+//! data is handed on as it comes.
 
 use std::os::fd::BorrowedFd;
 
@@ -100,7 +101,8 @@ impl Incoming {
         }
     }
 
-    /// The start of fallback data: number of the stream, a status that upstream always writes as 0, and then the bytes.
+    /// The start of fallback data: number of the stream, a status that upstream always writes as 0,
+    /// and then the bytes.
     fn fallback(&mut self, length: u32) -> Result<Option<Message<'_>>, Violation> {
         let payload = (length as usize).checked_sub(FALLBACK_HEADER);
         let payload =

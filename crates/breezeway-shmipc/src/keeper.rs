@@ -1,7 +1,10 @@
-//! Looks after a client's sessions: replaces those that ended, follows hot restarts, and receives for those that nobody uses, so that their end and a restart are noticed.
+//! Looks after a client's sessions: replaces those that ended, follows hot restarts, and receives
+//! for those that nobody uses, so that their end and a restart are noticed.
 //!
-//! While a session is used, its users read its socket themselves, and the keeper stays out of the way: it asks only for the connection's end, which data does not wake it for, and looks
-//! again after a while whether the session has become idle. While all sessions are idle it sleeps without end; a session of which the application has not read as much as may be held counts as used,
+//! While a session is used, its users read its socket themselves, and the keeper stays out of the
+//! way: it asks only for the connection's end, which data does not wake it for, and looks again
+//! after a while whether the session has become idle. While all sessions are idle it sleeps without
+//! end; a session of which the application has not read as much as may be held counts as used,
 //! since nothing tells when it does.
 
 use std::os::fd::AsFd;
@@ -143,7 +146,8 @@ impl Keeper {
         }
     }
 
-    /// Opens a session with the new server for each of the old one's, and then acknowledges on that. After the limit the old session stays; when it ends it is replaced like any other.
+    /// Opens a session with the new server for each of the old one's, and then acknowledges on
+    /// that. After the limit the old session stays; when it ends it is replaced like any other.
     fn follow_restarts(&mut self) {
         let now = Instant::now();
         for mut restart in std::mem::take(&mut self.restarts) {
@@ -153,7 +157,8 @@ impl Keeper {
                     let ack = wire::hot_restart(Kind::HotRestartAck, core.version, restart.epoch);
                     // If that fails the session is over, and the old server knows.
                     let _ = core.send(&ack);
-                    // Kept until the server closes it: upstream would not read an acknowledgement on a closed one.
+                    // Kept until the server closes it: upstream would not read an acknowledgement
+                    // on a closed one.
                     self.retired.push(old);
                     continue;
                 }
@@ -218,7 +223,8 @@ impl Watched {
         !self.core.has_driver() && (!self.idle || self.core.is_overfull())
     }
 
-    /// Data only while nobody else looks for it and it can be read; the connection's end always. Nothing where a driver of tasks reads both. (The end of a session is told in any case.)
+    /// Data only while nobody else looks for it and it can be read; the connection's end always.
+    /// Nothing where a driver of tasks reads both. (The end of a session is told in any case.)
     fn interest<'a>(&'a self, nothing: &'a Notifier) -> PollFd<'a> {
         if self.core.has_driver() {
             return PollFd::new(nothing, PollFlags::empty());
@@ -228,7 +234,8 @@ impl Watched {
         PollFd::from_borrowed_fd(self.core.socket(), data | PollFlags::RDHUP)
     }
 
-    /// After a sleep: receives if something came that nobody else receives, and sees whether the session is used.
+    /// After a sleep: receives if something came that nobody else receives, and sees whether the
+    /// session is used.
     fn attend(&mut self, rang: bool, slept_long: bool) {
         let uses = self.core.uses();
         let used = uses != self.uses_seen || uses % 2 == 1;
@@ -280,7 +287,8 @@ mod tests {
         keepers.all(|stat| stat.contains(") S "))
     }
 
-    /// A client with a session of which nobody reads a stream, and as much of that stream has come as may be held; more is in the socket.
+    /// A client with a session of which nobody reads a stream, and as much of that stream has come
+    /// as may be held; more is in the socket.
     struct Overfull {
         _folder: tempfile::TempDir,
         _server: Server,

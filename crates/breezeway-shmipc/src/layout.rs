@@ -1,4 +1,5 @@
-//! Where everything lies in the two shared regions. Integers are in host order, which is little-endian here.
+//! Where everything lies in the two shared regions. Integers are in host order, which is
+//! little-endian here.
 
 pub(crate) mod buffer;
 pub(crate) mod queue;

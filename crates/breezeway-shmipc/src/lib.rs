@@ -1,10 +1,14 @@
-//! Client and server for the shmipc protocol, versions 2 and 3, to work with existing shmipc-go and shmipc-rs services.
+//! Client and server for the shmipc protocol, versions 2 and 3, to work with existing shmipc-go and
+//! shmipc-rs services.
 //!
 //! # Whom this trusts
 //!
-//! **Both sides of a shmipc session write the same memory, so each trusts the other.** A peer that breaks the rules can make this side read wrong bytes, run out of slices, or
-//! lose the session. It cannot make this process crash, hang, read or write outside of that session's regions, or allocate without bound, and it harms no other session. Where the peer is not
-//! trusted so far, use Breezeway's own `shm:` transport. For that reason a client and a server name whom they [`Trust`], and nothing is accepted by default.
+//! **Both sides of a shmipc session write the same memory, so each trusts the other.** A peer that
+//! breaks the rules can make this side read wrong bytes, run out of slices, or lose the session. It
+//! cannot make this process crash, hang, read or write outside of that session's regions, or
+//! allocate without bound, and it harms no other session. Where the peer is not trusted so far, use
+//! Breezeway's own `shm:` transport. For that reason a client and a server name whom they
+//! [`Trust`], and nothing is accepted by default.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![deny(unsafe_code)]
 #![cfg_attr(

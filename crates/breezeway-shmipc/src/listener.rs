@@ -26,7 +26,8 @@ enum Socket {
 }
 
 impl Listener {
-    /// Listens at `address`. A socket file that nobody serves is replaced; one that is served only if `take_over` says so.
+    /// Listens at `address`. A socket file that nobody serves is replaced; one that is served only
+    /// if `take_over` says so.
     pub(crate) fn bind(address: &Address, mode: u32, take_over: bool) -> Result<Self, ServeError> {
         match address {
             Address::Unix(path) => Self::bind_unix(path, mode, take_over),

@@ -2,7 +2,8 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Locks. A thread that panicked while it held the lock left nothing half-done: what is behind our locks is changed by calls that do not panic between two changes.
+/// Locks. A thread that panicked while it held the lock left nothing half-done: what is behind our
+/// locks is changed by calls that do not panic between two changes.
 #[inline]
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)

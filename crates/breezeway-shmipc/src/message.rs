@@ -1,6 +1,8 @@
 //! Messages in the buffer region: chains of slices, linked by absolute offsets.
 //!
-//! Every header of a received chain is read once, judged against the private layout, and never looked at again. A chain ends: each of its slices comes into our hands, and none can do so twice.
+//! Every header of a received chain is read once, judged against the private layout, and never
+//! looked at again. A chain ends: each of its slices comes into our hands, and none can do so
+//! twice.
 
 use crate::layout::buffer::{
     BufferLayout, FLAGS_AT, HAS_NEXT, IN_USE, NEXT_AT, SIZE_AT, SLICE_CAPACITY_AT, SLICE_HEADER,
@@ -59,7 +61,8 @@ impl Piece {
     }
 }
 
-/// What was read goes as soon as it is the larger part: a piece takes no more memory than twice what counts as unread, and each byte is moved once on average.
+/// What was read goes as soon as it is the larger part: a piece takes no more memory than twice
+/// what counts as unread, and each byte is moved once on average.
 fn drop_read(bytes: &mut Vec<u8>, read: &mut usize) {
     if *read < bytes.len() && *read > bytes.len() / 2 {
         bytes.drain(..*read);
@@ -97,7 +100,8 @@ pub(crate) fn receive(
     empty.into_iter().try_for_each(|slice| pool.give(slice))
 }
 
-/// Links the slices of a message that holds `len` bytes, filled one after the other. Gives the slices that are not needed.
+/// Links the slices of a message that holds `len` bytes, filled one after the other. Gives the
+/// slices that are not needed.
 pub(crate) fn link<'a>(
     region: &Region,
     layout: &BufferLayout,
@@ -148,7 +152,8 @@ impl Header {
         }
     }
 
-    /// The capacity decides on recycling in upstream, so one that lies is refused although nothing here relies on it.
+    /// The capacity decides on recycling in upstream, so one that lies is refused although nothing
+    /// here relies on it.
     fn judge(&self, capacity: u32) -> Result<(), Violation> {
         let Self { offset, size, start, .. } = *self;
         if self.capacity != capacity {

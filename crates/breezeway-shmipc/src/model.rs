@@ -1,8 +1,11 @@
-//! loom models of the queue, of sleeping and waking, and of the free lists, and of mutants of them that must fail.
+//! loom models of the queue, of sleeping and waking, and of the free lists, and of mutants of them
+//! that must fail.
 //!
-//! `RUSTFLAGS="--cfg loom" cargo test -p breezeway-shmipc --profile model --lib --target-dir target/loom model`
+//! `RUSTFLAGS="--cfg loom" cargo test -p breezeway-shmipc --profile model --lib --target-dir
+//! target/loom model`
 //!
-//! Queue and free lists are the shipped code, on a region whose words loom watches. The socket is a count of wake-ups. A bound counts preemptions, not the switches of a thread that waits.
+//! Queue and free lists are the shipped code, on a region whose words loom watches. The socket is a
+//! count of wake-ups. A bound counts preemptions, not the switches of a thread that waits.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -21,7 +24,8 @@ use crate::region::Region;
 use crate::sync::Step;
 
 thread_local! {
-    // The checker runs all threads of a model as coroutines on the thread that called it, so each test has its own mutant.
+    // The checker runs all threads of a model as coroutines on the thread that called it, so each
+    // test has its own mutant.
     static MISSING: Cell<Option<Step>> = const { Cell::new(None) };
 }
 

@@ -1,5 +1,8 @@
-//! Opening a file that a client names, without being led astray: only inside the folders that the options allow and on their file systems, never through a symbolic link, only regular files of the
-//! client's user, and not before that is known. (openat2(2) with `RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV`; the check comes on a descriptor that can neither read nor write.)
+//! Opening a file that a client names, without being led astray: only inside the folders that the
+//! options allow and on their file systems, never through a symbolic link, only regular files of
+//! the client's user, and not before that is known. (openat2(2) with `RESOLVE_BENEATH |
+//! RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV`; the check comes on a descriptor that can neither read
+//! nor write.)
 
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
@@ -43,7 +46,8 @@ pub(crate) fn open_named(
     let looked = beneath(&folder, name, look).map_err(|errno| because(path, errno))?;
     let stat = fstat(&looked).map_err(HandshakeError::io("fstat"))?;
     judge(path, &stat, owner)?;
-    // Opened a second time by name, for a descriptor that only looks cannot be reopened without /proc; the comparison shows that it is still the same file.
+    // Opened a second time by name, for a descriptor that only looks cannot be reopened without
+    // /proc; the comparison shows that it is still the same file.
     let open =
         OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = beneath(&folder, name, open).map_err(|errno| because(path, errno))?;
@@ -85,7 +89,8 @@ fn identity(stat: &Stat) -> (u64, u64) {
 fn beneath(folder: &OwnedFd, path: &Path, flags: OFlags) -> Result<OwnedFd, Errno> {
     let path_stays =
         ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    // A client can mount a file system of its own on a folder of its own (FUSE), and let whoever looks for a name there wait for ever.
+    // A client can mount a file system of its own on a folder of its own (FUSE), and let whoever
+    // looks for a name there wait for ever.
     let resolve = path_stays | ResolveFlags::NO_XDEV;
     openat2(folder, path, flags, Mode::empty(), resolve)
 }

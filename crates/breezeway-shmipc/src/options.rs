@@ -7,8 +7,9 @@ use breezeway_os::{Peer, WaitPolicy};
 
 /// Whom a server or client trusts with memory that both write.
 ///
-/// shmipc has no protection between its two sides: a peer that breaks the rules can make this side see wrong bytes, run out of slices, or lose the session. It cannot make this process
-/// crash or touch memory outside the session's regions. Say here who may connect at all.
+/// shmipc has no protection between its two sides: a peer that breaks the rules can make this side
+/// see wrong bytes, run out of slices, or lose the session. It cannot make this process crash or
+/// touch memory outside the session's regions. Say here who may connect at all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Trust {
@@ -21,7 +22,8 @@ pub enum Trust {
 }
 
 impl Trust {
-    /// Whether a peer with these credentials is trusted; without credentials only with [`Self::Anybody`].
+    /// Whether a peer with these credentials is trusted; without credentials only with
+    /// [`Self::Anybody`].
     pub fn covers(&self, peer: Option<&Peer>) -> bool {
         match self {
             Self::Anybody => true,
@@ -39,14 +41,16 @@ pub enum WhenFull {
     /// Wait, receiving meanwhile, until there is room or the timeout passes.
     #[default]
     Wait,
-    /// Fail with [`StreamError::QueueFull`](crate::StreamError::QueueFull); what was to be sent stays with the caller.
+    /// Fail with [`StreamError::QueueFull`](crate::StreamError::QueueFull); what was to be sent
+    /// stays with the caller.
     Fail,
 }
 
 /// What to do when the shared memory is exhausted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WhenExhausted {
-    /// Wait a moment, then send over the socket, as upstream does. From then on all of the stream goes over the socket.
+    /// Wait a moment, then send over the socket, as upstream does. From then on all of the stream
+    /// goes over the socket.
     #[default]
     UseSocket,
     /// Wait, receiving meanwhile, until there is memory or the timeout passes.
@@ -87,7 +91,8 @@ impl SessionOptions {
         Self::default()
     }
 
-    /// How this side waits. Default [`WaitPolicy::Adaptive`]. Tasks under [`WaitPolicy::Busy`] look for 100 µs in every wait and then sleep, since their runtime has to read the socket.
+    /// How this side waits. Default [`WaitPolicy::Adaptive`]. Tasks under [`WaitPolicy::Busy`] look
+    /// for 100 µs in every wait and then sleep, since their runtime has to read the socket.
     pub fn wait(mut self, policy: WaitPolicy) -> Self {
         self.wait = policy;
         self
@@ -99,7 +104,8 @@ impl SessionOptions {
         self
     }
 
-    /// What to do when the shared memory is exhausted. Default: wait for [`Self::patience`], then use the socket.
+    /// What to do when the shared memory is exhausted. Default: wait for [`Self::patience`], then
+    /// use the socket.
     pub fn when_exhausted(mut self, choice: WhenExhausted) -> Self {
         self.when_exhausted = choice;
         self
@@ -117,8 +123,9 @@ impl SessionOptions {
         self
     }
 
-    /// The most bytes that came over the socket and were not yet read. Beyond that the socket is not read, which makes the peer wait, and ends of streams as well, since the socket may hold bytes that
-    /// were sent before them. Default 64 MiB.
+    /// The most bytes that came over the socket and were not yet read. Beyond that the socket is
+    /// not read, which makes the peer wait, and ends of streams as well, since the socket may hold
+    /// bytes that were sent before them. Default 64 MiB.
     pub fn fallback_limit(mut self, bytes: usize) -> Self {
         self.fallback_limit = bytes.max(1);
         self
@@ -136,9 +143,12 @@ impl SessionOptions {
 pub enum Memory {
     /// In memfds, handed over the unix socket: protocol version 3. No name, nothing to clean up.
     Memfd,
-    /// In files whose paths start so, for a server that knows files only, or over TCP: protocol version 2. They are removed as soon as the server is known to have them, at the latest with the session.
+    /// In files whose paths start so, for a server that knows files only, or over TCP: protocol
+    /// version 2. They are removed as soon as the server is known to have them, at the latest with
+    /// the session.
     FilesV2(PathBuf),
-    /// As [`Self::FilesV2`], with the acknowledgements of version 3. shmipc-go and shmipc-rs accept it, though their clients never ask for it.
+    /// As [`Self::FilesV2`], with the acknowledgements of version 3. shmipc-go and shmipc-rs accept
+    /// it, though their clients never ask for it.
     FilesV3(PathBuf),
 }
 
@@ -202,7 +212,8 @@ impl ClientOptions {
         self
     }
 
-    /// Kinds of slices: payload bytes of each, a multiple of 4, and the percentage of the region for them. Default upstream's: 8172 for 50 %, 32748 for 30 %, 131052 for 20 %.
+    /// Kinds of slices: payload bytes of each, a multiple of 4, and the percentage of the region
+    /// for them. Default upstream's: 8172 for 50 %, 32748 for 30 %, 131052 for 20 %.
     pub fn slices(mut self, classes: impl Into<Vec<(u32, u32)>>) -> Self {
         self.slices = classes.into();
         self
@@ -214,7 +225,8 @@ impl ClientOptions {
         self
     }
 
-    /// The pause before a lost session is tried again: the first, and the longest after doubling. Default 10 ms and 2 s.
+    /// The pause before a lost session is tried again: the first, and the longest after doubling.
+    /// Default 10 ms and 2 s.
     pub fn back_off(mut self, first: Duration, longest: Duration) -> Self {
         self.back_off = (first, longest.max(first));
         self
@@ -259,27 +271,34 @@ impl ServerOptions {
         self
     }
 
-    /// The folders in and below which clients may name files; none refuses file mode. Default `/dev/shm`. Outside of them no path is opened at all, inside none through a symbolic link or on another file
-    /// system than the folder's, and only regular files that belong to the client's user. Whoever touches a file waits for its file system: name only folders on those that can be relied on, best in memory.
+    /// The folders in and below which clients may name files; none refuses file mode. Default
+    /// `/dev/shm`. Outside of them no path is opened at all, inside none through a symbolic link or
+    /// on another file system than the folder's, and only regular files that belong to the client's
+    /// user. Whoever touches a file waits for its file system: name only folders on those that can
+    /// be relied on, best in memory.
     pub fn folders<P: AsRef<Path>>(mut self, folders: impl IntoIterator<Item = P>) -> Self {
         self.folders = folders.into_iter().map(|folder| folder.as_ref().to_owned()).collect();
         self
     }
 
-    /// Remove a client's files when its session ends, as upstream's servers do: for clients of upstream, which leave them behind when they are killed. Only files that were mapped as regions and belong to the
-    /// client's user. Default false: nothing is removed that was not made here. Breezeway's clients remove theirs early.
+    /// Remove a client's files when its session ends, as upstream's servers do: for clients of
+    /// upstream, which leave them behind when they are killed. Only files that were mapped as
+    /// regions and belong to the client's user. Default false: nothing is removed that was not made
+    /// here. Breezeway's clients remove theirs early.
     pub fn remove_files(mut self, allowed: bool) -> Self {
         self.remove_files = allowed;
         self
     }
 
-    /// Refuse memfds that are not sealed against shrinking. Upstream's are not; Breezeway's are. Default false: a truncation is noticed and ends that session.
+    /// Refuse memfds that are not sealed against shrinking. Upstream's are not; Breezeway's are.
+    /// Default false: a truncation is noticed and ends that session.
     pub fn require_sealed(mut self, required: bool) -> Self {
         self.require_sealed = required;
         self
     }
 
-    /// The largest region that a client may bring, in bytes. Default: what the protocol can address, 4 GiB.
+    /// The largest region that a client may bring, in bytes. Default: what the protocol can
+    /// address, 4 GiB.
     pub fn largest_region(mut self, bytes: u64) -> Self {
         self.largest_region = bytes;
         self
@@ -303,7 +322,8 @@ impl ServerOptions {
         self
     }
 
-    /// Take the address over from a running server, which then should do a hot restart. Default false: an address in use is an error.
+    /// Take the address over from a running server, which then should do a hot restart. Default
+    /// false: an address in use is an error.
     pub fn take_over(mut self, allowed: bool) -> Self {
         self.take_over = allowed;
         self

@@ -1,11 +1,13 @@
-//! What goes over the socket. A message that the socket takes only in part is finished by whoever comes next, so none is ever torn.
+//! What goes over the socket. A message that the socket takes only in part is finished by whoever
+//! comes next, so none is ever torn.
 
 use std::os::fd::BorrowedFd;
 
 use rustix::io::Errno;
 use rustix::net::{SendFlags, send};
 
-/// The most bytes that wait for the socket. Messages with payload are only sent when none wait, so a peer that reads anything at all stays far below.
+/// The most bytes that wait for the socket. Messages with payload are only sent when none wait, so
+/// a peer that reads anything at all stays far below.
 const MOST_PENDING: usize = 1 << 20;
 
 /// Bytes that the socket has not yet taken.
@@ -16,7 +18,8 @@ pub(crate) struct Outgoing {
 }
 
 impl Outgoing {
-    /// Sends `message` behind what is pending, without waiting; `ENOBUFS` if too much is. True if the socket has taken everything.
+    /// Sends `message` behind what is pending, without waiting; `ENOBUFS` if too much is. True if
+    /// the socket has taken everything.
     pub(crate) fn send(&mut self, socket: BorrowedFd<'_>, message: &[u8]) -> Result<bool, Errno> {
         if !self.is_empty() {
             if self.pending.len() - self.sent > MOST_PENDING {
@@ -35,7 +38,8 @@ impl Outgoing {
         Ok(self.is_empty())
     }
 
-    /// As [`Self::send`], but only behind nothing; `None`, and nothing sent, if something is pending that the socket does not take.
+    /// As [`Self::send`], but only behind nothing; `None`, and nothing sent, if something is
+    /// pending that the socket does not take.
     pub(crate) fn send_if_idle(
         &mut self,
         socket: BorrowedFd<'_>,

@@ -1,17 +1,21 @@
 //! When the queue is looked at again.
 //!
-//! Counts, flag and the first elements of a ring share one cache line, so a look takes the line away from the producer, and a batch costs each side something however small it is: a look, a
-//! count published, a wake-up of whoever sleeps. With one stream every moment counts. With hundreds under way a message waits for its turn anyway: a small part of that time between two looks
-//! makes batches of what would come one by one, and spares the peer more than this side.
+//! Counts, flag and the first elements of a ring share one cache line, so a look takes the line
+//! away from the producer, and a batch costs each side something however small it is: a look, a
+//! count published, a wake-up of whoever sleeps. With one stream every moment counts. With hundreds
+//! under way a message waits for its turn anyway: a small part of that time between two looks makes
+//! batches of what would come one by one, and spares the peer more than this side.
 //!
-//! How many streams are under way is told by how many messages came since the last one of the same stream.
+//! How many streams are under way is told by how many messages came since the last one of the same
+//! stream.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use breezeway_os::clock;
 
-/// So many messages lie between two of the same stream, or there is no pause; and so many pauses between them.
+/// So many messages lie between two of the same stream, or there is no pause; and so many pauses
+/// between them.
 const PARTS: u64 = 16;
 /// There is no pause if messages come less often than this: a batch would spare nobody anything.
 const DENSE: Duration = Duration::from_micros(10);
@@ -99,7 +103,8 @@ mod tests {
         (0..count).map(|_| LastMessage::default()).collect()
     }
 
-    /// One message of each stream, as a batch that was taken `after` ticks after the last; gives the pause behind it.
+    /// One message of each stream, as a batch that was taken `after` ticks after the last; gives
+    /// the pause behind it.
     fn batch(pace: &mut Pace, streams: &[LastMessage], after: u64) -> u64 {
         let before = pace.now;
         pace.begin();

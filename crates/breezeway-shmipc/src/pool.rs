@@ -1,10 +1,13 @@
 //! The slices that this side holds, and where it gets them from.
 //!
-//! The shared free lists are queues, so taking from them walks through the whole region, and each visit writes a line that both processes fight for. A process may simply keep
-//! slices: a few of each list stay here, last in, first out, so that the next message finds its slice in the cache. What is kept is a small part of a list, and goes back when the session ends.
+//! The shared free lists are queues, so taking from them walks through the whole region, and each
+//! visit writes a line that both processes fight for. A process may simply keep slices: a few of
+//! each list stay here, last in, first out, so that the next message finds its slice in the cache.
+//! What is kept is a small part of a list, and goes back when the session ends.
 //!
-//! A slice is *held* from being taken or received until it is given back or sent. One bit per slice says so, in private memory. A slice that comes in while it is held
-//! shows a chain in a circle, a message sent twice, or a tampered list, and no slice is ever in two hands of this side.
+//! A slice is *held* from being taken or received until it is given back or sent. One bit per slice
+//! says so, in private memory. A slice that comes in while it is held shows a chain in a circle, a
+//! message sent twice, or a tampered list, and no slice is ever in two hands of this side.
 
 use std::sync::Arc;
 
@@ -34,7 +37,8 @@ impl Pool {
         Self { region, layout, held, kept }
     }
 
-    /// Takes slices for `len` bytes, as few as can be had, and adds them to `slices`. Gives the bytes that found no room.
+    /// Takes slices for `len` bytes, as few as can be had, and adds them to `slices`. Gives the
+    /// bytes that found no room.
     pub(crate) fn reserve(
         &mut self,
         mut len: usize,

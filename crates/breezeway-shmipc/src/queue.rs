@@ -1,9 +1,12 @@
-//! One direction of the queue region: a ring of elements with one producing and one consuming process, and the flag by which the producer knows whether the consumer must be told.
+//! One direction of the queue region: a ring of elements with one producing and one consuming
+//! process, and the flag by which the producer knows whether the consumer must be told.
 //!
-//! Each side keeps its own count privately and takes of the peer's only the distance to it, so whatever the peer writes there, no element outside the ring is touched.
+//! Each side keeps its own count privately and takes of the peer's only the distance to it, so
+//! whatever the peer writes there, no element outside the ring is touched.
 //!
-//! Sleeping and waking is Dekker's pattern: the producer writes `tail` and then looks at the flag, the consumer clears the flag and then looks at `tail`, and a full fence
-//! stands between write and look on both sides. Without either, a wake-up gets lost; the model shows it.
+//! Sleeping and waking is Dekker's pattern: the producer writes `tail` and then looks at the flag,
+//! the consumer clears the flag and then looks at `tail`, and a full fence stands between write and
+//! look on both sides. Without either, a wake-up gets lost; the model shows it.
 
 use std::sync::Arc;
 
@@ -64,7 +67,8 @@ pub(crate) fn initialise(region: &Region, capacity: u32) {
     }
 }
 
-/// Reads both capacities once and judges them: first the ring from client to server, then the other.
+/// Reads both capacities once and judges them: first the ring from client to server, then the
+/// other.
 pub(crate) fn judge(region: &Region) -> Result<[RingPlace; 2], Violation> {
     // A region too small for the headers is refused before anything in it is read.
     places(region.len(), [1, 1])?;
@@ -79,7 +83,8 @@ pub(crate) struct Producer {
     place: RingPlace,
     /// Elements put.
     tail: u64,
-    /// The consumer's count when last looked at, so that its line is only fetched when the ring seems full.
+    /// The consumer's count when last looked at, so that its line is only fetched when the ring
+    /// seems full.
     head_seen: u32,
     #[cfg(not(loom))]
     distance: Distance,
@@ -100,7 +105,8 @@ impl Producer {
         }
     }
 
-    /// Whether the consumer's CPU is far; from time to time this is measured on its count, which it writes with each batch.
+    /// Whether the consumer's CPU is far; from time to time this is measured on its count, which it
+    /// writes with each batch.
     #[cfg(not(loom))]
     pub(crate) fn is_consumer_far(&mut self) -> bool {
         let head = self.region.count(self.place.base + NATIVE.head);
@@ -236,7 +242,8 @@ impl Consumer {
         }
     }
 
-    /// Says that this side must be told from now on. True if it may sleep; false if something came in the meantime, then it goes on working.
+    /// Says that this side must be told from now on. True if it may sleep; false if something came
+    /// in the meantime, then it goes on working.
     pub(crate) fn rest(&self) -> bool {
         self.region.word(self.place.base + NATIVE.flag).store(0, Ordering::SeqCst);
         full_fence(Step::FenceAfterRest);

@@ -44,24 +44,31 @@ impl Reader {
         self.handle.state.id
     }
 
-    /// Waits for bytes and shows all that came, where they lie. `None` at the end: the peer has closed the stream, and everything it sent was released.
+    /// Waits for bytes and shows all that came, where they lie. `None` at the end: the peer has
+    /// closed the stream, and everything it sent was released.
     ///
     /// # Errors
     ///
-    /// The timeout, an interrupter, or the end of the session. What came before the session's end is shown first.
+    /// The timeout, an interrupter, or the end of the session. What came before the session's end
+    /// is shown first.
     pub fn peek(&mut self) -> Result<Option<Peeked<'_>>, StreamError> {
         self.peek_until(1)
     }
 
-    /// As [`Self::peek`], but waits until `len` bytes came, or the stream's end, which leaves fewer.
+    /// As [`Self::peek`], but waits until `len` bytes came, or the stream's end, which leaves
+    /// fewer.
     ///
-    /// Whatever is not released takes room, in the buffer region or, of what comes over the socket, in private memory up to
-    /// [`fallback_limit`](crate::SessionOptions::fallback_limit). Both together are the most that can come before something is released. How much of that does depends on the peer: on how well
-    /// it fills slices, and on whether it uses the socket once the region is exhausted.
+    /// Whatever is not released takes room, in the buffer region or, of what comes over the socket,
+    /// in private memory up to [`fallback_limit`](crate::SessionOptions::fallback_limit). Both
+    /// together are the most that can come before something is released. How much of that does
+    /// depends on the peer: on how well it fills slices, and on whether it uses the socket once the
+    /// region is exhausted.
     ///
     /// # Errors
     ///
-    /// As [`Self::peek`]; [`StreamError::TooLarge`] at once for more than both together have room for, whenever the stream may end, and later if this stream holds all that may come over the socket.
+    /// As [`Self::peek`]; [`StreamError::TooLarge`] at once for more than both together have room
+    /// for, whenever the stream may end, and later if this stream holds all that may come over the
+    /// socket.
     pub fn peek_at_least(&mut self, len: usize) -> Result<Option<Peeked<'_>>, StreamError> {
         let core = &self.handle.core;
         let largest = core.layout.room().saturating_add(core.options.fallback_limit);
@@ -80,7 +87,8 @@ impl Reader {
         Ok((self.buffered > 0).then(|| self.peeked()))
     }
 
-    /// Once bytes came over the socket all of a stream's do, and the socket is not read while so many are held. If it is this stream alone that holds them, waiting is of no use.
+    /// Once bytes came over the socket all of a stream's do, and the socket is not read while so
+    /// many are held. If it is this stream alone that holds them, waiting is of no use.
     fn judge_waiting(&self, len: usize) -> Result<(), StreamError> {
         let Handle { core, state } = &*self.handle;
         if !state.over_socket.load(Ordering::Relaxed) || state.is_closed() {
@@ -92,7 +100,8 @@ impl Reader {
         if all { Err(too_large(len, self.buffered)) } else { Ok(()) }
     }
 
-    /// Shows what has already come; `None` if nothing has, then [`Self::is_at_end`] tells whether more can come.
+    /// Shows what has already come; `None` if nothing has, then [`Self::is_at_end`] tells whether
+    /// more can come.
     pub fn try_peek(&mut self) -> Result<Option<Peeked<'_>>, StreamError> {
         if self.buffered == 0 && !self.at_end {
             let outcome = self.poll_more(None).or_else(|| {
@@ -104,7 +113,8 @@ impl Reader {
         Ok((self.buffered > 0).then(|| self.peeked()))
     }
 
-    /// From the socket only if bytes are known to come there, since that costs a system call. Not at all where one thread receives for all streams that it serves.
+    /// From the socket only if bytes are known to come there, since that costs a system call. Not
+    /// at all where one thread receives for all streams that it serves.
     fn receive_now(&self) {
         let Handle { core, state } = &*self.handle;
         if core.serving.load(Ordering::Relaxed) {
@@ -117,7 +127,8 @@ impl Reader {
         }
     }
 
-    /// Gives the first `len` of the bytes that were shown back: their memory is used for other messages from now on.
+    /// Gives the first `len` of the bytes that were shown back: their memory is used for other
+    /// messages from now on.
     ///
     /// # Panics
     ///
@@ -142,7 +153,8 @@ impl Reader {
         self.deadline = deadline;
     }
 
-    /// Something that ends a wait from another thread. From then on, a sleep of the session costs one more system call.
+    /// Something that ends a wait from another thread. From then on, a sleep of the session costs
+    /// one more system call.
     pub fn interrupter(&self) -> Result<Interrupter, StreamError> {
         let core = &self.handle.core;
         if core.nudge.get().is_none() {
@@ -203,7 +215,8 @@ impl Reader {
         handle.core.wait(deadline, &mut |waker: Option<&Waker>| self.poll_more(waker))?
     }
 
-    /// Takes what came, or the end; `None` if nothing did, and then `waker` is woken when something does.
+    /// Takes what came, or the end; `None` if nothing did, and then `waker` is woken when something
+    /// does.
     #[inline]
     pub(crate) fn poll_more(&mut self, waker: Option<&Waker>) -> Option<Result<(), StreamError>> {
         let Handle { core, state } = &*self.handle;
@@ -265,7 +278,8 @@ impl Drop for Reader {
     }
 }
 
-/// Received bytes where they lie, in one or more runs. They stay until they are released; the borrow keeps the reader from doing so meanwhile.
+/// Received bytes where they lie, in one or more runs. They stay until they are released; the
+/// borrow keeps the reader from doing so meanwhile.
 pub struct Peeked<'a> {
     core: &'a Core,
     pieces: &'a VecDeque<Piece>,
@@ -351,7 +365,8 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// The bytes themselves, on the word of whoever made `proof` that the peer does not write what it has sent.
+    /// The bytes themselves, on the word of whoever made `proof` that the peer does not write what
+    /// it has sent.
     pub fn as_slice(&self, proof: TrustedPeer) -> &'a [u8] {
         match self.piece {
             Piece::Slice { at, len, .. } => self.core.buffer.slice(*at, *len, proof),

@@ -1,4 +1,5 @@
-//! Receiving for all streams of a session: whoever holds the [`Receiver`] takes elements off the queue and messages off the socket, and gives each stream what is its.
+//! Receiving for all streams of a session: whoever holds the [`Receiver`] takes elements off the
+//! queue and messages off the socket, and gives each stream what is its.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -38,7 +39,8 @@ pub(crate) struct Receiver {
     payload_for: Option<Arc<StreamState>>,
     /// Streams whose end was just seen.
     closing: Vec<Arc<StreamState>>,
-    /// Streams whose end was seen, and how many bytes must have been read from the socket before it counts: those that were in there when it was seen. In this order.
+    /// Streams whose end was seen, and how many bytes must have been read from the socket before it
+    /// counts: those that were in there when it was seen. In this order.
     ending: VecDeque<(u64, Arc<StreamState>)>,
     /// Bytes that were read from the socket so far.
     bytes_read: u64,
@@ -75,7 +77,8 @@ impl Receiver {
         self.pace.is_due() || !core.may_spin()
     }
 
-    /// Receives what is in the queue, and from the socket if a stream's end makes that necessary. Ends the session where the peer breaks a rule.
+    /// Receives what is in the queue, and from the socket if a stream's end makes that necessary.
+    /// Ends the session where the peer breaks a rule.
     #[inline]
     pub(crate) fn receive(&mut self, core: &Core) -> Result<(), SessionEnd> {
         let received = self.take_elements(core).and_then(|()| self.finish_closing(core));
@@ -104,7 +107,8 @@ impl Receiver {
         self.incoming.was_emptied()
     }
 
-    /// The wake-up that is read here may be the one that the driver of tasks sleeps for, and would then not see.
+    /// The wake-up that is read here may be the one that the driver of tasks sleeps for, and would
+    /// then not see.
     fn read(&mut self, core: &Core, flags: RecvFlags) -> Result<usize, Errno> {
         core.socket_reads.fetch_add(1, Ordering::Relaxed);
         let outcome = self.incoming.read(core.socket(), flags);
@@ -125,7 +129,8 @@ impl Receiver {
         self.by_driver = false;
     }
 
-    /// What the peer put into the queue before it went is still received: at most a ring full, for one that goes on putting has not gone.
+    /// What the peer put into the queue before it went is still received: at most a ring full, for
+    /// one that goes on putting has not gone.
     fn hear_the_end(&mut self, core: &Core) -> SessionEnd {
         if let Err(violation) = self.take_ring_full(core) {
             return core.broken(violation);
@@ -165,7 +170,9 @@ impl Receiver {
                 Some(Message::HotRestart(epoch)) => (false, None, None, Some((epoch, false))),
                 Some(Message::HotRestartAck(epoch)) => (false, None, None, Some((epoch, true))),
             };
-            // What the peer put into the queue before it sent any of these messages comes first: neither fallback data nor a close may overtake it. All of that is visible since the read.
+            // What the peer put into the queue before it sent any of these messages comes first:
+            // neither fallback data nor a close may overtake it. All of that is visible since the
+            // read.
             if !std::mem::replace(&mut queue_taken, true) {
                 self.take_ring_full(core)?;
             }
@@ -248,15 +255,17 @@ impl Receiver {
         Ok(())
     }
 
-    /// A stream's end counts only once everything sent before it was received, and some of that may be in the socket.
+    /// A stream's end counts only once everything sent before it was received, and some of that may
+    /// be in the socket.
     fn begin_closing(&mut self, core: &Core, id: u32) {
         let stream = lock(&core.table).get(id).cloned();
         // Once, however often the peer says so.
         self.closing.extend(stream.filter(|stream| !stream.ending.swap(true, Ordering::Relaxed)));
     }
 
-    /// Ends the streams whose end was seen, after reading what was in the socket by then. What a peer sends on meanwhile, also further ends, is left to the next read, which the socket asks for; so
-    /// is everything while no more may be held.
+    /// Ends the streams whose end was seen, after reading what was in the socket by then. What a
+    /// peer sends on meanwhile, also further ends, is left to the next read, which the socket asks
+    /// for; so is everything while no more may be held.
     fn finish_closing(&mut self, core: &Core) -> Result<(), Violation> {
         if self.closing.is_empty() && self.ending.is_empty() {
             return Ok(());
@@ -320,7 +329,8 @@ impl Receiver {
     }
 }
 
-/// What came for a stream that was closed meanwhile: its holder has emptied the inbox already, or finds this in it.
+/// What came for a stream that was closed meanwhile: its holder has emptied the inbox already, or
+/// finds this in it.
 #[inline]
 fn discard_if_forgotten(core: &Core, stream: &StreamState) {
     if stream.forgotten.load(Ordering::Acquire) {

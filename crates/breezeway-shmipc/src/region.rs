@@ -1,7 +1,8 @@
 //! Shared memory that both processes write.
 //!
-//! The rule of this file: bytes that the peer can change are never behind a reference, unless the application vouches for the peer. Words are atomics, payload is copied by
-//! opaque instructions, and every offset is checked against the length, which is fixed when the region is mapped.
+//! The rule of this file: bytes that the peer can change are never behind a reference, unless the
+//! application vouches for the peer. Words are atomics, payload is copied by opaque instructions,
+//! and every offset is checked against the length, which is fixed when the region is mapped.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -18,19 +19,22 @@ use crate::guard::Guard;
 pub(crate) struct Region {
     address: NonNull<u8>,
     len: u32,
-    /// Dropped before the memory is unmapped, so that no fault of somebody else's later mapping is taken for ours.
+    /// Dropped before the memory is unmapped, so that no fault of somebody else's later mapping is
+    /// taken for ours.
     guard: Option<Guard>,
     /// Whether large copies into it go past the caches.
     streams: AtomicBool,
 }
 
-// SAFETY: a region is an address range that is accessed by atomics and opaque copies only; both bear any number of threads.
+// SAFETY: a region is an address range that is accessed by atomics and opaque copies only; both
+// bear any number of threads.
 unsafe impl Send for Region {}
 // SAFETY: as above.
 unsafe impl Sync for Region {}
 
 impl Region {
-    /// Maps the first `len` bytes of `file`. The peer may truncate it at any time: see [`Self::is_lost`].
+    /// Maps the first `len` bytes of `file`. The peer may truncate it at any time: see
+    /// [`Self::is_lost`].
     pub(crate) fn map(file: impl AsFd, len: u32) -> io::Result<Self> {
         // SAFETY: a new mapping at an address of the kernel's choice aliases no Rust object.
         let address = unsafe {
@@ -46,7 +50,8 @@ impl Region {
         let address = NonNull::new(address.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
         let mut region = Self { address, len, guard: None, streams: AtomicBool::new(false) };
         region.guard = Some(Guard::watch(address.as_ptr() as usize, len as usize)?);
-        // SAFETY: the advice concerns this mapping only, and a child that has none cannot disturb our session. Nothing depends on its success.
+        // SAFETY: the advice concerns this mapping only, and a child that has none cannot disturb
+        // our session. Nothing depends on its success.
         let _ = unsafe { madvise(address.as_ptr().cast(), len as usize, Advice::LinuxDontFork) };
         Ok(region)
     }
@@ -68,14 +73,16 @@ impl Region {
     pub(crate) fn word(&self, at: u32) -> &AtomicU32 {
         let pointer = self.pointer(at, 4).cast::<u32>();
         assert!(pointer.is_aligned(), "word at {at}");
-        // SAFETY: in bounds, aligned and mapped for as long as the region lives; accessed as atomics or opaque copies only.
+        // SAFETY: in bounds, aligned and mapped for as long as the region lives; accessed as
+        // atomics or opaque copies only.
         unsafe { AtomicU32::from_ptr(pointer) }
     }
 
     /// The byte at `at`.
     #[inline]
     pub(crate) fn byte(&self, at: u32) -> &AtomicU8 {
-        // SAFETY: in bounds and mapped for as long as the region lives; accessed as atomics or opaque copies only.
+        // SAFETY: in bounds and mapped for as long as the region lives; accessed as atomics or
+        // opaque copies only.
         unsafe { AtomicU8::from_ptr(self.pointer(at, 1)) }
     }
 
@@ -89,11 +96,13 @@ impl Region {
     #[inline]
     pub(crate) fn copy_to(&self, at: u32, to: &mut [u8]) {
         let from = self.pointer(at, to.len());
-        // SAFETY: both ranges have the length of `to`, which is exclusively borrowed private memory and so no part of the region.
+        // SAFETY: both ranges have the length of `to`, which is exclusively borrowed private memory
+        // and so no part of the region.
         unsafe { copy_from_foreign(to.as_mut_ptr(), from, to.len()) }
     }
 
-    /// Whether large copies into the region are to go past the caches, which pays where the peer's CPU is far.
+    /// Whether large copies into the region are to go past the caches, which pays where the peer's
+    /// CPU is far.
     #[inline]
     pub(crate) fn stream_large_copies(&self, pays: bool) {
         self.streams.store(pays, Ordering::Relaxed);
@@ -103,8 +112,9 @@ impl Region {
     #[inline]
     pub(crate) fn copy_from(&self, at: u32, from: &[u8]) {
         let to = self.pointer(at, from.len());
-        // SAFETY: both ranges have the length of `from`, which is private memory and so no part of the region. The copies are opaque to the compiler, so a peer that
-        // writes there meanwhile, against the protocol, makes the bytes wrong and nothing else.
+        // SAFETY: both ranges have the length of `from`, which is private memory and so no part of
+        // the region. The copies are opaque to the compiler, so a peer that writes there meanwhile,
+        // against the protocol, makes the bytes wrong and nothing else.
         unsafe {
             if from.len() < STREAM_FROM || !self.streams.load(Ordering::Relaxed) {
                 copy_from_foreign(to, from.as_ptr(), from.len());
@@ -115,11 +125,13 @@ impl Region {
         }
     }
 
-    /// Copies `len` bytes at `from` of another region to `to`, or of this one where the two do not overlap.
+    /// Copies `len` bytes at `from` of another region to `to`, or of this one where the two do not
+    /// overlap.
     pub(crate) fn copy_between(&self, source: &Self, from: u32, to: u32, len: usize) {
         let (source, target) = (source.pointer(from, len), self.pointer(to, len));
         assert!(source.addr().abs_diff(target.addr()) >= len, "copy onto itself");
-        // SAFETY: both ranges are mapped for `len` bytes and do not overlap; the copies are opaque to the compiler and bear whatever the peer writes meanwhile.
+        // SAFETY: both ranges are mapped for `len` bytes and do not overlap; the copies are opaque
+        // to the compiler and bear whatever the peer writes meanwhile.
         unsafe {
             if len < STREAM_FROM || !self.streams.load(Ordering::Relaxed) {
                 copy_from_foreign(target, source, len);
@@ -133,8 +145,9 @@ impl Region {
     /// Bytes as a slice, on the application's word that the peer leaves them alone.
     #[inline]
     pub(crate) fn slice(&self, at: u32, len: u32, _proof: TrustedPeer) -> &[u8] {
-        // SAFETY: in bounds and mapped for as long as the region lives; the maker of the proof promised that the peer does not write them. Within this process a slice
-        // of the region has one holder, who decides who else may see it.
+        // SAFETY: in bounds and mapped for as long as the region lives; the maker of the proof
+        // promised that the peer does not write them. Within this process a slice of the region has
+        // one holder, who decides who else may see it.
         unsafe { std::slice::from_raw_parts(self.pointer(at, len as usize), len as usize) }
     }
 
@@ -146,11 +159,13 @@ impl Region {
     #[inline]
     #[allow(clippy::mut_from_ref, reason = "exclusiveness is the caller's promise")]
     pub(crate) unsafe fn slice_mut(&self, at: u32, len: u32, _proof: TrustedPeer) -> &mut [u8] {
-        // SAFETY: in bounds and mapped for as long as the region lives; exclusive in this process by the caller's promise, and towards the peer by the proof's.
+        // SAFETY: in bounds and mapped for as long as the region lives; exclusive in this process
+        // by the caller's promise, and towards the peer by the proof's.
         unsafe { std::slice::from_raw_parts_mut(self.pointer(at, len as usize), len as usize) }
     }
 
-    /// The address of `len` bytes at `at`, which must lie inside: every caller has checked against the private layout, this is the second lock.
+    /// The address of `len` bytes at `at`, which must lie inside: every caller has checked against
+    /// the private layout, this is the second lock.
     #[inline]
     fn pointer(&self, at: u32, len: usize) -> *mut u8 {
         assert!(at as usize + len <= self.len as usize, "{len} bytes at {at} of {}", self.len);
@@ -167,10 +182,11 @@ impl Drop for Region {
     }
 }
 
-/// A count that one process writes, 64 bits wide and aligned to 4, as the protocol has it on x86-64.
+/// A count that one process writes, 64 bits wide and aligned to 4, as the protocol has it on
+/// x86-64.
 ///
-/// Reading takes the low half, whose distance to our own count says everything. Writing stores the low half alone, which is what an eight-byte store would change,
-/// except once in four billion.
+/// Reading takes the low half, whose distance to our own count says everything. Writing stores the
+/// low half alone, which is what an eight-byte store would change, except once in four billion.
 pub(crate) struct Count<'a> {
     low: &'a AtomicU32,
     high: &'a AtomicU32,
@@ -203,7 +219,8 @@ impl Count<'_> {
     #[cfg(target_arch = "x86_64")]
     #[cold]
     fn publish_whole(&self, added: u64) {
-        // SAFETY: the two halves are eight adjacent bytes of the region, and x86-64 bears unaligned locked additions.
+        // SAFETY: the two halves are eight adjacent bytes of the region, and x86-64 bears unaligned
+        // locked additions.
         unsafe {
             std::arch::asm!("lock add qword ptr [{at}], {added}", at = in(reg) self.low.as_ptr(),
                 added = in(reg) added, options(nostack));

@@ -29,7 +29,8 @@ const SMALLEST_BUFFER: u32 = 1 << 20;
 /// The kernel's limit for the name of a memfd, less what upstream puts before it.
 const LONGEST_LABEL: usize = 249 - "shmipc".len();
 
-/// What the two regions are called. Unique per session, since upstream's servers find regions by name.
+/// What the two regions are called. Unique per session, since upstream's servers find regions by
+/// name.
 #[derive(Clone, Debug)]
 pub(crate) struct Names {
     pub(crate) queue: String,
@@ -37,7 +38,8 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    /// Names as upstream forms them: prefix, process, for a session with a restarted server its epoch, and an index. A random number and a count make each its own.
+    /// Names as upstream forms them: prefix, process, for a session with a restarted server its
+    /// epoch, and an index. A random number and a count make each its own.
     pub(crate) fn new(memory: &Memory, index: usize, epoch: Option<u64>) -> Self {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let prefix = match memory {
@@ -75,7 +77,8 @@ pub(crate) struct OwnRegions {
 }
 
 impl OwnRegions {
-    /// Makes and lays out both regions, with their memory present, so that no page can be missing later.
+    /// Makes and lays out both regions, with their memory present, so that no page can be missing
+    /// later.
     pub(crate) fn create(options: &ClientOptions, names: &Names) -> Result<Self, ConnectError> {
         let (queue_size, layout) = judge_options(options)?;
         judge_headroom(u64::from(queue_size) + u64::from(options.buffer_size))?;
@@ -234,8 +237,9 @@ impl ForeignRegions {
     }
 }
 
-/// Who touches a page of a mapped file waits for its file system, and of some of those the client can be the server (FUSE). Only files that live in memory know seals; and being asked for
-/// them is answered by the kernel, whereas already their size may be asked of the file system.
+/// Who touches a page of a mapped file waits for its file system, and of some of those the client
+/// can be the server (FUSE). Only files that live in memory know seals; and being asked for them is
+/// answered by the kernel, whereas already their size may be asked of the file system.
 fn judge_passed(name: &'static str, fd: &OwnedFd) -> Result<(), HandshakeError> {
     match fcntl_get_seals(fd) {
         Ok(_) => Ok(()),

@@ -1,4 +1,5 @@
-//! A session's part in a hot restart: a new server listens at the address, the old one tells its clients, each opens a new session there, and acknowledges on the old one.
+//! A session's part in a hot restart: a new server listens at the address, the old one tells its
+//! clients, each opens a new session there, and acknowledges on the old one.
 
 use std::sync::{Condvar, Mutex};
 use std::time::Instant;
@@ -50,7 +51,8 @@ impl Restart {
         lock(&self.heard).listener = Some(listener);
     }
 
-    /// Waits until the client has acknowledged `epoch`; false if it has not until `deadline`, or if `given_up` says so.
+    /// Waits until the client has acknowledged `epoch`; false if it has not until `deadline`, or if
+    /// `given_up` says so.
     pub(crate) fn wait_acknowledged(
         &self,
         epoch: u64,

@@ -1,4 +1,5 @@
-//! Serving: sessions are agreed on aside, so that a slow client delays nobody, and handed out when they stand.
+//! Serving: sessions are agreed on aside, so that a slow client delays nobody, and handed out when
+//! they stand.
 
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, OwnedFd};
@@ -24,7 +25,8 @@ use crate::wire::{self, Kind};
 
 /// How long accepting rests when the process is out of descriptors or memory.
 const REST: Duration = Duration::from_millis(20);
-/// How often a hot restart looks itself for acknowledgements, for sessions that nobody receives for.
+/// How often a hot restart looks itself for acknowledgements, for sessions that nobody receives
+/// for.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// Accepts shmipc clients at an address. Stops when dropped; sessions that it has handed out go on.
@@ -33,7 +35,8 @@ pub struct Server {
     accepting: Option<JoinHandle<()>>,
 }
 
-/// Stops a [`Server`] from any thread: no more clients are accepted, and [`Server::accept`] gives `None`.
+/// Stops a [`Server`] from any thread: no more clients are accepted, and [`Server::accept`] gives
+/// `None`.
 #[derive(Clone)]
 pub struct Stopper(Weak<Shared>);
 
@@ -119,7 +122,8 @@ impl Server {
         Poll::Pending
     }
 
-    /// Serves every session in a thread of its own until the server is stopped, as [`Session::serve`] does. Ends the sessions when stopped.
+    /// Serves every session in a thread of its own until the server is stopped, as
+    /// [`Session::serve`] does. Ends the sessions when stopped.
     pub fn serve(&self, handler: impl Fn(&mut Stream) -> Result<(), StreamError> + Send + Sync) {
         std::thread::scope(|scope| {
             while let Some(session) = self.accept() {
@@ -149,8 +153,10 @@ impl Server {
         Stopper(Arc::downgrade(&self.shared))
     }
 
-    /// Tells all clients that a new server listens at the address, which must be so already, and waits until each has a session there, at most for `timeout` (upstream: 2 s). The old sessions go on
-    /// until they are closed here. `epoch` must not be 0, and differ from the last one's.
+    /// Tells all clients that a new server listens at the address, which must be so already, and
+    /// waits until each has a session there, at most for `timeout` (upstream: 2 s). The old
+    /// sessions go on until they are closed here. `epoch` must not be 0, and differ from the last
+    /// one's.
     pub fn hot_restart(&self, epoch: u64, timeout: Duration) -> RestartReport {
         let live = self.shared.live();
         let told: Vec<_> = live.iter().filter(|core| tell(core, epoch)).collect();

@@ -19,10 +19,12 @@ use crate::regions::{Names, OwnRegions};
 use crate::stream::Stream;
 use crate::table::Role;
 
-/// Streams that are served before the peer is told of the answers: enough to share the cost of telling, few enough that a peer that sleeps begins early.
+/// Streams that are served before the peer is told of the answers: enough to share the cost of
+/// telling, few enough that a peer that sleeps begins early.
 const IN_A_ROW: usize = 16;
 
-/// One connection between two processes. Clones are handles of the same session, which ends when it is closed, when the peer goes, or when the last handle and stream are gone.
+/// One connection between two processes. Clones are handles of the same session, which ends when it
+/// is closed, when the peer goes, or when the last handle and stream are gone.
 #[derive(Clone)]
 pub struct Session {
     pub(crate) core: Arc<Core>,
@@ -34,7 +36,8 @@ pub struct Session {
 pub struct SessionStatistics {
     /// Open streams.
     pub streams: usize,
-    /// Per kind of slice: payload bytes, free slices in the shared list, slices kept by this side for its next messages.
+    /// Per kind of slice: payload bytes, free slices in the shared list, slices kept by this side
+    /// for its next messages.
     pub slices: Vec<(u32, u32, u32)>,
     /// Bytes that came over the socket and were not yet read.
     pub fallback_bytes: usize,
@@ -51,7 +54,8 @@ impl Session {
         Self { core: Core::new(parts, options) }
     }
 
-    /// Both ends of a session in memfds, connected by a socket pair: for tests, and for parent and child.
+    /// Both ends of a session in memfds, connected by a socket pair: for tests, and for parent and
+    /// child.
     pub fn pair(
         client: &ClientOptions,
         server: &ServerOptions,
@@ -70,7 +74,8 @@ impl Session {
         })
     }
 
-    /// Opens a stream, which the peer learns of with its first bytes. Only for the client's side: nobody would hear of a server's stream.
+    /// Opens a stream, which the peer learns of with its first bytes. Only for the client's side:
+    /// nobody would hear of a server's stream.
     pub fn open(&self) -> Result<Stream, StreamError> {
         if self.core.ended().is_some() {
             return Err(self.core.end_error());
@@ -102,8 +107,10 @@ impl Session {
         }
     }
 
-    /// Serves all streams of the session in this thread, until the session ends: `handler` is called with each stream for which something came, bytes or the end. It must not wait for
-    /// more of the same stream. What it leaves unread it is called for again when more comes. A stream is closed when it is at its end, or when the handler fails.
+    /// Serves all streams of the session in this thread, until the session ends: `handler` is
+    /// called with each stream for which something came, bytes or the end. It must not wait for
+    /// more of the same stream. What it leaves unread it is called for again when more comes. A
+    /// stream is closed when it is at its end, or when the handler fails.
     pub fn serve(
         &self,
         mut handler: impl FnMut(&mut Stream) -> Result<(), StreamError>,
@@ -124,7 +131,8 @@ impl Session {
         self.core.ended().cloned().unwrap_or(SessionEnd::Closed)
     }
 
-    /// The next stream with something to do; the inner `None` at the session's end. (Streams that were accepted before serving began are their holders' business.)
+    /// The next stream with something to do; the inner `None` at the session's end. (Streams that
+    /// were accepted before serving began are their holders' business.)
     fn next_ready(&self) -> Option<Option<Arc<StreamState>>> {
         let ended = self.core.ended().is_some();
         if let Some(state) = lock(&self.core.ready).pop_front() {
@@ -157,7 +165,8 @@ impl Session {
         }
     }
 
-    /// Ends the session at once: the peer sees the connection closed, and waits on this side fail with [`SessionEnd::Closed`].
+    /// Ends the session at once: the peer sees the connection closed, and waits on this side fail
+    /// with [`SessionEnd::Closed`].
     pub fn close(&self) {
         self.core.end(SessionEnd::Closed);
     }

@@ -26,8 +26,9 @@ impl Drop for Handle {
 
 /// A bidirectional stream of bytes inside a session. Message boundaries are not kept.
 ///
-/// A stream that goes out of scope is closed: the peer reads what was sent before, and then the end. The handle keeps the session's memory mapped, so whatever it gives out stays valid
-/// after the peer is gone.
+/// A stream that goes out of scope is closed: the peer reads what was sent before, and then the
+/// end. The handle keeps the session's memory mapped, so whatever it gives out stays valid after
+/// the peer is gone.
 ///
 /// ```
 /// # use std::io::{Read, Write};
@@ -59,7 +60,8 @@ impl Stream {
         self.reader.id()
     }
 
-    /// Splits it into halves that two threads can use at once. The stream is closed when both are gone.
+    /// Splits it into halves that two threads can use at once. The stream is closed when both are
+    /// gone.
     pub fn split(self) -> (Reader, Writer) {
         (self.reader, self.writer)
     }
@@ -69,7 +71,8 @@ impl Stream {
         (&mut self.reader, &mut self.writer)
     }
 
-    /// Takes space for `len` bytes in shared memory, to be filled and committed. See [`Writer::reserve`].
+    /// Takes space for `len` bytes in shared memory, to be filled and committed. See
+    /// [`Writer::reserve`].
     pub fn reserve(&mut self, len: usize) -> Result<Reserved<'_>, StreamError> {
         self.writer.reserve(len)
     }
@@ -79,12 +82,14 @@ impl Stream {
         self.writer.send(bytes)
     }
 
-    /// Waits for bytes and shows them where they lie; `None` at the end of the stream. See [`Reader::peek`].
+    /// Waits for bytes and shows them where they lie; `None` at the end of the stream. See
+    /// [`Reader::peek`].
     pub fn peek(&mut self) -> Result<Option<Peeked<'_>>, StreamError> {
         self.reader.peek()
     }
 
-    /// As [`Self::peek`], with at least `len` bytes if the stream has so many; an error if so many can never come. See [`Reader::peek_at_least`].
+    /// As [`Self::peek`], with at least `len` bytes if the stream has so many; an error if so many
+    /// can never come. See [`Reader::peek_at_least`].
     pub fn peek_at_least(&mut self, len: usize) -> Result<Option<Peeked<'_>>, StreamError> {
         self.reader.peek_at_least(len)
     }
@@ -124,7 +129,8 @@ impl Stream {
         self.reader.interrupter()
     }
 
-    /// Closes the stream: the peer reads what was sent before, and then the end. What it sends from now on is dropped.
+    /// Closes the stream: the peer reads what was sent before, and then the end. What it sends from
+    /// now on is dropped.
     pub fn close(self) {}
 
     pub(crate) fn state(&self) -> &Arc<StreamState> {
@@ -171,7 +177,8 @@ pub struct Interrupter {
 }
 
 impl Interrupter {
-    /// The present wait, or else the next, fails with [`StreamError::Interrupted`]. Bytes that came are not lost.
+    /// The present wait, or else the next, fails with [`StreamError::Interrupted`]. Bytes that came
+    /// are not lost.
     pub fn interrupt(&self) {
         self.state.interrupt();
         self.core.nudge_leader();

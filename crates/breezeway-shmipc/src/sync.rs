@@ -1,14 +1,17 @@
-//! Atomics and the orderings that the queue and the free lists rest on, from `core` or from the model checker.
+//! Atomics and the orderings that the queue and the free lists rest on, from `core` or from the
+//! model checker.
 
 #[cfg(not(loom))]
 pub(crate) use core::sync::atomic::{Ordering, fence};
 #[cfg(loom)]
 pub(crate) use loom::sync::atomic::{Ordering, fence};
 
-/// What the protocol cannot do without; the model removes them one by one to show that each is needed.
+/// What the protocol cannot do without; the model removes them one by one to show that each is
+/// needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// Full fence between the publication of an element and the look at the consumer's working flag.
+    /// Full fence between the publication of an element and the look at the consumer's working
+    /// flag.
     FenceAfterPut,
     /// Full fence between clearing the working flag and the last look before sleeping.
     FenceAfterRest,
@@ -31,7 +34,8 @@ pub(crate) const fn removed(_step: Step) -> bool {
     false
 }
 
-/// A sequentially consistent fence: no load after it is satisfied before the stores before it are visible to all.
+/// A sequentially consistent fence: no load after it is satisfied before the stores before it are
+/// visible to all.
 #[inline(always)]
 pub(crate) fn full_fence(step: Step) {
     if !removed(step) {

@@ -6,7 +6,8 @@ use std::task::Waker;
 
 use crate::inbox::StreamState;
 
-/// Numbers of closed streams that are remembered. The peer may still send for a stream that this side has closed; without this, such data would open a stream of that number again.
+/// Numbers of closed streams that are remembered. The peer may still send for a stream that this
+/// side has closed; without this, such data would open a stream of that number again.
 const REMEMBERED: usize = 4096;
 /// The first number that a client gives, as upstream.
 const FIRST: u32 = 2;

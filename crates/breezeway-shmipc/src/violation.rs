@@ -1,4 +1,5 @@
-//! The rules of the protocol that a peer can break, one variant each, so that a log line names what happened.
+//! The rules of the protocol that a peer can break, one variant each, so that a log line names what
+//! happened.
 
 use thiserror::Error;
 
@@ -40,7 +41,8 @@ pub enum Violation {
         /// Bytes that came.
         bytes: usize,
     },
-    /// A descriptor that was passed is that of a file which is not memory: touching it would wait for whoever provides its pages.
+    /// A descriptor that was passed is that of a file which is not memory: touching it would wait
+    /// for whoever provides its pages.
     #[error("the {0} region is no memfd, nor another file that lives in memory")]
     NotInMemory(&'static str),
     /// A region is neither a regular file nor a memfd.
@@ -116,7 +118,8 @@ pub enum Violation {
         /// Room.
         capacity: u32,
     },
-    /// A slice came in a message, or off a free list, that this side already holds: a chain in a circle, a slice sent twice, or a free list that was tampered with.
+    /// A slice came in a message, or off a free list, that this side already holds: a chain in a
+    /// circle, a slice sent twice, or a free list that was tampered with.
     #[error("the slice at {0} is already held by this side")]
     SliceHeld(u32),
     /// A region lost its pages: truncated by the peer, or the file system behind it is full.

@@ -1,10 +1,14 @@
 //! Waiting for something that a peer sends, without a thread that hands it on.
 //!
-//! Whoever waits while nobody receives becomes the leader: it looks at the queue and reads the socket itself, and gives other streams what is theirs on the way. The others follow: they
-//! sleep until something came for them, or until the leader leaves and names one of them the next. (Leader/followers: Schmidt et al., "Pattern-Oriented Software Architecture", volume 2.)
+//! Whoever waits while nobody receives becomes the leader: it looks at the queue and reads the
+//! socket itself, and gives other streams what is theirs on the way. The others follow: they sleep
+//! until something came for them, or until the leader leaves and names one of them the next.
+//! (Leader/followers: Schmidt et al., "Pattern-Oriented Software Architecture", volume 2.)
 //!
-//! The leader first looks for a short, self-tuning time with the queue's working flag set, so that the peer makes no system call. Only then it clears the flag, looks once more,
-//! and sleeps in `recv`: the peer's eight bytes end that call, so that a sleeping round trip costs each side one read and one write.
+//! The leader first looks for a short, self-tuning time with the queue's working flag set, so that
+//! the peer makes no system call. Only then it clears the flag, looks once more, and sleeps in
+//! `recv`: the peer's eight bytes end that call, so that a sleeping round trip costs each side one
+//! read and one write.
 
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -27,12 +31,14 @@ use crate::receiver::Receiver;
 const LOOKS_PER_TICK: u32 = 64;
 /// How often a leader that spins without end reads the socket.
 const SOCKET_CHECK: Duration = Duration::from_micros(500);
-/// The pause between two looks while the socket is not read because too much came over it, or while there is no room to send, which no message tells the end of.
+/// The pause between two looks while the socket is not read because too much came over it, or while
+/// there is no room to send, which no message tells the end of.
 const PAUSE: Duration = Duration::from_millis(1);
 /// How long a sender spins for room before it pauses.
 const SPIN_FOR_ROOM: Duration = Duration::from_micros(50);
 
-/// Looks for what is waited for. With a waker it also sees to it that the waker is woken when that comes.
+/// Looks for what is waited for. With a waker it also sees to it that the waker is woken when that
+/// comes.
 pub(crate) trait Look<T> {
     /// `None` if it has not come.
     fn look(&mut self, waker: Option<&Waker>) -> Option<T>;
@@ -71,9 +77,11 @@ impl Core {
                 break Ok(found);
             }
         };
-        // Whoever led leaves that to another; and whoever followed may have been named the next, in the same moment in which what it waited for came.
+        // Whoever led leaves that to another; and whoever followed may have been named the next, in
+        // the same moment in which what it waited for came.
         self.promote();
-        // A leader leaves the queue's flag set, and the driver may sleep for a wake-up that the peer then does not send.
+        // A leader leaves the queue's flag set, and the driver may sleep for a wake-up that the
+        // peer then does not send.
         #[cfg(feature = "tokio")]
         self.driver.attend();
         found
@@ -95,7 +103,8 @@ impl Core {
             if let Some(found) = look.look(None) {
                 return Ok(found);
             }
-            // Here too, for a peer that keeps the queue full for other streams leaves no time to sleep.
+            // Here too, for a peer that keeps the queue full for other streams leaves no time to
+            // sleep.
             time_left(deadline)?;
             if !self.spin(receiver, deadline) && receiver.consumer.rest() {
                 if let Some(found) = look.look(None) {
@@ -106,7 +115,8 @@ impl Core {
         }
     }
 
-    /// Looks for as long as the policy and the evidence say. True if it is worth receiving, or looking for something else than elements.
+    /// Looks for as long as the policy and the evidence say. True if it is worth receiving, or
+    /// looking for something else than elements.
     fn spin(&self, receiver: &mut Receiver, deadline: Option<Instant>) -> bool {
         let Some(budget) = self.spin_budget(receiver) else { return false };
         receiver.consumer.work();
@@ -144,7 +154,8 @@ impl Core {
         }
     }
 
-    /// Whether a leader may spin at all. Where bytes come over the socket, looking at the queue would not see them.
+    /// Whether a leader may spin at all. Where bytes come over the socket, looking at the queue
+    /// would not see them.
     pub(crate) fn may_spin(&self) -> bool {
         match self.options.wait {
             WaitPolicy::Busy => true,
@@ -175,7 +186,8 @@ impl Core {
         Ok(())
     }
 
-    /// Waits for bytes, for room in the socket if something is pending, for a nudge, or for the time to pass.
+    /// Waits for bytes, for room in the socket if something is pending, for a nudge, or for the
+    /// time to pass.
     fn poll_socket(&self, read: bool, timeout: Option<Duration>, pause: Option<Duration>) {
         let mut wanted = if read { PollFlags::IN } else { PollFlags::empty() };
         if self.is_socket_full() {
@@ -209,7 +221,8 @@ impl Core {
         let mut found = look.look(Some(&waker)).map(Ok);
         if found.is_none() {
             lock(&self.followers).push_back(waker.clone());
-            // A leader that leaves unlocks and then looks at the followers; we joined them and now look at the lock. One of us sees the other.
+            // A leader that leaves unlocks and then looks at the followers; we joined them and now
+            // look at the lock. One of us sees the other.
             fence(Ordering::SeqCst);
             if try_lock(&self.receiver).is_none() {
                 found = self.park(deadline).err().map(Err);
@@ -230,7 +243,8 @@ impl Core {
         Ok(())
     }
 
-    /// Names the next leader, if somebody waits. Due after every hold of the receiver, however short: who found it held has gone to sleep.
+    /// Names the next leader, if somebody waits. Due after every hold of the receiver, however
+    /// short: who found it held has gone to sleep.
     pub(crate) fn promote(&self) {
         fence(Ordering::SeqCst);
         let Some(next) = lock(&self.followers).pop_front() else { return };
@@ -268,7 +282,8 @@ impl Core {
         self.promote();
     }
 
-    /// Waits until `attempt` succeeds, receiving meanwhile so that two full sides never wait for each other. Nothing tells of room, so this looks again and again, at first without pause.
+    /// Waits until `attempt` succeeds, receiving meanwhile so that two full sides never wait for
+    /// each other. Nothing tells of room, so this looks again and again, at first without pause.
     pub(crate) fn wait_for_room<T>(
         &self,
         deadline: Option<Instant>,

@@ -68,7 +68,8 @@ impl Kind {
 /// A message's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
-    /// Bytes of the whole message. Upstream reads it for fallback data and names only, and so do we.
+    /// Bytes of the whole message. Upstream reads it for fallback data and names only, and so do
+    /// we.
     pub(crate) length: u32,
     /// Only compared during the handshake.
     pub(crate) version: u8,

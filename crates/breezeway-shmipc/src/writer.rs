@@ -19,7 +19,8 @@ pub use reserved::Reserved;
 
 use reserved::Space;
 
-/// The largest message that [`Writer::send`] makes: the peer can read one part while the next is written, and its memory comes back early.
+/// The largest message that [`Writer::send`] makes: the peer can read one part while the next is
+/// written, and its memory comes back early.
 const PART: usize = 256 * 1024;
 /// The most payload of one message over the socket.
 const SOCKET_PART: usize = 256 * 1024;
@@ -50,12 +51,14 @@ impl Writer {
         self.timeout = timeout;
     }
 
-    /// Takes space for `len` bytes, to be filled and committed. It lies in shared memory, in one or more runs; where that is exhausted and the options say so, in private memory,
-    /// which the commit sends over the socket.
+    /// Takes space for `len` bytes, to be filled and committed. It lies in shared memory, in one or
+    /// more runs; where that is exhausted and the options say so, in private memory, which the
+    /// commit sends over the socket.
     ///
     /// # Errors
     ///
-    /// The peer has closed the stream, the session is over, there is no memory, or the timeout passed.
+    /// The peer has closed the stream, the session is over, there is no memory, or the timeout
+    /// passed.
     pub fn reserve(&mut self, len: usize) -> Result<Reserved<'_>, StreamError> {
         self.judge_open()?;
         if len > LARGEST_RESERVATION {
@@ -69,7 +72,8 @@ impl Writer {
         Ok(Reserved::new(self, space))
     }
 
-    /// As [`Self::reserve`], but for fewer bytes if `len` are many or memory is short; at least one.
+    /// As [`Self::reserve`], but for fewer bytes if `len` are many or memory is short; at least
+    /// one.
     pub fn reserve_some(&mut self, len: usize) -> Result<Reserved<'_>, StreamError> {
         self.judge_open()?;
         let len = len.clamp(1, PART);
@@ -85,7 +89,8 @@ impl Writer {
     ///
     /// # Errors
     ///
-    /// As [`Self::reserve`]. Of many parts, some may have been sent before a failure; [`io::Write::write`] tells how many bytes were.
+    /// As [`Self::reserve`]. Of many parts, some may have been sent before a failure;
+    /// [`io::Write::write`] tells how many bytes were.
     pub fn send(&mut self, mut bytes: &[u8]) -> Result<(), StreamError> {
         let deadline = self.deadline();
         while !bytes.is_empty() {
@@ -222,7 +227,8 @@ impl Writer {
         for part in bytes.chunks(SOCKET_PART) {
             core.wait_for_room(deadline, || Ok(self.try_send_over_socket(part)?.then_some(())))?;
         }
-        // All was accepted. The rest of this only sees to it that it goes out soon; if the time is over, later operations go on with it.
+        // All was accepted. The rest of this only sees to it that it goes out soon; if the time is
+        // over, later operations go on with it.
         match core.wait_for_room(deadline, || Ok(core.flush_socket()?.then_some(()))) {
             Err(StreamError::TimedOut) => Ok(()),
             outcome => outcome,

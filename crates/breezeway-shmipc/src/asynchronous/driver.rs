@@ -19,7 +19,8 @@ use crate::receiver::Receiver;
 
 /// How often room for sending is looked for, which nothing tells of.
 const PAUSE: Duration = Duration::from_millis(1);
-/// The fewest turns of the runtime to look for more before sleeping: other tasks run in between, and what they send may be answered by then.
+/// The fewest turns of the runtime to look for more before sleeping: other tasks run in between,
+/// and what they send may be answered by then.
 const LOOKS: u32 = 16;
 
 /// Whether the session has a driver, and the way to wake it.
@@ -49,10 +50,12 @@ pub(super) fn ensure(core: &Arc<Core>) -> std::io::Result<()> {
     if core.driver.started.swap(true, Ordering::AcqRel) {
         return Ok(());
     }
-    // A second descriptor of the same socket: the runtime's registration must not outlive the first.
+    // A second descriptor of the same socket: the runtime's registration must not outlive the
+    // first.
     let socket = core.socket().try_clone_to_owned()?;
     let interest = Interest::READABLE | Interest::WRITABLE;
-    // SAFETY: an `OwnedFd` gives the same descriptor each time, open until it is dropped, which the registration outlives in no way: it owns it.
+    // SAFETY: an `OwnedFd` gives the same descriptor each time, open until it is dropped, which the
+    // registration outlives in no way: it owns it.
     let socket = unsafe { AsyncFd::register_with_interest(socket, interest) }?;
     let attention = Arc::clone(&core.driver.attention);
     tokio::spawn(drive(Arc::downgrade(core), socket, attention));
@@ -71,8 +74,9 @@ enum Next {
     Pause,
 }
 
-/// How long the driver goes on looking while nothing comes: as long as a thread would spin by evidence, but other tasks run meanwhile. It never looks for ever, since the runtime reads the socket only
-/// while it sleeps.
+/// How long the driver goes on looking while nothing comes: as long as a thread would spin by
+/// evidence, but other tasks run meanwhile. It never looks for ever, since the runtime reads the
+/// socket only while it sleeps.
 #[derive(Default)]
 struct Patience {
     /// Messages received at the last look.
@@ -130,11 +134,13 @@ async fn drive(core: Weak<Core>, socket: AsyncFd<OwnedFd>, attention: Arc<Notify
     }
 }
 
-/// Until the socket rings or the driver is called; with `send`, also until the socket takes more bytes.
+/// Until the socket rings or the driver is called; with `send`, also until the socket takes more
+/// bytes.
 async fn sleep(core: &Weak<Core>, socket: &AsyncFd<OwnedFd>, attention: &Notify, send: bool) {
     let mut called = pin!(attention.notified());
     poll_fn(|context| {
-        // First, whoever calls: two sides whose senders wait for each other's reading would never read.
+        // First, whoever calls: two sides whose senders wait for each other's reading would never
+        // read.
         if let Poll::Ready(ready) = socket.poll_read_ready(context) {
             read(core, ready);
             return Poll::Ready(());
@@ -151,7 +157,8 @@ async fn sleep(core: &Weak<Core>, socket: &AsyncFd<OwnedFd>, attention: &Notify,
     .await;
 }
 
-/// Receives what came, and says what to do next. When its patience is over, this side asks to be told of more.
+/// Receives what came, and says what to do next. When its patience is over, this side asks to be
+/// told of more.
 fn look(core: &Core, patience: &mut Patience) -> Next {
     core.wake_senders();
     let Some(mut receiver) = try_lock(&core.receiver) else {
@@ -186,7 +193,8 @@ fn look(core: &Core, patience: &mut Patience) -> Next {
 
 type Ready<'a> = std::io::Result<tokio::io::unix::AsyncFdReadyGuard<'a, OwnedFd>>;
 
-/// Reads once. A read that brought less than there was room for has emptied the socket (epoll(7)), so no second one is needed to see that.
+/// Reads once. A read that brought less than there was room for has emptied the socket (epoll(7)),
+/// so no second one is needed to see that.
 fn read(core: &Weak<Core>, ready: Ready<'_>) {
     let (Some(core), Ok(mut ready)) = (core.upgrade(), ready) else { return };
     let Some(mut receiver) = try_lock(&core.receiver) else { return };

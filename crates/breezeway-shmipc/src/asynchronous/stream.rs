@@ -14,7 +14,8 @@ use crate::options::{WhenExhausted, WhenFull};
 use crate::reader::Peeked;
 use crate::writer::NoRoom;
 
-/// A bidirectional stream of bytes, as [`crate::Stream`], for tasks. Dropping a future of its methods loses nothing.
+/// A bidirectional stream of bytes, as [`crate::Stream`], for tasks. Dropping a future of its
+/// methods loses nothing.
 pub struct Stream {
     stream: crate::Stream,
     /// Since when there was no memory to send.
@@ -33,7 +34,8 @@ impl Stream {
         self.stream.id()
     }
 
-    /// Waits for bytes and shows them where they lie; `None` at the end of the stream. See [`crate::Reader::peek`].
+    /// Waits for bytes and shows them where they lie; `None` at the end of the stream. See
+    /// [`crate::Reader::peek`].
     pub async fn peek(&mut self) -> Result<Option<Peeked<'_>>, StreamError> {
         std::future::poll_fn(|context| self.poll_arrival(context)).await?;
         Ok(self.stream.shown())

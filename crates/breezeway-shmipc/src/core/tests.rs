@@ -113,7 +113,8 @@ fn a_message_on_the_socket_overtakes_nothing_in_a_long_queue() {
     assert_eq!(bytes.len(), 32_768);
 }
 
-/// Reads what comes for a stream at once, and sends more: a peer and an application that are never done, in the thread that receives.
+/// Reads what comes for a stream at once, and sends more: a peer and an application that are never
+/// done, in the thread that receives.
 struct Feeder {
     server: Session,
     client: Session,

@@ -9,8 +9,9 @@
 //!          capacity   | size | start | next | flags | -  | payload
 //! ```
 //!
-//! `head`, `tail`, and `next` of a free slice count from the list's first slice; `next` of a slice in a message counts from the region's start. `creator` and
-//! `mapper` are bookkeeping that nobody needs, and stay as they are.
+//! `head`, `tail`, and `next` of a free slice count from the list's first slice; `next` of a slice
+//! in a message counts from the region's start. `creator` and `mapper` are bookkeeping that nobody
+//! needs, and stay as they are.
 
 use crate::violation::Violation;
 
@@ -97,7 +98,8 @@ pub(crate) struct SliceId {
     pub(crate) offset: u32,
 }
 
-/// The private copy of the layout: what the region says is read once, judged, and never looked at again.
+/// The private copy of the layout: what the region says is read once, judged, and never looked at
+/// again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct BufferLayout {
     lists: Vec<List>,
@@ -105,7 +107,8 @@ pub(crate) struct BufferLayout {
 }
 
 impl BufferLayout {
-    /// Lays out lists of `(slice capacity, percent)` pairs in `size` bytes, smallest slices first. `None` if a list would have no slice.
+    /// Lays out lists of `(slice capacity, percent)` pairs in `size` bytes, smallest slices first.
+    /// `None` if a list would have no slice.
     pub(crate) fn plan(size: u32, classes: &[(u32, u32)]) -> Option<Self> {
         let mut classes = classes.to_vec();
         classes.sort_unstable();
@@ -172,7 +175,8 @@ impl BufferLayout {
         self.slices
     }
 
-    /// Payload bytes that the region has room for if all of it is free. The last slice of each list is never given out.
+    /// Payload bytes that the region has room for if all of it is free. The last slice of each list
+    /// is never given out.
     pub(crate) fn room(&self) -> usize {
         let room = |list: &List| (list.count as usize - 1) * list.capacity as usize;
         self.lists.iter().map(room).sum()

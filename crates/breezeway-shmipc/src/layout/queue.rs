@@ -1,4 +1,5 @@
-//! The queue region: two rings back to back, the first from client to server, the second from server to client.
+//! The queue region: two rings back to back, the first from client to server, the second from
+//! server to client.
 //!
 //! ```text
 //! x86-64    0        4        12       20      24
@@ -14,7 +15,8 @@
 //! | tail | producer | elements ever put; the publication |
 //! | flag | both | 1: somebody takes care of what is put; 0: the consumer must be told |
 //!
-//! An element is a stream's number, the offset of a message's first slice, and a status, 4 bytes each.
+//! An element is a stream's number, the offset of a message's first slice, and a status, 4 bytes
+//! each.
 
 use crate::violation::Violation;
 
@@ -23,7 +25,8 @@ pub(crate) const HEADER: u32 = 24;
 /// Bytes of an element.
 pub(crate) const ELEMENT: u32 = 12;
 
-/// Where the fields of a ring's header lie, which differs between architectures. The two never meet, as both peers share a machine.
+/// Where the fields of a ring's header lie, which differs between architectures. The two never
+/// meet, as both peers share a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RingHeader {
     /// Elements that fit.

@@ -1,4 +1,5 @@
-//! Shared memory for the model checker: a few words that loom watches, at the offsets that the layouts give.
+//! Shared memory for the model checker: a few words that loom watches, at the offsets that the
+//! layouts give.
 
 use std::collections::BTreeMap;
 

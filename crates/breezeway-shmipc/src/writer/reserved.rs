@@ -19,7 +19,8 @@ pub(super) enum Space {
     Private(Vec<u8>),
 }
 
-/// Space for a message, filled from front to back and then committed. What is not committed goes back.
+/// Space for a message, filled from front to back and then committed. What is not committed goes
+/// back.
 pub struct Reserved<'a> {
     writer: &'a mut Writer,
     space: Space,
@@ -72,7 +73,8 @@ impl<'a> Reserved<'a> {
         bytes.len() - rest.len()
     }
 
-    /// Copies as many of the first received bytes as still fit, without a stop in between; gives how many that were.
+    /// Copies as many of the first received bytes as still fit, without a stop in between; gives
+    /// how many that were.
     pub fn write_peeked(&mut self, peeked: &Peeked<'_>) -> usize {
         let before = self.written;
         for run in peeked.runs() {
@@ -103,7 +105,8 @@ impl<'a> Reserved<'a> {
         count
     }
 
-    /// The next run of space, to be filled in place and counted with [`Self::advance`]; empty when all is filled. It holds whatever was there before.
+    /// The next run of space, to be filled in place and counted with [`Self::advance`]; empty when
+    /// all is filled. It holds whatever was there before.
     ///
     /// `proof` is the word of its maker that the peer does not write what is ours.
     #[allow(unsafe_code, reason = "the slice's exclusiveness is known here only")]
@@ -113,7 +116,8 @@ impl<'a> Reserved<'a> {
         }
         if matches!(self.space, Space::Shared(_)) {
             let (at, room) = self.next_run();
-            // SAFETY: the slice was taken for this reservation alone, which is borrowed exclusively as long as the result lives.
+            // SAFETY: the slice was taken for this reservation alone, which is borrowed exclusively
+            // as long as the result lives.
             return unsafe { self.writer.handle.core.buffer.slice_mut(at, room, proof) };
         }
         match &mut self.space {
@@ -132,8 +136,9 @@ impl<'a> Reserved<'a> {
         self.written += len;
     }
 
-    /// Sends what was filled. On an error nothing was sent and everything stays, so that this can be called again; without that the space goes back. What was filled can
-    /// be read by the peer from the moment it is written, as all of the region.
+    /// Sends what was filled. On an error nothing was sent and everything stays, so that this can
+    /// be called again; without that the space goes back. What was filled can be read by the peer
+    /// from the moment it is written, as all of the region.
     ///
     /// # Errors
     ///
