@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use breezeway::{Address, Call, Handler, HandlerError, Replied, Server, ServerOptions, WaitPolicy};
 use breezeway_os::cpu;
-use breezeway_shmipc::{EchoServer, Trust};
+use breezeway_shmipc::Trust;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
@@ -96,11 +96,14 @@ fn serve_streams(
     let session = breezeway_shmipc::SessionOptions::new().wait(wait);
     let options = breezeway_shmipc::ServerOptions::new(trust).session(session);
     let closing = signals.handle();
-    let server = EchoServer::bind(address, options)?;
+    let server = breezeway_shmipc::Server::bind(address, options)?;
     let stopper = server.stopper();
     std::thread::spawn(move || signals.forever().for_each(|_| stopper.stop()));
     announce(server.address());
-    server.run();
+    server.serve(|stream| {
+        let (reader, writer) = stream.halves();
+        writer.forward(reader).map(|_| ())
+    });
     closing.close();
     Ok(())
 }

@@ -45,8 +45,6 @@ mod core;
 #[cfg(not(loom))]
 mod created;
 #[cfg(not(loom))]
-mod echo;
-#[cfg(not(loom))]
 mod error;
 #[cfg(not(loom))]
 #[allow(unsafe_code, reason = "a signal handler")]
@@ -112,7 +110,6 @@ pub use {
     address::{Address, AddressError},
     breezeway_os::{Peer, TrustedPeer, WaitPolicy},
     client::Client,
-    echo::{EchoClient, EchoServer, echo},
     error::{ConnectError, HandshakeError, ServeError, SessionEnd, StreamError},
     options::{
         ClientOptions, Memory, ServerOptions, SessionOptions, Trust, WhenExhausted, WhenFull,

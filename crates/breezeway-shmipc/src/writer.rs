@@ -12,6 +12,7 @@ use crate::core::Core;
 use crate::error::StreamError;
 use crate::layout::buffer::SliceId;
 use crate::options::WhenExhausted;
+use crate::reader::Reader;
 use crate::stream::Handle;
 use crate::wire;
 
@@ -98,6 +99,37 @@ impl Writer {
             bytes = &bytes[sent..];
         }
         Ok(())
+    }
+
+    /// Sends on what has come on `reader`, copying it once, from shared memory to shared memory.
+    /// Gives the number of bytes. Does not wait for bytes, only for room to send them: 0 if nothing
+    /// has come. What an echo server or a proxy does:
+    ///
+    /// ```no_run
+    /// # use breezeway_shmipc::{Server, ServerOptions, Trust};
+    /// # let address = "shmipc:/tmp/echo.sock".parse()?;
+    /// let server = Server::bind(&address, ServerOptions::new(Trust::SameUser))?;
+    /// server.serve(|stream| {
+    ///     let (reader, writer) = stream.halves();
+    ///     writer.forward(reader)?;
+    ///     Ok(())
+    /// });
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::reserve`] and [`Reader::try_peek`]. What was not sent is not released.
+    pub fn forward(&mut self, reader: &mut Reader) -> Result<usize, StreamError> {
+        let mut sent = 0;
+        while let Some(arrived) = reader.try_peek()? {
+            let mut reserved = self.reserve_some(arrived.len())?;
+            let copied = reserved.write_peeked(&arrived);
+            reserved.commit()?;
+            reader.release(copied);
+            sent += copied;
+        }
+        Ok(sent)
     }
 
     /// Sends as many of `bytes` as one message takes; at least one.

@@ -4,8 +4,8 @@ use std::io::{Read, Write};
 use std::time::Duration;
 
 use breezeway_shmipc::{
-    Address, Client, ClientOptions, EchoClient, EchoServer, HandshakeError, Memory, ServeError,
-    Server, ServerOptions, SessionEnd, Stream, StreamError, Trust,
+    Address, Client, ClientOptions, HandshakeError, Memory, ServeError, Server, ServerOptions,
+    SessionEnd, Stream, StreamError, Trust,
 };
 
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -18,9 +18,10 @@ struct Running {
 
 impl Running {
     fn start(address: &Address, options: ServerOptions) -> Self {
-        let server = EchoServer::bind(address, options).unwrap();
+        let server = Server::bind(address, options).unwrap();
         let (address, stopper) = (server.address().clone(), server.stopper());
-        Self { address, stopper, thread: Some(std::thread::spawn(move || server.run())) }
+        let echoing = std::thread::spawn(move || server.serve(echo));
+        Self { address, stopper, thread: Some(echoing) }
     }
 }
 
@@ -30,6 +31,11 @@ impl Drop for Running {
         let ended = self.thread.take().unwrap().join();
         assert!(ended.is_ok() || std::thread::panicking(), "the server panicked");
     }
+}
+
+fn echo(stream: &mut Stream) -> Result<(), StreamError> {
+    let (reader, writer) = stream.halves();
+    writer.forward(reader).map(|_| ())
 }
 
 fn unix_in(folder: &tempfile::TempDir) -> Address {
@@ -93,17 +99,41 @@ fn files_are_shared_over_tcp() {
 }
 
 #[test]
-fn an_echo_client_calls() {
+fn more_than_the_memory_holds_is_echoed_while_it_is_sent() {
     let folder = tempfile::tempdir().unwrap();
     let server = Running::start(&unix_in(&folder), server_options(&folder));
-    let mut client =
-        EchoClient::connect(&server.address, ClientOptions::new(Trust::SameUser)).unwrap();
-    client.stream().set_read_timeout(Some(PATIENCE));
-    client.stream().set_write_timeout(Some(PATIENCE));
-    let request = vec![7; 8 << 20];
-    let mut reply = vec![0; 8 << 20];
-    client.call(&request, &mut reply).unwrap();
+    let client = Client::connect(&server.address, small(Memory::Memfd)).unwrap();
+    let (mut reader, mut writer) = client.open().unwrap().split();
+    reader.set_timeout(Some(PATIENCE));
+    writer.set_timeout(Some(PATIENCE));
+    let request: Vec<u8> = (0..8 << 20).map(|at: u32| (at / 251) as u8).collect();
+    let mut reply = vec![0; request.len()];
+    std::thread::scope(|scope| {
+        scope.spawn(|| writer.send(&request).unwrap());
+        reader.read_exact(&mut reply).unwrap();
+    });
     assert!(reply == request);
+}
+
+#[test]
+fn what_has_come_is_forwarded_to_another_stream() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Running::start(&unix_in(&folder), server_options(&folder));
+    let client = Client::connect(&server.address, small(Memory::Memfd)).unwrap();
+    let (mut from, to) = (client.open().unwrap(), client.open().unwrap());
+    let (mut answers, mut sending) = to.split();
+    let (reader, _) = from.halves();
+    assert_eq!(sending.forward(reader).unwrap(), 0, "nothing has come");
+    from.send(b"to and on").unwrap();
+    from.set_read_timeout(Some(PATIENCE));
+    assert_eq!(from.peek_at_least(9).unwrap().unwrap().len(), 9);
+    let (reader, _) = from.halves();
+    assert_eq!(sending.forward(reader).unwrap(), 9);
+    answers.set_timeout(Some(PATIENCE));
+    let mut bytes = [0; 9];
+    answers.read_exact(&mut bytes).unwrap();
+    assert_eq!(&bytes, b"to and on");
+    assert!(from.try_peek().unwrap().is_none(), "what was sent on was released");
 }
 
 #[test]
@@ -160,7 +190,7 @@ fn a_hot_restart_loses_no_stream_and_moves_new_ones() {
     let old = Server::bind(&address, server_options(&folder)).unwrap();
     std::thread::scope(|scope| {
         let old = &old;
-        scope.spawn(|| old.serve(breezeway_shmipc::echo));
+        scope.spawn(|| old.serve(echo));
         let stop_old = StopOnDrop(old.stopper());
         let client = Client::connect(&address, small(Memory::Memfd).sessions(3)).unwrap();
         let mut before = client.open().unwrap();
@@ -191,7 +221,7 @@ fn an_address_in_use_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let address = unix_in(&folder);
     let _server = Running::start(&address, server_options(&folder));
-    let refused = EchoServer::bind(&address, server_options(&folder)).err().unwrap();
+    let refused = Server::bind(&address, server_options(&folder)).err().unwrap();
     assert!(matches!(refused, ServeError::InUse(_)));
 }
 

@@ -149,9 +149,14 @@ async fn no_wake_up_is_lost_between_the_driver_and_the_keeper() {
     let folder = tempfile::tempdir().unwrap();
     let address = Address::Unix(folder.path().join("sock"));
     let options = ServerOptions::new(Trust::SameUser);
-    let server = breezeway_shmipc::EchoServer::bind(&address, options).unwrap();
+    let server = breezeway_shmipc::Server::bind(&address, options).unwrap();
     let stopper = server.stopper();
-    let serving = std::thread::spawn(move || server.run());
+    let serving = std::thread::spawn(move || {
+        server.serve(|stream| {
+            let (reader, writer) = stream.halves();
+            writer.forward(reader).map(|_| ())
+        });
+    });
     let client = Client::connect(&address, client_options(SessionOptions::new())).await.unwrap();
     let mut tasks = Vec::new();
     for _ in 0..199 {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use breezeway_shm::floor::pattern;
 use breezeway_shmipc::{
-    Address, Client, ClientOptions, EchoServer, ServerOptions, Stream, Trust, asynchronous,
+    Address, Client, ClientOptions, Server, ServerOptions, Stream, Trust, asynchronous,
 };
 use serde_json::json;
 use tokio::io::AsyncReadExt;
@@ -39,7 +39,7 @@ pub(crate) fn play(arguments: &[String]) -> Outcome<()> {
 }
 
 fn serve(address: &Address) -> Outcome<()> {
-    let server = EchoServer::bind(address, ServerOptions::new(Trust::SameUser))?;
+    let server = Server::bind(address, ServerOptions::new(Trust::SameUser))?;
     let stopper = server.stopper();
     println!("listening on {address}");
     std::thread::spawn(move || {
@@ -47,7 +47,10 @@ fn serve(address: &Address) -> Outcome<()> {
         let _ = std::io::stdin().read_to_end(&mut Vec::new());
         stopper.stop();
     });
-    server.run();
+    server.serve(|stream| {
+        let (reader, writer) = stream.halves();
+        writer.forward(reader).map(|_| ())
+    });
     Ok(())
 }
 

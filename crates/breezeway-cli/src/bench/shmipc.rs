@@ -1,8 +1,10 @@
 //! Round trips to any shmipc server that echoes the bytes of its streams.
 
+use std::io::{self, Read};
+
 use breezeway_os::clock;
 use breezeway_shm::floor::pattern;
-use breezeway_shmipc::{Address, ClientOptions, EchoClient, SessionOptions, Trust};
+use breezeway_shmipc::{Address, Client, ClientOptions, SessionOptions, Stream, Trust};
 
 use super::latency::Recorder;
 use super::{Args, Outcome, Pattern, Touch, Until, finish, run_all};
@@ -25,7 +27,7 @@ pub(super) fn run(args: &Args, address: &Address) -> Result<(), Failure> {
         .into());
     }
     let clients: Result<Vec<_>, _> =
-        (0..args.sessions).map(|_| EchoClient::connect(address, options(args))).collect();
+        (0..args.sessions).map(|_| Client::connect(address, options(args))).collect();
     let (outcomes, cpu_seconds) = run_all(args, clients?, closed_loop)?;
     finish(args, outcomes.into_iter().map(|(outcome, _)| outcome).collect(), cpu_seconds)
 }
@@ -46,17 +48,31 @@ fn message(size: usize) -> Result<Vec<u8>, Failure> {
     Ok(bytes)
 }
 
+/// The largest piece of a request that is sent before its echo is received: a request larger than
+/// the shared memory does not get stuck.
+const WINDOW: usize = 1 << 20;
+
+/// One round trip.
+fn echo(stream: &mut Stream, request: &[u8], reply: &mut [u8]) -> io::Result<()> {
+    for (sent, received) in request.chunks(WINDOW).zip(reply.chunks_mut(WINDOW)) {
+        stream.send(sent)?;
+        stream.read_exact(received)?;
+    }
+    Ok(())
+}
+
 /// One call at a time. One reading of the clock per round trip ends one call's latency and starts the next one's.
-fn closed_loop(args: &Args, until: Until, client: &mut EchoClient) -> Result<Outcome, Failure> {
+fn closed_loop(args: &Args, until: Until, client: &mut Client) -> Result<Outcome, Failure> {
     let touched = if args.touch == Touch::All { args.size } else { args.size.min(HOLLOW_BYTES) };
     let (mut request, mut reply) = (message(args.size)?, message(args.size)?);
+    let mut stream = client.open()?;
     let mut recorder = Recorder::new();
     let start = clock::ticks();
     let (mut now, mut count) = (start, 0);
     while !until.reached(count, start, now) {
         let seed = pattern::seed(count);
         pattern::fill(&mut request[..touched], seed);
-        client.call(&request, &mut reply)?;
+        echo(&mut stream, &request, &mut reply)?;
         if !pattern::matches(&reply[..touched], seed) {
             return Err(
                 format!("reply {count} ({} bytes) differs from its request", args.size).into()

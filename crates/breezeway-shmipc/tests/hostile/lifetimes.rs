@@ -132,7 +132,7 @@ fn reading_more_than_the_peer_ever_sent_ends_with_its_close() {
 fn a_session_closed_while_others_send_and_receive() {
     for _ in 0..20 {
         let (client, server) = pair();
-        let serving = std::thread::spawn(move || server.serve(breezeway_shmipc::echo));
+        let serving = std::thread::spawn(move || server.serve(crate::victim::send_back));
         let started = Barrier::new(5);
         std::thread::scope(|scope| {
             for _ in 0..4 {

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use breezeway_shmipc::{
     Address, Client, ClientOptions, Server, ServerOptions, SessionEnd, SessionOptions, Stopper,
-    Stream, Trust, Violation, echo as send_back,
+    Stream, StreamError, Trust, Violation,
 };
 use tempfile::TempDir;
 
@@ -101,6 +101,12 @@ fn serve(server: &Server, ended: &Sender<SessionEnd>) {
         }
         server.close_sessions();
     });
+}
+
+/// What the victim does with each stream.
+pub(crate) fn send_back(stream: &mut Stream) -> Result<(), StreamError> {
+    let (reader, writer) = stream.halves();
+    writer.forward(reader).map(|_| ())
 }
 
 fn echo(stream: &mut Stream) {
