@@ -8,17 +8,21 @@ use std::str::FromStr;
 use thiserror::Error;
 
 use crate::carrier::Carrier;
+use crate::printable::printable;
 
 /// The longest path of a unix socket, without its terminating zero (`sun_path`, unix(7)).
 const LONGEST_PATH: usize = 107;
-/// The schemes of places, each with the colon that follows it.
-const SCHEMES: [&str; 4] = ["shm:", "unix:", "tcp:", "shmipc:"];
 /// How to write an address, for errors.
 const FORMS: &str = "shm:/path/to.sock, unix:/path/to.sock or tcp:host:port";
 
-/// Where a server is: one place, or several in the order of preference, separated by commas: `shm:/run/a.sock,unix:/run/b.sock,tcp:localhost:7000`.
+/// Where a server is: one place, or several in the order of preference, separated by commas:
+/// `shm:/run/a.sock, unix:/run/b.sock, tcp:localhost:7000`.
 ///
 /// A client takes the first place that works; a server listens at all of them.
+///
+/// Blanks around a place are skipped. A comma belongs to a path unless a scheme follows it
+/// (letters and a colon) or nothing does; a path that cannot be written so can be given as a
+/// [`Place`].
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Address(Vec<Place>);
 
@@ -26,12 +30,14 @@ pub struct Address(Vec<Place>);
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Place {
-    /// Shared memory, negotiated on the unix socket at this path. Its file permissions, and the server's policy, decide who may connect; a bind-mounted socket is all
-    /// that two containers need.
+    /// Shared memory, negotiated on the unix socket at this path. Its file permissions, and the
+    /// server's policy, decide who may connect; a bind-mounted socket is all that two containers
+    /// need.
     Shm(PathBuf),
     /// A unix stream socket at this path, which carries the messages themselves.
     Unix(PathBuf),
-    /// TCP. Whoever reaches the port may connect, unless the server's policy says otherwise, and nothing is encrypted.
+    /// TCP. Whoever reaches the port may connect, unless the server's policy says otherwise, and
+    /// nothing is encrypted.
     Tcp {
         /// A name, or an IP address (without brackets).
         host: String,
@@ -107,15 +113,27 @@ pub enum AddressError {
     /// The scheme is that of another protocol.
     #[error("{0} addresses belong to the crate breezeway-shmipc; here, write {FORMS}")]
     UnsupportedScheme(&'static str),
+    /// There is nothing before, behind or between commas.
+    #[error("'{0}' has a comma without an address on both sides: remove the comma")]
+    NothingAtComma(String),
     /// There is no path behind the scheme.
     #[error("'{0}' lacks a path: write shm:/path/to.sock or unix:/path/to.sock")]
     NoPath(String),
+    /// The path is the notation of an abstract socket, which has no permissions.
+    #[error(
+        "'{0}' names an abstract socket, to which every user may connect, and is not supported; \
+         write a path, which for a file of this name begins with ./"
+    )]
+    Abstract(String),
     /// The path does not fit into a socket address.
-    #[error("the socket path is {0} bytes long; a unix socket's path has at most {LONGEST_PATH}")]
+    #[error(
+        "the socket path is {0} bytes long and {LONGEST_PATH} fit into a socket address; choose a \
+         shorter one"
+    )]
     PathTooLong(usize),
     /// The path has a zero byte.
-    #[error("a socket path cannot contain a zero byte")]
-    ZeroByte,
+    #[error("'{0}' contains a zero byte, which ends a path; remove it")]
+    ZeroByte(String),
     /// There is no host or no port behind `tcp:`.
     #[error(
         "'{0}' is no TCP address: write tcp:host:port, with a port in 0..=65535, or tcp:[::1]:port"
@@ -127,37 +145,50 @@ impl FromStr for Address {
     type Err = AddressError;
 
     fn from_str(text: &str) -> Result<Self, AddressError> {
-        split(text).into_iter().map(str::parse).collect::<Result<_, _>>().map(Self)
+        let parts = split(text);
+        if parts.len() > 1 && parts.contains(&"") {
+            return Err(AddressError::NothingAtComma(printable(text)));
+        }
+        parts.into_iter().map(str::parse).collect::<Result<_, _>>().map(Self)
     }
 }
 
-/// Splits at commas that a scheme follows: others belong to a path.
+/// Splits at each comma behind which, after further ones, a scheme follows, known or not, or
+/// nothing: others belong to a path. Gives what lies between, without the blanks around it.
 fn split(text: &str) -> Vec<&str> {
-    let begins = |rest: &str| SCHEMES.iter().any(|scheme| rest.starts_with(scheme));
     let mut parts = Vec::new();
     let mut start = 0;
     for (comma, _) in text.match_indices(',') {
-        if begins(&text[comma + 1..]) {
-            parts.push(&text[start..comma]);
+        let next =
+            text[comma..].trim_start_matches(|char: char| char == ',' || char.is_whitespace());
+        if next.is_empty() || has_scheme(next) {
+            parts.push(text[start..comma].trim());
             start = comma + 1;
         }
     }
-    parts.push(&text[start..]);
+    parts.push(text[start..].trim());
     parts
+}
+
+/// Whether a text begins with a scheme, known or not, and its colon.
+fn has_scheme(text: &str) -> bool {
+    let scheme = text.split_once(':').map_or("", |(scheme, _)| scheme);
+    let fits = |char: char| char.is_ascii_alphanumeric() || "+-.".contains(char);
+    scheme.starts_with(|char: char| char.is_ascii_alphabetic()) && scheme.chars().all(fits)
 }
 
 impl FromStr for Place {
     type Err = AddressError;
 
     fn from_str(text: &str) -> Result<Self, AddressError> {
-        let unknown = || AddressError::UnknownScheme(text.escape_debug().to_string());
+        let unknown = || AddressError::UnknownScheme(printable(text));
         let (scheme, rest) = text.split_once(':').ok_or_else(unknown)?;
         match scheme {
             "shm" => path(text, rest).map(Self::Shm),
             "unix" => path(text, rest).map(Self::Unix),
             "tcp" => host_and_port(rest)
                 .map(|(host, port)| Self::Tcp { host, port })
-                .ok_or_else(|| AddressError::NotHostAndPort(text.escape_debug().to_string())),
+                .ok_or_else(|| AddressError::NotHostAndPort(printable(text))),
             "shmipc" => Err(AddressError::UnsupportedScheme("shmipc:")),
             _ => Err(unknown()),
         }
@@ -165,14 +196,18 @@ impl FromStr for Place {
 }
 
 fn path(text: &str, path: &str) -> Result<PathBuf, AddressError> {
+    let path = path.trim();
     if path.is_empty() {
-        return Err(AddressError::NoPath(text.to_owned()));
+        return Err(AddressError::NoPath(printable(text)));
+    }
+    if path.starts_with('@') {
+        return Err(AddressError::Abstract(printable(text)));
+    }
+    if path.contains('\0') {
+        return Err(AddressError::ZeroByte(printable(text)));
     }
     if path.len() > LONGEST_PATH {
         return Err(AddressError::PathTooLong(path.len()));
-    }
-    if path.contains('\0') {
-        return Err(AddressError::ZeroByte);
     }
     Ok(path.into())
 }
@@ -218,6 +253,12 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_file_whose_name_begins_like_an_abstract_socket_can_be_written() {
+        let address: Address = "shm:./@name".parse().unwrap();
+        assert_eq!(address, Address::shm("./@name"));
+    }
+
+    #[test]
     fn an_address_reads_back_as_written() {
         for text in [
             "shm:/run/echo.sock",
@@ -243,6 +284,23 @@ mod tests {
     }
 
     #[test]
+    fn blanks_around_a_place_do_not_belong_to_it() {
+        for text in ["shm:/a,unix:/b c", "shm:/a, unix:/b c", " shm: /a\t,\n unix:/b c "] {
+            let address: Address = text.parse().unwrap();
+            let expected = [Place::Shm("/a".into()), Place::Unix("/b c".into())];
+            assert_eq!(address.places(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_comma_that_no_scheme_follows_belongs_to_the_path() {
+        for path in ["/a,b", "/a, b", "/a,,b", "/a,/b", "/a,b/c:d"] {
+            let address: Address = format!("unix:/x,shm:{path}").parse().unwrap();
+            assert_eq!(address.places()[1], Place::Shm(path.into()));
+        }
+    }
+
+    #[test]
     fn what_is_no_address_is_refused_with_the_reason() {
         let long = format!("shm:/{}", "x".repeat(107));
         for (text, expected) in [
@@ -262,7 +320,18 @@ mod tests {
             ("tcp:host:65536", "is no TCP address"),
             ("tcp:ho st:1", "is no TCP address"),
             ("shmipc:/x", "shmipc: addresses belong to"),
-            ("shm:/a\0b", "zero byte"),
+            ("shm:/a\0b", "'shm:/a\\0b' contains a zero byte"),
+            ("shm:  ", "lacks a path"),
+            ("shm:/a,", "'shm:/a,' has a comma without an address"),
+            ("shm:/a , ", "has a comma without an address"),
+            (",shm:/a", "has a comma without an address"),
+            ("shm:/a,,unix:/b", "has a comma without an address"),
+            (",", "has a comma without an address"),
+            ("shm:/a, unxi:/b", "'unxi:/b' is no address"),
+            ("shm:/a,tls:host:1", "'tls:host:1' is no address"),
+            ("shm:@name", "'shm:@name' names an abstract socket"),
+            ("shm:/a, unix:@name", "'unix:@name' names an abstract socket"),
+            ("http://it's\x1b[2J", "'http://it's\\u{1b}[2J' is no address"),
             (long.as_str(), "108 bytes long"),
         ] {
             let error = text.parse::<Address>().unwrap_err().to_string();

@@ -12,6 +12,7 @@ use crate::client::ClientError;
 use crate::handshake::HandshakeError;
 use crate::link::{LinkError, NotPublished, WaitFailure};
 use crate::options::OptionError;
+use crate::printable::printable;
 use crate::protocol::{CallViolation, ErrorCode};
 
 /// `main` and `unwrap` print errors in their debug form: for these it is the message, which says more to a reader than the fields.
@@ -104,11 +105,11 @@ fn list(failures: &[(Place, ConnectError)]) -> String {
 #[non_exhaustive]
 pub enum CallError {
     /// The server's handler answered with an error. The session goes on.
-    #[error("the server failed the call: {reason}")]
+    #[error("the server failed the call: {}", printable(reason))]
     Failed {
         /// What kind of failure.
         code: ErrorCode,
-        /// The handler's words.
+        /// The handler's error as it came, which may hold any character.
         reason: String,
     },
     /// The deadline passed. The session goes on; the late reply is dropped when it comes.

@@ -1,7 +1,10 @@
-//! The hello: what both sides tell each other once, and check once (`docs/abi.md`, section 2). Bytes in, values out; no sockets here.
+//! The hello: what both sides state once, and check once (`docs/abi.md`, section 2). Bytes in,
+//! values out; no sockets here.
 
 use breezeway_shm::layout::{LEND_COUNT, RING_CAPACITY, control_size};
 use thiserror::Error;
+
+use crate::printable::printable;
 
 /// `BRZWHELO`, the first eight bytes.
 pub(crate) const MAGIC: [u8; 8] = *b"BRZWHELO";
@@ -74,10 +77,10 @@ pub(crate) enum Greeting {
 #[non_exhaustive]
 pub enum HelloError {
     /// The first bytes are not those of a hello: the other side speaks another protocol.
-    #[error("the other side does not speak Breezeway (it says {0:02x?})")]
+    #[error("the other side does not speak Breezeway: its first bytes are {0:02x?}")]
     Magic(Vec<u8>),
     /// A length outside 64..=4096.
-    #[error("a hello of {0} bytes; it has {FIXED_LEN} to {LONGEST}")]
+    #[error("hello length {0} is not in {FIXED_LEN}..={LONGEST}")]
     Length(usize),
     /// A version that this side does not speak.
     #[error(
@@ -85,13 +88,13 @@ pub enum HelloError {
     )]
     Version(u16),
     /// A ring capacity that the ABI does not allow.
-    #[error("a ring of {0} entries; it has a power of two in {RING_CAPACITY:?}")]
+    #[error("ring capacity {0} is not a power of two in {RING_CAPACITY:?}")]
     RingCapacity(u32),
     /// A lend count that the ABI does not allow.
-    #[error("{0} lend numbers; there is a multiple of 64 in {LEND_COUNT:?}")]
+    #[error("lend count {0} is not a multiple of 64 in {LEND_COUNT:?}")]
     LendCount(u32),
     /// A control segment size that does not follow from the ring capacity.
-    #[error("a control segment of {found} bytes; a ring of {capacity} entries gives {expected}")]
+    #[error("control size {found} is not {expected}, as ring capacity {capacity} requires")]
     ControlSize {
         /// Size in the hello.
         found: u64,
@@ -101,7 +104,7 @@ pub enum HelloError {
         expected: u64,
     },
     /// A payload cap that is no whole number of pages.
-    #[error("a payload cap of {0} bytes; it is a multiple of {CAP_UNIT}, and not 0")]
+    #[error("payload cap {0} is not a non-zero multiple of {CAP_UNIT}")]
     PayloadCap(u64),
 }
 
@@ -184,7 +187,8 @@ impl HelloReader {
         usize::from(u16::from_le_bytes(get(&self.bytes, LENGTH_AT)))
     }
 
-    /// Takes bytes that came, at most [`Self::wanted`]; gives the hello once it is complete. Refuses as soon as the bytes cannot be one.
+    /// Takes bytes that came, at most [`Self::wanted`]; gives the hello once it is complete. Refuses
+    /// as soon as the bytes cannot be one.
     pub(crate) fn take(&mut self, bytes: &[u8]) -> Result<Option<Greeting>, HelloError> {
         self.bytes.extend_from_slice(bytes);
         let known = self.bytes.len().min(MAGIC.len());
@@ -209,7 +213,7 @@ impl HelloReader {
         if status != 0 {
             let reason = &self.bytes[FIXED_LEN..];
             let reason = &reason[..reason.len().min(LONGEST_REASON)];
-            let reason = String::from_utf8_lossy(reason).escape_debug().to_string();
+            let reason = printable(&String::from_utf8_lossy(reason));
             return Ok(Greeting::Refused { status, reason });
         }
         let version = u16::from_le_bytes(get(&self.bytes, VERSION_AT));
@@ -304,6 +308,32 @@ mod tests {
             put(&mut bytes, at, value);
             assert_eq!(read(&bytes), Err(expected));
         }
+    }
+
+    #[test]
+    fn an_error_says_which_value_is_wrong_and_what_it_is_not() {
+        for (error, expected) in [
+            (HelloError::Length(63), "hello length 63 is not in 64..=4096"),
+            (HelloError::RingCapacity(7), "ring capacity 7 is not a power of two in 8..=65536"),
+            (HelloError::LendCount(100), "lend count 100 is not a multiple of 64 in 64..=1024"),
+            (
+                HelloError::ControlSize { found: 4096, capacity: 64, expected: 12288 },
+                "control size 4096 is not 12288, as ring capacity 64 requires",
+            ),
+            (HelloError::PayloadCap(0), "payload cap 0 is not a non-zero multiple of 4096"),
+        ] {
+            assert_eq!(error.to_string(), expected);
+        }
+    }
+
+    #[test]
+    fn the_reason_of_a_refusal_keeps_its_apostrophes_and_no_control_characters() {
+        let bytes = encode_refusal(Refusal::Denied, "it's \"closed\"\x1b[2J");
+        let mut reader = HelloReader::default();
+        assert_eq!(reader.take(&bytes[..FIXED_LEN]), Ok(None));
+        let reason = "it's \"closed\"\\u{1b}[2J".to_owned();
+        let expected = Greeting::Refused { status: 2, reason };
+        assert_eq!(reader.take(&bytes[FIXED_LEN..]), Ok(Some(expected)));
     }
 
     proptest! {

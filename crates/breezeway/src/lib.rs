@@ -25,6 +25,7 @@ mod hello;
 mod link;
 mod listener;
 mod options;
+mod printable;
 mod protocol;
 mod served;
 mod server;

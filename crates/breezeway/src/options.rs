@@ -10,9 +10,10 @@ pub use client::ClientOptions;
 pub use server::ServerOptions;
 pub use session::SessionOptions;
 
-/// A setting outside its range: which, its value, and what is allowed.
+/// A setting outside its range: which, its value, and what is allowed, as in
+/// `ring_capacity = 7 is not a power of two in 8..=65536`.
 #[derive(Clone, Error, PartialEq, Eq)]
-#[error("{option} = {value} is not possible: {allowed}")]
+#[error("{option} = {value} is not {allowed}")]
 pub struct OptionError {
     option: &'static str,
     value: String,
@@ -30,14 +31,14 @@ impl OptionError {
         Self::check_that(range.contains(&value), option, value, allowed)
     }
 
-    /// Refuses a value that is not possible.
+    /// Refuses a value that is not allowed.
     fn check_that(
-        possible: bool,
+        is_allowed: bool,
         option: &'static str,
         value: impl std::fmt::Display,
         allowed: &'static str,
     ) -> Result<(), Self> {
-        if possible { Ok(()) } else { Err(Self { option, value: value.to_string(), allowed }) }
+        if is_allowed { Ok(()) } else { Err(Self { option, value: value.to_string(), allowed }) }
     }
 
     /// The option's name, which is its method's.
@@ -50,7 +51,7 @@ impl OptionError {
         &self.value
     }
 
-    /// What is allowed instead.
+    /// What is allowed instead, such as "in 1..=1024" or "a power of two in 8..=65536".
     pub fn allowed(&self) -> &str {
         self.allowed
     }

@@ -34,7 +34,8 @@ impl ClientOptions {
         self
     }
 
-    /// The most sessions, 1..=1024, and so the most calls at one time; one more caller waits. They are opened as they are needed. Default 8.
+    /// The most sessions, 1..=1024, and so the most calls at one time; one more caller waits. They
+    /// are opened as they are needed. Default 8.
     pub fn max_sessions(mut self, count: usize) -> Self {
         self.max_sessions = count;
         self
@@ -43,7 +44,7 @@ impl ClientOptions {
     /// Refuses values outside their ranges.
     pub fn validate(&self) -> Result<(), OptionError> {
         self.session.validate()?;
-        OptionError::check("max_sessions", self.max_sessions, 1..=1024, "1..=1024")
+        OptionError::check("max_sessions", self.max_sessions, 1..=1024, "in 1..=1024")
     }
 }
 
@@ -52,11 +53,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn impossible_values_are_refused_by_name_value_and_range() {
+    fn values_outside_their_ranges_are_refused_by_name_value_and_range() {
         for (count, possible) in [(0, false), (1, true), (1024, true), (1025, false)] {
             let refused = ClientOptions::new().max_sessions(count).validate().err();
             let text = refused.map(|error| error.to_string());
-            let expected = format!("max_sessions = {count} is not possible: 1..=1024");
+            let expected = format!("max_sessions = {count} is not in 1..=1024");
             assert_eq!(text, (!possible).then_some(expected));
         }
         let session = SessionOptions::new().ring_capacity(9);

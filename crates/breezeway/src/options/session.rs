@@ -17,7 +17,7 @@ const LEND_COUNT: u32 = 512;
 const LARGEST_CAP: u64 = 1 << 40;
 /// The longest of all times that can be set.
 const AN_HOUR: Duration = Duration::from_secs(3600);
-/// The longest spin: what spins longer is better told to be busy.
+/// The longest spin: whoever wants a longer one wants `Busy`.
 const LONGEST_SPIN: Duration = Duration::from_secs(1);
 
 /// Settings of a session. Both sides have their own; of limits, the smaller value counts.
@@ -31,7 +31,7 @@ const LONGEST_SPIN: Duration = Duration::from_secs(1);
 /// let options = SessionOptions::new().wait(WaitPolicy::Park).cap(8 << 20).call_timeout(Some(Duration::from_secs(1)));
 /// assert!(options.validate().is_ok());
 /// let error = options.ring_capacity(100).validate().unwrap_err();
-/// assert_eq!(error.to_string(), "ring_capacity = 100 is not possible: a power of two in 8..=65536");
+/// assert_eq!(error.to_string(), "ring_capacity = 100 is not a power of two in 8..=65536");
 /// ```
 #[derive(Clone, Debug)]
 pub struct SessionOptions {
@@ -72,34 +72,42 @@ impl SessionOptions {
         self
     }
 
-    /// The longest that [`WaitPolicy::Adaptive`] spins before it sleeps, 0 s to 1 s. Default 100 µs, about two wake-ups of a sleeping process: a caller whose server must be
-    /// woken still sees the reply without sleeping.
+    /// The longest that [`WaitPolicy::Adaptive`] spins before it sleeps, 0 s to 1 s. Default 100 µs,
+    /// about two wake-ups of a sleeping process: a caller whose server must be woken still sees the
+    /// reply without sleeping.
     pub fn spin_bound(mut self, longest: Duration) -> Self {
         self.spin_bound = longest;
         self
     }
 
-    /// The most payload memory per direction, and so the largest message: 1 byte to 1 TiB, rounded up to whole pages; on a socket, less than 4 GiB count. Memory is taken as messages need it. Default 64 MiB.
+    /// The most payload memory per direction, and so the largest message: 1 byte to 1 TiB, rounded
+    /// up to whole pages; on a socket, less than 4 GiB count. Memory is taken as messages need it.
+    /// Default 64 MiB.
     pub fn cap(mut self, bytes: u64) -> Self {
         self.cap = bytes;
         self
     }
 
-    /// Size of the first payload segment that this side makes, unless a message asks for more: 1 byte to 1 TiB, rounded up to whole pages; the cap counts if it is less.
-    /// It is what a session keeps when it has little to do. Default 256 KiB.
+    /// Size of the first payload segment that this side makes, unless a message asks for more: 1 byte
+    /// to 1 TiB, rounded up to whole pages; the cap counts if it is less. It is what a session keeps
+    /// when it has little to do. Default 256 KiB.
     pub fn first_segment(mut self, bytes: u64) -> Self {
         self.first_segment = bytes;
         self
     }
 
-    /// How long traffic must do without one of this side's payload segments before its memory is given back, 0 s to 1 h. The largest free one, which the next large message
-    /// needs, is kept ten times as long. There are no timers: a session that rests keeps what it has until it is used again. Default 1 s.
+    /// How long traffic must do without one of this side's payload segments before its memory is
+    /// given back, 0 s to 1 h. The largest free one, which the next large message needs, is kept ten
+    /// times as long. There are no timers: a session that rests keeps what it has until it is used
+    /// again. Default 1 s.
     pub fn shrink_after(mut self, time: Duration) -> Self {
         self.shrink_after = time;
         self
     }
 
-    /// Entries in the ring that this side fills: a power of two, 8..=65536. Half of it (the smaller half of both sides) is the most calls in flight. A server takes the client's value, up to 1024. Default 256.
+    /// Entries in the ring that this side fills: a power of two, 8..=65536. Half of it (the smaller
+    /// half of both sides) is the most calls in flight. A server takes the client's value, up to
+    /// 1024. Default 256.
     pub fn ring_capacity(mut self, entries: u32) -> Self {
         self.ring_capacity = entries;
         self
@@ -111,16 +119,19 @@ impl SessionOptions {
         self
     }
 
-    /// How long a call may take, from its start to its reply, 1 ns or more. `None`, the default, waits until the peer answers or dies.
+    /// How long a call may take, from its start to its reply, 1 ns or more. `None`, the default, waits
+    /// until the peer answers or dies.
     pub fn call_timeout(mut self, timeout: Option<Duration>) -> Self {
         self.call_timeout = timeout;
         self
     }
 
-    /// The most shared memory that a session maps between two sides that are set like this: payload of both directions up to the cap, and both control segments.
+    /// The most shared memory that a session maps between two sides that are set like this: payload
+    /// of both directions up to the cap, and both control segments.
     ///
-    /// Each side creates, and its memory cgroup pays for, half of it. A peer that does not let go of segments that were given back can hold up to another cap of them, and
-    /// one that wants a larger ring makes its own control segment larger, up to 8 MiB.
+    /// Each side creates, and its memory cgroup pays for, half of it. A peer that does not let go of
+    /// segments that were given back can hold up to another cap of them, and one that wants a larger
+    /// ring makes its own control segment larger, up to 8 MiB.
     ///
     /// ```
     /// use breezeway::SessionOptions;
@@ -130,7 +141,9 @@ impl SessionOptions {
     /// ```
     pub fn memory_budget(&self) -> u64 {
         let control = control_size(self.ring_capacity) as u64;
-        2 * (self.cap.next_multiple_of(CAP_UNIT) + control)
+        // A cap that `validate` refuses must not overflow here.
+        let payload = self.cap.checked_next_multiple_of(CAP_UNIT).unwrap_or(u64::MAX);
+        payload.saturating_add(control).saturating_mul(2)
     }
 
     /// Refuses values outside their ranges.
@@ -143,7 +156,7 @@ impl SessionOptions {
             "a power of two in 8..=65536",
         )?;
         for (option, bytes) in [("cap", self.cap), ("first_segment", self.first_segment)] {
-            OptionError::check(option, bytes, 1..=LARGEST_CAP, "1 byte to 1 TiB")?;
+            OptionError::check(option, bytes, 1..=LARGEST_CAP, "within 1 byte to 1 TiB")?;
         }
         for (option, time, range, allowed) in self.times() {
             let value = format!("{time:?}");
@@ -159,14 +172,14 @@ impl SessionOptions {
         const SOME: Duration = Duration::from_nanos(1);
         let (spin, shrink) = (self.spin_bound, self.shrink_after);
         [
-            ("spin_bound", spin, Duration::ZERO..=LONGEST_SPIN, "0 s to 1 s"),
-            ("shrink_after", shrink, Duration::ZERO..=AN_HOUR, "0 s to 1 h"),
-            ("handshake_timeout", self.handshake_timeout, SOME..=AN_HOUR, "1 ns to 1 h"),
+            ("spin_bound", spin, Duration::ZERO..=LONGEST_SPIN, "within 0 s to 1 s"),
+            ("shrink_after", shrink, Duration::ZERO..=AN_HOUR, "within 0 s to 1 h"),
+            ("handshake_timeout", self.handshake_timeout, SOME..=AN_HOUR, "within 1 ns to 1 h"),
             (
                 "call_timeout",
                 self.call_timeout.unwrap_or(Duration::MAX),
                 SOME..=Duration::MAX,
-                "1 ns or more, or none",
+                "at least 1 ns, or none",
             ),
         ]
     }
@@ -197,12 +210,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_defaults_are_possible() {
+    fn the_defaults_are_allowed() {
         assert_eq!(SessionOptions::new().validate(), Ok(()));
     }
 
     #[test]
-    fn the_ends_of_every_range_are_possible() {
+    fn the_ends_of_every_range_are_allowed() {
         let options = SessionOptions::new;
         for options in [
             options().ring_capacity(8),
@@ -225,7 +238,13 @@ mod tests {
     }
 
     #[test]
-    fn impossible_values_are_refused_by_name_value_and_range() {
+    fn a_cap_that_is_not_allowed_has_a_budget_all_the_same() {
+        let budget = SessionOptions::new().cap(u64::MAX).memory_budget();
+        assert!(budget >= 2 << 40, "{budget}");
+    }
+
+    #[test]
+    fn values_outside_their_ranges_are_refused_by_name_value_and_range() {
         let options = SessionOptions::new;
         let past = |longest: Duration| longest + Duration::from_nanos(1);
         for (options, name, value, range) in [
@@ -249,8 +268,8 @@ mod tests {
             assert_eq!(error.option(), name);
             assert!(error.value().starts_with(value), "{error}");
             assert!(error.allowed().contains(range), "{error}");
-            let text = error.to_string();
-            assert!(text.starts_with(name) && text.contains(value) && text.contains(range));
+            let expected = format!("{name} = {} is not {}", error.value(), error.allowed());
+            assert_eq!(error.to_string(), expected);
         }
     }
 }

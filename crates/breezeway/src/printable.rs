@@ -1,0 +1,32 @@
+//! Text from outside as it may stand in an error or a log: on one line, and in nobody's control.
+
+/// `text` with what is not printable escaped, such as line breaks and the sequences that control a
+/// terminal. Quotation marks and apostrophes stay as they are.
+pub(crate) fn printable(text: &str) -> String {
+    let mut printable = String::with_capacity(text.len());
+    for char in text.chars() {
+        match char {
+            '\'' | '"' => printable.push(char),
+            _ => printable.extend(char.escape_debug()),
+        }
+    }
+    printable
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_that_controls_a_terminal_or_ends_a_line_gets_through() {
+        assert_eq!(printable("\x1b[2J\r\n\0"), "\\u{1b}[2J\\r\\n\\0");
+        assert_eq!(printable("a\u{202e}b"), "a\\u{202e}b");
+    }
+
+    #[test]
+    fn what_people_write_reads_as_written() {
+        for text in ["it's \"busy\"", "Größe 7 µs", "再来"] {
+            assert_eq!(printable(text), text);
+        }
+    }
+}
