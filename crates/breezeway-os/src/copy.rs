@@ -1,30 +1,35 @@
 //! Copying bytes out of memory that another process may be writing.
 //!
-//! `copy_nonoverlapping` from such memory would be a data race, which Rust leaves undefined; a copy in inline assembly is opaque to the compiler, reads each byte
-//! once and gives whatever bytes were there. Torn values are the caller's to expect.
+//! `copy_nonoverlapping` from such memory would be a data race, which Rust leaves undefined; a copy
+//! in inline assembly is opaque to the compiler, reads each byte once and gives whatever bytes were
+//! there. Torn values are the caller's to expect.
 
 use core::arch::asm;
 
 /// A cache line, the unit of both loops.
 const LINE: usize = 64;
-/// Payloads whose lines are all asked for before the first is used: short enough for what a core can have under way and for the first-level cache. Measured: 1 KiB echo 0.83 of
-/// the time.
+/// Payloads whose lines are all asked for before the first is used: short enough for what a core
+/// can have under way and for the first-level cache. Measured: 1 KiB echo 0.83 of the time.
 pub const PREFETCHED_UP_TO: usize = 2048;
-/// From this many bytes on, a payload for a peer that is far is written past the caches. Lines that the writer's cache holds dirty must be fetched from there one by one, which
-/// between distant cores runs at about 1 GB/s whatever the copy instruction; streamed lines are read from memory or the shared cache. Measured on Zen 4: 64 KiB
-/// echo 5.8 times faster at a distance of 450 ns per round trip, equal at 100 ns, where 1 MiB is a quarter slower; 16 KiB 3 times faster and 1.16 times slower. Inside a socket of
-/// Cascade Lake, at 250 ns, 64 KiB is 1.5 times slower.
+/// From this many bytes on, a payload for a peer that is far is written past the caches. Lines that
+/// the writer's cache holds dirty must be fetched from there one by one, which between distant
+/// cores runs at about 1 GB/s whatever the copy instruction; streamed lines are read from memory or
+/// the shared cache. Measured on Zen 4: 64 KiB echo 5.8 times faster at a distance of 450 ns per
+/// round trip, equal at 100 ns, where 1 MiB is a quarter slower; 16 KiB 3 times faster and 1.16
+/// times slower. Inside a socket of Cascade Lake, at 250 ns, 64 KiB is 1.5 times slower.
 pub const STREAM_FROM: usize = 64 * 1024;
 
 /// Copies `len` bytes from `from`, which another process may be writing, to `to`.
 ///
 /// # Safety
 ///
-/// `from` is readable and `to` is writable for `len` bytes, `to` belongs to this process alone, and the two do not overlap.
+/// `from` is readable and `to` is writable for `len` bytes, `to` belongs to this process alone, and
+/// the two do not overlap.
 #[inline(always)]
 pub unsafe fn copy_from_foreign(to: *mut u8, from: *const u8, len: usize) {
     let lines = len / LINE;
-    // SAFETY: `lines * LINE <= len`, so both ranges are inside what the caller promises, as is the rest behind them.
+    // SAFETY: `lines * LINE <= len`, so both ranges are inside what the caller promises, as is the
+    // rest behind them.
     unsafe {
         if len > PREFETCHED_UP_TO {
             copy_many_lines(to, from, lines);
@@ -36,14 +41,17 @@ pub unsafe fn copy_from_foreign(to: *mut u8, from: *const u8, len: usize) {
     }
 }
 
-/// Takes the lines of memory that is about to be filled back from the peer's cache, all together. A store waits until its line is ours, and stores are made in order: filled
-/// from front to back, a payload waits for one line after the other. These stores, one a line, stand so close to each other that the processor asks for many lines at once. (A
-/// prefetch for writing does nothing for a line that the peer's cache only shares.)
+/// Takes the lines of memory that is about to be filled back from the peer's cache, all together. A
+/// store waits until its line is ours, and stores are made in order: filled from front to back, a
+/// payload waits for one line after the other. These stores, one a line, stand so close to each
+/// other that the processor asks for many lines at once. (A prefetch for writing does nothing for a
+/// line that the peer's cache only shares.)
 #[inline]
 pub fn claim_lines(bytes: &mut [u8]) {
     for line in bytes.chunks_mut(LINE) {
         let first: *mut u8 = line.as_mut_ptr();
-        // SAFETY: the first byte of an exclusive slice that is not empty. Volatile, so that the stores stay as they are.
+        // SAFETY: the first byte of an exclusive slice that is not empty. Volatile, so that the
+        // stores stay as they are.
         unsafe { first.write_volatile(0) };
     }
 }
@@ -87,8 +95,8 @@ fn prefetch(line: *const u8) {
     }
 }
 
-/// As [`copy_from_foreign`], into memory that another CPU will read next: past this CPU's caches where that can be done.
-/// They are visible to whoever sees a release store after [`stream_fence`].
+/// As [`copy_from_foreign`], into memory that another CPU will read next: past this CPU's caches
+/// where that can be done. They are visible to whoever sees a release store after [`stream_fence`].
 ///
 /// # Safety
 ///
@@ -97,7 +105,8 @@ pub unsafe fn stream_from_foreign(to: *mut u8, from: *const u8, len: usize) {
     let head = to.align_offset(LINE).min(len);
     let lines = (len - head) / LINE;
     let done = head + lines * LINE;
-    // SAFETY: head, lines and rest lie behind one another inside the promised ranges; `to + head` is line-aligned if any line is copied.
+    // SAFETY: head, lines and rest lie behind one another inside the promised ranges; `to + head`
+    // is line-aligned if any line is copied.
     unsafe {
         copy_from_foreign(to, from, head);
         if lines > 0 {
@@ -107,7 +116,8 @@ pub unsafe fn stream_from_foreign(to: *mut u8, from: *const u8, len: usize) {
     }
 }
 
-/// Orders streamed bytes before later stores, which a release store alone does not on x86-64. Once a message: it waits for all of them.
+/// Orders streamed bytes before later stores, which a release store alone does not on x86-64. Once
+/// a message: it waits for all of them.
 #[inline(always)]
 pub fn stream_fence() {
     // SAFETY: a fence changes nothing.
@@ -117,7 +127,8 @@ pub fn stream_fence() {
     }
 }
 
-/// A loop over whole lines: `ahead` is an instruction at its head, `store` the instruction that stores 16 bytes.
+/// A loop over whole lines: `ahead` is an instruction at its head, `store` the instruction that
+/// stores 16 bytes.
 #[cfg(target_arch = "x86_64")]
 macro_rules! over_lines {
     ($to:ident, $from:ident, $lines:ident, ahead $ahead:literal, store $store:literal) => {
@@ -154,11 +165,13 @@ macro_rules! over_lines {
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 unsafe fn copy_lines(to: *mut u8, from: *const u8, lines: usize) {
-    // SAFETY: loads and stores exactly `lines * 64` bytes of the promised ranges, unaligned, and changes only the registers named.
+    // SAFETY: loads and stores exactly `lines * 64` bytes of the promised ranges, unaligned, and
+    // changes only the registers named.
     unsafe { over_lines!(to, from, lines, ahead "", store "movups") }
 }
 
-/// As [`copy_lines`], asking for lines a while ahead: a hardware prefetcher stops at each page, and streamed lines come from far.
+/// As [`copy_lines`], asking for lines a while ahead: a hardware prefetcher stops at each page, and
+/// streamed lines come from far.
 ///
 /// # Safety
 ///
@@ -189,7 +202,8 @@ unsafe fn copy_short(to: *mut u8, from: *const u8, len: usize) {
     let words = len / 8 * 8;
     for at in (0..words).step_by(8) {
         let word: u64;
-        // SAFETY: `at + 8 <= len`; an x86-64 load may be unaligned. `readonly` would let the compiler merge or move loads, so it is not said.
+        // SAFETY: `at + 8 <= len`; an x86-64 load may be unaligned. `readonly` would let the
+        // compiler merge or move loads, so it is not said.
         unsafe {
             asm!("mov {word}, [{from}]", from = in(reg) from.add(at), word = out(reg) word,
                 options(nostack, preserves_flags));
@@ -208,7 +222,8 @@ unsafe fn copy_short(to: *mut u8, from: *const u8, len: usize) {
 #[cfg(target_arch = "aarch64")]
 #[inline(always)]
 unsafe fn copy_lines(to: *mut u8, from: *const u8, lines: usize) {
-    // SAFETY: loads and stores exactly `lines * 64` bytes of the promised ranges, unaligned, and changes only the registers named.
+    // SAFETY: loads and stores exactly `lines * 64` bytes of the promised ranges, unaligned, and
+    // changes only the registers named.
     unsafe {
         asm!(
             "2:",

@@ -1,7 +1,7 @@
 //! CPUs: pinning, how many there are, and whether spinning can pay.
 //!
 //! A spin wait only helps while the other side runs on another CPU at the same time. The rule
-//! (design: "spin by evidence") looks at what the machine and the control group leave, not at
+//! (design: "spin by evidence") asks what the machine and the control group leave, not at
 //! affinity: a thread pinned to one CPU still has a peer pinned to another.
 
 use crate::cgroup::{self, Folder, Version};
@@ -67,7 +67,8 @@ pub fn online() -> usize {
     listed.unwrap_or_else(allowed).len().max(1)
 }
 
-/// Whether the CPUs of one socket share their last cache in groups only, so that some are much farther from each other than others: as AMD's since Zen.
+/// Whether the CPUs of one socket share their last cache in groups only, so that some are much
+/// farther from each other than others: as AMD's since Zen.
 #[cfg(target_arch = "x86_64")]
 #[allow(unused_unsafe, reason = "__cpuid is unsafe before Rust 1.94")]
 pub(crate) fn shares_caches_in_groups() -> bool {
@@ -106,7 +107,7 @@ pub fn spinning_pays() -> bool {
     *PAYS.get_or_init(|| leaves_two_cpus(online(), cgroup_quota()))
 }
 
-/// Tells the CPU that this is a spin loop (`pause` on x86-64, `isb` on aarch64).
+/// Says to the CPU that this is a spin loop (`pause` on x86-64, `isb` on aarch64).
 #[inline(always)]
 pub fn spin_hint() {
     std::hint::spin_loop();

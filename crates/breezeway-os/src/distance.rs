@@ -1,44 +1,49 @@
 //! How far the peer's CPU is, seen from a line that it has written.
 //!
-//! Whether a large payload is better written past the caches depends on it, and it may change while a session lasts: a hypervisor or a scheduler moves either side.
+//! Whether a large payload is better written past the caches depends on it, and it may change while
+//! a session lasts: a hypervisor or a scheduler moves either side.
 
 use std::sync::OnceLock;
 use std::time::Duration;
 
 use crate::{clock, cpu};
 
-/// Large payloads between two looks, each of which takes as long as a line does.
-const LOOK_EVERY: u32 = 8;
+/// Large payloads between two samples, each of which takes as long as a line does.
+const SAMPLE_EVERY: u32 = 8;
 /// Faster than any line comes from another CPU: it was in our own cache.
 const OWN_CACHE: Duration = Duration::from_nanos(40);
-/// Slower than lines that come from the next cache, where CPUs share caches in groups (AMD). Measured on Zen 4: 50 to 60 ns where a round trip takes 120, 150 to 170 ns where it takes 470.
+/// Slower than lines that come from the next cache, where CPUs share caches in groups (AMD).
+/// Measured on Zen 4: 50 to 60 ns where a round trip takes 120, 150 to 170 ns where it takes 470.
 const FAR_IN_GROUPS: Duration = Duration::from_nanos(100);
-/// The same where all CPUs of a socket share one. Measured on Cascade Lake: 130 ns inside a socket, where a 64 KiB echo past the caches takes 1.5 times as long.
+/// The same where all CPUs of a socket share one. Measured on Cascade Lake: 130 ns inside a socket,
+/// where a 64 KiB echo past the caches takes 1.5 times as long.
 const FAR: Duration = Duration::from_nanos(250);
 /// Slower than any line: something interrupted.
 const INTERRUPTED: Duration = Duration::from_micros(2);
-/// Looks that have to agree.
+/// Samples that have to agree.
 const SURE: i8 = 2;
 
 /// What is known of the distance.
 #[derive(Debug, Default)]
 pub struct Distance {
     payloads: u32,
-    /// Looks that said far, less those that said near, of the last few.
+    /// Samples that said far, less those that said near, of the last few.
     balance: i8,
 }
 
 impl Distance {
-    /// Whether lines of the peer come from so far that large payloads are better written past the caches; not, as long as nothing is known.
+    /// Whether lines of the peer come from so far that large payloads are better written past the
+    /// caches; not, as long as nothing is known.
     #[inline]
     #[must_use]
     pub fn is_far(&self) -> bool {
         self.balance > 0
     }
 
-    /// Now and then, times `load`, of a word of its progress that the peer writes with each message.
+    /// Now and then, times `load`, of a word of its progress that the peer writes with each
+    /// message.
     pub fn look<T>(&mut self, load: impl FnOnce() -> T) {
-        if self.payloads.is_multiple_of(LOOK_EVERY) {
+        if self.payloads.is_multiple_of(SAMPLE_EVERY) {
             let start = clock::ticks_in_order();
             std::hint::black_box(load());
             let took = clock::nanoseconds(clock::ticks_in_order().wrapping_sub(start));
@@ -65,14 +70,14 @@ fn far() -> Duration {
 mod tests {
     use super::*;
 
-    fn after(looks: &[u64]) -> bool {
+    fn after(samples: &[u64]) -> bool {
         let mut distance = Distance::default();
-        looks.iter().for_each(|&ns| distance.learn(Duration::from_nanos(ns)));
+        samples.iter().for_each(|&ns| distance.learn(Duration::from_nanos(ns)));
         distance.is_far()
     }
 
     #[test]
-    fn one_odd_look_changes_nothing() {
+    fn one_odd_sample_changes_nothing() {
         assert!(!after(&[]));
         assert!(after(&[400, 400, 90]));
         assert!(!after(&[90, 90, 400]));
@@ -80,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn looks_that_tell_of_no_line_do_not_count() {
+    fn samples_that_are_of_no_line_do_not_count() {
         assert!(after(&[400, 10, 20, 30]));
         assert!(!after(&[5_000, 1_000_000]));
     }

@@ -1,7 +1,8 @@
 //! Telling a forked child from its parent without a system call.
 //!
-//! Writable segments are not inherited over fork (`MADV_DONTFORK`), so a child that used its parent's session would fault. One private page that the kernel
-//! wipes on fork (`MADV_WIPEONFORK`) lets every operation notice that first.
+//! Writable segments are not inherited over fork (`MADV_DONTFORK`), so a child that used its
+//! parent's session would fault. One private page that the kernel wipes on fork (`MADV_WIPEONFORK`)
+//! lets every operation notice that first.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,12 +12,14 @@ use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous};
 /// Tokens given out; a child continues its parent's count, so that tokens differ across both.
 static NEXT: AtomicU64 = AtomicU64::new(1);
 
-/// The word that is zero after a fork until this process asks for its token. `None` where no such page can be had.
+/// The word that is zero after a fork until this process asks for its token. `None` where no such
+/// page can be had.
 fn wiped_word() -> Option<&'static AtomicU64> {
     static WORD: OnceLock<Option<&'static AtomicU64>> = OnceLock::new();
     *WORD.get_or_init(|| {
         const PAGE: usize = 4096;
-        // SAFETY: a fresh anonymous private mapping at an address of the kernel's choice touches no memory that is in use.
+        // SAFETY: a fresh anonymous private mapping at an address of the kernel's choice touches no
+        // memory that is in use.
         let page = unsafe {
             mmap_anonymous(
                 std::ptr::null_mut(),
@@ -28,12 +31,14 @@ fn wiped_word() -> Option<&'static AtomicU64> {
         .ok()?;
         // SAFETY: the advice concerns only the page mapped above, which nobody uses yet.
         unsafe { madvise(page, PAGE, Advice::LinuxWipeOnFork) }.ok()?;
-        // SAFETY: the page is mapped, zeroed, aligned and never unmapped, so a static reference to its first word is valid for ever.
+        // SAFETY: the page is mapped, zeroed, aligned and never unmapped, so a static reference to
+        // its first word is valid for ever.
         Some(unsafe { &*page.cast::<AtomicU64>() })
     })
 }
 
-/// The process in which something was made. What belongs to a session is of no use in a forked child.
+/// The process in which something was made. What belongs to a session is of no use in a forked
+/// child.
 #[derive(Clone, Copy, Debug)]
 pub struct Origin {
     word: Option<&'static AtomicU64>,

@@ -3,12 +3,12 @@
 //! * memory that nobody but its creator can change: [`segment`], and copies out of memory that
 //!   another process may be writing: [`copy`]
 //! * sockets: [`accept`], [`connect`], [`socket_file`], [`inherited`], bytes with descriptors
-//!   ([`scm`]), who is on the other side ([`Peer`],
-//!   [`exit_descriptor`]), and descriptors that a stranger sent ([`ForeignDescriptor`])
+//!   ([`scm`]), who is on the other side ([`Peer`], [`exit_descriptor`]), and descriptors that a
+//!   stranger sent ([`ForeignDescriptor`])
 //! * waiting: [`Deadline`], [`ready`], [`Sleeper`], [`Notifier`], [`spin`]
 //! * the machine: [`clock`], [`cpu`], [`memory`], how far away the peer's CPU is ([`Distance`])
-//! * [`Origin`] tells a forked child from its parent, and [`TrustedPeer`] is the proof that a peer may
-//!   be trusted with memory that slices point into.
+//! * [`Origin`] tells a forked child from its parent, and [`TrustedPeer`] is the proof that a peer
+//!   may be trusted with memory that slices point into.
 //!
 //! ```
 //! use breezeway_os::{clock, segment};

@@ -1,13 +1,13 @@
-//! How long to look before sleeping.
+//! How long to poll before sleeping.
 
 use std::time::Duration;
 
 /// What a waiter does until something comes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum WaitPolicy {
-    /// Looks without end: lowest latency, one CPU in full for as long as it waits.
+    /// Polls without end: lowest latency, one CPU in full for as long as it waits.
     Busy,
-    /// Looks for a short, self-tuning time, then sleeps. Costs nothing while idle.
+    /// Polls for a short, self-tuning time, then sleeps. Costs nothing while idle.
     #[default]
     Adaptive,
     /// Sleeps at once.
@@ -19,12 +19,13 @@ pub enum WaitPolicy {
 pub struct Waiting {
     /// What is done until something comes.
     pub policy: WaitPolicy,
-    /// The longest that [`WaitPolicy::Adaptive`] looks before it sleeps.
+    /// The longest that [`WaitPolicy::Adaptive`] polls before it sleeps.
     pub spin_bound: Duration,
 }
 
 impl Waiting {
-    /// The usual bound: about two wake-ups of a sleeping process on another CPU of a virtual machine, so that a caller whose server has to be woken first still sees the
+    /// The usual bound: about two wake-ups of a sleeping process on another CPU of a virtual
+    /// machine, so that a caller whose server has to be woken first still sees the
     /// reply without being woken itself.
     pub const SPIN_BOUND: Duration = Duration::from_micros(100);
 }
@@ -35,10 +36,13 @@ impl From<WaitPolicy> for Waiting {
     }
 }
 
-/// The self-tuning time of [`WaitPolicy::Adaptive`]: the longest spin while waits end within it, halved by each wait that did not, down to none.
+/// The self-tuning time of [`WaitPolicy::Adaptive`]: the longest spin while waits end within it,
+/// halved by each wait that did not, down to none.
 ///
-/// The evidence is each wait's length, whether it was spun or slept through, so a budget of zero finds back as soon as a short wait shows that spinning
-/// would have paid (competitive spinning: Karlin et al., "Empirical Studies of Competitive Spinning for a Shared-Memory Multiprocessor", SOSP 1991).
+/// The evidence is each wait's length, whether it was spun or slept through, so a budget of zero
+/// finds back as soon as a short wait shows that spinning would have paid (competitive spinning:
+/// Karlin et al., "Empirical Studies of Competitive Spinning for a Shared-Memory Multiprocessor",
+/// SOSP 1991).
 #[derive(Debug)]
 pub struct SpinBudget {
     longest: u64,

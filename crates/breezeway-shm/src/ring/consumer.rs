@@ -24,7 +24,8 @@ pub(crate) struct Consumer {
 }
 
 impl Consumer {
-    /// The consumer of the ring in `peer`, which has `capacity` entries (as the hello said and was checked).
+    /// The consumer of the ring in `peer`, which has `capacity` entries (as the hello said and was
+    /// checked).
     pub(crate) fn new(peer: ForeignWords, own: OwnWords, capacity: u32) -> Self {
         assert!(capacity.is_power_of_two());
         Self { peer, own, mask: u64::from(capacity) - 1, head: 0, published: 0, announced: 0 }
@@ -52,13 +53,15 @@ impl Consumer {
         Violation::Sequence { position: self.head, found }
     }
 
-    /// Copies the next entry, if it is committed, into private memory; it is not consumed before [`Self::advance`].
+    /// Copies the next entry, if it is committed, into private memory; it is not consumed before
+    /// [`Self::advance`].
     #[inline(always)]
     pub(crate) fn peek(&self, entry: &mut Entry) -> Result<bool, Violation> {
         if !self.ready()? {
             return Ok(false);
         }
-        // Pairs with the producer's release store of the sequence, which the relaxed load in `ready` has seen.
+        // Pairs with the producer's release store of the sequence, which the relaxed load in
+        // `ready` has seen.
         acquire_fence(FenceSite::SequenceSeen);
         let slot = self.peer.entry(self.slot());
         slot.copy_first_line(&mut entry.words);
@@ -72,7 +75,8 @@ impl Consumer {
         Ok(true)
     }
 
-    /// Consumes the current entry. True if the peer should now be told, because a quarter of the ring is untold or it announced to wait for this:
+    /// Consumes the current entry. True if progress should now be published, because a quarter of
+    /// the ring is unpublished or the peer announced to wait for this:
     /// then [`Self::publish_progress`], a full fence and [`Self::doorbell_due`] must follow.
     #[inline(always)]
     pub(crate) fn advance(&mut self) -> bool {
@@ -92,13 +96,15 @@ impl Consumer {
     #[inline(always)]
     pub(crate) fn publish_progress(&mut self) {
         if self.published != self.head {
-            // Release: our reads of the consumed entries, and releases of their payload, come before the peer writes there again.
+            // Release: our reads of the consumed entries, and releases of their payload, come
+            // before the peer writes there again.
             self.own.word(CONSUMED_AT).store(self.head, release(FenceSite::ConsumedStore));
             self.published = self.head;
         }
     }
 
-    /// Whether the peer announced to sleep on progress published since the last call. A full fence after the publication comes first.
+    /// Whether the peer announced to sleep on progress published since the last call. A full fence
+    /// after the publication comes first.
     #[inline(always)]
     pub(crate) fn doorbell_due(&mut self) -> bool {
         let due = crossed(self.peer.load(SPACE_WAKE_AT), self.announced, self.published);
@@ -106,7 +112,8 @@ impl Consumer {
         due
     }
 
-    /// Announces that this side sleeps until the next entry is committed, and makes the fence after which the caller must look once more.
+    /// Announces that this side sleeps until the next entry is committed, and makes the fence after
+    /// which the caller must check once more.
     pub(crate) fn arm_data(&self) {
         self.own.word(DATA_WAKE_AT).store(self.head, Ordering::Relaxed);
         full_fence(FenceSite::AfterIntent);

@@ -1,5 +1,5 @@
-//! Both rings of a session as one end sees them, and when the other end is to be woken. There is no operating system here, so the model checker runs
-//! this very code (`model.rs`).
+//! Both rings of a session as one end sees them, and when the other end is to be woken. There is no
+//! operating system here, so the model checker runs this very code (`model.rs`).
 
 use super::sync::{FenceSite, full_fence, removed};
 use super::{Consumer, Producer};
@@ -21,9 +21,10 @@ pub(crate) struct Duplex {
 }
 
 impl Duplex {
-    /// Lets the peer see what was consumed. True if the doorbell is due: the peer sleeps for that, or for what was published since the last look.
+    /// Lets the peer see what was consumed. True if the doorbell is due: the peer sleeps for that,
+    /// or for what was published since the last call.
     ///
-    /// One fence stands between both publications and the look at both intents.
+    /// One fence stands between both publications and the loads of both intents.
     #[inline(always)]
     pub(crate) fn flush(&mut self) -> bool {
         self.consumer.publish_progress();
@@ -34,7 +35,7 @@ impl Duplex {
     /// Whether the peer announced to sleep for something published since the last call.
     #[inline(always)]
     fn doorbell_due(&mut self) -> bool {
-        // Both looks are made, whatever the first says: each remembers how far it has looked.
+        // Both are asked, whatever the first says: each remembers how far it has compared.
         self.producer.doorbell_due() | self.consumer.doorbell_due()
     }
 
@@ -50,9 +51,10 @@ impl Duplex {
         }
     }
 
-    /// Announces that this end is about to sleep for `want`; it must look once more before it does. True if the doorbell is due for the peer.
+    /// Announces that this end is about to sleep for `want`; it must check once more before it
+    /// does. True if the doorbell is due for the peer.
     ///
-    /// The fence after the intent is also the one that the look at the peer's intents needs.
+    /// The fence after the intent is also the one that the load of the peer's intents needs.
     pub(crate) fn announce(&mut self, want: Want) -> bool {
         if !removed(FenceSite::ProgressBeforeWaiting) {
             self.consumer.publish_progress();

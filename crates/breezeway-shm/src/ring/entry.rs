@@ -1,4 +1,5 @@
-//! One control record, in private memory: what a producer publishes and what a consumer has copied out of the peer's ring.
+//! One control record, in private memory: what a producer publishes and what a consumer has copied
+//! out of the peer's ring.
 
 use super::layout::{BODY_WORD, ENTRY_WORDS, INLINE_MAX};
 
@@ -124,7 +125,8 @@ impl Head {
     }
 }
 
-/// An entry copied out of the peer's ring. Private memory: it no longer changes. Nothing in it has been judged but the inline length.
+/// An entry copied out of the peer's ring. Private memory: it no longer changes. Nothing in it has
+/// been judged but the inline length.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 pub struct Entry {
@@ -138,7 +140,8 @@ impl Default for Entry {
 }
 
 impl Entry {
-    /// An entry with this head and inline body (at most 104 bytes), as its producer would publish it: for tests and tools.
+    /// An entry with this head and inline body (at most 104 bytes), as its producer would publish
+    /// it: for tests and tools.
     pub fn new(head: Head, body: &[u8]) -> Self {
         let mut entry = Self::default();
         [entry.words[1], entry.words[2]] = head.to_words(body.len(), 0);
@@ -196,7 +199,8 @@ impl Entry {
     #[inline]
     pub fn inline(&self) -> &[u8] {
         let len = self.inline_len().min(INLINE_MAX);
-        // SAFETY: the thirteen body words are 104 initialised private bytes, and `len` is at most that.
+        // SAFETY: the thirteen body words are 104 initialised private bytes, and `len` is at most
+        // that.
         unsafe { core::slice::from_raw_parts(self.words[BODY_WORD..].as_ptr().cast(), len) }
     }
 }

@@ -1,4 +1,5 @@
-//! The byte layout of control segments and ring entries: constants only, fixed by `docs/abi.md` (sections 3 and 4).
+//! The byte layout of control segments and ring entries: constants only, fixed by `docs/abi.md`
+//! (sections 3 and 4).
 
 /// Size of an entry, and of the distance between two entries, in bytes.
 pub const ENTRY_SIZE: usize = 128;
@@ -28,9 +29,11 @@ pub const CONTROL_CAPACITY_AT: usize = 0x010;
 pub const CONTROL_LENDS_AT: usize = 0x018;
 /// Offset of `consumed`: how many entries of the peer's ring the owner has consumed.
 pub const CONSUMED_AT: usize = 0x080;
-/// Offset of `data_wake`: the position in the peer's ring at whose publication the owner wants the doorbell.
+/// Offset of `data_wake`: the position in the peer's ring at whose publication the owner wants the
+/// doorbell.
 pub const DATA_WAKE_AT: usize = 0x100;
-/// Offset of `space_wake`: the value of the peer's `consumed` at which the owner wants the doorbell.
+/// Offset of `space_wake`: the value of the peer's `consumed` at which the owner wants the
+/// doorbell.
 pub const SPACE_WAKE_AT: usize = 0x108;
 /// Offset of 1 + the CPU on which the owner last waited.
 pub const CPU_AT: usize = 0x110;

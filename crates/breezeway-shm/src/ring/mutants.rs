@@ -1,12 +1,15 @@
-//! What the model checker changes about the ring: the orderings that a mutant lacks, and offsets without gaps.
+//! What the model checker changes about the ring: the orderings that a mutant lacks, and offsets
+//! without gaps.
 //!
-//! A mutant is the protocol with one thing missing. The model must find it wrong, else it would not notice either if that thing went missing by mistake.
+//! A mutant is the protocol with one thing missing. The model must find it wrong, else it would not
+//! notice either if that thing went missing by mistake.
 
 use std::cell::Cell;
 
 use super::sync::FenceSite;
 
-/// As in `layout`, without the unused words between: the checker keeps a history of every word of its memory.
+/// As in `layout`, without the unused words between: the checker keeps a history of every word of
+/// its memory.
 pub(crate) const CONSUMED_AT: usize = 0;
 pub(crate) const DATA_WAKE_AT: usize = 8;
 pub(crate) const SPACE_WAKE_AT: usize = 16;
@@ -17,18 +20,20 @@ pub(crate) const RING_AT: usize = 24;
 pub(crate) enum Mutant {
     /// One ordering in the ring.
     Without(FenceSite),
-    /// The look at what is wanted after the intent was announced.
+    /// The check of what is wanted after the intent was announced.
     Recheck,
-    /// The look at what is wanted after the socket was read empty.
+    /// The check of what is wanted after the socket was read empty.
     RecheckAfterDrain,
-    /// The fence between publishing progress and looking at the peer's intent, in a waiter that relies on its own intent's fence for it.
+    /// The fence between publishing progress and loading the peer's intent, in a waiter that relies
+    /// on its own intent's fence for it.
     SharedFence,
     /// Counting every intent towards the next reading of the socket: only sleeps are counted.
     CountOfIntents,
 }
 
 thread_local! {
-    // The checker runs all threads of a model as coroutines on the thread that called it, so each test has its own mutant and tests can run in parallel.
+    // The checker runs all threads of a model as coroutines on the thread that called it, so each
+    // test has its own mutant and tests can run in parallel.
     static PRESENT: Cell<Option<Mutant>> = const { Cell::new(None) };
 }
 

@@ -5,12 +5,13 @@ pub(crate) use core::sync::atomic::{AtomicU64, Ordering, fence};
 #[cfg(loom)]
 pub(crate) use loom::sync::atomic::{AtomicU64, Ordering, fence};
 
-/// Where an ordering stands that the ring cannot do without; the model removes them one by one to show that each is needed.
+/// Where an ordering stands that the ring cannot do without; the model removes them one by one to
+/// show that each is needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FenceSite {
-    /// Full fence between a publication (an entry or `consumed`) and the look at the peer's intent.
+    /// Full fence between a publication (an entry or `consumed`) and the load of the peer's intent.
     AfterPublish,
-    /// Full fence between announcing an intent and the last look before sleeping.
+    /// Full fence between announcing an intent and the last check before sleeping.
     AfterIntent,
     /// Release store of an entry's sequence.
     SequenceStore,
@@ -37,7 +38,8 @@ pub(crate) const fn removed(_site: FenceSite) -> bool {
     false
 }
 
-/// A sequentially consistent fence: no load after it is satisfied before the stores before it are visible to all.
+/// A sequentially consistent fence: no load after it is satisfied before the stores before it are
+/// visible to all.
 #[inline(always)]
 pub(crate) fn full_fence(site: FenceSite) {
     if !removed(site) {

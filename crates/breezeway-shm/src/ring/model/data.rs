@@ -1,0 +1,139 @@
+//! Sleeping for data.
+
+use loom::thread;
+
+use super::checking::*;
+use super::stage::*;
+use crate::ring::Want;
+use crate::ring::mutants::Mutant;
+use crate::ring::sync::FenceSite;
+
+/// The receiver sleeps for each of two messages, which are flushed one by one.
+fn sleeping_receiver() {
+    stream_to_sleeping_receiver::<2>(one_way(2, 2));
+}
+
+/// The same with a byte on the socket that nobody waits for any more.
+fn sleeping_receiver_with_a_stale_byte() {
+    stream_to_sleeping_receiver::<2>(Setting { stale_bytes: 1, ..one_way(2, 2) });
+}
+
+/// The same with a receiver that reads the socket empty after every intent.
+fn sleeping_receiver_that_drains() {
+    stream_to_sleeping_receiver::<2>(Setting { intents_per_drain: 1, ..one_way(2, 2) });
+}
+
+fn stream_to_sleeping_receiver<const MESSAGES: u32>(setting: Setting) {
+    let (mut sender, mut receiver) = session(setting);
+    let sending = thread::spawn(move || {
+        for number in 0..MESSAGES {
+            assert!(sender.publish(number, &body(number)));
+            sender.flush();
+        }
+    });
+    for number in 0..MESSAGES {
+        receiver.receive(number);
+    }
+    sending.join().unwrap();
+}
+
+/// The receiver sleeps while two messages are published in one batch.
+fn sleeping_receiver_of_a_batch() {
+    let (mut sender, mut receiver) = session(one_way(2, 2));
+    let sending = thread::spawn(move || {
+        assert!(sender.publish(0, &body(0)));
+        assert!(sender.publish(1, &body(1)));
+        sender.flush();
+    });
+    receiver.receive(0);
+    receiver.receive(1);
+    sending.join().unwrap();
+}
+
+#[test]
+fn a_receiver_that_sleeps_is_woken_by_every_message() {
+    holds(None, sleeping_receiver);
+}
+
+#[test]
+fn a_receiver_that_sleeps_is_woken_by_a_batch() {
+    holds(None, sleeping_receiver_of_a_batch);
+}
+
+#[test]
+fn a_doorbell_that_comes_late_wakes_nobody_for_good() {
+    holds(Some(5), sleeping_receiver_with_a_stale_byte);
+}
+
+#[test]
+fn a_receiver_may_read_the_socket_empty_after_its_announcement() {
+    holds(None, sleeping_receiver_that_drains);
+}
+
+#[test]
+fn without_the_fence_after_a_publication_a_receiver_sleeps_on() {
+    fails(Mutant::Without(FenceSite::AfterPublish), LOST_WAKE_UP, None, sleeping_receiver);
+    fails(
+        Mutant::Without(FenceSite::AfterPublish),
+        LOST_WAKE_UP,
+        None,
+        sleeping_receiver_of_a_batch,
+    );
+}
+
+#[test]
+fn without_the_fence_after_its_intent_a_receiver_sleeps_on() {
+    fails(Mutant::Without(FenceSite::AfterIntent), LOST_WAKE_UP, None, sleeping_receiver);
+    fails(
+        Mutant::Without(FenceSite::AfterIntent),
+        LOST_WAKE_UP,
+        None,
+        sleeping_receiver_of_a_batch,
+    );
+}
+
+#[test]
+fn without_another_check_after_its_intent_a_receiver_sleeps_on() {
+    fails(Mutant::Recheck, LOST_WAKE_UP, None, sleeping_receiver);
+}
+
+#[test]
+fn without_another_check_after_draining_a_receiver_sleeps_on() {
+    fails(Mutant::RecheckAfterDrain, LOST_WAKE_UP, None, sleeping_receiver_that_drains);
+}
+
+/// The receiver waits in an edge-triggered epoll, which does not read the bytes. Each intent can
+/// leave one, and the last two before the socket is read empty can leave theirs afterwards: so it
+/// has room for one more than there are intents between two readings.
+fn receiver_in_a_sleeper() {
+    const BEFORE: u32 = 3;
+    let setting = Setting { intents_per_drain: 2, room: 3, ..one_way(1, 1) };
+    let (mut sender, mut receiver) = session(setting);
+    for number in 0..BEFORE {
+        // Each time the entry comes just after the intent, so that it leaves a byte and leads to no
+        // sleep.
+        let sleepy = receiver.prepare_sleep_while(Want::Data, || sender.send(number));
+        assert!(!sleepy && receiver.take());
+        receiver.finish();
+        // The thread sleeps for other sessions' sake and so learns of this byte.
+        receiver.hears.sleep_until_edge();
+    }
+    let sending = thread::spawn(move || {
+        sender.send(BEFORE);
+        sender
+    });
+    receiver.wait_for_edge(Want::Data);
+    assert!(receiver.take());
+    check(&receiver.entry, BEFORE);
+    drop(sending.join().unwrap());
+}
+
+#[test]
+fn an_edge_triggered_sleeper_is_woken_although_bytes_lie_unread() {
+    holds(None, receiver_in_a_sleeper);
+}
+
+#[test]
+fn without_counting_intents_that_led_to_no_sleep_a_full_socket_swallows_the_edge() {
+    fails(Mutant::CountOfIntents, LOST_WAKE_UP, None, receiver_in_a_sleeper);
+}

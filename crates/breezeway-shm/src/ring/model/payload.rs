@@ -1,0 +1,84 @@
+//! Payload memory.
+
+use std::sync::Arc;
+
+use loom::cell::UnsafeCell;
+use loom::thread;
+
+use super::checking::*;
+use super::stage::*;
+use crate::ring::Want;
+use crate::ring::mutants::Mutant;
+use crate::ring::sync::FenceSite;
+
+/// Payload memory: plain cells, one per slot, that only the sender writes.
+struct Payload(Vec<UnsafeCell<u32>>);
+
+// SAFETY: not sound by itself; that no access races is what the model has to show, and loom checks
+// it at each access.
+unsafe impl Sync for Payload {}
+// SAFETY: the cells hold plain numbers.
+unsafe impl Send for Payload {}
+
+impl Payload {
+    fn write(&self, slot: usize, value: u32) {
+        // SAFETY: loom fails the model unless every other access happens before or after this one.
+        self.0[slot].with_mut(|cell| unsafe { *cell = value });
+    }
+
+    fn read(&self, slot: usize) -> u32 {
+        // SAFETY: as above, for every write.
+        self.0[slot].with(|cell| unsafe { *cell })
+    }
+}
+
+/// Busy ends without a full fence. A payload is written before its entry is published, read until
+/// its entry is consumed, and written again after that.
+fn payload() {
+    let (mut sender, mut receiver) = session(one_way(1, 1));
+    let lent = Arc::new(Payload(vec![UnsafeCell::new(0)]));
+    let borrowed = Arc::clone(&lent);
+    let sending = thread::spawn(move || {
+        for number in 0..3 {
+            while !sender.has(Want::Consumed(u64::from(number).wrapping_sub(1))) && number > 0 {
+                thread::yield_now();
+            }
+            lent.write(0, number + 7);
+            assert!(sender.publish(number, &body(number)));
+        }
+    });
+    for number in 0..3 {
+        while !receiver.take() {
+            thread::yield_now();
+        }
+        assert_eq!(borrowed.read(0), number + 7);
+        assert!(receiver.duplex.consumer.advance());
+        receiver.duplex.consumer.publish_progress();
+    }
+    sending.join().unwrap();
+}
+
+#[test]
+fn payload_is_whole_when_it_is_taken_and_undisturbed_until_it_is_consumed() {
+    holds(None, payload);
+}
+
+#[test]
+fn without_the_release_of_the_sequence_payload_is_read_while_it_is_written() {
+    fails(Mutant::Without(FenceSite::SequenceStore), DATA_RACE, None, payload);
+}
+
+#[test]
+fn without_the_acquire_after_the_sequence_payload_is_read_while_it_is_written() {
+    fails(Mutant::Without(FenceSite::SequenceSeen), DATA_RACE, None, payload);
+}
+
+#[test]
+fn without_the_release_of_consumed_payload_is_written_while_it_is_read() {
+    fails(Mutant::Without(FenceSite::ConsumedStore), DATA_RACE, None, payload);
+}
+
+#[test]
+fn without_the_acquire_after_consumed_payload_is_written_while_it_is_read() {
+    fails(Mutant::Without(FenceSite::ConsumedSeen), DATA_RACE, None, payload);
+}

@@ -1,0 +1,274 @@
+//! What the models are played with: the socket, an end, a session, and messages.
+
+use std::sync::Arc;
+
+use loom::sync::{Condvar, Mutex};
+
+use super::checking::TORN_ENTRY;
+use crate::ring::entry::{Entry, Flags, Head, Kind};
+use crate::ring::layout::{ENTRY_SIZE, INLINE_FIRST_LINE, NO_WAKE};
+use crate::ring::mutants::{self, DATA_WAKE_AT, Mutant, RING_AT, SPACE_WAKE_AT};
+use crate::ring::sync::{AtomicU64, FenceSite};
+use crate::ring::words::{ForeignWords, OwnWords};
+use crate::ring::{Consumer, Duplex, Producer, PublishFailure, Want};
+
+/// A direction of the session socket.
+pub(super) struct Socket {
+    /// Bytes that fit; ringing a full socket does nothing (`EAGAIN`).
+    pub(super) room: u32,
+    pub(super) received: Mutex<Received>,
+    pub(super) arrival: Condvar,
+}
+
+#[derive(Default)]
+pub(super) struct Received {
+    pub(super) bytes: u32,
+    /// Whether something arrived since an edge-triggered epoll last said so.
+    pub(super) edge: bool,
+}
+
+impl Socket {
+    /// A socket with so many unread bytes.
+    pub(super) fn with_bytes(bytes: u32, room: u32) -> Arc<Self> {
+        let received = Mutex::new(Received { bytes, edge: bytes > 0 });
+        Arc::new(Self { room, received, arrival: Condvar::new() })
+    }
+
+    pub(super) fn ring(&self) {
+        let mut received = self.received.lock().unwrap();
+        if received.bytes < self.room {
+            received.bytes += 1;
+            received.edge = true;
+            self.arrival.notify_one();
+        }
+    }
+
+    /// `recvmsg(MSG_DONTWAIT)` until there is nothing.
+    pub(super) fn drain(&self) {
+        self.received.lock().unwrap().bytes = 0;
+    }
+
+    /// `recvmsg`: waits for a byte and reads what is there.
+    pub(super) fn sleep(&self) {
+        let mut received = self.received.lock().unwrap();
+        while received.bytes == 0 {
+            received = self.arrival.wait(received).unwrap();
+        }
+        received.bytes = 0;
+    }
+
+    /// `epoll_wait` with `EPOLLET`: waits for an arrival after the last one it reported, and reads
+    /// nothing.
+    pub(super) fn sleep_until_edge(&self) {
+        let mut received = self.received.lock().unwrap();
+        while !received.edge || received.bytes == 0 {
+            received = self.arrival.wait(received).unwrap();
+        }
+        received.edge = false;
+    }
+}
+
+/// One end of a session: the shipped [`Duplex`], and around it the steps of `Endpoint` in its
+/// order.
+pub(super) struct End {
+    pub(super) duplex: Duplex,
+    pub(super) hears: Arc<Socket>,
+    pub(super) rings: Arc<Socket>,
+    /// Intents between two readings of the socket.
+    pub(super) intents_per_drain: u32,
+    pub(super) intents_since_drain: u32,
+    pub(super) entry: Entry,
+}
+
+impl End {
+    pub(super) fn publish(&mut self, number: u32, body: &[u8]) -> bool {
+        match self.duplex.producer.publish(head(number), 0, body) {
+            Ok(()) => true,
+            Err(PublishFailure::Full) => false,
+            Err(PublishFailure::Violation(violation)) => panic!("{violation}"),
+        }
+    }
+
+    pub(super) fn flush(&mut self) {
+        if self.duplex.flush() {
+            self.rings.ring();
+        }
+    }
+
+    pub(super) fn take(&mut self) -> bool {
+        self.duplex.consumer.peek(&mut self.entry).unwrap_or_else(|violation| panic!("{violation}"))
+    }
+
+    pub(super) fn finish(&mut self) {
+        if self.duplex.consumer.advance() {
+            self.flush();
+        }
+    }
+
+    pub(super) fn has(&mut self, want: Want) -> bool {
+        self.duplex.has(want).unwrap_or_else(|violation| panic!("{violation}"))
+    }
+
+    pub(super) fn prepare_sleep(&mut self, want: Want) -> bool {
+        self.prepare_sleep_while(want, || ())
+    }
+
+    /// Prepares to sleep while, after the announcement, the peer does `meanwhile`.
+    pub(super) fn prepare_sleep_while(&mut self, want: Want, meanwhile: impl FnOnce()) -> bool {
+        if mutants::lacks(Mutant::SharedFence) {
+            self.duplex.consumer.publish_progress();
+            if self.duplex.consumer.doorbell_due() {
+                self.rings.ring();
+            }
+        }
+        if self.duplex.announce(want) {
+            self.rings.ring();
+        }
+        meanwhile();
+        if !mutants::lacks(Mutant::CountOfIntents) {
+            self.intents_since_drain += 1;
+        }
+        if !mutants::lacks(Mutant::Recheck) && self.has(want) {
+            return false;
+        }
+        if mutants::lacks(Mutant::CountOfIntents) {
+            self.intents_since_drain += 1;
+        }
+        if self.intents_since_drain >= self.intents_per_drain {
+            self.intents_since_drain = 0;
+            self.hears.drain();
+            if !mutants::lacks(Mutant::RecheckAfterDrain) && self.has(want) {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// What a receiver owes the peer that sleeps for space before it spins on a drained ring, for
+    /// it may spin for ever.
+    pub(super) fn prepare_spin(&mut self) {
+        if !mutants::removed(FenceSite::ProgressBeforeWaiting) {
+            self.flush();
+        }
+    }
+
+    /// `Waiter::sleep`.
+    pub(super) fn wait(&mut self, want: Want) {
+        while !self.has(want) {
+            if self.prepare_sleep(want) {
+                self.hears.sleep();
+                self.intents_since_drain = 0;
+            }
+        }
+    }
+
+    /// Waits in a `Sleeper`, which leaves the bytes unread.
+    pub(super) fn wait_for_edge(&mut self, want: Want) {
+        while !self.has(want) {
+            if self.prepare_sleep(want) {
+                self.hears.sleep_until_edge();
+            }
+        }
+    }
+
+    /// Waits until one of both has come. Announcing the second may read the byte that the first has
+    /// caused, so the first is checked again.
+    pub(super) fn wait_for_either(&mut self, first: Want, second: Want) {
+        while !self.has(first) && !self.has(second) {
+            let nothing_came = self.prepare_sleep(first)
+                && self.prepare_sleep(second)
+                && (mutants::lacks(Mutant::RecheckAfterDrain) || !self.has(first));
+            if nothing_came {
+                self.hears.sleep();
+                self.intents_since_drain = 0;
+            }
+        }
+    }
+
+    /// Publishes message `number` and wakes the peer, after waiting for space if need be.
+    pub(super) fn send(&mut self, number: u32) {
+        while !self.publish(number, &body(number)) {
+            self.wait(Want::Consumed(self.duplex.producer.known_consumed()));
+        }
+        self.flush();
+    }
+
+    /// Takes message `number`, after waiting for it if need be, and consumes it.
+    pub(super) fn receive(&mut self, number: u32) {
+        self.wait(Want::Data);
+        assert!(self.take());
+        check(&self.entry, number);
+        self.finish();
+    }
+}
+
+/// What is particular about a session.
+#[derive(Clone, Copy)]
+pub(super) struct Setting {
+    /// Entries in either ring.
+    pub(super) capacity: u32,
+    /// Slots that the test fills, in the ring of the first end and in that of the second; the
+    /// others are left out of the model's memory.
+    pub(super) slots: [usize; 2],
+    /// Bytes that lie unread on both sockets.
+    pub(super) stale_bytes: u32,
+    /// Bytes that a socket holds.
+    pub(super) room: u32,
+    pub(super) intents_per_drain: u32,
+}
+
+/// One direction with so many slots, all used; the other way nothing is sent.
+pub(super) const fn one_way(capacity: u32, slots: usize) -> Setting {
+    Setting { capacity, slots: [slots, 1], stale_bytes: 0, room: 4, intents_per_drain: 64 }
+}
+
+pub(super) fn control_segment(slots: usize) -> Arc<Vec<AtomicU64>> {
+    let intents = [DATA_WAKE_AT / 8, SPACE_WAKE_AT / 8];
+    let words = (RING_AT + slots * ENTRY_SIZE) / 8;
+    let start = |word| if intents.contains(&word) { NO_WAKE } else { 0 };
+    Arc::new((0..words).map(|word| AtomicU64::new(start(word))).collect())
+}
+
+/// Both ends of a session.
+pub(super) fn session(setting: Setting) -> (End, End) {
+    let segments = setting.slots.map(control_segment);
+    let sockets = [(); 2].map(|()| Socket::with_bytes(setting.stale_bytes, setting.room));
+    let end = |here: usize, there: usize| {
+        let own = || OwnWords::new(Arc::clone(&segments[here]));
+        let peer = || ForeignWords::new(Arc::clone(&segments[there]));
+        End {
+            duplex: Duplex {
+                producer: Producer::new(own(), peer(), setting.capacity),
+                consumer: Consumer::new(peer(), own(), setting.capacity),
+            },
+            hears: Arc::clone(&sockets[here]),
+            rings: Arc::clone(&sockets[there]),
+            intents_per_drain: setting.intents_per_drain,
+            intents_since_drain: 0,
+            entry: Entry::default(),
+        }
+    };
+    (end(0, 1), end(1, 0))
+}
+
+pub(super) fn head(number: u32) -> Head {
+    Head { kind: Kind::Message, flags: Flags::NONE, stream: number + 1, tag: number + 100 }
+}
+
+/// Eight bytes, which leave the second line alone.
+pub(super) fn body(number: u32) -> [u8; 8] {
+    [number as u8 + 1; 8]
+}
+
+/// A body that reaches into the second line.
+pub(super) fn long_body(number: u32) -> [u8; INLINE_FIRST_LINE + 8] {
+    [number as u8 + 1; INLINE_FIRST_LINE + 8]
+}
+
+pub(super) fn check(entry: &Entry, number: u32) {
+    let expected = head(number);
+    let whole = entry.kind_number() == expected.kind as u8
+        && (entry.stream(), entry.tag()) == (expected.stream, expected.tag)
+        && (entry.inline() == body(number) || entry.inline() == long_body(number));
+    assert!(whole, "{TORN_ENTRY}: expected number {number}, found {entry:x?}");
+}
