@@ -1,30 +1,33 @@
 //! Sockets that a parent left open for its child.
 
-use std::io;
-use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
+use std::os::fd::OwnedFd;
 
-use rustix::io::fcntl_dupfd_cloexec;
+use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::net::{AddressFamily, SocketType, sockopt};
+use thiserror::Error;
 
-/// Takes the session socket that was inherited as descriptor `number`: duplicates it close-on-exec and checks that it is a unix stream socket.
-/// The inherited number stays open, harmlessly: closing a session shuts the connection down.
-pub fn inherited(number: RawFd) -> io::Result<OwnedFd> {
-    if number < 0 {
-        return Err(io::ErrorKind::InvalidInput.into());
-    }
-    // SAFETY: the borrow lasts for one system call, which answers EBADF if nothing is open under that number.
-    let borrowed = unsafe { BorrowedFd::borrow_raw(number) };
-    let socket = fcntl_dupfd_cloexec(borrowed, 3)?;
-    let fits = sockopt::socket_domain(&socket)? == AddressFamily::UNIX
-        && sockopt::socket_type(&socket)? == SocketType::STREAM;
-    if fits {
-        Ok(socket)
-    } else {
-        Err(io::Error::new(
-            io::ErrorKind::InvalidInput,
-            format!("inherited descriptor {number} is no unix stream socket"),
-        ))
-    }
+/// An inherited descriptor is no unix stream socket. It is given back as it came.
+#[derive(Debug, Error)]
+#[error("the inherited descriptor is no unix stream socket; pass one end of a socket pair")]
+pub struct NotAStreamSocket(pub OwnedFd);
+
+/// Takes a session socket that was inherited over exec: checks that it is a unix stream socket, and
+/// sets close-on-exec, so that this process does not pass it on in its turn.
+///
+/// That the number of a descriptor belongs to nobody else in this process is for the program to know
+/// ([`OwnedFd`]'s `from_raw_fd` is unsafe for that reason). Standard input needs no such knowledge:
+///
+/// ```no_run
+/// use std::os::fd::AsFd;
+///
+/// let socket = breezeway_os::inherited(std::io::stdin().as_fd().try_clone_to_owned()?)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn inherited(descriptor: OwnedFd) -> Result<OwnedFd, NotAStreamSocket> {
+    let fits = sockopt::socket_domain(&descriptor) == Ok(AddressFamily::UNIX)
+        && sockopt::socket_type(&descriptor) == Ok(SocketType::STREAM)
+        && fcntl_setfd(&descriptor, FdFlags::CLOEXEC).is_ok();
+    if fits { Ok(descriptor) } else { Err(NotAStreamSocket(descriptor)) }
 }
 
 #[cfg(test)]
@@ -32,17 +35,37 @@ mod tests {
     use std::os::fd::AsRawFd;
     use std::os::unix::net::{UnixDatagram, UnixStream};
 
+    use rustix::io::fcntl_getfd;
+
     use super::*;
 
+    /// A descriptor as a parent leaves it for a child.
+    fn left_open(descriptor: impl Into<OwnedFd>) -> OwnedFd {
+        let descriptor = descriptor.into();
+        fcntl_setfd(&descriptor, FdFlags::empty()).unwrap();
+        descriptor
+    }
+
     #[test]
-    fn a_stream_socket_is_taken_and_anything_else_refused() {
+    fn a_stream_socket_keeps_its_number_and_is_not_inherited_further() {
         let (stream, _peer) = UnixStream::pair().unwrap();
-        assert!(inherited(stream.as_raw_fd()).is_ok());
+        let stream = left_open(stream);
+        let number = stream.as_raw_fd();
+        let socket = inherited(stream).unwrap();
+        assert_eq!(socket.as_raw_fd(), number);
+        assert_eq!(fcntl_getfd(&socket), Ok(FdFlags::CLOEXEC));
+    }
+
+    #[test]
+    fn anything_else_is_given_back_as_it_came() {
         let (datagram, _peer) = UnixDatagram::pair().unwrap();
-        assert!(inherited(datagram.as_raw_fd()).is_err());
-        let (pipe, _writer) = io::pipe().unwrap();
-        assert!(inherited(pipe.as_raw_fd()).is_err());
-        assert!(inherited(-1).is_err());
-        assert!(inherited(1_000_000).is_err());
+        let (pipe, _writer) = std::io::pipe().unwrap();
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        for other in [left_open(datagram), left_open(pipe), left_open(listener)] {
+            let number = other.as_raw_fd();
+            let NotAStreamSocket(back) = inherited(other).unwrap_err();
+            assert_eq!(back.as_raw_fd(), number);
+            assert_eq!(fcntl_getfd(&back), Ok(FdFlags::empty()));
+        }
     }
 }

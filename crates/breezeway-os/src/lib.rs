@@ -51,7 +51,7 @@ pub use deadline::Deadline;
 pub use descriptor::ForeignDescriptor;
 pub use distance::Distance;
 pub use fork::Origin;
-pub use inherit::inherited;
+pub use inherit::{NotAStreamSocket, inherited};
 pub use peer::{Peer, exit_descriptor};
 pub use ready::ready;
 pub use sleeper::{Notifier, Sleeper, Wake};

@@ -33,7 +33,9 @@ mod session;
 mod worker;
 
 pub use address::{Address, AddressError, Place};
-pub use breezeway_os::{Peer, TrustedPeer, WaitPolicy, inherited, segment::SegmentError};
+pub use breezeway_os::{
+    NotAStreamSocket, Peer, TrustedPeer, WaitPolicy, inherited, segment::SegmentError,
+};
 pub use breezeway_shm::{
     ForeignBytes, ForeignReader, PayloadMemory, ReserveError, Shortage, SocketError, Violation,
 };
