@@ -44,6 +44,19 @@ pub enum ListenError {
     /// Something that is no socket is in the way.
     #[error("exists and is no socket")]
     NotASocket,
+    /// Another user's socket is there, and who may not connect to it cannot find out whether it is
+    /// served.
+    #[error("belongs to user {owner}, and this user may not connect to it")]
+    MayNotConnect {
+        /// The user id that the file belongs to.
+        owner: u32,
+    },
+    /// A socket is there on which nobody listens, in a folder from which this user may not remove it.
+    #[error("is a left-over of user {owner}, which this user may not remove")]
+    MayNotRemove {
+        /// The user id that the file belongs to.
+        owner: u32,
+    },
     /// The socket cannot be made there.
     #[error(transparent)]
     Io(#[from] io::Error),
@@ -73,8 +86,8 @@ impl SocketFile {
     /// backlog is full.
     pub fn listen(path: &Path, mode: u32) -> Result<Self, ListenError> {
         let _turn = take_turn(path);
-        if is_socket(path)? {
-            remove_left_over(path)?;
+        if let Some(stat) = find_socket(path)? {
+            remove_left_over(path, stat.st_uid)?;
         }
         Self::make(path, path, mode)
     }
@@ -83,7 +96,7 @@ impl SocketFile {
     /// connected before stays with the predecessor.
     pub fn take_over(path: &Path, mode: u32) -> Result<Self, ListenError> {
         let _turn = take_turn(path);
-        is_socket(path)?;
+        find_socket(path)?;
         Self::make(&name_beside(path), path, mode)
     }
 
@@ -173,21 +186,27 @@ fn take_turn(path: &Path) -> Option<File> {
     None
 }
 
-/// Whether there is a socket at `path`; false if there is nothing.
-fn is_socket(path: &Path) -> Result<bool, ListenError> {
+/// The socket file at `path`, if there is anything.
+fn find_socket(path: &Path) -> Result<Option<Stat>, ListenError> {
     match lstat(path) {
-        Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Socket => Ok(true),
+        Ok(stat) if FileType::from_raw_mode(stat.st_mode) == FileType::Socket => Ok(Some(stat)),
         Ok(_) => Err(ListenError::NotASocket),
-        Err(Errno::NOENT) => Ok(false),
+        Err(Errno::NOENT) => Ok(None),
         Err(errno) => Err(errno.into()),
     }
 }
 
-/// Removes a socket file on which, as a failed connect proves, nobody listens.
-fn remove_left_over(path: &Path) -> Result<(), ListenError> {
+/// Removes the socket file of the user `owner` on which, as a failed connect proves, nobody listens.
+fn remove_left_over(path: &Path, owner: u32) -> Result<(), ListenError> {
     match unix(path, Deadline::after(PROBE)).map_err(|error| error.kind()) {
-        Err(io::ErrorKind::ConnectionRefused) => Ok(unlink(path)?),
+        Err(io::ErrorKind::ConnectionRefused) => unlink(path).or_else(|errno| match errno {
+            // Somebody else removed it just now.
+            Errno::NOENT => Ok(()),
+            Errno::PERM | Errno::ACCESS => Err(ListenError::MayNotRemove { owner }),
+            other => Err(other.into()),
+        }),
         Err(io::ErrorKind::NotFound) => Ok(()),
+        Err(io::ErrorKind::PermissionDenied) => Err(ListenError::MayNotConnect { owner }),
         _ => Err(ListenError::InUse),
     }
 }

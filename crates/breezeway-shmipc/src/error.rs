@@ -239,6 +239,28 @@ pub enum ServeError {
     /// Something that is no socket is in the way.
     #[error("{0} exists and is no socket; remove it or choose another path")]
     NotASocket(PathBuf),
+    /// Another user's socket is there, and whether it is served cannot be found out.
+    #[error(
+        "{path} belongs to user {owner}, and this user may not connect to it to see whether a \
+         server listens; choose another path"
+    )]
+    MayNotConnect {
+        /// The socket file.
+        path: PathBuf,
+        /// The user id that it belongs to.
+        owner: u32,
+    },
+    /// A socket that nobody serves is there, and may not be removed.
+    #[error(
+        "{path} is a left-over of user {owner}, which this user may not remove; let that user \
+         remove it or choose another path"
+    )]
+    MayNotRemove {
+        /// The socket file.
+        path: PathBuf,
+        /// The user id that it belongs to.
+        owner: u32,
+    },
     /// The socket cannot be made.
     #[error("cannot listen on {address}: {source}")]
     Listen {

@@ -49,6 +49,12 @@ impl Listener {
         let file = listen(path, mode).map_err(|error| match error {
             ListenError::InUse => ServeError::InUse(path.into()),
             ListenError::NotASocket => ServeError::NotASocket(path.into()),
+            ListenError::MayNotConnect { owner } => {
+                ServeError::MayNotConnect { path: path.into(), owner }
+            }
+            ListenError::MayNotRemove { owner } => {
+                ServeError::MayNotRemove { path: path.into(), owner }
+            }
             ListenError::Io(source) => {
                 ServeError::Listen { address: path.display().to_string(), source }
             }

@@ -3,6 +3,7 @@
 use std::io;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -16,7 +17,8 @@ use crate::carrier::Carrier;
 use crate::error::ConnectError;
 use crate::handshake::HandshakeError;
 
-/// Connects to a place, and tells who listens there. Takes at most `timeout`, and what the resolver of names takes.
+/// Connects to a place; gives the socket and who listens there. Takes at most `timeout`, and what the
+/// resolver of names takes.
 pub(crate) fn connect(place: &Place, timeout: Duration) -> Result<(OwnedFd, Peer), ConnectError> {
     let socket = match place {
         Place::Shm(path) | Place::Unix(path) => connect_unix(place, path, timeout)?,
@@ -63,15 +65,23 @@ pub(crate) fn prepare_tcp(socket: impl AsFd) -> Result<(), Errno> {
     set_tcp_nodelay(socket, true)
 }
 
-/// Connects to a socket file, and tells what is wrong where that fails.
+/// Connects to a socket file; an error names what is wrong with it.
 fn connect_unix(place: &Place, path: &Path, timeout: Duration) -> Result<OwnedFd, ConnectError> {
     connect::unix(path, Deadline::after(timeout)).map_err(|source| match source.kind() {
         io::ErrorKind::NotFound => ConnectError::NoSocket(path.into()),
+        io::ErrorKind::ConnectionRefused if !is_socket(path) => {
+            ConnectError::NotASocket(path.into())
+        }
         io::ErrorKind::ConnectionRefused => ConnectError::NobodyListens(path.into()),
         io::ErrorKind::PermissionDenied => ConnectError::Permission(path.into()),
         io::ErrorKind::TimedOut => ConnectError::NotAccepting { place: place.clone(), timeout },
         _ => ConnectError::Io { place: place.clone(), source },
     })
+}
+
+/// Whether there is a socket, or a link to one, at `path`; also if nobody can say.
+fn is_socket(path: &Path) -> bool {
+    path.metadata().map_or(true, |metadata| metadata.file_type().is_socket())
 }
 
 #[cfg(test)]
@@ -96,9 +106,9 @@ mod tests {
     }
 
     #[test]
-    fn a_plain_file_is_no_server() {
+    fn a_plain_file_is_no_server_and_no_left_over_of_one() {
         let file = tempfile::NamedTempFile::new().unwrap();
-        assert!(matches!(refused(file.path()), ConnectError::NobodyListens(_)));
+        assert!(matches!(refused(file.path()), ConnectError::NotASocket(_)));
     }
 
     #[test]

@@ -51,6 +51,12 @@ impl Listener {
         let file = SocketFile::listen(path, mode).map_err(|error| match error {
             ListenError::InUse => ServeError::InUse(place.clone()),
             ListenError::NotASocket => ServeError::NotASocket(path.into()),
+            ListenError::MayNotConnect { owner } => {
+                ServeError::MayNotConnect { path: path.into(), owner }
+            }
+            ListenError::MayNotRemove { owner } => {
+                ServeError::MayNotRemove { path: path.into(), owner }
+            }
             ListenError::Io(source) => ServeError::Listen { place: place.clone(), source },
         })?;
         Ok(Self { socket: Socket::File(file), place: place.clone() })

@@ -110,11 +110,17 @@ fn fill_backlog(address: &Address) -> Vec<std::os::fd::OwnedFd> {
 fn a_folder_or_a_plain_file_at_the_address_is_no_server() {
     let folder = Folder::new();
     let path = folder.socket().to_owned();
+    let expected = format!("no server at {}: it is no socket", path.display());
+    let assert_named = || {
+        let error = connect_error(&folder.address());
+        assert!(matches!(error, ConnectError::NotASocket(_)), "{error:?}");
+        assert!(error.to_string().starts_with(&expected), "{error}");
+    };
     fs::write(&path, "not a socket").unwrap();
-    connect_error(&folder.address());
+    assert_named();
     fs::remove_file(&path).unwrap();
     fs::create_dir(&path).unwrap();
-    connect_error(&folder.address());
+    assert_named();
 }
 
 // ---- left-overs ----
@@ -247,6 +253,45 @@ fn a_folder_that_may_not_be_written_is_named() {
     let mut process = Process::start_as(12_345, "server", &settings);
     let reason = process.expect("failed");
     assert!(reason.contains("ermission denied"), "{reason}");
+}
+
+/// Leaves over a socket file of this user with these permission bits, in a folder of another mode,
+/// and gives the reason why a server of another user cannot have it.
+#[track_caller]
+fn failure_of_a_stranger(folder_mode: u32, socket_mode: u32) -> (Folder, String) {
+    let folder = Folder::new();
+    leave_over(&folder);
+    let mode = fs::Permissions::from_mode;
+    fs::set_permissions(folder.socket(), mode(socket_mode)).unwrap();
+    fs::set_permissions(folder.path(), mode(folder_mode)).unwrap();
+    let settings = Settings::new().with("address", folder.address());
+    let mut process = Process::start_as(12_345, "server", &settings);
+    let reason = process.expect("failed");
+    assert!(reason.starts_with(folder.socket().to_str().unwrap()), "{reason}");
+    assert!(folder.socket().exists());
+    (folder, reason)
+}
+
+#[test]
+fn another_users_socket_that_may_not_be_connected_to_is_named_as_such() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let (_folder, reason) = failure_of_a_stranger(0o1777, 0o600);
+    let expected = "belongs to user 0, and this user may not connect to it";
+    assert!(reason.contains(expected), "{reason}");
+}
+
+#[test]
+fn another_users_left_over_that_may_not_be_removed_is_named_as_such() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    for folder_mode in [0o1777, 0o755] {
+        let (_folder, reason) = failure_of_a_stranger(folder_mode, 0o666);
+        let expected = "is a left-over of user 0, which this user may not remove";
+        assert!(reason.contains(expected), "{reason}");
+    }
 }
 
 // ---- the mode ----

@@ -83,7 +83,7 @@ fn a_missing_server_is_named_with_what_to_do() {
     refused(&["bench", "--addr", &address], &[&address[4..], "left-over"]);
     std::fs::remove_file(folder.socket()).unwrap();
     std::fs::write(folder.socket(), "no socket").unwrap();
-    refused(&["bench", "--addr", &address], &[&address[4..]]);
+    refused(&["bench", "--addr", &address], &[&address[4..], "is no socket"]);
 }
 
 #[test]
