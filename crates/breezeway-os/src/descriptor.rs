@@ -3,7 +3,7 @@
 //! `close(2)` waits for a FUSE daemon's answer, or as long as a socket lingers, and both may be the stranger's. Only memfds, which have seals, are closed at once; whatever else came is
 //! closed by a thread of its own.
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::OnceLock;
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
@@ -24,6 +24,13 @@ impl ForeignDescriptor {
     /// The descriptor, to be looked at: asking for its seals blocks on no kind of file.
     pub(crate) fn get(&self) -> &OwnedFd {
         self.0.as_ref().expect("present until dropped")
+    }
+}
+
+/// For what blocks on no kind of file, such as asking for its seals.
+impl AsFd for ForeignDescriptor {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.get().as_fd()
     }
 }
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use rustix::process::{Resource, getrlimit};
 use thiserror::Error;
 
 use crate::address::AddressError;
@@ -150,6 +151,15 @@ pub enum HandshakeError {
         /// What is wrong with it.
         reason: &'static str,
     },
+    /// This process can open no more files, so the regions that the client passed got lost.
+    #[error(
+        "no file descriptor is left for the client's regions: this process may have {limit} \
+         (RLIMIT_NOFILE); raise that with `ulimit -n` or LimitNOFILE=, or lower max_sessions"
+    )]
+    DescriptorLimit {
+        /// The soft limit of this process.
+        limit: u64,
+    },
     /// A system call failed.
     #[error("{call}: {source}")]
     Io {
@@ -161,6 +171,10 @@ pub enum HandshakeError {
 }
 
 impl HandshakeError {
+    pub(crate) fn descriptor_limit() -> Self {
+        Self::DescriptorLimit { limit: getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX) }
+    }
+
     pub(crate) fn io(call: &'static str) -> impl Fn(rustix::io::Errno) -> Self {
         move |errno| match errno {
             rustix::io::Errno::AGAIN | rustix::io::Errno::TIMEDOUT => Self::TimedOut,

@@ -1,18 +1,14 @@
 //! Agreeing on a session: who connected makes and names the regions, who accepted maps them.
 
-use std::io::{IoSlice, IoSliceMut};
-use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use breezeway_os::Peer;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use breezeway_os::scm::{self, Lost, Received};
+use breezeway_os::{Deadline, ForeignDescriptor, Peer, ready};
+use rustix::event::PollFlags;
 use rustix::io::Errno;
-use rustix::net::{
-    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, getsockname, recv, recvmsg, send, sendmsg,
-};
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, getsockname, send};
 
 use crate::core::Parts;
 use crate::created::CreatedFiles;
@@ -24,9 +20,6 @@ use crate::regions::{ForeignRegions, OwnRegions, open_foreign};
 use crate::table::Role;
 use crate::violation::Violation;
 use crate::wire::{self, HEADER, Header, Kind, V2, V3};
-
-/// Room for descriptors: more than the two that are allowed, so that surplus ones are seen.
-const DESCRIPTOR_ROOM: usize = 8;
 
 /// The client's part.
 pub(crate) fn connect(
@@ -176,14 +169,12 @@ fn judge_peer(
 /// Bytes to and fro, all of them until one moment.
 struct Exchange<'a> {
     socket: &'a OwnedFd,
-    deadline: Instant,
+    deadline: Deadline,
 }
 
 impl<'a> Exchange<'a> {
     fn new(socket: &'a OwnedFd, timeout: Duration) -> Self {
-        let now = Instant::now();
-        let deadline = now.checked_add(timeout).unwrap_or(now + Duration::from_secs(3600));
-        Self { socket, deadline }
+        Self { socket, deadline: Deadline::after(timeout) }
     }
 
     fn expect(&self, kind: Kind) -> Result<Header, HandshakeError> {
@@ -210,12 +201,11 @@ impl<'a> Exchange<'a> {
 
     /// Not one byte more than asked for: what follows belongs to the session.
     fn fill(&self, mut bytes: &mut [u8]) -> Result<(), HandshakeError> {
+        let mut unexpected = Vec::new();
         while !bytes.is_empty() {
-            let received = self.try_until(PollFlags::IN, || {
-                recv(self.socket, &mut *bytes, RecvFlags::DONTWAIT).map(|(count, _)| count)
-            })?;
-            if received == 0 {
-                return Err(HandshakeError::Closed);
+            let received = self.receive_some(bytes, &mut unexpected)?;
+            if !unexpected.is_empty() {
+                return Err(Violation::UnexpectedDescriptors(unexpected.len()).into());
             }
             bytes = &mut bytes[received..];
         }
@@ -233,68 +223,57 @@ impl<'a> Exchange<'a> {
 
     /// Descriptors travel with exactly one byte, which the other side expects.
     fn send_descriptors(&self, descriptors: &[BorrowedFd<'_>]) -> Result<(), HandshakeError> {
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
-        self.try_until(PollFlags::OUT, || {
-            let mut control = SendAncillaryBuffer::new(&mut space);
-            control.push(SendAncillaryMessage::ScmRights(descriptors));
-            let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
-            sendmsg(self.socket, &[IoSlice::new(&[0])], &mut control, flags)
-        })?;
+        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+        self.try_until(PollFlags::OUT, || scm::send(self.socket, &[0], descriptors, flags))?;
         Ok(())
     }
 
-    fn receive_descriptors(&self) -> Result<[OwnedFd; 2], HandshakeError> {
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTOR_ROOM))];
-        let mut byte = [0];
+    fn receive_descriptors(&self) -> Result<[ForeignDescriptor; 2], HandshakeError> {
         let mut descriptors = Vec::new();
-        let bytes = self.try_until(PollFlags::IN, || {
-            let mut control = RecvAncillaryBuffer::new(&mut space);
-            let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
-            let room = &mut [IoSliceMut::new(&mut byte)];
-            let received = recvmsg(self.socket, room, &mut control, flags)?;
-            for message in control.drain() {
-                if let RecvAncillaryMessage::ScmRights(rights) = message {
-                    descriptors.extend(rights);
-                }
-            }
-            Ok(received.bytes)
-        })?;
-        if bytes == 0 {
-            return Err(HandshakeError::Closed);
-        }
-        <[OwnedFd; 2]>::try_from(descriptors).map_err(|descriptors| {
+        let bytes = self.receive_some(&mut [0], &mut descriptors)?;
+        <[ForeignDescriptor; 2]>::try_from(descriptors).map_err(|descriptors| {
             Violation::Descriptors { descriptors: descriptors.len(), bytes }.into()
         })
+    }
+
+    /// Some bytes, at least one, and the descriptors that came with them.
+    fn receive_some(
+        &self,
+        bytes: &mut [u8],
+        descriptors: &mut Vec<ForeignDescriptor>,
+    ) -> Result<usize, HandshakeError> {
+        let received = self.try_until(PollFlags::IN, || {
+            scm::receive(self.socket, bytes, descriptors, RecvFlags::DONTWAIT)
+        })?;
+        match received {
+            Received { lost: Some(Lost::NoRoom), .. } => Err(HandshakeError::descriptor_limit()),
+            Received { bytes: 0, .. } => Err(HandshakeError::Closed),
+            Received { bytes, .. } => Ok(bytes),
+        }
     }
 
     /// Tries an operation whenever the socket is ready for it.
     fn try_until<T>(
         &self,
-        ready: PollFlags,
+        events: PollFlags,
         mut operation: impl FnMut() -> Result<T, Errno>,
     ) -> Result<T, HandshakeError> {
         loop {
             match operation() {
-                Err(Errno::AGAIN) => self.wait(ready)?,
+                Err(Errno::AGAIN) => self.wait(events)?,
                 Err(Errno::INTR) => {}
                 outcome => return outcome.map_err(HandshakeError::io("the handshake's socket")),
             }
         }
     }
 
-    fn wait(&self, ready: PollFlags) -> Result<(), HandshakeError> {
-        let left = self.deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() {
+    fn wait(&self, events: PollFlags) -> Result<(), HandshakeError> {
+        if self.deadline.has_passed() {
             return Err(HandshakeError::TimedOut);
         }
-        let timeout = Timespec {
-            tv_sec: left.as_secs().try_into().unwrap_or(i64::MAX),
-            tv_nsec: left.subsec_nanos().into(),
-        };
-        let mut fds = [PollFd::new(self.socket, ready)];
-        match poll(&mut fds, Some(&timeout)) {
-            Ok(_) | Err(Errno::INTR) => Ok(()),
-            Err(errno) => Err(HandshakeError::io("poll")(errno)),
+        match ready(self.socket, events, self.deadline).map_err(HandshakeError::io("poll"))? {
+            true => Ok(()),
+            false => Err(HandshakeError::TimedOut),
         }
     }
 }
@@ -302,10 +281,13 @@ impl<'a> Exchange<'a> {
 #[cfg(test)]
 mod tests {
     use std::os::unix::net::UnixStream;
+    use std::time::Instant;
 
     use rustix::io::{FdFlags, fcntl_getfd};
 
     use super::*;
+    use crate::options::Trust;
+    use crate::slow_descriptor::{PROMPT, slow_to_close};
 
     #[test]
     fn descriptors_that_come_are_not_inherited_over_exec() {
@@ -321,5 +303,37 @@ mod tests {
         for fd in Exchange::new(&ours, timeout).receive_descriptors().unwrap() {
             assert!(fcntl_getfd(&fd).unwrap().contains(FdFlags::CLOEXEC));
         }
+    }
+
+    /// What a server says to a client that sends `messages`, and with its last byte descriptors that
+    /// are slow to close. The client's own copies are closed before the server reads.
+    fn judge_slow(messages: &[&[u8]]) -> (HandshakeError, Duration) {
+        let (client, server) = UnixStream::pair().unwrap();
+        let (slow, _other) = slow_to_close();
+        for message in messages {
+            send(&client, message, SendFlags::empty()).unwrap();
+        }
+        scm::send(&client, &[0], &[slow.as_fd(), slow.as_fd()], SendFlags::empty()).unwrap();
+        drop(slow);
+        let start = Instant::now();
+        let accepted = accept(server.into(), &ServerOptions::new(Trust::SameUser));
+        (accepted.err().unwrap(), start.elapsed())
+    }
+
+    #[test]
+    fn regions_that_are_slow_to_close_do_not_hold_the_handshake() {
+        let names = wire::names(Kind::Memfds, V3, "queue", "buffer");
+        let (error, took) = judge_slow(&[&wire::bare(Kind::Version, V3), &names]);
+        let rule = Violation::NotInMemory("queue");
+        assert!(matches!(&error, HandshakeError::Violation(found) if *found == rule), "{error}");
+        assert!(took < PROMPT, "refused after {took:?}");
+    }
+
+    #[test]
+    fn descriptors_that_nobody_asked_for_do_not_hold_the_handshake() {
+        let (error, took) = judge_slow(&[]);
+        let rule = Violation::UnexpectedDescriptors(2);
+        assert!(matches!(&error, HandshakeError::Violation(found) if *found == rule), "{error}");
+        assert!(took < PROMPT, "refused after {took:?}");
     }
 }

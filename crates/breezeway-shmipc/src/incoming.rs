@@ -3,8 +3,9 @@
 
 use std::os::fd::BorrowedFd;
 
+use breezeway_os::scm::{self, Received};
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, recv};
+use rustix::net::RecvFlags;
 
 use crate::violation::Violation;
 use crate::wire::{FALLBACK_HEADER, HEADER, Header, Kind};
@@ -38,6 +39,8 @@ pub(crate) struct Incoming {
     payload_left: usize,
     /// Whether the last read brought less than there was room for.
     emptied: bool,
+    /// Descriptors that came, though a session has none to pass.
+    descriptors: usize,
 }
 
 impl Incoming {
@@ -49,10 +52,12 @@ impl Incoming {
             end: 0,
             payload_left: 0,
             emptied: true,
+            descriptors: 0,
         }
     }
 
-    /// `recv`: gives how many bytes came, 0 at the end of the connection.
+    /// `recvmsg`: gives how many bytes came, 0 at the end of the connection. Descriptors that a peer
+    /// sends along are closed where that blocks nobody, and are the next message's violation.
     pub(crate) fn read(
         &mut self,
         socket: BorrowedFd<'_>,
@@ -63,10 +68,12 @@ impl Incoming {
         self.emptied = true;
         let room = &mut self.buffer[self.end..];
         let asked = room.len();
-        let (count, _) = recv(socket, room, flags)?;
-        self.emptied = count < asked;
-        self.end += count;
-        Ok(count)
+        let mut descriptors = Vec::new();
+        let Received { bytes, lost, .. } = scm::receive(socket, room, &mut descriptors, flags)?;
+        self.descriptors += descriptors.len() + usize::from(lost.is_some());
+        self.emptied = bytes < asked;
+        self.end += bytes;
+        Ok(bytes)
     }
 
     /// Whether the last read brought less than there was room for.
@@ -77,6 +84,9 @@ impl Incoming {
 
     /// The next message, if enough of it came.
     pub(crate) fn next(&mut self) -> Result<Option<Message<'_>>, Violation> {
+        if self.descriptors > 0 {
+            return Err(Violation::UnexpectedDescriptors(self.descriptors));
+        }
         if self.payload_left > 0 {
             return Ok(self.payload().map(Message::FallbackBytes));
         }

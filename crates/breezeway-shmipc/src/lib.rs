@@ -88,6 +88,8 @@ mod restart;
 mod server;
 #[cfg(not(loom))]
 mod session;
+#[cfg(all(test, not(loom)))]
+mod slow_descriptor;
 #[cfg(not(loom))]
 mod socket;
 #[cfg(not(loom))]

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use breezeway_os::ForeignDescriptor;
 use breezeway_os::memory::cgroup_headroom;
 use rustix::fs::{
     FallocateFlags, FileType, MemfdFlags, Mode, OFlags, SealFlags, fallocate, fcntl_add_seals,
@@ -206,8 +207,8 @@ pub(crate) struct ForeignRegions {
 impl ForeignRegions {
     /// As [`Self::accept`], for descriptors that the client has opened, wherever it liked.
     pub(crate) fn accept_passed(
-        queue: &OwnedFd,
-        buffer: &OwnedFd,
+        queue: &ForeignDescriptor,
+        buffer: &ForeignDescriptor,
         options: &ServerOptions,
     ) -> Result<Self, HandshakeError> {
         judge_passed("queue", queue)?;
@@ -217,8 +218,8 @@ impl ForeignRegions {
 
     /// Checks and maps what a client brings, by whatever way it came.
     pub(crate) fn accept(
-        queue: &OwnedFd,
-        buffer: &OwnedFd,
+        queue: impl AsFd,
+        buffer: impl AsFd,
         options: &ServerOptions,
     ) -> Result<Self, HandshakeError> {
         let queue = map_foreign("queue", queue, options)?;
@@ -240,7 +241,7 @@ impl ForeignRegions {
 /// Who touches a page of a mapped file waits for its file system, and of some of those the client
 /// can be the server (FUSE). Only files that live in memory know seals; and being asked for them is
 /// answered by the kernel, whereas already their size may be asked of the file system.
-fn judge_passed(name: &'static str, fd: &OwnedFd) -> Result<(), HandshakeError> {
+fn judge_passed(name: &'static str, fd: impl AsFd) -> Result<(), HandshakeError> {
     match fcntl_get_seals(fd) {
         Ok(_) => Ok(()),
         Err(_) => Err(Violation::NotInMemory(name).into()),
@@ -249,15 +250,15 @@ fn judge_passed(name: &'static str, fd: &OwnedFd) -> Result<(), HandshakeError> 
 
 fn map_foreign(
     name: &'static str,
-    fd: &OwnedFd,
+    fd: impl AsFd,
     options: &ServerOptions,
 ) -> Result<Arc<Region>, HandshakeError> {
-    let stat = fstat(fd).map_err(HandshakeError::io("fstat"))?;
+    let stat = fstat(&fd).map_err(HandshakeError::io("fstat"))?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
         return Err(Violation::NotAFile(name).into());
     }
     if options.require_sealed {
-        let seals = fcntl_get_seals(fd).unwrap_or(SealFlags::empty());
+        let seals = fcntl_get_seals(&fd).unwrap_or(SealFlags::empty());
         if !seals.contains(SealFlags::SHRINK) {
             return Err(Violation::NotSealed(name).into());
         }

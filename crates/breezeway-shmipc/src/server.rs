@@ -14,7 +14,7 @@ use rustix::net::{Shutdown, shutdown};
 
 use crate::address::Address;
 use crate::core::Core;
-use crate::error::{ServeError, SessionEnd, StreamError};
+use crate::error::{HandshakeError, ServeError, SessionEnd, StreamError};
 use crate::handshake;
 use crate::listener::Listener;
 use crate::lock::lock;
@@ -251,7 +251,10 @@ impl Shared {
     }
 
     fn register(&self, socket: &OwnedFd) -> Option<u64> {
-        let copy = socket.try_clone().ok()?;
+        let copy = socket.try_clone().inspect_err(|error| {
+            tracing::warn!(%error, "a shmipc client is refused: its socket cannot be duplicated");
+        });
+        let copy = copy.ok()?;
         let mut state = lock(&self.state);
         state.forget_ended();
         if state.sessions.len() >= self.options.max_sessions {
@@ -279,6 +282,9 @@ impl Shared {
         self.unregister(ticket);
         match shaken {
             Ok(parts) => self.hand_out(Session::new(parts, self.options.session.clone())),
+            Err(error @ HandshakeError::DescriptorLimit { .. }) => {
+                tracing::warn!(%error, "a shmipc client is refused");
+            }
             Err(error) => tracing::debug!(%error, "shmipc handshake failed"),
         }
     }

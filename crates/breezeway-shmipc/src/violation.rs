@@ -41,6 +41,9 @@ pub enum Violation {
         /// Bytes that came.
         bytes: usize,
     },
+    /// Descriptors came where none are passed.
+    #[error("{0} file descriptors came where none are expected")]
+    UnexpectedDescriptors(usize),
     /// A descriptor that was passed is that of a file which is not memory: touching it would wait
     /// for whoever provides its pages.
     #[error("the {0} region is no memfd, nor another file that lives in memory")]

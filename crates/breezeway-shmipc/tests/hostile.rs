@@ -2,6 +2,8 @@
 
 #[path = "hostile/child.rs"]
 mod child;
+#[path = "hostile/descriptors.rs"]
+mod descriptors;
 #[path = "hostile/files.rs"]
 mod files;
 #[path = "hostile/handshakes.rs"]

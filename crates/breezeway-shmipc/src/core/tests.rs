@@ -4,11 +4,15 @@ use std::io::Read;
 use std::sync::mpsc;
 use std::time::Duration;
 
+use breezeway_os::scm;
+use rustix::net::SendFlags;
+
 use super::*;
 use crate::error::StreamError;
 use crate::inbox::Arrival;
 use crate::options::{ClientOptions, ServerOptions, Trust};
 use crate::session::Session;
+use crate::slow_descriptor::{PROMPT, slow_to_close};
 use crate::stream::Stream;
 #[cfg(feature = "tokio")]
 use {crate::options::SessionOptions, breezeway_os::WaitPolicy};
@@ -316,4 +320,18 @@ fn eventually(done: impl Fn() -> bool) {
         assert!(start.elapsed() < PATIENCE);
         std::thread::yield_now();
     }
+}
+
+#[test]
+fn a_descriptor_that_is_slow_to_close_ends_its_session_and_holds_nobody() {
+    let (client, server) = pair(1000);
+    let (slow, _other) = slow_to_close();
+    let wake = wire::bare(Kind::Polling, client.core.version);
+    scm::send(client.core.socket(), &wake, &[slow.as_fd()], SendFlags::empty()).unwrap();
+    drop(slow);
+    let start = std::time::Instant::now();
+    server.core.help_receive();
+    assert!(start.elapsed() < PROMPT, "received for {:?}", start.elapsed());
+    let end = server.ended().unwrap();
+    assert!(matches!(end, SessionEnd::Violation(Violation::UnexpectedDescriptors(1))), "{end}");
 }

@@ -1,0 +1,26 @@
+//! A descriptor that is slow to close, for tests.
+
+use std::io::Write;
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+use rustix::net::sockopt::set_socket_linger;
+
+/// How long the last close takes.
+const LINGER: Duration = Duration::from_secs(5);
+/// Long enough for a loaded machine, and well below that.
+pub(crate) const PROMPT: Duration = Duration::from_secs(2);
+
+/// A socket whose last close waits, as that of a FUSE daemon's file may: it lingers over bytes that
+/// its other end, the second, does not read.
+pub(crate) fn slow_to_close() -> (OwnedFd, TcpStream) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let (other, _) = listener.accept().unwrap();
+    stream.set_nonblocking(true).unwrap();
+    while stream.write(&[0; 65_536]).is_ok() {}
+    stream.set_nonblocking(false).unwrap();
+    set_socket_linger(&stream, Some(LINGER)).unwrap();
+    (stream.into(), other)
+}
