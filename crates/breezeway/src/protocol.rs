@@ -185,6 +185,11 @@ impl Calls {
         self.wanted
     }
 
+    /// Calls that were given up and whose reply has not come.
+    pub(crate) fn late(&self) -> usize {
+        self.in_flight.len() - self.wanted
+    }
+
     /// Whether one more call may go out. Calls that were given up count until their late reply has come.
     #[inline]
     pub(crate) fn has_room(&self) -> bool {

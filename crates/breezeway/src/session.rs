@@ -145,6 +145,11 @@ impl Session {
         self.calls.wanted()
     }
 
+    /// Whether replies are to come to calls that were given up.
+    pub(crate) fn has_late_replies(&self) -> bool {
+        self.calls.late() > 0
+    }
+
     /// How long each call from now on may take; `None` for as long as the peer lives.
     pub fn set_call_timeout(&mut self, timeout: Option<Duration>) {
         self.call_timeout = timeout;

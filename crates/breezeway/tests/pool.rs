@@ -172,6 +172,54 @@ fn calls_that_were_given_up_do_not_spoil_the_pool() {
     eventually("calls succeed again", || client.call(ECHO, b"hi").is_ok());
 }
 
+/// A client whose calls wait briefly, on a server that keeps gated calls for ever.
+fn hasty(server: &Server, sessions: usize) -> Client {
+    let session = SessionOptions::new()
+        .handshake_timeout(PATIENCE)
+        .call_timeout(Some(Duration::from_millis(50)));
+    let options = ClientOptions::new().max_sessions(sessions).session(session);
+    Client::connect_with(&server.address(), options).unwrap()
+}
+
+#[track_caller]
+fn give_up_a_call(client: &Client) {
+    let error = client.call(GIVE_GATED, &wish(1, 10)).err().expect("the gate is closed");
+    assert!(matches!(error, ClientError::Call(CallError::DeadlinePassed)), "{error:?}");
+}
+
+#[test]
+fn a_session_that_still_owes_a_reply_is_handed_out_after_all_others() {
+    let server = Server::start(Settings::new().with("gate", false).with("workers", 2));
+    let client = hasty(&server, 2);
+    give_up_a_call(&client);
+    // Its worker is in the gated call; the session that is opened instead gets the other one.
+    eventually("another session serves", || client.call(ECHO, b"hi").is_ok());
+    let open = connections(&server.address());
+    for _ in 0..20 {
+        eventually("and again", || client.call(ECHO, b"hi").is_ok());
+    }
+    assert_eq!((open, connections(&server.address())), (2, 2));
+}
+
+#[test]
+fn a_session_that_owes_a_reply_for_too_long_is_replaced() {
+    let server = Server::start(Settings::new().with("gate", false).with("workers", 2));
+    let client = hasty(&server, 1);
+    give_up_a_call(&client);
+    eventually("a session that serves", || client.call(ECHO, b"hi").is_ok());
+}
+
+#[test]
+fn a_session_that_owes_a_reply_is_used_where_no_other_can_be_had() {
+    let mut server = Server::start(Settings::new().with("gate", false).with("sessions", 1));
+    let client = hasty(&server, 2);
+    for _ in 0..30 {
+        give_up_a_call(&client);
+    }
+    server.open_gate();
+    eventually("calls succeed again", || client.call(ECHO, b"hi").is_ok());
+}
+
 #[test]
 fn a_server_that_is_not_there_is_noticed_at_once_and_at_each_call() {
     let folder = Folder::new();

@@ -79,6 +79,19 @@ impl Session {
         self.link.body()
     }
 
+    /// Drops the replies that have come to calls that were given up; whether none is to come. An error
+    /// ends the session.
+    pub(crate) fn settle(&mut self) -> bool {
+        match self.try_drop_late_replies() {
+            Ok(()) => !self.has_late_replies(),
+            Err(error) => {
+                // The session's next user gets an error; this one only asks whether it is usable.
+                self.failed(error);
+                false
+            }
+        }
+    }
+
     pub(super) fn try_drop_late_replies(&mut self) -> Result<(), CallError> {
         self.link.look();
         while self.next_is_there()? {
