@@ -1,17 +1,17 @@
 //! A client: one or more sessions with the server at an address, kept alive.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use breezeway_os::Notifier;
+use breezeway_os::{Deadline, Notifier};
 
 use crate::address::Address;
 use crate::error::{ConnectError, StreamError};
 use crate::handshake;
 use crate::keeper::Keeper;
-use crate::lock::lock;
+use crate::lock::{lock, wait};
 use crate::options::{ClientOptions, Memory};
 use crate::regions::{Names, OwnRegions};
 use crate::session::Session;
@@ -89,7 +89,7 @@ impl Client {
     /// Opens a stream; waits for a session if there is none, at most for `connect_timeout`.
     pub fn open(&self) -> Result<Stream, ConnectError> {
         let timeout = self.shared.options.connect_timeout;
-        let deadline = Instant::now() + timeout;
+        let deadline = Deadline::after(timeout);
         loop {
             let session = self.session(timeout, deadline)?;
             match session.open() {
@@ -114,7 +114,7 @@ impl Client {
     }
 
     /// A session that lives, the next in turn.
-    fn session(&self, timeout: Duration, deadline: Instant) -> Result<Session, ConnectError> {
+    fn session(&self, timeout: Duration, deadline: Deadline) -> Result<Session, ConnectError> {
         let turn = self.shared.opened.fetch_add(1, Ordering::Relaxed) / STREAMS_IN_A_ROW;
         let mut slots = lock(&self.shared.slots);
         loop {
@@ -125,12 +125,10 @@ impl Client {
                 return Ok(session);
             }
             self.shared.notifier.notify();
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
+            if deadline.has_passed() {
                 return Err(ConnectError::NoSession { timeout, last: slots.last_error.clone() });
             }
-            let waited = self.shared.changed.wait_timeout(slots, left);
-            slots = waited.unwrap_or_else(PoisonError::into_inner).0;
+            slots = wait(&self.shared.changed, slots, deadline);
         }
     }
 

@@ -166,8 +166,7 @@ impl Core {
     fn has_peer_gone(&self) -> bool {
         let gone = PollFlags::RDHUP | PollFlags::HUP;
         let mut fds = [PollFd::new(&self.socket, PollFlags::RDHUP)];
-        let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-        poll(&mut fds, Some(&now)).is_ok() && fds[0].revents().intersects(gone)
+        poll(&mut fds, Some(&Timespec::default())).is_ok() && fds[0].revents().intersects(gone)
     }
 
     /// The session's socket.

@@ -9,10 +9,10 @@
 
 use std::os::fd::AsFd;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use breezeway_os::Notifier;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use breezeway_os::{Deadline, Notifier};
+use rustix::event::{PollFd, PollFlags, poll};
 
 use crate::client::{Shared, connect_session};
 use crate::core::Core;
@@ -47,7 +47,7 @@ struct Watched {
 /// When a lost session is tried again.
 #[derive(Clone, Copy)]
 struct Retry {
-    at: Option<Instant>,
+    at: Deadline,
     pause: Duration,
 }
 
@@ -55,14 +55,14 @@ struct Retry {
 struct PendingRestart {
     index: usize,
     epoch: u64,
-    retry_at: Instant,
-    until: Instant,
+    retry_at: Deadline,
+    until: Deadline,
 }
 
 impl Keeper {
     /// For a client whose sessions stand.
     pub(crate) fn new(shared: Arc<Shared>) -> Self {
-        let first = Retry { at: None, pause: shared.options.back_off.0 };
+        let first = Retry { at: Deadline::NEVER, pause: shared.options.back_off.0 };
         let retries = vec![first; shared.options.sessions];
         let keeper = Self {
             shared,
@@ -101,15 +101,17 @@ impl Keeper {
                 .as_ref()
                 .is_some_and(|session| session.ended().is_none());
             if alive {
-                self.retries[index] = Retry { at: None, pause: self.shared.options.back_off.0 };
+                self.retries[index] =
+                    Retry { at: Deadline::NEVER, pause: self.shared.options.back_off.0 };
                 continue;
             }
-            let now = Instant::now();
             let retry = &mut self.retries[index];
-            let at = *retry.at.get_or_insert(now + retry.pause);
-            if now >= at {
+            if retry.at == Deadline::NEVER {
+                retry.at = Deadline::after(retry.pause);
+            }
+            if retry.at.has_passed() {
                 retry.pause = (retry.pause * 2).min(self.shared.options.back_off.1);
-                retry.at = Some(now + retry.pause);
+                retry.at = Deadline::after(retry.pause);
                 self.replace(index, None);
             }
         }
@@ -135,13 +137,13 @@ impl Keeper {
     }
 
     fn hear_restarts(&mut self) {
-        let now = Instant::now();
         for (index, session) in lock(&self.shared.slots).sessions.iter().enumerate() {
             let told = session.as_ref().and_then(|session| session.core.restart.take_told());
             let known = self.restarts.iter().any(|restart| restart.index == index);
             if let Some(epoch) = told.filter(|_| !known) {
-                let until = now + RESTART_LIMIT;
-                self.restarts.push(PendingRestart { index, epoch, retry_at: now, until });
+                let until = Deadline::after(RESTART_LIMIT);
+                let retry_at = Deadline::after(Duration::ZERO);
+                self.restarts.push(PendingRestart { index, epoch, retry_at, until });
             }
         }
     }
@@ -149,9 +151,8 @@ impl Keeper {
     /// Opens a session with the new server for each of the old one's, and then acknowledges on
     /// that. After the limit the old session stays; when it ends it is replaced like any other.
     fn follow_restarts(&mut self) {
-        let now = Instant::now();
         for mut restart in std::mem::take(&mut self.restarts) {
-            if now >= restart.retry_at {
+            if restart.retry_at.has_passed() {
                 if let Some(old) = self.replace(restart.index, Some(restart.epoch)) {
                     let core = &old.core;
                     let ack = wire::hot_restart(Kind::HotRestartAck, core.version, restart.epoch);
@@ -162,9 +163,9 @@ impl Keeper {
                     self.retired.push(old);
                     continue;
                 }
-                restart.retry_at = now + RESTART_PAUSE;
+                restart.retry_at = Deadline::after(RESTART_PAUSE);
             }
-            if now < restart.until {
+            if !restart.until.has_passed() {
                 self.restarts.push(restart);
             }
         }
@@ -186,34 +187,29 @@ impl Keeper {
     }
 
     fn sleep(&mut self) {
-        let before = Instant::now();
-        let timeout = self.timeout(before);
+        let idle = Deadline::after(IDLE_AFTER);
+        let until = self.next_due(idle);
         let notifier = self.shared.notifier.clone();
         let mut fds = vec![PollFd::new(&notifier, PollFlags::IN)];
         fds.extend(self.watched.iter().map(|watched| watched.interest(&notifier)));
-        let timeout = timeout.map(|timeout| Timespec {
-            tv_sec: timeout.as_secs().try_into().unwrap_or(i64::MAX),
-            tv_nsec: timeout.subsec_nanos().into(),
-        });
-        let _ = poll(&mut fds, timeout.as_ref());
+        let _ = poll(&mut fds, until.timespec().as_ref());
         let rang: Vec<_> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
         drop(fds);
         if rang[0] {
             take_notice(&notifier);
         }
-        let slept_long = before.elapsed() >= IDLE_AFTER;
+        let slept_long = idle.has_passed();
         for (watched, &rang) in self.watched.iter_mut().zip(&rang[1..]) {
             watched.attend(rang, slept_long);
         }
     }
 
     /// When something is to be done though nothing happens.
-    fn timeout(&self, now: Instant) -> Option<Duration> {
-        let look_again = self.watched.iter().any(Watched::may_change).then_some(now + IDLE_AFTER);
-        let retries = self.retries.iter().filter_map(|retry| retry.at);
+    fn next_due(&self, idle: Deadline) -> Deadline {
+        let changes = self.watched.iter().any(Watched::may_change).then_some(idle);
+        let retries = self.retries.iter().map(|retry| retry.at);
         let restarts = self.restarts.iter().map(|restart| restart.retry_at);
-        let next = look_again.into_iter().chain(retries).chain(restarts).min();
-        next.map(|at| at.saturating_duration_since(now))
+        changes.into_iter().chain(retries).chain(restarts).min().unwrap_or(Deadline::NEVER)
     }
 }
 
@@ -271,7 +267,7 @@ mod tests {
     const SENT: usize = 20_000;
 
     fn eventually(what: &str, done: impl Fn() -> bool) {
-        let start = Instant::now();
+        let start = std::time::Instant::now();
         while !done() {
             assert!(start.elapsed() < PATIENCE, "{what}");
             std::thread::sleep(Duration::from_millis(1));

@@ -110,7 +110,7 @@ pub use violation::Violation;
 #[cfg(not(loom))]
 pub use {
     address::{Address, AddressError},
-    breezeway_os::{Peer, TrustedPeer, WaitPolicy},
+    breezeway_os::{Deadline, Peer, TrustedPeer, WaitPolicy},
     client::Client,
     error::{ConnectError, HandshakeError, ServeError, SessionEnd, StreamError},
     options::{

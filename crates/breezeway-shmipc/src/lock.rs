@@ -1,6 +1,8 @@
 //! Locking where a panic elsewhere must not spread.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use breezeway_os::Deadline;
 
 /// Locks. A thread that panicked while it held the lock left nothing half-done: what is behind our
 /// locks is changed by calls that do not panic between two changes.
@@ -17,5 +19,17 @@ pub(crate) fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
         Ok(guard) => Some(guard),
         Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
         Err(TryLockError::WouldBlock) => None,
+    }
+}
+
+/// Waits until the condition variable is notified, or until `deadline`; also without cause.
+pub(crate) fn wait<'a, T>(
+    changed: &Condvar,
+    guard: MutexGuard<'a, T>,
+    deadline: Deadline,
+) -> MutexGuard<'a, T> {
+    match deadline.time_left() {
+        None => changed.wait(guard).unwrap_or_else(PoisonError::into_inner),
+        Some(left) => changed.wait_timeout(guard, left).unwrap_or_else(PoisonError::into_inner).0,
     }
 }

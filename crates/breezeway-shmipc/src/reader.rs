@@ -5,9 +5,9 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::Waker;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use breezeway_os::{Notifier, TrustedPeer};
+use breezeway_os::{Deadline, Notifier, TrustedPeer};
 
 use crate::core::Core;
 use crate::error::{SessionEnd, StreamError};
@@ -24,7 +24,7 @@ pub struct Reader {
     buffered: usize,
     at_end: bool,
     timeout: Option<Duration>,
-    deadline: Option<Instant>,
+    deadline: Deadline,
 }
 
 impl Reader {
@@ -35,7 +35,7 @@ impl Reader {
             buffered: 0,
             at_end: false,
             timeout: None,
-            deadline: None,
+            deadline: Deadline::NEVER,
         }
     }
 
@@ -148,8 +148,8 @@ impl Reader {
         self.timeout = timeout;
     }
 
-    /// When reads give up, whatever the timeout; `None` never, the default.
-    pub fn set_deadline(&mut self, deadline: Option<Instant>) {
+    /// When reads give up, whatever the timeout; [`Deadline::NEVER`] is the default.
+    pub fn set_deadline(&mut self, deadline: Deadline) {
         self.deadline = deadline;
     }
 
@@ -204,13 +204,12 @@ impl Reader {
         Peeked { core: &self.handle.core, pieces: &self.reading, len: self.buffered }
     }
 
-    fn deadline_of_wait(&self) -> Option<Instant> {
-        let limit = self.timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-        [limit, self.deadline].into_iter().flatten().min()
+    fn deadline_of_wait(&self) -> Deadline {
+        self.deadline.min(self.timeout.into())
     }
 
     #[inline]
-    fn wait_for_more(&mut self, deadline: Option<Instant>) -> Result<(), StreamError> {
+    fn wait_for_more(&mut self, deadline: Deadline) -> Result<(), StreamError> {
         let handle = Arc::clone(&self.handle);
         handle.core.wait(deadline, &mut |waker: Option<&Waker>| self.poll_more(waker))?
     }

@@ -2,9 +2,10 @@
 //! clients, each opens a new session there, and acknowledges on the old one.
 
 use std::sync::{Condvar, Mutex};
-use std::time::Instant;
 
-use crate::lock::lock;
+use breezeway_os::Deadline;
+
+use crate::lock::{lock, wait};
 
 /// What was heard of a hot restart.
 #[derive(Default)]
@@ -56,7 +57,7 @@ impl Restart {
     pub(crate) fn wait_acknowledged(
         &self,
         epoch: u64,
-        deadline: Instant,
+        deadline: Deadline,
         given_up: impl Fn() -> bool,
     ) -> bool {
         let mut heard = lock(&self.heard);
@@ -64,12 +65,10 @@ impl Restart {
             if heard.acknowledged == Some(epoch) {
                 return true;
             }
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() || given_up() {
+            if deadline.has_passed() || given_up() {
                 return false;
             }
-            let waited = self.changed.wait_timeout(heard, left);
-            heard = waited.unwrap_or_else(std::sync::PoisonError::into_inner).0;
+            heard = wait(&self.changed, heard, deadline);
         }
     }
 

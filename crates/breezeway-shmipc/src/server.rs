@@ -3,12 +3,12 @@
 
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Condvar, Mutex, Weak};
 use std::task::Waker;
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use breezeway_os::Notifier;
+use breezeway_os::{Deadline, Notifier};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::{Shutdown, shutdown};
 
@@ -17,7 +17,7 @@ use crate::core::Core;
 use crate::error::{HandshakeError, ServeError, SessionEnd, StreamError};
 use crate::handshake;
 use crate::listener::Listener;
-use crate::lock::lock;
+use crate::lock::{lock, wait};
 use crate::options::ServerOptions;
 use crate::session::Session;
 use crate::stream::Stream;
@@ -101,7 +101,7 @@ impl Server {
             if state.stopped {
                 return None;
             }
-            state = self.shared.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = wait(&self.shared.changed, state, Deadline::NEVER);
         }
     }
 
@@ -160,7 +160,7 @@ impl Server {
     pub fn hot_restart(&self, epoch: u64, timeout: Duration) -> RestartReport {
         let live = self.shared.live();
         let told: Vec<_> = live.iter().filter(|core| tell(core, epoch)).collect();
-        let deadline = Instant::now() + timeout;
+        let deadline = Deadline::after(timeout);
         let acknowledged = told.iter().filter(|core| hear(core, epoch, deadline)).count();
         RestartReport { acknowledged, missing: live.len() - acknowledged }
     }
@@ -172,14 +172,13 @@ fn tell(core: &Core, epoch: u64) -> bool {
 }
 
 /// Whether the client acknowledges in time.
-fn hear(core: &Core, epoch: u64, deadline: Instant) -> bool {
+fn hear(core: &Core, epoch: u64, deadline: Deadline) -> bool {
     loop {
-        let now = Instant::now();
-        let until = deadline.min(now + LOOK_EVERY);
+        let until = deadline.min(Deadline::after(LOOK_EVERY));
         if core.restart.wait_acknowledged(epoch, until, || core.ended().is_some()) {
             return true;
         }
-        if now >= deadline || core.ended().is_some() {
+        if deadline.has_passed() || core.ended().is_some() {
             return false;
         }
         core.help_receive();

@@ -5,9 +5,8 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::Waker;
-use std::time::Instant;
 
-use breezeway_os::Peer;
+use breezeway_os::{Deadline, Peer};
 
 use crate::core::{Core, Parts};
 use crate::error::{ConnectError, HandshakeError, SessionEnd, StreamError};
@@ -90,11 +89,11 @@ impl Session {
 
     /// Waits for the next stream that the peer opens.
     pub fn accept(&self) -> Result<Stream, StreamError> {
-        self.accept_until(None)
+        self.accept_until(Deadline::NEVER)
     }
 
     /// As [`Self::accept`], at most until `deadline`.
-    pub fn accept_until(&self, deadline: Option<Instant>) -> Result<Stream, StreamError> {
+    pub fn accept_until(&self, deadline: Deadline) -> Result<Stream, StreamError> {
         self.core.wait(deadline, &mut |waker: Option<&Waker>| self.poll_accept(waker))?
     }
 
@@ -118,7 +117,7 @@ impl Session {
         self.core.serving.store(true, Ordering::SeqCst);
         let mut streams = HashMap::new();
         let mut next_ready = |_: Option<&Waker>| self.next_ready();
-        while let Ok(Some(state)) = self.core.wait(None, &mut next_ready) {
+        while let Ok(Some(state)) = self.core.wait(Deadline::NEVER, &mut next_ready) {
             self.core.cork();
             self.serve_one(&mut streams, state, &mut handler);
             for _ in 1..IN_A_ROW {

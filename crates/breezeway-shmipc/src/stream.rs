@@ -2,7 +2,9 @@
 
 use std::io;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use breezeway_os::Deadline;
 
 use crate::core::Core;
 use crate::error::StreamError;
@@ -114,8 +116,8 @@ impl Stream {
         self.reader.set_timeout(timeout);
     }
 
-    /// When reads give up, whatever the timeout; `None` never, the default.
-    pub fn set_read_deadline(&mut self, deadline: Option<Instant>) {
+    /// When reads give up, whatever the timeout; [`Deadline::NEVER`] is the default.
+    pub fn set_read_deadline(&mut self, deadline: Deadline) {
         self.reader.set_deadline(deadline);
     }
 

@@ -16,10 +16,10 @@ use std::sync::MutexGuard;
 use std::sync::atomic::{Ordering, fence};
 use std::task::{Wake, Waker};
 use std::thread::Thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use breezeway_os::{WaitPolicy, clock, cpu};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use breezeway_os::{Deadline, WaitPolicy, clock, cpu};
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::RecvFlags;
 
 use crate::core::Core;
@@ -55,7 +55,7 @@ impl Core {
     #[inline]
     pub(crate) fn wait<T>(
         &self,
-        deadline: Option<Instant>,
+        deadline: Deadline,
         look: &mut impl Look<T>,
     ) -> Result<T, StreamError> {
         if let Some(found) = look.look(None) {
@@ -91,7 +91,7 @@ impl Core {
     fn lead<T>(
         &self,
         receiver: &mut MutexGuard<'_, Receiver>,
-        deadline: Option<Instant>,
+        deadline: Deadline,
         look: &mut impl Look<T>,
     ) -> Result<T, StreamError> {
         loop {
@@ -105,7 +105,7 @@ impl Core {
             }
             // Here too, for a peer that keeps the queue full for other streams leaves no time to
             // sleep.
-            time_left(deadline)?;
+            judge_time(deadline)?;
             if !self.spin(receiver, deadline) && receiver.consumer.rest() {
                 if let Some(found) = look.look(None) {
                     return Ok(found);
@@ -117,7 +117,7 @@ impl Core {
 
     /// Looks for as long as the policy and the evidence say. True if it is worth receiving, or
     /// looking for something else than elements.
-    fn spin(&self, receiver: &mut Receiver, deadline: Option<Instant>) -> bool {
+    fn spin(&self, receiver: &mut Receiver, deadline: Deadline) -> bool {
         let Some(budget) = self.spin_budget(receiver) else { return false };
         receiver.consumer.work();
         let check = clock::ticks_in(SOCKET_CHECK);
@@ -130,12 +130,13 @@ impl Core {
                 }
                 std::hint::spin_loop();
             }
-            let spun = clock::ticks().wrapping_sub(start);
+            let now = clock::ticks();
+            let spun = now.wrapping_sub(start);
             if spun >= budget {
                 receiver.spin.was_vain();
                 return false;
             }
-            if self.ended().is_some() || time_left(deadline).is_err() {
+            if self.ended().is_some() || deadline.has_passed_at(now) {
                 return false;
             }
             if spun >= check {
@@ -167,19 +168,20 @@ impl Core {
     }
 
     /// Sleeps until something comes over the socket, and handles it.
-    fn sleep(&self, receiver: &mut Receiver, deadline: Option<Instant>) -> Result<(), StreamError> {
+    fn sleep(&self, receiver: &mut Receiver, deadline: Deadline) -> Result<(), StreamError> {
         if self.ended().is_some() {
             return Ok(());
         }
         let overfull = self.is_overfull();
-        let patient = deadline.is_none() && self.nudge.get().is_none();
+        let patient = deadline == Deadline::NEVER && self.nudge.get().is_none();
         if patient && !overfull && !self.is_socket_full() {
             // A failure has ended the session, which `look` will find.
             let _ = receiver.read_socket(self, RecvFlags::empty());
             return Ok(());
         }
-        let pause = overfull.then_some(PAUSE);
-        self.poll_socket(!overfull, time_left(deadline)?, pause);
+        judge_time(deadline)?;
+        let pause = overfull.then_some(PAUSE).into();
+        self.poll_socket(!overfull, deadline.min(pause));
         if !overfull {
             let _ = receiver.read_socket(self, RecvFlags::DONTWAIT);
         }
@@ -188,7 +190,7 @@ impl Core {
 
     /// Waits for bytes, for room in the socket if something is pending, for a nudge, or for the
     /// time to pass.
-    fn poll_socket(&self, read: bool, timeout: Option<Duration>, pause: Option<Duration>) {
+    fn poll_socket(&self, read: bool, until: Deadline) {
         let mut wanted = if read { PollFlags::IN } else { PollFlags::empty() };
         if self.is_socket_full() {
             wanted |= PollFlags::OUT;
@@ -199,8 +201,7 @@ impl Core {
         if let Some(nudge) = nudge {
             fds[1] = PollFd::new(nudge, PollFlags::IN);
         }
-        let timeout = [timeout, pause].into_iter().flatten().min().map(timespec);
-        let nudged = poll(&mut fds, timeout.as_ref()).is_ok()
+        let nudged = poll(&mut fds, until.timespec().as_ref()).is_ok()
             && nudge.is_some()
             && fds[1].revents().contains(PollFlags::IN);
         if nudged && let Some(nudge) = nudge {
@@ -214,7 +215,7 @@ impl Core {
     /// Sleeps until something came, or until it is this thread's turn to lead. `None`: look again.
     fn follow<T>(
         &self,
-        deadline: Option<Instant>,
+        deadline: Deadline,
         look: &mut impl Look<T>,
     ) -> Option<Result<T, StreamError>> {
         let waker = thread_waker();
@@ -232,11 +233,12 @@ impl Core {
         found
     }
 
-    fn park(&self, deadline: Option<Instant>) -> Result<(), StreamError> {
+    fn park(&self, deadline: Deadline) -> Result<(), StreamError> {
         if self.ended().is_some() {
             return Ok(());
         }
-        match time_left(deadline)? {
+        judge_time(deadline)?;
+        match deadline.time_left() {
             None => std::thread::park(),
             Some(left) => std::thread::park_timeout(left),
         }
@@ -286,7 +288,7 @@ impl Core {
     /// each other. Nothing tells of room, so this looks again and again, at first without pause.
     pub(crate) fn wait_for_room<T>(
         &self,
-        deadline: Option<Instant>,
+        deadline: Deadline,
         mut attempt: impl FnMut() -> Result<Option<T>, StreamError>,
     ) -> Result<T, StreamError> {
         self.announce()?;
@@ -300,9 +302,9 @@ impl Core {
                 return Err(end.clone().into());
             }
             self.help_receive();
-            let left = time_left(deadline)?;
+            judge_time(deadline)?;
             if clock::ticks().wrapping_sub(start) > impatient || !cpu::spinning_pays() {
-                self.poll_socket(false, left, Some(PAUSE));
+                self.poll_socket(false, deadline.min(Deadline::after(PAUSE)));
             }
         }
     }
@@ -313,18 +315,9 @@ impl Core {
     }
 }
 
-/// The time until `deadline`; an error if it has passed.
-pub(crate) fn time_left(deadline: Option<Instant>) -> Result<Option<Duration>, StreamError> {
-    let Some(deadline) = deadline else { return Ok(None) };
-    let left = deadline.saturating_duration_since(Instant::now());
-    if left.is_zero() { Err(StreamError::TimedOut) } else { Ok(Some(left)) }
-}
-
-fn timespec(duration: Duration) -> Timespec {
-    Timespec {
-        tv_sec: duration.as_secs().try_into().unwrap_or(i64::MAX),
-        tv_nsec: duration.subsec_nanos().into(),
-    }
+/// An error if the deadline has passed.
+fn judge_time(deadline: Deadline) -> Result<(), StreamError> {
+    if deadline.has_passed() { Err(StreamError::TimedOut) } else { Ok(()) }
 }
 
 /// Wakes a parked thread.

@@ -5,7 +5,9 @@ mod reserved;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use breezeway_os::Deadline;
 
 #[cfg(feature = "tokio")]
 use crate::core::Core;
@@ -133,7 +135,7 @@ impl Writer {
     }
 
     /// Sends as many of `bytes` as one message takes; at least one.
-    fn send_part(&mut self, bytes: &[u8], deadline: Option<Instant>) -> Result<usize, StreamError> {
+    fn send_part(&mut self, bytes: &[u8], deadline: Deadline) -> Result<usize, StreamError> {
         self.judge_open()?;
         let part = &bytes[..bytes.len().min(PART)];
         if self.is_over_socket() {
@@ -190,7 +192,7 @@ impl Writer {
         &mut self,
         len: usize,
         enough: usize,
-        deadline: Option<Instant>,
+        deadline: Deadline,
     ) -> Result<Space, StreamError> {
         if let Some(space) = self.try_reserve_shared(len, enough)? {
             return Ok(space);
@@ -203,9 +205,8 @@ impl Writer {
                 self.wait_for_memory(len, enough, deadline)
             }
             WhenExhausted::UseSocket => {
-                let patience = Instant::now().checked_add(options.patience);
-                let patience = [patience, deadline].into_iter().flatten().min();
-                match self.wait_for_memory(len, enough, patience) {
+                let patience = Deadline::after(options.patience);
+                match self.wait_for_memory(len, enough, deadline.min(patience)) {
                     Err(StreamError::TimedOut) => Ok(Space::Private(vec![0; len])),
                     outcome => outcome,
                 }
@@ -217,7 +218,7 @@ impl Writer {
         &mut self,
         len: usize,
         enough: usize,
-        deadline: Option<Instant>,
+        deadline: Deadline,
     ) -> Result<Space, StreamError> {
         let core = Arc::clone(&self.handle.core);
         core.wait_for_room(deadline, || self.try_reserve_shared(len, enough))
@@ -246,15 +247,15 @@ impl Writer {
         if len > largest { Err(too_large(len, largest)) } else { Ok(()) }
     }
 
-    fn deadline(&self) -> Option<Instant> {
-        self.timeout.and_then(|timeout| Instant::now().checked_add(timeout))
+    fn deadline(&self) -> Deadline {
+        self.timeout.into()
     }
 
     fn is_over_socket(&self) -> bool {
         self.handle.state.over_socket.load(Ordering::Relaxed)
     }
 
-    fn send_over_socket(&self, bytes: &[u8], deadline: Option<Instant>) -> Result<(), StreamError> {
+    fn send_over_socket(&self, bytes: &[u8], deadline: Deadline) -> Result<(), StreamError> {
         let core = &self.handle.core;
         for part in bytes.chunks(SOCKET_PART) {
             core.wait_for_room(deadline, || Ok(self.try_send_over_socket(part)?.then_some(())))?;

@@ -4,8 +4,8 @@ use std::io::{Read, Write};
 use std::time::{Duration, Instant};
 
 use breezeway_shmipc::{
-    ClientOptions, ServerOptions, Session, SessionEnd, SessionOptions, Stream, StreamError, Trust,
-    WaitPolicy, WhenExhausted, WhenFull,
+    ClientOptions, Deadline, ServerOptions, Session, SessionEnd, SessionOptions, Stream,
+    StreamError, Trust, WaitPolicy, WhenExhausted, WhenFull,
 };
 
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -35,7 +35,7 @@ fn open(client: &Session) -> Stream {
 }
 
 fn accept(server: &Session) -> Stream {
-    patient(server.accept_until(Some(Instant::now() + PATIENCE)).unwrap())
+    patient(server.accept_until(Deadline::after(PATIENCE)).unwrap())
 }
 
 /// Bytes that show where they belong.
@@ -106,7 +106,7 @@ fn a_deadline_ends_a_wait() {
     stream.set_read_timeout(Some(Duration::from_millis(20)));
     assert!(matches!(stream.peek(), Err(StreamError::TimedOut)));
     stream.set_read_timeout(None);
-    stream.set_read_deadline(Some(Instant::now()));
+    stream.set_read_deadline(Deadline::after(Duration::ZERO));
     let error = stream.read(&mut [0; 1]).unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::TimedOut);
 }

@@ -3,8 +3,8 @@
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
-use std::time::Instant;
 
+use breezeway_os::Deadline;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::driver;
@@ -18,15 +18,15 @@ use crate::writer::NoRoom;
 /// methods loses nothing.
 pub struct Stream {
     stream: crate::Stream,
-    /// Since when there was no memory to send.
-    exhausted_since: Option<Instant>,
+    /// Until when memory is waited for, if there was none to send.
+    patience: Option<Deadline>,
 }
 
 impl Stream {
     /// In the current runtime.
     pub fn new(stream: crate::Stream) -> Result<Self, StreamError> {
         driver::ensure(stream.core()).map_err(SessionEnd::from)?;
-        Ok(Self { stream, exhausted_since: None })
+        Ok(Self { stream, patience: None })
     }
 
     /// Its number in the session.
@@ -82,12 +82,13 @@ impl Stream {
         let mut outcome = writer.try_send_part(bytes)?;
         if outcome == Err(NoRoom::MemoryExhausted) {
             let core = writer.core();
-            let since = *self.exhausted_since.get_or_insert_with(Instant::now);
+            let patience =
+                *self.patience.get_or_insert_with(|| Deadline::after(core.options.patience));
             match core.options.when_exhausted {
                 WhenExhausted::Fail => {
                     return Poll::Ready(Err(StreamError::MemoryExhausted(bytes.len())));
                 }
-                WhenExhausted::UseSocket if since.elapsed() >= core.options.patience => {
+                WhenExhausted::UseSocket if patience.has_passed() => {
                     outcome = writer.try_send_part_over_socket(bytes)?;
                 }
                 _ => {}
@@ -96,7 +97,7 @@ impl Stream {
         let core = writer.core();
         match outcome {
             Ok(sent) => {
-                self.exhausted_since = None;
+                self.patience = None;
                 if core.is_socket_full() {
                     core.driver.attend();
                 }

@@ -1,9 +1,8 @@
 //! Space for one message of a stream: filled from front to back, then sent.
 
 use std::sync::Arc;
-use std::time::Instant;
 
-use breezeway_os::TrustedPeer;
+use breezeway_os::{Deadline, TrustedPeer};
 
 use super::{SOCKET_PART, Writer};
 use crate::error::StreamError;
@@ -148,7 +147,7 @@ impl<'a> Reserved<'a> {
         self.commit_until(deadline)
     }
 
-    pub(super) fn commit_until(&mut self, deadline: Option<Instant>) -> Result<(), StreamError> {
+    pub(super) fn commit_until(&mut self, deadline: Deadline) -> Result<(), StreamError> {
         self.writer.judge_open()?;
         if self.try_commit()? {
             return Ok(());
