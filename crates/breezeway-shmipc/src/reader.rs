@@ -1,5 +1,7 @@
 //! The receiving half of a stream.
 
+mod peeked;
+
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
@@ -7,14 +9,15 @@ use std::sync::atomic::Ordering;
 use std::task::Waker;
 use std::time::Duration;
 
-use breezeway_os::{Deadline, Notifier, TrustedPeer};
+use breezeway_os::{Deadline, Notifier};
 
 use crate::core::Core;
 use crate::error::{SessionEnd, StreamError};
 use crate::inbox::{Arrival, StreamState};
 use crate::message::Piece;
-use crate::region::Region;
 use crate::stream::{Handle, Interrupter};
+
+pub use peeked::{Peeked, Run};
 
 /// The receiving half of a stream.
 pub struct Reader {
@@ -273,103 +276,6 @@ impl Drop for Reader {
     fn drop(&mut self) {
         if !self.reading.is_empty() && !self.handle.core.is_elsewhere() {
             self.handle.core.discard(self.reading.drain(..));
-        }
-    }
-}
-
-/// Received bytes where they lie, in one or more runs. They stay until they are released; the
-/// borrow keeps the reader from doing so meanwhile.
-pub struct Peeked<'a> {
-    core: &'a Core,
-    pieces: &'a VecDeque<Piece>,
-    len: usize,
-}
-
-impl<'a> Peeked<'a> {
-    /// How many bytes there are, at least one.
-    #[expect(clippy::len_without_is_empty, reason = "never empty")]
-    pub fn len(&self) -> usize {
-        self.len
-    }
-
-    /// Copies the first bytes into `buffer`.
-    ///
-    /// # Panics
-    ///
-    /// If there are fewer than the buffer is long.
-    pub fn copy_to(&self, mut buffer: &mut [u8]) {
-        assert!(buffer.len() <= self.len, "copy of {} bytes, {} came", buffer.len(), self.len);
-        for run in self.runs() {
-            let count = run.len().min(buffer.len());
-            let (now, later) = buffer.split_at_mut(count);
-            run.copy_to(now);
-            buffer = later;
-        }
-    }
-
-    /// A copy of all bytes.
-    pub fn to_vec(&self) -> Vec<u8> {
-        let mut bytes = vec![0; self.len];
-        self.copy_to(&mut bytes);
-        bytes
-    }
-
-    /// The runs of bytes, in order; none is empty.
-    pub fn runs(&self) -> impl Iterator<Item = Run<'a>> + use<'a> {
-        let core = self.core;
-        self.pieces.iter().map(move |piece| Run { core, piece })
-    }
-}
-
-/// A run of received bytes that lie together.
-pub struct Run<'a> {
-    core: &'a Core,
-    piece: &'a Piece,
-}
-
-impl<'a> Run<'a> {
-    /// How many bytes there are, at least one.
-    #[expect(clippy::len_without_is_empty, reason = "never empty")]
-    pub fn len(&self) -> usize {
-        self.piece.len()
-    }
-
-    /// Copies the first bytes into `buffer`.
-    ///
-    /// # Panics
-    ///
-    /// If there are fewer than the buffer is long.
-    pub fn copy_to(&self, buffer: &mut [u8]) {
-        self.copy_part(0, buffer);
-    }
-
-    /// Copies the bytes from `skip` on.
-    pub(crate) fn copy_part(&self, skip: usize, buffer: &mut [u8]) {
-        let end = skip + buffer.len();
-        assert!(end <= self.len(), "copy up to byte {end}, {} came", self.len());
-        match self.piece {
-            Piece::Slice { at, .. } => self.core.buffer.copy_to(*at + skip as u32, buffer),
-            Piece::Heap { bytes, read } => buffer.copy_from_slice(&bytes[read + skip..read + end]),
-        }
-    }
-
-    /// Copies `count` bytes from `skip` on to `at` in a region, directly.
-    pub(crate) fn copy_into(&self, skip: usize, region: &Region, at: u32, count: usize) {
-        assert!(skip + count <= self.len(), "copy of {count} bytes from {skip}");
-        match self.piece {
-            Piece::Slice { at: from, .. } => {
-                region.copy_between(&self.core.buffer, *from + skip as u32, at, count);
-            }
-            Piece::Heap { bytes, read } => region.copy_from(at, &bytes[read + skip..][..count]),
-        }
-    }
-
-    /// The bytes themselves, on the word of whoever made `proof` that the peer does not write what
-    /// it has sent.
-    pub fn as_slice(&self, proof: TrustedPeer) -> &'a [u8] {
-        match self.piece {
-            Piece::Slice { at, len, .. } => self.core.buffer.slice(*at, *len, proof),
-            Piece::Heap { bytes, read } => &bytes[*read..],
         }
     }
 }

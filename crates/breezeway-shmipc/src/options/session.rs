@@ -1,0 +1,108 @@
+//! The settings of a session.
+
+use std::time::Duration;
+
+use breezeway_os::WaitPolicy;
+
+/// What to do when the queue is full: the peer has not taken what was sent before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WhenFull {
+    /// Wait, receiving meanwhile, until there is room or the timeout passes.
+    #[default]
+    Wait,
+    /// Fail with [`StreamError::QueueFull`](crate::StreamError::QueueFull); what was to be sent
+    /// stays with the caller.
+    Fail,
+}
+
+/// What to do when the shared memory is exhausted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WhenExhausted {
+    /// Wait a moment, then send over the socket, as upstream does. From then on all of the stream
+    /// goes over the socket.
+    #[default]
+    UseSocket,
+    /// Wait, receiving meanwhile, until there is memory or the timeout passes.
+    Wait,
+    /// Fail with [`StreamError::MemoryExhausted`](crate::StreamError::MemoryExhausted).
+    Fail,
+}
+
+/// Settings of a session, on either side.
+#[derive(Clone, Debug)]
+pub struct SessionOptions {
+    pub(crate) wait: WaitPolicy,
+    pub(crate) when_full: WhenFull,
+    pub(crate) when_exhausted: WhenExhausted,
+    pub(crate) patience: Duration,
+    pub(crate) max_streams: usize,
+    pub(crate) fallback_limit: usize,
+    pub(crate) handshake_timeout: Duration,
+}
+
+impl Default for SessionOptions {
+    fn default() -> Self {
+        Self {
+            wait: WaitPolicy::Adaptive,
+            when_full: WhenFull::Wait,
+            when_exhausted: WhenExhausted::UseSocket,
+            patience: Duration::from_millis(2),
+            max_streams: 65_536,
+            fallback_limit: 64 << 20,
+            handshake_timeout: Duration::from_secs(1),
+        }
+    }
+}
+
+impl SessionOptions {
+    /// The defaults.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// How this side waits. Default [`WaitPolicy::Adaptive`]. Tasks under [`WaitPolicy::Busy`] look
+    /// for 100 µs in every wait and then sleep, since their runtime has to read the socket.
+    pub fn wait(mut self, policy: WaitPolicy) -> Self {
+        self.wait = policy;
+        self
+    }
+
+    /// What to do when the queue is full. Default: wait.
+    pub fn when_full(mut self, choice: WhenFull) -> Self {
+        self.when_full = choice;
+        self
+    }
+
+    /// What to do when the shared memory is exhausted. Default: wait for [`Self::patience`], then
+    /// use the socket.
+    pub fn when_exhausted(mut self, choice: WhenExhausted) -> Self {
+        self.when_exhausted = choice;
+        self
+    }
+
+    /// How long to wait for shared memory before the socket is used. Default 2 ms.
+    pub fn patience(mut self, duration: Duration) -> Self {
+        self.patience = duration;
+        self
+    }
+
+    /// The most streams of a session. A peer's stream beyond that is closed at once. Default 65536.
+    pub fn max_streams(mut self, count: usize) -> Self {
+        self.max_streams = count;
+        self
+    }
+
+    /// The most bytes that came over the socket and were not yet read. Beyond that the socket is
+    /// not read, which makes the peer wait, and ends of streams as well, since the socket may hold
+    /// bytes that were sent before them. Default 64 MiB.
+    pub fn fallback_limit(mut self, bytes: usize) -> Self {
+        self.fallback_limit = bytes.max(1);
+        self
+    }
+
+    /// How long the peer may take for the handshake. Default 1 s.
+    pub fn handshake_timeout(mut self, duration: Duration) -> Self {
+        self.handshake_timeout = duration;
+        self
+    }
+}

@@ -1,0 +1,33 @@
+//! Who may be on the other side.
+
+use breezeway_os::Peer;
+
+/// Whom a server or client trusts with memory that both write.
+///
+/// shmipc has no protection between its two sides: a peer that breaks the rules can make this side
+/// see wrong bytes, run out of slices, or lose the session. It cannot make this process crash or
+/// touch memory outside the session's regions. Say here who may connect at all.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Trust {
+    /// Processes of the same user id, and of root. Needs a unix socket.
+    SameUser,
+    /// Processes of these user ids. Needs a unix socket.
+    Users(Vec<u32>),
+    /// Whoever can open the socket. The only possibility over TCP.
+    Anybody,
+}
+
+impl Trust {
+    /// Whether a peer with these credentials is trusted; without credentials only with
+    /// [`Self::Anybody`].
+    pub fn covers(&self, peer: Option<&Peer>) -> bool {
+        match self {
+            Self::Anybody => true,
+            Self::SameUser => peer.is_some_and(|peer| peer.is_same_user() || peer.uid == Some(0)),
+            Self::Users(users) => {
+                peer.and_then(|peer| peer.uid).is_some_and(|uid| users.contains(&uid))
+            }
+        }
+    }
+}
