@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use breezeway_os::{Deadline, Notifier};
 
+#[cfg(feature = "tokio")]
 use crate::core::Core;
 use crate::error::{SessionEnd, StreamError};
 use crate::inbox::{Arrival, StreamState};

@@ -1,11 +1,14 @@
 //! Receiving for all streams of a session: whoever holds the [`Receiver`] takes elements off the
 //! queue and messages off the socket, and gives each stream what is its.
 
+mod closing;
+mod routing;
+
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use rustix::io::{Errno, ioctl_fionread};
+use rustix::io::Errno;
 use rustix::net::RecvFlags;
 
 use crate::core::Core;
@@ -17,8 +20,8 @@ use crate::message::{self, Piece};
 use crate::pace::Pace;
 use crate::queue::{Consumer, Element};
 use crate::spin::SpinPlan;
-use crate::table::{Found, Role};
 use crate::violation::Violation;
+use routing::{discard_if_forgotten, find, finish, hear_restart, is_for, mark_ready};
 
 /// Elements taken before the producer learns of it.
 const PUBLISH_EVERY: u32 = 64;
@@ -255,59 +258,6 @@ impl Receiver {
         Ok(())
     }
 
-    /// A stream's end counts only once everything sent before it was received, and some of that may
-    /// be in the socket.
-    fn begin_closing(&mut self, core: &Core, id: u32) {
-        let stream = lock(&core.table).get(id).cloned();
-        // Once, however often the peer says so.
-        self.closing.extend(stream.filter(|stream| !stream.ending.swap(true, Ordering::Relaxed)));
-    }
-
-    /// Ends the streams whose end was seen, after reading what was in the socket by then. What a
-    /// peer sends on meanwhile, also further ends, is left to the next read, which the socket asks
-    /// for; so is everything while no more may be held.
-    fn finish_closing(&mut self, core: &Core) -> Result<(), Violation> {
-        if self.closing.is_empty() && self.ending.is_empty() {
-            return Ok(());
-        }
-        self.note_closing(core);
-        let due = self.ending.back().map_or(0, |&(due, _)| due);
-        while self.bytes_read < due && !core.is_overfull() {
-            match self.read(core, RecvFlags::DONTWAIT) {
-                Ok(count) if count > 0 => self.handle_all(core)?,
-                // Nothing is left, whatever was counted.
-                Err(Errno::AGAIN) => {
-                    let all = self.bytes_read;
-                    self.ending.iter_mut().for_each(|(due, _)| *due = all.min(*due));
-                    break;
-                }
-                // The end of the socket is left to the next reader.
-                _ => break,
-            }
-        }
-        self.note_closing(core);
-        let counts = self.ending.partition_point(|(due, _)| *due <= self.bytes_read);
-        self.ending.drain(..counts).for_each(|(_, stream)| finish(core, &stream));
-        Ok(())
-    }
-
-    /// Counts what is in the socket before the ends that were just seen.
-    fn note_closing(&mut self, core: &Core) {
-        if self.closing.is_empty() {
-            return;
-        }
-        // It cannot fail on a socket.
-        let unread = ioctl_fionread(core.socket()).unwrap_or(0);
-        let due = self.bytes_read + unread;
-        self.ending.extend(self.closing.drain(..).map(|stream| (due, stream)));
-    }
-
-    /// Ends that were seen and do not yet count.
-    #[cfg(test)]
-    pub(crate) fn ends_remembered(&self) -> usize {
-        self.closing.len() + self.ending.len()
-    }
-
     /// Frees what is in the queue, when no stream is left to read it.
     pub(crate) fn discard_rest(&mut self, core: &Core) {
         self.last = None;
@@ -327,59 +277,4 @@ impl Receiver {
         self.consumer.publish();
         core.discard(self.pieces.drain(..));
     }
-}
-
-/// What came for a stream that was closed meanwhile: its holder has emptied the inbox already, or
-/// finds this in it.
-#[inline]
-fn discard_if_forgotten(core: &Core, stream: &StreamState) {
-    if stream.forgotten.load(Ordering::Acquire) {
-        core.discard(stream.empty());
-    }
-}
-
-fn is_for(stream: &StreamState, id: u32) -> bool {
-    stream.id == id && !stream.forgotten.load(Ordering::Relaxed)
-}
-
-/// The stream that data for `id` belongs to, if anybody wants it.
-fn find(core: &Core, id: u32) -> Option<Arc<StreamState>> {
-    let found = lock(&core.table).find(id);
-    match found {
-        Found::Stream(stream) => Some(stream),
-        Found::Nobody => None,
-        Found::TooMany => {
-            refuse(core, id);
-            None
-        }
-    }
-}
-
-/// Closes a stream that would be one too many, so that its opener learns of it.
-fn refuse(core: &Core, id: u32) {
-    tracing::debug!(id, limit = core.options.max_streams, "shmipc stream refused: max_streams");
-    core.close_stream(&StreamState::new(id), true);
-}
-
-fn finish(core: &Core, stream: &Arc<StreamState>) {
-    stream.close();
-    mark_ready(core, stream);
-}
-
-/// Where one thread serves all streams, it learns that this one has something.
-#[inline]
-fn mark_ready(core: &Core, stream: &Arc<StreamState>) {
-    if core.serving.load(Ordering::Relaxed) && !stream.queued.swap(true, Ordering::AcqRel) {
-        lock(&core.ready).push_back(Arc::clone(stream));
-    }
-}
-
-fn hear_restart(core: &Core, epoch: u64, acknowledged: bool) -> Result<(), Violation> {
-    match (core.role, acknowledged) {
-        (Role::Client, false) => core.restart.told(epoch),
-        (Role::Server, true) => core.restart.acknowledged(epoch),
-        (Role::Client, true) => return Err(Violation::MessageType(9)),
-        (Role::Server, false) => return Err(Violation::MessageType(8)),
-    }
-    Ok(())
 }

@@ -14,6 +14,7 @@ use crate::options::{ClientOptions, ServerOptions, Trust};
 use crate::session::Session;
 use crate::slow_descriptor::{PROMPT, slow_to_close};
 use crate::stream::Stream;
+use crate::wire::{self, Kind};
 #[cfg(feature = "tokio")]
 use {crate::options::SessionOptions, breezeway_os::WaitPolicy};
 

@@ -1,0 +1,81 @@
+//! The session's shared memory: slices taken and given back, and regions that were lost.
+
+use std::sync::atomic::Ordering;
+
+use breezeway_os::copy::STREAM_FROM;
+
+use super::Core;
+use crate::error::SessionEnd;
+use crate::layout::buffer::SliceId;
+use crate::lock::lock;
+use crate::message::Piece;
+use crate::violation::Violation;
+
+impl Core {
+    /// Which region lost its memory. What was read there since is zeros, so whatever rule that
+    /// seems to break, this is the cause.
+    pub(crate) fn lost_region(&self) -> Option<&'static str> {
+        if self.queue.is_lost() {
+            Some("queue")
+        } else if self.buffer.is_lost() {
+            Some("buffer")
+        } else {
+            None
+        }
+    }
+
+    /// Takes slices for `len` bytes; gives how many bytes found no room.
+    pub(crate) fn reserve(
+        &self,
+        len: usize,
+        slices: &mut Vec<SliceId>,
+    ) -> Result<usize, SessionEnd> {
+        if len >= STREAM_FROM {
+            self.buffer.stream_large_copies(lock(&self.producer).is_consumer_far());
+        }
+        let reserved = lock(&self.pool).reserve(len, slices);
+        reserved.map_err(|violation| self.broken(violation)).and_then(|missing| {
+            self.judge_regions()?;
+            Ok(missing)
+        })
+    }
+
+    /// Ends the session if a region lost its memory: what was read there since need not break any
+    /// other rule.
+    #[inline]
+    pub(crate) fn judge_regions(&self) -> Result<(), SessionEnd> {
+        match self.lost_region() {
+            None => Ok(()),
+            Some(region) => Err(self.broken(Violation::Truncated(region))),
+        }
+    }
+
+    /// Gives slices back that this side holds.
+    pub(crate) fn give(&self, slices: impl IntoIterator<Item = SliceId>) {
+        let mut pool = lock(&self.pool);
+        let given = slices.into_iter().try_for_each(|slice| pool.give(slice));
+        if given.is_ok() && self.ended().is_some() {
+            let _ = pool.give_back_kept();
+        }
+        drop(pool);
+        if let Err(violation) = given {
+            self.broken(violation);
+        }
+    }
+
+    /// Frees what pieces hold, read or not.
+    #[inline]
+    pub(crate) fn discard(&self, pieces: impl IntoIterator<Item = Piece>) {
+        for piece in pieces {
+            match piece {
+                Piece::Slice { slice, .. } => self.give([slice]),
+                Piece::Heap { .. } => self.forget_fallback(piece.len()),
+            }
+        }
+    }
+
+    /// Bytes that came over the socket were read, or nobody will read them.
+    pub(crate) fn forget_fallback(&self, count: usize) {
+        self.fallback_held.fetch_sub(count, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,102 @@
+//! Putting elements into the queue, and waking the peer for them.
+
+use std::sync::MutexGuard;
+use std::sync::atomic::Ordering;
+
+use super::Core;
+use crate::error::SessionEnd;
+use crate::layout::buffer::SliceId;
+use crate::lock::lock;
+use crate::queue::{Element, Producer, PutError};
+use crate::wire::{self, Kind};
+
+impl Core {
+    /// Sends a message of `slices`, which from then on are the peer's. False if the queue is full:
+    /// then they stay ours.
+    #[inline]
+    pub(crate) fn publish(&self, stream: u32, slices: &[SliceId]) -> Result<bool, SessionEnd> {
+        let mut producer = lock(&self.producer);
+        // The peer may send the slices back as soon as they are visible, so they leave our hands
+        // before.
+        lock(&self.pool).part(slices);
+        let put = producer.put(Element::data(stream, slices[0].offset));
+        let was_put = put.is_ok();
+        if !was_put {
+            lock(&self.pool).keep(slices);
+        }
+        match self.after_put(put, producer) {
+            // The session ended while the peer was to be told. It may have the message all the
+            // same, so the slices must not be taken for ours again; the next operation finds the
+            // end.
+            Err(_) if was_put => Ok(true),
+            outcome => outcome,
+        }
+    }
+
+    /// Sends the end of a stream through the queue. False if it is full.
+    pub(crate) fn publish_close(&self, stream: u32) -> Result<bool, SessionEnd> {
+        let mut producer = lock(&self.producer);
+        let put = producer.put(Element::close(stream));
+        self.after_put(put, producer)
+    }
+
+    #[inline]
+    fn after_put(
+        &self,
+        put: Result<(), PutError>,
+        producer: MutexGuard<'_, Producer>,
+    ) -> Result<bool, SessionEnd> {
+        match put {
+            Ok(()) => {
+                let corked = self.corked.load(Ordering::Relaxed);
+                self.unannounced.store(corked, Ordering::Relaxed);
+                let must_rouse = !corked && producer.must_rouse();
+                drop(producer);
+                if must_rouse {
+                    self.send(&wire::bare(Kind::Polling, self.version))?;
+                }
+                self.judge_regions()?;
+                Ok(true)
+            }
+            Err(PutError::Full) => {
+                drop(producer);
+                self.announce()?;
+                Ok(false)
+            }
+            Err(PutError::Violation(violation)) => {
+                drop(producer);
+                Err(self.broken(violation))
+            }
+        }
+    }
+
+    /// From now on the peer is not told of each element, but of all at [`Self::uncork`]: for a
+    /// thread that answers several streams in a row. A peer that looks by itself sees each at once.
+    pub(crate) fn cork(&self) {
+        let _producer = lock(&self.producer);
+        self.corked.store(true, Ordering::Relaxed);
+    }
+
+    /// Tells the peer of what was put since [`Self::cork`].
+    pub(crate) fn uncork(&self) -> Result<(), SessionEnd> {
+        let producer = lock(&self.producer);
+        self.corked.store(false, Ordering::Relaxed);
+        drop(producer);
+        self.announce()
+    }
+
+    /// Tells the peer of what it was not told of; due before anything that waits for the peer.
+    #[inline]
+    pub(crate) fn announce(&self) -> Result<(), SessionEnd> {
+        if !self.unannounced.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let producer = lock(&self.producer);
+        let must_rouse = self.unannounced.swap(false, Ordering::Relaxed) && producer.must_rouse();
+        drop(producer);
+        if must_rouse {
+            self.send(&wire::bare(Kind::Polling, self.version))?;
+        }
+        Ok(())
+    }
+}

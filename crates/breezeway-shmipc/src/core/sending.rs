@@ -1,0 +1,48 @@
+//! Messages over the session's socket.
+
+use std::sync::atomic::Ordering;
+
+use super::Core;
+use crate::error::SessionEnd;
+use crate::lock::lock;
+use crate::wire::{self, Kind};
+
+impl Core {
+    /// Sends a message over the socket without waiting; what the socket does not take is sent
+    /// later. True if it took everything.
+    pub(crate) fn send(&self, message: &[u8]) -> Result<bool, SessionEnd> {
+        self.socket_writes.fetch_add(1, Ordering::Relaxed);
+        let sent = lock(&self.outgoing).send(self.socket(), message);
+        sent.map_err(|errno| self.failed(errno))
+    }
+
+    /// Whether the socket has taken everything that was sent, after another try.
+    pub(crate) fn flush_socket(&self) -> Result<bool, SessionEnd> {
+        let flushed = lock(&self.outgoing).flush(self.socket());
+        flushed.map_err(|errno| self.failed(errno))
+    }
+
+    /// Whether there are bytes that the socket has not yet taken.
+    pub(crate) fn is_socket_full(&self) -> bool {
+        !lock(&self.outgoing).is_empty()
+    }
+
+    /// Sends a message over the socket that must not overtake what is in the queue. The peer takes
+    /// all of that when it is told to, and another thread that put an element may not yet have told
+    /// it.
+    pub(crate) fn send_behind_queue(&self, parts: &[&[u8]]) -> Result<bool, SessionEnd> {
+        let mut message = wire::bare(Kind::Polling, self.version).to_vec();
+        parts.iter().for_each(|part| message.extend_from_slice(part));
+        self.send(&message)
+    }
+
+    /// As [`Self::send_behind_queue`], but not behind other bytes that wait for the socket; false,
+    /// and nothing sent, if there are such.
+    pub(crate) fn send_payload_behind_queue(&self, parts: &[&[u8]]) -> Result<bool, SessionEnd> {
+        let mut message = wire::bare(Kind::Polling, self.version).to_vec();
+        parts.iter().for_each(|part| message.extend_from_slice(part));
+        self.socket_writes.fetch_add(1, Ordering::Relaxed);
+        let sent = lock(&self.outgoing).send_if_idle(self.socket(), &message);
+        Ok(sent.map_err(|errno| self.failed(errno))?.is_some())
+    }
+}

@@ -1,0 +1,65 @@
+//! Whose data it is, and who learns of it.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use crate::core::Core;
+use crate::inbox::StreamState;
+use crate::lock::lock;
+use crate::table::{Found, Role};
+use crate::violation::Violation;
+
+/// What came for a stream that was closed meanwhile: its holder has emptied the inbox already, or
+/// finds this in it.
+#[inline]
+pub(super) fn discard_if_forgotten(core: &Core, stream: &StreamState) {
+    if stream.forgotten.load(Ordering::Acquire) {
+        core.discard(stream.empty());
+    }
+}
+
+pub(super) fn is_for(stream: &StreamState, id: u32) -> bool {
+    stream.id == id && !stream.forgotten.load(Ordering::Relaxed)
+}
+
+/// The stream that data for `id` belongs to, if anybody wants it.
+pub(super) fn find(core: &Core, id: u32) -> Option<Arc<StreamState>> {
+    let found = lock(&core.table).find(id);
+    match found {
+        Found::Stream(stream) => Some(stream),
+        Found::Nobody => None,
+        Found::TooMany => {
+            refuse(core, id);
+            None
+        }
+    }
+}
+
+/// Closes a stream that would be one too many, so that its opener learns of it.
+pub(super) fn refuse(core: &Core, id: u32) {
+    tracing::debug!(id, limit = core.options.max_streams, "shmipc stream refused: max_streams");
+    core.close_stream(&StreamState::new(id), true);
+}
+
+pub(super) fn finish(core: &Core, stream: &Arc<StreamState>) {
+    stream.close();
+    mark_ready(core, stream);
+}
+
+/// Where one thread serves all streams, it learns that this one has something.
+#[inline]
+pub(super) fn mark_ready(core: &Core, stream: &Arc<StreamState>) {
+    if core.serving.load(Ordering::Relaxed) && !stream.queued.swap(true, Ordering::AcqRel) {
+        lock(&core.ready).push_back(Arc::clone(stream));
+    }
+}
+
+pub(super) fn hear_restart(core: &Core, epoch: u64, acknowledged: bool) -> Result<(), Violation> {
+    match (core.role, acknowledged) {
+        (Role::Client, false) => core.restart.told(epoch),
+        (Role::Server, true) => core.restart.acknowledged(epoch),
+        (Role::Client, true) => return Err(Violation::MessageType(9)),
+        (Role::Server, false) => return Err(Violation::MessageType(8)),
+    }
+    Ok(())
+}
