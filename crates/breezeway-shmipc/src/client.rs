@@ -12,7 +12,7 @@ use crate::error::{ConnectError, StreamError};
 use crate::handshake;
 use crate::keeper::Keeper;
 use crate::lock::{lock, wait};
-use crate::options::{ClientOptions, Memory};
+use crate::options::ClientOptions;
 use crate::regions::{Names, OwnRegions};
 use crate::session::Session;
 use crate::socket::connect_socket;
@@ -63,11 +63,7 @@ impl Client {
     /// Connects all sessions.
     pub fn connect(address: &Address, options: ClientOptions) -> Result<Self, ConnectError> {
         let failed = |source| ConnectError::Connect { address: address.to_string(), source };
-        if matches!(address, Address::Tcp(_)) && options.memory == Memory::Memfd {
-            return Err(ConnectError::Option(
-                "memfds cannot be handed over TCP; use Memory::FilesV2 or FilesV3",
-            ));
-        }
+        options.validate_at(address)?;
         let mut sessions = Vec::new();
         for index in 0..options.sessions {
             sessions.push(Some(connect_session(address, &options, index, None)?));

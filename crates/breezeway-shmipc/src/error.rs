@@ -9,6 +9,7 @@ use rustix::process::{Resource, getrlimit};
 use thiserror::Error;
 
 use crate::address::AddressError;
+use crate::options::OptionError;
 use crate::violation::Violation;
 
 /// `main` and `unwrap` print errors in their debug form: for these it is the message, which says
@@ -23,7 +24,7 @@ macro_rules! debug_is_message {
     )+};
 }
 
-debug_is_message!(AddressError, ConnectError, ServeError, SessionEnd, StreamError);
+debug_is_message!(AddressError, ConnectError, OptionError, ServeError, SessionEnd, StreamError);
 
 /// How a session ended.
 #[derive(Clone, Error)]
@@ -189,8 +190,8 @@ impl HandshakeError {
 #[non_exhaustive]
 pub enum ConnectError {
     /// A setting is not possible.
-    #[error("{0}")]
-    Option(&'static str),
+    #[error(transparent)]
+    Option(#[from] OptionError),
     /// The server cannot be reached.
     #[error("cannot connect to {address}: {source}")]
     Connect {
@@ -243,8 +244,8 @@ pub enum ConnectError {
 #[non_exhaustive]
 pub enum ServeError {
     /// A setting is not possible.
-    #[error("{0}")]
-    Option(&'static str),
+    #[error(transparent)]
+    Option(#[from] OptionError),
     /// A server already listens there.
     #[error(
         "{0} is in use by a running server; choose another path, end that one, or take it over (take_over)"

@@ -114,7 +114,8 @@ pub use {
     client::Client,
     error::{ConnectError, HandshakeError, ServeError, SessionEnd, StreamError},
     options::{
-        ClientOptions, Memory, ServerOptions, SessionOptions, Trust, WhenExhausted, WhenFull,
+        ClientOptions, Memory, OptionError, ServerOptions, SessionOptions, Trust, WhenExhausted,
+        WhenFull,
     },
     reader::{Peeked, Reader, Run},
     server::{RestartReport, Server, Stopper},

@@ -18,15 +18,13 @@ use crate::created::CreatedFiles;
 use crate::error::{ConnectError, HandshakeError};
 use crate::free_list;
 use crate::layout::buffer::BufferLayout;
-use crate::layout::queue::{RingPlace, region_size};
+use crate::layout::queue::RingPlace;
 use crate::named_file::{NamedFile, open_named};
 use crate::options::{ClientOptions, Memory, ServerOptions};
 use crate::queue;
 use crate::region::Region;
 use crate::violation::Violation;
 
-/// Upstream refuses smaller buffer regions.
-const SMALLEST_BUFFER: u32 = 1 << 20;
 /// The kernel's limit for the name of a memfd, less what upstream puts before it.
 const LONGEST_LABEL: usize = 249 - "shmipc".len();
 
@@ -81,7 +79,7 @@ impl OwnRegions {
     /// Makes and lays out both regions, with their memory present, so that no page can be missing
     /// later.
     pub(crate) fn create(options: &ClientOptions, names: &Names) -> Result<Self, ConnectError> {
-        let (queue_size, layout) = judge_options(options)?;
+        let (queue_size, layout) = (options.queue_size()?, options.layout()?);
         judge_headroom(u64::from(queue_size) + u64::from(options.buffer_size))?;
         let mut created = CreatedFiles::new();
         let mut make = |name: &str, size: u32| match &options.memory {
@@ -106,35 +104,6 @@ impl OwnRegions {
             created: (!is_memfd).then_some(created),
         })
     }
-}
-
-fn judge_options(options: &ClientOptions) -> Result<(u32, BufferLayout), ConnectError> {
-    let capacity = options.queue_capacity;
-    let queue_size = u32::try_from(region_size(capacity))
-        .ok()
-        .filter(|_| capacity > 0 && capacity.is_multiple_of(8));
-    let queue_size = queue_size.ok_or(ConnectError::Option(
-        "queue_capacity must be a multiple of 8, from 8 to 178956960",
-    ))?;
-    if options.buffer_size < SMALLEST_BUFFER {
-        return Err(ConnectError::Option("buffer_size must be at least 1 MiB"));
-    }
-    let classes = &options.slices;
-    let sizes: std::collections::BTreeSet<_> = classes.iter().map(|class| class.0).collect();
-    let sound = classes.iter().all(|&(size, _)| size > 0 && size % 4 == 0 && size < 1 << 30);
-    let percent: u64 = classes.iter().map(|class| u64::from(class.1)).sum();
-    if !sound || sizes.len() != classes.len() || percent != 100 || classes.len() > 64 {
-        return Err(ConnectError::Option(
-            "slices must have different sizes, each a multiple of 4 below 1 GiB, and percentages that add up to 100",
-        ));
-    }
-    let layout = BufferLayout::plan(options.buffer_size, classes);
-    // The last slice of a list is never given out, so a single one would be useless.
-    let layout = layout.filter(|layout| layout.lists().iter().all(|list| list.count > 1));
-    let layout = layout.ok_or(ConnectError::Option(
-        "buffer_size has no room for two slices of each size; raise it or choose smaller slices",
-    ))?;
-    Ok((queue_size, layout))
 }
 
 fn judge_headroom(size: u64) -> Result<(), ConnectError> {

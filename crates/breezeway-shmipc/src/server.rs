@@ -70,6 +70,7 @@ struct State {
 impl Server {
     /// Listens at `address`.
     pub fn bind(address: &Address, options: ServerOptions) -> Result<Self, ServeError> {
+        options.validate_at(address)?;
         let listener = Listener::bind(address, options.socket_mode, options.take_over)?;
         let failed = |source| ServeError::Listen { address: address.to_string(), source };
         let shared = Arc::new(Shared {

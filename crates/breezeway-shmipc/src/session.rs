@@ -59,6 +59,8 @@ impl Session {
         client: &ClientOptions,
         server: &ServerOptions,
     ) -> Result<(Self, Self), ConnectError> {
+        client.validate()?;
+        server.validate()?;
         let (ours, theirs) = UnixStream::pair().map_err(|source| ConnectError::Connect {
             address: "a socket pair".to_owned(),
             source,

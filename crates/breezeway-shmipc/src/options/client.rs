@@ -1,9 +1,18 @@
 //! The settings of a client.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{SessionOptions, Trust};
+use super::{OptionError, SessionOptions, Trust};
+use crate::address::Address;
+use crate::layout::buffer::BufferLayout;
+use crate::layout::queue::region_size;
+
+/// Upstream refuses smaller buffer regions.
+const SMALLEST_BUFFER: u32 = 1 << 20;
+/// More sizes of slices than anybody configures.
+const MOST_CLASSES: usize = 64;
 
 /// Where a client's regions live.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,9 +70,10 @@ impl ClientOptions {
         self
     }
 
-    /// How many sessions (sockets, queues, regions) the streams are spread over. Default 1.
+    /// How many sessions (sockets, queues, regions) the streams are spread over, at least 1.
+    /// Default 1.
     pub fn sessions(mut self, count: usize) -> Self {
-        self.sessions = count.max(1);
+        self.sessions = count;
         self
     }
 
@@ -95,7 +105,147 @@ impl ClientOptions {
     /// The pause before a lost session is tried again: the first, and the longest after doubling.
     /// Default 10 ms and 2 s.
     pub fn back_off(mut self, first: Duration, longest: Duration) -> Self {
-        self.back_off = (first, longest.max(first));
+        self.back_off = (first, longest);
         self
+    }
+
+    /// Refuses values that are not possible.
+    pub fn validate(&self) -> Result<(), OptionError> {
+        self.session.validate()?;
+        OptionError::check("sessions", self.sessions, 1..=usize::MAX, "at least 1")?;
+        let (first, longest) = self.back_off;
+        OptionError::check_that(
+            !first.is_zero() && first <= longest,
+            "back_off",
+            format_args!("{first:?}, {longest:?}"),
+            "a first pause longer than nothing, and a longest one not below it",
+        )?;
+        self.queue_size()?;
+        self.layout()?;
+        Ok(())
+    }
+
+    /// Refuses what is possible, but not at this address.
+    pub(crate) fn validate_at(&self, address: &Address) -> Result<(), OptionError> {
+        self.validate()?;
+        if matches!(address, Address::Unix(_)) {
+            return Ok(());
+        }
+        let is_memfd = self.memory == Memory::Memfd;
+        let allowed = "possible over TCP, which passes no descriptors: FilesV2 and FilesV3 are";
+        OptionError::check_that(!is_memfd, "memory", "Memfd", allowed)?;
+        self.trust.validate_over_tcp()
+    }
+
+    /// Bytes of the queue region.
+    pub(crate) fn queue_size(&self) -> Result<u32, OptionError> {
+        let capacity = self.queue_capacity;
+        let size = u32::try_from(region_size(capacity)).ok();
+        let size = size.filter(|_| capacity > 0 && capacity.is_multiple_of(8));
+        OptionError::check_that(
+            size.is_some(),
+            "queue_capacity",
+            capacity,
+            "a multiple of 8 in 8..=178956968",
+        )?;
+        Ok(size.unwrap_or_default())
+    }
+
+    /// How the buffer region is divided.
+    pub(crate) fn layout(&self) -> Result<BufferLayout, OptionError> {
+        let (size, classes) = (self.buffer_size, &self.slices);
+        OptionError::check("buffer_size", size, SMALLEST_BUFFER..=u32::MAX, "at least 1 MiB")?;
+        let sizes: BTreeSet<_> = classes.iter().map(|class| class.0).collect();
+        let sound = classes.iter().all(|&(size, _)| size > 0 && size % 4 == 0 && size < 1 << 30);
+        let percent: u64 = classes.iter().map(|class| u64::from(class.1)).sum();
+        OptionError::check_that(
+            sound
+                && sizes.len() == classes.len()
+                && percent == 100
+                && classes.len() <= MOST_CLASSES,
+            "slices",
+            format_args!("{classes:?}"),
+            "1 to 64 different sizes, each a multiple of 4 below 1 GiB, with percentages of 100 \
+             in all",
+        )?;
+        let layout = BufferLayout::plan(size, classes);
+        // The last slice of a list is never given out, so a single one would be useless.
+        let layout = layout.filter(|layout| layout.lists().iter().all(|list| list.count > 1));
+        layout.ok_or_else(|| {
+            let allowed = "enough for two slices of each size; raise it or choose smaller slices";
+            OptionError::new("buffer_size", size, allowed)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::error::assert_refused;
+    use super::*;
+
+    fn options() -> ClientOptions {
+        ClientOptions::new(Trust::Anybody)
+    }
+
+    #[test]
+    fn what_a_client_cannot_have_is_refused_by_name_value_and_range() {
+        assert_refused(options().sessions(0).validate(), "sessions = 0 is not at least 1");
+        let session = SessionOptions::new().max_streams(0);
+        assert_refused(
+            options().session(session).validate(),
+            "max_streams = 0 is not in 1..=4294967295",
+        );
+        for capacity in [0, 7, 178_956_976, u32::MAX] {
+            assert_refused(
+                options().queue_capacity(capacity).validate(),
+                &format!("queue_capacity = {capacity} is not a multiple of 8 in 8..=178956968"),
+            );
+        }
+        assert!(options().queue_capacity(178_956_968).queue_size().is_ok());
+        assert_refused(
+            options().buffer_size((1 << 20) - 1).validate(),
+            "buffer_size = 1048575 is not at least 1 MiB",
+        );
+        assert!(options().validate().is_ok());
+    }
+
+    #[test]
+    fn pauses_that_would_never_end_or_never_grow_are_refused() {
+        let (none, short, long) = (Duration::ZERO, Duration::from_secs(1), Duration::from_secs(2));
+        for (first, longest) in [(none, long), (none, none), (long, short)] {
+            let error = options().back_off(first, longest).validate().unwrap_err();
+            assert_eq!(error.option(), "back_off");
+            assert_eq!(error.value(), format!("{first:?}, {longest:?}"));
+        }
+        assert!(options().back_off(short, short).validate().is_ok());
+    }
+
+    #[test]
+    fn slices_that_make_no_layout_are_refused() {
+        for slices in [
+            &[][..],
+            &[(1001, 100)],
+            &[(1004, 50)],
+            &[(1004, 50), (1004, 50)],
+            &[(0, 100)],
+            &[(1 << 30, 100)],
+        ] {
+            let error = options().slices(slices).validate().unwrap_err();
+            assert_eq!((error.option(), error.value()), ("slices", &*format!("{slices:?}")));
+        }
+        let error = options().buffer_size(1 << 20).slices([(1 << 20, 100)]).validate().unwrap_err();
+        assert_eq!((error.option(), error.value()), ("buffer_size", "1048576"));
+    }
+
+    #[test]
+    fn what_tcp_cannot_do_is_refused_there() {
+        let tcp = Address::Tcp("localhost:1".to_owned());
+        let error = options().validate_at(&tcp).unwrap_err();
+        assert_eq!((error.option(), error.value()), ("memory", "Memfd"));
+        let files = Memory::FilesV2("/dev/shm/x".into());
+        assert!(options().memory(files.clone()).validate_at(&tcp).is_ok());
+        let error =
+            ClientOptions::new(Trust::SameUser).memory(files).validate_at(&tcp).unwrap_err();
+        assert_eq!((error.option(), error.value()), ("trust", "SameUser"));
     }
 }

@@ -2,7 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{SessionOptions, Trust};
+use super::{OptionError, SessionOptions, Trust};
+use crate::address::Address;
+
+/// What the protocol can address.
+const LARGEST_REGION: u64 = u32::MAX as u64;
 
 /// Settings of a server.
 #[derive(Clone, Debug)]
@@ -28,7 +32,7 @@ impl ServerOptions {
             folders: vec![PathBuf::from("/dev/shm")],
             remove_files: false,
             require_sealed: false,
-            largest_region: (1 << 32) - 1,
+            largest_region: LARGEST_REGION,
             max_sessions: 1024,
             max_half_open: 256,
             socket_mode: 0o600,
@@ -83,7 +87,7 @@ impl ServerOptions {
 
     /// The most unfinished handshakes at a time; another one ends the oldest. Default 256.
     pub fn max_half_open(mut self, count: usize) -> Self {
-        self.max_half_open = count.max(1);
+        self.max_half_open = count;
         self
     }
 
@@ -98,5 +102,79 @@ impl ServerOptions {
     pub fn take_over(mut self, allowed: bool) -> Self {
         self.take_over = allowed;
         self
+    }
+
+    /// Refuses values that are not possible.
+    pub fn validate(&self) -> Result<(), OptionError> {
+        self.session.validate()?;
+        let region = self.largest_region;
+        OptionError::check("largest_region", region, 1..=LARGEST_REGION, "in 1..=4294967295")?;
+        let (sessions, half_open) = (self.max_sessions, self.max_half_open);
+        OptionError::check("max_sessions", sessions, 1..=usize::MAX, "at least 1")?;
+        OptionError::check("max_half_open", half_open, 1..=usize::MAX, "at least 1")?;
+        let mode = self.socket_mode;
+        let octal = format_args!("{mode:#o}");
+        OptionError::check_that(mode <= 0o777, "socket_mode", octal, "in 0o0..=0o777")?;
+        match self.folders.iter().find(|folder| !folder.is_absolute()) {
+            None => Ok(()),
+            Some(folder) => Err(OptionError::new("folders", folder.display(), "an absolute path")),
+        }
+    }
+
+    /// Refuses what is possible, but not at this address.
+    pub(crate) fn validate_at(&self, address: &Address) -> Result<(), OptionError> {
+        self.validate()?;
+        if matches!(address, Address::Unix(_)) {
+            return Ok(());
+        }
+        let allowed = "possible over TCP, where no socket file is taken over";
+        OptionError::check_that(!self.take_over, "take_over", true, allowed)?;
+        let allowed = "possible over TCP, where whose files they are is unknown";
+        OptionError::check_that(!self.remove_files, "remove_files", true, allowed)?;
+        self.trust.validate_over_tcp()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::error::assert_refused;
+    use super::*;
+
+    fn options() -> ServerOptions {
+        ServerOptions::new(Trust::Anybody)
+    }
+
+    #[test]
+    fn what_a_server_cannot_have_is_refused_by_name_value_and_range() {
+        for (refused, text) in [
+            (options().largest_region(0), "largest_region = 0 is not in 1..=4294967295"),
+            (
+                options().largest_region(1 << 32),
+                "largest_region = 4294967296 is not in 1..=4294967295",
+            ),
+            (options().max_sessions(0), "max_sessions = 0 is not at least 1"),
+            (options().max_half_open(0), "max_half_open = 0 is not at least 1"),
+            (options().socket_mode(0o1777), "socket_mode = 0o1777 is not in 0o0..=0o777"),
+            (options().folders(["shm"]), "folders = shm is not an absolute path"),
+            (
+                options().session(SessionOptions::new().fallback_limit(0)),
+                "fallback_limit = 0 is not at least 1 byte",
+            ),
+        ] {
+            assert_refused(refused.validate(), text);
+        }
+        assert!(options().validate().is_ok());
+    }
+
+    #[test]
+    fn what_tcp_cannot_do_is_refused_there() {
+        let tcp = Address::Tcp("localhost:0".to_owned());
+        let option = |options: ServerOptions| {
+            options.validate_at(&tcp).err().map(|error| error.option().to_owned())
+        };
+        assert_eq!(option(options().take_over(true)).as_deref(), Some("take_over"));
+        assert_eq!(option(options().remove_files(true)).as_deref(), Some("remove_files"));
+        assert_eq!(option(ServerOptions::new(Trust::SameUser)).as_deref(), Some("trust"));
+        assert_eq!(option(options()), None);
     }
 }

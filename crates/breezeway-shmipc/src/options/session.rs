@@ -4,6 +4,11 @@ use std::time::Duration;
 
 use breezeway_os::WaitPolicy;
 
+use super::OptionError;
+
+/// Streams are numbered with 32 bits.
+const MOST_STREAMS: u64 = u32::MAX as u64;
+
 /// What to do when the queue is full: the peer has not taken what was sent before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WhenFull {
@@ -86,7 +91,8 @@ impl SessionOptions {
         self
     }
 
-    /// The most streams of a session. A peer's stream beyond that is closed at once. Default 65536.
+    /// The most streams of a session, at least 1. A peer's stream beyond that is closed at once.
+    /// Default 65536.
     pub fn max_streams(mut self, count: usize) -> Self {
         self.max_streams = count;
         self
@@ -96,7 +102,7 @@ impl SessionOptions {
     /// not read, which makes the peer wait, and ends of streams as well, since the socket may hold
     /// bytes that were sent before them. Default 64 MiB.
     pub fn fallback_limit(mut self, bytes: usize) -> Self {
-        self.fallback_limit = bytes.max(1);
+        self.fallback_limit = bytes;
         self
     }
 
@@ -104,5 +110,47 @@ impl SessionOptions {
     pub fn handshake_timeout(mut self, duration: Duration) -> Self {
         self.handshake_timeout = duration;
         self
+    }
+
+    /// Refuses values that are not possible.
+    pub fn validate(&self) -> Result<(), OptionError> {
+        let (streams, held) = (self.max_streams as u64, self.fallback_limit);
+        OptionError::check("max_streams", streams, 1..=MOST_STREAMS, "in 1..=4294967295")?;
+        OptionError::check("fallback_limit", held, 1..=usize::MAX, "at least 1 byte")?;
+        let (timeout, is_some) = (self.handshake_timeout, !self.handshake_timeout.is_zero());
+        OptionError::check_that(
+            is_some,
+            "handshake_timeout",
+            format_args!("{timeout:?}"),
+            "longer than nothing",
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::error::assert_refused;
+    use super::*;
+
+    #[test]
+    fn what_a_session_cannot_have_is_refused_by_name_value_and_range() {
+        let options = SessionOptions::new;
+        assert_refused(
+            options().max_streams(0).validate(),
+            "max_streams = 0 is not in 1..=4294967295",
+        );
+        assert_refused(
+            options().max_streams(1 << 32).validate(),
+            "max_streams = 4294967296 is not in 1..=4294967295",
+        );
+        assert_refused(
+            options().fallback_limit(0).validate(),
+            "fallback_limit = 0 is not at least 1 byte",
+        );
+        assert_refused(
+            options().handshake_timeout(Duration::ZERO).validate(),
+            "handshake_timeout = 0ns is not longer than nothing",
+        );
+        assert!(options().validate().is_ok());
     }
 }

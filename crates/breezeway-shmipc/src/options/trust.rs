@@ -2,6 +2,8 @@
 
 use breezeway_os::Peer;
 
+use super::OptionError;
+
 /// Whom a server or client trusts with memory that both write.
 ///
 /// shmipc has no protection between its two sides: a peer that breaks the rules can make this side
@@ -29,5 +31,11 @@ impl Trust {
                 peer.and_then(|peer| peer.uid).is_some_and(|uid| users.contains(&uid))
             }
         }
+    }
+
+    /// Over TCP nobody's user is known, so whom this trusts would be nobody.
+    pub(crate) fn validate_over_tcp(&self) -> Result<(), OptionError> {
+        let allowed = "possible over TCP, where users are unknown: Anybody is";
+        OptionError::check_that(*self == Self::Anybody, "trust", format_args!("{self:?}"), allowed)
     }
 }

@@ -104,12 +104,14 @@ impl Settings {
     }
 
     pub(super) fn server(&self) -> Outcome<ServerOptions> {
-        let options = ServerOptions::new(Self::trust(&self.address()?))
+        let address = self.address()?;
+        let has_users = matches!(address, Address::Unix(_));
+        let options = ServerOptions::new(Self::trust(&address))
             .session(self.session())
             // A second server on the same path is the successor of the first.
-            .take_over(true)
+            .take_over(has_users)
             // As upstream's servers do: a Go client that ends leaves its files to the server.
-            .remove_files(true);
+            .remove_files(has_users);
         Ok(options)
     }
 }
