@@ -264,6 +264,10 @@ fn deadline_after(timeout: Duration) -> u64 {
 
 impl Drop for Session {
     fn drop(&mut self) {
+        if self.over {
+            // No orderly end: a server that broke the protocol is to see that.
+            return;
+        }
         // A full ring or a dead peer: the end of file tells the same, less politely.
         let _ = self.link.publish(Head::of_session(Kind::Shutdown, 0), &[]);
         let _ = self.link.flush_reply();

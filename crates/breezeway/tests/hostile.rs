@@ -36,6 +36,8 @@ mod greetings;
 mod leaks;
 #[path = "hostile/noise.rs"]
 mod noise;
+#[path = "hostile/page.rs"]
+mod page;
 #[path = "hostile/payload.rs"]
 mod payload;
 #[path = "hostile/progress.rs"]

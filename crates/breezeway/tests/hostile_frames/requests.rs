@@ -44,6 +44,22 @@ fn header(change: impl FnOnce(&mut Header)) -> Vec<u8> {
 }
 
 #[test]
+fn calls_past_the_most_in_flight_are_no_violation_on_a_socket() {
+    on_each_stage(WaitPolicy::Adaptive, |stage| {
+        let mut peer = stage.peer();
+        // Far more than half of the largest ring that a server makes for its client.
+        let streams = (1..2000).step_by(2);
+        let all: Vec<u8> =
+            streams.clone().flat_map(|stream| request(stream, METHOD, b"x")).collect();
+        peer.write_all(&all).unwrap();
+        for stream in streams {
+            let reply = (Header::reply(stream, 1), b"x".to_vec());
+            assert_eq!(frame::next(&mut peer).unwrap(), Some(reply));
+        }
+    });
+}
+
+#[test]
 fn every_kind_that_a_client_may_not_send_is_a_violation_by_name() {
     on_each_stage(WaitPolicy::Adaptive, |stage| {
         for kind in (0..=255).filter(|kind| ![MESSAGE, CANCEL, SHUTDOWN].contains(kind)) {
