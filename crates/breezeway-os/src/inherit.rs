@@ -14,8 +14,9 @@ pub struct NotAStreamSocket(pub OwnedFd);
 /// Takes a session socket that was inherited over exec: checks that it is a unix stream socket, and
 /// sets close-on-exec, so that this process does not pass it on in its turn.
 ///
-/// That the number of a descriptor belongs to nobody else in this process is for the program to know
-/// ([`OwnedFd`]'s `from_raw_fd` is unsafe for that reason). Standard input needs no such knowledge:
+/// That the number of a descriptor belongs to nobody else in this process is for the program to
+/// know ([`OwnedFd`]'s `from_raw_fd` is unsafe for that reason). Standard input needs no such
+/// knowledge:
 ///
 /// ```no_run
 /// use std::os::fd::AsFd;

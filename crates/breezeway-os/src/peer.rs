@@ -7,13 +7,15 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 /// The uid that the kernel shows for users that this user namespace does not map.
 const OVERFLOW_UID: u32 = 65534;
 
-/// Who is on the other side of a connection: over a unix socket the credentials at the moment it connected (`SO_PEERCRED`, unix(7)), over TCP the address. For
-/// policy, not for identity: a pid may be reused.
+/// Who is on the other side of a connection: over a unix socket the credentials at the moment it
+/// connected (`SO_PEERCRED`, unix(7)), over TCP the address. For policy, not for identity: a pid
+/// may be reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Peer {
     /// Process id as seen from this pid namespace; `None` if it is not visible here.
     pub pid: Option<u32>,
-    /// User id; `None` for a user that this user namespace does not map (the overflow uid), which equals nobody.
+    /// User id; `None` for a user that this user namespace does not map (the overflow uid), which
+    /// equals nobody.
     pub uid: Option<u32>,
     /// Group id, under the same condition.
     pub gid: Option<u32>,
@@ -25,7 +27,8 @@ impl Peer {
     /// Asks the kernel who connected (or who listens) on the other side of `socket`.
     pub fn of(socket: impl AsFd) -> io::Result<Self> {
         let mut credentials = libc::ucred { pid: 0, uid: OVERFLOW_UID, gid: OVERFLOW_UID };
-        // SAFETY: `ucred` is what this option fills in, and every bit pattern of its integers is valid.
+        // SAFETY: `ucred` is what this option fills in, and every bit pattern of its integers is
+        // valid.
         unsafe { socket_option(socket.as_fd(), libc::SO_PEERCRED, &mut credentials) }?;
         let known = |id: u32| (id != OVERFLOW_UID && id != u32::MAX).then_some(id);
         Ok(Self {
@@ -48,8 +51,9 @@ impl Peer {
     }
 }
 
-/// A descriptor that becomes readable when the process that connected exits (`SO_PEERPIDFD`, Linux 6.5), also where a forked child of it holds the socket open.
-/// `None` where the kernel has no such option.
+/// A descriptor that becomes readable when the process that connected exits (`SO_PEERPIDFD`, Linux
+/// 6.5), also where a forked child of it holds the socket open. `None` where the kernel has no such
+/// option.
 pub fn exit_descriptor(socket: impl AsFd) -> Option<OwnedFd> {
     /// From `asm-generic/socket.h`, the same on x86-64 and aarch64.
     const SO_PEERPIDFD: libc::c_int = 77;
@@ -60,7 +64,8 @@ pub fn exit_descriptor(socket: impl AsFd) -> Option<OwnedFd> {
     (descriptor >= 0).then(|| unsafe { OwnedFd::from_raw_fd(descriptor) })
 }
 
-/// `getsockopt(SOL_SOCKET, option)` into `value`. rustix's type for credentials cannot hold the pid 0 of another pid namespace, and it lacks the pidfd.
+/// `getsockopt(SOL_SOCKET, option)` into `value`. rustix's type for credentials cannot hold the pid
+/// 0 of another pid namespace, and it lacks the pidfd.
 ///
 /// # Safety
 ///
@@ -71,7 +76,8 @@ unsafe fn socket_option<T>(
     value: &mut T,
 ) -> io::Result<()> {
     let mut len = size_of::<T>() as libc::socklen_t;
-    // SAFETY: `value` and `len` name live locals of the sizes told to the kernel, which writes at most `len` bytes.
+    // SAFETY: `value` and `len` name live locals of the sizes that the kernel gets, which writes at
+    // most `len` bytes.
     let outcome = unsafe {
         libc::getsockopt(
             socket.as_raw_fd(),

@@ -1,10 +1,14 @@
-//! The socket file at which a client finds a server: taken only from the dead or by wish, removed at the end.
+//! The socket file at which a client finds a server: taken from a server that ended, or from a
+//! running one where asked to, and removed at the end.
 //!
-//! To look who serves there and then to replace or remove the file are two steps, between which another server may do the same. No system call joins them, so servers take turns by
-//! a lock on the folder, and with it there is no race. A folder that may not be read cannot be locked, and whoever may read it may hold its lock for ever, as anybody may
-//! `/tmp`'s. A server does not let that stop it, and goes on without the lock: then of two that start at one path at the same moment one may remove the other's file, which
-//! listens from then on where nobody finds it, and one that ends may remove the file that replaced its own at that moment. A folder that only its servers' user may read and write
-//! excludes that.
+//! To find out who serves there and then to replace or remove the file are two steps, between which
+//! another server may do the same. No system call joins them, so servers take turns by a lock on
+//! the folder, and with it there is no race. A folder that may not be read cannot be locked, and
+//! whoever may read it may hold its lock for ever, as anybody may `/tmp`'s. A server does not let
+//! that stop it, and goes on without the lock: then of two that start at one path at the same
+//! moment one may remove the other's file, which listens from then on where nobody finds it, and
+//! one that ends may remove the file that replaced its own at that moment. A folder that only its
+//! servers' user may read and write excludes that.
 
 use std::fs::File;
 use std::io;
@@ -26,7 +30,8 @@ use crate::clock;
 use crate::connect::unix;
 use crate::deadline::Deadline;
 
-/// Connections that wait to be accepted. Some clients of other systems fail at once where there is no room for one more, so there is much.
+/// Connections that wait to be accepted. Some clients of other systems fail at once where there is
+/// no room for one more, so there is much.
 const BACKLOG: i32 = 1024;
 /// How long a probe of a socket file may take.
 const PROBE: Duration = Duration::from_millis(200);
@@ -51,7 +56,8 @@ pub enum ListenError {
         /// The user id that the file belongs to.
         owner: u32,
     },
-    /// A socket is there on which nobody listens, in a folder from which this user may not remove it.
+    /// A socket is there on which nobody listens, in a folder from which this user may not remove
+    /// it.
     #[error("is a left-over of user {owner}, which this user may not remove")]
     MayNotRemove {
         /// The user id that the file belongs to.
@@ -68,10 +74,12 @@ impl From<Errno> for ListenError {
     }
 }
 
-/// A listening socket and its file, which is removed with this: by the process that made it, and only while it is the same file.
+/// A listening socket and its file, which is removed with this: by the process that made it, and
+/// only while it is the same file.
 #[derive(Debug)]
 pub struct SocketFile {
-    /// While it is open the kernel holds on to the file's inode, removed or not, so that no other file can get the same identity.
+    /// While it is open the kernel holds on to the file's inode, removed or not, so that no other
+    /// file can get the same identity.
     socket: OwnedFd,
     path: PathBuf,
     /// Device and inode of the file, so that only our own is removed.
@@ -81,9 +89,10 @@ pub struct SocketFile {
 }
 
 impl SocketFile {
-    /// Listens at `path` on a stream socket that does not block, in a file with the permission bits `mode`. A file of a server that ended, as a failed connect
-    /// proves, is replaced; without the folder's lock, see above, so may be that of one that is just beginning. Takes up to 400 ms where others hold the lock, or a server's
-    /// backlog is full.
+    /// Listens at `path` on a stream socket that does not block, in a file with the permission bits
+    /// `mode`. A file of a server that ended, as a failed connect proves, is replaced; without the
+    /// folder's lock, see above, so may be that of one that is just beginning. Takes up to 400 ms
+    /// where others hold the lock, or a server's backlog is full.
     pub fn listen(path: &Path, mode: u32) -> Result<Self, ListenError> {
         let _turn = take_turn(path);
         if let Some(stat) = find_socket(path)? {
@@ -92,16 +101,18 @@ impl SocketFile {
         Self::make(path, path, mode)
     }
 
-    /// The same in the place of whoever serves there. The new socket, which listens already, is renamed over the path: at no moment is there nothing to connect to. Who
-    /// connected before stays with the predecessor.
+    /// The same instead of whoever serves there. The new socket, which listens already, is renamed
+    /// over the path: at no moment is there nothing to connect to. Who connected before stays with
+    /// the predecessor.
     pub fn take_over(path: &Path, mode: u32) -> Result<Self, ListenError> {
         let _turn = take_turn(path);
         find_socket(path)?;
         Self::make(&name_beside(path), path, mode)
     }
 
-    /// A socket that listens in a new file, called `name` until it does and `path` at last. Where that fails the file is removed here, in the turn that the caller has: to
-    /// drop a `Self` would be to wait for another one.
+    /// A socket that listens in a new file, called `name` until it does and `path` at last. Where
+    /// that fails the file is removed here, in the turn that the caller has: to drop a `Self` would
+    /// be to wait for another one.
     fn make(name: &Path, path: &Path, mode: u32) -> Result<Self, ListenError> {
         let socket = stream_socket()?;
         let mode = Mode::from_raw_mode(mode);
@@ -116,7 +127,7 @@ impl SocketFile {
             Ok(stat)
         };
         let stat = begin().inspect_err(|_| {
-            // The first error is the one to tell.
+            // The first error is the one that counts.
             let _ = unlink(name);
         })?;
         let (identity, process) = (identity(&stat), std::process::id());
@@ -136,8 +147,9 @@ impl Drop for SocketFile {
         if self.process != std::process::id() {
             return;
         }
-        // Clients and successors are refused from now on, also while this waits for its turn. The socket stays open until the file was compared: a successor that replaced
-        // the file meanwhile might get the inode number of one that nobody held.
+        // Clients and successors are refused from now on, also while this waits for its turn. The
+        // socket stays open until the file was compared: a successor that replaced the file
+        // meanwhile might get the inode number of one that nobody held.
         let _ = shutdown(&self.socket, Shutdown::Both);
         let _turn = take_turn(&self.path);
         if lstat(&self.path).is_ok_and(|stat| identity(&stat) == self.identity) {
@@ -153,7 +165,8 @@ pub(crate) fn stream_socket() -> Result<OwnedFd, Errno> {
     socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)
 }
 
-/// `bind(2)` to a new file at `path`. It inherits the socket's mode, less the umask, so at no moment may more connect than should.
+/// `bind(2)` to a new file at `path`. It inherits the socket's mode, less the umask, so at no
+/// moment may more connect than should.
 fn bind_to(socket: &OwnedFd, path: &Path, mode: Mode) -> Result<(), ListenError> {
     let address = SocketAddrUnix::new(path)?;
     fchmod(socket, mode)?;
@@ -172,7 +185,8 @@ fn name_beside(path: &Path) -> PathBuf {
     path.with_file_name(format!(".{:x}", std::process::id() ^ clock::ticks() as u32))
 }
 
-/// The folder's lock, for as long as the file is open; `None` where it cannot be had, see the top of the file.
+/// The folder's lock, for as long as the file is open; `None` where it cannot be had, see the top
+/// of the file.
 fn take_turn(path: &Path) -> Option<File> {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
     let folder = File::open(parent.unwrap_or(Path::new("."))).ok()?;
@@ -196,7 +210,8 @@ fn find_socket(path: &Path) -> Result<Option<Stat>, ListenError> {
     }
 }
 
-/// Removes the socket file of the user `owner` on which, as a failed connect proves, nobody listens.
+/// Removes the socket file of the user `owner` on which, as a failed connect proves, nobody
+/// listens.
 fn remove_left_over(path: &Path, owner: u32) -> Result<(), ListenError> {
     match unix(path, Deadline::after(PROBE)).map_err(|error| error.kind()) {
         Err(io::ErrorKind::ConnectionRefused) => unlink(path).or_else(|errno| match errno {

@@ -17,8 +17,8 @@ use crate::carrier::Carrier;
 use crate::error::ConnectError;
 use crate::handshake::HandshakeError;
 
-/// Connects to a place; gives the socket and who listens there. Takes at most `timeout`, and what the
-/// resolver of names takes.
+/// Connects to a place; gives the socket and who listens there. Takes at most `timeout`, and what
+/// the resolver of names takes.
 pub(crate) fn connect(place: &Place, timeout: Duration) -> Result<(OwnedFd, Peer), ConnectError> {
     let socket = match place {
         Place::Shm(path) | Place::Unix(path) => connect_unix(place, path, timeout)?,

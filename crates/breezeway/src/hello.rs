@@ -84,7 +84,8 @@ pub enum HelloError {
     Length(usize),
     /// A version that this side does not speak.
     #[error(
-        "the other side speaks version {0} of the protocol, this side version {VERSION}; upgrade the older one"
+        "the other side speaks version {0} of the protocol, this side version {VERSION}; upgrade the \
+         older one"
     )]
     Version(u16),
     /// A ring capacity that the ABI does not allow.
@@ -187,8 +188,8 @@ impl HelloReader {
         usize::from(u16::from_le_bytes(get(&self.bytes, LENGTH_AT)))
     }
 
-    /// Takes bytes that came, at most [`Self::wanted`]; gives the hello once it is complete. Refuses
-    /// as soon as the bytes cannot be one.
+    /// Takes bytes that came, at most [`Self::wanted`]; gives the hello once it is complete.
+    /// Refuses as soon as the bytes cannot be one.
     pub(crate) fn take(&mut self, bytes: &[u8]) -> Result<Option<Greeting>, HelloError> {
         self.bytes.extend_from_slice(bytes);
         let known = self.bytes.len().min(MAGIC.len());
@@ -338,7 +339,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_are_judged_without_panic(mut bytes in prop::collection::vec(any::<u8>(), 0..200), real in any::<bool>()) {
+        fn any_bytes_are_judged_without_panic(
+            mut bytes in prop::collection::vec(any::<u8>(), 0..200),
+            real in any::<bool>(),
+        ) {
             if real {
                 let known = bytes.len().min(8);
                 bytes[..known].copy_from_slice(&MAGIC[..known]);

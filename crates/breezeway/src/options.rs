@@ -1,4 +1,5 @@
-//! What can be set, of sessions, servers and clients: one type for each, with a range for each value.
+//! What can be set, of sessions, servers and clients: one type for each, with a range for each
+//! value.
 
 mod client;
 mod server;

@@ -1,4 +1,5 @@
-//! The socket file, of either carrier that has one: servers that are not there, left-overs, files in the way, and two servers that want the same address.
+//! The socket file, of either carrier that has one: servers that are not there, left-overs, files
+//! in the way, and two servers that want the same address.
 
 mod support;
 
@@ -327,7 +328,8 @@ fn a_mode_that_is_no_permission_is_refused() {
 
 // ---- two servers ----
 
-/// The role: at each word, tries to listen, and says whether it does; at the next word it ends that.
+/// The role: at each word, tries to listen, and says whether it does; at the next word it ends
+/// that.
 fn bid(settings: &Settings) {
     let address: Address = settings.get("address");
     say("ready");
@@ -344,7 +346,8 @@ fn bid(settings: &Settings) {
     }
 }
 
-/// Leaves a socket file on which nobody listens. (A process that another test starts has a copy of the listener until it is executed.)
+/// Leaves a socket file on which nobody listens. (A process that another test starts has a copy of
+/// the listener until it is executed.)
 fn leave_over(folder: &Folder) {
     drop(UnixListener::bind(folder.socket()).unwrap());
     eventually("nobody listens", || UnixStream::connect(folder.socket()).is_err());

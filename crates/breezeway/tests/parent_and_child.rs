@@ -1,4 +1,5 @@
-//! Sessions within a family: pairs, sockets that a child inherits, and forked children that must not touch their parent's session.
+//! Sessions within a family: pairs, sockets that a child inherits, and forked children that must
+//! not touch their parent's session.
 
 mod support;
 
@@ -293,9 +294,11 @@ fn a_parent_that_never_speaks_is_given_up_by_its_child_and_the_other_way_round()
 
 // ---- forked children ----
 
-/// Forks, lets the child do `work`, and gives how it ended: its exit status, or the signal that ended it.
+/// Forks, lets the child do `work`, and gives how it ended: its exit status, or the signal that
+/// ended it.
 fn in_forked_child(work: impl FnOnce() -> i32) -> Result<i32, i32> {
-    // SAFETY: the calling role has one thread that runs and the test harness's, which sleeps, so no lock is held by another thread while the memory is copied.
+    // SAFETY: the calling role has one thread that runs and the test harness's, which sleeps, so no
+    // lock is held by another thread while the memory is copied.
     let child = unsafe { libc::fork() };
     assert!(child >= 0, "fork");
     if child == 0 {
@@ -303,7 +306,8 @@ fn in_forked_child(work: impl FnOnce() -> i32) -> Result<i32, i32> {
         // SAFETY: sets a timer, touches no memory.
         unsafe { libc::alarm(5) };
         let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
-        // SAFETY: ends this process at once, as a forked child should that must not run its parent's destructors.
+        // SAFETY: ends this process at once, as a forked child should that must not run its
+        // parent's destructors.
         unsafe { libc::_exit(outcome.unwrap_or(99)) }
     }
     let mut status = 0;

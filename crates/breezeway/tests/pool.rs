@@ -1,4 +1,5 @@
-//! The client that threads share: its sessions, what becomes of them, and servers that come and go behind it.
+//! The client that threads share: its sessions, what becomes of them, and servers that come and go
+//! behind it.
 
 mod support;
 
@@ -251,7 +252,8 @@ fn a_client_reconnects_at_the_next_call_after_a_server_was_restarted() {
                 server.process.kill();
             }
             server = Server::start_in(Arc::clone(&folder), Settings::new());
-            // The call on which the end is noticed fails, as the server may have served it; each session notices for itself.
+            // The call on which the end is noticed fails, as the server may have served it; each
+            // session notices for itself.
             let error = client.call(ECHO, b"hi").err().unwrap();
             match error {
                 ClientError::Call(CallError::Closed) => assert!(orderly),

@@ -1,4 +1,5 @@
-//! Peers that speak something else: clients of other protocols at our server, and our client at other servers.
+//! Peers that speak something else: clients of other protocols at our server, and our client at
+//! other servers.
 
 mod support;
 
@@ -30,7 +31,8 @@ fn another_process() {
 
 // ---- what strangers say ----
 
-/// A hello that is right in every field; in shared memory, but for the segment that should come with it.
+/// A hello that is right in every field; in shared memory, but for the segment that should come
+/// with it.
 fn hello() -> Vec<u8> {
     let mut bytes = vec![0; 64];
     bytes[0..8].copy_from_slice(b"BRZWHELO");
@@ -115,7 +117,8 @@ impl Disturbed {
         Raw::connect(&self.server.address())
     }
 
-    /// The undisturbed client went on, no call of it took long, new ones are let in, and nothing of the strangers is left.
+    /// The undisturbed client went on, no call of it took long, new ones are let in, and nothing of
+    /// the strangers is left.
     #[track_caller]
     fn was_not_disturbed(mut self) {
         let seen = self.calls.load(Ordering::Relaxed);
@@ -233,7 +236,8 @@ fn hellos_that_break_a_rule_are_refused_at_once_with_the_rule() {
     disturbed.was_not_disturbed();
 }
 
-/// What is wrong with a hello that is right on the other kind of carrier: in shared memory also that it comes without a segment.
+/// What is wrong with a hello that is right on the other kind of carrier: in shared memory also
+/// that it comes without a segment.
 fn other_carrier() -> (Vec<u8>, u32, &'static str) {
     const CARRIER: u32 = 6;
     const VIOLATION: u32 = 5;
@@ -620,7 +624,8 @@ fn a_server_that_sends_everything_back_is_not_taken_for_one_of_ours() {
         kept.push(connection);
     });
     if on_socket() {
-        // What is more, the same terms from both sides make a session: until the first call comes back as it went.
+        // What is more, the same terms from both sides make a session: until the first call comes
+        // back as it went.
         let mut session = Session::connect(&server.folder.address()).expect("our own terms");
         let error = session.call(ECHO, b"hi").map(drop).expect_err("a request is no reply");
         assert!(matches!(error, CallError::Violation(_)), "{error:?}");

@@ -15,9 +15,11 @@ pub(crate) type Policy = Arc<dyn Fn(&Peer) -> Result<(), String> + Send + Sync>;
 /// ```
 /// use breezeway::{ServerOptions, SessionOptions};
 ///
-/// let options = ServerOptions::new().workers(2).max_sessions(100).session(SessionOptions::new().cap(1 << 20));
+/// let session = SessionOptions::new().cap(1 << 20);
+/// let options = ServerOptions::new().workers(2).max_sessions(100).session(session);
 /// assert!(options.validate().is_ok());
-/// assert_eq!(options.workers(0).validate().unwrap_err().to_string(), "workers = 0 is not in 1..=1024");
+/// let error = options.workers(0).validate().unwrap_err();
+/// assert_eq!(error.to_string(), "workers = 0 is not in 1..=1024");
 /// ```
 #[derive(Clone)]
 pub struct ServerOptions {
@@ -41,8 +43,8 @@ impl Default for ServerOptions {
 }
 
 impl ServerOptions {
-    /// The defaults: one worker, 4096 sessions, a socket that only its owner may connect to, default
-    /// session options.
+    /// The defaults: one worker, 4096 sessions, a socket that only its owner may connect to,
+    /// default session options.
     pub fn new() -> Self {
         Self::default()
     }

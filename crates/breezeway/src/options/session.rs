@@ -22,13 +22,15 @@ const LONGEST_SPIN: Duration = Duration::from_secs(1);
 
 /// Settings of a session. Both sides have their own; of limits, the smaller value counts.
 ///
-/// Values are checked when they are used, or by [`Self::validate`]; the error names the option, the value and the range.
+/// Values are checked when they are used, or by [`Self::validate`]; the error names the option, the
+/// value and the range.
 ///
 /// ```
 /// use std::time::Duration;
 /// use breezeway::{SessionOptions, WaitPolicy};
 ///
-/// let options = SessionOptions::new().wait(WaitPolicy::Park).cap(8 << 20).call_timeout(Some(Duration::from_secs(1)));
+/// let second = Some(Duration::from_secs(1));
+/// let options = SessionOptions::new().wait(WaitPolicy::Park).cap(8 << 20).call_timeout(second);
 /// assert!(options.validate().is_ok());
 /// let error = options.ring_capacity(100).validate().unwrap_err();
 /// assert_eq!(error.to_string(), "ring_capacity = 100 is not a power of two in 8..=65536");
@@ -72,9 +74,9 @@ impl SessionOptions {
         self
     }
 
-    /// The longest that [`WaitPolicy::Adaptive`] spins before it sleeps, 0 s to 1 s. Default 100 µs,
-    /// about two wake-ups of a sleeping process: a caller whose server must be woken still sees the
-    /// reply without sleeping.
+    /// The longest that [`WaitPolicy::Adaptive`] spins before it sleeps, 0 s to 1 s. Default 100
+    /// µs, about two wake-ups of a sleeping process: a caller whose server must be woken still sees
+    /// the reply without sleeping.
     pub fn spin_bound(mut self, longest: Duration) -> Self {
         self.spin_bound = longest;
         self
@@ -88,18 +90,18 @@ impl SessionOptions {
         self
     }
 
-    /// Size of the first payload segment that this side makes, unless a message asks for more: 1 byte
-    /// to 1 TiB, rounded up to whole pages; the cap counts if it is less. It is what a session keeps
-    /// when it has little to do. Default 256 KiB.
+    /// Size of the first payload segment that this side makes, unless a message asks for more: 1
+    /// byte to 1 TiB, rounded up to whole pages; the cap counts if it is less. It is what a session
+    /// keeps when it has little to do. Default 256 KiB.
     pub fn first_segment(mut self, bytes: u64) -> Self {
         self.first_segment = bytes;
         self
     }
 
     /// How long traffic must do without one of this side's payload segments before its memory is
-    /// given back, 0 s to 1 h. The largest free one, which the next large message needs, is kept ten
-    /// times as long. There are no timers: a session that rests keeps what it has until it is used
-    /// again. Default 1 s.
+    /// given back, 0 s to 1 h. The largest free one, which the next large message needs, is kept
+    /// ten times as long. There are no timers: a session that rests keeps what it has until it is
+    /// used again. Default 1 s.
     pub fn shrink_after(mut self, time: Duration) -> Self {
         self.shrink_after = time;
         self
@@ -113,14 +115,15 @@ impl SessionOptions {
         self
     }
 
-    /// How long connecting may take, and how long again the other side's hello, 1 ns to 1 h. Default 1 s.
+    /// How long connecting may take, and how long again the other side's hello, 1 ns to 1 h.
+    /// Default 1 s.
     pub fn handshake_timeout(mut self, timeout: Duration) -> Self {
         self.handshake_timeout = timeout;
         self
     }
 
-    /// How long a call may take, from its start to its reply, 1 ns or more. `None`, the default, waits
-    /// until the peer answers or dies.
+    /// How long a call may take, from its start to its reply, 1 ns or more. `None`, the default,
+    /// waits until the peer answers or dies.
     pub fn call_timeout(mut self, timeout: Option<Duration>) -> Self {
         self.call_timeout = timeout;
         self
@@ -129,9 +132,9 @@ impl SessionOptions {
     /// The most shared memory that a session maps between two sides that are set like this: payload
     /// of both directions up to the cap, and both control segments.
     ///
-    /// Each side creates, and its memory cgroup pays for, half of it. A peer that does not let go of
-    /// segments that were given back can hold up to another cap of them, and one that wants a larger
-    /// ring makes its own control segment larger, up to 8 MiB.
+    /// Each side creates, and its memory cgroup pays for, half of it. A peer that does not let go
+    /// of segments that were given back can hold up to another cap of them, and one that wants a
+    /// larger ring makes its own control segment larger, up to 8 MiB.
     ///
     /// ```
     /// use breezeway::SessionOptions;
