@@ -30,7 +30,6 @@ const MOST_READS: usize = 32;
 
 /// The session socket failed.
 #[derive(Debug, Error)]
-#[non_exhaustive]
 pub enum SocketError {
     /// The peer sent what the ABI does not allow.
     #[error(transparent)]

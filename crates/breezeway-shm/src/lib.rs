@@ -48,7 +48,7 @@ pub use violation::Violation;
 pub use {
     control::{ControlSegment, ForeignControl},
     doorbell::SocketError,
-    endpoint::{Endpoint, Limits, PayloadMemory, PublishError, ReserveError, Space},
+    endpoint::{Body, Endpoint, Filling, Limits, PayloadMemory, SendError, Space},
     foreign::{ForeignBytes, ForeignReader},
     payload::shortage::Shortage,
     wait::{WaitError, Waiter},

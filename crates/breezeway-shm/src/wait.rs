@@ -1,4 +1,5 @@
-//! Waiting for one peer, as the wait policy says. (A server that serves many sessions with one thread has its own loop.)
+//! Waiting for one peer, as the wait policy says. (A server that serves many sessions with one thread
+//! has its own loop.)
 
 use std::time::Duration;
 
@@ -7,19 +8,18 @@ use thiserror::Error;
 use crate::doorbell::SocketError;
 use crate::endpoint::Endpoint;
 use crate::ring::Want;
-use breezeway_os::clock;
-use breezeway_os::cpu;
 use breezeway_os::spin::{SpinBudget, WaitPolicy, Waiting};
+use breezeway_os::{Deadline, clock, cpu};
 
-/// Looks between two readings of the clock. Each takes some ten nanoseconds with its pause, which keeps the waiter from
-/// pulling the line away while the peer writes it (measured: an echo with a pause per look takes 0.6 of the time without).
-const LOOKS_PER_TICK: u32 = 64;
+/// Polls between two readings of the clock. Each takes some ten nanoseconds with its pause, which
+/// keeps the waiter from pulling the line away while the peer writes it (measured: an echo with a
+/// pause per poll takes 0.6 of the time without).
+const POLLS_PER_TICK: u32 = 64;
 /// How often a spinning waiter asks the socket whether the peer is still there.
 const CLOSE_CHECK: Duration = Duration::from_millis(1);
 
 /// Why a wait ended without what was waited for.
 #[derive(Debug, Error)]
-#[non_exhaustive]
 pub enum WaitError {
     /// The deadline passed.
     #[error("the deadline passed")]
@@ -46,16 +46,16 @@ impl Waiter {
         Self { policy, budget: SpinBudget::new(clock::ticks_in(spin_bound)) }
     }
 
-    /// Waits until what is wanted has come, or until `deadline` (in clock ticks).
+    /// Waits until what is wanted has come, or until `deadline`.
     #[inline(always)]
     pub fn wait(
         &mut self,
         endpoint: &mut Endpoint,
         want: Want,
-        deadline: Option<u64>,
+        deadline: Deadline,
     ) -> Result<(), WaitError> {
-        let looks = if self.policy == WaitPolicy::Park { 1 } else { LOOKS_PER_TICK };
-        for _ in 0..looks {
+        let polls = if self.policy == WaitPolicy::Park { 1 } else { POLLS_PER_TICK };
+        for _ in 0..polls {
             if endpoint.has(want).map_err(SocketError::from)? {
                 return Ok(());
             }
@@ -70,7 +70,7 @@ impl Waiter {
         &mut self,
         endpoint: &mut Endpoint,
         want: Want,
-        deadline: Option<u64>,
+        deadline: Deadline,
     ) -> Result<(), WaitError> {
         // The peer may sleep until it knows what was consumed, or published, before this.
         endpoint.flush()?;
@@ -90,21 +90,21 @@ impl Waiter {
         Ok(())
     }
 
-    /// Looks for at most `budget` ticks; true if what is wanted has come.
+    /// Polls for at most `budget` ticks; true if what is wanted has come.
     fn spin(
         &self,
         endpoint: &mut Endpoint,
         want: Want,
         start: u64,
         budget: u64,
-        deadline: Option<u64>,
+        deadline: Deadline,
     ) -> Result<bool, WaitError> {
         endpoint.note_cpu();
         let close_check = clock::ticks_in(CLOSE_CHECK);
         let mut checked = start;
         loop {
             let now = clock::ticks();
-            if deadline.is_some_and(|deadline| now >= deadline) {
+            if deadline.has_passed_at(now) {
                 return Err(WaitError::DeadlinePassed);
             }
             if now.wrapping_sub(start) >= budget {
@@ -115,7 +115,7 @@ impl Waiter {
                 endpoint.drain()?;
             }
             // Asked after the close check: what was committed before the peer went is still taken.
-            for _ in 0..LOOKS_PER_TICK {
+            for _ in 0..POLLS_PER_TICK {
                 if endpoint.has(want).map_err(SocketError::from)? {
                     return Ok(true);
                 }
@@ -132,15 +132,14 @@ impl Waiter {
         &self,
         endpoint: &mut Endpoint,
         want: Want,
-        deadline: Option<u64>,
+        deadline: Deadline,
     ) -> Result<(), WaitError> {
         loop {
             if endpoint.prepare_sleep(want)? {
-                let timeout = match deadline {
-                    None => None,
-                    Some(deadline) => Some(time_left(deadline).ok_or(WaitError::DeadlinePassed)?),
-                };
-                endpoint.sleep(timeout)?;
+                if deadline.has_passed() {
+                    return Err(WaitError::DeadlinePassed);
+                }
+                endpoint.sleep(deadline)?;
             }
             if endpoint.has(want).map_err(SocketError::from)? {
                 return Ok(());
@@ -150,10 +149,4 @@ impl Waiter {
             }
         }
     }
-}
-
-/// The time until a deadline in clock ticks, or `None` if it has passed.
-fn time_left(deadline: u64) -> Option<Duration> {
-    let left = deadline.checked_sub(clock::ticks()).filter(|&ticks| ticks > 0)?;
-    Some(Duration::from_nanos(clock::nanoseconds(left)))
 }

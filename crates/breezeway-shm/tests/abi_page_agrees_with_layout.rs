@@ -5,7 +5,7 @@ mod page;
 mod support;
 
 use breezeway_shm::layout::*;
-use breezeway_shm::{Flags, Head, Kind, PublishError, ReserveError, SocketError, Violation, Want};
+use breezeway_shm::{Body, Flags, Head, Kind, SendError, SocketError, Violation, Want};
 use page::{PAGE, bytes, name, number, table};
 use support::{Pair, Terms, take};
 
@@ -83,7 +83,7 @@ fn progress_intents_and_releases_lie_where_the_page_says() {
     assert_eq!(own(fields("space_wake")), NO_WAKE);
     assert_eq!(NO_WAKE, u64::MAX);
     for call in 0..3 {
-        pair.one.publish(message(2 * call + 1, 0), b"x").unwrap();
+        pair.one.send(message(2 * call + 1, 0), Body::Bytes(b"x")).unwrap();
         assert!(take(&mut pair.other).unwrap());
         pair.other.finish().unwrap();
     }
@@ -99,7 +99,7 @@ fn progress_intents_and_releases_lie_where_the_page_says() {
     // Two lent payloads: one release can be told in an entry, the other has its bit.
     for call in 0..2 {
         let mut space = pair.one.reserve(200).unwrap();
-        pair.one.publish_space(message(2 * call + 7, 0), &mut space).unwrap();
+        pair.one.send(message(2 * call + 7, 0), Body::Space(&mut space)).unwrap();
     }
     for _ in 0..2 {
         assert!(take(&mut pair.other).unwrap());
@@ -142,7 +142,7 @@ fn the_fields_of_an_entry() {
         stream: 0x4433_2211,
         tag: 0x8877_6655,
     };
-    pair.one.publish(head, &[0x99; 5]).unwrap();
+    pair.one.send(head, Body::Bytes(&[0x99; 5])).unwrap();
     let entry: [u8; ENTRY_SIZE] = pair.one_control.bytes(RING_AT);
     let at = |wanted: &str| {
         let (offset, size, _) = fields.iter().find(|(_, _, name)| name == wanted).unwrap();
@@ -173,7 +173,7 @@ fn the_kinds() {
         assert_eq!(plain(&format!("{kind:?}")), plain(spelled));
         // What version 1 does with it.
         let mut pair = Pair::new(Terms::default());
-        pair.one.publish(Head::of_session(kind, 0), &[]).unwrap();
+        pair.one.send(Head::of_session(kind, 0), Body::Bytes(&[])).unwrap();
         let outcome = pair.other.take();
         let refused = matches!(
             outcome,
@@ -228,7 +228,7 @@ fn the_descriptor() {
     let small: Vec<_> = (0..2).map(|_| pair.one.reserve(100_000).unwrap()).collect();
     let mut spaces: Vec<_> = (0..2).map(|_| pair.one.reserve(200_000).unwrap()).collect();
     let space = spaces.last_mut().unwrap();
-    pair.one.publish_space(message(1, 0), space).unwrap();
+    pair.one.send(message(1, 0), Body::Space(space)).unwrap();
     let position = pair.one.published() - 1;
     let entry: [u8; ENTRY_SIZE] = pair.one_control.bytes(RING_AT + position as usize * ENTRY_SIZE);
     let body = &entry[BODY_WORD * 8..];
@@ -270,7 +270,7 @@ fn the_counters() {
     }
 
     let mut space = pair.one.reserve(1000).unwrap();
-    pair.one.publish_space(message(1, 0), &mut space).unwrap();
+    pair.one.send(message(1, 0), Body::Space(&mut space)).unwrap();
     pair.one.flush().unwrap();
     assert_eq!(counter(&pair, "entries published"), 2, "the segment and the message");
     assert_eq!(counter(&pair, "payload bytes lent"), 1000);
@@ -281,18 +281,18 @@ fn the_counters() {
         pair.other.finish().unwrap();
     }
     assert!(pair.other.prepare_sleep(Want::Data).unwrap());
-    pair.one.publish(message(3, 0), b"x").unwrap();
+    pair.one.send(message(3, 0), Body::Bytes(b"x")).unwrap();
     pair.one.flush().unwrap();
     assert_eq!(counter(&pair, "doorbells rung"), 1);
 
     assert!(pair.one.prepare_sleep(Want::Data).unwrap());
     assert_eq!(counter(&pair, "sleeps"), 1);
 
-    let full = (0..20).find_map(|_| pair.one.publish(message(5, 0), b"x").err());
-    assert!(matches!(full, Some(PublishError::Full)), "{full:?}");
+    let full = (0..20).find_map(|_| pair.one.send(message(5, 0), Body::Bytes(b"x")).err());
+    assert!(matches!(full, Some(SendError::Full { .. })), "{full:?}");
     assert_eq!(counter(&pair, "publications that found the ring full"), 1);
 
     let refused = pair.one.reserve(400_000);
-    assert!(matches!(refused, Err(ReserveError::NoMemory { .. })), "{refused:?}");
+    assert!(matches!(refused, Err(SendError::NoMemory { .. })), "{refused:?}");
     assert_eq!(counter(&pair, "reservations that found no memory"), 1);
 }

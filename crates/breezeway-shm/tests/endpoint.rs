@@ -6,8 +6,7 @@ use std::collections::VecDeque;
 use std::sync::OnceLock;
 
 use breezeway_shm::{
-    Endpoint, Flags, ForeignBytes, Head, Kind, PublishError, ReserveError, SocketError, Space,
-    Violation, Want,
+    Body, Endpoint, Flags, ForeignBytes, Head, Kind, SendError, SocketError, Space, Violation, Want,
 };
 use proptest::prelude::*;
 use support::{Pair, Terms, take};
@@ -147,11 +146,11 @@ impl Session {
                 self.fill(side, id, &mut space);
                 Some((id, len, space))
             }
-            Err(ReserveError::TooLarge { .. }) => {
+            Err(SendError::TooLarge { .. }) => {
                 assert!(len > cap, "{len} of {cap}");
                 None
             }
-            Err(ReserveError::NoMemory { .. }) => {
+            Err(SendError::NoMemory { .. }) => {
                 assert!(len > 104, "inline space needs no memory");
                 None
             }
@@ -164,9 +163,9 @@ impl Session {
         let bytes = content(id, space.len());
         let endpoint = &mut self.sides[side].endpoint;
         if id.is_multiple_of(2) {
-            endpoint.bytes_mut(space).copy_from_slice(bytes);
+            endpoint.fill(space).into_bytes().copy_from_slice(bytes);
         } else {
-            endpoint.write(space, 0, ForeignBytes::stable(bytes));
+            endpoint.fill(space).write(0, ForeignBytes::stable(bytes));
         }
     }
 
@@ -177,9 +176,9 @@ impl Session {
         }
         let this = &mut self.sides[side];
         let position = this.endpoint.published();
-        match this.endpoint.publish_space(head(id), &mut space) {
+        match this.endpoint.send(head(id), Body::Space(&mut space)) {
             Ok(()) => this.queue.push_back(Sent { id, len, position }),
-            Err(PublishError::Full) => {
+            Err(SendError::Full { .. }) => {
                 let held = this.endpoint.published() - this.endpoint.known_consumed();
                 assert_eq!(held, u64::from(self.terms.ring_capacity), "full only when it is");
                 this.endpoint.abandon(&mut space);
@@ -248,7 +247,7 @@ impl Session {
             Step::ReleaseEarly => {
                 if let Some(current) = &mut self.sides[side].current {
                     current.released = true;
-                    self.sides[side].endpoint.release_body();
+                    self.sides[side].endpoint.release();
                 }
             }
             Step::Finish => self.finish(side),
@@ -414,21 +413,21 @@ fn memory_follows_progress(capacity: u32, steps: &[(Receiving, u8)], answers: bo
             && let Ok(mut space) = sender.reserve(LEN)
         {
             let position = sender.published();
-            match sender.publish_space(head(0), &mut space) {
+            match sender.send(head(0), Body::Space(&mut space)) {
                 Ok(()) => lent_at = Some(position),
                 Err(_) => sender.abandon(&mut space),
             }
         }
         for _ in 0..small {
             // Full is fine.
-            let _ = sender.publish(head(1), b"small");
+            let _ = sender.send(head(1), Body::Bytes(b"small"));
         }
         match step {
             Receiving::Take => drop(take(&mut receiver).unwrap()),
-            Receiving::ReleaseEarly => receiver.release_body(),
+            Receiving::ReleaseEarly => receiver.release(),
             Receiving::Finish => receiver.finish().unwrap(),
             Receiving::Flush => receiver.flush().unwrap(),
-            Receiving::Answer => drop(receiver.publish(head(2), b"answer")),
+            Receiving::Answer => drop(receiver.send(head(2), Body::Bytes(b"answer"))),
             Receiving::PrepareSleep => drop(receiver.prepare_sleep(Want::Data).unwrap()),
         }
         sender.refresh().unwrap();
@@ -468,11 +467,11 @@ proptest! {
 }
 
 /// Sends a payload and gives its position.
-fn lend(endpoint: &mut Endpoint, id: u32, len: usize) -> Result<u64, ReserveError> {
+fn lend(endpoint: &mut Endpoint, id: u32, len: usize) -> Result<u64, SendError> {
     let mut space = endpoint.reserve(len)?;
     let position = endpoint.published();
-    endpoint.bytes_mut(&mut space).copy_from_slice(content(id, len));
-    endpoint.publish_space(head(id), &mut space).expect("the ring has room");
+    endpoint.fill(&mut space).into_bytes().copy_from_slice(content(id, len));
+    endpoint.send(head(id), Body::Space(&mut space)).expect("the ring has room");
     Ok(position)
 }
 
@@ -490,7 +489,7 @@ fn receive_all(endpoint: &mut Endpoint) -> usize {
 fn a_message_of_the_cap_fits_and_one_byte_more_does_not() {
     let mut pair = Pair::new(Terms { cap: 65_536, ..Terms::default() });
     assert_eq!(pair.one.cap(), 65_536);
-    assert!(matches!(pair.one.reserve(65_537), Err(ReserveError::TooLarge { len: 65_537, .. })));
+    assert!(matches!(pair.one.reserve(65_537), Err(SendError::TooLarge { len: 65_537, .. })));
     lend(&mut pair.one, 0, 65_536).unwrap();
     assert!(take(&mut pair.other).unwrap());
     assert!(pair.other.body().to_vec() == content(0, 65_536));
@@ -502,7 +501,7 @@ fn all_lend_numbers_lent_is_no_memory_and_each_release_allows_one_more() {
     for id in 0..64 {
         lend(&mut pair.one, id, 105).unwrap();
     }
-    assert!(matches!(lend(&mut pair.one, 64, 105), Err(ReserveError::NoMemory { .. })));
+    assert!(matches!(lend(&mut pair.one, 64, 105), Err(SendError::NoMemory { .. })));
     assert!(pair.one.reserve(104).is_ok(), "an inline message needs no number");
     for id in 64..200 {
         assert!(take(&mut pair.other).unwrap());
@@ -510,7 +509,7 @@ fn all_lend_numbers_lent_is_no_memory_and_each_release_allows_one_more() {
         pair.other.finish().unwrap();
         pair.other.flush().unwrap();
         lend(&mut pair.one, id, 105).unwrap();
-        assert!(matches!(pair.one.reserve(105), Err(ReserveError::NoMemory { .. })));
+        assert!(matches!(pair.one.reserve(105), Err(SendError::NoMemory { .. })));
     }
     assert_eq!(receive_all(&mut pair.other), 64);
     assert_eq!(pair.one_control.word(SEGMENT_BYTES), 256 * 1024, "one small segment did");
@@ -537,7 +536,7 @@ fn segments_are_added_as_messages_need_them_and_dropped_when_the_cap_asks_for_it
     let grown = pair.one_control.word(SEGMENT_BYTES);
     assert!(grown > 256 * 1024 && grown <= 4 << 20);
     // As large as the cap: only if all that is there goes first.
-    assert!(matches!(pair.one.reserve(4 << 20), Err(ReserveError::NoMemory { .. })));
+    assert!(matches!(pair.one.reserve(4 << 20), Err(SendError::NoMemory { .. })));
     assert_eq!(receive_all(&mut pair.other), 2);
     lend(&mut pair.one, 2, 4 << 20).unwrap();
     assert_eq!(pair.one_control.word(SEGMENT_BYTES), 4 << 20);
@@ -560,7 +559,7 @@ fn a_segment_from_which_something_is_lent_is_never_dropped() {
     lend(&mut pair.one, 0, 1_000).unwrap();
     assert!(take(&mut pair.other).unwrap());
     for _ in 0..100 {
-        assert!(matches!(pair.one.reserve(1 << 20), Err(ReserveError::NoMemory { .. })));
+        assert!(matches!(pair.one.reserve(1 << 20), Err(SendError::NoMemory { .. })));
         assert!(pair.other.body().to_vec() == content(0, 1_000));
     }
     assert_eq!(pair.one_control.word(SEGMENT_BYTES), 256 * 1024);
@@ -570,13 +569,13 @@ fn a_segment_from_which_something_is_lent_is_never_dropped() {
 fn a_full_ring_gives_the_space_back_to_the_caller() {
     let mut pair = Pair::new(Terms { ring_capacity: 8, ..Terms::default() });
     let mut space = pair.one.reserve(1_000).unwrap();
-    pair.one.bytes_mut(&mut space).copy_from_slice(content(7, 1_000));
-    while pair.one.publish(head(1), b"x").is_ok() {}
-    assert!(matches!(pair.one.publish_space(head(7), &mut space), Err(PublishError::Full)));
+    pair.one.fill(&mut space).into_bytes().copy_from_slice(content(7, 1_000));
+    while pair.one.send(head(1), Body::Bytes(b"x")).is_ok() {}
+    assert!(matches!(pair.one.send(head(7), Body::Space(&mut space)), Err(SendError::Full { .. })));
     assert_eq!(space.len(), 1_000);
     // The segment's entry, and seven messages.
     assert_eq!(receive_all(&mut pair.other), 7);
-    pair.one.publish_space(head(7), &mut space).unwrap();
+    pair.one.send(head(7), Body::Space(&mut space)).unwrap();
     assert!(take(&mut pair.other).unwrap());
     assert!(pair.other.body().to_vec() == content(7, 1_000));
 }
@@ -584,9 +583,9 @@ fn a_full_ring_gives_the_space_back_to_the_caller() {
 #[test]
 fn growing_waits_for_a_ring_slot_and_takes_nothing_meanwhile() {
     let mut pair = Pair::new(Terms { ring_capacity: 8, ..Terms::default() });
-    while pair.one.publish(head(1), b"x").is_ok() {}
+    while pair.one.send(head(1), Body::Bytes(b"x")).is_ok() {}
     for _ in 0..10 {
-        assert!(matches!(pair.one.reserve(1_000), Err(ReserveError::NoMemory { .. })));
+        assert!(matches!(pair.one.reserve(1_000), Err(SendError::NoMemory { .. })));
     }
     assert_eq!(pair.one_control.word(SEGMENT_BYTES), 0);
     assert_eq!(receive_all(&mut pair.other), 8);
@@ -597,7 +596,7 @@ fn growing_waits_for_a_ring_slot_and_takes_nothing_meanwhile() {
 fn what_was_committed_before_the_end_can_be_taken_after_it() {
     let mut pair = Pair::new(Terms::default());
     lend(&mut pair.one, 0, 5_000).unwrap();
-    pair.one.publish(head(1), b"last").unwrap();
+    pair.one.send(head(1), Body::Bytes(b"last")).unwrap();
     drop(pair.one);
     pair.other.drain().unwrap();
     assert!(pair.other.is_closed());
@@ -625,13 +624,13 @@ fn nobody_sleeps_who_has_heard_of_the_end() {
 fn an_announced_sleep_is_rung_and_no_other() {
     let mut pair = Pair::new(Terms::default());
     const RUNG: usize = 0x410;
-    pair.one.publish(head(0), b"x").unwrap();
+    pair.one.send(head(0), Body::Bytes(b"x")).unwrap();
     pair.one.flush().unwrap();
     assert_eq!(pair.one_control.word(RUNG), 0);
     assert_eq!(receive_all(&mut pair.other), 1);
     assert!(pair.other.prepare_sleep(Want::Data).unwrap());
     for _ in 0..5 {
-        pair.one.publish(head(0), b"x").unwrap();
+        pair.one.send(head(0), Body::Bytes(b"x")).unwrap();
         pair.one.flush().unwrap();
     }
     assert_eq!(pair.one_control.word(RUNG), 1, "once per intent");
@@ -641,9 +640,8 @@ fn an_announced_sleep_is_rung_and_no_other() {
 #[test]
 fn an_entry_that_broke_a_rule_is_never_handed_out() {
     let mut pair = Pair::new(Terms::default());
-    pair.one.publish(Head::of_session(Kind::Reset, 0), &[]).unwrap();
+    pair.one.send(Head::of_session(Kind::Reset, 0), Body::Bytes(&[])).unwrap();
     let refused = pair.other.take();
     assert!(matches!(refused, Err(SocketError::Violation(Violation::Kind(2)))), "{refused:?}");
     assert!(!matches!(pair.other.take(), Ok(true)), "handed out after all");
-    assert!(!pair.other.has_entry());
 }

@@ -2,7 +2,7 @@
 
 mod support;
 
-use breezeway_shm::{Flags, Head, Kind};
+use breezeway_shm::{Body, Flags, Head, Kind};
 use support::{Pair, Terms, take};
 
 /// The bytes of hex digits; white space separates.
@@ -31,7 +31,7 @@ fn counting(len: u8) -> Vec<u8> {
 #[test]
 fn a_request_without_a_body() {
     let mut pair = Pair::new(Terms::default());
-    pair.one.publish(REQUEST, &[]).unwrap();
+    pair.one.send(REQUEST, Body::Bytes(&[])).unwrap();
     let expected = hex("
         01 00 00 00 00 00 00 00   01 03 00 00  0d 0c 0b 0a   04 03 02 01  00 00 00 00
         00 00 00 00 00 00 00 00   00 00 00 00 00 00 00 00   00 00 00 00 00 00 00 00
@@ -45,7 +45,7 @@ fn a_request_without_a_body() {
 #[test]
 fn a_request_that_fills_the_first_line() {
     let mut pair = Pair::new(Terms::default());
-    pair.one.publish(REQUEST, &counting(40)).unwrap();
+    pair.one.send(REQUEST, Body::Bytes(&counting(40))).unwrap();
     let expected = hex("
         01 00 00 00 00 00 00 00   01 03 28 00  0d 0c 0b 0a   04 03 02 01  00 00 00 00
         00 01 02 03 04 05 06 07   08 09 0a 0b 0c 0d 0e 0f   10 11 12 13 14 15 16 17
@@ -58,7 +58,7 @@ fn a_request_that_fills_the_first_line() {
 #[test]
 fn a_request_that_reaches_the_second_line() {
     let mut pair = Pair::new(Terms::default());
-    pair.one.publish(REQUEST, &counting(41)).unwrap();
+    pair.one.send(REQUEST, Body::Bytes(&counting(41))).unwrap();
     let expected = hex("
         01 00 00 00 00 00 00 00   01 03 29 00  0d 0c 0b 0a   04 03 02 01  00 00 00 00
         00 01 02 03 04 05 06 07   08 09 0a 0b 0c 0d 0e 0f   10 11 12 13 14 15 16 17
@@ -74,7 +74,7 @@ fn a_request_that_reaches_the_second_line() {
 #[test]
 fn a_request_that_fills_the_entry() {
     let mut pair = Pair::new(Terms::default());
-    pair.one.publish(REQUEST, &counting(104)).unwrap();
+    pair.one.send(REQUEST, Body::Bytes(&counting(104))).unwrap();
     let expected = hex("
         01 00 00 00 00 00 00 00   01 03 68 00  0d 0c 0b 0a   04 03 02 01  00 00 00 00
         00 01 02 03 04 05 06 07   08 09 0a 0b 0c 0d 0e 0f   10 11 12 13 14 15 16 17
@@ -91,12 +91,12 @@ fn a_request_that_fills_the_entry() {
 fn the_second_line_is_written_only_when_the_body_reaches_it() {
     let mut pair = Pair::new(Terms { ring_capacity: 8, ..Terms::default() });
     for _ in 0..8 {
-        pair.one.publish(REQUEST, &[0xaa; 104]).unwrap();
+        pair.one.send(REQUEST, Body::Bytes(&[0xaa; 104])).unwrap();
         assert!(take(&mut pair.other).unwrap());
         pair.other.finish().unwrap();
     }
     pair.other.flush().unwrap();
-    pair.one.publish(REQUEST, &counting(1)).unwrap();
+    pair.one.send(REQUEST, Body::Bytes(&counting(1))).unwrap();
     let expected = hex("
         09 00 00 00 00 00 00 00   01 03 01 00  0d 0c 0b 0a   04 03 02 01  00 00 00 00
         00 00 00 00 00 00 00 00   00 00 00 00 00 00 00 00   00 00 00 00 00 00 00 00
@@ -110,7 +110,7 @@ fn the_second_line_is_written_only_when_the_body_reaches_it() {
 fn a_segment_and_a_request_that_is_lent_from_it() {
     let mut pair = Pair::new(Terms::default());
     let mut space = pair.one.reserve(105).unwrap();
-    pair.one.publish_space(Head { stream: 3, tag: 9, ..REQUEST }, &mut space).unwrap();
+    pair.one.send(Head { stream: 3, tag: 9, ..REQUEST }, Body::Space(&mut space)).unwrap();
     // Segment 0 of 256 KiB.
     let segment_add = hex("
         01 00 00 00 00 00 00 00   06 00 08 00  00 00 00 00   00 00 00 00  00 00 00 00
@@ -131,11 +131,11 @@ fn a_segment_and_a_request_that_is_lent_from_it() {
 fn a_reply_that_tells_a_release() {
     let mut pair = Pair::new(Terms::default());
     let mut space = pair.other.reserve(105).unwrap();
-    pair.other.publish_space(REQUEST, &mut space).unwrap();
+    pair.other.send(REQUEST, Body::Space(&mut space)).unwrap();
     assert!(take(&mut pair.one).unwrap());
-    pair.one.release_body();
+    pair.one.release();
     let head = Head { kind: Kind::Message, flags: Flags::FIN, stream: REQUEST.stream, tag: 0 };
-    pair.one.publish(head, b"done").unwrap();
+    pair.one.send(head, Body::Bytes(b"done")).unwrap();
     let expected = hex("
         01 00 00 00 00 00 00 00   01 02 04 00  0d 0c 0b 0a   00 00 00 00  01 00 00 00
         64 6f 6e 65 00 00 00 00   00 00 00 00 00 00 00 00   00 00 00 00 00 00 00 00
@@ -149,12 +149,12 @@ fn a_release_that_an_entry_tells_does_not_flip_its_bit() {
     let mut pair = Pair::new(Terms::default());
     for _ in 0..2 {
         let mut space = pair.other.reserve(105).unwrap();
-        pair.other.publish_space(REQUEST, &mut space).unwrap();
+        pair.other.send(REQUEST, Body::Space(&mut space)).unwrap();
         assert!(take(&mut pair.one).unwrap());
         pair.one.finish().unwrap();
     }
     // Of two releases one is told by its bit at once, the other in the next entry.
-    pair.one.publish(REQUEST, b"done").unwrap();
+    pair.one.send(REQUEST, Body::Bytes(b"done")).unwrap();
     pair.one.flush().unwrap();
     assert_eq!(entry(&pair, 0)[20..22], [1, 0], "lend number 0");
     assert_eq!(pair.one_control.word(0x180), 0b10, "lend number 1");

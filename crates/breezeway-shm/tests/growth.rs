@@ -4,7 +4,7 @@ mod support;
 
 use std::time::{Duration, Instant};
 
-use breezeway_shm::{Endpoint, Flags, Head, Kind, Limits, ReserveError, Shortage};
+use breezeway_shm::{Body, Endpoint, Flags, Head, Kind, Limits, SendError, Shortage, Want};
 use support::{Pair, Terms, take};
 
 const PAGE: usize = 4096;
@@ -21,14 +21,14 @@ fn head() -> Head {
 }
 
 /// Sends `len` bytes whose first and last tell them from others.
-fn lend(endpoint: &mut Endpoint, mark: u8, len: usize) -> Result<(), ReserveError> {
+fn lend(endpoint: &mut Endpoint, mark: u8, len: usize) -> Result<(), SendError> {
     let mut space = endpoint.reserve(len)?;
-    let bytes = endpoint.bytes_mut(&mut space);
+    let bytes = endpoint.fill(&mut space).into_bytes();
     bytes.fill(0);
     if let [first, .., last] = bytes {
         (*first, *last) = (mark, mark);
     }
-    endpoint.publish_space(head(), &mut space).expect("the ring has room");
+    endpoint.send(head(), Body::Space(&mut space)).expect("the ring has room");
     endpoint.flush().unwrap();
     Ok(())
 }
@@ -45,9 +45,9 @@ fn receive(endpoint: &mut Endpoint, mark: u8, len: usize) {
     endpoint.flush().unwrap();
 }
 
-fn shortage(result: Result<(), ReserveError>) -> Shortage {
+fn shortage(result: Result<(), SendError>) -> Shortage {
     match result {
-        Err(ReserveError::NoMemory { shortage, .. }) => shortage,
+        Err(SendError::NoMemory { shortage, .. }) => shortage,
         other => panic!("{other:?}"),
     }
 }
@@ -101,7 +101,7 @@ fn a_peer_that_never_releases_gets_no_more_than_the_cap_and_is_named_as_the_reas
     while lend(&mut pair.one, lent, 10_000).is_ok() {
         lent += 1;
         // It takes and keeps.
-        assert!(pair.other.ready().unwrap());
+        assert!(pair.other.has(Want::Data).unwrap());
     }
     assert!(usize::from(lent) > MEBIBYTE / 10_112 - 10, "{lent}");
     for _ in 0..100 {
@@ -163,12 +163,14 @@ fn entries_about_segments_never_take_the_slots_of_messages_in_flight() {
         for round in 0..capacity / 2 {
             match lend(&mut pair.one, round as u8, PAGE << round.min(12)) {
                 Ok(()) => sent += 1,
-                Err(error) => assert!(matches!(error, ReserveError::NoMemory { .. }), "{error}"),
+                Err(error) => assert!(matches!(error, SendError::NoMemory { .. }), "{error}"),
             }
         }
         assert!(pair.one.payload_memory().own_added <= capacity / 4);
         for _ in sent..capacity / 2 {
-            pair.one.publish(head(), b"a failure needs no memory").expect("there is a slot");
+            pair.one
+                .send(head(), Body::Bytes(b"a failure needs no memory"))
+                .expect("there is a slot");
         }
     }
 }

@@ -4,8 +4,9 @@ mod support;
 
 use std::time::{Duration, Instant};
 
+use breezeway_os::Deadline;
 use breezeway_os::{WaitPolicy, Waiting, cpu};
-use breezeway_shm::{Flags, Head, Kind, Waiter, Want};
+use breezeway_shm::{Body, Flags, Head, Kind, Waiter, Want};
 use support::{Pair, Terms};
 
 /// The counter `sleeps` (section 7 of the ABI).
@@ -23,13 +24,13 @@ fn sleeps(spin_bound: Duration, is_time: impl Fn(u64) -> bool + Send) -> u64 {
             }
             let flags = Flags::OPEN.with(Flags::FIN);
             let head = Head { kind: Kind::Message, flags, stream: 1, tag: 0 };
-            sender.publish(head, b"late").unwrap();
+            sender.send(head, Body::Bytes(b"late")).unwrap();
             sender.flush().unwrap();
             // Kept until the waiter is done: its end would wake the waiter as well.
             sender
         });
         let mut waiter = Waiter::new(Waiting { policy: WaitPolicy::Adaptive, spin_bound });
-        waiter.wait(one, Want::Data, None).unwrap();
+        waiter.wait(one, Want::Data, Deadline::NEVER).unwrap();
         drop(sending.join().unwrap());
     });
     pair.one_control.word(SLEEPS)

@@ -20,7 +20,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let copy = request.to_vec();
             let mixed: MixedView<'_> = view(&copy)?;
             println!("{} with the sum {}", mixed.name, mixed.numbers.sum());
-            Ok(call.done()?)
+            call.done()
         })
     });
     let mixed = Mixed {

@@ -10,7 +10,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     server.serve(|call: Call<'_>| {
         let name = String::from_utf8(call.request().to_vec())?;
         let greeting = format!("hello {name}, by {}", call.carrier());
-        Ok(call.reply(greeting.as_bytes())?)
+        call.reply(greeting.as_bytes())
     })?;
     Ok(())
 }

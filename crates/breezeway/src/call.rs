@@ -8,7 +8,7 @@ use breezeway_shm::{Flags, ForeignBytes, Head, Kind};
 
 use crate::carrier::Carrier;
 use crate::error::ReplyError;
-use crate::link::Link;
+use crate::link::{Body, Link};
 use crate::protocol::{ErrorCode, Request};
 
 /// The longest reason that a failed call's reply carries.
@@ -19,24 +19,29 @@ const NO_MEMORY: &str =
     "no payload memory for the reply: receive replies first, or raise the cap on both sides";
 const _: () = assert!(NO_MEMORY.len() <= INLINE_MAX);
 
-/// Why a handler failed: any error. Its words go to the caller.
+/// Why a handler failed: any error. Its message goes to the caller.
 pub type HandlerError = Box<dyn Error + Send + Sync>;
 
-/// Serves calls. Implemented by every `Fn(Call<'_>) -> Result<Replied, HandlerError>`.
+/// What a handler returns, and what the ways to reply give: a reply is the last expression.
+pub type Handled = Result<Replied, HandlerError>;
+
+/// Serves calls. Implemented by every `Fn(Call<'_>) -> Handled`.
 ///
-/// A worker thread calls it for one request after the other, of all the sessions that it serves: a handler that blocks delays those sessions. Give slow work to threads of
-/// your own and more workers to the server. A panic fails the call, not the server.
+/// A worker thread calls it for one request after the other, of all the sessions that it serves: a
+/// handler that blocks delays those sessions. Give slow work to threads of your own and more workers
+/// to the server. A panic fails the call, not the server.
 pub trait Handler: Send + Sync + 'static {
-    /// Serves one call. An error becomes the failure that the caller sees, unless the reply went out before; for a one-way message it is logged.
-    fn handle(&self, call: Call<'_>) -> Result<Replied, HandlerError>;
+    /// Serves one call. An error becomes the failure that the caller sees, unless the reply went out
+    /// before; for a one-way message it is logged.
+    fn handle(&self, call: Call<'_>) -> Handled;
 }
 
 impl<F> Handler for F
 where
-    F: Fn(Call<'_>) -> Result<Replied, HandlerError> + Send + Sync + 'static,
+    F: Fn(Call<'_>) -> Handled + Send + Sync + 'static,
 {
     #[inline]
-    fn handle(&self, call: Call<'_>) -> Result<Replied, HandlerError> {
+    fn handle(&self, call: Call<'_>) -> Handled {
         self(call)
     }
 }
@@ -60,16 +65,14 @@ impl Serving<'_> {
         Head { kind: Kind::Message, flags: Flags::FIN, stream: self.request.stream, tag: 0 }
     }
 
-    /// Publishes a reply, telling the release of the request with it.
+    /// Sends a reply, and the release of the request with it.
     #[inline]
-    fn reply(&mut self, head: Head, bytes: &[u8]) -> Result<Replied, ReplyError> {
-        self.link.release_body();
+    fn reply(&mut self, head: Head, body: Body<'_>) -> Result<Replied, ReplyError> {
         if !self.request.one_way {
-            if bytes.len() <= INLINE_MAX {
-                self.link.publish(head, bytes)?;
-            } else {
-                self.link.publish_from(head, bytes)?;
+            if !matches!(body, Body::Received) {
+                self.link.release();
             }
+            self.link.send(head, body)?;
         }
         *self.replied = true;
         Ok(Replied(()))
@@ -84,11 +87,17 @@ impl Serving<'_> {
         let flags = Flags::FIN.with(Flags::ERROR);
         let head = Head { flags, tag: code.number(), ..self.head() };
         let cut = |len: usize| &reason.as_bytes()[..reason.floor_char_boundary(len)];
-        match self.reply(head, cut(LONGEST_REASON)) {
-            Err(ReplyError::Space(_)) if code == ErrorCode::NoMemory => {
-                self.reply(head, NO_MEMORY.as_bytes())
+        match self.reply(head, Body::Bytes(cut(LONGEST_REASON))) {
+            Err(
+                ReplyError::TooLarge { .. } | ReplyError::NoMemory { .. } | ReplyError::Segment(_),
+            ) => {
+                let short = if code == ErrorCode::NoMemory {
+                    NO_MEMORY.as_bytes()
+                } else {
+                    cut(INLINE_MAX)
+                };
+                self.reply(head, Body::Bytes(short))
             }
-            Err(ReplyError::Space(_)) => self.reply(head, cut(INLINE_MAX)),
             other => other,
         }
     }
@@ -110,7 +119,8 @@ impl<'c> Call<'c> {
         self.0.request.one_way
     }
 
-    /// The request's bytes: a private copy up to 104 bytes, else the client's memory, which the client may still change.
+    /// The request's bytes: a private copy up to 104 bytes, else the client's memory, which the client
+    /// may still change.
     #[inline]
     pub fn request(&self) -> ForeignBytes<'_> {
         self.0.link.body()
@@ -128,36 +138,42 @@ impl<'c> Call<'c> {
     }
 
     /// Replies with a copy of `bytes`.
+    ///
+    /// ```
+    /// use breezeway::{Call, Handled};
+    ///
+    /// fn greet(call: Call<'_>) -> Handled {
+    ///     call.reply(b"hello")
+    /// }
+    /// ```
     #[inline]
-    pub fn reply(mut self, bytes: &[u8]) -> Result<Replied, ReplyError> {
+    pub fn reply(mut self, bytes: &[u8]) -> Handled {
         let head = self.0.head();
-        self.0.reply(head, bytes)
+        Ok(self.0.reply(head, Body::Bytes(bytes))?)
     }
 
-    /// Replies with the request's own bytes, without handing them through: on a socket from where they lie.
+    /// Replies with the request's own bytes, without handing them through: on a socket from where
+    /// they lie.
     #[inline]
-    pub fn echo(self) -> Result<Replied, ReplyError> {
+    pub fn echo(mut self) -> Handled {
         let head = self.0.head();
-        if !self.0.request.one_way {
-            self.0.link.publish_body(head)?;
-        }
-        *self.0.replied = true;
-        Ok(Replied(()))
+        Ok(self.0.reply(head, Body::Received)?)
     }
 
     /// Replies with nothing. The way to end a one-way message's handler.
     #[inline]
-    pub fn done(self) -> Result<Replied, ReplyError> {
+    pub fn done(self) -> Handled {
         self.reply(&[])
     }
 
-    /// Tells the client that there is no such method.
-    pub fn no_such_method(mut self) -> Result<Replied, ReplyError> {
+    /// Fails the call: there is no such method.
+    pub fn no_such_method(mut self) -> Handled {
         let reason = format!("there is no method {}", self.method());
-        self.0.refuse(ErrorCode::NoSuchMethod, &reason)
+        Ok(self.0.refuse(ErrorCode::NoSuchMethod, &reason)?)
     }
 
-    /// Takes space for a reply of `len` bytes, to be filled in place. Fails at once when the client holds too many replies: a server never waits for a client.
+    /// Takes space for a reply of `len` bytes, to be filled in place. Fails at once when the client
+    /// holds too many replies: a server never waits for a client.
     #[inline(always)]
     pub fn reserve(self, len: usize) -> Result<ReplySpace<'c>, ReplyError> {
         self.0.link.reserve(len)?;
@@ -165,45 +181,42 @@ impl<'c> Call<'c> {
     }
 }
 
-/// Space for a reply, in shared memory if it is larger than 104 bytes. The client can read it at any time.
+/// Space for a reply, in shared memory if it is larger than 104 bytes. The client can read it at any
+/// time.
 pub struct ReplySpace<'c>(Serving<'c>);
 
 impl ReplySpace<'_> {
     /// Its bytes. They hold whatever this session wrote there before, or zeros.
     #[inline]
     pub fn bytes_mut(&mut self) -> &mut [u8] {
-        self.0.link.bytes_mut()
+        self.0.link.fill().into_bytes()
     }
 
     /// The request and the reply's bytes, to fill the one from the other.
     #[inline]
     pub fn request_and_bytes_mut(&mut self) -> (ForeignBytes<'_>, &mut [u8]) {
-        self.0.link.body_and_bytes_mut()
+        self.0.link.fill().into_parts()
     }
 
     /// Copies `bytes` to `offset`; the fastest way for a large reply. Panics if they reach outside.
     #[inline]
     pub fn write(&mut self, offset: usize, bytes: &[u8]) {
-        self.0.link.fill(offset, bytes);
+        self.0.link.fill().write(offset, ForeignBytes::stable(bytes));
     }
 
     /// Copies the whole request to `offset`. Panics if it reaches outside.
     #[inline]
     pub fn write_request(&mut self, offset: usize) {
-        self.0.link.fill_with_body(offset);
+        self.0.link.fill().write_received(offset);
     }
 
     /// Replies with these bytes. The request is released with it.
     #[inline(always)]
-    pub fn commit(self) -> Result<Replied, ReplyError> {
+    pub fn commit(mut self) -> Handled {
         let head = self.0.head();
-        self.0.link.release_body();
         if self.0.request.one_way {
             self.0.link.abandon();
-        } else {
-            self.0.link.publish_space(head)?;
         }
-        *self.0.replied = true;
-        Ok(Replied(()))
+        Ok(self.0.reply(head, Body::Space)?)
     }
 }

@@ -155,7 +155,7 @@ impl Client {
         if late.session.settle() {
             return Ok(self.lend(late.session, None));
         }
-        if late.session.is_over() {
+        if late.session.is_ended() {
             drop(late);
             return self.open();
         }
@@ -250,8 +250,8 @@ impl DerefMut for PooledSession<'_> {
 impl Drop for PooledSession<'_> {
     fn drop(&mut self) {
         match self.session.take() {
-            // One that is over, or whose replies somebody still wanted, is of no use to others.
-            Some(session) if session.is_over() || session.in_flight() > 0 => {
+            // One that has ended, or whose replies somebody still wanted, is of no use to others.
+            Some(session) if session.is_ended() || session.in_flight() > 0 => {
                 drop(session);
                 self.client.closed();
             }

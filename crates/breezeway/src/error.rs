@@ -1,21 +1,27 @@
 //! What can go wrong, one type per boundary.
+//!
+//! Of `breezeway-shm`, errors here show two types, which the crate re-exports for that: `Shortage`
+//! says what payload memory lacks, `MemoryViolation` which rule of the ABI a peer broke. Both name
+//! facts of the page (`docs/abi.md`) rather than of the code below. Its other errors stay inside.
 
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use breezeway_shm::{PublishError, ReserveError, SocketError};
+use breezeway_os::segment::SegmentError;
+use breezeway_shm::{SendError, Shortage, SocketError};
 use thiserror::Error;
 
 use crate::address::{AddressError, Place};
 use crate::client::ClientError;
 use crate::handshake::HandshakeError;
-use crate::link::{LinkError, NotPublished, WaitFailure};
+use crate::link::{LinkError, WaitFailure};
 use crate::options::OptionError;
 use crate::printable::printable;
-use crate::protocol::{CallViolation, ErrorCode};
+use crate::protocol::{CallViolation, ErrorCode, Violation};
 
-/// `main` and `unwrap` print errors in their debug form: for these it is the message, which says more to a reader than the fields.
+/// `main` and `unwrap` print errors in their debug form: for these it is the message, which says more
+/// to a reader than the fields.
 macro_rules! debug_is_message {
     ($($error:ty),+ $(,)?) => {$(
         impl std::fmt::Debug for $error {
@@ -71,7 +77,7 @@ pub enum ConnectError {
     NoSuchHost {
         /// Where a server was looked for.
         place: Place,
-        /// What the resolver said.
+        /// What the resolver answered.
         source: io::Error,
     },
     /// The server does not accept.
@@ -93,7 +99,7 @@ pub enum ConnectError {
     Io {
         /// Where a server was looked for.
         place: Place,
-        /// What the kernel said.
+        /// What the kernel answered.
         source: io::Error,
     },
 }
@@ -118,10 +124,29 @@ pub enum CallError {
     /// The deadline passed. The session goes on; the late reply is dropped when it comes.
     #[error("the call's deadline passed")]
     DeadlinePassed,
-    /// There is no space for the message. The session goes on.
+    /// The message is larger than the session allows. The session goes on.
+    #[error(
+        "a message of {len} bytes exceeds the session's cap of {cap} bytes; raise the cap on both sides"
+    )]
+    TooLarge {
+        /// The message's length.
+        len: usize,
+        /// The cap: the smaller of both sides' settings.
+        cap: usize,
+    },
+    /// There is no payload memory for the message. The session goes on.
+    #[error("no payload memory for {len} bytes: {shortage}")]
+    NoMemory {
+        /// The message's length.
+        len: usize,
+        /// What is short.
+        shortage: Shortage,
+    },
+    /// The kernel gives no memory for the message. The session goes on.
     #[error(transparent)]
-    Space(ReserveError),
-    /// As many calls are in flight as the rings have room for, or, on a socket, as many replies wait to be received as may: receive a reply first. The session goes on.
+    Segment(SegmentError),
+    /// As many calls are in flight as the rings have room for, or, on a socket, as many replies wait
+    /// to be received as may: receive a reply first. The session goes on.
     #[error(
         "{0} calls are in flight, the most that ring_capacity (on a socket also the cap) allows; receive a reply first or raise it"
     )]
@@ -135,18 +160,21 @@ pub enum CallError {
     /// The server ended the session in order, after everything that it had sent.
     #[error("the server closed the session")]
     Closed,
-    /// The peer process is gone without a word.
+    /// The peer process is gone without closing the session.
     #[error("the peer died")]
     PeerDied,
-    /// The peer broke a rule of calls, which ended the session.
-    #[error("the peer broke the protocol, the session is over: {0}")]
-    Violation(#[from] CallViolation),
-    /// The peer broke a rule of the transport, or the socket failed, which ended the session.
-    #[error("the session is over: {0}")]
-    Transport(SocketError),
+    /// The peer broke a rule, which ended the session.
+    #[error("the peer broke the protocol, which ended the session: {0}")]
+    Violation(Violation),
+    /// The peer reads nothing from the session socket, which ended the session.
+    #[error("the peer reads nothing from the session socket, which ended the session")]
+    Stuck,
+    /// The session socket failed, which ended the session.
+    #[error("the session socket failed, which ended the session: {0}")]
+    Io(io::Error),
     /// An earlier error ended the session.
-    #[error("the session is over; open another one")]
-    Over,
+    #[error("an earlier error ended the session; open another one")]
+    Ended,
     /// This is a forked child of the process that opened the session.
     #[error("a session cannot be used in a forked child; open one there")]
     Forked,
@@ -155,39 +183,22 @@ pub enum CallError {
 impl CallError {
     /// Whether the session can still be used.
     pub fn session_goes_on(&self) -> bool {
-        matches!(
-            self,
+        match self {
             Self::Failed { .. }
-                | Self::DeadlinePassed
-                | Self::TooManyInFlight(_)
-                | Self::RepliesPending(_)
-                | Self::NothingInFlight
-        ) || matches!(
-            self,
-            Self::Space(
-                ReserveError::TooLarge { .. }
-                    | ReserveError::NoMemory { .. }
-                    | ReserveError::Segment(_)
-            )
-        )
-    }
-}
-
-impl From<SocketError> for CallError {
-    fn from(error: SocketError) -> Self {
-        match error {
-            SocketError::Forked => Self::Forked,
-            other => Self::Transport(other),
-        }
-    }
-}
-
-impl From<ReserveError> for CallError {
-    fn from(error: ReserveError) -> Self {
-        match error {
-            ReserveError::Forked => Self::Forked,
-            ReserveError::Socket(error) => error.into(),
-            other => Self::Space(other),
+            | Self::DeadlinePassed
+            | Self::TooLarge { .. }
+            | Self::NoMemory { .. }
+            | Self::Segment(_)
+            | Self::TooManyInFlight(_)
+            | Self::RepliesPending(_)
+            | Self::NothingInFlight => true,
+            Self::Closed
+            | Self::PeerDied
+            | Self::Violation(_)
+            | Self::Stuck
+            | Self::Io(_)
+            | Self::Ended
+            | Self::Forked => false,
         }
     }
 }
@@ -195,30 +206,23 @@ impl From<ReserveError> for CallError {
 impl From<LinkError> for CallError {
     fn from(error: LinkError) -> Self {
         match error {
-            LinkError::Transport(error) => error.into(),
-            LinkError::Violation(violation) => violation.into(),
+            LinkError::Violation(violation) => Self::Violation(violation),
+            LinkError::Stuck => Self::Stuck,
+            LinkError::Io(errno) => Self::Io(errno.into()),
+            LinkError::Forked => Self::Forked,
         }
     }
 }
 
-impl From<PublishError> for CallError {
-    fn from(error: PublishError) -> Self {
-        match error {
-            PublishError::Violation(violation) => Self::Transport(violation.into()),
-            _ => Self::Forked,
-        }
+impl From<SocketError> for CallError {
+    fn from(error: SocketError) -> Self {
+        LinkError::from(error).into()
     }
 }
 
-impl From<WaitFailure> for CallError {
-    fn from(error: WaitFailure) -> Self {
-        match error {
-            WaitFailure::DeadlinePassed => Self::DeadlinePassed,
-            WaitFailure::Link(error) => error.into(),
-            // Told before, with the number of calls.
-            WaitFailure::Crowded => Self::TooManyInFlight(0),
-            WaitFailure::Closed => Self::PeerDied,
-        }
+impl From<CallViolation> for CallError {
+    fn from(violation: CallViolation) -> Self {
+        Self::Violation(violation.into())
     }
 }
 
@@ -226,35 +230,43 @@ impl From<WaitFailure> for CallError {
 #[derive(Error)]
 #[non_exhaustive]
 pub enum SessionError {
-    /// The client process is gone without a word.
+    /// The client process is gone without closing the session.
     #[error("the client died")]
     PeerDied,
-    /// The client broke a rule of calls.
+    /// The client broke a rule.
     #[error("the client broke the protocol: {0}")]
-    Violation(#[from] CallViolation),
-    /// The client broke a rule of the transport, or the socket failed.
-    #[error(transparent)]
-    Transport(SocketError),
+    Violation(Violation),
+    /// The client reads nothing from the session socket.
+    #[error("the client reads nothing from the session socket")]
+    Stuck,
+    /// The session socket failed.
+    #[error("the session socket failed: {0}")]
+    Io(io::Error),
     /// This is a forked child of the process that opened the session.
     #[error("a session cannot be used in a forked child; open one there")]
     Forked,
 }
 
-impl From<SocketError> for SessionError {
-    fn from(error: SocketError) -> Self {
+impl From<LinkError> for SessionError {
+    fn from(error: LinkError) -> Self {
         match error {
-            SocketError::Forked => Self::Forked,
-            other => Self::Transport(other),
+            LinkError::Violation(violation) => Self::Violation(violation),
+            LinkError::Stuck => Self::Stuck,
+            LinkError::Io(errno) => Self::Io(errno.into()),
+            LinkError::Forked => Self::Forked,
         }
     }
 }
 
-impl From<LinkError> for SessionError {
-    fn from(error: LinkError) -> Self {
-        match error {
-            LinkError::Transport(error) => error.into(),
-            LinkError::Violation(violation) => violation.into(),
-        }
+impl From<SocketError> for SessionError {
+    fn from(error: SocketError) -> Self {
+        LinkError::from(error).into()
+    }
+}
+
+impl From<CallViolation> for SessionError {
+    fn from(violation: CallViolation) -> Self {
+        Self::Violation(violation.into())
     }
 }
 
@@ -262,7 +274,8 @@ impl From<WaitFailure> for SessionError {
     fn from(error: WaitFailure) -> Self {
         match error {
             WaitFailure::Link(error) => error.into(),
-            WaitFailure::Closed | WaitFailure::Crowded | WaitFailure::DeadlinePassed => {
+            // A server that waits has no deadline, and what has come is taken before it waits.
+            WaitFailure::Closed | WaitFailure::ReceiveBufferFull | WaitFailure::DeadlinePassed => {
                 Self::PeerDied
             }
         }
@@ -273,56 +286,46 @@ impl From<WaitFailure> for SessionError {
 #[derive(Error)]
 #[non_exhaustive]
 pub enum ReplyError {
-    /// There is no space for the reply; the client is told.
+    /// The reply is larger than the session allows; the client's call fails.
+    #[error(
+        "a message of {len} bytes exceeds the session's cap of {cap} bytes; raise the cap on both sides"
+    )]
+    TooLarge {
+        /// The reply's length.
+        len: usize,
+        /// The cap: the smaller of both sides' settings.
+        cap: usize,
+    },
+    /// There is no payload memory for the reply; the client's call fails.
+    #[error("no payload memory for {len} bytes: {shortage}")]
+    NoMemory {
+        /// The reply's length.
+        len: usize,
+        /// What is short.
+        shortage: Shortage,
+    },
+    /// The kernel gives no memory for the reply; the client's call fails.
     #[error(transparent)]
-    Space(ReserveError),
+    Segment(SegmentError),
     /// The client has more calls in flight than agreed, which ends its session.
-    #[error("the client leaves no room for replies")]
-    NoRoom,
+    #[error("the client leaves no room for replies: it has not received {unconsumed} of them")]
+    Full {
+        /// Replies that the client has not received.
+        unconsumed: usize,
+    },
     /// The session failed, which ends it.
     #[error(transparent)]
-    Transport(#[from] SocketError),
-    /// The client broke a rule of calls, which ends its session.
-    #[error(transparent)]
-    Violation(#[from] CallViolation),
+    Session(#[from] SessionError),
 }
 
-impl From<LinkError> for ReplyError {
-    fn from(error: LinkError) -> Self {
+impl From<SendError> for ReplyError {
+    fn from(error: SendError) -> Self {
         match error {
-            LinkError::Transport(error) => error.into(),
-            LinkError::Violation(violation) => violation.into(),
-        }
-    }
-}
-
-impl From<NotPublished> for ReplyError {
-    fn from(error: NotPublished) -> Self {
-        match error {
-            NotPublished::Full => Self::NoRoom,
-            NotPublished::Space(error) => error.into(),
-            NotPublished::Failed(error) => error.into(),
-            NotPublished::Link(error) => error.into(),
-        }
-    }
-}
-
-impl From<ReserveError> for ReplyError {
-    fn from(error: ReserveError) -> Self {
-        match error {
-            ReserveError::Forked => Self::Transport(SocketError::Forked),
-            ReserveError::Socket(error) => Self::Transport(error),
-            other => Self::Space(other),
-        }
-    }
-}
-
-impl From<PublishError> for ReplyError {
-    fn from(error: PublishError) -> Self {
-        match error {
-            PublishError::Violation(violation) => Self::Transport(violation.into()),
-            PublishError::Forked => Self::Transport(SocketError::Forked),
-            _ => Self::NoRoom,
+            SendError::Full { unconsumed, .. } => Self::Full { unconsumed },
+            SendError::TooLarge { len, cap } => Self::TooLarge { len, cap },
+            SendError::NoMemory { len, shortage, .. } => Self::NoMemory { len, shortage },
+            SendError::Segment(error) => Self::Segment(error),
+            SendError::Socket(error) => Self::Session(error.into()),
         }
     }
 }
@@ -339,7 +342,7 @@ pub enum ServeError {
     Option(#[from] OptionError),
     /// This machine cannot do what the address asks for.
     #[error(transparent)]
-    Segment(#[from] breezeway_os::segment::SegmentError),
+    Segment(#[from] SegmentError),
     /// A server already listens there.
     #[error("{0} is in use by a running server; choose another address or end that one")]
     InUse(Place),
@@ -373,7 +376,7 @@ pub enum ServeError {
     Listen {
         /// Where the server was to listen.
         place: Place,
-        /// What the kernel said.
+        /// What the kernel answered.
         source: io::Error,
     },
     /// The server's own machinery failed.

@@ -37,16 +37,16 @@ pub use breezeway_os::{
     NotAStreamSocket, Peer, TrustedPeer, WaitPolicy, inherited, segment::SegmentError,
 };
 pub use breezeway_shm::{
-    ForeignBytes, ForeignReader, PayloadMemory, ReserveError, Shortage, SocketError, Violation,
+    ForeignBytes, ForeignReader, PayloadMemory, Shortage, Violation as MemoryViolation,
 };
-pub use call::{Call, Handler, HandlerError, Replied, ReplySpace};
+pub use call::{Call, Handled, Handler, HandlerError, Replied, ReplySpace};
 pub use carrier::Carrier;
 pub use client::{Client, ClientError, ClientReply, PooledSession};
 pub use error::{CallError, ConnectError, ReplyError, ServeError, SessionError};
 pub use handshake::HandshakeError;
 pub use hello::{HelloError, Refusal};
 pub use options::{ClientOptions, OptionError, ServerOptions, SessionOptions};
-pub use protocol::{CallId, CallViolation, ErrorCode};
+pub use protocol::{CallId, CallViolation, ErrorCode, Violation};
 pub use served::ServerSession;
 pub use server::{Server, Stopper};
 pub use session::{Batch, Reply, RequestSpace, Session};

@@ -1,27 +1,41 @@
 //! One process's end of a session, over whichever carrier: what calls are made of.
 //!
-//! Shared memory is the fast way, and a socket the other: here each operation is told once for both. What is said of ordering, errors and lifetimes holds for both.
+//! Shared memory is the fast way, and a socket the other: each operation is described once for both.
+//! What is said of ordering, errors and lifetimes holds for both.
+//!
+//! A link moves messages and knows no rule of calls; those are in [`crate::protocol`].
 
 mod error;
 mod frame;
-mod inbox;
 mod memory;
-mod outbox;
+mod receive_buffer;
+mod send_buffer;
 mod socket;
-mod stream;
+mod stream_socket;
 
 use std::os::fd::BorrowedFd;
 
-use breezeway_os::TrustedPeer;
+use breezeway_os::{Deadline, TrustedPeer};
 use breezeway_shm::layout::INLINE_MAX;
-use breezeway_shm::{ForeignBytes, Head, PayloadMemory, ReserveError, Want};
+use breezeway_shm::{self as shm, Filling, ForeignBytes, Head, PayloadMemory, SendError, Want};
 
-pub(crate) use error::{LinkError, NotPublished, WaitFailure};
+pub(crate) use error::{LinkError, WaitFailure};
 pub(crate) use memory::MemoryLink;
 pub(crate) use socket::SocketLink;
 
 use crate::carrier::Carrier;
 use crate::protocol::PeerHead;
+
+/// What a message is sent from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Body<'a> {
+    /// These bytes: copied, or on a socket written from where they lie.
+    Bytes(&'a [u8]),
+    /// The reserved space, which was filled. On an error it stays reserved.
+    Space,
+    /// The current message's own body, which is released with it.
+    Received,
+}
 
 /// One process's end of a session.
 #[allow(clippy::large_enum_variant, reason = "one per session, and the large one is the fast one")]
@@ -32,19 +46,12 @@ pub(crate) enum Link {
 
 use Link::{Memory, Socket};
 
+// ---- what it is ----
 impl Link {
     pub(crate) fn carrier(&self) -> Carrier {
         match self {
             Memory(_) => Carrier::Shm,
             Socket(link) => link.carrier(),
-        }
-    }
-
-    /// From now on bodies are given as slices; a socket's always are.
-    pub(crate) fn trust(&mut self, proof: TrustedPeer) {
-        match self {
-            Memory(link) => link.endpoint.trust(proof),
-            Socket(_) => {}
         }
     }
 
@@ -64,14 +71,32 @@ impl Link {
         }
     }
 
-    // ---- sending ----
+    /// From now on bodies are given as slices; a socket's always are.
+    pub(crate) fn trust(&mut self, proof: TrustedPeer) {
+        match self {
+            Memory(link) => link.endpoint.trust(proof),
+            Socket(_) => {}
+        }
+    }
+}
 
+// ---- sending ----
+impl Link {
     /// Takes space for the next message, of `len` bytes, giving back what was reserved before.
     #[inline(always)]
-    pub(crate) fn reserve(&mut self, len: usize) -> Result<(), ReserveError> {
+    pub(crate) fn reserve(&mut self, len: usize) -> Result<(), SendError> {
         match self {
             Memory(link) => link.endpoint.renew(&mut link.space, len),
             Socket(link) => link.reserve(len),
+        }
+    }
+
+    /// The reserved space and the current message's body, to fill the one, also from the other.
+    #[inline(always)]
+    pub(crate) fn fill(&mut self) -> Filling<'_> {
+        match self {
+            Memory(link) => link.endpoint.fill(&mut link.space),
+            Socket(link) => link.fill(),
         }
     }
 
@@ -83,125 +108,26 @@ impl Link {
         }
     }
 
-    /// The bytes of reserved space. They hold whatever this session wrote there before, or zeros.
+    /// Publishes a message, inline or lent by its size. A spinning peer may see it at once;
+    /// [`Self::flush`] makes sure.
     #[inline(always)]
-    pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
-        match self {
-            Memory(link) => link.endpoint.bytes_mut(&mut link.space),
-            Socket(link) => link.bytes_mut(),
-        }
-    }
-
-    /// The current message's body and the bytes of reserved space.
-    #[inline(always)]
-    pub(crate) fn body_and_bytes_mut(&mut self) -> (ForeignBytes<'_>, &mut [u8]) {
-        match self {
-            Memory(link) => link.endpoint.body_and_bytes_mut(&mut link.space),
-            Socket(link) => link.body_and_bytes_mut(),
-        }
-    }
-
-    /// Copies `bytes` to `offset` of reserved space, the fastest way. Panics if they reach outside.
-    #[inline(always)]
-    pub(crate) fn fill(&mut self, offset: usize, bytes: &[u8]) {
+    pub(crate) fn send(&mut self, head: Head, body: Body<'_>) -> Result<(), SendError> {
         match self {
             Memory(link) => {
-                link.endpoint.write(&mut link.space, offset, ForeignBytes::stable(bytes));
+                let body = match body {
+                    Body::Bytes(bytes) => {
+                        if bytes.len() > INLINE_MAX {
+                            // Space that nobody sent could be what is short.
+                            link.endpoint.abandon(&mut link.space);
+                        }
+                        shm::Body::Bytes(bytes)
+                    }
+                    Body::Space => shm::Body::Space(&mut link.space),
+                    Body::Received => shm::Body::Received,
+                };
+                link.endpoint.send(head, body)
             }
-            Socket(link) => link.bytes_mut()[offset..][..bytes.len()].copy_from_slice(bytes),
-        }
-    }
-
-    /// Copies the current message's whole body to `offset` of reserved space. Panics if it reaches outside.
-    #[inline(always)]
-    pub(crate) fn fill_with_body(&mut self, offset: usize) {
-        match self {
-            Memory(link) => link.endpoint.write_body(&mut link.space, offset),
-            Socket(link) => {
-                let (body, to) = link.body_and_bytes_mut();
-                body.copy_to(&mut to[offset..][..body.len()]);
-            }
-        }
-    }
-
-    /// Publishes a message of at most [`INLINE_MAX`] bytes. A spinning peer may see it at once; [`Self::flush`] makes sure.
-    #[inline(always)]
-    pub(crate) fn publish(&mut self, head: Head, body: &[u8]) -> Result<(), NotPublished> {
-        debug_assert!(body.len() <= INLINE_MAX);
-        match self {
-            Memory(link) => Ok(link.endpoint.publish(head, body)?),
-            Socket(link) => Ok(link.publish(head, body)?),
-        }
-    }
-
-    /// As [`Self::reserve`] once more, after a look at how far the peer is. Where that has not helped, but waiting may: what to wait for.
-    #[cold]
-    pub(crate) fn reserve_after_refresh(
-        &mut self,
-        len: usize,
-    ) -> Result<Result<(), u64>, ReserveError> {
-        let Memory(link) = self else { return self.reserve(len).map(Ok) };
-        // First how far the peer is, then what is released: what it released by then is visible now.
-        link.endpoint.refresh()?;
-        let consumed = link.endpoint.known_consumed();
-        match link.endpoint.renew(&mut link.space, len) {
-            Ok(()) => Ok(Ok(())),
-            // Pending are also the entries by which the attempt has dropped segments.
-            Err(ReserveError::NoMemory { .. }) if link.endpoint.published() > consumed => {
-                Ok(Err(consumed))
-            }
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Waits until the peer has taken more than `count` entries.
-    #[cold]
-    pub(crate) fn wait_for_progress(
-        &mut self,
-        count: u64,
-        deadline: Option<u64>,
-    ) -> Result<(), WaitFailure> {
-        match self {
-            Memory(link) => Ok(link.wait(Want::Consumed(count), deadline)?),
-            Socket(link) => link.write_all(deadline),
-        }
-    }
-
-    /// Publishes a message of any size from where it lies; in shared memory by a copy into reserved space, from which [`Self::publish`] spares small ones.
-    pub(crate) fn publish_from(&mut self, head: Head, body: &[u8]) -> Result<(), NotPublished> {
-        match self {
-            Memory(_) => {
-                self.reserve(body.len())?;
-                self.fill(0, body);
-                self.publish_space(head)
-            }
-            Socket(link) if body.len() > link.cap() => {
-                Err(ReserveError::TooLarge { len: body.len(), cap: link.cap() }.into())
-            }
-            Socket(link) => Ok(link.publish_from(head, body)??),
-        }
-    }
-
-    /// Publishes the current message's own body as a message.
-    #[inline(always)]
-    pub(crate) fn publish_body(&mut self, head: Head) -> Result<(), NotPublished> {
-        match self {
-            Memory(_) => {
-                self.reserve(self.body().len())?;
-                self.fill_with_body(0);
-                self.release_body();
-                self.publish_space(head)
-            }
-            Socket(link) => Ok(link.publish_body(head)??),
-        }
-    }
-
-    /// Publishes the reserved space, which was filled, as a message. On an error it stays reserved.
-    #[inline(always)]
-    pub(crate) fn publish_space(&mut self, head: Head) -> Result<(), NotPublished> {
-        match self {
-            Memory(link) => Ok(link.endpoint.publish_space(head, &mut link.space)?),
-            Socket(link) => Ok(link.publish_space(head)?),
+            Socket(link) => link.send(head, body),
         }
     }
 
@@ -214,37 +140,30 @@ impl Link {
 
     /// Lets the peer see everything published so far, waiting, on a socket, for room.
     #[inline(always)]
-    pub(crate) fn flush(&mut self, deadline: Option<u64>) -> Result<(), WaitFailure> {
+    pub(crate) fn flush(&mut self, deadline: Deadline) -> Result<(), WaitFailure> {
         match self {
             Memory(link) => Ok(link.endpoint.flush()?),
             Socket(link) => link.write_all(deadline),
         }
     }
 
-    /// Whether it is known that nobody will see what is published. (In shared memory, a full ring tells.)
+    /// As [`Self::flush`], without waiting: a socket that takes no more is written to when it has
+    /// room again.
     #[inline(always)]
-    pub(crate) fn goes_nowhere(&self) -> bool {
-        match self {
-            Memory(_) => false,
-            Socket(link) => link.is_deaf(),
-        }
-    }
-
-    /// Lets the peer see a reply at once: another call's handler may take long. Never waits.
-    #[inline(always)]
-    pub(crate) fn flush_reply(&mut self) -> Result<(), LinkError> {
+    pub(crate) fn flush_now(&mut self) -> Result<(), LinkError> {
         match self {
             Memory(link) => Ok(link.endpoint.flush()?),
-            Socket(link) => link.write(),
+            Socket(link) => link.write_now(),
         }
     }
 
-    /// Whether so many replies are unwritten that no further request should be served. (In shared memory, calls in flight are limited so that replies always fit.)
+    /// Lets the peer see what it may wait for, before this side polls for more without sleeping.
+    /// Never waits.
     #[inline(always)]
-    pub(crate) fn is_clogged(&self) -> bool {
+    pub(crate) fn flush_progress(&mut self) -> Result<(), LinkError> {
         match self {
-            Memory(_) => false,
-            Socket(link) => link.is_clogged(),
+            Memory(link) => Ok(link.endpoint.flush_progress()?),
+            Socket(link) => link.write_now(),
         }
     }
 
@@ -257,48 +176,40 @@ impl Link {
         }
     }
 
-    /// Lets the peer see what it may wait for, before this side looks for more without sleeping. Never waits.
+    /// Whether so much is unwritten that nothing should be added, and so no further request served.
+    /// (In shared memory, calls in flight are limited so that replies always fit.)
     #[inline(always)]
-    pub(crate) fn tell_progress(&mut self) -> Result<(), LinkError> {
+    pub(crate) fn is_backlogged(&self) -> bool {
         match self {
-            Memory(link) => Ok(link.endpoint.tell_progress()?),
-            Socket(link) if link.has_unwritten() => link.write_or_rest(),
-            Socket(_) => Ok(()),
+            Memory(_) => false,
+            Socket(link) => link.is_backlogged(),
         }
     }
 
-    /// Messages that the peer has not taken, as far as is known.
-    pub(crate) fn unconsumed(&self) -> usize {
+    /// Whether it is known that nobody will read what is sent. (In shared memory, a full ring shows
+    /// it.)
+    #[inline(always)]
+    pub(crate) fn is_write_closed(&self) -> bool {
         match self {
-            Memory(link) => (link.endpoint.published() - link.endpoint.known_consumed()) as usize,
-            Socket(_) => 0,
+            Memory(_) => false,
+            Socket(link) => link.is_write_closed(),
         }
     }
+}
 
-    /// Waits until messages can be published again.
-    #[cold]
-    pub(crate) fn wait_for_slots(&mut self, deadline: Option<u64>) -> Result<(), WaitFailure> {
-        match self {
-            Memory(link) => Ok(link.wait_for_slots(deadline)?),
-            Socket(link) => {
-                link.write_all(deadline)?;
-                if link.is_clogged() { Err(WaitFailure::Crowded) } else { Ok(()) }
-            }
-        }
-    }
-
-    // ---- receiving ----
-
+// ---- receiving ----
+impl Link {
     /// Whether the next message, or another entry, is there.
     #[inline(always)]
-    pub(crate) fn ready(&self) -> Result<bool, LinkError> {
+    pub(crate) fn ready(&mut self) -> Result<bool, LinkError> {
         match self {
-            Memory(link) => Ok(link.endpoint.ready()?),
+            Memory(link) => Ok(link.endpoint.has(Want::Data)?),
             Socket(link) => link.has_frame(),
         }
     }
 
-    /// Takes the next message, if one is there; it stays the current one until [`Self::finish`]. May say false although more is there, after an entry about a segment.
+    /// Takes the next message, if one is there; it stays the current one until [`Self::finish`]. May
+    /// say false although more is there, after an entry about a segment.
     #[inline(always)]
     pub(crate) fn take(&mut self) -> Result<bool, LinkError> {
         match self {
@@ -325,15 +236,16 @@ impl Link {
         }
     }
 
-    /// Releases the current message's body ahead of [`Self::finish`], so that the next publication tells it.
+    /// Releases the current message's body ahead of [`Self::finish`], so that the release travels
+    /// with the next message sent.
     #[inline(always)]
-    pub(crate) fn release_body(&mut self) {
+    pub(crate) fn release(&mut self) {
         if let Memory(link) = self {
-            link.endpoint.release_body();
+            link.endpoint.release();
         }
     }
 
-    /// Releases the current message; does nothing without one.
+    /// Ends the current message; does nothing without one.
     #[inline(always)]
     pub(crate) fn finish(&mut self) -> Result<(), LinkError> {
         match self {
@@ -344,23 +256,38 @@ impl Link {
             }
         }
     }
+}
 
-    /// Waits for the next message.
+/// What is known of a session's socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Notice {
+    /// Something may have arrived.
+    Readable,
+    /// The peer is gone. What it sent before can still be taken.
+    PeerGone,
+}
+
+// ---- waiting ----
+impl Link {
+    /// Waits for the next message, or for the peer to take some of what was sent. (On a socket
+    /// nobody counts what the peer takes: the wait is for what is unwritten.)
     #[inline(always)]
-    pub(crate) fn wait(&mut self, deadline: Option<u64>) -> Result<(), WaitFailure> {
+    pub(crate) fn wait(&mut self, want: Want, deadline: Deadline) -> Result<(), WaitFailure> {
         match self {
-            Memory(link) => Ok(link.wait(Want::Data, deadline)?),
-            Socket(link) => link.wait(deadline),
+            Memory(link) => Ok(link.wait(want, deadline)?),
+            Socket(link) => match want {
+                Want::Data => link.wait(deadline),
+                Want::Consumed(_) => link.wait_for_room(deadline),
+            },
         }
     }
 
-    // ---- serving many sessions with one thread ----
-
-    /// Says that something may have arrived on the socket.
-    #[inline(always)]
-    pub(crate) fn look(&mut self) {
-        if let Socket(link) = self {
-            link.look();
+    /// Announces that this side is about to sleep until a message comes, and polls once more. True
+    /// if it has not come.
+    pub(crate) fn prepare_sleep(&mut self) -> Result<bool, LinkError> {
+        match self {
+            Memory(link) => Ok(link.endpoint.prepare_sleep(Want::Data)?),
+            Socket(link) => link.may_sleep(),
         }
     }
 
@@ -372,30 +299,24 @@ impl Link {
         }
     }
 
-    /// Whether the peer is gone. What it published before can still be taken.
-    pub(crate) fn is_closed(&self) -> bool {
-        match self {
-            Memory(link) => link.endpoint.is_closed(),
-            Socket(link) => link.is_closed(),
-        }
-    }
-
-    /// Notes that the peer is gone, as a hang-up or its exit told.
-    pub(crate) fn peer_gone(&mut self) -> Result<(), LinkError> {
-        match self {
-            Memory(link) => Ok(link.endpoint.peer_gone()?),
-            Socket(link) => {
-                link.peer_gone();
+    /// Takes note of what was noticed of the socket.
+    #[inline(always)]
+    pub(crate) fn notice(&mut self, notice: Notice) -> Result<(), LinkError> {
+        match (self, notice) {
+            (Memory(_), Notice::Readable) => Ok(()),
+            (Memory(link), Notice::PeerGone) => Ok(link.endpoint.peer_gone()?),
+            (Socket(link), notice) => {
+                link.notice(notice);
                 Ok(())
             }
         }
     }
 
-    /// Announces that this side is about to sleep until a message comes, and looks once more. True if it has not come.
-    pub(crate) fn prepare_sleep(&mut self) -> Result<bool, LinkError> {
+    /// Whether the peer is gone. What it published before can still be taken.
+    pub(crate) fn is_closed(&self) -> bool {
         match self {
-            Memory(link) => Ok(link.endpoint.prepare_sleep(Want::Data)?),
-            Socket(link) => link.may_sleep(),
+            Memory(link) => link.endpoint.is_closed(),
+            Socket(link) => link.is_closed(),
         }
     }
 

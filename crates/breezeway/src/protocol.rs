@@ -1,9 +1,22 @@
-//! The protocol of calls without IO: entries and numbers in, decisions out (`docs/abi.md`, section 4.1). Payload never comes here.
+//! The protocol of calls without IO: entries and numbers in, decisions out (`docs/abi.md`, section
+//! 4.1). Payload never comes here.
 
 use std::collections::VecDeque;
 
-use breezeway_shm::{Entry, Flags, Kind};
+use breezeway_shm::{Entry, Flags, Kind, Violation as MemoryViolation};
 use thiserror::Error;
+
+/// The peer broke a rule, which ends the session.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum Violation {
+    /// A rule of calls, on any carrier.
+    #[error(transparent)]
+    Call(#[from] CallViolation),
+    /// A rule of shared memory.
+    #[error(transparent)]
+    Memory(#[from] MemoryViolation),
+}
 
 /// The peer broke a rule of calls.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
@@ -109,8 +122,9 @@ impl ErrorCode {
     }
 }
 
-/// The most calls in flight on a session whose rings have these capacities: what a client has not yet received always fits into the reply ring, of which up to
-/// a quarter is consumed but not yet known to be, with room to spare for entries of the session.
+/// The most calls in flight on a session whose rings have these capacities: what a client has not yet
+/// received always fits into the reply ring, of which up to a quarter is consumed but not yet known to
+/// be, with room to spare for entries of the session.
 pub(crate) fn max_in_flight(ring_capacities: [u32; 2]) -> usize {
     ring_capacities[0].min(ring_capacities[1]) as usize / 2
 }
@@ -164,7 +178,8 @@ pub(crate) struct Answer {
 pub(crate) struct Calls {
     next: u32,
     limit: usize,
-    /// In the order of their requests; a server answers one session in order, so the reply's call is mostly the first.
+    /// In the order of their requests; a server answers one session in order, so the reply's call is
+    /// mostly the first.
     in_flight: VecDeque<(CallId, bool)>,
     wanted: usize,
 }
@@ -231,7 +246,7 @@ impl Calls {
         self.in_flight.contains(&(CallId(head.stream), true))
     }
 
-    /// Ends a call that is not the oldest; tells whether somebody waited for it.
+    /// Ends a call that is not the oldest; gives whether somebody waited for it.
     fn end_later_call(&mut self, call: CallId) -> Result<bool, CallViolation> {
         let index = self.in_flight.iter().position(|&(other, _)| other == call);
         let ended = index.and_then(|index| self.in_flight.remove(index));

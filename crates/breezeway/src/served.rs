@@ -3,18 +3,18 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use breezeway_os::{Peer, TrustedPeer, cpu};
-use breezeway_shm::{Head, Kind};
+use breezeway_os::{Deadline, Peer, TrustedPeer, cpu};
+use breezeway_shm::{Head, Kind, Want};
 
 use crate::call::{Call, Handler, Serving};
 use crate::carrier::Carrier;
 use crate::error::{ConnectError, ReplyError, SessionError};
 use crate::handshake::{self, Agreed, HandshakeError};
-use crate::link::Link;
+use crate::link::{Body, Link, Notice};
 use crate::options::SessionOptions;
 use crate::protocol::{CallViolation, ErrorCode, Request, request};
 
-/// Requests served before a server that serves many sessions looks at the next one.
+/// Requests served before a server that serves many sessions turns to the next one.
 pub(crate) const BUDGET: usize = 64;
 
 /// What came of serving a session for a while.
@@ -37,8 +37,9 @@ pub struct ServerSession {
 }
 
 impl ServerSession {
-    /// Answers the hello of a client that wants shared memory on a connected unix stream socket, such as one end of a pair (see [`breezeway_os::inherited`]).
-    pub fn over(socket: OwnedFd, options: &SessionOptions) -> Result<Self, ConnectError> {
+    /// Answers the hello of a client that wants shared memory on a connected unix stream socket, such
+    /// as one end of a pair (see [`breezeway_os::inherited`]).
+    pub fn from_socket(socket: OwnedFd, options: &SessionOptions) -> Result<Self, ConnectError> {
         options.validate()?;
         let peer = Peer::of(&socket).map_err(HandshakeError::from)?;
         Ok(Self::new(handshake::accept(socket, Carrier::Shm, options)?, peer))
@@ -59,7 +60,9 @@ impl ServerSession {
         &self.peer
     }
 
-    /// Where to see that the client's process is gone, also if a forked child of it holds the socket. Only for a client that connected by itself: the ends of a pair name the process that made the pair.
+    /// Where to see that the client's process is gone, also if a forked child of it holds the socket.
+    /// Only for a client that connected by itself: the ends of a pair name the process that made the
+    /// pair.
     pub(crate) fn watch_exit(&mut self, exit: Option<OwnedFd>) {
         self.exit = exit;
     }
@@ -68,8 +71,9 @@ impl ServerSession {
         self.exit.as_ref().map(OwnedFd::as_fd)
     }
 
-    /// Whether the client is gone and all that it committed was taken. (Entries about segments are taken one at a time and count as nothing served.)
-    pub(crate) fn is_exhausted(&self) -> bool {
+    /// Whether the client is gone and all that it committed was taken. (Entries about segments are
+    /// taken one at a time and count as nothing served.)
+    pub(crate) fn is_exhausted(&mut self) -> bool {
         self.link.is_closed() && !self.link.ready().unwrap_or(true)
     }
 
@@ -82,37 +86,40 @@ impl ServerSession {
         loop {
             match self.serve_some(handler, 1)? {
                 Progress::Closed => return Ok(()),
-                Progress::Served(0) if self.link.is_clogged() => self.link.wait_for_slots(None)?,
-                Progress::Served(0) => self.link.wait(None)?,
+                Progress::Served(0) if self.link.is_backlogged() => {
+                    self.link.wait(Want::Consumed(0), Deadline::NEVER)?;
+                }
+                Progress::Served(0) => self.link.wait(Want::Data, Deadline::NEVER)?,
                 Progress::Served(_) => {}
             }
         }
     }
 
-    /// Serves what is there, within a budget, looking so many times for the first request. An error ends the session.
+    /// Serves what is there, within a budget, polling so many times for the first request. An error
+    /// ends the session.
     #[inline(always)]
     pub(crate) fn serve_some(
         &mut self,
         handler: &impl Handler,
-        looks: u32,
+        polls: u32,
     ) -> Result<Progress, SessionError> {
-        let outcome = self.try_serve(handler, looks);
+        let outcome = self.try_serve(handler, polls);
         self.broken |= outcome.is_err();
         outcome
     }
 
     #[inline(always)]
-    fn try_serve(&mut self, handler: &impl Handler, looks: u32) -> Result<Progress, SessionError> {
-        for _ in 1..looks {
+    fn try_serve(&mut self, handler: &impl Handler, polls: u32) -> Result<Progress, SessionError> {
+        for _ in 1..polls {
             if self.link.ready()? {
                 break;
             }
             cpu::spin_hint();
         }
-        self.link.look();
+        self.link.notice(Notice::Readable)?;
         for served in 0..BUDGET {
-            if self.link.is_clogged() || !self.link.take()? {
-                self.link.tell_progress()?;
+            if self.link.is_backlogged() || !self.link.take()? {
+                self.link.flush_progress()?;
                 return Ok(Progress::Served(served));
             }
             match Kind::from_number(self.link.head().kind) {
@@ -122,7 +129,7 @@ impl ServerSession {
                 other => return Err(unexpected(other)),
             }
         }
-        self.link.tell_progress()?;
+        self.link.flush_progress()?;
         Ok(Progress::Served(BUDGET))
     }
 
@@ -131,7 +138,8 @@ impl ServerSession {
         let request = request(self.link.head())?;
         let mut replied = false;
         let call = Call(self.serving(request, &mut replied));
-        // The handler sees the session only through the call, which is gone when it returns or unwinds; what is left, reserved space, is given back below.
+        // The handler sees the session only through the call, which is gone when it returns or unwinds;
+        // what is left, reserved space, is given back below.
         let outcome = catch_unwind(AssertUnwindSafe(|| handler.handle(call).map_err(Failure::of)));
         if !matches!(outcome, Ok(Ok(_))) || !replied {
             let failure = match outcome {
@@ -143,7 +151,7 @@ impl ServerSession {
         }
         self.link.finish()?;
         if !request.one_way {
-            self.link.flush_reply()?;
+            self.link.flush_now()?;
         }
         Ok(())
     }
@@ -161,10 +169,11 @@ impl ServerSession {
         failure: Failure,
     ) -> Result<(), SessionError> {
         let code = match failure.reply_error {
-            Some(ReplyError::NoRoom) => return Err(self.too_many_calls()),
-            Some(ReplyError::Transport(error)) => return Err(error.into()),
-            Some(ReplyError::Violation(violation)) => return Err(violation.into()),
-            Some(ReplyError::Space(_)) => ErrorCode::NoMemory,
+            Some(ReplyError::Full { unconsumed }) => return Err(too_many_calls(unconsumed)),
+            Some(ReplyError::Session(error)) => return Err(error),
+            Some(
+                ReplyError::TooLarge { .. } | ReplyError::NoMemory { .. } | ReplyError::Segment(_),
+            ) => ErrorCode::NoMemory,
             None => failure.code,
         };
         let reason = &failure.reason;
@@ -177,20 +186,24 @@ impl ServerSession {
         }
         match self.serving(request, &mut replied).fail(code, reason) {
             Ok(()) => Ok(()),
-            Err(ReplyError::Transport(error)) => Err(error.into()),
-            Err(ReplyError::Violation(violation)) => Err(violation.into()),
-            Err(_) => Err(self.too_many_calls()),
+            Err(ReplyError::Session(error)) => Err(error),
+            Err(ReplyError::Full { unconsumed }) => Err(too_many_calls(unconsumed)),
+            // An inline reason needs no memory.
+            Err(
+                ReplyError::TooLarge { .. } | ReplyError::NoMemory { .. } | ReplyError::Segment(_),
+            ) => Err(too_many_calls(0)),
         }
-    }
-
-    /// The client has more calls in flight than the ring has slots for replies.
-    #[cold]
-    fn too_many_calls(&self) -> SessionError {
-        CallViolation::TooManyCalls(self.link.unconsumed()).into()
     }
 }
 
-/// Why a call was not replied to. The words are taken while panics are still caught: they are the handler's own code.
+/// The client has more calls in flight than the ring has slots for replies.
+#[cold]
+fn too_many_calls(unconsumed: usize) -> SessionError {
+    CallViolation::TooManyCalls(unconsumed).into()
+}
+
+/// Why a call was not replied to. The message is taken while panics are still caught: making it is the
+/// handler's own code.
 struct Failure {
     code: ErrorCode,
     reason: String,
@@ -211,7 +224,7 @@ impl Failure {
 
     #[cold]
     fn panicked(panic: &(dyn std::any::Any + Send)) -> Self {
-        Self::new(ErrorCode::Panicked, &format!("the handler panicked: {}", words(panic)))
+        Self::new(ErrorCode::Panicked, &format!("the handler panicked: {}", message(panic)))
     }
 }
 
@@ -221,10 +234,9 @@ impl Drop for ServerSession {
             // No orderly end: the client is to see that.
             return;
         }
-        // A full ring or a dead peer: the end of file tells the same, less politely.
-        let _ = self.link.publish(Head::of_session(Kind::Shutdown, 0), &[]);
-        // A deadline long past: what a socket does not take at once is not waited for.
-        let _ = self.link.flush(Some(0));
+        // A full ring or a dead peer: the end of file says the same, less politely.
+        let _ = self.link.send(Head::of_session(Kind::Shutdown, 0), Body::Bytes(&[]));
+        let _ = self.link.flush_now();
     }
 }
 
@@ -234,7 +246,7 @@ fn unexpected(kind: Option<Kind>) -> SessionError {
 }
 
 /// The message of a panic.
-fn words(panic: &(dyn std::any::Any + Send)) -> &str {
+fn message(panic: &(dyn std::any::Any + Send)) -> &str {
     panic
         .downcast_ref::<&str>()
         .copied()

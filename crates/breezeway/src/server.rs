@@ -41,7 +41,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// let server = Server::bind(&"shm:/run/hello.sock".parse()?)?;
 /// server.serve(|call: Call<'_>| {
 ///     let name = String::from_utf8(call.request().to_vec())?;
-///     Ok(call.reply(format!("hello {name}").as_bytes())?)
+///     call.reply(format!("hello {name}").as_bytes())
 /// })?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-use breezeway_os::{Peer, TrustedPeer, clock};
+use breezeway_os::{Deadline, Peer, TrustedPeer};
 use breezeway_shm::{Head, Kind, PayloadMemory};
 
 use crate::address::{Address, Place};
@@ -15,7 +15,7 @@ use crate::carrier::Carrier;
 use crate::connect;
 use crate::error::{CallError, ConnectError};
 use crate::handshake;
-use crate::link::Link;
+use crate::link::{Body, Link};
 use crate::options::SessionOptions;
 use crate::protocol::{CallId, Calls};
 use crate::served::ServerSession;
@@ -23,14 +23,14 @@ use crate::served::ServerSession;
 pub use replies::Reply;
 pub use requests::{Batch, RequestSpace};
 
-use requests::Wants;
-
 /// A connection to a server: calls go out, replies come back.
 ///
-/// A session is `Send` and used by one thread at a time (`&mut`): the caller reads its own ring, so a reply wakes nobody else and takes no lock. Calls of one session
-/// are served in the order in which they were made. Dropping it closes it; what was sent before is still served.
+/// A session is `Send` and used by one thread at a time (`&mut`): the caller reads its own ring, so a
+/// reply wakes nobody else and takes no lock. Calls of one session are served in the order in which
+/// they were made. Dropping it closes it; what was sent before is still served.
 ///
-/// The peer may at any moment die or write garbage into its own segments. Either ends this session with an error and harms nothing else.
+/// The peer may at any moment die or write garbage into its own segments. Either ends this session
+/// with an error and harms nothing else.
 ///
 /// ```no_run
 /// use breezeway::Session;
@@ -45,7 +45,9 @@ pub struct Session {
     calls: Calls,
     peer: Peer,
     call_timeout: Option<Duration>,
-    over: bool,
+    ended: bool,
+    /// Whether a [`Reply`] is lent to the caller.
+    reply_lent: bool,
 }
 
 impl Session {
@@ -54,7 +56,8 @@ impl Session {
         Self::connect_with(address, &SessionOptions::new())
     }
 
-    /// Connects to the first of the address's places that works. Takes, for each, at most the handshake timeout for connecting, and as long again for the hello.
+    /// Connects to the first of the address's places that works. Takes, for each, at most the handshake
+    /// timeout for connecting, and as long again for the hello.
     pub fn connect_with(address: &Address, options: &SessionOptions) -> Result<Self, ConnectError> {
         options.validate()?;
         let mut failures = Vec::new();
@@ -75,9 +78,10 @@ impl Session {
         Self::negotiate(socket, peer, place.carrier(), options)
     }
 
-    /// Opens a session in shared memory over a connected unix stream socket, such as one end of a pair that a parent handed to its child (see
-    /// [`breezeway_os::inherited`]). The other end must be served, by [`ServerSession::over`] for one.
-    pub fn over(socket: OwnedFd, options: &SessionOptions) -> Result<Self, ConnectError> {
+    /// Opens a session in shared memory over a connected unix stream socket, such as one end of a pair
+    /// that a parent handed to its child (see [`breezeway_os::inherited`]). The other end must be
+    /// served, by [`ServerSession::from_socket`] for one.
+    pub fn from_socket(socket: OwnedFd, options: &SessionOptions) -> Result<Self, ConnectError> {
         options.validate()?;
         let peer = Peer::of(&socket).map_err(handshake::HandshakeError::from)?;
         Self::negotiate(socket, peer, Carrier::Shm, options)
@@ -95,16 +99,19 @@ impl Session {
             calls: Calls::new(agreed.max_in_flight),
             peer,
             call_timeout: options.call_timeout,
-            over: false,
+            ended: false,
+            reply_lent: false,
         })
     }
 
-    /// Both ends of a session in shared memory within this process: for tests, and for threads that want to talk like processes.
+    /// Both ends of a session in shared memory within this process: for tests, and for threads that
+    /// communicate as processes do.
     pub fn pair(options: &SessionOptions) -> Result<(Self, ServerSession), ConnectError> {
         let (one, other) = UnixStream::pair().map_err(handshake::HandshakeError::from)?;
         let server_options = options.clone();
-        let server = std::thread::spawn(move || ServerSession::over(other.into(), &server_options));
-        let client = Self::over(one.into(), options)?;
+        let server =
+            std::thread::spawn(move || ServerSession::from_socket(other.into(), &server_options));
+        let client = Self::from_socket(one.into(), options)?;
         let server = server.join().expect("the handshake does not panic")?;
         Ok((client, server))
     }
@@ -156,8 +163,8 @@ impl Session {
     }
 
     /// Whether an error has ended the session.
-    pub fn is_over(&self) -> bool {
-        self.over
+    pub fn is_ended(&self) -> bool {
+        self.ended
     }
 
     /// Calls `method` with a copy of `request` and waits for the reply.
@@ -165,7 +172,7 @@ impl Session {
     pub fn call(&mut self, method: u32, request: &[u8]) -> Result<Reply<'_>, CallError> {
         let deadline = self.deadline();
         self.may_call()?;
-        self.transmit(method, request, Wants::Reply, deadline)?;
+        self.request(method, Body::Bytes(request), deadline)?;
         self.await_reply(deadline)
     }
 
@@ -176,17 +183,17 @@ impl Session {
         request: &[u8],
         deadline: Instant,
     ) -> Result<Reply<'_>, CallError> {
-        let left = deadline.saturating_duration_since(Instant::now());
+        let deadline = Deadline::at(deadline);
         self.may_call()?;
-        if left.is_zero() {
+        if deadline.has_passed() {
             return Err(CallError::DeadlinePassed);
         }
-        let deadline = Some(deadline_after(left));
-        self.transmit(method, request, Wants::Reply, deadline)?;
+        self.request(method, Body::Bytes(request), deadline)?;
         self.await_reply(deadline)
     }
 
-    /// Takes space for a request of `len` bytes, to be filled in place: what is over 104 bytes travels without a copy. Waits while the space is lent to the peer.
+    /// Takes space for a request of `len` bytes, to be filled in place: what is over 104 bytes travels
+    /// without a copy. Waits while the space is lent to the peer.
     #[inline]
     pub fn reserve(&mut self, len: usize) -> Result<RequestSpace<'_>, CallError> {
         self.may_use()?;
@@ -200,7 +207,7 @@ impl Session {
     pub fn send(&mut self, method: u32, request: &[u8]) -> Result<CallId, CallError> {
         let deadline = self.deadline();
         self.may_use()?;
-        self.transmit(method, request, Wants::Reply, deadline)
+        self.request(method, Body::Bytes(request), deadline)
     }
 
     /// Sends a one-way message: no reply comes, not even of an error. Waits while the ring is full.
@@ -208,9 +215,7 @@ impl Session {
     pub fn post(&mut self, method: u32, message: &[u8]) -> Result<(), CallError> {
         let deadline = self.deadline();
         self.may_use()?;
-        self.publish_bytes(method, message, Wants::Nothing, deadline)?;
-        self.calls.posted();
-        self.flush(deadline)
+        self.message(method, Body::Bytes(message), deadline)
     }
 
     /// Sends several messages with one wake-up at the end.
@@ -219,8 +224,8 @@ impl Session {
         Batch { session: self, flushed: false }
     }
 
-    /// Waits for the next reply to a request that was sent. Its [`Reply::call`] says which. The call timeout runs from here; when it passes, the replies of
-    /// all calls in flight are given up.
+    /// Waits for the next reply to a request that was sent. Its [`Reply::call`] says which. The call
+    /// timeout runs from here; when it passes, the replies of all calls in flight are given up.
     #[inline]
     pub fn receive(&mut self) -> Result<Reply<'_>, CallError> {
         self.may_use()?;
@@ -232,15 +237,28 @@ impl Session {
     }
 
     #[inline(always)]
-    fn deadline(&self) -> Option<u64> {
-        self.call_timeout.map(deadline_after)
+    fn deadline(&self) -> Deadline {
+        match self.call_timeout {
+            None => Deadline::NEVER,
+            Some(timeout) => deadline_after(timeout),
+        }
     }
 
-    fn may_use(&self) -> Result<(), CallError> {
-        if self.over { Err(CallError::Over) } else { Ok(()) }
+    #[inline(always)]
+    fn may_use(&mut self) -> Result<(), CallError> {
+        if self.ended {
+            return Err(CallError::Ended);
+        }
+        if self.reply_lent {
+            // The caller has leaked it (`mem::forget`), else it could not be here.
+            self.finish_reply();
+            return self.may_use();
+        }
+        Ok(())
     }
 
-    fn may_call(&self) -> Result<(), CallError> {
+    #[inline(always)]
+    fn may_call(&mut self) -> Result<(), CallError> {
         self.may_use()?;
         match self.calls.wanted() {
             0 => Ok(()),
@@ -251,25 +269,25 @@ impl Session {
     /// Notes whether an error has ended the session.
     #[cold]
     fn failed(&mut self, error: CallError) -> CallError {
-        self.over |= !error.session_goes_on() && !matches!(error, CallError::Forked);
+        self.ended |= !error.session_goes_on() && !matches!(error, CallError::Forked);
         error
     }
 }
 
-/// The clock's reading when `timeout` is over.
+/// Out of the way of calls without a timeout.
 #[inline(never)]
-fn deadline_after(timeout: Duration) -> u64 {
-    clock::ticks().saturating_add(clock::ticks_in(timeout))
+fn deadline_after(timeout: Duration) -> Deadline {
+    Deadline::after(timeout)
 }
 
 impl Drop for Session {
     fn drop(&mut self) {
-        if self.over {
+        if self.ended {
             // No orderly end: a server that broke the protocol is to see that.
             return;
         }
-        // A full ring or a dead peer: the end of file tells the same, less politely.
-        let _ = self.link.publish(Head::of_session(Kind::Shutdown, 0), &[]);
-        let _ = self.link.flush_reply();
+        // A full ring or a dead peer: the end of file says the same, less politely.
+        let _ = self.link.send(Head::of_session(Kind::Shutdown, 0), Body::Bytes(&[]));
+        let _ = self.link.flush_now();
     }
 }

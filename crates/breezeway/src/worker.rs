@@ -10,13 +10,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use breezeway_os::spin::SpinBudget;
-use breezeway_os::{Sleeper, WaitPolicy, Waiting, Wake, clock, cpu};
-use rustix::io::Errno;
+use breezeway_os::{Deadline, Sleeper, WaitPolicy, Waiting, Wake, clock, cpu};
 
 use crate::call::Handler;
 use crate::carrier::Carrier;
 use crate::error::SessionError;
-use crate::link::WaitFailure;
+use crate::link::{Notice, WaitFailure};
 use crate::served::{BUDGET, Progress, ServerSession};
 
 pub(crate) use inbox::Inbox;
@@ -61,9 +60,7 @@ impl Slot {
             self.awaits_room = awaits_room;
             let socket = self.session.link().socket();
             let outcome = sleeper.watch_room(socket, token as u64, awaits_room);
-            outcome.map_err(|error| {
-                SessionError::Transport(Errno::from_io_error(&error).unwrap_or(Errno::IO).into())
-            })?;
+            outcome.map_err(SessionError::Io)?;
         }
         Ok(())
     }
@@ -137,8 +134,8 @@ impl Worker {
                 let link = slot.session.link();
                 if link.has_unwritten() {
                     // A client that does not read delays the others by a moment only.
-                    let turn = clock::ticks().saturating_add(clock::ticks_in(DRAIN_TURN));
-                    owing |= matches!(link.flush(Some(turn)), Err(WaitFailure::DeadlinePassed));
+                    let turn = Deadline::after(DRAIN_TURN);
+                    owing |= matches!(link.flush(turn), Err(WaitFailure::DeadlinePassed));
                 }
             }
             if !owing || clock::ticks().wrapping_sub(start) >= clock::ticks_in(DRAIN) {
@@ -317,10 +314,8 @@ impl Worker {
             let (token, exited) = ((token & !EXIT) as usize, token & EXIT != 0);
             let Some(Some(slot)) = self.slots.get_mut(token) else { continue };
             // Also of an active one: this event will not come again.
-            slot.session.link().look();
-            if (exited || hung_up)
-                && let Err(error) = slot.session.link().peer_gone()
-            {
+            let notice = if exited || hung_up { Notice::PeerGone } else { Notice::Readable };
+            if let Err(error) = slot.session.link().notice(notice) {
                 failed.push((token, error));
             }
             if !slot.active {

@@ -254,7 +254,7 @@ fn a_connection_that_is_cut_without_a_word_is_noticed_at_whatever_moment() {
         for number in 0..300 {
             let socket = UnixStream::connect(server.socket()).unwrap();
             let cut = socket.try_clone().unwrap();
-            let mut session = Session::over(socket.into(), &SessionOptions::new()).unwrap();
+            let mut session = Session::from_socket(socket.into(), &SessionOptions::new()).unwrap();
             assert_eq!(session.call(ECHO, message(number, 50)).unwrap().bytes().len(), 50);
             for _ in 0..number % 100 {
                 std::hint::spin_loop();
@@ -341,9 +341,9 @@ fn killed_while_it_serves(policy: WaitPolicy, how: u64, len: usize) -> (CallErro
         request.resize(len, 0);
         let error = session.call(HANG, &request).expect_err("nobody answers");
         let heard = Instant::now();
-        assert!(session.is_over());
+        assert!(session.is_ended());
         let next = session.call(ECHO, b"and now?").expect_err("the session is over");
-        assert!(matches!(next, CallError::Over), "{next:?}");
+        assert!(matches!(next, CallError::Ended), "{next:?}");
         (error, heard)
     });
     server.process.expect("hanging");

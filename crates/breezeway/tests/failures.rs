@@ -232,7 +232,7 @@ fn a_call_whose_deadline_passes_fails_in_time_and_the_session_goes_on() {
                 let start = Instant::now();
                 assert!(is_deadline(session.call(GIVE_GATED, &wish(1, len))));
                 assert!(start.elapsed() >= SHORT, "{:?}", start.elapsed());
-                assert!(!session.is_over());
+                assert!(!session.is_ended());
                 assert_eq!(session.in_flight(), 0);
                 // It waits behind the first.
                 assert!(is_deadline(session.call(ECHO, b"too late as well")));

@@ -4,7 +4,7 @@ mod support;
 
 use std::collections::VecDeque;
 
-use breezeway::{CallError, PayloadMemory, ReserveError, Session, SessionOptions};
+use breezeway::{CallError, PayloadMemory, Session, SessionOptions};
 use support::content::Random;
 use support::server::{self, ECHO, assert_serves, session_options};
 use support::{
@@ -272,6 +272,6 @@ fn a_server_that_never_releases_costs_a_client_its_cap_and_an_error_that_says_wh
     session.set_call_timeout(Some(support::PATIENCE));
     assert_serves(&mut session);
     let too_long = session.call(ECHO, &vec![1; MEBIBYTE + 1]).unwrap_err();
-    assert!(matches!(too_long, CallError::Space(ReserveError::TooLarge { .. })), "{too_long:?}");
+    assert!(matches!(too_long, CallError::TooLarge { .. }), "{too_long:?}");
     assert!(too_long.to_string().contains("raise the cap"), "{too_long}");
 }

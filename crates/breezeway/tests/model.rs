@@ -194,11 +194,11 @@ impl Model {
             }
             Step::TooLarge => {
                 let cap = session.cap();
-                assert!(matches!(session.reserve(cap + 1).err(), Some(CallError::Space(_))));
+                assert!(matches!(session.reserve(cap + 1).err(), Some(CallError::TooLarge { .. })));
             }
         }
         assert_eq!(session.in_flight(), self.in_flight.len());
-        assert!(!session.is_over());
+        assert!(!session.is_ended());
     }
 }
 

@@ -42,7 +42,7 @@ const PAIRS: &str = "pairs and inherited sockets are in shared memory";
 
 fn echo(call: Call<'_>) -> Result<Replied, HandlerError> {
     let bytes = call.request().to_vec();
-    Ok(call.reply(&bytes)?)
+    call.reply(&bytes)
 }
 
 // ---- pairs ----
@@ -108,7 +108,7 @@ fn messages_posted_before_the_client_closes_are_served_before_the_end() {
         let serving = std::thread::spawn(move || {
             server.serve(&move |call: Call<'_>| -> Result<Replied, HandlerError> {
                 count.send(call.request().len()).unwrap();
-                Ok(call.done()?)
+                call.done()
             })
         });
         within(PROMPT, "the end", move || serving.join().unwrap()).unwrap();
@@ -126,7 +126,7 @@ fn stdin() -> OwnedFd {
 /// The role: serves the session on its standard input.
 fn serve_stdin(settings: &Settings) {
     let socket = inherited(stdin()).unwrap();
-    let session = ServerSession::over(socket, &server::session_options(settings)).unwrap();
+    let session = ServerSession::from_socket(socket, &server::session_options(settings)).unwrap();
     let everything = Everything::new(&Settings::new());
     let outcome = session.serve(&everything);
     let sunk = everything.sunk();
@@ -140,7 +140,7 @@ fn serve_stdin(settings: &Settings) {
 /// The role: calls over the session on its standard input, as its parent says.
 fn call_stdin(settings: &Settings) {
     let socket = inherited(stdin()).unwrap();
-    let mut session = Session::over(socket, &server::session_options(settings)).unwrap();
+    let mut session = Session::from_socket(socket, &server::session_options(settings)).unwrap();
     assert_serves(&mut session);
     if settings.find("stay").unwrap_or(false) {
         say("called");
@@ -173,7 +173,7 @@ fn a_child_serves_its_parent_over_an_inherited_socket() {
         let settings = Settings::new().with("wait", policy_name(policy));
         let (socket, mut child) = child_with("serving child", &settings);
         let options = patient().wait(policy);
-        let mut session = Session::over(socket, &options).unwrap();
+        let mut session = Session::from_socket(socket, &options).unwrap();
         assert_serves(&mut session);
         drop(session);
         child.expect("closed");
@@ -190,7 +190,7 @@ fn a_parent_serves_its_child_over_an_inherited_socket() {
         let settings = Settings::new().with("wait", policy_name(policy));
         let (socket, mut child) = child_with("calling child", &settings);
         let options = patient().wait(policy);
-        let session = ServerSession::over(socket, &options).unwrap();
+        let session = ServerSession::from_socket(socket, &options).unwrap();
         let outcome = within(PROMPT, "the child's end", move || session.serve(&echo));
         assert!(outcome.is_ok(), "{outcome:?}");
         child.expect("called");
@@ -207,7 +207,7 @@ fn a_serving_child_that_is_killed_has_died_and_did_not_close() {
         let settings = Settings::new().with("wait", policy_name(policy));
         let (socket, mut child) = child_with("serving child", &settings);
         let options = patient().wait(policy);
-        let mut session = Session::over(socket, &options).unwrap();
+        let mut session = Session::from_socket(socket, &options).unwrap();
         assert_serves(&mut session);
         child.kill();
         let error = within(PROMPT, "the news", move || session.call(ECHO, b"hi").unwrap_err());
@@ -224,7 +224,7 @@ fn a_calling_child_that_is_killed_has_died_and_did_not_close() {
         let settings = Settings::new().with("wait", policy_name(policy)).with("stay", true);
         let (socket, mut child) = child_with("calling child", &settings);
         let options = patient().wait(policy);
-        let session = ServerSession::over(socket, &options).unwrap();
+        let session = ServerSession::from_socket(socket, &options).unwrap();
         let serving = std::thread::spawn(move || session.serve(&echo));
         child.expect("called");
         child.kill();
@@ -243,7 +243,7 @@ fn a_client_that_closes_while_the_ring_is_full_loses_nothing_that_it_sent() {
         let settings = Settings::new().with("wait", policy_name(policy));
         let (socket, mut child) = child_with("serving child", &settings);
         let options = patient().wait(policy).ring_capacity(8);
-        let mut session = Session::over(socket, &options).unwrap();
+        let mut session = Session::from_socket(socket, &options).unwrap();
         assert_serves(&mut session);
         child.suspend();
         session.set_call_timeout(Some(Duration::from_millis(50)));
@@ -284,12 +284,12 @@ fn a_parent_that_never_speaks_is_given_up_by_its_child_and_the_other_way_round()
     }
     let options = SessionOptions::new().handshake_timeout(Duration::from_millis(50));
     let (_silent, socket) = UnixStream::pair().unwrap();
-    assert!(Session::over(socket.into(), &options).is_err());
+    assert!(Session::from_socket(socket.into(), &options).is_err());
     let (_silent, socket) = UnixStream::pair().unwrap();
-    assert!(ServerSession::over(socket.into(), &options).is_err());
+    assert!(ServerSession::from_socket(socket.into(), &options).is_err());
     let (gone, socket) = UnixStream::pair().unwrap();
     drop(gone);
-    assert!(ServerSession::over(socket.into(), &options).is_err());
+    assert!(ServerSession::from_socket(socket.into(), &options).is_err());
 }
 
 // ---- forked children ----

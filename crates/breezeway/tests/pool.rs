@@ -133,7 +133,7 @@ fn a_failed_call_does_not_cost_a_session() {
         let is_failed = matches!(&error, ClientError::Call(CallError::Failed { .. }));
         assert!(is_failed, "{error:?}");
         let error = client.call(ECHO, message(1, MEBIBYTE + 1)).err().unwrap();
-        assert!(matches!(error, ClientError::Call(CallError::Space(_))), "{error:?}");
+        assert!(matches!(error, ClientError::Call(CallError::TooLarge { .. })), "{error:?}");
         assert_calls(&client);
     }
 }

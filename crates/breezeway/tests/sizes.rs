@@ -2,7 +2,7 @@
 
 mod support;
 
-use breezeway::{CallError, ErrorCode, ReserveError, Session, SessionOptions, WaitPolicy};
+use breezeway::{CallError, ErrorCode, Session, SessionOptions, WaitPolicy};
 use support::content::{Random, message};
 use support::server::{ECHO, ECHO_COPY, ECHO_SLICE, GIVE, RESERVE, assert_serves, wish};
 use support::{EVERY_POLICY, MEBIBYTE, PATIENCE, Server, Settings, on_socket, play, within};
@@ -162,13 +162,13 @@ fn a_request_above_the_cap_is_refused_by_name_and_the_session_goes_on() {
             session.reserve(MEBIBYTE + 1).err().unwrap(),
         ];
         for error in errors {
-            assert!(matches!(error, CallError::Space(ReserveError::TooLarge { .. })), "{error:?}");
+            assert!(matches!(error, CallError::TooLarge { .. }), "{error:?}");
             assert!(error.session_goes_on());
             let text = error.to_string();
             assert!(text.contains("cap of 1048576 bytes"), "{text}");
             assert!(text.contains("raise the cap on both sides"), "{text}");
         }
-        assert!(!session.is_over());
+        assert!(!session.is_ended());
         assert_serves(&mut session);
         let whole = message(2, MEBIBYTE);
         assert!(session.call(ECHO, whole).unwrap().to_vec() == whole);
@@ -202,7 +202,7 @@ fn a_length_that_no_memory_has_is_refused_like_any_above_the_cap() {
     for _ in 0..2 {
         for len in [usize::MAX, usize::MAX - 127, usize::MAX - 128, isize::MAX as usize] {
             let error = session.reserve(len).err().unwrap();
-            assert!(matches!(error, CallError::Space(ReserveError::TooLarge { .. })), "{error:?}");
+            assert!(matches!(error, CallError::TooLarge { .. }), "{error:?}");
             let error = session.call(RESERVE, &(len as u64).to_le_bytes()).unwrap_err();
             let is_refused = matches!(error, CallError::Failed { code: ErrorCode::NoMemory, .. });
             assert!(is_refused, "{error:?}");

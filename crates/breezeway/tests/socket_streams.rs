@@ -168,7 +168,7 @@ fn deadlines_pass_while_a_server_stands_still_and_the_session_goes_on_when_it_do
                     let error = session.call(ECHO, bytes).map(drop).unwrap_err();
                     let is_deadline = matches!(error, CallError::DeadlinePassed);
                     assert!(is_deadline, "{carrier} {policy:?} {} bytes: {error:?}", bytes.len());
-                    assert!(!session.is_over());
+                    assert!(!session.is_ended());
                 }
                 session
             });

@@ -174,7 +174,7 @@ fn a_deadline_ends_the_wait_for_a_full_ring_and_nothing_that_was_accepted_is_los
                     };
                     let is_deadline = matches!(error, CallError::DeadlinePassed);
                     assert!(is_deadline, "{policy:?} {len}: {error:?}");
-                    assert!(!session.is_over());
+                    assert!(!session.is_ended());
                     let mut accepted = number;
                     for again in 1..FAILED {
                         let outcome = session.post(SINK, &sinkable(1, number + again, len));

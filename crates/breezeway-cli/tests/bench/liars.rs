@@ -61,7 +61,7 @@ fn an_echo_with_one_wrong_byte_ends_the_bench_with_status_1() {
             if calls.fetch_add(1, std::sync::atomic::Ordering::Relaxed) == 50 {
                 bytes[wrong] ^= 0x10;
             }
-            Ok(call.reply(&bytes)?)
+            call.reply(&bytes)
         });
         let common = ["--size", &size.to_string(), "--count", "1000"];
         liar.is_found_out(&[&common, extra].concat(), &["reply 50", "differs"]);
@@ -83,7 +83,7 @@ fn an_echo_of_the_wrong_length_ends_the_bench_with_status_1() {
             let liar = Liar::start(move |call: Call<'_>| {
                 let mut bytes = call.request().to_vec();
                 change(&mut bytes);
-                Ok(call.reply(&bytes)?)
+                call.reply(&bytes)
             });
             liar.is_found_out(&["--count", "10", "--touch", touch], &["reply 0", "differs"]);
         }
@@ -97,7 +97,7 @@ fn replies_in_the_wrong_order_of_content_end_the_bench_with_status_1() {
         let mut last = last.lock().unwrap();
         let bytes = std::mem::replace(&mut *last, call.request().to_vec());
         drop(last);
-        Ok(call.reply(&bytes)?)
+        call.reply(&bytes)
     });
     for arguments in [&["--count", "10"][..], &["--count", "10", "--touch", "none"]] {
         liar.is_found_out(arguments, &["differs"]);
@@ -121,7 +121,7 @@ fn a_sink_that_confirms_the_wrong_count_or_sum_ends_the_bench_with_status_1() {
                     *sum = sum.wrapping_add(u64::from_le_bytes(bytes));
                 }
                 drop(sum);
-                Ok(call.done()?)
+                call.done()
             }
             _ => {
                 let count = *count.lock().unwrap();
@@ -131,7 +131,7 @@ fn a_sink_that_confirms_the_wrong_count_or_sum_ends_the_bench_with_status_1() {
                     count.wrapping_add(lie * wrong_count),
                     sum.lock().unwrap().wrapping_add(lie * wrong_sum),
                 ];
-                Ok(call.reply(&told.map(u64::to_le_bytes).concat())?)
+                call.reply(&told.map(u64::to_le_bytes).concat())
             }
         });
         liar.is_found_out(&["--pattern", "one-way", "--count", "100"], &[words]);
@@ -161,7 +161,7 @@ fn a_refusal_of_the_servers_policy_ends_the_bench_with_its_reason_in_one_line() 
         let server = Server::bind_with(&folder.address(), options).unwrap();
         let stopper = server.stopper();
         let serving =
-            std::thread::spawn(move || server.serve(|call: Call<'_>| Ok(call.reply(b"never")?)));
+            std::thread::spawn(move || server.serve(|call: Call<'_>| call.reply(b"never")));
         let output = Running::start(bench(&folder.address(), &[])).ends_within(PROMPT);
         stopper.stop();
         serving.join().unwrap().unwrap();

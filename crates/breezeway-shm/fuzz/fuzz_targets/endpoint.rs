@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use arbitrary::Arbitrary;
 use breezeway_fuzz::{Control, Descriptor, Number, RawDescriptor, RawEntry, Shared, send};
+use breezeway_os::Deadline;
 use breezeway_shm::{
-    ControlSegment, Endpoint, Flags, ForeignBytes, ForeignControl, Head, Kind, Limits,
-    PublishError, ReserveError, SocketError, Space, Want,
+    Body, ControlSegment, Endpoint, Flags, ForeignBytes, ForeignControl, Head, Kind, Limits,
+    SendError, SocketError, Space, Want,
 };
 use libfuzzer_sys::fuzz_target;
 
@@ -36,6 +37,7 @@ enum Step {
     Reserve { len: u32 },
     Abandon,
     Write { body: bool },
+    SendBack { stream: u32 },
     PublishSpace { stream: u32 },
     Publish { kind: u8, len: u8 },
     Flush,
@@ -166,19 +168,18 @@ impl Session {
         match step {
             Step::Take => {
                 if endpoint.take()? {
-                    assert!(endpoint.has_entry());
                     assert!(endpoint.entry().inline().len() <= 104);
                     assert!(endpoint.body().len() <= self.cap.max(104));
                 }
             }
             Step::Read { slice, at } => read(endpoint.body(), *slice, at.value() as usize),
-            Step::ReleaseBody => endpoint.release_body(),
+            Step::ReleaseBody => endpoint.release(),
             Step::Finish => endpoint.finish()?,
             Step::Reserve { len } => {
                 endpoint.abandon(&mut self.space);
                 self.space = match endpoint.reserve(*len as usize % (self.cap + 2)) {
                     Ok(space) => space,
-                    Err(ReserveError::Socket(error)) => return Err(error.into()),
+                    Err(SendError::Socket(error)) => return Err(error.into()),
                     Err(_) => Space::none(),
                 };
             }
@@ -186,16 +187,20 @@ impl Session {
             Step::Write { body } => {
                 let len = self.space.len();
                 if *body && endpoint.body().len() <= len {
-                    endpoint.write_body(&mut self.space, 0);
+                    endpoint.fill(&mut self.space).write_received(0);
                 } else {
-                    endpoint.bytes_mut(&mut self.space).fill(0xa5);
+                    endpoint.fill(&mut self.space).into_bytes().fill(0xa5);
                 }
             }
+            Step::SendBack { stream } => match endpoint.send(head(Kind::Message, *stream), Body::Received) {
+                Err(SendError::Socket(error)) => return Err(error.into()),
+                Ok(()) | Err(_) => {}
+            },
             Step::PublishSpace { stream } => {
                 if !self.space.is_empty() {
                     let head = head(Kind::Message, *stream);
-                    match endpoint.publish_space(head, &mut self.space) {
-                        Err(PublishError::Violation(violation)) => return Err(violation.into()),
+                    match endpoint.send(head, Body::Space(&mut self.space)) {
+                        Err(SendError::Socket(error)) => return Err(error.into()),
                         Ok(()) | Err(_) => {}
                     }
                 }
@@ -203,8 +208,9 @@ impl Session {
             Step::Publish { kind, len } => {
                 let kind = [Kind::Message, Kind::Cancel, Kind::Shutdown][usize::from(kind % 3)];
                 let body = [0x5a; 104];
-                match endpoint.publish(head(kind, 1), &body[..usize::from(len % 105)]) {
-                    Err(PublishError::Violation(violation)) => return Err(violation.into()),
+                let body = Body::Bytes(&body[..usize::from(len % 105)]);
+                match endpoint.send(head(kind, 1), body) {
+                    Err(SendError::Socket(error)) => return Err(error.into()),
                     Ok(()) | Err(_) => {}
                 }
             }
@@ -213,7 +219,7 @@ impl Session {
             Step::PrepareSleep { data, count } => {
                 endpoint.prepare_sleep(want(*data, *count))?;
             }
-            Step::Sleep => endpoint.sleep(Some(Duration::ZERO))?,
+            Step::Sleep => endpoint.sleep(Deadline::after(Duration::ZERO))?,
             Step::Drain => endpoint.drain()?,
             Step::Has { count } => {
                 endpoint.has(want(count % 2 == 0, *count))?;

@@ -83,24 +83,24 @@ fuzz_target!(|input: Input| {
     socket.shutdown(std::net::Shutdown::Write).unwrap();
     let options = SessionOptions::new().wait(WaitPolicy::Park).ring_capacity(CAPACITY).cap(1 << 20);
     if input.to_server {
-        let session = ServerSession::over(honest.into(), &options).expect("a good hello");
+        let session = ServerSession::from_socket(honest.into(), &options).expect("a good hello");
         // How it ends does not matter, as long as it does.
         let _ = session.serve(&|call: Call<'_>| {
             read(call.request());
             let len = call.request().len();
             match call.method() % 4 {
-                0 => Ok(call.done()?),
+                0 => call.done(),
                 1 => Err("a failure".into()),
-                2 => Ok(call.reply(&[7; 200])?),
+                2 => call.reply(&[7; 200]),
                 _ => {
                     let mut space = call.reserve(len)?;
                     space.write_request(0);
-                    Ok(space.commit()?)
+                    space.commit()
                 }
             }
         });
     } else {
-        let mut session = Session::over(honest.into(), &options).expect("a good hello");
+        let mut session = Session::from_socket(honest.into(), &options).expect("a good hello");
         for usage in input.uses.iter().take(100) {
             use_session(&mut session, usage);
         }

@@ -1,25 +1,24 @@
-//! When an endpoint adds payload segments and gives them back, and how it tells the peer.
+//! When an endpoint adds payload segments and gives them back, and how it announces that.
 
 use std::os::fd::AsFd;
 use std::time::Duration;
 
 use super::Endpoint;
-use super::space::{Place, ReserveError, Space};
+use super::error::SendError;
 use crate::counters::Counter;
 use crate::doorbell::SocketError;
 use crate::payload::lender::Loan;
 use crate::payload::segments::MOST_SEGMENTS;
 use crate::payload::shortage::Shortage;
-use crate::ring::PublishFailure;
 use crate::ring::layout::CONSUMED_AT;
-use crate::ring::{Head, Kind};
+use crate::ring::{Head, Kind, PublishFailure, Want};
 use crate::violation::Violation;
 use breezeway_os::clock;
 use breezeway_os::copy::{PREFETCHED_UP_TO, STREAM_FROM, claim_lines};
 use breezeway_os::segment;
 
-/// Flushes between two looks at the clock, while there are more segments than an idle session keeps.
-const FLUSHES_PER_LOOK: u32 = 64;
+/// Flushes between two readings of the clock, while there are more segments than an idle session keeps.
+const FLUSHES_PER_CHECK: u32 = 64;
 
 /// The bounds of a session's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +53,7 @@ pub struct PayloadMemory {
     pub own_added: u32,
     /// Bytes of the peer's segments.
     pub peers: u64,
-    /// Segments that the peer has added so far, as far as this side has looked.
+    /// Segments that the peer has added so far, as far as this side has taken entries.
     pub peers_added: u32,
 }
 
@@ -69,15 +68,19 @@ impl Endpoint {
         }
     }
 
+    /// Refuses what never fits.
+    pub(super) fn check_len(&self, len: usize) -> Result<(), SendError> {
+        let cap = self.cap();
+        if len > cap { Err(SendError::TooLarge { len, cap }) } else { Ok(()) }
+    }
+
+    /// Takes payload memory for `len` bytes.
     #[inline(never)]
-    pub(super) fn reserve_payload(&mut self, len: usize) -> Result<Space, ReserveError> {
-        let cap = self.lender.segments.cap();
-        if len > cap {
-            return Err(ReserveError::TooLarge { len, cap });
-        }
+    pub(super) fn take_loan(&mut self, len: usize) -> Result<Loan, SendError> {
+        self.check_len(len)?;
         let loan = match self.lender.take(len) {
             Some(loan) => loan,
-            None => self.reserve_anew(len)?,
+            None => self.take_loan_anew(len)?,
         };
         if len >= STREAM_FROM {
             self.distance.look(|| self.peer.load(CONSUMED_AT));
@@ -85,12 +88,21 @@ impl Endpoint {
         if len <= PREFETCHED_UP_TO {
             claim_lines(self.lender.bytes_mut(&loan));
         }
-        Ok(Space(Place::Payload(loan)))
+        Ok(loan)
     }
 
-    /// The way when the space known to be free does not suffice: look what was released, else grow.
+    /// The way when the space known to be free does not suffice: collects what was released, else
+    /// grows.
     #[cold]
-    fn reserve_anew(&mut self, len: usize) -> Result<Loan, ReserveError> {
+    fn take_loan_anew(&mut self, len: usize) -> Result<Loan, SendError> {
+        self.lender.collect();
+        if let Some(loan) = self.lender.take(len) {
+            return Ok(loan);
+        }
+        // Progress first, then releases: what the peer released by then is visible now, and what
+        // comes later comes with more progress.
+        self.rings.producer.refresh()?;
+        let consumed = self.rings.producer.known_consumed();
         self.lender.collect();
         if let Some(loan) = self.lender.take(len) {
             return Ok(loan);
@@ -102,7 +114,10 @@ impl Endpoint {
             return Ok(loan);
         }
         self.counters.add(Counter::NoMemory, 1);
-        Err(ReserveError::NoMemory { len, shortage: self.shortage(len) })
+        // Pending are also the entries by which this attempt has dropped segments.
+        let pending = self.rings.producer.published() > consumed;
+        let until = pending.then_some(Want::Consumed(consumed));
+        Err(SendError::NoMemory { len, shortage: self.shortage(len), until })
     }
 
     /// Why space for `len` bytes could not be taken.
@@ -120,7 +135,7 @@ impl Endpoint {
     }
 
     /// Adds a segment that holds `len` bytes, dropping wholly free ones if the cap asks for it. False if there is no room now.
-    fn grow(&mut self, len: usize) -> Result<bool, ReserveError> {
+    fn grow(&mut self, len: usize) -> Result<bool, SendError> {
         self.rings.producer.refresh()?;
         if !self.lender.segments.can_make_room(len) {
             return Ok(false);
@@ -139,7 +154,7 @@ impl Endpoint {
     }
 
     /// Adds a segment; false if the peer has to consume more first.
-    fn add_segment(&mut self, size: usize) -> Result<bool, ReserveError> {
+    fn add_segment(&mut self, size: usize) -> Result<bool, SendError> {
         if !self.has_slot_for_segment() {
             return Ok(false);
         }
@@ -173,27 +188,27 @@ impl Endpoint {
         self.counters.set(Counter::SegmentsAdded, u64::from(segments.next_number()));
     }
 
-    /// Looks now and then for segments that traffic no longer needs.
+    /// Checks now and then for segments that traffic no longer needs.
     #[cold]
     pub(super) fn tidy_now_and_then(&mut self) -> Result<(), SocketError> {
-        self.flushes_since_look += 1;
-        if self.flushes_since_look < FLUSHES_PER_LOOK { Ok(()) } else { self.tidy() }
+        self.flushes_since_check += 1;
+        if self.flushes_since_check < FLUSHES_PER_CHECK { Ok(()) } else { self.tidy() }
     }
 
-    /// Drops segments that traffic has not needed for a while, if it is time to look.
+    /// Drops segments that traffic has not needed for a while, if it is time to.
     pub(super) fn tidy(&mut self) -> Result<(), SocketError> {
-        self.flushes_since_look = 0;
+        self.flushes_since_check = 0;
         let now = clock::ticks();
-        if now.wrapping_sub(self.looked_at_segments) < self.window {
+        if now.wrapping_sub(self.checked_segments) < self.window {
             return Ok(());
         }
-        self.looked_at_segments = now;
+        self.checked_segments = now;
         self.lender.collect();
         self.lender.segments.age();
         self.rings.producer.refresh()?;
-        // Any other failure can wait for the next look: this is only to save memory.
+        // Any other failure can wait for the next check: this is only to save memory.
         if let Some(size) = self.lender.segments.modest_growth()
-            && let Err(ReserveError::Socket(error)) = self.add_segment(size)
+            && let Err(SendError::Socket(error)) = self.add_segment(size)
         {
             return Err(error);
         }

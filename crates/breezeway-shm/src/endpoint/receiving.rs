@@ -8,14 +8,9 @@ use crate::ring::{Entry, Flags, Kind};
 use crate::violation::Violation;
 
 impl Endpoint {
-    /// Whether the next entry is committed.
-    #[inline(always)]
-    pub fn ready(&self) -> Result<bool, Violation> {
-        self.rings.consumer.ready()
-    }
-
-    /// Takes the next entry, if one is committed; it stays the current one until [`Self::finish`]. An entry about a segment is dealt with here, one a call (a peer
-    /// may send any number of them); then this says false although more may be there.
+    /// Takes the next entry, if one is committed; it stays the current one until [`Self::finish`]. An
+    /// entry about a segment is dealt with here, one a call (a peer may send any number of them);
+    /// then this says false although more may be there.
     #[inline(always)]
     pub fn take(&mut self) -> Result<bool, SocketError> {
         if self.has_entry {
@@ -70,23 +65,19 @@ impl Endpoint {
         &self.entry
     }
 
-    /// Whether an entry was taken and not finished.
-    #[inline]
-    pub fn has_entry(&self) -> bool {
-        self.has_entry
-    }
-
     /// The current entry's body: a private copy if it came inline, else the peer's memory.
     #[inline]
     pub fn body(&self) -> ForeignBytes<'_> {
         body(&self.borrower, self.borrowed.as_ref(), &self.entry, self.trusted)
     }
 
-    /// Releases the current entry's payload ahead of [`Self::finish`], so that the next publication tells it.
+    /// Releases the current entry's payload ahead of [`Self::finish`], so that the release travels
+    /// with the next entry published. Its body is empty from now on.
     #[inline(always)]
-    pub fn release_body(&mut self) {
+    pub fn release(&mut self) {
         if let Some(borrowed) = self.borrowed.take() {
             self.borrower.release(borrowed.lend);
+            self.entry.clear_body();
         }
     }
 
@@ -99,7 +90,7 @@ impl Endpoint {
         if !self.origin.is_here() {
             return Err(SocketError::Forked);
         }
-        self.release_body();
+        self.release();
         self.has_entry = false;
         if self.rings.consumer.advance() { self.flush() } else { Ok(()) }
     }

@@ -1,7 +1,6 @@
-//! How an endpoint waits for its peer, and hears that it is gone.
+//! How an endpoint waits for its peer, and notices that it is gone.
 
 use std::os::fd::{AsFd, BorrowedFd};
-use std::time::Duration;
 
 use super::Endpoint;
 use crate::counters::Counter;
@@ -9,15 +8,17 @@ use crate::doorbell::SocketError;
 use crate::ring::Want;
 use crate::ring::layout::CPU_AT;
 use crate::violation::Violation;
-use breezeway_os::cpu;
+use breezeway_os::{Deadline, cpu};
 use std::sync::atomic::Ordering;
 
-/// Intents between two readings of the socket. Each leaves at most one doorbell byte, and a socket holds some hundreds (278 by default). A full one would make no
-/// event for an edge-triggered sleeper.
+/// Intents between two readings of the socket. Each leaves at most one doorbell byte, and a socket
+/// holds some hundreds (278 by default). A full one would make no event for an edge-triggered
+/// sleeper.
 const INTENTS_PER_DRAIN: u32 = 64;
 
 impl Endpoint {
-    /// The session socket, to be watched by a [`Sleeper`](breezeway_os::Sleeper). Nobody else may read or write it.
+    /// The session socket, to be watched by a [`Sleeper`](breezeway_os::Sleeper). Nobody else may read
+    /// or write it.
     pub fn socket(&self) -> BorrowedFd<'_> {
         self.doorbell.as_fd()
     }
@@ -28,8 +29,10 @@ impl Endpoint {
         self.rings.has(want)
     }
 
-    /// Announces that this side is about to sleep until what is wanted comes, and looks once more. True if it has not come: then a doorbell
-    /// byte will arrive on the socket when it does. A second call for another want may read the byte that the first one left: ask [`Self::has`] for the first again.
+    /// Announces that this side is about to sleep until what is wanted comes, and polls for it once
+    /// more. True if it has not come: then a doorbell byte will arrive on the socket when it does. A
+    /// second call for another want may read the byte that the first one left: ask [`Self::has`] for
+    /// the first again.
     pub fn prepare_sleep(&mut self, want: Want) -> Result<bool, SocketError> {
         if !self.origin.is_here() {
             return Err(SocketError::Forked);
@@ -41,7 +44,7 @@ impl Endpoint {
         self.note_cpu();
         let due = self.rings.announce(want);
         self.ring_if(due)?;
-        // Counted before the look: an intent that was not slept on may leave a byte as well.
+        // Counted before the poll: an intent that was not slept on may leave a byte as well.
         self.intents_since_drain += 1;
         if self.intents_since_drain >= INTENTS_PER_DRAIN {
             self.drain()?;
@@ -53,12 +56,13 @@ impl Endpoint {
         Ok(true)
     }
 
-    /// Sleeps until the doorbell rings or the peer goes: one system call without a timeout, two with one. May return early. [`Self::prepare_sleep`] comes first.
-    pub fn sleep(&mut self, timeout: Option<Duration>) -> Result<(), SocketError> {
+    /// Sleeps until the doorbell rings or the peer goes: one system call without a deadline, two
+    /// with one. May return early. [`Self::prepare_sleep`] comes first.
+    pub fn sleep(&mut self, deadline: Deadline) -> Result<(), SocketError> {
         self.intents_since_drain = 0;
-        match timeout {
+        match deadline.time_left() {
             None => self.doorbell.sleep(),
-            Some(timeout) => self.doorbell.sleep_for(timeout),
+            Some(left) => self.doorbell.sleep_for(left),
         }
     }
 
@@ -74,15 +78,17 @@ impl Endpoint {
         self.doorbell.is_closed()
     }
 
-    /// Notes that the peer is gone, as a hang-up or [`exit_descriptor`](breezeway_os::exit_descriptor) told. What it committed before can still be taken.
+    /// Notes that the peer is gone, as a hang-up or an
+    /// [`exit_descriptor`](breezeway_os::exit_descriptor) shows. What it committed before can still be
+    /// taken.
     pub fn peer_gone(&mut self) -> Result<(), SocketError> {
         self.drain()?;
         self.doorbell.peer_gone();
         Ok(())
     }
 
-    /// Tells the peer on which CPU this side runs.
-    pub fn note_cpu(&self) {
+    /// Publishes on which CPU this side runs.
+    pub(crate) fn note_cpu(&self) {
         let now = cpu::current() as u64 + 1;
         let word = self.own.word(CPU_AT);
         if word.load(Ordering::Relaxed) != now {
@@ -90,7 +96,8 @@ impl Endpoint {
         }
     }
 
-    /// Whether the peer last waited on the CPU that this thread runs on: then it cannot answer while we spin. A lie costs one bounded spin.
+    /// Whether the peer last waited on the CPU that this thread runs on: then it cannot answer while
+    /// we spin. A lie costs one bounded spin.
     pub fn shares_cpu(&self) -> bool {
         self.peer.load(CPU_AT) == cpu::current() as u64 + 1
     }

@@ -171,6 +171,12 @@ impl Entry {
         (self.words[1] >> 16) as u16 as usize
     }
 
+    /// Makes the inline body empty.
+    #[inline]
+    pub(crate) fn clear_body(&mut self) {
+        self.words[1] &= !(0xffff << 16);
+    }
+
     /// The stream number.
     #[inline]
     pub fn stream(&self) -> u32 {

@@ -4,7 +4,7 @@
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 
-use breezeway_shm::{ControlSegment, Endpoint, ForeignControl, Limits, SocketError};
+use breezeway_shm::{ControlSegment, Endpoint, ForeignControl, Limits, SocketError, Want};
 
 /// A control segment, read through its descriptor.
 pub(crate) struct Tool(OwnedFd);
@@ -72,7 +72,7 @@ pub(crate) fn take(endpoint: &mut Endpoint) -> Result<bool, SocketError> {
         if endpoint.take()? {
             return Ok(true);
         }
-        if !endpoint.ready()? {
+        if !endpoint.has(Want::Data)? {
             return Ok(false);
         }
     }

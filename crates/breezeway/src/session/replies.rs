@@ -1,11 +1,11 @@
 //! What a client receives: replies, each to a call that somebody waits for.
 
-use breezeway_os::clock;
-use breezeway_shm::{ForeignBytes, Kind};
+use breezeway_os::Deadline;
+use breezeway_shm::{ForeignBytes, Kind, Want};
 
 use super::Session;
 use crate::error::CallError;
-use crate::link::LinkError;
+use crate::link::{LinkError, Notice, WaitFailure};
 use crate::protocol::{Answer, CallId, CallViolation, ErrorCode};
 
 /// The longest failure reason that is read from a reply.
@@ -13,9 +13,12 @@ const LONGEST_REASON: usize = 1024;
 
 impl Session {
     #[inline(always)]
-    pub(super) fn await_reply(&mut self, deadline: Option<u64>) -> Result<Reply<'_>, CallError> {
+    pub(super) fn await_reply(&mut self, deadline: Deadline) -> Result<Reply<'_>, CallError> {
         match self.next_answer(deadline) {
-            Ok(Answer { call, error: None, .. }) => Ok(Reply { session: self, call }),
+            Ok(Answer { call, error: None, .. }) => {
+                self.reply_lent = true;
+                Ok(Reply { session: self, call })
+            }
             Ok(Answer { error: Some(code), .. }) => Err(self.failure(code)),
             Err(error) => Err(self.not_answered(error)),
         }
@@ -23,7 +26,7 @@ impl Session {
 
     /// Takes entries until one answers a call that somebody waits for.
     #[inline(always)]
-    fn next_answer(&mut self, deadline: Option<u64>) -> Result<Answer, CallError> {
+    fn next_answer(&mut self, deadline: Deadline) -> Result<Answer, CallError> {
         loop {
             if !self.link.take()? && !self.wait_and_take(deadline)? {
                 continue;
@@ -42,18 +45,36 @@ impl Session {
 
     /// Waits for the next message and takes it; may say false as [`Link::take`] does.
     #[inline(always)]
-    fn wait_and_take(&mut self, deadline: Option<u64>) -> Result<bool, CallError> {
-        self.link.wait(deadline)?;
+    fn wait_and_take(&mut self, deadline: Deadline) -> Result<bool, CallError> {
+        self.link.wait(Want::Data, deadline).map_err(|failure| self.wait_error(failure))?;
         check(deadline)?;
         Ok(self.link.take()?)
     }
 
+    /// Says why no reply came. When the deadline has passed, nobody waits for those in flight.
     #[cold]
-    pub(super) fn not_answered(&mut self, error: CallError) -> CallError {
+    fn not_answered(&mut self, error: CallError) -> CallError {
         if matches!(error, CallError::DeadlinePassed) {
             self.calls.give_up();
         }
         self.failed(error)
+    }
+
+    /// Says why requests may not have reached the server.
+    #[cold]
+    pub(super) fn not_flushed(&mut self, failure: WaitFailure) -> CallError {
+        let error = self.wait_error(failure);
+        self.not_answered(error)
+    }
+
+    #[cold]
+    pub(super) fn wait_error(&self, failure: WaitFailure) -> CallError {
+        match failure {
+            WaitFailure::DeadlinePassed => CallError::DeadlinePassed,
+            WaitFailure::Closed => CallError::PeerDied,
+            WaitFailure::ReceiveBufferFull => CallError::TooManyInFlight(self.calls.wanted()),
+            WaitFailure::Link(error) => error.into(),
+        }
     }
 
     #[cold]
@@ -68,8 +89,9 @@ impl Session {
     /// Releases the reply that was taken.
     #[inline(always)]
     pub(crate) fn finish_reply(&mut self) {
+        self.reply_lent = false;
         if self.link.finish().is_err() {
-            self.over = true;
+            self.ended = true;
         }
     }
 
@@ -82,18 +104,18 @@ impl Session {
     /// Drops the replies that have come to calls that were given up; whether none is to come. An error
     /// ends the session.
     pub(crate) fn settle(&mut self) -> bool {
-        match self.try_drop_late_replies() {
-            Ok(()) => !self.has_late_replies(),
-            Err(error) => {
-                // The session's next user gets an error; this one only asks whether it is usable.
-                self.failed(error);
-                false
-            }
-        }
+        // The session's next user gets an error; this one only asks whether it is usable.
+        self.drop_late_replies().is_ok() && !self.has_late_replies()
     }
 
-    pub(super) fn try_drop_late_replies(&mut self) -> Result<(), CallError> {
-        self.link.look();
+    /// Drops replies that have come too late for anybody to want them; true if there were any.
+    pub(super) fn drop_late_replies(&mut self) -> Result<bool, CallError> {
+        self.try_drop_late_replies().map_err(|error| self.failed(error))
+    }
+
+    fn try_drop_late_replies(&mut self) -> Result<bool, CallError> {
+        let mut dropped = false;
+        self.link.notice(Notice::Readable)?;
         while self.next_is_there()? {
             let head = self.link.head();
             if head.kind != Kind::Message as u8 || self.calls.wants(head) {
@@ -101,14 +123,17 @@ impl Session {
             }
             self.calls.answer(head)?;
             self.link.finish()?;
+            dropped = true;
         }
-        Ok(())
+        Ok(dropped)
     }
 
-    /// Whether the server said so before it ended: looks through the replies that nobody will take any more.
+    /// Whether the server announced its end: goes through the replies that nobody will take any more.
     #[cold]
     pub(super) fn was_shut_down(&mut self) -> bool {
-        self.link.look();
+        if self.link.notice(Notice::Readable).is_err() {
+            return false;
+        }
         while self.next_is_there().unwrap_or(false) {
             if self.link.head().kind == Kind::Shutdown as u8 {
                 return true;
@@ -146,11 +171,8 @@ fn session_entry(kind: u8) -> CallError {
 
 /// A peer that always has an entry, but never a reply, does not keep a caller past its deadline.
 #[inline(always)]
-fn check(deadline: Option<u64>) -> Result<(), CallError> {
-    match deadline {
-        Some(deadline) if clock::ticks() >= deadline => Err(CallError::DeadlinePassed),
-        _ => Ok(()),
-    }
+fn check(deadline: Deadline) -> Result<(), CallError> {
+    if deadline.has_passed() { Err(CallError::DeadlinePassed) } else { Ok(()) }
 }
 
 /// A reply, lent by the peer until this is dropped.
@@ -165,7 +187,8 @@ impl Reply<'_> {
         self.call
     }
 
-    /// Its bytes: a private copy up to 104 bytes, else the peer's memory, which the peer may still change.
+    /// Its bytes: a private copy up to 104 bytes, else the peer's memory, which the peer may still
+    /// change.
     #[inline]
     pub fn bytes(&self) -> ForeignBytes<'_> {
         self.session.reply_bytes()

@@ -1,6 +1,6 @@
 //! Rules of calls, broken by a client against a server, and by a server against a client.
 
-use breezeway::{CallError, CallViolation, SessionError};
+use breezeway::{CallError, CallViolation, SessionError, Violation};
 
 use super::abi::{control, flag, kind};
 use super::entry::{Descriptor, Entry};
@@ -15,7 +15,7 @@ use super::watchdog::{GENEROUS, within};
 /// Breaks a rule as a client: of one served session, whose error is seen as it is, and of a server beside an honest client.
 fn as_client(stage: &Stage, expected: &CallViolation, attack: impl Fn(&mut Peer)) {
     let outcome = served(options(), Terms::default(), &attack);
-    let Err(SessionError::Violation(violation)) = &outcome else {
+    let Err(SessionError::Violation(Violation::Call(violation))) = &outcome else {
         panic!("expected {expected:?}: {outcome:?}")
     };
     assert_eq!(violation, expected);
@@ -28,7 +28,7 @@ fn as_server(expected: &CallViolation, attack: impl Fn(&mut Peer) + Send) {
     let outcome = called(options(), Terms::default(), attack, |session| {
         session.call(ECHO, b"ping").map(drop)
     });
-    let Err(CallError::Violation(violation)) = &outcome else {
+    let Err(CallError::Violation(Violation::Call(violation))) = &outcome else {
         panic!("expected {expected:?}: {outcome:?}")
     };
     assert_eq!(violation, expected);
@@ -155,7 +155,9 @@ fn a_second_reply_ends_the_session() {
                 session.call(ECHO, b"ping").map(drop)
             },
         );
-        let Err(CallError::Violation(violation)) = outcome else { panic!("{outcome:?}") };
+        let Err(CallError::Violation(Violation::Call(violation))) = outcome else {
+            panic!("{outcome:?}")
+        };
         assert_eq!(violation, CallViolation::UnexpectedReply(1));
     });
 }
@@ -176,7 +178,9 @@ fn a_reply_to_a_message_that_wants_none_ends_the_session() {
                 session.call(ECHO, b"ping").map(drop)
             },
         );
-        let Err(CallError::Violation(violation)) = outcome else { panic!("{outcome:?}") };
+        let Err(CallError::Violation(Violation::Call(violation))) = outcome else {
+            panic!("{outcome:?}")
+        };
         assert_eq!(violation, CallViolation::UnexpectedReply(1));
     });
 }
@@ -216,7 +220,7 @@ fn failures_with_any_code_and_any_words_are_failures_of_that_call_only() {
                 let outcome = session.call(ECHO, b"ping").map(drop);
                 let Err(CallError::Failed { reason, .. }) = outcome else { panic!("{outcome:?}") };
                 assert!(reason.len() <= 1024 && reason.bytes().all(|byte| byte == b'w'));
-                assert!(!session.is_over());
+                assert!(!session.is_ended());
             },
         );
     });
@@ -254,7 +258,7 @@ fn a_shutdown_is_an_end_in_order_whatever_comes_behind_it() {
         assert!(served(options(), Terms::default(), garbage).is_ok());
         let outcome = called(options(), Terms::default(), garbage, |session| {
             let outcome = session.call(ECHO, b"ping").map(drop);
-            assert!(session.is_over());
+            assert!(session.is_ended());
             outcome
         });
         assert!(matches!(outcome, Err(CallError::Closed)), "{outcome:?}");

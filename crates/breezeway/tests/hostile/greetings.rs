@@ -97,7 +97,7 @@ fn each(cases: impl FnOnce() -> Vec<Case> + Send + 'static) {
             let hostile = OwnedFd::from(hostile);
             wire::be_patient(&hostile);
             make().send(&hostile);
-            let error = handshake_error(ServerSession::over(honest.into(), &options()));
+            let error = handshake_error(ServerSession::from_socket(honest.into(), &options()));
             assert!(expected(&error), "{name}, accepted: {error:?}");
             expect_answer(&name, &hostile, answer, &error);
 
@@ -112,7 +112,7 @@ fn each(cases: impl FnOnce() -> Vec<Case> + Send + 'static) {
             let (hostile, honest) = UnixStream::pair().unwrap();
             let hostile = OwnedFd::from(hostile);
             make().send(&hostile);
-            let error = handshake_error(Session::over(honest.into(), &options()));
+            let error = handshake_error(Session::from_socket(honest.into(), &options()));
             let is_status = matches!(error, HandshakeError::Refused { .. });
             assert!(is_status || expected(&error), "{name}, connected: {error:?}");
         }
@@ -383,13 +383,14 @@ fn a_hello_that_never_ends_is_given_up_in_time() {
                 scope.spawn(|| {
                     let (hostile, honest) = UnixStream::pair().unwrap();
                     let _ = wire::send(&hostile, bytes, &[]);
-                    let error = handshake_error(ServerSession::over(honest.into(), &impatient()));
+                    let error =
+                        handshake_error(ServerSession::from_socket(honest.into(), &impatient()));
                     assert!(matches!(error, HandshakeError::Timeout(_)), "{error:?}");
                 });
                 scope.spawn(|| {
                     let (hostile, honest) = UnixStream::pair().unwrap();
                     let _ = wire::send(&hostile, bytes, &[]);
-                    let error = handshake_error(Session::over(honest.into(), &impatient()));
+                    let error = handshake_error(Session::from_socket(honest.into(), &impatient()));
                     assert!(matches!(error, HandshakeError::Timeout(_)), "{error:?}");
                 });
             }
@@ -406,12 +407,13 @@ fn a_hello_that_is_broken_off_is_noticed_at_once() {
             for half in [false, true] {
                 let (hostile, honest) = UnixStream::pair().unwrap();
                 break_off(hostile.into(), &complete[..len], half, |_| {
-                    let error = handshake_error(ServerSession::over(honest.into(), &options()));
+                    let error =
+                        handshake_error(ServerSession::from_socket(honest.into(), &options()));
                     assert!(matches!(error, HandshakeError::Closed), "{error:?}");
                 });
                 let (hostile, honest) = UnixStream::pair().unwrap();
                 break_off(hostile.into(), &complete[..len], half, |_| {
-                    let error = handshake_error(Session::over(honest.into(), &options()));
+                    let error = handshake_error(Session::from_socket(honest.into(), &options()));
                     assert!(matches!(error, HandshakeError::Closed), "{error:?}");
                 });
                 let from = log::length();
@@ -499,7 +501,7 @@ fn a_refusal_reaches_the_caller_as_printable_words_whatever_it_holds() {
                     let fds = vec![segment.as_fd(); fds];
                     let refusal = Hello::refusing(status, reason);
                     wire::send(&hostile, &refusal.0, &fds).unwrap();
-                    let error = handshake_error(Session::over(honest.into(), &options()));
+                    let error = handshake_error(Session::from_socket(honest.into(), &options()));
                     let HandshakeError::Refused { status: found, reason: words } = error else {
                         panic!("{error:?}")
                     };
@@ -515,7 +517,7 @@ fn a_session_goes_on_whatever_comes_behind_a_good_hello() {
     within(GENEROUS, || {
         let (hostile, honest) = UnixStream::pair().unwrap();
         let serving = thread::spawn(move || {
-            let session = ServerSession::over(honest.into(), &options()).unwrap();
+            let session = ServerSession::from_socket(honest.into(), &options()).unwrap();
             session.serve(&Service::default())
         });
         // The hello, ten doorbells and a segment in one go: the reader of hellos must leave the rest alone.

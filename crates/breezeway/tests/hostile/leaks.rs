@@ -3,7 +3,7 @@
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 
-use breezeway::{HandshakeError, SessionError, Violation};
+use breezeway::{HandshakeError, MemoryViolation, SessionError};
 
 use super::abi::socket::MOST_UNANNOUNCED;
 use super::children::Child;
@@ -92,10 +92,10 @@ pub(crate) fn child() {
 
 /// One session of each kind.
 fn round(stage: &Stage) {
-    let attack = |expected: Violation, attack: &dyn Fn(&mut Peer)| {
-        stage.attack(Terms::default(), &[&expected.to_string()], attack);
+    let attack = |expected: MemoryViolation, attack: &dyn Fn(&mut Peer)| {
+        stage.attack_memory(Terms::default(), expected, attack);
     };
-    attack(Violation::Kind(0), &|peer| {
+    attack(MemoryViolation::Kind(0), &|peer| {
         for _ in 0..3 {
             peer.add_segment(8192);
         }
@@ -104,7 +104,7 @@ fn round(stage: &Stage) {
         peer.next_message().unwrap();
         peer.publish(&Entry::session(0, 0, &[]));
     });
-    attack(Violation::Kind(2), &|peer| {
+    attack(MemoryViolation::Kind(2), &|peer| {
         // Replies that are kept, descriptors that nobody announced.
         for call in 0..3 {
             peer.publish(&Entry::request(2 * call + 1, REPLY_OF, &400_000u64.to_le_bytes()));
@@ -116,7 +116,7 @@ fn round(stage: &Stage) {
         }
         peer.publish(&Entry::session(2, 0, &[]));
     });
-    attack(Violation::UnwantedDescriptors, &|peer| {
+    attack(MemoryViolation::UnwantedDescriptors, &|peer| {
         let shared = Shared::fit(4096);
         let _ = wire::send(&peer.socket, &[1], &[shared.fd.as_fd(); 3]);
         peer.publish(&Entry::segment_add(0, 4096));

@@ -141,7 +141,7 @@ fn a_reply_committed_before_the_end_is_received_and_then_the_session_ends() {
                         assert_eq!(session.call(ECHO, b"ping").unwrap().to_vec(), b"last words");
                         let outcome = session.call(ECHO, b"ping").map(drop);
                         assert!(matches!(outcome, Err(CallError::PeerDied)), "{outcome:?}");
-                        assert!(session.is_over());
+                        assert!(session.is_ended());
                     },
                 );
             }

@@ -7,8 +7,8 @@ use std::thread;
 use std::time::Instant;
 
 use breezeway::{
-    CallError, CallViolation, ConnectError, HandshakeError, HelloError, ServerOptions,
-    ServerSession, Session, SessionError, SocketError, Violation, WaitPolicy,
+    CallError, CallViolation, ConnectError, HandshakeError, HelloError, MemoryViolation,
+    ServerOptions, ServerSession, Session, SessionError, Violation, WaitPolicy,
 };
 use rustix::net::{Shutdown, shutdown};
 
@@ -31,7 +31,7 @@ fn status(bytes: &[u8]) -> u32 {
 /// What an honest server makes of a client that begins as `begin` does, and its answer.
 fn welcomed(begin: impl FnOnce(&OwnedFd)) -> (Result<ServerSession, ConnectError>, wire::Received) {
     let (hostile, honest) = UnixStream::pair().unwrap();
-    let serving = thread::spawn(move || ServerSession::over(honest.into(), &options()));
+    let serving = thread::spawn(move || ServerSession::from_socket(honest.into(), &options()));
     let hostile = OwnedFd::from(hostile);
     wire::be_patient(&hostile);
     begin(&hostile);
@@ -93,7 +93,7 @@ fn what_was_committed_before_the_end_is_served_and_answered() {
 fn a_server_that_closes_leaves_unanswered_what_it_has_not_consumed() {
     within(GENEROUS, || {
         let (hostile, honest) = UnixStream::pair().unwrap();
-        let serving = thread::spawn(move || ServerSession::over(honest.into(), &options()));
+        let serving = thread::spawn(move || ServerSession::from_socket(honest.into(), &options()));
         let mut peer = Peer::client(hostile.into(), Terms::default());
         let session = serving.join().unwrap().unwrap();
         peer.publish(&Entry::request(1, ECHO, b"too late"));
@@ -121,14 +121,14 @@ fn closing_ends_the_session_also_where_a_forked_child_holds_the_socket() {
     within(GENEROUS, || {
         let (hostile, honest) = UnixStream::pair().unwrap();
         let _heir = honest.try_clone().unwrap();
-        let serving = thread::spawn(move || ServerSession::over(honest.into(), &options()));
+        let serving = thread::spawn(move || ServerSession::from_socket(honest.into(), &options()));
         let peer = Peer::client(hostile.into(), Terms::default());
         drop(serving.join().unwrap().unwrap());
         peer.wait_for_end();
 
         let (hostile, honest) = UnixStream::pair().unwrap();
         let _heir = honest.try_clone().unwrap();
-        let calling = thread::spawn(move || Session::over(honest.into(), &options()));
+        let calling = thread::spawn(move || Session::from_socket(honest.into(), &options()));
         let peer = Peer::server(hostile.into(), Terms::default());
         drop(calling.join().unwrap().unwrap());
         peer.wait_for_end();
@@ -144,7 +144,10 @@ fn a_violation_looks_like_the_end_of_file_without_a_shutdown_entry() {
             assert!(peer.try_next().is_none(), "an entry after the violation");
         };
         let outcome = served(options(), Terms::default(), assert_no_farewell);
-        assert!(matches!(outcome, Err(SessionError::Transport(_))), "{outcome:?}");
+        assert!(
+            matches!(outcome, Err(SessionError::Violation(Violation::Memory(_)))),
+            "{outcome:?}"
+        );
         let error = called(
             options(),
             Terms::default(),
@@ -154,7 +157,7 @@ fn a_violation_looks_like_the_end_of_file_without_a_shutdown_entry() {
             },
             |session| session.call(ECHO, b"ping").map(drop).unwrap_err(),
         );
-        assert!(matches!(error, CallError::Transport(_)), "{error:?}");
+        assert!(matches!(error, CallError::Violation(Violation::Memory(_))), "{error:?}");
     });
 }
 
@@ -215,7 +218,7 @@ fn of_a_refusal_only_length_status_and_reason_are_read() {
             .with(hello::VERSION_AT, &77u16.to_le_bytes())
             .with(hello::RING_CAPACITY_AT, &[0xff; 24]);
         wire::send(&hostile, &garbage.0, &[]).unwrap();
-        let error = Session::over(honest.into(), &options()).err();
+        let error = Session::from_socket(honest.into(), &options()).err();
         let Some(ConnectError::Handshake(HandshakeError::Refused { status, reason })) = error
         else {
             panic!("{error:?}")
@@ -231,7 +234,7 @@ fn a_refusal_may_come_before_the_hello_was_sent() {
         let (hostile, honest) = UnixStream::pair().unwrap();
         wire::send(&hostile, &Hello::refusing(2, b"not you").0, &[]).unwrap();
         drop(hostile);
-        let error = Session::over(honest.into(), &options()).err();
+        let error = Session::from_socket(honest.into(), &options()).err();
         let Some(ConnectError::Handshake(HandshakeError::Refused { status, .. })) = error else {
             panic!("{error:?}")
         };
@@ -288,7 +291,8 @@ fn one_way_messages_do_not_count_as_calls_in_flight() {
 fn before_the_hello_the_wake_words_are_idle_and_all_else_that_a_peer_reads_is_zero() {
     within(GENEROUS, || {
         let (hostile, honest) = UnixStream::pair().unwrap();
-        let calling = thread::spawn(move || Session::over(honest.into(), &options()).map(drop));
+        let calling =
+            thread::spawn(move || Session::from_socket(honest.into(), &options()).map(drop));
         let offer = wire::receive_hello(&hostile);
         let view = Mapping::foreign(&offer.fds[0]);
         assert_eq!(view.load(control::DATA_WAKE_AT), u64::MAX);
@@ -308,7 +312,7 @@ fn wake_words_that_begin_at_zero_cost_one_doorbell_and_nothing_else() {
         let terms = Terms::default();
         let (hostile, honest) = UnixStream::pair().unwrap();
         let serving = thread::spawn(move || {
-            let session = ServerSession::over(honest.into(), &options()).unwrap();
+            let session = ServerSession::from_socket(honest.into(), &options()).unwrap();
             session.serve(&super::service::Service::default())
         });
         let socket = OwnedFd::from(hostile);
@@ -430,7 +434,7 @@ fn a_cancel_from_a_server_is_a_violation() {
             },
             |session| session.call(ECHO, b"ping").map(drop).unwrap_err(),
         );
-        let CallError::Violation(CallViolation::Unexpected(found)) = error else {
+        let CallError::Violation(Violation::Call(CallViolation::Unexpected(found))) = error else {
             panic!("{error:?}")
         };
         assert_eq!(found as u8, kind::CANCEL);
@@ -446,7 +450,7 @@ fn borrow_a_reply(peer: &mut Peer) -> u32 {
 
 #[track_caller]
 fn assert_release_refused(outcome: Result<(), SessionError>) {
-    let Err(SessionError::Transport(SocketError::Violation(Violation::Release(_)))) = outcome
+    let Err(SessionError::Violation(Violation::Memory(MemoryViolation::Release(_)))) = outcome
     else {
         panic!("{outcome:?}")
     };

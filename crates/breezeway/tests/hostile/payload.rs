@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::thread;
 
-use breezeway::{Call, CallError, ServerSession, Session, SessionError, SocketError, Violation};
+use breezeway::{
+    Call, CallError, MemoryViolation, ServerSession, Session, SessionError, Violation,
+};
 
 use super::abi::{control, entry, kind};
 use super::entry::{Descriptor, Entry};
@@ -129,7 +131,7 @@ fn a_segment_that_is_retired_while_it_is_lent_stays_until_the_message_is_done() 
         let go_on = std::sync::Mutex::new(go_on);
         let reading = std::sync::Mutex::new(reading);
         let serving = thread::spawn(move || {
-            let session = ServerSession::over(honest.into(), &options()).unwrap();
+            let session = ServerSession::from_socket(honest.into(), &options()).unwrap();
             session.serve(&move |call: Call<'_>| {
                 let half = call.request().len() / 2;
                 let first = call.request().slice(..half).to_vec();
@@ -137,7 +139,7 @@ fn a_segment_that_is_retired_while_it_is_lent_stays_until_the_message_is_done() 
                 go_on.lock().unwrap().recv()?;
                 let second = call.request().slice(half..).to_vec();
                 assert!(first.iter().chain(&second).all(|&byte| byte == INSIDE[0]));
-                Ok(call.reply(b"read")?)
+                call.reply(b"read")
             })
         });
         let mut peer = Peer::client(hostile.into(), Terms::default());
@@ -154,10 +156,10 @@ fn a_segment_that_is_retired_while_it_is_lent_stays_until_the_message_is_done() 
         peer.publish(&Entry::request(3, ECHO, &[]).lending(descriptor));
         peer.wait_for_end();
         let outcome = serving.join().unwrap();
-        let Err(SessionError::Transport(SocketError::Violation(violation))) = outcome else {
+        let Err(SessionError::Violation(Violation::Memory(violation))) = outcome else {
             panic!("{outcome:?}")
         };
-        assert!(matches!(violation, Violation::UnknownSegment(0)), "{violation:?}");
+        assert!(matches!(violation, MemoryViolation::UnknownSegment(0)), "{violation:?}");
     });
 }
 
@@ -205,10 +207,9 @@ fn an_inline_length_that_changes_after_the_commit_is_read_once_by_a_server() {
             let attack = |peer: &mut Peer| call_while_lengths_change(peer, &WRONG, 2_000);
             match served(options(), Terms::default(), attack) {
                 Ok(()) => {}
-                Err(SessionError::Transport(SocketError::Violation(Violation::InlineLength {
-                    len,
-                    ..
-                }))) if len > entry::BODY_MAX => {}
+                Err(SessionError::Violation(Violation::Memory(
+                    MemoryViolation::InlineLength { len, .. },
+                ))) if len > entry::BODY_MAX => {}
                 other => panic!("{other:?}"),
             }
             let mut peer = Peer::connect(stage.path(), Terms::default());
@@ -251,7 +252,7 @@ fn an_inline_length_that_changes_after_the_commit_is_read_once_by_a_client() {
             let usage = |session: &mut Session| call_and_look(session, 1_000);
             match called(options(), Terms::default(), attack, usage) {
                 Ok(())
-                | Err(CallError::Transport(SocketError::Violation(Violation::InlineLength {
+                | Err(CallError::Violation(Violation::Memory(MemoryViolation::InlineLength {
                     ..
                 }))) => {}
                 Err(other) => panic!("{other:?}"),

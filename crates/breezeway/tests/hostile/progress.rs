@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::Instant;
 
-use breezeway::{CallError, SessionError, SocketError, Violation, WaitPolicy};
+use breezeway::{CallError, MemoryViolation, SessionError, Violation, WaitPolicy};
 
 use super::abi::{control, flag};
 use super::entry::{Entry, Seen};
@@ -50,14 +50,14 @@ fn progress_past_what_was_published_ends_the_session() {
                 fill_reply_ring(peer, 65);
             };
             let outcome = served(options(), Terms::default(), attack);
-            let Err(SessionError::Transport(SocketError::Violation(violation))) = outcome else {
+            let Err(SessionError::Violation(Violation::Memory(violation))) = outcome else {
                 panic!("{lie}: {outcome:?}")
             };
             assert!(
-                matches!(violation, Violation::Consumed { found, consumed: 0, published: 64 } if found == lie),
+                matches!(violation, MemoryViolation::Consumed { found, consumed: 0, published: 64 } if found == lie),
                 "{violation:?}"
             );
-            stage.attack(Terms::default(), &[&violation.to_string()], attack);
+            stage.attack_memory(Terms::default(), violation, attack);
         }
         stage.close();
     });
@@ -74,14 +74,17 @@ fn progress_that_goes_back_ends_the_session() {
             fill_reply_ring(peer, 40);
         };
         let outcome = served(options(), Terms::default(), attack);
-        let Err(SessionError::Transport(SocketError::Violation(violation))) = outcome else {
+        let Err(SessionError::Violation(Violation::Memory(violation))) = outcome else {
             panic!("{outcome:?}")
         };
         assert!(
-            matches!(violation, Violation::Consumed { found: 39, consumed: 40, published: 104 }),
+            matches!(
+                violation,
+                MemoryViolation::Consumed { found: 39, consumed: 40, published: 104 }
+            ),
             "{violation:?}"
         );
-        stage.attack(Terms::default(), &[&violation.to_string()], attack);
+        stage.attack_memory(Terms::default(), violation, attack);
         stage.close();
     });
 }
@@ -99,11 +102,11 @@ fn a_server_that_lies_about_its_progress_ends_the_clients_session() {
                 },
                 |session| (0..100).try_for_each(|_| session.post(ECHO, b"x")),
             );
-            let Err(CallError::Transport(SocketError::Violation(violation))) = outcome else {
+            let Err(CallError::Violation(Violation::Memory(violation))) = outcome else {
                 panic!("{lie}: {outcome:?}")
             };
             assert!(
-                matches!(violation, Violation::Consumed { found, consumed: 0, .. } if found == lie),
+                matches!(violation, MemoryViolation::Consumed { found, consumed: 0, .. } if found == lie),
                 "{violation:?}"
             );
         }
@@ -121,7 +124,7 @@ fn a_server_that_consumes_nothing_leaves_its_client_to_the_deadline() {
                 |_| {},
                 |session| {
                     let outcome = (0..100).try_for_each(|_| session.post(ECHO, b"x"));
-                    assert!(!session.is_over());
+                    assert!(!session.is_ended());
                     outcome
                 },
             );
@@ -233,7 +236,7 @@ fn memory_comes_back_by_the_bit_or_by_the_entry_that_tells_it_and_not_before() {
                 for round in 0..20 {
                     assert_eq!(session.call(ECHO, &[round; LEN]).unwrap().to_vec(), b"kept");
                     let outcome = session.call(ECHO, &[0xff; LEN]).map(drop);
-                    assert!(matches!(outcome, Err(CallError::Space(_))), "{outcome:?}");
+                    assert!(matches!(outcome, Err(CallError::NoMemory { .. })), "{outcome:?}");
                     assert_eq!(session.call(ECHO, b"small").unwrap().to_vec(), b"released");
                 }
             },
@@ -255,11 +258,11 @@ fn a_released_number_told_twice_ends_the_session() {
             peer.publish(&telling);
         };
         let outcome = served(options(), Terms::default(), attack);
-        let Err(SessionError::Transport(SocketError::Violation(violation))) = outcome else {
+        let Err(SessionError::Violation(Violation::Memory(violation))) = outcome else {
             panic!("{outcome:?}")
         };
-        assert!(matches!(violation, Violation::Release(_)), "{violation:?}");
-        stage.attack(Terms::default(), &[&violation.to_string()], attack);
+        assert!(matches!(violation, MemoryViolation::Release(_)), "{violation:?}");
+        stage.attack_memory(Terms::default(), violation, attack);
         stage.close();
     });
 }

@@ -299,7 +299,7 @@ fn call(session: &mut Session, chance: &mut Chance) -> u32 {
     let mut replies = 0;
     session.set_call_timeout(Some(Duration::from_millis(5)));
     for _ in 0..60 {
-        if session.is_over() {
+        if session.is_ended() {
             break;
         }
         let request = vec![7; chance.of(&[0, 8, 100, 300, 5_000, 80_000])];
@@ -310,7 +310,7 @@ fn call(session: &mut Session, chance: &mut Chance) -> u32 {
                 for _ in 0..3 {
                     drop(session.send(ECHO, &request));
                 }
-                while session.in_flight() > 0 && !session.is_over() {
+                while session.in_flight() > 0 && !session.is_ended() {
                     match session.receive() {
                         Ok(reply) => drop(inspect(reply.bytes())),
                         Err(_) => break,
@@ -347,8 +347,8 @@ fn a_client_survives_servers_that_do_anything() {
                     let mut peer = Peer::server(hostile.into(), terms);
                     attack(&mut peer, &mut theirs, false);
                 });
-                let mut session =
-                    Session::over(honest.into(), &options().wait(wait)).expect("a good hello");
+                let mut session = Session::from_socket(honest.into(), &options().wait(wait))
+                    .expect("a good hello");
                 catch_unwind(AssertUnwindSafe(|| call(&mut session, &mut chance)))
             });
             replies += outcome.expect("the honest side panicked");

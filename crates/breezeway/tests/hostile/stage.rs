@@ -8,8 +8,8 @@ use std::thread::{self, JoinHandle, ThreadId};
 use std::time::{Duration, Instant};
 
 use breezeway::{
-    Address, ServeError, Server, ServerOptions, ServerSession, Session, SessionError,
-    SessionOptions, Stopper, WaitPolicy,
+    Address, MemoryViolation, ServeError, Server, ServerOptions, ServerSession, Session,
+    SessionError, SessionOptions, Stopper, WaitPolicy,
 };
 
 use super::hello::Terms;
@@ -39,7 +39,7 @@ pub(crate) fn served(
 ) -> Result<(), SessionError> {
     let (hostile, honest) = UnixStream::pair().unwrap();
     let serving = thread::spawn(move || {
-        let session = ServerSession::over(honest.into(), &options).expect("a good hello");
+        let session = ServerSession::from_socket(honest.into(), &options).expect("a good hello");
         session.serve(&Service::default())
     });
     let mut peer = Peer::client(hostile.into(), terms);
@@ -62,7 +62,7 @@ pub(crate) fn called<R>(
             // The honest side must find out by itself, not because the other end is gone.
             peer
         });
-        let mut session = Session::over(honest.into(), &options).expect("a good hello");
+        let mut session = Session::from_socket(honest.into(), &options).expect("a good hello");
         let result = usage(&mut session);
         drop(session);
         attacking.join().expect("the attack itself failed");
@@ -207,6 +207,17 @@ impl Stage {
 
     pub(crate) fn address(&self) -> Address {
         format!("shm:{}", self.path.display()).parse().unwrap()
+    }
+
+    /// Attacks as a client, which breaks a rule of shared memory.
+    pub(crate) fn attack_memory(
+        &self,
+        terms: Terms,
+        expected: MemoryViolation,
+        attack: impl FnOnce(&mut Peer),
+    ) {
+        let expected = SessionError::Violation(expected.into()).to_string();
+        self.attack(terms, &[&expected], attack);
     }
 
     /// Attacks as a client; the server must end the session for the reason `expected`, and the honest client must not notice.

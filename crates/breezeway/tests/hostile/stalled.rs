@@ -75,7 +75,7 @@ fn a_client_of_a_stopped_server_keeps_its_deadlines_and_goes_on_when_it_does() {
             }
             let full = (0..200).find_map(|_| session.post(ECHO, b"one way").err());
             assert!(matches!(full, Some(CallError::DeadlinePassed)), "{full:?}");
-            assert!(!session.is_over());
+            assert!(!session.is_ended());
 
             child.go_on();
             session.set_call_timeout(None);
@@ -85,7 +85,7 @@ fn a_client_of_a_stopped_server_keeps_its_deadlines_and_goes_on_when_it_does() {
             child.kill();
             let outcome = session.call(ECHO, b"too late").map(drop);
             assert!(matches!(outcome, Err(CallError::PeerDied)), "{outcome:?}");
-            assert!(session.is_over());
+            assert!(session.is_ended());
         }
     });
 }

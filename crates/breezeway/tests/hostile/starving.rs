@@ -331,8 +331,8 @@ fn grow_six_times(session: &mut Session) -> Result<(), CallError> {
 fn an_honest_client_may_grow_as_often_as_it_needs_while_the_server_is_busy() {
     within(GENEROUS, || {
         let (one, other) = UnixStream::pair().unwrap();
-        let opening = thread::spawn(move || ServerSession::over(other.into(), &options()));
-        let mut session = Session::over(one.into(), &options()).unwrap();
+        let opening = thread::spawn(move || ServerSession::from_socket(other.into(), &options()));
+        let mut session = Session::from_socket(one.into(), &options()).unwrap();
         let server = opening.join().unwrap().unwrap();
         grow_six_times(&mut session).unwrap();
         let serving = thread::spawn(move || server.serve(&Service::default()));
@@ -349,7 +349,7 @@ fn an_honest_client_may_grow_as_often_as_it_needs_while_the_server_is_busy() {
 fn a_server_that_answers_nothing_at_all_is_given_up() {
     within(GENEROUS, || {
         let (_hostile, honest) = UnixStream::pair().unwrap();
-        let outcome = Session::over(honest.into(), &impatient()).map(drop);
+        let outcome = Session::from_socket(honest.into(), &impatient()).map(drop);
         let Err(ConnectError::Handshake(HandshakeError::Timeout(_))) = outcome else {
             panic!("{outcome:?}")
         };

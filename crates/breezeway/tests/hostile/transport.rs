@@ -2,7 +2,7 @@
 
 use std::os::fd::AsFd;
 
-use breezeway::{CallError, SegmentError, SessionError, SocketError, Violation, WaitPolicy};
+use breezeway::{CallError, MemoryViolation, SegmentError, SessionError, Violation, WaitPolicy};
 
 use rustix::net::{Shutdown, shutdown};
 
@@ -17,7 +17,7 @@ use super::watchdog::{GENEROUS, within};
 use super::wire;
 
 type Attack = Box<dyn Fn(&mut Peer) + Send + Sync>;
-type Expected = Box<dyn Fn(&Violation) -> bool>;
+type Expected = Box<dyn Fn(&MemoryViolation) -> bool>;
 
 /// One broken rule.
 struct Case {
@@ -30,7 +30,7 @@ struct Case {
 fn case(
     name: impl Into<String>,
     attack: impl Fn(&mut Peer) + Send + Sync + 'static,
-    expected: impl Fn(&Violation) -> bool + 'static,
+    expected: impl Fn(&MemoryViolation) -> bool + 'static,
 ) -> Case {
     let (attack, expected) = (Box::new(attack), Box::new(expected));
     Case { name: name.into(), terms: Terms::default(), attack, expected }
@@ -48,18 +48,18 @@ fn each(cases: impl FnOnce() -> Vec<Case> + Send + 'static) {
         let stage = Stage::set();
         for Case { name, terms, attack, expected } in cases() {
             let outcome = served(options(), terms, &attack);
-            let Err(SessionError::Transport(SocketError::Violation(violation))) = outcome else {
+            let Err(SessionError::Violation(Violation::Memory(violation))) = outcome else {
                 panic!("{name}, served: {outcome:?}")
             };
             assert!(expected(&violation), "{name}, served: {violation:?}");
-            stage.attack(terms, &[&violation.to_string()], &attack);
+            stage.attack_memory(terms, violation, &attack);
             let outcome = called(options(), terms, &attack, |session| {
                 let outcome = session.call(ECHO, b"ping").map(drop);
-                assert!(session.is_over(), "{name}, called");
-                assert!(matches!(session.call(ECHO, b"more"), Err(CallError::Over)));
+                assert!(session.is_ended(), "{name}, called");
+                assert!(matches!(session.call(ECHO, b"more"), Err(CallError::Ended)));
                 outcome
             });
-            let Err(CallError::Transport(SocketError::Violation(violation))) = outcome else {
+            let Err(CallError::Violation(Violation::Memory(violation))) = outcome else {
                 panic!("{name}, called: {outcome:?}")
             };
             assert!(expected(&violation), "{name}, called: {violation:?}");
@@ -86,7 +86,7 @@ fn sequence_words_that_are_neither_the_previous_nor_the_next_end_the_session() {
                             peer.ring();
                         },
                         move |violation| {
-                            matches!(violation, Violation::Sequence { position: 0, found: seen } if *seen == found)
+                            matches!(violation, MemoryViolation::Sequence { position: 0, found: seen } if *seen == found)
                         },
                     )
                 })
@@ -104,7 +104,7 @@ fn sequence_words_that_are_neither_the_previous_nor_the_next_end_the_session() {
                     peer.commit(8, found);
                     peer.ring();
                 },
-                move |violation| matches!(violation, Violation::Sequence { position: 8, found: seen } if *seen == found),
+                move |violation| matches!(violation, MemoryViolation::Sequence { position: 8, found: seen } if *seen == found),
             );
             cases.push(lapped.with_terms(small_ring()));
         }
@@ -122,7 +122,7 @@ fn kinds_that_are_undefined_or_reserved_end_the_session() {
                 case(
                     format!("kind {number}"),
                     move |peer| peer.publish(&Entry::session(number, 1, b"12345678")),
-                    move |violation| matches!(violation, Violation::Kind(seen) if *seen == number),
+                    move |violation| matches!(violation, MemoryViolation::Kind(seen) if *seen == number),
                 )
             })
             .collect()
@@ -145,7 +145,7 @@ fn inline_lengths_past_the_entry_end_the_session() {
                     format!("inline length {len}"),
                     move |peer| peer.publish(&entry),
                     move |violation| {
-                        matches!(violation, Violation::InlineLength { position: 0, len: seen } if *seen == usize::from(len))
+                        matches!(violation, MemoryViolation::InlineLength { position: 0, len: seen } if *seen == usize::from(len))
                     },
                 )
             })
@@ -170,7 +170,7 @@ fn descriptors_of_what_is_not_there_end_the_session() {
             cases.push(case(
                 format!("segment {segment}"),
                 lending(Descriptor { segment, ..fit }),
-                move |violation| matches!(violation, Violation::UnknownSegment(seen) if *seen == segment),
+                move |violation| matches!(violation, MemoryViolation::UnknownSegment(seen) if *seen == segment),
             ));
         }
         // Our side's hello offers 512 lend numbers.
@@ -179,7 +179,7 @@ fn descriptors_of_what_is_not_there_end_the_session() {
                 format!("lend number {lend}"),
                 lending(Descriptor { lend, ..fit }),
                 move |violation| {
-                    matches!(violation, Violation::LendNumber { lend: seen, count: 512 } if *seen == lend)
+                    matches!(violation, MemoryViolation::LendNumber { lend: seen, count: 512 } if *seen == lend)
                 },
             ));
         }
@@ -204,7 +204,8 @@ fn descriptors_of_what_is_not_there_end_the_session() {
                 format!("{len} bytes at {offset}"),
                 lending(Descriptor { offset, len, ..fit }),
                 move |violation| {
-                    let Violation::Descriptor { offset: at, len: bytes, size: 8192 } = violation
+                    let MemoryViolation::Descriptor { offset: at, len: bytes, size: 8192 } =
+                        violation
                     else {
                         return false;
                     };
@@ -222,7 +223,7 @@ fn descriptors_of_what_is_not_there_end_the_session() {
                     peer.publish(&entry);
                 },
                 move |violation| {
-                    let Violation::BodyLength { found, expected: 24 } = violation else {
+                    let MemoryViolation::BodyLength { found, expected: 24 } = violation else {
                         return false;
                     };
                     *found == usize::from(len)
@@ -242,7 +243,7 @@ fn released_numbers_that_are_not_lent_end_the_session() {
                 case(
                     format!("released {released}"),
                     move |peer| peer.publish(&entry),
-                    move |violation| matches!(violation, Violation::Release(seen) if *seen == released - 1),
+                    move |violation| matches!(violation, MemoryViolation::Release(seen) if *seen == released - 1),
                 )
             })
             .into()
@@ -266,7 +267,7 @@ fn segments_out_of_order_of_the_wrong_size_or_without_a_descriptor_end_the_sessi
                     announce(peer, number, 4096);
                 },
                 move |violation| {
-                    matches!(violation, Violation::SegmentNumber { found, expected: 0 } if *found == number)
+                    matches!(violation, MemoryViolation::SegmentNumber { found, expected: 0 } if *found == number)
                 },
             ));
         }
@@ -278,7 +279,9 @@ fn segments_out_of_order_of_the_wrong_size_or_without_a_descriptor_end_the_sessi
                 peer.send_segment(&Shared::fit(4096).fd);
                 announce(peer, 0, 4096);
             },
-            |violation| matches!(violation, Violation::SegmentNumber { found: 0, expected: 1 }),
+            |violation| {
+                matches!(violation, MemoryViolation::SegmentNumber { found: 0, expected: 1 })
+            },
         ));
         for (found, size) in [(4096, 8192), (8192, 4096), (4096, 4097), (8192, 8191)] {
             cases.push(case(
@@ -288,7 +291,8 @@ fn segments_out_of_order_of_the_wrong_size_or_without_a_descriptor_end_the_sessi
                     announce(peer, 0, size);
                 },
                 move |violation| {
-                    let Violation::Segment(SegmentError::Size { found: is, expected }) = violation
+                    let MemoryViolation::Segment(SegmentError::Size { found: is, expected }) =
+                        violation
                     else {
                         return false;
                     };
@@ -305,14 +309,14 @@ fn segments_out_of_order_of_the_wrong_size_or_without_a_descriptor_end_the_sessi
                     announce(peer, 0, size);
                 },
                 move |violation| {
-                    matches!(violation, Violation::SegmentSum { size: seen, cap: CAP } if *seen == size)
+                    matches!(violation, MemoryViolation::SegmentSum { size: seen, cap: CAP } if *seen == size)
                 },
             ));
         }
         cases.push(case(
             "no descriptor",
             |peer| announce(peer, 0, 4096),
-            |violation| matches!(violation, Violation::SegmentMissing),
+            |violation| matches!(violation, MemoryViolation::SegmentMissing),
         ));
         cases.push(case(
             "one descriptor for two",
@@ -320,7 +324,7 @@ fn segments_out_of_order_of_the_wrong_size_or_without_a_descriptor_end_the_sessi
                 peer.add_segment(4096);
                 announce(peer, 1, 4096);
             },
-            |violation| matches!(violation, Violation::SegmentMissing),
+            |violation| matches!(violation, MemoryViolation::SegmentMissing),
         ));
         cases
     });
@@ -330,8 +334,8 @@ fn segments_out_of_order_of_the_wrong_size_or_without_a_descriptor_end_the_sessi
 fn segment_entries_with_another_body_than_they_have_end_the_session() {
     each(|| {
         let wrong_length = |found: u16, expected: usize| {
-            move |violation: &Violation| {
-                let Violation::BodyLength { found: is, expected: wanted } = violation else {
+            move |violation: &MemoryViolation| {
+                let MemoryViolation::BodyLength { found: is, expected: wanted } = violation else {
                     return false;
                 };
                 (*is, *wanted) == (usize::from(found), expected)
@@ -373,7 +377,7 @@ fn an_empty_segment_ends_the_session() {
                 peer.send_segment(&empty);
                 announce(peer, 0, 0);
             },
-            |violation| matches!(violation, Violation::Segment(_)),
+            |violation| matches!(violation, MemoryViolation::Segment(_)),
         )]
     });
 }
@@ -390,7 +394,7 @@ fn segments_that_sum_up_past_the_cap_or_are_too_many_end_the_session() {
                     peer.wait_consumed(number + 1);
                 }
             },
-            |violation| matches!(violation, Violation::SegmentSum { size: 4096, cap: 16384 }),
+            |violation| matches!(violation, MemoryViolation::SegmentSum { size: 4096, cap: 16384 }),
         );
         let count = case(
             "one segment more than 64",
@@ -402,7 +406,7 @@ fn segments_that_sum_up_past_the_cap_or_are_too_many_end_the_session() {
                     }
                 }
             },
-            |violation| matches!(violation, Violation::SegmentCount(64)),
+            |violation| matches!(violation, MemoryViolation::SegmentCount(64)),
         );
         let sum = Case {
             attack: Box::new(|peer| {
@@ -422,7 +426,7 @@ fn segments_that_sum_up_past_the_cap_or_are_too_many_end_the_session() {
 #[test]
 fn retiring_what_is_not_there_ends_the_session() {
     each(|| {
-        let unknown = |number: u32| move |violation: &Violation| matches!(violation, Violation::UnknownSegment(seen) if *seen == number);
+        let unknown = |number: u32| move |violation: &MemoryViolation| matches!(violation, MemoryViolation::UnknownSegment(seen) if *seen == number);
         let mut cases: Vec<Case> = [0, 1, u32::MAX]
             .map(|number| {
                 let attack = move |peer: &mut Peer| peer.publish(&Entry::segment_retire(number));
@@ -506,7 +510,7 @@ fn unfit_segments_end_the_session() {
                     peer.send_segment(make().expect("tried above"));
                     announce(peer, 0, 4096);
                 },
-                move |violation| matches!(violation, Violation::Segment(error) if expect(error)),
+                move |violation| matches!(violation, MemoryViolation::Segment(error) if expect(error)),
             ));
         }
         cases
@@ -550,7 +554,10 @@ fn a_segment_whose_holes_are_hidden_behind_blocks_past_its_end_ends_the_session(
                 peer.publish(&Entry::session(kind::SHUTDOWN, 0, &[]));
             },
             |violation| {
-                matches!(violation, Violation::Segment(SegmentError::NotBacked { size: 8192, .. }))
+                matches!(
+                    violation,
+                    MemoryViolation::Segment(SegmentError::NotBacked { size: 8192, .. })
+                )
             },
         )]
     });
@@ -574,13 +581,13 @@ fn bytes_and_descriptors_that_do_not_belong_on_the_socket_end_the_session() {
                 case(
                     format!("byte {byte:#04x}"),
                     on_the_socket(vec![byte], 0),
-                    move |violation| matches!(violation, Violation::SocketByte(seen) if *seen == byte),
+                    move |violation| matches!(violation, MemoryViolation::SocketByte(seen) if *seen == byte),
                 )
             })
             .into();
         for bytes in [vec![0, 0, 5], vec![5, 0, 0], vec![0, 5, 1]] {
             cases.push(case(format!("{bytes:?}"), on_the_socket(bytes, 0), |violation| {
-                matches!(violation, Violation::SocketByte(5))
+                matches!(violation, MemoryViolation::SocketByte(5))
             }));
         }
         for (bytes, descriptors) in [
@@ -593,13 +600,13 @@ fn bytes_and_descriptors_that_do_not_belong_on_the_socket_end_the_session() {
             cases.push(case(
                 format!("{bytes:?} with {descriptors} descriptors"),
                 on_the_socket(bytes, descriptors),
-                |violation| matches!(violation, Violation::UnwantedDescriptors),
+                |violation| matches!(violation, MemoryViolation::UnwantedDescriptors),
             ));
         }
         cases.push(case(
             "two segment bytes with one descriptor",
             on_the_socket(vec![socket::SEGMENT, socket::SEGMENT], 1),
-            |violation| matches!(violation, Violation::SocketByte(socket::SEGMENT)),
+            |violation| matches!(violation, MemoryViolation::SocketByte(socket::SEGMENT)),
         ));
         cases.push(case(
             "a doorbell with two descriptors behind a good segment",
@@ -610,7 +617,7 @@ fn bytes_and_descriptors_that_do_not_belong_on_the_socket_end_the_session() {
                 let _ = wire::send(&peer.socket, &[socket::DOORBELL], &fds);
                 announce(peer, 1, 4096);
             },
-            |violation| matches!(violation, Violation::UnwantedDescriptors),
+            |violation| matches!(violation, MemoryViolation::UnwantedDescriptors),
         ));
         cases.push(case(
             "more unannounced segments than allowed",
@@ -622,7 +629,7 @@ fn bytes_and_descriptors_that_do_not_belong_on_the_socket_end_the_session() {
                 // A worker looks when it must: at the end, for one.
                 shutdown(&peer.socket, Shutdown::Write).unwrap();
             },
-            |violation| matches!(violation, Violation::UnwantedDescriptors),
+            |violation| matches!(violation, MemoryViolation::UnwantedDescriptors),
         ));
         cases
     });
@@ -632,7 +639,7 @@ fn bytes_and_descriptors_that_do_not_belong_on_the_socket_end_the_session() {
 fn very_many_descriptors_end_the_session_for_what_they_are() {
     each(|| {
         vec![case("16 descriptors", on_the_socket(vec![socket::SEGMENT], 16), |violation| {
-            matches!(violation, Violation::UnwantedDescriptors)
+            matches!(violation, MemoryViolation::UnwantedDescriptors)
         })]
     });
 }
@@ -644,26 +651,25 @@ fn a_segment_byte_without_a_descriptor_ends_the_session() {
             let _ = wire::send(&peer.socket, &[socket::SEGMENT], &[]);
         };
         let park = || options().wait(WaitPolicy::Park);
-        let Err(SessionError::Transport(SocketError::Violation(violation))) =
+        let Err(SessionError::Violation(Violation::Memory(violation))) =
             served(park(), Terms::default(), attack)
         else {
             panic!("served")
         };
-        assert!(matches!(violation, Violation::UnwantedDescriptors), "{violation:?}");
-        let Err(CallError::Transport(SocketError::Violation(violation))) =
+        assert!(matches!(violation, MemoryViolation::UnwantedDescriptors), "{violation:?}");
+        let Err(CallError::Violation(Violation::Memory(violation))) =
             called(park(), Terms::default(), attack, |session| {
                 session.call(ECHO, b"ping").map(drop)
             })
         else {
             panic!("called")
         };
-        assert!(matches!(violation, Violation::UnwantedDescriptors), "{violation:?}");
+        assert!(matches!(violation, MemoryViolation::UnwantedDescriptors), "{violation:?}");
         // A worker reads the socket only when it must. The doorbell behind the byte may make that byte wrong in another way.
         let stage = Stage::set();
-        let expected = [
-            Violation::UnwantedDescriptors.to_string(),
-            Violation::SocketByte(socket::SEGMENT).to_string(),
-        ];
+        let expected =
+            [MemoryViolation::UnwantedDescriptors, MemoryViolation::SocketByte(socket::SEGMENT)]
+                .map(|violation| SessionError::Violation(violation.into()).to_string());
         stage.attack(Terms::default(), &expected.each_ref().map(|text| &**text), |peer| {
             attack(peer);
             announce(peer, 0, 4096);

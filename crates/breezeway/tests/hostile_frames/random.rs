@@ -135,7 +135,7 @@ fn a_client_survives_thousands_of_frames_by_chance() {
                             u64::from(session.receive().is_ok())
                         }
                     };
-                    if session.is_over() {
+                    if session.is_ended() {
                         break;
                     }
                 }

@@ -31,7 +31,7 @@ fn told(
     let mut session = Session::connect_with(&folder.address(), &options).unwrap();
     let outcome = within(PATIENCE, "the outcome", move || {
         let outcome = session.call(METHOD, b"hi").map(|reply| reply.to_vec());
-        let over = session.is_over();
+        let over = session.is_ended();
         drop(session);
         (outcome, over)
     });

@@ -235,7 +235,7 @@ pub(crate) fn wish(number: u64, len: usize) -> Vec<u8> {
 fn give(call: Call<'_>) -> Result<Replied, HandlerError> {
     let number = call.request().u64_le_at(0).ok_or("no number")?;
     let len = call.request().u64_le_at(8).ok_or("no length")? as usize;
-    Ok(call.reply(message(number, len))?)
+    call.reply(message(number, len))
 }
 
 fn hang(call: Call<'_>) -> Result<Replied, HandlerError> {
@@ -285,18 +285,18 @@ impl Handler for Everything {
                 let len = call.request().len();
                 let mut reply = call.reserve(len)?;
                 reply.write_request(0);
-                Ok(reply.commit()?)
+                reply.commit()
             }
             ECHO_COPY => {
                 let bytes = call.request().to_vec();
-                Ok(call.reply(&bytes)?)
+                call.reply(&bytes)
             }
             ECHO_SLICE => {
                 let len = call.request().len();
                 let mut reply = call.reserve(len)?;
                 let (request, bytes) = reply.request_and_bytes_mut();
                 request.copy_to(bytes);
-                Ok(reply.commit()?)
+                reply.commit()
             }
             GIVE => give(call),
             GIVE_GATED => {
@@ -306,19 +306,19 @@ impl Handler for Everything {
             }
             SINK => {
                 self.sink(&call);
-                Ok(call.done()?)
+                call.done()
             }
-            TALLY => Ok(call.reply(&self.tally())?),
+            TALLY => call.reply(&self.tally()),
             HANG => hang(call),
             FAIL => Err(String::from_utf8(call.request().to_vec())?.into()),
             PANIC => panic_sometime(call),
             WHO => {
                 let peer = *call.peer();
-                Ok(call.reply(format!("{:?} {:?} {:?}", peer.pid, peer.uid, peer.gid).as_bytes())?)
+                call.reply(format!("{:?} {:?} {:?}", peer.pid, peer.uid, peer.gid).as_bytes())
             }
             RESERVE => {
                 let len = call.request().u64_le_at(0).ok_or("no length")? as usize;
-                Ok(call.reserve(len)?.commit()?)
+                call.reserve(len)?.commit()
             }
             CHANGE_MIND => {
                 let mut reply = call.reserve(LARGE)?;
@@ -328,7 +328,7 @@ impl Handler for Everything {
             CARRIER => {
                 let remote = call.peer().remote.map(|remote| remote.to_string());
                 let known = format!("{} {}", call.carrier(), remote.unwrap_or_default());
-                Ok(call.reply(known.as_bytes())?)
+                call.reply(known.as_bytes())
             }
             other => Err(format!("no method {other}").into()),
         }

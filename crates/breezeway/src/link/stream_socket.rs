@@ -1,30 +1,25 @@
 //! The system calls on a stream socket that carries messages.
 
-use std::io::{IoSlice, IoSliceMut};
-use std::mem::MaybeUninit;
+use std::io::IoSlice;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::time::Duration;
 
-use breezeway_os::ForeignDescriptor;
-use rustix::event::{PollFd, PollFlags, poll};
+use breezeway_os::scm::{Lost, receive};
+use breezeway_os::{Deadline, ready};
+use rustix::event::PollFlags;
 use rustix::io::Errno;
 use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown,
-    recv, recvmsg, send, sendmsg, shutdown,
+    RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown, recv, send, sendmsg, shutdown,
 };
 
 use super::LinkError;
 use crate::carrier::Carrier;
-use crate::handshake::timespec;
 use crate::protocol::CallViolation;
 
-/// Room for descriptors in a read: none is allowed, and one is enough to see that.
-const DESCRIPTOR_ROOM: usize = 4;
-
 /// A connected stream socket.
-pub(super) struct Stream {
+pub(super) struct StreamSocket {
     socket: OwnedFd,
-    /// Whether a peer can send descriptors, which are to be seen, and closed elsewhere: closing one may take long.
+    /// Whether a peer can send descriptors, which are a violation, and closed elsewhere: closing one
+    /// may take long.
     has_descriptors: bool,
 }
 
@@ -50,7 +45,7 @@ pub(super) enum Write {
     End,
 }
 
-impl Stream {
+impl StreamSocket {
     pub(super) fn new(socket: OwnedFd, carrier: Carrier) -> Self {
         Self { socket, has_descriptors: carrier == Carrier::Unix }
     }
@@ -60,48 +55,46 @@ impl Stream {
         debug_assert!(!room.is_empty(), "no room looks like an end");
         let flags = if blocking { RecvFlags::empty() } else { RecvFlags::DONTWAIT };
         let outcome = if self.has_descriptors {
-            self.receive_message(room, flags)?
+            self.receive_without_descriptors(room, flags)
         } else {
-            recv(&self.socket, room, flags).map(|(_, len)| len)
+            recv(&self.socket, room, flags).map(|(_, len)| len).map_err(LinkError::from)
         };
         match outcome {
-            Ok(0) | Err(Errno::CONNRESET | Errno::TIMEDOUT | Errno::PIPE) => Ok(Read::End),
+            Ok(0) | Err(LinkError::Io(Errno::CONNRESET | Errno::TIMEDOUT | Errno::PIPE)) => {
+                Ok(Read::End)
+            }
             Ok(len) => Ok(Read::Bytes(len)),
-            Err(Errno::AGAIN) if blocking => {
+            Err(LinkError::Io(Errno::AGAIN)) if blocking => {
                 // Somebody who shares the socket has made it non-blocking.
-                self.poll(PollFlags::IN, None)?;
+                ready(&self.socket, PollFlags::IN, Deadline::NEVER)?;
                 Ok(Read::Nothing)
             }
-            Err(Errno::AGAIN | Errno::INTR) => Ok(Read::Nothing),
-            Err(errno) => Err(errno.into()),
+            Err(LinkError::Io(Errno::AGAIN | Errno::INTR)) => Ok(Read::Nothing),
+            Err(error) => Err(error),
         }
     }
 
     /// `recvmsg`; a descriptor that comes along is a violation.
-    fn receive_message(
+    fn receive_without_descriptors(
         &self,
         room: &mut [u8],
         flags: RecvFlags,
-    ) -> Result<Result<usize, Errno>, CallViolation> {
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTOR_ROOM))];
-        let mut control = RecvAncillaryBuffer::new(&mut space);
-        let mut room = [IoSliceMut::new(room)];
-        let flags = flags | RecvFlags::CMSG_CLOEXEC;
-        let outcome = recvmsg(&self.socket, &mut room, &mut control, flags);
-        let mut descriptors = 0;
-        for message in control.drain() {
-            if let RecvAncillaryMessage::ScmRights(fds) = message {
-                descriptors += fds.map(ForeignDescriptor::from).count();
-            }
-        }
-        match descriptors {
-            0 => Ok(outcome.map(|message| message.bytes)),
-            many => Err(CallViolation::Descriptors(many)),
+    ) -> Result<usize, LinkError> {
+        let mut descriptors = Vec::new();
+        let received = receive(&self.socket, room, &mut descriptors, flags)?;
+        // Those that did not arrive were sent all the same.
+        let lost = match received.lost {
+            Some(Lost::TooMany | Lost::NoRoom) => 1,
+            None => 0,
+        };
+        match received.descriptors + lost {
+            0 => Ok(received.bytes),
+            many => Err(CallViolation::Descriptors(many).into()),
         }
     }
 
     /// `send` or `sendmsg`, never waiting.
-    pub(super) fn write(&self, slices: &[IoSlice<'_>]) -> Result<Write, LinkError> {
+    pub(super) fn write(&self, slices: &[IoSlice<'_>]) -> Result<Write, Errno> {
         let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
         let outcome = match slices {
             [only] => send(&self.socket, only, flags),
@@ -115,21 +108,13 @@ impl Stream {
             Err(Errno::AGAIN) => Ok(Write::Full),
             Err(Errno::INTR) => Ok(Write::Bytes(0)),
             Err(Errno::PIPE | Errno::CONNRESET | Errno::TIMEDOUT) => Ok(Write::End),
-            Err(errno) => Err(errno.into()),
+            Err(errno) => Err(errno),
         }
     }
 
-    /// Sleeps until one of these is so, or the other side is gone, or the timeout is over.
-    pub(super) fn poll(
-        &self,
-        flags: PollFlags,
-        timeout: Option<Duration>,
-    ) -> Result<(), LinkError> {
-        let timeout = timeout.map(timespec);
-        match poll(&mut [PollFd::new(&self.socket, flags)], timeout.as_ref()) {
-            Ok(_) | Err(Errno::INTR) => Ok(()),
-            Err(errno) => Err(errno.into()),
-        }
+    /// Sleeps until one of these is so, or the other side is gone; false if the deadline passed first.
+    pub(super) fn poll(&self, flags: PollFlags, deadline: Deadline) -> Result<bool, Errno> {
+        ready(&self.socket, flags, deadline)
     }
 
     /// Ends the connection for both, also where a forked child holds a copy of the socket.
@@ -139,7 +124,7 @@ impl Stream {
     }
 }
 
-impl AsFd for Stream {
+impl AsFd for StreamSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }

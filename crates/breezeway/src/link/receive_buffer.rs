@@ -9,8 +9,8 @@ const KEPT: usize = 64 * 1024;
 const SMALL_ENOUGH: u32 = 64;
 
 /// A run of bytes in one buffer, so that each body is one slice.
-pub(super) struct Inbox {
-    buffer: Vec<u8>,
+pub(super) struct ReceiveBuffer {
+    bytes: Vec<u8>,
     /// Where the bytes that nobody has taken start and end.
     start: usize,
     end: usize,
@@ -20,9 +20,9 @@ pub(super) struct Inbox {
     small: u32,
 }
 
-impl Inbox {
+impl ReceiveBuffer {
     pub(super) fn new() -> Self {
-        Self { buffer: Vec::new(), start: 0, end: 0, current: 0, small: 0 }
+        Self { bytes: Vec::new(), start: 0, end: 0, current: 0, small: 0 }
     }
 
     /// Bytes that nobody has taken.
@@ -48,36 +48,36 @@ impl Inbox {
 
     /// The next frame's header.
     fn peek(&self, cap: usize) -> Result<Option<(PeerHead, usize)>, CallViolation> {
-        let bytes = &self.buffer[self.start..self.end];
+        let bytes = &self.bytes[self.start..self.end];
         bytes.first_chunk().map(|header| frame::decode(header, cap)).transpose()
     }
 
     /// The current frame's body.
     pub(super) fn body(&self) -> &[u8] {
-        &self.buffer[self.start..][..self.current][HEADER_LEN..]
+        &self.bytes[self.start..][..self.current][HEADER_LEN..]
     }
 
     /// Forgets the current frame.
     pub(super) fn finish(&mut self) {
         self.start += self.current;
-        let small = self.current <= self.buffer.len() / 4;
+        let small = self.current <= self.bytes.len() / 4;
         self.current = 0;
         if self.start < self.end {
             return;
         }
         (self.start, self.end) = (0, 0);
-        if self.buffer.len() <= KEPT {
+        if self.bytes.len() <= KEPT {
             return;
         }
         self.small = if small { self.small + 1 } else { 0 };
         if self.small >= SMALL_ENOUGH {
-            self.buffer = Vec::new();
+            self.bytes = Vec::new();
             self.small = 0;
         }
     }
 
-    /// Room for what comes next: for the rest of the frame that has begun, but at most for as much again as has come, so that memory is taken as
-    /// bytes arrive, not as a header announces them.
+    /// Room for what comes next: for the rest of the frame that has begun, but at most for as much
+    /// again as has come, so that memory is taken as bytes arrive, not as a header announces them.
     pub(super) fn room(&mut self, cap: usize) -> &mut [u8] {
         let announced = match self.peek(cap) {
             Ok(Some((_, len))) => HEADER_LEN + len,
@@ -85,29 +85,29 @@ impl Inbox {
         };
         let len = self.len();
         let wanted = if announced > len { announced.min(2 * len).max(KEPT) } else { len + KEPT };
-        if self.start + wanted > self.buffer.len() {
+        if self.start + wanted > self.bytes.len() {
             self.make_room(wanted);
         }
-        &mut self.buffer[self.end..]
+        &mut self.bytes[self.end..]
     }
 
     /// Makes room for `wanted` bytes from the first that nobody has taken.
     fn make_room(&mut self, wanted: usize) {
         // The current frame's body stays where it is.
         if self.current == 0 {
-            self.buffer.copy_within(self.start..self.end, 0);
+            self.bytes.copy_within(self.start..self.end, 0);
             (self.start, self.end) = (0, self.len());
         }
         let needed = self.start + wanted;
-        if self.buffer.len() < needed {
-            self.buffer.resize(needed.next_multiple_of(KEPT), 0);
+        if self.bytes.len() < needed {
+            self.bytes.resize(needed.next_multiple_of(KEPT), 0);
         }
     }
 
     /// Notes that `len` bytes were put into [`Self::room`].
     pub(super) fn filled(&mut self, len: usize) {
         self.end += len;
-        debug_assert!(self.end <= self.buffer.len());
+        debug_assert!(self.end <= self.bytes.len());
     }
 }
 
@@ -125,40 +125,40 @@ mod tests {
         [&frame::encode(head, body.len())[..], body].concat()
     }
 
-    /// Puts as much of `bytes` into the inbox as one read would.
-    fn receive(inbox: &mut Inbox, bytes: &[u8]) -> usize {
-        let room = inbox.room(CAP);
+    /// Puts as much of `bytes` into the buffer as one read would.
+    fn receive(buffer: &mut ReceiveBuffer, bytes: &[u8]) -> usize {
+        let room = buffer.room(CAP);
         let len = room.len().min(bytes.len());
         room[..len].copy_from_slice(&bytes[..len]);
-        inbox.filled(len);
+        buffer.filled(len);
         len
     }
 
     #[test]
     fn a_header_alone_takes_no_memory_for_its_body() {
-        let mut inbox = Inbox::new();
-        receive(&mut inbox, &frame_of(&vec![0; CAP])[..HEADER_LEN]);
-        assert!(inbox.room(CAP).len() <= KEPT);
-        assert!(inbox.buffer.len() <= KEPT);
+        let mut buffer = ReceiveBuffer::new();
+        receive(&mut buffer, &frame_of(&vec![0; CAP])[..HEADER_LEN]);
+        assert!(buffer.room(CAP).len() <= KEPT);
+        assert!(buffer.bytes.len() <= KEPT);
     }
 
     #[test]
     fn a_large_buffer_is_given_back_after_many_small_messages() {
-        let mut inbox = Inbox::new();
+        let mut buffer = ReceiveBuffer::new();
         let large = frame_of(&vec![1; CAP]);
         let mut sent = 0;
         while sent < large.len() {
-            sent += receive(&mut inbox, &large[sent..]);
+            sent += receive(&mut buffer, &large[sent..]);
         }
-        inbox.next(CAP).unwrap().unwrap();
-        inbox.finish();
-        assert!(inbox.buffer.len() >= CAP);
+        buffer.next(CAP).unwrap().unwrap();
+        buffer.finish();
+        assert!(buffer.bytes.len() >= CAP);
         for _ in 0..SMALL_ENOUGH {
-            receive(&mut inbox, &frame_of(b"small"));
-            inbox.next(CAP).unwrap().unwrap();
-            inbox.finish();
+            receive(&mut buffer, &frame_of(b"small"));
+            buffer.next(CAP).unwrap().unwrap();
+            buffer.finish();
         }
-        assert!(inbox.buffer.is_empty());
+        assert!(buffer.bytes.is_empty());
     }
 
     proptest! {
@@ -171,23 +171,23 @@ mod tests {
         ) {
             let bodies: Vec<Vec<u8>> = lens.iter().enumerate().map(|(index, &len)| vec![index as u8; len]).collect();
             let stream: Vec<u8> = bodies.iter().flat_map(|body| frame_of(body)).collect();
-            let mut inbox = Inbox::new();
+            let mut buffer = ReceiveBuffer::new();
             let (mut sent, mut taken) = (0, 0);
             let mut pieces = pieces.iter().cycle();
             while taken < bodies.len() {
                 let piece = (sent + pieces.next().unwrap()).min(stream.len());
-                sent += receive(&mut inbox, &stream[sent..piece]);
-                while inbox.next(CAP).unwrap().is_some() {
+                sent += receive(&mut buffer, &stream[sent..piece]);
+                while buffer.next(CAP).unwrap().is_some() {
                     if peek_while_current {
                         let piece = (sent + 1000).min(stream.len());
-                        sent += receive(&mut inbox, &stream[sent..piece]);
+                        sent += receive(&mut buffer, &stream[sent..piece]);
                     }
-                    prop_assert_eq!(inbox.body(), &bodies[taken][..]);
-                    inbox.finish();
+                    prop_assert_eq!(buffer.body(), &bodies[taken][..]);
+                    buffer.finish();
                     taken += 1;
                 }
             }
-            prop_assert_eq!(inbox.len(), 0);
+            prop_assert_eq!(buffer.len(), 0);
         }
     }
 }

@@ -1,4 +1,5 @@
-//! What is to go out on a socket: frames that are written together, and of large messages the bytes themselves, not a copy.
+//! What is to go out on a socket: frames that are written together, and of large messages the bytes
+//! themselves, not a copy.
 
 use std::collections::VecDeque;
 use std::io::IoSlice;
@@ -8,16 +9,16 @@ const CHUNK: usize = 64 * 1024;
 /// Bytes from which a body is a chunk of its own.
 pub(super) const LARGE: usize = 16 * 1024;
 /// The most chunks that are written at once.
-const MOST_SLICES: usize = 16;
+const MAX_SLICES: usize = 16;
 /// Bodies in a row that need a quarter of the large spare at most, before it is given up.
 const SMALL_ENOUGH: u32 = 64;
 
 /// What one system call writes.
-pub(super) type Slices<'a> = [IoSlice<'a>; MOST_SLICES + 1];
+pub(super) type Slices<'a> = [IoSlice<'a>; MAX_SLICES + 1];
 
 /// Bytes in the order in which they go out, in chunks.
 #[derive(Default)]
-pub(super) struct Outbox {
+pub(super) struct SendBuffer {
     chunks: VecDeque<Vec<u8>>,
     /// Bytes of the first chunk that are out.
     written: usize,
@@ -29,7 +30,7 @@ pub(super) struct Outbox {
     small: u32,
 }
 
-impl Outbox {
+impl SendBuffer {
     /// Bytes that are to go out.
     pub(super) fn len(&self) -> usize {
         self.len
@@ -82,11 +83,11 @@ impl Outbox {
     pub(super) fn gather<'a>(&'a self, more: &'a [u8], slices: &mut Slices<'a>) -> usize {
         let mut skip = self.written;
         let mut count = 0;
-        for chunk in self.chunks.iter().take(MOST_SLICES) {
+        for chunk in self.chunks.iter().take(MAX_SLICES) {
             slices[count] = IoSlice::new(&chunk[std::mem::take(&mut skip)..]);
             count += 1;
         }
-        if self.chunks.len() <= MOST_SLICES && !more.is_empty() {
+        if self.chunks.len() <= MAX_SLICES && !more.is_empty() {
             slices[count] = IoSlice::new(more);
             count += 1;
         }
@@ -132,42 +133,42 @@ mod tests {
     use super::*;
 
     /// Writes at most `count` bytes, as a socket would, and appends them to `out`.
-    fn write(outbox: &mut Outbox, more: &[u8], count: usize, out: &mut Vec<u8>) -> usize {
+    fn write(buffer: &mut SendBuffer, more: &[u8], count: usize, out: &mut Vec<u8>) -> usize {
         let mut slices: Slices<'_> = std::array::from_fn(|_| IoSlice::new(&[]));
-        let used = outbox.gather(more, &mut slices);
+        let used = buffer.gather(more, &mut slices);
         let bytes: Vec<u8> = slices[..used].iter().flat_map(|slice| slice.to_vec()).collect();
         let count = count.min(bytes.len());
         out.extend_from_slice(&bytes[..count]);
-        outbox.wrote(count)
+        buffer.wrote(count)
     }
 
     #[test]
     fn a_large_body_goes_out_from_where_it_was_filled() {
-        let mut outbox = Outbox::default();
-        outbox.push(b"head");
-        let space = outbox.space(LARGE);
+        let mut buffer = SendBuffer::default();
+        buffer.push(b"head");
+        let space = buffer.space(LARGE);
         let address = space.as_ptr();
-        outbox.push_space(space);
+        buffer.push_space(space);
         let mut slices: Slices<'_> = std::array::from_fn(|_| IoSlice::new(&[]));
-        assert_eq!(outbox.gather(&[], &mut slices), 2);
+        assert_eq!(buffer.gather(&[], &mut slices), 2);
         assert_eq!(slices[1].as_ptr(), address);
     }
 
     #[test]
     fn memory_of_a_large_body_is_used_again_and_given_up_when_it_is_not() {
-        let mut outbox = Outbox::default();
-        let space = outbox.space(1 << 20);
+        let mut buffer = SendBuffer::default();
+        let space = buffer.space(1 << 20);
         let address = space.as_ptr();
-        outbox.push_space(space);
-        outbox.wrote(1 << 20);
-        let space = outbox.space(1 << 20);
+        buffer.push_space(space);
+        buffer.wrote(1 << 20);
+        let space = buffer.space(1 << 20);
         assert_eq!(space.as_ptr(), address);
-        outbox.give_back(space);
+        buffer.give_back(space);
         for _ in 0..=SMALL_ENOUGH {
-            let space = outbox.space(100);
-            outbox.give_back(space);
+            let space = buffer.space(100);
+            buffer.give_back(space);
         }
-        assert!(outbox.spare_large.capacity() < 1 << 20);
+        assert!(buffer.spare_large.capacity() < 1 << 20);
     }
 
     proptest! {
@@ -178,27 +179,27 @@ mod tests {
             counts in prop::collection::vec(1usize..100_000, 1..20),
             more in prop::collection::vec(any::<u8>(), 0..100),
         ) {
-            let mut outbox = Outbox::default();
+            let mut buffer = SendBuffer::default();
             let (mut expected, mut out) = (Vec::new(), Vec::new());
             let mut counts = counts.into_iter().cycle();
             for (number, &(len, in_place)) in bodies.iter().enumerate() {
                 let body = vec![number as u8; len];
                 expected.extend_from_slice(&body);
                 if in_place {
-                    let mut space = outbox.space(len);
+                    let mut space = buffer.space(len);
                     space.copy_from_slice(&body);
-                    outbox.push_space(space);
+                    buffer.push_space(space);
                 } else {
-                    outbox.push(&body);
+                    buffer.push(&body);
                 }
                 if number % 3 == 0 {
-                    write(&mut outbox, &[], counts.next().unwrap(), &mut out);
+                    write(&mut buffer, &[], counts.next().unwrap(), &mut out);
                 }
-                prop_assert_eq!(out.len() + outbox.len(), expected.len());
+                prop_assert_eq!(out.len() + buffer.len(), expected.len());
             }
             let mut done = 0;
-            while done < more.len() || outbox.len() > 0 {
-                done += write(&mut outbox, &more[done..], counts.next().unwrap(), &mut out);
+            while done < more.len() || buffer.len() > 0 {
+                done += write(&mut buffer, &more[done..], counts.next().unwrap(), &mut out);
             }
             expected.extend_from_slice(&more);
             prop_assert_eq!(out, expected);

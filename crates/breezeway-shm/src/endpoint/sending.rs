@@ -1,0 +1,237 @@
+//! How an endpoint sends: it reserves, fills and publishes, and gives back what it did not publish.
+
+use super::Endpoint;
+use super::error::SendError;
+use super::receiving::body;
+use super::space::{Body, Copying, Filling, Held, Space, fill};
+use crate::counters::Counter;
+use crate::doorbell::SocketError;
+use crate::foreign::ForeignBytes;
+use crate::payload::lender::Loan;
+use crate::ring::layout::INLINE_MAX;
+use crate::ring::{Flags, Head, PublishFailure, Want};
+use breezeway_os::copy::{STREAM_FROM, stream_fence};
+
+impl Endpoint {
+    /// Takes space for a message of `len` bytes: up to 104 in private memory, of which there is one
+    /// piece, more in a payload segment, which is added when needed. The peer can read reserved
+    /// payload space before it is sent. The space must be sent or go to [`Self::abandon`], else it
+    /// stays taken until the session ends.
+    #[inline(always)]
+    pub fn reserve(&mut self, len: usize) -> Result<Space, SendError> {
+        let mut space = Space::none();
+        self.renew(&mut space, len)?;
+        Ok(space)
+    }
+
+    /// Gives back what `space` holds and takes space for `len` bytes instead, as [`Self::reserve`]
+    /// does; on an error it holds nothing.
+    #[inline(always)]
+    pub fn renew(&mut self, space: &mut Space, len: usize) -> Result<(), SendError> {
+        self.abandon(space);
+        if !self.origin.is_here() {
+            return Err(SocketError::Forked.into());
+        }
+        // In place: a copy of fresh fields as one would wait for all to leave the store buffer.
+        space.owner = self.id;
+        space.held =
+            if len <= INLINE_MAX { Held::Inline(len) } else { Held::Payload(self.take_loan(len)?) };
+        Ok(())
+    }
+
+    /// Gives reserved space back, if it was not sent.
+    #[inline]
+    pub fn abandon(&mut self, space: &mut Space) {
+        if let Held::Payload(loan) = *space.held_by(self.id) {
+            self.lender.give_back(loan);
+        }
+        space.held = Held::Nothing;
+    }
+
+    /// Reserved space, to be filled. Panics in a forked child of the process that reserved it.
+    #[inline(always)]
+    pub fn fill<'a>(&'a mut self, space: &'a mut Space) -> Filling<'a> {
+        assert!(
+            self.origin.is_here(),
+            "space reserved before a fork cannot be filled in the child"
+        );
+        let received = body(&self.borrower, self.borrowed.as_ref(), &self.entry, self.trusted);
+        match space.held_by(self.id) {
+            Held::Inline(len) => {
+                Filling::new(received, self.staging.bytes_mut(*len), Copying::Private)
+            }
+            Held::Payload(loan) => {
+                let copying = if self.distance.is_far() { Copying::Far } else { Copying::Near };
+                Filling::new(received, self.lender.bytes_mut(loan), copying)
+            }
+            Held::Nothing => Filling::new(received, &mut [], Copying::Private),
+        }
+    }
+
+    /// Publishes a message. A spinning peer may see it at once; [`Self::flush`] wakes a sleeping
+    /// one. A body of more than 104 bytes is lent to the peer until it releases it.
+    #[inline(always)]
+    pub fn send(&mut self, head: Head, body: Body<'_>) -> Result<(), SendError> {
+        if !self.origin.is_here() {
+            return Err(SocketError::Forked.into());
+        }
+        match body {
+            Body::Bytes(bytes) if bytes.len() <= INLINE_MAX => self.publish(head, bytes),
+            Body::Bytes(bytes) => self.send_copy(head, bytes),
+            Body::Space(space) => self.send_space(head, space),
+            Body::Received if self.borrowed.is_some() => self.send_back(head),
+            Body::Received => {
+                let released = self.borrower.untold();
+                let outcome = self.rings.producer.publish(head, released, self.entry.inline());
+                self.noted(outcome)
+            }
+        }
+    }
+
+    /// Publishes an entry with an inline body.
+    #[inline(always)]
+    fn publish(&mut self, head: Head, body: &[u8]) -> Result<(), SendError> {
+        let outcome = self.rings.producer.publish(head, self.borrower.untold(), body);
+        self.noted(outcome)
+    }
+
+    /// Notes what came of publishing.
+    #[inline(always)]
+    fn noted(&mut self, outcome: Result<(), PublishFailure>) -> Result<(), SendError> {
+        match outcome {
+            Ok(()) => {
+                self.borrower.told();
+                Ok(())
+            }
+            Err(failure) => Err(self.not_published(failure)),
+        }
+    }
+
+    #[cold]
+    fn not_published(&mut self, failure: PublishFailure) -> SendError {
+        match failure {
+            PublishFailure::Full => {
+                self.counters.add(Counter::RingFull, 1);
+                let known = self.known_consumed();
+                let unconsumed = self.published() - known;
+                let until = Want::Consumed(known + unconsumed / 4 - 1);
+                SendError::Full { unconsumed: unconsumed as usize, until }
+            }
+            PublishFailure::Violation(violation) => violation.into(),
+        }
+    }
+
+    #[inline(always)]
+    fn send_space(&mut self, head: Head, space: &mut Space) -> Result<(), SendError> {
+        match space.held_by(self.id) {
+            Held::Inline(len) => {
+                let released = self.borrower.untold();
+                let body = self.staging.bytes(*len);
+                let outcome = self.rings.producer.publish(head, released, body);
+                self.noted(outcome)?;
+            }
+            Held::Payload(loan) => self.lend(head, *loan)?,
+            Held::Nothing => panic!("space is sent once"),
+        }
+        space.held = Held::Nothing;
+        Ok(())
+    }
+
+    /// Sends a copy of bytes that do not fit into an entry.
+    #[inline(never)]
+    fn send_copy(&mut self, head: Head, bytes: &[u8]) -> Result<(), SendError> {
+        self.check_len(bytes.len())?;
+        self.check_slot()?;
+        let loan = self.take_loan(bytes.len())?;
+        let copying = if self.distance.is_far() { Copying::Far } else { Copying::Near };
+        fill(self.lender.bytes_mut(&loan), 0, ForeignBytes::stable(bytes), copying);
+        self.lend_or_give_back(head, loan)
+    }
+
+    /// Sends a copy of the current message's lent body, and its release with it.
+    #[inline(never)]
+    fn send_back(&mut self, head: Head) -> Result<(), SendError> {
+        self.check_slot()?;
+        let Some(borrowed) = &self.borrowed else { unreachable!("the caller has seen it") };
+        let len = self.borrower.bytes(borrowed, self.trusted).len();
+        let loan = self.take_loan(len)?;
+        let copying = if self.distance.is_far() { Copying::Far } else { Copying::Near };
+        let received = body(&self.borrower, self.borrowed.as_ref(), &self.entry, self.trusted);
+        fill(self.lender.bytes_mut(&loan), 0, received, copying);
+        self.release();
+        self.lend_or_give_back(head, loan)
+    }
+
+    /// Refuses before anything is copied or released. (A segment that has to be added takes a slot
+    /// as well, so there may be none afterwards.)
+    fn check_slot(&mut self) -> Result<(), SendError> {
+        if self.rings.producer.known_space() == 0 {
+            self.refresh()?;
+            if self.rings.producer.known_space() == 0 {
+                return Err(self.not_published(PublishFailure::Full));
+            }
+        }
+        Ok(())
+    }
+
+    fn lend_or_give_back(&mut self, head: Head, loan: Loan) -> Result<(), SendError> {
+        let outcome = self.lend(head, loan);
+        if outcome.is_err() {
+            self.lender.give_back(loan);
+        }
+        outcome
+    }
+
+    /// Publishes a message whose body is a filled loan.
+    #[inline(always)]
+    fn lend(&mut self, head: Head, loan: Loan) -> Result<(), SendError> {
+        if loan.len >= STREAM_FROM {
+            stream_fence();
+        }
+        let head = Head { flags: head.flags.with(Flags::LENT), ..head };
+        self.publish(head, &loan.descriptor())?;
+        self.lender.lend(loan);
+        self.counters.add(Counter::PayloadBytesLent, loan.len as u64);
+        Ok(())
+    }
+
+    /// Says whether many entries will follow each other, none of which the peer is waiting for.
+    pub fn set_batching(&mut self, batching: bool) {
+        self.rings.producer.set_batching(batching);
+    }
+
+    /// Lets the peer see what was consumed, and wakes it if it sleeps for that or for anything
+    /// published since the last call: once for a batch.
+    ///
+    /// Releases become visible before the progress that covers them: a peer that waits for payload
+    /// memory waits for our progress.
+    #[inline(always)]
+    pub fn flush(&mut self) -> Result<(), SocketError> {
+        if !self.origin.is_here() {
+            return Err(SocketError::Forked);
+        }
+        self.borrower.settle();
+        if self.lender.segments.have_grown() {
+            self.tidy_now_and_then()?;
+        }
+        self.counters.set(Counter::EntriesPublished, self.rings.producer.published());
+        let due = self.rings.flush();
+        self.ring_if(due)
+    }
+
+    /// As [`Self::flush`], if the peer does not know all that was consumed: it may sleep for that,
+    /// while this side polls for more without sleeping.
+    #[inline(always)]
+    pub fn flush_progress(&mut self) -> Result<(), SocketError> {
+        if self.rings.consumer.is_told() { Ok(()) } else { self.flush() }
+    }
+
+    #[inline(always)]
+    pub(super) fn ring_if(&mut self, due: bool) -> Result<(), SocketError> {
+        if due {
+            self.counters.add(Counter::DoorbellsRung, 1);
+            self.doorbell.ring()?;
+        }
+        Ok(())
+    }
+}
