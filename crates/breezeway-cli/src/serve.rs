@@ -89,12 +89,12 @@ fn serve_streams(
     wait: WaitPolicy,
     mut signals: Signals,
 ) -> Result<(), Failure> {
-    let trust = match address {
-        breezeway_shmipc::Address::Unix(_) => Trust::SameUser,
-        breezeway_shmipc::Address::Tcp(_) => Trust::Anybody,
-    };
+    let is_tcp = matches!(address, breezeway_shmipc::Address::Tcp(_));
+    let trust = if is_tcp { Trust::Anybody } else { Trust::SameUser };
     let session = breezeway_shmipc::SessionOptions::new().wait(wait);
     let options = breezeway_shmipc::ServerOptions::new(trust).session(session);
+    // Over TCP there is no other memory, and whoever runs the command has asked for TCP.
+    let options = options.files_of_unknown_users(is_tcp);
     let closing = signals.handle();
     let server = breezeway_shmipc::Server::bind(address, options)?;
     let stopper = server.stopper();

@@ -18,6 +18,7 @@ use rustix::net::{Shutdown, shutdown};
 
 use crate::created::CreatedFiles;
 use crate::error::SessionEnd;
+use crate::file_claim::FileClaim;
 use crate::inbox::StreamState;
 use crate::layout::buffer::BufferLayout;
 use crate::lock::{lock, try_lock};
@@ -43,6 +44,7 @@ pub(crate) struct Parts {
     pub(crate) producer: Producer,
     pub(crate) receiver: Receiver,
     pub(crate) created: Option<CreatedFiles>,
+    pub(crate) claims: Option<[FileClaim; 2]>,
 }
 
 /// A session. Locks are taken in this order: receiver, table, producer, pool, outgoing; an inbox
@@ -93,6 +95,8 @@ pub(crate) struct Core {
     pub(crate) socket_reads: AtomicU64,
     created: Mutex<Option<CreatedFiles>>,
     end: OnceLock<SessionEnd>,
+    /// Of files: given up after the regions, which are declared before.
+    _claims: Option<[FileClaim; 2]>,
     /// The process that has the session. A forked child has the socket too, but not the regions.
     process: u32,
 }
@@ -132,6 +136,7 @@ impl Core {
             socket_reads: AtomicU64::new(0),
             created: Mutex::new(parts.created),
             end: OnceLock::new(),
+            _claims: parts.claims,
             process: std::process::id(),
             options,
         })

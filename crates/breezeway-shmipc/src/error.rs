@@ -144,6 +144,12 @@ pub enum HandshakeError {
     /// The client names a file outside the folders that the options allow.
     #[error("the client names {0}, which lies outside the folders that the options allow")]
     PathNotAllowed(PathBuf),
+    /// The client names files, and its user, whose they would have to be, is not known.
+    #[error(
+        "the client names files and its user is unknown, so they may be anybody's; allow that with \
+         files_of_unknown_users if all local processes that can connect are trusted"
+    )]
+    UnknownUser,
     /// The client names a file that may not be used.
     #[error("the client names {path}, which {reason}")]
     Path {

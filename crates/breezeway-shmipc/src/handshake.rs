@@ -1,6 +1,7 @@
 //! Agreeing on a session: who connected makes and names the regions, who accepted maps them.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,10 +14,12 @@ use rustix::net::{AddressFamily, RecvFlags, SendFlags, getsockname, send};
 use crate::core::Parts;
 use crate::created::CreatedFiles;
 use crate::error::HandshakeError;
+use crate::file_claim::{FileClaim, ProcessIdentity};
+use crate::named_file::{NamedFile, open_named};
 use crate::options::{ClientOptions, Memory, ServerOptions};
 use crate::queue::{Consumer, Producer};
 use crate::receiver::Receiver;
-use crate::regions::{ForeignRegions, OwnRegions, open_foreign};
+use crate::regions::{ForeignRegions, OwnRegions};
 use crate::table::Role;
 use crate::violation::Violation;
 use crate::wire::{self, HEADER, Header, Kind, V2, V3};
@@ -50,8 +53,20 @@ pub(crate) fn connect(
     // message must tell.
     let created = regions.created.filter(|_| version == V2);
     let OwnRegions { queue, buffer, layout, .. } = regions;
-    let role = Role::Client;
-    Ok(Parts { role, version, socket, peer, queue, buffer, layout, producer, receiver, created })
+    let (role, claims) = (Role::Client, None);
+    Ok(Parts {
+        role,
+        version,
+        socket,
+        peer,
+        queue,
+        buffer,
+        layout,
+        producer,
+        receiver,
+        created,
+        claims,
+    })
 }
 
 /// A client that names a higher version than 3 gets no answer from upstream, so 3 is what we say,
@@ -108,11 +123,23 @@ pub(crate) fn accept(socket: OwnedFd, options: &ServerOptions) -> Result<Parts, 
     if version == V3 {
         exchange.send(&wire::bare(Kind::Mapped, V3))?;
     }
-    let ForeignRegions { queue, buffer, rings: [to_server, to_client], layout } = regions;
+    let ForeignRegions { queue, buffer, rings: [to_server, to_client], layout, claims } = regions;
     let receiver = Receiver::new(Consumer::new(Arc::clone(&queue), to_server));
     let producer = Producer::new(Arc::clone(&queue), to_client);
     let role = Role::Server;
-    Ok(Parts { role, version, socket, peer, queue, buffer, layout, producer, receiver, created })
+    Ok(Parts {
+        role,
+        version,
+        socket,
+        peer,
+        queue,
+        buffer,
+        layout,
+        producer,
+        receiver,
+        created,
+        claims,
+    })
 }
 
 fn accept_files(
@@ -124,9 +151,17 @@ fn accept_files(
     let body = exchange.receive(wire::names_len(offer)?)?;
     let (queue, buffer) = wire::decode_names(&body)?;
     let owner = peer.and_then(|peer| peer.uid);
-    let queue = open_foreign(&queue, owner, options)?;
-    let buffer = open_foreign(&buffer, owner, options)?;
-    let regions = ForeignRegions::accept(&queue.file, &buffer.file, options)?;
+    if owner.is_none() && !options.files_of_unknown_users {
+        return Err(HandshakeError::UnknownUser);
+    }
+    let process = peer.and_then(|peer| ProcessIdentity::of_client(exchange.socket, peer));
+    let (queue_path, buffer_path) = (Path::new(&queue), Path::new(&buffer));
+    let queue = open_named(queue_path, owner, &options.folders)?;
+    let buffer = open_named(buffer_path, owner, &options.folders)?;
+    // Before anything of them is read.
+    let claims = [claim(queue_path, &queue, None)?, claim(buffer_path, &buffer, process)?];
+    let mut regions = ForeignRegions::accept(&queue.file, &buffer.file, options)?;
+    regions.claims = Some(claims);
     // Only what was found to be regions, and to belong to the client's user, which may remove it
     // anyway.
     let adopted = (options.remove_files && owner.is_some()).then(|| {
@@ -136,6 +171,17 @@ fn accept_files(
         adopted
     });
     Ok((regions, adopted))
+}
+
+fn claim(
+    path: &Path,
+    file: &NamedFile,
+    shared_by: Option<ProcessIdentity>,
+) -> Result<FileClaim, HandshakeError> {
+    FileClaim::take(file.identity, shared_by).ok_or_else(|| HandshakeError::Path {
+        path: path.to_owned(),
+        reason: "is mapped by another session",
+    })
 }
 
 /// The names are labels, which nothing here depends on: regions belong to their connection.

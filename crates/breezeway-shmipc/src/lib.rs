@@ -47,6 +47,8 @@ mod created;
 #[cfg(not(loom))]
 mod error;
 #[cfg(not(loom))]
+mod file_claim;
+#[cfg(not(loom))]
 #[allow(unsafe_code, reason = "a signal handler")]
 mod guard;
 #[cfg(not(loom))]

@@ -14,6 +14,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use crate::error::HandshakeError;
+use crate::file_claim::FileIdentity;
 
 /// A file that a client named and this side has open.
 #[derive(Debug)]
@@ -21,7 +22,7 @@ pub(crate) struct NamedFile {
     pub(crate) file: OwnedFd,
     folder: OwnedFd,
     name: OsString,
-    identity: (u64, u64),
+    pub(crate) identity: FileIdentity,
 }
 
 impl NamedFile {
@@ -82,7 +83,7 @@ fn open_parent<'a>(
     Ok((parent, name))
 }
 
-fn identity(stat: &Stat) -> (u64, u64) {
+fn identity(stat: &Stat) -> FileIdentity {
     (stat.st_dev, stat.st_ino)
 }
 

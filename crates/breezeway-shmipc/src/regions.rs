@@ -2,7 +2,7 @@
 
 use std::io::Read;
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -16,10 +16,10 @@ use rustix::io::Errno;
 
 use crate::created::CreatedFiles;
 use crate::error::{ConnectError, HandshakeError};
+use crate::file_claim::FileClaim;
 use crate::free_list;
 use crate::layout::buffer::BufferLayout;
 use crate::layout::queue::RingPlace;
-use crate::named_file::{NamedFile, open_named};
 use crate::options::{ClientOptions, Memory, ServerOptions};
 use crate::queue;
 use crate::region::Region;
@@ -171,6 +171,8 @@ pub(crate) struct ForeignRegions {
     pub(crate) buffer: Arc<Region>,
     pub(crate) rings: [RingPlace; 2],
     pub(crate) layout: Arc<BufferLayout>,
+    /// Of files, the right to map them.
+    pub(crate) claims: Option<[FileClaim; 2]>,
 }
 
 impl ForeignRegions {
@@ -203,7 +205,7 @@ impl ForeignRegions {
             }
         }
         let (rings, layout) = judged?;
-        Ok(Self { queue, buffer, rings, layout: Arc::new(layout) })
+        Ok(Self { queue, buffer, rings, layout: Arc::new(layout), claims: None })
     }
 }
 
@@ -242,13 +244,4 @@ fn map_foreign(
     let region = Region::map(fd.as_fd(), len)
         .map_err(|source| HandshakeError::Io { call: "mmap", source })?;
     Ok(Arc::new(region))
-}
-
-/// Opens a file that a client names, as far as the options allow.
-pub(crate) fn open_foreign(
-    path: &str,
-    owner: Option<u32>,
-    options: &ServerOptions,
-) -> Result<NamedFile, HandshakeError> {
-    open_named(&PathBuf::from(path), owner, &options.folders)
 }

@@ -18,6 +18,8 @@ mod random;
 mod raw;
 #[path = "hostile/servers.rs"]
 mod servers;
+#[path = "hostile/shared_files.rs"]
+mod shared_files;
 #[path = "hostile/signals.rs"]
 mod signals;
 #[path = "hostile/socket.rs"]

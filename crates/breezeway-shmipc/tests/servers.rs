@@ -90,7 +90,8 @@ fn every_way_of_sharing_memory_works() {
 #[test]
 fn files_are_shared_over_tcp() {
     let folder = tempfile::tempdir().unwrap();
-    let server = Running::start(&Address::Tcp("127.0.0.1:0".to_owned()), server_options(&folder));
+    let options = server_options(&folder).files_of_unknown_users(true);
+    let server = Running::start(&Address::Tcp("127.0.0.1:0".to_owned()), options);
     let memory = Memory::FilesV2(folder.path().join("region"));
     let client = Client::connect(&server.address, small(memory)).unwrap();
     assert_echo(&mut client.open().unwrap(), 50_000);

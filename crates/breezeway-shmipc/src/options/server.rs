@@ -15,6 +15,7 @@ pub struct ServerOptions {
     pub(crate) trust: Trust,
     pub(crate) folders: Vec<PathBuf>,
     pub(crate) remove_files: bool,
+    pub(crate) files_of_unknown_users: bool,
     pub(crate) require_sealed: bool,
     pub(crate) largest_region: u64,
     pub(crate) max_sessions: usize,
@@ -31,6 +32,7 @@ impl ServerOptions {
             trust,
             folders: vec![PathBuf::from("/dev/shm")],
             remove_files: false,
+            files_of_unknown_users: false,
             require_sealed: false,
             largest_region: LARGEST_REGION,
             max_sessions: 1024,
@@ -62,6 +64,15 @@ impl ServerOptions {
     /// here. Breezeway's clients remove theirs early.
     pub fn remove_files(mut self, allowed: bool) -> Self {
         self.remove_files = allowed;
+        self
+    }
+
+    /// Accept files from clients whose user is not known, as over TCP, where memory can be shared in
+    /// no other way. Any local process that can connect may then name any file in the
+    /// [`folders`](Self::folders) that this process can open; only what a session of this process
+    /// has mapped already is refused. Default false.
+    pub fn files_of_unknown_users(mut self, allowed: bool) -> Self {
+        self.files_of_unknown_users = allowed;
         self
     }
 
@@ -131,6 +142,12 @@ impl ServerOptions {
         OptionError::check_that(!self.take_over, "take_over", true, allowed)?;
         let allowed = "possible over TCP, where whose files they are is unknown";
         OptionError::check_that(!self.remove_files, "remove_files", true, allowed)?;
+        OptionError::check_that(
+            self.files_of_unknown_users,
+            "files_of_unknown_users",
+            false,
+            "possible over TCP, where memory is shared in files and users are unknown: true is",
+        )?;
         self.trust.validate_over_tcp()
     }
 }
@@ -174,7 +191,9 @@ mod tests {
         };
         assert_eq!(option(options().take_over(true)).as_deref(), Some("take_over"));
         assert_eq!(option(options().remove_files(true)).as_deref(), Some("remove_files"));
-        assert_eq!(option(ServerOptions::new(Trust::SameUser)).as_deref(), Some("trust"));
-        assert_eq!(option(options()), None);
+        let same_user = ServerOptions::new(Trust::SameUser).files_of_unknown_users(true);
+        assert_eq!(option(same_user).as_deref(), Some("trust"));
+        assert_eq!(option(options()).as_deref(), Some("files_of_unknown_users"));
+        assert_eq!(option(options().files_of_unknown_users(true)), None);
     }
 }

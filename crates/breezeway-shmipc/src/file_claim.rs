@@ -1,0 +1,112 @@
+//! Which files sessions of this process have mapped, so that no client names another one's.
+//!
+//! A queue is that of one session. A buffer may be shared by the sessions of one client process, as
+//! shmipc-go does; where processes cannot be told apart, as over TCP, it is not shared at all.
+
+use std::collections::HashMap;
+use std::os::fd::AsFd;
+use std::sync::{LazyLock, Mutex};
+
+use breezeway_os::{Peer, exit_descriptor};
+use rustix::fs::{fstat, fstatfs};
+
+use crate::lock::lock;
+
+/// Device and inode.
+pub(crate) type FileIdentity = (u64, u64);
+
+/// The file system of pidfds whose inodes name processes (Linux 6.9), from `linux/magic.h`.
+const PIDFS_MAGIC: u64 = 0x5049_4446;
+
+/// A process, as far as it can be told from others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ProcessIdentity {
+    /// The inode of its pidfd, which no other process ever has.
+    Inode(u64),
+    /// Its number. It can be another's only after this process has ended, and with it its sessions.
+    Number(u32),
+}
+
+impl ProcessIdentity {
+    /// Who connected over a unix socket; `None` if the kernel does not say.
+    pub(crate) fn of_client(socket: impl AsFd, peer: &Peer) -> Option<Self> {
+        let pidfd = exit_descriptor(socket);
+        let inode = pidfd.and_then(|pidfd| {
+            let is_pidfs = fstatfs(&pidfd).is_ok_and(|fs| fs.f_type as u64 == PIDFS_MAGIC);
+            is_pidfs.then(|| fstat(&pidfd).ok()).flatten()
+        });
+        inode.map(|stat| Self::Inode(stat.st_ino)).or(peer.pid.map(Self::Number))
+    }
+}
+
+/// The sessions of this process that have a file mapped.
+#[derive(Debug, PartialEq, Eq)]
+struct Holders {
+    /// `None` if the file may not be shared.
+    shared_by: Option<ProcessIdentity>,
+    sessions: usize,
+}
+
+static CLAIMED: LazyLock<Mutex<HashMap<FileIdentity, Holders>>> = LazyLock::new(Mutex::default);
+
+/// The right of a session to a file; given up when dropped, which must not be before the file is
+/// unmapped.
+#[derive(Debug)]
+pub(crate) struct FileClaim(FileIdentity);
+
+impl FileClaim {
+    /// `None` if another session has the file. It may be shared with sessions of `shared_by`.
+    pub(crate) fn take(file: FileIdentity, shared_by: Option<ProcessIdentity>) -> Option<Self> {
+        let mut claimed = lock(&CLAIMED);
+        let holders = claimed.entry(file).or_insert(Holders { shared_by, sessions: 0 });
+        let is_free = holders.sessions == 0;
+        let is_shared = shared_by.is_some() && holders.shared_by == shared_by;
+        (is_free || is_shared).then(|| {
+            holders.sessions += 1;
+            Self(file)
+        })
+    }
+}
+
+impl Drop for FileClaim {
+    fn drop(&mut self) {
+        let mut claimed = lock(&CLAIMED);
+        if let Some(holders) = claimed.get_mut(&self.0) {
+            holders.sessions -= 1;
+            if holders.sessions == 0 {
+                claimed.remove(&self.0);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_shared_by_one_process_only_and_free_after_its_last_session() {
+        let file = (u64::MAX, 1);
+        let [one, other] = [1, 2].map(|number| Some(ProcessIdentity::Inode(number)));
+        let claims = [one, one].map(|process| FileClaim::take(file, process).unwrap());
+        assert!(FileClaim::take(file, other).is_none());
+        assert!(FileClaim::take(file, None).is_none());
+        let [first, second] = claims;
+        drop(first);
+        assert!(FileClaim::take(file, other).is_none());
+        drop(second);
+        let claim = FileClaim::take(file, None).unwrap();
+        assert!(FileClaim::take(file, None).is_none(), "unknown processes are not the same one");
+        drop(claim);
+        assert!(FileClaim::take(file, other).is_some());
+    }
+
+    #[test]
+    fn a_client_is_told_from_others_by_its_process() {
+        let (one, _other) = std::os::unix::net::UnixStream::pair().unwrap();
+        let peer = Peer::of(&one).unwrap();
+        let identity = ProcessIdentity::of_client(&one, &peer);
+        assert!(identity.is_some());
+        assert_eq!(identity, ProcessIdentity::of_client(&one, &peer));
+    }
+}
