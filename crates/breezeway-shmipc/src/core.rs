@@ -19,7 +19,6 @@ use rustix::net::{Shutdown, shutdown};
 use crate::created::CreatedFiles;
 use crate::error::SessionEnd;
 use crate::file_claim::FileClaim;
-use crate::inbox::StreamState;
 use crate::layout::buffer::BufferLayout;
 use crate::lock::{lock, try_lock};
 use crate::options::SessionOptions;
@@ -29,6 +28,7 @@ use crate::queue::Producer;
 use crate::receiver::Receiver;
 use crate::region::Region;
 use crate::restart::Restart;
+use crate::stream_state::StreamState;
 use crate::table::{Role, Table};
 use crate::violation::Violation;
 
@@ -81,7 +81,7 @@ pub(crate) struct Core {
     pub(crate) restart: Restart,
     /// Wakes a leader that sleeps; made when the first interrupter is, since a sleep that hears it
     /// costs another system call.
-    pub(crate) nudge: OnceLock<Notifier>,
+    pub(crate) leader_notifier: OnceLock<Notifier>,
     /// Tasks that wait until they can send, which the driver wakes from time to time.
     #[cfg(feature = "tokio")]
     pub(crate) senders: Mutex<Vec<Waker>>,
@@ -126,7 +126,7 @@ impl Core {
             fallback_held: AtomicUsize::new(0),
             over_socket: AtomicUsize::new(0),
             restart: Restart::default(),
-            nudge: OnceLock::new(),
+            leader_notifier: OnceLock::new(),
             #[cfg(feature = "tokio")]
             senders: Mutex::default(),
             #[cfg(feature = "tokio")]
@@ -204,14 +204,14 @@ impl Core {
         self.unlink_created();
         // What a peer did to the lists no longer matters.
         let _ = lock(&self.pool).give_back_kept();
-        lock(&self.table).rouse_all();
+        lock(&self.table).wake_all();
         for waker in lock(&self.followers).drain(..) {
             waker.wake();
         }
         #[cfg(feature = "tokio")]
         self.wake_senders();
-        self.restart.rouse();
-        self.nudge_leader();
+        self.restart.notify();
+        self.notify_leader();
     }
 
     /// Lets the tasks that wait until they can send try again.
@@ -223,16 +223,16 @@ impl Core {
     }
 
     /// Lets a leader that sleeps look again, if it can hear.
-    pub(crate) fn nudge_leader(&self) {
-        if let Some(nudge) = self.nudge.get() {
-            nudge.notify();
+    pub(crate) fn notify_leader(&self) {
+        if let Some(leader_notifier) = self.leader_notifier.get() {
+            leader_notifier.notify();
         }
     }
 
     /// The peer has put something. A server that has done so has mapped the files, so their names
     /// are no longer needed: nothing is left behind whoever dies.
     #[cold]
-    pub(crate) fn hear_first(&self) {
+    pub(crate) fn note_first_element(&self) {
         if self.role == Role::Client {
             self.unlink_created();
         }

@@ -19,7 +19,7 @@ use crate::sync::{Ordering, Step, removed};
 use crate::violation::Violation;
 
 /// Looks at a cut list or a moving head before giving up, as upstream.
-const LOOKS: u32 = if cfg!(loom) { 3 } else { 200 };
+const ATTEMPTS: u32 = if cfg!(loom) { 3 } else { 200 };
 
 /// Lays out a fresh region: all slices free.
 pub(crate) fn initialise(region: &Region, layout: &BufferLayout) {
@@ -74,8 +74,8 @@ pub(crate) fn take(region: &Region, list: &List) -> Result<Option<u32>, Violatio
 fn take_head(region: &Region, list: &List) -> Result<Option<u32>, Violation> {
     let head = region.word(list.header + HEAD_AT);
     let mut first = head.load(Ordering::SeqCst);
-    for _ in 0..LOOKS {
-        let slice = place(list, first)?;
+    for _ in 0..ATTEMPTS {
+        let slice = slice_at(list, first)?;
         if region.byte(slice + FLAGS_AT).load(Ordering::Acquire) & HAS_NEXT == 0 {
             pause();
             first = head.load(Ordering::SeqCst);
@@ -104,7 +104,7 @@ pub(crate) fn give(region: &Region, list: &List, slice: u32) -> Result<(), Viola
     } else {
         tail.swap(relative, Ordering::SeqCst)
     };
-    let before = place(list, before)?;
+    let before = slice_at(list, before)?;
     region.word(before + NEXT_AT).store(relative, Ordering::Relaxed);
     region.byte(before + FLAGS_AT).fetch_or(HAS_NEXT, Ordering::Release);
     region.word(list.header + FREE_AT).fetch_add(1, Ordering::SeqCst);
@@ -113,7 +113,7 @@ pub(crate) fn give(region: &Region, list: &List, slice: u32) -> Result<(), Viola
 
 /// Where the slice at `relative` to the list's area starts, if there is one: the peer can write
 /// anything into head and tail.
-fn place(list: &List, relative: u32) -> Result<u32, Violation> {
+fn slice_at(list: &List, relative: u32) -> Result<u32, Violation> {
     let offset = list.area().wrapping_add(relative);
     list.index(relative).map(|_| list.area() + relative).ok_or(Violation::NoSlice(offset))
 }

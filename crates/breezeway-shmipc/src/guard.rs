@@ -30,18 +30,18 @@ const BUS_MCEERR_AO: libc::c_int = 5;
 
 /// One watched address range. Places are reused, never freed, so that the handler can walk them at
 /// any time.
-struct Place {
+struct Watch {
     taken: AtomicBool,
     /// Odd while start and length are being changed.
     version: AtomicUsize,
     start: AtomicUsize,
     len: AtomicUsize,
     lost: AtomicBool,
-    next: AtomicPtr<Place>,
+    next: AtomicPtr<Watch>,
 }
 
-/// The newest place; each leads to the one before.
-static PLACES: AtomicPtr<Place> = AtomicPtr::new(std::ptr::null_mut());
+/// The newest watch; each leads to the one before.
+static WATCHES: AtomicPtr<Watch> = AtomicPtr::new(std::ptr::null_mut());
 
 /// What handled SIGBUS before.
 static BEFORE: OnceLock<libc::sigaction> = OnceLock::new();
@@ -53,9 +53,9 @@ static OURS: OnceLock<libc::sigaction> = OnceLock::new();
 /// `SIG_DFL`, which a handler may become when it is called.
 static BEHIND_US: AtomicUsize = AtomicUsize::new(libc::SIG_DFL);
 
-/// An address range whose faults are borne; forgotten when dropped.
+/// An address range whose faults are covered; forgotten when dropped.
 pub(crate) struct Guard {
-    place: &'static Place,
+    watch: &'static Watch,
 }
 
 impl Guard {
@@ -63,28 +63,28 @@ impl Guard {
     /// the handler maps over them.
     pub(crate) fn watch(start: usize, len: usize) -> io::Result<Self> {
         install()?;
-        let place = free_place().unwrap_or_else(new_place);
-        place.lost.store(false, Ordering::Relaxed);
-        place.set(start, len);
-        Ok(Self { place })
+        let watch = free_watch().unwrap_or_else(new_watch);
+        watch.lost.store(false, Ordering::Relaxed);
+        watch.set(start, len);
+        Ok(Self { watch })
     }
 
     /// Whether a fault happened: then the region shows zeros from there on, and no longer what the
     /// peer writes.
     #[inline]
     pub(crate) fn is_lost(&self) -> bool {
-        self.place.lost.load(Ordering::Acquire)
+        self.watch.lost.load(Ordering::Acquire)
     }
 }
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        self.place.set(0, 0);
-        self.place.taken.store(false, Ordering::Release);
+        self.watch.set(0, 0);
+        self.watch.taken.store(false, Ordering::Release);
     }
 }
 
-impl Place {
+impl Watch {
     /// Only its holder changes it; readers see the odd version and look again.
     fn set(&self, start: usize, len: usize) {
         let version = self.version.load(Ordering::Relaxed);
@@ -106,27 +106,27 @@ impl Place {
     }
 }
 
-/// Every place, newest first.
-fn places() -> impl Iterator<Item = &'static Place> {
-    let mut next = PLACES.load(Ordering::Acquire);
+/// Every watch, newest first.
+fn watches() -> impl Iterator<Item = &'static Watch> {
+    let mut next = WATCHES.load(Ordering::Acquire);
     std::iter::from_fn(move || {
         // SAFETY: places come from leaked boxes and are published after they are complete, so every
         // pointer in the list is null or valid for ever.
-        let place: &'static Place = unsafe { next.as_ref() }?;
-        next = place.next.load(Ordering::Acquire);
-        Some(place)
+        let watch: &'static Watch = unsafe { next.as_ref() }?;
+        next = watch.next.load(Ordering::Acquire);
+        Some(watch)
     })
 }
 
-fn free_place() -> Option<&'static Place> {
-    places().find(|place| {
-        place.taken.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok()
+fn free_watch() -> Option<&'static Watch> {
+    watches().find(|watch| {
+        watch.taken.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok()
     })
 }
 
 /// As many are made as regions ever exist at once.
-fn new_place() -> &'static Place {
-    let place: &'static Place = Box::leak(Box::new(Place {
+fn new_watch() -> &'static Watch {
+    let watch: &'static Watch = Box::leak(Box::new(Watch {
         taken: AtomicBool::new(true),
         version: AtomicUsize::new(0),
         start: AtomicUsize::new(0),
@@ -134,12 +134,12 @@ fn new_place() -> &'static Place {
         lost: AtomicBool::new(false),
         next: AtomicPtr::new(std::ptr::null_mut()),
     }));
-    let pointer = std::ptr::from_ref(place).cast_mut();
-    let mut head = PLACES.load(Ordering::Relaxed);
+    let pointer = std::ptr::from_ref(watch).cast_mut();
+    let mut head = WATCHES.load(Ordering::Relaxed);
     loop {
-        place.next.store(head, Ordering::Relaxed);
-        match PLACES.compare_exchange(head, pointer, Ordering::Release, Ordering::Relaxed) {
-            Ok(_) => return place,
+        watch.next.store(head, Ordering::Relaxed);
+        match WATCHES.compare_exchange(head, pointer, Ordering::Release, Ordering::Relaxed) {
+            Ok(_) => return watch,
             Err(newer) => head = newer,
         }
     }
@@ -187,8 +187,8 @@ extern "C" fn handle(signal: libc::c_int, info: *mut libc::siginfo_t, context: *
     // thread-local integer, put back as it was.
     unsafe {
         let saved = *libc::__errno_location();
-        let borne = (*info).si_code == BUS_ADRERR && bear((*info).si_addr() as usize);
-        if !borne {
+        let covered = (*info).si_code == BUS_ADRERR && cover((*info).si_addr() as usize);
+        if !covered {
             pass_on(signal, info, context);
         }
         *libc::__errno_location() = saved;
@@ -196,13 +196,13 @@ extern "C" fn handle(signal: libc::c_int, info: *mut libc::siginfo_t, context: *
 }
 
 /// Maps zero pages over the region that `address` lies in; false if it lies in none.
-fn bear(address: usize) -> bool {
-    let found = places().find_map(|place| {
-        let (start, len) = place.range()?;
-        (len > 0 && address.wrapping_sub(start) < len).then_some((place, start, len))
+fn cover(address: usize) -> bool {
+    let found = watches().find_map(|watch| {
+        let (start, len) = watch.range()?;
+        (len > 0 && address.wrapping_sub(start) < len).then_some((watch, start, len))
     });
-    let Some((place, start, len)) = found else { return false };
-    place.lost.store(true, Ordering::Release);
+    let Some((watch, start, len)) = found else { return false };
+    watch.lost.store(true, Ordering::Release);
     // SAFETY: the range is one of our mappings, whole and page-aligned; the faulting thread holds
     // the region, so it is not unmapped meanwhile. Its bytes are only ever accessed as atomics, by
     // opaque copies, or as slices whose owner vouched for the peer, all of which bear a change of

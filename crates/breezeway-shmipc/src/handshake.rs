@@ -22,7 +22,7 @@ use crate::receiver::Receiver;
 use crate::regions::{ForeignRegions, OwnRegions};
 use crate::table::Role;
 use crate::violation::Violation;
-use crate::wire::{self, HEADER, Header, Kind, V2, V3};
+use crate::wire::{self, HEADER, Header, MessageType, V2, V3};
 
 /// The client's part.
 pub(crate) fn connect(
@@ -44,7 +44,7 @@ pub(crate) fn connect(
         }
     };
     if version == V3 {
-        exchange.expect(Kind::Mapped)?;
+        exchange.expect(MessageType::Mapped)?;
     }
     let [to_server, to_client] = regions.rings;
     let receiver = Receiver::new(Consumer::new(Arc::clone(&regions.queue), to_client));
@@ -72,8 +72,8 @@ pub(crate) fn connect(
 /// A client that names a higher version than 3 gets no answer from upstream, so 3 is what we say,
 /// and all that can be agreed on.
 fn agree_on_version(exchange: &Exchange<'_>) -> Result<(), HandshakeError> {
-    exchange.send(&wire::bare(Kind::Version, V3))?;
-    let answer = exchange.expect(Kind::Version)?;
+    exchange.send(&wire::bare(MessageType::Version, V3))?;
+    let answer = exchange.expect(MessageType::Version)?;
     if answer.version < V3 {
         return Err(Violation::Version(answer.version).into());
     }
@@ -86,14 +86,14 @@ fn offer_files(
     version: u8,
 ) -> Result<u8, HandshakeError> {
     let names = &regions.names;
-    exchange.send(&wire::names(Kind::Files, version, &names.queue, &names.buffer))?;
+    exchange.send(&wire::names(MessageType::Files, version, &names.queue, &names.buffer))?;
     Ok(version)
 }
 
 fn offer_memfds(exchange: &Exchange<'_>, regions: &OwnRegions) -> Result<u8, HandshakeError> {
     let names = &regions.names;
-    exchange.send(&wire::names(Kind::Memfds, V3, &names.queue, &names.buffer))?;
-    exchange.expect(Kind::ReadyForDescriptors)?;
+    exchange.send(&wire::names(MessageType::Memfds, V3, &names.queue, &names.buffer))?;
+    exchange.expect(MessageType::ReadyForDescriptors)?;
     if let Some([queue, buffer]) = &regions.memfds {
         // The opposite order of the names.
         exchange.send_descriptors(&[buffer.as_fd(), queue.as_fd()])?;
@@ -107,21 +107,21 @@ pub(crate) fn accept(socket: OwnedFd, options: &ServerOptions) -> Result<Parts, 
     let peer = judge_peer(&socket, |peer| options.trust.covers(peer))?;
     let first = exchange.receive_header()?;
     let (version, offer) = match (first.version, first.kind) {
-        (V2, Kind::Files) => (V2, first),
-        (V3, Kind::Version) => {
-            exchange.send(&wire::bare(Kind::Version, V3))?;
+        (V2, MessageType::Files) => (V2, first),
+        (V3, MessageType::Version) => {
+            exchange.send(&wire::bare(MessageType::Version, V3))?;
             (V3, exchange.receive_header()?)
         }
         (V2 | V3, kind) => return Err(Violation::MessageType(kind as u8).into()),
         (version, _) => return Err(Violation::Version(version).into()),
     };
     let (regions, created) = match offer.kind {
-        Kind::Files => accept_files(&exchange, &offer, peer.as_ref(), options)?,
-        Kind::Memfds if version == V3 => (accept_memfds(&exchange, &offer, options)?, None),
+        MessageType::Files => accept_files(&exchange, &offer, peer.as_ref(), options)?,
+        MessageType::Memfds if version == V3 => (accept_memfds(&exchange, &offer, options)?, None),
         kind => return Err(Violation::MessageType(kind as u8).into()),
     };
     if version == V3 {
-        exchange.send(&wire::bare(Kind::Mapped, V3))?;
+        exchange.send(&wire::bare(MessageType::Mapped, V3))?;
     }
     let ForeignRegions { queue, buffer, rings: [to_server, to_client], layout, claims } = regions;
     let receiver = Receiver::new(Consumer::new(Arc::clone(&queue), to_server));
@@ -192,7 +192,7 @@ fn accept_memfds(
 ) -> Result<ForeignRegions, HandshakeError> {
     let body = exchange.receive(wire::names_len(offer)?)?;
     wire::decode_names(&body)?;
-    exchange.send(&wire::bare(Kind::ReadyForDescriptors, V3))?;
+    exchange.send(&wire::bare(MessageType::ReadyForDescriptors, V3))?;
     let [buffer, queue] = exchange.receive_descriptors()?;
     ForeignRegions::accept_passed(&queue, &buffer, options)
 }
@@ -223,7 +223,7 @@ impl<'a> Exchange<'a> {
         Self { socket, deadline: Deadline::after(timeout) }
     }
 
-    fn expect(&self, kind: Kind) -> Result<Header, HandshakeError> {
+    fn expect(&self, kind: MessageType) -> Result<Header, HandshakeError> {
         let header = self.receive_header()?;
         if header.kind == kind {
             Ok(header)
@@ -368,8 +368,8 @@ mod tests {
 
     #[test]
     fn regions_that_are_slow_to_close_do_not_hold_the_handshake() {
-        let names = wire::names(Kind::Memfds, V3, "queue", "buffer");
-        let (error, took) = judge_slow(&[&wire::bare(Kind::Version, V3), &names]);
+        let names = wire::names(MessageType::Memfds, V3, "queue", "buffer");
+        let (error, took) = judge_slow(&[&wire::bare(MessageType::Version, V3), &names]);
         let rule = Violation::NotInMemory("queue");
         assert!(matches!(&error, HandshakeError::Violation(found) if *found == rule), "{error}");
         assert!(took < PROMPT, "refused after {took:?}");

@@ -8,7 +8,7 @@ use rustix::io::Errno;
 use rustix::net::RecvFlags;
 
 use crate::violation::Violation;
-use crate::wire::{FALLBACK_HEADER, HEADER, Header, Kind};
+use crate::wire::{FALLBACK_HEADER, HEADER, Header, MessageType};
 
 /// Bytes taken in one read.
 const ROOM: usize = 16 * 1024;
@@ -93,20 +93,20 @@ impl Incoming {
         let Some(header) = self.peek::<HEADER>(0) else { return Ok(None) };
         let header = Header::decode(header)?;
         match header.kind {
-            Kind::Polling => {
+            MessageType::Polling => {
                 self.start += HEADER;
                 Ok(Some(Message::Polling))
             }
-            Kind::StreamClose => {
+            MessageType::StreamClose => {
                 Ok(self.field::<4>().map(u32::from_be_bytes).map(Message::StreamClose))
             }
-            Kind::HotRestart => {
+            MessageType::HotRestart => {
                 Ok(self.field::<8>().map(u64::from_be_bytes).map(Message::HotRestart))
             }
-            Kind::HotRestartAck => {
+            MessageType::HotRestartAck => {
                 Ok(self.field::<8>().map(u64::from_be_bytes).map(Message::HotRestartAck))
             }
-            Kind::Fallback => self.fallback(header.length),
+            MessageType::Fallback => self.fallback(header.length),
             kind => Err(Violation::MessageType(kind as u8)),
         }
     }
@@ -115,8 +115,8 @@ impl Incoming {
     /// and then the bytes.
     fn fallback(&mut self, length: u32) -> Result<Option<Message<'_>>, Violation> {
         let payload = (length as usize).checked_sub(FALLBACK_HEADER);
-        let payload =
-            payload.ok_or(Violation::MessageLength { kind: Kind::Fallback as u8, length })?;
+        let payload = payload
+            .ok_or(Violation::MessageLength { kind: MessageType::Fallback as u8, length })?;
         let Some(fields) = self.field::<8>() else { return Ok(None) };
         let [a, b, c, d, ..] = fields;
         self.payload_left = payload;
@@ -157,11 +157,11 @@ mod tests {
 
     #[test]
     fn messages_are_cut_where_they_end() {
-        let mut bytes = wire::bare(Kind::Polling, 99).to_vec();
+        let mut bytes = wire::bare(MessageType::Polling, 99).to_vec();
         bytes.extend(wire::stream_close(3, 9));
         bytes.extend(wire::fallback_header(3, 5, 2));
         bytes.extend(*b"ab");
-        bytes.extend(wire::hot_restart(Kind::HotRestart, 2, 77));
+        bytes.extend(wire::hot_restart(MessageType::HotRestart, 2, 77));
         let mut incoming = incoming(&bytes);
         assert_eq!(incoming.next(), Ok(Some(Message::Polling)));
         assert_eq!(incoming.next(), Ok(Some(Message::StreamClose(9))));
@@ -192,16 +192,20 @@ mod tests {
 
     #[test]
     fn the_declared_length_of_fixed_messages_does_not_matter() {
-        let mut bytes = wire::bare(Kind::Polling, 3);
+        let mut bytes = wire::bare(MessageType::Polling, 3);
         bytes[..4].copy_from_slice(&12_345_u32.to_be_bytes());
         assert_eq!(incoming(&bytes).next(), Ok(Some(Message::Polling)));
     }
 
     #[test]
     fn messages_of_the_handshake_have_no_place_afterwards() {
-        for kind in
-            [Kind::Files, Kind::Version, Kind::Memfds, Kind::Mapped, Kind::ReadyForDescriptors]
-        {
+        for kind in [
+            MessageType::Files,
+            MessageType::Version,
+            MessageType::Memfds,
+            MessageType::Mapped,
+            MessageType::ReadyForDescriptors,
+        ] {
             let found = incoming(&wire::bare(kind, 3)).next().unwrap_err();
             assert_eq!(found, Violation::MessageType(kind as u8));
         }

@@ -19,7 +19,7 @@ use crate::core::Core;
 use crate::error::ConnectError;
 use crate::lock::lock;
 use crate::session::Session;
-use crate::wire::{self, Kind};
+use crate::wire::{self, MessageType};
 
 /// How long a session must be unused to count as idle.
 const IDLE_AFTER: Duration = Duration::from_millis(250);
@@ -81,7 +81,7 @@ impl Keeper {
     pub(crate) fn run(mut self) {
         while !lock(&self.shared.slots).closed {
             self.replace_ended();
-            self.hear_restarts();
+            self.collect_restarts();
             self.follow_restarts();
             self.retired.retain(|session| session.ended().is_none());
             self.refresh_watched();
@@ -136,11 +136,12 @@ impl Keeper {
         lock(&self.shared.slots).last_error = error.to_string();
     }
 
-    fn hear_restarts(&mut self) {
+    fn collect_restarts(&mut self) {
         for (index, session) in lock(&self.shared.slots).sessions.iter().enumerate() {
-            let told = session.as_ref().and_then(|session| session.core.restart.take_told());
+            let announced =
+                session.as_ref().and_then(|session| session.core.restart.take_announced());
             let known = self.restarts.iter().any(|restart| restart.index == index);
-            if let Some(epoch) = told.filter(|_| !known) {
+            if let Some(epoch) = announced.filter(|_| !known) {
                 let until = Deadline::after(RESTART_LIMIT);
                 let retry_at = Deadline::after(Duration::ZERO);
                 self.restarts.push(PendingRestart { index, epoch, retry_at, until });
@@ -155,7 +156,8 @@ impl Keeper {
             if restart.retry_at.has_passed() {
                 if let Some(old) = self.replace(restart.index, Some(restart.epoch)) {
                     let core = &old.core;
-                    let ack = wire::hot_restart(Kind::HotRestartAck, core.version, restart.epoch);
+                    let ack =
+                        wire::hot_restart(MessageType::HotRestartAck, core.version, restart.epoch);
                     // If that fails the session is over, and the old server knows.
                     let _ = core.send(&ack);
                     // Kept until the server closes it: upstream would not read an acknowledgement
@@ -319,7 +321,7 @@ mod tests {
     #[test]
     fn a_restart_behind_bytes_that_were_not_read_is_followed_once_they_are() {
         let mut overfull = Overfull::new();
-        let epoch = wire::hot_restart(Kind::HotRestart, overfull.served.core.version, 7);
+        let epoch = wire::hot_restart(MessageType::HotRestart, overfull.served.core.version, 7);
         assert!(overfull.served.core.send(&epoch).unwrap());
         overfull.wait_until_read();
         let mut bytes = vec![0; overfull.session.statistics().fallback_bytes];

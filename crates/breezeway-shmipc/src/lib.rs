@@ -54,8 +54,6 @@ mod guard;
 #[cfg(not(loom))]
 mod handshake;
 #[cfg(not(loom))]
-mod inbox;
-#[cfg(not(loom))]
 mod incoming;
 #[cfg(not(loom))]
 mod keeper;
@@ -98,6 +96,8 @@ mod socket;
 mod spin;
 #[cfg(not(loom))]
 mod stream;
+#[cfg(not(loom))]
+mod stream_state;
 #[cfg(not(loom))]
 mod table;
 #[cfg(not(loom))]

@@ -18,7 +18,7 @@ use loom::thread;
 
 use crate::free_list;
 use crate::layout::buffer::{BufferLayout, List};
-use crate::layout::queue::{NATIVE, RingPlace};
+use crate::layout::queue::{NATIVE, RingLayout};
 use crate::queue::{Consumer, Element, Producer, PutError};
 use crate::region::Region;
 use crate::sync::Step;
@@ -63,7 +63,7 @@ const LOST_WAKE_UP: &str = "deadlock";
 
 // ---- the queue ----
 
-const PLACE: RingPlace = RingPlace { base: 0, capacity: 2 };
+const PLACE: RingLayout = RingLayout { base: 0, capacity: 2 };
 
 fn ring() -> Arc<Region> {
     let header = [NATIVE.head, NATIVE.tail, NATIVE.flag];
@@ -105,7 +105,7 @@ fn two_elements_to_a_sleeper() {
         let mut producer = Producer::new(far_region, PLACE);
         for number in 1..=2 {
             assert_eq!(producer.put(element(number)), Ok(()));
-            if producer.must_rouse() {
+            if producer.must_wake() {
                 far_socket.ring();
             }
         }
@@ -172,8 +172,8 @@ fn model_without_the_fence_after_resting_a_wake_up_is_lost() {
 }
 
 #[test]
-fn model_without_the_look_after_resting_a_wake_up_is_lost() {
-    fails(Step::LookAfterRest, LOST_WAKE_UP, 3, two_elements_to_a_sleeper);
+fn model_without_the_poll_after_resting_a_wake_up_is_lost() {
+    fails(Step::PollAfterRest, LOST_WAKE_UP, 3, two_elements_to_a_sleeper);
 }
 
 #[test]

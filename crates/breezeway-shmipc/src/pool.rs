@@ -85,7 +85,7 @@ impl Pool {
     #[inline]
     pub(crate) fn hold(&mut self, offset: u32) -> Result<SliceId, Violation> {
         let slice = self.layout.slice(offset)?;
-        let (word, bit) = place(slice);
+        let (word, bit) = bit_of(slice);
         if self.held[word] & bit != 0 {
             return Err(Violation::SliceHeld(offset));
         }
@@ -97,7 +97,7 @@ impl Pool {
     #[inline]
     pub(crate) fn part(&mut self, slices: &[SliceId]) {
         for &slice in slices {
-            let (word, bit) = place(slice);
+            let (word, bit) = bit_of(slice);
             self.held[word] &= !bit;
         }
     }
@@ -105,7 +105,7 @@ impl Pool {
     /// The message could not be sent: its slices are ours as before.
     pub(crate) fn keep(&mut self, slices: &[SliceId]) {
         for &slice in slices {
-            let (word, bit) = place(slice);
+            let (word, bit) = bit_of(slice);
             self.held[word] |= bit;
         }
     }
@@ -161,6 +161,6 @@ impl Pool {
 }
 
 #[inline]
-fn place(slice: SliceId) -> (usize, u64) {
+fn bit_of(slice: SliceId) -> (usize, u64) {
     (slice.number as usize / 64, 1 << (slice.number % 64))
 }

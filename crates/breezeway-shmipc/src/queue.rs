@@ -13,7 +13,7 @@ use std::sync::Arc;
 #[cfg(not(loom))]
 use breezeway_os::Distance;
 
-use crate::layout::queue::{NATIVE, RingPlace, places};
+use crate::layout::queue::{NATIVE, RingLayout, judge_rings};
 use crate::region::Region;
 use crate::sync::{Ordering, Step, full_fence, removed};
 use crate::violation::Violation;
@@ -69,18 +69,18 @@ pub(crate) fn initialise(region: &Region, capacity: u32) {
 
 /// Reads both capacities once and judges them: first the ring from client to server, then the
 /// other.
-pub(crate) fn judge(region: &Region) -> Result<[RingPlace; 2], Violation> {
+pub(crate) fn judge(region: &Region) -> Result<[RingLayout; 2], Violation> {
     // A region too small for the headers is refused before anything in it is read.
-    places(region.len(), [1, 1])?;
+    judge_rings(region.len(), [1, 1])?;
     let declared = [0, region.len() / 2]
         .map(|base| region.word(base + NATIVE.capacity).load(Ordering::Relaxed));
-    places(region.len(), declared)
+    judge_rings(region.len(), declared)
 }
 
 /// The side that puts.
 pub(crate) struct Producer {
     region: Arc<Region>,
-    place: RingPlace,
+    ring: RingLayout,
     /// Elements put.
     tail: u64,
     /// The consumer's count when last looked at, so that its line is only fetched when the ring
@@ -92,12 +92,12 @@ pub(crate) struct Producer {
 
 impl Producer {
     /// Goes on where the ring stands.
-    pub(crate) fn new(region: Arc<Region>, place: RingPlace) -> Self {
-        let tail = region.count(place.base + NATIVE.tail).value();
-        let head_seen = region.count(place.base + NATIVE.head).observe();
+    pub(crate) fn new(region: Arc<Region>, ring: RingLayout) -> Self {
+        let tail = region.count(ring.base + NATIVE.tail).value();
+        let head_seen = region.count(ring.base + NATIVE.head).observe();
         Self {
             region,
-            place,
+            ring,
             tail,
             head_seen,
             #[cfg(not(loom))]
@@ -109,7 +109,7 @@ impl Producer {
     /// writes with each batch.
     #[cfg(not(loom))]
     pub(crate) fn is_consumer_far(&mut self) -> bool {
-        let head = self.region.count(self.place.base + NATIVE.head);
+        let head = self.region.count(self.ring.base + NATIVE.head);
         self.distance.look(|| head.observe());
         self.distance.is_far()
     }
@@ -117,24 +117,24 @@ impl Producer {
     /// Puts an element; the peer may be taking others.
     #[inline]
     pub(crate) fn put(&mut self, element: Element) -> Result<(), PutError> {
-        if self.in_flight() >= self.place.capacity {
-            self.head_seen = self.region.count(self.place.base + NATIVE.head).observe();
+        if self.in_flight() >= self.ring.capacity {
+            self.head_seen = self.region.count(self.ring.base + NATIVE.head).observe();
             self.judge_room()?;
         }
-        let at = self.place.element(self.tail);
+        let at = self.ring.element(self.tail);
         self.region.word(at).store(element.stream, Ordering::Relaxed);
         self.region.word(at + 4).store(element.offset, Ordering::Relaxed);
         self.region.word(at + 8).store(element.status, Ordering::Relaxed);
         let order =
             if removed(Step::ReleaseOfElement) { Ordering::Relaxed } else { Ordering::Release };
-        let count = self.region.count(self.place.base + NATIVE.tail);
+        let count = self.region.count(self.ring.base + NATIVE.tail);
         count.publish(self.tail, self.tail.wrapping_add(1), order);
         self.tail = self.tail.wrapping_add(1);
         Ok(())
     }
 
     fn judge_room(&self) -> Result<(), PutError> {
-        let (distance, capacity) = (self.in_flight(), self.place.capacity);
+        let (distance, capacity) = (self.in_flight(), self.ring.capacity);
         if distance > capacity {
             return Err(PutError::Violation(Violation::QueueDistance { distance, capacity }));
         }
@@ -147,9 +147,9 @@ impl Producer {
 
     /// Whether the consumer must be told of what was put: then nobody else tells it.
     #[inline]
-    pub(crate) fn must_rouse(&self) -> bool {
+    pub(crate) fn must_wake(&self) -> bool {
         full_fence(Step::FenceAfterPut);
-        let flag = self.region.word(self.place.base + NATIVE.flag);
+        let flag = self.region.word(self.ring.base + NATIVE.flag);
         flag.load(Ordering::Relaxed) == 0
             && flag.compare_exchange(0, 1, Ordering::SeqCst, Ordering::Relaxed).is_ok()
     }
@@ -159,14 +159,14 @@ impl Producer {
 impl Producer {
     /// Whether the consumer waits to be told.
     pub(crate) fn is_consumer_resting(&self) -> bool {
-        self.region.word(self.place.base + NATIVE.flag).load(Ordering::SeqCst) == 0
+        self.region.word(self.ring.base + NATIVE.flag).load(Ordering::SeqCst) == 0
     }
 }
 
 /// The side that takes.
 pub(crate) struct Consumer {
     region: Arc<Region>,
-    place: RingPlace,
+    ring: RingLayout,
     /// Elements taken.
     head: u64,
     /// Elements that the producer knows to be taken.
@@ -177,27 +177,27 @@ pub(crate) struct Consumer {
 
 impl Consumer {
     /// Goes on where the ring stands.
-    pub(crate) fn new(region: Arc<Region>, place: RingPlace) -> Self {
-        let head = region.count(place.base + NATIVE.head).value();
-        Self { region, place, head, published: head, tail_seen: head as u32 }
+    pub(crate) fn new(region: Arc<Region>, ring: RingLayout) -> Self {
+        let head = region.count(ring.base + NATIVE.head).value();
+        Self { region, ring, head, published: head, tail_seen: head as u32 }
     }
 
     /// Elements that the ring has place for.
     pub(crate) fn capacity(&self) -> u32 {
-        self.place.capacity
+        self.ring.capacity
     }
 
     /// Takes an element if there is one. The producer learns of it with [`Self::publish`].
     #[inline]
     pub(crate) fn take(&mut self) -> Result<Option<Element>, Violation> {
         if self.tail_seen == self.head as u32 {
-            self.tail_seen = self.region.count(self.place.base + NATIVE.tail).observe();
+            self.tail_seen = self.region.count(self.ring.base + NATIVE.tail).observe();
             self.judge_distance()?;
             if self.tail_seen == self.head as u32 {
                 return Ok(None);
             }
         }
-        let at = self.place.element(self.head);
+        let at = self.ring.element(self.head);
         let element = Element {
             stream: self.region.word(at).load(Ordering::Relaxed),
             offset: self.region.word(at + 4).load(Ordering::Relaxed),
@@ -209,7 +209,7 @@ impl Consumer {
 
     fn judge_distance(&self) -> Result<(), Violation> {
         let distance = self.tail_seen.wrapping_sub(self.head as u32);
-        let capacity = self.place.capacity;
+        let capacity = self.ring.capacity;
         if distance > capacity {
             return Err(Violation::QueueDistance { distance, capacity });
         }
@@ -220,7 +220,7 @@ impl Consumer {
     #[inline]
     pub(crate) fn publish(&mut self) {
         if self.published != self.head {
-            let count = self.region.count(self.place.base + NATIVE.head);
+            let count = self.region.count(self.ring.base + NATIVE.head);
             count.publish(self.published, self.head, Ordering::Release);
             self.published = self.head;
         }
@@ -230,13 +230,13 @@ impl Consumer {
     #[inline]
     pub(crate) fn has_elements(&self) -> bool {
         self.tail_seen != self.head as u32
-            || self.region.count(self.place.base + NATIVE.tail).observe() != self.head as u32
+            || self.region.count(self.ring.base + NATIVE.tail).observe() != self.head as u32
     }
 
     /// Says that this side looks by itself and need not be told.
     #[inline]
     pub(crate) fn work(&self) {
-        let flag = self.region.word(self.place.base + NATIVE.flag);
+        let flag = self.region.word(self.ring.base + NATIVE.flag);
         if flag.load(Ordering::Relaxed) != 1 {
             flag.store(1, Ordering::Relaxed);
         }
@@ -245,9 +245,9 @@ impl Consumer {
     /// Says that this side must be told from now on. True if it may sleep; false if something came
     /// in the meantime, then it goes on working.
     pub(crate) fn rest(&self) -> bool {
-        self.region.word(self.place.base + NATIVE.flag).store(0, Ordering::SeqCst);
+        self.region.word(self.ring.base + NATIVE.flag).store(0, Ordering::SeqCst);
         full_fence(Step::FenceAfterRest);
-        if self.has_elements() && !removed(Step::LookAfterRest) {
+        if self.has_elements() && !removed(Step::PollAfterRest) {
             self.work();
             return false;
         }
@@ -294,11 +294,11 @@ mod tests {
         let mut producer = Producer::new(Arc::clone(&region), ring);
         let mut consumer = Consumer::new(Arc::clone(&region), ring);
         producer.put(Element::data(2, 44)).unwrap();
-        assert!(producer.must_rouse() && !producer.must_rouse());
+        assert!(producer.must_wake() && !producer.must_wake());
         assert!(!consumer.rest(), "there is something");
         assert_eq!(consumer.take(), Ok(Some(Element::data(2, 44))));
         assert!(consumer.rest());
-        assert!(producer.must_rouse());
+        assert!(producer.must_wake());
     }
 
     #[test]

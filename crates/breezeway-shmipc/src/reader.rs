@@ -14,9 +14,9 @@ use breezeway_os::{Deadline, Notifier};
 #[cfg(feature = "tokio")]
 use crate::core::Core;
 use crate::error::{SessionEnd, StreamError};
-use crate::inbox::{Arrival, StreamState};
 use crate::message::Piece;
 use crate::stream::{Handle, Interrupter};
+use crate::stream_state::{Arrival, StreamState};
 
 pub use peeked::{Peeked, Run};
 
@@ -161,9 +161,9 @@ impl Reader {
     /// one more system call.
     pub fn interrupter(&self) -> Result<Interrupter, StreamError> {
         let core = &self.handle.core;
-        if core.nudge.get().is_none() {
-            let nudge = Notifier::new().map_err(SessionEnd::from)?;
-            let _ = core.nudge.set(nudge);
+        if core.leader_notifier.get().is_none() {
+            let leader_notifier = Notifier::new().map_err(SessionEnd::from)?;
+            let _ = core.leader_notifier.set(leader_notifier);
         }
         Ok(Interrupter { core: Arc::clone(core), state: Arc::clone(&self.handle.state) })
     }

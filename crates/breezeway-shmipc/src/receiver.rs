@@ -13,15 +13,15 @@ use rustix::net::RecvFlags;
 
 use crate::core::Core;
 use crate::error::SessionEnd;
-use crate::inbox::StreamState;
 use crate::incoming::{Incoming, Message};
 use crate::lock::lock;
 use crate::message::{self, Piece};
 use crate::pace::Pace;
 use crate::queue::{Consumer, Element};
 use crate::spin::SpinPlan;
+use crate::stream_state::StreamState;
 use crate::violation::Violation;
-use routing::{discard_if_forgotten, find, finish, hear_restart, is_for, mark_ready};
+use routing::{discard_if_forgotten, find, finish, handle_restart, is_for, mark_ready};
 
 /// Elements taken before the producer learns of it.
 const PUBLISH_EVERY: u32 = 64;
@@ -48,7 +48,7 @@ pub(crate) struct Receiver {
     /// Bytes that were read from the socket so far.
     bytes_read: u64,
     /// Whether the peer has put anything, which proves that it has mapped the regions.
-    heard: bool,
+    peer_has_put: bool,
     #[cfg(feature = "tokio")]
     by_driver: bool,
 }
@@ -67,7 +67,7 @@ impl Receiver {
             closing: Vec::new(),
             ending: VecDeque::new(),
             bytes_read: 0,
-            heard: false,
+            peer_has_put: false,
             #[cfg(feature = "tokio")]
             by_driver: false,
         }
@@ -96,10 +96,10 @@ impl Receiver {
         flags: RecvFlags,
     ) -> Result<bool, SessionEnd> {
         match self.read(core, flags) {
-            Ok(0) => Err(self.hear_the_end(core)),
+            Ok(0) => Err(self.end_of_socket(core)),
             Ok(_) => self.handle_messages(core).map(|()| true),
             Err(Errno::AGAIN | Errno::INTR) => Ok(false),
-            Err(Errno::CONNRESET | Errno::PIPE) => Err(self.hear_the_end(core)),
+            Err(Errno::CONNRESET | Errno::PIPE) => Err(self.end_of_socket(core)),
             Err(errno) => Err(core.failed(errno)),
         }
     }
@@ -134,7 +134,7 @@ impl Receiver {
 
     /// What the peer put into the queue before it went is still received: at most a ring full, for
     /// one that goes on putting has not gone.
-    fn hear_the_end(&mut self, core: &Core) -> SessionEnd {
+    fn end_of_socket(&mut self, core: &Core) -> SessionEnd {
         if let Err(violation) = self.take_ring_full(core) {
             return core.broken(violation);
         }
@@ -189,7 +189,7 @@ impl Receiver {
                 self.payload_for = self.begin_fallback(core, id);
             }
             if let Some((epoch, acknowledged)) = restart {
-                hear_restart(core, epoch, acknowledged)?;
+                handle_restart(core, epoch, acknowledged)?;
             }
         }
     }
@@ -217,9 +217,9 @@ impl Receiver {
         self.pace.begin();
         for taken in 1..=AT_ONCE {
             let Some(element) = self.consumer.take()? else { break };
-            if !self.heard {
-                self.heard = true;
-                core.hear_first();
+            if !self.peer_has_put {
+                self.peer_has_put = true;
+                core.note_first_element();
             }
             self.receive_element(core, element)?;
             if taken % PUBLISH_EVERY == 0 {

@@ -19,7 +19,7 @@ use crate::error::{ConnectError, HandshakeError};
 use crate::file_claim::FileClaim;
 use crate::free_list;
 use crate::layout::buffer::BufferLayout;
-use crate::layout::queue::RingPlace;
+use crate::layout::queue::RingLayout;
 use crate::options::{ClientOptions, Memory, ServerOptions};
 use crate::queue;
 use crate::region::Region;
@@ -68,7 +68,7 @@ pub(crate) struct OwnRegions {
     pub(crate) names: Names,
     pub(crate) queue: Arc<Region>,
     pub(crate) buffer: Arc<Region>,
-    pub(crate) rings: [RingPlace; 2],
+    pub(crate) rings: [RingLayout; 2],
     pub(crate) layout: Arc<BufferLayout>,
     /// Queue, buffer; not needed for files.
     pub(crate) memfds: Option<[OwnedFd; 2]>,
@@ -169,7 +169,7 @@ fn map_own(fd: &OwnedFd, size: u32) -> Result<Arc<Region>, ConnectError> {
 pub(crate) struct ForeignRegions {
     pub(crate) queue: Arc<Region>,
     pub(crate) buffer: Arc<Region>,
-    pub(crate) rings: [RingPlace; 2],
+    pub(crate) rings: [RingLayout; 2],
     pub(crate) layout: Arc<BufferLayout>,
     /// Of files, the right to map them.
     pub(crate) claims: Option<[FileClaim; 2]>,

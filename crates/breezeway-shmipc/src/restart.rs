@@ -7,17 +7,17 @@ use breezeway_os::Deadline;
 
 use crate::lock::{lock, wait};
 
-/// What was heard of a hot restart.
+/// What was received of a hot restart.
 #[derive(Default)]
 pub(crate) struct Restart {
-    heard: Mutex<Heard>,
+    received: Mutex<Received>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct Heard {
+struct Received {
     /// The epoch that the server told, until the client takes it up.
-    told: Option<u64>,
+    announced: Option<u64>,
     /// The epoch that the client acknowledged.
     acknowledged: Option<u64>,
     /// Told of changes on the client's side.
@@ -26,11 +26,11 @@ struct Heard {
 
 impl Restart {
     /// The server says that a new one has taken over.
-    pub(crate) fn told(&self, epoch: u64) {
-        let mut heard = lock(&self.heard);
-        heard.told = Some(epoch);
-        let listener = heard.listener.clone();
-        drop(heard);
+    pub(crate) fn announced(&self, epoch: u64) {
+        let mut received = lock(&self.received);
+        received.announced = Some(epoch);
+        let listener = received.listener.clone();
+        drop(received);
         if let Some(listener) = listener {
             listener();
         }
@@ -38,18 +38,18 @@ impl Restart {
 
     /// The client says that it has a session with the new server.
     pub(crate) fn acknowledged(&self, epoch: u64) {
-        lock(&self.heard).acknowledged = Some(epoch);
+        lock(&self.received).acknowledged = Some(epoch);
         self.changed.notify_all();
     }
 
     /// Takes up what the server told.
-    pub(crate) fn take_told(&self) -> Option<u64> {
-        lock(&self.heard).told.take()
+    pub(crate) fn take_announced(&self) -> Option<u64> {
+        lock(&self.received).announced.take()
     }
 
     /// Calls `listener` whenever the server tells of a restart, and when the session ends.
     pub(crate) fn listen(&self, listener: std::sync::Arc<dyn Fn() + Send + Sync>) {
-        lock(&self.heard).listener = Some(listener);
+        lock(&self.received).listener = Some(listener);
     }
 
     /// Waits until the client has acknowledged `epoch`; false if it has not until `deadline`, or if
@@ -60,22 +60,22 @@ impl Restart {
         deadline: Deadline,
         given_up: impl Fn() -> bool,
     ) -> bool {
-        let mut heard = lock(&self.heard);
+        let mut received = lock(&self.received);
         loop {
-            if heard.acknowledged == Some(epoch) {
+            if received.acknowledged == Some(epoch) {
                 return true;
             }
             if deadline.has_passed() || given_up() {
                 return false;
             }
-            heard = wait(&self.changed, heard, deadline);
+            received = wait(&self.changed, received, deadline);
         }
     }
 
     /// Lets who waits look again, for the session is over.
-    pub(crate) fn rouse(&self) {
+    pub(crate) fn notify(&self) {
         // Taken so that nobody is between looking and waiting.
-        let listener = lock(&self.heard).listener.clone();
+        let listener = lock(&self.received).listener.clone();
         self.changed.notify_all();
         if let Some(listener) = listener {
             listener();

@@ -21,13 +21,13 @@ use crate::lock::{lock, wait};
 use crate::options::ServerOptions;
 use crate::session::Session;
 use crate::stream::Stream;
-use crate::wire::{self, Kind};
+use crate::wire::{self, MessageType};
 
 /// How long accepting rests when the process is out of descriptors or memory.
 const REST: Duration = Duration::from_millis(20);
 /// How often a hot restart looks itself for acknowledgements, for sessions that nobody receives
 /// for.
-const LOOK_EVERY: Duration = Duration::from_millis(10);
+const POLL_EVERY: Duration = Duration::from_millis(10);
 
 /// Accepts shmipc clients at an address. Stops when dropped; sessions that it has handed out go on.
 pub struct Server {
@@ -160,22 +160,23 @@ impl Server {
     /// one's.
     pub fn hot_restart(&self, epoch: u64, timeout: Duration) -> RestartReport {
         let live = self.shared.live();
-        let told: Vec<_> = live.iter().filter(|core| tell(core, epoch)).collect();
+        let announced: Vec<_> = live.iter().filter(|core| announce_restart(core, epoch)).collect();
         let deadline = Deadline::after(timeout);
-        let acknowledged = told.iter().filter(|core| hear(core, epoch, deadline)).count();
+        let acknowledged =
+            announced.iter().filter(|core| await_acknowledgement(core, epoch, deadline)).count();
         RestartReport { acknowledged, missing: live.len() - acknowledged }
     }
 }
 
-fn tell(core: &Core, epoch: u64) -> bool {
+fn announce_restart(core: &Core, epoch: u64) -> bool {
     core.ended().is_none()
-        && core.send(&wire::hot_restart(Kind::HotRestart, core.version, epoch)).is_ok()
+        && core.send(&wire::hot_restart(MessageType::HotRestart, core.version, epoch)).is_ok()
 }
 
 /// Whether the client acknowledges in time.
-fn hear(core: &Core, epoch: u64, deadline: Deadline) -> bool {
+fn await_acknowledgement(core: &Core, epoch: u64, deadline: Deadline) -> bool {
     loop {
-        let until = deadline.min(Deadline::after(LOOK_EVERY));
+        let until = deadline.min(Deadline::after(POLL_EVERY));
         if core.restart.wait_acknowledged(epoch, until, || core.ended().is_some()) {
             return true;
         }

@@ -11,11 +11,11 @@ use breezeway_os::{Deadline, Peer};
 use crate::core::{Core, Parts};
 use crate::error::{ConnectError, HandshakeError, SessionEnd, StreamError};
 use crate::handshake;
-use crate::inbox::StreamState;
 use crate::lock::lock;
 use crate::options::{ClientOptions, ServerOptions, SessionOptions};
 use crate::regions::{Names, OwnRegions};
 use crate::stream::Stream;
+use crate::stream_state::StreamState;
 use crate::table::Role;
 
 /// Streams that are served before the peer is told of the answers: enough to share the cost of

@@ -49,7 +49,7 @@ impl SpinPlan {
     }
 
     /// A spin ended with nothing.
-    pub(crate) fn was_vain(&mut self) {
+    pub(crate) fn missed(&mut self) {
         self.skip = self.next_break;
         self.next_break = (self.next_break * 2).min(LONGEST_BREAK);
     }
@@ -60,20 +60,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn vain_spins_become_rare_and_one_that_pays_brings_them_back() {
+    fn spins_that_miss_become_rare_and_one_that_pays_brings_them_back() {
         let mut plan = SpinPlan::new();
         let mut spins = 0;
         for _ in 0..1000 {
             if plan.ticks().is_some() {
                 spins += 1;
-                plan.was_vain();
+                plan.missed();
             }
         }
         assert!((9..14).contains(&spins), "{spins}");
         while plan.ticks().is_none() {}
         plan.paid();
         assert!((0..100).all(|_| plan.ticks().is_some()));
-        plan.was_vain();
+        plan.missed();
         assert!(plan.ticks().is_none() && plan.ticks().is_some());
     }
 }

@@ -8,8 +8,8 @@ use breezeway_os::Deadline;
 
 use crate::core::Core;
 use crate::error::StreamError;
-use crate::inbox::StreamState;
 use crate::reader::{Peeked, Reader};
+use crate::stream_state::StreamState;
 use crate::writer::{Reserved, Writer};
 
 /// Both halves' hold on their stream; the last to go closes it.
@@ -183,6 +183,6 @@ impl Interrupter {
     /// are not lost.
     pub fn interrupt(&self) {
         self.state.interrupt();
-        self.core.nudge_leader();
+        self.core.notify_leader();
     }
 }

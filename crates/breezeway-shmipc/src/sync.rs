@@ -16,7 +16,7 @@ pub(crate) enum Step {
     /// Full fence between clearing the working flag and the last look before sleeping.
     FenceAfterRest,
     /// The last look before sleeping.
-    LookAfterRest,
+    PollAfterRest,
     /// Release of an element by the count of those put.
     ReleaseOfElement,
     /// Linking the slice before last only after the tail was taken over.

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::task::Waker;
 
-use crate::inbox::StreamState;
+use crate::stream_state::StreamState;
 
 /// Numbers of closed streams that are remembered. The peer may still send for a stream that this
 /// side has closed; without this, such data would open a stream of that number again.
@@ -123,9 +123,9 @@ impl Table {
     }
 
     /// Everybody who waits on the session, for it is over.
-    pub(crate) fn rouse_all(&mut self) {
+    pub(crate) fn wake_all(&mut self) {
         for stream in self.streams.values() {
-            stream.rouse();
+            stream.notify();
         }
         for waker in self.accept_waiting.drain(..) {
             waker.wake();

@@ -28,7 +28,7 @@ use crate::lock::{lock, try_lock};
 use crate::receiver::Receiver;
 
 /// Looks between two readings of the clock.
-const LOOKS_PER_TICK: u32 = 64;
+const POLLS_PER_TICK: u32 = 64;
 /// How often a leader that spins without end reads the socket.
 const SOCKET_CHECK: Duration = Duration::from_micros(500);
 /// The pause between two looks while the socket is not read because too much came over it, or while
@@ -39,13 +39,13 @@ const SPIN_FOR_ROOM: Duration = Duration::from_micros(50);
 
 /// Looks for what is waited for. With a waker it also sees to it that the waker is woken when that
 /// comes.
-pub(crate) trait Look<T> {
+pub(crate) trait Source<T> {
     /// `None` if it has not come.
-    fn look(&mut self, waker: Option<&Waker>) -> Option<T>;
+    fn poll(&mut self, waker: Option<&Waker>) -> Option<T>;
 }
 
-impl<T, F: FnMut(Option<&Waker>) -> Option<T>> Look<T> for F {
-    fn look(&mut self, waker: Option<&Waker>) -> Option<T> {
+impl<T, F: FnMut(Option<&Waker>) -> Option<T>> Source<T> for F {
+    fn poll(&mut self, waker: Option<&Waker>) -> Option<T> {
         self(waker)
     }
 }
@@ -56,9 +56,9 @@ impl Core {
     pub(crate) fn wait<T>(
         &self,
         deadline: Deadline,
-        look: &mut impl Look<T>,
+        source: &mut impl Source<T>,
     ) -> Result<T, StreamError> {
-        if let Some(found) = look.look(None) {
+        if let Some(found) = source.poll(None) {
             return Ok(found);
         }
         // A failure has ended the session, which `look` will find.
@@ -66,14 +66,14 @@ impl Core {
         let found = loop {
             if let Some(mut receiver) = try_lock(&self.receiver) {
                 self.count_use();
-                let found = self.lead(&mut receiver, deadline, look);
+                let found = self.lead(&mut receiver, deadline, source);
                 self.count_use();
                 break found;
             }
-            if let Some(found) = self.follow(deadline, look) {
+            if let Some(found) = self.follow(deadline, source) {
                 break found;
             }
-            if let Some(found) = look.look(None) {
+            if let Some(found) = source.poll(None) {
                 break Ok(found);
             }
         };
@@ -92,7 +92,7 @@ impl Core {
         &self,
         receiver: &mut MutexGuard<'_, Receiver>,
         deadline: Deadline,
-        look: &mut impl Look<T>,
+        source: &mut impl Source<T>,
     ) -> Result<T, StreamError> {
         loop {
             if self.may_spin() {
@@ -100,14 +100,14 @@ impl Core {
             }
             // Where the session is over, `look` says so.
             let _ = receiver.receive(self);
-            if let Some(found) = look.look(None) {
+            if let Some(found) = source.poll(None) {
                 return Ok(found);
             }
             // Here too, for a peer that keeps the queue full for other streams leaves no time to
             // sleep.
             judge_time(deadline)?;
             if !self.spin(receiver, deadline) && receiver.consumer.rest() {
-                if let Some(found) = look.look(None) {
+                if let Some(found) = source.poll(None) {
                     return Ok(found);
                 }
                 self.sleep(receiver, deadline)?;
@@ -123,7 +123,7 @@ impl Core {
         let check = clock::ticks_in(SOCKET_CHECK);
         let start = clock::ticks();
         loop {
-            for _ in 0..LOOKS_PER_TICK {
+            for _ in 0..POLLS_PER_TICK {
                 if receiver.consumer.has_elements() {
                     receiver.spin.paid();
                     return true;
@@ -133,7 +133,7 @@ impl Core {
             let now = clock::ticks();
             let spun = now.wrapping_sub(start);
             if spun >= budget {
-                receiver.spin.was_vain();
+                receiver.spin.missed();
                 return false;
             }
             if self.ended().is_some() || deadline.has_passed_at(now) {
@@ -173,7 +173,7 @@ impl Core {
             return Ok(());
         }
         let overfull = self.is_overfull();
-        let patient = deadline == Deadline::NEVER && self.nudge.get().is_none();
+        let patient = deadline == Deadline::NEVER && self.leader_notifier.get().is_none();
         if patient && !overfull && !self.is_socket_full() {
             // A failure has ended the session, which `look` will find.
             let _ = receiver.read_socket(self, RecvFlags::empty());
@@ -188,7 +188,7 @@ impl Core {
         Ok(())
     }
 
-    /// Waits for bytes, for room in the socket if something is pending, for a nudge, or for the
+    /// Waits for bytes, for room in the socket if something is pending, for a leader_notifier, or for the
     /// time to pass.
     fn poll_socket(&self, read: bool, until: Deadline) {
         let mut wanted = if read { PollFlags::IN } else { PollFlags::empty() };
@@ -196,16 +196,16 @@ impl Core {
             wanted |= PollFlags::OUT;
         }
         let socket = self.socket();
-        let nudge = self.nudge.get();
+        let leader_notifier = self.leader_notifier.get();
         let mut fds = [PollFd::new(&socket, wanted), PollFd::new(&socket, PollFlags::empty())];
-        if let Some(nudge) = nudge {
-            fds[1] = PollFd::new(nudge, PollFlags::IN);
+        if let Some(leader_notifier) = leader_notifier {
+            fds[1] = PollFd::new(leader_notifier, PollFlags::IN);
         }
-        let nudged = poll(&mut fds, until.timespec().as_ref()).is_ok()
-            && nudge.is_some()
+        let notified = poll(&mut fds, until.timespec().as_ref()).is_ok()
+            && leader_notifier.is_some()
             && fds[1].revents().contains(PollFlags::IN);
-        if nudged && let Some(nudge) = nudge {
-            let _ = rustix::io::read(nudge.as_fd(), &mut [0; 8]);
+        if notified && let Some(leader_notifier) = leader_notifier {
+            let _ = rustix::io::read(leader_notifier.as_fd(), &mut [0; 8]);
         }
         if wanted.contains(PollFlags::OUT) {
             let _ = self.flush_socket();
@@ -216,10 +216,10 @@ impl Core {
     fn follow<T>(
         &self,
         deadline: Deadline,
-        look: &mut impl Look<T>,
+        source: &mut impl Source<T>,
     ) -> Option<Result<T, StreamError>> {
         let waker = thread_waker();
-        let mut found = look.look(Some(&waker)).map(Ok);
+        let mut found = source.poll(Some(&waker)).map(Ok);
         if found.is_none() {
             lock(&self.followers).push_back(waker.clone());
             // A leader that leaves unlocks and then looks at the followers; we joined them and now

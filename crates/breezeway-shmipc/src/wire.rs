@@ -22,7 +22,7 @@ pub(crate) const V3: u8 = 3;
 /// What a message says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum Kind {
+pub(crate) enum MessageType {
     /// Names of two files.
     Files = 0,
     /// There are elements in the queue.
@@ -45,9 +45,9 @@ pub(crate) enum Kind {
     HotRestartAck = 9,
 }
 
-impl Kind {
+impl MessageType {
     fn from_byte(byte: u8) -> Option<Self> {
-        use Kind::*;
+        use MessageType::*;
         [
             Files,
             Polling,
@@ -74,7 +74,7 @@ pub(crate) struct Header {
     /// Only compared during the handshake.
     pub(crate) version: u8,
     /// What the message says.
-    pub(crate) kind: Kind,
+    pub(crate) kind: MessageType,
 }
 
 impl Header {
@@ -88,11 +88,11 @@ impl Header {
         if version == 0 {
             return Err(Violation::VersionZero);
         }
-        let kind = Kind::from_byte(kind).ok_or(Violation::MessageType(kind))?;
+        let kind = MessageType::from_byte(kind).ok_or(Violation::MessageType(kind))?;
         Ok(Self { length: u32::from_be_bytes([l0, l1, l2, l3]), version, kind })
     }
 
-    fn encode(kind: Kind, version: u8, length: usize) -> [u8; HEADER] {
+    fn encode(kind: MessageType, version: u8, length: usize) -> [u8; HEADER] {
         let mut bytes = [0; HEADER];
         bytes[..4].copy_from_slice(&(length as u32).to_be_bytes());
         bytes[4..6].copy_from_slice(&MAGIC.to_be_bytes());
@@ -102,14 +102,14 @@ impl Header {
 }
 
 /// A message that is nothing but its header.
-pub(crate) fn bare(kind: Kind, version: u8) -> [u8; HEADER] {
+pub(crate) fn bare(kind: MessageType, version: u8) -> [u8; HEADER] {
     Header::encode(kind, version, HEADER)
 }
 
 /// The end of stream `id`.
 pub(crate) fn stream_close(version: u8, id: u32) -> [u8; 12] {
     let mut bytes = [0; 12];
-    bytes[..HEADER].copy_from_slice(&Header::encode(Kind::StreamClose, version, 12));
+    bytes[..HEADER].copy_from_slice(&Header::encode(MessageType::StreamClose, version, 12));
     bytes[HEADER..].copy_from_slice(&id.to_be_bytes());
     bytes
 }
@@ -117,14 +117,14 @@ pub(crate) fn stream_close(version: u8, id: u32) -> [u8; 12] {
 /// What stands before `len` bytes of stream `id`. Its status is that of an open stream, 0.
 pub(crate) fn fallback_header(version: u8, id: u32, len: usize) -> [u8; FALLBACK_HEADER] {
     let mut bytes = [0; FALLBACK_HEADER];
-    let header = Header::encode(Kind::Fallback, version, FALLBACK_HEADER + len);
+    let header = Header::encode(MessageType::Fallback, version, FALLBACK_HEADER + len);
     bytes[..HEADER].copy_from_slice(&header);
     bytes[HEADER..12].copy_from_slice(&id.to_be_bytes());
     bytes
 }
 
 /// A hot restart, or its acknowledgement.
-pub(crate) fn hot_restart(kind: Kind, version: u8, epoch: u64) -> [u8; 16] {
+pub(crate) fn hot_restart(kind: MessageType, version: u8, epoch: u64) -> [u8; 16] {
     let mut bytes = [0; 16];
     bytes[..HEADER].copy_from_slice(&Header::encode(kind, version, 16));
     bytes[HEADER..].copy_from_slice(&epoch.to_be_bytes());
@@ -132,7 +132,7 @@ pub(crate) fn hot_restart(kind: Kind, version: u8, epoch: u64) -> [u8; 16] {
 }
 
 /// The names of both regions.
-pub(crate) fn names(kind: Kind, version: u8, queue: &str, buffer: &str) -> Vec<u8> {
+pub(crate) fn names(kind: MessageType, version: u8, queue: &str, buffer: &str) -> Vec<u8> {
     let length = HEADER + 4 + queue.len() + buffer.len();
     let mut bytes = Header::encode(kind, version, length).to_vec();
     for name in [queue, buffer] {
@@ -175,8 +175,12 @@ mod tests {
 
     #[test]
     fn version_2_names_are_the_recorded_67_bytes() {
-        let bytes =
-            names(Kind::Files, V2, "/dev/shm/probe_15515_queue_0", "/dev/shm/probe_15515_buffer");
+        let bytes = names(
+            MessageType::Files,
+            V2,
+            "/dev/shm/probe_15515_queue_0",
+            "/dev/shm/probe_15515_buffer",
+        );
         assert_eq!(bytes.len(), 67);
         assert_eq!(bytes[..10], [0, 0, 0, 0x43, 0x77, 0x58, 2, 0, 0, 0x1c]);
         assert_eq!(&bytes[10..38], b"/dev/shm/probe_15515_queue_0");
@@ -189,17 +193,17 @@ mod tests {
     #[test]
     fn version_3_names_are_the_recorded_69_bytes() {
         let queue = "/dev/shm/probem_18963_queue_0";
-        let bytes = names(Kind::Memfds, V3, queue, "/dev/shm/probem_18963_buffer");
+        let bytes = names(MessageType::Memfds, V3, queue, "/dev/shm/probem_18963_buffer");
         assert_eq!(bytes[..10], [0, 0, 0, 0x45, 0x77, 0x58, 3, 5, 0, 0x1d]);
         assert_eq!(bytes.len(), 69);
     }
 
     #[test]
     fn bare_messages_are_as_recorded() {
-        assert_eq!(bare(Kind::Version, V3), [0, 0, 0, 8, 0x77, 0x58, 3, 4]);
-        assert_eq!(bare(Kind::ReadyForDescriptors, V3), [0, 0, 0, 8, 0x77, 0x58, 3, 7]);
-        assert_eq!(bare(Kind::Mapped, V3), [0, 0, 0, 8, 0x77, 0x58, 3, 6]);
-        assert_eq!(bare(Kind::Polling, V2), [0, 0, 0, 8, 0x77, 0x58, 2, 1]);
+        assert_eq!(bare(MessageType::Version, V3), [0, 0, 0, 8, 0x77, 0x58, 3, 4]);
+        assert_eq!(bare(MessageType::ReadyForDescriptors, V3), [0, 0, 0, 8, 0x77, 0x58, 3, 7]);
+        assert_eq!(bare(MessageType::Mapped, V3), [0, 0, 0, 8, 0x77, 0x58, 3, 6]);
+        assert_eq!(bare(MessageType::Polling, V2), [0, 0, 0, 8, 0x77, 0x58, 2, 1]);
     }
 
     #[test]
@@ -216,20 +220,20 @@ mod tests {
     fn hot_restart_messages_are_as_recorded() {
         let epoch = 0x1122_3344_5566_7788;
         let told = [0, 0, 0, 16, 0x77, 0x58, 2, 8, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88];
-        assert_eq!(hot_restart(Kind::HotRestart, V2, epoch), told);
-        assert_eq!(hot_restart(Kind::HotRestartAck, V2, epoch)[7], 9);
+        assert_eq!(hot_restart(MessageType::HotRestart, V2, epoch), told);
+        assert_eq!(hot_restart(MessageType::HotRestartAck, V2, epoch)[7], 9);
     }
 
     #[test]
     fn headers_read_back() {
-        let header = Header::decode(bare(Kind::Polling, 99)).unwrap();
-        assert_eq!(header, Header { length: 8, version: 99, kind: Kind::Polling });
+        let header = Header::decode(bare(MessageType::Polling, 99)).unwrap();
+        assert_eq!(header, Header { length: 8, version: 99, kind: MessageType::Polling });
     }
 
     #[test]
     fn headers_that_break_a_rule_are_refused() {
         let broken = |at: usize, value: u8| {
-            let mut bytes = bare(Kind::Polling, V3);
+            let mut bytes = bare(MessageType::Polling, V3);
             bytes[at] = value;
             Header::decode(bytes).unwrap_err()
         };
@@ -257,7 +261,7 @@ mod tests {
     #[test]
     fn a_declared_length_that_no_names_can_have_is_refused() {
         for length in [0, 7, 8, 11, LONGEST_NAMES + 1, u32::MAX] {
-            let header = Header { length, version: V3, kind: Kind::Memfds };
+            let header = Header { length, version: V3, kind: MessageType::Memfds };
             assert_eq!(names_len(&header), Err(Violation::MessageLength { kind: 5, length }));
         }
     }

@@ -21,7 +21,7 @@ use crate::receiver::Receiver;
 const PAUSE: Duration = Duration::from_millis(1);
 /// The fewest turns of the runtime to look for more before sleeping: other tasks run in between,
 /// and what they send may be answered by then.
-const LOOKS: u32 = 16;
+const MIN_POLLS: u32 = 16;
 
 /// Whether the session has a driver, and the way to wake it.
 #[derive(Default)]
@@ -65,7 +65,7 @@ pub(super) fn ensure(core: &Arc<Core>) -> std::io::Result<()> {
 /// What the driver does next.
 enum Next {
     /// Looks again, after other tasks.
-    LookSoon,
+    PollSoon,
     /// Sleeps until the socket rings.
     Sleep,
     /// Sleeps until the socket rings or takes more bytes.
@@ -82,7 +82,7 @@ struct Patience {
     /// Messages received at the last look.
     received: u64,
     /// Looks since something came.
-    looks: u32,
+    polls: u32,
     /// Looks in a row that were none, since somebody else was receiving.
     locked_out: u32,
     /// When spinning ends, if this wait began with it.
@@ -97,19 +97,19 @@ impl Patience {
             if self.until.take().is_some() {
                 receiver.spin.paid();
             }
-            self.looks = 0;
+            self.polls = 0;
             return true;
         }
         let now = clock::ticks();
-        if self.looks == 0 {
+        if self.polls == 0 {
             self.until = core.spin_budget(receiver).map(|_| now + receiver.spin.longest());
         }
-        self.looks = self.looks.saturating_add(1);
+        self.polls = self.polls.saturating_add(1);
         let spins = self.until.is_some_and(|until| now < until);
         if !spins && self.until.take().is_some() {
-            receiver.spin.was_vain();
+            receiver.spin.missed();
         }
-        spins || self.looks < LOOKS
+        spins || self.polls < MIN_POLLS
     }
 }
 
@@ -119,14 +119,14 @@ async fn drive(core: Weak<Core>, socket: AsyncFd<OwnedFd>, attention: Arc<Notify
     loop {
         let next = match core.upgrade() {
             Some(core) if core.ended().is_none() => {
-                let next = look(&core, &mut patience);
+                let next = poll_session(&core, &mut patience);
                 core.promote();
                 next
             }
             _ => return,
         };
         match next {
-            Next::LookSoon => tokio::task::yield_now().await,
+            Next::PollSoon => tokio::task::yield_now().await,
             Next::Pause => tokio::time::sleep(PAUSE).await,
             Next::Sleep => sleep(&core, &socket, &attention, false).await,
             Next::SleepOrSend => sleep(&core, &socket, &attention, true).await,
@@ -159,13 +159,13 @@ async fn sleep(core: &Weak<Core>, socket: &AsyncFd<OwnedFd>, attention: &Notify,
 
 /// Receives what came, and says what to do next. When its patience is over, this side asks to be
 /// told of more.
-fn look(core: &Core, patience: &mut Patience) -> Next {
+fn poll_session(core: &Core, patience: &mut Patience) -> Next {
     core.wake_senders();
     let Some(mut receiver) = try_lock(&core.receiver) else {
         // A reader in another thread receives. If it does so for long it is one that blocks.
         patience.locked_out += 1;
-        if patience.locked_out < LOOKS {
-            return Next::LookSoon;
+        if patience.locked_out < MIN_POLLS {
+            return Next::PollSoon;
         }
         // What comes meanwhile is no evidence for or against spinning.
         *patience = Patience::default();
@@ -173,18 +173,18 @@ fn look(core: &Core, patience: &mut Patience) -> Next {
     };
     patience.locked_out = 0;
     if !receiver.is_due(core) {
-        return Next::LookSoon;
+        return Next::PollSoon;
     }
     // A failure has ended the session, which the next turn sees.
     let _ = receiver.receive(core);
     if patience.lasts(core, &mut receiver) {
         receiver.consumer.work();
-        return Next::LookSoon;
+        return Next::PollSoon;
     }
     if !receiver.consumer.rest() {
-        return Next::LookSoon;
+        return Next::PollSoon;
     }
-    patience.looks = 0;
+    patience.polls = 0;
     if core.is_overfull() || !lock(&core.senders).is_empty() {
         return Next::Pause;
     }

@@ -3,27 +3,27 @@
 use std::sync::atomic::Ordering;
 
 use super::Core;
-use crate::inbox::StreamState;
 use crate::lock::lock;
+use crate::stream_state::StreamState;
 use crate::wire;
 
 impl Core {
     /// Closes a stream towards the peer and forgets it.
-    pub(crate) fn close_stream(&self, stream: &StreamState, tell_peer: bool) {
+    pub(crate) fn close_stream(&self, stream: &StreamState, notify_peer: bool) {
         if stream.forgotten.swap(true, Ordering::SeqCst) {
             return;
         }
         lock(&self.table).forget(stream.id);
         let over_socket = self.return_to_queue(stream);
         self.discard(stream.empty());
-        if tell_peer && !stream.is_closed() && self.ended().is_none() {
-            self.tell_close(stream.id, over_socket);
+        if notify_peer && !stream.is_closed() && self.ended().is_none() {
+            self.send_close(stream.id, over_socket);
         }
     }
 
     /// In the queue, behind the stream's data; over the socket if its data went there, or if the
     /// queue is full.
-    fn tell_close(&self, stream: u32, over_socket: bool) {
+    fn send_close(&self, stream: u32, over_socket: bool) {
         let in_queue = !over_socket && matches!(self.publish_close(stream), Ok(true) | Err(_));
         if !in_queue {
             // A failure has ended the session, and with it the stream.

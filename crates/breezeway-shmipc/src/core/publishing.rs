@@ -8,7 +8,7 @@ use crate::error::SessionEnd;
 use crate::layout::buffer::SliceId;
 use crate::lock::lock;
 use crate::queue::{Element, Producer, PutError};
-use crate::wire::{self, Kind};
+use crate::wire::{self, MessageType};
 
 impl Core {
     /// Sends a message of `slices`, which from then on are the peer's. False if the queue is full:
@@ -50,10 +50,10 @@ impl Core {
             Ok(()) => {
                 let corked = self.corked.load(Ordering::Relaxed);
                 self.unannounced.store(corked, Ordering::Relaxed);
-                let must_rouse = !corked && producer.must_rouse();
+                let must_wake = !corked && producer.must_wake();
                 drop(producer);
-                if must_rouse {
-                    self.send(&wire::bare(Kind::Polling, self.version))?;
+                if must_wake {
+                    self.send(&wire::bare(MessageType::Polling, self.version))?;
                 }
                 self.judge_regions()?;
                 Ok(true)
@@ -92,10 +92,10 @@ impl Core {
             return Ok(());
         }
         let producer = lock(&self.producer);
-        let must_rouse = self.unannounced.swap(false, Ordering::Relaxed) && producer.must_rouse();
+        let must_wake = self.unannounced.swap(false, Ordering::Relaxed) && producer.must_wake();
         drop(producer);
-        if must_rouse {
-            self.send(&wire::bare(Kind::Polling, self.version))?;
+        if must_wake {
+            self.send(&wire::bare(MessageType::Polling, self.version))?;
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use super::Core;
 use crate::error::SessionEnd;
 use crate::lock::lock;
-use crate::wire::{self, Kind};
+use crate::wire::{self, MessageType};
 
 impl Core {
     /// Sends a message over the socket without waiting; what the socket does not take is sent
@@ -31,7 +31,7 @@ impl Core {
     /// all of that when it is told to, and another thread that put an element may not yet have told
     /// it.
     pub(crate) fn send_behind_queue(&self, parts: &[&[u8]]) -> Result<bool, SessionEnd> {
-        let mut message = wire::bare(Kind::Polling, self.version).to_vec();
+        let mut message = wire::bare(MessageType::Polling, self.version).to_vec();
         parts.iter().for_each(|part| message.extend_from_slice(part));
         self.send(&message)
     }
@@ -39,7 +39,7 @@ impl Core {
     /// As [`Self::send_behind_queue`], but not behind other bytes that wait for the socket; false,
     /// and nothing sent, if there are such.
     pub(crate) fn send_payload_behind_queue(&self, parts: &[&[u8]]) -> Result<bool, SessionEnd> {
-        let mut message = wire::bare(Kind::Polling, self.version).to_vec();
+        let mut message = wire::bare(MessageType::Polling, self.version).to_vec();
         parts.iter().for_each(|part| message.extend_from_slice(part));
         self.socket_writes.fetch_add(1, Ordering::Relaxed);
         let sent = lock(&self.outgoing).send_if_idle(self.socket(), &message);

@@ -9,12 +9,12 @@ use rustix::net::SendFlags;
 
 use super::*;
 use crate::error::StreamError;
-use crate::inbox::Arrival;
 use crate::options::{ClientOptions, ServerOptions, Trust};
 use crate::session::Session;
 use crate::slow_descriptor::{PROMPT, slow_to_close};
 use crate::stream::Stream;
-use crate::wire::{self, Kind};
+use crate::stream_state::Arrival;
+use crate::wire::{self, MessageType};
 #[cfg(feature = "tokio")]
 use {crate::options::SessionOptions, breezeway_os::WaitPolicy};
 
@@ -162,7 +162,7 @@ fn an_end_is_told_though_the_peer_sends_on_and_on() {
 #[test]
 fn a_hot_restart_acknowledgement_sent_to_a_client_ends_the_session() {
     let (client, server) = pair(1000);
-    let message = wire::hot_restart(Kind::HotRestartAck, server.core.version, 7);
+    let message = wire::hot_restart(MessageType::HotRestartAck, server.core.version, 7);
     assert!(server.core.send(&message).unwrap());
     let mut stream = client.open().unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(20)));
@@ -232,7 +232,7 @@ fn many_wake_ups_are_one_reason_to_take_what_a_queue_that_never_empties_has() {
     let refiller = Arc::new(Refiller { sender, client: client.clone(), stream: state, came });
     Waker::from(Arc::clone(&refiller)).wake();
     for _ in 0..50 {
-        assert!(server.core.send(&wire::bare(Kind::Polling, server.core.version)).unwrap());
+        assert!(server.core.send(&wire::bare(MessageType::Polling, server.core.version)).unwrap());
     }
     client.core.help_receive();
     let came = refiller.came.load(Ordering::Relaxed);
@@ -327,7 +327,7 @@ fn eventually(done: impl Fn() -> bool) {
 fn a_descriptor_that_is_slow_to_close_ends_its_session_and_holds_nobody() {
     let (client, server) = pair(1000);
     let (slow, _other) = slow_to_close();
-    let wake = wire::bare(Kind::Polling, client.core.version);
+    let wake = wire::bare(MessageType::Polling, client.core.version);
     scm::send(client.core.socket(), &wake, &[slow.as_fd()], SendFlags::empty()).unwrap();
     drop(slow);
     let start = std::time::Instant::now();

@@ -53,14 +53,14 @@ pub(crate) const fn region_size(capacity: u32) -> u64 {
 
 /// A ring inside its region, with the capacity that was found good when it was mapped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct RingPlace {
+pub(crate) struct RingLayout {
     /// Where its header starts.
     pub(crate) base: u32,
     /// Its elements.
     pub(crate) capacity: u32,
 }
 
-impl RingPlace {
+impl RingLayout {
     /// Offset of the element for count `position`.
     #[inline]
     pub(crate) fn element(&self, position: u64) -> u32 {
@@ -75,7 +75,7 @@ impl RingPlace {
 }
 
 /// Judges the capacities of both rings, as `declared` in a region of `size` bytes.
-pub(crate) fn places(size: u32, declared: [u32; 2]) -> Result<[RingPlace; 2], Violation> {
+pub(crate) fn judge_rings(size: u32, declared: [u32; 2]) -> Result<[RingLayout; 2], Violation> {
     let half = size / 2;
     if half < HEADER + ELEMENT
         || !half.is_multiple_of(4)
@@ -91,8 +91,8 @@ pub(crate) fn places(size: u32, declared: [u32; 2]) -> Result<[RingPlace; 2], Vi
         }
     }
     Ok([
-        RingPlace { base: 0, capacity: declared[0] },
-        RingPlace { base: half, capacity: declared[1] },
+        RingLayout { base: 0, capacity: declared[0] },
+        RingLayout { base: half, capacity: declared[1] },
     ])
 }
 
@@ -108,11 +108,11 @@ mod tests {
 
     #[test]
     fn the_second_ring_starts_in_the_middle() {
-        let [first, second] = places(432, [16, 16]).unwrap();
+        let [first, second] = judge_rings(432, [16, 16]).unwrap();
         assert_eq!((first.base, second.base), (0, 216));
-        assert_eq!(places(196_656, [8192, 8192]).unwrap()[1].base, 98_328);
+        assert_eq!(judge_rings(196_656, [8192, 8192]).unwrap()[1].base, 98_328);
         assert_eq!(second.element(17), 216 + 24 + 12);
-        assert_eq!(RingPlace { base: 0, capacity: 10 }.element(1 << 33), 24 + 12 * 2);
+        assert_eq!(RingLayout { base: 0, capacity: 10 }.element(1 << 33), 24 + 12 * 2);
     }
 
     #[test]
@@ -134,14 +134,23 @@ mod tests {
 
     #[test]
     fn impossible_capacities_and_sizes_are_refused() {
-        assert_eq!(places(432, [0, 16]), Err(Violation::QueueCapacity { declared: 0, fit: 16 }));
-        assert_eq!(places(432, [16, 17]), Err(Violation::QueueCapacity { declared: 17, fit: 16 }));
         assert_eq!(
-            places(432, [u32::MAX, 16]),
+            judge_rings(432, [0, 16]),
+            Err(Violation::QueueCapacity { declared: 0, fit: 16 })
+        );
+        assert_eq!(
+            judge_rings(432, [16, 17]),
+            Err(Violation::QueueCapacity { declared: 17, fit: 16 })
+        );
+        assert_eq!(
+            judge_rings(432, [u32::MAX, 16]),
             Err(Violation::QueueCapacity { declared: u32::MAX, fit: 16 })
         );
         for size in [0, 1, 48, 71, 74] {
-            assert!(matches!(places(size, [1, 1]), Err(Violation::RegionSize { .. })), "{size}");
+            assert!(
+                matches!(judge_rings(size, [1, 1]), Err(Violation::RegionSize { .. })),
+                "{size}"
+            );
         }
     }
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::core::Core;
-use crate::inbox::StreamState;
 use crate::lock::lock;
+use crate::stream_state::StreamState;
 use crate::table::{Found, Role};
 use crate::violation::Violation;
 
@@ -54,9 +54,9 @@ pub(super) fn mark_ready(core: &Core, stream: &Arc<StreamState>) {
     }
 }
 
-pub(super) fn hear_restart(core: &Core, epoch: u64, acknowledged: bool) -> Result<(), Violation> {
+pub(super) fn handle_restart(core: &Core, epoch: u64, acknowledged: bool) -> Result<(), Violation> {
     match (core.role, acknowledged) {
-        (Role::Client, false) => core.restart.told(epoch),
+        (Role::Client, false) => core.restart.announced(epoch),
         (Role::Server, true) => core.restart.acknowledged(epoch),
         (Role::Client, true) => return Err(Violation::MessageType(9)),
         (Role::Server, false) => return Err(Violation::MessageType(8)),

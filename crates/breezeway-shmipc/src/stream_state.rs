@@ -24,15 +24,15 @@ pub(crate) struct StreamState {
     pub(crate) queued: AtomicBool,
     /// Whether the present or next wait is to be given up.
     pub(crate) interrupted: AtomicBool,
-    /// Whether the peer has closed the stream; changed under the inbox's lock.
+    /// Whether the peer has closed the stream; changed under the unread's lock.
     closed: AtomicBool,
-    inbox: Mutex<Inbox>,
+    unread: Mutex<Unread>,
     pub(crate) last: LastMessage,
 }
 
 /// Bytes in order.
 #[derive(Default)]
-struct Inbox {
+struct Unread {
     pieces: VecDeque<Piece>,
     waiting: Option<Waker>,
 }
@@ -57,7 +57,7 @@ impl StreamState {
             queued: AtomicBool::new(false),
             interrupted: AtomicBool::new(false),
             closed: AtomicBool::new(false),
-            inbox: Mutex::default(),
+            unread: Mutex::default(),
             last: LastMessage::default(),
         }
     }
@@ -65,32 +65,32 @@ impl StreamState {
     /// Adds bytes, and wakes who waits for them.
     #[inline]
     pub(crate) fn deliver(&self, pieces: &mut Vec<Piece>) {
-        let mut inbox = lock(&self.inbox);
-        inbox.pieces.extend(pieces.drain(..));
-        let waiting = inbox.waiting.take();
-        drop(inbox);
+        let mut unread = lock(&self.unread);
+        unread.pieces.extend(pieces.drain(..));
+        let waiting = unread.waiting.take();
+        drop(unread);
         wake(waiting);
     }
 
     /// Adds bytes that came over the socket; behind others of that kind without another allocation
     /// each.
     pub(crate) fn deliver_copy(&self, more: &[u8]) {
-        let mut inbox = lock(&self.inbox);
-        match inbox.pieces.back_mut() {
+        let mut unread = lock(&self.unread);
+        match unread.pieces.back_mut() {
             Some(Piece::Heap { bytes, .. }) => bytes.extend_from_slice(more),
-            _ => inbox.pieces.push_back(Piece::Heap { bytes: more.to_vec(), read: 0 }),
+            _ => unread.pieces.push_back(Piece::Heap { bytes: more.to_vec(), read: 0 }),
         }
-        let waiting = inbox.waiting.take();
-        drop(inbox);
+        let waiting = unread.waiting.take();
+        drop(unread);
         wake(waiting);
     }
 
     /// The peer has closed the stream.
     pub(crate) fn close(&self) {
-        let mut inbox = lock(&self.inbox);
+        let mut unread = lock(&self.unread);
         self.closed.store(true, Ordering::Release);
-        let waiting = inbox.waiting.take();
-        drop(inbox);
+        let waiting = unread.waiting.take();
+        drop(unread);
         wake(waiting);
     }
 
@@ -107,12 +107,12 @@ impl StreamState {
         reading: &mut VecDeque<Piece>,
         waker: Option<&Waker>,
     ) -> Option<Arrival> {
-        let mut inbox = lock(&self.inbox);
-        if !inbox.pieces.is_empty() {
+        let mut unread = lock(&self.unread);
+        if !unread.pieces.is_empty() {
             if reading.is_empty() {
-                std::mem::swap(reading, &mut inbox.pieces);
+                std::mem::swap(reading, &mut unread.pieces);
             } else {
-                reading.append(&mut inbox.pieces);
+                reading.append(&mut unread.pieces);
             }
             return Some(Arrival::Bytes);
         }
@@ -120,32 +120,32 @@ impl StreamState {
             return Some(Arrival::End);
         }
         if let Some(waker) = waker {
-            inbox.waiting = Some(waker.clone());
+            unread.waiting = Some(waker.clone());
         }
         None
     }
 
     /// Whether there is something to collect.
     pub(crate) fn has_arrivals(&self) -> bool {
-        let inbox = lock(&self.inbox);
-        !inbox.pieces.is_empty() || self.is_closed()
+        let unread = lock(&self.unread);
+        !unread.pieces.is_empty() || self.is_closed()
     }
 
     /// Gives up the present or the next wait.
     pub(crate) fn interrupt(&self) {
         self.interrupted.store(true, Ordering::SeqCst);
-        self.rouse();
+        self.notify();
     }
 
     /// Lets who waits look again.
-    pub(crate) fn rouse(&self) {
-        let waiting = lock(&self.inbox).waiting.take();
+    pub(crate) fn notify(&self) {
+        let waiting = lock(&self.unread).waiting.take();
         wake(waiting);
     }
 
     /// Takes all that came, when nobody will read it.
     pub(crate) fn empty(&self) -> VecDeque<Piece> {
-        std::mem::take(&mut lock(&self.inbox).pieces)
+        std::mem::take(&mut lock(&self.unread).pieces)
     }
 }
 
