@@ -1,7 +1,7 @@
 //! Streams, sessions, clients and servers for tokio (feature `tokio`).
 //!
 //! A session has one driver task, which sleeps until the session's socket rings. A task that reads
-//! looks at the queue itself first and gives other streams what is theirs on the way, so while
+//! polls the queue itself first and gives other streams what is theirs on the way, so while
 //! tasks are busy nothing is handed on, and one task that runs serves all that came.
 
 mod client;

@@ -24,7 +24,7 @@ const STREAMS_IN_A_ROW: usize = 32;
 /// Streams to the server at an address. Lost sessions are replaced, and a hot restart of the server
 /// is followed; streams that were open on a session end with it.
 ///
-/// Shared between threads by reference. A thread of its own looks after idle sessions; it sleeps
+/// Shared between threads by reference. A thread of its own serves idle sessions; it sleeps
 /// while they are used.
 pub struct Client {
     shared: Arc<Shared>,
@@ -44,7 +44,7 @@ pub(crate) struct Shared {
 /// The sessions, by index.
 pub(crate) struct Slots {
     pub(crate) sessions: Vec<Option<Session>>,
-    /// What the last vain try to connect said.
+    /// What the last failed attempt to connect said.
     pub(crate) last_error: String,
     pub(crate) closed: bool,
 }

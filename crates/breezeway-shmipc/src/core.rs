@@ -60,10 +60,11 @@ pub(crate) struct Core {
     socket: OwnedFd,
     pub(crate) pool: Mutex<Pool>,
     producer: Mutex<Producer>,
-    /// Whether elements are put without telling the peer of each; changed under the producer's
+    /// Whether elements are put without notifying the peer of each; changed under the producer's
     /// lock.
     corked: AtomicBool,
-    /// Whether elements were put that the peer was not told of; changed under the producer's lock.
+    /// Whether elements were put that the peer was not notified of; changed under the producer's
+    /// lock.
     unannounced: AtomicBool,
     outgoing: Mutex<Outgoing>,
     /// Who holds this receives for all.
@@ -75,12 +76,12 @@ pub(crate) struct Core {
     pub(crate) serving: AtomicBool,
     /// Bytes that came over the socket and were not yet read.
     pub(crate) fallback_held: AtomicUsize,
-    /// Open streams whose bytes come over the socket: while there are any, looking at the queue is
+    /// Open streams whose bytes come over the socket: while there are any, polling the queue is
     /// not enough.
     pub(crate) over_socket: AtomicUsize,
     pub(crate) restart: Restart,
-    /// Wakes a leader that sleeps; made when the first interrupter is, since a sleep that hears it
-    /// costs another system call.
+    /// Wakes a leader that sleeps; made when the first interrupter is, since a sleep that it can
+    /// end costs another system call.
     pub(crate) leader_notifier: OnceLock<Notifier>,
     /// Tasks that wait until they can send, which the driver wakes from time to time.
     #[cfg(feature = "tokio")]
@@ -88,7 +89,7 @@ pub(crate) struct Core {
     /// Wakes the driver, where there is one.
     #[cfg(feature = "tokio")]
     pub(crate) driver: crate::asynchronous::DriverHandle,
-    /// How often somebody began to lead or ended: by this, idle sessions are told from used ones.
+    /// How often somebody began to lead or ended: by this, idle sessions differ from used ones.
     uses: AtomicU64,
     /// Messages written to the socket, and reads of it: what waiting costs.
     pub(crate) socket_writes: AtomicU64,
@@ -153,7 +154,7 @@ impl Core {
         self.uses.load(Ordering::Relaxed)
     }
 
-    /// Whether a driver of tasks looks after the session.
+    /// Whether a driver of tasks serves the session.
     pub(crate) fn has_driver(&self) -> bool {
         #[cfg(feature = "tokio")]
         return self.driver.is_started();
@@ -163,7 +164,7 @@ impl Core {
 
     /// Whether so much came over the socket that it is not read before some of that is. A peer that
     /// has gone sends no more than the socket holds, and behind that is the end, which must be
-    /// heard.
+    /// noticed.
     pub(crate) fn is_overfull(&self) -> bool {
         self.fallback_held.load(Ordering::Relaxed) >= self.options.fallback_limit
             && !self.has_peer_gone()
@@ -222,7 +223,7 @@ impl Core {
         }
     }
 
-    /// Lets a leader that sleeps look again, if it can hear.
+    /// Wakes a leader that sleeps, if an interrupter exists.
     pub(crate) fn notify_leader(&self) {
         if let Some(leader_notifier) = self.leader_notifier.get() {
             leader_notifier.notify();

@@ -1,7 +1,7 @@
 //! Which files sessions of this process have mapped, so that no client names another one's.
 //!
 //! A queue is that of one session. A buffer may be shared by the sessions of one client process, as
-//! shmipc-go does; where processes cannot be told apart, as over TCP, it is not shared at all.
+//! shmipc-go does; where processes cannot be distinguished, as over TCP, it is not shared at all.
 
 use std::collections::HashMap;
 use std::os::fd::AsFd;
@@ -18,7 +18,7 @@ pub(crate) type FileIdentity = (u64, u64);
 /// The file system of pidfds whose inodes name processes (Linux 6.9), from `linux/magic.h`.
 const PIDFS_MAGIC: u64 = 0x5049_4446;
 
-/// A process, as far as it can be told from others.
+/// A process, as far as it can be distinguished from others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ProcessIdentity {
     /// The inode of its pidfd, which no other process ever has.
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_is_told_from_others_by_its_process() {
+    fn a_client_is_identified_by_its_process() {
         let (one, _other) = std::os::unix::net::UnixStream::pair().unwrap();
         let peer = Peer::of(&one).unwrap();
         let identity = ProcessIdentity::of_client(&one, &peer);

@@ -3,7 +3,7 @@
 //!
 //! The last slice of a list is never taken, which keeps head and tail apart. Between taking over
 //! the tail and linking the slice before it the list is cut for a moment; who takes then sees no
-//! successor and looks again.
+//! successor and tries again.
 //!
 //! The comparison of the head knows no generations. A list that goes round completely while
 //! somebody stands between reading a successor and taking the head hands out a slice twice. Within
@@ -18,7 +18,7 @@ use crate::region::Region;
 use crate::sync::{Ordering, Step, removed};
 use crate::violation::Violation;
 
-/// Looks at a cut list or a moving head before giving up, as upstream.
+/// Attempts at a cut list or a moving head before giving up, as upstream.
 const ATTEMPTS: u32 = if cfg!(loom) { 3 } else { 200 };
 
 /// Lays out a fresh region: all slices free.

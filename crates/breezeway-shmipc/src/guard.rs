@@ -1,7 +1,7 @@
 //! Keeps a peer that truncates its memory from taking this process with it.
 //!
 //! A page behind the end of a file raises SIGBUS in whoever touches it, and shmipc peers do not
-//! seal their memfds. Of the ways to bear that, a system call per access (`process_vm_readv`,
+//! seal their memfds. Of the ways to survive that, a system call per access (`process_vm_readv`,
 //! `pread`) costs several hundred nanoseconds, cannot do the atomic operations that the queues and
 //! free lists need, and cannot guard a slice that the application holds. So there is a signal
 //! handler: on a fault inside one of our regions it maps private zero pages over the whole region
@@ -25,7 +25,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, fence};
 /// The address has no memory behind it, from `asm-generic/siginfo.h`: a file's end. Other causes,
 /// such as broken memory or a signal that was sent, are not ours.
 const BUS_ADRERR: libc::c_int = 2;
-/// Memory is broken that nobody has touched: told to who asked for it, and may be ignored.
+/// Memory is broken that nobody has touched: reported to who asked for it, and may be ignored.
 const BUS_MCEERR_AO: libc::c_int = 5;
 
 /// One watched address range. Places are reused, never freed, so that the handler can walk them at
@@ -85,7 +85,7 @@ impl Drop for Guard {
 }
 
 impl Watch {
-    /// Only its holder changes it; readers see the odd version and look again.
+    /// Only its holder changes it; readers see the odd version and skip the range.
     fn set(&self, start: usize, len: usize) {
         let version = self.version.load(Ordering::Relaxed);
         self.version.store(version.wrapping_add(1), Ordering::Relaxed);
@@ -205,8 +205,8 @@ fn cover(address: usize) -> bool {
     watch.lost.store(true, Ordering::Release);
     // SAFETY: the range is one of our mappings, whole and page-aligned; the faulting thread holds
     // the region, so it is not unmapped meanwhile. Its bytes are only ever accessed as atomics, by
-    // opaque copies, or as slices whose owner vouched for the peer, all of which bear a change of
-    // content. mmap is a bare system call.
+    // opaque copies, or as slices whose owner vouched for the peer, all of which tolerate a change
+    // of content. mmap is a bare system call.
     let mapped = unsafe {
         libc::mmap(
             start as *mut libc::c_void,

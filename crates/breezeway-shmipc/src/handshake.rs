@@ -50,7 +50,7 @@ pub(crate) fn connect(
     let receiver = Receiver::new(Consumer::new(Arc::clone(&regions.queue), to_client));
     let producer = Producer::new(Arc::clone(&regions.queue), to_server);
     // A server of version 3 has both files open now; one of version 2 says nothing, so its first
-    // message must tell.
+    // message must show it.
     let created = regions.created.filter(|_| version == V2);
     let OwnRegions { queue, buffer, layout, .. } = regions;
     let (role, claims) = (Role::Client, None);
@@ -351,8 +351,8 @@ mod tests {
         }
     }
 
-    /// What a server says to a client that sends `messages`, and with its last byte descriptors that
-    /// are slow to close. The client's own copies are closed before the server reads.
+    /// What a server says to a client that sends `messages`, and with its last byte descriptors
+    /// that are slow to close. The client's own copies are closed before the server reads.
     fn judge_slow(messages: &[&[u8]]) -> (HandshakeError, Duration) {
         let (client, server) = UnixStream::pair().unwrap();
         let (slow, _other) = slow_to_close();

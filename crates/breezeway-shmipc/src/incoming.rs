@@ -56,8 +56,8 @@ impl Incoming {
         }
     }
 
-    /// `recvmsg`: gives how many bytes came, 0 at the end of the connection. Descriptors that a peer
-    /// sends along are closed where that blocks nobody, and are the next message's violation.
+    /// `recvmsg`: gives how many bytes came, 0 at the end of the connection. Descriptors that a
+    /// peer sends along are closed where that blocks nobody, and are the next message's violation.
     pub(crate) fn read(
         &mut self,
         socket: BorrowedFd<'_>,

@@ -1,11 +1,11 @@
-//! Looks after a client's sessions: replaces those that ended, follows hot restarts, and receives
+//! Serves a client's idle sessions: replaces those that ended, follows hot restarts, and receives
 //! for those that nobody uses, so that their end and a restart are noticed.
 //!
 //! While a session is used, its users read its socket themselves, and the keeper stays out of the
-//! way: it asks only for the connection's end, which data does not wake it for, and looks again
+//! way: it asks only for the connection's end, which data does not wake it for, and checks
 //! after a while whether the session has become idle. While all sessions are idle it sleeps without
 //! end; a session of which the application has not read as much as may be held counts as used,
-//! since nothing tells when it does.
+//! since nothing reports when it does.
 
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -51,7 +51,7 @@ struct Retry {
     pause: Duration,
 }
 
-/// A hot restart that was heard of and not yet followed.
+/// A hot restart that was announced and not yet followed.
 struct PendingRestart {
     index: usize,
     epoch: u64,
@@ -216,13 +216,13 @@ impl Keeper {
 }
 
 impl Watched {
-    /// Whether there may be something to do that the session's socket does not tell.
+    /// Whether there may be something to do that the session's socket does not report.
     fn may_change(&self) -> bool {
         !self.core.has_driver() && (!self.idle || self.core.is_overfull())
     }
 
-    /// Data only while nobody else looks for it and it can be read; the connection's end always.
-    /// Nothing where a driver of tasks reads both. (The end of a session is told in any case.)
+    /// Data only while nobody else polls for it and it can be read; the connection's end always.
+    /// Nothing where a driver of tasks reads both. (The end of a session is reported in any case.)
     fn interest<'a>(&'a self, nothing: &'a Notifier) -> PollFd<'a> {
         if self.core.has_driver() {
             return PollFd::new(nothing, PollFlags::empty());

@@ -1,7 +1,7 @@
 //! Messages in the buffer region: chains of slices, linked by absolute offsets.
 //!
 //! Every header of a received chain is read once, judged against the private layout, and never
-//! looked at again. A chain ends: each of its slices comes into our hands, and none can do so
+//! read again. A chain ends: each of its slices comes into our hands, and none can do so
 //! twice.
 
 use crate::layout::buffer::{

@@ -118,7 +118,7 @@ fn two_elements_to_a_sleeper() {
     producing.join().unwrap();
 }
 
-/// As a leader does: looks, rests, sleeps.
+/// As a leader does: polls, rests, sleeps.
 fn receive(consumer: &mut Consumer, socket: &Socket) -> Element {
     loop {
         if let Some(element) = consumer.take().expect("no violation") {

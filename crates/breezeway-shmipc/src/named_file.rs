@@ -47,7 +47,7 @@ pub(crate) fn open_named(
     let looked = beneath(&folder, name, look).map_err(|errno| because(path, errno))?;
     let stat = fstat(&looked).map_err(HandshakeError::io("fstat"))?;
     judge(path, &stat, owner)?;
-    // Opened a second time by name, for a descriptor that only looks cannot be reopened without
+    // Opened a second time by name, for a path descriptor (`O_PATH`) cannot be reopened without
     // /proc; the comparison shows that it is still the same file.
     let open =
         OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
@@ -91,7 +91,7 @@ fn beneath(folder: &OwnedFd, path: &Path, flags: OFlags) -> Result<OwnedFd, Errn
     let path_stays =
         ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
     // A client can mount a file system of its own on a folder of its own (FUSE), and let whoever
-    // looks for a name there wait for ever.
+    // resolves a name there wait for ever.
     let resolve = path_stays | ResolveFlags::NO_XDEV;
     openat2(folder, path, flags, Mode::empty(), resolve)
 }
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_outside_is_not_even_looked_at() {
+    fn a_path_outside_is_not_even_resolved() {
         let (allowed, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         let path = other.path().join("victim");
         fs::write(&path, "precious").unwrap();

@@ -1,12 +1,12 @@
-//! When the queue is looked at again.
+//! When the queue is polled again.
 //!
-//! Counts, flag and the first elements of a ring share one cache line, so a look takes the line
-//! away from the producer, and a batch costs each side something however small it is: a look, a
+//! Counts, flag and the first elements of a ring share one cache line, so a poll takes the line
+//! away from the producer, and a batch costs each side something however small it is: a poll, a
 //! count published, a wake-up of whoever sleeps. With one stream every moment counts. With hundreds
-//! under way a message waits for its turn anyway: a small part of that time between two looks makes
+//! under way a message waits for its turn anyway: a small part of that time between two polls makes
 //! batches of what would come one by one, and spares the peer more than this side.
 //!
-//! How many streams are under way is told by how many messages came since the last one of the same
+//! How many streams are under way shows in how many messages came since the last one of the same
 //! stream.
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -80,7 +80,7 @@ impl Pace {
         self.count
     }
 
-    /// Whether it is time for another look. A clock that was set back ends a pause.
+    /// Whether it is time for another poll. A clock that was set back ends a pause.
     #[inline]
     pub(crate) fn is_due(&self) -> bool {
         self.pause == 0 || clock::ticks().wrapping_sub(self.now) >= self.pause

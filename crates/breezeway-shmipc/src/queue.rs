@@ -1,12 +1,12 @@
 //! One direction of the queue region: a ring of elements with one producing and one consuming
-//! process, and the flag by which the producer knows whether the consumer must be told.
+//! process, and the flag by which the producer knows whether the consumer must be woken.
 //!
 //! Each side keeps its own count privately and takes of the peer's only the distance to it, so
 //! whatever the peer writes there, no element outside the ring is touched.
 //!
-//! Sleeping and waking is Dekker's pattern: the producer writes `tail` and then looks at the flag,
-//! the consumer clears the flag and then looks at `tail`, and a full fence stands between write and
-//! look on both sides. Without either, a wake-up gets lost; the model shows it.
+//! Sleeping and waking is Dekker's pattern: the producer writes `tail` and then reads the flag,
+//! the consumer clears the flag and then reads `tail`, and a full fence stands between write and
+//! read on both sides. Without either, a wake-up gets lost; the model shows it.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::region::Region;
 use crate::sync::{Ordering, Step, full_fence, removed};
 use crate::violation::Violation;
 
-/// The receiver looks at the low 8 bits of a status only.
+/// The receiver reads the low 8 bits of a status only.
 const STATUS_MASK: u32 = 0xff;
 /// The stream's sender has closed it.
 const CLOSED: u32 = 1;
@@ -83,7 +83,7 @@ pub(crate) struct Producer {
     ring: RingLayout,
     /// Elements put.
     tail: u64,
-    /// The consumer's count when last looked at, so that its line is only fetched when the ring
+    /// The consumer's count when last read, so that its line is only fetched when the ring
     /// seems full.
     head_seen: u32,
     #[cfg(not(loom))]
@@ -145,7 +145,7 @@ impl Producer {
         (self.tail as u32).wrapping_sub(self.head_seen)
     }
 
-    /// Whether the consumer must be told of what was put: then nobody else tells it.
+    /// Whether the consumer must be woken for what was put: then nobody else wakes it.
     #[inline]
     pub(crate) fn must_wake(&self) -> bool {
         full_fence(Step::FenceAfterPut);
@@ -157,7 +157,7 @@ impl Producer {
 
 #[cfg(all(test, feature = "tokio", not(loom)))]
 impl Producer {
-    /// Whether the consumer waits to be told.
+    /// Whether the consumer waits to be woken.
     pub(crate) fn is_consumer_resting(&self) -> bool {
         self.region.word(self.ring.base + NATIVE.flag).load(Ordering::SeqCst) == 0
     }
@@ -171,7 +171,7 @@ pub(crate) struct Consumer {
     head: u64,
     /// Elements that the producer knows to be taken.
     published: u64,
-    /// The producer's count when last looked at.
+    /// The producer's count when last read.
     tail_seen: u32,
 }
 
@@ -233,7 +233,7 @@ impl Consumer {
             || self.region.count(self.ring.base + NATIVE.tail).observe() != self.head as u32
     }
 
-    /// Says that this side looks by itself and need not be told.
+    /// Says that this side polls and need not be woken.
     #[inline]
     pub(crate) fn work(&self) {
         let flag = self.region.word(self.ring.base + NATIVE.flag);
@@ -242,7 +242,7 @@ impl Consumer {
         }
     }
 
-    /// Says that this side must be told from now on. True if it may sleep; false if something came
+    /// Says that this side must be woken from now on. True if it may sleep; false if something came
     /// in the meantime, then it goes on working.
     pub(crate) fn rest(&self) -> bool {
         self.region.word(self.ring.base + NATIVE.flag).store(0, Ordering::SeqCst);
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn a_consumer_is_told_only_while_it_rests() {
+    fn a_consumer_is_woken_only_while_it_rests() {
         let region = region();
         let [ring, _] = judge(&region).unwrap();
         let mut producer = Producer::new(Arc::clone(&region), ring);

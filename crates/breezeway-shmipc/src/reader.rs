@@ -104,7 +104,7 @@ impl Reader {
         if all { Err(too_large(len, self.buffered)) } else { Ok(()) }
     }
 
-    /// Shows what has already come; `None` if nothing has, then [`Self::is_at_end`] tells whether
+    /// Shows what has already come; `None` if nothing has, then [`Self::is_at_end`] says whether
     /// more can come.
     pub fn try_peek(&mut self) -> Result<Option<Peeked<'_>>, StreamError> {
         if self.buffered == 0 && !self.at_end {

@@ -73,7 +73,7 @@ impl Receiver {
         }
     }
 
-    /// Whether it is time to look at the queue again; always for those who do not spin until it is.
+    /// Whether it is time to poll the queue again; always for those who do not spin until it is.
     #[cfg(feature = "tokio")]
     #[inline]
     pub(crate) fn is_due(&self, core: &Core) -> bool {

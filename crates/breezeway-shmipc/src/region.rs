@@ -27,7 +27,7 @@ pub(crate) struct Region {
 }
 
 // SAFETY: a region is an address range that is accessed by atomics and opaque copies only; both
-// bear any number of threads.
+// allow any number of threads.
 unsafe impl Send for Region {}
 // SAFETY: as above.
 unsafe impl Sync for Region {}
@@ -131,7 +131,7 @@ impl Region {
         let (source, target) = (source.pointer(from, len), self.pointer(to, len));
         assert!(source.addr().abs_diff(target.addr()) >= len, "copy onto itself");
         // SAFETY: both ranges are mapped for `len` bytes and do not overlap; the copies are opaque
-        // to the compiler and bear whatever the peer writes meanwhile.
+        // to the compiler and tolerate whatever the peer writes meanwhile.
         unsafe {
             if len < STREAM_FROM || !self.streams.load(Ordering::Relaxed) {
                 copy_from_foreign(target, source, len);
@@ -219,8 +219,8 @@ impl Count<'_> {
     #[cfg(target_arch = "x86_64")]
     #[cold]
     fn publish_whole(&self, added: u64) {
-        // SAFETY: the two halves are eight adjacent bytes of the region, and x86-64 bears unaligned
-        // locked additions.
+        // SAFETY: the two halves are eight adjacent bytes of the region, and x86-64 supports
+        // unaligned locked additions.
         unsafe {
             std::arch::asm!("lock add qword ptr [{at}], {added}", at = in(reg) self.low.as_ptr(),
                 added = in(reg) added, options(nostack));

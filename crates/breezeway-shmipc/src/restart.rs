@@ -1,4 +1,4 @@
-//! A session's part in a hot restart: a new server listens at the address, the old one tells its
+//! A session's part in a hot restart: a new server listens at the address, the old one notifies its
 //! clients, each opens a new session there, and acknowledges on the old one.
 
 use std::sync::{Condvar, Mutex};
@@ -16,7 +16,7 @@ pub(crate) struct Restart {
 
 #[derive(Default)]
 struct Received {
-    /// The epoch that the server told, until the client takes it up.
+    /// The epoch that the server announced, until the client takes it up.
     announced: Option<u64>,
     /// The epoch that the client acknowledged.
     acknowledged: Option<u64>,
@@ -42,12 +42,12 @@ impl Restart {
         self.changed.notify_all();
     }
 
-    /// Takes up what the server told.
+    /// Takes up what the server announced.
     pub(crate) fn take_announced(&self) -> Option<u64> {
         lock(&self.received).announced.take()
     }
 
-    /// Calls `listener` whenever the server tells of a restart, and when the session ends.
+    /// Calls `listener` whenever the server announces a restart, and when the session ends.
     pub(crate) fn listen(&self, listener: std::sync::Arc<dyn Fn() + Send + Sync>) {
         lock(&self.received).listener = Some(listener);
     }
@@ -72,9 +72,9 @@ impl Restart {
         }
     }
 
-    /// Lets who waits look again, for the session is over.
+    /// Wakes who waits, for the session is over.
     pub(crate) fn notify(&self) {
-        // Taken so that nobody is between looking and waiting.
+        // Taken so that nobody is between checking and waiting.
         let listener = lock(&self.received).listener.clone();
         self.changed.notify_all();
         if let Some(listener) = listener {

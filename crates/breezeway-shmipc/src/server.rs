@@ -25,7 +25,7 @@ use crate::wire::{self, MessageType};
 
 /// How long accepting rests when the process is out of descriptors or memory.
 const REST: Duration = Duration::from_millis(20);
-/// How often a hot restart looks itself for acknowledgements, for sessions that nobody receives
+/// How often a hot restart polls for acknowledgements, for sessions that nobody receives
 /// for.
 const POLL_EVERY: Duration = Duration::from_millis(10);
 

@@ -18,8 +18,8 @@ use crate::stream::Stream;
 use crate::stream_state::StreamState;
 use crate::table::Role;
 
-/// Streams that are served before the peer is told of the answers: enough to share the cost of
-/// telling, few enough that a peer that sleeps begins early.
+/// Streams that are served before the peer is notified of the answers: enough to share the cost of
+/// that, few enough that a peer that sleeps begins early.
 const IN_A_ROW: usize = 16;
 
 /// One connection between two processes. Clones are handles of the same session, which ends when it
@@ -29,7 +29,7 @@ pub struct Session {
     pub(crate) core: Arc<Core>,
 }
 
-/// A glance at what a session holds.
+/// What a session holds at a moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SessionStatistics {
@@ -76,7 +76,7 @@ impl Session {
     }
 
     /// Opens a stream, which the peer learns of with its first bytes. Only for the client's side:
-    /// nobody would hear of a server's stream.
+    /// nobody would learn of a server's stream.
     pub fn open(&self) -> Result<Stream, StreamError> {
         if self.core.ended().is_some() {
             return Err(self.core.end_error());

@@ -6,11 +6,11 @@ use breezeway_os::clock;
 /// The most waits in a row that begin with sleeping before spinning is tried again.
 const LONGEST_BREAK: u32 = 256;
 
-/// Spinning by evidence: the longest spin while that ends waits, and after vain ones a growing
+/// Spinning by evidence: the longest spin while that ends waits, and after ones that miss a growing
 /// number of waits without.
 ///
 /// The length of a slept wait is no evidence here. Where both sides share a CPU, which the protocol
-/// gives no way to tell, the peer's answer comes just after this side stops spinning, however short
+/// gives no way to know, the peer's answer comes just after this side stops spinning, however short
 /// the spin; only trying shows that it never comes before.
 #[derive(Debug)]
 pub(crate) struct SpinPlan {

@@ -137,7 +137,7 @@ impl StreamState {
         self.notify();
     }
 
-    /// Lets who waits look again.
+    /// Wakes who waits.
     pub(crate) fn notify(&self) {
         let waiting = lock(&self.unread).waiting.take();
         wake(waiting);

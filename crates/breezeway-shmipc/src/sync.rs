@@ -10,12 +10,12 @@ pub(crate) use loom::sync::atomic::{Ordering, fence};
 /// needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// Full fence between the publication of an element and the look at the consumer's working
+    /// Full fence between the publication of an element and the read of the consumer's working
     /// flag.
     FenceAfterPut,
-    /// Full fence between clearing the working flag and the last look before sleeping.
+    /// Full fence between clearing the working flag and the last poll before sleeping.
     FenceAfterRest,
-    /// The last look before sleeping.
+    /// The last poll before sleeping.
     PollAfterRest,
     /// Release of an element by the count of those put.
     ReleaseOfElement,

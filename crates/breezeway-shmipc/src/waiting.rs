@@ -1,12 +1,12 @@
 //! Waiting for something that a peer sends, without a thread that hands it on.
 //!
-//! Whoever waits while nobody receives becomes the leader: it looks at the queue and reads the
+//! Whoever waits while nobody receives becomes the leader: it polls the queue and reads the
 //! socket itself, and gives other streams what is theirs on the way. The others follow: they sleep
 //! until something came for them, or until the leader leaves and names one of them the next.
 //! (Leader/followers: Schmidt et al., "Pattern-Oriented Software Architecture", volume 2.)
 //!
-//! The leader first looks for a short, self-tuning time with the queue's working flag set, so that
-//! the peer makes no system call. Only then it clears the flag, looks once more, and sleeps in
+//! The leader first polls for a short, self-tuning time with the queue's working flag set, so that
+//! the peer makes no system call. Only then it clears the flag, polls once more, and sleeps in
 //! `recv`: the peer's eight bytes end that call, so that a sleeping round trip costs each side one
 //! read and one write.
 
@@ -27,17 +27,17 @@ use crate::error::{SessionEnd, StreamError};
 use crate::lock::{lock, try_lock};
 use crate::receiver::Receiver;
 
-/// Looks between two readings of the clock.
+/// Polls between two readings of the clock.
 const POLLS_PER_TICK: u32 = 64;
 /// How often a leader that spins without end reads the socket.
 const SOCKET_CHECK: Duration = Duration::from_micros(500);
-/// The pause between two looks while the socket is not read because too much came over it, or while
-/// there is no room to send, which no message tells the end of.
+/// The pause between two polls while the socket is not read because too much came over it, or while
+/// there is no room to send, which no message reports the end of.
 const PAUSE: Duration = Duration::from_millis(1);
 /// How long a sender spins for room before it pauses.
 const SPIN_FOR_ROOM: Duration = Duration::from_micros(50);
 
-/// Looks for what is waited for. With a waker it also sees to it that the waker is woken when that
+/// What is waited for. With a waker it also sees to it that the waker is woken when that
 /// comes.
 pub(crate) trait Source<T> {
     /// `None` if it has not come.
@@ -51,7 +51,7 @@ impl<T, F: FnMut(Option<&Waker>) -> Option<T>> Source<T> for F {
 }
 
 impl Core {
-    /// Waits until `look` finds something, or until `deadline`.
+    /// Waits until `source` has something, or until `deadline`.
     #[inline]
     pub(crate) fn wait<T>(
         &self,
@@ -61,7 +61,7 @@ impl Core {
         if let Some(found) = source.poll(None) {
             return Ok(found);
         }
-        // A failure has ended the session, which `look` will find.
+        // A failure has ended the session, which `source` reports.
         let _ = self.announce();
         let found = loop {
             if let Some(mut receiver) = try_lock(&self.receiver) {
@@ -87,7 +87,7 @@ impl Core {
         found
     }
 
-    /// Receives for all until `look` finds something.
+    /// Receives for all until `source` has something.
     fn lead<T>(
         &self,
         receiver: &mut MutexGuard<'_, Receiver>,
@@ -98,7 +98,7 @@ impl Core {
             if self.may_spin() {
                 receiver.pace.wait();
             }
-            // Where the session is over, `look` says so.
+            // Where the session is over, `source` says so.
             let _ = receiver.receive(self);
             if let Some(found) = source.poll(None) {
                 return Ok(found);
@@ -115,8 +115,8 @@ impl Core {
         }
     }
 
-    /// Looks for as long as the policy and the evidence say. True if it is worth receiving, or
-    /// looking for something else than elements.
+    /// Polls for as long as the policy and the evidence say. True if it is worth receiving, or
+    /// polling for something else than elements.
     fn spin(&self, receiver: &mut Receiver, deadline: Deadline) -> bool {
         let Some(budget) = self.spin_budget(receiver) else { return false };
         receiver.consumer.work();
@@ -155,7 +155,7 @@ impl Core {
         }
     }
 
-    /// Whether a leader may spin at all. Where bytes come over the socket, looking at the queue
+    /// Whether a leader may spin at all. Where bytes come over the socket, polling the queue
     /// would not see them.
     pub(crate) fn may_spin(&self) -> bool {
         match self.options.wait {
@@ -175,7 +175,7 @@ impl Core {
         let overfull = self.is_overfull();
         let patient = deadline == Deadline::NEVER && self.leader_notifier.get().is_none();
         if patient && !overfull && !self.is_socket_full() {
-            // A failure has ended the session, which `look` will find.
+            // A failure has ended the session, which `source` reports.
             let _ = receiver.read_socket(self, RecvFlags::empty());
             return Ok(());
         }
@@ -188,8 +188,8 @@ impl Core {
         Ok(())
     }
 
-    /// Waits for bytes, for room in the socket if something is pending, for a leader_notifier, or for the
-    /// time to pass.
+    /// Waits for bytes, for room in the socket if something is pending, for a leader_notifier, or
+    /// for the time to pass.
     fn poll_socket(&self, read: bool, until: Deadline) {
         let mut wanted = if read { PollFlags::IN } else { PollFlags::empty() };
         if self.is_socket_full() {
@@ -212,7 +212,7 @@ impl Core {
         }
     }
 
-    /// Sleeps until something came, or until it is this thread's turn to lead. `None`: look again.
+    /// Sleeps until something came, or until it is this thread's turn to lead. `None`: try again.
     fn follow<T>(
         &self,
         deadline: Deadline,
@@ -222,8 +222,8 @@ impl Core {
         let mut found = source.poll(Some(&waker)).map(Ok);
         if found.is_none() {
             lock(&self.followers).push_back(waker.clone());
-            // A leader that leaves unlocks and then looks at the followers; we joined them and now
-            // look at the lock. One of us sees the other.
+            // A leader that leaves unlocks and then reads the followers; we joined them and now
+            // try the lock. One of us sees the other.
             fence(Ordering::SeqCst);
             if try_lock(&self.receiver).is_none() {
                 found = self.park(deadline).err().map(Err);
@@ -262,7 +262,7 @@ impl Core {
         self.promote();
     }
 
-    /// The same if it is time for it, for tasks: their driver looks later.
+    /// The same if it is time for it, for tasks: their driver polls later.
     #[cfg(feature = "tokio")]
     pub(crate) fn receive_if_due(&self) {
         let Some(mut receiver) = try_lock(&self.receiver) else { return };
@@ -285,7 +285,7 @@ impl Core {
     }
 
     /// Waits until `attempt` succeeds, receiving meanwhile so that two full sides never wait for
-    /// each other. Nothing tells of room, so this looks again and again, at first without pause.
+    /// each other. Nothing reports room, so this polls, at first without pause.
     pub(crate) fn wait_for_room<T>(
         &self,
         deadline: Deadline,

@@ -93,7 +93,7 @@ impl Writer {
     /// # Errors
     ///
     /// As [`Self::reserve`]. Of many parts, some may have been sent before a failure;
-    /// [`io::Write::write`] tells how many bytes were.
+    /// [`io::Write::write`] says how many bytes were.
     pub fn send(&mut self, mut bytes: &[u8]) -> Result<(), StreamError> {
         let deadline = self.deadline();
         while !bytes.is_empty() {

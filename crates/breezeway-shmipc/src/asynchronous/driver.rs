@@ -17,9 +17,9 @@ use crate::core::Core;
 use crate::lock::{lock, try_lock};
 use crate::receiver::Receiver;
 
-/// How often room for sending is looked for, which nothing tells of.
+/// How often room for sending is polled for, which nothing reports.
 const PAUSE: Duration = Duration::from_millis(1);
-/// The fewest turns of the runtime to look for more before sleeping: other tasks run in between,
+/// The fewest turns of the runtime to poll for more before sleeping: other tasks run in between,
 /// and what they send may be answered by then.
 const MIN_POLLS: u32 = 16;
 
@@ -31,7 +31,7 @@ pub(crate) struct DriverHandle {
 }
 
 impl DriverHandle {
-    /// Lets the driver look again, if there is one.
+    /// Lets the driver poll again, if there is one.
     pub(crate) fn attend(&self) {
         if self.is_started() {
             self.attention.notify_one();
@@ -64,22 +64,22 @@ pub(super) fn ensure(core: &Arc<Core>) -> std::io::Result<()> {
 
 /// What the driver does next.
 enum Next {
-    /// Looks again, after other tasks.
+    /// Polls again, after other tasks.
     PollSoon,
     /// Sleeps until the socket rings.
     Sleep,
     /// Sleeps until the socket rings or takes more bytes.
     SleepOrSend,
-    /// Waits a moment: there is something that nothing tells the end of.
+    /// Waits a moment: there is something of which nothing reports the end.
     Pause,
 }
 
-/// How long the driver goes on looking while nothing comes: as long as a thread would spin by
-/// evidence, but other tasks run meanwhile. It never looks for ever, since the runtime reads the
+/// How long the driver goes on polling while nothing comes: as long as a thread would spin by
+/// evidence, but other tasks run meanwhile. It never polls for ever, since the runtime reads the
 /// socket only while it sleeps.
 #[derive(Default)]
 struct Patience {
-    /// Messages received at the last look.
+    /// Messages received at the last poll.
     received: u64,
     /// Looks since something came.
     polls: u32,
@@ -90,7 +90,7 @@ struct Patience {
 }
 
 impl Patience {
-    /// Whether to look once more.
+    /// Whether to poll once more.
     fn lasts(&mut self, core: &Core, receiver: &mut Receiver) -> bool {
         let received = receiver.pace.received();
         if std::mem::replace(&mut self.received, received) != received {
@@ -113,7 +113,7 @@ impl Patience {
     }
 }
 
-/// Until the session ends. Keeps it alive only while it looks.
+/// Until the session ends. Keeps it alive only while it polls.
 async fn drive(core: Weak<Core>, socket: AsyncFd<OwnedFd>, attention: Arc<Notify>) {
     let mut patience = Patience::default();
     loop {
@@ -158,7 +158,7 @@ async fn sleep(core: &Weak<Core>, socket: &AsyncFd<OwnedFd>, attention: &Notify,
 }
 
 /// Receives what came, and says what to do next. When its patience is over, this side asks to be
-/// told of more.
+/// woken for more.
 fn poll_session(core: &Core, patience: &mut Patience) -> Next {
     core.wake_senders();
     let Some(mut receiver) = try_lock(&core.receiver) else {

@@ -36,7 +36,7 @@ impl Core {
         if !stream.over_socket.swap(true, Ordering::SeqCst) {
             self.over_socket.fetch_add(1, Ordering::Relaxed);
         }
-        // Who closes it marks it as forgotten first and then looks at this; one of us sees the
+        // Who closes it marks it as forgotten first and then reads this; one of us sees the
         // other.
         if stream.forgotten.load(Ordering::SeqCst) {
             self.return_to_queue(stream);

@@ -25,7 +25,7 @@ impl Core {
             lock(&self.pool).keep(slices);
         }
         match self.after_put(put, producer) {
-            // The session ended while the peer was to be told. It may have the message all the
+            // The session ended while the peer was to be woken. It may have the message all the
             // same, so the slices must not be taken for ours again; the next operation finds the
             // end.
             Err(_) if was_put => Ok(true),
@@ -70,14 +70,14 @@ impl Core {
         }
     }
 
-    /// From now on the peer is not told of each element, but of all at [`Self::uncork`]: for a
-    /// thread that answers several streams in a row. A peer that looks by itself sees each at once.
+    /// From now on the peer is not woken for each element, but of all at [`Self::uncork`]: for a
+    /// thread that answers several streams in a row. A peer that polls sees each at once.
     pub(crate) fn cork(&self) {
         let _producer = lock(&self.producer);
         self.corked.store(true, Ordering::Relaxed);
     }
 
-    /// Tells the peer of what was put since [`Self::cork`].
+    /// Wakes the peer for what was put since [`Self::cork`].
     pub(crate) fn uncork(&self) -> Result<(), SessionEnd> {
         let producer = lock(&self.producer);
         self.corked.store(false, Ordering::Relaxed);
@@ -85,7 +85,7 @@ impl Core {
         self.announce()
     }
 
-    /// Tells the peer of what it was not told of; due before anything that waits for the peer.
+    /// Wakes the peer for what it was not woken for; due before anything that waits for the peer.
     #[inline]
     pub(crate) fn announce(&self) -> Result<(), SessionEnd> {
         if !self.unannounced.load(Ordering::Relaxed) {

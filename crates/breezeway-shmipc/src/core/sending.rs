@@ -28,7 +28,7 @@ impl Core {
     }
 
     /// Sends a message over the socket that must not overtake what is in the queue. The peer takes
-    /// all of that when it is told to, and another thread that put an element may not yet have told
+    /// all of that when it is woken, and another thread that put an element may not yet have woken
     /// it.
     pub(crate) fn send_behind_queue(&self, parts: &[&[u8]]) -> Result<bool, SessionEnd> {
         let mut message = wire::bare(MessageType::Polling, self.version).to_vec();

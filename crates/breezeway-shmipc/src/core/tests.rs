@@ -88,7 +88,7 @@ fn an_end_counts_after_what_is_in_the_socket_also_while_that_is_not_read() {
     let (client, server) = pair(1000);
     let (mut first, mut second) = (client.open().unwrap(), client.open().unwrap());
     send_fallback(&server, first.id(), &[7; 20_000]);
-    send_fallback(&server, second.id(), b"last words");
+    send_fallback(&server, second.id(), b"last bytes");
     assert!(server.core.publish_close(second.id()).unwrap());
     assert!(second.try_peek().unwrap().is_none());
     assert!(client.core.is_overfull() && !second.is_at_end());
@@ -96,9 +96,9 @@ fn an_end_counts_after_what_is_in_the_socket_also_while_that_is_not_read() {
         stream.set_read_timeout(Some(Duration::from_secs(20)));
     }
     first.read_exact(&mut [0; 20_000]).unwrap();
-    let mut words = Vec::new();
-    second.read_to_end(&mut words).unwrap();
-    assert_eq!(words, b"last words");
+    let mut rest = Vec::new();
+    second.read_to_end(&mut rest).unwrap();
+    assert_eq!(rest, b"last bytes");
 }
 
 #[test]

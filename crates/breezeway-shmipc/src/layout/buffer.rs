@@ -98,7 +98,7 @@ pub(crate) struct SliceId {
     pub(crate) offset: u32,
 }
 
-/// The private copy of the layout: what the region says is read once, judged, and never looked at
+/// The private copy of the layout: what the region says is read once, judged, and never read
 /// again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct BufferLayout {

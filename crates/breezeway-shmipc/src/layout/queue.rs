@@ -13,7 +13,7 @@
 //! | capacity | creator, once | elements of this ring |
 //! | head | consumer | elements ever taken |
 //! | tail | producer | elements ever put; the publication |
-//! | flag | both | 1: somebody takes care of what is put; 0: the consumer must be told |
+//! | flag | both | 1: somebody takes care of what is put; 0: the consumer must be woken |
 //!
 //! An element is a stream's number, the offset of a message's first slice, and a status, 4 bytes
 //! each.

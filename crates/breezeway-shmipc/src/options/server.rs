@@ -67,8 +67,8 @@ impl ServerOptions {
         self
     }
 
-    /// Accept files from clients whose user is not known, as over TCP, where memory can be shared in
-    /// no other way. Any local process that can connect may then name any file in the
+    /// Accept files from clients whose user is not known, as over TCP, where memory can be shared
+    /// in no other way. Any local process that can connect may then name any file in the
     /// [`folders`](Self::folders) that this process can open; only what a session of this process
     /// has mapped already is refused. Default false.
     pub fn files_of_unknown_users(mut self, allowed: bool) -> Self {
