@@ -22,7 +22,8 @@ pub enum Address {
 /// Why a string is no shmipc address.
 #[derive(Clone, Error, PartialEq, Eq)]
 #[error(
-    "'{0}' is no shmipc address: write shmipc:/path/to.sock (at most 107 bytes) or shmipc:tcp:host:port"
+    "'{0}' is no shmipc address: write shmipc:/path/to.sock (at most 107 bytes) or \
+     shmipc:tcp:host:port"
 )]
 pub struct AddressError(String);
 
@@ -31,17 +32,17 @@ impl FromStr for Address {
 
     /// With or without the scheme `shmipc:`.
     fn from_str(text: &str) -> Result<Self, AddressError> {
-        let place = text.strip_prefix("shmipc:").unwrap_or(text);
+        let target = text.strip_prefix("shmipc:").unwrap_or(text);
         let refused = || AddressError(text.escape_debug().to_string());
-        if let Some(socket) = place.strip_prefix("tcp:") {
+        if let Some(socket) = target.strip_prefix("tcp:") {
             let (host, port) = socket.rsplit_once(':').ok_or_else(refused)?;
             let sound = !host.is_empty() && port.parse::<u16>().is_ok();
             return if sound { Ok(Self::Tcp(socket.to_owned())) } else { Err(refused()) };
         }
-        if place.is_empty() || place.len() > LONGEST_PATH || place.contains('\0') {
+        if target.is_empty() || target.len() > LONGEST_PATH || target.contains('\0') {
             return Err(refused());
         }
-        Ok(Self::Unix(place.into()))
+        Ok(Self::Unix(target.into()))
     }
 }
 

@@ -62,7 +62,7 @@ impl Slots {
 impl Client {
     /// Connects all sessions.
     pub fn connect(address: &Address, options: ClientOptions) -> Result<Self, ConnectError> {
-        let failed = |source| ConnectError::Connect { address: address.to_string(), source };
+        let failed = |cause| ConnectError::Connect { address: address.to_string(), cause };
         options.validate_at(address)?;
         let mut sessions = Vec::new();
         for index in 0..options.sessions {

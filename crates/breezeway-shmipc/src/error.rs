@@ -1,4 +1,7 @@
 //! What can go wrong, one type per boundary.
+//!
+//! The text of each is whole: logs and `main` print it alone. So none has a
+//! [`source`](std::error::Error::source), which would say a part of it once more.
 
 use std::io;
 use std::path::PathBuf;
@@ -38,10 +41,16 @@ pub enum SessionEnd {
     PeerGone,
     /// The peer broke a rule of the protocol.
     #[error("the peer broke the protocol: {0}")]
-    Violation(#[from] Violation),
+    Violation(Violation),
     /// The socket failed.
     #[error("the session's socket failed: {0}")]
     Socket(Arc<io::Error>),
+}
+
+impl From<Violation> for SessionEnd {
+    fn from(cause: Violation) -> Self {
+        Self::Violation(cause)
+    }
 }
 
 impl From<io::Error> for SessionEnd {
@@ -76,7 +85,8 @@ pub enum StreamError {
     QueueFull,
     /// There are not enough free slices, and the session neither waits nor uses the socket.
     #[error(
-        "the shared memory is exhausted: {0} bytes found no room; wait or use the socket (when_exhausted), or raise buffer_size"
+        "the shared memory has no room for {0} bytes now; wait or use the socket (when_exhausted), \
+         or raise buffer_size"
     )]
     MemoryExhausted(usize),
     /// The peer has closed the stream, or this side has: nothing more can be sent.
@@ -99,7 +109,13 @@ pub enum StreamError {
     TooManyStreams(usize),
     /// The session is over.
     #[error("the session is over: {0}")]
-    Session(#[from] SessionEnd),
+    Session(SessionEnd),
+}
+
+impl From<SessionEnd> for StreamError {
+    fn from(cause: SessionEnd) -> Self {
+        Self::Session(cause)
+    }
 }
 
 impl From<StreamError> for io::Error {
@@ -127,22 +143,25 @@ impl From<StreamError> for io::Error {
 pub enum HandshakeError {
     /// The peer broke a rule.
     #[error("the peer broke the protocol: {0}")]
-    Violation(#[from] Violation),
+    Violation(Violation),
     /// The peer said nothing, or not enough, in time.
     #[error(
-        "the peer did not complete the handshake in time; raise handshake_timeout if it is only slow"
+        "the peer did not complete the handshake in time; raise handshake_timeout if it is slow"
     )]
     TimedOut,
     /// The peer closed the connection.
     #[error(
-        "the peer closed the connection during the handshake; it may speak another protocol or version, or refuse us"
+        "the peer closed the connection during the handshake; its log says why: it may speak \
+         another protocol or version, or not trust this user"
     )]
     Closed,
     /// The peer runs under a user that is not trusted.
-    #[error("the peer's user is not trusted (Trust)")]
+    #[error("the peer's user is not trusted; name it in the options (Trust)")]
     NotTrusted,
     /// The client names a file outside the folders that the options allow.
-    #[error("the client names {0}, which lies outside the folders that the options allow")]
+    #[error(
+        "the client names {0}, which is in none of the folders of the options; add its folder there"
+    )]
     PathNotAllowed(PathBuf),
     /// The client names files, and its user, whose they would have to be, is not known.
     #[error(
@@ -168,13 +187,19 @@ pub enum HandshakeError {
         limit: u64,
     },
     /// A system call failed.
-    #[error("{call}: {source}")]
+    #[error("{call}: {cause}")]
     Io {
         /// What was tried.
         call: &'static str,
         /// What the kernel said.
-        source: io::Error,
+        cause: io::Error,
     },
+}
+
+impl From<Violation> for HandshakeError {
+    fn from(cause: Violation) -> Self {
+        Self::Violation(cause)
+    }
 }
 
 impl HandshakeError {
@@ -186,7 +211,7 @@ impl HandshakeError {
         move |errno| match errno {
             rustix::io::Errno::AGAIN | rustix::io::Errno::TIMEDOUT => Self::TimedOut,
             rustix::io::Errno::PIPE | rustix::io::Errno::CONNRESET => Self::Closed,
-            errno => Self::Io { call, source: errno.into() },
+            errno => Self::Io { call, cause: errno.into() },
         }
     }
 }
@@ -199,24 +224,25 @@ pub enum ConnectError {
     #[error(transparent)]
     Option(#[from] OptionError),
     /// The server cannot be reached.
-    #[error("cannot connect to {address}: {source}")]
+    #[error("cannot connect to {address}: {cause}")]
     Connect {
         /// Where.
         address: String,
         /// What the kernel said.
-        source: io::Error,
+        cause: io::Error,
     },
     /// The regions cannot be made.
-    #[error("cannot make the shared memory ({call}): {source}")]
+    #[error("cannot make the shared memory ({call}): {cause}")]
     Memory {
         /// What was tried.
         call: &'static str,
         /// What the kernel said.
-        source: io::Error,
+        cause: io::Error,
     },
     /// The memory cgroup has no room; past its limit the kernel kills instead of failing.
     #[error(
-        "{size} bytes of shared memory do not fit into the memory cgroup, which leaves {headroom}; lower buffer_size or raise {file}"
+        "{size} bytes of shared memory do not fit into the memory cgroup, which leaves {headroom}; \
+         lower buffer_size or raise {file}"
     )]
     NoHeadroom {
         /// Bytes wanted.
@@ -227,8 +253,8 @@ pub enum ConnectError {
         file: PathBuf,
     },
     /// The handshake failed.
-    #[error("handshake: {0}")]
-    Handshake(#[from] HandshakeError),
+    #[error("no session was agreed on: {0}")]
+    Handshake(HandshakeError),
     /// No session stood within the time for connecting.
     #[error("no session within {timeout:?}; the last try: {last}")]
     NoSession {
@@ -245,6 +271,12 @@ pub enum ConnectError {
     Stream(#[from] StreamError),
 }
 
+impl From<HandshakeError> for ConnectError {
+    fn from(cause: HandshakeError) -> Self {
+        Self::Handshake(cause)
+    }
+}
+
 /// Why a server does not run.
 #[derive(Error)]
 #[non_exhaustive]
@@ -254,7 +286,8 @@ pub enum ServeError {
     Option(#[from] OptionError),
     /// A server already listens there.
     #[error(
-        "{0} is in use by a running server; choose another path, end that one, or take it over (take_over)"
+        "{0} is in use by a running server; choose another path, end that server, or take the path \
+         over (take_over)"
     )]
     InUse(PathBuf),
     /// Something that is no socket is in the way.
@@ -283,11 +316,39 @@ pub enum ServeError {
         owner: u32,
     },
     /// The socket cannot be made.
-    #[error("cannot listen on {address}: {source}")]
+    #[error("cannot listen on {address}: {cause}")]
     Listen {
         /// Where.
         address: String,
         /// What the kernel said.
-        source: io::Error,
+        cause: io::Error,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use std::error::Error;
+
+    use super::*;
+
+    #[test]
+    fn an_error_that_is_printed_alone_says_all_and_nothing_twice() {
+        let cause = || io::Error::other("the kernel's reason");
+        let handshake = || HandshakeError::Io { call: "mmap", cause: cause() };
+        let end = || SessionEnd::Socket(Arc::new(cause()));
+        let errors: [Box<dyn Error>; 7] = [
+            Box::new(handshake()),
+            Box::new(ConnectError::from(handshake())),
+            Box::new(ConnectError::Connect { address: "x".to_owned(), cause: cause() }),
+            Box::new(ConnectError::from(StreamError::from(end()))),
+            Box::new(ServeError::Listen { address: "x".to_owned(), cause: cause() }),
+            Box::new(StreamError::from(end())),
+            Box::new(end()),
+        ];
+        for error in errors {
+            let text = error.to_string();
+            assert_eq!(text.matches("the kernel's reason").count(), 1, "{text}");
+            assert!(error.source().is_none(), "{text}");
+        }
+    }
 }

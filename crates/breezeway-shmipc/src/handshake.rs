@@ -205,7 +205,7 @@ fn judge_peer(
     let address = getsockname(socket).map_err(HandshakeError::io("getsockname"))?;
     let peer = if address.address_family() == AddressFamily::UNIX {
         let peer = Peer::of(socket);
-        Some(peer.map_err(|source| HandshakeError::Io { call: "getsockopt(SO_PEERCRED)", source })?)
+        Some(peer.map_err(|cause| HandshakeError::Io { call: "getsockopt(SO_PEERCRED)", cause })?)
     } else {
         None
     };

@@ -1,6 +1,43 @@
 //! Client and server for the shmipc protocol, versions 2 and 3, to work with existing shmipc-go and
 //! shmipc-rs services.
 //!
+//! A [`Client`] opens [`Stream`]s of bytes to a [`Server`]; their payload lies in memory that both
+//! processes map, and a socket carries wake-ups only.
+//!
+//! ```
+//! use std::io::Read;
+//!
+//! use breezeway_shmipc::{Address, Client, ClientOptions, Server, ServerOptions, Trust};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let folder = tempfile::tempdir()?;
+//! # let path = folder.path().join("echo.sock");
+//! let address = Address::Unix(path); // or "shmipc:/run/echo.sock".parse()?
+//! let server = Server::bind(&address, ServerOptions::new(Trust::SameUser))?;
+//! let stopper = server.stopper();
+//! let serving = std::thread::spawn(move || {
+//!     server.serve(|stream| {
+//!         let (reader, writer) = stream.halves();
+//!         writer.forward(reader)?; // what has come goes back
+//!         Ok(())
+//!     });
+//! });
+//!
+//! let client = Client::connect(&address, ClientOptions::new(Trust::SameUser))?;
+//! let mut stream = client.open()?;
+//! stream.send(b"hello")?;
+//! let mut reply = [0; 5];
+//! stream.read_exact(&mut reply)?;
+//! assert_eq!(&reply, b"hello");
+//!
+//! stopper.stop();
+//! serving.join().unwrap();
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! With the feature `tokio`, `asynchronous` has the same for tasks.
+//!
 //! # Whom this trusts
 //!
 //! **Both sides of a shmipc session write the same memory, so each trusts the other.** A peer that
@@ -15,7 +52,7 @@
     loom,
     allow(
         dead_code,
-        reason = "the model builds without the modules that need an OS, and so without their callers"
+        reason = "the model builds without the modules that need an OS, and without their callers"
     )
 )]
 
@@ -25,14 +62,12 @@ compile_error!("shmipc needs a 64-bit little-endian Linux");
 mod free_list;
 mod layout;
 mod queue;
+mod region;
 mod sync;
 mod violation;
 
 #[cfg(all(test, loom))]
 mod model;
-#[cfg(loom)]
-#[path = "model/region.rs"]
-mod region;
 
 #[cfg(not(loom))]
 mod address;
@@ -77,9 +112,6 @@ mod pool;
 mod reader;
 #[cfg(not(loom))]
 mod receiver;
-#[cfg(not(loom))]
-#[allow(unsafe_code, reason = "mapping, atomics on shared words, copies")]
-mod region;
 #[cfg(not(loom))]
 mod regions;
 #[cfg(not(loom))]

@@ -36,7 +36,7 @@ impl Listener {
     }
 
     fn bind_tcp(text: &str) -> Result<Self, ServeError> {
-        let failed = |source| ServeError::Listen { address: format!("tcp:{text}"), source };
+        let failed = |cause| ServeError::Listen { address: format!("tcp:{text}"), cause };
         let listener = TcpListener::bind(text).map_err(failed)?;
         listener.set_nonblocking(true).map_err(failed)?;
         // The port may have been left to the kernel.
@@ -55,8 +55,8 @@ impl Listener {
             ListenError::MayNotRemove { owner } => {
                 ServeError::MayNotRemove { path: path.into(), owner }
             }
-            ListenError::Io(source) => {
-                ServeError::Listen { address: path.display().to_string(), source }
+            ListenError::Io(cause) => {
+                ServeError::Listen { address: path.display().to_string(), cause }
             }
         })?;
         Ok(Self { socket: Socket::File(file), address: Address::Unix(path.into()) })

@@ -102,7 +102,7 @@ fn because(path: &Path, errno: Errno) -> HandshakeError {
         Errno::XDEV => "leaves the allowed folder or its file system",
         Errno::NOENT | Errno::NOTDIR => "does not exist",
         Errno::ACCESS | Errno::PERM => "may not be opened",
-        errno => return HandshakeError::Io { call: "openat2", source: errno.into() },
+        errno => return HandshakeError::Io { call: "openat2", cause: errno.into() },
     };
     HandshakeError::Path { path: path.to_owned(), reason }
 }
@@ -164,7 +164,7 @@ mod tests {
         let climbing =
             allowed.path().join("..").join(other.path().file_name().unwrap()).join("victim");
         for path in [path, climbing, PathBuf::from("victim"), allowed.path().to_owned()] {
-            assert!(refusal(&path, None, allowed.path()).contains("outside"), "{path:?}");
+            assert!(refusal(&path, None, allowed.path()).contains("in none of the folders"), "{path:?}");
         }
     }
 

@@ -116,7 +116,7 @@ fn judge_headroom(size: u64) -> Result<(), ConnectError> {
 }
 
 fn memory_error(call: &'static str) -> impl Fn(Errno) -> ConnectError {
-    move |errno| ConnectError::Memory { call, source: errno.into() }
+    move |errno| ConnectError::Memory { call, cause: errno.into() }
 }
 
 /// A memfd that the server cannot truncate under us.
@@ -162,7 +162,7 @@ fn allocate(fd: &OwnedFd, size: u32) -> Result<(), ConnectError> {
 
 fn map_own(fd: &OwnedFd, size: u32) -> Result<Arc<Region>, ConnectError> {
     let mapped = Region::map(fd, size);
-    Ok(Arc::new(mapped.map_err(|source| ConnectError::Memory { call: "mmap", source })?))
+    Ok(Arc::new(mapped.map_err(|cause| ConnectError::Memory { call: "mmap", cause })?))
 }
 
 /// The regions of a client, found good by its server.
@@ -241,7 +241,7 @@ fn map_foreign(
         size,
         allowed: "more than nothing and at most largest_region is possible",
     })?;
-    let region = Region::map(fd.as_fd(), len)
-        .map_err(|source| HandshakeError::Io { call: "mmap", source })?;
+    let region =
+        Region::map(fd.as_fd(), len).map_err(|cause| HandshakeError::Io { call: "mmap", cause })?;
     Ok(Arc::new(region))
 }

@@ -72,7 +72,7 @@ impl Server {
     pub fn bind(address: &Address, options: ServerOptions) -> Result<Self, ServeError> {
         options.validate_at(address)?;
         let listener = Listener::bind(address, options.socket_mode, options.take_over)?;
-        let failed = |source| ServeError::Listen { address: address.to_string(), source };
+        let failed = |cause| ServeError::Listen { address: address.to_string(), cause };
         let shared = Arc::new(Shared {
             address: listener.address().clone(),
             options,

@@ -61,9 +61,9 @@ impl Session {
     ) -> Result<(Self, Self), ConnectError> {
         client.validate()?;
         server.validate()?;
-        let (ours, theirs) = UnixStream::pair().map_err(|source| ConnectError::Connect {
+        let (ours, theirs) = UnixStream::pair().map_err(|cause| ConnectError::Connect {
             address: "a socket pair".to_owned(),
-            source,
+            cause,
         })?;
         let regions = OwnRegions::create(client, &Names::new(&client.memory, 0, None))?;
         std::thread::scope(|scope| {

@@ -20,7 +20,7 @@ pub(crate) fn connect_socket(
         Address::Unix(path) => connect::unix(path, deadline),
         Address::Tcp(socket) => connect_tcp(socket, deadline),
     };
-    connected.map_err(|source| ConnectError::Connect { address: address.to_string(), source })
+    connected.map_err(|cause| ConnectError::Connect { address: address.to_string(), cause })
 }
 
 fn connect_tcp(socket: &str, deadline: Deadline) -> io::Result<OwnedFd> {

@@ -36,7 +36,8 @@ impl Drop for Handle {
 /// # use std::io::{Read, Write};
 /// # use breezeway_shmipc::{ClientOptions, ServerOptions, Session, Trust};
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let (client, server) = Session::pair(&ClientOptions::new(Trust::SameUser), &ServerOptions::new(Trust::SameUser))?;
+/// let options = ServerOptions::new(Trust::SameUser);
+/// let (client, server) = Session::pair(&ClientOptions::new(Trust::SameUser), &options)?;
 /// let mut stream = client.open()?;
 /// stream.write_all(b"hello")?;
 /// let mut served = server.accept()?;

@@ -88,7 +88,8 @@ pub enum Violation {
     ListBounds(usize),
     /// A list's slices have an impossible capacity.
     #[error(
-        "list {list} of the buffer region has slices of {capacity} bytes; a multiple of 4, different for each list, is possible"
+        "list {list} of the buffer region has slices of {capacity} bytes; a multiple of 4, \
+         different for each list, is possible"
     )]
     SliceCapacity {
         /// Which list.

@@ -1,0 +1,239 @@
+//! Shared memory that both processes write.
+//!
+//! The rule of this file: bytes that the peer can change are never behind a reference, unless the
+//! application vouches for the peer. Words are atomics, payload is copied by opaque instructions,
+//! and every offset is checked against the length, which is fixed when the region is mapped.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
+
+use breezeway_os::TrustedPeer;
+use breezeway_os::copy::{STREAM_FROM, copy_from_foreign, stream_fence, stream_from_foreign};
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
+
+use crate::guard::Guard;
+
+/// A mapped region, readable and writable here and there.
+pub(crate) struct Region {
+    address: NonNull<u8>,
+    len: u32,
+    /// Dropped before the memory is unmapped, so that no fault of somebody else's later mapping is
+    /// taken for ours.
+    guard: Option<Guard>,
+    /// Whether large copies into it go past the caches.
+    streams: AtomicBool,
+}
+
+// SAFETY: a region is an address range that is accessed by atomics and opaque copies only; both
+// allow any number of threads.
+unsafe impl Send for Region {}
+// SAFETY: as above.
+unsafe impl Sync for Region {}
+
+impl Region {
+    /// Maps the first `len` bytes of `file`. The peer may truncate it at any time: see
+    /// [`Self::is_lost`].
+    pub(crate) fn map(file: impl AsFd, len: u32) -> io::Result<Self> {
+        // SAFETY: a new mapping at an address of the kernel's choice aliases no Rust object.
+        let address = unsafe {
+            mmap(
+                std::ptr::null_mut(),
+                len as usize,
+                ProtFlags::READ | ProtFlags::WRITE,
+                MapFlags::SHARED,
+                file,
+                0,
+            )
+        }?;
+        let address = NonNull::new(address.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
+        let mut region = Self { address, len, guard: None, streams: AtomicBool::new(false) };
+        region.guard = Some(Guard::watch(address.as_ptr() as usize, len as usize)?);
+        // SAFETY: the advice concerns this mapping only, and a child that has none cannot disturb
+        // our session. Nothing depends on its success.
+        let _ = unsafe { madvise(address.as_ptr().cast(), len as usize, Advice::LinuxDontFork) };
+        Ok(region)
+    }
+
+    /// How many bytes there are.
+    #[inline]
+    pub(crate) fn len(&self) -> u32 {
+        self.len
+    }
+
+    /// Whether the peer has truncated the file underneath: from then on the region shows zeros.
+    #[inline]
+    pub(crate) fn is_lost(&self) -> bool {
+        self.guard.as_ref().is_none_or(Guard::is_lost)
+    }
+
+    /// The aligned word at `at`.
+    #[inline]
+    pub(crate) fn word(&self, at: u32) -> &AtomicU32 {
+        let pointer = self.pointer(at, 4).cast::<u32>();
+        assert!(pointer.is_aligned(), "word at {at}");
+        // SAFETY: in bounds, aligned and mapped for as long as the region lives; accessed as
+        // atomics or opaque copies only.
+        unsafe { AtomicU32::from_ptr(pointer) }
+    }
+
+    /// The byte at `at`.
+    #[inline]
+    pub(crate) fn byte(&self, at: u32) -> &AtomicU8 {
+        // SAFETY: in bounds and mapped for as long as the region lives; accessed as atomics or
+        // opaque copies only.
+        unsafe { AtomicU8::from_ptr(self.pointer(at, 1)) }
+    }
+
+    /// The 64-bit count at `at`, which need not be aligned to more than 4.
+    #[inline]
+    pub(crate) fn count(&self, at: u32) -> Count<'_> {
+        Count { low: self.word(at), high: self.word(at + 4) }
+    }
+
+    /// Copies bytes out. What the peer changes meanwhile may be seen in part.
+    #[inline]
+    pub(crate) fn copy_to(&self, at: u32, to: &mut [u8]) {
+        let from = self.pointer(at, to.len());
+        // SAFETY: both ranges have the length of `to`, which is exclusively borrowed private memory
+        // and so no part of the region.
+        unsafe { copy_from_foreign(to.as_mut_ptr(), from, to.len()) }
+    }
+
+    /// Whether large copies into the region are to go past the caches, which pays where the peer's
+    /// CPU is far.
+    #[inline]
+    pub(crate) fn stream_large_copies(&self, pays: bool) {
+        self.streams.store(pays, Ordering::Relaxed);
+    }
+
+    /// Copies bytes in.
+    #[inline]
+    pub(crate) fn copy_from(&self, at: u32, from: &[u8]) {
+        let to = self.pointer(at, from.len());
+        // SAFETY: both ranges have the length of `from`, which is private memory and so no part of
+        // the region. The copies are opaque to the compiler, so a peer that writes there meanwhile,
+        // against the protocol, makes the bytes wrong and nothing else.
+        unsafe {
+            if from.len() < STREAM_FROM || !self.streams.load(Ordering::Relaxed) {
+                copy_from_foreign(to, from.as_ptr(), from.len());
+            } else {
+                stream_from_foreign(to, from.as_ptr(), from.len());
+                stream_fence();
+            }
+        }
+    }
+
+    /// Copies `len` bytes at `from` of another region to `to`, or of this one where the two do not
+    /// overlap.
+    pub(crate) fn copy_between(&self, source: &Self, from: u32, to: u32, len: usize) {
+        let (source, target) = (source.pointer(from, len), self.pointer(to, len));
+        assert!(source.addr().abs_diff(target.addr()) >= len, "copy onto itself");
+        // SAFETY: both ranges are mapped for `len` bytes and do not overlap; the copies are opaque
+        // to the compiler and tolerate whatever the peer writes meanwhile.
+        unsafe {
+            if len < STREAM_FROM || !self.streams.load(Ordering::Relaxed) {
+                copy_from_foreign(target, source, len);
+            } else {
+                stream_from_foreign(target, source, len);
+                stream_fence();
+            }
+        }
+    }
+
+    /// Bytes as a slice, on the application's word that the peer leaves them alone.
+    #[inline]
+    pub(crate) fn slice(&self, at: u32, len: u32, _proof: TrustedPeer) -> &[u8] {
+        // SAFETY: in bounds and mapped for as long as the region lives; the maker of the proof
+        // promised that the peer does not write them. Within this process a slice of the region has
+        // one holder, who decides who else may see it.
+        unsafe { std::slice::from_raw_parts(self.pointer(at, len as usize), len as usize) }
+    }
+
+    /// Bytes as a writable slice, on the application's word that the peer leaves them alone.
+    ///
+    /// # Safety
+    ///
+    /// Nothing else in this process accesses these bytes while the slice lives.
+    #[inline]
+    #[allow(clippy::mut_from_ref, reason = "exclusiveness is the caller's promise")]
+    pub(crate) unsafe fn slice_mut(&self, at: u32, len: u32, _proof: TrustedPeer) -> &mut [u8] {
+        // SAFETY: in bounds and mapped for as long as the region lives; exclusive in this process
+        // by the caller's promise, and towards the peer by the proof's.
+        unsafe { std::slice::from_raw_parts_mut(self.pointer(at, len as usize), len as usize) }
+    }
+
+    /// The address of `len` bytes at `at`, which must lie inside: every caller has checked against
+    /// the private layout, this is the second lock.
+    #[inline]
+    fn pointer(&self, at: u32, len: usize) -> *mut u8 {
+        assert!(at as usize + len <= self.len as usize, "{len} bytes at {at} of {}", self.len);
+        // SAFETY: inside the mapping, or one past its end for no bytes.
+        unsafe { self.address.as_ptr().add(at as usize) }
+    }
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        self.guard = None;
+        // SAFETY: the mapping is ours, and nothing borrowed from it outlives it.
+        let _ = unsafe { munmap(self.address.as_ptr().cast(), self.len as usize) };
+    }
+}
+
+/// A count that one process writes, 64 bits wide and aligned to 4, as the protocol has it on
+/// x86-64.
+///
+/// Reading takes the low half, whose distance to our own count says everything. Writing stores the
+/// low half alone, which is what an eight-byte store would change, except once in four billion.
+pub(crate) struct Count<'a> {
+    low: &'a AtomicU32,
+    high: &'a AtomicU32,
+}
+
+impl Count<'_> {
+    /// The low half, and what was done before it was written.
+    #[inline]
+    pub(crate) fn observe(&self) -> u32 {
+        self.low.load(Ordering::Acquire)
+    }
+
+    /// All of it; only for a count that nobody is changing.
+    pub(crate) fn value(&self) -> u64 {
+        let high = u64::from(self.high.load(Ordering::Acquire));
+        high << 32 | u64::from(self.low.load(Ordering::Acquire))
+    }
+
+    /// Goes from `old` to `new`, after what was done before.
+    #[inline]
+    pub(crate) fn publish(&self, old: u64, new: u64, order: Ordering) {
+        if cfg!(target_arch = "x86_64") && old >> 32 == new >> 32 {
+            self.low.store(new as u32, order);
+        } else {
+            self.publish_whole(new.wrapping_sub(old));
+        }
+    }
+
+    /// Adds to both halves at once, as the peer reads them at once.
+    #[cfg(target_arch = "x86_64")]
+    #[cold]
+    fn publish_whole(&self, added: u64) {
+        // SAFETY: the two halves are eight adjacent bytes of the region, and x86-64 supports
+        // unaligned locked additions.
+        unsafe {
+            std::arch::asm!("lock add qword ptr [{at}], {added}", at = in(reg) self.low.as_ptr(),
+                added = in(reg) added, options(nostack));
+        }
+    }
+
+    /// Adds to both halves at once, as the peer reads them at once.
+    #[cfg(not(target_arch = "x86_64"))]
+    fn publish_whole(&self, added: u64) {
+        use std::sync::atomic::AtomicU64;
+        let pointer = self.low.as_ptr().cast::<u64>();
+        assert!(pointer.is_aligned(), "this architecture's layout aligns counts");
+        // SAFETY: eight aligned bytes of the region, accessed as atomics only.
+        unsafe { AtomicU64::from_ptr(pointer) }.fetch_add(added, Ordering::Release);
+    }
+}
