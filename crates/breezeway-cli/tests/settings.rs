@@ -8,7 +8,7 @@ use std::process::Command;
 use breezeway::{Session, SessionOptions};
 use support::{Folder, Running, breezeway, refused, refused_command, run};
 
-const SAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/breezeway.toml");
+const SAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/breezeway.toml");
 /// Larger than what any test sets.
 const LARGE: u64 = 1 << 30;
 

@@ -1,4 +1,4 @@
-//! Settings from a TOML file. `docs/breezeway.toml` shows all of them.
+//! Settings from a TOML file. `breezeway.toml` in this package shows all of them.
 
 use std::path::Path;
 
@@ -123,7 +123,7 @@ mod tests {
     use super::super::Wait;
     use super::*;
 
-    const SAMPLE: &str = include_str!("../../../../docs/breezeway.toml");
+    const SAMPLE: &str = include_str!("../../breezeway.toml");
 
     fn refused(text: &str, words: &[&str]) {
         let reason = File::parse(text).expect_err(text);
