@@ -1,4 +1,4 @@
-# Two commands do everything: `make demo` and `make test`.
+# `make help` lists what there is. CI runs `make test` and `make ship`.
 
 CARGO ?= cargo
 LOOM = RUSTFLAGS="--cfg loom" $(CARGO) test -p breezeway-shm -p breezeway-shmipc --profile model --lib --target-dir target/loom
@@ -8,28 +8,68 @@ NEUTRAL = sizes two_processes pool clients failures deaths stopping waiting stra
 # About the socket file, which TCP has none of.
 FILES = addresses
 
-.PHONY: demo test format lint unit model release budgets peers bench-thrift clean golden carriers soak polling shmipc-peers bench-shmipc
+# The oldest toolchain that the workspace is for.
+MSRV = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
+FUZZ = $(wildcard crates/*/fuzz/Cargo.toml)
 
-## Build, then compare every carrier at every size, in floors: under two minutes after the build. Charts are in the report.
+.PHONY: help demo check test ship format columns arrows unsafe lint unit model release budgets peers bench-thrift clean \
+	golden carriers soak polling shmipc-peers bench-shmipc features docs fuzz-check peers-check benches packages msrv
+.DEFAULT_GOAL := help
+
+## This list.
+help:
+	@awk '/^## / { text = substr($$0, 4); next } \
+		/^[a-z-]+:/ && text != "" { split($$1, name, ":"); printf "  %-14s %s\n", name[1], text } { text = "" }' $(MAKEFILE_LIST)
+
+# ---- what one does with a checkout ----
+
 REPORT ?= target/compare.html
+## Build, then compare every carrier at every size, in floors: two minutes after the build.
 demo: release
 	@mkdir -p $(dir $(REPORT))
 	$(CARGO) run --quiet --release --locked -p breezeway-cli -- compare --quick --report $(REPORT)
+	@echo "charts: $(REPORT)"
 
-## What CI runs: format check, lints with warnings denied, every test of every crate, those of sessions on every carrier, the models.
-test: format lint unit carriers model
+## The loop while one works: format, lints and the unit tests; under two minutes when warm.
+check: format arrows unsafe
+	$(CARGO) clippy --workspace --all-targets --all-features --locked -- -D warnings
+	$(CARGO) test --quiet --workspace --all-features --locked --lib --bins
 
+## Before a commit is pushed: lints, every test, those of sessions on every carrier, the models.
+test: format arrows unsafe lint unit carriers model
+
+## Before a release: every feature, docs, fuzz crates, peers, benches, packages, the oldest Rust.
+ship: features docs benches fuzz-check peers-check packages msrv
+
+# ---- parts of `make test` ----
+
+## Formatting as rustfmt has it.
 format:
 	$(CARGO) fmt --all --check
 
-lint:
-	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
-	$(CARGO) clippy -p breezeway-shmipc --all-targets --all-features --locked -- -D warnings
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked
+## No line of code, comments or documents is longer than 100 columns.
+columns:
+	.ci/columns
 
+## Dependencies between crates point in one direction.
+arrows:
+	.ci/arrows
+
+## Unsafe code stands only where docs/design.md allows it.
+unsafe:
+	.ci/unsafe
+
+# In the workspace as a whole every feature is on, as the command asks for some; alone they may be off.
+## Clippy with warnings denied, with every feature and without.
+lint:
+	$(CARGO) clippy --workspace --all-targets --all-features --locked -- -D warnings
+	$(CARGO) clippy -p breezeway-shmipc --all-targets --locked -- -D warnings
+	$(CARGO) clippy -p breezeway-thrift --all-targets --locked -- -D warnings
+
+## Every test with every feature, and those of shmipc without tokio.
 unit:
-	$(CARGO) test --workspace --locked
-	$(CARGO) test -p breezeway-shmipc --features tokio --test tasks --locked
+	$(CARGO) test --workspace --all-features --locked
+	$(CARGO) test -p breezeway-shmipc --locked
 
 ## The tests of sessions once more, on unix sockets and on TCP.
 carriers:
@@ -40,11 +80,58 @@ carriers:
 model:
 	$(LOOM) model
 
+# ---- parts of `make ship` ----
+
+## Every crate without features, with each alone and with all.
+features:
+	.ci/features
+
+## Documentation with every feature, warnings denied; with a nightly also as docs.rs builds it.
+docs:
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --all-features --locked
+	@if $(CARGO) +nightly --version >/dev/null 2>&1; then \
+		echo "docs as docs.rs builds them"; \
+		RUSTDOCFLAGS="-D warnings --cfg docsrs" $(CARGO) +nightly doc --quiet --workspace --no-deps --all-features \
+			--locked --target-dir target/docsrs; \
+	else echo "SKIPPED: docs as docs.rs builds them need a nightly toolchain"; fi
+
+## Benchmarks compile.
+benches:
+	$(CARGO) check --workspace --benches --examples --all-features --locked
+
+# A check needs no nightly; a run does.
+## Fuzz crates compile.
+fuzz-check:
+	set -e; for manifest in $(FUZZ); do \
+		$(CARGO) check --quiet --locked --all-targets --manifest-path $$manifest --target-dir target/fuzz; \
+	done
+
+## Comparison programs compile, in Rust and, where there is Go, in Go.
+peers-check:
+	cd peers && $(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	@if command -v go >/dev/null; then \
+		set -e; for module in $$(git ls-files 'peers/*go.mod'); do \
+			echo "go vet $$module"; (cd $$(dirname $$module) && go vet ./...); \
+		done; \
+	else echo "SKIPPED: the peers in Go need go"; fi
+
+## Every published crate builds from its package, and its packaged tests pass there.
+packages:
+	.ci/packages
+
+## The workspace compiles with the oldest Rust that it promises.
+msrv:
+	rustup toolchain list | grep -q '^$(MSRV)-' || rustup toolchain install $(MSRV) --profile minimal --no-self-update
+	$(CARGO) +$(MSRV) check --workspace --all-targets --all-features --locked --target-dir target/msrv
+
+# ---- figures ----
+
 ## A million messages of random sizes, call by call and pipelined: no page faults and no growth (about two minutes).
 soak:
 	$(CARGO) test --release --locked -p breezeway --test growth -- --ignored --exact --nocapture \
 		a_million_messages_of_random_sizes_cause_neither_page_faults_nor_growth
 
+## The command, optimised.
 release:
 	$(CARGO) build --release --locked -p breezeway-cli
 
@@ -55,6 +142,7 @@ budgets: peers
 ## What polling does for sessions on sockets (two minutes).
 polling:
 	$(CARGO) bench --quiet --locked -p breezeway-cli --bench polling
+
 ## The Thrift codec beside others, interleaved, with its targets (about a minute).
 bench-thrift:
 	cd peers && $(CARGO) run --release --locked --quiet -p thrift-peers
@@ -76,6 +164,7 @@ shmipc-peers:
 bench-shmipc: shmipc-peers
 	$(CARGO) bench --quiet --locked -p breezeway-cli --bench shmipc
 
+## Remove what was built.
 clean:
 	$(CARGO) clean
 	cd peers && $(CARGO) clean
