@@ -16,17 +16,21 @@ fn example(name: &str) -> PathBuf {
     path
 }
 
-/// The server example, ended with the test.
-struct HelloServer {
+/// A server among the examples, ended with the test.
+struct ExampleServer {
     process: Child,
     /// What it says that it listens on.
     address: String,
 }
 
-impl HelloServer {
-    fn start(address: &str) -> Self {
-        let mut process = Command::new(example("hello_server"))
-            .arg(address)
+impl ExampleServer {
+    fn hello(address: &str) -> Self {
+        Self::start("hello_server", &[address])
+    }
+
+    fn start(name: &str, arguments: &[&str]) -> Self {
+        let mut process = Command::new(example(name))
+            .args(arguments)
             .stdout(Stdio::piped())
             .spawn()
             .expect("the example runs");
@@ -41,7 +45,7 @@ impl HelloServer {
     }
 }
 
-impl Drop for HelloServer {
+impl Drop for ExampleServer {
     fn drop(&mut self) {
         // Fails if it has ended already.
         let _ = self.process.kill();
@@ -78,7 +82,7 @@ fn addresses(folder: &Folder) -> [(String, &'static str); 3] {
 fn the_hello_example_greets_over_every_carrier() {
     let folder = Folder::new();
     for (address, carrier) in addresses(&folder) {
-        let server = HelloServer::start(&address);
+        let server = ExampleServer::hello(&address);
         for _ in 0..3 {
             assert_greeted(&server.address, carrier);
         }
@@ -89,7 +93,7 @@ fn the_hello_example_greets_over_every_carrier() {
 fn the_hello_example_takes_a_list_on_both_sides() {
     let folder = Folder::new();
     let all = addresses(&folder).map(|(address, _)| address);
-    let server = HelloServer::start(&all.join(","));
+    let server = ExampleServer::hello(&all.join(","));
     assert_greeted(&server.address, "shm");
     let places: Vec<_> = server.address.split(',').collect();
     assert_eq!(places.len(), 3);
@@ -115,4 +119,57 @@ fn the_hello_example_without_a_server_fails_with_what_to_do() {
     assert!(!output.status.success());
     let complained = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(complained.starts_with("Error: 'carrier pigeon' is no address"), "{complained}");
+}
+
+/// What an example without arguments writes, if it ends well.
+#[track_caller]
+fn output(name: &str) -> String {
+    let mut example = Command::new(example(name));
+    let output = within(PATIENCE, "the example's end", move || example.output().expect("it runs"));
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("text")
+}
+
+#[test]
+fn the_shared_pool_example_adds_what_every_thread_received() {
+    let squares: u64 = (0..1000u64).map(|number| number * number).sum();
+    assert_eq!(
+        output("shared_pool"),
+        format!("8 threads, 1000 calls each: the sum is {}\n", 8 * squares)
+    );
+}
+
+#[test]
+fn the_pipelining_example_compares_both_ways_to_call() {
+    let text = output("pipelining");
+    let lines: Vec<_> = text.lines().collect();
+    assert_eq!(lines.len(), 2, "{text}");
+    assert!(lines[0].starts_with("one at a time: ") && lines[0].ends_with(" per call"), "{text}");
+    assert!(lines[1].starts_with("32 in flight: ") && lines[1].ends_with(" per call"), "{text}");
+}
+
+#[test]
+fn the_frames_example_receives_every_frame_whole() {
+    let text = output("frames");
+    for number in 1..=5 {
+        assert!(text.contains(&format!("frame Some({number}), whole: true\n")), "{text}");
+    }
+}
+
+#[test]
+fn the_authorization_example_serves_listed_users_and_tells_others_why_not() {
+    let folder = Folder::new();
+    let address = format!("shm:{}", folder.path().join("guarded.sock").display());
+    let uid = rustix::process::geteuid().as_raw();
+    {
+        let listed = ExampleServer::start("authorize", &[&address, &uid.to_string()]);
+        let output = call(&listed.address);
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "hello, myself\n");
+        assert!(output.status.success());
+    }
+    let empty = ExampleServer::start("authorize", &[&address]);
+    let output = call(&empty.address);
+    let reason = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success());
+    assert!(reason.contains(&format!("user {uid} is not on the list")), "{reason}");
 }

@@ -1,0 +1,39 @@
+//! A server that decides who may call: the file's mode and a policy on connecting, credentials on each
+//! call. Start it, then call it with the `hello_client` example, as yourself and as another user.
+//!
+//! ```text
+//! cargo run --example authorize -- shm:/tmp/guarded.sock 1000 1001
+//! cargo run --example hello_client -- shm:/tmp/guarded.sock
+//! ```
+
+use std::collections::HashSet;
+
+use breezeway::{Address, Call, Peer, Server, ServerOptions};
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut arguments = std::env::args().skip(1);
+    let address = arguments.next().ok_or("authorize ADDRESS [UID ...]")?;
+    let users = arguments.map(|uid| uid.parse()).collect::<Result<HashSet<u32>, _>>()?;
+    let options = ServerOptions::new()
+        // The first gate is the kernel's: who may write to the socket file may connect. The default,
+        // 0o600, lets in the server's own user only.
+        .socket_mode(0o666)
+        // The second is ours. A client that is refused sees the reason.
+        .authorize(move |peer: &Peer| match peer.uid {
+            // Users whom this namespace does not map, and clients over TCP, have no uid: they are no one.
+            None => Err("who you are cannot be seen from here".to_owned()),
+            Some(uid) if users.contains(&uid) => Ok(()),
+            Some(uid) => Err(format!("user {uid} is not on the list")),
+        });
+    let server = Server::bind_with(&address.parse::<Address>()?, options)?;
+    println!("listening on {}", server.address());
+    server.serve(|call: Call<'_>| {
+        // A handler sees the same credentials, to decide method by method.
+        let greeting = match call.peer().is_same_user() {
+            true => "hello, myself".to_owned(),
+            false => format!("hello, user {:?}", call.peer().uid),
+        };
+        Ok(call.reply(greeting.as_bytes())?)
+    })?;
+    Ok(())
+}
