@@ -1,0 +1,44 @@
+//! Thrift messages between two ends of a session, encoded straight into the memory they travel in. The types
+//! come from `idl/weather.thrift` by way of `build.rs`.
+//!
+//! ```text
+//! cargo run -p thrift-build
+//! ```
+#![forbid(unsafe_code)]
+
+use breezeway::{Call, HandlerError, Replied, ServerSession, Session, SessionOptions};
+use breezeway_thrift::{Encode, decode_once, encode, view};
+
+// The modules in it are the IDL's namespaces.
+include!(concat!(env!("OUT_DIR"), "/thrift.rs"));
+use weather::{Reading, Summary, SummaryView};
+
+fn main() -> Result<(), HandlerError> {
+    let (mut client, server): (Session, ServerSession) = Session::pair(&SessionOptions::new())?;
+    let server = std::thread::spawn(move || server.serve(&summarize));
+
+    let celsius = (0..1000).map(|minute| 15.0 + f64::from(minute) / 100.0).collect();
+    let reading = Reading { station: "Zermatt".to_owned(), unix_seconds: 1_767_225_600, celsius };
+    // The exact size first, then one reservation, and the message is never copied.
+    let mut request = client.reserve(reading.size())?;
+    encode(&reading, request.bytes_mut())?;
+    let reply = request.call(0)?.to_vec();
+    // A view reads fields where they lie; `to_vec` made sure that nobody changes them.
+    let summary: SummaryView<'_> = view(&reply)?;
+    println!("{}: {:.2} °C on average", summary.station, summary.mean_celsius);
+
+    drop(client);
+    server.join().map_err(|_| "the server panicked")??;
+    Ok(())
+}
+
+fn summarize(call: Call<'_>) -> Result<Replied, HandlerError> {
+    // The client could still change these bytes, so each is read once.
+    let request = call.request();
+    let reading: Reading = decode_once(request.reader(), request.len())?;
+    let mean_celsius = reading.celsius.iter().sum::<f64>() / reading.celsius.len() as f64;
+    let summary = Summary { station: reading.station, mean_celsius };
+    let mut reply = call.reserve(summary.size())?;
+    encode(&summary, reply.bytes_mut())?;
+    Ok(reply.commit()?)
+}
