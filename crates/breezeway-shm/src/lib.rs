@@ -1,14 +1,51 @@
-//! Single-writer shared memory between two processes: the bottom layer of Breezeway.
+//! Single-writer shared memory between two processes: the transport under Breezeway.
 //!
 //! Every byte of shared memory has exactly one writing process. Each side creates its own sealed
 //! segments and hands out read-only mappings, so a peer can neither write, truncate nor corrupt
-//! anything of ours, and an uncommitted entry is invisible. What the peer writes in *its* segments is
-//! hostile until proven otherwise: it is copied once to private memory, judged there, and the shared
-//! bytes are not read again.
+//! anything of ours, and an uncommitted entry is invisible. What the peer writes in *its* segments
+//! is hostile until proven otherwise: it is copied once to private memory, judged there, and not
+//! read again.
 //!
 //! An [`Endpoint`] is one process's end of a session: its own control segment with the ring, its
 //! payload segments, the peer's segments mapped read-only, and the session socket that serves as
-//! doorbell. The byte layout is fixed in `docs/abi.md`.
+//! doorbell. The byte layout is fixed in `docs/abi.md`. Most programs want the crate `breezeway`,
+//! which exchanges the descriptors and adds addresses, calls, servers and clients.
+//!
+//! ```
+//! use breezeway_shm::{
+//!     Body, ControlSegment, Endpoint, Flags, ForeignControl, Head, Kind, Limits,
+//! };
+//! use std::os::unix::net::UnixStream;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! // Each side creates a control segment and sends the other its descriptor. Both are here.
+//! let (entries, lend_numbers) = (64, 512);
+//! let (ours, our_descriptor) = ControlSegment::create(entries, lend_numbers)?;
+//! let (theirs, their_descriptor) = ControlSegment::create(entries, lend_numbers)?;
+//! let (our_socket, their_socket) = UnixStream::pair()?;
+//! // A received descriptor is refused unless it is sealed, backed, and of the announced size.
+//! let accept = |descriptor| ForeignControl::accept(descriptor, entries, lend_numbers);
+//! let limits = || Limits::new(1 << 20);
+//! let mut sender =
+//!     Endpoint::new(our_socket.into(), ours, accept(their_descriptor)?, limits());
+//! let mut receiver =
+//!     Endpoint::new(their_socket.into(), theirs, accept(our_descriptor)?, limits());
+//!
+//! let flags = Flags::OPEN.with(Flags::FIN);
+//! let head = Head { kind: Kind::Message, flags, stream: 1, tag: 0 };
+//! sender.send(head, Body::Bytes(b"hello"))?;
+//! // Wakes the receiver if it has announced that it sleeps.
+//! sender.flush()?;
+//!
+//! assert!(receiver.take()?);
+//! assert_eq!(receiver.body().to_vec(), b"hello");
+//! receiver.finish()?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! `unsafe` is allowed in this crate; every block argues why it is sound. `docs/design.md` lists
+//! where else it is.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![cfg_attr(
     loom,

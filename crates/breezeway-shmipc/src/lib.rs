@@ -46,6 +46,50 @@
 //! allocate without bound, and it harms no other session. Where the peer is not trusted so far, use
 //! Breezeway's own `shm:` transport. For that reason a client and a server name whom they
 //! [`Trust`], and nothing is accepted by default.
+//!
+//! # Example
+//!
+//! ```
+//! use breezeway_shmipc::{Client, ClientOptions, Server, ServerOptions, Stream, Trust};
+//! use std::io::{Read, Write};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let folder = std::env::temp_dir().join(format!("breezeway-shmipc-{}", std::process::id()));
+//! # std::fs::create_dir(&folder)?;
+//! # let address = format!("shmipc:{}", folder.join("echo.sock").display());
+//! // let address = "shmipc:/run/echo.sock";
+//! let server = Server::bind(&address.parse()?, ServerOptions::new(Trust::SameUser))?;
+//! let stopper = server.stopper();
+//! let serving = std::thread::spawn(move || {
+//!     // Called for each stream on which something has arrived.
+//!     server.serve(|stream: &mut Stream| {
+//!         if let Some(arrived) = stream.try_peek()? {
+//!             let bytes = arrived.to_vec();
+//!             stream.release(bytes.len());
+//!             stream.send(&bytes)?;
+//!         }
+//!         Ok(())
+//!     })
+//! });
+//!
+//! let client = Client::connect(&address.parse()?, ClientOptions::new(Trust::SameUser))?;
+//! let mut stream = client.open()?;
+//! stream.write_all(b"hello")?;
+//! stream.flush()?;
+//! let mut reply = [0; 5];
+//! stream.read_exact(&mut reply)?;
+//! assert_eq!(&reply, b"hello");
+//! # drop((stream, client));
+//! # stopper.stop();
+//! # serving.join().unwrap();
+//! # std::fs::remove_dir_all(&folder)?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Features
+//!
+//! * `tokio`: asynchronous streams, clients and servers, in `asynchronous`.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![deny(unsafe_code)]
 #![cfg_attr(
