@@ -12,7 +12,7 @@ FILES = addresses
 MSRV = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 FUZZ = $(wildcard crates/*/fuzz/Cargo.toml)
 
-.PHONY: help demo check test ship format columns arrows unsafe lint unit model release budgets peers bench-thrift clean \
+.PHONY: help demo check test ship format columns links arrows unsafe lint unit model release budgets peers bench-thrift clean \
 	golden carriers soak polling shmipc-peers bench-shmipc features docs fuzz-check peers-check benches packages msrv
 .DEFAULT_GOAL := help
 
@@ -31,12 +31,12 @@ demo: release
 	@echo "charts: $(REPORT)"
 
 ## The loop while one works: format, lints and the unit tests; under two minutes when warm.
-check: format arrows unsafe
+check: format arrows unsafe links
 	$(CARGO) clippy --workspace --all-targets --all-features --locked -- -D warnings
 	$(CARGO) test --quiet --workspace --all-features --locked --lib --bins
 
 ## Before a commit is pushed: lints, every test, those of sessions on every carrier, the models.
-test: format arrows unsafe lint unit carriers model
+test: format arrows unsafe links lint unit carriers model
 
 ## Before a release: every feature, docs, fuzz crates, peers, benches, packages, the oldest Rust.
 ship: features docs benches fuzz-check peers-check packages msrv
@@ -50,6 +50,10 @@ format:
 ## No line of code, comments or documents is longer than 100 columns.
 columns:
 	.ci/columns
+
+## Links of documents lead somewhere, and the tests that documents name exist.
+links:
+	.ci/links
 
 ## Dependencies between crates point in one direction.
 arrows:

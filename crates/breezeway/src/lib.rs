@@ -87,3 +87,8 @@ pub use protocol::{CallId, CallViolation, ErrorCode, Violation};
 pub use served::ServerSession;
 pub use server::{Server, Stopper};
 pub use session::{Batch, Reply, RequestSpace, Session};
+
+/// The programs of the package's README compile.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -90,6 +90,17 @@ fn the_hello_example_greets_over_every_carrier() {
 }
 
 #[test]
+fn the_readme_shows_the_hello_examples_as_they_are() {
+    const README: &str = include_str!("../../../README.md");
+    for example in
+        [include_str!("../examples/hello_server.rs"), include_str!("../examples/hello_client.rs")]
+    {
+        let code = &example[example.find("\nuse ").expect("a use line")..];
+        assert!(README.contains(&format!("```rust{code}```")), "{code}");
+    }
+}
+
+#[test]
 fn the_hello_example_takes_a_list_on_both_sides() {
     let folder = Folder::new();
     let all = addresses(&folder).map(|(address, _)| address);
