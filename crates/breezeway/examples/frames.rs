@@ -1,4 +1,5 @@
-//! Sends frames of 8 MiB without copying them: they are made in the memory that the other side reads.
+//! Sends frames of 8 MiB without copying them: they are made in the memory that the other side
+//! reads.
 
 use breezeway::{Call, ServerSession, Session, SessionOptions};
 

@@ -1,5 +1,10 @@
-//! Greets whoever calls, over any carrier: `cargo run --example hello_server`, then `cargo run --example hello_client`; both take an address, or several
-//! (`shm:/tmp/hello.sock,unix:/tmp/hello-unix.sock,tcp:localhost:7000`).
+//! Greets whoever calls, over any carrier. Start it, then call it with `hello_client`; both take an
+//! address, or several (`shm:/tmp/hello.sock,unix:/tmp/hello-unix.sock,tcp:localhost:7000`).
+//!
+//! ```text
+//! cargo run --example hello_server
+//! cargo run --example hello_client
+//! ```
 
 use breezeway::{Address, Call, Server};
 
