@@ -33,7 +33,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             true => "hello, myself".to_owned(),
             false => format!("hello, user {:?}", call.peer().uid),
         };
-        Ok(call.reply(greeting.as_bytes())?)
+        call.reply(greeting.as_bytes())
     })?;
     Ok(())
 }

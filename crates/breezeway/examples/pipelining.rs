@@ -14,7 +14,7 @@ const IN_FLIGHT: usize = 32;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (mut client, server): (Session, ServerSession) = Session::pair(&SessionOptions::new())?;
-    let server = std::thread::spawn(move || server.serve(&|call: Call<'_>| Ok(call.echo()?)));
+    let server = std::thread::spawn(move || server.serve(&|call: Call<'_>| call.echo()));
     println!("one at a time: {:?} per call", one_at_a_time(&mut client)? / CALLS as u32);
     println!("{IN_FLIGHT} in flight: {:?} per call", pipelined(&mut client)? / CALLS as u32);
     drop(client);

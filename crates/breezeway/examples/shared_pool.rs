@@ -48,5 +48,5 @@ fn sum_of_squares(client: &Client) -> Result<u64, Box<dyn Error + Send + Sync>> 
 
 fn square(call: Call<'_>) -> Result<breezeway::Replied, breezeway::HandlerError> {
     let number = u64::from(call.request().u32_le_at(0).ok_or("a short request")?);
-    Ok(call.reply(&(number * number).to_le_bytes())?)
+    call.reply(&(number * number).to_le_bytes())
 }

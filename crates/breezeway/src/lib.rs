@@ -20,7 +20,7 @@
 //! let serving = std::thread::spawn(move || {
 //!     server.serve(|call: Call<'_>| {
 //!         let name = String::from_utf8(call.request().to_vec())?;
-//!         Ok(call.reply(format!("hello {name}").as_bytes())?)
+//!         call.reply(format!("hello {name}").as_bytes())
 //!     })
 //! });
 //!
