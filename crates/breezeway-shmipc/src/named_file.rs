@@ -164,7 +164,10 @@ mod tests {
         let climbing =
             allowed.path().join("..").join(other.path().file_name().unwrap()).join("victim");
         for path in [path, climbing, PathBuf::from("victim"), allowed.path().to_owned()] {
-            assert!(refusal(&path, None, allowed.path()).contains("in none of the folders"), "{path:?}");
+            assert!(
+                refusal(&path, None, allowed.path()).contains("in none of the folders"),
+                "{path:?}"
+            );
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::os::unix::net::UnixStream;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::Waker;
@@ -111,25 +112,45 @@ impl Session {
     /// Serves all streams of the session in this thread, until the session ends: `handler` is
     /// called with each stream for which something came, bytes or the end. It must not wait for
     /// more of the same stream. What it leaves unread it is called for again when more comes. A
-    /// stream is closed when it is at its end, or when the handler fails.
+    /// stream is closed when it is at its end, or when the handler fails or panics.
     pub fn serve(
         &self,
         mut handler: impl FnMut(&mut Stream) -> Result<(), StreamError>,
     ) -> SessionEnd {
         self.core.serving.store(true, Ordering::SeqCst);
-        let mut streams = HashMap::new();
-        let mut next_ready = |_: Option<&Waker>| self.next_ready();
-        while let Ok(Some(state)) = self.core.wait(Deadline::NEVER, &mut next_ready) {
-            self.core.cork();
-            self.serve_one(&mut streams, state, &mut handler);
-            for _ in 1..IN_A_ROW {
-                let Some(Some(state)) = self.next_ready() else { break };
-                self.serve_one(&mut streams, state, &mut handler);
-            }
+        let (mut streams, mut current) = (HashMap::new(), None);
+        // Around the loop and not around each call, so that a call costs nothing.
+        while let Err(panic) = catch_unwind(AssertUnwindSafe(|| {
+            self.serve_streams(&mut streams, &mut current, &mut handler);
+        })) {
+            // No handler was running: the defect is ours.
+            let Some(id) = current.take() else { resume_unwind(panic) };
+            tracing::error!(stream = id, "a handler of a shmipc stream panicked: it is closed");
+            streams.remove(&id);
             // A failure has ended the session, which ends the loop.
             let _ = self.core.uncork();
         }
         self.core.ended().cloned().unwrap_or(SessionEnd::Closed)
+    }
+
+    /// Until the session ends, or a handler panics, then that of the stream `current`.
+    fn serve_streams(
+        &self,
+        streams: &mut HashMap<u32, Stream>,
+        current: &mut Option<u32>,
+        handler: &mut impl FnMut(&mut Stream) -> Result<(), StreamError>,
+    ) {
+        let mut next_ready = |_: Option<&Waker>| self.next_ready();
+        while let Ok(Some(state)) = self.core.wait(Deadline::NEVER, &mut next_ready) {
+            self.core.cork();
+            self.serve_one(streams, current, state, handler);
+            for _ in 1..IN_A_ROW {
+                let Some(Some(state)) = self.next_ready() else { break };
+                self.serve_one(streams, current, state, handler);
+            }
+            // A failure has ended the session, which ends the loop.
+            let _ = self.core.uncork();
+        }
     }
 
     /// The next stream with something to do; the inner `None` at the session's end. (Streams that
@@ -148,6 +169,7 @@ impl Session {
     fn serve_one(
         &self,
         streams: &mut HashMap<u32, Stream>,
+        current: &mut Option<u32>,
         state: Arc<StreamState>,
         handler: &mut impl FnMut(&mut Stream) -> Result<(), StreamError>,
     ) {
@@ -161,7 +183,10 @@ impl Session {
             Some(stream) if Arc::ptr_eq(stream.state(), &state) => stream,
             _ => streams.entry(id).or_insert_with(|| self.stream(state)),
         };
-        if stream.has_arrivals() && handler(stream).is_err() || stream.is_at_end() {
+        *current = Some(id);
+        let is_over = stream.has_arrivals() && handler(stream).is_err() || stream.is_at_end();
+        *current = None;
+        if is_over {
             streams.remove(&id);
         }
     }

@@ -239,3 +239,31 @@ fn a_user_that_is_not_trusted_gets_no_session() {
         "{error}"
     );
 }
+
+#[test]
+fn a_handler_that_panics_closes_its_stream_and_no_other() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::bind(&unix_in(&folder), server_options(&folder)).unwrap();
+    let (address, stopper) = (server.address().clone(), server.stopper());
+    let handler = |stream: &mut Stream| {
+        if let Some(bytes) = stream.try_peek()? {
+            assert_ne!(bytes.to_vec(), b"panic", "as this test wants");
+        }
+        echo(stream)
+    };
+    let thread = std::thread::spawn(move || server.serve(handler));
+    let client = Client::connect(&address, small(Memory::Memfd)).unwrap();
+    let (mut calm, mut fatal) = (client.open().unwrap(), client.open().unwrap());
+    assert_echo(&mut calm, 10);
+    fatal.set_read_timeout(Some(PATIENCE));
+    for _ in 0..3 {
+        fatal.send(b"panic").unwrap();
+        assert_eq!(fatal.read(&mut [0; 1]).unwrap(), 0, "the end of the stream");
+        assert_echo(&mut calm, 1000);
+        fatal = client.open().unwrap();
+        fatal.set_read_timeout(Some(PATIENCE));
+    }
+    assert_eq!(client.sessions().len(), 1);
+    stopper.stop();
+    assert!(thread.join().is_ok(), "serve ends as ever");
+}
