@@ -111,10 +111,10 @@ fn a_bad_value_in_the_environment_is_refused_with_the_variable_and_the_range() {
         ("BREEZEWAY_SHRINK_AFTER", "2h", "--shrink-after", "0 s to 1 h"),
         ("BREEZEWAY_RING_CAPACITY", "9", "--ring-capacity", "a power of two in 8..=65536"),
         ("BREEZEWAY_HANDSHAKE_TIMEOUT", "0s", "--handshake-timeout", "1 ns to 1 h"),
-        ("BREEZEWAY_CALL_TIMEOUT", "0s", "--call-timeout", "1 ns or more, or none"),
+        ("BREEZEWAY_CALL_TIMEOUT", "0s", "--call-timeout", "at least 1 ns, or none"),
         ("BREEZEWAY_WORKERS", "0", "--workers", "1..=1024"),
         ("BREEZEWAY_MAX_SESSIONS", "0", "--max-sessions", "1..=1000000"),
-        ("BREEZEWAY_SOCKET_MODE", "1000", "--socket-mode", "0o000 to 0o777"),
+        ("BREEZEWAY_SOCKET_MODE", "1000", "--socket-mode", "in 0o000..=0o777"),
     ] {
         let words = [value, flag, range, "from the environment", name];
         Setting::new(&[]).env(name, value).refused(&words);

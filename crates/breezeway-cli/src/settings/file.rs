@@ -208,12 +208,12 @@ mod tests {
             ("session", "ring_capacity", "100", "a power of two in 8..=65536"),
             ("session", "ring_capacity", "[8]", "a string or a whole number"),
             ("session", "handshake_timeout", "\"0s\"", "1 ns to 1 h"),
-            ("session", "call_timeout", "\"0s\"", "1 ns or more, or none"),
+            ("session", "call_timeout", "\"0s\"", "at least 1 ns, or none"),
             ("server", "workers", "0", "1..=1024"),
             ("server", "workers", "true", "a string or a whole number"),
             ("server", "max_sessions", "1000001", "1..=1000000"),
             ("server", "socket_mode", "\"999\"", "in octal"),
-            ("server", "socket_mode", "512", "0o000 to 0o777"),
+            ("server", "socket_mode", "512", "in 0o000..=0o777"),
         ] {
             let text = format!("[{section}]\n{key} = {value}\n");
             refused(&text, &[&format!("{section}.{key} = {value}: "), range]);

@@ -10,9 +10,9 @@ use super::Wait;
 
 type Parsed<T> = Result<T, String>;
 
-/// The first error's range, in words that follow the value.
+/// The first error's range, worded to follow the value.
 fn refused(error: OptionError) -> String {
-    format!("allowed is {}", error.allowed())
+    format!("it is not {}", error.allowed())
 }
 
 fn of_session<T: Copy>(value: T, set: fn(SessionOptions, T) -> SessionOptions) -> Parsed<T> {
@@ -43,13 +43,13 @@ const LARGEST_MESSAGE: u64 = 1 << 40;
 pub(crate) fn size(text: &str) -> Parsed<usize> {
     let size = Some(bytes(text)?).filter(|size| *size <= LARGEST_MESSAGE);
     size.and_then(|size| usize::try_from(size).ok())
-        .ok_or_else(|| format!("allowed is at most {:.0}", ByteSize(LARGEST_MESSAGE)))
+        .ok_or_else(|| format!("it is not at most {:.0}", ByteSize(LARGEST_MESSAGE)))
 }
 
 /// The size of a message that has at least one byte and at most `MOST`.
 pub(crate) fn size_up_to<const MOST: u32>(text: &str) -> Parsed<u32> {
     let size = u32::try_from(bytes(text)?).ok().filter(|size| (1..=MOST).contains(size));
-    size.ok_or_else(|| format!("allowed is 1 byte to {:.0}", ByteSize(MOST.into())))
+    size.ok_or_else(|| format!("it is not within 1 byte to {:.0}", ByteSize(MOST.into())))
 }
 
 fn time(text: &str) -> Parsed<Duration> {
@@ -62,7 +62,7 @@ fn number<T: std::str::FromStr>(text: &str) -> Parsed<T> {
 }
 
 pub(crate) fn wait(text: &str) -> Parsed<Wait> {
-    Wait::from_str(text, false).map_err(|_| "allowed is busy, adaptive or park".to_owned())
+    Wait::from_str(text, false).map_err(|_| "it is not busy, adaptive or park".to_owned())
 }
 
 pub(crate) fn spin_bound(text: &str) -> Parsed<Duration> {
@@ -154,8 +154,8 @@ mod tests {
             .into_iter()
             .chain(MORE_THAN_CAN_BE_COUNTED)
         {
-            assert_eq!(cap(text).unwrap_err(), "allowed is 1 byte to 1 TiB", "{text}");
-            assert_eq!(first_segment(text).unwrap_err(), "allowed is 1 byte to 1 TiB", "{text}");
+            assert_eq!(cap(text).unwrap_err(), "it is not within 1 byte to 1 TiB", "{text}");
+            assert_eq!(first_segment(text).unwrap_err(), "it is not within 1 byte to 1 TiB", "{text}");
         }
     }
 
@@ -166,7 +166,7 @@ mod tests {
         for text in
             ["0", "4097", "5KiB", "4GiB", "8TiB"].into_iter().chain(MORE_THAN_CAN_BE_COUNTED)
         {
-            assert_eq!(size_up_to::<4096>(text).unwrap_err(), "allowed is 1 byte to 4 KiB");
+            assert_eq!(size_up_to::<4096>(text).unwrap_err(), "it is not within 1 byte to 4 KiB");
         }
         assert!(size_up_to::<4096>("4 frogs").unwrap_err().contains("such as 65536, 256KiB"));
     }
@@ -175,7 +175,7 @@ mod tests {
     fn sizes_of_messages_go_up_to_the_largest_cap() {
         assert_eq!((size("1TiB"), cap("1TiB")), (Ok(1 << 40), Ok(LARGEST_MESSAGE)));
         for text in ["1099511627777", "1.5TiB"].into_iter().chain(MORE_THAN_CAN_BE_COUNTED) {
-            assert_eq!(size(text).unwrap_err(), "allowed is at most 1 TiB", "{text}");
+            assert_eq!(size(text).unwrap_err(), "it is not at most 1 TiB", "{text}");
             assert!(cap(text).is_err());
         }
     }
@@ -191,27 +191,27 @@ mod tests {
             let reason = spin_bound(text).unwrap_err();
             assert!(reason.contains("such as 100us"), "{text}: {reason}");
         }
-        assert_eq!(spin_bound("2s").unwrap_err(), "allowed is 0 s to 1 s");
-        assert_eq!(shrink_after("61min").unwrap_err(), "allowed is 0 s to 1 h");
+        assert_eq!(spin_bound("2s").unwrap_err(), "it is not within 0 s to 1 s");
+        assert_eq!(shrink_after("61min").unwrap_err(), "it is not within 0 s to 1 h");
         for text in ["0s", "2h"] {
-            assert_eq!(handshake_timeout(text).unwrap_err(), "allowed is 1 ns to 1 h");
+            assert_eq!(handshake_timeout(text).unwrap_err(), "it is not within 1 ns to 1 h");
         }
         assert_eq!(call_timeout("none"), Ok(CallTimeout(None)));
         assert_eq!(call_timeout("3s"), Ok(CallTimeout(Some(Duration::from_secs(3)))));
-        assert_eq!(call_timeout("0s").unwrap_err(), "allowed is 1 ns or more, or none");
+        assert_eq!(call_timeout("0s").unwrap_err(), "it is not at least 1 ns, or none");
     }
 
     #[test]
     fn numbers_have_ranges() {
         assert_eq!((ring_capacity("8"), workers("1024")), (Ok(8), Ok(1024)));
         for text in ["7", "0", "131072", "100"] {
-            assert_eq!(ring_capacity(text).unwrap_err(), "allowed is a power of two in 8..=65536");
+            assert_eq!(ring_capacity(text).unwrap_err(), "it is not a power of two in 8..=65536");
         }
         for text in ["0", "1025"] {
-            assert_eq!(workers(text).unwrap_err(), "allowed is 1..=1024");
+            assert_eq!(workers(text).unwrap_err(), "it is not in 1..=1024");
         }
         for text in ["0", "1000001"] {
-            assert_eq!(max_sessions(text).unwrap_err(), "allowed is 1..=1000000");
+            assert_eq!(max_sessions(text).unwrap_err(), "it is not in 1..=1000000");
         }
         for text in ["-1", "1.5", "", "many", "99999999999999999999999"] {
             assert_eq!(workers(text).unwrap_err(), "expected a whole number", "{text}");
@@ -223,7 +223,7 @@ mod tests {
         for text in ["0600", "600", "0o600"] {
             assert_eq!(socket_mode(text), Ok(0o600));
         }
-        assert_eq!(socket_mode("01000").unwrap_err(), "allowed is permission bits, 0o000 to 0o777");
+        assert_eq!(socket_mode("01000").unwrap_err(), "it is not in 0o000..=0o777");
         for text in ["0680", "rw", "", "-600"] {
             assert!(socket_mode(text).unwrap_err().contains("in octal"), "{text}");
         }
@@ -232,6 +232,6 @@ mod tests {
     #[test]
     fn wait_policies_are_named() {
         assert_eq!(wait("park"), Ok(Wait::Park));
-        assert_eq!(wait("never").unwrap_err(), "allowed is busy, adaptive or park");
+        assert_eq!(wait("never").unwrap_err(), "it is not busy, adaptive or park");
     }
 }
