@@ -155,7 +155,11 @@ mod tests {
             .chain(MORE_THAN_CAN_BE_COUNTED)
         {
             assert_eq!(cap(text).unwrap_err(), "it is not within 1 byte to 1 TiB", "{text}");
-            assert_eq!(first_segment(text).unwrap_err(), "it is not within 1 byte to 1 TiB", "{text}");
+            assert_eq!(
+                first_segment(text).unwrap_err(),
+                "it is not within 1 byte to 1 TiB",
+                "{text}"
+            );
         }
     }
 
