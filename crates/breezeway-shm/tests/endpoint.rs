@@ -581,6 +581,32 @@ fn a_full_ring_gives_the_space_back_to_the_caller() {
 }
 
 #[test]
+#[should_panic(expected = "reserved by another endpoint")]
+fn space_of_another_endpoint_is_not_filled() {
+    let mut pair = Pair::new(Terms::default());
+    let mut space = pair.one.reserve(1_000).unwrap();
+    // What lies there of the other endpoint's memory may be lent.
+    lend(&mut pair.other, 0, 1_000).unwrap();
+    pair.other.fill(&mut space).into_bytes().fill(1);
+}
+
+#[test]
+#[should_panic(expected = "reserved by another endpoint")]
+fn space_of_another_endpoint_is_not_sent() {
+    let mut pair = Pair::new(Terms::default());
+    let mut space = pair.one.reserve(1_000).unwrap();
+    let _ = pair.other.send(head(0), Body::Space(&mut space));
+}
+
+#[test]
+#[should_panic(expected = "reserved by another endpoint")]
+fn space_of_another_endpoint_is_not_given_back() {
+    let mut pair = Pair::new(Terms::default());
+    let mut space = pair.one.reserve(1_000).unwrap();
+    pair.other.abandon(&mut space);
+}
+
+#[test]
 fn growing_waits_for_a_ring_slot_and_takes_nothing_meanwhile() {
     let mut pair = Pair::new(Terms { ring_capacity: 8, ..Terms::default() });
     while pair.one.send(head(1), Body::Bytes(b"x")).is_ok() {}

@@ -207,6 +207,24 @@ fn a_deadline_ends_the_wait_for_a_full_ring_and_nothing_that_was_accepted_is_los
 // ---- calls in flight ----
 
 #[test]
+fn a_reply_that_was_leaked_is_released_by_the_next_use_of_its_session() {
+    let server = Server::start(Settings::new().with("cap", 1 << 20));
+    let mut session = server.connect(&SessionOptions::new());
+    for number in 0..100 {
+        std::mem::forget(session.call(ECHO, message(number, 100_000)).unwrap());
+        match number % 3 {
+            0 => session.post(ECHO, b"one way").unwrap(),
+            1 => {
+                session.send(ECHO, message(number, 50)).unwrap();
+                std::mem::forget(session.receive().unwrap());
+            }
+            _ => session.batch().post(ECHO, b"one way").unwrap(),
+        }
+    }
+    assert_serves(&mut session);
+}
+
+#[test]
 fn one_call_more_than_the_rings_allow_is_refused_and_the_session_goes_on() {
     for (ring, most) in [(8, 4), (16, 8), (64, 32)] {
         for policy in EVERY_POLICY {
