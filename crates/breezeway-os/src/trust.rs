@@ -1,10 +1,25 @@
 //! The proof that a peer may be trusted with memory we hold slices into.
 
-/// Proof, made by the programmer, that the peer of a session does not write lent payload while it is lent.
+/// Proof, made by the programmer, that the peer of a session does not write lent payload while it is
+/// lent.
 ///
 /// A `&[u8]` into memory that another process may change at any moment is undefined behaviour in Rust. Without this proof the receiving side gets
 /// bytes without a slice (`ForeignBytes` of breezeway-shm), which copies; with it, lent payload can be had as slices.
-#[derive(Clone, Copy, Debug)]
+///
+/// A proof is for one session, which takes it: it can be neither copied nor cloned, so that what was
+/// promised of one peer is not used for another.
+///
+/// ```compile_fail,E0382
+/// use breezeway_os::TrustedPeer;
+///
+/// fn trusting(_session: &str, _proof: TrustedPeer) {}
+///
+/// // SAFETY: there is no peer.
+/// let proof = unsafe { TrustedPeer::assume() };
+/// trusting("of the peer that was meant", proof);
+/// trusting("of another", proof);
+/// ```
+#[derive(Debug)]
 pub struct TrustedPeer(());
 
 impl TrustedPeer {

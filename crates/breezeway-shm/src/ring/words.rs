@@ -43,8 +43,13 @@ impl Words {
     fn word(&self, byte_offset: usize) -> &AtomicU64 {
         let index = byte_offset / 8;
         assert!(index < self.count, "word outside its segment");
-        // SAFETY: the index is inside the run, which is mapped, 8-aligned (page-aligned base) and outlived by `_backing`. The other
-        // process may write it meanwhile only as an aligned word, which an atomic permits.
+        // SAFETY: the index is inside the run, which is mapped, 8-aligned (page-aligned base) and
+        // outlived by `_backing`. In this process the word is only reached through atomics. Another
+        // process may write it in any width and at any alignment while we load it: it is outside of
+        // this program, so its stores take part in no data race of ours, and what a relaxed load of
+        // an aligned word gives is some mixture of its bytes, which is a valid `u64`. Nothing rests on
+        // which one, since each value is judged. (Only a peer that keeps to the page, and so writes
+        // whole aligned words, can rely on what we make of them.)
         unsafe { &*self.first.add(index) }
     }
 
