@@ -51,17 +51,26 @@ pub(crate) struct Doorbell {
     /// Descriptors that arrived and that no entry has announced yet.
     unannounced: VecDeque<ForeignDescriptor>,
     closed: bool,
+    /// Whether the peer reads no more.
+    unheard: bool,
 }
 
 impl Doorbell {
     pub(crate) fn new(socket: OwnedFd) -> Self {
-        Self { socket, unannounced: VecDeque::new(), closed: false }
+        Self { socket, unannounced: VecDeque::new(), closed: false, unheard: false }
     }
 
     /// Whether the peer's end of file was seen.
     #[inline]
     pub(crate) fn is_closed(&self) -> bool {
         self.closed
+    }
+
+    /// Whether the peer reads the socket no more, as a doorbell that could not be rung has shown, or is
+    /// gone.
+    #[inline]
+    pub(crate) fn is_unheard(&self) -> bool {
+        self.unheard || self.closed
     }
 
     /// The peer is known to be gone, even if a child of it still holds the socket open. What it has sent can still be taken.
@@ -71,9 +80,13 @@ impl Doorbell {
 
     /// Wakes a peer that announced that it sleeps. If the socket is full, bytes are pending that wake it all the same; if the peer
     /// is gone, the end of file will tell.
-    pub(crate) fn ring(&self) -> Result<(), SocketError> {
+    pub(crate) fn ring(&mut self) -> Result<(), SocketError> {
         match send(&self.socket, &[DOORBELL], SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
-            Ok(_) | Err(Errno::AGAIN | Errno::PIPE | Errno::CONNRESET) => Ok(()),
+            Ok(_) | Err(Errno::AGAIN) => Ok(()),
+            Err(Errno::PIPE | Errno::CONNRESET) => {
+                self.unheard = true;
+                Ok(())
+            }
             Err(errno) => Err(errno.into()),
         }
     }
@@ -231,7 +244,7 @@ mod tests {
 
     #[test]
     fn any_number_of_doorbell_bytes_mean_nothing_more_than_one() {
-        let (ringing, mut hearing) = pair();
+        let (mut ringing, mut hearing) = pair();
         for _ in 0..10_000 {
             ringing.ring().unwrap();
         }

@@ -49,6 +49,8 @@ pub struct Endpoint {
     checked_segments: u64,
     /// Ticks between two such checks at least.
     window: u64,
+    /// What the peer had consumed when [`Self::check_peer`] was last called.
+    checked_consumed: u64,
     /// Whether `entry` was taken and not finished.
     has_entry: bool,
     borrowed: Option<Borrowed>,
@@ -82,6 +84,7 @@ impl Endpoint {
             segment_entries: VecDeque::new(),
             checked_segments: 0,
             window: clock::ticks_in(limits.shrink_after),
+            checked_consumed: 0,
             has_entry: false,
             borrowed: None,
             staging: Staging::new(),

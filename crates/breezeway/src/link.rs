@@ -186,12 +186,21 @@ impl Link {
         }
     }
 
-    /// Whether it is known that nobody will read what is sent. (In shared memory, a full ring shows
-    /// it.)
+    /// Asks whether the peer is gone, unless it has taken something since the last call. (A socket
+    /// shows it when it is written to.)
+    #[cold]
+    pub(crate) fn check_peer(&mut self) -> Result<(), LinkError> {
+        match self {
+            Memory(link) => Ok(link.endpoint.check_peer()?),
+            Socket(_) => Ok(()),
+        }
+    }
+
+    /// Whether it is known that nobody will read what is sent.
     #[inline(always)]
     pub(crate) fn is_write_closed(&self) -> bool {
         match self {
-            Memory(_) => false,
+            Memory(link) => link.endpoint.is_write_closed(),
             Socket(link) => link.is_write_closed(),
         }
     }
@@ -205,6 +214,16 @@ impl Link {
         match self {
             Memory(link) => Ok(link.endpoint.has(Want::Data)?),
             Socket(link) => link.has_frame(),
+        }
+    }
+
+    /// The most messages and other entries that can have come and not been taken, with so many calls
+    /// in flight.
+    pub(crate) fn max_pending(&self, in_flight: usize) -> usize {
+        match self {
+            Memory(link) => link.endpoint.peer_capacity(),
+            // A reply to each, and the farewell.
+            Socket(_) => in_flight + 1,
         }
     }
 

@@ -205,6 +205,11 @@ impl Calls {
         self.in_flight.len() - self.wanted
     }
 
+    /// Calls whose reply has not come, wanted or not.
+    pub(crate) fn in_flight(&self) -> usize {
+        self.in_flight.len()
+    }
+
     /// Whether one more call may go out. Calls that were given up count until their late reply has come.
     #[inline]
     pub(crate) fn has_room(&self) -> bool {

@@ -46,6 +46,8 @@ pub struct Session {
     peer: Peer,
     call_timeout: Option<Duration>,
     ended: bool,
+    /// One-way messages that still go out before the server is checked.
+    unchecked_posts: usize,
     /// Whether a [`Reply`] is lent to the caller.
     reply_lent: bool,
 }
@@ -100,6 +102,7 @@ impl Session {
             peer,
             call_timeout: options.call_timeout,
             ended: false,
+            unchecked_posts: agreed.max_in_flight / 2,
             reply_lent: false,
         })
     }
@@ -211,6 +214,10 @@ impl Session {
     }
 
     /// Sends a one-way message: no reply comes, not even of an error. Waits while the ring is full.
+    ///
+    /// `Ok` says that it was published, not that it will be served. When the server is gone, an error
+    /// comes, if no call is in flight, with the first message that would wake it, and else before as
+    /// many as half the ring holds; on a socket with the first or second.
     #[inline]
     pub fn post(&mut self, method: u32, message: &[u8]) -> Result<(), CallError> {
         let deadline = self.deadline();

@@ -435,6 +435,56 @@ fn every_use_of_a_session_whose_server_died_while_idle_says_so() {
 }
 
 #[test]
+fn one_way_messages_to_a_server_that_died_fail_before_they_fill_half_the_ring() {
+    const RING: usize = 256;
+    for policy in EVERY_POLICY {
+        for batched in [false, true] {
+            let mut server = Server::waiting(policy);
+            let options = SessionOptions::new().wait(policy).ring_capacity(RING as u32);
+            let mut session = server.connect(&options);
+            assert_serves(&mut session);
+            // Some that it took, so that its progress stands anywhere.
+            for number in 0..100 {
+                session.post(SINK, &sinkable(1, number, 20)).unwrap();
+            }
+            server.process.kill();
+            let mut posted = 0;
+            let error = loop {
+                let message = sinkable(1, 100 + posted as u64, 20);
+                let outcome = match batched {
+                    true => session.batch().post(SINK, &message),
+                    false => session.post(SINK, &message),
+                };
+                match outcome {
+                    Ok(()) => posted += 1,
+                    Err(error) => break error,
+                }
+                assert!(posted <= RING / 2, "{policy:?}: {posted} messages to nobody");
+            };
+            let is_death = matches!(error, CallError::PeerDied | CallError::Ended);
+            assert!(is_death, "{policy:?}: {error:?}");
+            println!("{policy:?}: {posted} messages");
+        }
+    }
+}
+
+#[test]
+fn the_first_one_way_message_to_a_server_that_died_in_its_sleep_fails() {
+    for policy in [WaitPolicy::Park, WaitPolicy::Adaptive] {
+        let mut server = Server::waiting(policy);
+        let mut session = server.connect(&SessionOptions::new());
+        assert_serves(&mut session);
+        // It sleeps once it has taken this one and rests.
+        server.at_rest();
+        server.process.kill();
+        // A socket notices when the other side's answer to the first message has come.
+        let least = usize::from(support::carrier() == Carrier::Tcp);
+        let error = (0..=least).find_map(|_| session.post(SINK, &sinkable(1, 0, 20)).err());
+        assert!(matches!(error, Some(CallError::PeerDied)), "{policy:?}: {error:?}");
+    }
+}
+
+#[test]
 fn a_flood_to_a_server_that_dies_ends_with_the_news() {
     for policy in EVERY_POLICY {
         for len in [20, 20_000] {

@@ -48,5 +48,7 @@ mod random;
 mod stalled;
 #[path = "hostile/starving.rs"]
 mod starving;
+#[path = "hostile/sweeping.rs"]
+mod sweeping;
 #[path = "hostile/transport.rs"]
 mod transport;

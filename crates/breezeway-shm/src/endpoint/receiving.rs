@@ -59,6 +59,11 @@ impl Endpoint {
         Ok(false)
     }
 
+    /// Entries that the peer's ring holds: the most that can be committed and not taken.
+    pub fn peer_capacity(&self) -> usize {
+        self.rings.consumer.capacity() as usize
+    }
+
     /// The current entry.
     #[inline]
     pub fn entry(&self) -> &Entry {

@@ -78,6 +78,23 @@ impl Endpoint {
         self.doorbell.is_closed()
     }
 
+    /// Whether the peer is known to be gone, or to read its socket no more, so that nobody is woken by
+    /// what is sent.
+    #[inline]
+    pub fn is_write_closed(&self) -> bool {
+        self.doorbell.is_unheard()
+    }
+
+    /// Reads the socket to see whether the peer is gone, unless the peer has consumed something since
+    /// the last call: for a sender that waits for no reply, now and then.
+    #[cold]
+    pub fn check_peer(&mut self) -> Result<(), SocketError> {
+        self.refresh()?;
+        let consumed = self.known_consumed();
+        let before = std::mem::replace(&mut self.checked_consumed, consumed);
+        if before == consumed { self.drain() } else { Ok(()) }
+    }
+
     /// Notes that the peer is gone, as a hang-up or an
     /// [`exit_descriptor`](breezeway_os::exit_descriptor) shows. What it committed before can still be
     /// taken.

@@ -31,6 +31,11 @@ impl Consumer {
         Self { peer, own, mask: u64::from(capacity) - 1, head: 0, published: 0, announced: 0 }
     }
 
+    /// Entries that the ring holds.
+    pub(crate) fn capacity(&self) -> u64 {
+        self.mask + 1
+    }
+
     #[inline(always)]
     fn slot(&self) -> usize {
         RING_AT + (self.head & self.mask) as usize * ENTRY_SIZE

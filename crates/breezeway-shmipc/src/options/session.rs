@@ -65,7 +65,7 @@ impl SessionOptions {
         Self::default()
     }
 
-    /// How this side waits. Default [`WaitPolicy::Adaptive`]. Tasks under [`WaitPolicy::Busy`] poll
+    /// How this side waits. Default [`WaitPolicy::Adaptive`]. Tasks under [`WaitPolicy::Busy`] look
     /// for 100 µs in every wait and then sleep, since their runtime has to read the socket.
     pub fn wait(mut self, policy: WaitPolicy) -> Self {
         self.wait = policy;

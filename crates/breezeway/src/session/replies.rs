@@ -115,8 +115,8 @@ impl Session {
 
     fn try_drop_late_replies(&mut self) -> Result<bool, CallError> {
         let mut dropped = false;
-        self.link.notice(Notice::Readable)?;
-        while self.next_is_there()? {
+        let mut sweep = self.sweep()?;
+        while self.next_is_there(&mut sweep)? {
             let head = self.link.head();
             if head.kind != Kind::Message as u8 || self.calls.wants(head) {
                 break;
@@ -131,10 +131,8 @@ impl Session {
     /// Whether the server announced its end: goes through the replies that nobody will take any more.
     #[cold]
     pub(super) fn was_shut_down(&mut self) -> bool {
-        if self.link.notice(Notice::Readable).is_err() {
-            return false;
-        }
-        while self.next_is_there().unwrap_or(false) {
+        let Ok(mut sweep) = self.sweep() else { return false };
+        while self.next_is_there(&mut sweep).unwrap_or(false) {
             if self.link.head().kind == Kind::Shutdown as u8 {
                 return true;
             }
@@ -145,11 +143,19 @@ impl Session {
         false
     }
 
-    /// Takes the next message if one has come.
+    /// Begins to go through what has come.
+    fn sweep(&mut self) -> Result<Sweep, LinkError> {
+        self.link.notice(Notice::Readable)?;
+        Ok(Sweep { left: self.link.max_pending(self.calls.in_flight()) })
+    }
+
+    /// Takes the next message of a sweep if one has come.
     #[cold]
-    fn next_is_there(&mut self) -> Result<bool, LinkError> {
-        loop {
-            // On a socket it is taking that reads; in shared memory it may say no although more is there.
+    fn next_is_there(&mut self, sweep: &mut Sweep) -> Result<bool, LinkError> {
+        while sweep.left > 0 {
+            sweep.left -= 1;
+            // On a socket it is taking that reads; in shared memory it may say no although more is
+            // there.
             if self.link.take()? {
                 return Ok(true);
             }
@@ -157,7 +163,14 @@ impl Session {
                 return Ok(false);
             }
         }
+        Ok(false)
     }
+}
+
+/// How much of what has come is still gone through: at first as much as can be there at one time. A
+/// server that adds more meanwhile, without end, thus keeps nobody.
+struct Sweep {
+    left: usize,
 }
 
 #[cold]

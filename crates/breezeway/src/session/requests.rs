@@ -60,6 +60,10 @@ impl Session {
         body: Body<'_>,
         deadline: Deadline,
     ) -> Result<(), CallError> {
+        match self.unchecked_posts.checked_sub(1) {
+            Some(left) => self.unchecked_posts = left,
+            None => self.check_server()?,
+        }
         let stream = self.calls.next_stream();
         self.send_message(
             Head { kind: Kind::Message, flags: ONE_WAY, stream, tag: method },
@@ -67,6 +71,24 @@ impl Session {
             deadline,
         )?;
         self.calls.posted();
+        Ok(())
+    }
+
+    /// Checks, after a quarter of the ring, that one-way messages still have a receiver.
+    #[cold]
+    #[inline(never)]
+    fn check_server(&mut self) -> Result<(), CallError> {
+        self.unchecked_posts = self.calls.limit() / 2 - 1;
+        self.link.check_peer().map_err(|error| self.failed(error.into()))?;
+        self.check_receiver()
+    }
+
+    /// Says that the server is gone where no reply would.
+    #[inline(always)]
+    fn check_receiver(&mut self) -> Result<(), CallError> {
+        if self.link.is_write_closed() && self.calls.wanted() == 0 {
+            return Err(self.not_waited(WaitFailure::Closed));
+        }
         Ok(())
     }
 
@@ -101,10 +123,7 @@ impl Session {
     #[inline(always)]
     pub(super) fn flush(&mut self, deadline: Deadline) -> Result<(), CallError> {
         self.link.flush(deadline).map_err(|failure| self.not_flushed(failure))?;
-        if self.link.is_write_closed() && self.calls.wanted() == 0 {
-            return Err(self.not_waited(WaitFailure::Closed));
-        }
-        Ok(())
+        self.check_receiver()
     }
 
     /// Waits until what was refused may be tried again. The server never waits for us, so it gets

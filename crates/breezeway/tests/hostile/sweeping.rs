@@ -1,0 +1,146 @@
+//! Servers that always have another entry, while a client drops what nobody wants any more: it takes
+//! what a ring can hold, and no more.
+
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use breezeway::{CallError, Session, WaitPolicy};
+
+use super::abi::control;
+use super::entry::Entry;
+use super::hello::Terms;
+use super::memory::Shared;
+use super::peer::Peer;
+use super::service::ECHO;
+use super::stage::{called, options};
+use super::watchdog::{GENEROUS, within};
+use super::wire;
+
+/// Entries that the server's ring holds.
+const CAPACITY: u64 = 64;
+
+/// What the client has consumed so far, as the server sees it, until it is stopped.
+#[derive(Default)]
+struct Watch {
+    stop: AtomicBool,
+    consumed: AtomicU64,
+}
+
+impl Watch {
+    /// Notes the client's progress; true if the attack is to end.
+    fn ends(&self, peer: &Peer) -> bool {
+        self.consumed.store(peer.view.load(control::CONSUMED_AT), Ordering::Relaxed);
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// Entries that the client consumes while it does this.
+    fn count(&self, session: &mut Session, action: impl FnOnce(&mut Session)) -> u64 {
+        let before = self.consumed.load(Ordering::Relaxed);
+        action(session);
+        self.consumed.load(Ordering::Relaxed) - before
+    }
+}
+
+/// Adds and retires segments as fast as the client takes them.
+fn churn(peer: &mut Peer, watch: &Watch) {
+    let shared = Shared::fit(4096);
+    let mut number = 0;
+    loop {
+        // Ahead by more than the quarter of a ring that the client may keep to itself.
+        while peer.tail - peer.view.load(control::CONSUMED_AT) >= 24 {
+            if watch.ends(peer) {
+                return;
+            }
+            std::hint::spin_loop();
+        }
+        if watch.ends(peer) {
+            return;
+        }
+        if wire::send(&peer.socket, &[1], &[shared.fd.as_fd()]).is_ok() {
+            peer.publish(&Entry::segment_add(number, 4096));
+            peer.publish_silently(&Entry::segment_retire(number));
+            number += 1;
+        }
+        while wire::try_receive(&peer.socket, 4096).is_some_and(|received| !received.is_end()) {}
+    }
+}
+
+#[test]
+fn a_server_that_churns_segments_keeps_no_client_that_drops_late_replies() {
+    within(GENEROUS, || {
+        let watch = Watch::default();
+        let terms = Terms { ring_capacity: CAPACITY as u32, ..Terms::default() };
+        called(
+            options().wait(WaitPolicy::Busy).call_timeout(Some(Duration::from_millis(2))),
+            terms,
+            |peer| churn(peer, &watch),
+            |session| {
+                for _ in 0..session.max_in_flight() {
+                    let outcome = session.call(ECHO, b"never answered").map(drop);
+                    assert!(matches!(outcome, Err(CallError::DeadlinePassed)), "{outcome:?}");
+                }
+                // For a while, as both must run at the same time.
+                let start = Instant::now();
+                while start.elapsed() < Duration::from_secs(1) {
+                    let taken = watch.count(session, |session| {
+                        let outcome = session.call(ECHO, b"one too many").map(drop);
+                        let is_refused = matches!(outcome, Err(CallError::TooManyInFlight(_)));
+                        assert!(is_refused, "{outcome:?}");
+                    });
+                    // What comes is seen a little later.
+                    assert!(taken <= 2 * CAPACITY, "a refused call took {taken} entries");
+                }
+                watch.stop.store(true, Ordering::Relaxed);
+            },
+        );
+    });
+}
+
+/// Lets a client find out that its server has closed the socket, while that commits replies as fast as
+/// they are taken; gives how many were taken.
+fn taken_after_the_end() -> u64 {
+    let watch = Watch::default();
+    let terms = Terms { ring_capacity: CAPACITY as u32, ..Terms::default() };
+    called(
+        options().wait(WaitPolicy::Busy),
+        terms,
+        |peer| {
+            // The client's ring is full, and nothing is consumed any more.
+            while peer.try_next().is_none_or(|_| peer.head < CAPACITY) {
+                std::thread::yield_now();
+            }
+            let reply = Entry::reply(1, b"that nobody asked for");
+            let socket = peer.socket.try_clone().unwrap();
+            std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    while !watch.ends(peer) {
+                        while peer.tail - peer.view.load(control::CONSUMED_AT) < CAPACITY {
+                            peer.publish_silently(&reply);
+                        }
+                    }
+                    watch.ends(peer);
+                });
+                rustix::net::shutdown(&socket, rustix::net::Shutdown::Both).unwrap();
+            });
+        },
+        |session| {
+            let error = (0..2 * CAPACITY).find_map(|_| session.post(ECHO, b"x").err());
+            assert!(matches!(error, Some(CallError::PeerDied)), "{error:?}");
+            watch.stop.store(true, Ordering::Relaxed);
+        },
+    );
+    watch.consumed.into_inner()
+}
+
+#[test]
+fn a_server_that_closed_its_socket_and_goes_on_committing_keeps_no_client() {
+    within(GENEROUS, || {
+        // For a while, as both must run at the same time.
+        let start = Instant::now();
+        while start.elapsed() < Duration::from_secs(1) {
+            let taken = taken_after_the_end();
+            assert!(taken <= 2 * CAPACITY, "{taken} entries were taken after the end");
+        }
+    });
+}
