@@ -1,8 +1,9 @@
 //! Bytes that another process may be writing.
 //!
-//! The rule of this file: what the peer can still change is never behind a reference. [`ForeignBytes`] is a length and an address; it copies bytes out, or reads
-//! a value at an offset, and each call sees whatever is there at that moment. Two reads of one place may differ. Copy first, then judge.
-//! (The idea of rust-vmm's `VolatileSlice`.)
+//! The rule of this file: what the peer can still change is never behind a reference.
+//! [`ForeignBytes`] is a length and an address; it copies bytes out, or reads a value at an offset,
+//! and each call sees whatever is there at that moment. Two reads of one place may differ. Copy
+//! first, then judge. (The idea of rust-vmm's `VolatileSlice`.)
 
 use std::fmt;
 use std::io::{self, Read};
@@ -22,7 +23,8 @@ enum Stability {
 
 /// A received body: bytes in the peer's memory, or a private copy of a small message.
 ///
-/// There is no `Deref` to `[u8]`: the peer may change lent bytes while they are read. [`Self::as_slice`] gives a slice where there is a proof that it does not.
+/// There is no `Deref` to `[u8]`: the peer may change lent bytes while they are read.
+/// [`Self::as_slice`] gives a slice where there is a proof that it does not.
 #[derive(Clone, Copy)]
 pub struct ForeignBytes<'a> {
     address: *const u8,
@@ -52,7 +54,8 @@ impl<'a> ForeignBytes<'a> {
     ///
     /// # Safety
     ///
-    /// `address` is mapped readable for `len` bytes during `'a`. If `trusted`, nobody writes them during `'a`.
+    /// `address` is mapped readable for `len` bytes during `'a`. If `trusted`, nobody writes them
+    /// during `'a`.
     #[inline]
     pub(crate) unsafe fn lent(address: *const u8, len: usize, trusted: bool) -> Self {
         let stability = if trusted { Stability::Stable } else { Stability::MayChange };
@@ -71,14 +74,16 @@ impl<'a> ForeignBytes<'a> {
         self.len == 0
     }
 
-    /// The bytes as a slice, if nobody can change them: small messages (up to 104 bytes, which are private copies), and every message of a session that
-    /// [trusts its peer](breezeway_os::TrustedPeer).
+    /// The bytes as a slice, if nobody can change them: small messages (up to 104 bytes, which are
+    /// private copies), and every message of a session that [trusts its
+    /// peer](breezeway_os::TrustedPeer).
     #[inline]
     pub fn as_slice(&self) -> Option<&'a [u8]> {
         if self.stability == Stability::MayChange {
             return None;
         }
-        // SAFETY: the bytes are mapped and unchanging during 'a: `stable` took them from a slice of that lifetime, and the caller of `lent` promised it.
+        // SAFETY: the bytes are mapped and unchanging during 'a: `stable` took them from a slice of
+        // that lifetime, and the caller of `lent` promised it.
         Some(unsafe { std::slice::from_raw_parts(self.address, self.len) })
     }
 
@@ -104,8 +109,9 @@ impl<'a> ForeignBytes<'a> {
     #[inline]
     pub fn copy_to(&self, to: &mut [u8]) {
         assert_eq!(to.len(), self.len, "copy of {} bytes into {}", self.len, to.len());
-        // SAFETY: both lengths are the same; the source is readable for 'a; an exclusive slice is ours alone, so it does not overlap a mapping that is read-only
-        // here nor a slice that is borrowed shared.
+        // SAFETY: both lengths are the same; the source is readable for 'a; an exclusive slice is
+        // ours alone, so it does not overlap a mapping that is read-only here nor a slice that is
+        // borrowed shared.
         unsafe { self.copy_raw(to.as_mut_ptr()) }
     }
 
@@ -132,7 +138,8 @@ impl<'a> ForeignBytes<'a> {
     /// Appends a copy of all bytes to `to`.
     pub fn append_to(&self, to: &mut Vec<u8>) {
         to.reserve(self.len);
-        // SAFETY: the spare capacity just reserved is writable, ours, and new; after the copy its first `len` bytes are initialised.
+        // SAFETY: the spare capacity just reserved is writable, ours, and new; after the copy its
+        // first `len` bytes are initialised.
         unsafe {
             self.copy_raw(to.as_mut_ptr().add(to.len()));
             to.set_len(to.len() + self.len);
@@ -173,8 +180,9 @@ impl<'a> ForeignBytes<'a> {
         self.array_at(offset).map(u64::from_le_bytes)
     }
 
-    /// Passes all bytes to `visit` in order, through private copies of at most `buffer.len()` bytes: for checking or parsing a large
-    /// payload in a bounded, cache-warm buffer. Stops at the first error. Panics if `buffer` is empty and there are bytes.
+    /// Passes all bytes to `visit` in order, through private copies of at most `buffer.len()`
+    /// bytes: for checking or parsing a large payload in a bounded, cache-warm buffer. Stops at the
+    /// first error. Panics if `buffer` is empty and there are bytes.
     #[inline]
     pub fn try_for_each_chunk<E>(
         &self,

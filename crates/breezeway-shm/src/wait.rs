@@ -1,5 +1,5 @@
-//! Waiting for one peer, as the wait policy says. (A server that serves many sessions with one thread
-//! has its own loop.)
+//! Waiting for one peer, as the wait policy says. (A server that serves many sessions with one
+//! thread has its own loop.)
 
 use std::time::Duration;
 

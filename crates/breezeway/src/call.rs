@@ -28,11 +28,11 @@ pub type Handled = Result<Replied, HandlerError>;
 /// Serves calls. Implemented by every `Fn(Call<'_>) -> Handled`.
 ///
 /// A worker thread calls it for one request after the other, of all the sessions that it serves: a
-/// handler that blocks delays those sessions. Give slow work to threads of your own and more workers
-/// to the server. A panic fails the call, not the server.
+/// handler that blocks delays those sessions. Give slow work to threads of your own and more
+/// workers to the server. A panic fails the call, not the server.
 pub trait Handler: Send + Sync + 'static {
-    /// Serves one call. An error becomes the failure that the caller sees, unless the reply went out
-    /// before; for a one-way message it is logged.
+    /// Serves one call. An error becomes the failure that the caller sees, unless the reply went
+    /// out before; for a one-way message it is logged.
     fn handle(&self, call: Call<'_>) -> Handled;
 }
 
@@ -78,7 +78,8 @@ impl Serving<'_> {
         Ok(Replied(()))
     }
 
-    /// Publishes a failure: the reason in full if there is memory for it, else as much as an entry holds.
+    /// Publishes a failure: the reason in full if there is memory for it, else as much as an entry
+    /// holds.
     pub(crate) fn fail(mut self, code: ErrorCode, reason: &str) -> Result<(), ReplyError> {
         self.refuse(code, reason).map(drop)
     }
@@ -119,8 +120,8 @@ impl<'c> Call<'c> {
         self.0.request.one_way
     }
 
-    /// The request's bytes: a private copy up to 104 bytes, else the client's memory, which the client
-    /// may still change.
+    /// The request's bytes: a private copy up to 104 bytes, else the client's memory, which the
+    /// client may still change.
     #[inline]
     pub fn request(&self) -> ForeignBytes<'_> {
         self.0.link.body()
@@ -181,8 +182,8 @@ impl<'c> Call<'c> {
     }
 }
 
-/// Space for a reply, in shared memory if it is larger than 104 bytes. The client can read it at any
-/// time.
+/// Space for a reply, in shared memory if it is larger than 104 bytes. The client can read it at
+/// any time.
 pub struct ReplySpace<'c>(Serving<'c>);
 
 impl ReplySpace<'_> {

@@ -20,8 +20,8 @@ use crate::options::OptionError;
 use crate::printable::printable;
 use crate::protocol::{CallViolation, ErrorCode, Violation};
 
-/// `main` and `unwrap` print errors in their debug form: for these it is the message, which says more
-/// to a reader than the fields.
+/// `main` and `unwrap` print errors in their debug form: for these it is the message, which says
+/// more to a reader than the fields.
 macro_rules! debug_is_message {
     ($($error:ty),+ $(,)?) => {$(
         impl std::fmt::Debug for $error {
@@ -75,7 +75,7 @@ pub enum ConnectError {
     /// The host's name has no address.
     #[error("no server at {place}: cannot find the host: {source}")]
     NoSuchHost {
-        /// Where a server was looked for.
+        /// Where a server was expected.
         place: Place,
         /// What the resolver answered.
         source: io::Error,
@@ -97,7 +97,7 @@ pub enum ConnectError {
     /// Something else.
     #[error("cannot connect to {place}: {source}")]
     Io {
-        /// Where a server was looked for.
+        /// Where a server was expected.
         place: Place,
         /// What the kernel answered.
         source: io::Error,
@@ -145,13 +145,14 @@ pub enum CallError {
     /// The kernel gives no memory for the message. The session goes on.
     #[error(transparent)]
     Segment(SegmentError),
-    /// As many calls are in flight as the rings have room for, or, on a socket, as many replies wait
-    /// to be received as may: receive a reply first. The session goes on.
+    /// As many calls are in flight as the rings have room for, or, on a socket, as many replies
+    /// wait to be received as may: receive a reply first. The session goes on.
     #[error(
         "{0} calls are in flight, the most that ring_capacity (on a socket also the cap) allows; receive a reply first or raise it"
     )]
     TooManyInFlight(usize),
-    /// A call cannot go out while replies of pipelined calls are to be received. The session goes on.
+    /// A call cannot go out while replies of pipelined calls are to be received. The session goes
+    /// on.
     #[error("{0} pipelined calls are in flight; receive their replies before a plain call")]
     RepliesPending(usize),
     /// There is nothing to receive: no call is in flight. The session goes on.

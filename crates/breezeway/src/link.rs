@@ -1,7 +1,7 @@
 //! One process's end of a session, over whichever carrier: what calls are made of.
 //!
-//! Shared memory is the fast way, and a socket the other: each operation is described once for both.
-//! What is said of ordering, errors and lifetimes holds for both.
+//! Shared memory is the fast way, and a socket the other: each operation is described once for
+//! both. What is said of ordering, errors and lifetimes holds for both.
 //!
 //! A link moves messages and knows no rule of calls; those are in [`crate::protocol`].
 
@@ -217,8 +217,8 @@ impl Link {
         }
     }
 
-    /// The most messages and other entries that can have come and not been taken, with so many calls
-    /// in flight.
+    /// The most messages and other entries that can have come and not been taken, with so many
+    /// calls in flight.
     pub(crate) fn max_pending(&self, in_flight: usize) -> usize {
         match self {
             Memory(link) => link.endpoint.peer_capacity(),
@@ -227,8 +227,8 @@ impl Link {
         }
     }
 
-    /// Takes the next message, if one is there; it stays the current one until [`Self::finish`]. May
-    /// say false although more is there, after an entry about a segment.
+    /// Takes the next message, if one is there; it stays the current one until [`Self::finish`].
+    /// May say false although more is there, after an entry about a segment.
     #[inline(always)]
     pub(crate) fn take(&mut self) -> Result<bool, LinkError> {
         match self {

@@ -122,9 +122,9 @@ impl ErrorCode {
     }
 }
 
-/// The most calls in flight on a session whose rings have these capacities: what a client has not yet
-/// received always fits into the reply ring, of which up to a quarter is consumed but not yet known to
-/// be, with room to spare for entries of the session.
+/// The most calls in flight on a session whose rings have these capacities: what a client has not
+/// yet received always fits into the reply ring, of which up to a quarter is consumed but not yet
+/// known to be, with room to spare for entries of the session.
 pub(crate) fn max_in_flight(ring_capacities: [u32; 2]) -> usize {
     ring_capacities[0].min(ring_capacities[1]) as usize / 2
 }
@@ -178,8 +178,8 @@ pub(crate) struct Answer {
 pub(crate) struct Calls {
     next: u32,
     limit: usize,
-    /// In the order of their requests; a server answers one session in order, so the reply's call is
-    /// mostly the first.
+    /// In the order of their requests; a server answers one session in order, so the reply's call
+    /// is mostly the first.
     in_flight: VecDeque<(CallId, bool)>,
     wanted: usize,
 }
@@ -210,7 +210,8 @@ impl Calls {
         self.in_flight.len()
     }
 
-    /// Whether one more call may go out. Calls that were given up count until their late reply has come.
+    /// Whether one more call may go out. Calls that were given up count until their late reply has
+    /// come.
     #[inline]
     pub(crate) fn has_room(&self) -> bool {
         self.in_flight.len() < self.limit

@@ -26,7 +26,8 @@ pub(crate) enum Progress {
     Closed,
 }
 
-/// The serving end of one session: for a parent and its child, for tests, and inside a [`Server`](crate::Server).
+/// The serving end of one session: for a parent and its child, for tests, and inside a
+/// [`Server`](crate::Server).
 pub struct ServerSession {
     link: Link,
     peer: Peer,
@@ -37,8 +38,8 @@ pub struct ServerSession {
 }
 
 impl ServerSession {
-    /// Answers the hello of a client that wants shared memory on a connected unix stream socket, such
-    /// as one end of a pair (see [`breezeway_os::inherited`]).
+    /// Answers the hello of a client that wants shared memory on a connected unix stream socket,
+    /// such as one end of a pair (see [`breezeway_os::inherited`]).
     pub fn from_socket(socket: OwnedFd, options: &SessionOptions) -> Result<Self, ConnectError> {
         options.validate()?;
         let peer = Peer::of(&socket).map_err(HandshakeError::from)?;
@@ -60,9 +61,9 @@ impl ServerSession {
         &self.peer
     }
 
-    /// Where to see that the client's process is gone, also if a forked child of it holds the socket.
-    /// Only for a client that connected by itself: the ends of a pair name the process that made the
-    /// pair.
+    /// Where to see that the client's process is gone, also if a forked child of it holds the
+    /// socket. Only for a client that connected by itself: the ends of a pair name the process that
+    /// made the pair.
     pub(crate) fn watch_exit(&mut self, exit: Option<OwnedFd>) {
         self.exit = exit;
     }
@@ -138,8 +139,8 @@ impl ServerSession {
         let request = request(self.link.head())?;
         let mut replied = false;
         let call = Call(self.serving(request, &mut replied));
-        // The handler sees the session only through the call, which is gone when it returns or unwinds;
-        // what is left, reserved space, is given back below.
+        // The handler sees the session only through the call, which is gone when it returns or
+        // unwinds; what is left, reserved space, is given back below.
         let outcome = catch_unwind(AssertUnwindSafe(|| handler.handle(call).map_err(Failure::of)));
         if !matches!(outcome, Ok(Ok(_))) || !replied {
             let failure = match outcome {
@@ -202,8 +203,8 @@ fn too_many_calls(unconsumed: usize) -> SessionError {
     CallViolation::TooManyCalls(unconsumed).into()
 }
 
-/// Why a call was not replied to. The message is taken while panics are still caught: making it is the
-/// handler's own code.
+/// Why a call was not replied to. The message is taken while panics are still caught: making it is
+/// the handler's own code.
 struct Failure {
     code: ErrorCode,
     reason: String,

@@ -25,9 +25,9 @@ pub use requests::{Batch, RequestSpace};
 
 /// A connection to a server: calls go out, replies come back.
 ///
-/// A session is `Send` and used by one thread at a time (`&mut`): the caller reads its own ring, so a
-/// reply wakes nobody else and takes no lock. Calls of one session are served in the order in which
-/// they were made. Dropping it closes it; what was sent before is still served.
+/// A session is `Send` and used by one thread at a time (`&mut`): the caller reads its own ring, so
+/// a reply wakes nobody else and takes no lock. Calls of one session are served in the order in
+/// which they were made. Dropping it closes it; what was sent before is still served.
 ///
 /// The peer may at any moment die or write garbage into its own segments. Either ends this session
 /// with an error and harms nothing else.
@@ -58,8 +58,8 @@ impl Session {
         Self::connect_with(address, &SessionOptions::new())
     }
 
-    /// Connects to the first of the address's places that works. Takes, for each, at most the handshake
-    /// timeout for connecting, and as long again for the hello.
+    /// Connects to the first of the address's places that works. Takes, for each, at most the
+    /// handshake timeout for connecting, and as long again for the hello.
     pub fn connect_with(address: &Address, options: &SessionOptions) -> Result<Self, ConnectError> {
         options.validate()?;
         let mut failures = Vec::new();
@@ -80,9 +80,9 @@ impl Session {
         Self::negotiate(socket, peer, place.carrier(), options)
     }
 
-    /// Opens a session in shared memory over a connected unix stream socket, such as one end of a pair
-    /// that a parent handed to its child (see [`breezeway_os::inherited`]). The other end must be
-    /// served, by [`ServerSession::from_socket`] for one.
+    /// Opens a session in shared memory over a connected unix stream socket, such as one end of a
+    /// pair that a parent handed to its child (see [`breezeway_os::inherited`]). The other end must
+    /// be served, by [`ServerSession::from_socket`] for one.
     pub fn from_socket(socket: OwnedFd, options: &SessionOptions) -> Result<Self, ConnectError> {
         options.validate()?;
         let peer = Peer::of(&socket).map_err(handshake::HandshakeError::from)?;
@@ -195,8 +195,8 @@ impl Session {
         self.await_reply(deadline)
     }
 
-    /// Takes space for a request of `len` bytes, to be filled in place: what is over 104 bytes travels
-    /// without a copy. Waits while the space is lent to the peer.
+    /// Takes space for a request of `len` bytes, to be filled in place: what is over 104 bytes
+    /// travels without a copy. Waits while the space is lent to the peer.
     #[inline]
     pub fn reserve(&mut self, len: usize) -> Result<RequestSpace<'_>, CallError> {
         self.may_use()?;
@@ -205,7 +205,8 @@ impl Session {
         Ok(RequestSpace { session: self })
     }
 
-    /// Sends a request whose reply is taken later by [`Self::receive`], so that several are in flight.
+    /// Sends a request whose reply is taken later by [`Self::receive`], so that several are in
+    /// flight.
     #[inline]
     pub fn send(&mut self, method: u32, request: &[u8]) -> Result<CallId, CallError> {
         let deadline = self.deadline();
@@ -215,9 +216,9 @@ impl Session {
 
     /// Sends a one-way message: no reply comes, not even of an error. Waits while the ring is full.
     ///
-    /// `Ok` says that it was published, not that it will be served. When the server is gone, an error
-    /// comes, if no call is in flight, with the first message that would wake it, and else before as
-    /// many as half the ring holds; on a socket with the first or second.
+    /// `Ok` says that it was published, not that it will be served. When the server is gone, an
+    /// error comes, if no call is in flight, with the first message that would wake it, and else
+    /// before as many as half the ring holds; on a socket with the first or second.
     #[inline]
     pub fn post(&mut self, method: u32, message: &[u8]) -> Result<(), CallError> {
         let deadline = self.deadline();
@@ -231,8 +232,9 @@ impl Session {
         Batch { session: self, flushed: false }
     }
 
-    /// Waits for the next reply to a request that was sent. Its [`Reply::call`] says which. The call
-    /// timeout runs from here; when it passes, the replies of all calls in flight are given up.
+    /// Waits for the next reply to a request that was sent. Its [`Reply::call`] says which. The
+    /// call timeout runs from here; when it passes, the replies of all calls in flight are given
+    /// up.
     #[inline]
     pub fn receive(&mut self) -> Result<Reply<'_>, CallError> {
         self.may_use()?;

@@ -17,17 +17,21 @@ use breezeway_os::clock;
 use breezeway_os::copy::{PREFETCHED_UP_TO, STREAM_FROM, claim_lines};
 use breezeway_os::segment;
 
-/// Flushes between two readings of the clock, while there are more segments than an idle session keeps.
+/// Flushes between two readings of the clock, while there are more segments than an idle session
+/// keeps.
 const FLUSHES_PER_CHECK: u32 = 64;
 
 /// The bounds of a session's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The most bytes of payload segments per direction at one time, and so the largest message. What both hellos agreed on.
+    /// The most bytes of payload segments per direction at one time, and so the largest message.
+    /// What both hellos agreed on.
     pub cap: u64,
-    /// Bytes of this side's first payload segment, unless a message asks for more. Rounded up to whole pages; the cap counts if it is less.
+    /// Bytes of this side's first payload segment, unless a message asks for more. Rounded up to
+    /// whole pages; the cap counts if it is less.
     pub first_segment: u64,
-    /// How long traffic must do without one of this side's payload segments before it is given back. The largest that is free is kept ten times as long.
+    /// How long traffic must do without one of this side's payload segments before it is given
+    /// back. The largest that is free is kept ten times as long.
     pub shrink_after: Duration,
 }
 
@@ -134,7 +138,8 @@ impl Endpoint {
         }
     }
 
-    /// Adds a segment that holds `len` bytes, dropping wholly free ones if the cap asks for it. False if there is no room now.
+    /// Adds a segment that holds `len` bytes, dropping wholly free ones if the cap asks for it.
+    /// False if there is no room now.
     fn grow(&mut self, len: usize) -> Result<bool, SendError> {
         self.rings.producer.refresh()?;
         if !self.lender.segments.can_make_room(len) {
@@ -220,8 +225,9 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Whether an entry about segments may take a slot: a quarter of the ring at most holds such. Messages in flight take half of it, and what the peer has consumed
-    /// without saying so a quarter, so replies always have a slot.
+    /// Whether an entry about segments may take a slot: a quarter of the ring at most holds such.
+    /// Messages in flight take half of it, and what the peer has consumed without saying so a
+    /// quarter, so replies always have a slot.
     fn has_slot_for_segment(&mut self) -> bool {
         let producer = &self.rings.producer;
         let consumed = producer.known_consumed();

@@ -8,9 +8,9 @@ use crate::ring::{Entry, Flags, Kind};
 use crate::violation::Violation;
 
 impl Endpoint {
-    /// Takes the next entry, if one is committed; it stays the current one until [`Self::finish`]. An
-    /// entry about a segment is dealt with here, one a call (a peer may send any number of them);
-    /// then this says false although more may be there.
+    /// Takes the next entry, if one is committed; it stays the current one until [`Self::finish`].
+    /// An entry about a segment is dealt with here, one a call (a peer may send any number of
+    /// them); then this says false although more may be there.
     #[inline(always)]
     pub fn take(&mut self) -> Result<bool, SocketError> {
         if self.has_entry {

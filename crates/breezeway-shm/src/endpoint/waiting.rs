@@ -17,8 +17,8 @@ use std::sync::atomic::Ordering;
 const INTENTS_PER_DRAIN: u32 = 64;
 
 impl Endpoint {
-    /// The session socket, to be watched by a [`Sleeper`](breezeway_os::Sleeper). Nobody else may read
-    /// or write it.
+    /// The session socket, to be watched by a [`Sleeper`](breezeway_os::Sleeper). Nobody else may
+    /// read or write it.
     pub fn socket(&self) -> BorrowedFd<'_> {
         self.doorbell.as_fd()
     }
@@ -30,9 +30,9 @@ impl Endpoint {
     }
 
     /// Announces that this side is about to sleep until what is wanted comes, and polls for it once
-    /// more. True if it has not come: then a doorbell byte will arrive on the socket when it does. A
-    /// second call for another want may read the byte that the first one left: ask [`Self::has`] for
-    /// the first again.
+    /// more. True if it has not come: then a doorbell byte will arrive on the socket when it does.
+    /// A second call for another want may read the byte that the first one left: ask [`Self::has`]
+    /// for the first again.
     pub fn prepare_sleep(&mut self, want: Want) -> Result<bool, SocketError> {
         if !self.origin.is_here() {
             return Err(SocketError::Forked);
@@ -78,15 +78,15 @@ impl Endpoint {
         self.doorbell.is_closed()
     }
 
-    /// Whether the peer is known to be gone, or to read its socket no more, so that nobody is woken by
-    /// what is sent.
+    /// Whether the peer is known to be gone, or to read its socket no more, so that nobody is woken
+    /// by what is sent.
     #[inline]
     pub fn is_write_closed(&self) -> bool {
         self.doorbell.is_unheard()
     }
 
-    /// Reads the socket to see whether the peer is gone, unless the peer has consumed something since
-    /// the last call: for a sender that waits for no reply, now and then.
+    /// Reads the socket to see whether the peer is gone, unless the peer has consumed something
+    /// since the last call: for a sender that waits for no reply, now and then.
     #[cold]
     pub fn check_peer(&mut self) -> Result<(), SocketError> {
         self.refresh()?;
@@ -96,8 +96,8 @@ impl Endpoint {
     }
 
     /// Notes that the peer is gone, as a hang-up or an
-    /// [`exit_descriptor`](breezeway_os::exit_descriptor) shows. What it committed before can still be
-    /// taken.
+    /// [`exit_descriptor`](breezeway_os::exit_descriptor) shows. What it committed before can still
+    /// be taken.
     pub fn peer_gone(&mut self) -> Result<(), SocketError> {
         self.drain()?;
         self.doorbell.peer_gone();
@@ -113,8 +113,8 @@ impl Endpoint {
         }
     }
 
-    /// Whether the peer last waited on the CPU that this thread runs on: then it cannot answer while
-    /// we spin. A lie costs one bounded spin.
+    /// Whether the peer last waited on the CPU that this thread runs on: then it cannot answer
+    /// while we spin. A lie costs one bounded spin.
     pub fn shares_cpu(&self) -> bool {
         self.peer.load(CPU_AT) == cpu::current() as u64 + 1
     }

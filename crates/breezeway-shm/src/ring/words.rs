@@ -1,6 +1,8 @@
-//! Shared memory as 64-bit words: ours, which we may store to, and the peer's, which we may only load from.
+//! Shared memory as 64-bit words: ours, which we may store to, and the peer's, which we may only
+//! load from.
 //!
-//! Foreign words are loaded with `Relaxed` only, ordered by an acquire fence afterwards: on read-only pages Rust guarantees nothing else.
+//! Foreign words are loaded with `Relaxed` only, ordered by an acquire fence afterwards: on
+//! read-only pages Rust guarantees nothing else.
 
 use std::sync::Arc;
 
@@ -22,7 +24,8 @@ struct Words {
     _backing: Arc<Backing>,
 }
 
-// SAFETY: the memory behind `first` is alive as long as `_backing`, which is shared by reference count, and is only reached through atomics.
+// SAFETY: the memory behind `first` is alive as long as `_backing`, which is shared by reference
+// count, and is only reached through atomics.
 unsafe impl Send for Words {}
 // SAFETY: as above.
 unsafe impl Sync for Words {}
@@ -47,9 +50,9 @@ impl Words {
         // outlived by `_backing`. In this process the word is only reached through atomics. Another
         // process may write it in any width and at any alignment while we load it: it is outside of
         // this program, so its stores take part in no data race of ours, and what a relaxed load of
-        // an aligned word gives is some mixture of its bytes, which is a valid `u64`. Nothing rests on
-        // which one, since each value is judged. (Only a peer that keeps to the page, and so writes
-        // whole aligned words, can rely on what we make of them.)
+        // an aligned word gives is some mixture of its bytes, which is a valid `u64`. Nothing rests
+        // on which one, since each value is judged. (Only a peer that keeps to the page, and so
+        // writes whole aligned words, can rely on what we make of them.)
         unsafe { &*self.first.add(index) }
     }
 

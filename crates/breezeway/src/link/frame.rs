@@ -1,4 +1,5 @@
-//! The frame: what precedes each message on a socket (`docs/abi.md`, section 8). Bytes in, values out.
+//! The frame: what precedes each message on a socket (`docs/abi.md`, section 8). Bytes in, values
+//! out.
 
 use breezeway_shm::{Flags, Head, Kind};
 

@@ -1,4 +1,5 @@
-//! What has come from a socket: bytes that are not yet a whole frame, and frames that nobody has taken yet.
+//! What has come from a socket: bytes that are not yet a whole frame, and frames that nobody has
+//! taken yet.
 
 use super::frame::{self, HEADER_LEN};
 use crate::protocol::{CallViolation, PeerHead};

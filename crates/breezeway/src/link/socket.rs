@@ -182,8 +182,8 @@ impl SocketLink {
         Ok(())
     }
 
-    /// Writes what the socket takes. Where that leaves too much, nothing is to be read either, until
-    /// the socket is noticed to be ready.
+    /// Writes what the socket takes. Where that leaves too much, nothing is to be read either,
+    /// until the socket is noticed to be ready.
     pub(super) fn write_now(&mut self) -> Result<(), LinkError> {
         if self.has_unwritten() {
             self.write()?;
@@ -332,7 +332,8 @@ impl SocketLink {
         Ok(())
     }
 
-    /// Reads without sleeping for at most `ticks`, and once more after yielding the CPU; true if a message has come.
+    /// Reads without sleeping for at most `ticks`, and once more after yielding the CPU; true if a
+    /// message has come.
     fn spin(&mut self, start: u64, ticks: u64, deadline: Deadline) -> Result<bool, WaitFailure> {
         loop {
             if self.advance(false)? {
@@ -389,8 +390,8 @@ impl Drop for SocketLink {
     }
 }
 
-/// Writes what is unsent and then `more`, as far as the socket takes it; gives how much of `more` is
-/// out.
+/// Writes what is unsent and then `more`, as far as the socket takes it; gives how much of `more`
+/// is out.
 fn write(
     socket: &StreamSocket,
     unsent: &mut SendBuffer,

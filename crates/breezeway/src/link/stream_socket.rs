@@ -18,8 +18,8 @@ use crate::protocol::CallViolation;
 /// A connected stream socket.
 pub(super) struct StreamSocket {
     socket: OwnedFd,
-    /// Whether a peer can send descriptors, which are a violation, and closed elsewhere: closing one
-    /// may take long.
+    /// Whether a peer can send descriptors, which are a violation, and closed elsewhere: closing
+    /// one may take long.
     has_descriptors: bool,
 }
 
@@ -52,7 +52,7 @@ impl StreamSocket {
 
     /// `recv`, sleeping for the first byte if `blocking`.
     pub(super) fn read(&self, room: &mut [u8], blocking: bool) -> Result<Read, LinkError> {
-        debug_assert!(!room.is_empty(), "no room looks like an end");
+        debug_assert!(!room.is_empty(), "no room reads as an end");
         let flags = if blocking { RecvFlags::empty() } else { RecvFlags::DONTWAIT };
         let outcome = if self.has_descriptors {
             self.receive_without_descriptors(room, flags)
@@ -112,7 +112,8 @@ impl StreamSocket {
         }
     }
 
-    /// Sleeps until one of these is so, or the other side is gone; false if the deadline passed first.
+    /// Sleeps until one of these is so, or the other side is gone; false if the deadline passed
+    /// first.
     pub(super) fn poll(&self, flags: PollFlags, deadline: Deadline) -> Result<bool, Errno> {
         ready(&self.socket, flags, deadline)
     }

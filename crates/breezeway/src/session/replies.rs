@@ -101,8 +101,8 @@ impl Session {
         self.link.body()
     }
 
-    /// Drops the replies that have come to calls that were given up; whether none is to come. An error
-    /// ends the session.
+    /// Drops the replies that have come to calls that were given up; whether none is to come. An
+    /// error ends the session.
     pub(crate) fn settle(&mut self) -> bool {
         // The session's next user gets an error; this one only asks whether it is usable.
         self.drop_late_replies().is_ok() && !self.has_late_replies()
@@ -128,7 +128,8 @@ impl Session {
         Ok(dropped)
     }
 
-    /// Whether the server announced its end: goes through the replies that nobody will take any more.
+    /// Whether the server announced its end: goes through the replies that nobody will take any
+    /// more.
     #[cold]
     pub(super) fn was_shut_down(&mut self) -> bool {
         let Ok(mut sweep) = self.sweep() else { return false };

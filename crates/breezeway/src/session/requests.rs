@@ -166,8 +166,8 @@ impl Session {
         }
     }
 
-    /// Drops replies that nobody wants, of which so many have come that no more is read; others have
-    /// to be received first.
+    /// Drops replies that nobody wants, of which so many have come that no more is read; others
+    /// have to be received first.
     #[cold]
     fn make_room_for_replies(&mut self) -> Result<(), CallError> {
         self.drop_late_replies()?;
@@ -186,8 +186,8 @@ impl Session {
     }
 }
 
-/// Space for a request, in shared memory if it is larger than 104 bytes. The peer can read it at any
-/// time. Dropping it unsent gives it back.
+/// Space for a request, in shared memory if it is larger than 104 bytes. The peer can read it at
+/// any time. Dropping it unsent gives it back.
 pub struct RequestSpace<'s> {
     pub(super) session: &'s mut Session,
 }
@@ -200,8 +200,8 @@ impl<'s> RequestSpace<'s> {
     }
 
     /// Copies `bytes` to `offset`. For messages from 64 KiB on this is faster than writing through
-    /// [`Self::bytes_mut`] where the two CPUs are far apart, as it passes the caches. Panics if they
-    /// reach outside.
+    /// [`Self::bytes_mut`] where the two CPUs are far apart, as it passes the caches. Panics if
+    /// they reach outside.
     #[inline]
     pub fn write(&mut self, offset: usize, bytes: &[u8]) {
         self.session.link.fill().write(offset, ForeignBytes::stable(bytes));
@@ -231,7 +231,8 @@ impl<'s> RequestSpace<'s> {
     }
 }
 
-/// Messages that wake the server once, at the end: when this is flushed or dropped. A server that spins sees each at once.
+/// Messages that wake the server once, at the end: when this is flushed or dropped. A server that
+/// spins sees each at once.
 pub struct Batch<'s> {
     pub(super) session: &'s mut Session,
     pub(super) flushed: bool,
@@ -265,8 +266,8 @@ impl Drop for Batch<'_> {
     fn drop(&mut self) {
         self.session.link.set_batching(false);
         if !self.flushed {
-            // An error has ended the session, as its next use will say; a deadline that passed has given
-            // up the calls in flight.
+            // An error has ended the session, as its next use will say; a deadline that passed has
+            // given up the calls in flight.
             let _ = self.session.flush(self.session.deadline());
         }
     }
