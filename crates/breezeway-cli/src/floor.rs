@@ -11,9 +11,9 @@ mod report;
 
 use crate::Failure;
 use crate::settings::value;
+use breezeway_measure::floor::socket::Receive;
+use breezeway_measure::floor::{self, SharedLines};
 use breezeway_os::{clock, cpu};
-use breezeway_shm::floor::socket::Receive;
-use breezeway_shm::floor::{self, SharedLines};
 use clap::ValueEnum;
 use partner::{Job, Partner, Partners};
 use report::{Report, Row};

@@ -70,8 +70,6 @@ mod doorbell;
 #[cfg(not(loom))]
 mod endpoint;
 #[cfg(not(loom))]
-pub mod floor;
-#[cfg(not(loom))]
 mod foreign;
 #[cfg(not(loom))]
 mod payload;

@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::time::{Duration, Instant};
 
-use breezeway_shm::floor::pattern;
+use breezeway_measure::pattern;
 use breezeway_shmipc::{
     Address, Client, ClientOptions, Server, ServerOptions, Stream, Trust, asynchronous,
 };

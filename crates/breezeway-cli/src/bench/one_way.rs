@@ -1,8 +1,8 @@
 //! Messages without replies, in batches; the server confirms how many arrived, and their sum.
 
 use breezeway::Session;
+use breezeway_measure::pattern;
 use breezeway_os::clock;
-use breezeway_shm::floor::pattern;
 use breezeway_shm::layout::INLINE_MAX;
 
 use super::{Args, Outcome, Pattern, Touch, Until};

@@ -5,8 +5,8 @@ use std::thread;
 use std::time::Duration;
 
 use breezeway::{ForeignBytes, Session};
+use breezeway_measure::pattern;
 use breezeway_os::clock;
-use breezeway_shm::floor::pattern;
 
 use super::latency::Recorder;
 use super::{Args, Outcome, Touch, Until};

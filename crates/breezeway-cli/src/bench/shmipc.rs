@@ -2,8 +2,8 @@
 
 use std::io::{self, Read};
 
+use breezeway_measure::pattern;
 use breezeway_os::clock;
-use breezeway_shm::floor::pattern;
 use breezeway_shmipc::{Address, Client, ClientOptions, SessionOptions, Stream, Trust};
 
 use super::latency::Recorder;

@@ -5,9 +5,9 @@
 //! dies without a chance to do so.
 
 use crate::Failure;
+use breezeway_measure::floor::socket::Receive;
+use breezeway_measure::floor::{FloorError, SharedLines, futex, line, socket, touched};
 use breezeway_os::cpu;
-use breezeway_shm::floor::socket::Receive;
-use breezeway_shm::floor::{FloorError, SharedLines, futex, line, socket, touched};
 use clap::ValueEnum;
 use rustix::process::{Signal, getppid, set_parent_process_death_signal};
 use signal_hook::consts::{SIGINT, SIGTERM};

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
+use breezeway_measure::pattern;
 use breezeway_os::{clock, cpu};
-use breezeway_shm::floor::pattern;
 use serde_json::{Value, json};
 
 use super::socket::{Address, Stream};

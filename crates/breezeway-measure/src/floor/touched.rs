@@ -6,7 +6,8 @@
 //! handled in lanes of 16, so a size between is rounded up.
 
 use super::lines::{STOP, StopOnDrop, spin_past};
-use super::{FloorError, MEASURER_PATIENCE, PARTNER_PATIENCE, SharedLines, pattern, sample};
+use super::{FloorError, MEASURER_PATIENCE, PARTNER_PATIENCE, SharedLines, sample};
+use crate::pattern;
 use std::sync::atomic::{Ordering, fence};
 
 /// Appends the ticks of each round trip of `size` bytes to `samples`, until it is filled to its

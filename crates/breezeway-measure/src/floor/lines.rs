@@ -11,6 +11,7 @@
 //!
 //! 256 bytes apart, neither the line nor the neighbour that some CPUs fetch along with it is
 //! shared.
+#![allow(unsafe_code, reason = "maps memory that two processes share")]
 
 use super::payload::Payload;
 use super::{FloorError, Patience};

@@ -20,7 +20,6 @@ mod payload;
 
 pub mod futex;
 pub mod line;
-pub mod pattern;
 pub mod socket;
 pub mod touched;
 

@@ -1,7 +1,8 @@
 //! Bytes through a stream socket (unix or TCP) and back, with the content touched as in
 //! [`touched`](super::touched).
 
-use super::{FloorError, MEASURER_PATIENCE, PARTNER_PATIENCE, Patience, pattern, sample};
+use super::{FloorError, MEASURER_PATIENCE, PARTNER_PATIENCE, Patience, sample};
+use crate::pattern;
 use rustix::io::Errno;
 use rustix::net::sockopt::{self, Timeout};
 use rustix::net::{self, RecvFlags, SendFlags};

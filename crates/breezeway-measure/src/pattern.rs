@@ -2,10 +2,10 @@
 //!
 //! Word `i` of a payload is `seed + i × STEP`, little-endian; the last word may be cut short.
 //! Compilers turn both loops into vector code, so a benchmark that touches its payload with these
-//! does the same work as the [`touched`](super::touched) floor.
+//! does the same work as the [`touched`](crate::floor::touched) floor.
 
 /// Added from word to word: odd, so that no word repeats within 2^64.
-pub(super) const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
+pub(crate) const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
 
 /// The seed of round `round`.
 #[must_use]
@@ -22,7 +22,7 @@ pub fn seed_at(seed: u64, offset: usize) -> u64 {
 /// Writes the pattern of `seed` into every byte of `buffer`.
 ///
 /// ```
-/// use breezeway_shm::floor::pattern;
+/// use breezeway_measure::pattern;
 ///
 /// let mut buffer = [0; 20];
 /// pattern::fill(&mut buffer, pattern::seed(1));

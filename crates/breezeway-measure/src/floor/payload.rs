@@ -2,8 +2,9 @@
 //!
 //! The other process may write at any time, whatever the protocol says, so this memory is never a
 //! reference: every access is a volatile load or store of one lane, through a raw pointer.
+#![allow(unsafe_code, reason = "reads and writes memory that another process maps")]
 
-use super::pattern::STEP;
+use crate::pattern::STEP;
 use lane::Lane;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
@@ -160,7 +161,8 @@ mod lane {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::floor::{SharedLines, pattern};
+    use crate::floor::SharedLines;
+    use crate::pattern;
 
     fn bytes(payload: &Payload<'_>) -> Vec<u8> {
         (0..payload.count).flat_map(|index| bytes_of(payload.load(index))).collect()
