@@ -6,24 +6,14 @@
 #![forbid(unsafe_code)]
 #![allow(missing_docs)]
 
-#[path = "../src/compare/child.rs"]
-#[allow(unused_imports, reason = "a bench has no harness that would run the module's tests")]
-mod child;
-#[path = "../src/compare/server.rs"]
-mod server;
-#[path = "../src/compare/spread.rs"]
-#[allow(unused_imports, reason = "a bench has no harness that would run the module's tests")]
-mod spread;
-
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use child::Interrupt;
+use breezeway_measure::process::{self, Interrupt, Server};
+use breezeway_measure::statistics::{self, Spread};
 use serde_json::Value;
-use server::Server;
-use spread::Spread;
 
 /// Floors below count as near, others as far: a ratio holds within one level only.
 const FAR_FROM_NS: f64 = 350.0;
@@ -66,7 +56,7 @@ impl Floor {
         };
         let mut command = breezeway();
         command.args(["floor", "--json", "--cpus", cpus]).args(arguments);
-        let report = child::json(command, PATIENCE, interrupt)?;
+        let report = process::json(command, PATIENCE, interrupt)?;
         report
             .pointer(field)
             .and_then(Value::as_f64)
@@ -246,7 +236,7 @@ impl Measurer<'_> {
             }
         };
         command.args(self.row.arguments).args(["--cpu", self.cpus[0], "--seconds", seconds]);
-        self.server.during(|| child::json(command, PATIENCE, self.interrupt))?
+        self.server.during(|| process::json(command, PATIENCE, self.interrupt))?
     }
 
     /// A measurement between two floors; `None` if the machine changed its speed meanwhile.
@@ -282,7 +272,7 @@ fn peer(name: &str) -> PathBuf {
 }
 
 fn median(values: impl IntoIterator<Item = f64>) -> f64 {
-    spread::median(values).unwrap_or(f64::NAN)
+    statistics::median(values).unwrap_or(f64::NAN)
 }
 
 /// Prints what one level's pairs of a row say.

@@ -5,24 +5,14 @@
 #![forbid(unsafe_code)]
 #![allow(missing_docs)]
 
-#[path = "../src/compare/child.rs"]
-#[allow(unused_imports, reason = "a bench has no harness that would run the module's tests")]
-mod child;
-#[path = "../src/compare/server.rs"]
-mod server;
-#[path = "../src/compare/spread.rs"]
-#[allow(unused_imports, reason = "a bench has no harness that would run the module's tests")]
-mod spread;
-
 use std::error::Error;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use child::Interrupt;
+use breezeway_measure::process::{self, Interrupt, Server};
+use breezeway_measure::statistics::median;
 use serde_json::Value;
-use server::Server;
-use spread::median;
 
 type Failure = Box<dyn Error + Send + Sync>;
 
@@ -97,7 +87,7 @@ fn compare(scheme: &str, folder: &Path, interrupt: &Interrupt) -> Result<(), Fai
                 let mut command = breezeway();
                 command.args(["bench", "--json", "--seconds", "0.4", "--cpu", cpu]);
                 command.args(["--addr", &server.address]).args(wait).args(arguments);
-                figures.add(&server.during(|| child::json(command, PATIENCE, interrupt))??)?;
+                figures.add(&server.during(|| process::json(command, PATIENCE, interrupt))??)?;
             }
         }
         for ((name, _), figures) in VARIANTS.iter().zip(all) {

@@ -1,28 +1,18 @@
 //! `breezeway bench`: measures calls to a running `breezeway serve`.
 
-pub(crate) mod latency;
-mod one_way;
-mod ping_pong;
-mod report;
-mod shmipc;
-
 use std::io::Write;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use breezeway::{Address, Session};
+use breezeway_measure::load::{self, Extent, Load, Measurement, Pattern, Touch};
+use breezeway_measure::report::bench::{Report, Setup};
 use breezeway_os::{clock, cpu};
-use clap::ValueEnum;
+use breezeway_shmipc::{Client, ClientOptions, Trust};
 use indicatif::{ProgressBar, ProgressStyle};
-use rustix::time::{ClockId, clock_gettime};
-use serde::Serialize;
 
 use crate::Failure;
 use crate::settings::{Config, ServerSettings, SessionSettings, value};
 use crate::target::Target;
-use latency::Recorder;
-use report::Report;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -51,7 +41,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", conflicts_with = "seconds", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
     /// End after this time [default: 5]
-    #[arg(long, value_name = "S", value_parser = positive)]
+    #[arg(long, value_name = "S", value_parser = Extent::parse_seconds)]
     seconds: Option<f64>,
     /// Open loop: this many calls a second and session, one outstanding, sleeping until 100 µs before each is due [default: as many as possible]
     #[arg(long, value_name = "PER_SECOND", value_parser = positive, conflicts_with = "depth")]
@@ -80,61 +70,12 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// Who sends what.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
-#[serde(rename_all = "kebab-case")]
-enum Pattern {
-    /// Each call has a reply
-    PingPong,
-    /// Messages without replies
-    OneWay,
-}
-
-/// How much of the payload is touched.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
-#[serde(rename_all = "lowercase")]
-enum Touch {
-    /// Every byte is written, compared and, for large messages, copied
-    All,
-    /// The first 8 bytes
-    None,
-}
-
 /// A positive, finite number.
-pub(crate) fn positive(text: &str) -> Result<f64, String> {
+fn positive(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(number) if number > 0.0 && number.is_finite() && number < 1e9 => Ok(number),
         _ => Err("expected a number above 0".to_owned()),
     }
-}
-
-/// When a session's run ends.
-#[derive(Clone, Copy, Debug)]
-enum Until {
-    Count(u64),
-    Ticks(u64),
-}
-
-impl Until {
-    /// Whether a run that began at `start` and has sent `sent` messages is to send no more.
-    #[inline]
-    fn reached(self, sent: u64, start: u64, now: u64) -> bool {
-        match self {
-            Self::Count(count) => sent >= count,
-            Self::Ticks(ticks) => now.wrapping_sub(start) >= ticks,
-        }
-    }
-}
-
-/// What one session did.
-#[derive(Default)]
-struct Outcome {
-    count: u64,
-    /// Clock ticks from its first message to its last.
-    ticks: u64,
-    /// Sum of what it sent one-way.
-    sum: u64,
-    latencies: Option<Recorder>,
 }
 
 pub(crate) fn run(mut args: Args) -> Result<(), Failure> {
@@ -146,30 +87,74 @@ pub(crate) fn run(mut args: Args) -> Result<(), Failure> {
         return Err("--rate goes with --pattern ping-pong".into());
     }
     clock::calibrate();
-    match &args.addr {
-        Target::Breezeway(address) => run_calls(&args, address),
-        Target::Shmipc(address) => shmipc::run(&args, address),
+    let measurement = match &args.addr {
+        Target::Breezeway(address) => measure_calls(&args, address)?,
+        Target::Shmipc(address) => measure_streams(&args, address)?,
+    };
+    print(&args, &measurement)
+}
+
+impl Args {
+    fn load(&self) -> Load {
+        let seconds = self.seconds.unwrap_or(Extent::DEFAULT_SECONDS);
+        Load {
+            pattern: self.pattern,
+            size: self.size,
+            touch: self.touch,
+            extent: Extent { count: self.count, seconds },
+            rate: self.rate,
+            depth: self.depth,
+            batch: self.batch,
+        }
     }
 }
 
-fn run_calls(args: &Args, address: &Address) -> Result<(), Failure> {
-    let mut sessions = Vec::new();
-    for _ in 0..args.sessions {
-        sessions.push(open(args, address)?);
+fn measure_calls(args: &Args, address: &Address) -> Result<Measurement, Failure> {
+    let sessions: Result<Vec<_>, _> = (0..args.sessions).map(|_| open(args, address)).collect();
+    let progress = Progress::new(args);
+    load::on_sessions(&args.load(), sessions?, || progress.show())
+}
+
+/// The lengths of shmipc have 32 bits.
+const LARGEST_OF_SHMIPC: u64 = u32::MAX as u64;
+
+fn measure_streams(
+    args: &Args,
+    address: &breezeway_shmipc::Address,
+) -> Result<Measurement, Failure> {
+    if args.pattern != Pattern::PingPong || args.depth != 1 || args.rate.is_some() || args.size == 0
+    {
+        return Err("a shmipc server is measured with --pattern ping-pong, --depth 1, --size above 0 and without --rate".into());
     }
-    let before = one_way::tally_if_needed(args, &mut sessions[0])?;
-    let (done, cpu_seconds) = run_all(args, sessions, run_session)?;
-    let (outcomes, mut sessions): (Vec<_>, Vec<_>) = done.into_iter().unzip();
-    if let Some(before) = before {
-        one_way::confirm(args, &mut sessions[0], before, &outcomes)?;
+    if args.size as u64 > LARGEST_OF_SHMIPC {
+        let size = args.size;
+        return Err(format!(
+            "--size {size} exceeds the {LARGEST_OF_SHMIPC} bytes that a message of shmipc can have"
+        )
+        .into());
     }
-    finish(args, outcomes, cpu_seconds)
+    let wait = args.session.wait.unwrap_or_default();
+    let session = breezeway_shmipc::SessionOptions::new().wait(wait.into());
+    let connect = || {
+        // Whoever runs the command has named the socket: it is trusted.
+        Client::connect(address, ClientOptions::new(Trust::Anybody).session(session.clone()))
+    };
+    let clients: Result<Vec<_>, _> = (0..args.sessions).map(|_| connect()).collect();
+    let progress = Progress::new(args);
+    load::on_shmipc(&args.load(), clients?, || progress.show())
 }
 
 /// Says what was measured.
-fn finish(args: &Args, outcomes: Vec<Outcome>, cpu_seconds: f64) -> Result<(), Failure> {
-    let report = Report::new(args, outcomes, cpu_seconds);
-    let text = if args.json { report.json()? } else { report.table() };
+fn print(args: &Args, measurement: &Measurement) -> Result<(), Failure> {
+    let setup = Setup {
+        addr: &args.addr.to_string(),
+        wait: args.session.wait.unwrap_or_default().name(),
+        pattern: args.pattern,
+        size: args.size,
+        touch: args.touch,
+    };
+    let report = Report::new(setup, measurement);
+    let text = if args.json { report.json() } else { report.table() };
     writeln!(std::io::stdout(), "{text}")?;
     Ok(())
 }
@@ -196,81 +181,33 @@ fn open(args: &Args, address: &Address) -> Result<Session, Failure> {
     Ok(session)
 }
 
-/// Runs all sessions at once, each on its thread; gives also the CPU time that this took.
-fn run_all<S: Send + 'static>(
-    args: &Args,
-    sessions: Vec<S>,
-    run: fn(&Args, Until, &mut S) -> Result<Outcome, Failure>,
-) -> Result<(Vec<(Outcome, S)>, f64), Failure> {
-    let before = cpu_seconds();
-    let (sender, done) = channel();
-    let threads: Vec<_> = sessions
-        .into_iter()
-        .enumerate()
-        .map(|(number, mut session)| {
-            let (args, sender) = (args.clone(), sender.clone());
-            thread::spawn(move || {
-                let outcome = run(&args, until(&args, number as u64), &mut session);
-                // The receiver lives until all threads are joined.
-                let _ = sender.send(());
-                outcome.map(|outcome| (outcome, session))
-            })
-        })
-        .collect();
-    drop(sender);
-    show_progress(args, &done);
-    let mut all = Vec::new();
-    for thread in threads {
-        all.push(thread.join().map_err(|_| "a measuring thread panicked")??);
-    }
-    Ok((all, cpu_seconds() - before))
+/// How far a run is, on a terminal.
+struct Progress {
+    bar: ProgressBar,
+    start: Instant,
 }
 
-/// When the session with this number ends.
-fn until(args: &Args, number: u64) -> Until {
-    match (args.count, args.seconds) {
-        (Some(count), _) => {
-            let sessions = u64::from(args.sessions);
-            Until::Count(count / sessions + u64::from(number < count % sessions))
-        }
-        (None, seconds) => {
-            Until::Ticks(clock::ticks_in(Duration::from_secs_f64(seconds.unwrap_or(5.0))))
-        }
+impl Progress {
+    fn new(args: &Args) -> Self {
+        let total = Duration::from_secs_f64(args.seconds.unwrap_or(Extent::DEFAULT_SECONDS));
+        let style = ProgressStyle::with_template("{wide_bar} {eta}").expect("a valid template");
+        let bar = if args.json {
+            ProgressBar::hidden()
+        } else if args.count.is_some() {
+            ProgressBar::new_spinner()
+        } else {
+            ProgressBar::new(total.as_millis() as u64).with_style(style)
+        };
+        Self { bar, start: Instant::now() }
+    }
+
+    fn show(&self) {
+        self.bar.set_position(self.start.elapsed().as_millis() as u64);
     }
 }
 
-fn run_session(args: &Args, until: Until, session: &mut Session) -> Result<Outcome, Failure> {
-    match args.pattern {
-        Pattern::PingPong => ping_pong::run(args, session, until),
-        Pattern::OneWay => one_way::run(args, session, until),
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
     }
-}
-
-/// Shows how far a run is, on a terminal, until all sessions are done.
-fn show_progress(args: &Args, done: &Receiver<()>) {
-    const STEP: Duration = Duration::from_millis(250);
-    let total = Duration::from_secs_f64(args.seconds.unwrap_or(5.0));
-    let bar = if args.json {
-        ProgressBar::hidden()
-    } else if args.count.is_some() {
-        ProgressBar::new_spinner()
-    } else {
-        ProgressBar::new(total.as_millis() as u64)
-            .with_style(ProgressStyle::with_template("{wide_bar} {eta}").expect("a valid template"))
-    };
-    let start = Instant::now();
-    loop {
-        match done.recv_timeout(STEP) {
-            Ok(()) => {}
-            Err(RecvTimeoutError::Timeout) => bar.set_position(start.elapsed().as_millis() as u64),
-            Err(RecvTimeoutError::Disconnected) => break,
-        }
-    }
-    bar.finish_and_clear();
-}
-
-/// CPU time that this process has used.
-fn cpu_seconds() -> f64 {
-    let time = clock_gettime(ClockId::ProcessCPUTime);
-    time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
 }

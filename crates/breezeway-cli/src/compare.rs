@@ -1,40 +1,21 @@
 //! `breezeway compare`: every carrier and wait policy at every size, in floors.
-//!
-//! Server and measuring side of every row are processes of this executable, started with the commands that a person would type, so that each row can
-//! be repeated by hand. Rounds go over all rows, so that a change of the machine's speed falls upon all of them alike.
 
-mod chart;
-mod child;
-mod date;
-mod host;
-mod level;
-mod machine;
-mod measure;
 mod output;
 pub(crate) mod owned;
 pub(crate) mod plain;
-mod plan;
-mod report;
-mod results;
-mod server;
-mod spread;
-mod summary;
-mod table;
-mod units;
 
 use std::io::Write;
 use std::path::PathBuf;
 
-use breezeway_os::cpu;
+use breezeway_measure::comparison::{Comparison, Plan, Settings, Step};
+use breezeway_measure::machine::Cpus;
+use breezeway_measure::process::Interrupt;
+use breezeway_measure::report::{page, text};
+use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::Failure;
-use crate::bench::positive;
-use crate::floor::{self, Cpus};
 use crate::settings::value;
-use child::Interrupt;
 use output::Output;
-use plan::Plan;
-use results::Comparison;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -60,7 +41,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE.html")]
     report: Option<PathBuf>,
     /// The CPUs of the measuring process and of the server [default: the first two allowed]
-    #[arg(long, value_name = "A,B", value_parser = floor::parse_cpus)]
+    #[arg(long, value_name = "A,B")]
     cpus: Option<Cpus>,
     /// Bytes of a message, such as 64 or 1MiB; may be repeated [default: ten sizes from 8 B to 4 MiB, six with --quick]
     #[arg(long = "size", value_name = "BYTES", value_parser = value::size_up_to::<LARGEST>)]
@@ -77,23 +58,23 @@ pub(crate) struct Args {
 const LARGEST: u32 = 4 << 20;
 
 fn seconds(text: &str) -> Result<f64, String> {
-    match positive(text) {
-        Ok(seconds) if seconds <= 60.0 => Ok(seconds),
+    match text.parse::<f64>() {
+        Ok(seconds) if seconds > 0.0 && seconds <= 60.0 => Ok(seconds),
         _ => Err("expected a number above 0, up to 60".to_owned()),
     }
 }
 
 /// Runs the command.
 pub(crate) fn run(args: Args) -> Result<(), Failure> {
-    let cpus = args.cpus.map_or_else(|| floor::first_two(&cpu::allowed()), Ok)?;
-    floor::check(cpus)?;
+    let cpus = args.cpus.map_or_else(Cpus::first_allowed, Ok)?;
+    cpus.check()?;
     let json = args.json.as_deref().map(Output::prepare).transpose()?;
     let report = args.report.as_deref().map(Output::prepare).transpose()?;
     let interrupt = Interrupt::watch()?;
-    let plan = Plan::new(&args, cpus);
+    let plan = Plan::new(&args.settings(), cpus);
     announce(&plan)?;
     let comparison = measured(&plan, &interrupt)?;
-    write!(std::io::stdout(), "{}", table::text(&comparison))?;
+    write!(std::io::stdout(), "{}", text::comparison(&comparison))?;
     if report.is_none() {
         writeln!(
             std::io::stdout(),
@@ -101,32 +82,41 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
         )?;
     }
     if let Some(json) = json {
-        tell("figures", &json.write(&serde_json::to_string(&comparison)?)?)?;
+        say("figures", &json.write(&serde_json::to_string(&comparison)?)?)?;
     }
     if let Some(report) = report {
-        tell("report", &report.write(&report::page(&comparison))?)?;
+        say("report", &report.write(&page::comparison(&comparison))?)?;
     }
     Ok(())
 }
 
 fn measured(plan: &Plan, interrupt: &Interrupt) -> Result<Comparison, Failure> {
-    let folder = tempfile::Builder::new().prefix("breezeway-compare-").tempdir()?;
-    let samples = measure::sweep(plan, folder.path(), interrupt)?;
-    Ok(Comparison::new(plan, samples))
+    let bar = progress_bar(plan.steps());
+    let program = std::env::current_exe()?;
+    let comparison = Comparison::measure(plan, &program, interrupt, &mut |step| match step {
+        Step::Begins(row) => {
+            bar.set_message(format!("{} {}", row.series.name(), row.pattern.name()));
+        }
+        Step::Done => bar.inc(1),
+    });
+    bar.finish_and_clear();
+    comparison
 }
 
-#[cfg(test)]
+/// On standard error, and only if that is a terminal.
+fn progress_bar(steps: usize) -> ProgressBar {
+    const TEMPLATE: &str = "{wide_bar} {pos}/{len} {eta:>4} left  {msg:<28}";
+    let style = ProgressStyle::with_template(TEMPLATE).expect("a valid template");
+    ProgressBar::new(steps as u64).with_style(style)
+}
+
 impl Args {
-    fn quick(sizes: &[u32]) -> Self {
-        let sizes = sizes.to_vec();
-        Self {
-            quick: true,
-            json: None,
-            report: None,
-            cpus: None,
-            sizes,
-            rounds: None,
-            seconds: None,
+    fn settings(&self) -> Settings {
+        Settings {
+            quick: self.quick,
+            sizes: self.sizes.iter().map(|&size| size as usize).collect(),
+            rounds: self.rounds,
+            seconds: self.seconds,
         }
     }
 }
@@ -148,7 +138,29 @@ fn announce(plan: &Plan) -> Result<(), Failure> {
     Ok(())
 }
 
-fn tell(what: &str, path: &std::path::Path) -> Result<(), Failure> {
+fn say(what: &str, path: &std::path::Path) -> Result<(), Failure> {
     writeln!(std::io::stdout(), "{what}: {}", path.display())?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::Cli;
+
+    #[test]
+    fn the_commands_to_repeat_a_row_are_commands() {
+        let settings = Settings { quick: true, sizes: vec![64, 65_536], ..Settings::default() };
+        let plan = Plan::new(&settings, Cpus { measurer: 0, partner: 1 });
+        for row in &plan.rows {
+            let commands = row.commands(&plan);
+            assert!((1..=2).contains(&commands.len()), "{row:?}");
+            for command in commands {
+                let parsed = Cli::try_parse_from(command.split(' '));
+                assert!(parsed.is_ok(), "{command}: {:?}", parsed.err());
+            }
+        }
+    }
 }

@@ -11,7 +11,6 @@ mod limits;
 use crate::Failure;
 use std::fmt;
 use std::io::Write;
-use std::path::Path;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -91,12 +90,6 @@ impl fmt::Display for Check {
     }
 }
 
-/// The text of a kernel file without surrounding white space, if it can be read.
-pub(crate) fn read(path: impl AsRef<Path>) -> Option<String> {
-    let text = std::fs::read_to_string(path).ok()?;
-    Some(text.trim().to_owned())
-}
-
 /// A size for people.
 fn mebibytes(bytes: u64) -> String {
     format!("{} MiB", bytes >> 20)
@@ -131,10 +124,5 @@ mod tests {
             assert_eq!(check.to_string().lines().count(), 1, "{check}");
             assert_eq!(check.grade == Grade::Ok, check.advice.is_none(), "{check}");
         }
-    }
-
-    #[test]
-    fn a_missing_file_reads_as_nothing() {
-        assert_eq!(read("/proc/self/no-such-file"), None);
     }
 }

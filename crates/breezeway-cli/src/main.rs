@@ -6,12 +6,12 @@ mod compare;
 mod doctor;
 mod floor;
 mod generate;
-mod methods;
 mod serve;
 mod settings;
 mod target;
 mod thrift;
 
+use breezeway_measure::floor::partner;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -43,7 +43,7 @@ enum Command {
     /// Look into Thrift messages
     Thrift(thrift::Args),
     #[command(hide = true)]
-    FloorPartner(floor::partner::Args),
+    FloorPartner(partner::Partnership),
     #[command(hide = true)]
     CompareServer(compare::owned::Args),
     /// The echo that anybody would write with a std socket, to compare with
@@ -64,7 +64,7 @@ fn main() -> ExitCode {
         Command::Doctor(args) => doctor::run(args),
         Command::Gen(args) => generate::run(args),
         Command::Thrift(args) => thrift::run(args),
-        Command::FloorPartner(args) => floor::partner::run(args),
+        Command::FloorPartner(args) => partner::run(args),
         Command::CompareServer(args) => compare::owned::run(args),
         Command::Plain(command) => compare::plain::run(command),
     };

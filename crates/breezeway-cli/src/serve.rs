@@ -1,19 +1,16 @@
 //! `breezeway serve`: an echo server to measure and to try things with.
 
-use std::cell::OnceCell;
 use std::fmt::Display;
 use std::io::Write;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 
-use breezeway::{Address, Call, Handler, HandlerError, Replied, Server, ServerOptions, WaitPolicy};
+use breezeway::{Address, Server, ServerOptions, WaitPolicy};
+use breezeway_measure::load::Echo;
 use breezeway_os::cpu;
 use breezeway_shmipc::Trust;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use crate::Failure;
-use crate::methods::{ECHO, HOLLOW, HOLLOW_BYTES, SINK, TALLY, sum};
 use crate::settings::{Config, ServerSettings, SessionSettings};
 use crate::target::Target;
 
@@ -111,93 +108,4 @@ fn serve_streams(
 /// Whoever started this may not read what it says.
 fn announce(address: &impl Display) {
     let _ = writeln!(std::io::stdout(), "listening on {address}");
-}
-
-/// The four methods.
-#[derive(Default)]
-struct Echo {
-    tallies: Tallies,
-}
-
-impl Handler for Echo {
-    #[inline]
-    fn handle(&self, call: Call<'_>) -> Result<Replied, HandlerError> {
-        match call.method() {
-            ECHO => call.echo(),
-            HOLLOW => {
-                let len = call.request().len();
-                let mut reply = call.reserve(len)?;
-                let (request, bytes) = reply.request_and_bytes_mut();
-                let few = len.min(HOLLOW_BYTES);
-                request.slice(..few).copy_to(&mut bytes[..few]);
-                reply.commit()
-            }
-            SINK => {
-                self.tallies.add(&call);
-                call.done()
-            }
-            TALLY => {
-                let (count, sum) = self.tallies.total();
-                call.reply(&[count.to_le_bytes(), sum.to_le_bytes()].concat())
-            }
-            _ => call.no_such_method(),
-        }
-    }
-}
-
-/// What one worker thread has sunk. Only that thread writes.
-#[derive(Default)]
-struct Tally {
-    count: AtomicU64,
-    sum: AtomicU64,
-}
-
-/// What all workers have sunk.
-#[derive(Default)]
-struct Tallies(Mutex<Vec<Arc<Tally>>>);
-
-impl Tallies {
-    fn add(&self, call: &Call<'_>) {
-        thread_local! {
-            static OWN: OnceCell<Arc<Tally>> = const { OnceCell::new() };
-        }
-        let request = call.request();
-        let sum = match request.as_slice() {
-            Some(bytes) => sum(bytes),
-            None => sum_of_chunks(request),
-        };
-        OWN.with(|own| {
-            let own = own.get_or_init(|| {
-                let tally = Arc::new(Tally::default());
-                self.0.lock().expect("nobody panics with the lock").push(Arc::clone(&tally));
-                tally
-            });
-            let count = own.count.load(Ordering::Relaxed) + 1;
-            let sum = own.sum.load(Ordering::Relaxed).wrapping_add(sum);
-            own.sum.store(sum, Ordering::Relaxed);
-            own.count.store(count, Ordering::Release);
-        });
-    }
-
-    fn total(&self) -> (u64, u64) {
-        let tallies = self.0.lock().expect("nobody panics with the lock");
-        tallies.iter().fold((0, 0), |(count, sum), tally| {
-            let more = tally.count.load(Ordering::Acquire);
-            (count + more, sum.wrapping_add(tally.sum.load(Ordering::Relaxed)))
-        })
-    }
-}
-
-fn sum_of_chunks(request: breezeway::ForeignBytes<'_>) -> u64 {
-    let mut total = 0u64;
-    let mut buffer = [0; 4096];
-    let all: Result<(), std::convert::Infallible> =
-        request.try_for_each_chunk(&mut buffer, |chunk| {
-            total = total.wrapping_add(sum(chunk));
-            Ok(())
-        });
-    match all {
-        Ok(()) => total,
-        Err(never) => match never {},
-    }
 }

@@ -6,36 +6,12 @@ pub(crate) mod value;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use breezeway::{ServerOptions, SessionOptions, WaitPolicy};
-use clap::ValueEnum;
-use serde::Serialize;
+use breezeway::{ServerOptions, SessionOptions};
+use breezeway_measure::Wait;
 
 use crate::Failure;
 use file::File;
 use value::CallTimeout;
-
-/// A wait policy, as named on the command line.
-#[derive(Default, Clone, Copy, Debug, PartialEq, Eq, Serialize, ValueEnum)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Wait {
-    /// Spin without end: lowest latency, a whole CPU
-    Busy,
-    /// Spin for a short, self-tuning time, then sleep
-    #[default]
-    Adaptive,
-    /// Sleep at once
-    Park,
-}
-
-impl From<Wait> for WaitPolicy {
-    fn from(wait: Wait) -> Self {
-        match wait {
-            Wait::Busy => Self::Busy,
-            Wait::Adaptive => Self::Adaptive,
-            Wait::Park => Self::Park,
-        }
-    }
-}
 
 /// Settings of sessions; what is not given stays open.
 #[derive(Clone, Debug, Default, PartialEq, Eq, clap::Args)]

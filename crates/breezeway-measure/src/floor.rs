@@ -16,14 +16,18 @@
 //! writes can do more than fail a measurement.
 
 mod lines;
+mod measurer;
 mod payload;
 
 pub mod futex;
 pub mod line;
+pub mod partner;
 pub mod socket;
 pub mod touched;
 
 pub use lines::SharedLines;
+pub use measurer::{Measurer, jobs};
+pub use partner::FLOOR_PARTNER;
 
 use breezeway_os::clock;
 use rustix::io::Errno;

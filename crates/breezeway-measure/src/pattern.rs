@@ -4,6 +4,8 @@
 //! Compilers turn both loops into vector code, so a benchmark that touches its payload with these
 //! does the same work as the [`touched`](crate::floor::touched) floor.
 
+use std::mem::MaybeUninit;
+
 /// Added from word to word: odd, so that no word repeats within 2^64.
 pub(crate) const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
 
@@ -19,6 +21,12 @@ pub fn seed_at(seed: u64, offset: usize) -> u64 {
     seed.wrapping_add((offset as u64 / 8).wrapping_mul(STEP))
 }
 
+/// The first `N` words of the pattern of `seed`.
+#[must_use]
+pub fn words<const N: usize>(seed: u64) -> [u64; N] {
+    std::array::from_fn(|index| seed_at(seed, 8 * index))
+}
+
 /// Writes the pattern of `seed` into every byte of `buffer`.
 ///
 /// ```
@@ -30,15 +38,26 @@ pub fn seed_at(seed: u64, offset: usize) -> u64 {
 /// assert!(!pattern::matches(&buffer, pattern::seed(2)));
 /// ```
 pub fn fill(buffer: &mut [u8], seed: u64) {
+    write(buffer, seed, |byte| byte);
+}
+
+/// Like [`fill`]; afterwards every byte of `buffer` is initialised.
+pub fn initialize(buffer: &mut [MaybeUninit<u8>], seed: u64) {
+    write(buffer, seed, MaybeUninit::new);
+}
+
+/// Assigns every element of `buffer`, each from one byte of the pattern.
+#[inline(always)]
+fn write<B: Copy>(buffer: &mut [B], seed: u64, from: impl Fn(u8) -> B) {
     let mut word = seed;
     let (words, rest) = buffer.as_chunks_mut::<8>();
     for bytes in words {
-        *bytes = word.to_le_bytes();
+        *bytes = word.to_le_bytes().map(&from);
         word = word.wrapping_add(STEP);
     }
     // Asked first: a call that copies nothing is a sizeable part of a small payload's cost.
     if !rest.is_empty() {
-        rest.copy_from_slice(&word.to_le_bytes()[..rest.len()]);
+        rest.copy_from_slice(&word.to_le_bytes().map(&from)[..rest.len()]);
     }
 }
 
@@ -92,6 +111,14 @@ mod tests {
             fill(piece, seed_at(seed(9), index * 24));
         }
         assert!(matches(&pieces, seed(9)));
+    }
+
+    #[test]
+    fn words_and_bytes_are_the_same_pattern() {
+        let mut filled = [0; 52];
+        fill(&mut filled, seed(5));
+        let bytes = words::<7>(seed(5)).map(u64::to_le_bytes).concat();
+        assert_eq!(filled, bytes[..52]);
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! 48 bytes as a plain struct: no length, no slice, iceoryx2's best case.
 
 use crate::participant::{Participant, Polling};
+use breezeway_measure::load::{Extent, Measurement, closed_loop};
+use breezeway_measure::{Failure, pattern};
 use iceoryx2::prelude::*;
-use measure::outcome::Failure;
-use measure::{Extent, Measurement, closed_loop, pattern};
 
 /// Bytes of a payload.
 pub(crate) const SIZE: usize = size_of::<Payload>();

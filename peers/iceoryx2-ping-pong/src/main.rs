@@ -7,9 +7,10 @@ mod fixed;
 mod participant;
 mod slice;
 
+use breezeway_measure::load::Extent;
+use breezeway_measure::report::bench::{Report, Setup};
+use breezeway_measure::{Failure, machine, process};
 use clap::{Parser, Subcommand};
-use measure::outcome::{self, Failure};
-use measure::{Extent, Report, Setup, cpu};
 use participant::{Participant, Polling};
 use std::process::ExitCode;
 
@@ -71,12 +72,12 @@ fn main() -> ExitCode {
         Command::Serve(service) => serve(&service),
         Command::Bench { service, extent } => bench(&service, extent),
     };
-    outcome::report("iceoryx2-ping-pong", outcome)
+    process::report("iceoryx2-ping-pong", outcome)
 }
 
 fn serve(service: &Service) -> Result<(), Failure> {
     let polling = Polling::until_told_or_idle()?;
-    cpu::pin(service.cpu)?;
+    machine::pin(service.cpu)?;
     let participant = Participant::new(&service.name, service.size())?;
     if service.has_fixed_size() {
         fixed::serve(&participant, &polling)
@@ -87,14 +88,14 @@ fn serve(service: &Service) -> Result<(), Failure> {
 
 fn bench(service: &Service, extent: Extent) -> Result<(), Failure> {
     let polling = Polling::until_told()?;
-    cpu::pin(service.cpu)?;
+    machine::pin(service.cpu)?;
     let participant = Participant::new(&service.name, service.size())?;
     let measurement = if service.has_fixed_size() {
         fixed::bench(&participant, &polling, extent)?
     } else {
         slice::bench(&participant, &polling, extent, service.size())?
     };
-    let setup = Setup { addr: "iceoryx2 request-response", size: service.size(), wait: "busy" };
-    println!("{}", Report::new(setup, &measurement).line());
+    let setup = Setup::round_trips("iceoryx2 request-response", "busy", service.size());
+    println!("{}", Report::new(setup, &measurement).json());
     Ok(())
 }

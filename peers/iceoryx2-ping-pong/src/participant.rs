@@ -1,11 +1,11 @@
 //! What both kinds of payload need: a node, the service's name, and how to poll.
 
+use breezeway_measure::Failure;
+use breezeway_measure::process::ending::{self, Activity, Told};
 use iceoryx2::prelude::*;
 use iceoryx2::service::builder::Builder;
 use iceoryx2::service::builder::request_response::RequestResponseOpenError;
 use iceoryx2::service::port_factory::client::ClientCreateError;
-use measure::ending::{self, Activity, Told};
-use measure::outcome::Failure;
 use std::fmt::{self, Debug, Display, Formatter};
 use std::time::{Duration, Instant};
 

@@ -1,8 +1,8 @@
 //! Any other size as a slice of bytes.
 
 use crate::participant::{Participant, Polling};
-use measure::outcome::Failure;
-use measure::{Extent, Measurement, closed_loop, pattern};
+use breezeway_measure::load::{Extent, Measurement, closed_loop};
+use breezeway_measure::{Failure, pattern};
 
 /// Answers requests of up to `size` bytes until `polling` ends.
 pub(crate) fn serve(

@@ -3,8 +3,8 @@
 use crate::message::flush;
 use crate::settings::{Client, Mode, Settings};
 use anyhow::{Result, ensure};
+use breezeway_measure::pattern;
 use clap::ValueEnum;
-use measure::pattern;
 use serde_json::json;
 use shmipc::buffer::{BufferReader, BufferWriter};
 use shmipc::stream::Stream;

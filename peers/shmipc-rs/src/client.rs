@@ -3,8 +3,8 @@
 use crate::message::{read_available, read_exactly, send};
 use crate::settings::{Client, Settings};
 use anyhow::{Context, Result, bail, ensure};
+use breezeway_measure::pattern;
 use futures::future::try_join_all;
-use measure::pattern;
 use shmipc::stream::Stream;
 use std::sync::Arc;
 use std::time::Duration;

@@ -9,8 +9,8 @@ mod serve;
 mod settings;
 
 use anyhow::Result;
+use breezeway_measure::process;
 use clap::{Parser, Subcommand};
-use measure::outcome;
 use settings::Settings;
 use std::process::ExitCode;
 use tokio::runtime::{Builder, Runtime};
@@ -75,7 +75,7 @@ fn main() -> ExitCode {
     log.with_max_level(LevelFilter::WARN).init();
     let cli = Cli::parse();
     let outcome = runtime(cli.workers).and_then(|runtime| runtime.block_on(run(cli.command)));
-    outcome::report("shmipc-rs", outcome.map_err(|error| format!("{error:#}").into()))
+    process::report("shmipc-rs", outcome.map_err(|error| format!("{error:#}")))
 }
 
 fn runtime(workers: usize) -> Result<Runtime> {

@@ -3,8 +3,8 @@
 use crate::message::{flush, read_available, send};
 use crate::settings::Settings;
 use anyhow::Result;
+use breezeway_measure::pattern;
 use clap::ValueEnum;
-use measure::pattern;
 use shmipc::buffer::BufferWriter;
 use shmipc::stream::Stream;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -2,8 +2,9 @@
 
 use crate::Side;
 use crate::stream::Stream;
-use measure::outcome::Failure;
-use measure::{Extent, Rate, Report, Setup, closed_loop, cpu, open_loop, pattern};
+use breezeway_measure::load::{Extent, Rate, closed_loop, open_loop};
+use breezeway_measure::report::bench::{Report, Setup};
+use breezeway_measure::{Failure, machine, pattern};
 use std::io::ErrorKind;
 use std::os::unix::net::UnixStream;
 
@@ -13,7 +14,7 @@ pub(crate) fn run(
     extent: Extent,
     rate: Option<f64>,
 ) -> Result<(), Failure> {
-    cpu::pin(side.cpu)?;
+    machine::pin(side.cpu)?;
     let stream = connect(side, size)?;
     let mut message = vec![0; size as usize];
     let exchange = |round| exchange(&stream, &mut message, round);
@@ -21,8 +22,8 @@ pub(crate) fn run(
         Some(rate) => open_loop(extent, Rate(rate), exchange)?,
         None => closed_loop(extent, exchange)?,
     };
-    let setup = Setup { addr: "unix socket", size: size as usize, wait: side.wait.name() };
-    println!("{}", Report::new(setup, &measurement).line());
+    let setup = Setup::round_trips("unix socket", side.wait.name(), size as usize);
+    println!("{}", Report::new(setup, &measurement).json());
     Ok(())
 }
 

@@ -9,9 +9,9 @@ mod bench;
 mod serve;
 mod stream;
 
+use breezeway_measure::load::Extent;
+use breezeway_measure::process;
 use clap::{Parser, Subcommand};
-use measure::Extent;
-use measure::outcome;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use stream::Wait;
@@ -82,5 +82,5 @@ fn main() -> ExitCode {
         Command::Serve(side) => serve::run(&side),
         Command::Bench { side, size, extent, rate } => bench::run(&side, size, extent, rate),
     };
-    outcome::report("unix-echo", outcome)
+    process::report("unix-echo", outcome)
 }

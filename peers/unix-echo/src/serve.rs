@@ -2,9 +2,8 @@
 
 use crate::Side;
 use crate::stream::{Stream, Wait};
-use measure::cpu;
-use measure::ending::{self, Activity};
-use measure::outcome::Failure;
+use breezeway_measure::process::ending::{self, Activity};
+use breezeway_measure::{Failure, machine};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -21,7 +20,7 @@ pub(crate) fn run(side: &Side) -> Result<(), Failure> {
         fs::remove_file(path).ok();
         process::exit(0);
     })?;
-    cpu::pin(side.cpu)?;
+    machine::pin(side.cpu)?;
     println!("listening on {}", side.path.display());
     for connection in listener.incoming() {
         if let Err(error) = echo(connection?, side.wait, &activity) {

@@ -1,15 +1,13 @@
-//! The hidden command behind every server that a comparison starts: it ends with the process that started it, however that ends.
+//! The hidden command behind every server that a comparison starts: it ends with the
+//! process that started it, however that ends.
 
 use clap::Subcommand;
 
 use super::plain;
-use crate::floor::partner::end_with;
 use crate::{Failure, serve};
+use breezeway_measure::process::end_with;
 
-/// The command that main.rs gives to the hidden subcommand.
-pub(super) const SUBCOMMAND: &str = "compare-server";
-
-/// What the hidden subcommand is told.
+/// The arguments of the hidden subcommand.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     /// The process that compares
@@ -26,7 +24,7 @@ enum Server {
     Plain(plain::Command),
 }
 
-/// Runs the server until it is told to end or its parent has died.
+/// Runs the server until a signal ends it or its parent has died.
 pub(crate) fn run(args: Args) -> Result<(), Failure> {
     end_with(args.parent, "breezeway compare")?;
     match args.server {

@@ -1,11 +1,11 @@
-//! `breezeway plain`: the echo that anybody would write with a std socket, `read_exact` and `write_all`, to compare with.
-//!
-//! A connection starts with the size of its messages, so that they need no header. Sockets block; TCP goes without Nagle's delay.
+//! `breezeway plain`: the echo that anybody would write with a std socket, to compare with.
 
-mod bench;
-mod serve;
-mod socket;
+use std::io::Write;
 
+use breezeway_measure::load::plain::{self, Address};
+use breezeway_measure::load::{Extent, Pattern, Touch};
+use breezeway_measure::report::bench::{Report, Setup};
+use breezeway_os::cpu;
 use clap::Subcommand;
 
 use crate::Failure;
@@ -14,14 +14,51 @@ use crate::Failure;
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Return every message, one connection after the other
-    Serve(serve::Args),
+    Serve {
+        /// Where to listen: unix:/path or tcp:host:port
+        #[arg(long)]
+        addr: Address,
+        /// Run on this CPU only
+        #[arg(long, value_name = "N")]
+        cpu: usize,
+    },
     /// Measure round trips and print one line of JSON
-    Bench(bench::Args),
+    Bench {
+        /// Where the server listens: unix:/path or tcp:host:port
+        #[arg(long)]
+        addr: Address,
+        /// Bytes of each message
+        #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(1..=1 << 30))]
+        size: u32,
+        /// End after this time
+        #[arg(long, value_name = "S", value_parser = Extent::parse_seconds)]
+        seconds: f64,
+        /// Run on this CPU only
+        #[arg(long, value_name = "N")]
+        cpu: usize,
+    },
 }
 
 pub(crate) fn run(command: Command) -> Result<(), Failure> {
     match command {
-        Command::Serve(args) => serve::run(args),
-        Command::Bench(args) => bench::run(args),
+        Command::Serve { addr, cpu } => {
+            cpu::pin_current_thread(cpu)?;
+            let server = plain::bind(&addr)?;
+            writeln!(std::io::stdout(), "listening on {}", server.address()?)?;
+            Ok(server.serve()?)
+        }
+        Command::Bench { addr, size, seconds, cpu } => {
+            cpu::pin_current_thread(cpu)?;
+            let measurement = plain::measure(&addr, size, Extent { count: None, seconds })?;
+            let setup = Setup {
+                addr: &addr.to_string(),
+                wait: "park",
+                pattern: Pattern::PingPong,
+                size: size as usize,
+                touch: Touch::All,
+            };
+            writeln!(std::io::stdout(), "{}", Report::new(setup, &measurement).json())?;
+            Ok(())
+        }
     }
 }

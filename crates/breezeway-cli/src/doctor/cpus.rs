@@ -1,6 +1,7 @@
 //! Which CPUs there are, which of them share something, and how time is read.
 
-use super::{Check, read};
+use super::Check;
+use breezeway_measure::machine::{format_list, last_level_cache, read};
 use breezeway_os::{clock, cpu};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -94,16 +95,6 @@ fn time(source: &str, kernel: Option<&str>) -> Check {
     }
 }
 
-/// The CPU list of the highest cache level below `folder` (`cpu0` …).
-pub(crate) fn last_level_cache(folder: &Path) -> Option<String> {
-    let indices = std::fs::read_dir(folder.join("cache")).ok()?.flatten();
-    let levels = indices.filter_map(|index| {
-        let level: u32 = read(index.path().join("level"))?.parse().ok()?;
-        Some((level, read(index.path().join("shared_cpu_list"))?))
-    });
-    levels.max_by_key(|(level, _)| *level).map(|(_, cpus)| cpus)
-}
-
 /// What `list_of` says about each folder `prefix` + number in `parent`, each answer once.
 fn groups(
     parent: &Path,
@@ -134,15 +125,6 @@ fn joined(groups: &BTreeSet<String>) -> String {
         shown.push("…");
     }
     shown.join(" | ")
-}
-
-/// The kernel's list format: `0-3,8`.
-pub(crate) fn format_list(cpus: &[usize]) -> String {
-    let ranges = cpus.chunk_by(|a, b| a + 1 == *b).map(|range| match range {
-        [first, .., last] => format!("{first}-{last}"),
-        _ => format!("{}", range[0]),
-    });
-    ranges.collect::<Vec<_>>().join(",")
 }
 
 #[cfg(test)]
@@ -215,12 +197,6 @@ mod tests {
     fn a_machine_without_the_folders_has_no_groups() {
         let nowhere = Path::new("/proc/self/no-such-folder");
         assert!(groups(nowhere, "cpu", last_level_cache).is_empty());
-    }
-
-    #[test]
-    fn lists_are_written_as_the_kernel_does() {
-        assert_eq!(format_list(&[0, 1, 2, 5, 7, 8]), "0-2,5,7-8");
-        assert_eq!(format_list(&[]), "");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What a CPU does when it has nothing to do: it decides what waking a sleeping peer costs.
 
-use super::{Check, read};
+use super::Check;
+use breezeway_measure::machine::read;
 
 pub(super) fn checks() -> Vec<Check> {
     let folder = "/sys/devices/system/cpu/cpuidle";

@@ -1,6 +1,7 @@
 //! Does the kernel have what sealed segments need?
 
-use super::{Check, read};
+use super::Check;
+use breezeway_measure::machine::read;
 use breezeway_os::segment;
 
 /// The first kernel with `F_SEAL_FUTURE_WRITE`.

@@ -6,7 +6,7 @@ use breezeway::{OptionError, ServerOptions, SessionOptions};
 use bytesize::ByteSize;
 use clap::ValueEnum;
 
-use super::Wait;
+use breezeway_measure::Wait;
 
 type Parsed<T> = Result<T, String>;
 

@@ -1,0 +1,47 @@
+//! Every carrier and wait policy at every size, in floors.
+//!
+//! Server and measuring side of every row are processes of the `breezeway` command, started with
+//! the arguments that a person would type, so that each row can be repeated by hand. Rounds go over
+//! all rows, so that a change of the machine's speed falls upon all of them alike.
+
+mod date;
+mod host;
+mod plan;
+mod results;
+mod summary;
+mod sweep;
+
+pub use host::COMPARE_SERVER;
+pub(crate) use plan::DEPTH;
+pub use plan::{Carrier, Pattern, Plan, Row, Series, Settings};
+pub use results::{AgainstPlain, Comparison, Figures, Found, Latencies, Method, SCHEMA};
+pub use sweep::Step;
+
+use std::path::Path;
+
+use crate::Failure;
+use crate::process::Interrupt;
+
+impl Comparison {
+    /// Measures every row of `plan` with `program`, the `breezeway` command, and says after each
+    /// [`Step`] how far it is. Servers are started in a temporary folder; both are gone afterwards,
+    /// also after an interruption.
+    ///
+    /// # Errors
+    ///
+    /// That no server starts, that the floor cannot be measured, or an interruption. A row that
+    /// fails is no error: it says so in its place.
+    pub fn measure(
+        plan: &Plan,
+        program: &Path,
+        interrupt: &Interrupt,
+        progress: &mut dyn FnMut(Step),
+    ) -> Result<Self, Failure> {
+        let folder = tempfile::Builder::new().prefix("breezeway-compare-").tempdir()?;
+        let samples = sweep::sweep(plan, program, folder.path(), interrupt, progress)?;
+        Ok(Self::new(plan, samples))
+    }
+}
+
+#[cfg(test)]
+pub(crate) use summary::tests::sample_run as sample;

@@ -1,0 +1,180 @@
+//! The server processes of a comparison, and the command lines of both sides.
+
+use std::path::Path;
+use std::process::Command;
+
+use super::plan::{Carrier, FLOOR, Pattern, Plan, Row, Series};
+use crate::machine::Cpus;
+use crate::process::Server;
+use crate::{Failure, Wait};
+
+/// How the names of settings begin in the environment.
+const SETTINGS: &[u8] = b"BREEZEWAY_";
+
+/// The subcommand with which the command must serve, with `--parent` and the command line of a
+/// server after it, and [end with that parent](crate::process::end_with).
+pub const COMPARE_SERVER: &str = "compare-server";
+
+/// What a server process is started for: all rows of one carrier and wait policy.
+pub(super) struct Host {
+    carrier: Carrier,
+    wait: Wait,
+    /// The server, or why there is none.
+    pub(super) server: Result<Server, String>,
+}
+
+/// Starts a server for every carrier and wait policy of `plan`, in `folder`. A carrier that cannot be
+/// had is no failure.
+pub(super) fn start_all(plan: &Plan, program: &Path, folder: &Path) -> Result<Vec<Host>, Failure> {
+    let mut hosts: Vec<Host> = Vec::new();
+    for Series { carrier, wait, .. } in plan.rows.iter().map(|row| row.series) {
+        let known = hosts.iter().any(|host| (host.carrier, host.wait) == (carrier, wait));
+        if !known && carrier != Carrier::Memory {
+            let number = hosts.len();
+            let server = start(carrier, wait, plan.cpus, program, folder, number);
+            hosts.push(Host { carrier, wait, server: server.map_err(|error| error.to_string()) });
+        }
+    }
+    if hosts.iter().all(|host| host.server.is_err()) {
+        let reason = hosts.into_iter().find_map(|host| host.server.err()).unwrap_or_default();
+        return Err(format!("no server started: {reason}").into());
+    }
+    Ok(hosts)
+}
+
+fn start(
+    carrier: Carrier,
+    wait: Wait,
+    cpus: Cpus,
+    program: &Path,
+    folder: &Path,
+    number: usize,
+) -> Result<Server, Failure> {
+    let socket = folder.join(format!("{number}.sock"));
+    let address = address(carrier, &socket.display().to_string(), 0);
+    let mut arguments = vec![COMPARE_SERVER.to_owned(), format!("--parent={}", std::process::id())];
+    arguments.extend(serve_arguments(carrier, wait, &address, cpus));
+    Server::start(command(program, &arguments), &folder.join(format!("{number}.log")))
+}
+
+/// The command with `arguments`, and without what the environment says about its settings: two runs
+/// are to measure the same.
+pub(super) fn command(program: &Path, arguments: &[String]) -> Command {
+    let mut command = Command::new(program);
+    command.args(arguments);
+    let names = std::env::vars_os().map(|(name, _)| name);
+    for name in names.filter(|name| name.as_encoded_bytes().starts_with(SETTINGS)) {
+        command.env_remove(name);
+    }
+    command
+}
+
+/// The host that serves `series`.
+pub(super) fn of(hosts: &[Host], series: Series) -> Option<&Host> {
+    hosts.iter().find(|host| (host.carrier, host.wait) == (series.carrier, series.wait))
+}
+
+fn address(carrier: Carrier, path: &str, port: u16) -> String {
+    match carrier {
+        Carrier::Shm | Carrier::Memory => format!("shm:{path}"),
+        Carrier::Unix | Carrier::PlainUnix => format!("unix:{path}"),
+        Carrier::Tcp | Carrier::PlainTcp => format!("tcp:127.0.0.1:{port}"),
+    }
+}
+
+/// Where a server listens that a person starts to repeat a row.
+fn address_by_hand(carrier: Carrier) -> String {
+    address(carrier, "/tmp/echo.sock", 7411)
+}
+
+fn serve_arguments(carrier: Carrier, wait: Wait, address: &str, cpus: Cpus) -> Vec<String> {
+    let cpu = cpus.partner.to_string();
+    match carrier {
+        Carrier::Memory => Vec::new(),
+        Carrier::PlainUnix | Carrier::PlainTcp => {
+            owned_strings(&["plain", "serve", "--addr", address, "--cpu", &cpu])
+        }
+        _ => owned_strings(&["serve", "--addr", address, "--wait", wait.name(), "--cpu", &cpu]),
+    }
+}
+
+/// The arguments that measure `row` at `address`.
+pub(super) fn bench_arguments(row: Row, address: &str, plan: &Plan) -> Vec<String> {
+    match row.series.carrier {
+        Carrier::Memory => memory_arguments(row.size, plan),
+        Carrier::PlainUnix | Carrier::PlainTcp => {
+            owned_strings(&["plain", "bench", "--addr", address])
+                .into_iter()
+                .chain(load_arguments(row, plan))
+                .collect()
+        }
+        _ => {
+            owned_strings(&["bench", "--json", "--addr", address, "--wait", row.series.wait.name()])
+                .into_iter()
+                .chain(load_arguments(row, plan))
+                .chain(pattern_arguments(row))
+                .collect()
+        }
+    }
+}
+
+fn load_arguments(row: Row, plan: &Plan) -> Vec<String> {
+    let (size, cpu) = (row.size.to_string(), plan.cpus.measurer.to_string());
+    let seconds = plan.measuring.as_secs_f64().to_string();
+    owned_strings(&["--size", &size, "--seconds", &seconds, "--cpu", &cpu])
+}
+
+fn pattern_arguments(row: Row) -> Vec<String> {
+    let mut arguments = match row.pattern {
+        Pattern::PingPong => Vec::new(),
+        Pattern::Pipelined => owned_strings(&["--depth", &row.depth().to_string()]),
+        Pattern::OneWay => {
+            owned_strings(&["--pattern", "one-way", "--batch", &row.batch().to_string()])
+        }
+    };
+    if !row.series.touched {
+        arguments.extend(owned_strings(&["--touch", "none"]));
+    }
+    arguments
+}
+
+fn memory_arguments(size: usize, plan: &Plan) -> Vec<String> {
+    let (size, milliseconds) = (size.to_string(), plan.measuring.as_millis().max(1).to_string());
+    let mut arguments = floor_arguments("touched", &milliseconds, plan.cpus);
+    arguments.extend(owned_strings(&["--size", &size]));
+    arguments
+}
+
+/// The arguments that measure the floor.
+pub(super) fn line_arguments(cpus: Cpus) -> Vec<String> {
+    floor_arguments("line", &FLOOR.as_millis().to_string(), cpus)
+}
+
+fn floor_arguments(only: &str, milliseconds: &str, cpus: Cpus) -> Vec<String> {
+    let cpus = format!("{},{}", cpus.measurer, cpus.partner);
+    owned_strings(&[
+        "floor",
+        "--json",
+        "--only",
+        only,
+        "--milliseconds",
+        milliseconds,
+        "--cpus",
+        &cpus,
+    ])
+}
+
+/// The commands that a person types to repeat `row`: the server's, if there is one, and the
+/// measuring side's.
+pub(crate) fn commands(row: Row, plan: &Plan) -> Vec<String> {
+    let Series { carrier, wait, .. } = row.series;
+    let address = address_by_hand(carrier);
+    let serve = serve_arguments(carrier, wait, &address, plan.cpus);
+    let bench = bench_arguments(row, &address, plan);
+    let both = [serve, bench].into_iter().filter(|arguments| !arguments.is_empty());
+    both.map(|arguments| format!("breezeway {}", arguments.join(" "))).collect()
+}
+
+fn owned_strings(words: &[&str]) -> Vec<String> {
+    words.iter().map(|&word| word.to_owned()).collect()
+}

@@ -1,0 +1,300 @@
+//! What is measured: which series at which sizes, how often and for how long.
+
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::host;
+use crate::Wait;
+use crate::machine::Cpus;
+
+/// Calls in flight of a pipelined row.
+pub(crate) const DEPTH: u32 = 16;
+/// Untouched payload is compared from this size on: below, touching costs next to nothing.
+const UNTOUCHED_FROM: usize = 64 << 10;
+/// The most one-way payload between two readings of the clock, so that large messages end in time too.
+const BATCH_BYTES: usize = 16 << 20;
+const MOST_PER_BATCH: usize = 64;
+
+const QUICK_SIZES: [usize; 6] = [8, 64, 1 << 10, 64 << 10, 1 << 20, 4 << 20];
+const SIZES: [usize; 10] =
+    [8, 64, 256, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20, 4 << 20];
+
+/// What carries the bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Carrier {
+    /// Shared memory.
+    Shm,
+    /// Unix stream sockets.
+    Unix,
+    /// TCP over the loopback interface.
+    Tcp,
+    /// A unix socket with nothing of Breezeway around it.
+    PlainUnix,
+    /// A TCP socket with nothing of Breezeway around it.
+    PlainTcp,
+    /// Shared memory that is written, copied and compared, with nothing around it.
+    Memory,
+}
+
+/// Who sends what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Pattern {
+    /// One call at a time.
+    PingPong,
+    /// 16 calls in flight.
+    Pipelined,
+    /// Messages without replies.
+    OneWay,
+}
+
+impl Pattern {
+    /// All of them, in the order in which they are measured.
+    pub const ALL: [Self; 3] = [Self::PingPong, Self::Pipelined, Self::OneWay];
+
+    /// The name in reports.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::PingPong => "ping-pong",
+            Self::Pipelined => "pipelined",
+            Self::OneWay => "one-way",
+        }
+    }
+}
+
+/// One line of a chart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Series {
+    /// What carries the bytes.
+    pub carrier: Carrier,
+    /// How both sides wait.
+    pub wait: Wait,
+    /// Whether every byte is written and compared.
+    pub touched: bool,
+}
+
+impl Series {
+    const fn new(carrier: Carrier, wait: Wait) -> Self {
+        Self { carrier, wait, touched: true }
+    }
+
+    /// Ours beside the plain form of the same carrier, so that the two are measured one after the
+    /// other.
+    pub const ALL: [Self; 13] = [
+        Self::SHM_BUSY,
+        Self::new(Carrier::Shm, Wait::Adaptive),
+        Self::SHM_PARK,
+        Self::UNTOUCHED,
+        Self::new(Carrier::Memory, Wait::Busy),
+        Self::new(Carrier::Unix, Wait::Busy),
+        Self::new(Carrier::Unix, Wait::Adaptive),
+        Self::new(Carrier::Unix, Wait::Park),
+        Self::PLAIN_UNIX,
+        Self::new(Carrier::Tcp, Wait::Busy),
+        Self::new(Carrier::Tcp, Wait::Adaptive),
+        Self::new(Carrier::Tcp, Wait::Park),
+        Self::PLAIN_TCP,
+    ];
+    pub(crate) const SHM_BUSY: Self = Self::new(Carrier::Shm, Wait::Busy);
+    pub(crate) const SHM_PARK: Self = Self::new(Carrier::Shm, Wait::Park);
+    pub(crate) const UNTOUCHED: Self = Self { touched: false, ..Self::SHM_BUSY };
+    pub(crate) const PLAIN_UNIX: Self = Self::new(Carrier::PlainUnix, Wait::Park);
+    pub(crate) const PLAIN_TCP: Self = Self::new(Carrier::PlainTcp, Wait::Park);
+
+    /// The plain socket that stands for the least this series can cost.
+    pub(crate) fn plain(self) -> Option<Self> {
+        match self.carrier {
+            Carrier::Unix => Some(Self::PLAIN_UNIX),
+            Carrier::Tcp => Some(Self::PLAIN_TCP),
+            _ => None,
+        }
+    }
+
+    /// The name in reports.
+    #[must_use]
+    pub fn name(self) -> String {
+        let carrier = match self.carrier {
+            Carrier::Shm => "shm",
+            Carrier::Unix => "unix",
+            Carrier::Tcp => "tcp",
+            Carrier::PlainUnix => return "plain unix".to_owned(),
+            Carrier::PlainTcp => return "plain tcp".to_owned(),
+            Carrier::Memory => return "bare memory".to_owned(),
+        };
+        let touch = if self.touched { "" } else { " untouched" };
+        format!("{carrier} {}{touch}", self.wait.name())
+    }
+
+    /// Sockets that spin and sockets that sleep show the range; what lies between is for those who
+    /// have the time.
+    fn is_quick(self) -> bool {
+        self.carrier == Carrier::Shm || self.wait != Wait::Adaptive
+    }
+
+    fn has(self, pattern: Pattern, size: usize) -> bool {
+        let baseline =
+            matches!(self.carrier, Carrier::PlainUnix | Carrier::PlainTcp | Carrier::Memory);
+        (pattern == Pattern::PingPong || !baseline && self.touched)
+            && (self.touched || size >= UNTOUCHED_FROM)
+    }
+}
+
+/// One thing to measure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// The line of a chart.
+    pub series: Series,
+    /// Who sends what.
+    pub pattern: Pattern,
+    /// Bytes of a message.
+    pub size: usize,
+}
+
+impl Row {
+    /// Calls in flight.
+    #[must_use]
+    pub fn depth(self) -> u32 {
+        if self.pattern == Pattern::Pipelined { DEPTH } else { 1 }
+    }
+
+    /// One-way messages per batch.
+    #[must_use]
+    pub fn batch(self) -> usize {
+        (BATCH_BYTES / self.size).clamp(1, MOST_PER_BATCH)
+    }
+}
+
+impl Row {
+    /// The commands that a person types to repeat it: the server's, if there is one, and the
+    /// measuring side's.
+    #[must_use]
+    pub fn commands(self, plan: &Plan) -> Vec<String> {
+        host::commands(self, plan)
+    }
+}
+
+/// What a run is asked for.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    /// Fewer sizes and shorter measurements.
+    pub quick: bool,
+    /// Bytes of a message; none are the default sizes.
+    pub sizes: Vec<usize>,
+    /// How often each row is measured.
+    pub rounds: Option<u32>,
+    /// How long one measurement takes.
+    pub seconds: Option<f64>,
+}
+
+/// All rows, and how they are measured.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// What is measured in each round, in this order.
+    pub rows: Vec<Row>,
+    /// How often.
+    pub rounds: u32,
+    /// How long one measurement takes.
+    pub measuring: Duration,
+    /// After this time only the first round is finished, as on a machine that is busy with
+    /// something else.
+    pub limit: Duration,
+    /// Where client and server run.
+    pub cpus: Cpus,
+    /// Whether fewer sizes were asked for.
+    pub quick: bool,
+}
+
+/// The most that a quick and a full run take.
+const QUICK: Duration = Duration::from_secs(110);
+const FULL: Duration = Duration::from_secs(15 * 60);
+/// How long each reading of the floor takes.
+pub(crate) const FLOOR: Duration = Duration::from_millis(20);
+/// What starting the processes of a measurement and of a floor takes beside.
+const STARTING: Duration = Duration::from_millis(24);
+
+impl Plan {
+    /// The plan of a run with these settings.
+    #[must_use]
+    pub fn new(settings: &Settings, cpus: Cpus) -> Self {
+        let (default_sizes, rounds, seconds, limit): (&[usize], u32, f64, Duration) =
+            if settings.quick { (&QUICK_SIZES, 5, 0.07, QUICK) } else { (&SIZES, 9, 0.2, FULL) };
+        let as_wanted = settings.rounds.is_some() || settings.seconds.is_some();
+        let mut sizes = settings.sizes.clone();
+        if sizes.is_empty() {
+            sizes = default_sizes.to_vec();
+        }
+        sizes.sort_unstable();
+        sizes.dedup();
+        Self {
+            rows: rows(&sizes, settings.quick),
+            rounds: settings.rounds.unwrap_or(rounds),
+            measuring: Duration::from_secs_f64(settings.seconds.unwrap_or(seconds)),
+            limit: if as_wanted { Duration::MAX } else { limit },
+            cpus,
+            quick: settings.quick,
+        }
+    }
+
+    /// How many measurements there are, each between two readings of the floor.
+    #[must_use]
+    pub fn steps(&self) -> usize {
+        self.rows.len() * self.rounds as usize
+    }
+
+    /// About how long all of it takes.
+    #[must_use]
+    pub fn duration(&self) -> Duration {
+        ((self.measuring + FLOOR + STARTING) * self.steps() as u32).min(self.limit)
+    }
+}
+
+fn rows(sizes: &[usize], quick: bool) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for pattern in Pattern::ALL {
+        for &size in sizes {
+            let wanted = Series::ALL.into_iter().filter(|series| !quick || series.is_quick());
+            let having = wanted.filter(|series| series.has(pattern, size));
+            rows.extend(having.map(|series| Row { series, pattern, size }));
+        }
+    }
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_carrier_has_every_pattern_and_baselines_have_round_trips_only() {
+        let rows = rows(&[8, 64 << 10], true);
+        let count = |pattern| rows.iter().filter(|row| row.pattern == pattern).count();
+        assert_eq!(count(Pattern::Pipelined), 14);
+        assert_eq!(count(Pattern::OneWay), 14);
+        assert_eq!(count(Pattern::PingPong), 14 + 6 + 1);
+    }
+
+    #[test]
+    fn small_messages_are_always_touched() {
+        assert!(rows(&[8, 1024], false).iter().all(|row| row.series.touched));
+    }
+
+    #[test]
+    fn a_quick_run_ends_in_time_unless_more_was_asked_for() {
+        let plan = |settings: &Settings| Plan::new(settings, Cpus { measurer: 0, partner: 1 });
+        let quick = plan(&Settings { quick: true, ..Settings::default() });
+        assert!(quick.duration() < Duration::from_secs(120));
+        let wanted = plan(&Settings { quick: true, rounds: Some(100), ..Settings::default() });
+        assert_eq!(wanted.limit, Duration::MAX);
+    }
+
+    #[test]
+    fn large_one_way_messages_come_in_small_batches() {
+        let row = |size| Row { series: Series::SHM_BUSY, pattern: Pattern::OneWay, size };
+        assert_eq!(row(8).batch(), 64);
+        assert_eq!(row(4 << 20).batch(), 4);
+        assert_eq!(row(1 << 30).batch(), 1);
+    }
+}

@@ -1,0 +1,190 @@
+//! What a comparison found. The fields and their names are the contract of `--json`; docs/compare.md describes them.
+
+use serde::Serialize;
+
+use super::plan::{Pattern, Series};
+use crate::machine::Machine;
+use crate::statistics::{Level, Spread};
+
+/// Raised whenever a field changes its meaning or goes away.
+pub const SCHEMA: u32 = 1;
+
+/// All of a run.
+#[derive(Debug, Serialize)]
+pub struct Comparison {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// Of this crate.
+    pub version: &'static str,
+    /// When the evaluation began, in UTC.
+    pub date: String,
+    /// How it was measured.
+    pub method: Method,
+    /// Where it was measured.
+    pub machine: Machine,
+    /// The levels of the floor that were seen, the nearest first.
+    pub levels: Vec<Level>,
+    /// What each row found, in the order of the plan.
+    pub rows: Vec<Found>,
+    /// Ours over plain sockets.
+    pub against_plain: Vec<AgainstPlain>,
+}
+
+/// How it was measured.
+#[derive(Debug, Serialize)]
+pub struct Method {
+    /// Whether fewer sizes were asked for.
+    pub quick: bool,
+    /// How many rounds there were.
+    pub rounds: u32,
+    /// How long one measurement took.
+    pub seconds: f64,
+    /// How long one reading of the floor took.
+    pub floor_milliseconds: u128,
+    /// Floors, each between two measurements, with every server stopped.
+    pub floor_readings: usize,
+    /// How many of them tell that something else ran on the two CPUs.
+    pub floor_disturbed: usize,
+}
+
+/// What one row found.
+#[derive(Debug, Serialize)]
+pub struct Found {
+    /// The line of a chart.
+    #[serde(flatten)]
+    pub series: Series,
+    /// Who sends what.
+    pub pattern: Pattern,
+    /// Bytes of a message.
+    pub size: usize,
+    /// Calls in flight.
+    pub depth: u32,
+    /// Why there are no figures.
+    pub error: Option<String>,
+    /// At the level that most of the run had, if there are any.
+    pub figures: Option<Figures>,
+    /// The same at other levels of the floor, if the row was measured there too.
+    pub other_levels: Vec<Figures>,
+    /// The commands that repeat the row.
+    pub commands: Vec<String>,
+}
+
+/// Medians over the rounds of a row at one level of the floor.
+#[derive(Debug, Serialize)]
+pub struct Figures {
+    /// The level of the floor.
+    pub level: String,
+    /// How many rounds count.
+    pub rounds: usize,
+    /// Whether the floors before and after agree in every round that counts; if not, ratios mean little.
+    pub steady: bool,
+    /// Messages in all rounds that count.
+    pub messages: u64,
+    /// Medians of the percentiles.
+    pub latency_ns: Latencies,
+    /// Throughput in one direction.
+    pub messages_per_second: Option<f64>,
+    /// Throughput in one direction.
+    pub bytes_per_second: Option<f64>,
+    /// The floor directly before.
+    pub floor_before_ns: f64,
+    /// The floor directly after.
+    pub floor_after_ns: f64,
+    /// The time of a message.
+    pub ns_per_message: f64,
+    /// `ns_per_message` over the mean of the floors before and after, over the rounds.
+    pub floors: Spread,
+}
+
+/// Percentiles of round trips, as far as there are enough of them.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Latencies {
+    /// Half are shorter.
+    pub p50: Option<f64>,
+    /// Nine of ten are shorter.
+    pub p90: Option<f64>,
+    /// 99 % are shorter.
+    pub p99: Option<f64>,
+    /// 99.9 % are shorter.
+    pub p999: Option<f64>,
+}
+
+/// Ours over a plain socket of the same kind and size, round by round.
+#[derive(Debug, Serialize)]
+pub struct AgainstPlain {
+    /// The line of a chart.
+    #[serde(flatten)]
+    pub series: Series,
+    /// Bytes of a message.
+    pub size: usize,
+    /// The time of ours over that of theirs.
+    pub ratio: Spread,
+}
+
+impl Comparison {
+    /// The row of `series`, if it was planned.
+    #[must_use]
+    pub fn find(&self, series: Series, pattern: Pattern, size: usize) -> Option<&Found> {
+        self.rows.iter().find(|row| (row.series, row.pattern, row.size) == (series, pattern, size))
+    }
+
+    /// The sizes that were measured, ascending.
+    #[must_use]
+    pub fn sizes(&self) -> Vec<usize> {
+        let mut sizes: Vec<usize> = self.rows.iter().map(|row| row.size).collect();
+        sizes.sort_unstable();
+        sizes.dedup();
+        sizes
+    }
+
+    /// Every series that lacks rows, with the reason, each reason once.
+    #[must_use]
+    pub fn missing(&self) -> Vec<(String, &str)> {
+        let mut missing: Vec<(String, &str)> = Vec::new();
+        for row in &self.rows {
+            let Some(error) = row.error.as_deref() else { continue };
+            let whole = self.rows.iter().filter(|other| other.series == row.series);
+            let all = whole.clone().all(|other| other.error.is_some());
+            let what = if all {
+                row.series.name()
+            } else {
+                format!("{} {} {} B", row.series.name(), row.pattern.name(), row.size)
+            };
+            if !missing.iter().any(|known| *known == (what.clone(), error)) {
+                missing.push((what, error));
+            }
+        }
+        missing
+    }
+
+    /// The name of the level that was seen most.
+    #[must_use]
+    pub fn main_level(&self) -> Option<&str> {
+        let most = self.levels.iter().map(|level| level.readings).max();
+        let main = self.levels.iter().find(|level| Some(level.readings) == most);
+        main.map(|level| level.name.as_str())
+    }
+
+    /// The series that have a row of `pattern`.
+    #[must_use]
+    pub fn series(&self, pattern: Pattern) -> Vec<Series> {
+        let has = |series: &Series| {
+            self.rows.iter().any(|row| row.pattern == pattern && row.series == *series)
+        };
+        Series::ALL.into_iter().filter(has).collect()
+    }
+
+    /// The series that were compared with a plain socket.
+    #[must_use]
+    pub fn compared_series(&self) -> Vec<Series> {
+        let compared = |series: &Series| self.against_plain.iter().any(|one| one.series == *series);
+        Series::ALL.into_iter().filter(compared).collect()
+    }
+
+    /// Ours over a plain socket.
+    #[must_use]
+    pub fn over_plain(&self, series: Series, size: usize) -> Option<Spread> {
+        let one = self.against_plain.iter().find(|one| (one.series, one.size) == (series, size));
+        one.map(|one| one.ratio)
+    }
+}

@@ -1,0 +1,222 @@
+//! From measurements to results: medians over rounds, at one level of the floor each.
+
+use super::date;
+use super::host;
+use super::plan::{FLOOR, Plan, Row};
+use super::results::{AgainstPlain, Comparison, Figures, Found, Latencies, Method, SCHEMA};
+use super::sweep::{Sample, Samples};
+use crate::machine::Machine;
+use crate::statistics::{Levels, Spread, is_disturbed, median};
+
+/// How much the floors before and after a measurement may differ: then the machine did not change its speed meanwhile.
+const STEADY: f64 = 0.15;
+
+impl Comparison {
+    pub(crate) fn new(plan: &Plan, samples: Vec<Samples>) -> Self {
+        let floors = floors(&samples);
+        let levels = Levels::of(&floors);
+        let rows = plan.rows.iter().zip(&samples);
+        Self {
+            schema: SCHEMA,
+            version: env!("CARGO_PKG_VERSION"),
+            date: date::now(),
+            method: Method {
+                quick: plan.quick,
+                rounds: rounds(&samples),
+                seconds: plan.measuring.as_secs_f64(),
+                floor_milliseconds: FLOOR.as_millis(),
+                floor_readings: floors.len(),
+                floor_disturbed: floors.iter().filter(|&&floor| is_disturbed(floor)).count(),
+            },
+            machine: Machine::detect(plan.cpus),
+            rows: rows.map(|(row, samples)| Found::new(*row, samples, &levels, plan)).collect(),
+            against_plain: against_plain(plan, &samples),
+            levels: levels.0,
+        }
+    }
+}
+
+impl Found {
+    fn new(row: Row, samples: &Samples, levels: &Levels, plan: &Plan) -> Self {
+        let mut all = match samples {
+            Ok(samples) => figures(row, samples, levels),
+            Err(_) => Vec::new(),
+        };
+        let main = &levels.0.get(levels.main()).map(|level| level.name.clone());
+        // Of those that can be trusted, the level of most of the run, so that rows can be compared with each other.
+        all.sort_by_key(|figures| (!figures.steady, Some(&figures.level) != main.as_ref()));
+        let mut all = all.into_iter();
+        Self {
+            series: row.series,
+            pattern: row.pattern,
+            size: row.size,
+            depth: row.depth(),
+            error: samples.as_ref().err().cloned(),
+            figures: all.next(),
+            other_levels: all.collect(),
+            commands: host::commands(row, plan),
+        }
+    }
+}
+
+/// How many rounds there were: fewer than planned on a machine that is slowed down by something else.
+fn rounds(samples: &[Samples]) -> u32 {
+    let all = samples.iter().flatten().flatten();
+    all.map(|sample| sample.round + 1).max().unwrap_or(0)
+}
+
+/// No reading of the floor twice: what is after one measurement is before the next.
+fn floors(samples: &[Samples]) -> Vec<f64> {
+    let all = samples.iter().flatten().flatten();
+    all.map(|sample| sample.floor[1]).collect()
+}
+
+/// One entry for each level at which the row was measured.
+fn figures(row: Row, samples: &[Sample], levels: &Levels) -> Vec<Figures> {
+    let mut all = Vec::new();
+    for (index, level) in levels.0.iter().enumerate() {
+        let here = |sample: &&Sample| levels.index(floor(sample)) == index;
+        let here: Vec<&Sample> = samples.iter().filter(here).collect();
+        all.extend(figures_at(row, &here, &level.name));
+    }
+    all
+}
+
+/// Of the steady rounds, if there are any.
+fn figures_at(row: Row, samples: &[&Sample], level: &str) -> Option<Figures> {
+    let steady: Vec<&Sample> = samples.iter().copied().filter(|sample| is_steady(sample)).collect();
+    let counted = if steady.is_empty() { samples } else { &steady };
+    let over = |value: &dyn Fn(&Sample) -> Option<f64>| {
+        median(counted.iter().filter_map(|sample| value(sample)))
+    };
+    let floors =
+        counted.iter().filter_map(|sample| Some(sample.per_message(row.pattern)? / floor(sample)));
+    // Of other rounds than the one below it, a percentile could be the smaller one.
+    let known = |index: usize| counted.iter().all(|sample| sample.percentiles[index].is_some());
+    let percentile =
+        |index: usize| over(&|sample| sample.percentiles[index]).filter(|_| known(index));
+    let per_second = over(&|sample| sample.per_second);
+    Some(Figures {
+        level: level.to_owned(),
+        rounds: counted.len(),
+        steady: !steady.is_empty(),
+        messages: counted.iter().map(|sample| sample.messages).sum(),
+        latency_ns: Latencies {
+            p50: percentile(0),
+            p90: percentile(1),
+            p99: percentile(2),
+            p999: percentile(3),
+        },
+        messages_per_second: per_second,
+        bytes_per_second: per_second.map(|rate| rate * row.size as f64),
+        floor_before_ns: over(&|sample| Some(sample.floor[0]))?,
+        floor_after_ns: over(&|sample| Some(sample.floor[1]))?,
+        ns_per_message: over(&|sample| sample.per_message(row.pattern))?,
+        floors: Spread::of(floors)?,
+    })
+}
+
+fn floor(sample: &Sample) -> f64 {
+    (sample.floor[0] + sample.floor[1]) / 2.0
+}
+
+fn is_steady(sample: &Sample) -> bool {
+    let [before, after] = sample.floor;
+    !is_disturbed(before.max(after)) && (before - after).abs() <= STEADY * floor(sample)
+}
+
+fn against_plain(plan: &Plan, samples: &[Samples]) -> Vec<AgainstPlain> {
+    let rows = plan.rows.iter().zip(samples);
+    let compared = rows.filter_map(|(row, ours)| {
+        let plain = Row { series: row.series.plain()?, ..*row };
+        let index = plan.rows.iter().position(|other| *other == plain)?;
+        let ratio = ratio(*row, ours.as_ref().ok()?, samples[index].as_ref().ok()?)?;
+        Some(AgainstPlain { series: row.series, size: row.size, ratio })
+    });
+    compared.collect()
+}
+
+/// Ours over theirs in each round; the two were measured one shortly after the other.
+fn ratio(row: Row, ours: &[Sample], theirs: &[Sample]) -> Option<Spread> {
+    Spread::of(ours.iter().filter_map(|ours| {
+        let theirs = theirs.iter().find(|theirs| theirs.round == ours.round)?;
+        Some(ours.per_message(row.pattern)? / theirs.per_message(row.pattern)?)
+    }))
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::comparison::{Carrier, Pattern, Series, Settings};
+    use crate::machine::Cpus;
+
+    const ROW: Row = Row { series: Series::SHM_BUSY, pattern: Pattern::PingPong, size: 8 };
+
+    fn sample(round: u32, floor: [f64; 2], p50: f64) -> Sample {
+        let percentiles = [Some(p50), None, None, None];
+        Sample { round, floor, messages: 10, per_second: Some(1e9 / p50), percentiles }
+    }
+
+    /// A small run in which tcp was not to be had.
+    pub(crate) fn sample_run() -> Comparison {
+        let settings = Settings { quick: true, sizes: vec![64, 65_536], ..Settings::default() };
+        let plan = Plan::new(&settings, Cpus { measurer: 0, partner: 1 });
+        let samples = |row: &Row| match row.series.carrier {
+            Carrier::Tcp => Err("not available: no network".to_owned()),
+            _ => Ok(vec![sample(0, [100.0; 2], row.size as f64 + 200.0); 3]),
+        };
+        let samples = plan.rows.iter().map(samples).collect();
+        Comparison::new(&plan, samples)
+    }
+
+    #[test]
+    fn a_row_without_figures_says_why_and_a_carrier_is_missed_once() {
+        let comparison = sample_run();
+        let reason = "not available: no network";
+        let missing: Vec<_> = comparison.missing();
+        assert_eq!(missing, [("tcp busy".to_owned(), reason), ("tcp park".to_owned(), reason)]);
+        let tcp = comparison.rows.iter().find(|row| row.series.carrier == Carrier::Tcp).unwrap();
+        assert!(tcp.figures.is_none() && tcp.error.as_deref() == Some(reason));
+    }
+
+    #[test]
+    fn a_ratio_holds_within_one_level() {
+        let samples = [
+            sample(0, [100.0; 2], 150.0),
+            sample(1, [500.0; 2], 600.0),
+            sample(2, [100.0; 2], 140.0),
+        ];
+        let levels = Levels::of(&[100.0, 100.0, 500.0]);
+        let all = figures(ROW, &samples, &levels);
+        assert_eq!(all.iter().map(|figures| figures.rounds).collect::<Vec<_>>(), [2, 1]);
+        assert!((all[0].floors.median - 1.45).abs() < 1e-9);
+        assert!((all[1].floors.median - 1.2).abs() < 1e-9);
+    }
+
+    #[test]
+    fn rounds_in_which_the_machine_changed_its_speed_do_not_count_if_there_are_others() {
+        let jumped = sample(0, [100.0, 130.0], 500.0);
+        let steady = sample(1, [100.0, 101.0], 150.0);
+        let both = figures_at(ROW, &[&jumped, &steady], "near").unwrap();
+        assert_eq!((both.rounds, both.steady, both.latency_ns.p50), (1, true, Some(150.0)));
+        let alone = figures_at(ROW, &[&jumped], "near").unwrap();
+        assert_eq!((alone.rounds, alone.steady), (1, false));
+    }
+
+    #[test]
+    fn a_percentile_that_not_every_round_tells_is_left_out() {
+        let slow = sample(0, [100.0; 2], 900.0);
+        let mut fast = sample(1, [100.0; 2], 150.0);
+        fast.percentiles[1] = Some(160.0);
+        let both = figures_at(ROW, &[&slow, &fast], "near").unwrap();
+        assert_eq!((both.latency_ns.p50, both.latency_ns.p90), (Some(525.0), None));
+    }
+
+    #[test]
+    fn ours_is_compared_with_theirs_of_the_same_round() {
+        let ours = [sample(0, [1.0; 2], 20.0), sample(2, [1.0; 2], 30.0)];
+        let theirs = [sample(1, [1.0; 2], 1.0), sample(2, [1.0; 2], 15.0)];
+        assert_eq!(ratio(ROW, &ours, &theirs).unwrap().median, 2.0);
+        assert_eq!(ratio(ROW, &ours, &theirs[..1]), None);
+    }
+}

@@ -1,0 +1,193 @@
+//! Rows of bare round trips, measured one after the other, each with a partner of its own.
+
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use breezeway_os::{clock, cpu};
+
+use super::partner::{Job, Kind, Partner, Partners};
+use super::socket::Receive;
+use super::{SharedLines, futex, line, socket, touched};
+use crate::Failure;
+use crate::machine::Cpus;
+use crate::report::floor::{Report, Row};
+use crate::statistics::grouped;
+
+const TOUCHED_SIZES: [usize; 5] = [64, 1 << 10, 64 << 10, 1 << 20, 4 << 20];
+const SOCKET_SIZES: [usize; 1] = [64];
+
+/// Four million: far more than fit into the default time of a row.
+const MOST_SAMPLES: usize = 1 << 22;
+
+/// How many slices the line is measured in when there are no other rows to measure it between.
+const SLICES: usize = 4;
+
+/// Measures rows one after the other, each with a partner of its own.
+///
+/// The measuring process is this one; a partner is a child of the same executable, which must call
+/// [`run`](super::partner::run) when it is started with [`FLOOR_PARTNER`](super::FLOOR_PARTNER).
+/// The cache line is measured in slices before, between and after all other rows, because a
+/// machine may jump between levels within seconds: a row is divided by the slices on both sides
+/// of it.
+#[derive(Debug)]
+pub struct Measurer {
+    partners: Partners,
+    cpus: Cpus,
+    time: Duration,
+    samples: Vec<u64>,
+}
+
+impl Measurer {
+    /// Measures each row for `time`, or for four million round trips. Takes over SIGINT and SIGTERM
+    /// for the rest of the process, so that no partner is left behind.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the kernel answers to `sigaction`.
+    pub fn new(cpus: Cpus, time: Duration) -> Result<Self, Failure> {
+        let partners = Partners::new()?;
+        clock::calibrate();
+        Ok(Self { partners, cpus, time, samples: Vec::with_capacity(MOST_SAMPLES) })
+    }
+
+    /// Measures every row between two slices of the line; without rows the line alone.
+    ///
+    /// # Errors
+    ///
+    /// A line that names the row that failed.
+    pub fn measure(&mut self, jobs: &[Job]) -> Result<Report, Failure> {
+        let mut slices = vec![self.slice()?];
+        let mut rows = Vec::with_capacity(jobs.len());
+        for &job in jobs {
+            let nanoseconds = self.row(job, self.time)?;
+            slices.push(self.slice()?);
+            rows.push(Row { job, nanoseconds });
+        }
+        while jobs.is_empty() && slices.len() < SLICES {
+            slices.push(self.slice()?);
+        }
+        Ok(Report { cpus: [self.cpus.measurer, self.cpus.partner], slices, rows })
+    }
+
+    fn slice(&mut self) -> Result<f64, Failure> {
+        self.row(Job::line(), self.time / SLICES as u32)
+    }
+
+    /// The median round trip of one row in nanoseconds.
+    fn row(&mut self, job: Job, time: Duration) -> Result<f64, Failure> {
+        self.samples.clear();
+        let budget = clock::ticks_in(time);
+        self.sample(job, budget).map_err(|error| format!("the {job} row failed: {error}"))?;
+        grouped::median_nanoseconds(&mut self.samples).ok_or_else(|| {
+            format!("no {job} round trip fits into {time:?}: raise --milliseconds").into()
+        })
+    }
+
+    fn sample(&mut self, job: Job, budget: u64) -> Result<(), Failure> {
+        match job.kind {
+            Kind::Unix => self.through_sockets(job, UnixStream::pair()?, budget),
+            Kind::Tcp => self.through_sockets(job, loopback_pair()?, budget),
+            _ => self.through_memory(job, budget),
+        }
+    }
+
+    fn through_memory(&mut self, job: Job, budget: u64) -> Result<(), Failure> {
+        let lines = SharedLines::create(job.size)?;
+        let partner = self.start(job, lines.share()?)?;
+        let samples = &mut self.samples;
+        let measured = match job.kind {
+            Kind::Futex => futex::measure(&lines, budget, samples),
+            Kind::Touched => touched::measure(&lines, job.size, budget, samples),
+            _ => line::measure(&lines, budget, samples),
+        };
+        partner.end(measured)
+    }
+
+    fn through_sockets<S>(&mut self, job: Job, pair: (S, S), budget: u64) -> Result<(), Failure>
+    where
+        S: AsFd + Into<OwnedFd>,
+    {
+        let (ours, theirs) = pair;
+        let partner = self.start(job, theirs.into())?;
+        let receive = if job.spin { Receive::Spinning } else { Receive::Blocking };
+        let measured = socket::measure(&ours, job.size, receive, budget, &mut self.samples);
+        // The partner ends when it sees the socket closed.
+        drop(ours);
+        partner.end(measured)
+    }
+
+    /// Starts the partner from its own CPU, so that it does not have to wait there for this
+    /// process to let go of the CPU on which it spins.
+    fn start(&self, job: Job, stdin: OwnedFd) -> Result<Partner, Failure> {
+        cpu::pin_current_thread(self.cpus.partner)?;
+        let partner = self.partners.start(job, self.cpus.partner, stdin)?;
+        cpu::pin_current_thread(self.cpus.measurer)?;
+        Ok(partner)
+    }
+}
+
+/// The rows to measure, in the order of the table; the line is not among them.
+///
+/// `only` some kinds, or all if it is empty; `sizes` replace those of every row that has one.
+#[must_use]
+pub fn jobs(only: &[Kind], sizes: &[usize]) -> Vec<Job> {
+    let wanted = |kind| only.is_empty() || only.contains(&kind);
+    let sizes_or = |default: &[usize]| if sizes.is_empty() { default } else { sizes }.to_vec();
+    let mut rows = Vec::new();
+    if wanted(Kind::Touched) {
+        rows.extend(sizes_or(&TOUCHED_SIZES).into_iter().map(Job::touched));
+    }
+    if wanted(Kind::Futex) {
+        rows.push(Job::futex());
+    }
+    for kind in [Kind::Unix, Kind::Tcp] {
+        if wanted(kind) {
+            for size in sizes_or(&SOCKET_SIZES) {
+                rows.push(Job::socket(kind, size, false));
+                rows.push(Job::socket(kind, size, true));
+            }
+        }
+    }
+    rows
+}
+
+/// Two connected TCP sockets on the loopback interface, without Nagle's delay.
+fn loopback_pair() -> Result<(TcpStream, TcpStream), Failure> {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+    let ours = TcpStream::connect(listener.local_addr()?)?;
+    let (theirs, from) = listener.accept()?;
+    if from != ours.local_addr()? {
+        return Err("another process connected to the loopback socket of the measurement".into());
+    }
+    ours.set_nodelay(true)?;
+    theirs.set_nodelay(true)?;
+    Ok((ours, theirs))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_is_measured_unless_only_some_are_wanted() {
+        assert_eq!(jobs(&[], &[]).len(), TOUCHED_SIZES.len() + 1 + 2 + 2);
+        assert_eq!(jobs(&[Kind::Line], &[]), []);
+        assert_eq!(jobs(&[Kind::Line, Kind::Futex], &[]), [Job::futex()]);
+    }
+
+    #[test]
+    fn sizes_replace_those_of_all_rows_that_have_one() {
+        let rows = jobs(&[Kind::Touched, Kind::Unix], &[5, 9]);
+        let sizes: Vec<_> = rows.iter().map(|job| job.size).collect();
+        assert_eq!(sizes, [5, 9, 5, 5, 9, 9]);
+    }
+
+    #[test]
+    fn a_loopback_pair_is_connected_both_ways() {
+        let (ours, theirs) = loopback_pair().unwrap();
+        assert_eq!(ours.local_addr().unwrap(), theirs.peer_addr().unwrap());
+        assert!(ours.nodelay().unwrap() && theirs.nodelay().unwrap());
+    }
+}

@@ -1,0 +1,239 @@
+//! The loops that measure anything that exchanges messages.
+//!
+//! A round trip costs one reading of the CPU's counter, a few nanoseconds where `clock_gettime`
+//! takes a good part of a round trip.
+
+use std::hint;
+use std::time::{Duration, Instant};
+
+use breezeway_os::clock;
+
+use super::{Extent, Measurement, cpu_time};
+use crate::statistics::Recorder;
+
+/// Calls per second of an open loop.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rate(pub f64);
+
+/// Round trips before the first one that counts: they touch every page and fill the caches.
+const WARM_UP: u64 = 100;
+
+/// Slow round trips need fewer of them.
+const WARM_UP_TIME: Duration = Duration::from_millis(100);
+
+/// How long before a call is due the sleep ends and the spin starts, so that waking up does not count.
+const SPIN_BEFORE_DUE: Duration = Duration::from_micros(100);
+
+/// Calls `exchange` again and again, with the number of the round trip; the latency of one is the time
+/// since the end of the one before, so payload written and compared by `exchange` is part of it.
+///
+/// # Errors
+///
+/// The first error of `exchange`.
+pub fn closed_loop<E>(
+    extent: Extent,
+    mut exchange: impl FnMut(u64) -> Result<(), E>,
+) -> Result<Measurement, E> {
+    let mut run = Run::start(extent, &mut exchange)?;
+    let mut before = run.start;
+    while !run.is_over(before) {
+        exchange(run.round())?;
+        let after = clock::ticks();
+        run.record(before, after);
+        before = after;
+    }
+    Ok(run.finish(before))
+}
+
+/// Calls `exchange` at a fixed rate, one at a time: sleeps until 100 µs before the call is due, then
+/// spins. A latency counts from the due time, also if the call before it was late, so that no delay
+/// hides others (Gil Tene, "How NOT to measure latency").
+///
+/// # Errors
+///
+/// The first error of `exchange`.
+pub fn open_loop<E>(
+    extent: Extent,
+    rate: Rate,
+    mut exchange: impl FnMut(u64) -> Result<(), E>,
+) -> Result<Measurement, E> {
+    let mut run = Run::start(extent, &mut exchange)?;
+    let mut now = run.start;
+    loop {
+        let due = run.start + ticks_in(run.latencies.count() as f64 / rate.0);
+        if run.is_over(now.max(due)) {
+            return Ok(run.finish(now));
+        }
+        wait_until(due);
+        exchange(run.round())?;
+        now = clock::ticks();
+        run.record(due, now);
+    }
+}
+
+/// Makes the first round trips and says how many.
+fn warm_up<E>(mut exchange: impl FnMut(u64) -> Result<(), E>) -> Result<u64, E> {
+    let start = Instant::now();
+    for round in 0..WARM_UP {
+        if start.elapsed() > WARM_UP_TIME {
+            return Ok(round);
+        }
+        exchange(round)?;
+    }
+    Ok(WARM_UP)
+}
+
+struct Run {
+    /// How many round trips came before the first that counts.
+    warm_up: u64,
+    most: u64,
+    deadline: u64,
+    latencies: Recorder,
+    start: u64,
+    cpu: Duration,
+}
+
+impl Run {
+    /// Warms up and starts the clocks.
+    fn start<E>(extent: Extent, exchange: impl FnMut(u64) -> Result<(), E>) -> Result<Self, E> {
+        clock::calibrate();
+        let warm_up = warm_up(exchange)?;
+        let (cpu, start) = (cpu_time(), clock::ticks());
+        let (most, deadline) = match extent.count {
+            Some(count) => (count, u64::MAX),
+            None => (u64::MAX, start.saturating_add(ticks_in(extent.seconds))),
+        };
+        Ok(Self { warm_up, most, deadline, latencies: Recorder::new(), start, cpu })
+    }
+
+    /// The number of the next round trip.
+    #[inline]
+    fn round(&self) -> u64 {
+        self.warm_up + self.latencies.count()
+    }
+
+    /// Whether the extent is reached; never before the first round trip.
+    #[inline]
+    fn is_over(&self, ticks: u64) -> bool {
+        let count = self.latencies.count();
+        (ticks >= self.deadline && count > 0) || count >= self.most
+    }
+
+    #[inline]
+    fn record(&mut self, from: u64, to: u64) {
+        self.latencies.record(to.saturating_sub(from));
+    }
+
+    /// The measurement until `end`.
+    fn finish(self, end: u64) -> Measurement {
+        Measurement {
+            count: self.latencies.count(),
+            elapsed: Duration::from_nanos(clock::nanoseconds(end.saturating_sub(self.start))),
+            cpu: cpu_time().saturating_sub(self.cpu),
+            latencies: Some(self.latencies),
+        }
+    }
+}
+
+fn ticks_in(seconds: f64) -> u64 {
+    clock::ticks_in(Duration::from_secs_f64(seconds))
+}
+
+/// Sleeps until shortly before `due`, then spins.
+pub(super) fn wait_until(due: u64) {
+    let left = Duration::from_nanos(clock::nanoseconds(due.saturating_sub(clock::ticks())));
+    if let Some(sleep) = left.checked_sub(SPIN_BEFORE_DUE) {
+        std::thread::sleep(sleep);
+    }
+    while clock::ticks() < due {
+        hint::spin_loop();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::statistics::Percentiles;
+    use std::convert::Infallible;
+
+    const COUNT: Extent = Extent { count: Some(20), seconds: 5.0 };
+    const NAP: Duration = Duration::from_millis(2);
+
+    fn nap(_: u64) -> Result<(), Infallible> {
+        std::thread::sleep(NAP);
+        Ok(())
+    }
+
+    fn percentiles(measurement: &Measurement) -> Percentiles {
+        measurement.latencies.as_ref().and_then(Recorder::percentiles).unwrap()
+    }
+
+    #[test]
+    fn a_count_is_kept_exactly_and_the_warm_up_is_not_in_it() {
+        let mut rounds = Vec::new();
+        let mut exchange = |round| -> Result<(), Infallible> {
+            rounds.push(round);
+            Ok(())
+        };
+        assert_eq!(closed_loop(COUNT, &mut exchange).unwrap().count, 20);
+        assert_eq!(open_loop(COUNT, Rate(1e6), &mut exchange).unwrap().count, 20);
+        let once: Vec<u64> = (0..WARM_UP + 20).collect();
+        assert_eq!(rounds, [once.clone(), once].concat());
+    }
+
+    #[test]
+    fn slow_exchanges_are_not_warmed_up_for_long() {
+        let mut slow = 0;
+        let exchange = |_| {
+            slow += 1;
+            std::thread::sleep(WARM_UP_TIME);
+            Ok::<_, Infallible>(())
+        };
+        let once = Extent { count: Some(1), seconds: 5.0 };
+        assert_eq!(closed_loop(once, exchange).unwrap().count, 1);
+        assert!(slow <= 3, "{slow}");
+    }
+
+    #[test]
+    fn a_time_ends_the_run_and_one_round_trip_is_always_measured() {
+        let extent = |seconds| Extent { count: None, seconds };
+        let measurement = closed_loop(extent(0.05), nap).unwrap();
+        assert!(measurement.elapsed >= Duration::from_millis(49), "{:?}", measurement.elapsed);
+        assert_eq!(closed_loop(extent(1e-9), nap).unwrap().count, 1);
+    }
+
+    #[test]
+    fn a_latency_is_that_of_the_exchange() {
+        let measurement = closed_loop(COUNT, nap).unwrap();
+        let least = percentiles(&measurement).min;
+        assert!(least >= 0.99 * NAP.as_nanos() as f64, "{least}");
+    }
+
+    #[test]
+    fn an_open_loop_keeps_its_rate() {
+        let free = |_| Ok::<_, Infallible>(());
+        let measurement = open_loop(COUNT, Rate(1_000.0), free).unwrap();
+        assert!(measurement.elapsed >= Duration::from_millis(19), "{:?}", measurement.elapsed);
+    }
+
+    #[test]
+    fn an_open_loop_counts_the_delay_that_a_slow_call_hands_on() {
+        // Twenty calls due within 0.2 ms that take 2 ms each: the last one is 40 ms late.
+        let measurement = open_loop(COUNT, Rate(100_000.0), nap).unwrap();
+        assert!(percentiles(&measurement).max >= 0.9 * 20.0 * NAP.as_nanos() as f64);
+    }
+
+    #[test]
+    fn an_open_loop_that_cannot_keep_its_rate_ends_in_time() {
+        let extent = Extent { count: None, seconds: 0.02 };
+        let measurement = open_loop(extent, Rate(1e6), nap).unwrap();
+        assert!(measurement.count <= 20_000_000 / NAP.as_nanos() as u64 + 1, "{measurement:?}");
+    }
+
+    #[test]
+    fn an_error_ends_the_run() {
+        let broken = |round| if round < WARM_UP + 3 { Ok(()) } else { Err("broken") };
+        assert_eq!(closed_loop(COUNT, broken).unwrap_err(), "broken");
+        assert_eq!(open_loop(COUNT, Rate(1e6), broken).unwrap_err(), "broken");
+    }
+}

@@ -1,0 +1,113 @@
+//! Messages without replies, in batches; the server confirms how many arrived, and their sum.
+
+use breezeway::Session;
+use breezeway_os::clock;
+use breezeway_shm::layout::INLINE_MAX;
+
+use super::methods::{SINK, TALLY, sum};
+use super::{Load, Outcome, Until};
+use crate::{Failure, pattern};
+
+/// What a server has sunk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Tally {
+    count: u64,
+    sum: u64,
+}
+
+/// Asks what the server has sunk so far.
+pub(super) fn tally(session: &mut Session) -> Result<Tally, Failure> {
+    let reply = session.call(TALLY, &[])?;
+    let (count, sum) = (reply.bytes().u64_le_at(0), reply.bytes().u64_le_at(8));
+    match (count, sum) {
+        (Some(count), Some(sum)) => Ok(Tally { count, sum }),
+        _ => Err("the server's tally makes no sense; is it a `breezeway serve`?".into()),
+    }
+}
+
+pub(super) fn run(load: &Load, session: &mut Session, until: Until) -> Result<Outcome, Failure> {
+    let start = clock::ticks();
+    let mut outcome = Outcome::default();
+    let mut now = start;
+    while !until.reached(outcome.count, start, now) {
+        let batch = match until {
+            Until::Count(count) => u64::from(load.batch).min(count - outcome.count),
+            Until::Ticks(_) => u64::from(load.batch),
+        };
+        if load.size <= INLINE_MAX {
+            post_inline(load, session, batch, &mut outcome)?;
+        } else {
+            post_large(load, session, batch, &mut outcome)?;
+        }
+        now = clock::ticks();
+    }
+    // The reply to a call proves that everything before it was served.
+    tally(session)?;
+    outcome.ticks = clock::ticks().wrapping_sub(start);
+    Ok(outcome)
+}
+
+fn post_inline(
+    load: &Load,
+    session: &mut Session,
+    count: u64,
+    outcome: &mut Outcome,
+) -> Result<(), Failure> {
+    let mut bytes = [0; INLINE_MAX];
+    let touched = load.touched();
+    let mut batch = session.batch();
+    for _ in 0..count {
+        pattern::fill(&mut bytes[..touched], pattern::seed(outcome.count));
+        outcome.sum = outcome.sum.wrapping_add(sum(&bytes[..load.size]));
+        batch.post(SINK, &bytes[..load.size])?;
+        outcome.count += 1;
+    }
+    batch.flush()?;
+    Ok(())
+}
+
+fn post_large(
+    load: &Load,
+    session: &mut Session,
+    count: u64,
+    outcome: &mut Outcome,
+) -> Result<(), Failure> {
+    let touched = load.touched();
+    for _ in 0..count {
+        let mut space = session.reserve(load.size)?;
+        let bytes = space.bytes_mut();
+        pattern::fill(&mut bytes[..touched], pattern::seed(outcome.count));
+        outcome.sum = outcome.sum.wrapping_add(sum(bytes));
+        space.post(SINK)?;
+        outcome.count += 1;
+    }
+    Ok(())
+}
+
+/// Compares what the server has sunk with what was sent. Other clients' messages would show here.
+pub(super) fn confirm(
+    load: &Load,
+    session: &mut Session,
+    before: Tally,
+    outcomes: &[Outcome],
+) -> Result<(), Failure> {
+    let after = tally(session)?;
+    let count = after.count.wrapping_sub(before.count);
+    let sent: u64 = outcomes.iter().map(|outcome| outcome.count).sum();
+    if count != sent {
+        return Err(format!(
+            "the server confirms {count} messages, {sent} were sent; does another client use it?"
+        )
+        .into());
+    }
+    let sum = after.sum.wrapping_sub(before.sum);
+    let expected = outcomes.iter().fold(0u64, |sum, outcome| sum.wrapping_add(outcome.sum));
+    if sum != expected {
+        return Err(format!(
+            "the sum of the {sent} messages of {} bytes differs from what was sent",
+            load.size
+        )
+        .into());
+    }
+    Ok(())
+}

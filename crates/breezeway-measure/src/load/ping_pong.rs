@@ -1,0 +1,157 @@
+//! Calls with replies: closed loop with some in flight, or open loop at a rate.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use breezeway::{ForeignBytes, Session};
+use breezeway_os::clock;
+
+use super::exchange::wait_until;
+use super::methods::{ECHO, HOLLOW};
+use super::{Load, Outcome, Touch, Until};
+use crate::statistics::Recorder;
+use crate::{Failure, pattern};
+
+/// Large payloads are written and compared in pieces that stay in the first-level cache. A multiple of 8.
+const PIECE: usize = 4096;
+/// Payloads from this size on are written through the session's copy, which passes the caches.
+const LARGE: usize = 64 * 1024;
+
+pub(super) fn run(load: &Load, session: &mut Session, until: Until) -> Result<Outcome, Failure> {
+    let mut messages = Messages { load, piece: [0; PIECE] };
+    match load.rate {
+        None => closed_loop(&mut messages, session, until),
+        Some(rate) => open_loop(&mut messages, rate, session, until),
+    }
+}
+
+/// The messages of a run.
+struct Messages<'a> {
+    load: &'a Load,
+    piece: [u8; PIECE],
+}
+
+impl Messages<'_> {
+    fn method(&self) -> u32 {
+        if self.load.touch == Touch::All { ECHO } else { HOLLOW }
+    }
+
+    /// Sends the request of round `round`.
+    #[inline]
+    fn send(&mut self, session: &mut Session, round: u64) -> Result<(), Failure> {
+        let seed = pattern::seed(round);
+        let mut space = session.reserve(self.load.size)?;
+        if self.load.touch == Touch::None {
+            let bytes = space.bytes_mut();
+            let few = self.load.touched();
+            pattern::fill(&mut bytes[..few], seed);
+        } else if self.load.size < LARGE {
+            pattern::fill(space.bytes_mut(), seed);
+        } else {
+            for offset in (0..self.load.size).step_by(PIECE) {
+                let piece = &mut self.piece[..PIECE.min(self.load.size - offset)];
+                pattern::fill(piece, pattern::seed_at(seed, offset));
+                space.write(offset, piece);
+            }
+        }
+        space.send(self.method())?;
+        Ok(())
+    }
+
+    /// Compares the reply to round `round`.
+    #[inline]
+    fn check(&mut self, reply: ForeignBytes<'_>, round: u64) -> Result<(), Failure> {
+        let seed = pattern::seed(round);
+        let touched = self.load.touched();
+        let same =
+            reply.len() == self.load.size && matches(reply.slice(..touched), seed, &mut self.piece);
+        if same { Ok(()) } else { Err(mismatch(round, self.load.size, reply.len())) }
+    }
+}
+
+#[inline]
+fn matches(bytes: ForeignBytes<'_>, seed: u64, buffer: &mut [u8]) -> bool {
+    if let Some(bytes) = bytes.as_slice() {
+        return pattern::matches(bytes, seed);
+    }
+    let mut offset = 0;
+    bytes
+        .try_for_each_chunk(buffer, |piece| {
+            let same = pattern::matches(piece, pattern::seed_at(seed, offset));
+            offset += piece.len();
+            if same { Ok(()) } else { Err(()) }
+        })
+        .is_ok()
+}
+
+#[cold]
+fn mismatch(round: u64, sent: usize, received: usize) -> Failure {
+    format!("reply {round} ({received} bytes) differs from its request ({sent} bytes)").into()
+}
+
+/// As many calls as possible, `depth` in flight. One reading of the clock per round trip ends one
+/// call's latency and starts the next one's.
+fn closed_loop(
+    messages: &mut Messages<'_>,
+    session: &mut Session,
+    until: Until,
+) -> Result<Outcome, Failure> {
+    let depth = messages.load.depth;
+    let mut recorder = Recorder::new();
+    let mut started = VecDeque::with_capacity(depth as usize);
+    let start = clock::ticks();
+    let mut now = start;
+    let (mut sent, mut received) = (0, 0);
+    while sent < u64::from(depth) && !until.reached(sent, start, now) {
+        messages.send(session, sent)?;
+        started.push_back(now);
+        sent += 1;
+    }
+    while received < sent {
+        let reply = session.receive()?;
+        messages.check(reply.bytes(), received)?;
+        drop(reply);
+        received += 1;
+        now = clock::ticks();
+        let latency = now.wrapping_sub(started.pop_front().unwrap_or(now));
+        if !until.reached(sent, start, now) {
+            messages.send(session, sent)?;
+            started.push_back(now);
+            sent += 1;
+        }
+        // While the next reply is on its way.
+        recorder.record(latency);
+    }
+    let ticks = now.wrapping_sub(start);
+    Ok(Outcome { count: received, ticks, latencies: Some(recorder), ..Outcome::default() })
+}
+
+/// One call outstanding, due at a fixed rate; a late one delays the next, whose latency counts from
+/// when it was due.
+fn open_loop(
+    messages: &mut Messages<'_>,
+    rate: f64,
+    session: &mut Session,
+    until: Until,
+) -> Result<Outcome, Failure> {
+    let mut recorder = Recorder::new();
+    let period = clock::ticks_in(Duration::from_secs(1)) as f64 / rate;
+    let start = clock::ticks();
+    let (mut now, mut count) = (start, 0);
+    loop {
+        let due = start + (count as f64 * period) as u64;
+        if until.reached(count, start, now.max(due)) {
+            break;
+        }
+        wait_until(due);
+        messages.send(session, count)?;
+        let reply = session.receive()?;
+        messages.check(reply.bytes(), count)?;
+        drop(reply);
+        now = clock::ticks();
+        recorder.record(now.wrapping_sub(due));
+        count += 1;
+    }
+    let ticks = now.wrapping_sub(start);
+    Ok(Outcome { count, ticks, latencies: Some(recorder), ..Outcome::default() })
+}

@@ -1,0 +1,13 @@
+//! The echo that anybody would write with a std socket, `read_exact` and `write_all`, to compare
+//! with.
+//!
+//! A connection starts with the size of its messages, so that they need no header. Sockets block;
+//! TCP goes without Nagle's delay.
+
+mod bench;
+mod serve;
+mod socket;
+
+pub use bench::measure;
+pub use serve::{Server, bind};
+pub use socket::Address;
