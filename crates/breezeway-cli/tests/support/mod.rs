@@ -1,5 +1,5 @@
 //! The `breezeway` command as a user runs it: started, listened to, and ended with the test.
-#![allow(dead_code, reason = "each test file uses its own part of this")]
+#![allow(dead_code, reason = "each test binary uses its own part of this")]
 #![allow(unused_imports, reason = "as above")]
 
 #[path = "../../../breezeway/tests/support/stopwatch.rs"]

@@ -1,15 +1,9 @@
 //! The `floor` and `doctor` commands, run as a user runs them.
 
-mod support;
-
+use crate::both_cpus;
+use crate::support::{PATIENCE, Running, breezeway, eventually, refused, run};
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use serde_json::Value;
-use support::{PATIENCE, Running, breezeway, eventually, refused, run};
-
-/// The floor cannot be measured where there is only one CPU.
-fn has_two_cpus() -> bool {
-    breezeway_os::cpu::allowed().len() >= 2
-}
 
 fn json(arguments: &[&str]) -> Value {
     let output = run(arguments);
@@ -53,9 +47,7 @@ fn is_gone(pid: Pid) -> bool {
 
 #[test]
 fn json_has_every_field_of_the_contract() {
-    if !has_two_cpus() {
-        return;
-    }
+    let _both = both_cpus();
     let report = json(&["floor", "--json", "--milliseconds", "10"]);
     for name in ["line_ns", "futex_ns", "unix_ns", "unix_spin_ns", "tcp_ns", "tcp_spin_ns"] {
         assert!(report[name].as_f64().is_some_and(|value| value > 0.0), "{name} in {report}");
@@ -71,9 +63,7 @@ fn json_has_every_field_of_the_contract() {
 
 #[test]
 fn only_the_wanted_rows_and_sizes_are_measured() {
-    if !has_two_cpus() {
-        return;
-    }
+    let _both = both_cpus();
     let line = json(&["floor", "--json", "--only", "line", "--milliseconds", "10"]);
     assert!(line["line_ns"].is_f64() && line["futex_ns"].is_null());
     assert_eq!(line["touched"], serde_json::json!([]));
@@ -86,9 +76,7 @@ fn only_the_wanted_rows_and_sizes_are_measured() {
 
 #[test]
 fn the_table_has_a_line_per_row() {
-    if !has_two_cpus() {
-        return;
-    }
+    let _both = both_cpus();
     let output = run(&["floor", "--only", "line,futex", "--milliseconds", "10"]);
     let text = String::from_utf8(output.stdout).unwrap();
     for name in ["round trip", "cache line", "futex", "cpus "] {
@@ -138,9 +126,7 @@ fn one_allowed_cpu_is_refused() {
 
 #[test]
 fn a_signal_to_the_measurer_leaves_no_partner_behind() {
-    if !has_two_cpus() {
-        return;
-    }
+    let _both = both_cpus();
     for signal in [Signal::TERM, Signal::INT, Signal::KILL] {
         let (measurer, partner) = long_measurement("line");
         measurer.signal(signal);
@@ -151,9 +137,7 @@ fn a_signal_to_the_measurer_leaves_no_partner_behind() {
 
 #[test]
 fn a_killed_partner_ends_the_measurement_with_an_error() {
-    if !has_two_cpus() {
-        return;
-    }
+    let _both = both_cpus();
     for only in ["line", "touched", "futex", "unix", "tcp"] {
         let (measurer, partner) = long_measurement(only);
         kill_process(partner, Signal::KILL).unwrap();

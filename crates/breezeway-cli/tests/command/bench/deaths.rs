@@ -2,7 +2,7 @@
 
 use rustix::process::Signal;
 
-use crate::report::json;
+use super::report::json;
 use crate::support::{PROMPT, Running, Serve, eventually, is_one_line_of_failure, statuses};
 
 const LONG_RUNS: [&[&str]; 6] = [

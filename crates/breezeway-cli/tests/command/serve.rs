@@ -1,12 +1,12 @@
 //! `breezeway serve`: the contract that scripts rely on.
 
-mod support;
-
 use std::time::Duration;
 
+use crate::support::{
+    Folder, PATIENCE, PROMPT, Running, Serve, breezeway, eventually, refused, statuses,
+};
 use breezeway::{CallError, Session};
 use rustix::process::Signal;
-use support::{Folder, PATIENCE, PROMPT, Running, Serve, breezeway, eventually, refused, statuses};
 
 const EVERY_POLICY: [&str; 3] = ["busy", "adaptive", "park"];
 

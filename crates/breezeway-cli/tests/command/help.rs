@@ -1,8 +1,6 @@
 //! What the command says of itself.
 
-mod support;
-
-use support::{refused, run};
+use crate::support::{refused, run};
 
 #[test]
 fn help_of_every_subcommand_has_examples() {

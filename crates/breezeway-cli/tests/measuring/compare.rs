@@ -1,15 +1,15 @@
 //! `breezeway compare` as a user runs it: what it writes, what it refuses, and that it leaves nothing behind.
 
-mod support;
-
 use std::path::Path;
 use std::process::Command;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use crate::both_cpus;
+use crate::support::{
+    Folder, PATIENCE, Running, breezeway, eventually, is_one_line_of_failure, refused,
+};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use support::{Folder, PATIENCE, Running, breezeway, eventually, is_one_line_of_failure, refused};
 
 const LINES: [(&str, &str, bool); 11] = [
     ("shm", "busy", true),
@@ -27,16 +27,6 @@ const LINES: [(&str, &str, bool); 11] = [
 
 /// How long a whole run may take on a machine that is busy with something else.
 const RUN: Duration = Duration::from_secs(120);
-
-/// Runs `test` alone, as two runs at one time would only wait for each other's spinning. Nothing can be compared where there is only one CPU.
-fn with_both_cpus(test: impl FnOnce()) {
-    static CPUS: Mutex<()> = Mutex::new(());
-    // A test that failed has left nothing that matters to the next.
-    let _alone = CPUS.lock().unwrap_or_else(PoisonError::into_inner);
-    if breezeway_os::cpu::allowed().len() >= 2 {
-        test();
-    }
-}
 
 /// A short run whose temporary files lie in `folder`.
 fn compare(folder: &Path, arguments: &[&str]) -> Command {
@@ -101,33 +91,32 @@ fn is_complete(row: &Value) {
 
 #[test]
 fn a_run_writes_every_row_and_a_page_that_loads_nothing_and_leaves_nothing_else() {
-    with_both_cpus(|| {
-        let (folder, results) = (Folder::new(), Folder::new());
-        let (json, page) = (results.path().join("figures.json"), results.path().join("page.html"));
-        let sizes = ["--size", "8", "--size", "64KiB"];
-        let mut command = compare(folder.path(), &sizes);
-        command.args(["--rounds", "1", "--seconds", "0.005", "--json"]).arg(&json);
-        command.arg("--report").arg(&page);
-        // Settings of the environment are for servers of one's own.
-        command.env("BREEZEWAY_CAP", "4KiB").env("BREEZEWAY_CONFIG", "/no/such/file");
-        let running = Running::start(command);
-        let pid = running.pid();
-        let output = running.ends_within(RUN);
-        assert!(output.status.success(), "{output:?}");
-        // The bar is for terminals.
-        assert!(output.stderr.is_empty(), "{output:?}");
-        assert!(servers_of(pid).is_empty());
-        assert_eq!(names_in(folder.path()), [""; 0]);
-        assert_eq!(names_in(results.path()).len(), 2);
+    let _both = both_cpus();
+    let (folder, results) = (Folder::new(), Folder::new());
+    let (json, page) = (results.path().join("figures.json"), results.path().join("page.html"));
+    let sizes = ["--size", "8", "--size", "64KiB"];
+    let mut command = compare(folder.path(), &sizes);
+    command.args(["--rounds", "1", "--seconds", "0.005", "--json"]).arg(&json);
+    command.arg("--report").arg(&page);
+    // Settings of the environment are for servers of one's own.
+    command.env("BREEZEWAY_CAP", "4KiB").env("BREEZEWAY_CONFIG", "/no/such/file");
+    let running = Running::start(command);
+    let pid = running.pid();
+    let output = running.ends_within(RUN);
+    assert!(output.status.success(), "{output:?}");
+    // The bar is for terminals.
+    assert!(output.stderr.is_empty(), "{output:?}");
+    assert!(servers_of(pid).is_empty());
+    assert_eq!(names_in(folder.path()), [""; 0]);
+    assert_eq!(names_in(results.path()).len(), 2);
 
-        let text = String::from_utf8(output.stdout).unwrap();
-        for words in ["Ping-pong", "Pipelined", "One-way", "shm adaptive", "plain tcp", "64 KiB"] {
-            assert!(text.contains(words), "{words} in {text}");
-        }
-        assert!(text.contains(&format!("report: {}", page.display())), "{text}");
-        has_every_row(&serde_json::from_slice(&std::fs::read(json).unwrap()).unwrap());
-        loads_nothing(&std::fs::read_to_string(page).unwrap());
-    });
+    let text = String::from_utf8(output.stdout).unwrap();
+    for words in ["Ping-pong", "Pipelined", "One-way", "shm adaptive", "plain tcp", "64 KiB"] {
+        assert!(text.contains(words), "{words} in {text}");
+    }
+    assert!(text.contains(&format!("report: {}", page.display())), "{text}");
+    has_every_row(&serde_json::from_slice(&std::fs::read(json).unwrap()).unwrap());
+    loads_nothing(&std::fs::read_to_string(page).unwrap());
 }
 
 fn has_every_row(report: &Value) {
@@ -167,72 +156,67 @@ fn loads_nothing(page: &str) {
 
 #[test]
 fn a_signal_ends_servers_and_measurement_and_leaves_nothing() {
-    with_both_cpus(|| {
-        for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
-            let folder = Folder::new();
-            let running = long_run(folder.path());
-            let pid = running.pid();
-            assert!(!servers_of(pid).is_empty());
-            running.signal(signal);
-            let output = running.ends_within(PATIENCE);
-            let mut error = output.clone();
-            // What it announced before it began.
-            error.stdout.clear();
-            is_one_line_of_failure(&error, "an interrupted run", &["interrupted"]);
-            assert!(servers_of(pid).is_empty(), "{signal:?}");
-            assert_eq!(names_in(folder.path()), [""; 0], "{signal:?}");
-        }
-    });
+    let _both = both_cpus();
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+        let folder = Folder::new();
+        let running = long_run(folder.path());
+        let pid = running.pid();
+        assert!(!servers_of(pid).is_empty());
+        running.signal(signal);
+        let output = running.ends_within(PATIENCE);
+        let mut error = output.clone();
+        // What it announced before it began.
+        error.stdout.clear();
+        is_one_line_of_failure(&error, "an interrupted run", &["interrupted"]);
+        assert!(servers_of(pid).is_empty(), "{signal:?}");
+        assert_eq!(names_in(folder.path()), [""; 0], "{signal:?}");
+    }
 }
 
 #[test]
 fn no_server_outlives_a_run_that_is_killed() {
-    with_both_cpus(|| {
-        let folder = Folder::new();
-        let running = long_run(folder.path());
-        let pid = running.pid();
-        running.signal(Signal::KILL);
-        assert!(!running.ends_within(PATIENCE).status.success());
-        eventually("the servers' end", || servers_of(pid).is_empty());
-    });
+    let _both = both_cpus();
+    let folder = Folder::new();
+    let running = long_run(folder.path());
+    let pid = running.pid();
+    running.signal(Signal::KILL);
+    assert!(!running.ends_within(PATIENCE).status.success());
+    eventually("the servers' end", || servers_of(pid).is_empty());
 }
 
 #[test]
 fn rows_of_a_server_that_died_say_so_and_the_others_go_on() {
-    with_both_cpus(|| {
-        let (folder, results) = (Folder::new(), Folder::new());
-        let json = results.path().join("figures.json");
-        let mut command = compare(folder.path(), &["--size", "64", "--rounds", "1"]);
-        let running = Running::start({
-            command.args(["--seconds", "0.005", "--json"]).arg(&json);
-            command
-        });
-        eventually("a server", || !servers_of(running.pid()).is_empty());
-        kill_process(servers_of(running.pid())[0], Signal::KILL).unwrap();
-        let output = running.ends_within(RUN);
-        assert!(output.status.success(), "{output:?}");
-        let report: Value = serde_json::from_slice(&std::fs::read(json).unwrap()).unwrap();
-        let failed =
-            report["rows"].as_array().unwrap().iter().filter(|row| !row["error"].is_null());
-        assert!(failed.clone().count() > 0);
-        assert!(failed.clone().count() < report["rows"].as_array().unwrap().len());
+    let _both = both_cpus();
+    let (folder, results) = (Folder::new(), Folder::new());
+    let json = results.path().join("figures.json");
+    let mut command = compare(folder.path(), &["--size", "64", "--rounds", "1"]);
+    let running = Running::start({
+        command.args(["--seconds", "0.005", "--json"]).arg(&json);
+        command
     });
+    eventually("a server", || !servers_of(running.pid()).is_empty());
+    kill_process(servers_of(running.pid())[0], Signal::KILL).unwrap();
+    let output = running.ends_within(RUN);
+    assert!(output.status.success(), "{output:?}");
+    let report: Value = serde_json::from_slice(&std::fs::read(json).unwrap()).unwrap();
+    let failed = report["rows"].as_array().unwrap().iter().filter(|row| !row["error"].is_null());
+    assert!(failed.clone().count() > 0);
+    assert!(failed.clone().count() < report["rows"].as_array().unwrap().len());
 }
 
 #[test]
 fn a_carrier_that_cannot_be_had_is_named_with_the_reason() {
-    with_both_cpus(|| {
-        let folder = Folder::new();
-        // No unix socket can have so long a path.
-        let deep = folder.path().join("x".repeat(100));
-        std::fs::create_dir(&deep).unwrap();
-        let arguments = ["--size", "8", "--rounds", "1", "--seconds", "0.005"];
-        let output = Running::start(compare(&deep, &arguments)).ends_within(RUN);
-        assert!(output.status.success(), "{output:?}");
-        let text = String::from_utf8(output.stdout).unwrap();
-        let line = |line: &&str| line.starts_with("shm busy: not available: ");
-        assert!(text.lines().find(line).is_some_and(|line| line.contains("path")), "{text}");
-    });
+    let _both = both_cpus();
+    let folder = Folder::new();
+    // No unix socket can have so long a path.
+    let deep = folder.path().join("x".repeat(100));
+    std::fs::create_dir(&deep).unwrap();
+    let arguments = ["--size", "8", "--rounds", "1", "--seconds", "0.005"];
+    let output = Running::start(compare(&deep, &arguments)).ends_within(RUN);
+    assert!(output.status.success(), "{output:?}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    let line = |line: &&str| line.starts_with("shm busy: not available: ");
+    assert!(text.lines().find(line).is_some_and(|line| line.contains("path")), "{text}");
 }
 
 #[test]

@@ -1,12 +1,10 @@
 //! Settings from flags, the environment and a file, as the command takes them.
 
-mod support;
-
 use std::path::PathBuf;
 use std::process::Command;
 
+use crate::support::{Folder, Running, breezeway, refused, refused_command, run};
 use breezeway::{Session, SessionOptions};
-use support::{Folder, Running, breezeway, refused, refused_command, run};
 
 const SAMPLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/breezeway.toml");
 /// Larger than what any test sets.
@@ -164,7 +162,7 @@ fn bench_takes_its_side_of_a_session_from_the_same_file() {
     let folder = Folder::new();
     let path = folder.socket().with_file_name("breezeway.toml");
     std::fs::write(&path, "[session]\ncap = \"8KiB\"\n").unwrap();
-    let serve = support::Serve::start(&[]);
+    let serve = crate::support::Serve::start(&[]);
     let address = serve.folder.address().to_string();
     let path = path.to_str().unwrap();
     let common = ["bench", "--addr", &address, "--config", path, "--count", "1"];

@@ -3,7 +3,7 @@
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::report::{is_consistent, json, report_of};
+use super::report::{is_consistent, json, report_of};
 use crate::support::{Folder, PATIENCE, PROMPT, Running, Serve, breezeway, refused};
 
 #[test]

@@ -1,0 +1,11 @@
+//! The `breezeway` command as scripts and people use it, but for what takes both CPUs: that is in
+//! `tests/measuring`.
+
+mod bench;
+mod help;
+mod idl;
+mod serve;
+mod settings;
+
+#[path = "../support/mod.rs"]
+mod support;
