@@ -21,8 +21,10 @@ Examples:
   breezeway bench --addr shm:/tmp/echo.sock --pattern one-way --size 40 --batch 64 --json
   breezeway bench --addr shm:/tmp/echo.sock --rate 1000 --seconds 10
 
-Ping-pong writes every byte before each call and compares every byte of the reply (--touch none: the first 8). A latency runs from one
-reply to the next, so it counts filling and comparing; with --rate it runs from when the call was due. One-way counts what the server confirms.";
+Ping-pong writes every byte before each call and compares every byte of the reply (--touch none:
+the first 8). A latency runs from one reply to the next, so it counts filling and comparing; with
+--rate it runs from when the call was due. One-way counts what the server confirms. Each session is
+warmed up, uncounted, with at most 100 messages (or one per call in flight).";
 
 /// Measure calls to a running server
 #[derive(Clone, Debug, clap::Args)]

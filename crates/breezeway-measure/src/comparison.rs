@@ -14,7 +14,9 @@ mod sweep;
 pub use host::COMPARE_SERVER;
 pub(crate) use plan::DEPTH;
 pub use plan::{Carrier, Pattern, Plan, Row, Series, Settings};
-pub use results::{AgainstPlain, Comparison, Figures, Found, Latencies, Method, SCHEMA};
+pub use results::{
+    AgainstPlain, Comparison, Figures, Found, Latencies, MIN_MESSAGES, Method, SCHEMA,
+};
 pub use sweep::Step;
 
 use std::path::Path;

@@ -13,8 +13,10 @@ mod one_way;
 mod ping_pong;
 pub mod plain;
 mod shmipc;
+mod warm_up;
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Arc, Barrier};
 use std::thread;
 use std::time::Duration;
 
@@ -99,17 +101,18 @@ pub struct Measurement {
 
 impl Measurement {
     /// Sums up all sessions.
-    fn of(outcomes: &[Outcome], cpu: Duration) -> Self {
-        let ticks = outcomes.iter().map(|outcome| outcome.ticks).max().unwrap_or(0);
+    fn of(runs: &[Runs], cpu: Duration) -> Self {
+        let outcomes = runs.iter().map(|runs| &runs.counted);
+        let ticks = outcomes.clone().map(|outcome| outcome.ticks).max().unwrap_or(0);
         let mut latencies: Option<Recorder> = None;
-        for recorder in outcomes.iter().filter_map(|outcome| outcome.latencies.as_ref()) {
+        for recorder in outcomes.clone().filter_map(|outcome| outcome.latencies.as_ref()) {
             match &mut latencies {
                 Some(all) => all.merge(recorder),
                 None => latencies = Some(recorder.clone()),
             }
         }
         Self {
-            count: outcomes.iter().map(|outcome| outcome.count).sum(),
+            count: outcomes.map(|outcome| outcome.count).sum(),
             elapsed: Duration::from_nanos(clock::nanoseconds(ticks)),
             cpu,
             latencies,
@@ -117,29 +120,40 @@ impl Measurement {
     }
 }
 
-/// When a session's run ends.
+/// When a session's run ends: after so many messages or so much time, whatever comes first.
 #[derive(Clone, Copy, Debug)]
-enum Until {
-    Count(u64),
-    Ticks(u64),
+struct Until {
+    /// The number of the first message: the warm-up has the ones before.
+    first: u64,
+    count: u64,
+    ticks: u64,
 }
 
 impl Until {
     /// When the session with this number, of so many, ends.
     fn of(extent: Extent, sessions: u64, number: u64) -> Self {
         match extent.count {
-            Some(count) => Self::Count(count / sessions + u64::from(number < count % sessions)),
-            None => Self::Ticks(clock::ticks_in(Duration::from_secs_f64(extent.seconds))),
+            Some(count) => {
+                let count = count / sessions + u64::from(number < count % sessions);
+                Self { first: 0, count, ticks: u64::MAX }
+            }
+            None => {
+                let ticks = clock::ticks_in(Duration::from_secs_f64(extent.seconds));
+                Self { first: 0, count: u64::MAX, ticks }
+            }
         }
+    }
+
+    /// When a session is warm.
+    fn warm(load: &Load) -> Self {
+        let count = warm_up::MESSAGES.max(u64::from(load.depth));
+        Self { first: 0, count, ticks: clock::ticks_in(warm_up::TIME) }
     }
 
     /// Whether a run that began at `start` and has sent `sent` messages is to send no more.
     #[inline]
     fn reached(self, sent: u64, start: u64, now: u64) -> bool {
-        match self {
-            Self::Count(count) => sent >= count,
-            Self::Ticks(ticks) => now.wrapping_sub(start) >= ticks,
-        }
+        sent >= self.count || now.wrapping_sub(start) >= self.ticks
     }
 }
 
@@ -154,8 +168,14 @@ struct Outcome {
     latencies: Option<Recorder>,
 }
 
+/// What one session did before the messages that count, and what with them.
+struct Runs {
+    warm_up: Outcome,
+    counted: Outcome,
+}
+
 /// Runs `load` on all `sessions` at once, each on a thread of its own, against a server that runs
-/// [`Echo`]. Calls `progress` every quarter of a second.
+/// [`Echo`]. Each session is warmed up first. Calls `progress` every quarter of a second.
 ///
 /// # Errors
 ///
@@ -171,12 +191,11 @@ pub fn on_sessions(
         Pattern::OneWay => Some(one_way::tally(first)?),
         Pattern::PingPong => None,
     };
-    let (done, cpu) = run_all(load, sessions, run_session, progress)?;
-    let (outcomes, mut sessions): (Vec<_>, Vec<_>) = done.into_iter().unzip();
+    let (mut sessions, runs, cpu) = run_all(load, sessions, run_session, progress)?;
     if let Some(before) = before {
-        one_way::confirm(load, &mut sessions[0], before, &outcomes)?;
+        one_way::confirm(load, &mut sessions[0], before, &runs)?;
     }
-    Ok(Measurement::of(&outcomes, cpu))
+    Ok(Measurement::of(&runs, cpu))
 }
 
 fn run_session(load: &Load, until: Until, session: &mut Session) -> Result<Outcome, Failure> {
@@ -186,37 +205,66 @@ fn run_session(load: &Load, until: Until, session: &mut Session) -> Result<Outco
     }
 }
 
-/// Runs all sessions at once, each on its thread; gives also the CPU time that this took.
+/// Sends messages on a session.
+type Run<S> = fn(&Load, Until, &mut S) -> Result<Outcome, Failure>;
+
+/// Runs all sessions at once, each on its thread, once all of them are warm; gives also the CPU
+/// time of what counts.
 fn run_all<S: Send + 'static>(
     load: &Load,
     sessions: Vec<S>,
-    run: fn(&Load, Until, &mut S) -> Result<Outcome, Failure>,
+    run: Run<S>,
     progress: impl FnMut(),
-) -> Result<(Vec<(Outcome, S)>, Duration), Failure> {
+) -> Result<(Vec<S>, Vec<Runs>, Duration), Failure> {
     clock::calibrate();
-    let before = cpu_time();
-    let count = sessions.len() as u64;
+    let count = sessions.len();
     let (sender, done) = channel();
-    let threads: Vec<_> = sessions
-        .into_iter()
-        .zip(0..)
-        .map(|(mut session, number)| {
-            let (load, sender) = (load.clone(), sender.clone());
-            thread::spawn(move || {
-                let outcome = run(&load, Until::of(load.extent, count, number), &mut session);
-                // The receiver lives until all threads are joined.
-                let _ = sender.send(());
-                outcome.map(|outcome| (outcome, session))
-            })
-        })
-        .collect();
-    drop(sender);
-    wait_for_all(&done, progress);
-    let mut all = Vec::new();
-    for thread in threads {
-        all.push(thread.join().map_err(|_| "a measuring thread panicked")??);
+    let all_warm = Arc::new(Barrier::new(count + 1));
+    let mut threads = Vec::with_capacity(count);
+    for (mut session, number) in sessions.into_iter().zip(0..) {
+        let (load, sender, all_warm) = (load.clone(), sender.clone(), Arc::clone(&all_warm));
+        threads.push(thread::spawn(move || {
+            let until = Until::of(load.extent, count as u64, number);
+            let runs = warm_up_and_run(&load, until, &mut session, run, &all_warm);
+            // The receiver lives until all threads are joined.
+            let _ = sender.send(());
+            runs.map(|runs| (session, runs))
+        }));
     }
-    Ok((all, cpu_time().saturating_sub(before)))
+    drop(sender);
+    all_warm.wait();
+    let before = cpu_time();
+    wait_for_all(&done, progress);
+    let cpu = cpu_time().saturating_sub(before);
+    let mut all = (Vec::with_capacity(count), Vec::with_capacity(count));
+    for thread in threads {
+        all.extend([thread.join().map_err(|_| "a measuring thread panicked")??]);
+    }
+    Ok((all.0, all.1, cpu))
+}
+
+fn warm_up_and_run<S>(
+    load: &Load,
+    until: Until,
+    session: &mut S,
+    run: Run<S>,
+    all_warm: &Barrier,
+) -> Result<Runs, Failure> {
+    let arrival = Arrival(all_warm);
+    let warm_up = run(load, Until::warm(load), session);
+    drop(arrival);
+    let warm_up = warm_up?;
+    let until = Until { first: warm_up.count, ..until };
+    Ok(Runs { warm_up, counted: run(load, until, session)? })
+}
+
+/// Arrives at the barrier when dropped: also a thread that panics keeps no other waiting.
+struct Arrival<'a>(&'a Barrier);
+
+impl Drop for Arrival<'_> {
+    fn drop(&mut self) {
+        self.0.wait();
+    }
 }
 
 /// Returns once every sender is gone.

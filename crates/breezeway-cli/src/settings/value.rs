@@ -10,7 +10,7 @@ use breezeway_measure::Wait;
 
 type Parsed<T> = Result<T, String>;
 
-/// The first error's range, worded to follow the value.
+/// What the value is not, as a sentence that follows it.
 fn refused(error: OptionError) -> String {
     format!("it is not {}", error.allowed())
 }
@@ -43,7 +43,7 @@ const LARGEST_MESSAGE: u64 = 1 << 40;
 pub(crate) fn size(text: &str) -> Parsed<usize> {
     let size = Some(bytes(text)?).filter(|size| *size <= LARGEST_MESSAGE);
     size.and_then(|size| usize::try_from(size).ok())
-        .ok_or_else(|| format!("it is not at most {:.0}", ByteSize(LARGEST_MESSAGE)))
+        .ok_or_else(|| format!("allowed is at most {:.0}", ByteSize(LARGEST_MESSAGE)))
 }
 
 /// The size of a message that has at least one byte and at most `MOST`.
@@ -62,7 +62,7 @@ fn number<T: std::str::FromStr>(text: &str) -> Parsed<T> {
 }
 
 pub(crate) fn wait(text: &str) -> Parsed<Wait> {
-    Wait::from_str(text, false).map_err(|_| "it is not busy, adaptive or park".to_owned())
+    Wait::from_str(text, false).map_err(|_| "allowed is busy, adaptive or park".to_owned())
 }
 
 pub(crate) fn spin_bound(text: &str) -> Parsed<Duration> {
@@ -179,7 +179,7 @@ mod tests {
     fn sizes_of_messages_go_up_to_the_largest_cap() {
         assert_eq!((size("1TiB"), cap("1TiB")), (Ok(1 << 40), Ok(LARGEST_MESSAGE)));
         for text in ["1099511627777", "1.5TiB"].into_iter().chain(MORE_THAN_CAN_BE_COUNTED) {
-            assert_eq!(size(text).unwrap_err(), "it is not at most 1 TiB", "{text}");
+            assert_eq!(size(text).unwrap_err(), "allowed is at most 1 TiB", "{text}");
             assert!(cap(text).is_err());
         }
     }
@@ -236,6 +236,6 @@ mod tests {
     #[test]
     fn wait_policies_are_named() {
         assert_eq!(wait("park"), Ok(Wait::Park));
-        assert_eq!(wait("never").unwrap_err(), "it is not busy, adaptive or park");
+        assert_eq!(wait("never").unwrap_err(), "allowed is busy, adaptive or park");
     }
 }

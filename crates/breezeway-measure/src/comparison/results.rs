@@ -9,6 +9,10 @@ use crate::statistics::{Level, Spread};
 /// Raised whenever a field changes its meaning or goes away.
 pub const SCHEMA: u32 = 1;
 
+/// Figures of fewer messages than this, in all rounds together, are marked and kept from cards and
+/// charts.
+pub const MIN_MESSAGES: u64 = 50;
+
 /// All of a run.
 #[derive(Debug, Serialize)]
 pub struct Comparison {
@@ -39,6 +43,8 @@ pub struct Method {
     pub rounds: u32,
     /// How long one measurement took.
     pub seconds: f64,
+    /// [`MIN_MESSAGES`].
+    pub min_messages: u64,
     /// How long one reading of the floor took.
     pub floor_milliseconds: u128,
     /// Floors, each between two measurements, with every server stopped.
@@ -80,6 +86,9 @@ pub struct Figures {
     pub steady: bool,
     /// Messages in all rounds that count.
     pub messages: u64,
+    /// Whether these are fewer than [`MIN_MESSAGES`]: the figures mean little, and no card and no
+    /// chart shows them.
+    pub few: bool,
     /// Medians of the percentiles.
     pub latency_ns: Latencies,
     /// Throughput in one direction.

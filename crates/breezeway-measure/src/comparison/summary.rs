@@ -3,7 +3,9 @@
 use super::date;
 use super::host;
 use super::plan::{FLOOR, Plan, Row};
-use super::results::{AgainstPlain, Comparison, Figures, Found, Latencies, Method, SCHEMA};
+use super::results::{
+    AgainstPlain, Comparison, Figures, Found, Latencies, MIN_MESSAGES, Method, SCHEMA,
+};
 use super::sweep::{Sample, Samples};
 use crate::machine::Machine;
 use crate::statistics::{Levels, Spread, is_disturbed, median};
@@ -24,6 +26,7 @@ impl Comparison {
                 quick: plan.quick,
                 rounds: rounds(&samples),
                 seconds: plan.measuring.as_secs_f64(),
+                min_messages: MIN_MESSAGES,
                 floor_milliseconds: FLOOR.as_millis(),
                 floor_readings: floors.len(),
                 floor_disturbed: floors.iter().filter(|&&floor| is_disturbed(floor)).count(),
@@ -96,11 +99,13 @@ fn figures_at(row: Row, samples: &[&Sample], level: &str) -> Option<Figures> {
     let percentile =
         |index: usize| over(&|sample| sample.percentiles[index]).filter(|_| known(index));
     let per_second = over(&|sample| sample.per_second);
+    let messages = counted.iter().map(|sample| sample.messages).sum();
     Some(Figures {
         level: level.to_owned(),
         rounds: counted.len(),
         steady: !steady.is_empty(),
-        messages: counted.iter().map(|sample| sample.messages).sum(),
+        messages,
+        few: messages < MIN_MESSAGES,
         latency_ns: Latencies {
             p50: percentile(0),
             p90: percentile(1),
@@ -136,8 +141,15 @@ fn against_plain(plan: &Plan, samples: &[Samples]) -> Vec<AgainstPlain> {
     compared.collect()
 }
 
-/// Ours over theirs in each round; the two were measured one shortly after the other.
+/// Ours over theirs in each round; the two were measured one shortly after the other. Nothing if
+/// either has too few messages.
 fn ratio(row: Row, ours: &[Sample], theirs: &[Sample]) -> Option<Spread> {
+    let enough = |samples: &[Sample]| {
+        samples.iter().map(|sample| sample.messages).sum::<u64>() >= MIN_MESSAGES
+    };
+    if !enough(ours) || !enough(theirs) {
+        return None;
+    }
     Spread::of(ours.iter().filter_map(|ours| {
         let theirs = theirs.iter().find(|theirs| theirs.round == ours.round)?;
         Some(ours.per_message(row.pattern)? / theirs.per_message(row.pattern)?)
@@ -154,7 +166,7 @@ pub(crate) mod tests {
 
     fn sample(round: u32, floor: [f64; 2], p50: f64) -> Sample {
         let percentiles = [Some(p50), None, None, None];
-        Sample { round, floor, messages: 10, per_second: Some(1e9 / p50), percentiles }
+        Sample { round, floor, messages: 100, per_second: Some(1e9 / p50), percentiles }
     }
 
     /// A small run in which tcp was not to be had.
@@ -210,6 +222,16 @@ pub(crate) mod tests {
         fast.percentiles[1] = Some(160.0);
         let both = figures_at(ROW, &[&slow, &fast], "near").unwrap();
         assert_eq!((both.latency_ns.p50, both.latency_ns.p90), (Some(525.0), None));
+    }
+
+    #[test]
+    fn a_cold_start_is_marked_and_compared_with_nothing() {
+        let cold = Sample { messages: 1, ..sample(0, [100.0; 2], 5e7) };
+        let warm = sample(0, [100.0; 2], 150.0);
+        assert!(figures_at(ROW, &[&cold, &cold], "near").unwrap().few);
+        assert!(!figures_at(ROW, &[&cold, &warm], "near").unwrap().few);
+        assert_eq!(ratio(ROW, &[cold.clone()], &[warm.clone()]), None);
+        assert_eq!(ratio(ROW, &[warm], &[cold]), None);
     }
 
     #[test]

@@ -136,8 +136,9 @@ impl Sample {
     fn new(row: Row, round: u32, floor: [f64; 2], report: &Value) -> Option<Self> {
         let sample = if row.series.carrier == Carrier::Memory {
             let p50 = number(report, "/touched/0/p50_ns")?;
+            let messages = report.pointer("/touched/0/round_trips").and_then(Value::as_u64)?;
             let percentiles = [Some(p50), None, None, None];
-            Self { round, floor, messages: 0, per_second: None, percentiles }
+            Self { round, floor, messages, per_second: None, percentiles }
         } else {
             let messages = report.pointer("/count").and_then(Value::as_u64)?;
             let per_second = number(report, "/messages_per_second");

@@ -62,8 +62,9 @@ impl Measurer {
         let mut rows = Vec::with_capacity(jobs.len());
         for &job in jobs {
             let nanoseconds = self.row(job, self.time)?;
+            let round_trips = self.samples.len();
             slices.push(self.slice()?);
-            rows.push(Row { job, nanoseconds });
+            rows.push(Row { job, nanoseconds, round_trips });
         }
         while jobs.is_empty() && slices.len() < SLICES {
             slices.push(self.slice()?);

@@ -8,18 +8,12 @@ use std::time::{Duration, Instant};
 
 use breezeway_os::clock;
 
-use super::{Extent, Measurement, cpu_time};
+use super::{Extent, Measurement, cpu_time, warm_up};
 use crate::statistics::Recorder;
 
 /// Calls per second of an open loop.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rate(pub f64);
-
-/// Round trips before the first one that counts: they touch every page and fill the caches.
-const WARM_UP: u64 = 100;
-
-/// Slow round trips need fewer of them.
-const WARM_UP_TIME: Duration = Duration::from_millis(100);
 
 /// How long before a call is due the sleep ends and the spin starts, so that waking up does not count.
 const SPIN_BEFORE_DUE: Duration = Duration::from_micros(100);
@@ -72,15 +66,15 @@ pub fn open_loop<E>(
 }
 
 /// Makes the first round trips and says how many.
-fn warm_up<E>(mut exchange: impl FnMut(u64) -> Result<(), E>) -> Result<u64, E> {
+fn warmed_up<E>(mut exchange: impl FnMut(u64) -> Result<(), E>) -> Result<u64, E> {
     let start = Instant::now();
-    for round in 0..WARM_UP {
-        if start.elapsed() > WARM_UP_TIME {
+    for round in 0..warm_up::MESSAGES {
+        if start.elapsed() > warm_up::TIME {
             return Ok(round);
         }
         exchange(round)?;
     }
-    Ok(WARM_UP)
+    Ok(warm_up::MESSAGES)
 }
 
 struct Run {
@@ -97,7 +91,7 @@ impl Run {
     /// Warms up and starts the clocks.
     fn start<E>(extent: Extent, exchange: impl FnMut(u64) -> Result<(), E>) -> Result<Self, E> {
         clock::calibrate();
-        let warm_up = warm_up(exchange)?;
+        let warm_up = warmed_up(exchange)?;
         let (cpu, start) = (cpu_time(), clock::ticks());
         let (most, deadline) = match extent.count {
             Some(count) => (count, u64::MAX),
@@ -177,7 +171,7 @@ mod tests {
         };
         assert_eq!(closed_loop(COUNT, &mut exchange).unwrap().count, 20);
         assert_eq!(open_loop(COUNT, Rate(1e6), &mut exchange).unwrap().count, 20);
-        let once: Vec<u64> = (0..WARM_UP + 20).collect();
+        let once: Vec<u64> = (0..warm_up::MESSAGES + 20).collect();
         assert_eq!(rounds, [once.clone(), once].concat());
     }
 
@@ -186,7 +180,7 @@ mod tests {
         let mut slow = 0;
         let exchange = |_| {
             slow += 1;
-            std::thread::sleep(WARM_UP_TIME);
+            std::thread::sleep(warm_up::TIME);
             Ok::<_, Infallible>(())
         };
         let once = Extent { count: Some(1), seconds: 5.0 };
@@ -232,7 +226,7 @@ mod tests {
 
     #[test]
     fn an_error_ends_the_run() {
-        let broken = |round| if round < WARM_UP + 3 { Ok(()) } else { Err("broken") };
+        let broken = |round| if round < warm_up::MESSAGES + 3 { Ok(()) } else { Err("broken") };
         assert_eq!(closed_loop(COUNT, broken).unwrap_err(), "broken");
         assert_eq!(open_loop(COUNT, Rate(1e6), broken).unwrap_err(), "broken");
     }

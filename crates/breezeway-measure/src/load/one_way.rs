@@ -5,7 +5,7 @@ use breezeway_os::clock;
 use breezeway_shm::layout::INLINE_MAX;
 
 use super::methods::{SINK, TALLY, sum};
-use super::{Load, Outcome, Until};
+use super::{Load, Outcome, Runs, Until};
 use crate::{Failure, pattern};
 
 /// What a server has sunk.
@@ -30,10 +30,7 @@ pub(super) fn run(load: &Load, session: &mut Session, until: Until) -> Result<Ou
     let mut outcome = Outcome::default();
     let mut now = start;
     while !until.reached(outcome.count, start, now) {
-        let batch = match until {
-            Until::Count(count) => u64::from(load.batch).min(count - outcome.count),
-            Until::Ticks(_) => u64::from(load.batch),
-        };
+        let batch = u64::from(load.batch).min(until.count - outcome.count);
         if load.size <= INLINE_MAX {
             post_inline(load, session, batch, &mut outcome)?;
         } else {
@@ -84,16 +81,18 @@ fn post_large(
     Ok(())
 }
 
-/// Compares what the server has sunk with what was sent. Other clients' messages would show here.
+/// Compares what the server has sunk with what was sent, also to warm up. Other clients' messages
+/// would show here.
 pub(super) fn confirm(
     load: &Load,
     session: &mut Session,
     before: Tally,
-    outcomes: &[Outcome],
+    runs: &[Runs],
 ) -> Result<(), Failure> {
     let after = tally(session)?;
     let count = after.count.wrapping_sub(before.count);
-    let sent: u64 = outcomes.iter().map(|outcome| outcome.count).sum();
+    let outcomes = || runs.iter().flat_map(|runs| [&runs.warm_up, &runs.counted]);
+    let sent: u64 = outcomes().map(|outcome| outcome.count).sum();
     if count != sent {
         return Err(format!(
             "the server confirms {count} messages, {sent} were sent; does another client use it?"
@@ -101,7 +100,7 @@ pub(super) fn confirm(
         .into());
     }
     let sum = after.sum.wrapping_sub(before.sum);
-    let expected = outcomes.iter().fold(0u64, |sum, outcome| sum.wrapping_add(outcome.sum));
+    let expected = outcomes().fold(0u64, |sum, outcome| sum.wrapping_add(outcome.sum));
     if sum != expected {
         return Err(format!(
             "the sum of the {sent} messages of {} bytes differs from what was sent",

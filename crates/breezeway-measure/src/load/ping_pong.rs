@@ -103,19 +103,19 @@ fn closed_loop(
     let mut now = start;
     let (mut sent, mut received) = (0, 0);
     while sent < u64::from(depth) && !until.reached(sent, start, now) {
-        messages.send(session, sent)?;
+        messages.send(session, until.first + sent)?;
         started.push_back(now);
         sent += 1;
     }
     while received < sent {
         let reply = session.receive()?;
-        messages.check(reply.bytes(), received)?;
+        messages.check(reply.bytes(), until.first + received)?;
         drop(reply);
         received += 1;
         now = clock::ticks();
         let latency = now.wrapping_sub(started.pop_front().unwrap_or(now));
         if !until.reached(sent, start, now) {
-            messages.send(session, sent)?;
+            messages.send(session, until.first + sent)?;
             started.push_back(now);
             sent += 1;
         }
@@ -144,9 +144,9 @@ fn open_loop(
             break;
         }
         wait_until(due);
-        messages.send(session, count)?;
+        messages.send(session, until.first + count)?;
         let reply = session.receive()?;
-        messages.check(reply.bytes(), count)?;
+        messages.check(reply.bytes(), until.first + count)?;
         drop(reply);
         now = clock::ticks();
         recorder.record(now.wrapping_sub(due));

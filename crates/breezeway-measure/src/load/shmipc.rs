@@ -20,9 +20,21 @@ pub fn on_shmipc(
     clients: Vec<Client>,
     progress: impl FnMut(),
 ) -> Result<Measurement, Failure> {
-    let (done, cpu) = run_all(load, clients, closed_loop, progress)?;
-    let outcomes: Vec<_> = done.into_iter().map(|(outcome, _)| outcome).collect();
-    Ok(Measurement::of(&outcomes, cpu))
+    let open = |client: Client| -> Result<Session, Failure> {
+        let (request, reply) = (message(load.size)?, message(load.size)?);
+        Ok(Session { stream: client.open()?, _client: client, request, reply })
+    };
+    let sessions: Result<Vec<_>, _> = clients.into_iter().map(open).collect();
+    let (_sessions, runs, cpu) = run_all(load, sessions?, closed_loop, progress)?;
+    Ok(Measurement::of(&runs, cpu))
+}
+
+/// A stream with its messages. It is dropped before the client that carries it.
+struct Session {
+    stream: Stream,
+    _client: Client,
+    request: Vec<u8>,
+    reply: Vec<u8>,
 }
 
 /// Room for a message, if this machine has it.
@@ -50,20 +62,20 @@ fn echo(stream: &mut Stream, request: &[u8], reply: &mut [u8]) -> io::Result<()>
 
 /// One call at a time. One reading of the clock per round trip ends one call's latency and starts
 /// the next one's.
-fn closed_loop(load: &Load, until: Until, client: &mut Client) -> Result<Outcome, Failure> {
+fn closed_loop(load: &Load, until: Until, session: &mut Session) -> Result<Outcome, Failure> {
     let touched = load.touched();
-    let (mut request, mut reply) = (message(load.size)?, message(load.size)?);
-    let mut stream = client.open()?;
+    let Session { stream, request, reply, .. } = session;
     let mut recorder = Recorder::new();
     let start = clock::ticks();
     let (mut now, mut count) = (start, 0);
     while !until.reached(count, start, now) {
-        let seed = pattern::seed(count);
+        let round = until.first + count;
+        let seed = pattern::seed(round);
         pattern::fill(&mut request[..touched], seed);
-        echo(&mut stream, &request, &mut reply)?;
+        echo(stream, request, reply)?;
         if !pattern::matches(&reply[..touched], seed) {
             return Err(
-                format!("reply {count} ({} bytes) differs from its request", load.size).into()
+                format!("reply {round} ({} bytes) differs from its request", load.size).into()
             );
         }
         let before = std::mem::replace(&mut now, clock::ticks());

@@ -9,6 +9,8 @@ use std::fmt::Write;
 pub(crate) struct Row {
     pub(crate) job: Job,
     pub(crate) nanoseconds: f64,
+    /// How many round trips that is the median of.
+    pub(crate) round_trips: usize,
 }
 
 /// All medians of one run, in the order in which they were measured.
@@ -103,6 +105,7 @@ impl Report {
             json!({
                 "size": row.job.size,
                 "p50_ns": tenths(row.nanoseconds),
+                "round_trips": row.round_trips,
                 "line_ns": tenths(self.line_around(index)),
                 "steady": self.is_steady(index),
             })
@@ -118,6 +121,7 @@ impl Report {
                 "size": row.job.size,
                 "spin": row.job.spin,
                 "p50_ns": tenths(row.nanoseconds),
+                "round_trips": row.round_trips,
                 "line_ns": tenths(self.line_around(index)),
                 "steady": self.is_steady(index),
             })
@@ -143,9 +147,9 @@ mod tests {
 
     fn report() -> Report {
         let rows = vec![
-            Row { job: Job::touched(64), nanoseconds: 200.0 },
-            Row { job: Job::futex(), nanoseconds: 40_000.04 },
-            Row { job: Job::socket(Kind::Unix, 64, true), nanoseconds: 3_000.0 },
+            Row { job: Job::touched(64), nanoseconds: 200.0, round_trips: 9 },
+            Row { job: Job::futex(), nanoseconds: 40_000.04, round_trips: 9 },
+            Row { job: Job::socket(Kind::Unix, 64, true), nanoseconds: 3_000.0, round_trips: 9 },
         ];
         Report { cpus: [0, 1], slices: vec![100.0, 100.0, 500.0, 120.0], rows }
     }

@@ -84,7 +84,8 @@ fn tiles(comparison: &Comparison) -> Markup {
 }
 
 fn tile(found: &Found) -> Markup {
-    let Some(figures) = &found.figures else { return Markup::default() };
+    let sound = found.figures.as_ref().filter(|figures| figures.steady && !figures.few);
+    let Some(figures) = sound else { return Markup::default() };
     html! {
         div class="tile" {
             p class="quiet" { (found.series.name()) ", " (bytes(found.size)) }
@@ -173,7 +174,7 @@ fn matrices(comparison: &Comparison) -> Markup {
                 h3 { (caption(pattern)) }
                 (tables::matrix(comparison, pattern))
             }
-            (tables::marks(comparison))
+            (tables::marks())
         }
     }
 }
@@ -211,7 +212,23 @@ mod tests {
     }
 
     #[test]
-    fn words_from_elsewhere_are_escaped() {
+    fn a_figure_of_few_messages_is_on_no_card_and_in_no_chart() {
+        let mut found = sample();
+        let page = comparison(&found);
+        assert_eq!(page.matches("<div class=\"tile\">").count(), 4);
+        for row in &mut found.rows {
+            if let Some(figures) = &mut row.figures {
+                (figures.few, figures.messages) = (true, 7);
+            }
+        }
+        found.against_plain.clear();
+        let page = comparison(&found);
+        assert!(!page.contains("<div class=\"tile\">") && !page.contains("<svg"));
+        assert!(page.contains("fewer than 50 messages") && page.contains("<td>7</td>"));
+    }
+
+    #[test]
+    fn text_from_elsewhere_is_escaped() {
         let mut found = sample();
         found.machine.cpu_model = "<b>Fast & \"quoted\"</b>".to_owned();
         found.rows[0].error = Some("<img onerror=1>".to_owned());

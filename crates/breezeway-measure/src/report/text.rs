@@ -1,11 +1,13 @@
 //! The comparison as text for a terminal.
 
 use super::units::{bytes, duration, rate, significant};
-use crate::comparison::{Comparison, DEPTH, Figures, Found, Pattern, Series};
+use crate::comparison::{Comparison, DEPTH, Figures, Found, MIN_MESSAGES, Pattern, Series};
 use crate::statistics::Level;
 
 /// What follows a ratio during which the machine changed its speed.
 pub(crate) const UNSTEADY: &str = "?";
+/// What follows a figure of too few messages.
+pub(crate) const FEW: &str = "!";
 /// What follows a ratio that was measured at another level of the floor than most.
 pub(crate) const OTHER_LEVEL: &str = "*";
 const ABSENT: &str = "-";
@@ -31,7 +33,7 @@ fn header(comparison: &Comparison) -> String {
     text
 }
 
-/// The levels of the floor in words.
+/// The levels of the floor for people.
 pub(crate) fn levels(comparison: &Comparison) -> String {
     let one = |level: &Level| {
         let spread = level.nanoseconds;
@@ -69,10 +71,22 @@ pub(crate) fn cell(found: &Found, main: Option<&str>) -> String {
 }
 
 pub(crate) fn mark(figures: &Figures, main: Option<&str>) -> &'static str {
-    if !figures.steady {
-        UNSTEADY
+    let doubt = doubt(figures);
+    if !doubt.is_empty() {
+        doubt
     } else if Some(figures.level.as_str()) != main {
         OTHER_LEVEL
+    } else {
+        ""
+    }
+}
+
+/// The mark of figures that mean little, whatever their level.
+pub(crate) fn doubt(figures: &Figures) -> &'static str {
+    if figures.few {
+        FEW
+    } else if !figures.steady {
+        UNSTEADY
     } else {
         ""
     }
@@ -131,15 +145,30 @@ fn notes(comparison: &Comparison) -> String {
         let figures = comparison.rows.iter().filter_map(|row| row.figures.as_ref());
         figures.map(|figures| mark(figures, comparison.main_level())).any(|mark| mark == wanted)
     };
-    for (wanted, meaning) in [
-        (UNSTEADY, "the floors before and after differ in every round: the figure means little"),
-        (OTHER_LEVEL, "measured only while the floor was at another level than for most rows"),
-    ] {
+    for (wanted, meaning) in meanings() {
         if marked(wanted) {
             line(&mut text, &format!("{wanted} {meaning}"));
         }
     }
     if text.is_empty() { text } else { format!("\n{text}") }
+}
+
+/// The marks and what they say of a figure.
+pub(crate) fn meanings() -> [(&'static str, String); 3] {
+    [
+        (
+            FEW,
+            format!("fewer than {MIN_MESSAGES} messages in all rounds: the figure means nothing"),
+        ),
+        (
+            UNSTEADY,
+            "the floors before and after differ in every round: the figure means little".to_owned(),
+        ),
+        (
+            OTHER_LEVEL,
+            "measured only while the floor was at another level than for most rows".to_owned(),
+        ),
+    ]
 }
 
 /// That something else ran on the two CPUs, if it did.

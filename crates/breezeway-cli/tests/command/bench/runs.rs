@@ -1,10 +1,15 @@
 //! What a bench that succeeds says.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use breezeway::{Call, Server};
 use rustix::process::Signal;
 use serde_json::Value;
 
 use super::report::{is_consistent, json, report_of};
-use crate::support::{Folder, PATIENCE, PROMPT, Running, Serve, breezeway, refused};
+use crate::support::{Folder, PATIENCE, PROMPT, Running, Serve, bench, breezeway, refused};
 
 #[test]
 fn json_is_one_line_with_the_fields_of_the_contract_and_the_defaults() {
@@ -198,4 +203,33 @@ fn shmipc_streams_are_echoed_and_measured() {
     serve.signal(Signal::TERM);
     assert!(serve.ends_within(PROMPT).status.success());
     assert!(!folder.socket().exists());
+}
+
+/// An echo in this process whose first call takes [`COLD`].
+#[test]
+fn a_cold_start_is_not_counted() {
+    const COLD: Duration = Duration::from_secs(1);
+    let folder = Folder::new();
+    let calls = Arc::new(AtomicU64::new(0));
+    let server = Server::bind(&folder.address()).unwrap();
+    let stopper = server.stopper();
+    let counted = Arc::clone(&calls);
+    let serving = std::thread::spawn(move || {
+        server.serve(move |call: Call<'_>| {
+            if counted.fetch_add(1, Ordering::Relaxed) == 0 {
+                std::thread::sleep(COLD);
+            }
+            call.echo()
+        })
+    });
+    for arguments in [&["--count", "10"][..], &["--count", "10", "--rate", "10000"]] {
+        calls.store(0, Ordering::Relaxed);
+        let report = report_of(bench(&folder.address(), arguments), arguments);
+        assert_eq!(report["count"], 10, "{report}");
+        assert!(calls.load(Ordering::Relaxed) > 10, "nothing warmed up");
+        let longest = report["latency_ns"]["max"].as_f64().unwrap();
+        assert!(longest < COLD.as_nanos() as f64, "{report}");
+    }
+    stopper.stop();
+    serving.join().unwrap().unwrap();
 }

@@ -88,7 +88,7 @@ fn percentiles(comparison: &Comparison, id: &'static str, size: usize) -> Chart 
     let lines: Vec<Line> = series
         .filter_map(|series| {
             let row = comparison.find(series, Pattern::PingPong, size)?;
-            let latency = row.figures.as_ref()?.latency_ns;
+            let latency = row.figures.as_ref().filter(|figures| !figures.few)?.latency_ns;
             let values = [latency.p50, latency.p90, latency.p99, latency.p999];
             // One percentile alone says nothing about how they lie.
             latency.p90.map(|_| line(series, values.into_iter().enumerate().filter_map(percentile)))
@@ -156,13 +156,16 @@ fn lines(
     comparison: &Comparison,
     pattern: Pattern,
     value: impl Fn(&Figures) -> Option<f64>,
-    words: impl Fn(f64) -> String,
+    show: impl Fn(f64) -> String,
 ) -> Vec<Line> {
     let point = |series, size: usize| {
         let figures = comparison.find(series, pattern, size)?.figures.as_ref()?;
+        if figures.few {
+            return None;
+        }
         let y = value(figures).filter(|y| *y > 0.0)?;
         let floors = significant(figures.floors.median);
-        let hint = format!("{}, {} ({floors} floors)", bytes(size), words(y));
+        let hint = format!("{}, {} ({floors} floors)", bytes(size), show(y));
         Some(Point { x: size as f64, y, hint })
     };
     let sizes = comparison.sizes();

@@ -24,12 +24,11 @@ pub(crate) fn matrix(comparison: &Comparison, pattern: Pattern) -> Markup {
 }
 
 /// What the marks behind figures mean.
-pub(crate) fn marks(comparison: &Comparison) -> Markup {
+pub(crate) fn marks() -> Markup {
     html! {
         p class="quiet" {
-            (table::UNSTEADY) " the floors before and after differ in every round: the figure means little. "
-            (table::OTHER_LEVEL) " measured while the floor was at another level than "
-            (comparison.main_level().unwrap_or("most")) ". - not measured."
+            @for (mark, meaning) in table::meanings() { (mark) " " (meaning) ". " }
+            "- not measured."
         }
     }
 }
@@ -65,20 +64,21 @@ fn against_plain_matrix(comparison: &Comparison) -> Markup {
     } }
 }
 
-const COLUMNS: [&str; 12] = [
+const COLUMNS: [&str; 11] = [
     "series",
-    "pattern",
     "size",
     "floors",
-    "quartiles",
+    "messages",
     "p50",
     "p90",
     "p99",
     "p99.9",
-    "messages",
-    "bytes",
+    "rate",
     "floor before, after",
+    "commands",
 ];
+/// Those that figures fill.
+const OF_FIGURES: usize = COLUMNS.len() - 3;
 
 /// Every row with all that is known about it, and how to repeat it.
 pub(crate) fn every_row(comparison: &Comparison) -> Markup {
@@ -88,7 +88,7 @@ pub(crate) fn every_row(comparison: &Comparison) -> Markup {
             details {
                 summary { "All " (comparison.rows.len()) " rows with percentiles, spread, floors and commands" }
                 (scrolling(html! { table {
-                    thead { tr { @for name in COLUMNS { th scope="col" { (name) } } th scope="col" { "commands" } } }
+                    thead { tr { @for name in COLUMNS { th scope="col" { (name) } } } }
                     tbody { @for found in &comparison.rows { (row(found)) } }
                 } }))
             }
@@ -99,22 +99,25 @@ pub(crate) fn every_row(comparison: &Comparison) -> Markup {
 fn row(found: &Found) -> Markup {
     html! {
         tr {
-            th scope="row" { (found.series.name()) }
-            td class="word" { (found.pattern.name()) }
-            td { (bytes(found.size)) }
+            (subject(found))
             @match &found.figures {
                 Some(figures) => (cells(figures)),
-                None => td class="word" colspan="9" { (found.error.as_deref().unwrap_or("no figures")) },
+                None => td class="word" colspan=(OF_FIGURES) { (found.error.as_deref().unwrap_or("no figures")) },
             }
             td class="word" { details { summary { "show" } @for command in &found.commands { pre { code { (command) } } } } }
         }
         @for figures in &found.other_levels { tr class="other" {
-            th scope="row" { (found.series.name()) }
-            td class="word" { (found.pattern.name()) }
-            td { (bytes(found.size)) }
+            (subject(found))
             (cells(figures))
             td {}
         } }
+    }
+}
+
+fn subject(found: &Found) -> Markup {
+    html! {
+        th scope="row" { (found.series.name()) br; span class="quiet" { (found.pattern.name()) } }
+        td { (bytes(found.size)) }
     }
 }
 
@@ -122,14 +125,19 @@ fn cells(figures: &Figures) -> Markup {
     let latency = figures.latency_ns;
     let floors = figures.floors;
     html! {
-        td { (significant(floors.median)) " " span class="quiet" { (figures.level) @if !figures.steady { (table::UNSTEADY) } } }
-        td { (significant(floors.q1)) " to " (significant(floors.q3)) }
+        td {
+            (significant(floors.median)) " " span class="quiet" { (figures.level) (table::doubt(figures)) }
+            br; span class="quiet" { (significant(floors.q1)) " to " (significant(floors.q3)) }
+        }
+        td { (figures.messages) }
         @for percentile in [latency.p50, latency.p90, latency.p99, latency.p999] {
             td { (percentile.map_or(String::new(), duration)) }
         }
-        td { (figures.messages_per_second.map_or(String::new(), rate)) }
-        td { (figures.bytes_per_second.map_or(String::new(), throughput)) }
-        td { (duration(figures.floor_before_ns)) ", " (duration(figures.floor_after_ns)) }
+        td {
+            (figures.messages_per_second.map_or(String::new(), rate)) br;
+            span class="quiet" { (figures.bytes_per_second.map_or(String::new(), throughput)) }
+        }
+        td { (duration(figures.floor_before_ns)) "," br; (duration(figures.floor_after_ns)) }
     }
 }
 
