@@ -7,6 +7,7 @@ pub(crate) mod frame;
 mod label;
 pub(crate) mod series;
 mod svg;
+mod width;
 
 use axis::Axis;
 use series::Line;
@@ -19,7 +20,7 @@ pub(crate) struct Chart {
     /// Distinguishes the chart's elements from those of others on the page.
     pub(crate) id: &'static str,
     pub(crate) title: String,
-    /// What somebody who does not see the chart is told.
+    /// For those who do not see the chart.
     pub(crate) description: String,
     pub(crate) x: Axis,
     pub(crate) y: Axis,
@@ -33,6 +34,4 @@ pub(crate) struct Chart {
 pub(crate) struct Reference {
     pub(crate) name: String,
     pub(crate) y: f64,
-    /// Whether its name stands below the line rather than above.
-    pub(crate) below: bool,
 }

@@ -133,11 +133,11 @@ fn reading() -> Markup {
     html! {
         section {
             h2 { "How to read it" }
-            dl class="words" {
+            dl class="terms" {
                 dt { "floor" }
                 dd { "One cache line there and one back between two pinned processes, with nothing around it. It was measured before and after every figure, with all servers stopped. A machine may jump between levels (near, far) within seconds; a ratio holds within one level." }
                 dt { "shm, unix, tcp" }
-                dd { "Breezeway's carriers: shared memory, unix stream sockets, TCP over the loopback interface. Every byte is written before each call and compared after it, unless " em { "untouched" } " is said: then the payload is made in place and 8 bytes are looked at." }
+                dd { "Breezeway's carriers: shared memory, unix stream sockets, TCP over the loopback interface. Every byte is written before each call and compared after it, unless " em { "untouched" } " is said: then the payload is made in place and 8 bytes are read." }
                 dt { "busy, adaptive, park" }
                 dd { "How both sides wait: spin without end; spin for a short, self-tuning time and then sleep; sleep at once." }
                 dt { "plain unix, plain tcp" }
@@ -157,7 +157,7 @@ fn machine(comparison: &Comparison) -> Markup {
     html! {
         section {
             h2 { "Machine" }
-            dl class="words" {
+            dl class="terms" {
                 @for (label, value) in comparison.machine.facts() { dt { (label) } dd { (value) } }
                 dt { "floor" }
                 dd { (levels(comparison)) }

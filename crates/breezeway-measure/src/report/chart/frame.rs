@@ -12,30 +12,26 @@ pub(crate) struct Frame {
     pub(crate) right: f64,
     pub(crate) top: f64,
     pub(crate) bottom: f64,
-    /// How close the labels of the horizontal axis may be.
-    pub(crate) between_ticks: f64,
 }
 
 pub(crate) const WIDE: Frame = Frame {
     class: "wide",
     width: 640.0,
     height: 430.0,
-    left: 62.0,
-    right: 126.0,
+    left: 70.0,
+    right: 132.0,
     top: 14.0,
-    bottom: 46.0,
-    between_ticks: 48.0,
+    bottom: 60.0,
 };
 
 pub(crate) const NARROW: Frame = Frame {
     class: "narrow",
     width: 328.0,
     height: 380.0,
-    left: 58.0,
-    right: 112.0,
+    left: 64.0,
+    right: 122.0,
     top: 10.0,
-    bottom: 44.0,
-    between_ticks: 42.0,
+    bottom: 58.0,
 };
 
 impl Frame {

@@ -37,9 +37,8 @@ fn latency(comparison: &Comparison) -> Chart {
     let medians = comparison.levels.iter().map(|level| level.nanoseconds.median);
     let lowest = medians.fold(f64::INFINITY, f64::min);
     let levels = comparison.levels.iter().map(|level| Reference {
-        name: format!("floor, {}: {}", level.name, duration(level.nanoseconds.median)),
+        name: format!("{} floor {}", level.name, duration(level.nanoseconds.median)),
         y: level.nanoseconds.median,
-        below: level.nanoseconds.median == lowest,
     });
     let references: Vec<Reference> = levels.collect();
     let floors = references.iter().map(|reference| reference.y);
@@ -136,7 +135,7 @@ fn against_plain(comparison: &Comparison) -> Option<Chart> {
             format!("{} ×", round(&significant(value)))
         }),
         lines,
-        references: vec![Reference { name: "plain socket".to_owned(), y: 1.0, below: false }],
+        references: vec![Reference { name: "plain socket".to_owned(), y: 1.0 }],
     })
 }
 

@@ -102,9 +102,9 @@ fn row(found: &Found) -> Markup {
             (subject(found))
             @match &found.figures {
                 Some(figures) => (cells(figures)),
-                None => td class="word" colspan=(OF_FIGURES) { (found.error.as_deref().unwrap_or("no figures")) },
+                None => td class="text" colspan=(OF_FIGURES) { (found.error.as_deref().unwrap_or("no figures")) },
             }
-            td class="word" { details { summary { "show" } @for command in &found.commands { pre { code { (command) } } } } }
+            td class="text" { details { summary { "show" } @for command in &found.commands { pre { code { (command) } } } } }
         }
         @for figures in &found.other_levels { tr class="other" {
             (subject(found))
