@@ -21,16 +21,18 @@ Examples:
   breezeway bench --addr shm:/tmp/echo.sock --pattern one-way --size 40 --batch 64 --json
   breezeway bench --addr shm:/tmp/echo.sock --rate 1000 --seconds 10
 
-Ping-pong writes every byte before each call and compares every byte of the reply (--touch none:
-the first 8). A latency runs from one reply to the next, so it counts filling and comparing; with
---rate it runs from when the call was due. One-way counts what the server confirms. Each session is
-warmed up, uncounted, with at most 100 messages (or one per call in flight).";
+Ping-pong writes every byte before each call and compares every byte of the reply (--touch none: \
+the first 8). A latency runs from one reply to the next, so it counts filling and comparing; with \
+--rate it runs from when the call was due. One-way counts what the server confirms. Each session \
+is warmed up, uncounted, with at most 100 messages (or one per call in flight).";
 
 /// Measure calls to a running server
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Where the server listens: shm:/path/to.sock, unix:/path/to.sock, tcp:host:port, or several in the order of preference, separated by commas; or shmipc:/path/to.sock, any shmipc server that echoes
+    /// Where the server listens: shm:/path/to.sock, unix:/path/to.sock, tcp:host:port, or several
+    /// in the order of preference, separated by commas; or shmipc:/path/to.sock, any shmipc server
+    /// that echoes
     #[arg(long)]
     addr: Target,
     /// Calls with replies, or messages without
@@ -45,7 +47,8 @@ pub(crate) struct Args {
     /// End after this time [default: 5]
     #[arg(long, value_name = "S", value_parser = Extent::parse_seconds)]
     seconds: Option<f64>,
-    /// Open loop: this many calls a second and session, one outstanding, sleeping until 100 µs before each is due [default: as many as possible]
+    /// Open loop: this many calls a second and session, one outstanding, sleeping until 100 µs
+    /// before each is due [default: as many as possible]
     #[arg(long, value_name = "PER_SECOND", value_parser = positive, conflicts_with = "depth")]
     rate: Option<f64>,
     /// Calls in flight on each session
@@ -60,7 +63,8 @@ pub(crate) struct Args {
     /// Write and compare every byte, or 8 of each message
     #[arg(long, value_enum, default_value_t = Touch::All)]
     touch: Touch,
-    /// Pin all threads to this CPU, before memory is first touched (so that it comes from the CPU's NUMA node) [default: not pinned]
+    /// Pin all threads to this CPU, before memory is first touched (so that it comes from the CPU's
+    /// NUMA node) [default: not pinned]
     #[arg(long, value_name = "N")]
     cpu: Option<usize>,
     #[command(flatten)]

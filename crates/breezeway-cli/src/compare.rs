@@ -24,8 +24,9 @@ Examples:
   breezeway compare --quick --json compare.json --cpus 2,3
   breezeway compare --quick --size 64 --size 64KiB
 
-Starts its own servers and ends them. The floor, a bare cache-line round trip, is measured between any two measurements, while all
-servers are stopped; a ratio is divided by the floors on both sides of it. Stop other work on the two CPUs first.";
+Starts its own servers and ends them. The floor, a bare cache-line round trip, is measured between \
+any two measurements, while all servers are stopped; a ratio is divided by the floors on both \
+sides of it. Stop other work on the two CPUs first.";
 
 /// Compare every carrier and wait policy at every size
 #[derive(Debug, clap::Args)]
@@ -43,7 +44,8 @@ pub(crate) struct Args {
     /// The CPUs of the measuring process and of the server [default: the first two allowed]
     #[arg(long, value_name = "A,B")]
     cpus: Option<Cpus>,
-    /// Bytes of a message, such as 64 or 1MiB; may be repeated [default: ten sizes from 8 B to 4 MiB, six with --quick]
+    /// Bytes of a message, such as 64 or 1MiB; may be repeated [default: ten sizes from 8 B to 4
+    /// MiB, six with --quick]
     #[arg(long = "size", value_name = "BYTES", value_parser = value::size_up_to::<LARGEST>)]
     sizes: Vec<u32>,
     /// How often each row is measured [default: 9, 5 with --quick]
@@ -54,7 +56,8 @@ pub(crate) struct Args {
     seconds: Option<f64>,
 }
 
-/// So many bytes, and as many calls in flight as a pipelined row has, still fit into the default cap of a session.
+/// So many bytes, and as many calls in flight as a pipelined row has, still fit into the default
+/// cap of a session.
 const LARGEST: u32 = 4 << 20;
 
 fn seconds(text: &str) -> Result<f64, String> {

@@ -1,6 +1,6 @@
 //! `breezeway doctor`: whether this machine is fit, and for each problem what to change.
 //!
-//! Each check reads one thing and judges it; the judgements take text, so that tests can show them
+//! Each check reads one thing and judges it; the judgements take text, so that tests can give them
 //! machines that are not at hand.
 
 pub(crate) mod cpus;
@@ -9,31 +9,58 @@ mod kernel;
 mod limits;
 
 use crate::Failure;
+use crate::settings::value;
+use serde::Serialize;
 use std::fmt;
 use std::io::Write;
+
+/// That of the library.
+const DEFAULT_MAX_SESSIONS: usize = 4096;
 
 const EXAMPLES: &str = "\
 Examples:
   breezeway doctor                       one line per check
   breezeway doctor && echo fit           the exit status is 0 if shm: addresses work here
   breezeway doctor | grep -v '^ok'       only what can be improved
+  breezeway doctor --json                one JSON object on one line
 
-ok: nothing to do. warn: works, but slower or less than it could be. FAIL: shm: addresses do not
+ok: nothing to do. warn: works, but slower or less than it could be. FAIL: shm: addresses do not \
 work; an address list goes on to unix:.";
 
 /// Say whether this machine is fit, and for each problem what to change
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub(crate) struct Args {}
+pub(crate) struct Args {
+    /// How many sessions a server is to have at one time
+    #[arg(long, value_name = "N", env = "BREEZEWAY_MAX_SESSIONS", value_parser = value::max_sessions)]
+    #[arg(default_value_t = DEFAULT_MAX_SESSIONS)]
+    max_sessions: usize,
+    /// Print one line with one JSON object
+    #[arg(long)]
+    json: bool,
+}
 
 /// Runs the command.
-pub(crate) fn run(_: Args) -> Result<(), Failure> {
-    let checks = [kernel::checks(), limits::checks(), cpus::checks(), idle::checks()].concat();
+pub(crate) fn run(args: Args) -> Result<(), Failure> {
+    let limits = limits::checks(args.max_sessions as u64);
+    let checks = [kernel::checks(), limits, cpus::checks(), idle::checks()].concat();
+    let verdict = verdict(&checks);
     let mut stdout = std::io::stdout().lock();
-    for check in &checks {
-        writeln!(stdout, "{check}")?;
+    if args.json {
+        let report = Report { fit: verdict.is_ok(), checks: &checks };
+        writeln!(stdout, "{}", serde_json::to_string(&report)?)?;
+    } else {
+        checks.iter().try_for_each(|check| writeln!(stdout, "{check}"))?;
     }
-    verdict(&checks).map_err(Into::into)
+    verdict.map_err(Into::into)
+}
+
+/// The fields and their names are a contract with scripts.
+#[derive(Debug, Serialize)]
+struct Report<'a> {
+    /// Whether `shm:` addresses work here.
+    fit: bool,
+    checks: &'a [Check],
 }
 
 fn verdict(checks: &[Check]) -> Result<(), String> {
@@ -46,7 +73,8 @@ fn verdict(checks: &[Check]) -> Result<(), String> {
 }
 
 /// How good a finding is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 enum Grade {
     Ok,
     Warn,
@@ -54,7 +82,7 @@ enum Grade {
 }
 
 /// One finding: one line of the output.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 struct Check {
     grade: Grade,
     name: &'static str,
@@ -107,6 +135,13 @@ mod tests {
     }
 
     #[test]
+    fn the_default_of_sessions_is_that_of_the_library() {
+        let options = format!("{:?}", breezeway::ServerOptions::new());
+        let default = format!("max_sessions: {DEFAULT_MAX_SESSIONS},");
+        assert!(options.contains(&default), "{options}");
+    }
+
+    #[test]
     fn warnings_do_not_fail_but_one_failure_does_and_is_named() {
         let fine = [Check::ok("a", ""), Check::warn("b", "", "")];
         assert_eq!(verdict(&fine), Ok(()));
@@ -118,7 +153,7 @@ mod tests {
 
     #[test]
     fn every_check_of_this_machine_is_one_line() {
-        let checks = [kernel::checks(), limits::checks(), cpus::checks(), idle::checks()].concat();
+        let checks = [kernel::checks(), limits::checks(1), cpus::checks(), idle::checks()].concat();
         assert!(checks.len() >= 10);
         for check in checks {
             assert_eq!(check.to_string().lines().count(), 1, "{check}");

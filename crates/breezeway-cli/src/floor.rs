@@ -18,8 +18,8 @@ Examples:
                                          a quick floor to go with a benchmark
   breezeway floor --only touched --size 1KiB --size 64KiB
 
-Durations are medians. `floors` divides a row by the cache-line round trips measured directly
-before and after it; a ? marks a row during which the machine changed its speed, so that its ratio
+Durations are medians. `floors` divides a row by the cache-line round trips measured directly \
+before and after it; a ? marks a row during which the machine changed its speed, so that its ratio \
 means nothing. Stop other work on the two CPUs first.";
 
 /// Measure what this machine can do: bare round trips between two pinned processes

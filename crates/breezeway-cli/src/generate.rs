@@ -12,7 +12,7 @@ Examples:
   breezeway gen user.thrift --out src/idl.rs   write it to a file
   breezeway gen api/user.thrift -I idl         look for included files in idl/ too
 
-The text has a module per namespace, for the file and all it includes, and needs the crate
+The text has a module per namespace, for the file and all it includes, and needs the crate \
 breezeway-thrift. In a build script, use breezeway_idl::Builder instead.";
 
 /// Generate Rust from a .thrift file

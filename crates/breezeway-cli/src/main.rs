@@ -13,7 +13,7 @@ mod thrift;
 
 use breezeway_measure::floor::partner;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use std::process::ExitCode;
 
 /// What a subcommand failed of: one line for the person who ran it.
@@ -28,7 +28,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Serve an echo at an address until told to end
+    /// Serve an echo at an address until a signal ends it
     Serve(serve::Args),
     /// Measure calls to a running server
     Bench(bench::Args),
@@ -77,10 +77,9 @@ fn main() -> ExitCode {
     }
 }
 
-/// Words that may come from the other side, without what a terminal would act on.
-fn one_line(words: &str) -> String {
-    words
-        .chars()
+/// Text that may come from the other side, without what a terminal would act on.
+fn one_line(text: &str) -> String {
+    text.chars()
         .flat_map(|char| if char.is_control() { char.escape_debug().collect() } else { vec![char] })
         .collect()
 }
@@ -93,13 +92,27 @@ fn usage(error: &clap::Error) -> ExitCode {
     }
     let text = error.to_string();
     let paragraph = text.trim_start_matches("error: ").lines().map(str::trim);
-    let words: Vec<_> = paragraph.take_while(|line| !line.is_empty()).collect();
+    let lines: Vec<_> = paragraph.take_while(|line| !line.is_empty()).collect();
     let origin = environment_of(error, std::env::args()).unwrap_or_default();
-    eprintln!("breezeway: {}{origin}; see breezeway --help", words.join(" "));
+    let command = command_of(std::env::args().skip(1));
+    eprintln!("breezeway: {}{origin}; see {command} --help", lines.join(" "));
     ExitCode::from(2)
 }
 
-/// Where a bad value comes from that is not on the command line: the environment, which clap does not say.
+/// The command, with its subcommands, that a command line is for.
+fn command_of(given: impl Iterator<Item = String>) -> String {
+    let mut command = Cli::command();
+    let mut path = vec![command.get_name().to_owned()];
+    for name in given {
+        let Some(next) = command.find_subcommand(&name).cloned() else { break };
+        path.push(name);
+        command = next;
+    }
+    path.join(" ")
+}
+
+/// Where a bad value comes from that is not on the command line: the environment, which clap does
+/// not say.
 fn environment_of(error: &clap::Error, mut given: impl Iterator<Item = String>) -> Option<String> {
     let Some(ContextValue::String(argument)) = error.get(ContextKind::InvalidArg) else {
         return None;

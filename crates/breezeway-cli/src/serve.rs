@@ -7,8 +7,10 @@ use breezeway::{Address, Server, ServerOptions, WaitPolicy};
 use breezeway_measure::load::Echo;
 use breezeway_os::cpu;
 use breezeway_shmipc::Trust;
+use rustix::process::{Resource, getrlimit, setrlimit};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
+use tracing::level_filters::LevelFilter;
 
 use crate::Failure;
 use crate::settings::{Config, ServerSettings, SessionSettings};
@@ -22,19 +24,26 @@ Examples:
   breezeway serve --addr shmipc:/tmp/echo.sock
   BREEZEWAY_CAP=1GiB breezeway serve --addr shm:/tmp/echo.sock --config breezeway.toml
 
-Methods: 0 echoes the request; 1 replies with as many bytes, of which it copies the first 8; 2 counts and sums one-way
-messages; 3 replies with that count and sum. SIGTERM and SIGINT end the server, with status 0, and remove its socket file.";
+Methods: 0 echoes the request; 1 replies with as many bytes, of which it copies the first 8; 2 \
+counts and sums one-way messages; 3 replies with that count and sum. SIGTERM and SIGINT end the \
+server, with status 0, and remove its socket file.";
 
-/// Serve an echo at an address until told to end
+/// Serve an echo at an address until a signal ends it
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Where to listen: shm:/path/to.sock, unix:/path/to.sock, tcp:host:port (port 0: any free one), or several, separated by commas; or shmipc:/path/to.sock, where the bytes of every stream are echoed
+    /// Where to listen: shm:/path/to.sock, unix:/path/to.sock, tcp:host:port (port 0: any free
+    /// one), or several, separated by commas; or shmipc:/path/to.sock, where the bytes of every
+    /// stream are echoed
     #[arg(long)]
     addr: Target,
-    /// Pin all threads to this CPU, before memory is first touched (so that it comes from the CPU's NUMA node) [default: not pinned]
+    /// Pin all threads to this CPU, before memory is first touched (so that it comes from the CPU's
+    /// NUMA node) [default: not pinned]
     #[arg(long, value_name = "N")]
     cpu: Option<usize>,
+    /// What to log on standard error: off, error, warn, info, debug or trace
+    #[arg(long, value_name = "LEVEL", env = "BREEZEWAY_LOG", default_value = "warn", value_parser = level)]
+    log: LevelFilter,
     #[command(flatten)]
     server: ServerSettings,
     #[command(flatten)]
@@ -49,9 +58,10 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
     }
     tracing_subscriber::fmt()
         .with_writer(std::io::stderr)
-        .with_max_level(tracing::Level::WARN)
+        .with_max_level(args.log)
         .without_time()
         .init();
+    raise_limit_of_open_files();
     let (session, server) = args.config.complete(args.session, args.server)?;
     // Before there is a socket file that a signal would leave behind.
     let signals = Signals::new([SIGTERM, SIGINT])?;
@@ -61,6 +71,24 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
         }
         Target::Shmipc(address) => {
             serve_streams(address, session.wait.unwrap_or_default().into(), signals)
+        }
+    }
+}
+
+fn level(text: &str) -> Result<LevelFilter, String> {
+    let known = ["off", "error", "warn", "info", "debug", "trace"].contains(&text);
+    let level = text.parse().ok().filter(|_| known);
+    level.ok_or_else(|| "expected off, error, warn, info, debug or trace".to_owned())
+}
+
+/// Every session takes two descriptors, and the soft limit is low so that old programs which use
+/// select(2) keep working. A limit that cannot be raised shows once it is reached.
+fn raise_limit_of_open_files() {
+    let mut limit = getrlimit(Resource::Nofile);
+    if limit.current != limit.maximum {
+        limit.current = limit.maximum;
+        if let Err(error) = setrlimit(Resource::Nofile, limit) {
+            tracing::warn!(%error, "cannot raise the soft limit of open files to the hard one");
         }
     }
 }
@@ -80,7 +108,8 @@ fn serve_calls(
     Ok(())
 }
 
-/// Serves shmipc. Its peers can write what both map, so over a unix socket only those of the same user are served.
+/// Serves shmipc. Its peers can write what both map, so over a unix socket only those of the same
+/// user are served.
 fn serve_streams(
     address: &breezeway_shmipc::Address,
     wait: WaitPolicy,

@@ -1,4 +1,5 @@
-//! What several subcommands take: settings from flags, the environment, or a file. A flag goes before the environment, that before the file, and that before the default.
+//! What several subcommands take: settings from flags, the environment, or a file. A flag goes
+//! before the environment, that before the file, and that before the default.
 
 mod file;
 pub(crate) mod value;
@@ -22,16 +23,20 @@ pub(crate) struct SessionSettings {
     /// The longest that --wait adaptive spins before it sleeps: 0s to 1s [default: 100us]
     #[arg(long, value_name = "TIME", env = "BREEZEWAY_SPIN_BOUND", value_parser = value::spin_bound)]
     spin_bound: Option<Duration>,
-    /// The most payload memory per session and direction, and so the largest message: 1 byte to 1TiB. The smaller value of both sides counts [default: 64MiB]
+    /// The most payload memory per session and direction, and so the largest message: 1 byte to
+    /// 1TiB. The smaller value of both sides counts [default: 64MiB]
     #[arg(long, value_name = "BYTES", env = "BREEZEWAY_CAP", value_parser = value::cap)]
     cap: Option<u64>,
-    /// Size of a session's first payload segment, unless a message asks for more: 1 byte to 1TiB [default: 256KiB]
+    /// Size of a session's first payload segment, unless a message asks for more: 1 byte to 1TiB
+    /// [default: 256KiB]
     #[arg(long, value_name = "BYTES", env = "BREEZEWAY_FIRST_SEGMENT", value_parser = value::first_segment)]
     first_segment: Option<u64>,
-    /// How long traffic must do without a payload segment before its memory is given back: 0s to 1h [default: 1s]
+    /// How long traffic must do without a payload segment before its memory is given back: 0s to 1h
+    /// [default: 1s]
     #[arg(long, value_name = "TIME", env = "BREEZEWAY_SHRINK_AFTER", value_parser = value::shrink_after)]
     shrink_after: Option<Duration>,
-    /// Entries in the ring, a power of two in 8..=65536; half of them is the most calls in flight [default: 256]
+    /// Entries in the ring, a power of two in 8..=65536; half of them is the most calls in flight
+    /// [default: 256]
     #[arg(long, value_name = "N", env = "BREEZEWAY_RING_CAPACITY", value_parser = value::ring_capacity)]
     pub(crate) ring_capacity: Option<u32>,
     /// How long connecting, and the other side's hello, may each take: up to 1h [default: 1s]
@@ -114,7 +119,8 @@ fn fill<O, T>(options: O, value: Option<T>, set: impl FnOnce(O, T) -> O) -> O {
 /// Where settings are read from besides flags and the environment.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct Config {
-    /// Read settings from this TOML file: see crates/breezeway-cli/breezeway.toml in the repository. Flags and the environment go before it
+    /// Read settings from this TOML file: see crates/breezeway-cli/breezeway.toml in the repository.
+    /// Flags and the environment go before it
     #[arg(long, value_name = "FILE", env = "BREEZEWAY_CONFIG")]
     config: Option<PathBuf>,
 }

@@ -1,20 +1,16 @@
 //! Files that are written at the end of a run, and refused before it if they cannot be.
 
-use std::fs::Permissions;
+use std::fs::File;
 use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use tempfile::{Builder, NamedTempFile};
 
 use crate::Failure;
 
-/// What a new file of this process would have, before its umask.
-const MODE: u32 = 0o666;
-
 /// A file that appears under its name only once it is complete.
 pub(super) struct Output {
-    file: NamedTempFile,
+    file: NamedTempFile<File>,
     path: PathBuf,
 }
 
@@ -28,10 +24,10 @@ impl Output {
             Some(folder) if folder != Path::new("") => folder,
             _ => Path::new("."),
         };
+        // Made here rather than by the crate, whose errors name a file that nobody has heard of.
         let file = Builder::new()
             .prefix(".breezeway-")
-            .permissions(Permissions::from_mode(MODE))
-            .tempfile_in(folder)
+            .make_in(folder, |path| File::create_new(path))
             .map_err(|error| refuse(&error))?;
         Ok(Self { file, path: target })
     }
@@ -45,7 +41,8 @@ impl Output {
     }
 }
 
-/// The file that `path` means. What is there already is to be a file: it will be replaced, which would harm a device.
+/// The file that `path` means. What is there already is to be a file: it will be replaced, which
+/// would harm a device.
 fn target(path: &Path) -> Result<PathBuf, String> {
     let is_link = path.is_symlink();
     let target = if is_link { path.canonicalize() } else { Ok(path.to_owned()) };

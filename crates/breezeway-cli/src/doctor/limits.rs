@@ -4,13 +4,14 @@ use super::{Check, mebibytes};
 use breezeway::SessionOptions;
 use breezeway_os::memory::Headroom;
 use breezeway_os::{cpu, memory};
-use rustix::process::{Resource, getrlimit};
+use rustix::process::{Resource, Rlimit, getrlimit};
 
-pub(super) fn checks() -> Vec<Check> {
+/// `sessions` are those that a server is to have at one time.
+pub(super) fn checks(sessions: u64) -> Vec<Check> {
     vec![
         cgroup_memory(memory::cgroup_headroom()),
         cpu_quota(cpu::cgroup_quota()),
-        open_files(getrlimit(Resource::Nofile).current),
+        open_files(getrlimit(Resource::Nofile), sessions),
         locked_memory(getrlimit(Resource::Memlock).current),
     ]
 }
@@ -49,21 +50,35 @@ fn cpu_quota(quota: Option<f64>) -> Check {
     }
 }
 
-/// A thousand sessions at about four descriptors each.
-const MANY_FILES: u64 = 4096;
+/// What a session takes of a server: its socket and the peer's memory.
+const FILES_PER_SESSION: u64 = 2;
+/// What a server has open beside: standard streams, listeners, epoll, and handshakes under way.
+const OTHER_FILES: u64 = 200;
 
-/// `None` is no limit.
-fn open_files(limit: Option<u64>) -> Check {
+/// Whether there are descriptors for `sessions`. What lies between the soft and the hard limit
+/// counts, as `breezeway serve` raises the one to the other.
+fn open_files(limit: Rlimit, sessions: u64) -> Check {
     const NAME: &str = "open files";
-    match limit {
-        None => Check::ok(NAME, "no limit"),
-        Some(limit) if limit >= MANY_FILES => Check::ok(NAME, format!("up to {limit}")),
-        Some(limit) => Check::warn(
-            NAME,
-            format!("up to {limit}, enough for about {} sessions", limit / 4),
-            format!("ulimit -n {MANY_FILES}, or LimitNOFILE={MANY_FILES} in the unit file"),
-        ),
+    let needed = sessions.saturating_mul(FILES_PER_SESSION).saturating_add(OTHER_FILES);
+    let Some(hard) = limit.maximum else { return Check::ok(NAME, "no limit") };
+    let soft = limit.current.unwrap_or(hard);
+    if soft >= needed {
+        return Check::ok(NAME, format!("up to {soft}, enough for {sessions} sessions"));
     }
+    if hard >= needed {
+        let seen = format!("up to {soft}, which breezeway serve raises to the hard limit {hard}");
+        return Check::ok(NAME, format!("{seen}: enough for {sessions} sessions"));
+    }
+    let possible = hard.saturating_sub(OTHER_FILES) / FILES_PER_SESSION;
+    Check::warn(
+        NAME,
+        format!("up to {hard}, too few for {sessions} sessions of {FILES_PER_SESSION} each"),
+        format!(
+            "set LimitNOFILE={needed} in the unit file (or ulimit -n {needed} as root), or serve \
+             with --max-sessions {}",
+            possible.max(1)
+        ),
+    )
 }
 
 fn locked_memory(limit: Option<u64>) -> Check {
@@ -94,22 +109,41 @@ mod tests {
         assert!(cgroup_memory(headroom(1 << 20, 2 << 20)).seen.starts_with("0 MiB"));
     }
 
+    fn files(current: Option<u64>, maximum: Option<u64>) -> Rlimit {
+        Rlimit { current, maximum }
+    }
+
+    #[test]
+    fn a_soft_limit_that_serve_raises_is_fine_and_says_so() {
+        let check = open_files(files(Some(1024), Some(524_288)), 4096);
+        assert_eq!(check.grade, Grade::Ok);
+        assert!(check.seen.contains("raises") && check.seen.contains("524288"), "{check}");
+    }
+
+    #[test]
+    fn too_few_descriptors_say_how_many_sessions_would_fit() {
+        let check = open_files(files(Some(1024), Some(1024)), 4096);
+        let advice = check.advice.unwrap();
+        assert!(advice.contains("8392") && advice.contains("--max-sessions 412"), "{advice}");
+    }
+
     #[test]
     fn no_limit_or_enough_is_fine() {
         assert_eq!(cgroup_memory(None).grade, Grade::Ok);
         assert_eq!(cgroup_memory(headroom(one_session(), 0)).grade, Grade::Ok);
         assert_eq!(cpu_quota(None).grade, Grade::Ok);
         assert_eq!(cpu_quota(Some(2.0)).grade, Grade::Ok);
-        assert_eq!(open_files(None).grade, Grade::Ok);
-        assert_eq!(open_files(Some(MANY_FILES)).grade, Grade::Ok);
+        assert_eq!(open_files(files(None, None), 4096).grade, Grade::Ok);
+        assert_eq!(open_files(files(Some(1024), None), 4096).grade, Grade::Ok);
+        assert_eq!(open_files(files(Some(8400), Some(8400)), 4096).grade, Grade::Ok);
     }
 
     #[test]
     fn less_than_two_cpus_or_few_files_is_a_warning() {
         assert_eq!(cpu_quota(Some(1.99)).grade, Grade::Warn);
         assert_eq!(cpu_quota(Some(0.0)).grade, Grade::Warn);
-        assert_eq!(open_files(Some(1024)).grade, Grade::Warn);
-        assert_eq!(open_files(Some(0)).grade, Grade::Warn);
+        assert_eq!(open_files(files(Some(1024), Some(1024)), 4096).grade, Grade::Warn);
+        assert_eq!(open_files(files(Some(0), Some(0)), 1).grade, Grade::Warn);
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! Values as people write them, each checked against its range: the same for flags, environment and file.
+//! Values as people write them, each checked against its range: the same for flags, environment and
+//! file.
 
 use std::time::Duration;
 
@@ -25,7 +26,8 @@ fn of_server<T: Copy>(value: T, set: fn(ServerOptions, T) -> ServerOptions) -> P
     Ok(value)
 }
 
-/// A number of bytes, with or without a unit. What is too much to be counted is the largest number, which no limit allows: so the answer names the limit.
+/// A number of bytes, with or without a unit. What is too much to be counted is the largest number,
+/// which no limit allows: so the answer names the limit.
 fn bytes(text: &str) -> Parsed<u64> {
     // Plain numbers by themselves: the other parser rounds large ones.
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {

@@ -32,7 +32,8 @@ pub(crate) fn open(bytes: &[u8], out: &mut impl Write) -> Result<Wrapped, Proble
     }
 }
 
-/// Whether the first byte is more likely a field's type than that of a length, which would be 32 MiB or more and beyond the file's end: a bare struct can have any
+/// Whether the first byte is more likely a field's type than that of a length, which would be 32
+/// MiB or more and beyond the file's end: a bare struct can have any
 /// bytes behind its first field's header, also those by which an envelope is known.
 fn looks_bare(bytes: &[u8]) -> bool {
     let Some((&[first, second, third, fourth], rest)) = bytes.split_first_chunk() else {

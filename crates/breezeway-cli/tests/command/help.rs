@@ -1,6 +1,6 @@
 //! What the command says of itself.
 
-use crate::support::{refused, run};
+use crate::support::{PROMPT, Running, breezeway, refused, run};
 
 #[test]
 fn help_of_every_subcommand_has_examples() {
@@ -58,4 +58,67 @@ fn the_command_without_a_subcommand_lists_them() {
     refused(&["server"], &["server", "--help"]);
     let output = run(&["--version"]);
     assert!(String::from_utf8(output.stdout).unwrap().starts_with("breezeway "));
+}
+
+const EVERY_COMMAND: [&[&str]; 9] = [
+    &[],
+    &["serve"],
+    &["bench"],
+    &["floor"],
+    &["compare"],
+    &["doctor"],
+    &["gen"],
+    &["thrift"],
+    &["thrift", "dump"],
+];
+
+#[test]
+fn a_wrong_flag_points_to_the_help_of_the_command_it_was_given_to() {
+    for command in EVERY_COMMAND {
+        let help = ["breezeway", &command.join(" "), "--help"].join(" ").replace("  ", " ");
+        let arguments = [command, &["--no-such-flag"]].concat();
+        refused(&arguments, &["--no-such-flag", &format!("; see {help}")]);
+    }
+    refused(&["bench", "--size", "many"], &["many", "; see breezeway bench --help"]);
+    refused(&["serve", "--workers=0"], &["; see breezeway serve --help"]);
+    refused(&["thrift", "dum"], &["; see breezeway thrift --help"]);
+}
+
+/// Whether text was filled line by line: no line is longer than the width, and none ends although
+/// the next line's first word would have fitted.
+fn is_filled(text: &str, width: usize) -> Result<(), String> {
+    let lines: Vec<&str> = text.lines().collect();
+    for pair in lines.windows(2) {
+        let [line, next] = pair else { continue };
+        let is_prose = |line: &str| !line.is_empty() && !line.starts_with(' ');
+        let first = next.split(' ').next().unwrap_or_default();
+        if is_prose(line) && is_prose(next) && line.chars().count() + 1 + first.len() <= width {
+            return Err(format!("{line:?} ends early before {next:?}"));
+        }
+    }
+    match lines.iter().find(|line| line.chars().count() > width) {
+        Some(line) => Err(format!("{line:?} is longer than {width}")),
+        None => Ok(()),
+    }
+}
+
+#[test]
+fn the_paragraphs_at_the_end_of_help_are_filled_at_every_width() {
+    for command in EVERY_COMMAND {
+        for width in [80, 100] {
+            let mut help = breezeway(&[command, &["--help"]].concat());
+            help.env("COLUMNS", width.to_string());
+            let output = Running::start(help).ends_within(PROMPT);
+            let text = String::from_utf8(output.stdout).unwrap();
+            if let Some((_, end)) = text.split_once("Examples:\n") {
+                let prose: Vec<&str> = end.split("\n\n").skip(1).collect();
+                assert!(!prose.is_empty() || command == ["gen"], "{command:?}");
+                for paragraph in prose {
+                    is_filled(paragraph.trim_end(), width).unwrap_or_else(|why| {
+                        panic!("{command:?} at {width}: {why}");
+                    });
+                }
+            }
+        }
+    }
 }

@@ -2,6 +2,7 @@
 //! `tests/measuring`.
 
 mod bench;
+mod doctor;
 mod help;
 mod idl;
 mod serve;

@@ -225,3 +225,47 @@ fn serve_refuses_an_address_that_is_taken() {
     refused(&["serve", "--addr", &folder.address().to_string()], &["is no socket"]);
     assert_eq!(std::fs::read(folder.socket()).unwrap(), b"precious");
 }
+
+/// Soft and hard limit of open files of a process.
+fn open_files(pid: u32) -> (String, String) {
+    let limits = std::fs::read_to_string(format!("/proc/{pid}/limits")).unwrap();
+    let line = limits.lines().find(|line| line.starts_with("Max open files")).unwrap();
+    let mut words = line.split_whitespace().skip(3).map(str::to_owned);
+    (words.next().unwrap(), words.next().unwrap())
+}
+
+#[test]
+fn serve_raises_its_soft_limit_of_open_files_to_the_hard_one() {
+    let folder = Folder::new();
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", "ulimit -Sn 40; ulimit -Hn 200; exec \"$0\" serve --addr \"$1\""]);
+    shell.arg(breezeway(&[]).get_program()).arg(folder.address().to_string());
+    shell.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped());
+    let running = Running::start(shell);
+    assert!(running.line().starts_with("listening on"));
+    assert_eq!(open_files(running.pid()), ("200".to_owned(), "200".to_owned()));
+    // More than the soft limit would have allowed.
+    let mut sessions: Vec<_> =
+        (0..40).map(|_| Session::connect(&folder.address()).unwrap()).collect();
+    for session in &mut sessions {
+        assert_eq!(session.call(0, b"hello").unwrap().to_vec(), b"hello");
+    }
+}
+
+#[test]
+fn serve_says_more_of_what_happens_if_asked_to() {
+    let denied = |arguments: &[&str]| {
+        let serve = Serve::start(&[&["--max-sessions", "1"], arguments].concat());
+        let mut session = Session::connect(&serve.folder.address()).unwrap();
+        session.call(0, b"hello").unwrap();
+        assert!(Session::connect(&serve.folder.address()).is_err());
+        drop(session);
+        serve.running.signal(Signal::TERM);
+        String::from_utf8(serve.running.ends_within(PROMPT).stderr).unwrap()
+    };
+    assert!(denied(&[]).contains("WARN"));
+    assert_eq!(denied(&["--log", "off"]), "");
+    assert_eq!(denied(&["--log", "error"]), "");
+    assert!(denied(&["--log", "debug"]).contains("WARN"));
+    refused(&["serve", "--addr", "shm:/tmp/x", "--log", "loud"], &["loud", "--log", "warn"]);
+}

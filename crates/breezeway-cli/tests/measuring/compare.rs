@@ -229,7 +229,13 @@ fn wrong_flags_are_refused_with_one_line() {
     refused(&["compare", "--rounds", "0"], &["--rounds"]);
     refused(&["compare", "--seconds", "0"], &["--seconds", "above 0"]);
     refused(&["compare", "--no-such-option"], &["--no-such-option", "--help"]);
-    refused(&["compare", "--json", "/no/such/folder/file"], &["cannot write /no/such/folder/file"]);
+    refused(
+        &["compare", "--json", "/no/such/folder/file"],
+        &["cannot write /no/such/folder/file: No such file or directory"],
+    );
+    let output = crate::support::run(&["compare", "--json", "/no/such/folder/file"]);
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(!text.contains(".breezeway-"), "a name that the user did not give: {text}");
     refused(&["compare", "--report", "/tmp"], &["cannot write /tmp", "folder"]);
 }
 

@@ -146,15 +146,6 @@ fn a_killed_partner_ends_the_measurement_with_an_error() {
 }
 
 #[test]
-fn the_doctor_grades_every_line_and_its_status_follows() {
-    let output = run(&["doctor"]);
-    let text = String::from_utf8(output.stdout).unwrap();
-    let graded = |line: &str| ["ok ", "warn ", "FAIL "].iter().any(|grade| line.starts_with(grade));
-    assert!(text.lines().count() >= 10 && text.lines().all(graded), "{text}");
-    assert_eq!(output.status.success(), !text.contains("\nFAIL"), "{text}");
-}
-
-#[test]
 fn help_has_examples() {
     for command in ["floor", "doctor"] {
         let text = String::from_utf8(run(&[command, "--help"]).stdout).unwrap();
