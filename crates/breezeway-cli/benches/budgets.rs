@@ -1,8 +1,9 @@
-//! The figures of the README: each row of the table is measured in pairs with its floor, which is taken directly before and after while the
-//! server is stopped. Pairs during which the machine changed its speed are dropped; what is printed is the median of the ratios.
+//! The figures of the README: each row of the table is measured in pairs with its floor, which is
+//! taken directly before and after while the server is stopped. Pairs during which the machine
+//! changed its speed are dropped; what is printed is the median of the ratios.
 //!
-//! `cargo bench -p breezeway-cli --bench budgets -- --quick` takes under a minute, without `--quick` some ten. Rows of other systems appear when
-//! `make peers` has built them.
+//! `cargo bench -p breezeway-cli --bench budgets -- --quick` takes under a minute, without
+//! `--quick` some ten. Rows of other systems appear when `make peers` has built them.
 #![forbid(unsafe_code)]
 #![allow(missing_docs)]
 

@@ -1,7 +1,9 @@
-//! What polling does for sessions on sockets: the same echo with the thread that waits blocking at once, polling while data keeps coming, yielding once and then blocking (the
-//! practice that the KiteX team published for its epoll loop), and polling for a bounded time before that.
+//! What polling does for sessions on sockets: the same echo with the thread that waits blocking at
+//! once, polling while data keeps coming, yielding once and then blocking (the practice that the
+//! KiteX team published for its epoll loop), and polling for a bounded time before that.
 //!
-//! `cargo bench -p breezeway-cli --bench polling` takes two minutes. Variants take turns; each figure is a median over the rounds.
+//! `cargo bench -p breezeway-cli --bench polling` takes two minutes. Variants take turns; each
+//! figure is a median over the rounds.
 #![forbid(unsafe_code)]
 #![allow(missing_docs)]
 
@@ -98,7 +100,8 @@ fn compare(scheme: &str, folder: &Path, interrupt: &Interrupt) -> Result<(), Fai
 }
 
 fn main() -> Result<(), Failure> {
-    // Cargo passes `--bench`, and `cargo test` runs benches with no flag: then there is nothing to publish.
+    // Cargo passes `--bench`, and `cargo test` runs benches with no flag: then there is nothing to
+    // publish.
     if !std::env::args().any(|argument| argument == "--bench") {
         return Ok(());
     }

@@ -19,7 +19,7 @@ use output::Output;
 
 const EXAMPLES: &str = "\
 Examples:
-  breezeway compare --quick                       a first look, under two minutes
+  breezeway compare --quick                       a first impression, under two minutes
   breezeway compare --report compare.html         all sizes, with charts
   breezeway compare --quick --json compare.json --cpus 2,3
   breezeway compare --quick --size 64 --size 64KiB

@@ -10,7 +10,7 @@ const EXAMPLES: &str = "\
 Examples:
   breezeway gen user.thrift                    print the Rust text
   breezeway gen user.thrift --out src/idl.rs   write it to a file
-  breezeway gen api/user.thrift -I idl         look for included files in idl/ too
+  breezeway gen api/user.thrift -I idl         search idl/ for included files too
 
 The text has a module per namespace, for the file and all it includes, and needs the crate \
 breezeway-thrift. In a build script, use breezeway_idl::Builder instead.";
@@ -24,7 +24,7 @@ pub(crate) struct Args {
     /// Where to write the Rust text; - is standard output
     #[arg(long, short, value_name = "FILE", default_value = "-")]
     out: PathBuf,
-    /// Another directory to look for included files in (repeatable)
+    /// Another directory to search for included files (repeatable)
     #[arg(long = "include-dir", short = 'I', value_name = "DIR")]
     include_dirs: Vec<PathBuf>,
 }

@@ -40,7 +40,7 @@ enum Command {
     Doctor(doctor::Args),
     /// Generate Rust from a .thrift file
     Gen(generate::Args),
-    /// Look into Thrift messages
+    /// Show Thrift messages
     Thrift(thrift::Args),
     #[command(hide = true)]
     FloorPartner(partner::Partnership),

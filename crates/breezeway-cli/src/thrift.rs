@@ -7,7 +7,7 @@ mod text;
 
 use crate::Failure;
 
-/// Look into Thrift messages
+/// Show Thrift messages
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]

@@ -76,7 +76,7 @@ fn main() -> ExitCode {
 }
 
 fn serve(service: &Service) -> Result<(), Failure> {
-    let polling = Polling::until_told_or_idle()?;
+    let polling = Polling::until_stopped_or_idle()?;
     machine::pin(service.cpu)?;
     let participant = Participant::new(&service.name, service.size())?;
     if service.has_fixed_size() {
@@ -87,7 +87,7 @@ fn serve(service: &Service) -> Result<(), Failure> {
 }
 
 fn bench(service: &Service, extent: Extent) -> Result<(), Failure> {
-    let polling = Polling::until_told()?;
+    let polling = Polling::until_stopped()?;
     machine::pin(service.cpu)?;
     let participant = Participant::new(&service.name, service.size())?;
     let measurement = if service.has_fixed_size() {

@@ -1,7 +1,7 @@
 //! What both kinds of payload need: a node, the service's name, and how to poll.
 
 use breezeway_measure::Failure;
-use breezeway_measure::process::ending::{self, Activity, Told};
+use breezeway_measure::process::ending::{self, Activity, Stop};
 use iceoryx2::prelude::*;
 use iceoryx2::service::builder::Builder;
 use iceoryx2::service::builder::request_response::RequestResponseOpenError;
@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 /// A requester that gets no response for this long gives up.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// How many empty polls pass between two looks at the clock: some tens of microseconds.
-const POLLS_PER_LOOK: u32 = 1 << 12;
+/// How many empty polls pass between two readings of the clock: some tens of microseconds.
+const POLLS_PER_READING: u32 = 1 << 12;
 
 /// This process in iceoryx2.
 pub(crate) struct Participant {
@@ -24,8 +24,8 @@ pub(crate) struct Participant {
 }
 
 impl Participant {
-    /// Joins with iceoryx2's own defaults, whatever configuration files this machine has. Creating a
-    /// node also clears away what processes left behind that were killed.
+    /// Joins with iceoryx2's own defaults, whatever configuration files this machine has. Creating
+    /// a node also clears away what processes left behind that were killed.
     pub(crate) fn new(name: &str, size: usize) -> Result<Self, Failure> {
         set_log_level(LogLevel::Fatal);
         let node = NodeBuilder::new()
@@ -43,7 +43,7 @@ impl Participant {
         self.node.service_builder(&self.service)
     }
 
-    /// A line on stdout that tells the starter that requests will be answered.
+    /// A line on stdout that says to the starter that requests will be answered.
     pub(crate) fn announce(&self) {
         println!("listening on {self}");
     }
@@ -94,22 +94,22 @@ impl Display for Participant {
 
 /// How this process polls and when it stops.
 pub(crate) struct Polling {
-    told: Told,
+    stop: Stop,
     pub(crate) activity: Activity,
 }
 
 impl Polling {
     /// For a server.
-    pub(crate) fn until_told_or_idle() -> Result<Self, Failure> {
-        let polling = Self { told: Told::default(), activity: Activity::default() };
-        let told = polling.told.clone();
-        ending::watch(&polling.activity, move || told.tell())?;
+    pub(crate) fn until_stopped_or_idle() -> Result<Self, Failure> {
+        let polling = Self { stop: Stop::default(), activity: Activity::default() };
+        let stop = polling.stop.clone();
+        ending::watch(&polling.activity, move || stop.request())?;
         Ok(polling)
     }
 
     /// For a requester, which needs no idle time: it never waits longer than [`PATIENCE`].
-    pub(crate) fn until_told() -> Result<Self, Failure> {
-        Ok(Self { told: Told::by_signal()?, activity: Activity::default() })
+    pub(crate) fn until_stopped() -> Result<Self, Failure> {
+        Ok(Self { stop: Stop::by_signal()?, activity: Activity::default() })
     }
 
     /// The next thing that `poll` finds, or `None` when it is time to end.
@@ -118,7 +118,7 @@ impl Polling {
         &self,
         mut poll: impl FnMut() -> Result<Option<T>, E>,
     ) -> Result<Option<T>, E> {
-        while !self.told.is_told() {
+        while !self.stop.is_requested() {
             if let Some(found) = poll()? {
                 return Ok(Some(found));
             }
@@ -136,8 +136,8 @@ impl Polling {
         E: Debug,
     {
         let mut since = None;
-        while !self.told.is_told() {
-            for _ in 0..POLLS_PER_LOOK {
+        while !self.stop.is_requested() {
+            for _ in 0..POLLS_PER_READING {
                 if let Some(found) = poll().map_err(|error| format!("receive: {error:?}"))? {
                     return Ok(found);
                 }

@@ -69,8 +69,8 @@ fn report(mode: Mode, extent: Extent, latencies: &mut [Duration]) -> serde_json:
     })
 }
 
-/// Sends one message after the other for a time; a latency is the time from the end of one round trip
-/// to the end of the next, so that touching the payload is part of it.
+/// Sends one message after the other for a time; a latency is the time from the end of one round
+/// trip to the end of the next, so that touching the payload is part of it.
 async fn measure(client: &Client, extent: Extent) -> Result<Vec<Duration>> {
     let mut stream = client.get_stream()?;
     for round in 0..WARM_UP {

@@ -1,4 +1,5 @@
-//! Speaks shmipc with upstream's own crate, so that Breezeway can be tested and measured against it.
+//! Speaks shmipc with upstream's own crate, so that Breezeway can be tested and measured against
+//! it.
 #![forbid(unsafe_code)]
 
 mod bench;

@@ -1,4 +1,4 @@
-//! What every role of this program is told.
+//! The options of every role of this program.
 
 use anyhow::{Context, Result};
 use clap::ValueEnum;

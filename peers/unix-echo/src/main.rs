@@ -1,8 +1,8 @@
 //! A bare unix stream socket between two processes, measured like `breezeway bench`.
 //!
-//! It stands for the least that any transport over a socket costs: one `send` and one `recv` per side
-//! and round trip, nothing around them. A connection starts with the size of its messages, so that
-//! they need no header.
+//! It stands for the least that any transport over a socket costs: one `send` and one `recv` per
+//! side and round trip, nothing around them. A connection starts with the size of its messages, so
+//! that they need no header.
 #![forbid(unsafe_code)]
 
 mod bench;

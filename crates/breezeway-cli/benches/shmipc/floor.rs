@@ -7,7 +7,8 @@ use serde_json::Value;
 
 use super::Outcome;
 
-/// The median round trip in nanoseconds of `size` bytes that one side writes, the other copies, and the first compares.
+/// The median round trip in nanoseconds of `size` bytes that one side writes, the other copies, and
+/// the first compares.
 pub(crate) fn touched(size: usize) -> Outcome<f64> {
     let size = size.to_string();
     let mut floor = Command::new(Path::new(env!("CARGO_BIN_EXE_breezeway")));

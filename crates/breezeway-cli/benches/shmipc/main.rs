@@ -1,8 +1,9 @@
 //! Breezeway's shmipc against upstream's, each with itself and with the other, in one run.
 //!
-//! Every measurement has a server of its own, so that nothing else runs meanwhile. A round measures all pairs of a client and a server once; what is
-//! printed is the median of the rounds' ratios. `cargo bench -p breezeway-cli --bench shmipc -- --quick` takes under a minute; without `--quick` some
-//! five. `make shmipc-peers` builds upstream's programs.
+//! Every measurement has a server of its own, so that nothing else runs meanwhile. A round measures
+//! all pairs of a client and a server once; what is printed is the median of the rounds' ratios.
+//! `cargo bench -p breezeway-cli --bench shmipc -- --quick` takes under a minute; without `--quick`
+//! some five. `make shmipc-peers` builds upstream's programs.
 #![forbid(unsafe_code)]
 #![allow(missing_docs)]
 

@@ -58,8 +58,9 @@ impl System {
         }
     }
 
-    /// Each system in the configuration that did best here: on one CPU a shmipc-go with two processors answers a single stream later, and many streams
-    /// sooner, than with one; for the crate one more thread decides the same.
+    /// Each system in the configuration that did best here: on one CPU a shmipc-go with two
+    /// processors answers a single stream later, and many streams sooner, than with one; for the
+    /// crate one more thread decides the same.
     fn command(self, work: &Work) -> Command {
         let mut command = Command::new(self.program());
         let threads = if work.streams > 1 { "2" } else { "1" };

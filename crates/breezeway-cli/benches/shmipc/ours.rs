@@ -110,8 +110,8 @@ fn many_streams(
     })
 }
 
-/// Counts round trips and takes their latencies: a latency is the time from the end of one round trip to the end of the next, so that touching the
-/// payload is part of it.
+/// Counts round trips and takes their latencies: a latency is the time from the end of one round
+/// trip to the end of the next, so that touching the payload is part of it.
 #[derive(Default)]
 struct Meter {
     round: u64,

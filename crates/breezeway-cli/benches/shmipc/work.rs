@@ -4,7 +4,8 @@ use super::Outcome;
 use super::floor;
 use super::measurement::{Figures, Pair, System};
 
-/// Every client with every server, without the two that have nothing of ours but both of upstream's.
+/// Every client with every server, without the two that have nothing of ours but both of
+/// upstream's.
 pub(crate) const PAIRS: [Pair; 7] = {
     use System::{Go, Ours, Rust};
     const fn pair(client: System, server: System) -> Pair {
@@ -28,7 +29,8 @@ pub(crate) struct Work {
     pub(crate) judged_by: Judge,
 }
 
-/// What our client with our server must reach. Mixed pairs must not be slower than upstream's with itself.
+/// What our client with our server must reach. Mixed pairs must not be slower than upstream's with
+/// itself.
 #[derive(Clone, Copy)]
 pub(crate) enum Judge {
     /// Its p50 is so many times lower than either of upstream's.

@@ -89,7 +89,7 @@ fn time(source: &str, kernel: Option<&str>) -> Check {
         ("tsc", Some("hpet" | "acpi_pm" | "refined-jiffies" | "jiffies")) => Check::warn(
             NAME,
             format!("the CPU calls its TSC constant, but the kernel fell back to {kernel_uses}"),
-            "look for 'clocksource' in dmesg: if the TSC is unstable, timings are unreliable",
+            "search dmesg for 'clocksource': if the TSC is unstable, timings are unreliable",
         ),
         _ => Check::ok(NAME, format!("{source} is constant; the kernel uses {kernel_uses}")),
     }

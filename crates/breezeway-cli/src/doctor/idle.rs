@@ -15,14 +15,14 @@ pub(super) fn checks() -> Vec<Check> {
 
 fn machine(is_virtual: bool) -> Check {
     let seen = if is_virtual {
-        "virtual: the host may take a CPU away at any time, so tails are longer than the medians tell"
+        "virtual: the host may take a CPU away at any time, so tails are longer than the medians say"
     } else {
         "no sign of a hypervisor"
     };
     Check::ok("machine", seen)
 }
 
-/// x86 has a CPU flag for it; elsewhere the firmware's vendor tells.
+/// x86 has a CPU flag for it; elsewhere the firmware's vendor says it.
 fn is_virtual_machine(processor: &str, vendor: &str) -> bool {
     let mut flags = processor.lines().filter(|line| line.starts_with("flags"));
     let hypervisor = flags.any(|line| line.split_whitespace().any(|flag| flag == "hypervisor"));

@@ -34,7 +34,7 @@ pub(crate) struct Args {
     /// The struct that the message is, or its body: Name, or file.Name
     #[arg(long = "type", value_name = "NAME", requires = "idl")]
     type_name: Option<String>,
-    /// Another directory to look for included files in (repeatable)
+    /// Another directory to search for included files (repeatable)
     #[arg(long = "include-dir", short = 'I', value_name = "DIR")]
     include_dirs: Vec<PathBuf>,
 }

@@ -1,4 +1,4 @@
-//! Values in words that a terminal can show.
+//! Values as text that a terminal can show.
 
 use std::fmt::Write;
 

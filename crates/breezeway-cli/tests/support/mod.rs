@@ -37,7 +37,8 @@ impl Folder {
         self.0.path().join("test.sock")
     }
 
-    /// Leaves a socket file on which nobody listens. (A process that another test starts has a copy of the listener until it is executed.)
+    /// Leaves a socket file on which nobody listens. (A process that another test starts has a copy
+    /// of the listener until it is executed.)
     pub(crate) fn leave_over(&self) {
         drop(std::os::unix::net::UnixListener::bind(self.socket()).expect("our own folder"));
         while std::os::unix::net::UnixStream::connect(self.socket()).is_ok() {
@@ -156,7 +157,8 @@ pub(crate) fn run(arguments: &[&str]) -> Output {
     Running::start(breezeway(arguments)).ends_within(PATIENCE)
 }
 
-/// Asserts the contract of errors: one clear line on stderr that has all `words`, nothing on stdout, a status that is not 0, all of it soon.
+/// Asserts the contract of errors: one clear line on stderr that has all `words`, nothing on
+/// stdout, a status that is not 0, all of it soon.
 #[track_caller]
 pub(crate) fn refused(arguments: &[&str], words: &[&str]) {
     refused_command(breezeway(arguments), words);

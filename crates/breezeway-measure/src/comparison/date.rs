@@ -14,8 +14,9 @@ fn iso(seconds: u64) -> String {
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
 }
 
-/// Year, month and day of a day counted from 1970-01-01 (Howard Hinnant, "chrono-compatible low-level date algorithms": years begin in March,
-/// so that the leap day is the last of a year, and eras of 400 years repeat).
+/// Year, month and day of a day counted from 1970-01-01 (Howard Hinnant, "chrono-compatible
+/// low-level date algorithms": years begin in March, so that the leap day is the last of a year,
+/// and eras of 400 years repeat).
 fn civil(days: u64) -> (u64, u64, u64) {
     let days = days + 719_468;
     let (era, day_of_era) = (days / 146_097, days % 146_097);

@@ -23,8 +23,8 @@ pub(super) struct Host {
     pub(super) server: Result<Server, String>,
 }
 
-/// Starts a server for every carrier and wait policy of `plan`, in `folder`. A carrier that cannot be
-/// had is no failure.
+/// Starts a server for every carrier and wait policy of `plan`, in `folder`. A carrier that cannot
+/// be had is no failure.
 pub(super) fn start_all(plan: &Plan, program: &Path, folder: &Path) -> Result<Vec<Host>, Failure> {
     let mut hosts: Vec<Host> = Vec::new();
     for Series { carrier, wait, .. } in plan.rows.iter().map(|row| row.series) {
@@ -175,6 +175,6 @@ pub(crate) fn commands(row: Row, plan: &Plan) -> Vec<String> {
     both.map(|arguments| format!("breezeway {}", arguments.join(" "))).collect()
 }
 
-fn owned_strings(words: &[&str]) -> Vec<String> {
-    words.iter().map(|&word| word.to_owned()).collect()
+fn owned_strings(texts: &[&str]) -> Vec<String> {
+    texts.iter().map(|&text| text.to_owned()).collect()
 }

@@ -12,7 +12,8 @@ use crate::machine::Cpus;
 pub(crate) const DEPTH: u32 = 16;
 /// Untouched payload is compared from this size on: below, touching costs next to nothing.
 const UNTOUCHED_FROM: usize = 64 << 10;
-/// The most one-way payload between two readings of the clock, so that large messages end in time too.
+/// The most one-way payload between two readings of the clock, so that large messages end in time
+/// too.
 const BATCH_BYTES: usize = 16 << 20;
 const MOST_PER_BATCH: usize = 64;
 
@@ -212,8 +213,8 @@ const QUICK: Duration = Duration::from_secs(110);
 const FULL: Duration = Duration::from_secs(15 * 60);
 /// How long each reading of the floor takes.
 pub(crate) const FLOOR: Duration = Duration::from_millis(20);
-/// What starting the processes of a measurement and of a floor takes beside.
-const STARTING: Duration = Duration::from_millis(24);
+/// What starting the processes of a measurement and of a floor, and warming up, takes beside.
+const STARTING: Duration = Duration::from_millis(34);
 
 impl Plan {
     /// The plan of a run with these settings.

@@ -1,4 +1,5 @@
-//! What a comparison found. The fields and their names are the contract of `--json`; docs/compare.md describes them.
+//! What a comparison found. The fields and their names are the contract of `--json`;
+//! docs/compare.md describes them.
 
 use serde::Serialize;
 
@@ -49,7 +50,7 @@ pub struct Method {
     pub floor_milliseconds: u128,
     /// Floors, each between two measurements, with every server stopped.
     pub floor_readings: usize,
-    /// How many of them tell that something else ran on the two CPUs.
+    /// How many of them show that something else ran on the two CPUs.
     pub floor_disturbed: usize,
 }
 
@@ -82,7 +83,8 @@ pub struct Figures {
     pub level: String,
     /// How many rounds count.
     pub rounds: usize,
-    /// Whether the floors before and after agree in every round that counts; if not, ratios mean little.
+    /// Whether the floors before and after agree in every round that counts; if not, ratios mean
+    /// little.
     pub steady: bool,
     /// Messages in all rounds that count.
     pub messages: u64,

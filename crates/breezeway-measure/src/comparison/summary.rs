@@ -10,7 +10,8 @@ use super::sweep::{Sample, Samples};
 use crate::machine::Machine;
 use crate::statistics::{Levels, Spread, is_disturbed, median};
 
-/// How much the floors before and after a measurement may differ: then the machine did not change its speed meanwhile.
+/// How much the floors before and after a measurement may differ: then the machine did not change
+/// its speed meanwhile.
 const STEADY: f64 = 0.15;
 
 impl Comparison {
@@ -46,7 +47,8 @@ impl Found {
             Err(_) => Vec::new(),
         };
         let main = &levels.0.get(levels.main()).map(|level| level.name.clone());
-        // Of those that can be trusted, the level of most of the run, so that rows can be compared with each other.
+        // Of those that can be trusted, the level of most of the run, so that rows can be compared
+        // with each other.
         all.sort_by_key(|figures| (!figures.steady, Some(&figures.level) != main.as_ref()));
         let mut all = all.into_iter();
         Self {
@@ -62,7 +64,8 @@ impl Found {
     }
 }
 
-/// How many rounds there were: fewer than planned on a machine that is slowed down by something else.
+/// How many rounds there were: fewer than planned on a machine that is slowed down by something
+/// else.
 fn rounds(samples: &[Samples]) -> u32 {
     let all = samples.iter().flatten().flatten();
     all.map(|sample| sample.round + 1).max().unwrap_or(0)
@@ -161,6 +164,7 @@ pub(crate) mod tests {
     use super::*;
     use crate::comparison::{Carrier, Pattern, Series, Settings};
     use crate::machine::Cpus;
+    use std::slice;
 
     const ROW: Row = Row { series: Series::SHM_BUSY, pattern: Pattern::PingPong, size: 8 };
 
@@ -230,8 +234,8 @@ pub(crate) mod tests {
         let warm = sample(0, [100.0; 2], 150.0);
         assert!(figures_at(ROW, &[&cold, &cold], "near").unwrap().few);
         assert!(!figures_at(ROW, &[&cold, &warm], "near").unwrap().few);
-        assert_eq!(ratio(ROW, &[cold.clone()], &[warm.clone()]), None);
-        assert_eq!(ratio(ROW, &[warm], &[cold]), None);
+        assert_eq!(ratio(ROW, slice::from_ref(&cold), slice::from_ref(&warm)), None);
+        assert_eq!(ratio(ROW, slice::from_ref(&warm), slice::from_ref(&cold)), None);
     }
 
     #[test]

@@ -67,7 +67,8 @@ struct Sweep<'a> {
 }
 
 impl Sweep<'_> {
-    /// Measures every row once, or as many as there is time for; the first round is always complete.
+    /// Measures every row once, or as many as there is time for; the first round is always
+    /// complete.
     fn round(&mut self, round: u32, all: &mut [Samples]) -> Result<(), Failure> {
         let mut before = self.floor()?;
         for (row, samples) in self.plan.rows.iter().zip(all) {
@@ -147,7 +148,8 @@ impl Sample {
         sample.per_message(row.pattern).is_some().then_some(sample)
     }
 
-    /// Nanoseconds for each message: the median round trip of ping-pong, and otherwise what the rate says.
+    /// Nanoseconds for each message: the median round trip of ping-pong, and otherwise what the
+    /// rate says.
     pub(crate) fn per_message(&self, pattern: Pattern) -> Option<f64> {
         match pattern {
             Pattern::PingPong => self.percentiles[0],
@@ -156,7 +158,7 @@ impl Sample {
     }
 }
 
-/// The percentiles that so many messages can tell: at least two of them lie above each.
+/// The percentiles that so many messages have: at least two of them lie above each.
 fn percentiles(report: &Value, messages: u64) -> [Option<f64>; 4] {
     let known = |name: &str, least: u64| {
         let value = number(report, &format!("/latency_ns/{name}"));

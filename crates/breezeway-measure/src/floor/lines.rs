@@ -28,10 +28,10 @@ const ASK_FUTEX: usize = 512;
 const ANSWER_FUTEX: usize = 768;
 const HEADER: usize = 4096;
 
-/// The sequence that tells the partner to end.
+/// The sequence that asks the partner to end.
 pub(super) const STOP: u64 = u64::MAX;
 
-/// How many loads pass between two looks at the clock: tens of microseconds.
+/// How many loads pass between two readings of the clock: tens of microseconds.
 const LOADS_PER_CHECK: u32 = 1 << 14;
 
 /// Memory for one measurement, mapped writable by both of its processes.
@@ -170,7 +170,7 @@ fn payload_of(size: u64) -> Option<usize> {
     both.is_multiple_of(2 * HEADER).then_some(both / 2)
 }
 
-/// Tells the partner to end when the measurement does, also when it fails.
+/// Asks the partner to end when the measurement does, also when it fails.
 pub(super) struct StopOnDrop<'a>(pub(super) &'a SharedLines);
 
 impl Drop for StopOnDrop<'_> {

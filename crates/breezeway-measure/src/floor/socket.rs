@@ -18,7 +18,7 @@ pub enum Receive {
     Spinning,
 }
 
-/// How many system calls pass between two looks at the clock: some tens of microseconds.
+/// How many system calls pass between two readings of the clock: some tens of microseconds.
 const CALLS_PER_CHECK: u32 = 1 << 8;
 
 /// Appends the ticks of each round trip of `size` bytes to `samples`, until it is filled to its

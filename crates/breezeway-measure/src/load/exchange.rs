@@ -15,11 +15,13 @@ use crate::statistics::Recorder;
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rate(pub f64);
 
-/// How long before a call is due the sleep ends and the spin starts, so that waking up does not count.
+/// How long before a call is due the sleep ends and the spin starts, so that waking up does not
+/// count.
 const SPIN_BEFORE_DUE: Duration = Duration::from_micros(100);
 
-/// Calls `exchange` again and again, with the number of the round trip; the latency of one is the time
-/// since the end of the one before, so payload written and compared by `exchange` is part of it.
+/// Calls `exchange` again and again, with the number of the round trip; the latency of one is the
+/// time since the end of the one before, so payload written and compared by `exchange` is part of
+/// it.
 ///
 /// # Errors
 ///
@@ -39,9 +41,9 @@ pub fn closed_loop<E>(
     Ok(run.finish(before))
 }
 
-/// Calls `exchange` at a fixed rate, one at a time: sleeps until 100 µs before the call is due, then
-/// spins. A latency counts from the due time, also if the call before it was late, so that no delay
-/// hides others (Gil Tene, "How NOT to measure latency").
+/// Calls `exchange` at a fixed rate, one at a time: sleeps until 100 µs before the call is due,
+/// then spins. A latency counts from the due time, also if the call before it was late, so that no
+/// delay hides others (Gil Tene, "How NOT to measure latency").
 ///
 /// # Errors
 ///

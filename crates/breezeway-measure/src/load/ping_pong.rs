@@ -12,7 +12,8 @@ use super::{Load, Outcome, Touch, Until};
 use crate::statistics::Recorder;
 use crate::{Failure, pattern};
 
-/// Large payloads are written and compared in pieces that stay in the first-level cache. A multiple of 8.
+/// Large payloads are written and compared in pieces that stay in the first-level cache. A multiple
+/// of 8.
 const PIECE: usize = 4096;
 /// Payloads from this size on are written through the session's copy, which passes the caches.
 const LARGE: usize = 64 * 1024;

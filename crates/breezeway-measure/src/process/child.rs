@@ -122,7 +122,7 @@ fn forward(child: &mut Child) -> Receiver<(String, String)> {
 fn all_of(output: Option<impl Read>) -> String {
     let mut bytes = Vec::new();
     if let Some(mut output) = output {
-        // What came before an error still tells something.
+        // What came before an error still says something.
         let _ = output.read_to_end(&mut bytes);
     }
     String::from_utf8_lossy(&bytes).into_owned()

@@ -1,4 +1,4 @@
-//! How a process ends: when it is told to by a signal, and a server also when nobody uses it.
+//! How a process ends: when a signal asks it to, and a server also when nobody uses it.
 
 use signal_hook::consts::{SIGINT, SIGTERM};
 use std::io::{self, ErrorKind, Read};
@@ -10,36 +10,36 @@ use std::time::Duration;
 /// A server without a request for this long ends, so that none outlives the script that started it.
 pub const IDLE: Duration = Duration::from_secs(60);
 
-/// How often the watching thread looks, every two seconds: too rare to be seen in a measurement.
-const LOOKS_PER_IDLE_TIME: u32 = 30;
+/// How often the watching thread checks, every two seconds: too rare to be seen in a measurement.
+const CHECKS_PER_IDLE_TIME: u32 = 30;
 
 /// Whether SIGTERM or SIGINT has arrived; for a loop that asks.
 #[derive(Debug, Clone, Default)]
-pub struct Told(Arc<AtomicBool>);
+pub struct Stop(Arc<AtomicBool>);
 
-impl Told {
+impl Stop {
     /// Handles both signals from now on.
     ///
     /// # Errors
     ///
     /// Whatever the kernel answers to `sigaction`.
     pub fn by_signal() -> io::Result<Self> {
-        let told = Self::default();
+        let stop = Self::default();
         for signal in [SIGTERM, SIGINT] {
-            signal_hook::flag::register(signal, Arc::clone(&told.0))?;
+            signal_hook::flag::register(signal, Arc::clone(&stop.0))?;
         }
-        Ok(told)
+        Ok(stop)
     }
 
     /// Ends the loops that ask.
-    pub fn tell(&self) {
+    pub fn request(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
     /// Whether it is time to end. Costs a load from the own cache.
     #[inline]
     #[must_use]
-    pub fn is_told(&self) -> bool {
+    pub fn is_requested(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }
@@ -70,9 +70,10 @@ pub fn watch(activity: &Activity, end: impl FnOnce() + Send + 'static) -> io::Re
         signal_hook::low_level::pipe::register(signal, sender.try_clone()?)?;
     }
     let activity = activity.clone();
-    signals.set_read_timeout(Some(IDLE / LOOKS_PER_IDLE_TIME))?;
+    signals.set_read_timeout(Some(IDLE / CHECKS_PER_IDLE_TIME))?;
     std::thread::spawn(move || {
-        // The sender must live as long as the thread, else the end of the stream looks like a signal.
+        // The sender must live as long as the thread, else the end of the stream looks like a
+        // signal.
         let _sender = sender;
         if wait(signals, &activity) == End::Idle {
             eprintln!("ended: no request for {} s", IDLE.as_secs());
@@ -88,20 +89,20 @@ enum End {
     Idle,
 }
 
-/// Waits for a byte on `signals`, or for `activity` to stand still for as many timeouts of `signals`
-/// as make up the idle time.
+/// Waits for a byte on `signals`, or for `activity` to stand still for as many timeouts of
+/// `signals` as make up the idle time.
 fn wait(mut signals: UnixStream, activity: &Activity) -> End {
     let mut seen = activity.0.load(Ordering::Relaxed);
-    let mut looks = 0;
-    while looks < LOOKS_PER_IDLE_TIME {
+    let mut checks = 0;
+    while checks < CHECKS_PER_IDLE_TIME {
         match signals.read(&mut [0]) {
             Err(error) if error.kind() == ErrorKind::Interrupted => continue,
             Err(error) if error.kind() == ErrorKind::WouldBlock => {}
             _ => return End::Signal,
         }
         let now = activity.0.load(Ordering::Relaxed);
-        // The request may have come right after the look before, so this one counts.
-        looks = if now == seen { looks + 1 } else { 1 };
+        // The request may have come right after the check before, so this one counts.
+        checks = if now == seen { checks + 1 } else { 1 };
         seen = now;
     }
     End::Idle
@@ -113,11 +114,11 @@ mod tests {
     use std::io::Write;
     use std::time::Instant;
 
-    const LOOK: Duration = Duration::from_millis(5);
+    const INTERVAL: Duration = Duration::from_millis(5);
 
     fn signals() -> (UnixStream, UnixStream) {
         let (signals, sender) = UnixStream::pair().unwrap();
-        signals.set_read_timeout(Some(LOOK)).unwrap();
+        signals.set_read_timeout(Some(INTERVAL)).unwrap();
         (signals, sender)
     }
 
@@ -126,7 +127,7 @@ mod tests {
         let (signals, _sender) = signals();
         let started = Instant::now();
         assert_eq!(wait(signals, &Activity::default()), End::Idle);
-        assert!(started.elapsed() >= LOOK * LOOKS_PER_IDLE_TIME);
+        assert!(started.elapsed() >= INTERVAL * CHECKS_PER_IDLE_TIME);
     }
 
     #[test]
@@ -142,9 +143,9 @@ mod tests {
         let activity = Activity::default();
         let watched = activity.clone();
         let watcher = std::thread::spawn(move || wait(signals, &watched));
-        for _ in 0..LOOKS_PER_IDLE_TIME * 20 {
+        for _ in 0..CHECKS_PER_IDLE_TIME * 20 {
             activity.count();
-            std::thread::sleep(LOOK / 2);
+            std::thread::sleep(INTERVAL / 2);
         }
         assert!(!watcher.is_finished());
         sender.write_all(b"s").unwrap();
@@ -152,10 +153,10 @@ mod tests {
     }
 
     #[test]
-    fn a_loop_that_asks_learns_when_it_was_told() {
-        let told = Told::default();
-        assert!(!told.is_told());
-        told.clone().tell();
-        assert!(told.is_told());
+    fn a_loop_that_asks_learns_when_it_is_to_end() {
+        let stop = Stop::default();
+        assert!(!stop.is_requested());
+        stop.clone().request();
+        assert!(stop.is_requested());
     }
 }

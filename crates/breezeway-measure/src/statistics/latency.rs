@@ -56,8 +56,9 @@ impl Recorder {
         })
     }
 
-    /// A quantile of grouped data: clocks advance in steps (of 10 ns on some machines), so the samples lie on few values, each of which stands for an
-    /// interval around it that is filled evenly. Their shares tell where in it the quantile lies.
+    /// A quantile of grouped data: clocks advance in steps (of 10 ns on some machines), so the
+    /// samples lie on few values, each of which stands for an interval around it that is filled
+    /// evenly. Their shares say where in it the quantile lies.
     fn quantile(&self, quantile: f64) -> f64 {
         let target = quantile * self.0.len() as f64;
         let mut below = 0.0;
@@ -70,7 +71,8 @@ impl Recorder {
                 let next = values.peek().map(|next| next.value_iterated_to() - value);
                 let gap = previous.map(|previous| value - previous);
                 let width = next.into_iter().chain(gap).min().unwrap_or(0) as f64;
-                // Far out samples are single, and their neighbours far away: then the value itself is the best guess.
+                // Far out samples are single, and their neighbours far away: then the value itself
+                // is the best guess.
                 let width = if width > value as f64 / 8.0 { 0.0 } else { width };
                 let guess = value as f64 + width * ((target - below) / count - 0.5);
                 return guess.clamp(self.0.min() as f64, self.0.max() as f64);

@@ -1,4 +1,5 @@
-//! The levels of the floor: a machine may jump between some few speeds within seconds, and ratios hold within one.
+//! The levels of the floor: a machine may jump between some few speeds within seconds, and ratios
+//! hold within one.
 
 use serde::Serialize;
 
@@ -81,7 +82,7 @@ impl Levels {
     }
 }
 
-/// Whether a reading tells about what else ran rather than about the machine.
+/// Whether a reading says what else ran rather than about the machine.
 pub(crate) fn is_disturbed(nanoseconds: f64) -> bool {
     nanoseconds > DISTURBED_NS
 }

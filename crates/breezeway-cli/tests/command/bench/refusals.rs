@@ -100,7 +100,8 @@ fn a_refused_permission_is_named_with_what_to_do() {
     refused_command(command, &["ermission denied"]);
 }
 
-/// The same by another user, who may not enter the folder of the binary: it is named by a descriptor, which has to be open until the command has started.
+/// The same by another user, who may not enter the folder of the binary: it is named by a
+/// descriptor, which has to be open until the command has started.
 fn by_stranger(command: &Command) -> (File, Command) {
     const STRANGER: u32 = 12_345;
     let binary = File::open(command.get_program()).unwrap();

@@ -1,4 +1,5 @@
-//! How large a chart is drawn. Text cannot shrink with a picture, so a narrow window gets a drawing of its own.
+//! How large a chart is drawn. Text cannot shrink with a picture, so a narrow window gets a drawing
+//! of its own.
 
 /// A drawing's measures, in pixels.
 #[derive(Clone, Copy, Debug)]

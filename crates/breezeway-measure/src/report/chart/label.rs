@@ -1,7 +1,7 @@
 //! Where the names of lines stand, so that none covers another.
 
-/// Positions as close to `wanted` as can be, in the same order from top to bottom, at least `apart` and between `top` and `bottom`, as far as
-/// there is room.
+/// Positions as close to `wanted` as can be, in the same order from top to bottom, at least `apart`
+/// and between `top` and `bottom`, as far as there is room.
 pub(crate) fn spread(wanted: &[f64], apart: f64, top: f64, bottom: f64) -> Vec<f64> {
     let mut order: Vec<usize> = (0..wanted.len()).collect();
     order.sort_by(|&one, &other| wanted[one].total_cmp(&wanted[other]));

@@ -1,4 +1,4 @@
-//! Lines and how they are told apart: colour by carrier, dash and marker by what else they are.
+//! Lines and how they differ: colour by carrier, dash and marker by what else they are.
 
 use crate::Wait;
 use crate::comparison::{Carrier, Series};
