@@ -1,4 +1,4 @@
-//! The figures of the README: each row of the table is measured in pairs with its floor, which is
+//! The budgets: each row of the table is measured in pairs with its floor, which is
 //! taken directly before and after while the server is stopped. Pairs during which the machine
 //! changed its speed are dropped; what is printed is the median of the ratios.
 //!

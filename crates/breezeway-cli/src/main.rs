@@ -12,6 +12,7 @@ mod target;
 mod thrift;
 
 use breezeway_measure::floor::partner;
+use breezeway_measure::process::describe;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser, Subcommand};
 use std::process::ExitCode;
@@ -71,7 +72,7 @@ fn main() -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            eprintln!("breezeway: {}", one_line(&failure.to_string()));
+            eprintln!("breezeway: {}", one_line(&describe(&*failure)));
             ExitCode::FAILURE
         }
     }

@@ -11,9 +11,8 @@
 //! | [`futex`] | a wake-up there and one back, both sides asleep in between |
 //! | [`socket`] | N bytes through a stream socket and back, blocking or spinning |
 //!
-//! [`SharedLines`] is the one place in this project where both processes map memory writable, and
-//! it is no session: the partner is the same program. All the same, nothing that the partner
-//! writes can do more than fail a measurement.
+//! Both processes map [`SharedLines`] writable. That is no session: the partner is the same program.
+//! All the same, nothing that the partner writes can do more than fail a measurement.
 
 mod lines;
 mod measurer;
@@ -37,7 +36,7 @@ use std::time::Duration;
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum FloorError {
     /// A system call failed.
-    #[error("{call} failed: {source}")]
+    #[error("{call} failed")]
     System {
         /// The system call.
         call: &'static str,

@@ -7,6 +7,6 @@ mod parent;
 mod server;
 
 pub use child::{Interrupt, json};
-pub use outcome::report;
+pub use outcome::{describe, report};
 pub use parent::end_with;
 pub use server::Server;

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use super::plan::{Carrier, FLOOR, Pattern, Plan, Row, Series};
 use crate::machine::Cpus;
-use crate::process::Server;
+use crate::process::{Server, describe};
 use crate::{Failure, Wait};
 
 /// How the names of settings begin in the environment.
@@ -32,7 +32,7 @@ pub(super) fn start_all(plan: &Plan, program: &Path, folder: &Path) -> Result<Ve
         if !known && carrier != Carrier::Memory {
             let number = hosts.len();
             let server = start(carrier, wait, plan.cpus, program, folder, number);
-            hosts.push(Host { carrier, wait, server: server.map_err(|error| error.to_string()) });
+            hosts.push(Host { carrier, wait, server: server.map_err(|error| describe(&*error)) });
         }
     }
     if hosts.iter().all(|host| host.server.is_err()) {

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::host::{self, Host};
 use super::plan::{Carrier, Pattern, Plan, Row};
 use crate::Failure;
-use crate::process::{Interrupt, json};
+use crate::process::{Interrupt, describe, json};
 
 /// How much longer than planned one measurement may take before it counts as failed.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -96,7 +96,7 @@ impl Sweep<'_> {
             Ok(report) => Ok(Some(report)),
             Err(error) => {
                 self.interrupt.check()?;
-                *samples = Err(error.to_string());
+                *samples = Err(describe(&*error));
                 Ok(None)
             }
         }

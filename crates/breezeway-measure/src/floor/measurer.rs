@@ -12,6 +12,7 @@ use super::socket::Receive;
 use super::{SharedLines, futex, line, socket, touched};
 use crate::Failure;
 use crate::machine::Cpus;
+use crate::process::describe;
 use crate::report::floor::{Report, Row};
 use crate::statistics::grouped;
 
@@ -80,7 +81,8 @@ impl Measurer {
     fn row(&mut self, job: Job, time: Duration) -> Result<f64, Failure> {
         self.samples.clear();
         let budget = clock::ticks_in(time);
-        self.sample(job, budget).map_err(|error| format!("the {job} row failed: {error}"))?;
+        self.sample(job, budget)
+            .map_err(|error| format!("the {job} row failed: {}", describe(&*error)))?;
         grouped::median_nanoseconds(&mut self.samples).ok_or_else(|| {
             format!("no {job} round trip fits into {time:?}: raise --milliseconds").into()
         })

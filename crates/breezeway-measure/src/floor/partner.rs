@@ -7,7 +7,7 @@
 use super::socket::Receive;
 use super::{FloorError, SharedLines, futex, line, socket, touched};
 use crate::Failure;
-use crate::process::end_with;
+use crate::process::{describe, end_with};
 use crate::report::units::bytes;
 use breezeway_os::cpu;
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -204,7 +204,8 @@ impl Partner {
             (Ok(()), _) => Ok(()),
             (Err(error), None) => Err(error.into()),
             (Err(error), Some(status)) => {
-                Err(format!("{error} (the partner process ended early, {status})").into())
+                let reason = describe(&error);
+                Err(format!("{reason} (the partner process ended early, {status})").into())
             }
         }
     }

@@ -1,7 +1,24 @@
 //! How a program says its outcome: one line on stderr and a status.
 
+use std::error::Error;
 use std::fmt::Display;
 use std::process::ExitCode;
+
+/// What `error` says, and what the errors behind it say, in one line. An error that repeats the one
+/// behind it, as some libraries' do, is not repeated.
+#[must_use]
+pub fn describe(error: &(dyn Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        let reason = error.to_string();
+        if !text.contains(&reason) {
+            text = format!("{text}: {reason}");
+        }
+        source = error.source();
+    }
+    text
+}
 
 /// The status of `program`, after a line on stderr if it failed.
 pub fn report<E: Display>(program: &str, outcome: Result<(), E>) -> ExitCode {
@@ -11,5 +28,30 @@ pub fn report<E: Display>(program: &str, outcome: Result<(), E>) -> ExitCode {
             eprintln!("{program}: {failure}");
             ExitCode::FAILURE
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::io::Errno;
+
+    use super::*;
+    use crate::floor::FloorError;
+
+    #[test]
+    fn an_error_is_described_with_what_is_behind_it() {
+        let error = FloorError::System { call: "mmap", source: Errno::NOMEM };
+        assert_eq!(error.to_string(), "mmap failed");
+        assert!(describe(&error).starts_with("mmap failed: "), "{}", describe(&error));
+        assert!(describe(&error).contains("memory"), "{}", describe(&error));
+    }
+
+    #[test]
+    fn what_an_error_has_said_is_not_said_again() {
+        #[derive(Debug, thiserror::Error)]
+        #[error("cannot start: {0}")]
+        struct Repeating(#[source] Errno);
+        let error = Repeating(Errno::NOENT);
+        assert_eq!(describe(&error), error.to_string());
     }
 }
