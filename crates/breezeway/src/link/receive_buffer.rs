@@ -53,9 +53,9 @@ impl ReceiveBuffer {
         bytes.first_chunk().map(|header| frame::decode(header, cap)).transpose()
     }
 
-    /// The current frame's body.
+    /// The current frame's body; empty if there is no current frame.
     pub(super) fn body(&self) -> &[u8] {
-        &self.bytes[self.start..][..self.current][HEADER_LEN..]
+        self.bytes[self.start..][..self.current].get(HEADER_LEN..).unwrap_or_default()
     }
 
     /// Forgets the current frame.
@@ -133,6 +133,14 @@ mod tests {
         room[..len].copy_from_slice(&bytes[..len]);
         buffer.filled(len);
         len
+    }
+
+    #[test]
+    fn without_a_current_frame_there_is_no_body() {
+        let mut buffer = ReceiveBuffer::new();
+        assert_eq!(buffer.body(), b"");
+        receive(&mut buffer, &frame_of(b"next"));
+        assert_eq!(buffer.body(), b"");
     }
 
     #[test]
