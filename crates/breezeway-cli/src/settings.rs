@@ -119,8 +119,8 @@ fn fill<O, T>(options: O, value: Option<T>, set: impl FnOnce(O, T) -> O) -> O {
 /// Where settings are read from besides flags and the environment.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub(crate) struct Config {
-    /// Read settings from this TOML file: see crates/breezeway-cli/breezeway.toml in the repository.
-    /// Flags and the environment go before it
+    /// Read settings from this TOML file: see crates/breezeway-cli/breezeway.toml in the
+    /// repository. Flags and the environment go before it
     #[arg(long, value_name = "FILE", env = "BREEZEWAY_CONFIG")]
     config: Option<PathBuf>,
 }

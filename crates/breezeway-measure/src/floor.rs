@@ -11,8 +11,8 @@
 //! | [`futex`] | a wake-up there and one back, both sides asleep in between |
 //! | [`socket`] | N bytes through a stream socket and back, blocking or spinning |
 //!
-//! Both processes map [`SharedLines`] writable. That is no session: the partner is the same program.
-//! All the same, nothing that the partner writes can do more than fail a measurement.
+//! Both processes map [`SharedLines`] writable. That is no session: the partner is the same
+//! program. All the same, nothing that the partner writes can do more than fail a measurement.
 
 mod lines;
 mod measurer;

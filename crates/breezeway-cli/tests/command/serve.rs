@@ -90,7 +90,8 @@ fn serve_acts_by_method_number() {
         let few = request.len().min(8);
         assert_eq!((hollow.len(), &hollow[..few]), (request.len(), &request[..few]));
     }
-    // 2 counts and sums little-endian words, the last one filled up with zeros; 3 replies with both.
+    // 2 counts and sums little-endian words, the last one filled up with zeros; 3 replies with
+    // both.
     session.post(2, &[1, 0, 0, 0, 0, 0, 0, 0, 2]).unwrap();
     session.post(2, &[0xff; 8]).unwrap();
     session.post(2, &[]).unwrap();
