@@ -1,14 +1,29 @@
 //! File descriptors that a stranger sent: closing one may block.
 //!
-//! `close(2)` waits for a FUSE daemon's answer, or as long as a socket lingers, and both may be the stranger's. Only memfds, which have seals, are closed at once; whatever else came is
-//! closed by a thread of its own.
+//! `close(2)` waits for a FUSE daemon's answer, or as long as a socket lingers, and both may be the
+//! stranger's. Only memfds, which have seals, are closed at once; whatever else came is closed by
+//! threads of their own, which end when there is nothing to close.
 
+use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::OnceLock;
-use std::sync::mpsc::{Sender, channel};
+use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
+use std::time::Duration;
 
 use rustix::fs::fcntl_get_seals;
+use rustix::process::{Resource, getrlimit};
+
+use crate::fork::Origin;
+
+/// Threads that close at one time: as many descriptors that are slow to close hold up no other.
+const MAX_CLOSERS: usize = 16;
+/// A closer that has had nothing to do for so long ends.
+const CLOSER_IDLE: Duration = Duration::from_secs(1);
+
+/// The most descriptors that this process may have open at one time (`RLIMIT_NOFILE`, the soft limit).
+pub fn open_files_limit() -> u64 {
+    getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
+}
 
 /// A descriptor from the other side, of which nothing is known yet.
 #[derive(Debug)]
@@ -21,9 +36,14 @@ impl From<OwnedFd> for ForeignDescriptor {
 }
 
 impl ForeignDescriptor {
-    /// The descriptor, to be looked at: asking for its seals blocks on no kind of file.
+    /// The descriptor, to be judged: asking for its seals blocks on no kind of file.
     pub(crate) fn get(&self) -> &OwnedFd {
         self.0.as_ref().expect("present until dropped")
+    }
+
+    /// The descriptor, once its seals say that closing it does not block.
+    pub(crate) fn into_sealed(mut self) -> OwnedFd {
+        self.0.take().expect("present until dropped")
     }
 }
 
@@ -37,23 +57,78 @@ impl AsFd for ForeignDescriptor {
 impl Drop for ForeignDescriptor {
     fn drop(&mut self) {
         let Some(fd) = self.0.take() else { return };
-        if fcntl_get_seals(&fd).is_err()
-            && let Some(closer) = closer()
-        {
-            // The thread lives as long as the process.
-            let _ = closer.send(fd);
+        if fcntl_get_seals(&fd).is_err() {
+            Closers::of_this_process().close(fd);
         }
     }
 }
 
-/// The thread that closes what may block. `None` if it could not be started: then there is no better way than to close here.
-fn closer() -> Option<&'static Sender<OwnedFd>> {
-    static CLOSER: OnceLock<Option<Sender<OwnedFd>>> = OnceLock::new();
-    let start = || {
-        let (sender, receiver) = channel::<OwnedFd>();
-        let builder = thread::Builder::new().name("breezeway-close".to_owned());
-        builder.spawn(move || receiver.into_iter().for_each(drop)).ok()?;
-        Some(sender)
-    };
-    CLOSER.get_or_init(start).as_ref()
+/// The threads that close what may block.
+struct Closers {
+    origin: Origin,
+    queue: Mutex<Queue>,
+    arrived: Condvar,
+}
+
+#[derive(Default)]
+struct Queue {
+    waiting: VecDeque<OwnedFd>,
+    threads: usize,
+    /// Threads that wait for work.
+    idle: usize,
+}
+
+impl Closers {
+    fn of_this_process() -> &'static Self {
+        static CLOSERS: OnceLock<Closers> = OnceLock::new();
+        CLOSERS.get_or_init(|| Self {
+            origin: Origin::here(),
+            queue: Mutex::default(),
+            arrived: Condvar::new(),
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Closes elsewhere; here if there is no thread to do it, as in a forked child.
+    fn close(&'static self, fd: OwnedFd) {
+        if !self.origin.is_here() {
+            return;
+        }
+        let mut queue = self.lock();
+        if queue.idle <= queue.waiting.len() && queue.threads < MAX_CLOSERS {
+            let builder = thread::Builder::new().name("breezeway-close".to_owned());
+            if builder.spawn(|| self.run()).is_ok() {
+                queue.threads += 1;
+            } else if queue.threads == 0 {
+                return;
+            }
+        }
+        queue.waiting.push_back(fd);
+        drop(queue);
+        self.arrived.notify_one();
+    }
+
+    fn run(&self) {
+        let mut queue = self.lock();
+        loop {
+            if let Some(fd) = queue.waiting.pop_front() {
+                drop(queue);
+                drop(fd);
+                queue = self.lock();
+                continue;
+            }
+            queue.idle += 1;
+            let waited = self.arrived.wait_timeout(queue, CLOSER_IDLE);
+            let (now, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
+            queue = now;
+            queue.idle -= 1;
+            if timeout.timed_out() && queue.waiting.is_empty() {
+                queue.threads -= 1;
+                return;
+            }
+        }
+    }
 }

@@ -45,10 +45,11 @@ mod sleeper;
 pub mod socket_file;
 pub mod spin;
 mod trust;
+mod unmap;
 
 pub use accept::accept;
 pub use deadline::Deadline;
-pub use descriptor::ForeignDescriptor;
+pub use descriptor::{ForeignDescriptor, open_files_limit};
 pub use distance::Distance;
 pub use fork::Origin;
 pub use inherit::{NotAStreamSocket, inherited};

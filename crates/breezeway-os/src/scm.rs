@@ -5,12 +5,13 @@
 
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
-use rustix::io::Errno;
+use rustix::io::{Errno, ioctl_fionread};
+use rustix::net::sockopt::{set_socket_send_buffer_size, socket_send_buffer_size};
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
+    SendAncillaryMessage, SendFlags, Shutdown, recvmsg, sendmsg, shutdown,
 };
 
 use crate::descriptor::ForeignDescriptor;
@@ -70,6 +71,48 @@ pub fn receive(
     Ok(Received { bytes: message.bytes, descriptors: came, lost })
 }
 
+/// `SO_PEEK_OFF` (socket(7)): from now on reads with [`RecvFlags::PEEK`] begin `offset` bytes behind
+/// the first unread one, and each moves that forward by what it gave.
+pub fn set_peek_offset(socket: impl AsFd, offset: usize) -> Result<(), Errno> {
+    let offset = libc::c_int::try_from(offset).map_err(|_| Errno::INVAL)?;
+    // SAFETY: the option takes one integer, which lives on this stack for the time of the call.
+    let outcome = unsafe {
+        libc::setsockopt(
+            socket.as_fd().as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_PEEK_OFF,
+            (&raw const offset).cast(),
+            size_of_val(&offset) as libc::socklen_t,
+        )
+    };
+    if outcome == 0 {
+        Ok(())
+    } else {
+        Err(Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO))
+    }
+}
+
+/// Makes a socket's send buffer hold at least `bytes`, as the kernel counts (`SO_SNDBUF`, socket(7)),
+/// or what `net.core.wmem_max` allows. Never makes it smaller. Gives its size.
+pub fn widen_send_buffer(socket: impl AsFd, bytes: usize) -> Result<usize, Errno> {
+    if socket_send_buffer_size(&socket)? < bytes {
+        // The kernel doubles what it is given, for its own needs.
+        set_socket_send_buffer_size(&socket, bytes / 2)?;
+    }
+    socket_send_buffer_size(&socket)
+}
+
+/// Shuts a connection down for everybody who holds it, and closes it. What a stranger has sent and
+/// nobody has read goes with it, descriptors included, which may block: then in another thread.
+pub fn close_connection(socket: OwnedFd) {
+    // Fails only if the peer was faster.
+    let _ = shutdown(&socket, Shutdown::Both);
+    // Nothing can be sent from here on.
+    if ioctl_fionread(&socket).is_ok_and(|unread| unread > 0) {
+        drop(ForeignDescriptor::from(socket));
+    }
+}
+
 /// `sendmsg(2)`: sends `bytes` with up to four descriptors, which travel with the first byte. Gives
 /// the number of bytes sent.
 ///
@@ -115,6 +158,33 @@ mod tests {
         assert_eq!(descriptors.len(), 2);
         let (received, _) = read(&other, RecvFlags::DONTWAIT);
         assert_eq!(received, Received { bytes: 1, descriptors: 0, lost: None });
+    }
+
+    #[test]
+    fn reads_that_peek_go_on_where_the_last_one_ended() {
+        let (one, other) = UnixStream::pair().unwrap();
+        set_peek_offset(&other, 0).unwrap();
+        let (pipe, _writer) = std::io::pipe().unwrap();
+        send(&one, b"a", &[], SendFlags::empty()).unwrap();
+        let peek = RecvFlags::PEEK | RecvFlags::DONTWAIT;
+        assert_eq!(read(&other, peek).0.bytes, 1);
+        send(&one, b"b", &[pipe.as_fd()], SendFlags::empty()).unwrap();
+        let (received, _) = read(&other, peek);
+        assert_eq!(received, Received { bytes: 1, descriptors: 1, lost: None });
+        set_peek_offset(&other, 1).unwrap();
+        assert_eq!(read(&other, peek).0, received, "the descriptor was not lost");
+        let error = receive(&other, &mut [0; 16], &mut Vec::new(), peek).unwrap_err();
+        assert_eq!(error, Errno::AGAIN);
+        assert_eq!(read(&other, RecvFlags::DONTWAIT).0.bytes, 2, "nothing was consumed");
+    }
+
+    #[test]
+    fn a_send_buffer_only_grows() {
+        let (one, _other) = UnixStream::pair().unwrap();
+        set_socket_send_buffer_size(&one, 4096).unwrap();
+        assert!(socket_send_buffer_size(&one).unwrap() < 65_536);
+        assert!(widen_send_buffer(&one, 65_536).unwrap() >= 65_536);
+        assert!(widen_send_buffer(&one, 8192).unwrap() >= 65_536);
     }
 
     #[test]

@@ -10,12 +10,13 @@ use rustix::fs::{
     fstat, fstatfs, ftruncate, memfd_create, seek,
 };
 use rustix::io::Errno;
-use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, munmap};
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap};
 use thiserror::Error;
 
 use crate::descriptor::ForeignDescriptor;
 use crate::fork::Origin;
 use crate::memory::cgroup_headroom;
+use crate::unmap::unmap;
 
 /// `f_type` of tmpfs, from `statfs(2)`.
 const TMPFS_MAGIC: u64 = 0x0102_1994;
@@ -80,9 +81,34 @@ pub enum SegmentError {
     Probe(&'static str),
 }
 
+impl SegmentError {
+    /// Whether this process or machine is short of something at the moment: nobody's fault, and it may
+    /// be mended.
+    pub fn is_shortage(&self) -> bool {
+        match self {
+            Self::NoHeadroom { .. } => true,
+            Self::Call { source, .. } => matches!(
+                *source,
+                Errno::MFILE
+                    | Errno::NFILE
+                    | Errno::NOMEM
+                    | Errno::NOSPC
+                    | Errno::TOOMANYREFS
+                    | Errno::AGAIN
+            ),
+            _ => false,
+        }
+    }
+}
+
 fn advice(errno: Errno) -> &'static str {
     match errno {
-        Errno::MFILE | Errno::NFILE => " (raise the limit of open files, ulimit -n)",
+        Errno::MFILE => " (raise the limit of open files, ulimit -n)",
+        Errno::NFILE => " (raise the machine's limit of open files, sysctl fs.file-max)",
+        Errno::TOOMANYREFS => {
+            " (too many descriptors of this user wait in sockets that nobody reads; raise the limit of open files, ulimit -n)"
+        }
+        Errno::AGAIN => " (the peer has left the session socket unread)",
         Errno::NOSPC | Errno::NOMEM => " (memory is short; lower the session's cap)",
         Errno::NOSYS | Errno::INVAL => " (shm: needs Linux 5.1 or newer)",
         _ => "",
@@ -149,9 +175,9 @@ impl Drop for Mapping {
             // A forked child never had this range; something else may be there now.
             return;
         }
-        // SAFETY: the range was mapped by `new`, and whatever points into it holds the mapping by reference count.
-        // munmap of a valid range fails only for want of memory to split a mapping, which a whole range does not need.
-        let _ = unsafe { munmap(self.address.as_ptr().cast(), self.len) };
+        // SAFETY: the range was mapped by `new`, and whatever points into it holds the mapping by
+        // reference count.
+        unsafe { unmap(self.address, self.len) };
     }
 }
 
@@ -180,32 +206,58 @@ pub fn create(size: usize) -> Result<(Mapping, OwnedFd), SegmentError> {
     Ok((mapping, fd))
 }
 
-/// Checks what the peer sent and maps it read-only. After these checks it can neither shrink nor lose pages.
+/// A stranger's memfd with the seals of a segment: nobody can shrink it or write it through another
+/// mapping, it is no end of any connection, and closing it does not block.
+#[derive(Debug)]
+pub struct SealedMemory(OwnedFd);
+
+impl TryFrom<ForeignDescriptor> for SealedMemory {
+    type Error = SegmentError;
+
+    /// Asking for the seals blocks on no file system, and no other kind of file has any.
+    fn try_from(descriptor: ForeignDescriptor) -> Result<Self, SegmentError> {
+        let seals = fcntl_get_seals(descriptor.get()).unwrap_or(SealFlags::empty());
+        let sealed = seals.contains(SealFlags::SHRINK)
+            && seals.intersects(SealFlags::FUTURE_WRITE | SealFlags::WRITE);
+        if sealed {
+            Ok(Self(descriptor.into_sealed()))
+        } else {
+            Err(SegmentError::NotSealed(seals.bits()))
+        }
+    }
+}
+
+impl SealedMemory {
+    /// Checks that it is a segment of the `expected` size with all its pages, and maps it read-only.
+    /// From then on its owner can take no page away. After a shortage
+    /// ([`SegmentError::is_shortage`]) it can be tried again.
+    pub fn map(&self, expected: u64) -> Result<Mapping, SegmentError> {
+        let fd = &self.0;
+        let failed =
+            |call| move |source| SegmentError::Call { call, size: expected as usize, source };
+        let kind = fstatfs(fd).map_err(failed("fstatfs"))?.f_type as u64;
+        if kind != TMPFS_MAGIC {
+            return Err(SegmentError::NotTmpfs(kind));
+        }
+        let stat = fstat(fd).map_err(failed("fstat"))?;
+        let (size, backed) = (stat.st_size as u64, stat.st_blocks as u64 * 512);
+        if size != expected {
+            return Err(SegmentError::Size { found: size, expected });
+        }
+        // The count alone may include blocks behind the end; both together say that every page is
+        // there, and the seals that it stays.
+        let first_hole = seek(fd, SeekFrom::Hole(0)).map_err(failed("lseek"))?;
+        if backed < size || first_hole < size {
+            return Err(SegmentError::NotBacked { backed: backed.min(first_hole), size });
+        }
+        Mapping::new(fd, size as usize, false)
+    }
+}
+
+/// Checks what the peer sent and maps it read-only. After these checks it can neither shrink nor lose
+/// pages.
 pub fn accept(fd: ForeignDescriptor, expected: u64) -> Result<Mapping, SegmentError> {
-    let fd = fd.get();
-    let failed = |call| move |source| SegmentError::Call { call, size: expected as usize, source };
-    // First the seals: asking for them blocks on no file system, and no other kind of file has any.
-    let seals = fcntl_get_seals(fd).unwrap_or(SealFlags::empty());
-    if !seals.contains(SealFlags::SHRINK)
-        || !seals.intersects(SealFlags::FUTURE_WRITE | SealFlags::WRITE)
-    {
-        return Err(SegmentError::NotSealed(seals.bits()));
-    }
-    let kind = fstatfs(fd).map_err(failed("fstatfs"))?.f_type as u64;
-    if kind != TMPFS_MAGIC {
-        return Err(SegmentError::NotTmpfs(kind));
-    }
-    let stat = fstat(fd).map_err(failed("fstat"))?;
-    let (size, backed) = (stat.st_size as u64, stat.st_blocks as u64 * 512);
-    if size != expected {
-        return Err(SegmentError::Size { found: size, expected });
-    }
-    // The count alone may include blocks behind the end; both together say that every page is there, and the seals that it stays.
-    let first_hole = seek(fd, SeekFrom::Hole(0)).map_err(failed("lseek"))?;
-    if backed < size || first_hole < size {
-        return Err(SegmentError::NotBacked { backed: backed.min(first_hole), size });
-    }
-    Mapping::new(fd, size as usize, false)
+    SealedMemory::try_from(fd)?.map(expected)
 }
 
 /// Tries once per process whether sealed memfds hold what they promise on this machine.

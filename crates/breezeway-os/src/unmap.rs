@@ -1,0 +1,75 @@
+//! Unmapping: large ranges by a thread of its own, as the kernel takes milliseconds to free them.
+//!
+//! What that thread has not got to when the process exits, the kernel unmaps with the rest.
+
+use std::ptr::NonNull;
+use std::sync::OnceLock;
+use std::sync::mpsc::{SyncSender, TrySendError, sync_channel};
+use std::thread;
+
+use rustix::mm::munmap;
+
+use crate::fork::Origin;
+
+/// From this size on a range is unmapped elsewhere: freeing it takes longer than a hand-over.
+const LARGE: usize = 1 << 20;
+/// Bytes that are unmapped in one system call, for whose time no other thread of this process maps.
+const PIECE: usize = 2 << 20;
+/// Ranges that wait to be unmapped at one time; one more is unmapped by the thread that drops it.
+const MAX_WAITING: usize = 1024;
+
+/// A mapped range that nobody uses any more.
+struct Range {
+    address: NonNull<u8>,
+    len: usize,
+}
+
+// SAFETY: nobody else knows the range: `unmap` has taken it over from its only owner.
+unsafe impl Send for Range {}
+
+impl Range {
+    /// From its end, so that what is left stays one range, which needs no memory of the kernel's.
+    fn unmap(self) {
+        let mut left = self.len;
+        while left > 0 {
+            let piece = left.min(PIECE);
+            left -= piece;
+            // SAFETY: `unmap`'s caller vouches that the range is mapped and no longer used, and each
+            // piece of it is unmapped once. munmap of what is mapped fails only for want of memory to
+            // split a mapping, which cutting off its end does not need.
+            let _ = unsafe { munmap(self.address.as_ptr().add(left).cast(), piece) };
+        }
+    }
+}
+
+/// Unmaps a range, perhaps later and by another thread.
+///
+/// # Safety
+///
+/// The range was mapped as one piece, and nothing points into it any more.
+pub(crate) unsafe fn unmap(address: NonNull<u8>, len: usize) {
+    let range = Range { address, len };
+    let range = if len < LARGE { Some(range) } else { hand_over(range) };
+    if let Some(range) = range {
+        range.unmap();
+    }
+}
+
+/// Gives the range back if there is no thread for it, or that one has too much to do.
+fn hand_over(range: Range) -> Option<Range> {
+    static UNMAPPER: OnceLock<Option<(Origin, SyncSender<Range>)>> = OnceLock::new();
+    let start = || {
+        let (sender, receiver) = sync_channel::<Range>(MAX_WAITING);
+        let builder = thread::Builder::new().name("breezeway-unmap".to_owned());
+        builder.spawn(move || receiver.into_iter().for_each(Range::unmap)).ok()?;
+        Some((Origin::here(), sender))
+    };
+    // A forked child has its parent's mappings, but not its threads.
+    match UNMAPPER.get_or_init(start) {
+        Some((origin, sender)) if origin.is_here() => match sender.try_send(range) {
+            Ok(()) => None,
+            Err(TrySendError::Full(range) | TrySendError::Disconnected(range)) => Some(range),
+        },
+        _ => Some(range),
+    }
+}
