@@ -1,32 +1,44 @@
-//! The session socket: doorbell bytes, segment descriptors, and the peer's end (`docs/abi.md`, section 1).
+//! The session socket: doorbell bytes, segment descriptors, and the peer's end (`docs/abi.md`,
+//! section 1).
+//!
+//! A descriptor that is received while no number for it is left is lost (recvmsg(2)). So every read
+//! only peeks, from where the last one ended (`SO_PEEK_OFF`), and what was peeked is consumed later,
+//! many bytes at once: a sleeper makes one system call, as it would without.
 
 use std::collections::VecDeque;
-use std::io::{IoSlice, IoSliceMut};
-use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::PollFlags;
 use rustix::io::Errno;
-use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, Shutdown, recvmsg, send, sendmsg, shutdown,
-};
+use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown};
 use thiserror::Error;
 
 use crate::violation::Violation;
-use breezeway_os::ForeignDescriptor;
+use breezeway_os::scm::{self, Lost};
+use breezeway_os::segment::{SealedMemory, SegmentError};
+use breezeway_os::{Deadline, ForeignDescriptor, Origin, ready};
 
 const DOORBELL: u8 = 0;
 const SEGMENT: u8 = 1;
-/// Segments that may have come before the entries that announce them. A sender is one ahead; entries wait while this side does something else.
-const MOST_UNANNOUNCED: usize = 16;
-/// Room for descriptors in a read: more than are allowed, so that surplus ones are seen.
-const DESCRIPTOR_ROOM: usize = 8;
+/// Segments that have come and whose `segment add` entry was not consumed, at most: as many as a
+/// direction may have.
+pub(crate) const MAX_PENDING_SEGMENTS: usize = 64;
+/// What a session socket's send buffer holds at least, as the kernel counts: 64 doorbell bytes, which
+/// a peer may leave unread, and 64 segments take less than 800 bytes each.
+pub const SEND_BUFFER: usize = 160 * 1024;
 /// Bytes read at once; a socket holds a few hundred of these one-byte messages at most.
 const READ: usize = 512;
-/// Reads in one go; a peer that rings without end only keeps its own session's bytes unread.
-const MOST_READS: usize = 32;
+/// Reads in search of one segment; a peer that rings without end only keeps its own session's bytes
+/// unread.
+const MAX_READS: usize = 32;
+/// Reads that empty the socket of whatever a peer that follows the rules may have left there: each
+/// segment ends one.
+const MAX_DRAIN_READS: usize = MAX_PENDING_SEGMENTS + MAX_READS;
+/// Bytes that were peeked at and not consumed yet, at most.
+const MAX_PEEKED: usize = 64;
+/// How long a sleeper waits before it tries again to receive a descriptor for which it had no number.
+const SHORTAGE_PAUSE: Duration = Duration::from_millis(10);
 
 /// The session socket failed.
 #[derive(Debug, Error)]
@@ -34,9 +46,10 @@ pub enum SocketError {
     /// The peer sent what the ABI does not allow.
     #[error(transparent)]
     Violation(#[from] Violation),
-    /// The peer has left hundreds of bytes unread on its socket, so a segment cannot be handed over.
-    #[error("the peer reads nothing from the session socket")]
-    Stuck,
+    /// This process is short of something that the peer's next segment takes. The session goes on, and
+    /// the segment can still be had.
+    #[error("the peer's next segment cannot be mapped now: {0}")]
+    Shortage(SegmentError),
     /// This is a forked child of the process that opened the session.
     #[error("a session cannot be used in a forked child; open one there")]
     Forked,
@@ -45,19 +58,49 @@ pub enum SocketError {
     Call(#[from] Errno),
 }
 
+/// What came of a read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Read {
+    /// Bytes, at least one.
+    Bytes,
+    /// Nothing is there, or will ever come.
+    Nothing,
+    /// A descriptor for which this process has no number. It is still there.
+    Shortage,
+}
+
 /// Our end of the session socket.
 pub(crate) struct Doorbell {
-    socket: OwnedFd,
-    /// Descriptors that arrived and that no entry has announced yet.
-    unannounced: VecDeque<ForeignDescriptor>,
+    /// Present until dropped.
+    socket: Option<OwnedFd>,
+    /// Segments that came and that no consumed entry has announced yet.
+    pending: VecDeque<SealedMemory>,
+    /// Bytes peeked at and not consumed.
+    peeked: usize,
+    /// Whether the kernel lets reads go on where the last one ended. If not, each read consumes.
+    has_peek_offset: bool,
     closed: bool,
     /// Whether the peer reads no more.
     unheard: bool,
+    origin: Origin,
 }
 
 impl Doorbell {
     pub(crate) fn new(socket: OwnedFd) -> Self {
-        Self { socket, unannounced: VecDeque::new(), closed: false, unheard: false }
+        let has_peek_offset = scm::set_peek_offset(&socket, 0).is_ok();
+        Self {
+            socket: Some(socket),
+            pending: VecDeque::new(),
+            peeked: 0,
+            has_peek_offset,
+            closed: false,
+            unheard: false,
+            origin: Origin::here(),
+        }
+    }
+
+    fn socket(&self) -> &OwnedFd {
+        self.socket.as_ref().expect("present until dropped")
     }
 
     /// Whether the peer's end of file was seen.
@@ -73,15 +116,16 @@ impl Doorbell {
         self.unheard || self.closed
     }
 
-    /// The peer is known to be gone, even if a child of it still holds the socket open. What it has sent can still be taken.
+    /// The peer is known to be gone, even if a child of it still holds the socket open. What it has
+    /// sent can still be taken.
     pub(crate) fn peer_gone(&mut self) {
         self.closed = true;
     }
 
-    /// Wakes a peer that announced that it sleeps. If the socket is full, bytes are pending that wake it all the same; if the peer
-    /// is gone, the end of file will tell.
+    /// Wakes a peer that announced that it sleeps. If the socket is full, bytes are pending that wake
+    /// it all the same; if the peer is gone, its end of file says so.
     pub(crate) fn ring(&mut self) -> Result<(), SocketError> {
-        match send(&self.socket, &[DOORBELL], SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
+        match send(self.socket(), &[DOORBELL], SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
             Ok(_) | Err(Errno::AGAIN) => Ok(()),
             Err(Errno::PIPE | Errno::CONNRESET) => {
                 self.unheard = true;
@@ -91,98 +135,109 @@ impl Doorbell {
         }
     }
 
-    /// Hands a payload segment's descriptor to the peer.
-    pub(crate) fn send_segment(&self, fd: BorrowedFd<'_>) -> Result<(), SocketError> {
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-        let fds = [fd];
+    /// Hands a payload segment's descriptor to the peer. `EAGAIN` (the peer leaves hundreds of bytes
+    /// unread) and `ETOOMANYREFS` are shortages.
+    pub(crate) fn send_segment(&self, fd: BorrowedFd<'_>) -> Result<(), Errno> {
+        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
         loop {
-            let mut control = SendAncillaryBuffer::new(&mut space);
-            let fits = control.push(SendAncillaryMessage::ScmRights(&fds));
-            debug_assert!(fits, "the buffer has room for one descriptor");
-            let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
-            match sendmsg(&self.socket, &[IoSlice::new(&[SEGMENT])], &mut control, flags) {
+            match scm::send(self.socket(), &[SEGMENT], &[fd], flags) {
                 Ok(_) | Err(Errno::PIPE | Errno::CONNRESET) => return Ok(()),
-                // Doorbell bytes, of which an honest peer leaves 64 at the most, do not fill a socket.
-                Err(Errno::AGAIN) => return Err(SocketError::Stuck),
                 Err(Errno::INTR) => {}
-                Err(errno) => return Err(errno.into()),
+                Err(errno) => return Err(errno),
             }
         }
     }
 
-    /// Reads the socket empty without blocking: forgets doorbell bytes, keeps descriptors, notes the end of file.
+    /// Reads the socket empty without blocking: forgets doorbell bytes, keeps descriptors, notes the
+    /// end of file. A descriptor for which there is no number stays there.
     pub(crate) fn drain(&mut self) -> Result<(), SocketError> {
-        for _ in 0..MOST_READS {
-            if self.closed || !self.read_once(RecvFlags::DONTWAIT)? {
+        for _ in 0..MAX_DRAIN_READS {
+            if self.closed || self.read(RecvFlags::DONTWAIT)? != Read::Bytes {
                 break;
             }
         }
-        Ok(())
+        self.consume()
     }
 
     /// Sleeps until the doorbell rings or the peer goes: one `recvmsg`. May return early.
     pub(crate) fn sleep(&mut self) -> Result<(), SocketError> {
-        if self.closed || self.read_once(RecvFlags::empty())? {
+        if self.closed {
             return Ok(());
         }
-        if !self.is_closed() {
+        match self.read(RecvFlags::empty())? {
+            Read::Bytes => self.consume_many(),
+            Read::Shortage => self.pause(SHORTAGE_PAUSE),
             // Nothing, and no end: somebody who shares the socket has made it non-blocking.
-            self.poll(None)?;
+            Read::Nothing if !self.closed => {
+                self.consume()?;
+                ready(self.socket(), PollFlags::IN, Deadline::NEVER)?;
+                Ok(())
+            }
+            Read::Nothing => Ok(()),
+        }
+    }
+
+    /// As [`Self::sleep`], for at most `timeout`: `poll`, then a read.
+    pub(crate) fn sleep_for(&mut self, timeout: Duration) -> Result<(), SocketError> {
+        if self.closed {
+            return Ok(());
+        }
+        // What was only peeked at is still there for poll.
+        self.consume()?;
+        if ready(self.socket(), PollFlags::IN, Deadline::after(timeout))?
+            && self.read(RecvFlags::DONTWAIT)? == Read::Shortage
+        {
+            self.pause(timeout.min(SHORTAGE_PAUSE))?;
         }
         Ok(())
     }
 
-    /// As [`Self::sleep`], for at most `timeout`: `poll`, then `recvmsg`.
-    pub(crate) fn sleep_for(&mut self, timeout: Duration) -> Result<(), SocketError> {
-        let timeout = Timespec {
-            tv_sec: timeout.as_secs().try_into().unwrap_or(i64::MAX),
-            tv_nsec: timeout.subsec_nanos().into(),
-        };
-        if self.poll(Some(&timeout))? { self.drain() } else { Ok(()) }
+    /// Lets some time go by, as nothing reports that a number for a descriptor is free again.
+    fn pause(&mut self, time: Duration) -> Result<(), SocketError> {
+        self.closed |= ready(self.socket(), PollFlags::RDHUP, Deadline::after(time))?;
+        Ok(())
     }
 
-    /// Waits until there is something to read; false if the timeout was faster.
-    fn poll(&self, timeout: Option<&Timespec>) -> Result<bool, SocketError> {
-        match poll(&mut [PollFd::new(&self.socket, PollFlags::IN)], timeout) {
-            Ok(ready) => Ok(ready > 0),
-            Err(Errno::INTR) => Ok(false),
-            Err(errno) => Err(errno.into()),
-        }
-    }
-
-    /// One read; false if there was nothing.
-    fn read_once(&mut self, flags: RecvFlags) -> Result<bool, SocketError> {
+    /// One read, which leaves in the socket what it gives.
+    fn read(&mut self, flags: RecvFlags) -> Result<Read, SocketError> {
         let mut bytes = [0; READ];
-        // Room for more than is allowed, so that too many are seen, and closed, instead of being cut off.
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTOR_ROOM))];
-        let mut control = RecvAncillaryBuffer::new(&mut space);
-        let flags = flags | RecvFlags::CMSG_CLOEXEC;
-        let (received, cut) =
-            match recvmsg(&self.socket, &mut [IoSliceMut::new(&mut bytes)], &mut control, flags) {
-                Ok(message) => (message.bytes, message.flags.contains(ReturnFlags::CTRUNC)),
-                Err(Errno::AGAIN) => return Ok(false),
-                Err(Errno::INTR) => return Ok(true),
-                Err(Errno::CONNRESET) => (0, false),
-                Err(errno) => return Err(errno.into()),
-            };
-        let descriptors = received_descriptors(&mut control);
-        if cut && descriptors.len() < DESCRIPTOR_ROOM {
-            // There was room in the message, so none is left for open files here: not the peer's fault.
-            return Err(Errno::MFILE.into());
+        let mut descriptors = Vec::new();
+        let flags = flags | RecvFlags::PEEK;
+        let received = match scm::receive(self.socket(), &mut bytes, &mut descriptors, flags) {
+            Ok(received) => received,
+            Err(Errno::AGAIN) => return Ok(Read::Nothing),
+            Err(Errno::INTR) => return Ok(Read::Bytes),
+            Err(Errno::CONNRESET) => {
+                self.closed = true;
+                return Ok(Read::Nothing);
+            }
+            Err(errno) => return Err(errno.into()),
+        };
+        if received.lost == Some(Lost::NoRoom) {
+            if self.has_peek_offset {
+                scm::set_peek_offset(self.socket(), self.peeked)?;
+            }
+            return Ok(Read::Shortage);
         }
-        if received == 0 {
+        if received.bytes == 0 {
             self.closed = true;
-            return Ok(false);
+            return Ok(Read::Nothing);
         }
-        self.judge(&bytes[..received], descriptors)?;
-        Ok(true)
+        self.peeked += received.bytes;
+        if received.lost.is_none() && (received.descriptors > 0 || !self.has_peek_offset) {
+            // As long as a descriptor lies in the socket it is open, and counts against its sender.
+            // Closing it there does not block, as it was received.
+            self.consume()?;
+        }
+        self.judge(&bytes[..received.bytes], descriptors)?;
+        Ok(Read::Bytes)
     }
 
     /// A read ends with the byte that carries descriptors, so only the last byte can be a segment.
     fn judge(
         &mut self,
         bytes: &[u8],
-        descriptors: Vec<ForeignDescriptor>,
+        mut descriptors: Vec<ForeignDescriptor>,
     ) -> Result<(), Violation> {
         let (&last, others) = bytes.split_last().expect("a read gave at least one byte");
         if let Some(&byte) = others.iter().find(|&&byte| byte != DOORBELL) {
@@ -193,42 +248,87 @@ impl Doorbell {
             SEGMENT => 1,
             other => return Err(Violation::SocketByte(other)),
         };
-        if descriptors.len() != expected || self.unannounced.len() + expected > MOST_UNANNOUNCED {
+        if descriptors.len() != expected || self.pending.len() + expected > MAX_PENDING_SEGMENTS {
             return Err(Violation::UnwantedDescriptors);
         }
-        self.unannounced.extend(descriptors);
+        if let Some(descriptor) = descriptors.pop() {
+            // At once: a descriptor that is none of a segment may be the peer's own end of this
+            // connection, which would never end then.
+            self.pending.push_back(descriptor.try_into()?);
+        }
         Ok(())
     }
 
-    /// The next segment descriptor in order, read from the socket if need be, also after the peer's end.
-    pub(crate) fn take_segment(&mut self) -> Result<Option<ForeignDescriptor>, SocketError> {
-        while self.unannounced.is_empty() && self.read_once(RecvFlags::DONTWAIT)? {}
-        Ok(self.unannounced.pop_front())
+    fn consume_many(&mut self) -> Result<(), SocketError> {
+        if self.peeked < MAX_PEEKED { Ok(()) } else { self.consume() }
     }
 
-    /// Ends the connection for both, also where a forked child holds a copy of the socket.
-    pub(crate) fn shut_down(&self) {
-        // Fails only if the peer was faster.
-        let _ = shutdown(&self.socket, Shutdown::Both);
+    /// Takes from the socket what was peeked at.
+    fn consume(&mut self) -> Result<(), SocketError> {
+        let mut bytes = [0; READ];
+        while self.peeked > 0 {
+            let room = &mut bytes[..self.peeked.min(READ)];
+            match recv(self.socket(), room, RecvFlags::DONTWAIT) {
+                // Others who hold this socket, a forked child for one, have read what is not theirs.
+                Ok((_, 0)) | Err(Errno::AGAIN) => self.peeked = 0,
+                Ok((_, len)) => self.peeked -= len,
+                Err(Errno::INTR) => {}
+                Err(Errno::CONNRESET) => {
+                    self.closed = true;
+                    self.peeked = 0;
+                }
+                Err(errno) => return Err(errno.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// The next segment in order, read from the socket if need be, also after the peer's end. It stays
+    /// the next one until [`Self::segment_taken`]. `size` is what it was announced with.
+    pub(crate) fn next_segment(&mut self, size: u64) -> Result<&SealedMemory, SocketError> {
+        for _ in 0..MAX_READS {
+            if !self.pending.is_empty() {
+                break;
+            }
+            match self.read(RecvFlags::DONTWAIT)? {
+                Read::Bytes => self.consume_many()?,
+                Read::Nothing => break,
+                Read::Shortage => {
+                    let size = usize::try_from(size).unwrap_or(usize::MAX);
+                    let (call, source) = ("recvmsg", Errno::MFILE);
+                    return Err(SocketError::Shortage(SegmentError::Call { call, size, source }));
+                }
+            }
+        }
+        Ok(self.pending.front().ok_or(Violation::SegmentMissing)?)
+    }
+
+    /// The segment that [`Self::next_segment`] gave was mapped.
+    pub(crate) fn segment_taken(&mut self) {
+        self.pending.pop_front();
+    }
+}
+
+impl Drop for Doorbell {
+    fn drop(&mut self) {
+        if !self.origin.is_here() {
+            return;
+        }
+        // Ends the connection for both, also where a forked child holds a copy of the socket. Fails only
+        // if the peer was faster.
+        let _ = shutdown(self.socket(), Shutdown::Both);
+        // Doorbell bytes are most of what is left unread; whatever else is there is dealt with below.
+        let _ = self.drain();
+        if let Some(socket) = self.socket.take() {
+            scm::close_connection(socket);
+        }
     }
 }
 
 impl AsFd for Doorbell {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
+        self.socket().as_fd()
     }
-}
-
-fn received_descriptors(control: &mut RecvAncillaryBuffer<'_>) -> Vec<ForeignDescriptor> {
-    control
-        .drain()
-        .filter_map(|message| match message {
-            RecvAncillaryMessage::ScmRights(fds) => Some(fds),
-            _ => None,
-        })
-        .flatten()
-        .map(ForeignDescriptor::from)
-        .collect()
 }
 
 #[cfg(test)]
@@ -237,9 +337,25 @@ mod tests {
 
     use super::*;
 
+    use breezeway_os::segment;
+    use rustix::io::ioctl_fionread;
+
     fn pair() -> (Doorbell, Doorbell) {
         let (one, other) = UnixStream::pair().unwrap();
         (Doorbell::new(one.into()), Doorbell::new(other.into()))
+    }
+
+    fn send_segments(ringing: &Doorbell, count: usize) {
+        let (_mapping, fd) = segment::create(4096).unwrap();
+        for _ in 0..count {
+            ringing.send_segment(fd.as_fd()).unwrap();
+        }
+    }
+
+    fn take(hearing: &mut Doorbell) -> Result<(), SocketError> {
+        hearing.next_segment(4096)?.map(4096).map_err(Violation::from)?;
+        hearing.segment_taken();
+        Ok(())
     }
 
     #[test]
@@ -250,17 +366,54 @@ mod tests {
         }
         hearing.drain().unwrap();
         assert!(!hearing.is_closed());
+        assert_eq!(ioctl_fionread(&hearing).unwrap(), 0);
+    }
+
+    #[test]
+    fn a_sleeper_leaves_a_few_bytes_unread_and_is_woken_by_new_ones_only() {
+        let (mut ringing, mut hearing) = pair();
+        for _ in 0..3 * MAX_PEEKED {
+            ringing.ring().unwrap();
+            hearing.sleep().unwrap();
+            assert!(ioctl_fionread(&hearing).unwrap() <= MAX_PEEKED as u64);
+        }
+        let timeout = Duration::from_millis(20);
+        let start = std::time::Instant::now();
+        hearing.sleep_for(timeout).unwrap();
+        assert!(start.elapsed() >= timeout, "woken by what was read before");
+        ringing.ring().unwrap();
+        hearing.sleep_for(Duration::from_secs(100)).unwrap();
+        drop(ringing);
+        hearing.sleep().unwrap();
+        assert!(hearing.is_closed());
     }
 
     #[test]
     fn the_end_of_file_is_noticed_after_what_came_before() {
         let (ringing, mut hearing) = pair();
-        ringing.send_segment(std::io::stdin().as_fd()).unwrap();
+        send_segments(&ringing, 1);
         drop(ringing);
         hearing.drain().unwrap();
         assert!(hearing.is_closed());
-        assert!(hearing.take_segment().unwrap().is_some());
-        assert!(hearing.take_segment().unwrap().is_none());
+        take(&mut hearing).unwrap();
+        assert!(matches!(
+            take(&mut hearing),
+            Err(SocketError::Violation(Violation::SegmentMissing))
+        ));
+    }
+
+    #[test]
+    fn an_announced_segment_behind_a_flood_of_doorbells_is_given_up() {
+        let (ringing, mut hearing) = pair();
+        let flood = [DOORBELL; 6 * MAX_READS * READ];
+        let sent = send(&ringing, &flood, SendFlags::DONTWAIT).unwrap();
+        assert!(sent > 2 * MAX_READS * READ, "{sent} bytes");
+        assert!(matches!(
+            take(&mut hearing),
+            Err(SocketError::Violation(Violation::SegmentMissing))
+        ));
+        let left = ioctl_fionread(&hearing).unwrap() as usize;
+        assert!(left >= sent - MAX_READS * READ, "{left} of {sent} bytes are left");
     }
 
     #[test]
@@ -275,9 +428,12 @@ mod tests {
     #[test]
     fn more_segments_than_allowed_are_a_violation() {
         let (ringing, mut hearing) = pair();
-        for _ in 0..=MOST_UNANNOUNCED {
-            ringing.send_segment(std::io::stdin().as_fd()).unwrap();
-        }
+        send_segments(&ringing, MAX_PENDING_SEGMENTS);
+        hearing.drain().unwrap();
+        take(&mut hearing).unwrap();
+        send_segments(&ringing, 1);
+        hearing.drain().unwrap();
+        send_segments(&ringing, 1);
         assert!(matches!(
             hearing.drain(),
             Err(SocketError::Violation(Violation::UnwantedDescriptors))
@@ -285,14 +441,28 @@ mod tests {
     }
 
     #[test]
+    fn a_descriptor_that_is_no_segment_is_not_kept() {
+        let (one, other) = UnixStream::pair().unwrap();
+        // The peer sends its own end: whoever keeps it never sees the end of the connection.
+        scm::send(&one, &[SEGMENT], &[one.as_fd()], SendFlags::empty()).unwrap();
+        let mut hearing = Doorbell::new(other.into());
+        let outcome = hearing.drain();
+        let refused = matches!(
+            outcome,
+            Err(SocketError::Violation(Violation::Segment(SegmentError::NotSealed(0))))
+        );
+        assert!(refused, "{outcome:?}");
+        drop(one);
+        assert!(
+            ready(&hearing, PollFlags::RDHUP, Deadline::after(Duration::from_secs(10))).unwrap()
+        );
+    }
+
+    #[test]
     fn a_descriptor_with_a_doorbell_byte_is_a_violation() {
         let (ringing, mut hearing) = pair();
         let stdin = std::io::stdin();
-        let fds = [stdin.as_fd()];
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-        let mut control = SendAncillaryBuffer::new(&mut space);
-        assert!(control.push(SendAncillaryMessage::ScmRights(&fds)));
-        sendmsg(&ringing, &[IoSlice::new(&[DOORBELL])], &mut control, SendFlags::empty()).unwrap();
+        scm::send(&ringing, &[DOORBELL], &[stdin.as_fd()], SendFlags::empty()).unwrap();
         assert!(matches!(
             hearing.drain(),
             Err(SocketError::Violation(Violation::UnwantedDescriptors))

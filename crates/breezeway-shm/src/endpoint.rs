@@ -18,7 +18,7 @@ use crate::payload::lender::Lender;
 use crate::payload::segments::Segments;
 use crate::payload::staging::Staging;
 use crate::ring::words::{ForeignWords, OwnWords};
-use crate::ring::{Consumer, Duplex, Entry, Producer};
+use crate::ring::{Consumer, Duplex, Entry, Kind, Producer};
 use crate::violation::Violation;
 use breezeway_os::{Distance, Origin, TrustedPeer, clock};
 
@@ -31,20 +31,21 @@ use space::EndpointId;
 /// One process's end of a session. `Send`; one thread at a time uses it.
 pub struct Endpoint {
     id: EndpointId,
+    /// Dropped first: the peer sees the end before memory is given back.
+    doorbell: Doorbell,
     origin: Origin,
     own: OwnWords,
     peer: ForeignWords,
     rings: Duplex,
     lender: Lender,
     borrower: Borrower,
-    doorbell: Doorbell,
     counters: Counters,
     distance: Distance,
     trusted: bool,
     intents_since_drain: u32,
     flushes_since_check: u32,
-    /// Positions of entries about segments that the peer is not known to have consumed.
-    segment_entries: VecDeque<u64>,
+    /// Entries about segments that the peer is not known to have consumed, with their positions.
+    segment_entries: VecDeque<(u64, Kind)>,
     /// When the segments in use were last checked, in clock ticks.
     checked_segments: u64,
     /// Ticks between two such checks at least.
@@ -115,13 +116,5 @@ impl Endpoint {
     /// Reads how far the peer has consumed. What it released by then is visible afterwards.
     pub fn refresh(&mut self) -> Result<(), Violation> {
         self.rings.producer.refresh()
-    }
-}
-
-impl Drop for Endpoint {
-    fn drop(&mut self) {
-        if self.origin.is_here() {
-            self.doorbell.shut_down();
-        }
     }
 }

@@ -82,7 +82,7 @@ pub use violation::Violation;
 #[cfg(not(loom))]
 pub use {
     control::{ControlSegment, ForeignControl},
-    doorbell::SocketError,
+    doorbell::{SEND_BUFFER, SocketError},
     endpoint::{Body, Endpoint, Filling, Limits, PayloadMemory, SendError, Space},
     foreign::{ForeignBytes, ForeignReader},
     payload::shortage::Shortage,

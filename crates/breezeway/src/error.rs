@@ -167,9 +167,10 @@ pub enum CallError {
     /// The peer broke a rule, which ended the session.
     #[error("the peer broke the protocol, which ended the session: {0}")]
     Violation(Violation),
-    /// The peer reads nothing from the session socket, which ended the session.
-    #[error("the peer reads nothing from the session socket, which ended the session")]
-    Stuck,
+    /// This process is short of something that the server's next segment takes: open files or memory.
+    /// The session goes on; the replies of all calls in flight are given up.
+    #[error("the reply cannot be received: {0}")]
+    Shortage(SegmentError),
     /// The session socket failed, which ended the session.
     #[error("the session socket failed, which ended the session: {0}")]
     Io(io::Error),
@@ -190,13 +191,13 @@ impl CallError {
             | Self::TooLarge { .. }
             | Self::NoMemory { .. }
             | Self::Segment(_)
+            | Self::Shortage(_)
             | Self::TooManyInFlight(_)
             | Self::RepliesPending(_)
             | Self::NothingInFlight => true,
             Self::Closed
             | Self::PeerDied
             | Self::Violation(_)
-            | Self::Stuck
             | Self::Io(_)
             | Self::Ended
             | Self::Forked => false,
@@ -208,7 +209,7 @@ impl From<LinkError> for CallError {
     fn from(error: LinkError) -> Self {
         match error {
             LinkError::Violation(violation) => Self::Violation(violation),
-            LinkError::Stuck => Self::Stuck,
+            LinkError::Shortage(error) => Self::Shortage(error),
             LinkError::Io(errno) => Self::Io(errno.into()),
             LinkError::Forked => Self::Forked,
         }
@@ -237,9 +238,10 @@ pub enum SessionError {
     /// The client broke a rule.
     #[error("the client broke the protocol: {0}")]
     Violation(Violation),
-    /// The client reads nothing from the session socket.
-    #[error("the client reads nothing from the session socket")]
-    Stuck,
+    /// This process is short of something that the client's next segment takes: open files or memory.
+    /// The session goes on.
+    #[error("the client's next segment cannot be mapped now: {0}")]
+    Shortage(SegmentError),
     /// The session socket failed.
     #[error("the session socket failed: {0}")]
     Io(io::Error),
@@ -248,11 +250,18 @@ pub enum SessionError {
     Forked,
 }
 
+impl SessionError {
+    /// Whether this side is short of something, so that the session goes on when that is mended.
+    pub(crate) fn is_shortage(&self) -> bool {
+        matches!(self, Self::Shortage(_))
+    }
+}
+
 impl From<LinkError> for SessionError {
     fn from(error: LinkError) -> Self {
         match error {
             LinkError::Violation(violation) => Self::Violation(violation),
-            LinkError::Stuck => Self::Stuck,
+            LinkError::Shortage(error) => Self::Shortage(error),
             LinkError::Io(errno) => Self::Io(errno.into()),
             LinkError::Forked => Self::Forked,
         }

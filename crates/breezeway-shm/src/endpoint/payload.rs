@@ -6,16 +6,16 @@ use std::time::Duration;
 use super::Endpoint;
 use super::error::SendError;
 use crate::counters::Counter;
-use crate::doorbell::SocketError;
+use crate::doorbell::{MAX_PENDING_SEGMENTS, SocketError};
 use crate::payload::lender::Loan;
-use crate::payload::segments::MOST_SEGMENTS;
+use crate::payload::segments::{MOST_SEGMENTS, pages};
 use crate::payload::shortage::Shortage;
 use crate::ring::layout::CONSUMED_AT;
 use crate::ring::{Head, Kind, PublishFailure, Want};
 use crate::violation::Violation;
 use breezeway_os::clock;
 use breezeway_os::copy::{PREFETCHED_UP_TO, STREAM_FROM, claim_lines};
-use breezeway_os::segment;
+use breezeway_os::segment::{self, SegmentError};
 
 /// Flushes between two readings of the clock, while there are more segments than an idle session
 /// keeps.
@@ -152,19 +152,25 @@ impl Endpoint {
                 return Ok(false);
             }
         }
-        match self.lender.segments.growth(len) {
-            Some(size) => self.add_segment(size),
-            None => Ok(false),
+        let Some(size) = self.lender.segments.growth(len) else { return Ok(false) };
+        match self.add_segment(size) {
+            // Room to spare is for speed: where memory is short, what the message takes will do.
+            Err(SendError::Segment(error)) if error.is_shortage() && pages(len) < size => {
+                self.add_segment(pages(len))
+            }
+            outcome => outcome,
         }
     }
 
     /// Adds a segment; false if the peer has to consume more first.
     fn add_segment(&mut self, size: usize) -> Result<bool, SendError> {
-        if !self.has_slot_for_segment() {
+        if !self.has_slot_for(Kind::SegmentAdd) {
             return Ok(false);
         }
         let (mapping, fd) = segment::create(size)?;
-        self.doorbell.send_segment(fd.as_fd())?;
+        self.doorbell.send_segment(fd.as_fd()).map_err(|source| {
+            not_handed_over(SegmentError::Call { call: "sendmsg", size, source })
+        })?;
         let size = (size as u64).to_le_bytes();
         let announced =
             self.announce(Kind::SegmentAdd, self.lender.segments.next_number(), &size)?;
@@ -226,30 +232,43 @@ impl Endpoint {
     }
 
     /// Whether an entry about segments may take a slot: a quarter of the ring at most holds such.
-    /// Messages in flight take half of it, and what the peer has consumed without saying so a
-    /// quarter, so replies always have a slot.
-    fn has_slot_for_segment(&mut self) -> bool {
+    /// Messages in flight take half of it, and what the peer has consumed without saying so a quarter,
+    /// so replies always have a slot. A new segment also waits until few enough others are pending.
+    fn has_slot_for(&mut self, kind: Kind) -> bool {
         let producer = &self.rings.producer;
         let consumed = producer.known_consumed();
-        while self.segment_entries.front().is_some_and(|&position| position < consumed) {
+        while self.segment_entries.front().is_some_and(|&(position, _)| position < consumed) {
             self.segment_entries.pop_front();
         }
-        (self.segment_entries.len() as u64) < producer.capacity() / 4 && producer.known_space() > 0
+        let added = || self.segment_entries.iter().filter(|(_, kind)| *kind == Kind::SegmentAdd);
+        (self.segment_entries.len() as u64) < producer.capacity() / 4
+            && producer.known_space() > 0
+            && (kind != Kind::SegmentAdd || added().count() < MAX_PENDING_SEGMENTS)
     }
 
     /// Publishes an entry about segments; false if the ring has no slot for it.
     fn announce(&mut self, kind: Kind, tag: u32, body: &[u8]) -> Result<bool, Violation> {
-        if !self.has_slot_for_segment() {
+        if !self.has_slot_for(kind) {
             return Ok(false);
         }
         let position = self.rings.producer.published();
         match self.rings.producer.publish(Head::of_session(kind, tag), 0, body) {
             Ok(()) => {
-                self.segment_entries.push_back(position);
+                self.segment_entries.push_back((position, kind));
                 Ok(true)
             }
             Err(PublishFailure::Full) => Ok(false),
             Err(PublishFailure::Violation(violation)) => Err(violation),
         }
+    }
+}
+
+/// Why a segment did not reach the peer: a shortage fails the message only.
+fn not_handed_over(error: SegmentError) -> SendError {
+    match error {
+        SegmentError::Call { source, .. } if !error.is_shortage() => {
+            SocketError::Call(source).into()
+        }
+        error => SendError::Segment(error),
     }
 }

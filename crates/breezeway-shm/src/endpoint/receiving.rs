@@ -22,12 +22,10 @@ impl Endpoint {
         if !self.rings.consumer.peek(&mut self.entry)? {
             return Ok(false);
         }
-        if let Some(lend) = self.entry.released() {
-            self.lender.released(lend)?;
-        }
         if self.entry.kind_number() != Kind::Message as u8 {
             return self.take_session_entry();
         }
+        self.take_release()?;
         if self.entry.flag_bits() & Flags::LENT.bits() != 0 {
             self.borrowed = Some(self.borrower.borrow(&self.entry)?);
         }
@@ -35,25 +33,33 @@ impl Endpoint {
         Ok(true)
     }
 
-    /// Deals with an entry about segments; true for others, which become the current one.
+    /// Takes back what the entry says to be released.
+    #[inline(always)]
+    fn take_release(&mut self) -> Result<(), Violation> {
+        match self.entry.released() {
+            Some(lend) => self.lender.released(lend),
+            None => Ok(()),
+        }
+    }
+
+    /// Deals with an entry about segments; true for others, which become the current one. After a
+    /// shortage the entry is still the next one.
     fn take_session_entry(&mut self) -> Result<bool, SocketError> {
         let number = self.entry.kind_number();
         match Kind::from_number(number) {
-            Some(Kind::SegmentAdd) => {
-                self.borrower.check_len(&self.entry, 8)?;
-                let fd = self.doorbell.take_segment()?;
-                self.borrower.add(self.entry.tag(), self.entry.body_word(0), fd)?;
-            }
+            Some(Kind::SegmentAdd) => self.add_peers_segment()?,
             Some(Kind::SegmentRetire) => {
                 self.borrower.check_len(&self.entry, 0)?;
                 self.borrower.retire(self.entry.tag())?;
             }
             Some(Kind::Cancel | Kind::Shutdown) => {
+                self.take_release()?;
                 self.has_entry = true;
                 return Ok(true);
             }
             _ => return Err(Violation::Kind(number).into()),
         }
+        self.take_release()?;
         self.has_entry = true;
         self.finish()?;
         Ok(false)
@@ -62,6 +68,20 @@ impl Endpoint {
     /// Entries that the peer's ring holds: the most that can be committed and not taken.
     pub fn peer_capacity(&self) -> usize {
         self.rings.consumer.capacity() as usize
+    }
+
+    /// Maps the segment that a `segment add` entry announces.
+    fn add_peers_segment(&mut self) -> Result<(), SocketError> {
+        let size = self.entry.body_word(0);
+        self.borrower.check_len(&self.entry, 8)?;
+        self.borrower.check_segment(self.entry.tag(), size)?;
+        match self.doorbell.next_segment(size)?.map(size) {
+            Ok(mapping) => self.borrower.add(mapping),
+            Err(error) if error.is_shortage() => return Err(SocketError::Shortage(error)),
+            Err(error) => return Err(Violation::from(error).into()),
+        }
+        self.doorbell.segment_taken();
+        Ok(())
     }
 
     /// The current entry.

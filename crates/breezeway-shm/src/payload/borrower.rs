@@ -6,9 +6,8 @@ use crate::ring::Entry;
 use crate::ring::layout::RELEASED_AT;
 use crate::ring::words::OwnWords;
 use crate::violation::Violation;
-use breezeway_os::ForeignDescriptor;
 use breezeway_os::copy::prepare_to_read;
-use breezeway_os::segment::{self, Mapping};
+use breezeway_os::segment::Mapping;
 use std::sync::atomic::Ordering;
 
 /// Length of a descriptor in an entry's body.
@@ -136,13 +135,8 @@ impl Borrower {
         word.store(word.load(Ordering::Relaxed) ^ 1 << (lend % 64), Ordering::Release);
     }
 
-    /// Takes the segment that a `segment add` entry announces.
-    pub(crate) fn add(
-        &mut self,
-        number: u32,
-        size: u64,
-        fd: Option<ForeignDescriptor>,
-    ) -> Result<(), Violation> {
+    /// Judges what a `segment add` entry says.
+    pub(crate) fn check_segment(&self, number: u32, size: u64) -> Result<(), Violation> {
         if number != self.next_number {
             return Err(Violation::SegmentNumber { found: number, expected: self.next_number });
         }
@@ -152,11 +146,14 @@ impl Borrower {
         if size > self.cap - self.total {
             return Err(Violation::SegmentSum { size, cap: self.cap });
         }
-        let mapping = segment::accept(fd.ok_or(Violation::SegmentMissing)?, size)?;
-        self.segments.push(ForeignSegment { number, mapping });
-        self.next_number += 1;
-        self.total += size;
         Ok(())
+    }
+
+    /// Adds the segment that a checked `segment add` entry announces.
+    pub(crate) fn add(&mut self, mapping: Mapping) {
+        self.total += mapping.size() as u64;
+        self.segments.push(ForeignSegment { number: self.next_number, mapping });
+        self.next_number += 1;
     }
 
     /// Drops the segment that a `segment retire` entry names.

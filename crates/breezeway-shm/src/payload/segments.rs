@@ -235,7 +235,7 @@ impl Segments {
 }
 
 /// The whole pages that `len` bytes take.
-fn pages(len: usize) -> usize {
+pub(crate) fn pages(len: usize) -> usize {
     rounded(len).next_multiple_of(PAGE)
 }
 

@@ -1,17 +1,18 @@
 //! Why a link did not do what was asked of it.
 
+use breezeway_os::segment::SegmentError;
 use breezeway_shm::{SocketError, Violation as MemoryViolation, WaitError};
 use rustix::io::Errno;
 
 use crate::protocol::{CallViolation, Violation};
 
-/// Why a link failed, which ends the session.
+/// Why a link failed, which ends the session but for a shortage.
 #[derive(Debug)]
 pub(crate) enum LinkError {
     /// The peer broke a rule.
     Violation(Violation),
-    /// The peer reads nothing from the session socket.
-    Stuck,
+    /// This process is short of something that the peer's next segment takes. The session goes on.
+    Shortage(SegmentError),
     /// A system call on the session socket failed.
     Io(Errno),
     /// This is a forked child of the process that opened the session.
@@ -22,7 +23,7 @@ impl From<SocketError> for LinkError {
     fn from(error: SocketError) -> Self {
         match error {
             SocketError::Violation(violation) => violation.into(),
-            SocketError::Stuck => Self::Stuck,
+            SocketError::Shortage(error) => Self::Shortage(error),
             SocketError::Forked => Self::Forked,
             SocketError::Call(errno) => errno.into(),
         }

@@ -54,7 +54,7 @@ impl Session {
     /// Says why no reply came. When the deadline has passed, nobody waits for those in flight.
     #[cold]
     fn not_answered(&mut self, error: CallError) -> CallError {
-        if matches!(error, CallError::DeadlinePassed) {
+        if matches!(error, CallError::DeadlinePassed | CallError::Shortage(_)) {
             self.calls.give_up();
         }
         self.failed(error)
