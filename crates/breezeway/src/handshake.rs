@@ -1,18 +1,15 @@
 //! Exchanging hellos over the session socket: the only part of a session's life in which bytes and descriptors cross the socket together.
 
-use std::io::{self, IoSlice, IoSliceMut};
-use std::mem::MaybeUninit;
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use breezeway_os::{ForeignDescriptor, segment, segment::SegmentError};
-use breezeway_shm::{ControlSegment, Endpoint, ForeignControl};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use breezeway_os::scm::{self, Lost};
+use breezeway_os::{Deadline, ForeignDescriptor, ready, segment, segment::SegmentError};
+use breezeway_shm::{ControlSegment, Endpoint, ForeignControl, SEND_BUFFER};
+use rustix::event::PollFlags;
 use rustix::io::Errno;
-use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
-};
+use rustix::net::{RecvFlags, SendFlags};
 use thiserror::Error;
 
 use crate::carrier::Carrier;
@@ -23,10 +20,11 @@ use crate::link::{Link, MemoryLink, SocketLink};
 use crate::options::SessionOptions;
 use crate::protocol::max_in_flight;
 
-/// Room for descriptors in a read: more than are allowed, so that surplus ones are seen.
-const DESCRIPTOR_ROOM: usize = 8;
 /// The largest ring that a server makes because a client has one.
 const LARGEST_MIRRORED_RING: u32 = 1024;
+/// What a session socket must hold at least, as the kernel counts: the 64 doorbell bytes that a peer may
+/// leave unread. A full socket makes no event.
+const SMALLEST_SEND_BUFFER: usize = 64 * 1024;
 
 /// Why a session could not be agreed on.
 #[derive(Debug, Error)]
@@ -69,20 +67,45 @@ pub enum HandshakeError {
         "no answer to the hello within {0:?}; the other side hangs or does not speak Breezeway"
     )]
     Timeout(Duration),
+    /// Many others have connected since, and said nothing either.
+    #[error(
+        "the hello did not come before as many other clients of the same user as may wait for theirs"
+    )]
+    PushedOut,
+    /// This process may have no more open files, which a session takes a few of.
+    #[error(
+        "no file descriptor is left for the session; close some or raise the limit of open files (ulimit -n)"
+    )]
+    OpenFiles,
+    /// Too little may be under way to a peer that does not read, so that it could miss a wake-up.
+    #[error(
+        "the session socket holds {0} bytes where {SMALLEST_SEND_BUFFER} are needed; raise net.core.wmem_max"
+    )]
+    SendBuffer(usize),
     /// The socket failed.
     #[error("session socket: {0}")]
     Socket(#[from] Errno),
 }
 
 impl HandshakeError {
+    /// Whether this side is short of something, which is not the other side's fault.
+    pub(crate) fn is_shortage(&self) -> bool {
+        match self {
+            Self::OpenFiles | Self::SendBuffer(_) => true,
+            Self::Segment(error) => error.is_shortage(),
+            _ => false,
+        }
+    }
+
     /// What to tell a client whose hello failed, if it speaks the protocol at all.
     pub(crate) fn refusal(&self) -> Option<Refusal> {
         match self {
             Self::Hello(HelloError::Version(_)) => Some(Refusal::Version),
             Self::Carrier(_) => Some(Refusal::Carrier),
-            Self::Socket(Errno::MFILE) => Some(Refusal::NoMemory),
+            Self::OpenFiles | Self::SendBuffer(_) => Some(Refusal::NoMemory),
             Self::Hello(HelloError::Magic(_))
             | Self::Closed
+            | Self::PushedOut
             | Self::Timeout(_)
             | Self::Socket(_) => None,
             Self::Segment(SegmentError::Call { .. } | SegmentError::NoHeadroom { .. }) => {
@@ -92,6 +115,9 @@ impl HandshakeError {
         }
     }
 }
+
+/// A hello, with the descriptor that came with it.
+pub(crate) type Received = (Greeting, Option<ForeignDescriptor>);
 
 /// A session that both sides agreed on.
 pub(crate) struct Agreed {
@@ -136,16 +162,17 @@ pub(crate) fn welcome(
     socket: OwnedFd,
     carrier: Carrier,
     options: &SessionOptions,
-    received: Result<(Greeting, Option<ForeignDescriptor>), HandshakeError>,
+    received: Result<Received, HandshakeError>,
 ) -> Result<Agreed, HandshakeError> {
-    let refuse_on = socket.try_clone().map_err(|_| Errno::MFILE)?;
-    received.and_then(|(greeting, fd)| answer(socket, carrier, options, greeting, fd)).inspect_err(
-        |error| {
-            if let Some(refusal) = error.refusal() {
-                refuse(refuse_on, refusal, &error.to_string());
-            }
-        },
-    )
+    let refuse_on = socket.try_clone().map_err(|_| HandshakeError::OpenFiles)?;
+    let agreed = received.and_then(|(greeting, fd)| answer(socket, carrier, options, greeting, fd));
+    if let Err(error) = &agreed {
+        if let Some(refusal) = error.refusal() {
+            refuse(&refuse_on, refusal, &error.to_string());
+        }
+        scm::close_connection(refuse_on);
+    }
+    agreed
 }
 
 fn answer(
@@ -163,9 +190,9 @@ fn answer(
     let mirrored = peer_terms.ring_capacity.min(LARGEST_MIRRORED_RING);
     let terms = Hello { ring_capacity: mirrored.max(offer.ring_capacity), ..offer };
     let own = OwnMemory::create(&terms)?;
-    let reply_on = socket.try_clone().map_err(|_| Errno::MFILE)?;
-    let own_fd =
-        own.as_ref().map(|own| own.fd.try_clone()).transpose().map_err(|_| Errno::MFILE)?;
+    let reply_on = socket.try_clone().map_err(|_| HandshakeError::OpenFiles)?;
+    let own_fd = own.as_ref().map(|own| own.fd.try_clone()).transpose();
+    let own_fd = own_fd.map_err(|_| HandshakeError::OpenFiles)?;
     let agreement = Agreement { socket, carrier, options, terms, peer_terms };
     let agreed = agreement.settle(own, fd)?;
     send_greeting(&reply_on, &terms.encode(), own_fd.as_ref().map(AsFd::as_fd))?;
@@ -219,6 +246,10 @@ impl Agreement<'_> {
             (Some(own), Some(fd)) => {
                 let peer =
                     ForeignControl::accept(fd, peer_terms.ring_capacity, peer_terms.lend_count)?;
+                let size = scm::widen_send_buffer(&socket, SEND_BUFFER)?;
+                if size < SMALLEST_SEND_BUFFER {
+                    return Err(HandshakeError::SendBuffer(size));
+                }
                 let endpoint = Endpoint::new(socket, own.control, peer, options.limits(cap));
                 Link::Memory(MemoryLink::new(endpoint, waiting))
             }
@@ -236,14 +267,8 @@ pub(crate) fn refuse(socket: impl AsFd, refusal: Refusal, reason: &str) {
 
 /// Sends a hello in one piece: a new socket has room for it.
 fn send_greeting(socket: impl AsFd, bytes: &[u8], fd: Option<BorrowedFd<'_>>) -> Result<(), Errno> {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
-    let mut control = SendAncillaryBuffer::new(&mut space);
-    let fds = fd.map(|fd| [fd]);
-    if let Some(fds) = &fds {
-        control.push(SendAncillaryMessage::ScmRights(fds));
-    }
     let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
-    let sent = sendmsg(socket, &[IoSlice::new(bytes)], &mut control, flags)?;
+    let sent = scm::send(socket, bytes, fd.as_slice(), flags)?;
     if sent == bytes.len() { Ok(()) } else { Err(Errno::MSGSIZE) }
 }
 
@@ -251,7 +276,7 @@ fn send_greeting(socket: impl AsFd, bytes: &[u8], fd: Option<BorrowedFd<'_>>) ->
 #[derive(Debug, Default)]
 pub(crate) struct GreetingReceiver {
     reader: HelloReader,
-    descriptor: Option<ForeignDescriptor>,
+    descriptors: Vec<ForeignDescriptor>,
 }
 
 impl GreetingReceiver {
@@ -259,83 +284,44 @@ impl GreetingReceiver {
     pub(crate) fn receive(
         &mut self,
         socket: impl AsFd,
-    ) -> Result<Option<(Greeting, Option<ForeignDescriptor>)>, HandshakeError> {
+    ) -> Result<Option<Received>, HandshakeError> {
         let mut bytes = [0; LONGEST];
         loop {
-            let wanted = self.reader.wanted();
-            // Room for more descriptors than allowed, so that surplus ones are seen and closed.
-            let mut space =
-                [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTOR_ROOM))];
-            let mut control = RecvAncillaryBuffer::new(&mut space);
-            let mut buffer = [IoSliceMut::new(&mut bytes[..wanted])];
-            let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
-            let (len, cut) = match recvmsg(&socket, &mut buffer, &mut control, flags) {
-                Ok(message) => (message.bytes, message.flags.contains(ReturnFlags::CTRUNC)),
+            let room = &mut bytes[..self.reader.wanted()];
+            let flags = RecvFlags::DONTWAIT;
+            let received = match scm::receive(&socket, room, &mut self.descriptors, flags) {
+                Ok(received) => received,
                 Err(Errno::AGAIN) => return Ok(None),
                 Err(Errno::INTR) => continue,
                 Err(Errno::CONNRESET) => return Err(HandshakeError::Closed),
                 Err(errno) => return Err(errno.into()),
             };
-            self.keep_descriptor(&mut control, cut)?;
-            if len == 0 {
+            if received.lost == Some(Lost::NoRoom) {
+                return Err(HandshakeError::OpenFiles);
+            }
+            if self.descriptors.len() > 1 {
+                return Err(HandshakeError::Descriptors(self.descriptors.len()));
+            }
+            if received.bytes == 0 {
                 return Err(HandshakeError::Closed);
             }
-            if let Some(greeting) = self.reader.take(&bytes[..len])? {
-                return Ok(Some((greeting, self.descriptor.take())));
+            if let Some(greeting) = self.reader.take(&bytes[..received.bytes])? {
+                return Ok(Some((greeting, self.descriptors.pop())));
             }
         }
-    }
-
-    fn keep_descriptor(
-        &mut self,
-        control: &mut RecvAncillaryBuffer<'_>,
-        cut: bool,
-    ) -> Result<(), HandshakeError> {
-        let mut descriptors: Vec<ForeignDescriptor> = self.descriptor.take().into_iter().collect();
-        for message in control.drain() {
-            if let RecvAncillaryMessage::ScmRights(fds) = message {
-                descriptors.extend(fds.map(ForeignDescriptor::from));
-            }
-        }
-        if cut && descriptors.len() < DESCRIPTOR_ROOM {
-            // There was room in the message, so none is left for open files here: not the peer's fault.
-            return Err(Errno::MFILE.into());
-        }
-        if descriptors.len() > 1 {
-            return Err(HandshakeError::Descriptors(descriptors.len()));
-        }
-        self.descriptor = descriptors.pop();
-        Ok(())
     }
 
     /// Waits for the whole hello.
-    fn wait(
-        mut self,
-        socket: &OwnedFd,
-        timeout: Duration,
-    ) -> Result<(Greeting, Option<ForeignDescriptor>), HandshakeError> {
-        let deadline = Instant::now() + timeout;
+    fn wait(mut self, socket: &OwnedFd, timeout: Duration) -> Result<Received, HandshakeError> {
+        let deadline = Deadline::after(timeout);
         loop {
             if let Some(received) = self.receive(socket)? {
                 return Ok(received);
             }
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
+            if !ready(socket, PollFlags::IN, deadline)? {
                 return Err(HandshakeError::Timeout(timeout));
             }
-            match poll(&mut [PollFd::new(socket, PollFlags::IN)], Some(&timespec(left))) {
-                Ok(_) | Err(Errno::INTR) => {}
-                Err(errno) => return Err(errno.into()),
-            }
         }
-    }
-}
-
-/// A duration as the kernel wants it.
-pub(crate) fn timespec(duration: Duration) -> Timespec {
-    Timespec {
-        tv_sec: duration.as_secs().try_into().unwrap_or(i64::MAX),
-        tv_nsec: duration.subsec_nanos().into(),
     }
 }
 

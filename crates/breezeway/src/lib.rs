@@ -61,6 +61,7 @@ mod handshake;
 mod hello;
 mod link;
 mod listener;
+mod log_limit;
 mod options;
 mod printable;
 mod protocol;

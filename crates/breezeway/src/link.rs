@@ -310,6 +310,14 @@ impl Link {
         }
     }
 
+    /// Reads what has come on the socket beside messages, and judges it.
+    pub(crate) fn drain(&mut self) -> Result<(), LinkError> {
+        match self {
+            Memory(link) => Ok(link.endpoint.drain()?),
+            Socket(_) => Ok(()),
+        }
+    }
+
     /// The session socket, to be watched. Nobody else may read or write it.
     pub(crate) fn socket(&self) -> BorrowedFd<'_> {
         match self {

@@ -2,6 +2,7 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
 
 use breezeway_os::{Deadline, Peer, TrustedPeer, cpu};
 use breezeway_shm::{Head, Kind, Want};
@@ -16,6 +17,9 @@ use crate::protocol::{CallViolation, ErrorCode, Request, request};
 
 /// Requests served before a server that serves many sessions turns to the next one.
 pub(crate) const BUDGET: usize = 64;
+
+/// Pause before a session that this side is too short of something to serve is tried again.
+pub(crate) const SHORTAGE_PAUSE: Duration = Duration::from_millis(10);
 
 /// What came of serving a session for a while.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,7 +89,15 @@ impl ServerSession {
     /// Serves calls on this thread until the client closes the session.
     pub fn serve(mut self, handler: &impl Handler) -> Result<(), SessionError> {
         loop {
-            match self.serve_some(handler, 1)? {
+            let progress = match self.serve_some(handler, 1) {
+                Err(error) if error.is_shortage() => {
+                    tracing::warn!(peer = ?self.peer, %error, "session waits");
+                    std::thread::sleep(SHORTAGE_PAUSE);
+                    continue;
+                }
+                progress => progress?,
+            };
+            match progress {
                 Progress::Closed => return Ok(()),
                 Progress::Served(0) if self.link.is_backlogged() => {
                     self.link.wait(Want::Consumed(0), Deadline::NEVER)?;
@@ -105,7 +117,7 @@ impl ServerSession {
         polls: u32,
     ) -> Result<Progress, SessionError> {
         let outcome = self.try_serve(handler, polls);
-        self.broken |= outcome.is_err();
+        self.broken |= outcome.as_ref().is_err_and(|error| !error.is_shortage());
         outcome
     }
 

@@ -1,7 +1,9 @@
-//! A thread that serves many sessions: it looks at those that were recently active, and sleeps for the rest.
+//! A thread that serves many sessions: it polls those that were recently active, and sleeps for the
+//! rest.
 //!
-//! Each session is either *active*, looked at in turn with a budget, or *armed*: its doorbell is announced and its socket watched. An idle session
-//! thus costs nothing, also under [`WaitPolicy::Busy`], which only never arms the last one.
+//! Each session is *active*, polled in turn with a budget, or *armed*: its doorbell is announced and its
+//! socket watched. An idle session thus costs nothing, also under [`WaitPolicy::Busy`], which only never
+//! arms the last one. A session that this process is too short of something to serve is *paused*.
 
 mod inbox;
 
@@ -16,23 +18,26 @@ use crate::call::Handler;
 use crate::carrier::Carrier;
 use crate::error::SessionError;
 use crate::link::{Notice, WaitFailure};
-use crate::served::{BUDGET, Progress, ServerSession};
+use crate::log_limit::LogLimit;
+use crate::served::{BUDGET, Progress, SHORTAGE_PAUSE, ServerSession};
 
 pub(crate) use inbox::Inbox;
 
 /// Rounds over the active sessions between two readings of the clock.
 const ROUNDS_PER_TICK: u32 = 16;
-/// Looks for a request of the only active session in each round.
-const LOOKS_ALONE: u32 = 16;
+/// Polls for a request of the only active session in each round.
+const POLLS_ALONE: u32 = 16;
 /// How often a thread that does not sleep asks for doorbells and dead peers.
 const LISTEN_EVERY: Duration = Duration::from_micros(100);
-/// As [`LISTEN_EVERY`], while messages come on sockets: it is then the way to hear of them.
+/// As [`LISTEN_EVERY`], while messages come on sockets, of which nothing else reports.
 const LISTEN_FOR_MESSAGES_EVERY: Duration = Duration::from_micros(5);
 /// A session without work for so long is armed while others are busy.
 const ACTIVE_FOR: Duration = Duration::from_millis(1);
 /// How long a server that ends waits for clients to take the replies that it owes them, and how long for one of them at a time.
 const DRAIN: Duration = Duration::from_secs(1);
 const DRAIN_TURN: Duration = Duration::from_millis(5);
+/// Sessions whose sockets are read for each session that arrives.
+const SOCKETS_PER_ARRIVAL: usize = 16;
 /// The token of the inbox.
 const INBOX: u64 = u64::MAX;
 /// Set in the token of a client's exit descriptor.
@@ -45,6 +50,10 @@ struct Slot {
     /// Whether the socket is watched for room to write.
     awaits_room: bool,
     active: bool,
+    /// Whether its doorbell rang, and nothing was served since.
+    rang: bool,
+    /// Whether its doorbell rang since its socket was last read.
+    unread: bool,
     /// Whether it had work since the last tick.
     worked: bool,
     /// When it last had work, in clock ticks, as of some tick.
@@ -68,7 +77,7 @@ impl Slot {
 
 /// What a worker does next.
 enum Next {
-    Look,
+    Poll,
     Sleep,
 }
 
@@ -80,6 +89,11 @@ pub(crate) struct Worker {
     slots: Vec<Option<Slot>>,
     /// Tokens of the active ones.
     active: Vec<usize>,
+    /// Tokens of the paused ones, and when they are tried again.
+    paused: Vec<usize>,
+    resume: Deadline,
+    /// The session whose socket was last read because others arrived.
+    next_drained: usize,
     budget: SpinBudget,
     /// Rounds since the last reading of the clock.
     rounds: u32,
@@ -89,6 +103,8 @@ pub(crate) struct Worker {
     /// When messages last came on a socket, in clock ticks, as of some tick; and whether they did since.
     socket_work: u64,
     socket_worked: bool,
+    broken: LogLimit,
+    short: LogLimit,
 }
 
 impl Worker {
@@ -103,21 +119,27 @@ impl Worker {
             sleeper,
             slots: Vec::new(),
             active: Vec::new(),
+            paused: Vec::new(),
+            resume: Deadline::NEVER,
+            next_drained: 0,
             budget,
             rounds: 0,
             idle_since: None,
             listened: 0,
             socket_work: 0,
             socket_worked: false,
+            broken: LogLimit::new(),
+            short: LogLimit::new(),
         })
     }
 
     /// Serves until the inbox says stop.
     pub(crate) fn run(mut self, handler: &impl Handler) -> io::Result<()> {
         while !self.take_inbox() {
+            self.resume_paused();
             let found = self.round(handler);
             match self.after_round(found)? {
-                Next::Look => {}
+                Next::Poll => {}
                 Next::Sleep => self.sleep()?,
             }
         }
@@ -148,8 +170,11 @@ impl Worker {
     #[inline]
     fn take_inbox(&mut self) -> bool {
         let Some(arrived) = self.inbox.take() else { return false };
+        self.drain_some(SOCKETS_PER_ARRIVAL * arrived.len());
         for session in arrived {
+            tracing::debug!(peer = ?session.peer(), "session started");
             if let Err(error) = self.add(session) {
+                // ENOSPC is the sysctl fs.epoll.max_user_watches (epoll(7)).
                 tracing::warn!(%error, "cannot watch a new session, which ends");
                 self.inbox.session_ended();
             }
@@ -167,6 +192,8 @@ impl Worker {
             on_socket: session.link().carrier() != Carrier::Shm,
             session,
             awaits_room: false,
+            rang: false,
+            unread: false,
             active: true,
             worked: true,
             last_work: clock::ticks(),
@@ -180,15 +207,49 @@ impl Worker {
         Ok(())
     }
 
+    /// Reads the sockets of some sessions that rang, each in its turn. What is served is seen in memory,
+    /// so a socket may stay unread, and a client that has closed it can have put its own end of it there
+    /// as a "segment", which keeps the end from being seen. Such sessions must not pile up.
+    #[cold]
+    fn drain_some(&mut self, count: usize) {
+        for _ in 0..count.min(self.slots.len()) {
+            self.next_drained = (self.next_drained + 1) % self.slots.len();
+            if self.slots[self.next_drained].as_ref().is_some_and(|slot| slot.unread) {
+                self.drain(self.next_drained);
+            }
+        }
+    }
+
+    /// Reads a session's socket; false if that ended the session.
+    #[cold]
+    fn drain(&mut self, token: usize) -> bool {
+        let Some(slot) = &mut self.slots[token] else { return false };
+        (slot.rang, slot.unread) = (false, false);
+        match slot.session.link().drain() {
+            Ok(()) => {
+                // What was read may be why its doorbell rang, and the kernel no longer reports that.
+                if !slot.active && !self.paused.contains(&token) {
+                    slot.active = true;
+                    self.active.push(token);
+                }
+                true
+            }
+            Err(error) => {
+                self.end(token, Err(error.into()));
+                false
+            }
+        }
+    }
+
     /// Serves each active session within its budget; true if any had work.
     #[inline]
     fn round(&mut self, handler: &impl Handler) -> bool {
-        let looks = if self.looks_long() { LOOKS_ALONE } else { 1 };
+        let polls = if self.polls_long() { POLLS_ALONE } else { 1 };
         let mut found = false;
         let mut index = 0;
         while let Some(&token) = self.active.get(index) {
             let Some(slot) = &mut self.slots[token] else { unreachable!("active sessions exist") };
-            let progress = slot.session.serve_some(handler, looks);
+            let progress = slot.session.serve_some(handler, polls);
             match progress.and_then(|progress| {
                 slot.watch_room(&self.sleeper, token)?;
                 Ok(progress)
@@ -200,25 +261,28 @@ impl Worker {
                 Ok(Progress::Served(0)) if slot.on_socket && self.active.len() > 1 => {
                     index += usize::from(!self.arm(token));
                 }
+                Ok(Progress::Served(0)) if slot.rang => index += usize::from(self.drain(token)),
                 Ok(Progress::Served(0)) => index += 1,
                 Ok(Progress::Served(served)) => {
                     // One that uses up its budget takes long: the others are heard in between.
                     self.rounds += if served == BUDGET { ROUNDS_PER_TICK } else { 0 };
+                    slot.rang = false;
                     slot.worked = true;
                     self.socket_worked |= slot.on_socket;
                     found = true;
                     index += 1;
                 }
                 Ok(Progress::Closed) => self.end(token, Ok(())),
+                Err(error) if error.is_shortage() => self.pause(token, &error),
                 Err(error) => self.end(token, Err(error)),
             }
         }
         found
     }
 
-    /// Whether the only active session is worth many looks, as one costs next to nothing.
+    /// Whether the only active session is worth many polls, as one costs next to nothing.
     #[inline(always)]
-    fn looks_long(&self) -> bool {
+    fn polls_long(&self) -> bool {
         self.wait != WaitPolicy::Park && self.active.len() == 1 && !self.polls_one_socket()
     }
 
@@ -235,17 +299,71 @@ impl Worker {
     #[cold]
     fn end(&mut self, token: usize, outcome: Result<(), SessionError>) {
         self.active.retain(|&other| other != token);
+        self.paused.retain(|&other| other != token);
         let Some(mut slot) = self.slots[token].take() else { return };
-        if let Err(error) = outcome {
-            tracing::warn!(peer = ?slot.session.peer(), %error, "session ended");
+        let peer = slot.session.peer();
+        match outcome {
+            Ok(()) => tracing::debug!(?peer, "session closed"),
+            Err(error) => match self.broken.admit() {
+                Some(0) => tracing::warn!(?peer, %error, "session ended"),
+                Some(suppressed) => tracing::warn!(?peer, %error, suppressed, "session ended"),
+                None => tracing::debug!(?peer, %error, "session ended"),
+            },
         }
         // Not left to closing: a forked child may hold copies, and the token is used again.
         let forgotten = self.sleeper.forget(slot.session.link().socket());
         let exit = slot.session.exit().map_or(Ok(()), |exit| self.sleeper.forget(exit));
         if let Err(error) = forgotten.and(exit) {
-            tracing::warn!(%error, "cannot forget a session's descriptors");
+            tracing::warn!(%error, "cannot stop watching a session's descriptors");
         }
         self.inbox.session_ended();
+        self.keep_one_active();
+    }
+
+    /// Under `Busy` somebody is polled as long as there is anybody: who was served last, if all others
+    /// are armed.
+    fn keep_one_active(&mut self) {
+        if self.wait != WaitPolicy::Busy || !self.active.is_empty() {
+            return;
+        }
+        let slots = self.slots.iter_mut().enumerate();
+        let armed = slots.filter_map(|(token, slot)| Some((token, slot.as_mut()?)));
+        let latest = armed.filter(|(token, _)| !self.paused.contains(token));
+        if let Some((token, slot)) = latest.max_by_key(|(_, slot)| slot.last_work) {
+            slot.active = true;
+            self.active.push(token);
+        }
+    }
+
+    /// Lets a session rest that this process is too short of something to serve. What it waits for
+    /// stays where it is.
+    #[cold]
+    fn pause(&mut self, token: usize, error: &SessionError) {
+        self.active.retain(|&other| other != token);
+        let Some(slot) = &mut self.slots[token] else { return };
+        slot.active = false;
+        self.paused.push(token);
+        if self.resume == Deadline::NEVER {
+            self.resume = Deadline::after(SHORTAGE_PAUSE);
+        }
+        if let Some(suppressed) = self.short.admit() {
+            tracing::warn!(peer = ?slot.session.peer(), %error, suppressed, "session waits");
+        }
+        self.keep_one_active();
+    }
+
+    /// Tries paused sessions again when it is time.
+    #[inline(always)]
+    fn resume_paused(&mut self) {
+        if !self.paused.is_empty() && self.resume.has_passed() {
+            self.resume = Deadline::NEVER;
+            for token in std::mem::take(&mut self.paused) {
+                if let Some(slot) = &mut self.slots[token] {
+                    slot.active = true;
+                    self.active.push(token);
+                }
+            }
+        }
     }
 
     /// Decides, mostly without reading the clock, what comes after a round.
@@ -265,7 +383,7 @@ impl Worker {
             }
         }
         self.rounds += 1;
-        if self.rounds < ROUNDS_PER_TICK { Ok(Next::Look) } else { self.tick(found) }
+        if self.rounds < ROUNDS_PER_TICK { Ok(Next::Poll) } else { self.tick(found) }
     }
 
     /// What needs the clock: listening now and then, arming sessions that fell idle, and the end of spinning.
@@ -279,13 +397,23 @@ impl Worker {
             self.arm_idle(now);
         }
         if found || self.wait == WaitPolicy::Busy {
-            return Ok(Next::Look);
+            return Ok(Next::Poll);
         }
         let since = *self.idle_since.get_or_insert(now);
         if now.wrapping_sub(since) < self.budget.ticks() && self.spinning_helps() {
-            return Ok(Next::Look);
+            return Ok(Next::Poll);
         }
         Ok(Next::Sleep)
+    }
+
+    /// Listens without sleeping, if that was not done for a while.
+    fn listen_if_due(&mut self) -> io::Result<()> {
+        let now = clock::ticks();
+        if now.wrapping_sub(self.listened) >= clock::ticks_in(self.listen_every(now)) {
+            self.listened = now;
+            self.listen(Some(Duration::ZERO))?;
+        }
+        Ok(())
     }
 
     fn listen_every(&mut self, now: u64) -> Duration {
@@ -304,7 +432,7 @@ impl Worker {
             })
     }
 
-    /// Hears what rang, sleeping at most `timeout` for it.
+    /// Takes what rang, sleeping at most `timeout` for it.
     fn listen(&mut self, timeout: Option<Duration>) -> io::Result<()> {
         let mut failed = Vec::new();
         for &Wake { token, hung_up } in self.sleeper.wait(timeout)? {
@@ -318,10 +446,13 @@ impl Worker {
             if let Err(error) = slot.session.link().notice(notice) {
                 failed.push((token, error));
             }
+            slot.rang = true;
+            slot.unread = true;
             if !slot.active {
                 slot.active = true;
                 slot.worked = true;
                 self.active.push(token);
+                self.paused.retain(|&other| other != token);
             }
         }
         for (token, error) in failed {
@@ -372,8 +503,12 @@ impl Worker {
             index -= 1;
             self.arm(self.active[index]);
         }
-        if self.active.is_empty() && !self.inbox.has_changed() {
-            self.listen(None)?;
+        if !self.active.is_empty() {
+            // Whoever could not be armed has entries, perhaps always one more. Others are heard as well.
+            self.listen_if_due()?;
+        } else if !self.inbox.has_changed() {
+            let until = if self.paused.is_empty() { Deadline::NEVER } else { self.resume };
+            self.listen(until.time_left())?;
         }
         if let Some(since) = self.idle_since.take() {
             self.budget.learn(clock::ticks().wrapping_sub(since));

@@ -36,6 +36,8 @@ mod greetings;
 mod leaks;
 #[path = "hostile/noise.rs"]
 mod noise;
+#[path = "hostile/own_end.rs"]
+mod own_end;
 #[path = "hostile/page.rs"]
 mod page;
 #[path = "hostile/payload.rs"]
@@ -44,6 +46,8 @@ mod payload;
 mod progress;
 #[path = "hostile/random.rs"]
 mod random;
+#[path = "hostile/shortage.rs"]
+mod shortage;
 #[path = "hostile/stalled.rs"]
 mod stalled;
 #[path = "hostile/starving.rs"]

@@ -81,5 +81,5 @@ pub(crate) mod flag {
 pub(crate) mod socket {
     pub(crate) const DOORBELL: u8 = 0;
     pub(crate) const SEGMENT: u8 = 1;
-    pub(crate) const MOST_UNANNOUNCED: usize = 16;
+    pub(crate) const MOST_UNANNOUNCED: usize = 64;
 }

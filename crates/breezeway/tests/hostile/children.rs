@@ -99,13 +99,13 @@ fn role_of_a_child() {
     std::process::exit(0);
 }
 
-fn say(line: &str) {
+pub(crate) fn say(line: &str) {
     println!("{line}");
     std::io::stdout().flush().unwrap();
 }
 
 /// Says that it is ready, and does nothing more.
-fn rest() -> ! {
+pub(crate) fn rest() -> ! {
     say("ready");
     loop {
         std::thread::park();
@@ -116,6 +116,10 @@ fn play(role: &str, path: &Path) {
     match role {
         "leaks" => super::leaks::child(),
         "slow to close" => super::leaks::slow_to_close(),
+        "client without descriptors" => super::shortage::client_without_descriptors(path),
+        "server without descriptors" => super::shortage::server_without_descriptors(path),
+        "client short of memory" => super::shortage::client_short_of_memory(path),
+        "client that calls" => super::shortage::client_that_calls(path),
         "server that does not accept" => {
             let _listener = UnixListener::bind(path).unwrap();
             rest()

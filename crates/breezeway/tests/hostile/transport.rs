@@ -682,7 +682,8 @@ fn a_segment_byte_without_a_descriptor_ends_the_session() {
 fn as_many_unannounced_segments_as_allowed_are_fine() {
     within(GENEROUS, || {
         let stage = Stage::set();
-        let mut peer = Peer::connect(stage.path(), Terms::default());
+        let terms = Terms { ring_capacity: 128, ..Terms::default() };
+        let mut peer = Peer::connect(stage.path(), terms);
         let shared = Shared::fit(4096);
         for _ in 0..socket::MOST_UNANNOUNCED {
             peer.send_segment(&shared.fd);

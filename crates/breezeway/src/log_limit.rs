@@ -1,0 +1,58 @@
+//! Bounding what hostile peers can make a server write to its log.
+
+use std::time::{Duration, Instant};
+
+/// Lines in one window; more are only counted.
+const MAX_LINES: u32 = 10;
+const WINDOW: Duration = Duration::from_secs(10);
+
+/// Decides which lines of one kind are written.
+#[derive(Debug)]
+pub(crate) struct LogLimit {
+    window_start: Instant,
+    lines: u32,
+    suppressed: u64,
+}
+
+impl LogLimit {
+    pub(crate) fn new() -> Self {
+        Self { window_start: Instant::now(), lines: 0, suppressed: 0 }
+    }
+
+    /// Whether a line may be written: then how many were not since the last one that was.
+    pub(crate) fn admit(&mut self) -> Option<u64> {
+        self.admit_at(Instant::now())
+    }
+
+    fn admit_at(&mut self, now: Instant) -> Option<u64> {
+        if now.saturating_duration_since(self.window_start) >= WINDOW {
+            self.window_start = now;
+            self.lines = 0;
+        }
+        if self.lines == MAX_LINES {
+            self.suppressed += 1;
+            return None;
+        }
+        self.lines += 1;
+        Some(std::mem::take(&mut self.suppressed))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flood_is_cut_to_a_few_lines_per_window_and_the_next_one_counts_the_rest() {
+        let mut limit = LogLimit::new();
+        let start = Instant::now();
+        for _ in 0..MAX_LINES {
+            assert_eq!(limit.admit_at(start), Some(0));
+        }
+        for _ in 0..1000 {
+            assert_eq!(limit.admit_at(start), None);
+        }
+        assert_eq!(limit.admit_at(start + WINDOW * 2), Some(1000));
+        assert_eq!(limit.admit_at(start + WINDOW * 2), Some(0));
+    }
+}

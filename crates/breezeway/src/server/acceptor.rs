@@ -1,0 +1,282 @@
+//! Accepts clients and completes their handshakes, none of which can delay another.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use breezeway_os::{Sleeper, exit_descriptor, open_files_limit, scm};
+
+use super::Server;
+use super::half_open::{HalfOpen, HalfOpens};
+use crate::carrier::Carrier;
+use crate::connect;
+use crate::handshake::{GreetingReceiver, HandshakeError, Received, refuse, welcome};
+use crate::hello::Refusal;
+use crate::log_limit::LogLimit;
+use crate::served::ServerSession;
+use crate::worker::Inbox;
+
+/// Clients whose hello is not complete, at most: more than are accepted in the milliseconds that an
+/// honest client takes for its hello. A quarter of the descriptors that this process may have, if that is
+/// less.
+const MAX_HALF_OPEN: usize = 1024;
+/// Clients accepted before hellos are read again.
+const ACCEPTS_PER_TURN: usize = 32;
+/// Pause after a failure to accept that only time can mend, such as too many open files.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// The token of the stopper; those of listeners follow.
+const STOPPER: u64 = 1 << 63;
+
+pub(super) struct Acceptor<'s> {
+    server: &'s Server,
+    inboxes: &'s [Arc<Inbox>],
+    sleeper: Sleeper,
+    half_open: HalfOpens,
+    /// Listeners that may have another client, as far as is known.
+    pending: Vec<bool>,
+    /// While accepting fails for want of something.
+    pause_until: Option<Instant>,
+    log: Logs,
+}
+
+/// One limit for each kind of line that strangers can cause.
+struct Logs {
+    denied: LogLimit,
+    refused: LogLimit,
+    failed: LogLimit,
+    short: LogLimit,
+}
+
+impl<'s> Acceptor<'s> {
+    pub(super) fn new(server: &'s Server, inboxes: &'s [Arc<Inbox>]) -> io::Result<Self> {
+        let sleeper = Sleeper::new()?;
+        sleeper.watch(&server.stopper.notifier, STOPPER)?;
+        for (index, listener) in server.listeners.iter().enumerate() {
+            sleeper.watch(listener, STOPPER + 1 + index as u64)?;
+        }
+        let quarter = usize::try_from(open_files_limit() / 4).unwrap_or(usize::MAX);
+        let log = Logs {
+            denied: LogLimit::new(),
+            refused: LogLimit::new(),
+            failed: LogLimit::new(),
+            short: LogLimit::new(),
+        };
+        Ok(Self {
+            server,
+            inboxes,
+            sleeper,
+            half_open: HalfOpens::new(quarter.clamp(1, MAX_HALF_OPEN)),
+            pending: vec![true; server.listeners.len()],
+            pause_until: None,
+            log,
+        })
+    }
+
+    pub(super) fn run(mut self) -> io::Result<()> {
+        while !self.server.stopper.is_stopping() {
+            self.wait()?;
+            self.give_up_late();
+            self.accept_some();
+        }
+        Ok(())
+    }
+
+    /// Sleeps until a client, a byte of a hello, a deadline or the stopper wants attention, and reads
+    /// the hellos that have come.
+    fn wait(&mut self) -> io::Result<()> {
+        let may_accept = self.pause_until.is_none() && self.pending.contains(&true);
+        let timeout = if may_accept { Some(Duration::ZERO) } else { self.time_left() };
+        let mut ready = Vec::new();
+        for wake in self.sleeper.wait(timeout)? {
+            match wake.token.checked_sub(STOPPER) {
+                None => ready.push(wake.token),
+                Some(0) => {}
+                Some(listener) => self.pending[listener as usize - 1] = true,
+            }
+        }
+        for token in ready {
+            self.advance(token);
+        }
+        Ok(())
+    }
+
+    /// The time until something is due, if anything is.
+    fn time_left(&mut self) -> Option<Duration> {
+        let patience = self.server.options.session.handshake_timeout;
+        let late = self.half_open.oldest().map(|(_, accepted)| accepted + patience);
+        let due = late.into_iter().chain(self.pause_until).min()?;
+        Some(due.saturating_duration_since(Instant::now()))
+    }
+
+    /// Ends handshakes that have taken too long.
+    fn give_up_late(&mut self) {
+        let patience = self.server.options.session.handshake_timeout;
+        while let Some((token, accepted)) = self.half_open.oldest()
+            && accepted.elapsed() >= patience
+        {
+            self.advance(token);
+            self.finish(token, Err(HandshakeError::Timeout(patience)));
+        }
+    }
+
+    fn accept_some(&mut self) {
+        if self.pause_until.is_some_and(|until| Instant::now() < until) {
+            return;
+        }
+        self.pause_until = None;
+        // Not without end: a client that connects again and again must not keep others' hellos waiting.
+        for (index, listener) in self.server.listeners.iter().enumerate() {
+            for _ in 0..ACCEPTS_PER_TURN {
+                if !self.pending[index] {
+                    break;
+                }
+                match listener.accept() {
+                    Ok(Some(socket)) => self.admit(socket, listener.carrier()),
+                    Ok(None) => self.pending[index] = false,
+                    Err(error) => {
+                        let limit = open_files_limit();
+                        let suppressed = self.log.short.admit();
+                        if let Some(suppressed) = suppressed {
+                            tracing::warn!(
+                                %error, limit, suppressed,
+                                "cannot accept clients; is the limit of open files (ulimit -n) too low?"
+                            );
+                        }
+                        self.pause_until = Some(Instant::now() + ACCEPT_PAUSE);
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Starts a client's handshake, if the policy lets it, and ends it at once if its hello is there.
+    fn admit(&mut self, socket: OwnedFd, carrier: Carrier) {
+        let peer = match connect::peer(&socket, carrier) {
+            Ok(peer) => peer,
+            Err(error) => {
+                if let Some(suppressed) = self.log.failed.admit() {
+                    tracing::warn!(%error, suppressed, "cannot ask the kernel who connects");
+                }
+                return;
+            }
+        };
+        if let Err(reason) = self.authorize(&peer) {
+            match self.log.denied.admit() {
+                Some(suppressed) => tracing::info!(?peer, %reason, suppressed, "client denied"),
+                None => tracing::debug!(?peer, %reason, "client denied"),
+            }
+            refuse(&socket, Refusal::Denied, &reason);
+            return scm::close_connection(socket);
+        }
+        if self.is_full(&socket) {
+            return scm::close_connection(socket);
+        }
+        let accepted = Instant::now();
+        let mut client =
+            HalfOpen { socket, carrier, peer, receiver: GreetingReceiver::default(), accepted };
+        match client.receiver.receive(&client.socket) {
+            Ok(Some(received)) => self.complete(client, Ok(received)),
+            Ok(None) => self.keep(client),
+            Err(error) => self.complete(client, Err(error)),
+        }
+    }
+
+    /// Waits for a hello, making room for it if need be.
+    fn keep(&mut self, client: HalfOpen) {
+        while self.half_open.is_full()
+            && let Some(victim) = self.half_open.oldest_of_largest()
+        {
+            // Its hello may be there and was not read yet.
+            self.advance(victim);
+            self.finish(victim, Err(HandshakeError::PushedOut));
+        }
+        match self.sleeper.watch(&client, self.half_open.next_token()) {
+            Ok(()) => self.half_open.insert(client),
+            Err(error) => self.complete(client, Err(error.into())),
+        }
+    }
+
+    /// Refuses a client if there are as many sessions as there may be.
+    fn is_full(&mut self, socket: &OwnedFd) -> bool {
+        let limit = self.server.options.max_sessions;
+        let full = self.sessions() >= limit;
+        if full {
+            if let Some(suppressed) = self.log.refused.admit() {
+                tracing::warn!(
+                    limit,
+                    suppressed,
+                    "client refused: as many sessions as max_sessions allows are open"
+                );
+            }
+            let sessions =
+                if limit == 1 { "1 session is" } else { &format!("{limit} sessions are") };
+            let reason = format!("{sessions} open; the server's max_sessions allows no more");
+            refuse(socket, Refusal::Busy, &reason);
+        }
+        full
+    }
+
+    /// Asks the policy; one that panics admits nobody.
+    fn authorize(&self, peer: &breezeway_os::Peer) -> Result<(), String> {
+        let policy = &self.server.options.authorize;
+        // A policy is a shared function without state of ours, so nothing is left half done.
+        catch_unwind(AssertUnwindSafe(|| policy(peer)))
+            .unwrap_or_else(|_| Err("the server's policy failed".to_owned()))
+    }
+
+    fn sessions(&self) -> usize {
+        self.inboxes.iter().map(|inbox| inbox.sessions()).sum()
+    }
+
+    /// Takes what has come of one hello.
+    fn advance(&mut self, token: u64) {
+        let Some(client) = self.half_open.get_mut(token) else { return };
+        if let Some(received) = client.receiver.receive(&client.socket).transpose() {
+            self.finish(token, received);
+        }
+    }
+
+    /// Ends one handshake, if it has not ended.
+    fn finish(&mut self, token: u64, received: Result<Received, HandshakeError>) {
+        let Some(client) = self.half_open.remove(token) else { return };
+        if let Err(error) = self.sleeper.forget(&client) {
+            tracing::warn!(%error, "cannot stop watching a client");
+        }
+        self.complete(client, received);
+    }
+
+    /// Answers a hello and hands the session to the worker with the fewest.
+    fn complete(&mut self, client: HalfOpen, received: Result<Received, HandshakeError>) {
+        let HalfOpen { socket, carrier, peer, .. } = client;
+        if received.is_ok() && self.is_full(&socket) {
+            return scm::close_connection(socket);
+        }
+        let options = &self.server.options.session;
+        let exit = exit_descriptor(&socket);
+        match welcome(socket, carrier, options, received) {
+            Ok(agreed) => {
+                let mut session = ServerSession::new(agreed, peer);
+                session.watch_exit(exit);
+                let inbox = self.inboxes.iter().min_by_key(|inbox| inbox.sessions());
+                inbox.expect("there is a worker").deliver(session);
+            }
+            Err(error) if error.is_shortage() => {
+                let limit = open_files_limit();
+                match self.log.short.admit() {
+                    Some(suppressed) => {
+                        tracing::warn!(?peer, %error, open_files = limit, suppressed, "no session");
+                    }
+                    None => tracing::debug!(?peer, %error, "no session"),
+                }
+            }
+            Err(error) => match self.log.failed.admit() {
+                Some(0) => tracing::info!(?peer, %error, "no session"),
+                Some(suppressed) => tracing::info!(?peer, %error, suppressed, "no session"),
+                None => tracing::debug!(?peer, %error, "no session"),
+            },
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! Clients whose hello is not complete.
+//!
+//! There is room for a limited number. One more pushes out the oldest of whoever has the most, so that
+//! no user, and over TCP no host, keeps another one out however many silent connections it opens. A
+//! client of the same user has the time in which as many others are accepted as there is room for.
+
+use std::collections::{HashMap, VecDeque};
+use std::net::{IpAddr, Ipv6Addr};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::Instant;
+
+use breezeway_os::Peer;
+
+use crate::carrier::Carrier;
+use crate::handshake::GreetingReceiver;
+
+/// A client whose hello is not complete.
+pub(super) struct HalfOpen {
+    pub(super) socket: OwnedFd,
+    pub(super) carrier: Carrier,
+    pub(super) peer: Peer,
+    pub(super) receiver: GreetingReceiver,
+    pub(super) accepted: Instant,
+}
+
+impl AsFd for HalfOpen {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+/// To whom a connection is accounted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Source {
+    /// A user; all of those that this user namespace does not map are one.
+    User(Option<u32>),
+    /// A host: over IPv6 the network of 64 bits, of which a host may take any address.
+    Host(IpAddr),
+}
+
+impl Source {
+    fn of(peer: &Peer) -> Self {
+        match peer.remote.map(|remote| remote.ip().to_canonical()) {
+            None => Self::User(peer.uid),
+            Some(IpAddr::V6(address)) => {
+                Self::Host(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into())
+            }
+            Some(address) => Self::Host(address),
+        }
+    }
+}
+
+/// The clients whose hello is not complete, by token.
+pub(super) struct HalfOpens {
+    clients: HashMap<u64, HalfOpen>,
+    /// The tokens of each source, the oldest first. Those of clients that are gone stay until they come
+    /// to the front.
+    order: HashMap<Source, VecDeque<u64>>,
+    /// Clients of each source.
+    counts: HashMap<Source, usize>,
+    next: u64,
+    max: usize,
+}
+
+impl HalfOpens {
+    pub(super) fn new(max: usize) -> Self {
+        Self {
+            clients: HashMap::new(),
+            order: HashMap::new(),
+            counts: HashMap::new(),
+            next: 0,
+            max,
+        }
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.clients.len() >= self.max
+    }
+
+    /// The token that the next client gets.
+    pub(super) fn next_token(&self) -> u64 {
+        self.next
+    }
+
+    pub(super) fn insert(&mut self, client: HalfOpen) {
+        let source = Source::of(&client.peer);
+        self.order.entry(source).or_default().push_back(self.next);
+        *self.counts.entry(source).or_default() += 1;
+        self.clients.insert(self.next, client);
+        self.next += 1;
+    }
+
+    pub(super) fn get_mut(&mut self, token: u64) -> Option<&mut HalfOpen> {
+        self.clients.get_mut(&token)
+    }
+
+    pub(super) fn remove(&mut self, token: u64) -> Option<HalfOpen> {
+        let client = self.clients.remove(&token)?;
+        let source = Source::of(&client.peer);
+        let count = self.counts.get_mut(&source).expect("each client is counted");
+        *count -= 1;
+        if *count == 0 {
+            self.counts.remove(&source);
+            self.order.remove(&source);
+        }
+        Some(client)
+    }
+
+    /// The oldest client of whoever has the most.
+    pub(super) fn oldest_of_largest(&mut self) -> Option<u64> {
+        let (&source, _) = self.counts.iter().max_by_key(|(_, count)| **count)?;
+        self.oldest_of(source)
+    }
+
+    /// The oldest client.
+    pub(super) fn oldest(&mut self) -> Option<(u64, Instant)> {
+        let sources: Vec<Source> = self.counts.keys().copied().collect();
+        let fronts = sources.into_iter().filter_map(|source| self.oldest_of(source));
+        let token = fronts.min()?;
+        Some((token, self.clients[&token].accepted))
+    }
+
+    fn oldest_of(&mut self, source: Source) -> Option<u64> {
+        let order = self.order.get_mut(&source)?;
+        while let Some(token) = order.front() {
+            if self.clients.contains_key(token) {
+                return Some(*token);
+            }
+            order.pop_front();
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+
+    fn client(peer: Peer) -> HalfOpen {
+        HalfOpen {
+            socket: UnixStream::pair().unwrap().0.into(),
+            carrier: Carrier::Shm,
+            peer,
+            receiver: GreetingReceiver::default(),
+            accepted: Instant::now(),
+        }
+    }
+
+    fn of_user(uid: u32) -> HalfOpen {
+        client(Peer { pid: None, uid: Some(uid), gid: None, remote: None })
+    }
+
+    fn source_of(address: &str) -> Source {
+        Source::of(&Peer::remote(address.parse().unwrap()))
+    }
+
+    #[test]
+    fn whoever_has_the_most_makes_room_for_others() {
+        let mut all = HalfOpens::new(10);
+        let honest = all.next_token();
+        all.insert(of_user(2));
+        let first = all.next_token();
+        while !all.is_full() {
+            all.insert(of_user(1));
+        }
+        for round in 0..1000 {
+            let victim = all.oldest_of_largest().unwrap();
+            assert_eq!(victim, first + round, "the oldest of user 1");
+            all.remove(victim).unwrap();
+            all.insert(of_user(1));
+        }
+        assert!(all.get_mut(honest).is_some());
+        assert_eq!(all.oldest().unwrap().0, honest);
+    }
+
+    #[test]
+    fn what_is_gone_is_neither_counted_nor_found() {
+        let mut all = HalfOpens::new(3);
+        for uid in [1, 1, 2] {
+            all.insert(of_user(uid));
+        }
+        all.remove(0).unwrap();
+        assert!(all.remove(0).is_none());
+        assert_eq!(all.oldest().unwrap().0, 1);
+        all.remove(1).unwrap();
+        assert_eq!(all.oldest_of_largest(), Some(2));
+        all.remove(2).unwrap();
+        assert_eq!(all.oldest().map(|found| found.0), None);
+        assert!(all.order.is_empty() && all.counts.is_empty());
+    }
+
+    #[test]
+    fn over_tcp_each_host_is_accounted_for_itself() {
+        assert_eq!(source_of("192.0.2.1:1"), source_of("192.0.2.1:2"));
+        assert_ne!(source_of("192.0.2.1:1"), source_of("192.0.2.2:1"));
+        assert_eq!(source_of("[2001:db8::1]:1"), source_of("[2001:db8::2]:1"));
+        assert_ne!(source_of("[2001:db8::1]:1"), source_of("[2001:db8:0:1::1]:1"));
+        assert_eq!(source_of("[::ffff:192.0.2.1]:1"), source_of("192.0.2.1:1"));
+        assert_ne!(source_of("[::ffff:192.0.2.1]:1"), source_of("[::ffff:192.0.2.2]:1"));
+    }
+}

@@ -1,0 +1,67 @@
+//! A peer that sends its own end of the session socket as a "segment": whoever keeps that never sees the
+//! end of the connection.
+
+use std::os::unix::net::UnixStream;
+use std::thread;
+
+use breezeway::{
+    CallError, MemoryViolation, SegmentError, ServerOptions, Session, SessionError, Violation,
+    WaitPolicy,
+};
+
+use super::hello::Terms;
+use super::log;
+use super::peer::Peer;
+use super::service::ECHO;
+use super::stage::{Stage, options};
+use super::watchdog::{GENEROUS, within};
+
+#[test]
+fn a_client_is_not_kept_by_a_server_that_sends_its_own_end_and_dies() {
+    within(GENEROUS, || {
+        for wait in [WaitPolicy::Park, WaitPolicy::Adaptive, WaitPolicy::Busy] {
+            let (hostile, honest) = UnixStream::pair().unwrap();
+            let server = thread::spawn(move || {
+                let mut peer = Peer::server(hostile.into(), Terms::default());
+                peer.next_message().unwrap();
+                peer.send_segment(&peer.socket);
+            });
+            let mut session = Session::from_socket(honest.into(), &options().wait(wait)).unwrap();
+            let outcome = session.call(ECHO, b"ping").map(drop);
+            let Err(CallError::Violation(Violation::Memory(MemoryViolation::Segment(
+                SegmentError::NotSealed(0),
+            )))) = outcome
+            else {
+                panic!("{outcome:?}")
+            };
+            server.join().unwrap();
+        }
+    });
+}
+
+#[test]
+fn a_server_keeps_no_session_of_a_client_that_sent_its_own_end_and_closed() {
+    within(GENEROUS, || {
+        for wait in [WaitPolicy::Park, WaitPolicy::Adaptive, WaitPolicy::Busy] {
+            let session = options().wait(wait);
+            let stage = Stage::with(ServerOptions::new().session(session));
+            for with_a_call in [false, true] {
+                let from = log::length();
+                let mut peer = Peer::connect(stage.path(), Terms::default());
+                peer.send_segment(&peer.socket);
+                if with_a_call {
+                    peer.call(1, ECHO, b"x");
+                }
+                drop(peer);
+                // What is left of such a session is found when others come, at the latest.
+                drop(Session::connect_with(&stage.address(), &options()).unwrap());
+                let refused = SegmentError::NotSealed(0);
+                assert_eq!(
+                    stage.end_of_session(from),
+                    SessionError::Violation(MemoryViolation::from(refused).into()).to_string()
+                );
+            }
+            stage.close();
+        }
+    });
+}

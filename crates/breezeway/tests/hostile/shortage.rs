@@ -1,0 +1,215 @@
+//! An honest side that is short of something itself, in a process of its own: its sessions go on.
+
+use std::fs::File;
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+use std::sync::Mutex;
+use std::time::Instant;
+
+use breezeway::{
+    Address, Call, CallError, HandlerError, Replied, Server, ServerOptions, Session, WaitPolicy,
+};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use super::abi::{control, flag, kind};
+use super::children::{Child, rest, say};
+use super::entry::{Descriptor, Entry};
+use super::hello::Terms;
+use super::peer::Peer;
+use super::service::{ECHO, REPLY_OF};
+use super::stage::{Stage, options};
+use super::watchdog::{GENEROUS, within};
+use super::wire::PATIENCE;
+
+/// Methods of the server that is short of descriptors.
+const EXHAUST: u32 = 7;
+const FREE: u32 = 8;
+
+/// Descriptors that leave no other, until they are dropped.
+fn exhaust() -> Vec<File> {
+    let limit = getrlimit(Resource::Nofile);
+    setrlimit(Resource::Nofile, Rlimit { current: Some(128), ..limit }).unwrap();
+    std::iter::from_fn(|| File::open("/dev/null").ok()).collect()
+}
+
+fn address(path: &Path) -> Address {
+    format!("shm:{}", path.display()).parse().unwrap()
+}
+
+fn listen() -> (tempfile::TempDir, std::path::PathBuf, UnixListener) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("shortage.sock");
+    let listener = UnixListener::bind(&path).unwrap();
+    (folder, path, listener)
+}
+
+/// Replies to the next request with payload.
+fn reply_lent(peer: &mut Peer, segment: u32, len: u64) {
+    let request = peer.next_message().expect("a request");
+    let descriptor = Descriptor { segment, lend: 0, offset: 0, len };
+    peer.publish(&Entry::reply(request.stream(), &[]).lending(descriptor));
+}
+
+pub(crate) fn client_without_descriptors(path: &Path) {
+    for wait in [WaitPolicy::Park, WaitPolicy::Adaptive, WaitPolicy::Busy] {
+        let mut session = Session::connect_with(&address(path), &options().wait(wait)).unwrap();
+        assert_eq!(session.call(ECHO, b"x").unwrap().to_vec(), b"small");
+        let taken = exhaust();
+        let error = session.call(ECHO, b"x").map(drop).unwrap_err();
+        assert!(matches!(error, CallError::Shortage(_)), "{error:?}");
+        assert!(error.to_string().contains("ulimit -n"), "{error}");
+        assert!(error.session_goes_on() && !session.is_ended());
+        drop(taken);
+        assert_eq!(session.call(ECHO, b"x").unwrap().to_vec(), vec![7; 4096]);
+    }
+    say("went on");
+}
+
+#[test]
+fn a_client_without_a_descriptor_for_a_segment_goes_on_when_it_has_one() {
+    within(GENEROUS, || {
+        let (_folder, path, listener) = listen();
+        let mut child = Child::start("client without descriptors", &path);
+        for _ in 0..3 {
+            let mut peer = Peer::server(listener.accept().unwrap().0.into(), Terms::default());
+            let request = peer.next_message().unwrap();
+            peer.publish(&Entry::reply(request.stream(), b"small"));
+            let request = peer.next_message().unwrap();
+            let segment = peer.add_segment(4096);
+            segment.map.fill(0..4096, 7);
+            let descriptor = Descriptor { segment: 0, lend: 0, offset: 0, len: 4096 };
+            peer.publish(&Entry::reply(request.stream(), &[]).lending(descriptor));
+            reply_lent(&mut peer, 0, 4096);
+            peer.next_message();
+        }
+        assert!(child.says("went on"), "see above");
+    });
+}
+
+pub(crate) fn server_without_descriptors(path: &Path) {
+    let taken = Mutex::new(Vec::new());
+    let handler = move |call: Call<'_>| -> Result<Replied, HandlerError> {
+        match call.method() {
+            EXHAUST => *taken.lock().unwrap() = exhaust(),
+            FREE => taken.lock().unwrap().clear(),
+            _ => {}
+        }
+        let len = call.request().len();
+        let mut space = call.reserve(len)?;
+        space.write_request(0);
+        space.commit()
+    };
+    let session = options().wait(WaitPolicy::Park);
+    let server = Server::bind_with(&address(path), ServerOptions::new().session(session)).unwrap();
+    say("ready");
+    server.serve(handler).unwrap();
+}
+
+#[test]
+fn a_server_without_a_descriptor_for_a_segment_serves_others_and_goes_on_when_it_has_one() {
+    within(GENEROUS, || {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("shortage.sock");
+        let _child = Child::ready("server without descriptors", &path);
+        let connect = || {
+            let options = options().call_timeout(Some(PATIENCE));
+            Session::connect_with(&address(&path), &options).unwrap()
+        };
+        let (mut waiting, mut other) = (connect(), connect());
+        other.call(EXHAUST, &[]).unwrap();
+        let large = vec![5; 300_000];
+        waiting.send(ECHO, &large).unwrap();
+        for _ in 0..100 {
+            assert_eq!(other.call(ECHO, b"small").unwrap().to_vec(), b"small");
+        }
+        other.call(FREE, &[]).unwrap();
+        assert_eq!(waiting.receive().unwrap().to_vec(), large);
+        assert_eq!(other.call(ECHO, b"small").unwrap().to_vec(), b"small");
+    });
+}
+
+pub(crate) fn client_short_of_memory(path: &Path) {
+    let mut session = Session::connect_with(&address(path), &options()).unwrap();
+    let mut request = vec![0; 10_000_000];
+    request[0] = 4;
+    let now = std::fs::read_to_string("/proc/self/statm").unwrap();
+    let pages: u64 = now.split(' ').next().unwrap().parse().unwrap();
+    let current = Some(pages * 4096 + 14_000_000);
+    setrlimit(Resource::As, Rlimit { current, maximum: None }).unwrap();
+    assert_eq!(session.call(REPLY_OF, &request).unwrap().to_vec().len(), 4);
+    // One that does not fit in any case is an error for the call.
+    let outcome = session.reserve(30_000_000).map(drop);
+    let Err(CallError::Segment(error)) = outcome else { panic!("{outcome:?}") };
+    assert!(error.is_shortage(), "{error}");
+    assert_eq!(session.call(ECHO, b"small").unwrap().to_vec(), b"small");
+    say("sent");
+}
+
+#[test]
+fn a_segment_is_as_small_as_the_message_where_memory_is_short() {
+    within(GENEROUS, || {
+        let stage = Stage::set();
+        let mut child = Child::start("client short of memory", stage.path());
+        assert!(child.says("sent"), "see above");
+        stage.close();
+    });
+}
+
+pub(crate) fn client_that_calls(path: &Path) {
+    let options = options().wait(WaitPolicy::Park).call_timeout(Some(PATIENCE));
+    let mut session = Session::connect_with(&address(path), &options).unwrap();
+    let outcome = session.call(ECHO, b"x").map(|reply| reply.to_vec());
+    assert_eq!(outcome.unwrap(), b"done");
+    say("called");
+    rest()
+}
+
+#[test]
+fn segments_announced_in_time_do_not_end_a_client_that_was_stopped_meanwhile() {
+    within(GENEROUS, || {
+        let (_folder, path, listener) = listen();
+        let mut child = Child::start("client that calls", &path);
+        let terms = Terms { ring_capacity: 256, ..Terms::default() };
+        let mut peer = Peer::server(listener.accept().unwrap().0.into(), terms);
+        let request = peer.next_message().unwrap();
+        child.stop();
+        for _ in 0..super::abi::socket::MOST_UNANNOUNCED {
+            peer.add_segment(4096);
+        }
+        peer.publish(&Entry::reply(request.stream(), b"done"));
+        child.go_on();
+        assert!(child.says("called"), "see above");
+    });
+}
+
+#[test]
+fn a_client_that_never_reads_its_socket_gets_an_error_for_what_takes_a_segment() {
+    within(GENEROUS, || {
+        let stage = Stage::set();
+        let mut peer = Peer::connect(stage.path(), Terms::default());
+        // The server rings for each reply until the socket is full.
+        for call in 0..2000u32 {
+            peer.own.map.store(control::DATA_WAKE_AT, peer.head);
+            peer.publish(&Entry::request(2 * call + 1, ECHO, b"x"));
+            while peer.try_next().is_none() {
+                std::thread::yield_now();
+            }
+            peer.own.map.store(control::CONSUMED_AT, peer.head);
+        }
+        peer.publish(&Entry::request(1, REPLY_OF, &100_000u64.to_le_bytes()));
+        let deadline = Instant::now() + PATIENCE;
+        let failed = loop {
+            if let Some(seen) = peer.try_next() {
+                break seen;
+            }
+            assert!(Instant::now() < deadline, "no answer");
+            std::thread::yield_now();
+        };
+        assert_eq!((failed.kind(), failed.flags()), (kind::MESSAGE, flag::FIN | flag::ERROR));
+        assert_eq!(failed.tag(), 3, "no memory for the reply");
+        peer.own.map.store(control::CONSUMED_AT, peer.head);
+        while super::wire::try_receive(&peer.socket, 4096).is_some() {}
+        assert_eq!(peer.call(3, ECHO, b"goes on"), b"goes on");
+        stage.close();
+    });
+}
