@@ -11,6 +11,7 @@ use rustix::net::SocketAddrUnix;
 
 use crate::deadline::Deadline;
 use crate::socket_file::stream_socket;
+use crate::tcp::prepare_tcp;
 
 /// Pause between two tries while the server's backlog is full: nothing reports the end of that.
 const BACKLOG_PAUSE: Duration = Duration::from_millis(2);
@@ -38,8 +39,8 @@ pub fn unix(path: &Path, deadline: Deadline) -> io::Result<OwnedFd> {
 }
 
 /// Connects to the first of a host's addresses that answers, until `deadline`
-/// ([`io::ErrorKind::TimedOut`]) for all of them together. Messages are written whole, so none waits
-/// for more (`TCP_NODELAY`, tcp(7)). The error is that of the last address.
+/// ([`io::ErrorKind::TimedOut`]) for all of them together. What connects is prepared as
+/// [`prepare_tcp`] does. The error is that of the last address.
 pub fn tcp(addresses: &[SocketAddr], deadline: Deadline) -> io::Result<OwnedFd> {
     let mut last = io::ErrorKind::AddrNotAvailable.into();
     for (index, address) in addresses.iter().enumerate() {
@@ -51,7 +52,7 @@ pub fn tcp(addresses: &[SocketAddr], deadline: Deadline) -> io::Result<OwnedFd> 
         };
         match connected {
             Ok(stream) => {
-                stream.set_nodelay(true)?;
+                prepare_tcp(&stream)?;
                 return Ok(stream.into());
             }
             Err(error) => last = error,

@@ -44,6 +44,7 @@ pub mod segment;
 mod sleeper;
 pub mod socket_file;
 pub mod spin;
+mod tcp;
 mod trust;
 mod unmap;
 
@@ -57,4 +58,5 @@ pub use peer::{Peer, exit_descriptor};
 pub use ready::ready;
 pub use sleeper::{Notifier, Sleeper, Wake};
 pub use spin::{WaitPolicy, Waiting};
+pub use tcp::prepare_tcp;
 pub use trust::TrustedPeer;

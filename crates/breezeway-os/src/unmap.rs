@@ -11,7 +11,7 @@ use rustix::mm::munmap;
 
 use crate::fork::Origin;
 
-/// From this size on a range is unmapped elsewhere: freeing it takes longer than a hand-over.
+/// A larger range is unmapped elsewhere: freeing it takes much longer than a hand-over.
 const LARGE: usize = 1 << 20;
 /// Bytes that are unmapped in one system call, for whose time no other thread of this process maps.
 const PIECE: usize = 2 << 20;
@@ -49,7 +49,7 @@ impl Range {
 /// The range was mapped as one piece, and nothing points into it any more.
 pub(crate) unsafe fn unmap(address: NonNull<u8>, len: usize) {
     let range = Range { address, len };
-    let range = if len < LARGE { Some(range) } else { hand_over(range) };
+    let range = if len <= LARGE { Some(range) } else { hand_over(range) };
     if let Some(range) = range {
         range.unmap();
     }
@@ -71,5 +71,47 @@ fn hand_over(range: Range) -> Option<Range> {
             Err(TrySendError::Full(range) | TrySendError::Disconnected(range)) => Some(range),
         },
         _ => Some(range),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, Instant};
+
+    use crate::segment;
+
+    /// Names of this process's threads.
+    fn threads() -> Vec<String> {
+        let tasks = std::fs::read_dir("/proc/self/task").unwrap().flatten();
+        // A thread may end meanwhile.
+        tasks.filter_map(|task| std::fs::read_to_string(task.path().join("comm")).ok()).collect()
+    }
+
+    /// Bytes of the range that are mapped.
+    fn mapped(range: std::ops::Range<usize>) -> usize {
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+        let segments = maps.lines().filter(|line| line.contains("memfd:breezeway"));
+        let of_line = |line: &str| {
+            let (from, to) = line.split(' ').next().unwrap().split_once('-').unwrap();
+            let at = |number| usize::from_str_radix(number, 16).unwrap();
+            at(to).min(range.end).saturating_sub(at(from).max(range.start))
+        };
+        segments.map(of_line).sum()
+    }
+
+    #[test]
+    fn a_large_mapping_is_unmapped_to_its_last_page_by_another_thread() {
+        // Larger than what other tests map, so that nothing else comes to lie there at once.
+        let (mapping, _fd) = segment::create((64 << 20) + 4096).unwrap();
+        let start = mapping.address() as usize;
+        let range = start..start + mapping.size();
+        assert_eq!(mapped(range.clone()), mapping.size());
+        drop(mapping);
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while mapped(range.clone()) > 0 {
+            assert!(Instant::now() < deadline, "still mapped");
+            std::thread::yield_now();
+        }
+        assert!(threads().contains(&"breezeway-unmap\n".to_owned()), "{:?}", threads());
     }
 }

@@ -10,7 +10,6 @@ use std::time::Duration;
 use breezeway_os::{Deadline, Peer, connect};
 use rustix::io::Errno;
 use rustix::net::getpeername;
-use rustix::net::sockopt::set_tcp_nodelay;
 
 use crate::address::Place;
 use crate::carrier::Carrier;
@@ -58,11 +57,6 @@ fn connect_tcp(
         }
         _ => ConnectError::Io { place: place.clone(), source: error },
     })
-}
-
-/// Messages are written whole, so none waits for more (`TCP_NODELAY`, tcp(7)).
-pub(crate) fn prepare_tcp(socket: impl AsFd) -> Result<(), Errno> {
-    set_tcp_nodelay(socket, true)
 }
 
 /// Connects to a socket file; an error names what is wrong with it.

@@ -5,12 +5,11 @@ use std::net::TcpListener;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
-use breezeway_os::accept;
 use breezeway_os::socket_file::{ListenError, SocketFile};
+use breezeway_os::{accept, prepare_tcp};
 
 use crate::address::Place;
 use crate::carrier::Carrier;
-use crate::connect::prepare_tcp;
 use crate::error::ServeError;
 
 /// A listening socket.

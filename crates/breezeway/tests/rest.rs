@@ -1,12 +1,15 @@
-//! Waiting for a peer that does not read costs no CPU, whatever the peer has closed.
+//! What waiting costs: no CPU for a peer that does not read, whatever the peer has closed; under `Busy`,
+//! one.
 
 use std::io::{Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::Mutex;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use breezeway::{Address, Call, CallError, Server, Session, SessionOptions, WaitPolicy};
+use breezeway::{
+    Address, Call, CallError, Server, ServerOptions, Session, SessionOptions, WaitPolicy,
+};
 
 /// One measurement at a time: what is measured is this process.
 static MEASURING: Mutex<()> = Mutex::new(());
@@ -103,4 +106,34 @@ fn a_server_that_reads_nothing_and_half_closes_costs_the_client_no_cpu() {
     serving.join().unwrap();
     assert!(matches!(outcome, Err(CallError::DeadlinePassed)), "{outcome:?}");
     assert!(used < REST, "{used:?} in {WINDOW:?}");
+}
+
+#[test]
+fn a_busy_server_spins_for_the_clients_that_are_left_when_one_goes() {
+    let _alone = MEASURING.lock();
+    let folder = tempfile::tempdir().unwrap();
+    let address = Address::shm(folder.path().join("test.sock"));
+    let busy = SessionOptions::new().wait(WaitPolicy::Busy);
+    let server = Server::bind_with(&address, ServerOptions::new().session(busy)).unwrap();
+    let stopper = server.stopper();
+    let serving = std::thread::spawn(move || server.serve(|call: Call<'_>| Ok(call.echo()?)));
+    let park = SessionOptions::new().wait(WaitPolicy::Park);
+    let mut stays = Session::connect_with(&address, &park).unwrap();
+    stays.call(0, b"x").unwrap();
+    let mut goes = Session::connect_with(&address, &park).unwrap();
+    // Long enough that only this one is polled.
+    let until = Instant::now() + Duration::from_millis(50);
+    while Instant::now() < until {
+        goes.call(0, b"x").unwrap();
+    }
+    drop(goes);
+    let before = cpu_time();
+    let deadline = Instant::now() + 10 * WINDOW;
+    while cpu_time() - before < REST {
+        assert!(Instant::now() < deadline, "the server sleeps");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    stays.call(0, b"x").unwrap();
+    stopper.stop();
+    serving.join().unwrap().unwrap();
 }

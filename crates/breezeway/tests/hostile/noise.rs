@@ -192,3 +192,23 @@ fn the_end_is_noticed_behind_a_bad_byte() {
         });
     });
 }
+
+#[test]
+fn sessions_that_end_badly_one_after_the_other_do_not_fill_the_log() {
+    within(GENEROUS, || {
+        let stage = Stage::set();
+        for _ in 0..40 {
+            let from = log::length();
+            let mut peer = Peer::connect(stage.path(), Terms::default());
+            peer.publish(&Entry::session(0, 0, &[]));
+            stage.end_of_session(from);
+        }
+        let lines = stage.worker_lines();
+        let warnings = lines.iter().filter(|line| line.level == tracing::Level::WARN).count();
+        let ends = lines.iter().filter(|line| line.message == "session ended").count();
+        // Ten in ten seconds, of which a loaded machine may take a few times as many.
+        assert!((10..=30).contains(&warnings), "{warnings} warnings");
+        assert_eq!(ends, 40, "each can be seen at the level DEBUG");
+        stage.close();
+    });
+}

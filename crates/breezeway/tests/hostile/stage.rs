@@ -231,6 +231,11 @@ impl Stage {
         self.bystander.goes_on();
     }
 
+    /// What the worker has said so far.
+    pub(crate) fn worker_lines(&self) -> Vec<log::Line> {
+        log::lines_of(self.worker, self.start)
+    }
+
     /// Waits until the worker says, since `from`, that a session ended, and why.
     pub(crate) fn end_of_session(&self, from: usize) -> String {
         log::wait_for(self.worker, from, PATIENCE, |line| line.message == "session ended")

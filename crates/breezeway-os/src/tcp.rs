@@ -1,0 +1,50 @@
+//! How TCP connections are set up.
+
+use std::os::fd::AsFd;
+use std::time::Duration;
+
+use rustix::io::Errno;
+use rustix::net::sockopt::{
+    set_socket_keepalive, set_tcp_keepcnt, set_tcp_keepidle, set_tcp_keepintvl, set_tcp_nodelay,
+    set_tcp_user_timeout,
+};
+
+/// A connection without traffic is probed from then on, and so often.
+const KEEPALIVE_IDLE: Duration = Duration::from_secs(30);
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
+const KEEPALIVE_PROBES: u32 = 3;
+/// How long the other side may leave unacknowledged what was sent, or its window closed. A process that
+/// is stopped or busy does either as well, so this is longer than probing takes.
+const USER_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// Prepares a TCP connection (tcp(7)). Messages are written whole, so none waits for more
+/// (`TCP_NODELAY`); and a host that has vanished ends it: after a minute where nothing is sent
+/// (`SO_KEEPALIVE`), after two where something is (`TCP_USER_TIMEOUT`).
+pub fn prepare_tcp(socket: impl AsFd) -> Result<(), Errno> {
+    set_tcp_nodelay(&socket, true)?;
+    set_socket_keepalive(&socket, true)?;
+    set_tcp_keepidle(&socket, KEEPALIVE_IDLE)?;
+    set_tcp_keepintvl(&socket, KEEPALIVE_INTERVAL)?;
+    set_tcp_keepcnt(&socket, KEEPALIVE_PROBES)?;
+    set_tcp_user_timeout(&socket, USER_TIMEOUT.as_millis() as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use rustix::net::sockopt::{socket_keepalive, tcp_keepidle, tcp_nodelay, tcp_user_timeout};
+
+    use super::*;
+    use crate::{Deadline, connect};
+
+    #[test]
+    fn a_host_that_vanishes_ends_its_connections() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let socket = connect::tcp(&[address], Deadline::NEVER).unwrap();
+        assert!(tcp_nodelay(&socket).unwrap() && socket_keepalive(&socket).unwrap());
+        assert_eq!(tcp_keepidle(&socket).unwrap(), KEEPALIVE_IDLE);
+        assert_eq!(tcp_user_timeout(&socket).unwrap(), 120_000);
+    }
+}
