@@ -2,11 +2,15 @@
 #![no_main]
 
 use std::io::Read;
+use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use arbitrary::Arbitrary;
-use breezeway_fuzz::{Control, Descriptor, Number, RawDescriptor, RawEntry, Shared, send};
+use breezeway_adversary::native::layout::{control, entry, flag, kind};
+use breezeway_adversary::native::{Descriptor, Entry, Ring, Terms};
+use breezeway_adversary::offered::{File, Number};
+use breezeway_adversary::{Shared, socket};
 use breezeway_os::Deadline;
 use breezeway_shm::{
     Body, ControlSegment, Endpoint, Flags, ForeignBytes, ForeignControl, Head, Kind, Limits,
@@ -22,12 +26,12 @@ enum Step {
     SetReleased { word: u8, value: u64 },
     SetConsumed { less: u8 },
     SetSequence { ahead: i8, value: Number, near: bool },
-    Entry(RawEntry),
-    UsedEntry { kind: u8, entry: RawEntry },
-    Lend { flags: u8, stream: u32, descriptor: RawDescriptor },
+    Entry(Entry),
+    UsedEntry { kind: u8, entry: Entry },
+    Lend { flags: u8, stream: u32, descriptor: Descriptor },
     AddSegment { large: bool },
     SegmentEntry { kind: u8, number: u8, size: Number },
-    Socket { bytes: [u8; 3], len: u8, fds: Vec<Descriptor> },
+    Socket { bytes: [u8; 3], len: u8, fds: Vec<File> },
     HangUp,
 
     Take,
@@ -60,7 +64,7 @@ struct Input {
 
 struct Session {
     endpoint: Endpoint,
-    control: Control,
+    ring: Ring,
     socket: UnixStream,
     segments: u32,
     space: Space,
@@ -90,17 +94,17 @@ fuzz_target!(|input: Input| {
     let lends = if input.many_lends { 1024 } else { 64 };
     let cap = [4096, 65_536, 1 << 20, 4 << 20][usize::from(input.cap % 4)];
     let (honest, socket) = UnixStream::pair().unwrap();
-    let control = Control::new(capacity);
-    for (at, &byte) in input.head.iter().enumerate().take(control.shared.len()) {
-        control.shared.set_byte(at, byte);
-    }
+    let ring =
+        Ring::new(&Terms { ring_capacity: capacity, lend_count: lends, payload_cap: cap as u64 });
+    let head = &input.head[..input.head.len().min(ring.shared.len())];
+    ring.shared.write(0, head);
     let (own, _fd) = ControlSegment::create(capacity, lends).unwrap();
-    let fd = control.shared.fd.try_clone().unwrap();
+    let fd = ring.shared.another_fd();
     let peer = ForeignControl::accept(fd, capacity, lends).unwrap();
     let endpoint = Endpoint::new(honest.into(), own, peer, Limits::new(cap as u64));
     let mut session = Session {
         endpoint,
-        control,
+        ring,
         socket,
         segments: 0,
         space: Space::none(),
@@ -115,43 +119,59 @@ fuzz_target!(|input: Input| {
     }
 });
 
+/// Sends bytes with descriptors. A full socket, or one that the honest side closed, is no matter.
+fn send(socket: &UnixStream, bytes: &[u8], fds: &[impl AsFd]) {
+    let fds: Vec<_> = fds.iter().map(AsFd::as_fd).collect();
+    let _ = socket::send(socket, bytes, &fds);
+}
+
 impl Session {
     fn step(&mut self, step: &Step) -> Result<(), Over> {
-        let control = &mut self.control;
+        let ring = &mut self.ring;
         match step {
-            Step::SetByte { at, value } => control.shared.set_byte((*at).into(), *value),
+            Step::SetByte { at, value } => {
+                ring.shared.store_byte(usize::from(*at) % ring.shared.len(), *value);
+            }
             Step::SetHeader { word, value } => {
-                let at = [0x080, 0x100, 0x108, 0x110][usize::from(word % 4)];
-                control.shared.set_word(at, value.value());
+                let words = [
+                    control::CONSUMED_AT,
+                    control::DATA_WAKE_AT,
+                    control::SPACE_WAKE_AT,
+                    control::CPU_AT,
+                ];
+                ring.shared.store(words[usize::from(word % 4)], value.0);
             }
             Step::SetReleased { word, value } => {
-                control.shared.set_word(0x180 + 8 * usize::from(word % 16), *value);
+                ring.shared.store(control::RELEASED_AT + 8 * usize::from(word % 16), *value);
             }
             Step::SetConsumed { less } => {
                 let count = self.endpoint.published().saturating_sub((*less).into());
-                control.shared.set_word(0x080, count);
+                ring.shared.store(control::CONSUMED_AT, count);
             }
             Step::SetSequence { ahead, value, near } => {
-                let position = control.tail.saturating_add_signed((*ahead).into());
-                let value = if *near { position + 1 } else { value.value() };
-                control.shared.set_word(control.slot(position), value);
+                let position = ring.tail.saturating_add_signed((*ahead).into());
+                ring.commit(position, if *near { position + 1 } else { value.0 });
             }
-            Step::Entry(entry) => control.publish(entry),
+            Step::Entry(entry) => ring.publish(entry),
             Step::UsedEntry { kind, entry } => {
-                let kind = [1, 1, 1, 3, 9][usize::from(kind % 5)];
-                control.publish(&RawEntry { kind, len: entry.len % 105, ..entry.clone() });
+                let likely = [kind::MESSAGE, kind::MESSAGE, kind::MESSAGE, kind::CANCEL];
+                let kind = likely.get(usize::from(kind % 5)).copied().unwrap_or(kind::SHUTDOWN);
+                let len = entry.len % (entry::BODY_MAX as u16 + 1);
+                ring.publish(&Entry { kind, len, ..entry.clone() });
             }
             Step::Lend { flags, stream, descriptor } => {
-                control.publish(&RawEntry::lending(*flags, *stream, descriptor));
+                let message = Entry::request(*stream, 0, &[]).lending(*descriptor);
+                ring.publish(&Entry { flags: flags | flag::LENT, ..message });
             }
             Step::AddSegment { large } => {
-                let shared = Shared::new(if *large { 65_536 } else { 4096 });
-                send(&self.socket, &[1], &[shared.fd.try_clone().unwrap()]);
-                control.publish(&RawEntry::segment(6, self.segments, shared.len() as u64));
+                let shared = Shared::fit(if *large { 65_536 } else { 4096 });
+                send(&self.socket, &[1], &[&shared.fd]);
+                ring.publish(&Entry::segment_add(self.segments, shared.len() as u64));
                 self.segments += 1;
             }
             Step::SegmentEntry { kind, number, size } => {
-                control.publish(&RawEntry::segment(6 + kind % 2, (*number).into(), size.value()));
+                let kind = [kind::SEGMENT_ADD, kind::SEGMENT_RETIRE][usize::from(kind % 2)];
+                ring.publish(&Entry::session(kind, (*number).into(), &size.0.to_le_bytes()));
             }
             Step::Socket { bytes, len, fds } => {
                 let fds: Vec<_> = fds.iter().take(4).map(|fd| fd.open()).collect();
@@ -172,7 +192,7 @@ impl Session {
                     assert!(endpoint.body().len() <= self.cap.max(104));
                 }
             }
-            Step::Read { slice, at } => read(endpoint.body(), *slice, at.value() as usize),
+            Step::Read { slice, at } => read(endpoint.body(), *slice, at.0 as usize),
             Step::ReleaseBody => endpoint.release(),
             Step::Finish => endpoint.finish()?,
             Step::Reserve { len } => {
@@ -192,10 +212,12 @@ impl Session {
                     endpoint.fill(&mut self.space).into_bytes().fill(0xa5);
                 }
             }
-            Step::SendBack { stream } => match endpoint.send(head(Kind::Message, *stream), Body::Received) {
-                Err(SendError::Socket(error)) => return Err(error.into()),
-                Ok(()) | Err(_) => {}
-            },
+            Step::SendBack { stream } => {
+                match endpoint.send(head(Kind::Message, *stream), Body::Received) {
+                    Err(SendError::Socket(error)) => return Err(error.into()),
+                    Ok(()) | Err(_) => {}
+                }
+            }
             Step::PublishSpace { stream } => {
                 if !self.space.is_empty() {
                     let head = head(Kind::Message, *stream);

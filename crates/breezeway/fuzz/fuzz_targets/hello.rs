@@ -1,13 +1,15 @@
 //! Any bytes and descriptors for a hello, in pieces, to a client or a server: the hello's parser is private, so it is reached over a socket.
 #![no_main]
 
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use arbitrary::Arbitrary;
 use breezeway::{ServerSession, Session, SessionOptions, WaitPolicy};
-use breezeway_fuzz::{Control, Descriptor, send};
+use breezeway_adversary::native::{Hello, Terms, control_segment, layout};
+use breezeway_adversary::offered::File;
+use breezeway_adversary::socket::send;
 use libfuzzer_sys::fuzz_target;
 
 #[derive(Arbitrary, Debug)]
@@ -26,7 +28,7 @@ enum Bytes {
 enum With {
     Nothing,
     Control,
-    Others(Vec<Descriptor>),
+    Others(Vec<File>),
 }
 
 #[derive(Arbitrary, Debug)]
@@ -39,15 +41,18 @@ struct Input {
 
 fuzz_target!(|input: Input| {
     let (honest, socket) = UnixStream::pair().unwrap();
-    let (bytes, capacity) = bytes(&input.bytes);
+    let (bytes, terms) = bytes(&input.bytes);
     let fds: Vec<OwnedFd> = match &input.with {
         With::Nothing => Vec::new(),
-        With::Control => vec![Control::new(capacity).shared.fd.try_clone().unwrap()],
+        With::Control => vec![control_segment(&terms).another_fd()],
         With::Others(others) => others.iter().take(10).map(|fd| fd.open()).collect(),
     };
     let piece = usize::from(input.piece).max(bytes.len() / 100 + 1);
     for (index, bytes) in bytes.chunks(piece).enumerate() {
-        send(&socket, bytes, if index == 0 { &fds } else { &[] });
+        let fds = if index == 0 { &fds[..] } else { &[] };
+        let fds: Vec<BorrowedFd<'_>> = fds.iter().map(AsFd::as_fd).collect();
+        // The honest side may have refused what came before.
+        let _ = send(&socket, bytes, &fds);
     }
     socket.shutdown(std::net::Shutdown::Write).unwrap();
     let options =
@@ -69,26 +74,21 @@ fuzz_target!(|input: Input| {
     }
 });
 
-fn bytes(bytes: &Bytes) -> (Vec<u8>, u32) {
+fn bytes(bytes: &Bytes) -> (Vec<u8>, Terms) {
+    let terms = |capacity| Terms { ring_capacity: capacity, lend_count: 64, payload_cap: 4096 };
     match bytes {
-        Bytes::Any(bytes) => (bytes.clone(), 8),
+        Bytes::Any(bytes) => (bytes.clone(), terms(8)),
         Bytes::Nearly { capacity, changes, behind, length } => {
-            let capacity = 8u32 << (capacity % 6);
-            let size = (4096 + 128 * capacity as u64).next_multiple_of(4096);
-            let mut hello = b"BRZWHELO".to_vec();
-            hello.extend(1u16.to_le_bytes());
-            hello.extend(length.unwrap_or(64 + behind.len().min(4032) as u16).to_le_bytes());
-            hello.extend([0; 4]);
-            hello.extend(capacity.to_le_bytes());
-            hello.extend(64u32.to_le_bytes());
-            hello.extend(size.to_le_bytes());
-            hello.extend(4096u64.to_le_bytes());
-            hello.extend([0; 24]);
+            let terms = terms(8 << (capacity % 6));
+            let len = layout::hello::LEN;
+            let length = length.unwrap_or((len + behind.len()).min(layout::hello::MAX_LEN) as u16);
+            let length_at = layout::hello::LENGTH_AT;
+            let mut hello = Hello::new(&terms).with(length_at, &length.to_le_bytes()).0;
             for &(at, value) in changes.iter().take(4) {
-                hello[usize::from(at) % 64] = value;
+                hello[usize::from(at) % len] = value;
             }
             hello.extend(behind);
-            (hello, capacity)
+            (hello, terms)
         }
     }
 }

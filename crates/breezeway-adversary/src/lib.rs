@@ -1,0 +1,44 @@
+//! Hostile peers, written by hand from the protocols' descriptions, for tests and fuzzing.
+//!
+//! A peer of this crate keeps its memory writable, speaks on its socket what it likes, and follows
+//! no rule that the attack does not ask it to follow. It depends on none of the project's crates,
+//! so that a mistake in theirs cannot hide in it: every number was typed from the description.
+//!
+//! * [`native`] speaks `docs/abi.md`: hello, control segment, ring, payload, doorbell, and frames
+//!   on sockets. Most attacks begin with [`native::Peer`].
+//! * [`shmipc`] speaks shmipc, versions 2 and 3: handshake, queue, buffers. Most attacks begin
+//!   with [`shmipc::Peer`].
+//! * What both use: bytes and descriptors on a [`socket`], [`memory`] and [`memfd`]s of every
+//!   fitness, threads that go on [`flipping`] bytes, repeatable [`chance`], a [`journal`] of what
+//!   the honest side logs, a [`stopwatch`] for what must come in time.
+//!
+//! ```no_run
+//! use breezeway_adversary::native::{Entry, Peer, Terms};
+//!
+//! // A client that announces a segment which it never sends.
+//! let mut peer = Peer::connect("/run/echo.sock".as_ref(), Terms::default());
+//! peer.publish(&Entry::segment_add(0, 4096));
+//! peer.wait_for_end();
+//! ```
+//!
+//! A peer panics where the *honest* side does what no attack calls for, as a test wants it: says
+//! nothing for [`PATIENCE`], or breaks a rule itself.
+
+pub mod chance;
+pub mod connection;
+pub mod flipping;
+pub mod journal;
+pub mod memfd;
+pub mod memory;
+pub mod native;
+#[cfg(feature = "arbitrary")]
+pub mod offered;
+pub mod shmipc;
+pub mod socket;
+pub mod stopwatch;
+
+pub use chance::Chance;
+pub use connection::{Connection, Listener};
+pub use flipping::while_flipping;
+pub use memory::{Mapping, Shared};
+pub use socket::PATIENCE;

@@ -1,0 +1,18 @@
+//! The native protocol, by hand: `docs/abi.md`.
+
+pub mod frame;
+pub mod layout;
+
+mod descriptor;
+mod entry;
+mod hello;
+mod peer;
+mod ring;
+mod view;
+
+pub use descriptor::Descriptor;
+pub use entry::{Entry, Seen};
+pub use hello::{Hello, Terms, receive_hello};
+pub use peer::Peer;
+pub use ring::{Ring, control_segment};
+pub use view::View;

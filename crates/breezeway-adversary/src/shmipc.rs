@@ -1,0 +1,13 @@
+//! The shmipc protocol, versions 2 and 3, by hand: as upstream's implementations speak it.
+
+pub mod buffers;
+pub mod handshake;
+pub mod message;
+pub mod queue;
+pub mod region;
+
+mod peer;
+
+pub use buffers::{Buffers, SliceHeader};
+pub use peer::Peer;
+pub use queue::Ring;

@@ -1,0 +1,122 @@
+//! The buffer region: lists of slices of one size each.
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+
+use rustix::io::{pread, pwrite};
+
+use super::region::{get, set};
+use crate::memfd::unsealable;
+
+/// Size of the region that [`region`] makes, whose layout was recorded: two lists, of 511 slices
+/// of 1004 bytes and of 127 slices of 4076.
+pub const SIZE: u64 = 1 << 20;
+/// Where each list begins, how many slices it has, and of how many bytes.
+pub const LISTS: [(u64, u32, u32); 2] = [(8, 511, 1004), (523_308, 127, 4076)];
+/// Where the first list's first slice begins.
+pub const FIRST_SLICE: u32 = 44;
+/// Where its second slice begins.
+pub const SECOND_SLICE: u32 = 1068;
+
+/// Where the fields of a list lie, from its beginning.
+#[allow(missing_docs, reason = "the names are those of the protocol")]
+pub mod list {
+    pub const SIZE: u64 = 0;
+    pub const COUNT: u64 = 4;
+    pub const HEAD: u64 = 8;
+    pub const TAIL: u64 = 12;
+    pub const SLICE_CAPACITY: u64 = 16;
+    pub const SLICES: u64 = 36;
+}
+
+/// Bytes of a slice's header.
+pub const SLICE_HEADER_LEN: u32 = 20;
+
+/// A buffer region as a well-behaved client makes it.
+pub fn region() -> OwnedFd {
+    let fd = unsealable(SIZE);
+    set(&fd, 0, LISTS.len() as u32);
+    set(&fd, 4, 0x000f_ec48);
+    for (header, count, capacity) in LISTS {
+        let stride = SLICE_HEADER_LEN + capacity;
+        for (at, value) in [
+            (list::SIZE, count),
+            (list::COUNT, count),
+            (list::TAIL, (count - 1) * stride),
+            (list::SLICE_CAPACITY, capacity),
+        ] {
+            set(&fd, header + at, value);
+        }
+        for index in 0..count {
+            let slice = header + list::SLICES + u64::from(index * stride);
+            set(&fd, slice, capacity);
+            if index + 1 < count {
+                set(&fd, slice + 12, (index + 1) * stride);
+                set(&fd, slice + 16, 1);
+            }
+        }
+    }
+    fd
+}
+
+/// A slice's header, which may be a lie.
+#[derive(Clone, Copy, Debug)]
+pub struct SliceHeader {
+    /// Payload bytes that fit.
+    pub capacity: u32,
+    /// Payload bytes that are there.
+    pub size: u32,
+    /// Where they begin.
+    pub start: u32,
+    /// Where the next slice of the message, or of the free list, begins.
+    pub next: u32,
+    /// 1: there is a next; 2: in use.
+    pub flags: u32,
+}
+
+impl SliceHeader {
+    /// What a well-behaved sender writes into a slice of the first list.
+    pub fn of(bytes: &[u8]) -> Self {
+        Self { capacity: LISTS[0].2, size: bytes.len() as u32, start: 0, next: 0, flags: 2 }
+    }
+}
+
+/// A buffer region, as a peer uses it.
+#[derive(Debug)]
+pub struct Buffers(Arc<OwnedFd>);
+
+impl Buffers {
+    /// The region of this descriptor.
+    pub fn new(region: &Arc<OwnedFd>) -> Self {
+        Self(Arc::clone(region))
+    }
+
+    /// Fills a slice with a header and bytes.
+    pub fn fill(&self, offset: u32, header: SliceHeader, bytes: &[u8]) {
+        let at = u64::from(offset);
+        let SliceHeader { capacity, size, start, next, flags } = header;
+        for (place, value) in (0..).zip([capacity, size, start, next, flags]) {
+            set(&self.0, at + 4 * place, value);
+        }
+        let written = pwrite(&self.0, bytes, at + u64::from(SLICE_HEADER_LEN));
+        assert_eq!(written, Ok(bytes.len()));
+    }
+
+    /// Takes the first slice of the first list off the free list.
+    pub fn take_slice(&self) -> u32 {
+        let header = LISTS[0].0;
+        let slice = FIRST_SLICE + get(&self.0, header + list::HEAD);
+        set(&self.0, header + list::SIZE, get(&self.0, header + list::SIZE) - 1);
+        set(&self.0, header + list::HEAD, get(&self.0, u64::from(slice) + 12));
+        slice
+    }
+
+    /// The payload of the slice at `offset`.
+    pub fn payload(&self, offset: u32) -> Vec<u8> {
+        let at = u64::from(offset);
+        let mut bytes = vec![0; get(&self.0, at + 4) as usize];
+        let read = pread(&self.0, &mut bytes, at + u64::from(SLICE_HEADER_LEN));
+        assert_eq!(read, Ok(bytes.len()));
+        bytes
+    }
+}
