@@ -3,17 +3,20 @@
 CARGO ?= cargo
 LOOM = RUSTFLAGS="--cfg loom" $(CARGO) test -p breezeway-shm -p breezeway-shmipc --profile model --lib --target-dir target/loom
 
-# What is said of a session whatever it travels by: these run on every carrier, and with all others on shm.
-NEUTRAL = sizes two_processes pool clients failures deaths stopping waiting strangers parent_and_child model
-# About the socket file, which TCP has none of.
-FILES = addresses
+# What tests may need of a machine. Such a test is in a module of this name and ignored; `make needs`
+# runs it where there is what it needs.
+NEEDS = needs_huge_pages needs_ipv6 needs_root
+HAS := $(shell grep -qs hugetlbfs /proc/filesystems && echo needs_huge_pages) \
+	$(shell grep -qs '^0\{31\}1 ' /proc/net/if_inet6 && echo needs_ipv6) \
+	$(shell [ "$$(id -u)" = 0 ] && echo needs_root)
+LACKS = $(filter-out $(HAS),$(NEEDS))
 
 # The oldest toolchain that the workspace is for.
 MSRV = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 FUZZ = $(wildcard crates/*/fuzz/Cargo.toml)
 
 .PHONY: help demo check test ship format columns links arrows unsafe lint unit model release budgets peers bench-thrift clean \
-	golden carriers soak polling shmipc-peers bench-shmipc features docs fuzz-check peers-check benches packages msrv
+	golden carriers needs soak polling shmipc-peers bench-shmipc features docs fuzz-check peers-check benches packages msrv
 .DEFAULT_GOAL := help
 
 ## This list.
@@ -36,7 +39,7 @@ check: format arrows unsafe links
 	$(CARGO) test --quiet --workspace --all-features --locked --lib --bins
 
 ## Before a commit is pushed: lints, every test, those of sessions on every carrier, the models.
-test: format arrows unsafe links lint unit carriers model
+test: format arrows unsafe links lint unit carriers needs model
 
 ## Before a release: every feature, docs, fuzz crates, peers, benches, packages, the oldest Rust.
 ship: features docs benches fuzz-check peers-check packages msrv
@@ -75,10 +78,23 @@ unit:
 	$(CARGO) test --workspace --all-features --locked
 	$(CARGO) test -p breezeway-shmipc --locked
 
-## The tests of sessions once more, on unix sockets and on TCP.
+## The tests of sessions once more, on unix sockets and on TCP: see crates/breezeway/tests/sessions/main.rs.
 carriers:
-	BREEZEWAY_TEST_CARRIER=unix $(CARGO) test -p breezeway --locked $(NEUTRAL:%=--test %) $(FILES:%=--test %)
-	BREEZEWAY_TEST_CARRIER=tcp $(CARGO) test -p breezeway --locked $(NEUTRAL:%=--test %)
+	BREEZEWAY_TEST_CARRIER=unix $(CARGO) test -p breezeway --locked --test sessions -- \
+		on_every_carrier:: by_file:: --skip on_shm::
+	BREEZEWAY_TEST_CARRIER=tcp $(CARGO) test -p breezeway --locked --test sessions -- \
+		on_every_carrier:: --skip on_shm:: --skip by_file::
+
+## The tests that need something which not every machine has, as far as this one has it.
+needs:
+	$(if $(HAS),$(CARGO) test -p breezeway --locked --tests -- --ignored $(HAS:%=%::))
+ifneq (,$(filter needs_root,$(HAS)))
+	BREEZEWAY_TEST_CARRIER=unix $(CARGO) test -p breezeway --locked --test sessions -- \
+		--ignored needs_root::
+	BREEZEWAY_TEST_CARRIER=tcp $(CARGO) test -p breezeway --locked --test sessions -- \
+		--ignored needs_root:: --skip by_file::
+endif
+	@echo "Ignored, because this machine lacks what they need: $(or $(LACKS),none)"
 
 ## The ring and the sleep/wake protocol under loom, and mutants of both that must fail.
 model:
@@ -132,8 +148,8 @@ msrv:
 
 ## A million messages of random sizes, call by call and pipelined: no page faults and no growth (about two minutes).
 soak:
-	$(CARGO) test --release --locked -p breezeway --test growth -- --ignored --exact --nocapture \
-		a_million_messages_of_random_sizes_cause_neither_page_faults_nor_growth
+	$(CARGO) test --release --locked -p breezeway --test sessions -- --ignored --exact --nocapture \
+		on_shm::growth::a_million_messages_of_random_sizes_cause_neither_page_faults_nor_growth
 
 ## The command, optimised.
 release:

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
-use tracing::{Event, Metadata, Subscriber};
+use tracing::{Event, Level, Metadata, Subscriber};
 
 /// One event.
 #[derive(Clone, Debug)]
@@ -15,6 +15,8 @@ pub struct Line {
     /// The thread that said it: each test has servers of its own, and a thread belongs to one
     /// server.
     pub thread: ThreadId,
+    /// How important it is.
+    pub level: Level,
     /// What happened.
     pub message: String,
     /// The `error` or `reason` field.
@@ -77,8 +79,12 @@ impl Subscriber for Recorder {
     }
 
     fn event(&self, event: &Event<'_>) {
-        let mut line =
-            Line { thread: thread::current().id(), message: String::new(), error: String::new() };
+        let mut line = Line {
+            thread: thread::current().id(),
+            level: *event.metadata().level(),
+            message: String::new(),
+            error: String::new(),
+        };
         event.record(&mut line);
         JOURNAL.lines.lock().unwrap().push(line);
         JOURNAL.written.notify_all();

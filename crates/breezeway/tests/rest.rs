@@ -1,5 +1,7 @@
-//! What waiting costs: no CPU for a peer that does not read, whatever the peer has closed; under `Busy`,
-//! one.
+//! What waiting costs: no CPU for a peer that does not read, whatever the peer has closed; under
+//! `Busy`, one.
+//!
+//! A test program of its own: what is measured is the CPU time of this process.
 
 use std::io::{Read, Write};
 use std::net::Shutdown;
@@ -10,34 +12,15 @@ use std::time::{Duration, Instant};
 use breezeway::{
     Address, Call, CallError, Server, ServerOptions, Session, SessionOptions, WaitPolicy,
 };
+use breezeway_adversary::native::frame::{hello, request};
 
 /// One measurement at a time: what is measured is this process.
 static MEASURING: Mutex<()> = Mutex::new(());
 /// Far more than rest costs, far less than spinning for [`WINDOW`].
 const REST: Duration = Duration::from_millis(200);
 const WINDOW: Duration = Duration::from_secs(1);
-
-/// The hello of a side without shared memory (`docs/abi.md`, section 2).
-fn hello() -> Vec<u8> {
-    let mut bytes = vec![0; 64];
-    bytes[..8].copy_from_slice(b"BRZWHELO");
-    bytes[8..10].copy_from_slice(&1u16.to_le_bytes());
-    bytes[10..12].copy_from_slice(&64u16.to_le_bytes());
-    bytes[16..20].copy_from_slice(&256u32.to_le_bytes());
-    bytes[20..24].copy_from_slice(&512u32.to_le_bytes());
-    bytes[32..40].copy_from_slice(&(64u64 << 20).to_le_bytes());
-    bytes
-}
-
-/// A request (`docs/abi.md`, section 8).
-fn request(stream: u32, len: usize) -> Vec<u8> {
-    let mut frame = vec![7; 16 + len];
-    frame[..4].copy_from_slice(&(len as u32).to_le_bytes());
-    frame[4..8].copy_from_slice(&[1, 3, 0, 0]);
-    frame[8..12].copy_from_slice(&stream.to_le_bytes());
-    frame[12..16].copy_from_slice(&0u32.to_le_bytes());
-    frame
-}
+/// The cap of the side by hand.
+const CAP: u64 = 64 << 20;
 
 /// CPU time of all threads of this process.
 fn cpu_time() -> Duration {
@@ -53,12 +36,13 @@ fn rest_of_a_server(half_close: bool) -> Duration {
     let stopper = server.stopper();
     let serving = std::thread::spawn(move || server.serve(|call: Call<'_>| call.echo()));
     let mut client = UnixStream::connect(&path).unwrap();
-    client.write_all(&hello()).unwrap();
+    client.write_all(&hello(256, CAP)).unwrap();
     client.read_exact(&mut [0; 64]).unwrap();
     client.set_write_timeout(Some(Duration::from_millis(300))).unwrap();
     // Until the server takes no more.
+    let body = vec![7; 1 << 20];
     let mut stream = 1;
-    while client.write_all(&request(stream, 1 << 20)).is_ok() {
+    while client.write_all(&request(stream, 0, &body)).is_ok() {
         stream += 2;
     }
     if half_close {
@@ -92,7 +76,7 @@ fn a_server_that_reads_nothing_and_half_closes_costs_the_client_no_cpu() {
     let serving = std::thread::spawn(move || {
         let (mut server, _) = listener.accept().unwrap();
         server.read_exact(&mut [0; 64]).unwrap();
-        server.write_all(&hello()).unwrap();
+        server.write_all(&hello(256, CAP)).unwrap();
         server.shutdown(Shutdown::Write).unwrap();
         // Until the client is done.
         let _ = wait.recv();

@@ -85,7 +85,7 @@ pub mod flag {
 pub mod socket {
     pub const DOORBELL: u8 = 0;
     pub const SEGMENT: u8 = 1;
-    pub const MAX_UNANNOUNCED: usize = 16;
+    pub const MAX_UNANNOUNCED: usize = 64;
 }
 
 /// Section 8: what precedes each body on a socket without shared memory.

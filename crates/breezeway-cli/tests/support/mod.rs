@@ -2,9 +2,6 @@
 #![allow(dead_code, reason = "each test binary uses its own part of this")]
 #![allow(unused_imports, reason = "as above")]
 
-#[path = "../../../breezeway/tests/support/stopwatch.rs"]
-mod stopwatch;
-
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
@@ -15,8 +12,9 @@ use breezeway::Address;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-use stopwatch::Stopwatch;
-pub(crate) use stopwatch::{PATIENCE, eventually};
+pub(crate) use breezeway_adversary::PATIENCE;
+use breezeway_adversary::stopwatch::Stopwatch;
+pub(crate) use breezeway_adversary::stopwatch::eventually;
 
 /// How soon every error must come: the contract of the command.
 pub(crate) const PROMPT: Duration = Duration::from_secs(2);

@@ -1,13 +1,11 @@
 //! Rules of calls, broken by a client against a server, and by a server against a client.
 
 use breezeway::{CallError, CallViolation, SessionError, Violation};
+use breezeway_adversary::Shared;
+use breezeway_adversary::journal;
+use breezeway_adversary::native::layout::{control, flag, kind};
+use breezeway_adversary::native::{Descriptor, Entry, Peer, Terms};
 
-use super::abi::{control, flag, kind};
-use super::entry::{Descriptor, Entry};
-use super::hello::Terms;
-use super::log;
-use super::memory::Shared;
-use super::peer::Peer;
 use super::service::ECHO;
 use super::stage::{Stage, called, options, served};
 use super::watchdog::{GENEROUS, within};
@@ -201,7 +199,7 @@ fn failures_with_any_code_and_any_words_are_failures_of_that_call_only() {
                 }
                 // And one whose words lie in shared memory, and are many.
                 let words = peer.add_segment(1 << 20);
-                words.map.fill(0..1 << 20, b'w');
+                words.fill(0..1 << 20, b'w');
                 let stream = peer.next_message().unwrap().stream();
                 let reply = Entry::reply(stream, &[]);
                 let flags = flag::FIN | flag::ERROR;
@@ -235,9 +233,9 @@ fn cancelling_anything_is_ignored_by_a_server_and_ends_a_client() {
             let cancel = Entry { stream, ..Entry::session(kind::CANCEL, 9, b"anything") };
             for _ in 0..100 {
                 peer.publish_silently(&cancel);
-                if peer.tail.is_multiple_of(32) {
-                    peer.ring();
-                    peer.wait_consumed(peer.tail - 32);
+                if peer.ring.tail.is_multiple_of(32) {
+                    peer.ring_doorbell();
+                    peer.wait_consumed(peer.ring.tail - 32);
                 }
             }
             assert_eq!(peer.call(1, ECHO, b"x"), b"x");
@@ -275,8 +273,8 @@ fn never_consume(peer: &mut Peer) {
     for call in 0..65 {
         peer.publish(&Entry::request(2 * call + 1, ECHO, b"x"));
         // Half the ring at most: the last request has to be seen, not waited for.
-        if peer.tail >= 32 {
-            peer.wait_consumed(peer.tail - 31);
+        if peer.ring.tail >= 32 {
+            peer.wait_consumed(peer.ring.tail - 31);
         }
     }
 }
@@ -296,7 +294,7 @@ fn replies_that_are_never_released_are_the_problem_of_who_keeps_them() {
         let stage = Stage::set();
         let mut peer =
             Peer::connect(stage.path(), Terms { payload_cap: 1 << 20, ..Terms::default() });
-        let from = log::length();
+        let from = journal::length();
         let mut failures = 0;
         for call in 0..40u32 {
             peer.publish(&Entry::request(

@@ -6,16 +6,14 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use breezeway_adversary::native::layout::{hello, kind};
+use breezeway_adversary::native::{Entry, Hello, Peer, Terms, control_segment};
+use breezeway_adversary::socket;
 use rustix::process::{
     Pid, Signal, WaitOptions, kill_process, set_parent_process_death_signal, waitpid,
 };
 
-use super::abi::{hello, kind};
-use super::entry::Entry;
-use super::hello::{Hello, Terms};
-use super::peer::{Peer, control_segment};
 use super::service::{ECHO, REPLY_OF};
-use super::wire;
 
 const ROLE: &str = "BREEZEWAY_HOSTILE_ROLE";
 const PATH: &str = "BREEZEWAY_HOSTILE_PATH";
@@ -147,7 +145,7 @@ fn client(role: &str, socket: OwnedFd) -> Kept {
     if role == "client with half a hello" {
         let terms = Terms::default();
         let own = control_segment(&terms);
-        wire::send(&socket, &Hello::new(&terms).0[..hello::LEN / 2], &[own.fd.as_fd()]).unwrap();
+        socket::send(&socket, &Hello::new(&terms).0[..hello::LEN / 2], &[own.fd.as_fd()]).unwrap();
         return Kept::Socket(socket);
     }
     let mut peer = Peer::client(socket, Terms::default());
@@ -168,13 +166,15 @@ fn client(role: &str, socket: OwnedFd) -> Kept {
         }
         "client within a publication" => {
             peer.call(1, ECHO, b"x");
-            peer.write(peer.tail, &Entry::request(3, ECHO, b"x"));
+            peer.ring.write(peer.ring.tail, &Entry::request(3, ECHO, b"x"));
         }
         "client between a segment and its entry" => {
-            peer.send_segment(&super::memory::Shared::fit(4096).fd);
+            peer.send_segment(&breezeway_adversary::Shared::fit(4096).fd);
         }
         "client that asked for the doorbell" => {
-            peer.own.map.store(super::abi::control::DATA_WAKE_AT, peer.head);
+            peer.ring
+                .shared
+                .store(breezeway_adversary::native::layout::control::DATA_WAKE_AT, peer.view.head);
         }
         other => panic!("no role {other}"),
     }
@@ -194,9 +194,11 @@ fn echo(path: &Path) {
         None,
     )
     .unwrap();
-    while let Some(request) = peer.next() {
+    while let Some(request) = peer.next_entry() {
         peer.consume();
-        if request.kind() == kind::MESSAGE && request.flags() & super::abi::flag::NO_REPLY == 0 {
+        if request.kind() == kind::MESSAGE
+            && request.flags() & breezeway_adversary::native::layout::flag::NO_REPLY == 0
+        {
             peer.publish(&Entry::reply(request.stream(), request.body()));
         }
     }

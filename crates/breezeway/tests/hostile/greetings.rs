@@ -8,18 +8,17 @@ use breezeway::{
     Carrier, ConnectError, HandshakeError, HelloError, SegmentError, ServerOptions, ServerSession,
     Session,
 };
+use breezeway_adversary::journal;
+use breezeway_adversary::memfd::{self, SEALS};
+use breezeway_adversary::native::layout::{control, hello, refusal};
+use breezeway_adversary::native::{Hello, Peer, Terms, control_segment, receive_hello};
+use breezeway_adversary::socket;
 use rustix::fs::SealFlags;
 use rustix::net::{Shutdown, shutdown};
 
-use super::abi::{control, hello, refusal};
-use super::hello::{Hello, Terms};
-use super::log;
-use super::memory::{SEALS, hole_behind_blocks, huge, memfd, seal, sparse};
-use super::peer::{Peer, control_segment};
 use super::service::{ECHO, Service};
 use super::stage::{Stage, impatient, options};
 use super::watchdog::{GENEROUS, within};
-use super::wire;
 
 type Fault = fn(&HandshakeError) -> bool;
 
@@ -32,7 +31,7 @@ struct Greeting {
 impl Greeting {
     fn send(&self, socket: &OwnedFd) {
         let fds: Vec<BorrowedFd<'_>> = self.fds.iter().map(AsFd::as_fd).collect();
-        let _ = wire::send(socket, &self.bytes, &fds);
+        let _ = socket::send(socket, &self.bytes, &fds);
     }
 }
 
@@ -67,7 +66,7 @@ fn carrying(
 
 /// The answer to a client that is refused, or nothing.
 fn expect_answer(name: &str, socket: &OwnedFd, expected: Option<u32>, error: &HandshakeError) {
-    let answer = wire::receive_hello(socket);
+    let answer = receive_hello(socket);
     assert!(answer.fds.is_empty(), "{name}: a refusal with a descriptor");
     let Some(status) = expected else {
         assert!(answer.is_end(), "{name}: {:?}", answer.bytes);
@@ -77,7 +76,7 @@ fn expect_answer(name: &str, socket: &OwnedFd, expected: Option<u32>, error: &Ha
     assert_eq!(found, status.to_le_bytes(), "{name}");
     let reason = error.to_string();
     assert_eq!(String::from_utf8_lossy(&answer.bytes[hello::LEN..]), reason, "{name}");
-    assert!(wire::receive(socket, 1).is_end(), "{name}: bytes behind the refusal");
+    assert!(socket::receive(socket, 1).is_end(), "{name}: bytes behind the refusal");
 }
 
 fn handshake_error<T>(outcome: Result<T, ConnectError>) -> HandshakeError {
@@ -95,15 +94,15 @@ fn each(cases: impl FnOnce() -> Vec<Case> + Send + 'static) {
         for Case { name, make, expected, answer } in cases() {
             let (hostile, honest) = UnixStream::pair().unwrap();
             let hostile = OwnedFd::from(hostile);
-            wire::be_patient(&hostile);
+            socket::be_patient(&hostile);
             make().send(&hostile);
             let error = handshake_error(ServerSession::from_socket(honest.into(), &options()));
             assert!(expected(&error), "{name}, accepted: {error:?}");
             expect_answer(&name, &hostile, answer, &error);
 
-            let from = log::length();
+            let from = journal::length();
             let hostile = OwnedFd::from(UnixStream::connect(stage.path()).unwrap());
-            wire::be_patient(&hostile);
+            socket::be_patient(&hostile);
             make().send(&hostile);
             expect_answer(&name, &hostile, answer, &error);
             assert_eq!(stage.no_session(from), error.to_string(), "{name}, served");
@@ -266,20 +265,22 @@ fn very_many_descriptors_are_refused_for_what_they_are() {
     });
 }
 
+/// Of a control segment of 64 entries.
+const SIZE: usize = 12288;
+
 #[test]
 fn unfit_control_segments_are_refused() {
-    const SIZE: usize = 12288;
     const UNSEALED: Fault =
         |error| matches!(error, HandshakeError::Segment(SegmentError::NotSealed(_)));
     const OTHER_SIZE: Fault = |error| {
         matches!(error, HandshakeError::Segment(SegmentError::Size { expected: 12288, .. }))
     };
     fn sealed(fd: OwnedFd, seals: SealFlags) -> OwnedFd {
-        seal(&fd, seals);
+        memfd::seal(&fd, seals);
         fd
     }
     each(|| {
-        let mut cases = vec![
+        vec![
             carrying("a pipe", || vec![std::io::pipe().unwrap().0.into()], UNSEALED),
             carrying("a socket", || vec![UnixStream::pair().unwrap().0.into()], UNSEALED),
             carrying(
@@ -288,24 +289,28 @@ fn unfit_control_segments_are_refused() {
                 UNSEALED,
             ),
             carrying("a file", || vec![tempfile::tempfile().unwrap().into()], UNSEALED),
-            carrying("an unsealed memfd", || vec![memfd(SIZE)], UNSEALED),
+            carrying("an unsealed memfd", || vec![memfd::backed(SIZE)], UNSEALED),
             carrying(
                 "a memfd that can shrink",
-                || vec![sealed(memfd(SIZE), SEALS.difference(SealFlags::SHRINK))],
+                || vec![sealed(memfd::backed(SIZE), SEALS.difference(SealFlags::SHRINK))],
                 UNSEALED,
             ),
             carrying(
                 "a memfd that can be written",
-                || vec![sealed(memfd(SIZE), SEALS.difference(SealFlags::FUTURE_WRITE))],
+                || vec![sealed(memfd::backed(SIZE), SEALS.difference(SealFlags::FUTURE_WRITE))],
                 UNSEALED,
             ),
-            carrying("too small", || vec![sealed(memfd(SIZE - 1), SEALS)], OTHER_SIZE),
-            carrying("one page less", || vec![sealed(memfd(SIZE - 4096), SEALS)], OTHER_SIZE),
-            carrying("too large", || vec![sealed(memfd(SIZE + 1), SEALS)], OTHER_SIZE),
-            carrying("empty", || vec![sealed(sparse(0), SEALS)], OTHER_SIZE),
+            carrying("too small", || vec![sealed(memfd::backed(SIZE - 1), SEALS)], OTHER_SIZE),
+            carrying(
+                "one page less",
+                || vec![sealed(memfd::backed(SIZE - 4096), SEALS)],
+                OTHER_SIZE,
+            ),
+            carrying("too large", || vec![sealed(memfd::backed(SIZE + 1), SEALS)], OTHER_SIZE),
+            carrying("empty", || vec![sealed(memfd::sparse(0), SEALS)], OTHER_SIZE),
             carrying(
                 "without a page",
-                || vec![sealed(sparse(SIZE), SEALS)],
+                || vec![sealed(memfd::sparse(SIZE), SEALS)],
                 |error| {
                     matches!(
                         error,
@@ -316,7 +321,7 @@ fn unfit_control_segments_are_refused() {
             carrying(
                 "with a hole",
                 || {
-                    let fd = sparse(SIZE);
+                    let fd = memfd::sparse(SIZE);
                     let flags = rustix::fs::FallocateFlags::empty();
                     rustix::fs::fallocate(&fd, flags, 0, SIZE as u64 - 4096).unwrap();
                     vec![sealed(fd, SEALS)]
@@ -328,24 +333,14 @@ fn unfit_control_segments_are_refused() {
                     )
                 },
             ),
-        ];
-        if huge(SIZE).is_some() {
-            cases.push(carrying(
-                "huge pages",
-                || vec![huge(SIZE).unwrap()],
-                |error| matches!(error, HandshakeError::Segment(SegmentError::NotTmpfs(_))),
-            ));
-        } else {
-            eprintln!("not tried, as this kernel has none: huge pages");
-        }
-        cases
+        ]
     });
 }
 
 #[test]
 fn a_control_segment_whose_holes_are_hidden_behind_blocks_past_its_end_is_refused() {
     each(|| {
-        let holes = || vec![hole_behind_blocks(12288)];
+        let holes = || vec![memfd::hole_behind_blocks(12288)];
         vec![carrying("holes behind blocks", holes, |error| {
             matches!(error, HandshakeError::Segment(SegmentError::NotBacked { .. }))
         })]
@@ -367,29 +362,29 @@ fn a_hello_that_never_ends_is_given_up_in_time() {
         let mut silent = Vec::new();
         for bytes in &beginnings {
             let socket = OwnedFd::from(UnixStream::connect(stage.path()).unwrap());
-            wire::be_patient(&socket);
+            socket::be_patient(&socket);
             let segment = fit();
             if !bytes.is_empty() {
-                wire::send(&socket, bytes, &[segment.as_fd()]).unwrap();
+                socket::send(&socket, bytes, &[segment.as_fd()]).unwrap();
             }
             silent.push(socket);
         }
         for socket in silent {
-            assert!(wire::receive(&socket, 1).is_end(), "a half-open client is not answered");
+            assert!(socket::receive(&socket, 1).is_end(), "a half-open client is not answered");
         }
         stage.close();
         thread::scope(|scope| {
             for bytes in &beginnings {
                 scope.spawn(|| {
                     let (hostile, honest) = UnixStream::pair().unwrap();
-                    let _ = wire::send(&hostile, bytes, &[]);
+                    let _ = socket::send(&hostile, bytes, &[]);
                     let error =
                         handshake_error(ServerSession::from_socket(honest.into(), &impatient()));
                     assert!(matches!(error, HandshakeError::Timeout(_)), "{error:?}");
                 });
                 scope.spawn(|| {
                     let (hostile, honest) = UnixStream::pair().unwrap();
-                    let _ = wire::send(&hostile, bytes, &[]);
+                    let _ = socket::send(&hostile, bytes, &[]);
                     let error = handshake_error(Session::from_socket(honest.into(), &impatient()));
                     assert!(matches!(error, HandshakeError::Timeout(_)), "{error:?}");
                 });
@@ -416,7 +411,7 @@ fn a_hello_that_is_broken_off_is_noticed_at_once() {
                     let error = handshake_error(Session::from_socket(honest.into(), &options()));
                     assert!(matches!(error, HandshakeError::Closed), "{error:?}");
                 });
-                let from = log::length();
+                let from = journal::length();
                 let hostile = UnixStream::connect(stage.path()).unwrap();
                 break_off(hostile.into(), &complete[..len], half, |_| {
                     assert_eq!(stage.no_session(from), HandshakeError::Closed.to_string());
@@ -431,7 +426,7 @@ fn a_hello_that_is_broken_off_is_noticed_at_once() {
 /// Sends a beginning, then closes, or says that nothing more comes, and looks what `then` sees.
 fn break_off(socket: OwnedFd, bytes: &[u8], half: bool, then: impl FnOnce(Option<&OwnedFd>)) {
     if !bytes.is_empty() {
-        wire::send(&socket, bytes, &[]).unwrap();
+        socket::send(&socket, bytes, &[]).unwrap();
     }
     if half {
         shutdown(&socket, Shutdown::Write).unwrap();
@@ -453,7 +448,7 @@ fn a_strange_but_true_hello_gets_a_session() {
             ("all features", features, terms),
             ("reserved bytes", reserved, terms),
             ("an extension of one byte", Hello::new(&terms).extended_to(65, 0xee), terms),
-            ("the longest extension", Hello::new(&terms).extended_to(hello::LONGEST, 0xee), terms),
+            ("the longest extension", Hello::new(&terms).extended_to(hello::MAX_LEN, 0xee), terms),
         ];
         for (ring_capacity, lend_count, payload_cap) in
             [(8, 64, 4096), (65_536, 1024, 1 << 40), (64, 512, u64::MAX - 4095)]
@@ -464,16 +459,16 @@ fn a_strange_but_true_hello_gets_a_session() {
         for (name, hello, terms) in hellos {
             for piece in [hello.0.len(), 1000, 7, 1] {
                 let socket = OwnedFd::from(UnixStream::connect(stage.path()).unwrap());
-                wire::be_patient(&socket);
+                socket::be_patient(&socket);
                 let own = control_segment(&terms);
                 for (index, bytes) in hello.0.chunks(piece).enumerate() {
                     let fds = if index == 0 { &[own.fd.as_fd()][..] } else { &[] };
                     // One byte at a time, the socket fills faster than the server reads.
-                    while wire::send(&socket, bytes, fds).is_err() {
+                    while socket::send(&socket, bytes, fds).is_err() {
                         thread::yield_now();
                     }
                 }
-                let answer = wire::receive_hello(&socket);
+                let answer = receive_hello(&socket);
                 let mut peer = Peer::agreed(socket, own, terms, answer);
                 assert_eq!(peer.call(1, ECHO, b"hello"), b"hello", "{name} by {piece}");
             }
@@ -500,7 +495,7 @@ fn a_refusal_reaches_the_caller_as_printable_words_whatever_it_holds() {
                     let segment = fit();
                     let fds = vec![segment.as_fd(); fds];
                     let refusal = Hello::refusing(status, reason);
-                    wire::send(&hostile, &refusal.0, &fds).unwrap();
+                    socket::send(&hostile, &refusal.0, &fds).unwrap();
                     let error = handshake_error(Session::from_socket(honest.into(), &options()));
                     let HandshakeError::Refused { status: found, reason: words } = error else {
                         panic!("{error:?}")
@@ -526,13 +521,30 @@ fn a_session_goes_on_whatever_comes_behind_a_good_hello() {
         let mut bytes = Hello::new(&terms).0;
         bytes.extend([0; 10]);
         let socket = OwnedFd::from(hostile);
-        wire::be_patient(&socket);
-        wire::send(&socket, &bytes, &[own.fd.as_fd()]).unwrap();
-        let answer = wire::receive_hello(&socket);
+        socket::be_patient(&socket);
+        socket::send(&socket, &bytes, &[own.fd.as_fd()]).unwrap();
+        let answer = receive_hello(&socket);
         let mut peer = Peer::agreed(socket, own, terms, answer);
         peer.add_segment(4096);
         assert_eq!(peer.call(1, ECHO, b"hello"), b"hello");
         drop(peer);
         assert!(matches!(serving.join().unwrap(), Err(breezeway::SessionError::PeerDied)));
     });
+}
+
+/// A kernel may have been built without huge pages.
+mod needs_huge_pages {
+    use super::*;
+
+    #[test]
+    #[ignore = "needs huge pages: `make needs` runs it where there are"]
+    fn a_control_segment_of_huge_pages() {
+        each(|| {
+            vec![carrying(
+                "huge pages",
+                || vec![memfd::huge(SIZE)],
+                |error| matches!(error, HandshakeError::Segment(SegmentError::NotTmpfs(_))),
+            )]
+        });
+    }
 }

@@ -4,18 +4,16 @@ use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 
 use breezeway::{HandshakeError, MemoryViolation, SessionError};
+use breezeway_adversary::journal;
+use breezeway_adversary::memfd;
+use breezeway_adversary::native::layout::socket::MAX_UNANNOUNCED;
+use breezeway_adversary::native::{Descriptor, Entry, Hello, Peer, Terms};
+use breezeway_adversary::{Shared, socket};
 
-use super::abi::socket::MOST_UNANNOUNCED;
 use super::children::Child;
-use super::entry::{Descriptor, Entry};
-use super::hello::{Hello, Terms};
-use super::log;
-use super::memory::{Shared, memfd};
-use super::peer::Peer;
 use super::service::{ECHO, REPLY_OF};
 use super::stage::Stage;
 use super::watchdog::{GENEROUS, within};
-use super::wire;
 
 #[test]
 fn sessions_that_ended_badly_leave_neither_descriptors_nor_mappings() {
@@ -38,7 +36,7 @@ pub(crate) fn slow_to_close() {
     within(GENEROUS, || {
         let stage = Stage::set();
         let send = |fd: std::os::fd::OwnedFd| {
-            let from = log::length();
+            let from = journal::length();
             let mut peer = Peer::connect(stage.path(), Terms::default());
             peer.send_segment(&fd);
             drop(fd);
@@ -110,29 +108,29 @@ fn round(stage: &Stage) {
             peer.next_message().unwrap();
         }
         let shared = Shared::fit(4096);
-        for _ in 0..MOST_UNANNOUNCED {
+        for _ in 0..MAX_UNANNOUNCED {
             peer.send_segment(&shared.fd);
         }
         peer.publish(&Entry::session(2, 0, &[]));
     });
     attack(MemoryViolation::UnwantedDescriptors, &|peer| {
         let shared = Shared::fit(4096);
-        let _ = wire::send(&peer.socket, &[1], &[shared.fd.as_fd(); 3]);
+        let _ = socket::send(&peer.socket, &[1], &[shared.fd.as_fd(); 3]);
         peer.publish(&Entry::segment_add(0, 4096));
     });
     stage.attack(Terms::default(), &[&SessionError::PeerDied.to_string()], |peer| {
         peer.add_segment(8192);
         rustix::net::shutdown(&peer.socket, rustix::net::Shutdown::Write).unwrap();
     });
-    let from = log::length();
+    let from = journal::length();
     let socket = UnixStream::connect(stage.path()).unwrap();
-    let unsealed = memfd(12288);
+    let unsealed = memfd::backed(12288);
     let fds = [unsealed.as_fd(); 3];
-    wire::send(&socket, &Hello::new(&Terms::default()).0, &fds).unwrap();
+    socket::send(&socket, &Hello::new(&Terms::default()).0, &fds).unwrap();
     assert_eq!(stage.no_session(from), HandshakeError::Descriptors(3).to_string());
-    let from = log::length();
+    let from = journal::length();
     let socket = UnixStream::connect(stage.path()).unwrap();
     let hello = Hello::new(&Terms::default()).with(0, b"X");
-    wire::send(&socket, &hello.0, &[unsealed.as_fd()]).unwrap();
+    socket::send(&socket, &hello.0, &[unsealed.as_fd()]).unwrap();
     stage.no_session(from);
 }

@@ -3,17 +3,13 @@
 use std::sync::Arc;
 
 use breezeway::{CallError, ServerOptions, SessionError, WaitPolicy};
+use breezeway_adversary::native::{Entry, Peer, Terms};
+use breezeway_adversary::{journal, socket, while_flipping};
 use rustix::net::{Shutdown, shutdown};
 
-use super::entry::Entry;
-use super::flipping::while_flipping;
-use super::hello::Terms;
-use super::log;
-use super::peer::Peer;
 use super::service::ECHO;
 use super::stage::{Stage, called, options, served};
 use super::watchdog::{GENEROUS, within};
-use super::wire;
 
 #[test]
 fn a_doorbell_that_rings_without_end_disturbs_nobody() {
@@ -23,9 +19,9 @@ fn a_doorbell_that_rings_without_end_disturbs_nobody() {
             let mut peer = Peer::connect(stage.path(), Terms::default());
             let socket = Arc::new(peer.socket.try_clone().unwrap());
             let storm = |_| {
-                let _ = wire::send(&*socket, &[0], &[]);
+                let _ = socket::send(&*socket, &[0], &[]);
             };
-            let from = log::length();
+            let from = journal::length();
             while_flipping(&[&storm, &storm], || {
                 for call in 0..50 {
                     // Whether it is served is its own matter: bytes that nobody asked for may keep back one that was.
@@ -53,14 +49,11 @@ fn a_server_that_rings_without_end_delays_no_deadline() {
                     let blocks = [0; 4096];
                     let socket = peer.socket.try_clone().unwrap();
                     let storm = |_| {
-                        let _ = wire::send(&socket, &blocks, &[]);
+                        let _ = socket::send(&socket, &blocks, &[]);
                     };
-                    while_flipping(
-                        &[&storm],
-                        || {
-                            while !wire::receive(&peer.socket, 4096).is_end() {}
-                        },
-                    );
+                    while_flipping(&[&storm], || {
+                        while !socket::receive(&peer.socket, 4096).is_end() {}
+                    });
                 },
                 |session| {
                     for _ in 0..5 {
@@ -97,10 +90,10 @@ fn what_was_committed_before_the_end_is_served_and_then_the_session_ends() {
 }
 
 /// The next entry, without a look at the socket.
-fn poll(peer: &mut Peer) -> super::entry::Seen {
-    let deadline = std::time::Instant::now() + wire::PATIENCE;
+fn poll(peer: &mut Peer) -> breezeway_adversary::native::Seen {
+    let deadline = std::time::Instant::now() + socket::PATIENCE;
     loop {
-        if let Some(seen) = peer.try_next() {
+        if let Some(seen) = peer.view.try_next() {
             return seen;
         }
         assert!(std::time::Instant::now() < deadline, "not served");
@@ -115,7 +108,9 @@ fn a_client_that_hears_nothing_is_served_all_the_same() {
         let mut peer = Peer::connect(stage.path(), Terms::default());
         shutdown(&peer.socket, Shutdown::Read).unwrap();
         for call in 0..500 {
-            peer.own.map.store(super::abi::control::DATA_WAKE_AT, peer.head);
+            peer.ring
+                .shared
+                .store(breezeway_adversary::native::layout::control::DATA_WAKE_AT, peer.view.head);
             peer.publish(&Entry::request(2 * call + 1, ECHO, b"x"));
             assert_eq!(poll(&mut peer).stream(), 2 * call + 1);
             peer.consume();
@@ -153,7 +148,7 @@ fn a_reply_committed_before_the_end_is_received_and_then_the_session_ends() {
 fn goes_after(last: impl Fn(&mut Peer)) {
     let stage = Stage::set();
     for _ in 0..20 {
-        let from = log::length();
+        let from = journal::length();
         let mut peer = Peer::connect(stage.path(), Terms::default());
         // Asleep by then: the honest client keeps the worker busy, so that a quiet session is set aside.
         peer.call(1, ECHO, b"x");
@@ -172,14 +167,14 @@ fn the_end_is_noticed_in_a_quiet_session() {
 
 #[test]
 fn the_end_is_noticed_behind_doorbell_bytes() {
-    within(GENEROUS, || goes_after(|peer| (0..200).for_each(|_| peer.ring())));
+    within(GENEROUS, || goes_after(|peer| (0..200).for_each(|_| peer.ring_doorbell())));
 }
 
 #[test]
 fn the_end_is_noticed_behind_any_number_of_doorbell_bytes() {
     within(GENEROUS, || {
         goes_after(|peer| {
-            let _ = wire::send(&peer.socket, &[0; 100_000], &[]);
+            let _ = socket::send(&peer.socket, &[0; 100_000], &[]);
         });
     });
 }
@@ -188,7 +183,7 @@ fn the_end_is_noticed_behind_any_number_of_doorbell_bytes() {
 fn the_end_is_noticed_behind_a_bad_byte() {
     within(GENEROUS, || {
         goes_after(|peer| {
-            let _ = wire::send(&peer.socket, &[7], &[]);
+            let _ = socket::send(&peer.socket, &[7], &[]);
         });
     });
 }
@@ -198,7 +193,7 @@ fn sessions_that_end_badly_one_after_the_other_do_not_fill_the_log() {
     within(GENEROUS, || {
         let stage = Stage::set();
         for _ in 0..40 {
-            let from = log::length();
+            let from = journal::length();
             let mut peer = Peer::connect(stage.path(), Terms::default());
             peer.publish(&Entry::session(0, 0, &[]));
             stage.end_of_session(from);

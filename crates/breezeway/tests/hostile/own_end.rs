@@ -8,10 +8,9 @@ use breezeway::{
     CallError, MemoryViolation, SegmentError, ServerOptions, Session, SessionError, Violation,
     WaitPolicy,
 };
+use breezeway_adversary::journal;
+use breezeway_adversary::native::{Peer, Terms};
 
-use super::hello::Terms;
-use super::log;
-use super::peer::Peer;
 use super::service::ECHO;
 use super::stage::{Stage, options};
 use super::watchdog::{GENEROUS, within};
@@ -46,7 +45,7 @@ fn a_server_keeps_no_session_of_a_client_that_sent_its_own_end_and_closed() {
             let session = options().wait(wait);
             let stage = Stage::with(ServerOptions::new().session(session));
             for with_a_call in [false, true] {
-                let from = log::length();
+                let from = journal::length();
                 let mut peer = Peer::connect(stage.path(), Terms::default());
                 peer.send_segment(&peer.socket);
                 if with_a_call {

@@ -10,18 +10,17 @@ use breezeway::{
     CallError, CallViolation, ConnectError, HandshakeError, HelloError, MemoryViolation,
     ServerOptions, ServerSession, Session, SessionError, Violation, WaitPolicy,
 };
+use breezeway_adversary::native::layout::{control, entry, flag, hello, kind, refusal};
+use breezeway_adversary::native::{
+    Descriptor, Entry, Hello, Peer, Seen, Terms, control_segment, receive_hello,
+};
+use breezeway_adversary::{Mapping, PATIENCE, Shared, socket};
 use rustix::net::{Shutdown, shutdown};
 
-use super::abi::{control, entry, flag, hello, kind, refusal};
-use super::entry::{Descriptor, Entry, Seen};
-use super::hello::{Hello, Terms};
-use super::memory::{Mapping, Shared};
-use super::peer::{Peer, control_segment};
 use super::progress::poll_message;
 use super::service::{ECHO, REPLY_OF};
 use super::stage::{Stage, called, options, served};
 use super::watchdog::{GENEROUS, within};
-use super::wire::{self, PATIENCE};
 
 /// Status of a hello.
 fn status(bytes: &[u8]) -> u32 {
@@ -29,13 +28,15 @@ fn status(bytes: &[u8]) -> u32 {
 }
 
 /// What an honest server makes of a client that begins as `begin` does, and its answer.
-fn welcomed(begin: impl FnOnce(&OwnedFd)) -> (Result<ServerSession, ConnectError>, wire::Received) {
+fn welcomed(
+    begin: impl FnOnce(&OwnedFd),
+) -> (Result<ServerSession, ConnectError>, socket::Received) {
     let (hostile, honest) = UnixStream::pair().unwrap();
     let serving = thread::spawn(move || ServerSession::from_socket(honest.into(), &options()));
     let hostile = OwnedFd::from(hostile);
-    wire::be_patient(&hostile);
+    socket::be_patient(&hostile);
     begin(&hostile);
-    let answer = wire::receive_hello(&hostile);
+    let answer = receive_hello(&hostile);
     (serving.join().unwrap(), answer)
 }
 
@@ -47,7 +48,7 @@ fn one_way(body: &[u8]) -> Entry {
 fn spin_for_entry(peer: &mut Peer) -> Seen {
     let deadline = Instant::now() + PATIENCE;
     loop {
-        if let Some(seen) = peer.try_next() {
+        if let Some(seen) = peer.view.try_next() {
             return seen;
         }
         assert!(Instant::now() < deadline, "no entry comes");
@@ -57,7 +58,7 @@ fn spin_for_entry(peer: &mut Peer) -> Seen {
 
 /// Reads the socket to its end; how many bytes came.
 fn bytes_until_end(socket: &OwnedFd) -> usize {
-    let reads = std::iter::repeat_with(|| wire::receive(socket, 4096).bytes.len());
+    let reads = std::iter::repeat_with(|| socket::receive(socket, 4096).bytes.len());
     reads.take_while(|&len| len > 0).sum()
 }
 
@@ -99,8 +100,8 @@ fn a_server_that_closes_leaves_unanswered_what_it_has_not_consumed() {
         peer.publish(&Entry::request(1, ECHO, b"too late"));
         drop(session);
         peer.wait_for_end();
-        assert_eq!(peer.try_next().map(|seen| seen.kind()), Some(kind::SHUTDOWN));
-        assert!(peer.try_next().is_none());
+        assert_eq!(peer.view.try_next().map(|seen| seen.kind()), Some(kind::SHUTDOWN));
+        assert!(peer.view.try_next().is_none());
         assert_eq!(peer.view.load(control::CONSUMED_AT), 0);
     });
 }
@@ -110,7 +111,7 @@ fn the_shutdown_entry_is_there_before_the_end_of_file() {
     within(GENEROUS, || {
         let attack = |peer: &mut Peer| {
             peer.wait_for_end();
-            assert_eq!(peer.try_next().map(|seen| seen.kind()), Some(kind::SHUTDOWN));
+            assert_eq!(peer.view.try_next().map(|seen| seen.kind()), Some(kind::SHUTDOWN));
         };
         called(options(), Terms::default(), attack, |_| {});
     });
@@ -141,7 +142,7 @@ fn a_violation_looks_like_the_end_of_file_without_a_shutdown_entry() {
         let assert_no_farewell = |peer: &mut Peer| {
             peer.publish(&Entry::session(kind::GO_AWAY, 0, &[]));
             peer.wait_for_end();
-            assert!(peer.try_next().is_none(), "an entry after the violation");
+            assert!(peer.view.try_next().is_none(), "an entry after the violation");
         };
         let outcome = served(options(), Terms::default(), assert_no_farewell);
         assert!(
@@ -172,7 +173,7 @@ fn payload_cap_is_a_non_zero_multiple_of_4096() {
             let terms = Terms { payload_cap, ..Terms::default() };
             let own = control_segment(&terms);
             let (outcome, answer) = welcomed(|socket| {
-                wire::send(socket, &Hello::new(&terms).0, &[own.fd.as_fd()]).unwrap();
+                socket::send(socket, &Hello::new(&terms).0, &[own.fd.as_fd()]).unwrap();
             });
             let found = outcome.map(drop);
             match (&found, fits) {
@@ -200,9 +201,9 @@ fn a_hellos_descriptor_is_taken_with_whichever_of_its_bytes_it_comes() {
             let bytes = Hello::new(&terms).0;
             let (outcome, answer) = welcomed(|socket| {
                 if at > 0 {
-                    wire::send(socket, &bytes[..at], &[]).unwrap();
+                    socket::send(socket, &bytes[..at], &[]).unwrap();
                 }
-                wire::send(socket, &bytes[at..], &[own.fd.as_fd()]).unwrap();
+                socket::send(socket, &bytes[at..], &[own.fd.as_fd()]).unwrap();
             });
             assert!(outcome.is_ok(), "{at}: {:?}", outcome.err());
             assert_eq!((status(&answer.bytes), answer.fds.len()), (0, 1));
@@ -217,7 +218,7 @@ fn of_a_refusal_only_length_status_and_reason_are_read() {
         let garbage = Hello::refusing(3, b"come back")
             .with(hello::VERSION_AT, &77u16.to_le_bytes())
             .with(hello::RING_CAPACITY_AT, &[0xff; 24]);
-        wire::send(&hostile, &garbage.0, &[]).unwrap();
+        socket::send(&hostile, &garbage.0, &[]).unwrap();
         let error = Session::from_socket(honest.into(), &options()).err();
         let Some(ConnectError::Handshake(HandshakeError::Refused { status, reason })) = error
         else {
@@ -232,7 +233,7 @@ fn a_refusal_may_come_before_the_hello_was_sent() {
     within(GENEROUS, || {
         // The server has closed already when the client tries to send its hello.
         let (hostile, honest) = UnixStream::pair().unwrap();
-        wire::send(&hostile, &Hello::refusing(2, b"not you").0, &[]).unwrap();
+        socket::send(&hostile, &Hello::refusing(2, b"not you").0, &[]).unwrap();
         drop(hostile);
         let error = Session::from_socket(honest.into(), &options()).err();
         let Some(ConnectError::Handshake(HandshakeError::Refused { status, .. })) = error else {
@@ -242,14 +243,14 @@ fn a_refusal_may_come_before_the_hello_was_sent() {
         // And a server with as many sessions as it may have refuses whoever connects.
         let stage = Stage::with(ServerOptions::new().session(options()).max_sessions(1));
         let silent = OwnedFd::from(UnixStream::connect(stage.path()).unwrap());
-        wire::be_patient(&silent);
+        socket::be_patient(&silent);
         assert_eq!(status_of_refusal(&silent), refusal::BUSY);
         stage.close();
     });
 }
 
 fn status_of_refusal(socket: &OwnedFd) -> u32 {
-    let answer = wire::receive_hello(socket);
+    let answer = receive_hello(socket);
     assert_eq!(answer.fds.len(), 0);
     assert_eq!(bytes_until_end(socket), 0);
     status(&answer.bytes)
@@ -261,7 +262,7 @@ fn one_way_messages_do_not_count_as_calls_in_flight() {
         let outcome = served(options(), Terms::default(), |peer| {
             // Nothing is ever said to be consumed, as nothing comes back.
             for _ in 0..300 {
-                peer.wait_consumed(peer.tail.saturating_sub(60));
+                peer.wait_consumed(peer.ring.tail.saturating_sub(60));
                 peer.publish(&one_way(b"x"));
             }
             assert_eq!(peer.call(3, ECHO, b"still here"), b"still here");
@@ -293,7 +294,7 @@ fn before_the_hello_the_wake_words_are_idle_and_all_else_that_a_peer_reads_is_ze
         let (hostile, honest) = UnixStream::pair().unwrap();
         let calling =
             thread::spawn(move || Session::from_socket(honest.into(), &options()).map(drop));
-        let offer = wire::receive_hello(&hostile);
+        let offer = receive_hello(&hostile);
         let view = Mapping::foreign(&offer.fds[0]);
         assert_eq!(view.load(control::DATA_WAKE_AT), u64::MAX);
         assert_eq!(view.load(control::SPACE_WAKE_AT), u64::MAX);
@@ -316,12 +317,12 @@ fn wake_words_that_begin_at_zero_cost_one_doorbell_and_nothing_else() {
             session.serve(&super::service::Service::default())
         });
         let socket = OwnedFd::from(hostile);
-        wire::be_patient(&socket);
+        socket::be_patient(&socket);
         let own = control_segment(&terms);
-        own.map.store(control::DATA_WAKE_AT, 0);
-        own.map.store(control::SPACE_WAKE_AT, 0);
-        wire::send(&socket, &Hello::new(&terms).0, &[own.fd.as_fd()]).unwrap();
-        let answer = wire::receive_hello(&socket);
+        own.store(control::DATA_WAKE_AT, 0);
+        own.store(control::SPACE_WAKE_AT, 0);
+        socket::send(&socket, &Hello::new(&terms).0, &[own.fd.as_fd()]).unwrap();
+        let answer = receive_hello(&socket);
         let mut peer = Peer::agreed(socket, own, terms, answer);
         for stream in [1, 3] {
             peer.publish(&Entry::request(stream, ECHO, b"x"));
@@ -342,7 +343,7 @@ fn lend_number_n_has_bit_n_mod_8_of_byte_n_div_8() {
                 let whole = Descriptor { segment: 0, lend, offset: 0, len: 4096 };
                 peer.publish(&one_way(&[]).lending(whole));
             }
-            peer.wait_consumed(peer.tail);
+            peer.wait_consumed(peer.ring.tail);
             let released = control::RELEASED_AT..control::RELEASED_AT + control::RELEASED_LEN;
             let mut expected = [0; control::RELEASED_LEN];
             (expected[0], expected[8], expected[63]) = (1 << 3, 1 << 6, 1 << 7);
@@ -360,7 +361,7 @@ fn a_payload_segment_has_any_size_from_one_byte_on() {
             for (number, size) in [1, 4095, 4096, 4097, 70_001].into_iter().enumerate() {
                 let segment = peer.add_segment(size);
                 let content: Vec<u8> = (0..size).map(|at| at as u8 ^ 0x5a).collect();
-                segment.map.write(0, &content);
+                segment.write(0, &content);
                 let stream = 2 * number as u32 + 1;
                 let whole =
                     Descriptor { segment: number as u32, lend: 0, offset: 0, len: size as u64 };
@@ -384,12 +385,13 @@ fn a_control_segment_offered_for_two_sessions_mixes_up_those_two_and_no_other() 
         let mut first = Peer::connect(stage.path(), Terms::default());
         assert_eq!(first.call(1, ECHO, b"once"), b"once");
         let second = OwnedFd::from(UnixStream::connect(stage.path()).unwrap());
-        wire::be_patient(&second);
-        wire::send(&second, &Hello::new(&first.terms).0, &[first.own.fd.as_fd()]).unwrap();
-        let answer = wire::receive_hello(&second);
+        socket::be_patient(&second);
+        socket::send(&second, &Hello::new(&first.terms).0, &[first.ring.shared.fd.as_fd()])
+            .unwrap();
+        let answer = receive_hello(&second);
         let view = Mapping::foreign(&answer.fds[0]);
         // The request is committed in this session, too, and answered once more.
-        wire::send(&second, &[0], &[]).unwrap();
+        socket::send(&second, &[0], &[]).unwrap();
         let deadline = Instant::now() + PATIENCE;
         while view.load(control::RING_AT) != 1 {
             assert!(Instant::now() < deadline, "not served");
@@ -496,8 +498,8 @@ fn released_counts_in_entries_of_every_kind() {
 fn doorbells(data_wake: u64, space_wake: u64, calls: u32) -> usize {
     let mut bytes = 0;
     let outcome = served(options().wait(WaitPolicy::Park), Terms::default(), |peer| {
-        peer.own.map.store(control::DATA_WAKE_AT, data_wake);
-        peer.own.map.store(control::SPACE_WAKE_AT, space_wake);
+        peer.ring.shared.store(control::DATA_WAKE_AT, data_wake);
+        peer.ring.shared.store(control::SPACE_WAKE_AT, space_wake);
         for call in 0..calls {
             peer.publish(&Entry::request(2 * call + 1, ECHO, b"x"));
             spin_for_entry(peer);

@@ -7,13 +7,10 @@ use std::thread;
 use breezeway::{
     Call, CallError, MemoryViolation, ServerSession, Session, SessionError, Violation,
 };
+use breezeway_adversary::native::layout::{control, entry, kind};
+use breezeway_adversary::native::{Descriptor, Entry, Peer, Terms};
+use breezeway_adversary::{Shared, while_flipping};
 
-use super::abi::{control, entry, kind};
-use super::entry::{Descriptor, Entry};
-use super::flipping::while_flipping;
-use super::hello::Terms;
-use super::memory::Shared;
-use super::peer::Peer;
 use super::service::{ECHO, INSIDE, INSPECT, inspect_inside};
 use super::stage::{Stage, called, options, served};
 use super::watchdog::{GENEROUS, within};
@@ -41,13 +38,13 @@ fn rewrite(shared: &Shared, (offset, len): (usize, usize), round: u64) {
     let start = offset + (round as usize % 16) * piece;
     let end = (start + piece).min(offset + len);
     if start < end {
-        shared.map.fill(start..end, INSIDE[(round / 16) as usize % 2]);
+        shared.fill(start..end, INSIDE[(round / 16) as usize % 2]);
     }
 }
 
 fn prepare(shared: &Shared, (offset, len): (usize, usize)) -> Descriptor {
-    shared.map.fill(0..SIZE, OUTSIDE);
-    shared.map.fill(offset..offset + len, INSIDE[0]);
+    shared.fill(0..SIZE, OUTSIDE);
+    shared.fill(offset..offset + len, INSIDE[0]);
     Descriptor { segment: 0, lend: 0, offset: offset as u64, len: len as u64 }
 }
 
@@ -65,7 +62,10 @@ fn a_request_that_changes_while_a_handler_reads_it_gives_only_its_own_bytes() {
                 for _ in 0..2 {
                     peer.publish(&Entry::request(stream, INSPECT, &[]).lending(descriptor));
                     let reply = peer.next_message().expect("no rule was broken");
-                    assert_eq!((reply.stream(), reply.flags()), (stream, super::abi::flag::FIN));
+                    assert_eq!(
+                        (reply.stream(), reply.flags()),
+                        (stream, breezeway_adversary::native::layout::flag::FIN)
+                    );
                     torn += u64::from_le_bytes(reply.body().try_into().unwrap());
                     stream += 2;
                 }
@@ -167,8 +167,8 @@ fn a_segment_that_is_retired_while_it_is_lent_stays_until_the_message_is_done() 
 fn flip_lengths(own: &Shared, capacity: u32, lengths: &[u16], round: u64) {
     let len = lengths[(round / u64::from(capacity)) as usize % lengths.len()].to_le_bytes();
     let slot = control::RING_AT + entry::SIZE * (round % u64::from(capacity)) as usize;
-    own.map.store_byte(slot + 10, len[0]);
-    own.map.store_byte(slot + 11, len[1]);
+    own.store_byte(slot + 10, len[0]);
+    own.store_byte(slot + 11, len[1]);
 }
 
 /// Some of them are too long, whole or torn.
@@ -183,11 +183,11 @@ fn numbered(position: u64) -> [u8; entry::BODY_MAX] {
 
 /// Calls while the lengths of its requests change; every reply is a beginning of the request as it was at one moment.
 fn call_while_lengths_change(peer: &mut Peer, lengths: &[u16], calls: u64) {
-    let own = Arc::clone(&peer.own);
+    let own = Arc::clone(&peer.ring.shared);
     let capacity = peer.terms.ring_capacity;
     while_flipping(&[&|round| flip_lengths(&own, capacity, lengths, round)], || {
-        while peer.tail < calls {
-            let body = numbered(peer.tail);
+        while peer.ring.tail < calls {
+            let body = numbered(peer.ring.tail);
             peer.publish(&Entry::request(1, ECHO, &body));
             let Some(reply) = peer.next_message() else { return };
             assert_eq!(reply.kind(), kind::MESSAGE);
@@ -225,11 +225,11 @@ fn an_inline_length_that_changes_after_the_commit_is_read_once_by_a_server() {
 
 /// Answers while the lengths of its replies change.
 fn answer_while_lengths_change(peer: &mut Peer, lengths: &[u16]) {
-    let own = Arc::clone(&peer.own);
+    let own = Arc::clone(&peer.ring.shared);
     let capacity = peer.terms.ring_capacity;
     while_flipping(&[&|round| flip_lengths(&own, capacity, lengths, round)], || {
         while let Some(request) = peer.next_message() {
-            peer.publish(&Entry::reply(request.stream(), &numbered(peer.tail)));
+            peer.publish(&Entry::reply(request.stream(), &numbered(peer.ring.tail)));
         }
     });
 }

@@ -4,26 +4,23 @@ use std::thread;
 use std::time::Instant;
 
 use breezeway::{CallError, MemoryViolation, SessionError, Violation, WaitPolicy};
+use breezeway_adversary::native::layout::{control, flag};
+use breezeway_adversary::native::{Entry, Peer, Seen, Terms};
+use breezeway_adversary::{PATIENCE, socket, while_flipping};
 
-use super::abi::{control, flag};
-use super::entry::{Entry, Seen};
-use super::flipping::while_flipping;
-use super::hello::Terms;
-use super::peer::Peer;
 use super::service::{ECHO, REPLY_OF};
 use super::stage::{Stage, called, options, served};
 use super::watchdog::{GENEROUS, within};
-use super::wire::PATIENCE;
 
 /// Waits for the honest side's next message without sleeping, as its doorbell may not be wanted where the intent is a lie. `None` at the end of the session.
 pub(crate) fn poll_message(peer: &mut Peer) -> Option<Seen> {
     let deadline = Instant::now() + PATIENCE;
     loop {
-        if let Some(seen) = peer.try_next() {
+        if let Some(seen) = peer.view.try_next() {
             return Some(seen);
         }
-        match super::wire::try_receive(&peer.socket, 4096) {
-            Some(received) if received.is_end() => return peer.try_next(),
+        match socket::try_receive(&peer.socket, 4096) {
+            Some(received) if received.is_end() => return peer.view.try_next(),
             _ => thread::yield_now(),
         }
         assert!(Instant::now() < deadline, "the honest side does not answer");
@@ -46,7 +43,7 @@ fn progress_past_what_was_published_ends_the_session() {
         let stage = Stage::set();
         for lie in [65, 128, 1 << 32, 1 << 63, u64::MAX] {
             let attack = |peer: &mut Peer| {
-                peer.own.map.store(control::CONSUMED_AT, lie);
+                peer.ring.shared.store(control::CONSUMED_AT, lie);
                 fill_reply_ring(peer, 65);
             };
             let outcome = served(options(), Terms::default(), attack);
@@ -68,9 +65,9 @@ fn progress_that_goes_back_ends_the_session() {
     within(GENEROUS, || {
         let stage = Stage::set();
         let attack = |peer: &mut Peer| {
-            peer.own.map.store(control::CONSUMED_AT, 40);
+            peer.ring.shared.store(control::CONSUMED_AT, 40);
             fill_reply_ring(peer, 70);
-            peer.own.map.store(control::CONSUMED_AT, 39);
+            peer.ring.shared.store(control::CONSUMED_AT, 39);
             fill_reply_ring(peer, 40);
         };
         let outcome = served(options(), Terms::default(), attack);
@@ -97,8 +94,8 @@ fn a_server_that_lies_about_its_progress_ends_the_clients_session() {
                 options(),
                 Terms::default(),
                 |peer| {
-                    peer.own.map.store(control::CONSUMED_AT, lie);
-                    peer.ring();
+                    peer.ring.shared.store(control::CONSUMED_AT, lie);
+                    peer.ring_doorbell();
                 },
                 |session| (0..100).try_for_each(|_| session.post(ECHO, b"x")),
             );
@@ -139,10 +136,10 @@ fn oscillating_progress_ends_the_session_or_nothing() {
         let stage = Stage::set();
         for attempt in 0..4u64 {
             let mut peer = Peer::connect(stage.path(), Terms::default());
-            let own = std::sync::Arc::clone(&peer.own);
+            let own = std::sync::Arc::clone(&peer.ring.shared);
             let lies = [0, 1, 63, 64, 65 + attempt, u64::MAX, 1 << 40];
             let flip = |round: u64| {
-                own.map.store(control::CONSUMED_AT, lies[round as usize % lies.len()]);
+                own.store(control::CONSUMED_AT, lies[round as usize % lies.len()]);
             };
             while_flipping(&[&flip], || fill_reply_ring(&mut peer, 300));
             stage.bystander.goes_on();
@@ -156,11 +153,10 @@ fn garbage_in_the_release_bits_harms_only_who_writes_it() {
     within(GENEROUS, || {
         let stage = Stage::set();
         let mut peer = Peer::connect(stage.path(), Terms::default());
-        let own = std::sync::Arc::clone(&peer.own);
+        let own = std::sync::Arc::clone(&peer.ring.shared);
         let flip = |round: u64| {
             let word = round as usize % (control::RELEASED_LEN / 8);
-            own.map
-                .store(control::RELEASED_AT + 8 * word, round.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+            own.store(control::RELEASED_AT + 8 * word, round.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         };
         let mut foreign = 0;
         while_flipping(&[&flip], || {
@@ -180,12 +176,12 @@ fn garbage_in_the_release_bits_harms_only_who_writes_it() {
             options(),
             Terms::default(),
             |peer| {
-                let own = std::sync::Arc::clone(&peer.own);
+                let own = std::sync::Arc::clone(&peer.ring.shared);
                 let flip = |round: u64| {
                     let word = round as usize % (control::RELEASED_LEN / 8);
-                    own.map.store(
+                    own.store(
                         control::RELEASED_AT + 8 * word,
-                        !own.map.load(control::RELEASED_AT + 8 * word),
+                        !own.load(control::RELEASED_AT + 8 * word),
                     );
                 };
                 while_flipping(&[&flip], || {
@@ -251,7 +247,7 @@ fn a_released_number_told_twice_ends_the_session() {
         let attack = |peer: &mut Peer| {
             peer.publish(&Entry::request(1, REPLY_OF, &5_000u64.to_le_bytes()));
             let lent = poll_message(peer).expect("the segment");
-            assert_eq!(lent.kind(), super::abi::kind::SEGMENT_ADD);
+            assert_eq!(lent.kind(), breezeway_adversary::native::layout::kind::SEGMENT_ADD);
             let lent = poll_message(peer).expect("the reply").descriptor().unwrap().lend;
             let telling = Entry { released: lent as u16 + 1, ..Entry::request(3, ECHO, b"x") };
             peer.publish(&telling);
@@ -273,15 +269,15 @@ fn doorbell_storms_by_lies_about_sleeping_cost_nobody_else_anything() {
         for wait in [WaitPolicy::Adaptive, WaitPolicy::Park] {
             let stage = Stage::with(breezeway::ServerOptions::new().session(options().wait(wait)));
             let mut peer = Peer::connect(stage.path(), Terms::default());
-            let own = std::sync::Arc::clone(&peer.own);
-            let data = |round: u64| own.map.store(control::DATA_WAKE_AT, round % 2048);
-            let space = |round: u64| own.map.store(control::SPACE_WAKE_AT, round % 2048);
+            let own = std::sync::Arc::clone(&peer.ring.shared);
+            let data = |round: u64| own.store(control::DATA_WAKE_AT, round % 2048);
+            let space = |round: u64| own.store(control::SPACE_WAKE_AT, round % 2048);
             while_flipping(&[&data, &space], || {
                 for call in 0..1_000u32 {
                     peer.publish(&Entry::request(2 * call + 1, ECHO, b"x"));
                     let seen = poll_message(&mut peer).expect("no rule was broken");
                     assert_eq!(seen.stream(), 2 * call + 1);
-                    peer.own.map.store(control::CONSUMED_AT, peer.head);
+                    peer.ring.shared.store(control::CONSUMED_AT, peer.view.head);
                 }
             });
             stage.close();
@@ -296,19 +292,19 @@ fn a_peer_that_never_reads_its_socket_is_served_all_the_same() {
         let mut peer = Peer::connect(stage.path(), Terms::default());
         // Awaiting every entry and all progress, it is rung until the socket is full, and beyond.
         for call in 0..2_000u32 {
-            peer.own.map.store(control::DATA_WAKE_AT, peer.head);
-            peer.own.map.store(control::SPACE_WAKE_AT, peer.tail);
+            peer.ring.shared.store(control::DATA_WAKE_AT, peer.view.head);
+            peer.ring.shared.store(control::SPACE_WAKE_AT, peer.ring.tail);
             peer.publish(&Entry::request(2 * call + 1, ECHO, b"x"));
             let deadline = Instant::now() + PATIENCE;
             let seen = loop {
-                if let Some(seen) = peer.try_next() {
+                if let Some(seen) = peer.view.try_next() {
                     break seen;
                 }
                 assert!(Instant::now() < deadline, "not served");
                 thread::yield_now();
             };
             assert_eq!(seen.stream(), 2 * call + 1);
-            peer.own.map.store(control::CONSUMED_AT, peer.head);
+            peer.ring.shared.store(control::CONSUMED_AT, peer.view.head);
         }
         stage.close();
         // The same towards a client.
@@ -318,13 +314,13 @@ fn a_peer_that_never_reads_its_socket_is_served_all_the_same() {
             |peer| {
                 for _ in 0..1_000 {
                     let seen = loop {
-                        peer.own.map.store(control::DATA_WAKE_AT, peer.head);
-                        match peer.try_next() {
+                        peer.ring.shared.store(control::DATA_WAKE_AT, peer.view.head);
+                        match peer.view.try_next() {
                             Some(seen) => break seen,
                             None => thread::yield_now(),
                         }
                     };
-                    peer.own.map.store(control::CONSUMED_AT, peer.head);
+                    peer.ring.shared.store(control::CONSUMED_AT, peer.view.head);
                     peer.publish(&Entry::reply(seen.stream(), b"x"));
                 }
             },

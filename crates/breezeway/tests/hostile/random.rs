@@ -8,55 +8,15 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use breezeway::{ServerOptions, Session, WaitPolicy};
+use breezeway_adversary::memfd;
+use breezeway_adversary::native::layout::{control, entry, flag, kind};
+use breezeway_adversary::native::{Descriptor, Entry, Peer, Terms};
+use breezeway_adversary::{Chance, Shared, socket, while_flipping};
 use rustix::net::{Shutdown, shutdown};
 
-use super::abi::{control, entry, flag, kind};
-use super::entry::{Descriptor, Entry};
-use super::flipping::while_flipping;
-use super::hello::Terms;
-use super::memory::{Shared, memfd};
-use super::peer::Peer;
 use super::service::{ECHO, REPLY_OF, inspect};
 use super::stage::{Stage, options};
 use super::watchdog::within;
-use super::wire;
-
-/// A small generator (SplitMix64): chance that can be repeated.
-#[derive(Clone, Debug)]
-struct Chance(u64);
-
-impl Chance {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut value = self.0;
-        value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        value ^ (value >> 31)
-    }
-
-    fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound
-    }
-
-    fn once_in(&mut self, times: u64) -> bool {
-        self.below(times) == 0
-    }
-
-    fn of<T: Copy>(&mut self, choices: &[T]) -> T {
-        choices[self.below(choices.len() as u64) as usize]
-    }
-
-    /// A number as attackers like them.
-    fn odd_number(&mut self, near: u64) -> u64 {
-        match self.below(6) {
-            0 => 0,
-            1 => u64::MAX - self.below(3),
-            2 => 1 << self.below(64),
-            3 => self.next(),
-            _ => near.wrapping_add(self.below(5)).wrapping_sub(2),
-        }
-    }
-}
 
 fn variable(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|text| text.parse().expect("a number"))
@@ -73,7 +33,7 @@ fn settings() -> (Duration, u64) {
 
 /// Changes a few bytes of the control segment: mostly where somebody looks.
 fn mutate(peer: &Peer, chance: &mut Chance) {
-    let map = &peer.own.map;
+    let map = &peer.ring.shared;
     for _ in 0..=chance.below(4) {
         match chance.below(6) {
             0 => {
@@ -88,26 +48,26 @@ fn mutate(peer: &Peer, chance: &mut Chance) {
             }
             1 => {
                 let at = control::RELEASED_AT + 8 * chance.below(16) as usize;
-                map.store(at, chance.next());
+                map.store(at, chance.any());
             }
             // The entries that were just published, or come next.
             2 | 3 => {
-                let position = peer.tail.saturating_sub(2) + chance.below(5);
-                let at = peer.slot(position) + chance.below(entry::SIZE as u64) as usize;
-                map.store_byte(at, chance.next() as u8);
+                let position = peer.ring.tail.saturating_sub(2) + chance.below(5);
+                let at = peer.ring.slot(position) + chance.below(entry::SIZE as u64) as usize;
+                map.store_byte(at, chance.any() as u8);
             }
             4 => {
-                let position = peer.tail.saturating_sub(1) + chance.below(3);
-                peer.commit(position, chance.odd_number(position + 1));
+                let position = peer.ring.tail.saturating_sub(1) + chance.below(3);
+                peer.ring.commit(position, chance.odd_number(position + 1));
             }
-            _ => map.store_byte(chance.below(map.len() as u64) as usize, chance.next() as u8),
+            _ => map.store_byte(chance.below(map.len() as u64) as usize, chance.any() as u8),
         }
     }
 }
 
 /// An entry that is nearly right.
 fn entry(peer: &Peer, chance: &mut Chance, stream: u32, is_client: bool) -> Entry {
-    let body: Vec<u8> = (0..chance.below(105)).map(|_| chance.next() as u8).collect();
+    let body: Vec<u8> = (0..chance.below(105)).map(|_| chance.any() as u8).collect();
     let mut entry = if is_client {
         let method = chance.of(&[ECHO, ECHO, ECHO, REPLY_OF, 9]);
         Entry::request(stream, method, &body)
@@ -118,7 +78,7 @@ fn entry(peer: &Peer, chance: &mut Chance, stream: u32, is_client: bool) -> Entr
         entry = Entry::request(stream, REPLY_OF, &chance.below(300_000).to_le_bytes());
     } else if !peer.payload.is_empty() && chance.once_in(3) {
         let segment = chance.below(peer.payload.len() as u64 + 1) as u32;
-        let size = peer.payload.get(segment as usize).map_or(0, |shared| shared.map.len() as u64);
+        let size = peer.payload.get(segment as usize).map_or(0, |shared| shared.len() as u64);
         let offset = chance.below(size + 1);
         let mut descriptor = Descriptor {
             segment,
@@ -138,7 +98,7 @@ fn entry(peer: &Peer, chance: &mut Chance, stream: u32, is_client: bool) -> Entr
             1 => entry.flags ^= 1 << chance.below(8),
             2 => entry.len = chance.odd_number(104) as u16,
             3 => entry.stream = chance.odd_number(stream.into()) as u32,
-            4 => entry.tag = chance.next() as u32,
+            4 => entry.tag = chance.any() as u32,
             _ => entry.released = chance.odd_number(1) as u16,
         }
     }
@@ -156,7 +116,7 @@ fn disturb(peer: &mut Peer, chance: &mut Chance) {
             if peer.payload.len() < 20 {
                 let shared = peer.add_segment(size);
                 let at = chance.below(size as u64) as usize;
-                shared.map.write(at, &[chance.next() as u8]);
+                shared.write(at, &[chance.any() as u8]);
             }
         }
         4 => {
@@ -165,33 +125,33 @@ fn disturb(peer: &mut Peer, chance: &mut Chance) {
         }
         5 => peer.send_segment(Shared::fit(size).fd),
         6 => {
-            peer.send_segment(memfd(size));
+            peer.send_segment(memfd::backed(size));
             peer.publish(&Entry::segment_add(peer.payload.len() as u32, size as u64));
         }
         7 => {
             let shared = Shared::fit(size);
             let fds = vec![shared.fd.as_fd(); chance.below(4) as usize];
-            let _ = wire::send(&peer.socket, &[chance.below(4) as u8], &fds);
+            let _ = socket::send(&peer.socket, &[chance.below(4) as u8], &fds);
         }
         8 => {
             let number = chance.odd_number(peer.payload.len() as u64) as u32;
             let size = chance.odd_number(size as u64);
             peer.publish(&Entry::segment_add(number, size));
         }
-        9 => peer.publish(&Entry::session(kind::CANCEL, chance.next() as u32, &[])),
-        _ => (0..chance.below(20)).for_each(|_| peer.ring()),
+        9 => peer.publish(&Entry::session(kind::CANCEL, chance.any() as u32, &[])),
+        _ => (0..chance.below(20)).for_each(|_| peer.ring_doorbell()),
     }
 }
 
 /// Reads what came, and does about the replies and their payload what it likes. The streams of the messages; `None` at the end of the session.
 fn read(peer: &mut Peer, chance: &mut Chance) -> Option<Vec<u32>> {
-    while let Some(received) = wire::try_receive(&peer.socket, 4096) {
+    while let Some(received) = socket::try_receive(&peer.socket, 4096) {
         if received.is_end() {
             return None;
         }
     }
     let mut streams = Vec::new();
-    while let Some(seen) = peer.try_next() {
+    while let Some(seen) = peer.view.try_next() {
         if seen.kind() == kind::MESSAGE {
             streams.push(seen.stream());
         }
@@ -255,14 +215,14 @@ fn attack(peer: &mut Peer, chance: &mut Chance, is_client: bool) {
     if !chance.once_in(5) {
         return play(peer, chance, is_client, lies);
     }
-    let own = std::sync::Arc::clone(&peer.own);
-    let seed = chance.next();
+    let own = std::sync::Arc::clone(&peer.ring.shared);
+    let seed = chance.any();
     let flip = |round: u64| {
-        let mut chance = Chance(seed ^ round);
+        let mut chance = Chance::new(seed ^ round);
         // Slowly: a session that ends at its first entry shows little.
         if chance.once_in(2_000) {
-            let at = chance.below(own.map.len() as u64) as usize;
-            own.map.store_byte(at, chance.next() as u8);
+            let at = chance.below(own.len() as u64) as usize;
+            own.store_byte(at, chance.any() as u8);
         }
         thread::yield_now();
     };
@@ -274,7 +234,7 @@ fn a_server_survives_clients_that_do_anything() {
     let (duration, seed) = settings();
     within(duration + Duration::from_secs(120), move || {
         println!("BREEZEWAY_HOSTILE_SEED={seed}");
-        let mut chance = Chance(seed);
+        let mut chance = Chance::new(seed);
         let mut sessions = 0;
         let policies = [WaitPolicy::Adaptive, WaitPolicy::Park, WaitPolicy::Busy];
         for wait in policies {
@@ -333,12 +293,12 @@ fn a_client_survives_servers_that_do_anything() {
     let (duration, seed) = settings();
     within(duration + Duration::from_secs(120), move || {
         println!("BREEZEWAY_HOSTILE_SEED={seed}");
-        let mut chance = Chance(seed);
+        let mut chance = Chance::new(seed);
         let (mut sessions, mut replies) = (0, 0);
         let end = Instant::now() + duration;
         while Instant::now() < end {
             let (hostile, honest) = UnixStream::pair().unwrap();
-            let mut theirs = Chance(chance.next());
+            let mut theirs = Chance::new(chance.any());
             let policy = [WaitPolicy::Adaptive, WaitPolicy::Park, WaitPolicy::Busy];
             let wait = chance.of(&policy);
             let terms = terms(&mut chance);

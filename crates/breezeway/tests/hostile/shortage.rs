@@ -9,17 +9,15 @@ use std::time::Instant;
 use breezeway::{
     Address, Call, CallError, HandlerError, Replied, Server, ServerOptions, Session, WaitPolicy,
 };
+use breezeway_adversary::native::layout::{control, flag, kind};
+use breezeway_adversary::native::{Descriptor, Entry, Peer, Terms};
+use breezeway_adversary::{PATIENCE, socket};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use super::abi::{control, flag, kind};
 use super::children::{Child, rest, say};
-use super::entry::{Descriptor, Entry};
-use super::hello::Terms;
-use super::peer::Peer;
 use super::service::{ECHO, REPLY_OF};
 use super::stage::{Stage, options};
 use super::watchdog::{GENEROUS, within};
-use super::wire::PATIENCE;
 
 /// Methods of the server that is short of descriptors.
 const EXHAUST: u32 = 7;
@@ -76,7 +74,7 @@ fn a_client_without_a_descriptor_for_a_segment_goes_on_when_it_has_one() {
             peer.publish(&Entry::reply(request.stream(), b"small"));
             let request = peer.next_message().unwrap();
             let segment = peer.add_segment(4096);
-            segment.map.fill(0..4096, 7);
+            segment.fill(0..4096, 7);
             let descriptor = Descriptor { segment: 0, lend: 0, offset: 0, len: 4096 };
             peer.publish(&Entry::reply(request.stream(), &[]).lending(descriptor));
             reply_lent(&mut peer, 0, 4096);
@@ -173,7 +171,7 @@ fn segments_announced_in_time_do_not_end_a_client_that_was_stopped_meanwhile() {
         let mut peer = Peer::server(listener.accept().unwrap().0.into(), terms);
         let request = peer.next_message().unwrap();
         child.stop();
-        for _ in 0..super::abi::socket::MOST_UNANNOUNCED {
+        for _ in 0..breezeway_adversary::native::layout::socket::MAX_UNANNOUNCED {
             peer.add_segment(4096);
         }
         peer.publish(&Entry::reply(request.stream(), b"done"));
@@ -189,17 +187,17 @@ fn a_client_that_never_reads_its_socket_gets_an_error_for_what_takes_a_segment()
         let mut peer = Peer::connect(stage.path(), Terms::default());
         // The server rings for each reply until the socket is full.
         for call in 0..2000u32 {
-            peer.own.map.store(control::DATA_WAKE_AT, peer.head);
+            peer.ring.shared.store(control::DATA_WAKE_AT, peer.view.head);
             peer.publish(&Entry::request(2 * call + 1, ECHO, b"x"));
-            while peer.try_next().is_none() {
+            while peer.view.try_next().is_none() {
                 std::thread::yield_now();
             }
-            peer.own.map.store(control::CONSUMED_AT, peer.head);
+            peer.ring.shared.store(control::CONSUMED_AT, peer.view.head);
         }
         peer.publish(&Entry::request(1, REPLY_OF, &100_000u64.to_le_bytes()));
         let deadline = Instant::now() + PATIENCE;
         let failed = loop {
-            if let Some(seen) = peer.try_next() {
+            if let Some(seen) = peer.view.try_next() {
                 break seen;
             }
             assert!(Instant::now() < deadline, "no answer");
@@ -207,8 +205,8 @@ fn a_client_that_never_reads_its_socket_gets_an_error_for_what_takes_a_segment()
         };
         assert_eq!((failed.kind(), failed.flags()), (kind::MESSAGE, flag::FIN | flag::ERROR));
         assert_eq!(failed.tag(), 3, "no memory for the reply");
-        peer.own.map.store(control::CONSUMED_AT, peer.head);
-        while super::wire::try_receive(&peer.socket, 4096).is_some() {}
+        peer.ring.shared.store(control::CONSUMED_AT, peer.view.head);
+        while socket::try_receive(&peer.socket, 4096).is_some() {}
         assert_eq!(peer.call(3, ECHO, b"goes on"), b"goes on");
         stage.close();
     });

@@ -11,12 +11,10 @@ use breezeway::{
     Address, MemoryViolation, ServeError, Server, ServerOptions, ServerSession, Session,
     SessionError, SessionOptions, Stopper, WaitPolicy,
 };
+use breezeway_adversary::native::{Peer, Terms};
+use breezeway_adversary::{PATIENCE, journal};
 
-use super::hello::Terms;
-use super::log;
-use super::peer::Peer;
 use super::service::{ECHO, Service};
-use super::wire::PATIENCE;
 
 /// What the honest side uses unless a case needs something else: terms that cases count with, and all the time for a hello that a loaded machine takes.
 pub(crate) fn options() -> SessionOptions {
@@ -177,11 +175,11 @@ impl Stage {
     }
 
     pub(crate) fn with(options: ServerOptions) -> Self {
-        log::keep();
+        journal::keep();
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("stage.sock");
         let address: Address = format!("shm:{}", path.display()).parse().unwrap();
-        let start = log::length();
+        let start = journal::length();
         let server = Server::bind_with(&address, options).expect("bind");
         let stopper = server.stopper();
         let service = Service::default();
@@ -222,7 +220,7 @@ impl Stage {
 
     /// Attacks as a client; the server must end the session for the reason `expected`, and the honest client must not notice.
     pub(crate) fn attack(&self, terms: Terms, expected: &[&str], attack: impl FnOnce(&mut Peer)) {
-        let from = log::length();
+        let from = journal::length();
         let mut peer = Peer::connect(&self.path, terms);
         attack(&mut peer);
         let reason = self.end_of_session(from);
@@ -232,20 +230,20 @@ impl Stage {
     }
 
     /// What the worker has said so far.
-    pub(crate) fn worker_lines(&self) -> Vec<log::Line> {
-        log::lines_of(self.worker, self.start)
+    pub(crate) fn worker_lines(&self) -> Vec<journal::Line> {
+        journal::lines_of(self.worker, self.start)
     }
 
     /// Waits until the worker says, since `from`, that a session ended, and why.
     pub(crate) fn end_of_session(&self, from: usize) -> String {
-        log::wait_for(self.worker, from, PATIENCE, |line| line.message == "session ended")
+        journal::wait_for(self.worker, from, PATIENCE, |line| line.message == "session ended")
             .expect("no session ended")
             .error
     }
 
     /// Waits until the acceptor says, since `from`, that a client got no session, and why.
     pub(crate) fn no_session(&self, from: usize) -> String {
-        log::wait_for(self.acceptor, from, PATIENCE, |line| line.message == "no session")
+        journal::wait_for(self.acceptor, from, PATIENCE, |line| line.message == "no session")
             .expect("nobody was refused")
             .error
     }
@@ -257,7 +255,7 @@ impl Stage {
         self.stopper.stop();
         let server = self.server.take().expect("closed once");
         server.join().expect("the server panicked").expect("the server failed");
-        for line in log::lines_of(self.worker, self.start) {
+        for line in journal::lines_of(self.worker, self.start) {
             assert!(!line.error.contains("panicked"), "{line:?}");
         }
     }

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 use breezeway::{
     CallError, ConnectError, HandshakeError, ServerOptions, Session, SessionError, WaitPolicy,
 };
+use breezeway_adversary::journal;
 
 use super::children::Child;
-use super::log;
 use super::service::ECHO;
 use super::stage::{IMPATIENCE, Stage, impatient, options};
 use super::watchdog::{GENEROUS, within};
@@ -17,7 +17,7 @@ fn a_client_that_is_stopped_before_its_hello_is_given_up_and_disturbs_nobody() {
     within(GENEROUS, || {
         let stage = Stage::with(ServerOptions::new().session(impatient()));
         for role in ["client without a hello", "client with half a hello"] {
-            let from = log::length();
+            let from = journal::length();
             let child = Child::ready(role, stage.path());
             child.stop();
             let timeout = HandshakeError::Timeout(IMPATIENCE);
@@ -40,7 +40,7 @@ fn a_client_that_is_stopped_within_a_session_disturbs_nobody_and_its_death_is_no
             "client between a segment and its entry",
             "client that asked for the doorbell",
         ] {
-            let from = log::length();
+            let from = journal::length();
             let mut child = Child::ready(role, stage.path());
             child.stop();
             for _ in 0..3 {

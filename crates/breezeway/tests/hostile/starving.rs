@@ -13,19 +13,15 @@ use std::time::{Duration, Instant};
 use breezeway::{
     CallError, ConnectError, HandshakeError, ServerOptions, ServerSession, Session, WaitPolicy,
 };
+use breezeway_adversary::native::layout::control;
+use breezeway_adversary::native::{Entry, Hello, Peer, Terms, control_segment, receive_hello};
+use breezeway_adversary::{Shared, journal, socket, while_flipping};
 use rustix::net::sockopt::{set_socket_linger, set_socket_send_buffer_size};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use super::abi::control;
-use super::entry::Entry;
-use super::flipping::while_flipping;
-use super::hello::{Hello, Terms};
-use super::memory::Shared;
-use super::peer::{Peer, control_segment};
 use super::service::{ECHO, REPLY_OF, Service};
 use super::stage::{Stage, called, impatient, options};
 use super::watchdog::{GENEROUS, within};
-use super::wire;
 
 /// What an honest call may take beside an attack on a loaded machine with two CPUs.
 const TOLERABLE: Duration = Duration::from_millis(500);
@@ -48,7 +44,7 @@ fn a_hello_with_a_descriptor_that_is_slow_to_close_delays_no_other_client() {
         let stage = Stage::set();
         let socket = UnixStream::connect(stage.path()).unwrap();
         let (slow, _other) = lingering(3);
-        wire::send(&socket, &Hello::new(&Terms::default()).0, &[slow.as_fd()]).unwrap();
+        socket::send(&socket, &Hello::new(&Terms::default()).0, &[slow.as_fd()]).unwrap();
         drop(slow);
         let start = Instant::now();
         let options = options();
@@ -106,8 +102,8 @@ fn descriptors_left_unread_behind_a_bad_hello_delay_no_other_client() {
         let socket = UnixStream::connect(stage.path()).unwrap();
         let (slow, _other) = lingering(3);
         // Together with the byte that makes it no hello, so that the second message is never read.
-        wire::send(&socket, &Hello::new(&Terms::default()).with(0, b"X").0, &[]).unwrap();
-        let _ = wire::send(&socket, &[1], &[slow.as_fd()]);
+        socket::send(&socket, &Hello::new(&Terms::default()).with(0, b"X").0, &[]).unwrap();
+        let _ = socket::send(&socket, &[1], &[slow.as_fd()]);
         drop(slow);
         let start = Instant::now();
         Session::connect_with(&stage.address(), &options()).unwrap().call(ECHO, b"x").unwrap();
@@ -124,12 +120,12 @@ fn a_client_that_never_reads_its_socket_delays_no_other_session_when_the_server_
         let mut peer = Peer::connect(stage.path(), Terms::default());
         // The server rings for each reply until the socket is full.
         for call in 0..400u32 {
-            peer.own.map.store(control::DATA_WAKE_AT, peer.head);
+            peer.ring.shared.store(control::DATA_WAKE_AT, peer.view.head);
             peer.publish(&Entry::request(2 * call + 1, ECHO, b"x"));
-            while peer.try_next().is_none() {
+            while peer.view.try_next().is_none() {
                 thread::yield_now();
             }
-            peer.own.map.store(control::CONSUMED_AT, peer.head);
+            peer.ring.shared.store(control::CONSUMED_AT, peer.view.head);
         }
         stage.bystander.goes_on();
         stage.bystander.take_longest();
@@ -148,16 +144,16 @@ fn churn(peer: &mut Peer, stop: &AtomicBool) {
     let mut number = 0;
     while !stop.load(Ordering::Relaxed) {
         // Always ahead, by what may be unannounced.
-        while peer.tail - peer.view.load(control::CONSUMED_AT) >= 8 {
+        while peer.ring.tail - peer.view.load(control::CONSUMED_AT) >= 8 {
             if stop.load(Ordering::Relaxed) {
                 return;
             }
             std::hint::spin_loop();
         }
         // All progress is awaited, so that the other side tells it at once.
-        peer.own.map.store(control::SPACE_WAKE_AT, peer.view.load(control::CONSUMED_AT));
-        if wire::send(&peer.socket, &[1], &[shared.fd.as_fd()]).is_err() {
-            if wire::try_receive(&peer.socket, 4096).is_some_and(|received| received.is_end()) {
+        peer.ring.shared.store(control::SPACE_WAKE_AT, peer.view.load(control::CONSUMED_AT));
+        if socket::send(&peer.socket, &[1], &[shared.fd.as_fd()]).is_err() {
+            if socket::try_receive(&peer.socket, 4096).is_some_and(|received| received.is_end()) {
                 return;
             }
             continue;
@@ -165,7 +161,7 @@ fn churn(peer: &mut Peer, stop: &AtomicBool) {
         peer.publish(&Entry::segment_add(number, 4096));
         peer.publish_silently(&Entry::segment_retire(number));
         number += 1;
-        while wire::try_receive(&peer.socket, 4096).is_some_and(|received| !received.is_end()) {}
+        while socket::try_receive(&peer.socket, 4096).is_some_and(|received| !received.is_end()) {}
     }
 }
 
@@ -185,7 +181,7 @@ fn churn_beside_an_honest_client(wait: WaitPolicy) {
         let stop = Arc::clone(&stop);
         move || {
             churn(&mut peer, &stop);
-            peer.tail
+            peer.ring.tail
         }
     });
     let deadline = Instant::now() + Duration::from_secs(1);
@@ -248,7 +244,7 @@ fn a_segment_that_never_comes_behind_a_flood_of_doorbells_starves_no_other_sessi
         let socket = peer.socket.try_clone().unwrap();
         let blocks = [0; 65536];
         let flood = |_| {
-            let _ = wire::send(&socket, &blocks, &[]);
+            let _ = socket::send(&socket, &blocks, &[]);
         };
         stage.bystander.take_longest();
         while_flipping(&[&flood, &flood], || {
@@ -334,20 +330,23 @@ fn no_more_sessions_than_allowed_are_opened_by_hellos_that_come_together() {
             clients.push(UnixStream::connect(stage.path()).unwrap().into());
         }
         // All of them are accepted once the last one, of which a byte is wrong, was judged.
-        let from = super::log::length();
-        wire::send(&clients[9], b"X", &[]).unwrap();
+        let from = journal::length();
+        socket::send(&clients[9], b"X", &[]).unwrap();
         stage.no_session(from);
         let mut sessions = 0;
         for socket in clients.drain(..9) {
-            wire::be_patient(&socket);
+            socket::be_patient(&socket);
             let own = control_segment(&Terms::default());
-            let _ = wire::send(&socket, &Hello::new(&Terms::default()).0, &[own.fd.as_fd()]);
-            let answer = wire::receive_hello(&socket);
+            let _ = socket::send(&socket, &Hello::new(&Terms::default()).0, &[own.fd.as_fd()]);
+            let answer = receive_hello(&socket);
             if answer.fds.len() == 1 {
                 sessions += 1;
                 std::mem::forget(socket);
             } else {
-                assert_eq!(answer.bytes[40], super::abi::refusal::BUSY as u8);
+                assert_eq!(
+                    answer.bytes[40],
+                    breezeway_adversary::native::layout::refusal::BUSY as u8
+                );
             }
         }
         stage.close();
@@ -395,7 +394,7 @@ fn a_server_that_answers_nothing_at_all_is_given_up() {
 #[test]
 fn a_small_send_buffer_loses_no_wake_up() {
     within(GENEROUS, || {
-        let park = || options().wait(WaitPolicy::Park).call_timeout(Some(wire::PATIENCE));
+        let park = || options().wait(WaitPolicy::Park).call_timeout(Some(socket::PATIENCE));
         let stage = Stage::with(ServerOptions::new().session(park()));
         let socket = UnixStream::connect(stage.path()).unwrap();
         // As with a tiny net.core.wmem_default.

@@ -6,16 +6,13 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use breezeway::{CallError, Session, WaitPolicy};
+use breezeway_adversary::native::layout::control;
+use breezeway_adversary::native::{Entry, Peer, Terms};
+use breezeway_adversary::{Shared, socket};
 
-use super::abi::control;
-use super::entry::Entry;
-use super::hello::Terms;
-use super::memory::Shared;
-use super::peer::Peer;
 use super::service::ECHO;
 use super::stage::{called, options};
 use super::watchdog::{GENEROUS, within};
-use super::wire;
 
 /// Entries that the server's ring holds.
 const CAPACITY: u64 = 64;
@@ -48,7 +45,7 @@ fn churn(peer: &mut Peer, watch: &Watch) {
     let mut number = 0;
     loop {
         // Ahead by more than the quarter of a ring that the client may keep to itself.
-        while peer.tail - peer.view.load(control::CONSUMED_AT) >= 24 {
+        while peer.ring.tail - peer.view.load(control::CONSUMED_AT) >= 24 {
             if watch.ends(peer) {
                 return;
             }
@@ -57,12 +54,12 @@ fn churn(peer: &mut Peer, watch: &Watch) {
         if watch.ends(peer) {
             return;
         }
-        if wire::send(&peer.socket, &[1], &[shared.fd.as_fd()]).is_ok() {
+        if socket::send(&peer.socket, &[1], &[shared.fd.as_fd()]).is_ok() {
             peer.publish(&Entry::segment_add(number, 4096));
             peer.publish_silently(&Entry::segment_retire(number));
             number += 1;
         }
-        while wire::try_receive(&peer.socket, 4096).is_some_and(|received| !received.is_end()) {}
+        while socket::try_receive(&peer.socket, 4096).is_some_and(|received| !received.is_end()) {}
     }
 }
 
@@ -107,7 +104,7 @@ fn taken_after_the_end() -> u64 {
         terms,
         |peer| {
             // The client's ring is full, and nothing is consumed any more.
-            while peer.try_next().is_none_or(|_| peer.head < CAPACITY) {
+            while peer.view.try_next().is_none_or(|_| peer.view.head < CAPACITY) {
                 std::thread::yield_now();
             }
             let reply = Entry::reply(1, b"that nobody asked for");
@@ -115,7 +112,7 @@ fn taken_after_the_end() -> u64 {
             std::thread::scope(|scope| {
                 scope.spawn(|| {
                     while !watch.ends(peer) {
-                        while peer.tail - peer.view.load(control::CONSUMED_AT) < CAPACITY {
+                        while peer.ring.tail - peer.view.load(control::CONSUMED_AT) < CAPACITY {
                             peer.publish_silently(&reply);
                         }
                     }

@@ -1,0 +1,71 @@
+//! Sessions as their users see them: real processes, real sockets, real deaths.
+//!
+//! A run is about one carrier, which `BREEZEWAY_TEST_CARRIER` names (`shm` if it is not set).
+//! Where a case lies says which carriers it is about:
+//!
+//! * `on_every_carrier::` is about sessions whatever they travel by, but for cases below that are
+//!   in a module `by_file::` or `on_shm::`;
+//! * `by_file::` is about servers that are found by a socket file, so not about TCP;
+//! * `on_shm::` is about shared memory;
+//! * all others choose their carriers themselves, so one run of them is enough.
+//!
+//! `make carriers` selects by these names what to run on which carrier.
+
+mod support;
+
+mod abi_page_agrees_with_hello;
+mod examples;
+
+mod on_every_carrier {
+    pub(crate) mod clients;
+    pub(crate) mod deaths;
+    mod failures;
+    mod model;
+    pub(crate) mod parent_and_child;
+    mod pool;
+    mod sizes;
+    mod stopping;
+    mod strangers;
+    pub(crate) mod two_processes;
+    pub(crate) mod waiting;
+}
+
+mod by_file {
+    pub(crate) mod addresses;
+}
+
+mod on_shm {
+    pub(crate) mod growth;
+}
+
+mod on_sockets {
+    mod addresses;
+    pub(crate) mod frames;
+    mod streams;
+}
+
+use by_file::addresses;
+use on_every_carrier::{clients, deaths, parent_and_child, two_processes, waiting};
+use on_shm::growth;
+use on_sockets::frames;
+use support::{Role, play, server};
+
+#[test]
+#[ignore = "a process that other tests start"]
+fn another_process() {
+    let server: &[(&str, Role)] = &[("server", server::serve)];
+    play(
+        &[
+            server,
+            addresses::ROLES,
+            clients::ROLES,
+            deaths::ROLES,
+            frames::ROLES,
+            growth::ROLES,
+            parent_and_child::ROLES,
+            two_processes::ROLES,
+            waiting::ROLES,
+        ]
+        .concat(),
+    );
+}

@@ -1,0 +1,355 @@
+//! The client that threads share: its sessions, what becomes of them, and servers that come and go
+//! behind it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use breezeway::{CallError, Client, ClientError, ClientOptions, SessionOptions, WaitPolicy};
+
+use crate::support::carrier::{connections, is_absent, is_left_over};
+use crate::support::content::{Random, message};
+use crate::support::server::{ECHO, FAIL, GIVE, GIVE_GATED, TALLY, policy_name, wish};
+use crate::support::{
+    EVERY_POLICY, Folder, MEBIBYTE, PATIENCE, PROMPT, Server, Settings, eventually, on_socket,
+    within,
+};
+
+fn client(server: &Server, sessions: usize) -> Client {
+    client_waiting(server, sessions, WaitPolicy::Adaptive)
+}
+
+fn client_waiting(server: &Server, sessions: usize, policy: WaitPolicy) -> Client {
+    let session =
+        SessionOptions::new().wait(policy).cap(MEBIBYTE as u64).handshake_timeout(PATIENCE);
+    let options = ClientOptions::new().max_sessions(sessions).session(session);
+    Client::connect_with(&server.address(), options).unwrap()
+}
+
+#[track_caller]
+fn assert_calls(client: &Client) {
+    let reply = client.call(ECHO, b"hi").expect("the server is there");
+    assert_eq!(reply.to_vec(), b"hi");
+}
+
+#[test]
+fn eight_threads_share_three_sessions() {
+    for policy in EVERY_POLICY {
+        // A fourth session would be refused.
+        let settings = Settings::new().with("sessions", 3).with("cap", MEBIBYTE).with("workers", 2);
+        let server = Server::start(settings.with("wait", policy_name(policy)));
+        let client = Arc::new(client_waiting(&server, 3, policy));
+        let threads: Vec<_> = (0..8u64)
+            .map(|thread| {
+                let client = Arc::clone(&client);
+                std::thread::spawn(move || {
+                    let mut random = Random::new(thread);
+                    for number in 0..150 {
+                        let request = message(thread * 1000 + number, random.len(30_000));
+                        let reply = client.call(ECHO, request).unwrap();
+                        assert!(reply.to_vec() == request, "thread {thread}, call {number}");
+                    }
+                })
+            })
+            .collect();
+        within(PATIENCE, "all calls", move || {
+            threads.into_iter().for_each(|thread| thread.join().unwrap());
+        });
+        assert_calls(&client);
+    }
+}
+
+#[test]
+fn a_hundred_thousand_messages_of_mixed_sizes_keep_their_content_across_threads() {
+    const THREADS: u64 = 8;
+    const MESSAGES: u64 = 100_000;
+    let server = Server::start(Settings::new().with("cap", MEBIBYTE).with("workers", 2));
+    let client = Arc::new(client(&server, 3));
+    let threads: Vec<_> = (0..THREADS)
+        .map(|thread| {
+            let client = Arc::clone(&client);
+            std::thread::spawn(move || {
+                let mut random = Random::new(100 + thread);
+                for number in 0..MESSAGES / THREADS {
+                    let most = if number % 500 == 0 { MEBIBYTE } else { 3000 };
+                    let (number, len) = (thread << 32 | number, random.len(most));
+                    let reply = client.call(GIVE, &wish(number, len)).unwrap();
+                    assert!(reply.to_vec() == message(number, len));
+                }
+            })
+        })
+        .collect();
+    within(PATIENCE * 2, "all calls", move || {
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+    });
+    server.stop();
+}
+
+#[test]
+fn one_more_caller_than_sessions_waits_for_a_session() {
+    let mut server = Server::start(Settings::new().with("gate", false).with("workers", 2));
+    let client = Arc::new(client(&server, 1));
+    let first = {
+        let client = Arc::clone(&client);
+        std::thread::spawn(move || client.call(GIVE_GATED, &wish(1, 500)).unwrap().to_vec())
+    };
+    server.process.expect("waiting");
+    let second = {
+        let client = Arc::clone(&client);
+        std::thread::spawn(move || client.call(ECHO, b"second").unwrap().to_vec())
+    };
+    server.open_gate();
+    let (first, second) =
+        within(PATIENCE, "both", move || (first.join().unwrap(), second.join().unwrap()));
+    assert_eq!((first.as_slice(), second.as_slice()), (message(1, 500), &b"second"[..]));
+}
+
+#[test]
+fn a_reply_keeps_its_session_until_it_is_dropped() {
+    let server = Server::start(Settings::new().with("sessions", 2).with("cap", MEBIBYTE));
+    let client = client(&server, 2);
+    let request = message(1, 200_000);
+    let first = client.call(ECHO, request).unwrap();
+    let second = client.call(ECHO, &request[1..]).unwrap();
+    assert!(first.to_vec() == request && second.to_vec() == request[1..]);
+    drop(first);
+    let third = client.call(ECHO, &request[2..]).unwrap();
+    assert!(second.to_vec() == request[1..] && third.to_vec() == request[2..]);
+}
+
+#[test]
+fn a_failed_call_does_not_cost_a_session() {
+    let server = Server::start(Settings::new().with("sessions", 1).with("cap", MEBIBYTE));
+    let client = client(&server, 1);
+    for _ in 0..20 {
+        let error = client.call(FAIL, b"no luck").err().unwrap();
+        let is_failed = matches!(&error, ClientError::Call(CallError::Failed { .. }));
+        assert!(is_failed, "{error:?}");
+        let error = client.call(ECHO, message(1, MEBIBYTE + 1)).err().unwrap();
+        assert!(matches!(error, ClientError::Call(CallError::TooLarge { .. })), "{error:?}");
+        assert_calls(&client);
+    }
+}
+
+#[test]
+fn a_session_with_replies_to_come_does_not_return_to_the_pool() {
+    let server = Server::waiting(WaitPolicy::Adaptive);
+    let before = server.at_rest();
+    let client = client(&server, 1);
+    for number in 0..20 {
+        let mut session = client.session().unwrap();
+        session.send(ECHO, message(number, 100)).unwrap();
+        session.send(ECHO, message(number + 1, 100)).unwrap();
+        if number % 2 == 0 {
+            assert_eq!(session.receive().unwrap().to_vec(), message(number, 100));
+        }
+        drop(session);
+        // Its reply is not taken for this one's.
+        assert_eq!(client.call(ECHO, b"mine").unwrap().to_vec(), b"mine");
+    }
+    drop(client);
+    server.returns_to(before);
+}
+
+#[test]
+fn calls_that_were_given_up_do_not_spoil_the_pool() {
+    let mut server = Server::start(Settings::new().with("gate", false));
+    let session =
+        SessionOptions::new().ring_capacity(8).call_timeout(Some(Duration::from_millis(10)));
+    let options = ClientOptions::new().max_sessions(1).session(session);
+    let client = Client::connect_with(&server.address(), options).unwrap();
+    for _ in 0..10 {
+        assert!(client.call(GIVE_GATED, &wish(1, 10)).is_err());
+    }
+    server.open_gate();
+    // The server answers everything in a moment; then calls must succeed again.
+    eventually("calls succeed again", || client.call(ECHO, b"hi").is_ok());
+}
+
+/// A client whose calls wait briefly, on a server that keeps gated calls for ever.
+fn hasty(server: &Server, sessions: usize) -> Client {
+    let session = SessionOptions::new()
+        .handshake_timeout(PATIENCE)
+        .call_timeout(Some(Duration::from_millis(50)));
+    let options = ClientOptions::new().max_sessions(sessions).session(session);
+    Client::connect_with(&server.address(), options).unwrap()
+}
+
+#[track_caller]
+fn give_up_a_call(client: &Client) {
+    let error = client.call(GIVE_GATED, &wish(1, 10)).err().expect("the gate is closed");
+    assert!(matches!(error, ClientError::Call(CallError::DeadlinePassed)), "{error:?}");
+}
+
+#[test]
+fn a_session_that_still_owes_a_reply_is_handed_out_after_all_others() {
+    let server = Server::start(Settings::new().with("gate", false).with("workers", 2));
+    let client = hasty(&server, 2);
+    give_up_a_call(&client);
+    // Its worker is in the gated call; the session that is opened instead gets the other one.
+    eventually("another session serves", || client.call(ECHO, b"hi").is_ok());
+    let open = connections(&server.address());
+    for _ in 0..20 {
+        eventually("and again", || client.call(ECHO, b"hi").is_ok());
+    }
+    assert_eq!((open, connections(&server.address())), (2, 2));
+}
+
+#[test]
+fn a_session_that_owes_a_reply_for_too_long_is_replaced() {
+    let server = Server::start(Settings::new().with("gate", false).with("workers", 2));
+    let client = hasty(&server, 1);
+    give_up_a_call(&client);
+    eventually("a session that serves", || client.call(ECHO, b"hi").is_ok());
+}
+
+#[test]
+fn a_session_that_owes_a_reply_is_used_where_no_other_can_be_had() {
+    let mut server = Server::start(Settings::new().with("gate", false).with("sessions", 1));
+    let client = hasty(&server, 2);
+    for _ in 0..30 {
+        give_up_a_call(&client);
+    }
+    server.open_gate();
+    eventually("calls succeed again", || client.call(ECHO, b"hi").is_ok());
+}
+
+#[test]
+fn a_server_that_is_not_there_is_noticed_at_once_and_at_each_call() {
+    let folder = Folder::new();
+    assert!(Client::connect(&folder.address()).err().is_some_and(|error| is_absent(&error)));
+    let mut server = Server::waiting(WaitPolicy::Adaptive);
+    let client = client(&server, 2);
+    assert_calls(&client);
+    server.process.kill();
+    let error = client.call(ECHO, b"hi").err().unwrap();
+    assert!(matches!(error, ClientError::Call(CallError::PeerDied)), "{error:?}");
+    for _ in 0..5 {
+        let error = client.call(ECHO, b"hi").err().unwrap();
+        let ClientError::Connect(error) = error else { panic!("{error:?}") };
+        assert!(is_left_over(&error), "{error:?}");
+    }
+}
+
+#[test]
+fn a_client_reconnects_at_the_next_call_after_a_server_was_restarted() {
+    for orderly in [true, false] {
+        let folder = Arc::new(Folder::new());
+        let mut server = Server::start_in(Arc::clone(&folder), Settings::new());
+        let client = client(&server, 4);
+        for _ in 0..5 {
+            assert_calls(&client);
+            if orderly {
+                server.stop();
+            } else {
+                server.process.kill();
+            }
+            server = Server::start_in(Arc::clone(&folder), Settings::new());
+            // The call on which the end is noticed fails, as the server may have served it; each
+            // session notices for itself.
+            let error = client.call(ECHO, b"hi").err().unwrap();
+            match error {
+                ClientError::Call(CallError::Closed) => assert!(orderly),
+                ClientError::Call(CallError::PeerDied) => assert!(!orderly),
+                other => panic!("{other:?}"),
+            }
+            assert_calls(&client);
+        }
+    }
+}
+
+#[test]
+fn threads_go_on_through_restarts_with_at_most_one_failure_per_session_and_restart() {
+    const SESSIONS: usize = 3;
+    const RESTARTS: usize = 5;
+    let folder = Arc::new(Folder::new());
+    let mut server = Server::start_in(Arc::clone(&folder), Settings::new().with("workers", 2));
+    let client = Arc::new(client(&server, SESSIONS));
+    let stop = Arc::new(AtomicBool::new(false));
+    let threads: Vec<_> = (0..6u64)
+        .map(|thread| {
+            let (client, stop) = (Arc::clone(&client), Arc::clone(&stop));
+            std::thread::spawn(move || {
+                let mut lost = 0;
+                for number in 0.. {
+                    if stop.load(Ordering::Relaxed) {
+                        break;
+                    }
+                    let request = message(thread << 32 | number, (number % 700) as usize);
+                    match client.call(ECHO, request) {
+                        Ok(reply) => assert_eq!(reply.to_vec(), request),
+                        Err(ClientError::Call(CallError::PeerDied)) => lost += 1,
+                        Err(ClientError::Connect(_)) => std::thread::yield_now(),
+                        Err(other) => panic!("{other:?}"),
+                    }
+                }
+                lost
+            })
+        })
+        .collect();
+    for _ in 0..RESTARTS {
+        server.process.kill();
+        server = Server::start_in(Arc::clone(&folder), Settings::new().with("workers", 2));
+        eventually("it is used", || connections(&server.address()) > 0);
+    }
+    stop.store(true, Ordering::Relaxed);
+    let lost = within(PATIENCE, "the threads' end", move || {
+        threads.into_iter().map(|thread| thread.join().unwrap()).sum::<usize>()
+    });
+    assert!(lost <= SESSIONS * RESTARTS, "{lost} calls were lost");
+}
+
+#[test]
+fn a_refused_session_is_an_error_and_not_a_lost_place_in_the_pool() {
+    let server = Server::start(Settings::new().with("sessions", 1));
+    let client = client(&server, 3);
+    for _ in 0..10 {
+        let held = client.session().unwrap();
+        let error = client.session().err().unwrap().to_string();
+        assert!(error.contains("max_sessions"), "{error}");
+        drop(held);
+        assert_calls(&client);
+    }
+}
+
+#[test]
+fn sessions_are_opened_as_they_are_needed_and_closed_with_the_client() {
+    let server = Server::waiting(WaitPolicy::Park);
+    let before = server.at_rest();
+    let client = client(&server, 8);
+    for _ in 0..50 {
+        assert_calls(&client);
+    }
+    let one = server.at_rest();
+    if !on_socket() {
+        assert_eq!(one.1.count - before.1.count, 2, "one session has two control segments");
+    }
+    let descriptors = one.0 - before.0;
+    assert!(descriptors > 0);
+    let held: Vec<_> = (0..8).map(|_| client.session().unwrap()).collect();
+    let eight = server.at_rest();
+    assert_eq!(eight.1.count - before.1.count, 8 * (one.1.count - before.1.count));
+    assert_eq!(eight.0 - before.0, 8 * descriptors);
+    drop(held);
+    let _reply = client.call(TALLY, &[]).unwrap().to_vec();
+    drop(client);
+    server.returns_to(before);
+}
+
+#[test]
+fn a_client_that_waits_for_a_session_of_a_dead_server_is_not_left_waiting() {
+    let mut server = Server::start(Settings::new().with("gate", false));
+    let client = Arc::new(client(&server, 1));
+    let callers: Vec<_> = (0..4)
+        .map(|_| {
+            let client = Arc::clone(&client);
+            std::thread::spawn(move || client.call(GIVE_GATED, &wish(1, 10)).map(drop))
+        })
+        .collect();
+    server.process.expect("waiting");
+    server.process.kill();
+    let outcomes: Vec<_> = within(PROMPT, "the news", move || {
+        callers.into_iter().map(|caller| caller.join().unwrap()).collect()
+    });
+    assert!(outcomes.iter().all(Result::is_err), "{outcomes:?}");
+}

@@ -1,0 +1,267 @@
+//! Messages of every size class, between two processes, with their content checked byte by byte.
+
+use breezeway::{CallError, ErrorCode, Session, SessionOptions, WaitPolicy};
+
+use crate::support::content::{Random, message};
+use crate::support::server::{ECHO, ECHO_COPY, ECHO_SLICE, GIVE, RESERVE, assert_serves, wish};
+use crate::support::{EVERY_POLICY, MEBIBYTE, PATIENCE, Server, Settings, on_socket, within};
+
+/// On both sides of everything that treats lengths differently: the entry's first line (40 bytes inline), the entry (104), a granule (128), a page, the copy
+/// that passes the caches (64 KiB), the first segment (256 KiB), and the cap.
+const SIZES: [usize; 26] = [
+    0,
+    1,
+    39,
+    40,
+    41,
+    63,
+    64,
+    65,
+    103,
+    104,
+    105,
+    127,
+    128,
+    129,
+    4095,
+    4096,
+    4097,
+    65_535,
+    65_536,
+    65_537,
+    262_143,
+    262_144,
+    262_145,
+    524_288,
+    MEBIBYTE - 1,
+    MEBIBYTE,
+];
+
+fn options(policy: WaitPolicy) -> SessionOptions {
+    SessionOptions::new().wait(policy).cap(MEBIBYTE as u64)
+}
+
+/// The ways to fill a request.
+fn call_with_slice(session: &mut Session, method: u32, request: &[u8]) -> Vec<u8> {
+    session.call(method, request).unwrap().to_vec()
+}
+
+fn call_with_reserved_bytes(session: &mut Session, method: u32, request: &[u8]) -> Vec<u8> {
+    let mut space = session.reserve(request.len()).unwrap();
+    assert_eq!(space.bytes_mut().len(), request.len());
+    space.bytes_mut().copy_from_slice(request);
+    space.call(method).unwrap().to_vec()
+}
+
+fn call_with_reserved_writes(session: &mut Session, method: u32, request: &[u8]) -> Vec<u8> {
+    let mut space = session.reserve(request.len()).unwrap();
+    let (first, rest) = request.split_at(request.len() / 3);
+    space.write(first.len(), rest);
+    space.write(0, first);
+    space.call(method).unwrap().to_vec()
+}
+
+fn call_pipelined(session: &mut Session, method: u32, request: &[u8]) -> Vec<u8> {
+    let call = session.send(method, request).unwrap();
+    let reply = session.receive().unwrap();
+    assert_eq!(reply.call(), call);
+    reply.to_vec()
+}
+
+type Way = fn(&mut Session, u32, &[u8]) -> Vec<u8>;
+const WAYS: [Way; 4] =
+    [call_with_slice, call_with_reserved_bytes, call_with_reserved_writes, call_pipelined];
+
+/// Every size there and back, each time by another way and with another content.
+fn echo_every_size(session: &mut Session, sizes: impl Iterator<Item = usize>) {
+    for (round, size) in sizes.enumerate() {
+        for (turn, method) in [ECHO, ECHO_COPY, ECHO_SLICE].into_iter().enumerate() {
+            let request = message((round * 3 + turn) as u64, size);
+            let way = WAYS[(round + turn) % WAYS.len()];
+            let reply = way(session, method, request);
+            assert!(reply == request, "{size} bytes by way {turn} differ");
+        }
+    }
+}
+
+fn every_size_arrives_whole(policy: WaitPolicy) {
+    let server = Server::start(
+        Settings::new()
+            .with("wait", crate::support::server::policy_name(policy))
+            .with("cap", MEBIBYTE),
+    );
+    let mut session = server.connect(&options(policy));
+    let session = within(PATIENCE, "echoes of every size", move || {
+        echo_every_size(&mut session, SIZES.into_iter());
+        echo_every_size(&mut session, SIZES.into_iter().rev());
+        let mut random = Random::new(7);
+        echo_every_size(
+            &mut session,
+            (0..60).map(|_| SIZES[random.below(SIZES.len() as u64) as usize]),
+        );
+        session
+    });
+    drop(session);
+    server.stop();
+}
+
+#[test]
+fn messages_of_every_size_class_arrive_whole_under_busy() {
+    every_size_arrives_whole(WaitPolicy::Busy);
+}
+
+#[test]
+fn messages_of_every_size_class_arrive_whole_under_adaptive() {
+    every_size_arrives_whole(WaitPolicy::Adaptive);
+}
+
+#[test]
+fn messages_of_every_size_class_arrive_whole_under_park() {
+    every_size_arrives_whole(WaitPolicy::Park);
+}
+
+#[test]
+fn every_length_up_to_a_few_entries_arrives_whole() {
+    let server = Server::waiting(WaitPolicy::Park);
+    let mut session = server.connect(&SessionOptions::new().wait(WaitPolicy::Park));
+    for len in 0..=600 {
+        let request = message(len as u64, len);
+        assert_eq!(session.call(ECHO, request).unwrap().to_vec(), request);
+    }
+}
+
+#[test]
+fn one_way_messages_of_every_size_class_arrive_whole_and_in_order() {
+    let server = Server::start(Settings::new().with("cap", MEBIBYTE));
+    let mut session = server.connect(&options(WaitPolicy::Adaptive));
+    let bodies = SIZES.iter().filter_map(|size| size.checked_sub(16));
+    let mut count = 0;
+    for len in bodies {
+        session
+            .post(crate::support::server::SINK, &crate::support::server::sinkable(1, count, len))
+            .unwrap();
+        count += 1;
+    }
+    assert_eq!(crate::support::server::tally(&mut session), [count, 0, 0]);
+}
+
+#[test]
+fn a_request_above_the_cap_is_refused_by_name_and_the_session_goes_on() {
+    for policy in EVERY_POLICY {
+        let server = Server::start(Settings::new().with("cap", MEBIBYTE));
+        let mut session = server.connect(&options(policy));
+        assert_eq!(session.cap(), MEBIBYTE);
+        let too_long = message(1, MEBIBYTE + 1);
+        let errors = [
+            session.call(ECHO, too_long).unwrap_err(),
+            session.send(ECHO, too_long).unwrap_err(),
+            session.post(ECHO, too_long).unwrap_err(),
+            session.reserve(MEBIBYTE + 1).err().unwrap(),
+        ];
+        for error in errors {
+            assert!(matches!(error, CallError::TooLarge { .. }), "{error:?}");
+            assert!(error.session_goes_on());
+            let text = error.to_string();
+            assert!(text.contains("cap of 1048576 bytes"), "{text}");
+            assert!(text.contains("raise the cap on both sides"), "{text}");
+        }
+        assert!(!session.is_ended());
+        assert_serves(&mut session);
+        let whole = message(2, MEBIBYTE);
+        assert!(session.call(ECHO, whole).unwrap().to_vec() == whole);
+    }
+}
+
+#[test]
+fn a_reply_above_the_cap_fails_its_call_by_name_and_the_session_goes_on() {
+    let server = Server::start(Settings::new().with("cap", MEBIBYTE));
+    let mut session = server.connect(&options(WaitPolicy::Adaptive));
+    for (method, request) in
+        [(RESERVE, (MEBIBYTE as u64 + 1).to_le_bytes().to_vec()), (GIVE, wish(1, MEBIBYTE + 1))]
+    {
+        match session.call(method, &request).unwrap_err() {
+            CallError::Failed { code: ErrorCode::NoMemory, reason } => {
+                assert!(reason.contains("cap of 1048576 bytes"), "{reason}");
+                assert!(reason.contains("raise the cap"), "{reason}");
+            }
+            other => panic!("{other:?}"),
+        }
+        assert_serves(&mut session);
+    }
+    let reply = session.call(GIVE, &wish(5, MEBIBYTE)).unwrap().to_vec();
+    assert!(reply == message(5, MEBIBYTE));
+}
+
+#[test]
+fn a_length_that_no_memory_has_is_refused_like_any_above_the_cap() {
+    let server = Server::start(Settings::new().with("cap", MEBIBYTE));
+    let mut session = server.connect(&options(WaitPolicy::Adaptive));
+    for _ in 0..2 {
+        for len in [usize::MAX, usize::MAX - 127, usize::MAX - 128, isize::MAX as usize] {
+            let error = session.reserve(len).err().unwrap();
+            assert!(matches!(error, CallError::TooLarge { .. }), "{error:?}");
+            let error = session.call(RESERVE, &(len as u64).to_le_bytes()).unwrap_err();
+            let is_refused = matches!(error, CallError::Failed { code: ErrorCode::NoMemory, .. });
+            assert!(is_refused, "{error:?}");
+        }
+        // The second time both sides have a payload segment.
+        assert_serves(&mut session);
+    }
+}
+
+#[test]
+fn the_smaller_cap_of_both_sides_counts() {
+    const SMALL: usize = 64 * 1024;
+    for (client_cap, server_cap) in [(SMALL, MEBIBYTE), (MEBIBYTE, SMALL)] {
+        let server = Server::start(Settings::new().with("cap", server_cap));
+        let mut session = server.connect(&SessionOptions::new().cap(client_cap as u64));
+        assert_eq!(session.cap(), SMALL);
+        let whole = message(1, SMALL);
+        assert!(session.call(ECHO, whole).unwrap().to_vec() == whole);
+        let error = session.call(ECHO, message(1, SMALL + 1)).unwrap_err();
+        assert!(error.to_string().contains("cap of 65536 bytes"), "{error}");
+        let error = session.call(GIVE, &wish(1, SMALL + 1)).unwrap_err();
+        assert!(error.to_string().contains("cap of 65536 bytes"), "{error}");
+        assert_serves(&mut session);
+    }
+}
+
+#[test]
+fn the_smallest_cap_is_one_page() {
+    let server = Server::start(Settings::new().with("cap", 1));
+    let mut session = server.connect(&SessionOptions::new().cap(1));
+    assert_eq!(session.cap(), 4096);
+    for len in [0, 104, 105, 4095, 4096] {
+        let request = message(len as u64, len);
+        assert_eq!(session.call(ECHO, request).unwrap().to_vec(), request);
+    }
+    assert!(session.call(ECHO, message(1, 4097)).is_err());
+    assert_eq!(session.call(ECHO, b"on").unwrap().to_vec(), b"on");
+}
+
+#[test]
+fn space_that_was_reserved_and_not_sent_comes_back() {
+    let server = Server::start(Settings::new().with("cap", MEBIBYTE));
+    let mut session = server.connect(&options(WaitPolicy::Park));
+    for _ in 0..100 {
+        let mut space = session.reserve(MEBIBYTE).unwrap();
+        space.bytes_mut()[MEBIBYTE - 1] = 1;
+    }
+    let whole = message(3, MEBIBYTE);
+    assert!(session.call(ECHO, whole).unwrap().to_vec() == whole);
+}
+
+#[test]
+fn small_replies_are_private_slices_and_large_ones_only_where_no_memory_is_shared() {
+    let server = Server::waiting(WaitPolicy::Park);
+    let mut session = server.connect(&SessionOptions::new());
+    let large = on_socket();
+    for (len, is_private) in [(0, true), (104, true), (105, large), (100_000, large)] {
+        let request = message(9, len);
+        let reply = session.call(ECHO, request).unwrap();
+        assert_eq!(reply.bytes().as_slice(), is_private.then_some(request));
+        let mut copy = Vec::new();
+        std::io::Read::read_to_end(&mut reply.bytes().reader(), &mut copy).unwrap();
+        assert_eq!(copy, request);
+    }
+}

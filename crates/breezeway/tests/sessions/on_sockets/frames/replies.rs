@@ -1,0 +1,184 @@
+//! A server's frames that no client may take.
+
+use std::io::Write;
+
+use breezeway::{CallError, Carrier, Session, WaitPolicy};
+use breezeway_adversary::native::frame::{self, Header, request, welcome};
+use breezeway_adversary::native::layout::flag::{ERROR, FIN, NO_REPLY, OPEN};
+use breezeway_adversary::native::layout::kind::{CANCEL, MESSAGE, SHUTDOWN};
+
+use super::{CAP, LARGE_CAP, METHOD, SOCKETS, send_with_descriptors};
+use crate::support::content::message;
+use crate::support::{self, EVERY_POLICY, Folder, PATIENCE, PROMPT, raw, within};
+
+/// What a caller is told of a server that answers its call with `answer`.
+fn told(
+    carrier: Carrier,
+    policy: WaitPolicy,
+    answer: Vec<u8>,
+) -> (Result<Vec<u8>, CallError>, bool) {
+    let folder = Folder::on(carrier);
+    let listener = raw::listen(&folder.address());
+    let acting = std::thread::spawn(move || {
+        let mut peer = listener.accept().unwrap();
+        welcome(&mut peer, LARGE_CAP);
+        frame::next(&mut peer).unwrap().expect("the request");
+        let _ = peer.write_all(&answer);
+        // Until the client has heard: it must find out by itself, not because the other end is gone.
+        let _ = frame::next(&mut peer);
+    });
+    let options = support::patient().wait(policy).cap(CAP as u64);
+    let mut session = Session::connect_with(&folder.address(), &options).unwrap();
+    let outcome = within(PATIENCE, "the outcome", move || {
+        let outcome = session.call(METHOD, b"hi").map(|reply| reply.to_vec());
+        let over = session.is_ended();
+        drop(session);
+        (outcome, over)
+    });
+    within(PATIENCE, "the end", move || acting.join().expect("the attack itself failed"));
+    outcome
+}
+
+/// A good reply's header, with something wrong.
+fn answer(change: impl FnOnce(&mut Header)) -> Vec<u8> {
+    let mut header = Header::reply(1, 0);
+    change(&mut header);
+    header.bytes().to_vec()
+}
+
+#[track_caller]
+fn is_violation(policy: WaitPolicy, bytes: &[u8], rule: &str) {
+    for carrier in SOCKETS {
+        let (outcome, over) = told(carrier, policy, bytes.to_vec());
+        match outcome {
+            Err(CallError::Violation(violation)) => {
+                let text = violation.to_string();
+                assert!(text.contains(rule), "'{text}' does not say '{rule}'");
+            }
+            other => panic!("{carrier} {rule}: {other:?}"),
+        }
+        assert!(over, "{rule}");
+    }
+}
+
+#[test]
+fn every_kind_that_a_server_may_not_send_is_a_violation_by_name() {
+    for kind in (0..=20).chain([127, 128, 255]).filter(|kind| ![MESSAGE, SHUTDOWN].contains(kind)) {
+        let rule = match kind {
+            2..=8 => "an unexpected ".to_owned(),
+            _ => format!("kind {kind} is not defined"),
+        };
+        is_violation(WaitPolicy::Park, &answer(|header| header.kind = kind), &rule);
+    }
+}
+
+#[test]
+fn every_flag_that_a_reply_may_not_have_is_a_violation_by_name() {
+    for flags in (0..=255u8).filter(|flags| ![FIN, FIN | ERROR].contains(flags)).step_by(3) {
+        let rule = match flags & !(OPEN | FIN | ERROR | NO_REPLY) {
+            0 => format!("a message with flags {flags:#04x} is no reply"),
+            _ => format!("flags {flags:#04x} are not defined"),
+        };
+        is_violation(WaitPolicy::Adaptive, &answer(|header| header.flags = flags), &rule);
+    }
+}
+
+#[test]
+fn a_request_is_no_reply() {
+    is_violation(WaitPolicy::Park, &request(1, METHOD, b"you serve"), "is no reply");
+}
+
+#[test]
+fn a_reply_to_a_call_that_is_not_in_flight_is_a_violation() {
+    for policy in EVERY_POLICY {
+        for stream in [0, 2, 3, 5, u32::MAX] {
+            let rule = format!("a reply on stream {stream}, where no call is in flight");
+            is_violation(policy, &answer(|header| header.stream = stream), &rule);
+        }
+    }
+}
+
+#[test]
+fn a_reply_longer_than_the_cap_is_a_violation_before_any_of_it_comes() {
+    for policy in EVERY_POLICY {
+        for len in [CAP as u32 + 1, u32::MAX - 15, u32::MAX] {
+            let rule = format!("with {len} bytes; a message has at most {CAP}");
+            is_violation(policy, &answer(|header| header.len = len), &rule);
+        }
+    }
+    for kind in [CANCEL, SHUTDOWN] {
+        let rule = format!("a frame of kind {kind} with 1 bytes");
+        let change = |header: &mut Header| (header.kind, header.len) = (kind, 1);
+        is_violation(WaitPolicy::Park, &answer(change), &rule);
+    }
+}
+
+#[test]
+fn a_reply_as_long_as_the_cap_is_one() {
+    for carrier in SOCKETS {
+        for policy in EVERY_POLICY {
+            let body = message(3, CAP);
+            let (outcome, over) = told(carrier, policy, frame::reply(1, body));
+            assert!(outcome.unwrap() == body && !over);
+        }
+    }
+}
+
+#[test]
+fn a_farewell_instead_of_a_reply_is_an_orderly_end_whatever_comes_behind_it() {
+    for carrier in SOCKETS {
+        for behind in [Vec::new(), vec![0xff; 1000]] {
+            let farewell = [&Header::shutdown().bytes()[..], &behind].concat();
+            let (outcome, over) = told(carrier, WaitPolicy::Adaptive, farewell);
+            assert!(matches!(outcome, Err(CallError::Closed)), "{outcome:?}");
+            assert!(over);
+        }
+    }
+}
+
+#[test]
+fn a_second_reply_to_the_same_call_ends_the_session_at_the_next_use() {
+    for carrier in SOCKETS {
+        let folder = Folder::on(carrier);
+        let listener = raw::listen(&folder.address());
+        let acting = std::thread::spawn(move || {
+            let mut peer = listener.accept().unwrap();
+            welcome(&mut peer, LARGE_CAP);
+            frame::next(&mut peer).unwrap().expect("the request");
+            peer.write_all(&[frame::reply(1, b"once"), frame::reply(1, b"twice")].concat())
+                .unwrap();
+            while let Ok(Some(_)) = frame::next(&mut peer) {}
+        });
+        let mut session = Session::connect_with(&folder.address(), &support::patient()).unwrap();
+        assert_eq!(session.call(METHOD, b"hi").unwrap().to_vec(), b"once");
+        let error = within(PROMPT, "the error", move || {
+            session.call(METHOD, b"hi").map(drop).expect_err("a violation")
+        });
+        assert!(matches!(error, CallError::Violation(_)), "{error:?}");
+        within(PROMPT, "the end", move || acting.join().unwrap());
+    }
+}
+
+#[test]
+fn a_reply_with_descriptors_is_a_violation() {
+    for policy in EVERY_POLICY {
+        for count in [1, 4, 64] {
+            let folder = Folder::on(Carrier::Unix);
+            let listener = raw::listen(&folder.address());
+            let acting = std::thread::spawn(move || {
+                let mut peer = listener.accept().unwrap();
+                welcome(&mut peer, LARGE_CAP);
+                frame::next(&mut peer).unwrap().expect("the request");
+                send_with_descriptors(&peer, &frame::reply(1, b"here"), count);
+                while let Ok(Some(_)) = frame::next(&mut peer) {}
+            });
+            let options = support::patient().wait(policy);
+            let mut session = Session::connect_with(&folder.address(), &options).unwrap();
+            let error = within(PROMPT, "the error", move || {
+                session.call(METHOD, b"hi").map(drop).expect_err("a violation")
+            });
+            assert!(error.to_string().contains("file descriptors"), "{error}");
+            within(PROMPT, "the end", move || acting.join().unwrap());
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! The carrier that a run of the tests is about: `BREEZEWAY_TEST_CARRIER` is `shm` (the default), `unix` or `tcp`.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU16, Ordering};
+
+use breezeway::{Address, Carrier, ConnectError, Place};
+
+const VARIABLE: &str = "BREEZEWAY_TEST_CARRIER";
+/// Ports from here on are below those that the kernel gives away by itself.
+const FIRST_PORT: u16 = 10_000;
+
+/// The carrier of this run.
+pub(crate) fn carrier() -> Carrier {
+    static CARRIER: OnceLock<Carrier> = OnceLock::new();
+    *CARRIER.get_or_init(|| match std::env::var(VARIABLE).as_deref() {
+        Err(_) | Ok("shm") => Carrier::Shm,
+        Ok("unix") => Carrier::Unix,
+        Ok("tcp") => Carrier::Tcp,
+        Ok(other) => panic!("{VARIABLE}={other} is none of shm, unix and tcp"),
+    })
+}
+
+/// Whether messages travel on a socket.
+pub(crate) fn on_socket() -> bool {
+    carrier() != Carrier::Shm
+}
+
+/// Whether the server is found by a file.
+pub(crate) fn has_socket_file() -> bool {
+    carrier() != Carrier::Tcp
+}
+
+/// A TCP address that no other test has, in this process or another that runs now, and that the kernel gives to nobody by itself: it is known before there is a server, and
+/// stays the same when one server follows the other.
+pub(crate) fn own_tcp_address() -> SocketAddr {
+    static NEXT: AtomicU16 = AtomicU16::new(FIRST_PORT);
+    let [_, high, middle, low] = std::process::id().to_be_bytes();
+    // Process ids have 22 bits, so these are loopback addresses of this process alone.
+    SocketAddr::from(([127, 64 + high % 64, middle, low], NEXT.fetch_add(1, Ordering::Relaxed)))
+}
+
+/// The connections to an address that are open at the client's end, accepted or not.
+pub(crate) fn connections(address: &Address) -> usize {
+    match &address.places()[0] {
+        Place::Tcp { host, port } => {
+            let ip: std::net::Ipv4Addr = host.parse().expect("a loopback address");
+            // The kernel prints the address as the number that its bytes are in memory (proc(5)).
+            let remote = format!("{:08X}:{port:04X}", u32::from_ne_bytes(ip.octets()));
+            let open = |line: &str| {
+                let mut fields = line.split_whitespace().skip(2);
+                fields.next() == Some(&remote) && fields.next() == Some("01")
+            };
+            lines_of("/proc/net/tcp", open)
+        }
+        place => {
+            let path = place.path().map(|path| path.display().to_string()).unwrap_or_default();
+            // The listening socket has the name as well.
+            lines_of("/proc/net/unix", |line| line.ends_with(&path)).saturating_sub(1)
+        }
+    }
+}
+
+fn lines_of(table: impl AsRef<Path>, wanted: impl Fn(&str) -> bool) -> usize {
+    let table = std::fs::read_to_string(table).unwrap_or_default();
+    table.lines().filter(|line| wanted(line)).count()
+}
+
+/// Whether an error says that there is no server and never was one, or that it ended in order.
+pub(crate) fn is_absent(error: &ConnectError) -> bool {
+    match carrier() {
+        Carrier::Tcp => matches!(error, ConnectError::Refused(_)),
+        _ => matches!(error, ConnectError::NoSocket(_)),
+    }
+}
+
+/// Whether an error says that a server was there and is dead: over TCP nothing tells that from an absent one.
+pub(crate) fn is_left_over(error: &ConnectError) -> bool {
+    match carrier() {
+        Carrier::Tcp => matches!(error, ConnectError::Refused(_)),
+        _ => matches!(error, ConnectError::NobodyListens(_)),
+    }
+}
