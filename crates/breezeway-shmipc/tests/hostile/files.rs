@@ -4,7 +4,11 @@ use std::io::Write;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use crate::raw::{RawClient, contents, dial, message, names, read_to_end};
+use breezeway_adversary::shmipc::handshake::{dial, read_to_end};
+use breezeway_adversary::shmipc::message::{message, names};
+use breezeway_adversary::shmipc::region::contents;
+use breezeway_adversary::shmipc::{Peer, buffers, queue};
+
 use crate::victim::Victim;
 
 fn offer_files(victim: &Victim, queue: &Path, buffer: &Path) -> Vec<u8> {
@@ -55,18 +59,18 @@ fn a_link_out_of_the_allowed_folder_is_not_followed() {
 #[test]
 fn two_clients_that_announce_the_same_name_have_memory_of_their_own() {
     let mut victim = Victim::new();
-    let mut first = RawClient::connect(&victim.path);
+    let mut first = Peer::connect(&victim.path);
     first.send(2, b"secret of client a");
     let [_, secret, _] = first.take();
-    assert_eq!(first.payload(secret), b"secret of client a");
+    assert_eq!(first.slices.payload(secret), b"secret of client a");
     // The second names the same regions, and the offset where the first one's bytes lie.
-    let mut second = RawClient::connect(&victim.path);
+    let mut second = Peer::connect(&victim.path);
     second.send(2, b"mine");
     let [_, offset, _] = second.take();
-    assert_eq!(second.payload(offset), b"mine");
+    assert_eq!(second.slices.payload(offset), b"mine");
     first.send(3, b"again");
     let [stream, offset, _] = first.take();
-    assert_eq!((stream, first.payload(offset)), (3, b"again".to_vec()));
+    assert_eq!((stream, first.slices.payload(offset)), (3, b"again".to_vec()));
     victim.is_well();
 }
 
@@ -80,8 +84,8 @@ fn files_are_removed_at_the_end_only_by_choice_and_only_if_they_were_mapped() {
             ServerOptions::new(Trust::SameUser).folders([folder.path()]).remove_files(choice);
         let server = Server::bind(&Address::Unix(path.clone()), options).unwrap();
         let [queue, buffer] = ["queue", "buffer"].map(|name| folder.path().join(name));
-        std::fs::write(&queue, contents(&crate::raw::queue_region())).unwrap();
-        std::fs::write(&buffer, contents(&crate::raw::buffer_region())).unwrap();
+        std::fs::write(&queue, contents(&queue::region())).unwrap();
+        std::fs::write(&buffer, contents(&buffers::region())).unwrap();
         let mut socket = dial(&path);
         let body = names(queue.to_str().unwrap(), buffer.to_str().unwrap());
         socket.write_all(&message(2, 0, &body)).unwrap();

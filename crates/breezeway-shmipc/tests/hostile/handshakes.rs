@@ -4,12 +4,13 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
 
+use breezeway_adversary::memfd::unsealable;
+use breezeway_adversary::shmipc::handshake::{dial, exchange, read_to_end, send_descriptors};
+use breezeway_adversary::shmipc::message::{message, message_of_length, names};
+use breezeway_adversary::shmipc::region::{contents, set};
+use breezeway_adversary::shmipc::{Peer, buffers, queue};
 use breezeway_shmipc::SessionOptions;
 
-use crate::raw::{
-    QUEUE, RawClient, buffer_region, contents, dial, memfd, message, message_of_length, names,
-    queue_region, read_to_end, send_descriptors, set,
-};
 use crate::victim::Victim;
 
 /// After these bytes the connection is closed.
@@ -23,14 +24,10 @@ fn is_refused(messages: &[Vec<u8>]) {
     victim.is_well();
 }
 
-fn exchange() -> Vec<u8> {
-    message(3, 4, &[])
-}
-
 /// After these regions the connection is closed, without the message that they are mapped.
 fn regions_are_refused(queue: OwnedFd, buffer: OwnedFd) {
     let mut victim = Victim::new();
-    let mut raw = RawClient::offer(&victim.path, queue, buffer, "name");
+    let mut raw = Peer::offer(&victim.path, queue, buffer, "name");
     assert_eq!(read_to_end(&mut raw.socket), b"");
     victim.is_well();
 }
@@ -53,17 +50,17 @@ fn names_in_a_message_declared_shorter_than_a_header() {
 #[test]
 fn a_queue_smaller_than_a_ring_header() {
     for size in [0, 1, 8, 24, 48, 71] {
-        regions_are_refused(memfd(size), buffer_region());
+        regions_are_refused(unsealable(size), buffers::region());
     }
 }
 
 #[test]
 fn a_ring_of_capacity_zero_or_beyond_its_region() {
-    for base in [0, QUEUE / 2] {
+    for base in [0, queue::SIZE / 2] {
         for capacity in [0, 17, u32::MAX] {
-            let queue = queue_region();
+            let queue = queue::region();
             set(&queue, base, capacity);
-            regions_are_refused(queue, buffer_region());
+            regions_are_refused(queue, buffers::region());
         }
     }
 }
@@ -80,25 +77,25 @@ fn a_buffer_region_whose_lists_do_not_fit() {
         (24, 1001),
         (24, u32::MAX - 3),
     ] {
-        let buffer = buffer_region();
+        let buffer = buffers::region();
         set(&buffer, at, value);
-        regions_are_refused(queue_region(), buffer);
+        regions_are_refused(queue::region(), buffer);
     }
     for size in [0, 1, 43, 44] {
-        regions_are_refused(queue_region(), memfd(size));
+        regions_are_refused(queue::region(), unsealable(size));
     }
 }
 
 #[test]
 fn duplicate_slice_sizes() {
-    let buffer = buffer_region();
+    let buffer = buffers::region();
     set(&buffer, 523_308 + 16, 1004);
-    regions_are_refused(queue_region(), buffer);
+    regions_are_refused(queue::region(), buffer);
 }
 
 #[test]
 fn descriptors_that_are_missing_too_many_or_no_files() {
-    let regions = [queue_region(), buffer_region(), queue_region()];
+    let regions = [queue::region(), buffers::region(), queue::region()];
     let [queue, buffer, third] = regions.each_ref();
     let (pipe, _writer) = std::io::pipe().unwrap();
     let pipe = pipe.into();
@@ -120,20 +117,28 @@ fn descriptors_that_are_missing_too_many_or_no_files() {
 #[test]
 fn descriptors_of_files_that_are_not_memory() {
     // As a client could pass files of a file system that it serves itself.
-    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let folder = folder_on_disk();
     let on_disk = |name: &str, region: &OwnedFd| -> OwnedFd {
         let path = folder.path().join(name);
         std::fs::write(&path, contents(region)).unwrap();
         File::options().read(true).write(true).open(path).unwrap().into()
     };
-    let queue = on_disk("queue", &queue_region());
-    let buffer = on_disk("buffer", &buffer_region());
-    if rustix::fs::fcntl_get_seals(&queue).is_ok() {
-        eprintln!("SKIPPED: the target folder lies in memory");
-        return;
-    }
-    regions_are_refused(queue, buffer_region());
-    regions_are_refused(queue_region(), buffer);
+    let queue = on_disk("queue", &queue::region());
+    let buffer = on_disk("buffer", &buffers::region());
+    regions_are_refused(queue, buffers::region());
+    regions_are_refused(queue::region(), buffer);
+}
+
+/// A folder whose files are not memory: only those of memory have seals.
+fn folder_on_disk() -> tempfile::TempDir {
+    let folders = [env!("CARGO_TARGET_TMPDIR"), "/var/tmp", env!("CARGO_MANIFEST_DIR"), "/"];
+    let is_on_disk = |folder: &&&str| {
+        let file = tempfile::tempfile_in(*folder);
+        file.is_ok_and(|file| rustix::fs::fcntl_get_seals(&file).is_err())
+    };
+    let on_disk = folders.iter().find(is_on_disk);
+    tempfile::tempdir_in(on_disk.unwrap_or_else(|| panic!("no folder on a disk among {folders:?}")))
+        .unwrap()
 }
 
 #[test]
@@ -149,7 +154,7 @@ fn a_version_that_is_not_spoken_is_refused_at_once() {
 #[test]
 fn an_unsealed_memfd_is_refused_where_the_options_say_so() {
     let mut victim = Victim::with(|options| options.require_sealed(true));
-    let mut raw = RawClient::offer(&victim.path, queue_region(), buffer_region(), "name");
+    let mut raw = Peer::offer(&victim.path, queue::region(), buffers::region(), "name");
     assert_eq!(read_to_end(&mut raw.socket), b"");
     victim.is_well();
 }

@@ -4,11 +4,14 @@ use std::io::{Read, Write};
 use std::sync::Barrier;
 use std::time::Duration;
 
-use crate::raw::{FIRST_SLICE, LISTS, RawClient, SECOND_SLICE, SliceHeader, get};
-use crate::victim::PATIENCE;
+use breezeway_adversary::shmipc::Peer;
+use breezeway_adversary::shmipc::buffers::{FIRST_SLICE, LISTS, SECOND_SLICE, SliceHeader};
+use breezeway_adversary::shmipc::region::get;
 use breezeway_shmipc::{
     Address, ClientOptions, Server, ServerOptions, Session, SessionEnd, StreamError, Trust,
 };
+
+use crate::victim::PATIENCE;
 
 fn pair() -> (Session, Session) {
     let client =
@@ -74,14 +77,14 @@ fn unread_elements_give_their_slices_back_when_the_session_ends() {
     let path = folder.path().join("sock");
     let server =
         Server::bind(&Address::Unix(path.clone()), ServerOptions::new(Trust::SameUser)).unwrap();
-    let mut raw = RawClient::connect(&path);
+    let mut raw = Peer::connect(&path);
     let session = server.accept().unwrap();
-    raw.fill(
+    raw.slices.fill(
         FIRST_SLICE,
         SliceHeader { next: SECOND_SLICE, flags: 3, ..SliceHeader::of(b"x") },
         b"x",
     );
-    raw.fill(SECOND_SLICE, SliceHeader::of(b"y"), b"y");
+    raw.slices.fill(SECOND_SLICE, SliceHeader::of(b"y"), b"y");
     raw.put(2, FIRST_SLICE, 0);
     let before = get(&raw.buffer, LISTS[0].0);
     drop(session);
@@ -168,7 +171,7 @@ fn a_hot_restart_that_a_client_does_not_follow_is_not_called_done() {
     let path = folder.path().join("sock");
     let server =
         Server::bind(&Address::Unix(path.clone()), ServerOptions::new(Trust::SameUser)).unwrap();
-    let mut raw = RawClient::connect(&path);
+    let mut raw = Peer::connect(&path);
     let _session = server.accept().unwrap();
     // Twice, for the first leaves nothing behind that would be in the way.
     for epoch in [7, 8] {
@@ -178,7 +181,9 @@ fn a_hot_restart_that_a_client_does_not_follow_is_not_called_done() {
         raw.socket.read_exact(&mut told).unwrap();
         assert_eq!(told, [0, 0, 0, 16, 0x77, 0x58, 3, 8, 0, 0, 0, 0, 0, 0, 0, epoch as u8]);
     }
-    raw.socket.write_all(&crate::raw::message(3, 9, &9_u64.to_be_bytes())).unwrap();
+    raw.socket
+        .write_all(&breezeway_adversary::shmipc::message::message(3, 9, &9_u64.to_be_bytes()))
+        .unwrap();
     assert_eq!(server.hot_restart(9, PATIENCE).acknowledged, 1);
 }
 

@@ -1,17 +1,19 @@
 //! What a peer can write into the shared memory (B1.1 9, B1.2, B1.3).
 
+use breezeway_adversary::shmipc::buffers::{FIRST_SLICE, LISTS, SECOND_SLICE, SliceHeader};
+use breezeway_adversary::shmipc::region::{get, set};
+use breezeway_adversary::shmipc::{Peer, queue};
 use breezeway_shmipc::Violation;
 
-use crate::raw::{FIRST_SLICE, LISTS, QUEUE, RawClient, SECOND_SLICE, SliceHeader, get, set};
 use crate::victim::Victim;
 
 /// After the attack the attacker's session is ended for the rule that it broke, and others are as well as before.
 #[track_caller]
-fn is_punished(rule: impl FnOnce(&Violation) -> bool, attack: impl FnOnce(&mut RawClient)) {
+fn is_punished(rule: impl FnOnce(&Violation) -> bool, attack: impl FnOnce(&mut Peer)) {
     let mut victim = Victim::new();
-    let mut raw = RawClient::connect(&victim.path);
+    let mut raw = Peer::connect(&victim.path);
     attack(&mut raw);
-    raw.expect_ejection();
+    raw.wait_for_end();
     let violation = victim.punishment();
     assert!(rule(&violation), "{violation}");
     victim.is_well();
@@ -21,7 +23,7 @@ fn is_punished(rule: impl FnOnce(&Violation) -> bool, attack: impl FnOnce(&mut R
 #[track_caller]
 fn header_is_punished(rule: impl FnOnce(&Violation) -> bool, header: SliceHeader) {
     is_punished(rule, |raw| {
-        raw.fill(FIRST_SLICE, header, b"");
+        raw.slices.fill(FIRST_SLICE, header, b"");
         raw.put(2, FIRST_SLICE, 0);
     });
 }
@@ -45,10 +47,10 @@ fn honest() -> SliceHeader {
 #[test]
 fn a_well_behaved_client_is_served() {
     let victim = Victim::new();
-    let mut raw = RawClient::connect(&victim.path);
+    let mut raw = Peer::connect(&victim.path);
     raw.send(2, b"hello");
     let [stream, offset, status] = raw.take();
-    assert_eq!((stream, status, raw.payload(offset)), (2, 0, b"hello".to_vec()));
+    assert_eq!((stream, status, raw.slices.payload(offset)), (2, 0, b"hello".to_vec()));
 }
 
 #[test]
@@ -62,8 +64,16 @@ fn a_chain_whose_next_points_to_itself() {
 #[test]
 fn a_chain_in_a_circle_of_two() {
     is_punished(first_slice_is_held, |raw| {
-        raw.fill(FIRST_SLICE, SliceHeader { next: SECOND_SLICE, flags: 3, ..honest() }, b"hello");
-        raw.fill(SECOND_SLICE, SliceHeader { next: FIRST_SLICE, flags: 3, ..honest() }, b"hello");
+        raw.slices.fill(
+            FIRST_SLICE,
+            SliceHeader { next: SECOND_SLICE, flags: 3, ..honest() },
+            b"hello",
+        );
+        raw.slices.fill(
+            SECOND_SLICE,
+            SliceHeader { next: FIRST_SLICE, flags: 3, ..honest() },
+            b"hello",
+        );
         raw.put(2, FIRST_SLICE, 0);
     });
 }
@@ -73,8 +83,8 @@ fn a_circle_of_empty_slices() {
     // Empty slices go back, and if that were at once each visit could take one that is no longer held: the walk must end all the same.
     is_punished(first_slice_is_held, |raw| {
         let empty = SliceHeader { size: 0, flags: 3, ..honest() };
-        raw.fill(FIRST_SLICE, SliceHeader { next: SECOND_SLICE, ..empty }, b"");
-        raw.fill(SECOND_SLICE, SliceHeader { next: FIRST_SLICE, ..empty }, b"");
+        raw.slices.fill(FIRST_SLICE, SliceHeader { next: SECOND_SLICE, ..empty }, b"");
+        raw.slices.fill(SECOND_SLICE, SliceHeader { next: FIRST_SLICE, ..empty }, b"");
         raw.put(2, FIRST_SLICE, 0);
     });
 }
@@ -126,7 +136,7 @@ fn the_same_slice_sent_twice() {
     let path = folder.path().join("sock");
     let server =
         Server::bind(&Address::Unix(path.clone()), ServerOptions::new(Trust::SameUser)).unwrap();
-    let mut raw = RawClient::connect(&path);
+    let mut raw = Peer::connect(&path);
     let session = server.accept().unwrap();
     raw.send(2, b"hello");
     let stream = session.accept().unwrap();
@@ -165,7 +175,7 @@ fn a_count_of_taken_elements_beyond_those_put() {
             for replies in 1..=16 {
                 raw.send(2, b"hello");
                 raw.wait_for_replies(replies);
-                set(&raw.queue, QUEUE / 2 + 4, head);
+                set(&raw.queue, queue::SIZE / 2 + 4, head);
             }
             raw.send(2, b"hello");
         });
@@ -181,7 +191,7 @@ fn a_free_list_whose_head_is_no_slice() {
                 set(&raw.buffer, list + 8, head);
             }
             // For the reply the server needs a slice, and keeps none yet.
-            raw.fill(FIRST_SLICE, SliceHeader::of(&[7; 5]), &[7; 5]);
+            raw.slices.fill(FIRST_SLICE, SliceHeader::of(&[7; 5]), &[7; 5]);
             raw.put(2, FIRST_SLICE, 0);
         });
     }
@@ -193,11 +203,11 @@ fn a_free_list_whose_tail_is_no_slice() {
     is_punished(rule, |raw| {
         set(&raw.buffer, LISTS[0].0 + 12, 1);
         // One message of more slices than the server keeps for itself.
-        let slices: Vec<_> = (0..64).map(|_| raw.take_slice()).collect();
+        let slices: Vec<_> = (0..64).map(|_| raw.slices.take_slice()).collect();
         for pair in slices.windows(2) {
-            raw.fill(pair[0], SliceHeader { next: pair[1], flags: 3, ..honest() }, b"hello");
+            raw.slices.fill(pair[0], SliceHeader { next: pair[1], flags: 3, ..honest() }, b"hello");
         }
-        raw.fill(slices[63], honest(), b"hello");
+        raw.slices.fill(slices[63], honest(), b"hello");
         raw.put(2, slices[0], 0);
     });
 }
@@ -205,7 +215,7 @@ fn a_free_list_whose_tail_is_no_slice() {
 #[test]
 fn a_layout_that_changes_after_it_was_judged_is_not_looked_at_again() {
     let mut victim = Victim::new();
-    let mut raw = RawClient::connect(&victim.path);
+    let mut raw = Peer::connect(&victim.path);
     for (list, ..) in LISTS {
         set(&raw.buffer, list + 4, u32::MAX);
         set(&raw.buffer, list + 16, u32::MAX);
@@ -215,7 +225,7 @@ fn a_layout_that_changes_after_it_was_judged_is_not_looked_at_again() {
     set(&raw.queue, 216, 0);
     raw.send(2, b"hello");
     let [stream, offset, _] = raw.take();
-    assert_eq!((stream, raw.payload(offset)), (2, b"hello".to_vec()));
+    assert_eq!((stream, raw.slices.payload(offset)), (2, b"hello".to_vec()));
     victim.is_well();
 }
 
@@ -224,7 +234,7 @@ fn one_peer_can_open_no_more_streams_than_allowed() {
     use breezeway_shmipc::SessionOptions;
     let session = SessionOptions::new().max_streams(2);
     let victim = Victim::with(|options| options.session(session));
-    let mut raw = RawClient::connect(&victim.path);
+    let mut raw = Peer::connect(&victim.path);
     for stream in 2..4 {
         raw.send(stream, b"hello");
         assert_eq!(raw.take()[0], stream);
@@ -237,12 +247,12 @@ fn one_peer_can_open_no_more_streams_than_allowed() {
 fn a_free_list_that_was_cut_by_a_death_stalls_nobody() {
     // As if the process had died between taking over the tail and linking the slice before it.
     let mut victim = Victim::new();
-    let mut raw = RawClient::connect(&victim.path);
+    let mut raw = Peer::connect(&victim.path);
     for (list, _, _) in LISTS {
         let first = list + 36 + u64::from(get(&raw.buffer, list + 8));
         set(&raw.buffer, first + 16, 0);
     }
-    raw.fill(SECOND_SLICE, honest(), b"hello");
+    raw.slices.fill(SECOND_SLICE, honest(), b"hello");
     raw.put(2, SECOND_SLICE, 0);
     // The answer comes over the socket, behind wake-ups.
     let mut bytes = Vec::new();
@@ -258,15 +268,19 @@ fn a_free_list_that_was_cut_by_a_death_stalls_nobody() {
 fn empty_slices_in_a_chain_are_borne() {
     let mut raw_bytes = Vec::new();
     let victim = Victim::new();
-    let mut raw = RawClient::connect(&victim.path);
+    let mut raw = Peer::connect(&victim.path);
     let third = SECOND_SLICE + 1024;
-    raw.fill(FIRST_SLICE, SliceHeader { size: 0, next: SECOND_SLICE, flags: 3, ..honest() }, b"");
-    raw.fill(SECOND_SLICE, SliceHeader { next: third, flags: 3, ..honest() }, b"hello");
-    raw.fill(third, SliceHeader { size: 3, start: 2, ..honest() }, b"--you");
+    raw.slices.fill(
+        FIRST_SLICE,
+        SliceHeader { size: 0, next: SECOND_SLICE, flags: 3, ..honest() },
+        b"",
+    );
+    raw.slices.fill(SECOND_SLICE, SliceHeader { next: third, flags: 3, ..honest() }, b"hello");
+    raw.slices.fill(third, SliceHeader { size: 3, start: 2, ..honest() }, b"--you");
     raw.put(2, FIRST_SLICE, 0);
     while raw_bytes.len() < 8 {
         let [_, offset, _] = raw.take();
-        raw_bytes.extend(raw.payload(offset));
+        raw_bytes.extend(raw.slices.payload(offset));
     }
     assert_eq!(raw_bytes, b"helloyou");
 }

@@ -4,9 +4,12 @@ use std::io::{Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::Duration;
 
-use breezeway_shmipc::{Address, Client, ClientOptions, SessionOptions, Trust};
-
-use crate::raw::{message, read_to_end};
+use breezeway_adversary::shmipc::Peer;
+use breezeway_adversary::shmipc::handshake::read_to_end;
+use breezeway_adversary::shmipc::message::message;
+use breezeway_shmipc::{
+    Address, Client, ClientOptions, SessionEnd, SessionOptions, StreamError, Trust, Violation,
+};
 
 fn options() -> ClientOptions {
     let session = SessionOptions::new().handshake_timeout(Duration::from_secs(20));
@@ -96,6 +99,33 @@ fn memory_that_a_client_offers_is_not_inherited_over_exec() {
         assert!(held >= 2 && inheritable == 0, "{inheritable} of {held}");
     });
     assert!(error.is_err());
+}
+
+#[test]
+fn a_server_whose_reply_lies_in_no_slice() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sock");
+    let listener = UnixListener::bind(&path).unwrap();
+    std::thread::scope(|scope| {
+        let served = scope.spawn(|| {
+            let mut peer = Peer::server(listener.accept().unwrap().0);
+            let [stream, offset, status] = peer.take();
+            assert_eq!((peer.slices.payload(offset), status), (b"hello".to_vec(), 0));
+            peer.put(stream, offset + 1, 0);
+            peer.wait_for_end();
+            offset
+        });
+        let client = Client::connect(&Address::Unix(path.clone()), options()).unwrap();
+        let mut stream = client.open().unwrap();
+        stream.write_all(b"hello").unwrap();
+        let error = stream.peek().err().unwrap();
+        let offset = served.join().unwrap();
+        let wanted = Violation::NoSlice(offset + 1);
+        assert!(
+            matches!(&error, StreamError::Session(SessionEnd::Violation(rule)) if *rule == wanted),
+            "{error}"
+        );
+    });
 }
 
 /// O_CLOEXEC, as fdinfo has it.

@@ -8,11 +8,12 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use breezeway_adversary::shmipc::message::{message, names};
+use breezeway_adversary::shmipc::region::contents;
+use breezeway_adversary::shmipc::{buffers, queue};
 use breezeway_shmipc::{Address, Server, ServerOptions, Session, Trust};
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use tempfile::TempDir;
-
-use crate::raw::{buffer_region, contents, message, names, queue_region};
 
 /// A server, and a folder in which clients may name files.
 struct Shared {
@@ -68,8 +69,8 @@ impl Shared {
 #[test]
 fn over_tcp_no_file_is_mapped_for_two_sessions() {
     let shared = Shared::over_tcp();
-    let queues = ["q1", "q2"].map(|name| shared.file(name, &queue_region()));
-    let buffers = ["b1", "b2"].map(|name| shared.file(name, &buffer_region()));
+    let queues = ["q1", "q2"].map(|name| shared.file(name, &queue::region()));
+    let buffers = ["b1", "b2"].map(|name| shared.file(name, &buffers::region()));
     let victim = shared.offer(&queues[0], &buffers[0]).expect("the first to name them");
     for (queue, buffer) in [(0, 0), (0, 1), (1, 0)] {
         assert!(
@@ -90,8 +91,8 @@ fn over_tcp_no_file_is_mapped_for_two_sessions() {
 #[test]
 fn sessions_of_one_process_share_a_buffer_file_and_no_queue() {
     let shared = Shared::over_unix();
-    let queues = ["q1", "q2"].map(|name| shared.file(name, &queue_region()));
-    let buffer = shared.file("b", &buffer_region());
+    let queues = ["q1", "q2"].map(|name| shared.file(name, &queue::region()));
+    let buffer = shared.file("b", &buffers::region());
     let _first = shared.offer(&queues[0], &buffer).expect("the first to name them");
     let _second = shared.offer(&queues[1], &buffer).expect("the same process");
     assert!(shared.offer(&queues[0], &buffer).is_none(), "a queue is that of one session");
@@ -100,7 +101,7 @@ fn sessions_of_one_process_share_a_buffer_file_and_no_queue() {
 #[test]
 fn one_file_is_not_both_regions() {
     let shared = Shared::over_unix();
-    let buffer = shared.file("b", &buffer_region());
+    let buffer = shared.file("b", &buffers::region());
     assert!(shared.offer(&buffer, &buffer).is_none());
 }
 

@@ -76,7 +76,7 @@ extern "C" fn count_sent(_: libc::c_int, info: *mut libc::siginfo_t, _: *mut lib
 }
 
 fn touch_behind_the_end_of_a_file() {
-    let file = crate::raw::memfd(4096);
+    let file = breezeway_adversary::memfd::unsealable(4096);
     let flags = (rustix::mm::ProtFlags::READ, rustix::mm::MapFlags::SHARED);
     // SAFETY: a new mapping aliases nothing; the read is meant to fault.
     unsafe {

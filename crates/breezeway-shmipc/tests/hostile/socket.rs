@@ -2,17 +2,18 @@
 
 use std::io::Write;
 
+use breezeway_adversary::shmipc::Peer;
+use breezeway_adversary::shmipc::message::{message, message_of_length};
 use breezeway_shmipc::Violation;
 
-use crate::raw::{RawClient, message, message_of_length};
 use crate::victim::Victim;
 
 #[track_caller]
 fn ends_the_session(rule: &Violation, bytes: &[u8]) {
     let mut victim = Victim::new();
-    let mut raw = RawClient::connect(&victim.path);
+    let mut raw = Peer::connect(&victim.path);
     raw.socket.write_all(bytes).unwrap();
-    raw.expect_ejection();
+    raw.wait_for_end();
     assert_eq!(victim.punishment(), *rule);
     victim.is_well();
 }
@@ -33,11 +34,11 @@ fn a_hot_restart_sent_by_a_client() {
 #[test]
 fn a_hot_restart_acknowledgement_that_nobody_asked_for() {
     let mut victim = Victim::new();
-    let mut raw = RawClient::connect(&victim.path);
+    let mut raw = Peer::connect(&victim.path);
     raw.socket.write_all(&message(3, 9, &[1; 8])).unwrap();
     raw.send(2, b"still here");
     let [stream, offset, status] = raw.take();
-    assert_eq!((stream, status, raw.payload(offset)), (2, 0, b"still here".to_vec()));
+    assert_eq!((stream, status, raw.slices.payload(offset)), (2, 0, b"still here".to_vec()));
     victim.is_well();
 }
 
@@ -57,7 +58,7 @@ fn a_wrong_magic_and_version_zero() {
 #[test]
 fn fallback_data_that_declares_four_gigabytes_allocates_nothing() {
     let mut victim = Victim::new();
-    let mut raw = RawClient::connect(&victim.path);
+    let mut raw = Peer::connect(&victim.path);
     let before = private_memory();
     raw.socket.write_all(&message_of_length(u32::MAX, 3, 3, &[0, 0, 0, 2, 0, 0, 0, 0])).unwrap();
     raw.socket.write_all(b"some of them").unwrap();

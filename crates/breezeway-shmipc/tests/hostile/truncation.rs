@@ -1,20 +1,22 @@
 //! A peer that takes the memory away (B1.1 8): its session ends, the process lives.
 
+use breezeway_adversary::shmipc::Peer;
+use breezeway_adversary::shmipc::buffers::{FIRST_SLICE, SliceHeader};
+use breezeway_adversary::shmipc::message::WAKE;
 use breezeway_shmipc::{Address, Server, ServerOptions, SessionEnd, StreamError, Trust, Violation};
 use rustix::fs::ftruncate;
 
-use crate::raw::{FIRST_SLICE, RawClient, SliceHeader};
 use crate::victim::Victim;
 
 /// A queue that is truncated ends its session and nothing else.
 pub(crate) fn is_survived() {
     let mut victim = Victim::new();
-    let mut raw = RawClient::connect(&victim.path);
+    let mut raw = Peer::connect(&victim.path);
     raw.send(2, b"hello");
     raw.take();
     ftruncate(&raw.queue, 0).unwrap();
     raw.wake();
-    raw.expect_ejection();
+    raw.wait_for_end();
     assert_eq!(victim.punishment(), Violation::Truncated("queue"));
     victim.is_well();
 }
@@ -27,11 +29,11 @@ fn a_queue_truncated_after_the_handshake() {
 #[test]
 fn a_buffer_truncated_after_the_handshake() {
     let mut victim = Victim::new();
-    let mut raw = RawClient::connect(&victim.path);
+    let mut raw = Peer::connect(&victim.path);
     ftruncate(&raw.buffer, 0).unwrap();
     // The wake-up alone touches the queue only.
     raw.put(2, FIRST_SLICE, 0);
-    raw.expect_ejection();
+    raw.wait_for_end();
     assert_eq!(victim.punishment(), Violation::Truncated("buffer"));
     victim.is_well();
 }
@@ -42,10 +44,10 @@ fn memory_truncated_while_the_application_looks_at_it() {
     let path = folder.path().join("sock");
     let server =
         Server::bind(&Address::Unix(path.clone()), ServerOptions::new(Trust::SameUser)).unwrap();
-    let mut raw = RawClient::connect(&path);
+    let mut raw = Peer::connect(&path);
     let session = server.accept().unwrap();
     let bytes = [7; 1000];
-    raw.fill(FIRST_SLICE, SliceHeader::of(&bytes), &bytes);
+    raw.slices.fill(FIRST_SLICE, SliceHeader::of(&bytes), &bytes);
     raw.put(2, FIRST_SLICE, 0);
     let mut stream = session.accept().unwrap();
     let peeked = stream.peek().unwrap().unwrap();
@@ -64,7 +66,7 @@ fn memory_truncated_while_the_application_looks_at_it() {
 fn memory_truncated_again_and_again_while_it_is_used() {
     let mut victim = Victim::new();
     for _ in 0..20 {
-        let mut raw = RawClient::connect(&victim.path);
+        let mut raw = Peer::connect(&victim.path);
         let buffer = raw.buffer.try_clone().unwrap();
         let queue = raw.queue.try_clone().unwrap();
         let truncating = std::thread::spawn(move || {
@@ -73,11 +75,11 @@ fn memory_truncated_again_and_again_while_it_is_used() {
         });
         for _ in 0..10 {
             use std::io::Write;
-            let _ = raw.socket.write_all(&crate::raw::WAKE);
+            let _ = raw.socket.write_all(&WAKE);
         }
         truncating.join().unwrap();
-        let _ = std::io::Write::write_all(&mut raw.socket, &crate::raw::WAKE);
-        raw.expect_ejection();
+        let _ = std::io::Write::write_all(&mut raw.socket, &WAKE);
+        raw.wait_for_end();
         assert!(matches!(victim.punishment(), Violation::Truncated(_)));
     }
     victim.is_well();

@@ -6,7 +6,6 @@ use std::sync::Once;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
-use std::time::Duration;
 
 use breezeway_shmipc::{
     Address, Client, ClientOptions, Server, ServerOptions, SessionEnd, SessionOptions, Stopper,
@@ -14,7 +13,7 @@ use breezeway_shmipc::{
 };
 use tempfile::TempDir;
 
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) use breezeway_adversary::PATIENCE;
 
 /// An echo server, and a stream of an honest client to it.
 pub(crate) struct Victim {
@@ -43,9 +42,7 @@ impl Victim {
         let stopper = server.stopper();
         let (ended, ends) = channel();
         let thread = Some(std::thread::spawn(move || serve(&server, &ended)));
-        let options =
-            ClientOptions::new(Trust::SameUser).buffer_size(1 << 20).slices([(1004, 100)]);
-        let client = Client::connect(&address, options).unwrap();
+        let client = Client::connect(&address, honest_options()).unwrap();
         let honest = client.open().unwrap();
         let mut victim = Self { path, folder, stopper, thread, ends, honest, client };
         victim.is_well();
@@ -65,13 +62,18 @@ impl Victim {
     /// The session that was there before is served as ever, and a new client gets one.
     pub(crate) fn is_well(&mut self) {
         echo(&mut self.honest);
-        let options =
-            ClientOptions::new(Trust::SameUser).buffer_size(1 << 20).slices([(1004, 100)]);
-        let another = Client::connect(&Address::Unix(self.path.clone()), options).unwrap();
+        let address = Address::Unix(self.path.clone());
+        let another = Client::connect(&address, honest_options()).unwrap();
         echo(&mut another.open().unwrap());
         echo(&mut self.client.open().unwrap());
         assert_eq!(PANICS.load(Ordering::Relaxed), 0, "a thread of the server panicked");
     }
+}
+
+/// Those of the honest client, who waits as long for a session as the server does.
+fn honest_options() -> ClientOptions {
+    let session = SessionOptions::new().handshake_timeout(PATIENCE);
+    ClientOptions::new(Trust::SameUser).session(session).buffer_size(1 << 20).slices([(1004, 100)])
 }
 
 /// Panics in threads of the attacked side. That of a handshake's would look as if it had been refused.

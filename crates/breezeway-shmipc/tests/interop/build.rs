@@ -5,10 +5,16 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
 
-/// Where the program that uses shmipc-go is; `None` where there is no Go.
-pub(crate) fn shmipc_go() -> Option<&'static Path> {
-    static PROGRAM: OnceLock<Option<PathBuf>> = OnceLock::new();
-    PROGRAM.get_or_init(build_go).as_deref()
+/// Whether there is a Go that can build programs.
+pub(crate) fn has_go() -> bool {
+    static HAS: OnceLock<bool> = OnceLock::new();
+    *HAS.get_or_init(|| Command::new("go").arg("version").output().is_ok())
+}
+
+/// Where the program that uses shmipc-go is.
+pub(crate) fn shmipc_go() -> &'static Path {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    PROGRAM.get_or_init(build_go)
 }
 
 /// Where the program that uses the crate shmipc is.
@@ -17,19 +23,13 @@ pub(crate) fn shmipc_rs() -> &'static Path {
     PROGRAM.get_or_init(build_rust)
 }
 
-fn build_go() -> Option<PathBuf> {
-    if Command::new("go").arg("version").output().is_err() {
-        announce(
-            "SKIPPED: everything with shmipc-go, because there is no Go here. Install Go 1.26 and run this again.",
-        );
-        return None;
-    }
+fn build_go() -> PathBuf {
     announce("building peers/shmipc-go");
     let program = target().join("shmipc-go");
     let mut go = Command::new("go");
     go.args(["build", "-o"]).arg(&program).arg(".").current_dir(peers().join("shmipc-go"));
     check(&mut go);
-    Some(program)
+    program
 }
 
 fn build_rust() -> PathBuf {

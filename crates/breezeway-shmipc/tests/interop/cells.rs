@@ -3,127 +3,129 @@
 //! Upstream's clients ask for version 2 with files and for version 3 with memfds; that a server also takes files under version 3 only our client shows.
 //! The cells without our side show what upstream manages by itself.
 
-use super::program::{Program, Sharing};
-use super::scenario::Cell;
-
-macro_rules! cells {
-    ($($cell:ident: $client:ident to $server:ident by $sharing:ident;)*) => { $(
-        mod $cell {
-            use super::*;
-
-            const CELL: Cell =
-                Cell::new(Program::$client, Program::$server, Sharing::$sharing);
-
-            scenarios! {
-                messages_of_every_size_come_back
-                chains_of_a_thousand_slices_come_back
-                five_hundred_streams_at_once
-                several_sessions_of_a_client_share_its_streams
-                what_exceeds_the_memory_goes_over_the_socket
-                streams_that_compete_for_little_memory_get_everything
-                a_client_that_closes_at_once_loses_nothing
-                a_server_that_closes_first_loses_nothing_and_ends_the_stream
-                a_client_connects_again_after_its_server_was_killed
-                a_server_goes_on_after_a_client_was_killed
-                no_file_outlives_a_client_that_ends
-            }
-        }
-    )* };
-}
-
-macro_rules! scenarios {
-    ($($scenario:ident)*) => { $(
-        #[test]
-        fn $scenario() {
-            CELL.$scenario();
-        }
-    )* };
-}
-
-cells! {
-    ours_to_ours_v2_file: Ours to Ours by V2File;
-    ours_to_ours_v3_file: Ours to Ours by V3File;
-    ours_to_ours_v3_memfd: Ours to Ours by V3Memfd;
-    ours_to_go_v2_file: Ours to Go by V2File;
-    ours_to_go_v3_file: Ours to Go by V3File;
-    ours_to_go_v3_memfd: Ours to Go by V3Memfd;
-    ours_to_rust_v2_file: Ours to Rust by V2File;
-    ours_to_rust_v3_file: Ours to Rust by V3File;
-    ours_to_rust_v3_memfd: Ours to Rust by V3Memfd;
-    go_to_ours_v2_file: Go to Ours by V2File;
-    go_to_ours_v3_memfd: Go to Ours by V3Memfd;
-    rust_to_ours_v2_file: Rust to Ours by V2File;
-    rust_to_ours_v3_memfd: Rust to Ours by V3Memfd;
-    go_to_go_v2_file: Go to Go by V2File;
-    go_to_go_v3_memfd: Go to Go by V3Memfd;
-    go_to_rust_v2_file: Go to Rust by V2File;
-    go_to_rust_v3_memfd: Go to Rust by V3Memfd;
-    rust_to_go_v2_file: Rust to Go by V2File;
-    rust_to_go_v3_memfd: Rust to Go by V3Memfd;
-    rust_to_rust_v2_file: Rust to Rust by V2File;
-    rust_to_rust_v3_memfd: Rust to Rust by V3Memfd;
-}
-
-/// The other ways of using ours: with a thread or a task for each stream.
-macro_rules! other_ways {
-    ($($cell:ident: $client:ident to $server:ident by $sharing:ident;)*) => { $(
-        mod $cell {
-            use super::*;
-
-            const CELL: Cell =
-                Cell::new(Program::$client, Program::$server, Sharing::$sharing);
-
-            scenarios! {
-                messages_of_every_size_come_back
-                chains_of_a_thousand_slices_come_back
-                five_hundred_streams_at_once
-                several_sessions_of_a_client_share_its_streams
-                what_exceeds_the_memory_goes_over_the_socket
-                streams_that_compete_for_little_memory_get_everything
-                a_client_connects_again_after_its_server_was_killed
-                a_server_goes_on_after_a_client_was_killed
-            }
-        }
-    )* };
-}
-
-other_ways! {
-    go_to_ours_by_threads: Go to OursByThreads by V3Memfd;
-    rust_to_ours_by_threads: Rust to OursByThreads by V2File;
-    ours_to_ours_by_threads: Ours to OursByThreads by V3Memfd;
-}
+use libtest_mimic::Trial;
 
 #[cfg(feature = "tokio")]
-other_ways! {
-    ours_by_tasks_to_go: OursByTasks to Go by V2File;
-    ours_by_tasks_to_rust: OursByTasks to Rust by V3Memfd;
-    go_to_ours_by_tasks: Go to OursByTasks by V3Memfd;
-    rust_to_ours_by_tasks: Rust to OursByTasks by V2File;
-    ours_by_tasks_to_ours_by_tasks: OursByTasks to OursByTasks by V3Memfd;
-}
+use super::program::Program::OursByTasks;
+use super::program::Program::{Go, Ours, OursByThreads, Rust};
+use super::program::Sharing::{V2File, V3File, V3Memfd};
+use super::scenario::Cell;
+use super::trial::trial;
+
+type Named = (&'static str, Cell);
+type Scenario = (&'static str, fn(Cell));
+
+const MATRIX: &[Named] = &[
+    ("ours_to_ours_v2_file", Cell::new(Ours, Ours, V2File)),
+    ("ours_to_ours_v3_file", Cell::new(Ours, Ours, V3File)),
+    ("ours_to_ours_v3_memfd", Cell::new(Ours, Ours, V3Memfd)),
+    ("ours_to_go_v2_file", Cell::new(Ours, Go, V2File)),
+    ("ours_to_go_v3_file", Cell::new(Ours, Go, V3File)),
+    ("ours_to_go_v3_memfd", Cell::new(Ours, Go, V3Memfd)),
+    ("ours_to_rust_v2_file", Cell::new(Ours, Rust, V2File)),
+    ("ours_to_rust_v3_file", Cell::new(Ours, Rust, V3File)),
+    ("ours_to_rust_v3_memfd", Cell::new(Ours, Rust, V3Memfd)),
+    ("go_to_ours_v2_file", Cell::new(Go, Ours, V2File)),
+    ("go_to_ours_v3_memfd", Cell::new(Go, Ours, V3Memfd)),
+    ("rust_to_ours_v2_file", Cell::new(Rust, Ours, V2File)),
+    ("rust_to_ours_v3_memfd", Cell::new(Rust, Ours, V3Memfd)),
+    ("go_to_go_v2_file", Cell::new(Go, Go, V2File)),
+    ("go_to_go_v3_memfd", Cell::new(Go, Go, V3Memfd)),
+    ("go_to_rust_v2_file", Cell::new(Go, Rust, V2File)),
+    ("go_to_rust_v3_memfd", Cell::new(Go, Rust, V3Memfd)),
+    ("rust_to_go_v2_file", Cell::new(Rust, Go, V2File)),
+    ("rust_to_go_v3_memfd", Cell::new(Rust, Go, V3Memfd)),
+    ("rust_to_rust_v2_file", Cell::new(Rust, Rust, V2File)),
+    ("rust_to_rust_v3_memfd", Cell::new(Rust, Rust, V3Memfd)),
+];
+
+/// The other ways of using ours: with a thread or a task for each stream.
+const OTHER_WAYS: &[Named] = &[
+    ("go_to_ours_by_threads", Cell::new(Go, OursByThreads, V3Memfd)),
+    ("rust_to_ours_by_threads", Cell::new(Rust, OursByThreads, V2File)),
+    ("ours_to_ours_by_threads", Cell::new(Ours, OursByThreads, V3Memfd)),
+    #[cfg(feature = "tokio")]
+    ("ours_by_tasks_to_go", Cell::new(OursByTasks, Go, V2File)),
+    #[cfg(feature = "tokio")]
+    ("ours_by_tasks_to_rust", Cell::new(OursByTasks, Rust, V3Memfd)),
+    #[cfg(feature = "tokio")]
+    ("go_to_ours_by_tasks", Cell::new(Go, OursByTasks, V3Memfd)),
+    #[cfg(feature = "tokio")]
+    ("rust_to_ours_by_tasks", Cell::new(Rust, OursByTasks, V2File)),
+    #[cfg(feature = "tokio")]
+    ("ours_by_tasks_to_ours_by_tasks", Cell::new(OursByTasks, OursByTasks, V3Memfd)),
+];
 
 /// Without shmipc-go, which drops what a full queue does not take within a tenth of a second.
-mod more_streams_than_the_queue_has_places {
-    use super::*;
+const WITHOUT_GO: &[(&str, [Cell; 2])] = &[
+    ("ours_to_ours", [Cell::new(Ours, Ours, V2File), Cell::new(Ours, Ours, V3Memfd)]),
+    ("ours_to_rust", [Cell::new(Ours, Rust, V2File), Cell::new(Ours, Rust, V3Memfd)]),
+    ("rust_to_ours", [Cell::new(Rust, Ours, V2File), Cell::new(Rust, Ours, V3Memfd)]),
+];
 
-    #[test]
-    fn ours_to_ours() {
-        more_streams(Program::Ours, Program::Ours);
-    }
+const SCENARIOS: &[Scenario] = &[
+    ("messages_of_every_size_come_back", Cell::messages_of_every_size_come_back),
+    ("chains_of_a_thousand_slices_come_back", Cell::chains_of_a_thousand_slices_come_back),
+    ("five_hundred_streams_at_once", Cell::five_hundred_streams_at_once),
+    (
+        "several_sessions_of_a_client_share_its_streams",
+        Cell::several_sessions_of_a_client_share_its_streams,
+    ),
+    (
+        "what_exceeds_the_memory_goes_over_the_socket",
+        Cell::what_exceeds_the_memory_goes_over_the_socket,
+    ),
+    (
+        "streams_that_compete_for_little_memory_get_everything",
+        Cell::streams_that_compete_for_little_memory_get_everything,
+    ),
+    (
+        "a_client_connects_again_after_its_server_was_killed",
+        Cell::a_client_connects_again_after_its_server_was_killed,
+    ),
+    (
+        "a_server_goes_on_after_a_client_was_killed",
+        Cell::a_server_goes_on_after_a_client_was_killed,
+    ),
+];
 
-    #[test]
-    fn ours_to_rust() {
-        more_streams(Program::Ours, Program::Rust);
-    }
+/// What does not depend on how ours is used.
+const SCENARIOS_OF_THE_MATRIX: &[Scenario] = &[
+    (
+        "a_client_that_closes_at_once_loses_nothing",
+        Cell::a_client_that_closes_at_once_loses_nothing,
+    ),
+    (
+        "a_server_that_closes_first_loses_nothing_and_ends_the_stream",
+        Cell::a_server_that_closes_first_loses_nothing_and_ends_the_stream,
+    ),
+    ("no_file_outlives_a_client_that_ends", Cell::no_file_outlives_a_client_that_ends),
+];
 
-    #[test]
-    fn rust_to_ours() {
-        more_streams(Program::Rust, Program::Ours);
+pub(crate) fn trials() -> Vec<Trial> {
+    let mut trials = Vec::new();
+    for &(name, cell) in MATRIX {
+        trials.extend(scenarios(name, cell, SCENARIOS));
+        trials.extend(scenarios(name, cell, SCENARIOS_OF_THE_MATRIX));
     }
+    for &(name, cell) in OTHER_WAYS {
+        trials.extend(scenarios(name, cell, SCENARIOS));
+    }
+    for &(name, cells) in WITHOUT_GO {
+        let name = format!("cells::more_streams_than_the_queue_has_places::{name}");
+        trials.push(trial(name, cells[0].programs(), move || {
+            cells.into_iter().for_each(Cell::more_streams_than_the_queue_has_places);
+        }));
+    }
+    trials
+}
 
-    fn more_streams(client: Program, server: Program) {
-        for sharing in [Sharing::V2File, Sharing::V3Memfd] {
-            Cell::new(client, server, sharing).more_streams_than_the_queue_has_places();
-        }
-    }
+fn scenarios(
+    name: &'static str,
+    cell: Cell,
+    scenarios: &'static [Scenario],
+) -> impl Iterator<Item = Trial> {
+    scenarios.iter().map(move |&(scenario, run)| {
+        trial(format!("cells::{name}::{scenario}"), cell.programs(), move || run(cell))
+    })
 }

@@ -1,13 +1,12 @@
 //! The pair of programs of upstream's quick start, with one side ours.
 
+use libtest_mimic::Trial;
+
 use super::folder::Folder;
 use super::program::{Program, Sharing};
+use super::trial::trial;
 
-#[track_caller]
 fn say_hello(client: Program, server: Program, sharing: Sharing) {
-    if !(client.is_here() && server.is_here()) {
-        return;
-    }
     let folder = Folder::new();
     let server = server.serve_hello(&folder.socket(), &[]);
     let client = client.client("hello-client", &folder.socket(), &folder.prefix(), sharing).start();
@@ -17,26 +16,20 @@ fn say_hello(client: Program, server: Program, sharing: Sharing) {
     server.succeeds();
 }
 
-#[test]
-fn our_client_greets_the_shmipc_go_server() {
-    say_hello(Program::Ours, Program::Go, Sharing::V2File);
-    say_hello(Program::Ours, Program::Go, Sharing::V3Memfd);
-}
-
-#[test]
-fn the_shmipc_go_client_greets_our_server() {
-    say_hello(Program::Go, Program::Ours, Sharing::V2File);
-    say_hello(Program::Go, Program::Ours, Sharing::V3Memfd);
-}
-
-#[test]
-fn our_client_greets_the_shmipc_rs_server() {
-    say_hello(Program::Ours, Program::Rust, Sharing::V2File);
-    say_hello(Program::Ours, Program::Rust, Sharing::V3Memfd);
-}
-
-#[test]
-fn the_shmipc_rs_client_greets_our_server() {
-    say_hello(Program::Rust, Program::Ours, Sharing::V2File);
-    say_hello(Program::Rust, Program::Ours, Sharing::V3Memfd);
+pub(crate) fn trials() -> Vec<Trial> {
+    use Program::{Go, Ours, Rust};
+    let pairs = [
+        ("our_client_greets_the_shmipc_go_server", Ours, Go),
+        ("the_shmipc_go_client_greets_our_server", Go, Ours),
+        ("our_client_greets_the_shmipc_rs_server", Ours, Rust),
+        ("the_shmipc_rs_client_greets_our_server", Rust, Ours),
+    ];
+    let trial_of = |(name, client, server)| {
+        trial(format!("hello_world::{name}"), [client, server], move || {
+            for sharing in [Sharing::V2File, Sharing::V3Memfd] {
+                say_hello(client, server, sharing);
+            }
+        })
+    };
+    pairs.map(trial_of).into()
 }

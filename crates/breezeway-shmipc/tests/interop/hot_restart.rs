@@ -1,9 +1,12 @@
 //! A server hands its clients over to its successor without an error that anybody sees.
 
+use breezeway_adversary::stopwatch::eventually;
+use libtest_mimic::Trial;
+
 use super::folder::Folder;
 use super::process::Process;
 use super::program::{Program, Sharing};
-use super::stopwatch::eventually;
+use super::trial::trial;
 
 /// A server, its successor on the same path, and a client that has talked to the first.
 struct Succession {
@@ -15,25 +18,20 @@ struct Succession {
 
 impl Succession {
     #[track_caller]
-    fn prepare(client: Program, server: Program, sharing: Sharing, sessions: &str) -> Option<Self> {
-        if !(client.is_here() && server.is_here()) {
-            return None;
-        }
+    fn prepare(client: Program, server: Program, sharing: Sharing, sessions: &str) -> Self {
         let folder = Folder::new();
         let old = server.serve(&folder.socket(), &[]);
         let client = client.client("client", &folder.socket(), &folder.prefix(), sharing);
         let mut client = client.option("--sessions", sessions).obey();
         assert_eq!(client.ask("exchange 64,100000 40 3"), "done 12007680");
         let new = server.serve(&folder.socket(), &[]);
-        Some(Self { old, new, client, _folder: folder })
+        Self { old, new, client, _folder: folder }
     }
 }
 
-#[track_caller]
 fn follows(client: Program, server: Program) {
     for sharing in [Sharing::V2File, Sharing::V3Memfd] {
-        let prepared = Succession::prepare(client, server, sharing, "2");
-        let Some(mut succession) = prepared else { return };
+        let mut succession = Succession::prepare(client, server, sharing, "2");
         // The restart comes in the middle of this.
         succession.client.tell("exchange 64,10000 40 50");
         succession.old.tell("hot-restart 7");
@@ -48,31 +46,9 @@ fn follows(client: Program, server: Program) {
     }
 }
 
-#[test]
-fn our_client_follows_a_shmipc_go_server() {
-    follows(Program::Ours, Program::Go);
-}
-
-#[test]
-fn a_shmipc_go_client_follows_our_server() {
-    follows(Program::Go, Program::Ours);
-}
-
-#[test]
-fn our_client_follows_our_server() {
-    follows(Program::Ours, Program::Ours);
-}
-
-#[test]
-fn a_shmipc_go_client_follows_a_shmipc_go_server() {
-    follows(Program::Go, Program::Go);
-}
-
 /// The crate shmipc does not know hot restarts: it ends a session that speaks of one, and connects again.
-#[test]
 fn a_shmipc_rs_client_of_our_server_comes_back() {
-    let prepared = Succession::prepare(Program::Rust, Program::Ours, Sharing::V3Memfd, "1");
-    let Some(mut succession) = prepared else { return };
+    let mut succession = Succession::prepare(Program::Rust, Program::Ours, Sharing::V3Memfd, "1");
     succession.old.tell("hot-restart 7");
     eventually("the client reaches the next server", || {
         // It counts as a failure for the client while it is not connected.
@@ -80,4 +56,24 @@ fn a_shmipc_rs_client_of_our_server_comes_back() {
         succession.new.ask("streams") != "streams 0"
     });
     assert_eq!(succession.client.ask("exchange 64,10000 40 3"), "done 1207680");
+}
+
+pub(crate) fn trials() -> Vec<Trial> {
+    use Program::{Go, Ours, Rust};
+    let pairs = [
+        ("our_client_follows_a_shmipc_go_server", Ours, Go),
+        ("a_shmipc_go_client_follows_our_server", Go, Ours),
+        ("our_client_follows_our_server", Ours, Ours),
+        ("a_shmipc_go_client_follows_a_shmipc_go_server", Go, Go),
+    ];
+    let trial_of = |(name, client, server)| {
+        trial(format!("hot_restart::{name}"), [client, server], move || follows(client, server))
+    };
+    let mut trials: Vec<_> = pairs.map(trial_of).into();
+    trials.push(trial(
+        "hot_restart::a_shmipc_rs_client_of_our_server_comes_back",
+        [Rust, Ours],
+        a_shmipc_rs_client_of_our_server_comes_back,
+    ));
+    trials
 }

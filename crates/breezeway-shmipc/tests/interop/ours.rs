@@ -1,15 +1,10 @@
 //! Our own side, in the same roles and with the same options as `peers/shmipc-go` and `peers/shmipc-rs`.
 
-#[path = "ours/client.rs"]
 mod client;
-#[path = "ours/hello.rs"]
 mod hello;
-#[path = "ours/serve.rs"]
 mod serve;
-#[path = "ours/settings.rs"]
 mod settings;
 #[cfg(feature = "tokio")]
-#[path = "ours/tasks.rs"]
 mod tasks;
 
 use std::error::Error;
@@ -21,20 +16,23 @@ use settings::Settings;
 
 type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
-/// The test that plays a role.
-const STAGE: &str = "another_process";
+/// The argument that a role follows.
+const PLAY: &str = "play";
 
 /// This test binary once more, to play the role that the arguments say.
 pub(crate) fn command() -> Command {
     let mut command = Command::new(std::env::current_exe().expect("this test binary"));
-    command.args(["--exact", STAGE, "--ignored", "--nocapture", "--test-threads=1", "--"]);
+    command.arg(PLAY);
     command
 }
 
-/// Plays the role that this process was started for and ends it. Does nothing in an ordinary test run.
+/// Plays the role that this process was started for and ends it. Does nothing in a test run.
 pub(crate) fn play() {
-    let mut arguments = std::env::args().skip_while(|argument| argument != "--").skip(1);
-    let Some(role) = arguments.next() else { return };
+    let mut arguments = std::env::args().skip(1);
+    if arguments.next().as_deref() != Some(PLAY) {
+        return;
+    }
+    let role = arguments.next().expect("a role");
     let settings = Settings::parse(arguments);
     let outcome = match role.as_str() {
         "serve" => serve::run(&settings),
@@ -50,15 +48,13 @@ pub(crate) fn play() {
     if let Err(error) = &outcome {
         eprintln!("ours: {error}");
     }
-    // Before the test harness says more lines.
     std::process::exit(i32::from(outcome.is_err()));
 }
 
 /// Says a line to the test.
 fn say(line: impl Display) {
-    // One write, so that lines of several threads do not mix, and a line of its own whatever the test harness has written. A test that has ended
-    // hears nothing.
-    let _ = std::io::stdout().lock().write_all(format!("\n{line}\n").as_bytes());
+    // One write, so that lines of several threads do not mix. A test that has ended hears nothing.
+    let _ = std::io::stdout().lock().write_all(format!("{line}\n").as_bytes());
     let _ = std::io::stdout().lock().flush();
 }
 

@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use super::stopwatch::eventually;
+use breezeway_adversary::stopwatch::eventually;
 
 /// How long a process may say nothing before a test fails. Far above what it takes, as the machine may be busy.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -108,10 +108,7 @@ fn forward_lines(output: impl Read + Send + 'static) -> Receiver<String> {
     let (sender, receiver) = channel();
     std::thread::spawn(move || {
         for line in BufReader::new(output).lines().map_while(Result::ok) {
-            // A test harness in the other process says lines of its own before its role does.
-            let harness =
-                line.is_empty() || line.starts_with("running ") || line.starts_with("test ");
-            if !harness && sender.send(line).is_err() {
+            if sender.send(line).is_err() {
                 break;
             }
         }

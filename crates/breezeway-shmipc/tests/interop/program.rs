@@ -22,9 +22,9 @@ pub(crate) enum Program {
 }
 
 impl Program {
-    /// False where it cannot be built, which was said then.
+    /// False where it cannot be built.
     pub(crate) fn is_here(self) -> bool {
-        self != Self::Go || build::shmipc_go().is_some()
+        self != Self::Go || build::has_go()
     }
 
     fn command(self) -> Command {
@@ -32,7 +32,7 @@ impl Program {
             Self::Ours | Self::OursByThreads => ours::command(),
             #[cfg(feature = "tokio")]
             Self::OursByTasks => ours::command(),
-            Self::Go => Command::new(build::shmipc_go().expect("asked before")),
+            Self::Go => Command::new(build::shmipc_go()),
             Self::Rust => Command::new(build::shmipc_rs()),
         }
     }

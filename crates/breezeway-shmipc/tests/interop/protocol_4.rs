@@ -1,9 +1,11 @@
 //! The crate shmipc also has a protocol 4. Who refuses it must close at once, else its clients wait for ever.
 
+use libtest_mimic::Trial;
+
 use super::folder::Folder;
 use super::program::{Program, Sharing};
+use super::trial::trial;
 
-#[test]
 fn a_client_that_asks_for_protocol_4_is_refused_and_goes_on_with_3() {
     let folder = Folder::new();
     let _server = Program::Ours.serve(&folder.socket(), &[]);
@@ -11,4 +13,10 @@ fn a_client_that_asks_for_protocol_4_is_refused_and_goes_on_with_3() {
     let client = client.client("client", &folder.socket(), &folder.prefix(), Sharing::V3Memfd);
     let mut client = client.flag("--v4").obey();
     assert_eq!(client.ask("exchange 64,100000 10 3"), "done 3001920");
+}
+
+pub(crate) fn trials() -> Vec<Trial> {
+    let name = "protocol_4::a_client_that_asks_for_protocol_4_is_refused_and_goes_on_with_3";
+    let programs = [Program::Rust, Program::Ours];
+    vec![trial(name, programs, a_client_that_asks_for_protocol_4_is_refused_and_goes_on_with_3)]
 }

@@ -1,9 +1,10 @@
 //! What every client must be able to do with every server.
 
+use breezeway_adversary::stopwatch::eventually;
+
 use super::folder::Folder;
 use super::process::Process;
 use super::program::{Client, Program, Sharing};
-use super::stopwatch::eventually;
 
 /// A client, a server, and how they share memory.
 #[derive(Clone, Copy)]
@@ -30,8 +31,8 @@ impl Cell {
         Self { client, server, sharing }
     }
 
-    fn is_here(self) -> bool {
-        self.client.is_here() && self.server.is_here()
+    pub(crate) const fn programs(self) -> [Program; 2] {
+        [self.client, self.server]
     }
 
     fn client(self, folder: &Folder) -> Client {
@@ -39,17 +40,15 @@ impl Cell {
     }
 
     /// An echo server and a client of it.
-    fn echo(self, configure: impl FnOnce(Client) -> Client) -> Option<Session> {
-        self.is_here().then(|| {
-            let folder = Folder::new();
-            let server = self.server.serve(&folder.socket(), &[]);
-            let client = configure(self.client(&folder)).obey();
-            Session { client, server, folder }
-        })
+    fn echo(self, configure: impl FnOnce(Client) -> Client) -> Session {
+        let folder = Folder::new();
+        let server = self.server.serve(&folder.socket(), &[]);
+        let client = configure(self.client(&folder)).obey();
+        Session { client, server, folder }
     }
 
     pub(crate) fn messages_of_every_size_come_back(self) {
-        let Some(mut session) = self.echo(|client| client) else { return };
+        let mut session = self.echo(|client| client);
         session.exchange(EDGES, 1, 2);
         session.exchange("1,4096,131053", 3, 5);
     }
@@ -57,43 +56,38 @@ impl Cell {
     pub(crate) fn chains_of_a_thousand_slices_come_back(self) {
         let configure =
             |client: Client| client.option("--buffer", MEBIBYTE).option("--slices", "64:50,256:50");
-        let Some(mut session) = self.echo(configure) else { return };
+        let mut session = self.echo(configure);
         session.exchange(LONG_CHAINS, 1, 3);
     }
 
     pub(crate) fn five_hundred_streams_at_once(self) {
-        let Some(mut session) = self.echo(|client| client) else { return };
+        let mut session = self.echo(|client| client);
         session.exchange("1,1000,9000", 500, 3);
         assert_eq!(session.server.ask("streams"), "streams 500");
     }
 
     pub(crate) fn several_sessions_of_a_client_share_its_streams(self) {
-        let Some(mut session) = self.echo(|client| client.option("--sessions", "3")) else {
-            return;
-        };
+        let mut session = self.echo(|client| client.option("--sessions", "3"));
         session.exchange("1,9000,140000", 150, 2);
     }
 
     pub(crate) fn more_streams_than_the_queue_has_places(self) {
-        let Some(mut session) = self.echo(|client| client.option("--queue", "8")) else { return };
+        let mut session = self.echo(|client| client.option("--queue", "8"));
         session.exchange("64,2000", 100, 2);
     }
 
     pub(crate) fn what_exceeds_the_memory_goes_over_the_socket(self) {
-        let Some(mut session) = self.echo(with_little_memory) else { return };
+        let mut session = self.echo(with_little_memory);
         session.exchange(TOO_LARGE, 1, 2);
         session.exchange("100,10000", 10, 3);
     }
 
     pub(crate) fn streams_that_compete_for_little_memory_get_everything(self) {
-        let Some(mut session) = self.echo(with_little_memory) else { return };
+        let mut session = self.echo(with_little_memory);
         session.exchange("60000,100,200000", 40, 2);
     }
 
     pub(crate) fn a_client_that_closes_at_once_loses_nothing(self) {
-        if !self.is_here() {
-            return;
-        }
         let folder = Folder::new();
         let server = self.server.serve(&folder.socket(), &["--role", "sink"]);
         let mut client = self.client(&folder).obey();
@@ -105,9 +99,6 @@ impl Cell {
 
     pub(crate) fn a_server_that_closes_first_loses_nothing_and_ends_the_stream(self) {
         for amount in ["1", "300000", "8000000"] {
-            if !self.is_here() {
-                return;
-            }
             let folder = Folder::new();
             let role = ["--role", "source", "--amount", amount];
             let _server = self.server.serve(&folder.socket(), &role);
@@ -118,7 +109,7 @@ impl Cell {
     }
 
     pub(crate) fn a_client_connects_again_after_its_server_was_killed(self) {
-        let Some(mut session) = self.echo(|client| client) else { return };
+        let mut session = self.echo(|client| client);
         session.exchange("64,100000", 3, 1);
         session.server.kill();
         let socket = session.folder.socket();
@@ -129,7 +120,7 @@ impl Cell {
     }
 
     pub(crate) fn a_server_goes_on_after_a_client_was_killed(self) {
-        let Some(mut session) = self.echo(|client| client) else { return };
+        let mut session = self.echo(|client| client);
         let mut killed = self.client(&session.folder).obey();
         killed.tell("exchange 64,100000 20 1000000");
         eventually("its streams are busy", || session.streams() == 20);
@@ -138,7 +129,7 @@ impl Cell {
     }
 
     pub(crate) fn no_file_outlives_a_client_that_ends(self) {
-        let Some(mut session) = self.echo(|client| client) else { return };
+        let mut session = self.echo(|client| client);
         session.exchange("64", 1, 1);
         session.client.tell_no_more();
         let folder = &session.folder;

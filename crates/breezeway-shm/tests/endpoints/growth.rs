@@ -1,11 +1,9 @@
 //! How payload memory grows with what is sent, how it is given back, and what is said when there is none.
 
-mod support;
-
 use std::time::{Duration, Instant};
 
+use crate::support::{Pair, Terms, take};
 use breezeway_shm::{Body, Endpoint, Flags, Head, Kind, Limits, SendError, Shortage, Want};
-use support::{Pair, Terms, take};
 
 const PAGE: usize = 4096;
 const MEBIBYTE: usize = 1 << 20;

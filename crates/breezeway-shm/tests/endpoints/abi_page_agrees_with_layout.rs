@@ -1,13 +1,9 @@
 //! `docs/abi.md` is normative: its tables and the code's constants are the same, and what the code writes lies where the page says.
 
-#[path = "support/page.rs"]
-mod page;
-mod support;
-
+use crate::page::{PAGE, bytes, name, number, table};
+use crate::support::{Pair, Terms, take};
 use breezeway_shm::layout::*;
 use breezeway_shm::{Body, Flags, Head, Kind, SendError, SocketError, Violation, Want};
-use page::{PAGE, bytes, name, number, table};
-use support::{Pair, Terms, take};
 
 /// Offsets and sizes, by name, in the order of the page.
 fn fields(name_of_table: &str) -> Vec<(usize, usize, String)> {

@@ -1,5 +1,4 @@
 //! The tables of `docs/abi.md`.
-#![allow(dead_code, reason = "each test program uses a part")]
 
 pub(crate) const PAGE: &str = include_str!("../../../../docs/abi.md");
 

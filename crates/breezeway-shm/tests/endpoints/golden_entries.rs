@@ -1,9 +1,7 @@
 //! What is published, byte for byte, against hex written by hand from sections 4 and 4.2 of `docs/abi.md`.
 
-mod support;
-
+use crate::support::{Pair, Terms, take};
 use breezeway_shm::{Body, Flags, Head, Kind};
-use support::{Pair, Terms, take};
 
 /// The bytes of hex digits; white space separates.
 fn hex(digits: &str) -> Vec<u8> {

@@ -1,5 +1,4 @@
 //! Streams between tasks.
-#![cfg(feature = "tokio")]
 
 use std::time::Duration;
 

@@ -1,13 +1,10 @@
 //! How long a waiter spins before it sleeps, as its counter of sleeps tells.
 
-mod support;
-
 use std::time::{Duration, Instant};
 
-use breezeway_os::Deadline;
-use breezeway_os::{WaitPolicy, Waiting, cpu};
+use crate::support::{Pair, Terms};
+use breezeway_os::{Deadline, WaitPolicy, Waiting, cpu};
 use breezeway_shm::{Body, Flags, Head, Kind, Waiter, Want};
-use support::{Pair, Terms};
 
 /// The counter `sleeps` (section 7 of the ABI).
 const SLEEPS: usize = 0x418;

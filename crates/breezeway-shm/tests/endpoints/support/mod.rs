@@ -1,5 +1,4 @@
 //! Two endpoints of one session in one process, and their control segments as a tool sees them.
-#![allow(dead_code, reason = "each test program uses a part")]
 
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;

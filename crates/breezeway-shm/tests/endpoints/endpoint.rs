@@ -1,15 +1,13 @@
 //! Two endpoints against a simple model: everything arrives once, in order and unchanged, memory comes back, and what waiting for memory rests on holds.
 
-mod support;
-
 use std::collections::VecDeque;
 use std::sync::OnceLock;
 
+use crate::support::{Pair, Terms, take};
 use breezeway_shm::{
     Body, Endpoint, Flags, ForeignBytes, Head, Kind, SendError, SocketError, Space, Violation, Want,
 };
 use proptest::prelude::*;
-use support::{Pair, Terms, take};
 
 /// The payload counter `payload segment bytes now` (section 7 of the ABI).
 const SEGMENT_BYTES: usize = 0x420;

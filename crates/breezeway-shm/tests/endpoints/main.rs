@@ -1,0 +1,11 @@
+//! Two endpoints of one session in one process, against the page, against a model, and against
+//! shortage.
+
+mod page;
+mod support;
+
+mod abi_page_agrees_with_layout;
+mod endpoint;
+mod golden_entries;
+mod growth;
+mod spinning;

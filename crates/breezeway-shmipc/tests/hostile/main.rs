@@ -1,0 +1,15 @@
+//! Peers that break the rules: each known defect of other implementations, named after it. The attacked side goes on serving others, and ends the attacker's session at once.
+
+mod child;
+mod descriptors;
+mod files;
+mod handshakes;
+mod lifetimes;
+mod memory;
+mod random;
+mod servers;
+mod shared_files;
+mod signals;
+mod socket;
+mod truncation;
+mod victim;

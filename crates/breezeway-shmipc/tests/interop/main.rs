@@ -1,0 +1,36 @@
+//! Breezeway, shmipc-go and the crate shmipc against each other: every client with every server, as
+//! real processes.
+//!
+//! The peers are built from `peers/` with the toolchains of this machine, once per run. A test has a
+//! harness of its own here, so that those with shmipc-go are ignored, and counted as such, where
+//! there is no Go. A cell is named `client_to_server_version_memory`; what it must show stands once,
+//! in `scenario.rs`.
+
+mod build;
+mod cells;
+mod folder;
+mod hello_world;
+mod hot_restart;
+mod ours;
+mod pattern;
+mod process;
+mod program;
+mod protocol_4;
+mod scenario;
+mod tcp;
+mod trial;
+
+use libtest_mimic::Arguments;
+
+fn main() {
+    ours::play();
+    let arguments = Arguments::from_args();
+    let trials = [
+        cells::trials(),
+        hello_world::trials(),
+        hot_restart::trials(),
+        protocol_4::trials(),
+        tcp::trials(),
+    ];
+    libtest_mimic::run(&arguments, trials.into_iter().flatten().collect()).exit();
+}

@@ -1,0 +1,19 @@
+//! One test of this program, which is ignored where a program that it needs cannot be built.
+
+use libtest_mimic::Trial;
+
+use super::program::Program;
+
+pub(crate) fn trial(
+    name: impl Into<String>,
+    programs: [Program; 2],
+    test: impl FnOnce() + Send + 'static,
+) -> Trial {
+    let is_here = programs.iter().all(|program| program.is_here());
+    let trial = Trial::test(name, || {
+        test();
+        Ok(())
+    });
+    // The kind is what is printed beside the name.
+    trial.with_ignored_flag(!is_here).with_kind(if is_here { "" } else { "needs Go" })
+}
