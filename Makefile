@@ -50,7 +50,7 @@ ship: features docs benches fuzz-check peers-check packages msrv
 format:
 	$(CARGO) fmt --all --check
 
-## No line of code, comments or documents is longer than 100 columns.
+## No comment and no line of a document is longer than 100 columns.
 columns:
 	.ci/columns
 

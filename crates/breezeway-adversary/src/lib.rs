@@ -6,8 +6,8 @@
 //!
 //! * [`native`] speaks `docs/abi.md`: hello, control segment, ring, payload, doorbell, and frames
 //!   on sockets. Most attacks begin with [`native::Peer`].
-//! * [`shmipc`] speaks shmipc, versions 2 and 3: handshake, queue, buffers. Most attacks begin
-//!   with [`shmipc::Peer`].
+//! * [`shmipc`] speaks shmipc, versions 2 and 3: handshake, queue, buffers. Most attacks begin with
+//!   [`shmipc::Peer`].
 //! * What both use: bytes and descriptors on a [`socket`], [`memory`] and [`memfd`]s of every
 //!   fitness, threads that go on [`flipping`] bytes, repeatable [`chance`], a [`journal`] of what
 //!   the honest side logs, a [`stopwatch`] for what must come in time.

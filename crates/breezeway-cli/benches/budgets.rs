@@ -304,7 +304,8 @@ fn print(row: &Row, level: &str, pairs: &[&Pair]) {
     let Some(spread) = Spread::of(figures) else { return };
     let value = if per_second { String::new() } else { format!("{value:.0} ns") };
     println!(
-        "{:<30} {level:<5} {:>3} {line:>7.0} ns {value:>12} {:>8.2} {what:<17} {:>7.2} ..{:>7.2}  {verdict}",
+        "{:<30} {level:<5} {:>3} {line:>7.0} ns {value:>12} {:>8.2} {what:<17} {:>7.2} ..{:>7.2}  \
+         {verdict}",
         row.name,
         pairs.len(),
         spread.median,

@@ -63,8 +63,8 @@ pub(crate) struct Args {
     /// Write and compare every byte, or 8 of each message
     #[arg(long, value_enum, default_value_t = Touch::All)]
     touch: Touch,
-    /// Pin all threads to this CPU, before memory is first touched (so that it comes from the CPU's
-    /// NUMA node) [default: not pinned]
+    /// Pin all threads to this CPU, before memory is first touched (so that it comes from the
+    /// CPU's NUMA node) [default: not pinned]
     #[arg(long, value_name = "N")]
     cpu: Option<usize>,
     #[command(flatten)]
@@ -130,7 +130,11 @@ fn measure_streams(
 ) -> Result<Measurement, Failure> {
     if args.pattern != Pattern::PingPong || args.depth != 1 || args.rate.is_some() || args.size == 0
     {
-        return Err("a shmipc server is measured with --pattern ping-pong, --depth 1, --size above 0 and without --rate".into());
+        return Err(
+            "a shmipc server is measured with --pattern ping-pong, --depth 1, --size above \
+            0 and without --rate"
+                .into(),
+        );
     }
     if args.size as u64 > LARGEST_OF_SHMIPC {
         let size = args.size;
@@ -175,14 +179,19 @@ fn open(args: &Args, address: &Address) -> Result<Session, Failure> {
     if args.depth as usize > session.max_in_flight() {
         let most = session.max_in_flight();
         return Err(format!(
-            "--depth {} is more than the {most} calls in flight that both rings allow; raise --ring-capacity of bench and serve",
+            "--depth {} is more than the {most} calls in flight that both rings allow; raise \
+             --ring-capacity of bench and serve",
             args.depth
         )
         .into());
     }
     if args.size > session.cap() {
         let (size, cap) = (args.size, session.cap());
-        return Err(format!("--size {size} exceeds the session's cap of {cap} bytes, the smaller of both sides'; raise --cap of bench and serve").into());
+        return Err(format!(
+            "--size {size} exceeds the session's cap of {cap} bytes, the smaller of \
+            both sides'; raise --cap of bench and serve"
+        )
+        .into());
     }
     Ok(session)
 }

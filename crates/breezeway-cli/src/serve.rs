@@ -37,8 +37,8 @@ pub(crate) struct Args {
     /// stream are echoed
     #[arg(long)]
     addr: Target,
-    /// Pin all threads to this CPU, before memory is first touched (so that it comes from the CPU's
-    /// NUMA node) [default: not pinned]
+    /// Pin all threads to this CPU, before memory is first touched (so that it comes from the
+    /// CPU's NUMA node) [default: not pinned]
     #[arg(long, value_name = "N")]
     cpu: Option<usize>,
     /// What to log on standard error: off, error, warn, info, debug or trace

@@ -31,8 +31,8 @@ pub(crate) struct SessionSettings {
     /// [default: 256KiB]
     #[arg(long, value_name = "BYTES", env = "BREEZEWAY_FIRST_SEGMENT", value_parser = value::first_segment)]
     first_segment: Option<u64>,
-    /// How long traffic must do without a payload segment before its memory is given back: 0s to 1h
-    /// [default: 1s]
+    /// How long traffic must do without a payload segment before its memory is given back: 0s to
+    /// 1h [default: 1s]
     #[arg(long, value_name = "TIME", env = "BREEZEWAY_SHRINK_AFTER", value_parser = value::shrink_after)]
     shrink_after: Option<Duration>,
     /// Entries in the ring, a power of two in 8..=65536; half of them is the most calls in flight

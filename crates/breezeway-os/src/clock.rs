@@ -198,7 +198,8 @@ mod counter {
         // SAFETY: Linux lets user space read the virtual counter; the instruction touches neither
         // memory nor flags nor the stack.
         unsafe {
-            std::arch::asm!("mrs {}, cntvct_el0", out(reg) count, options(nomem, nostack, preserves_flags));
+            std::arch::asm!("mrs {}, \
+                cntvct_el0", out(reg) count, options(nomem, nostack, preserves_flags));
         }
         count
     }

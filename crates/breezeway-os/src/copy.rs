@@ -81,7 +81,8 @@ pub fn prepare_to_read(from: *const u8, len: usize) {
 fn prefetch(line: *const u8) {
     // SAFETY: a prefetch reads nothing that the program can see, and never faults.
     unsafe {
-        asm!("prefetcht0 [{line}]", line = in(reg) line, options(nostack, preserves_flags, readonly))
+        asm!("prefetcht0 \
+            [{line}]", line = in(reg) line, options(nostack, preserves_flags, readonly))
     }
 }
 
@@ -91,7 +92,8 @@ fn prefetch(line: *const u8) {
 fn prefetch(line: *const u8) {
     // SAFETY: a prefetch reads nothing that the program can see, and never faults.
     unsafe {
-        asm!("prfm pldl1keep, [{line}]", line = in(reg) line, options(nostack, preserves_flags, readonly))
+        asm!("prfm pldl1keep, \
+            [{line}]", line = in(reg) line, options(nostack, preserves_flags, readonly))
     }
 }
 

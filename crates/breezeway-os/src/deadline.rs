@@ -8,8 +8,8 @@ use crate::clock;
 
 /// A point in time until which something may take, or never.
 ///
-/// It is kept in clock ticks, so that comparing it with [`clock::ticks`] on a hot path takes neither a
-/// system call nor a division.
+/// It is kept in clock ticks, so that comparing it with [`clock::ticks`] on a hot path takes
+/// neither a system call nor a division.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Deadline(u64);
 

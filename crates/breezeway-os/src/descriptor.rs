@@ -20,7 +20,8 @@ const MAX_CLOSERS: usize = 16;
 /// A closer that has had nothing to do for so long ends.
 const CLOSER_IDLE: Duration = Duration::from_secs(1);
 
-/// The most descriptors that this process may have open at one time (`RLIMIT_NOFILE`, the soft limit).
+/// The most descriptors that this process may have open at one time (`RLIMIT_NOFILE`, the soft
+/// limit).
 pub fn open_files_limit() -> u64 {
     getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
 }

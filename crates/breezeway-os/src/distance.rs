@@ -42,7 +42,7 @@ impl Distance {
 
     /// Now and then, times `load`, of a word of its progress that the peer writes with each
     /// message.
-    pub fn look<T>(&mut self, load: impl FnOnce() -> T) {
+    pub fn sample<T>(&mut self, load: impl FnOnce() -> T) {
         if self.payloads.is_multiple_of(SAMPLE_EVERY) {
             let start = clock::ticks_in_order();
             std::hint::black_box(load());

@@ -7,7 +7,7 @@
 //!   stranger sent ([`ForeignDescriptor`])
 //! * waiting: [`Deadline`], [`ready`], [`Sleeper`], [`Notifier`], [`spin`]
 //! * the machine: [`clock`], [`cpu`], [`memory`], how far away the peer's CPU is ([`Distance`])
-//! * [`Origin`] tells a forked child from its parent, and [`TrustedPeer`] is the proof that a peer
+//! * [`Origin`] shows whether this is a forked child, and [`TrustedPeer`] is the proof that a peer
 //!   may be trusted with memory that slices point into.
 //!
 //! ```

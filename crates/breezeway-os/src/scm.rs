@@ -16,8 +16,8 @@ use rustix::net::{
 
 use crate::descriptor::ForeignDescriptor;
 
-/// Descriptors that one read has room for, at least: more than any protocol here allows, so that a peer that
-/// sends too many is seen to.
+/// Descriptors that one read has room for, at least: more than any protocol here allows, so that a
+/// peer that sends too many is seen to.
 pub const DESCRIPTOR_ROOM: usize = 8;
 /// Descriptors that one message may carry.
 const SEND_ROOM: usize = 4;
@@ -71,8 +71,8 @@ pub fn receive(
     Ok(Received { bytes: message.bytes, descriptors: came, lost })
 }
 
-/// `SO_PEEK_OFF` (socket(7)): from now on reads with [`RecvFlags::PEEK`] begin `offset` bytes behind
-/// the first unread one, and each moves that forward by what it gave.
+/// `SO_PEEK_OFF` (socket(7)): from now on reads with [`RecvFlags::PEEK`] begin `offset` bytes
+/// behind the first unread one, and each moves that forward by what it gave.
 pub fn set_peek_offset(socket: impl AsFd, offset: usize) -> Result<(), Errno> {
     let offset = libc::c_int::try_from(offset).map_err(|_| Errno::INVAL)?;
     // SAFETY: the option takes one integer, which lives on this stack for the time of the call.
@@ -92,8 +92,8 @@ pub fn set_peek_offset(socket: impl AsFd, offset: usize) -> Result<(), Errno> {
     }
 }
 
-/// Makes a socket's send buffer hold at least `bytes`, as the kernel counts (`SO_SNDBUF`, socket(7)),
-/// or what `net.core.wmem_max` allows. Never makes it smaller. Gives its size.
+/// Makes a socket's send buffer hold at least `bytes`, as the kernel counts (`SO_SNDBUF`,
+/// socket(7)), or what `net.core.wmem_max` allows. Never makes it smaller. Gives its size.
 pub fn widen_send_buffer(socket: impl AsFd, bytes: usize) -> Result<usize, Errno> {
     if socket_send_buffer_size(&socket)? < bytes {
         // The kernel doubles what it is given, for its own needs.

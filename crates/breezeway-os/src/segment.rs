@@ -1,5 +1,6 @@
-//! Segments: memfds that one process writes, sealed so that nobody, their owner included, can shrink them or write them through another mapping.
-//! The rules are section 3 of `docs/abi.md`; `memfd_create(2)` and `fcntl(2)` describe the seals.
+//! Segments: memfds that one process writes, sealed so that nobody, their owner included, can
+//! shrink them or write them through another mapping. The rules are section 3 of `docs/abi.md`;
+//! `memfd_create(2)` and `fcntl(2)` describe the seals.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::ptr::NonNull;
@@ -40,7 +41,8 @@ pub enum SegmentError {
     },
     /// The memory cgroup has no room; past its limit the kernel kills instead of failing.
     #[error(
-        "a segment of {size} bytes does not fit into the memory cgroup: {headroom} bytes are left below the limit in {file}; raise that limit or lower the session's cap"
+        "a segment of {size} bytes does not fit into the memory cgroup: {headroom} bytes are left \
+         below the limit in {file}; raise that limit or lower the session's cap"
     )]
     NoHeadroom {
         /// Size of the segment.
@@ -52,7 +54,8 @@ pub enum SegmentError {
     },
     /// The peer's segment lacks the seals that keep it as it is.
     #[error(
-        "the segment is not sealed against shrinking and writing by others (seals {0:#x}); no memfd with F_SEAL_SHRINK and F_SEAL_FUTURE_WRITE"
+        "the segment is not sealed against shrinking and writing by others (seals {0:#x}); no \
+         memfd with F_SEAL_SHRINK and F_SEAL_FUTURE_WRITE"
     )]
     NotSealed(u32),
     /// The peer's segment is not a plain tmpfs file.
@@ -76,14 +79,15 @@ pub enum SegmentError {
     },
     /// This machine's seals do not hold.
     #[error(
-        "sealed memfds do not work here: {0}; shm: needs Linux 5.1 or newer, use unix: on this machine"
+        "sealed memfds do not work here: {0}; shm: needs Linux 5.1 or newer, use unix: on this \
+         machine"
     )]
     Probe(&'static str),
 }
 
 impl SegmentError {
-    /// Whether this process or machine is short of something at the moment: nobody's fault, and it may
-    /// be mended.
+    /// Whether this process or machine is short of something at the moment: nobody's fault, and it
+    /// may be mended.
     pub fn is_shortage(&self) -> bool {
         match self {
             Self::NoHeadroom { .. } => true,
@@ -106,7 +110,8 @@ fn advice(errno: Errno) -> &'static str {
         Errno::MFILE => " (raise the limit of open files, ulimit -n)",
         Errno::NFILE => " (raise the machine's limit of open files, sysctl fs.file-max)",
         Errno::TOOMANYREFS => {
-            " (too many descriptors of this user wait in sockets that nobody reads; raise the limit of open files, ulimit -n)"
+            " (too many descriptors of this user wait in sockets that nobody reads; raise the \
+             limit of open files, ulimit -n)"
         }
         Errno::AGAIN => " (the peer has left the session socket unread)",
         Errno::NOSPC | Errno::NOMEM => " (memory is short; lower the session's cap)",
@@ -124,7 +129,8 @@ pub struct Mapping {
     origin: Option<Origin>,
 }
 
-// SAFETY: a mapping is an address range; who may touch its bytes, and how, is decided by the types that hold it.
+// SAFETY: a mapping is an address range; who may touch its bytes, and how, is decided by the types
+// that hold it.
 unsafe impl Send for Mapping {}
 // SAFETY: as above.
 unsafe impl Sync for Mapping {}
@@ -228,8 +234,8 @@ impl TryFrom<ForeignDescriptor> for SealedMemory {
 }
 
 impl SealedMemory {
-    /// Checks that it is a segment of the `expected` size with all its pages, and maps it read-only.
-    /// From then on its owner can take no page away. After a shortage
+    /// Checks that it is a segment of the `expected` size with all its pages, and maps it
+    /// read-only. From then on its owner can take no page away. After a shortage
     /// ([`SegmentError::is_shortage`]) it can be tried again.
     pub fn map(&self, expected: u64) -> Result<Mapping, SegmentError> {
         let fd = &self.0;
@@ -254,8 +260,8 @@ impl SealedMemory {
     }
 }
 
-/// Checks what the peer sent and maps it read-only. After these checks it can neither shrink nor lose
-/// pages.
+/// Checks what the peer sent and maps it read-only. After these checks it can neither shrink nor
+/// lose pages.
 pub fn accept(fd: ForeignDescriptor, expected: u64) -> Result<Mapping, SegmentError> {
     SealedMemory::try_from(fd)?.map(expected)
 }

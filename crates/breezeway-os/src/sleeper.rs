@@ -1,5 +1,5 @@
-//! Sleeping until a socket rings or this process says so: one epoll instance, edge-triggered, so that a wake-up costs one system call
-//! and the bytes need not be read each time (epoll(7)).
+//! Sleeping until a socket rings or this process says so: one epoll instance, edge-triggered, so
+//! that a wake-up costs one system call and the bytes need not be read each time (epoll(7)).
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -44,7 +44,8 @@ impl Sleeper {
         Ok(epoll::add(&self.epoll, fd, EventData::new_u64(token), flags)?)
     }
 
-    /// Wakes with `token` for what [`Self::watch`] says, which comes first, and if `room` also when `fd` can be written again.
+    /// Wakes with `token` for what [`Self::watch`] says, which comes first, and if `room` also when
+    /// `fd` can be written again.
     pub fn watch_room(&self, fd: impl AsFd, token: u64, room: bool) -> io::Result<()> {
         let mut flags = EventFlags::IN | EventFlags::RDHUP | EventFlags::ET;
         flags.set(EventFlags::OUT, room);
@@ -56,7 +57,8 @@ impl Sleeper {
         Ok(epoll::delete(&self.epoll, fd)?)
     }
 
-    /// Sleeps until something rings or the timeout is over; without a timeout for ever, with zero not at all. Gives what rang.
+    /// Sleeps until something rings or the timeout is over; without a timeout for ever, with zero
+    /// not at all. Gives what rang.
     pub fn wait(&mut self, timeout: Option<Duration>) -> io::Result<&[Wake]> {
         let timeout = timeout.map(timespec);
         let mut buffer = [MaybeUninit::uninit(); EVENTS];
@@ -84,7 +86,8 @@ impl AsFd for Sleeper {
     }
 }
 
-/// Wakes a [`Sleeper`] of this process: a private eventfd, never handed to a peer (whose copy would share its non-blocking flag).
+/// Wakes a [`Sleeper`] of this process: a private eventfd, never handed to a peer (whose copy would
+/// share its non-blocking flag).
 #[derive(Clone, Debug)]
 pub struct Notifier(Arc<OwnedFd>);
 

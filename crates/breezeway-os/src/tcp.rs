@@ -13,8 +13,8 @@ use rustix::net::sockopt::{
 const KEEPALIVE_IDLE: Duration = Duration::from_secs(30);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
 const KEEPALIVE_PROBES: u32 = 3;
-/// How long the other side may leave unacknowledged what was sent, or its window closed. A process that
-/// is stopped or busy does either as well, so this is longer than probing takes.
+/// How long the other side may leave unacknowledged what was sent, or its window closed. A process
+/// that is stopped or busy does either as well, so this is longer than probing takes.
 const USER_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Prepares a TCP connection (tcp(7)). Messages are written whole, so none waits for more

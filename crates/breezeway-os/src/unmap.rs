@@ -34,9 +34,10 @@ impl Range {
         while left > 0 {
             let piece = left.min(PIECE);
             left -= piece;
-            // SAFETY: `unmap`'s caller vouches that the range is mapped and no longer used, and each
-            // piece of it is unmapped once. munmap of what is mapped fails only for want of memory to
-            // split a mapping, which cutting off its end does not need.
+            // SAFETY: `unmap`'s caller vouches that the range is mapped and no longer used, and
+            // each piece of it is unmapped once. munmap of what is mapped fails only
+            // for want of memory to split a mapping, which cutting off its end does not
+            // need.
             let _ = unsafe { munmap(self.address.as_ptr().add(left).cast(), piece) };
         }
     }

@@ -1,4 +1,5 @@
-//! Control segments: what each side tells the other outside of entries, and the ring (`docs/abi.md`, section 3.1).
+//! Control segments: what each side says to the other outside of entries, and the ring
+//! (`docs/abi.md`, section 3.1).
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -23,7 +24,8 @@ pub struct ControlSegment {
 }
 
 impl ControlSegment {
-    /// Creates one with `capacity` ring entries (a power of two, 8..=65536) and `lend_count` release bits (a multiple of 64, 64..=1024), and gives the descriptor to send to the peer.
+    /// Creates one with `capacity` ring entries (a power of two, 8..=65536) and `lend_count`
+    /// release bits (a multiple of 64, 64..=1024), and gives the descriptor to send to the peer.
     pub fn create(capacity: u32, lend_count: u32) -> Result<(Self, OwnedFd), SegmentError> {
         let (mapping, fd) = segment::create(control_size(capacity))?;
         let words = OwnWords::new(Arc::new(mapping));
@@ -51,7 +53,8 @@ pub struct ForeignControl {
 }
 
 impl ForeignControl {
-    /// Checks and maps what the peer sent for a ring of `capacity` entries. The limits come from the hello, checked by the caller; what the segment says of itself is not read.
+    /// Checks and maps what the peer sent for a ring of `capacity` entries. The limits come from
+    /// the hello, checked by the caller; what the segment says of itself is not read.
     pub fn accept(
         fd: impl Into<ForeignDescriptor>,
         capacity: u32,

@@ -1,4 +1,5 @@
-//! Counters in our control segment, which a tool can map read-only. One writing thread at a time, so a counter is a plain load and store.
+//! Counters in our control segment, which a tool can map read-only. One writing thread at a time,
+//! so a counter is a plain load and store.
 
 use crate::ring::layout::COUNTERS_AT;
 use crate::ring::words::OwnWords;

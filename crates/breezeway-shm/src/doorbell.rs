@@ -2,8 +2,8 @@
 //! section 1).
 //!
 //! A descriptor that is received while no number for it is left is lost (recvmsg(2)). So every read
-//! only peeks, from where the last one ended (`SO_PEEK_OFF`), and what was peeked is consumed later,
-//! many bytes at once: a sleeper makes one system call, as it would without.
+//! only peeks, from where the last one ended (`SO_PEEK_OFF`), and what was peeked is consumed
+//! later, many bytes at once: a sleeper makes one system call, as it would without.
 
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -24,8 +24,8 @@ const SEGMENT: u8 = 1;
 /// Segments that have come and whose `segment add` entry was not consumed, at most: as many as a
 /// direction may have.
 pub(crate) const MAX_PENDING_SEGMENTS: usize = 64;
-/// What a session socket's send buffer holds at least, as the kernel counts: 64 doorbell bytes, which
-/// a peer may leave unread, and 64 segments take less than 800 bytes each.
+/// What a session socket's send buffer holds at least, as the kernel counts: 64 doorbell bytes,
+/// which a peer may leave unread, and 64 segments take less than 800 bytes each.
 pub const SEND_BUFFER: usize = 160 * 1024;
 /// Bytes read at once; a socket holds a few hundred of these one-byte messages at most.
 const READ: usize = 512;
@@ -37,7 +37,8 @@ const MAX_READS: usize = 32;
 const MAX_DRAIN_READS: usize = MAX_PENDING_SEGMENTS + MAX_READS;
 /// Bytes that were peeked at and not consumed yet, at most.
 const MAX_PEEKED: usize = 64;
-/// How long a sleeper waits before it tries again to receive a descriptor for which it had no number.
+/// How long a sleeper waits before it tries again to receive a descriptor for which it had no
+/// number.
 const SHORTAGE_PAUSE: Duration = Duration::from_millis(10);
 
 /// The session socket failed.
@@ -46,8 +47,8 @@ pub enum SocketError {
     /// The peer sent what the ABI does not allow.
     #[error(transparent)]
     Violation(#[from] Violation),
-    /// This process is short of something that the peer's next segment takes. The session goes on, and
-    /// the segment can still be had.
+    /// This process is short of something that the peer's next segment takes. The session goes on,
+    /// and the segment can still be had.
     #[error("the peer's next segment cannot be mapped now: {0}")]
     Shortage(SegmentError),
     /// This is a forked child of the process that opened the session.
@@ -109,8 +110,8 @@ impl Doorbell {
         self.closed
     }
 
-    /// Whether the peer reads the socket no more, as a doorbell that could not be rung has shown, or is
-    /// gone.
+    /// Whether the peer reads the socket no more, as a doorbell that could not be rung has shown,
+    /// or is gone.
     #[inline]
     pub(crate) fn is_unheard(&self) -> bool {
         self.unheard || self.closed
@@ -122,8 +123,8 @@ impl Doorbell {
         self.closed = true;
     }
 
-    /// Wakes a peer that announced that it sleeps. If the socket is full, bytes are pending that wake
-    /// it all the same; if the peer is gone, its end of file says so.
+    /// Wakes a peer that announced that it sleeps. If the socket is full, bytes are pending that
+    /// wake it all the same; if the peer is gone, its end of file says so.
     pub(crate) fn ring(&mut self) -> Result<(), SocketError> {
         match send(self.socket(), &[DOORBELL], SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
             Ok(_) | Err(Errno::AGAIN) => Ok(()),
@@ -135,8 +136,8 @@ impl Doorbell {
         }
     }
 
-    /// Hands a payload segment's descriptor to the peer. `EAGAIN` (the peer leaves hundreds of bytes
-    /// unread) and `ETOOMANYREFS` are shortages.
+    /// Hands a payload segment's descriptor to the peer. `EAGAIN` (the peer leaves hundreds of
+    /// bytes unread) and `ETOOMANYREFS` are shortages.
     pub(crate) fn send_segment(&self, fd: BorrowedFd<'_>) -> Result<(), Errno> {
         let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
         loop {
@@ -148,8 +149,8 @@ impl Doorbell {
         }
     }
 
-    /// Reads the socket empty without blocking: forgets doorbell bytes, keeps descriptors, notes the
-    /// end of file. A descriptor for which there is no number stays there.
+    /// Reads the socket empty without blocking: forgets doorbell bytes, keeps descriptors, notes
+    /// the end of file. A descriptor for which there is no number stays there.
     pub(crate) fn drain(&mut self) -> Result<(), SocketError> {
         for _ in 0..MAX_DRAIN_READS {
             if self.closed || self.read(RecvFlags::DONTWAIT)? != Read::Bytes {
@@ -269,7 +270,8 @@ impl Doorbell {
         while self.peeked > 0 {
             let room = &mut bytes[..self.peeked.min(READ)];
             match recv(self.socket(), room, RecvFlags::DONTWAIT) {
-                // Others who hold this socket, a forked child for one, have read what is not theirs.
+                // Others who hold this socket, a forked child for one, have read what is not
+                // theirs.
                 Ok((_, 0)) | Err(Errno::AGAIN) => self.peeked = 0,
                 Ok((_, len)) => self.peeked -= len,
                 Err(Errno::INTR) => {}
@@ -283,8 +285,8 @@ impl Doorbell {
         Ok(())
     }
 
-    /// The next segment in order, read from the socket if need be, also after the peer's end. It stays
-    /// the next one until [`Self::segment_taken`]. `size` is what it was announced with.
+    /// The next segment in order, read from the socket if need be, also after the peer's end. It
+    /// stays the next one until [`Self::segment_taken`]. `size` is what it was announced with.
     pub(crate) fn next_segment(&mut self, size: u64) -> Result<&SealedMemory, SocketError> {
         for _ in 0..MAX_READS {
             if !self.pending.is_empty() {
@@ -314,10 +316,11 @@ impl Drop for Doorbell {
         if !self.origin.is_here() {
             return;
         }
-        // Ends the connection for both, also where a forked child holds a copy of the socket. Fails only
-        // if the peer was faster.
+        // Ends the connection for both, also where a forked child holds a copy of the socket. Fails
+        // only if the peer was faster.
         let _ = shutdown(self.socket(), Shutdown::Both);
-        // Doorbell bytes are most of what is left unread; whatever else is there is dealt with below.
+        // Doorbell bytes are most of what is left unread; whatever else is there is dealt with
+        // below.
         let _ = self.drain();
         if let Some(socket) = self.socket.take() {
             scm::close_connection(socket);

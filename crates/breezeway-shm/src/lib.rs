@@ -51,7 +51,8 @@
     loom,
     allow(
         dead_code,
-        reason = "the model builds without the modules that need an OS, and so without their callers"
+        reason = "the model builds without the modules that need an OS, and so without their \
+            callers"
     )
 )]
 

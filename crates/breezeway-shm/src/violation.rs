@@ -11,7 +11,8 @@ use breezeway_os::segment::SegmentError;
 #[non_exhaustive]
 pub enum Violation {
     /// A sequence word is neither the previous lap's nor the next.
-    #[error("entry {position} carries sequence {found}, which is neither its previous value nor {}", position + 1)]
+    #[error("entry {position} carries sequence {found}, which is neither its previous value nor \
+        {}", position + 1)]
     Sequence {
         /// Position of the entry.
         position: u64,

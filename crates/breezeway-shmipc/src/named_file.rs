@@ -43,9 +43,9 @@ pub(crate) fn open_named(
     folders: &[PathBuf],
 ) -> Result<NamedFile, HandshakeError> {
     let (folder, name) = open_parent(path, folders)?;
-    let look = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let looked = beneath(&folder, name, look).map_err(|errno| because(path, errno))?;
-    let stat = fstat(&looked).map_err(HandshakeError::io("fstat"))?;
+    let path_only = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let found = beneath(&folder, name, path_only).map_err(|errno| because(path, errno))?;
+    let stat = fstat(&found).map_err(HandshakeError::io("fstat"))?;
     judge(path, &stat, owner)?;
     // Opened a second time by name, for a path descriptor (`O_PATH`) cannot be reopened without
     // /proc; the comparison shows that it is still the same file.

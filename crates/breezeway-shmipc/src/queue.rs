@@ -110,7 +110,7 @@ impl Producer {
     #[cfg(not(loom))]
     pub(crate) fn is_consumer_far(&mut self) -> bool {
         let head = self.region.count(self.ring.base + NATIVE.head);
-        self.distance.look(|| head.observe());
+        self.distance.sample(|| head.observe());
         self.distance.is_far()
     }
 

@@ -42,8 +42,8 @@ pub(crate) struct Receiver {
     payload_for: Option<Arc<StreamState>>,
     /// Streams whose end was just seen.
     closing: Vec<Arc<StreamState>>,
-    /// Streams whose end was seen, and how many bytes must have been read from the socket before it
-    /// counts: those that were in there when it was seen. In this order.
+    /// Streams whose end was seen, and how many bytes must have been read from the socket before
+    /// it counts: those that were in there when it was seen. In this order.
     ending: VecDeque<(u64, Arc<StreamState>)>,
     /// Bytes that were read from the socket so far.
     bytes_read: u64,

@@ -219,8 +219,9 @@ mod tests {
     #[test]
     fn hot_restart_messages_are_as_recorded() {
         let epoch = 0x1122_3344_5566_7788;
-        let told = [0, 0, 0, 16, 0x77, 0x58, 2, 8, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88];
-        assert_eq!(hot_restart(MessageType::HotRestart, V2, epoch), told);
+        let expected =
+            [0, 0, 0, 16, 0x77, 0x58, 2, 8, 0x11, 0x22, 0x33, 0x44, 0x55, 0x66, 0x77, 0x88];
+        assert_eq!(hot_restart(MessageType::HotRestart, V2, epoch), expected);
         assert_eq!(hot_restart(MessageType::HotRestartAck, V2, epoch)[7], 9);
     }
 

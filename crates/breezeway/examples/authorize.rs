@@ -1,5 +1,6 @@
-//! A server that decides who may call: the file's mode and a policy on connecting, credentials on each
-//! call. Start it, then call it with the `hello_client` example, as yourself and as another user.
+//! A server that decides who may call: the file's mode and a policy on connecting, credentials on
+//! each call. Start it, then call it with the `hello_client` example, as yourself and as another
+//! user.
 //!
 //! ```text
 //! cargo run --example authorize -- shm:/tmp/guarded.sock 1000 1001
@@ -15,12 +16,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let address = arguments.next().ok_or("authorize ADDRESS [UID ...]")?;
     let users = arguments.map(|uid| uid.parse()).collect::<Result<HashSet<u32>, _>>()?;
     let options = ServerOptions::new()
-        // The first gate is the kernel's: who may write to the socket file may connect. The default,
-        // 0o600, lets in the server's own user only.
+        // The first gate is the kernel's: who may write to the socket file may connect. The
+        // default, 0o600, lets in the server's own user only.
         .socket_mode(0o666)
         // The second is ours. A client that is refused sees the reason.
         .authorize(move |peer: &Peer| match peer.uid {
-            // Users whom this namespace does not map, and clients over TCP, have no uid: they are no one.
+            // Users whom this namespace does not map, and clients over TCP, have no uid: they are
+            // no one.
             None => Err("who you are cannot be seen from here".to_owned()),
             Some(uid) if users.contains(&uid) => Ok(()),
             Some(uid) => Err(format!("user {uid} is not on the list")),

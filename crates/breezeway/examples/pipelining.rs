@@ -42,7 +42,8 @@ fn pipelined(session: &mut Session) -> Result<Duration, CallError> {
             sent += 1;
         }
         batch.flush()?;
-        // Replies come in the order of the requests. Each is lent by the server until it is dropped.
+        // Replies come in the order of the requests. Each is lent by the server until it is
+        // dropped.
         for _ in 0..(sent - received).min(IN_FLIGHT / 2) {
             let reply = session.receive()?;
             assert_eq!(reply.bytes().u64_le_at(0), Some(received as u64));

@@ -126,7 +126,8 @@ pub enum CallError {
     DeadlinePassed,
     /// The message is larger than the session allows. The session goes on.
     #[error(
-        "a message of {len} bytes exceeds the session's cap of {cap} bytes; raise the cap on both sides"
+        "a message of {len} bytes exceeds the session's cap of {cap} bytes; raise the cap on both \
+         sides"
     )]
     TooLarge {
         /// The message's length.
@@ -148,7 +149,8 @@ pub enum CallError {
     /// As many calls are in flight as the rings have room for, or, on a socket, as many replies
     /// wait to be received as may: receive a reply first. The session goes on.
     #[error(
-        "{0} calls are in flight, the most that ring_capacity (on a socket also the cap) allows; receive a reply first or raise it"
+        "{0} calls are in flight, the most that ring_capacity (on a socket also the cap) allows; \
+         receive a reply first or raise it"
     )]
     TooManyInFlight(usize),
     /// A call cannot go out while replies of pipelined calls are to be received. The session goes
@@ -167,8 +169,8 @@ pub enum CallError {
     /// The peer broke a rule, which ended the session.
     #[error("the peer broke the protocol, which ended the session: {0}")]
     Violation(Violation),
-    /// This process is short of something that the server's next segment takes: open files or memory.
-    /// The session goes on; the replies of all calls in flight are given up.
+    /// This process is short of something that the server's next segment takes: open files or
+    /// memory. The session goes on; the replies of all calls in flight are given up.
     #[error("the reply cannot be received: {0}")]
     Shortage(SegmentError),
     /// The session socket failed, which ended the session.
@@ -238,8 +240,8 @@ pub enum SessionError {
     /// The client broke a rule.
     #[error("the client broke the protocol: {0}")]
     Violation(Violation),
-    /// This process is short of something that the client's next segment takes: open files or memory.
-    /// The session goes on.
+    /// This process is short of something that the client's next segment takes: open files or
+    /// memory. The session goes on.
     #[error("the client's next segment cannot be mapped now: {0}")]
     Shortage(SegmentError),
     /// The session socket failed.
@@ -298,7 +300,8 @@ impl From<WaitFailure> for SessionError {
 pub enum ReplyError {
     /// The reply is larger than the session allows; the client's call fails.
     #[error(
-        "a message of {len} bytes exceeds the session's cap of {cap} bytes; raise the cap on both sides"
+        "a message of {len} bytes exceeds the session's cap of {cap} bytes; raise the cap on both \
+         sides"
     )]
     TooLarge {
         /// The reply's length.

@@ -1,4 +1,5 @@
-//! Exchanging hellos over the session socket: the only part of a session's life in which bytes and descriptors cross the socket together.
+//! Exchanging hellos over the session socket: the only part of a session's life in which bytes and
+//! descriptors cross the socket together.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -22,8 +23,8 @@ use crate::protocol::max_in_flight;
 
 /// The largest ring that a server makes because a client has one.
 const LARGEST_MIRRORED_RING: u32 = 1024;
-/// What a session socket must hold at least, as the kernel counts: the 64 doorbell bytes that a peer may
-/// leave unread. A full socket makes no event.
+/// What a session socket must hold at least, as the kernel counts: the 64 doorbell bytes that a
+/// peer may leave unread. A full socket makes no event.
 const SMALLEST_SEND_BUFFER: usize = 64 * 1024;
 
 /// Why a session could not be agreed on.
@@ -36,9 +37,11 @@ pub enum HandshakeError {
     /// A segment could not be made, or the other side's is unfit.
     #[error(transparent)]
     Segment(#[from] SegmentError),
-    /// The hello came with more or fewer file descriptors than one; without shared memory, with any.
+    /// The hello came with more or fewer file descriptors than one; without shared memory, with
+    /// any.
     #[error(
-        "a hello comes with one file descriptor (none without shared memory); this one came with {0}"
+        "a hello comes with one file descriptor (none without shared memory); this one came with \
+         {0}"
     )]
     Descriptors(usize),
     /// One side wants shared memory and the other does not.
@@ -69,17 +72,20 @@ pub enum HandshakeError {
     Timeout(Duration),
     /// Many others have connected since, and said nothing either.
     #[error(
-        "the hello did not come before as many other clients of the same user as may wait for theirs"
+        "the hello did not come before as many other clients of the same user as may wait for \
+         theirs"
     )]
     PushedOut,
     /// This process may have no more open files, which a session takes a few of.
     #[error(
-        "no file descriptor is left for the session; close some or raise the limit of open files (ulimit -n)"
+        "no file descriptor is left for the session; close some or raise the limit of open files \
+         (ulimit -n)"
     )]
     OpenFiles,
     /// Too little may be under way to a peer that does not read, so that it could miss a wake-up.
     #[error(
-        "the session socket holds {0} bytes where {SMALLEST_SEND_BUFFER} are needed; raise net.core.wmem_max"
+        "the session socket holds {0} bytes where {SMALLEST_SEND_BUFFER} are needed; raise \
+         net.core.wmem_max"
     )]
     SendBuffer(usize),
     /// The socket failed.
@@ -97,7 +103,7 @@ impl HandshakeError {
         }
     }
 
-    /// What to tell a client whose hello failed, if it speaks the protocol at all.
+    /// What to answer a client whose hello failed, if it speaks the protocol at all.
     pub(crate) fn refusal(&self) -> Option<Refusal> {
         match self {
             Self::Hello(HelloError::Version(_)) => Some(Refusal::Version),
@@ -157,7 +163,8 @@ pub(crate) fn accept(
     welcome(socket, carrier, options, received)
 }
 
-/// The server's side once the client's hello is there, or has failed: answers, or refuses with the reason.
+/// The server's side once the client's hello is there, or has failed: answers, or refuses with the
+/// reason.
 pub(crate) fn welcome(
     socket: OwnedFd,
     carrier: Carrier,

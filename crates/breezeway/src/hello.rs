@@ -84,7 +84,8 @@ pub enum HelloError {
     Length(usize),
     /// A version that this side does not speak.
     #[error(
-        "the other side speaks version {0} of the protocol, this side version {VERSION}; upgrade the \
+        "the other side speaks version {0} of the protocol, this side version {VERSION}; upgrade \
+         the \
          older one"
     )]
     Version(u16),

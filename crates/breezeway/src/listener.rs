@@ -26,7 +26,8 @@ enum Socket {
 }
 
 impl Listener {
-    /// Listens at `place`, if that is a file with the permission bits `mode`. A socket file that nobody serves is replaced.
+    /// Listens at `place`, if that is a file with the permission bits `mode`. A socket file that
+    /// nobody serves is replaced.
     pub(crate) fn bind(place: &Place, mode: u32) -> Result<Self, ServeError> {
         match place {
             Place::Shm(path) | Place::Unix(path) => Self::bind_unix(place, path, mode),

@@ -20,7 +20,8 @@ use crate::worker::{Inbox, Worker};
 
 use acceptor::Acceptor;
 
-/// A server that listens. It serves once [`Server::serve`] is called; clients that connect before wait in the backlog.
+/// A server that listens. It serves once [`Server::serve`] is called; clients that connect before
+/// wait in the backlog.
 ///
 /// ```no_run
 /// use breezeway::{Call, Server};
@@ -46,7 +47,8 @@ pub struct Stopper {
 }
 
 impl Stopper {
-    /// Lets [`Server::serve`] return: calls in progress are finished, clients are notified, the socket file is removed.
+    /// Lets [`Server::serve`] return: calls in progress are finished, clients are notified, the
+    /// socket file is removed.
     pub fn stop(&self) {
         self.stopping.store(true, Ordering::Release);
         self.notifier.notify();
@@ -76,7 +78,8 @@ impl Server {
         Ok(Self { listeners, options, stopper })
     }
 
-    /// Where it listens: the address that it was given, with the ports that it has got where 0 was asked for.
+    /// Where it listens: the address that it was given, with the ports that it has got where 0 was
+    /// asked for.
     pub fn address(&self) -> Address {
         self.listeners.iter().map(|listener| listener.place().clone()).collect()
     }
@@ -86,8 +89,8 @@ impl Server {
         self.stopper.clone()
     }
 
-    /// Serves until stopped. This thread accepts; the workers, threads of their own, call `handler`. Without sessions all of them sleep,
-    /// whatever the wait policy.
+    /// Serves until stopped. This thread accepts; the workers, threads of their own, call
+    /// `handler`. Without sessions all of them sleep, whatever the wait policy.
     pub fn serve(self, handler: impl Handler) -> Result<(), ServeError> {
         let handler = Arc::new(handler);
         let wait = self.options.session.waiting();

@@ -1,9 +1,10 @@
 //! A thread that serves many sessions: it polls those that were recently active, and sleeps for the
 //! rest.
 //!
-//! Each session is *active*, polled in turn with a budget, or *armed*: its doorbell is announced and its
-//! socket watched. An idle session thus costs nothing, also under [`WaitPolicy::Busy`], which only never
-//! arms the last one. A session that this process is too short of something to serve is *paused*.
+//! Each session is *active*, polled in turn with a budget, or *armed*: its doorbell is announced
+//! and its socket watched. An idle session thus costs nothing, also under [`WaitPolicy::Busy`],
+//! which only never arms the last one. A session that this process is too short of something to
+//! serve is *paused*.
 
 mod inbox;
 
@@ -33,7 +34,8 @@ const LISTEN_EVERY: Duration = Duration::from_micros(100);
 const LISTEN_FOR_MESSAGES_EVERY: Duration = Duration::from_micros(5);
 /// A session without work for so long is armed while others are busy.
 const ACTIVE_FOR: Duration = Duration::from_millis(1);
-/// How long a server that ends waits for clients to take the replies that it owes them, and how long for one of them at a time.
+/// How long a server that ends waits for clients to take the replies that it owes them, and how
+/// long for one of them at a time.
 const DRAIN: Duration = Duration::from_secs(1);
 const DRAIN_TURN: Duration = Duration::from_millis(5);
 /// Sessions whose sockets are read for each session that arrives.
@@ -100,7 +102,8 @@ pub(crate) struct Worker {
     /// Since when nothing was found, if a tick has seen that.
     idle_since: Option<u64>,
     listened: u64,
-    /// When messages last came on a socket, in clock ticks, as of some tick; and whether they did since.
+    /// When messages last came on a socket, in clock ticks, as of some tick; and whether they did
+    /// since.
     socket_work: u64,
     socket_worked: bool,
     broken: LogLimit,
@@ -207,9 +210,10 @@ impl Worker {
         Ok(())
     }
 
-    /// Reads the sockets of some sessions that rang, each in its turn. What is served is seen in memory,
-    /// so a socket may stay unread, and a client that has closed it can have put its own end of it there
-    /// as a "segment", which keeps the end from being seen. Such sessions must not pile up.
+    /// Reads the sockets of some sessions that rang, each in its turn. What is served is seen in
+    /// memory, so a socket may stay unread, and a client that has closed it can have put its
+    /// own end of it there as a "segment", which keeps the end from being seen. Such sessions
+    /// must not pile up.
     #[cold]
     fn drain_some(&mut self, count: usize) {
         for _ in 0..count.min(self.slots.len()) {
@@ -227,7 +231,8 @@ impl Worker {
         (slot.rang, slot.unread) = (false, false);
         match slot.session.link().drain() {
             Ok(()) => {
-                // What was read may be why its doorbell rang, and the kernel no longer reports that.
+                // What was read may be why its doorbell rang, and the kernel no longer reports
+                // that.
                 if !slot.active && !self.paused.contains(&token) {
                     slot.active = true;
                     self.active.push(token);
@@ -320,8 +325,8 @@ impl Worker {
         self.keep_one_active();
     }
 
-    /// Under `Busy` somebody is polled as long as there is anybody: who was served last, if all others
-    /// are armed.
+    /// Under `Busy` somebody is polled as long as there is anybody: who was served last, if all
+    /// others are armed.
     fn keep_one_active(&mut self) {
         if self.wait != WaitPolicy::Busy || !self.active.is_empty() {
             return;
@@ -386,7 +391,8 @@ impl Worker {
         if self.rounds < ROUNDS_PER_TICK { Ok(Next::Poll) } else { self.tick(found) }
     }
 
-    /// What needs the clock: listening now and then, arming sessions that fell idle, and the end of spinning.
+    /// What needs the clock: listening now and then, arming sessions that fell idle, and the end of
+    /// spinning.
     #[inline(never)]
     fn tick(&mut self, found: bool) -> io::Result<Next> {
         self.rounds = 0;
@@ -504,7 +510,8 @@ impl Worker {
             self.arm(self.active[index]);
         }
         if !self.active.is_empty() {
-            // Whoever could not be armed has entries, perhaps always one more. Others are heard as well.
+            // Whoever could not be armed has entries, perhaps always one more. Others are heard as
+            // well.
             self.listen_if_due()?;
         } else if !self.inbox.has_changed() {
             let until = if self.paused.is_empty() { Deadline::NEVER } else { self.resume };

@@ -28,7 +28,8 @@ fn cpu_time() -> Duration {
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// Lets a client ask for more than the sockets hold, and read nothing; gives what the server's rest costs.
+/// Lets a client ask for more than the sockets hold, and read nothing; gives what the server's rest
+/// costs.
 fn rest_of_a_server(half_close: bool) -> Duration {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("test.sock");

@@ -47,7 +47,8 @@ fn seals(probe: Result<(), String>) -> Check {
         Err(error) => Check::fail(
             "seals",
             error.replace('\n', " "),
-            "let the sandbox or container allow memfd_create, fcntl(F_ADD_SEALS), fallocate and mmap",
+            "let the sandbox or container allow memfd_create, fcntl(F_ADD_SEALS), fallocate and \
+             mmap",
         ),
     }
 }

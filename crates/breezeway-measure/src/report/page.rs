@@ -54,10 +54,13 @@ fn header(comparison: &Comparison) -> Markup {
     html! {
         header {
             h1 { "Breezeway: any size, any carrier" }
-            p class="lead" { "Calls between two processes on one machine, in " em { "floors" } ": multiples of the bare cache-line round trip that this machine can do." }
+            p class="lead" { "Calls between two processes on one machine, in " em { "floors" } ": \
+                multiples of the bare cache-line round trip that this machine can do." }
             p class="quiet" {
-                time datetime=(comparison.date) { (comparison.date.replace('T', " ").replace('Z', " UTC")) }
-                " · breezeway " (comparison.version) " · " (mode) " · " (method.rounds) " rounds of " (method.seconds) " s"
+                time datetime=(comparison.date) { (comparison.date.replace('T', " \
+                    ").replace('Z', " UTC")) }
+                " · breezeway " (comparison.version) " · " (mode) " · " (method.rounds) " rounds \
+                 of " (method.seconds) " s"
             }
         }
     }
@@ -135,19 +138,26 @@ fn reading() -> Markup {
             h2 { "How to read it" }
             dl class="terms" {
                 dt { "floor" }
-                dd { "One cache line there and one back between two pinned processes, with nothing around it. It was measured before and after every figure, with all servers stopped. A machine may jump between levels (near, far) within seconds; a ratio holds within one level." }
+                dd { "One cache line there and one back between two pinned processes, with nothing \
+                    around it. It was measured before and after every figure, with all servers stopped. A machine may jump between levels (near, far) within seconds; a ratio holds within one level." }
                 dt { "shm, unix, tcp" }
-                dd { "Breezeway's carriers: shared memory, unix stream sockets, TCP over the loopback interface. Every byte is written before each call and compared after it, unless " em { "untouched" } " is said: then the payload is made in place and 8 bytes are read." }
+                dd { "Breezeway's carriers: shared memory, unix stream sockets, TCP over the \
+                    loopback interface. Every byte is written before each call and compared after it, unless " em { "untouched" } " is said: then the payload is made in place and 8 bytes are read." }
                 dt { "busy, adaptive, park" }
-                dd { "How both sides wait: spin without end; spin for a short, self-tuning time and then sleep; sleep at once." }
+                dd { "How both sides wait: spin without end; spin for a short, self-tuning time \
+                    and then sleep; sleep at once." }
                 dt { "plain unix, plain tcp" }
-                dd { "The echo that anybody would write: a std socket, " code { "write_all" } " and " code { "read_exact" } ", both sides blocking." }
+                dd { "The echo that anybody would write: a std socket, " code { "write_all" } " \
+                    and " code { "read_exact" } ", both sides blocking." }
                 dt { "bare memory" }
-                dd { "As many bytes written, copied by the other process and compared, with nothing around it." }
+                dd { "As many bytes written, copied by the other process and compared, with \
+                    nothing around it." }
                 dt { "ping-pong, pipelined, one-way" }
-                dd { "One call at a time; 16 in flight; messages without replies, which the server counts and sums." }
+                dd { "One call at a time; 16 in flight; messages without replies, which the server \
+                    counts and sums." }
                 dt { "percentiles" }
-                dd { "Medians over the rounds. A percentile is left out unless two messages of every round lie above it." }
+                dd { "Medians over the rounds. A percentile is left out unless two messages of \
+                    every round lie above it." }
             }
         }
     }
@@ -185,11 +195,13 @@ fn repeating(comparison: &Comparison) -> Markup {
     html! {
         section {
             h2 { "Repeat it" }
-            p { "One row by hand, with the server stopped for the floor. The commands of every row are below." }
+            p { "One row by hand, with the server stopped for the floor. The commands of every row \
+                are below." }
             @if let Some(row) = example {
                 pre tabindex="0" { code {
                     (row.commands[0]) " &\n"
-                    "kill -STOP $!; breezeway floor --only line --cpus " (cpus[0]) "," (cpus[1]) "; kill -CONT $!\n"
+                    "kill -STOP $!; breezeway floor --only line --cpus \
+                     " (cpus[0]) "," (cpus[1]) "; kill -CONT $!\n"
                     (row.commands[1])
                 } }
             }

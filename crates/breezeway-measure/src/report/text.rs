@@ -176,7 +176,10 @@ pub(crate) fn disturbed(comparison: &Comparison) -> Option<String> {
     let method = &comparison.method;
     let (disturbed, readings) = (method.floor_disturbed, method.floor_readings);
     (disturbed > 0).then(|| {
-        format!("Something else ran on the two CPUs during {disturbed} of {readings} readings of the floor, and so during other measurements too. Stop it and run again.")
+        format!(
+            "Something else ran on the two CPUs during {disturbed} of {readings} readings of \
+            the floor, and so during other measurements too. Stop it and run again."
+        )
     })
 }
 

@@ -21,7 +21,8 @@ pub enum SendError {
     },
     /// The message is larger than the session allows.
     #[error(
-        "a message of {len} bytes exceeds the session's cap of {cap} bytes; raise the cap on both sides"
+        "a message of {len} bytes exceeds the session's cap of {cap} bytes; raise the cap on both \
+         sides"
     )]
     TooLarge {
         /// Length asked for.

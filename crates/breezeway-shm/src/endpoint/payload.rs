@@ -87,7 +87,7 @@ impl Endpoint {
             None => self.take_loan_anew(len)?,
         };
         if len >= STREAM_FROM {
-            self.distance.look(|| self.peer.load(CONSUMED_AT));
+            self.distance.sample(|| self.peer.load(CONSUMED_AT));
         }
         if len <= PREFETCHED_UP_TO {
             claim_lines(self.lender.bytes_mut(&loan));
@@ -232,8 +232,9 @@ impl Endpoint {
     }
 
     /// Whether an entry about segments may take a slot: a quarter of the ring at most holds such.
-    /// Messages in flight take half of it, and what the peer has consumed without saying so a quarter,
-    /// so replies always have a slot. A new segment also waits until few enough others are pending.
+    /// Messages in flight take half of it, and what the peer has consumed without saying so a
+    /// quarter, so replies always have a slot. A new segment also waits until few enough others
+    /// are pending.
     fn has_slot_for(&mut self, kind: Kind) -> bool {
         let producer = &self.rings.producer;
         let consumed = producer.known_consumed();

@@ -81,7 +81,7 @@ impl Endpoint {
             Body::Space(space) => self.send_space(head, space),
             Body::Received if self.borrowed.is_some() => self.send_back(head),
             Body::Received => {
-                let released = self.borrower.untold();
+                let released = self.borrower.unpublished_release();
                 let outcome = self.rings.producer.publish(head, released, self.entry.inline());
                 self.noted(outcome)
             }
@@ -91,7 +91,7 @@ impl Endpoint {
     /// Publishes an entry with an inline body.
     #[inline(always)]
     fn publish(&mut self, head: Head, body: &[u8]) -> Result<(), SendError> {
-        let outcome = self.rings.producer.publish(head, self.borrower.untold(), body);
+        let outcome = self.rings.producer.publish(head, self.borrower.unpublished_release(), body);
         self.noted(outcome)
     }
 
@@ -100,7 +100,7 @@ impl Endpoint {
     fn noted(&mut self, outcome: Result<(), PublishFailure>) -> Result<(), SendError> {
         match outcome {
             Ok(()) => {
-                self.borrower.told();
+                self.borrower.release_published();
                 Ok(())
             }
             Err(failure) => Err(self.not_published(failure)),
@@ -125,7 +125,7 @@ impl Endpoint {
     fn send_space(&mut self, head: Head, space: &mut Space) -> Result<(), SendError> {
         match space.held_by(self.id) {
             Held::Inline(len) => {
-                let released = self.borrower.untold();
+                let released = self.borrower.unpublished_release();
                 let body = self.staging.bytes(*len);
                 let outcome = self.rings.producer.publish(head, released, body);
                 self.noted(outcome)?;
@@ -223,7 +223,7 @@ impl Endpoint {
     /// while this side polls for more without sleeping.
     #[inline(always)]
     pub fn flush_progress(&mut self) -> Result<(), SocketError> {
-        if self.rings.consumer.is_told() { Ok(()) } else { self.flush() }
+        if self.rings.consumer.progress_is_published() { Ok(()) } else { self.flush() }
     }
 
     #[inline(always)]

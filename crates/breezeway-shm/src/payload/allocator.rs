@@ -1,9 +1,12 @@
-//! The space of one payload segment, kept in private memory: only the owner allocates, so nothing here is shared.
+//! The space of one payload segment, kept in private memory: only the owner allocates, so nothing
+//! here is shared.
 //!
-//! First fit over a sorted list of free extents. Lent payloads are few (at most the lend count), so the list is short, and the lowest address
-//! that fits is most often the space that was released last, whose cache lines are still warm.
+//! First fit over a sorted list of free extents. Lent payloads are few (at most the lend count), so
+//! the list is short, and the lowest address that fits is most often the space that was released
+//! last, whose cache lines are still warm.
 
-/// Granule of allocation in bytes: payloads never share a cache line, nor the pair that a prefetcher fetches.
+/// Granule of allocation in bytes: payloads never share a cache line, nor the pair that a
+/// prefetcher fetches.
 const GRANULE: usize = 128;
 
 /// A run of free bytes.
@@ -116,7 +119,8 @@ mod tests {
         assert_eq!(space.take(5000), Some(first));
     }
 
-    /// The same by the simplest means: one flag for each granule, and the lowest run that is long enough.
+    /// The same by the simplest means: one flag for each granule, and the lowest run that is long
+    /// enough.
     struct Flags(Vec<bool>);
 
     impl Flags {

@@ -1,4 +1,5 @@
-//! The receiving side of payload: the peer's payload segments, mapped read-only, and the release of what it lent.
+//! The receiving side of payload: the peer's payload segments, mapped read-only, and the release of
+//! what it lent.
 
 use crate::foreign::ForeignBytes;
 use crate::payload::segments::MOST_SEGMENTS;
@@ -37,13 +38,21 @@ pub(crate) struct Borrower {
     lend_count: u32,
     /// Our control segment: the release bits.
     own: OwnWords,
-    /// 1 + the released lend number that the next entry will tell; 0 if none.
-    untold: u16,
+    /// 1 + the released lend number that the next entry will carry; 0 if none.
+    unpublished_release: u16,
 }
 
 impl Borrower {
     pub(crate) fn new(own: OwnWords, lend_count: u32, cap: u64) -> Self {
-        Self { segments: Vec::new(), next_number: 0, total: 0, cap, lend_count, own, untold: 0 }
+        Self {
+            segments: Vec::new(),
+            next_number: 0,
+            total: 0,
+            cap,
+            lend_count,
+            own,
+            unpublished_release: 0,
+        }
     }
 
     /// Bytes of segments now.
@@ -87,51 +96,55 @@ impl Borrower {
         if found == expected { Ok(()) } else { Err(Violation::BodyLength { found, expected }) }
     }
 
-    /// The bytes of a checked descriptor. `trusted` if a proof says that the peer does not change them.
+    /// The bytes of a checked descriptor. `trusted` if a proof says that the peer does not change
+    /// them.
     #[inline]
     pub(crate) fn bytes(&self, borrowed: &Borrowed, trusted: bool) -> ForeignBytes<'_> {
         let mapping = &self.segments[borrowed.segment].mapping;
         assert!(borrowed.offset + borrowed.len <= mapping.size(), "payload outside its segment");
-        // SAFETY: the range lies inside a readable mapping that lives in `self`, which the result borrows; the caller's `trusted` stems from a `TrustedPeer`.
+        // SAFETY: the range lies inside a readable mapping that lives in `self`, which the result
+        // borrows; the caller's `trusted` stems from a `TrustedPeer`.
         unsafe { ForeignBytes::lent(mapping.address().add(borrowed.offset), borrowed.len, trusted) }
     }
 
-    /// Says that a payload is no longer looked at: with the next entry we publish, or by its bit if another one waits for that already.
+    /// Says that a payload is no longer read: with the next entry we publish, or by its bit if
+    /// another one waits for that already.
     #[inline]
     pub(crate) fn release(&mut self, lend: u16) {
-        if self.untold == 0 {
-            self.untold = lend + 1;
+        if self.unpublished_release == 0 {
+            self.unpublished_release = lend + 1;
         } else {
             self.flip(lend);
         }
     }
 
-    /// What the next entry must tell: 1 + a lend number, or 0.
+    /// What the next entry must carry: 1 + a lend number, or 0.
     #[inline]
-    pub(crate) fn untold(&self) -> u16 {
-        self.untold
+    pub(crate) fn unpublished_release(&self) -> u16 {
+        self.unpublished_release
     }
 
-    /// The entry that told it was published.
+    /// The entry that carries it was published.
     #[inline]
-    pub(crate) fn told(&mut self) {
-        if self.untold != 0 {
-            self.untold = 0;
+    pub(crate) fn release_published(&mut self) {
+        if self.unpublished_release != 0 {
+            self.unpublished_release = 0;
         }
     }
 
-    /// Tells by its bit what no entry may tell for long.
+    /// Releases by its bit what no entry may carry for long.
     #[inline]
     pub(crate) fn settle(&mut self) {
-        if let Some(lend) = self.untold.checked_sub(1) {
-            self.untold = 0;
+        if let Some(lend) = self.unpublished_release.checked_sub(1) {
+            self.unpublished_release = 0;
             self.flip(lend);
         }
     }
 
     fn flip(&self, lend: u16) {
         let word = self.own.word(RELEASED_AT + 8 * usize::from(lend / 64));
-        // One thread at a time receives on a session, so this is no read-modify-write. Release: our reads of the payload come before.
+        // One thread at a time receives on a session, so this is no read-modify-write. Release: our
+        // reads of the payload come before.
         word.store(word.load(Ordering::Relaxed) ^ 1 << (lend % 64), Ordering::Release);
     }
 

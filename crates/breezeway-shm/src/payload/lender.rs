@@ -1,7 +1,7 @@
 //! The sending side of payload: which space of our payload segments is lent, under which number.
 //!
-//! Everything but the payload bytes is private memory. The peer's release bits only tell which parts of our own memory we may write again, so garbage
-//! there harms the liar alone.
+//! Everything but the payload bytes is private memory. The peer's release bits only say which parts
+//! of our own memory we may write again, so garbage there harms the liar alone.
 
 use std::sync::atomic::{Ordering, fence};
 
@@ -24,7 +24,7 @@ impl Loan {
         Place { segment: self.segment, offset: self.offset }
     }
 
-    /// The descriptor that tells the peer where the payload lies (`docs/abi.md`, section 4.2).
+    /// The descriptor that says to the peer where the payload lies (`docs/abi.md`, section 4.2).
     #[inline]
     pub(crate) fn descriptor(&self) -> [u8; 24] {
         let mut bytes = [0; 24];
@@ -85,8 +85,9 @@ impl Lender {
         let mapping = self.segments.mapping(loan.place());
         let end = loan.offset.checked_add(loan.len);
         assert!(end.is_some_and(|end| end <= mapping.size()), "loan outside its segment");
-        // SAFETY: the range was checked to lie in our writable mapping, which lives in `self`. The result borrows `self` exclusively and no other function
-        // gives out references into the mapping, so it is the only one in this process; the peer can only read.
+        // SAFETY: the range was checked to lie in our writable mapping, which lives in `self`. The
+        // result borrows `self` exclusively and no other function gives out references into
+        // the mapping, so it is the only one in this process; the peer can only read.
         unsafe { std::slice::from_raw_parts_mut(mapping.address().add(loan.offset), loan.len) }
     }
 

@@ -1,10 +1,15 @@
-//! Our payload segments: where space for a message is taken, when a segment is added, and when one goes.
+//! Our payload segments: where space for a message is taken, when a segment is added, and when one
+//! goes.
 //!
-//! They are sorted by size, and space is taken from the smallest that has it. So small messages keep to a small segment, whose pages and lines are warm, and the large
-//! segments fall empty when large messages cease. A new segment has room for twice of all that is taken, so that traffic which goes on as it is soon fits into one.
+//! They are sorted by size, and space is taken from the smallest that has it. So small messages
+//! keep to a small segment, whose pages and lines are warm, and the large segments fall empty when
+//! large messages cease. A new segment has room for twice of all that is taken, so that traffic
+//! which goes on as it is soon fits into one.
 //!
-//! A segment that traffic has not needed for a while goes. The largest that is free, the spare, goes much later, and one of the first size stays. There are no timers: time
-//! is cut into windows, which end when there is traffic, so that an idle session costs nothing and a pause, however long, is one window.
+//! A segment that traffic has not needed for a while goes. The largest that is free, the spare,
+//! goes much later, and one of the first size stays. There are no timers: time is cut into windows,
+//! which end when there is traffic, so that an idle session costs nothing and a pause, however
+//! long, is one window.
 
 use crate::payload::allocator::{FreeSpace, rounded};
 use breezeway_os::segment::Mapping;
@@ -23,7 +28,7 @@ struct PayloadSegment {
     number: u32,
     mapping: Mapping,
     free: FreeSpace,
-    /// Whether anything was taken since the last look.
+    /// Whether anything was taken since the last window began.
     used: bool,
     /// Windows in a row in which nothing was taken.
     quiet: u32,
@@ -47,13 +52,14 @@ pub(crate) struct Segments {
     total: usize,
     /// Bytes taken.
     taken: usize,
-    /// The most bytes taken since the last look.
+    /// The most bytes taken since the last window began.
     peak: usize,
     /// Windows in a row in which the first segment would have done.
     modest: u32,
     /// Whether there is more than an idle session keeps.
     grown: bool,
-    /// Bytes of retired segments that the peer may still have mapped, until it has consumed up to the position beside.
+    /// Bytes of retired segments that the peer may still have mapped, until it has consumed up to
+    /// the position beside.
     leaving: (usize, u64),
 }
 
@@ -134,7 +140,8 @@ impl Segments {
 
     // ---- growing ----
 
-    /// How large a new segment should be so that `len` bytes fit, with room to spare where the cap allows. `None` if the cap leaves no room for it.
+    /// How large a new segment should be so that `len` bytes fit, with room to spare where the cap
+    /// allows. `None` if the cap leaves no room for it.
     pub(crate) fn growth(&self, len: usize) -> Option<usize> {
         let needed = pages(len);
         let left = (self.cap - self.total) / PAGE * PAGE;
@@ -171,7 +178,8 @@ impl Segments {
         self.whole().last().map(|segment| segment.number)
     }
 
-    /// Whether there is more than an idle session keeps, which is one segment of the first size at most.
+    /// Whether there is more than an idle session keeps, which is one segment of the first size at
+    /// most.
     #[inline(always)]
     pub(crate) fn have_grown(&self) -> bool {
         self.grown
@@ -203,15 +211,16 @@ impl Segments {
         whole.find(|segment| segment.quiet >= patience(segment.number)).map(|found| found.number)
     }
 
-    /// Size of a segment to add for traffic that has become modest, so that what it does not fill falls empty: where the first messages were large there is none of the
-    /// first size.
+    /// Size of a segment to add for traffic that has become modest, so that what it does not fill
+    /// falls empty: where the first messages were large there is none of the first size.
     pub(crate) fn modest_growth(&self) -> Option<usize> {
         let smallest = self.list.first()?.free.size();
         let fits = self.first <= self.cap - self.total && !self.are_all();
         (smallest > self.first && self.modest >= QUIET_SPARE && fits).then_some(self.first)
     }
 
-    /// Whether a segment may be retired now that the peer has consumed so many entries: what it may still have mapped of retired ones stays within the cap.
+    /// Whether a segment may be retired now that the peer has consumed so many entries: what it may
+    /// still have mapped of retired ones stays within the cap.
     pub(crate) fn may_retire(&mut self, number: u32, consumed: u64) -> bool {
         let (bytes, until) = &mut self.leaving;
         if consumed >= *until {
@@ -221,7 +230,8 @@ impl Segments {
         size.is_some_and(|segment| *bytes + segment.free.size() <= self.cap)
     }
 
-    /// Drops a wholly free segment. The peer does so when it has consumed the entries before `position`.
+    /// Drops a wholly free segment. The peer does so when it has consumed the entries before
+    /// `position`.
     pub(crate) fn retire(&mut self, number: u32, position: u64) {
         let Some(index) = self.list.iter().position(|segment| segment.number == number) else {
             return;
@@ -253,7 +263,8 @@ mod tests {
         Segments::new(FIRST, CAP)
     }
 
-    /// Adds a segment as a session does when `len` bytes do not fit. False if the cap does not allow it.
+    /// Adds a segment as a session does when `len` bytes do not fit. False if the cap does not
+    /// allow it.
     fn grow(segments: &mut Segments, len: usize) -> bool {
         let Some(size) = segments.growth(len) else { return false };
         segments.add(segment::create(size).unwrap().0);

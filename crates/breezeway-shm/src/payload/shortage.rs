@@ -26,18 +26,22 @@ impl fmt::Display for Shortage {
         match self {
             Self::Cap { taken, cap } => write!(
                 f,
-                "{taken} of the session's {cap} bytes are lent to the peer; receive replies first or raise the cap on both sides"
+                "{taken} of the session's {cap} bytes are lent to the peer; receive replies first \
+                 or raise the cap on both sides"
             ),
             Self::Numbers(count) => write!(
                 f,
-                "{count} payloads, the most there may be, are lent to the peer; receive replies first or open another session"
+                "{count} payloads, the most there may be, are lent to the peer; receive replies \
+                 first or open another session"
             ),
             Self::Segments(count) => write!(
                 f,
-                "there are {count} segments, the most there may be, all in use; receive replies first or raise first_segment"
+                "there are {count} segments, the most there may be, all in use; receive replies \
+                 first or raise first_segment"
             ),
             Self::Progress => f.write_str(
-                "a segment cannot be added before the peer has consumed more; receive replies first or raise ring_capacity",
+                "a segment cannot be added before the peer has consumed more; receive replies \
+                 first or raise ring_capacity",
             ),
         }
     }

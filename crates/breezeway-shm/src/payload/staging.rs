@@ -2,7 +2,8 @@
 
 use crate::ring::layout::INLINE_MAX;
 
-/// One inline body. It keeps the bytes of earlier ones until they are overwritten; what lies behind its length is not published.
+/// One inline body. It keeps the bytes of earlier ones until they are overwritten; what lies behind
+/// its length is not published.
 #[repr(C, align(64))]
 pub(crate) struct Staging([u8; INLINE_MAX]);
 

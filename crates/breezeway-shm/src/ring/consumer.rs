@@ -93,7 +93,7 @@ impl Consumer {
 
     /// Whether the peer can see all that was consumed.
     #[inline(always)]
-    pub(crate) fn is_told(&self) -> bool {
+    pub(crate) fn progress_is_published(&self) -> bool {
         self.published == self.head
     }
 

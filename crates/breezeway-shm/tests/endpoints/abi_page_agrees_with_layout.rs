@@ -1,4 +1,5 @@
-//! `docs/abi.md` is normative: its tables and the code's constants are the same, and what the code writes lies where the page says.
+//! `docs/abi.md` is normative: its tables and the code's constants are the same, and what the code
+//! writes lies where the page says.
 
 use crate::page::{PAGE, bytes, name, number, table};
 use crate::support::{Pair, Terms, take};

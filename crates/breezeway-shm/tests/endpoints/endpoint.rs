@@ -1,4 +1,5 @@
-//! Two endpoints against a simple model: everything arrives once, in order and unchanged, memory comes back, and what waiting for memory rests on holds.
+//! Two endpoints against a simple model: everything arrives once, in order and unchanged, memory
+//! comes back, and what waiting for memory rests on holds.
 
 use std::collections::VecDeque;
 use std::sync::OnceLock;
@@ -17,7 +18,8 @@ fn head(id: u32) -> Head {
     Head { kind: Kind::Message, flags, stream: id.wrapping_mul(2) | 1, tag: id }
 }
 
-/// The bytes of message `id`: a piece of one run of noise, so that no two messages, and no two places in one, are the same.
+/// The bytes of message `id`: a piece of one run of noise, so that no two messages, and no two
+/// places in one, are the same.
 fn content(id: u32, len: usize) -> &'static [u8] {
     static NOISE: OnceLock<Vec<u8>> = OnceLock::new();
     let noise = NOISE.get_or_init(|| {
@@ -400,7 +402,8 @@ fn receiving(answers: bool) -> impl Strategy<Value = Receiving> {
     ]
 }
 
-/// A sender with room for one payload, and small messages around it: as soon as it sees that the payload's entry was consumed, it can have the memory again.
+/// A sender with room for one payload, and small messages around it: as soon as it sees that the
+/// payload's entry was consumed, it can have the memory again.
 fn memory_follows_progress(capacity: u32, steps: &[(Receiving, u8)], answers: bool) {
     const LEN: usize = 40_000;
     let terms = Terms { ring_capacity: capacity, cap: 65_536, ..Terms::default() };

@@ -1,4 +1,5 @@
-//! What is published, byte for byte, against hex written by hand from sections 4 and 4.2 of `docs/abi.md`.
+//! What is published, byte for byte, against hex written by hand from sections 4 and 4.2 of
+//! `docs/abi.md`.
 
 use crate::support::{Pair, Terms, take};
 use breezeway_shm::{Body, Flags, Head, Kind};

@@ -1,4 +1,5 @@
-//! How payload memory grows with what is sent, how it is given back, and what is said when there is none.
+//! How payload memory grows with what is sent, how it is given back, and what is said when there is
+//! none.
 
 use std::time::{Duration, Instant};
 

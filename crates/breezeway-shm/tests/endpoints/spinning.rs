@@ -9,7 +9,8 @@ use breezeway_shm::{Body, Flags, Head, Kind, Waiter, Want};
 /// The counter `sleeps` (section 7 of the ABI).
 const SLEEPS: usize = 0x418;
 
-/// How often an adaptive waiter with this bound sleeps while it waits for a message that is sent once `is_time` says so, of the waiter's sleeps so far.
+/// How often an adaptive waiter with this bound sleeps while it waits for a message that is sent
+/// once `is_time` says so, of the waiter's sleeps so far.
 fn sleeps(spin_bound: Duration, is_time: impl Fn(u64) -> bool + Send) -> u64 {
     let mut pair = Pair::new(Terms::default());
     let mut sender = pair.other;

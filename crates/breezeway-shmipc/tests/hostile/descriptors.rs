@@ -1,5 +1,5 @@
-//! Descriptors that take a number of ours. (What is slow to close: unit tests of the handshake and of
-//! the session, where the order of the last two closes is known.)
+//! Descriptors that take a number of ours. (What is slow to close: unit tests of the handshake and
+//! of the session, where the order of the last two closes is known.)
 
 use std::fs::File;
 use std::os::fd::AsRawFd;

@@ -162,7 +162,8 @@ fn an_unsealed_memfd_is_refused_where_the_options_say_so() {
 #[test]
 fn a_slow_handshake_delays_nobody() {
     let mut victim = Victim::new();
-    // The handshake's time is longer than the test's patience, so it is not its end that lets others through.
+    // The handshake's time is longer than the test's patience, so it is not its end that lets
+    // others through.
     let silent: Vec<_> = (0..50).map(|_| dial(&victim.path)).collect();
     let mut halfway = dial(&victim.path);
     halfway.write_all(&[0, 0, 0]).unwrap();

@@ -194,7 +194,8 @@ fn a_forked_child_that_drops_its_copy_disturbs_nobody() {
     stream.send(b"before").unwrap();
     let mut served = server.accept().unwrap();
     served.peek().unwrap();
-    // SAFETY: the child only drops what it has and leaves. That frees memory, which glibc keeps possible over fork, and takes no lock that another thread may hold.
+    // SAFETY: the child only drops what it has and leaves. That frees memory, which glibc keeps
+    // possible over fork, and takes no lock that another thread may hold.
     let child = unsafe { libc::fork() };
     if child == 0 {
         // SAFETY: ends the child if it waits for anything.

@@ -7,7 +7,8 @@ use breezeway_shmipc::Violation;
 
 use crate::victim::Victim;
 
-/// After the attack the attacker's session is ended for the rule that it broke, and others are as well as before.
+/// After the attack the attacker's session is ended for the rule that it broke, and others are as
+/// well as before.
 #[track_caller]
 fn is_punished(rule: impl FnOnce(&Violation) -> bool, attack: impl FnOnce(&mut Peer)) {
     let mut victim = Victim::new();
@@ -80,7 +81,8 @@ fn a_chain_in_a_circle_of_two() {
 
 #[test]
 fn a_circle_of_empty_slices() {
-    // Empty slices go back, and if that were at once each visit could take one that is no longer held: the walk must end all the same.
+    // Empty slices go back, and if that were at once each visit could take one that is no longer
+    // held: the walk must end all the same.
     is_punished(first_slice_is_held, |raw| {
         let empty = SliceHeader { size: 0, flags: 3, ..honest() };
         raw.slices.fill(FIRST_SLICE, SliceHeader { next: SECOND_SLICE, ..empty }, b"");
@@ -171,7 +173,8 @@ fn a_count_of_taken_elements_beyond_those_put() {
             *violation == Violation::QueueDistance { distance, capacity: 16 }
         };
         is_punished(rule, |raw| {
-            // One reply each, which fill the ring: only then is the count looked at. The first shows that the server has begun.
+            // One reply each, which fill the ring: only then is the count looked at. The first
+            // shows that the server has begun.
             for replies in 1..=16 {
                 raw.send(2, b"hello");
                 raw.wait_for_replies(replies);

@@ -1,4 +1,5 @@
-//! Signals that are not about the peer's memory: they do what they would have done without us, and leave the protection from truncation to a process that goes on.
+//! Signals that are not about the peer's memory: they do what they would have done without us, and
+//! leave the protection from truncation to a process that goes on.
 
 use std::mem::zeroed;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -17,7 +18,8 @@ fn before_us(handler: usize, flags: i32) {
 
 /// Installs what handles SIGBUS from now on; gives what did until now.
 fn install(handler: usize, flags: i32) -> usize {
-    // SAFETY: zeros are a valid sigaction; the call reads and writes these locals only, and the handlers here are safe to run at any time.
+    // SAFETY: zeros are a valid sigaction; the call reads and writes these locals only, and the
+    // handlers here are safe to run at any time.
     unsafe {
         let (mut action, mut before): (libc::sigaction, libc::sigaction) = (zeroed(), zeroed());
         (action.sa_sigaction, action.sa_flags) = (handler, flags);
@@ -134,7 +136,8 @@ fn a_signal_that_was_sent_and_is_ignored_leaves_the_protection() {
     outcome.assert_success();
 }
 
-/// Rust's runtime puts the default action back when it is called for something else than a stack that is full, so the first signal is survived and the second is not.
+/// Rust's runtime puts the default action back when it is called for something else than a stack
+/// that is full, so the first signal is survived and the second is not.
 #[test]
 fn a_signal_that_rusts_runtime_survives_leaves_the_protection() {
     let test = "signals::a_signal_that_rusts_runtime_survives_leaves_the_protection";
@@ -187,7 +190,8 @@ static PASSED_ON: AtomicUsize = AtomicUsize::new(0);
 /// Our handler, to which [`pass_on_in_turn`] passes on.
 static OURS: AtomicUsize = AtomicUsize::new(0);
 
-/// Installed after us: the first thread goes on when both are here, the second when the signal was taken off in the first.
+/// Installed after us: the first thread goes on when both are here, the second when the signal was
+/// taken off in the first.
 extern "C" fn pass_on_in_turn(
     signal: libc::c_int,
     info: *mut libc::siginfo_t,
@@ -204,7 +208,8 @@ extern "C" fn pass_on_in_turn(
     ours(signal, info, context);
 }
 
-/// Was there before us, and puts the default action back: in the first thread before the second calls it, in the second after the first has left.
+/// Was there before us, and puts the default action back: in the first thread before the second
+/// calls it, in the second after the first has left.
 extern "C" fn take_off_in_turn(_: libc::c_int) {
     let first = CALLS.fetch_add(1, Ordering::SeqCst) == 0;
     if !first {

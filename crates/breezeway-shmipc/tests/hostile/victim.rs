@@ -76,7 +76,8 @@ fn honest_options() -> ClientOptions {
     ClientOptions::new(Trust::SameUser).session(session).buffer_size(1 << 20).slices([(1004, 100)])
 }
 
-/// Panics in threads of the attacked side. That of a handshake's would look as if it had been refused.
+/// Panics in threads of the attacked side. That of a handshake's would look as if it had been
+/// refused.
 static PANICS: AtomicUsize = AtomicUsize::new(0);
 
 fn watch_panics() {

@@ -50,7 +50,8 @@ fn peers() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../peers")
 }
 
-/// A folder of its own beside what cargo builds here, so that a nested cargo need not wait for the outer one.
+/// A folder of its own beside what cargo builds here, so that a nested cargo need not wait for the
+/// outer one.
 fn target() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("peers")
 }

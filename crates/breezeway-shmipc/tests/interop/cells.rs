@@ -1,7 +1,9 @@
-//! The matrix: each client with each server, in every way of sharing memory that the client can ask for.
+//! The matrix: each client with each server, in every way of sharing memory that the client can ask
+//! for.
 //!
-//! Upstream's clients ask for version 2 with files and for version 3 with memfds; that a server also takes files under version 3 only our client shows.
-//! The cells without our side show what upstream manages by itself.
+//! Upstream's clients ask for version 2 with files and for version 3 with memfds; that a server
+//! also takes files under version 3 only our client shows. The cells without our side show what
+//! upstream manages by itself.
 
 use libtest_mimic::Trial;
 

@@ -33,8 +33,8 @@ fn follows(client: Program, server: Program) {
     for sharing in [Sharing::V2File, Sharing::V3Memfd] {
         let mut succession = Succession::prepare(client, server, sharing, "2");
         // The restart comes in the middle of this.
-        succession.client.tell("exchange 64,10000 40 50");
-        succession.old.tell("hot-restart 7");
+        succession.client.write_line("exchange 64,10000 40 50");
+        succession.old.write_line("hot-restart 7");
         assert_eq!(succession.client.hear(), "done 20128000");
         assert_eq!(succession.old.hear(), "restarted");
         let seen_by_old = succession.old.ask("streams");
@@ -46,10 +46,11 @@ fn follows(client: Program, server: Program) {
     }
 }
 
-/// The crate shmipc does not know hot restarts: it ends a session that speaks of one, and connects again.
+/// The crate shmipc does not know hot restarts: it ends a session that speaks of one, and connects
+/// again.
 fn a_shmipc_rs_client_of_our_server_comes_back() {
     let mut succession = Succession::prepare(Program::Rust, Program::Ours, Sharing::V3Memfd, "1");
-    succession.old.tell("hot-restart 7");
+    succession.old.write_line("hot-restart 7");
     eventually("the client reaches the next server", || {
         // It counts as a failure for the client while it is not connected.
         succession.client.ask("exchange 64 1 1");

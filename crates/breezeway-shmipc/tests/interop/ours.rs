@@ -1,4 +1,5 @@
-//! Our own side, in the same roles and with the same options as `peers/shmipc-go` and `peers/shmipc-rs`.
+//! Our own side, in the same roles and with the same options as `peers/shmipc-go` and
+//! `peers/shmipc-rs`.
 
 mod client;
 mod hello;

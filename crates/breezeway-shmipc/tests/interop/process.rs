@@ -9,10 +9,12 @@ use std::time::Duration;
 
 use breezeway_adversary::stopwatch::eventually;
 
-/// How long a process may say nothing before a test fails. Far above what it takes, as the machine may be busy.
+/// How long a process may say nothing before a test fails. Far above what it takes, as the machine
+/// may be busy.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A process whose standard input and output are lines from and to the test. Killed and collected when dropped.
+/// A process whose standard input and output are lines from and to the test. Killed and collected
+/// when dropped.
 pub(crate) struct Process {
     name: String,
     child: Child,
@@ -56,7 +58,7 @@ impl Process {
 
     /// Tells it a line.
     #[track_caller]
-    pub(crate) fn tell(&mut self, line: impl Display) {
+    pub(crate) fn write_line(&mut self, line: impl Display) {
         let stdin = self.stdin.as_mut().expect("it can still be told something");
         writeln!(stdin, "{line}").and_then(|()| stdin.flush()).expect("it listens");
     }
@@ -64,7 +66,7 @@ impl Process {
     /// Tells it a line and waits for the answer.
     #[track_caller]
     pub(crate) fn ask(&mut self, line: impl Display) -> String {
-        self.tell(line);
+        self.write_line(line);
         self.hear()
     }
 

@@ -1,4 +1,5 @@
-//! The three programs: ours and two of upstream. All take the same options and speak the same lines, see `peers/README.md`.
+//! The three programs: ours and two of upstream. All take the same options and speak the same
+//! lines, see `peers/README.md`.
 
 use std::path::Path;
 use std::process::Command;
@@ -52,7 +53,8 @@ impl Program {
         }
     }
 
-    /// Starts a server on an address that leaves something open, waits until it listens, and gives the address that it has got.
+    /// Starts a server on an address that leaves something open, waits until it listens, and gives
+    /// the address that it has got.
     #[track_caller]
     pub(crate) fn serve_anywhere(self, address: &str) -> (Process, String) {
         self.listen("serve", Path::new(address), &[])

@@ -1,4 +1,5 @@
-//! The crate shmipc also has a protocol 4. Who refuses it must close at once, else its clients wait for ever.
+//! The crate shmipc also has a protocol 4. Who refuses it must close at once, else its clients wait
+//! for ever.
 
 use libtest_mimic::Trial;
 

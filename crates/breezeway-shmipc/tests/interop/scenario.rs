@@ -14,7 +14,8 @@ pub(crate) struct Cell {
     sharing: Sharing,
 }
 
-/// The default slices hold 8172, 32748 and 131052 bytes: each edge, chains of the largest, and chains that need all of them.
+/// The default slices hold 8172, 32748 and 131052 bytes: each edge, chains of the largest, and
+/// chains that need all of them.
 const EDGES: &str =
     "1,2,8171,8172,8173,32747,32748,32749,131051,131052,131053,262104,262105,1048576,8388608,3";
 /// With slices of 64 and 256 bytes a message is a chain of up to a thousand.
@@ -122,7 +123,7 @@ impl Cell {
     pub(crate) fn a_server_goes_on_after_a_client_was_killed(self) {
         let mut session = self.echo(|client| client);
         let mut killed = self.client(&session.folder).obey();
-        killed.tell("exchange 64,100000 20 1000000");
+        killed.write_line("exchange 64,100000 20 1000000");
         eventually("its streams are busy", || session.streams() == 20);
         killed.kill();
         session.exchange("64,100000", 20, 2);

@@ -1,4 +1,5 @@
-//! Any bytes and descriptors for a hello, in pieces, to a client or a server: the hello's parser is private, so it is reached over a socket.
+//! Any bytes and descriptors for a hello, in pieces, to a client or a server: the hello's parser is
+//! private, so it is reached over a socket.
 #![no_main]
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};

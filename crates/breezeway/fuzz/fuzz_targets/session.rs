@@ -1,4 +1,5 @@
-//! What a peer has written by the time it hangs up, to the serving and to the calling end of a session.
+//! What a peer has written by the time it hangs up, to the serving and to the calling end of a
+//! session.
 #![no_main]
 
 use std::io::Read;

@@ -7,8 +7,8 @@ use breezeway_shm::{Endpoint, Space, WaitError, Waiter, Want};
 /// An endpoint, reserved space and a waiter.
 pub(crate) struct MemoryLink {
     pub(super) endpoint: Endpoint,
-    /// Space for the next message, if any. What was reserved and not sent stays here until the next
-    /// reservation.
+    /// Space for the next message, if any. What was reserved and not sent stays here until the
+    /// next reservation.
     pub(super) space: Space,
     waiter: Waiter,
 }

@@ -19,8 +19,8 @@ use crate::served::ServerSession;
 use crate::worker::Inbox;
 
 /// Clients whose hello is not complete, at most: more than are accepted in the milliseconds that an
-/// honest client takes for its hello. A quarter of the descriptors that this process may have, if that is
-/// less.
+/// honest client takes for its hello. A quarter of the descriptors that this process may have, if
+/// that is less.
 const MAX_HALF_OPEN: usize = 1024;
 /// Clients accepted before hellos are read again.
 const ACCEPTS_PER_TURN: usize = 32;
@@ -83,8 +83,8 @@ impl<'s> Acceptor<'s> {
         Ok(())
     }
 
-    /// Sleeps until a client, a byte of a hello, a deadline or the stopper wants attention, and reads
-    /// the hellos that have come.
+    /// Sleeps until a client, a byte of a hello, a deadline or the stopper wants attention, and
+    /// reads the hellos that have come.
     fn wait(&mut self) -> io::Result<()> {
         let may_accept = self.pause_until.is_none() && self.pending.contains(&true);
         let timeout = if may_accept { Some(Duration::ZERO) } else { self.time_left() };
@@ -126,7 +126,8 @@ impl<'s> Acceptor<'s> {
             return;
         }
         self.pause_until = None;
-        // Not without end: a client that connects again and again must not keep others' hellos waiting.
+        // Not without end: a client that connects again and again must not keep others' hellos
+        // waiting.
         for (index, listener) in self.server.listeners.iter().enumerate() {
             for _ in 0..ACCEPTS_PER_TURN {
                 if !self.pending[index] {
@@ -141,7 +142,8 @@ impl<'s> Acceptor<'s> {
                         if let Some(suppressed) = suppressed {
                             tracing::warn!(
                                 %error, limit, suppressed,
-                                "cannot accept clients; is the limit of open files (ulimit -n) too low?"
+                                "cannot accept clients; is the limit of open files (ulimit -n) too \
+                                 low?"
                             );
                         }
                         self.pause_until = Some(Instant::now() + ACCEPT_PAUSE);
@@ -152,7 +154,8 @@ impl<'s> Acceptor<'s> {
         }
     }
 
-    /// Starts a client's handshake, if the policy lets it, and ends it at once if its hello is there.
+    /// Starts a client's handshake, if the policy lets it, and ends it at once if its hello is
+    /// there.
     fn admit(&mut self, socket: OwnedFd, carrier: Carrier) {
         let peer = match connect::peer(&socket, carrier) {
             Ok(peer) => peer,

@@ -1,8 +1,9 @@
 //! Clients whose hello is not complete.
 //!
-//! There is room for a limited number. One more pushes out the oldest of whoever has the most, so that
-//! no user, and over TCP no host, keeps another one out however many silent connections it opens. A
-//! client of the same user has the time in which as many others are accepted as there is room for.
+//! There is room for a limited number. One more pushes out the oldest of whoever has the most, so
+//! that no user, and over TCP no host, keeps another one out however many silent connections it
+//! opens. A client of the same user has the time in which as many others are accepted as there is
+//! room for.
 
 use std::collections::{HashMap, VecDeque};
 use std::net::{IpAddr, Ipv6Addr};
@@ -53,8 +54,8 @@ impl Source {
 /// The clients whose hello is not complete, by token.
 pub(super) struct HalfOpens {
     clients: HashMap<u64, HalfOpen>,
-    /// The tokens of each source, the oldest first. Those of clients that are gone stay until they come
-    /// to the front.
+    /// The tokens of each source, the oldest first. Those of clients that are gone stay until they
+    /// come to the front.
     order: HashMap<Source, VecDeque<u64>>,
     /// Clients of each source.
     counts: HashMap<Source, usize>,

@@ -11,7 +11,7 @@ use crate::served::ServerSession;
 
 /// Where a worker gets its sessions from.
 pub(crate) struct Inbox {
-    /// Set when there is something to look at, so that a spinning worker needs no system call.
+    /// Set when there is something to take, so that a spinning worker needs no system call.
     changed: AtomicBool,
     stopping: AtomicBool,
     arrived: Mutex<Vec<ServerSession>>,

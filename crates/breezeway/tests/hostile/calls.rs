@@ -10,7 +10,8 @@ use super::service::ECHO;
 use super::stage::{Stage, called, options, served};
 use super::watchdog::{GENEROUS, within};
 
-/// Breaks a rule as a client: of one served session, whose error is seen as it is, and of a server beside an honest client.
+/// Breaks a rule as a client: of one served session, whose error is seen as it is, and of a server
+/// beside an honest client.
 fn as_client(stage: &Stage, expected: &CallViolation, attack: impl Fn(&mut Peer)) {
     let outcome = served(options(), Terms::default(), &attack);
     let Err(SessionError::Violation(Violation::Call(violation))) = &outcome else {

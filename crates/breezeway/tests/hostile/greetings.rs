@@ -1,4 +1,5 @@
-//! Hellos that break a rule, from a client to a server and from a server to a client: each is refused by name, in time, and nobody else notices.
+//! Hellos that break a rule, from a client to a server and from a server to a client: each is
+//! refused by name, in time, and nobody else notices.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -40,7 +41,8 @@ struct Case {
     name: String,
     make: Box<dyn Fn() -> Greeting>,
     expected: Fault,
-    /// The status of the server's refusal; `None` if it says nothing to one that does not speak the protocol.
+    /// The status of the server's refusal; `None` if it says nothing to one that does not speak
+    /// the protocol.
     answer: Option<u32>,
 }
 
@@ -87,7 +89,8 @@ fn handshake_error<T>(outcome: Result<T, ConnectError>) -> HandshakeError {
     }
 }
 
-/// Every case three times: to one accepting end, whose error is seen as it is; to a server beside an honest client; and from a server to a client.
+/// Every case three times: to one accepting end, whose error is seen as it is; to a server beside
+/// an honest client; and from a server to a client.
 fn each(cases: impl FnOnce() -> Vec<Case> + Send + 'static) {
     within(GENEROUS, || {
         let stage = Stage::set();
@@ -515,7 +518,8 @@ fn a_session_goes_on_whatever_comes_behind_a_good_hello() {
             let session = ServerSession::from_socket(honest.into(), &options()).unwrap();
             session.serve(&Service::default())
         });
-        // The hello, ten doorbells and a segment in one go: the reader of hellos must leave the rest alone.
+        // The hello, ten doorbells and a segment in one go: the reader of hellos must leave the
+        // rest alone.
         let terms = Terms::default();
         let own = control_segment(&terms);
         let mut bytes = Hello::new(&terms).0;

@@ -1,4 +1,5 @@
-//! Sessions that ended badly leave nothing behind, in a process of its own, so that nothing else is counted.
+//! Sessions that ended badly leave nothing behind, in a process of its own, so that nothing else is
+//! counted.
 
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;

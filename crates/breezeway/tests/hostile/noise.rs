@@ -24,7 +24,8 @@ fn a_doorbell_that_rings_without_end_disturbs_nobody() {
             let from = journal::length();
             while_flipping(&[&storm, &storm], || {
                 for call in 0..50 {
-                    // Whether it is served is its own matter: bytes that nobody asked for may keep back one that was.
+                    // Whether it is served is its own matter: bytes that nobody asked for may keep
+                    // back one that was.
                     peer.publish_silently(&Entry::request(2 * call + 1, ECHO, b"x"));
                     stage.bystander.goes_on();
                 }
@@ -144,13 +145,15 @@ fn a_reply_committed_before_the_end_is_received_and_then_the_session_ends() {
     });
 }
 
-/// Connects, does `last` and goes; the server must notice, as it has nothing else to do with that session ever again.
+/// Connects, does `last` and goes; the server must notice, as it has nothing else to do with that
+/// session ever again.
 fn goes_after(last: impl Fn(&mut Peer)) {
     let stage = Stage::set();
     for _ in 0..20 {
         let from = journal::length();
         let mut peer = Peer::connect(stage.path(), Terms::default());
-        // Asleep by then: the honest client keeps the worker busy, so that a quiet session is set aside.
+        // Asleep by then: the honest client keeps the worker busy, so that a quiet session is set
+        // aside.
         peer.call(1, ECHO, b"x");
         stage.bystander.goes_on();
         last(&mut peer);

@@ -1,5 +1,5 @@
-//! A peer that sends its own end of the session socket as a "segment": whoever keeps that never sees the
-//! end of the connection.
+//! A peer that sends its own end of the session socket as a "segment": whoever keeps that never
+//! sees the end of the connection.
 
 use std::os::unix::net::UnixStream;
 use std::thread;

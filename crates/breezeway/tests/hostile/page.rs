@@ -493,8 +493,8 @@ fn released_counts_in_entries_of_every_kind() {
 
 // ---- section 5: waking ----
 
-/// How many doorbell bytes a client gets that makes so many calls one after the other, having stored
-/// these intents before.
+/// How many doorbell bytes a client gets that makes so many calls one after the other, having
+/// stored these intents before.
 fn doorbells(data_wake: u64, space_wake: u64, calls: u32) -> usize {
     let mut bytes = 0;
     let outcome = served(options().wait(WaitPolicy::Park), Terms::default(), |peer| {

@@ -1,4 +1,5 @@
-//! Payload, and entries, that change while they are read: torn bytes may come out, but nothing else.
+//! Payload, and entries, that change while they are read: torn bytes may come out, but nothing
+//! else.
 
 use std::sync::Arc;
 use std::sync::mpsc::channel;
@@ -19,7 +20,8 @@ use super::watchdog::{GENEROUS, within};
 const OUTSIDE: u8 = 0xcc;
 const SIZE: usize = 256 * 1024;
 
-/// Where payloads lie: at both ends of the segment, at odd places, whole; beyond the last page is no memory.
+/// Where payloads lie: at both ends of the segment, at odd places, whole; beyond the last page is
+/// no memory.
 const PLACES: [(usize, usize); 9] = [
     (0, 1),
     (SIZE - 1, 1),
@@ -32,7 +34,8 @@ const PLACES: [(usize, usize); 9] = [
     (SIZE - 100_000, 100_000),
 ];
 
-/// Keeps changing the bytes of a payload between the two values, a piece at a time, and twice in a row to tear words.
+/// Keeps changing the bytes of a payload between the two values, a piece at a time, and twice in a
+/// row to tear words.
 fn rewrite(shared: &Shared, (offset, len): (usize, usize), round: u64) {
     let piece = len.div_ceil(16);
     let start = offset + (round as usize % 16) * piece;
@@ -181,7 +184,8 @@ fn numbered(position: u64) -> [u8; entry::BODY_MAX] {
     [position as u8; entry::BODY_MAX]
 }
 
-/// Calls while the lengths of its requests change; every reply is a beginning of the request as it was at one moment.
+/// Calls while the lengths of its requests change; every reply is a beginning of the request as it
+/// was at one moment.
 fn call_while_lengths_change(peer: &mut Peer, lengths: &[u16], calls: u64) {
     let own = Arc::clone(&peer.ring.shared);
     let capacity = peer.terms.ring_capacity;

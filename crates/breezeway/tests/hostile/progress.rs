@@ -12,7 +12,8 @@ use super::service::{ECHO, REPLY_OF};
 use super::stage::{Stage, called, options, served};
 use super::watchdog::{GENEROUS, within};
 
-/// Waits for the honest side's next message without sleeping, as its doorbell may not be wanted where the intent is a lie. `None` at the end of the session.
+/// Waits for the honest side's next message without sleeping, as its doorbell may not be wanted
+/// where the intent is a lie. `None` at the end of the session.
 pub(crate) fn poll_message(peer: &mut Peer) -> Option<Seen> {
     let deadline = Instant::now() + PATIENCE;
     loop {
@@ -27,7 +28,8 @@ pub(crate) fn poll_message(peer: &mut Peer) -> Option<Seen> {
     }
 }
 
-/// Fills the honest server's ring with replies that are never said to be consumed otherwise than `lie` does.
+/// Fills the honest server's ring with replies that are never said to be consumed otherwise than
+/// `lie` does.
 fn fill_reply_ring(peer: &mut Peer, calls: u32) {
     for call in 0..calls {
         peer.publish(&Entry::request(2 * call + 1, ECHO, b"x"));
@@ -171,7 +173,8 @@ fn garbage_in_the_release_bits_harms_only_who_writes_it() {
         assert!(foreign > 300, "most replies were lent: {foreign}");
         assert_eq!(peer.call(1, ECHO, b"still here"), b"still here");
         stage.close();
-        // And towards a client, which gets the memory of its requests back too early, and too often.
+        // And towards a client, which gets the memory of its requests back too early, and too
+        // often.
         called(
             options(),
             Terms::default(),

@@ -1,5 +1,6 @@
-//! Everything at once, by chance: random steps of the protocol, and random bytes changed between them and meanwhile. The seed is printed; `BREEZEWAY_HOSTILE_SEED` repeats
-//! one (as far as two processes can be repeated), `BREEZEWAY_HOSTILE_SECONDS` makes the run longer.
+//! Everything at once, by chance: random steps of the protocol, and random bytes changed between
+//! them and meanwhile. The seed is printed; `BREEZEWAY_HOSTILE_SEED` repeats one (as far as two
+//! processes can be repeated), `BREEZEWAY_HOSTILE_SECONDS` makes the run longer.
 
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
@@ -143,7 +144,8 @@ fn disturb(peer: &mut Peer, chance: &mut Chance) {
     }
 }
 
-/// Reads what came, and does about the replies and their payload what it likes. The streams of the messages; `None` at the end of the session.
+/// Reads what came, and does about the replies and their payload what it likes. The streams of the
+/// messages; `None` at the end of the session.
 fn read(peer: &mut Peer, chance: &mut Chance) -> Option<Vec<u32>> {
     while let Some(received) = socket::try_receive(&peer.socket, 4096) {
         if received.is_end() {

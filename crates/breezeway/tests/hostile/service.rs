@@ -14,7 +14,8 @@ pub(crate) const INSPECT: u32 = 1;
 /// Replies with as many bytes as the request's `u64` says.
 pub(crate) const REPLY_OF: u32 = 2;
 
-/// The two bytes that an attacker fills an inspected payload with, and nothing else in reach of it has.
+/// The two bytes that an attacker fills an inspected payload with, and nothing else in reach of it
+/// has.
 pub(crate) const INSIDE: [u8; 2] = [0x55, 0xaa];
 
 /// The handler, which remembers the thread that serves.
@@ -57,7 +58,8 @@ impl Handler for Service {
     }
 }
 
-/// Reads a body in every way there is. What comes out may be torn, but is of the right length, and asking for more gives nothing.
+/// Reads a body in every way there is. What comes out may be torn, but is of the right length, and
+/// asking for more gives nothing.
 pub(crate) fn inspect(body: ForeignBytes<'_>) -> Vec<Vec<u8>> {
     let len = body.len();
     let mut copies = vec![body.to_vec()];
@@ -95,7 +97,8 @@ pub(crate) fn inspect(body: ForeignBytes<'_>) -> Vec<Vec<u8>> {
     copies
 }
 
-/// Inspects a payload that an attacker rewrites: every byte is one of its two, so none came from outside. Gives how many copies hold both.
+/// Inspects a payload that an attacker rewrites: every byte is one of its two, so none came from
+/// outside. Gives how many copies hold both.
 pub(crate) fn inspect_inside(body: ForeignBytes<'_>) -> u64 {
     assert!(body.as_slice().is_none(), "a slice of memory that changes");
     let mut torn = 0;

@@ -1,4 +1,5 @@
-//! Where attacks happen: an honest server with an honest client that must not notice, one honest session that is served, and one that calls.
+//! Where attacks happen: an honest server with an honest client that must not notice, one honest
+//! session that is served, and one that calls.
 
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -16,7 +17,8 @@ use breezeway_adversary::{PATIENCE, journal};
 
 use super::service::{ECHO, Service};
 
-/// What the honest side uses unless a case needs something else: terms that cases count with, and all the time for a hello that a loaded machine takes.
+/// What the honest side uses unless a case needs something else: terms that cases count with, and
+/// all the time for a hello that a loaded machine takes.
 pub(crate) fn options() -> SessionOptions {
     SessionOptions::new().ring_capacity(64).cap(64 << 20).handshake_timeout(PATIENCE)
 }
@@ -129,7 +131,8 @@ impl Bystander {
         Ok(())
     }
 
-    /// Waits until two more rounds of calls were served: at least one of them began after this was called.
+    /// Waits until two more rounds of calls were served: at least one of them began after this was
+    /// called.
     pub(crate) fn goes_on(&self) {
         let deadline = Instant::now() + PATIENCE;
         let mut record = self.record.0.lock().unwrap();
@@ -218,7 +221,8 @@ impl Stage {
         self.attack(terms, &[&expected], attack);
     }
 
-    /// Attacks as a client; the server must end the session for the reason `expected`, and the honest client must not notice.
+    /// Attacks as a client; the server must end the session for the reason `expected`, and the
+    /// honest client must not notice.
     pub(crate) fn attack(&self, terms: Terms, expected: &[&str], attack: impl FnOnce(&mut Peer)) {
         let from = journal::length();
         let mut peer = Peer::connect(&self.path, terms);
@@ -248,7 +252,8 @@ impl Stage {
             .error
     }
 
-    /// Ends the server. Nobody may have panicked, and the honest client must have been served to the end.
+    /// Ends the server. Nobody may have panicked, and the honest client must have been served to
+    /// the end.
     pub(crate) fn close(mut self) {
         self.bystander.goes_on();
         assert_eq!(self.bystander.stop(), None, "the honest client failed");

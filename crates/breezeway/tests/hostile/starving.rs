@@ -1,4 +1,5 @@
-//! Attempts to keep the honest side from its other work: none of them breaks a rule that ends the session at once.
+//! Attempts to keep the honest side from its other work: none of them breaks a rule that ends the
+//! session at once.
 
 use std::collections::VecDeque;
 use std::io::Write;
@@ -26,7 +27,8 @@ use super::watchdog::{GENEROUS, within};
 /// What an honest call may take beside an attack on a loaded machine with two CPUs.
 const TOLERABLE: Duration = Duration::from_millis(500);
 
-/// A TCP socket whose last close takes `seconds`: it lingers, and its other end, which is given as well, reads nothing.
+/// A TCP socket whose last close takes `seconds`: it lingers, and its other end, which is given as
+/// well, reads nothing.
 pub(crate) fn lingering(seconds: u64) -> (OwnedFd, TcpStream) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
@@ -138,7 +140,8 @@ fn a_client_that_never_reads_its_socket_delays_no_other_session_when_the_server_
     });
 }
 
-/// Adds and retires segments as fast as the other side takes them, until told to stop or the session ends.
+/// Adds and retires segments as fast as the other side takes them, until told to stop or the
+/// session ends.
 fn churn(peer: &mut Peer, stop: &AtomicBool) {
     let shared = Shared::fit(4096);
     let mut number = 0;
@@ -354,7 +357,8 @@ fn no_more_sessions_than_allowed_are_opened_by_hellos_that_come_together() {
     });
 }
 
-/// An honest client's requests in one go, each of which needs a segment of its own, before the server gets to look at one.
+/// An honest client's requests in one go, each of which needs a segment of its own, before the
+/// server gets to look at one.
 fn grow_six_times(session: &mut Session) -> Result<(), CallError> {
     for len in [300_000, 700_000, 1_500_000, 3_100_000, 6_300_000, 13_000_000] {
         session.send(ECHO, &vec![7; len])?;

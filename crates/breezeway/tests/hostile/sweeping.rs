@@ -1,5 +1,5 @@
-//! Servers that always have another entry, while a client drops what nobody wants any more: it takes
-//! what a ring can hold, and no more.
+//! Servers that always have another entry, while a client drops what nobody wants any more: it
+//! takes what a ring can hold, and no more.
 
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -94,8 +94,8 @@ fn a_server_that_churns_segments_keeps_no_client_that_drops_late_replies() {
     });
 }
 
-/// Lets a client find out that its server has closed the socket, while that commits replies as fast as
-/// they are taken; gives how many were taken.
+/// Lets a client find out that its server has closed the socket, while that commits replies as fast
+/// as they are taken; gives how many were taken.
 fn taken_after_the_end() -> u64 {
     let watch = Watch::default();
     let terms = Terms { ring_capacity: CAPACITY as u32, ..Terms::default() };

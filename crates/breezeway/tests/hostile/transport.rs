@@ -1,4 +1,5 @@
-//! Rules of the transport, broken one at a time, by a client against a server, and by a server against a client: the error names the rule.
+//! Rules of the transport, broken one at a time, by a client against a server, and by a server
+//! against a client: the error names the rule.
 
 use std::os::fd::AsFd;
 
@@ -39,7 +40,8 @@ impl Case {
     }
 }
 
-/// Every case three times: as the client of one served session, whose error is seen as it is; as a client of a server beside an honest client; as the server of a client.
+/// Every case three times: as the client of one served session, whose error is seen as it is; as a
+/// client of a server beside an honest client; as the server of a client.
 fn each(cases: impl FnOnce() -> Vec<Case> + Send + 'static) {
     within(GENEROUS, || {
         let stage = Stage::set();
@@ -659,7 +661,8 @@ fn a_segment_byte_without_a_descriptor_ends_the_session() {
             panic!("called")
         };
         assert!(matches!(violation, MemoryViolation::UnwantedDescriptors), "{violation:?}");
-        // A worker reads the socket only when it must. The doorbell behind the byte may make that byte wrong in another way.
+        // A worker reads the socket only when it must. The doorbell behind the byte may make that
+        // byte wrong in another way.
         let stage = Stage::set();
         let expected =
             [MemoryViolation::UnwantedDescriptors, MemoryViolation::SocketByte(byte::SEGMENT)]
@@ -695,7 +698,8 @@ fn what_the_page_says_is_not_read_may_say_anything() {
     within(GENEROUS, || {
         let stage = Stage::set();
         let mut peer = Peer::connect(stage.path(), Terms::default());
-        // The words for tools, everything reserved below the ring, and the reserved bytes of an entry.
+        // The words for tools, everything reserved below the ring, and the reserved bytes of an
+        // entry.
         for range in [0x000..0x080, 0x088..0x100, 0x118..0x180, 0x200..0x400, 0x440..0x1000] {
             peer.ring.shared.fill(range, 0xee);
         }

@@ -1,4 +1,5 @@
-//! `docs/abi.md` is normative: both sides' hellos, captured from real handshakes, lie as its table says.
+//! `docs/abi.md` is normative: both sides' hellos, captured from real handshakes, lie as its table
+//! says.
 
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
@@ -48,7 +49,8 @@ fn capture(client: &SessionOptions, server: &SessionOptions) -> (Received, Recei
         pass(&near_server, &offer);
         let answer = socket::receive(&near_server, 8192);
         pass(&near_client, &answer);
-        // Both have agreed, so both hellos are whole. Kept until then, as neither says another word.
+        // Both have agreed, so both hellos are whole. Kept until then, as neither says another
+        // word.
         let (client, server) = (client.join().unwrap(), server.join().unwrap());
         assert!(client.is_ok() && server.is_ok());
         (offer, answer)
@@ -132,7 +134,8 @@ fn the_limits_of_the_page_are_those_of_the_options() {
     }
 }
 
-/// Written by hand from the page: a ring of 64, 512 lend numbers, 12288 bytes of control segment, a cap of 64 MiB.
+/// Written by hand from the page: a ring of 64, 512 lend numbers, 12288 bytes of control segment, a
+/// cap of 64 MiB.
 const GOLDEN: &str = "
     42 52 5a 57 48 45 4c 4f   01 00   40 00   00 00 00 00
     40 00 00 00   00 02 00 00   00 30 00 00 00 00 00 00

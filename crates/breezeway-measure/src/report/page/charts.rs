@@ -129,7 +129,10 @@ fn against_plain(comparison: &Comparison) -> Option<Chart> {
     (!lines.is_empty()).then(|| Chart {
         id: "against-plain",
         title: "Ours over a plain socket".to_owned(),
-        description: "Round trip over that of a plain blocking socket echo of the same kind, round by round. Below 1 is faster.".to_owned(),
+        description:
+            "Round trip over that of a plain blocking socket echo of the same kind, round \
+            by round. Below 1 is faster."
+                .to_owned(),
         x: sizes(comparison),
         y: Axis::logarithmic("ratio", heights(&lines).chain(around_one), |value| {
             format!("{} ×", round(&significant(value)))

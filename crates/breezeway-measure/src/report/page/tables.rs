@@ -39,7 +39,8 @@ pub(crate) fn against_plain(comparison: &Comparison) -> Markup {
         @if !comparison.against_plain.is_empty() {
             section {
                 h2 { "Against a plain socket" }
-                p { "Round trips of ours over those of a plain blocking socket echo of the same kind and size, in the same round. Differences of a few percent between blocking rows mean nothing." }
+                p { "Round trips of ours over those of a plain blocking socket echo of the same \
+                    kind and size, in the same round. Differences of a few percent between blocking rows mean nothing." }
                 (scrolling(against_plain_matrix(comparison)))
             }
         }
@@ -86,7 +87,8 @@ pub(crate) fn every_row(comparison: &Comparison) -> Markup {
         section {
             h2 { "Every row" }
             details {
-                summary { "All " (comparison.rows.len()) " rows with percentiles, spread, floors and commands" }
+                summary { "All " (comparison.rows.len()) " rows with percentiles, spread, floors \
+                    and commands" }
                 (scrolling(html! { table {
                     thead { tr { @for name in COLUMNS { th scope="col" { (name) } } } }
                     tbody { @for found in &comparison.rows { (row(found)) } }
@@ -126,7 +128,8 @@ fn cells(figures: &Figures) -> Markup {
     let floors = figures.floors;
     html! {
         td {
-            (significant(floors.median)) " " span class="quiet" { (figures.level) (table::doubt(figures)) }
+            (significant(floors.median)) " \
+                " span class="quiet" { (figures.level) (table::doubt(figures)) }
             br; span class="quiet" { (significant(floors.q1)) " to " (significant(floors.q3)) }
         }
         td { (figures.messages) }

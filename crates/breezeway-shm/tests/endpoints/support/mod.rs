@@ -65,7 +65,8 @@ impl Pair {
     }
 }
 
-/// Takes the next message, past entries about segments, of which [`Endpoint::take`] deals with one a call.
+/// Takes the next message, past entries about segments, of which [`Endpoint::take`] deals with one
+/// a call.
 pub(crate) fn take(endpoint: &mut Endpoint) -> Result<bool, SocketError> {
     loop {
         if endpoint.take()? {

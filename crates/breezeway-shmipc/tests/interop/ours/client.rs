@@ -43,7 +43,8 @@ fn perform(client: &Client, line: &str) -> Outcome<usize> {
     }
 }
 
-/// On each of `streams` streams at once sends every size in turn, all of that `count` times, and expects the same bytes back.
+/// On each of `streams` streams at once sends every size in turn, all of that `count` times, and
+/// expects the same bytes back.
 fn exchange(client: &Client, sizes: &[usize], streams: usize, count: u64) -> Outcome<usize> {
     let barrier = Barrier::new(streams);
     let open = |_| client.open().map(with_patience);

@@ -308,14 +308,14 @@ fn of_servers_that_race_for_a_left_over_exactly_one_wins() {
     }
     for round in 0..100 {
         leave_over(&folder);
-        bidders.iter_mut().for_each(|bidder| bidder.tell("bid"));
+        bidders.iter_mut().for_each(|bidder| bidder.write_line("bid"));
         let outcomes: Vec<_> = bidders.iter_mut().map(|bidder| bidder.expect("")).collect();
         let won = outcomes.iter().filter(|outcome| *outcome == "won").count();
         let lost = outcomes.iter().filter(|outcome| *outcome == "lost").count();
         assert_eq!((won, lost), (1, BIDDERS - 1), "round {round}: {outcomes:?}");
         assert!(UnixStream::connect(folder.socket()).is_ok());
         for bidder in &mut bidders {
-            bidder.tell("end");
+            bidder.write_line("end");
             bidder.expect("ended");
         }
         assert!(!folder.socket().exists());
@@ -330,7 +330,7 @@ fn of_servers_that_race_for_a_new_address_exactly_one_wins_also_when_killed_in_b
         let mut bidders = [(); 2].map(|()| Process::start("bidder", &settings));
         for bidder in &mut bidders {
             bidder.expect("ready");
-            bidder.tell("bid");
+            bidder.write_line("bid");
         }
         let mut outcomes = bidders.each_mut().map(|bidder| bidder.expect(""));
         outcomes.sort();
@@ -387,8 +387,8 @@ mod needs_root {
         assert!(reason.contains("ermission denied"), "{reason}");
     }
 
-    /// Leaves over a socket file of this user with these permission bits, in a folder of another mode,
-    /// and gives the reason why a server of another user cannot have it.
+    /// Leaves over a socket file of this user with these permission bits, in a folder of another
+    /// mode, and gives the reason why a server of another user cannot have it.
     #[track_caller]
     fn failure_of_a_stranger(folder_mode: u32, socket_mode: u32) -> (Folder, String) {
         let folder = Folder::new();

@@ -51,7 +51,7 @@ fn all_call(clients: &mut [Process]) {
     clients.iter_mut().for_each(|client| {
         client.expect("connected");
     });
-    clients.iter_mut().for_each(|client| client.tell("go"));
+    clients.iter_mut().for_each(|client| client.write_line("go"));
     clients.iter_mut().for_each(|client| {
         client.expect("done");
     });
@@ -101,7 +101,7 @@ fn sessions_of_one_process_are_served_in_turn_by_a_thread_each() {
 fn a_blocked_handler_delays_its_worker_and_no_other() {
     let mut server = Server::start(Settings::new().with("workers", 2).with("gate", false));
     let mut blocked = server.connect(&SessionOptions::new());
-    let call = blocked.send(server::GIVE_GATED, &server::wish(1, 100)).unwrap();
+    let call = blocked.send(server::GIVE_GATED, &server::ask_for(1, 100)).unwrap();
     server.process.expect("waiting");
     // The worker with the fewest sessions gets a new one.
     let mut other = server.connect(&SessionOptions::new());

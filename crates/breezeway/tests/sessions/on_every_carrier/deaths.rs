@@ -1,4 +1,5 @@
-//! Processes that are killed, at named steps and at random moments: the survivor hears of it, gets what was committed before, and keeps nothing.
+//! Processes that are killed, at named steps and at random moments: the survivor hears of it, gets
+//! what was committed before, and keeps nothing.
 
 use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
@@ -14,8 +15,8 @@ use rustix::process::Signal;
 use crate::support::carrier::connections;
 use crate::support::content::{Random, message};
 use crate::support::server::{
-    self, ECHO, GIVE_GATED, HANG, SINK, assert_serves, assert_takes_clients, policy_name, sinkable,
-    tally, wish,
+    self, ECHO, GIVE_GATED, HANG, SINK, ask_for, assert_serves, assert_takes_clients, policy_name,
+    sinkable, tally,
 };
 use crate::support::{
     EVERY_POLICY, MEBIBYTE, PROMPT, Process, Role, Server, Settings, carrier, eventually, hear,
@@ -28,7 +29,8 @@ pub(crate) const ROLES: &[(&str, Role)] =
 
 // ---- the client is killed ----
 
-/// The role: a client that, once it is let go, goes as far as the step it was told, says so, and waits for its end.
+/// The role: a client that, once it is let go, goes as far as the step it was told, says so, and
+/// waits for its end.
 fn stop_at_a_step(settings: &Settings) {
     let mut session =
         Session::connect_with(&settings.get("address"), &server::session_options(settings))
@@ -56,7 +58,8 @@ fn stop_at_a_step(settings: &Settings) {
             space.write(0, message(1, 100_000));
             reached();
         }
-        // In shared memory without the doorbell: the server does not know of them unless it looks. On a socket they have not left this process.
+        // In shared memory without the doorbell: the server does not know of them unless it looks.
+        // On a socket they have not left this process.
         "committed" => {
             let mut batch = session.batch();
             for number in 0..5 {
@@ -92,7 +95,7 @@ fn stop_at_a_step(settings: &Settings) {
             drop(reply);
         }
         "being served" => {
-            session.send(GIVE_GATED, &wish(1, 100_000)).unwrap();
+            session.send(GIVE_GATED, &ask_for(1, 100_000)).unwrap();
             reached();
         }
         other => panic!("step {other}"),
@@ -113,7 +116,7 @@ fn victim_before(step: &str, server: &Server, policy: WaitPolicy) -> Process {
 /// A client that has come to `step`.
 fn victim_at(step: &str, server: &Server, policy: WaitPolicy) -> Process {
     let mut victim = victim_before(step, server, policy);
-    victim.tell("go");
+    victim.write_line("go");
     victim.expect("reached");
     victim
 }
@@ -142,7 +145,7 @@ fn a_client_killed_at_any_step_leaves_nothing_in_the_server_and_harms_no_other()
         let before = server.at_rest();
         for step in STEPS {
             // Messages that are sunk, and the call that is being served, must get past the gate.
-            server.process.tell(if step == "being served" { "shut" } else { "open" });
+            server.process.write_line(if step == "being served" { "shut" } else { "open" });
             let mut victim = victim_at(step, &server, policy);
             if step == "being served" {
                 server.process.expect("waiting");
@@ -157,7 +160,8 @@ fn a_client_killed_at_any_step_leaves_nothing_in_the_server_and_harms_no_other()
     }
 }
 
-/// The steps after which five messages are the server's. A batch that was not flushed is committed in shared memory only.
+/// The steps after which five messages are the server's. A batch that was not flushed is committed
+/// in shared memory only.
 fn steps_with_five_messages() -> &'static [&'static str] {
     let all = &["committed and reserved", "rung", "committed"];
     if on_socket() { &all[..2] } else { all }
@@ -185,7 +189,7 @@ fn what_a_client_committed_is_served_also_if_the_server_hears_of_its_death_first
             let server = Server::waiting(policy);
             let mut victim = victim_before(step, &server, policy);
             server.process.suspend();
-            victim.tell("go");
+            victim.write_line("go");
             victim.expect("reached");
             victim.kill();
             server.process.resume();
@@ -468,7 +472,8 @@ fn a_flood_to_a_server_that_dies_ends_with_the_news() {
                     outcome.err()
                 })
             });
-            // The ring is full, or the memory: the flood waits for a server that waits for the gate.
+            // The ring is full, or the memory: the flood waits for a server that waits for the
+            // gate.
             stands_still("the flood waits", &sent);
             if flood.is_finished() {
                 panic!("{policy:?} {len}: {:?} before the death", flood.join().unwrap());
@@ -494,7 +499,8 @@ fn a_server_that_dies_during_the_handshake_is_reported_at_once() {
     assert!(closed, "{error:?}");
 }
 
-/// The role: connects and calls until the server dies, again and again; says what it heard when it is not the death of the server.
+/// The role: connects and calls until the server dies, again and again; says what it heard when it
+/// is not the death of the server.
 fn outlive_servers(settings: &Settings) {
     let mut random = Random::new(5);
     let mut deaths = 0;
@@ -561,7 +567,7 @@ fn a_client_outlives_servers_killed_at_random_moments_and_keeps_nothing_of_them(
         let settings = Settings::new().with("cap", MEBIBYTE).with("wait", policy);
         let mut current =
             server.take().unwrap_or_else(|| Server::start_in(Arc::clone(&folder), settings));
-        survivor.tell("connect");
+        survivor.write_line("connect");
         std::thread::sleep(Duration::from_micros(random.below(12_000)));
         current.process.kill();
         killed += 1;
@@ -595,12 +601,12 @@ fn a_server_that_ends_while_a_caller_waits_tells_it_in_order() {
             Server::start(Settings::new().with("wait", policy_name(policy)).with("gate", false));
         let options = SessionOptions::new().wait(policy);
         let mut busy = server.connect(&options);
-        busy.send(GIVE_GATED, &wish(3, 500)).unwrap();
+        busy.send(GIVE_GATED, &ask_for(3, 500)).unwrap();
         server.process.expect("waiting");
         let mut waiting = server.connect(&options);
         let caller = std::thread::spawn(move || waiting.call(ECHO, b"hi").map(drop));
-        server.process.tell("open");
-        server.process.tell("stop");
+        server.process.write_line("open");
+        server.process.write_line("stop");
         server.process.expect("served");
         let reply = busy.receive().unwrap();
         assert_eq!(reply.to_vec(), message(3, 500), "a call in progress is finished");

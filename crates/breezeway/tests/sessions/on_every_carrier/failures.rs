@@ -1,4 +1,5 @@
-//! Calls that fail: handlers that panic, err or take too long. The session goes on, and nothing is left of the failure.
+//! Calls that fail: handlers that panic, err or take too long. The session goes on, and nothing is
+//! left of the failure.
 
 use std::time::{Duration, Instant};
 
@@ -6,8 +7,8 @@ use breezeway::{CallError, ErrorCode, Session, SessionOptions, WaitPolicy};
 
 use crate::support::content::message;
 use crate::support::server::{
-    CHANGE_MIND, ECHO, FAIL, GIVE, GIVE_GATED, PANIC, assert_serves, assert_takes_clients,
-    policy_name, wish,
+    CHANGE_MIND, ECHO, FAIL, GIVE, GIVE_GATED, PANIC, ask_for, assert_serves, assert_takes_clients,
+    policy_name,
 };
 use crate::support::{
     EVERY_POLICY, PATIENCE, PROMPT, Server, Settings, Stopwatch, on_socket, within,
@@ -86,7 +87,7 @@ fn panics_with_reserved_replies_leak_no_memory() {
     }
     let (_, reason) = failure(session.call(CHANGE_MIND, &[]));
     assert!(reason.contains("on second thoughts"), "{reason}");
-    let whole = session.call(GIVE, &wish(1, CAP as usize)).unwrap().to_vec();
+    let whole = session.call(GIVE, &ask_for(1, CAP as usize)).unwrap().to_vec();
     assert!(whole == message(1, CAP as usize));
 }
 
@@ -150,9 +151,9 @@ fn an_error_without_memory_for_its_words_is_cut_to_what_an_entry_holds_and_whole
     let mut session = server.connect(&SessionOptions::new().cap(CAP));
     let words = "ö".repeat(500);
     // The first reply, unread, takes all memory.
-    session.send(GIVE, &wish(1, CAP as usize)).unwrap();
+    session.send(GIVE, &ask_for(1, CAP as usize)).unwrap();
     session.send(FAIL, words.as_bytes()).unwrap();
-    session.send(GIVE_GATED, &wish(2, 50)).unwrap();
+    session.send(GIVE_GATED, &ask_for(2, 50)).unwrap();
     server.process.expect("waiting");
     assert_eq!(session.receive().unwrap().bytes().len(), CAP as usize);
     let (code, reason) = failure(session.receive());
@@ -223,7 +224,7 @@ fn a_call_whose_deadline_passes_fails_in_time_and_the_session_goes_on() {
             session.set_call_timeout(Some(SHORT));
             let mut session = within(PROMPT, "the deadline", move || {
                 let start = Instant::now();
-                assert!(is_deadline(session.call(GIVE_GATED, &wish(1, len))));
+                assert!(is_deadline(session.call(GIVE_GATED, &ask_for(1, len))));
                 assert!(start.elapsed() >= SHORT, "{:?}", start.elapsed());
                 assert!(!session.is_ended());
                 assert_eq!(session.in_flight(), 0);
@@ -279,25 +280,26 @@ fn late_replies_give_their_memory_back() {
         let mut server = gated(policy, CAP);
         let mut session = server.connect(&SessionOptions::new().wait(policy).cap(CAP));
         for number in 0..10u64 {
-            server.process.tell("shut");
+            server.process.write_line("shut");
             session.set_call_timeout(Some(SHORT));
             // Until the gate is really shut, replies may come in time.
-            while let Ok(reply) = session.call(GIVE_GATED, &wish(number, LEN)) {
+            while let Ok(reply) = session.call(GIVE_GATED, &ask_for(number, LEN)) {
                 server.process.expect("waiting");
                 assert!(reply.to_vec() == message(number, LEN));
             }
             server.process.expect("waiting");
             server.open_gate();
             session.set_call_timeout(None);
-            let reply = session.call(GIVE, &wish(number + 100, LEN)).map(|reply| reply.to_vec());
+            let reply = session.call(GIVE, &ask_for(number + 100, LEN)).map(|reply| reply.to_vec());
             match reply {
                 Ok(bytes) => assert!(bytes == message(number + 100, LEN)),
-                // Both replies are on their way at one time: this one's memory is still lent for the late one.
+                // Both replies are on their way at one time: this one's memory is still lent for
+                // the late one.
                 Err(CallError::Failed { code: ErrorCode::NoMemory, .. }) => {}
                 Err(other) => panic!("{other:?}"),
             }
             assert!(
-                session.call(GIVE, &wish(7, CAP as usize)).unwrap().to_vec()
+                session.call(GIVE, &ask_for(7, CAP as usize)).unwrap().to_vec()
                     == message(7, CAP as usize)
             );
         }
@@ -310,9 +312,9 @@ fn requests_whose_deadline_passed_give_their_memory_back() {
     let mut server = gated(WaitPolicy::Adaptive, CAP);
     let mut session = server.connect(&SessionOptions::new().cap(CAP));
     session.set_call_timeout(Some(SHORT));
-    let mut wishes = wish(1, 10);
-    wishes.resize(200_000, 0);
-    assert!(is_deadline(session.call(GIVE_GATED, &wishes)));
+    let mut requests = ask_for(1, 10);
+    requests.resize(200_000, 0);
+    assert!(is_deadline(session.call(GIVE_GATED, &requests)));
     // No room for another one: its deadline passes before it is sent.
     assert!(is_deadline(session.call(ECHO, message(1, 200_000))));
     server.open_gate();
@@ -330,7 +332,7 @@ fn pipelined_calls_that_are_given_up_are_not_answered_later() {
     let mut server = gated(WaitPolicy::Adaptive, 1 << 20);
     let mut session = server.connect(&SessionOptions::new());
     session.set_call_timeout(Some(SHORT));
-    session.send(GIVE_GATED, &wish(1, 100)).unwrap();
+    session.send(GIVE_GATED, &ask_for(1, 100)).unwrap();
     for number in 0..10 {
         session.send(ECHO, message(number, 100)).unwrap();
     }
@@ -346,7 +348,7 @@ fn pipelined_calls_that_are_given_up_are_not_answered_later() {
 fn give_up_all(session: &mut Session) {
     session.set_call_timeout(Some(Duration::from_millis(1)));
     for _ in 0..session.max_in_flight() {
-        let outcome = session.call(GIVE_GATED, &wish(1, 10)).map(drop);
+        let outcome = session.call(GIVE_GATED, &ask_for(1, 10)).map(drop);
         assert!(is_deadline(outcome));
     }
     let outcome = session.call(ECHO, b"one more").map(drop);

@@ -1,4 +1,5 @@
-//! A session, on whatever carrier, compared step by step with a queue: any mixture of calls, messages, batches and space given back.
+//! A session, on whatever carrier, compared step by step with a queue: any mixture of calls,
+//! messages, batches and space given back.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -8,7 +9,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
 use crate::support::content::message;
-use crate::support::server::{ECHO, FAIL, GIVE, SINK, policy_name, sinkable, tally, wish};
+use crate::support::server::{ECHO, FAIL, GIVE, SINK, ask_for, policy_name, sinkable, tally};
 use crate::support::{EVERY_POLICY, Server, Settings};
 
 const RING: u32 = 32;
@@ -147,7 +148,7 @@ impl Model {
                 let number = self.next_number();
                 let outcome = match number % 2 {
                     0 => session.send(ECHO, message(number, len)),
-                    _ => session.send(GIVE, &wish(number, len)),
+                    _ => session.send(GIVE, &ask_for(number, len)),
                 };
                 self.sent(outcome, Expected::Echo { number, len });
             }

@@ -13,8 +13,8 @@ use breezeway::{
 
 use crate::support::content::message;
 use crate::support::server::{
-    self, ECHO, Everything, GIVE_GATED, SINK, assert_serves, assert_takes_clients, policy_name,
-    sinkable, tally, wish,
+    self, ECHO, Everything, GIVE_GATED, SINK, ask_for, assert_serves, assert_takes_clients,
+    policy_name, sinkable, tally,
 };
 use crate::support::{
     EVERY_POLICY, Folder, PROMPT, Process, Role, Server, Settings, eventually, hear, observe,
@@ -134,7 +134,7 @@ fn use_the_session_in_a_forked_child(settings: &Settings) {
     let used: String = settings.get("use");
     let pending = used == "receive";
     if pending {
-        session.send(GIVE_GATED, &wish(5, 5000)).unwrap();
+        session.send(GIVE_GATED, &ask_for(5, 5000)).unwrap();
     }
     let outcome = match used.as_str() {
         "call" => in_forked_child(|| is_forked(session.call(ECHO, b"from the child").map(drop))),
@@ -202,7 +202,7 @@ fn forked_child_is_refused(used: &str) {
         assert_eq!(outcome, "Ok(0)", "{used} under {policy:?}");
         if used == "receive" {
             server.open_gate();
-            forker.tell("receive");
+            forker.write_line("receive");
         }
         forker.expect("went on");
         forker.succeeds();
@@ -313,7 +313,7 @@ fn a_clients_forked_child_does_not_keep_a_closed_session_alive() {
     let settings = Settings::new().with("address", server.address());
     let mut victim = Process::start("forking victim", &settings);
     let _child = LeftBehind::new(&victim.expect("forked"));
-    victim.tell("close");
+    victim.write_line("close");
     victim.expect("closed");
     server.returns_to(before);
 }
@@ -331,7 +331,8 @@ fn serve_and_fork(settings: &Settings) {
 }
 
 #[test]
-#[ignore = "a limit, named in docs/design.md: the kernel tells a client only which process called listen(), which need not be the one that serves"]
+#[ignore = "a limit, named in docs/design.md: the kernel tells a client only which process called \
+    listen(), which need not be the one that serves"]
 fn a_dead_servers_forked_child_does_not_keep_its_sessions_alive() {
     for policy in EVERY_POLICY {
         let folder = Folder::new();
@@ -341,7 +342,7 @@ fn a_dead_servers_forked_child_does_not_keep_its_sessions_alive() {
         let options = patient().wait(policy);
         let mut session = Session::connect_with(&folder.address(), &options).unwrap();
         assert_serves(&mut session);
-        server.tell("fork");
+        server.write_line("fork");
         let _child = LeftBehind::new(&server.expect("forked"));
         server.kill();
         eventually("it is gone", || observe::has_ended(server.pid()));

@@ -9,7 +9,7 @@ use breezeway::{CallError, Client, ClientError, ClientOptions, SessionOptions, W
 
 use crate::support::carrier::{connections, is_absent, is_left_over};
 use crate::support::content::{Random, message};
-use crate::support::server::{ECHO, FAIL, GIVE, GIVE_GATED, TALLY, policy_name, wish};
+use crate::support::server::{ECHO, FAIL, GIVE, GIVE_GATED, TALLY, ask_for, policy_name};
 use crate::support::{
     EVERY_POLICY, Folder, MEBIBYTE, PATIENCE, PROMPT, Server, Settings, eventually, on_socket,
     within,
@@ -73,7 +73,7 @@ fn a_hundred_thousand_messages_of_mixed_sizes_keep_their_content_across_threads(
                 for number in 0..MESSAGES / THREADS {
                     let most = if number % 500 == 0 { MEBIBYTE } else { 3000 };
                     let (number, len) = (thread << 32 | number, random.len(most));
-                    let reply = client.call(GIVE, &wish(number, len)).unwrap();
+                    let reply = client.call(GIVE, &ask_for(number, len)).unwrap();
                     assert!(reply.to_vec() == message(number, len));
                 }
             })
@@ -91,7 +91,7 @@ fn one_more_caller_than_sessions_waits_for_a_session() {
     let client = Arc::new(client(&server, 1));
     let first = {
         let client = Arc::clone(&client);
-        std::thread::spawn(move || client.call(GIVE_GATED, &wish(1, 500)).unwrap().to_vec())
+        std::thread::spawn(move || client.call(GIVE_GATED, &ask_for(1, 500)).unwrap().to_vec())
     };
     server.process.expect("waiting");
     let second = {
@@ -159,7 +159,7 @@ fn calls_that_were_given_up_do_not_spoil_the_pool() {
     let options = ClientOptions::new().max_sessions(1).session(session);
     let client = Client::connect_with(&server.address(), options).unwrap();
     for _ in 0..10 {
-        assert!(client.call(GIVE_GATED, &wish(1, 10)).is_err());
+        assert!(client.call(GIVE_GATED, &ask_for(1, 10)).is_err());
     }
     server.open_gate();
     // The server answers everything in a moment; then calls must succeed again.
@@ -177,7 +177,7 @@ fn hasty(server: &Server, sessions: usize) -> Client {
 
 #[track_caller]
 fn give_up_a_call(client: &Client) {
-    let error = client.call(GIVE_GATED, &wish(1, 10)).err().expect("the gate is closed");
+    let error = client.call(GIVE_GATED, &ask_for(1, 10)).err().expect("the gate is closed");
     assert!(matches!(error, ClientError::Call(CallError::DeadlinePassed)), "{error:?}");
 }
 
@@ -343,7 +343,7 @@ fn a_client_that_waits_for_a_session_of_a_dead_server_is_not_left_waiting() {
     let callers: Vec<_> = (0..4)
         .map(|_| {
             let client = Arc::clone(&client);
-            std::thread::spawn(move || client.call(GIVE_GATED, &wish(1, 10)).map(drop))
+            std::thread::spawn(move || client.call(GIVE_GATED, &ask_for(1, 10)).map(drop))
         })
         .collect();
     server.process.expect("waiting");

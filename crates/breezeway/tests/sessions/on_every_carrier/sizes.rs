@@ -3,11 +3,12 @@
 use breezeway::{CallError, ErrorCode, Session, SessionOptions, WaitPolicy};
 
 use crate::support::content::{Random, message};
-use crate::support::server::{ECHO, ECHO_COPY, ECHO_SLICE, GIVE, RESERVE, assert_serves, wish};
+use crate::support::server::{ECHO, ECHO_COPY, ECHO_SLICE, GIVE, RESERVE, ask_for, assert_serves};
 use crate::support::{EVERY_POLICY, MEBIBYTE, PATIENCE, Server, Settings, on_socket, within};
 
-/// On both sides of everything that treats lengths differently: the entry's first line (40 bytes inline), the entry (104), a granule (128), a page, the copy
-/// that passes the caches (64 KiB), the first segment (256 KiB), and the cap.
+/// On both sides of everything that treats lengths differently: the entry's first line (40 bytes
+/// inline), the entry (104), a granule (128), a page, the copy that passes the caches (64 KiB), the
+/// first segment (256 KiB), and the cap.
 const SIZES: [usize; 26] = [
     0,
     1,
@@ -177,7 +178,7 @@ fn a_reply_above_the_cap_fails_its_call_by_name_and_the_session_goes_on() {
     let server = Server::start(Settings::new().with("cap", MEBIBYTE));
     let mut session = server.connect(&options(WaitPolicy::Adaptive));
     for (method, request) in
-        [(RESERVE, (MEBIBYTE as u64 + 1).to_le_bytes().to_vec()), (GIVE, wish(1, MEBIBYTE + 1))]
+        [(RESERVE, (MEBIBYTE as u64 + 1).to_le_bytes().to_vec()), (GIVE, ask_for(1, MEBIBYTE + 1))]
     {
         match session.call(method, &request).unwrap_err() {
             CallError::Failed { code: ErrorCode::NoMemory, reason } => {
@@ -188,7 +189,7 @@ fn a_reply_above_the_cap_fails_its_call_by_name_and_the_session_goes_on() {
         }
         assert_serves(&mut session);
     }
-    let reply = session.call(GIVE, &wish(5, MEBIBYTE)).unwrap().to_vec();
+    let reply = session.call(GIVE, &ask_for(5, MEBIBYTE)).unwrap().to_vec();
     assert!(reply == message(5, MEBIBYTE));
 }
 
@@ -220,7 +221,7 @@ fn the_smaller_cap_of_both_sides_counts() {
         assert!(session.call(ECHO, whole).unwrap().to_vec() == whole);
         let error = session.call(ECHO, message(1, SMALL + 1)).unwrap_err();
         assert!(error.to_string().contains("cap of 65536 bytes"), "{error}");
-        let error = session.call(GIVE, &wish(1, SMALL + 1)).unwrap_err();
+        let error = session.call(GIVE, &ask_for(1, SMALL + 1)).unwrap_err();
         assert!(error.to_string().contains("cap of 65536 bytes"), "{error}");
         assert_serves(&mut session);
     }

@@ -9,7 +9,9 @@ use breezeway::{
 
 use crate::support::carrier::is_absent;
 use crate::support::content::message;
-use crate::support::server::{ECHO, GIVE_GATED, SINK, assert_serves, policy_name, sinkable, wish};
+use crate::support::server::{
+    ECHO, GIVE_GATED, SINK, ask_for, assert_serves, policy_name, sinkable,
+};
 use crate::support::{
     EVERY_POLICY, Folder, PATIENCE, PROMPT, Server, Settings, eventually, has_socket_file, observe,
     patient, within,
@@ -22,10 +24,10 @@ fn a_call_in_progress_is_finished_and_the_next_finds_the_session_closed() {
             let settings = Settings::new().with("wait", policy_name(policy)).with("gate", false);
             let mut server = Server::start(settings);
             let mut session = server.connect(&SessionOptions::new().wait(policy));
-            session.send(GIVE_GATED, &wish(3, len)).unwrap();
+            session.send(GIVE_GATED, &ask_for(3, len)).unwrap();
             server.process.expect("waiting");
-            server.process.tell("open");
-            server.process.tell("stop");
+            server.process.write_line("open");
+            server.process.write_line("stop");
             let mut session = within(PROMPT, "the reply", move || {
                 assert!(session.receive().unwrap().to_vec() == message(3, len));
                 session
@@ -65,7 +67,7 @@ fn a_server_stopped_amid_many_calls_closes_each_session_after_a_whole_reply() {
             })
             .collect();
         eventually("calls are made", || calls.load(Ordering::Relaxed) > 500);
-        server.process.tell("stop");
+        server.process.write_line("stop");
         server.process.expect("served");
         for caller in callers {
             let error = within(PROMPT, "the news", move || caller.join().unwrap());
@@ -83,10 +85,10 @@ fn pipelined_calls_that_were_served_before_the_stop_are_answered_before_the_end(
     for number in 0..10 {
         session.send(ECHO, message(number, 300)).unwrap();
     }
-    session.send(GIVE_GATED, &wish(10, 300)).unwrap();
+    session.send(GIVE_GATED, &ask_for(10, 300)).unwrap();
     server.process.expect("waiting");
-    server.process.tell("open");
-    server.process.tell("stop");
+    server.process.write_line("open");
+    server.process.write_line("stop");
     server.process.expect("served");
     server.process.succeeds();
     for number in 0..=10 {
@@ -106,7 +108,8 @@ fn a_flood_to_a_server_that_stops_ends_with_the_news() {
         });
         server.stop();
         let error = within(PROMPT, "the news", move || flood.join().unwrap().unwrap());
-        // One-way messages are not answered, so their sender does not read what the server says; it sees that the server is gone.
+        // One-way messages are not answered, so their sender does not read what the server says; it
+        // sees that the server is gone.
         let is_over = matches!(error, CallError::Closed | CallError::PeerDied);
         assert!(is_over, "{len}: {error:?}");
     }
@@ -166,7 +169,7 @@ fn a_server_in_this_process_leaves_no_thread_and_no_segment_behind() {
     let mut sessions: Vec<_> = (0..5).map(|_| server.connect(&SessionOptions::new())).collect();
     sessions.iter_mut().for_each(assert_serves);
     assert_eq!(observe::threads(server.pid()).len(), threads, "sessions have no threads");
-    server.process.tell("stop");
+    server.process.write_line("stop");
     server.process.expect("served");
     for mut session in sessions {
         assert!(matches!(session.call(ECHO, b"hi").unwrap_err(), CallError::Closed));

@@ -1,4 +1,5 @@
-//! Content over the long run, between two processes: nothing lost, nothing reordered, nothing changed, and memory that stays within its caps.
+//! Content over the long run, between two processes: nothing lost, nothing reordered, nothing
+//! changed, and memory that stays within its caps.
 
 use std::time::Instant;
 
@@ -6,7 +7,7 @@ use breezeway::{CallError, ErrorCode, Session, SessionOptions, WaitPolicy};
 
 use crate::support::content::{Random, message};
 use crate::support::server::{
-    self, ECHO, GIVE, SINK, assert_serves, policy_name, sinkable, tally, wish,
+    self, ECHO, GIVE, SINK, ask_for, assert_serves, policy_name, sinkable, tally,
 };
 use crate::support::{
     EVERY_POLICY, MEBIBYTE, PATIENCE, Process, Role, Server, Settings, hear, observe, on_socket,
@@ -44,7 +45,8 @@ fn very_many_messages_keep_their_content_and_order() {
 }
 
 #[test]
-#[ignore = "a minute, longer on a busy machine; run it with: cargo test --release -p breezeway --test sessions -- --ignored ten_million"]
+#[ignore = "a minute, longer on a busy machine; run it with: cargo test --release -p breezeway \
+    --test sessions -- --ignored ten_million"]
 fn ten_million_messages_keep_their_content_and_order() {
     count_of_messages_keeps_content_and_order(10_000_000);
 }
@@ -114,7 +116,8 @@ fn calls_sent_in_a_batch_are_all_answered() {
 
 // ---- growth ----
 
-/// Most messages are small, some as large as the cap allows: all parts of the growing and shrinking of segments come about.
+/// Most messages are small, some as large as the cap allows: all parts of the growing and shrinking
+/// of segments come about.
 fn wandering_len(random: &mut Random) -> usize {
     match random.below(100) {
         0 => random.below(MEBIBYTE as u64 + 1) as usize,
@@ -137,13 +140,14 @@ fn wander(settings: &Settings) {
             if random.below(2) == 0 {
                 let request = message(number, len);
                 let reply = session.call(ECHO, request).unwrap();
-                // Comparing all of them would take most of the time; a few bytes tell a message from every other.
+                // Comparing all of them would take most of the time; a few bytes tell a message
+                // from every other.
                 let (first, last) = (len.min(64), len.saturating_sub(64));
                 assert_eq!(reply.bytes().len(), len);
                 assert_eq!(reply.bytes().slice(..first).to_vec(), request[..first]);
                 assert_eq!(reply.bytes().slice(last..).to_vec(), request[last..]);
             } else {
-                let reply = session.call(GIVE, &wish(number, len)).unwrap();
+                let reply = session.call(GIVE, &ask_for(number, len)).unwrap();
                 assert!(reply.to_vec() == message(number, len));
             }
         }
@@ -175,10 +179,12 @@ fn memory_stays_within_the_caps_over_very_many_messages_of_mixed_sizes() {
             assert!(segments.bytes <= most, "{segments:?}");
         }
         private.push([client.pid(), server.pid()].map(observe::private_memory));
-        client.tell("on");
+        client.write_line("on");
     }
     client.succeeds();
-    // What each process has for itself does not grow with the number of messages. (On a socket it holds a message each way, and what it holds is given back when it was not needed for a while.)
+    // What each process has for itself does not grow with the number of messages. (On a socket it
+    // holds a message each way, and what it holds is given back when it was not needed for a
+    // while.)
     let slack = if on_socket() { 4 * MEBIBYTE } else { MEBIBYTE };
     let (early, late) = (private[ROUNDS / 4], private[ROUNDS - 1]);
     for (early, late) in early.into_iter().zip(late) {
@@ -187,7 +193,8 @@ fn memory_stays_within_the_caps_over_very_many_messages_of_mixed_sizes() {
     server.stop();
 }
 
-/// Lengths each of which is just too large for the segments that hold the ones before it, and last the cap, which needs the room of all.
+/// Lengths each of which is just too large for the segments that hold the ones before it, and last
+/// the cap, which needs the room of all.
 fn lens_that_need_every_segment(cap: usize) -> Vec<usize> {
     const FIRST_SEGMENT: usize = 256 * 1024;
     const PAGE: usize = 4096;
@@ -200,7 +207,8 @@ fn lens_that_need_every_segment(cap: usize) -> Vec<usize> {
     lens
 }
 
-/// Calls until there is memory for the reply: the server cannot wait for its client, but each call gives it room to go on.
+/// Calls until there is memory for the reply: the server cannot wait for its client, but each call
+/// gives it room to go on.
 fn call_until_there_is_memory(session: &mut Session, request: &[u8]) -> Vec<u8> {
     const TRIES: usize = 20;
     for _ in 0..TRIES {

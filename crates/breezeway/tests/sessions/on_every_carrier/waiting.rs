@@ -1,4 +1,5 @@
-//! Waiting for space, for replies, and for nothing at all: rings and memory that run full, the most calls in flight, and sessions that idle.
+//! Waiting for space, for replies, and for nothing at all: rings and memory that run full, the most
+//! calls in flight, and sessions that idle.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -8,7 +9,7 @@ use breezeway::{CallError, Session, SessionOptions, WaitPolicy};
 
 use crate::support::content::{Random, message};
 use crate::support::server::{
-    self, ECHO, GIVE, GIVE_GATED, SINK, assert_serves, policy_name, sinkable, tally, wish,
+    self, ECHO, GIVE, GIVE_GATED, SINK, ask_for, assert_serves, policy_name, sinkable, tally,
 };
 use crate::support::{
     EVERY_POLICY, PATIENCE, Process, Role, Server, Settings, eventually, hear, observe, on_socket,
@@ -19,7 +20,8 @@ use crate::support::{
 pub(crate) const ROLES: &[(&str, Role)] = &[("idler", idle)];
 
 const SMALLEST_RING: u32 = 8;
-/// Bytes that a connection's buffers hold at most, by far: what both kernels' ends take (tcp(7): `tcp_wmem`, `tcp_rmem`), and both processes.
+/// Bytes that a connection's buffers hold at most, by far: what both kernels' ends take (tcp(7):
+/// `tcp_wmem`, `tcp_rmem`), and both processes.
 const MOST_IN_SOCKETS: u64 = 64 << 20;
 
 // ---- the ring runs full ----
@@ -38,7 +40,8 @@ fn flood_arrives_whole(policy: WaitPolicy, ring: u32, cap: u64, count: u64, most
     within(PATIENCE, "the flood", move || {
         for number in 0..count {
             session.post(SINK, &sinkable(1, number, random.len(most))).unwrap();
-            // Once in a while both sides are asleep: this one has nothing to do, that one nothing to serve.
+            // Once in a while both sides are asleep: this one has nothing to do, that one nothing
+            // to serve.
             if number % 1000 == 999 {
                 assert_eq!(tally(&mut session), [number + 1, 0, 0]);
             }
@@ -156,7 +159,8 @@ fn a_deadline_ends_the_wait_for_a_full_ring_and_nothing_that_was_accepted_is_los
                     let mut accepted = number;
                     for again in 1..FAILED {
                         let outcome = session.post(SINK, &sinkable(1, number + again, len));
-                        // Tried again, it fails again, unless the kernel has found more memory for the connection.
+                        // Tried again, it fails again, unless the kernel has found more memory for
+                        // the connection.
                         assert!(outcome.is_err() || on_socket());
                         accepted += u64::from(outcome.is_ok());
                     }
@@ -171,7 +175,8 @@ fn a_deadline_ends_the_wait_for_a_full_ring_and_nothing_that_was_accepted_is_los
             let [count, gaps, corrupt] = tally(&mut session);
             assert_eq!(corrupt, 0);
             if on_socket() {
-                // Those that failed may have gone out in part before the deadline passed, and then the rest follows.
+                // Those that failed may have gone out in part before the deadline passed, and then
+                // the rest follows.
                 let tried = first + FAILED + LATER;
                 assert!((accepted..=tried).contains(&count), "{accepted} <= {count} <= {tried}");
                 assert!(gaps <= FAILED, "{gaps} gaps");
@@ -268,7 +273,7 @@ fn replies_that_exhaust_the_cap_fail_their_own_call_only_and_on_a_socket_none() 
     for round in 0..20 {
         // Two fit; none of them is received before all were served.
         for number in 0..4 {
-            session.send(GIVE, &wish(number, 100_000)).unwrap();
+            session.send(GIVE, &ask_for(number, 100_000)).unwrap();
         }
         let mut outcomes = Vec::new();
         for number in 0..4 {
@@ -286,7 +291,7 @@ fn replies_that_exhaust_the_cap_fail_their_own_call_only_and_on_a_socket_none() 
         }
         let served = if on_socket() { &outcomes[..] } else { &outcomes[..2] };
         assert!(served.iter().all(|served| *served), "round {round}: {outcomes:?}");
-        assert!(session.call(GIVE, &wish(9, CAP)).unwrap().to_vec() == message(9, CAP));
+        assert!(session.call(GIVE, &ask_for(9, CAP)).unwrap().to_vec() == message(9, CAP));
     }
 }
 
@@ -301,7 +306,7 @@ fn idle(settings: &Settings) {
     while let Some(line) = hear() {
         match line.as_str() {
             "wait" => {
-                let call = session.send(GIVE_GATED, &wish(1, 10)).unwrap();
+                let call = session.send(GIVE_GATED, &ask_for(1, 10)).unwrap();
                 say("waits");
                 assert_eq!(session.receive().unwrap().call(), call);
                 say("idle");
@@ -314,7 +319,8 @@ fn idle(settings: &Settings) {
     }
 }
 
-/// Asserts that processes use no CPU time and make no system call that lets others run, for a second.
+/// Asserts that processes use no CPU time and make no system call that lets others run, for a
+/// second.
 #[track_caller]
 fn do_nothing(processes: &[u32]) {
     const WATCHED: Duration = Duration::from_secs(1);
@@ -346,7 +352,7 @@ fn idle_sessions_use_no_cpu_time_and_make_no_system_calls() {
         all.push(server.pid());
         do_nothing(&all);
         for idler in &mut idlers {
-            idler.tell("work");
+            idler.write_line("work");
             idler.expect("idle");
         }
     }
@@ -360,7 +366,7 @@ fn a_caller_that_waits_for_a_slow_handler_uses_no_cpu_time() {
         let settings = Settings::new().with("wait", policy_name(policy));
         let mut caller = Process::start("idler", &settings.with("address", server.address()));
         caller.expect("idle");
-        caller.tell("wait");
+        caller.write_line("wait");
         server.process.expect("waiting");
         caller.expect("waits");
         do_nothing(&[caller.pid(), server.pid()]);
@@ -425,9 +431,9 @@ mod on_shm {
             let mut session = server.connect(&SessionOptions::new().wait(policy));
             let most = session.max_in_flight();
             for number in 0..most - 1 {
-                session.send(GIVE, &wish(number as u64, 20_000)).unwrap();
+                session.send(GIVE, &ask_for(number as u64, 20_000)).unwrap();
             }
-            session.send(GIVE_GATED, &wish(most as u64, 20_000)).unwrap();
+            session.send(GIVE_GATED, &ask_for(most as u64, 20_000)).unwrap();
             server.process.expect("waiting");
             for number in 0..most - 1 {
                 assert!(session.receive().unwrap().to_vec() == message(number as u64, 20_000));

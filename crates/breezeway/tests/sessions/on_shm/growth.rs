@@ -1,4 +1,5 @@
-//! Payload memory between two processes over time: steady traffic takes no more of it and makes no page faults, and what is no longer needed is given back whole.
+//! Payload memory between two processes over time: steady traffic takes no more of it and makes no
+//! page faults, and what is no longer needed is given back whole.
 
 use std::collections::VecDeque;
 
@@ -34,7 +35,8 @@ fn steady_len(random: &mut Random) -> usize {
     random.below(most as u64 + 1) as usize
 }
 
-/// A client that echoes messages of random lengths, and compares them, without taking memory of its own.
+/// A client that echoes messages of random lengths, and compares them, without taking memory of its
+/// own.
 struct Steady {
     session: Session,
     random: Random,
@@ -123,7 +125,7 @@ struct Taken {
 
 /// Lets the client do a round.
 fn round(client: &mut Process, server: &Server) -> Taken {
-    client.tell("on");
+    client.write_line("on");
     let said = client.expect_within("round", PLENTY);
     let said: Vec<u64> = said.split(' ').map(|number| number.parse().unwrap()).collect();
     let page_faults = [client.pid(), server.pid()].map(observe::page_faults);
@@ -131,7 +133,8 @@ fn round(client: &mut Process, server: &Server) -> Taken {
 }
 
 fn steady_traffic_takes_nothing_more(count: u64) {
-    // A busy machine may take a page away and give it back, so not every round needs to be free of faults.
+    // A busy machine may take a page away and give it back, so not every round needs to be free of
+    // faults.
     const TRIES: usize = 3;
     for depth in [1, DEPTH] {
         let server = Server::start(Settings::new());
@@ -177,7 +180,8 @@ const PLENTY: std::time::Duration = std::time::Duration::from_secs(900);
 /// Size of the first segment of sessions that go back and forth.
 const FIRST: usize = 64 * 1024;
 
-/// The role: on each line grows and shrinks once, and says how many segments both sides have added so far.
+/// The role: on each line grows and shrinks once, and says how many segments both sides have added
+/// so far.
 fn back_and_forth(settings: &Settings) {
     let options = session_options(settings);
     let mut session = Session::connect_with(&settings.get("address"), &options).unwrap();
@@ -210,7 +214,7 @@ fn growing_and_shrinking_again_and_again_leaks_neither_descriptors_nor_mappings(
     let mut client = Process::start("back and forth", &settings.with("address", server.address()));
     client.expect("connected");
     let mut round = || {
-        client.tell("on");
+        client.write_line("on");
         let added = client.expect("round");
         let added: Vec<u32> = added.split(' ').map(|count| count.parse().unwrap()).collect();
         let pids = [client.pid(), server.pid()];

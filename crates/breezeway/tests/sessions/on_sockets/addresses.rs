@@ -1,4 +1,5 @@
-//! Addresses with sockets in them: lists, ports, who is on the other side, and what happens where the two sides do not mean the same.
+//! Addresses with sockets in them: lists, ports, who is on the other side, and what happens where
+//! the two sides do not mean the same.
 
 use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::net::{UnixListener, UnixStream};

@@ -1,7 +1,9 @@
-//! Peers that send what no frame may be, over both kinds of socket: written from `docs/abi.md`, section 8, alone.
+//! Peers that send what no frame may be, over both kinds of socket: written from `docs/abi.md`,
+//! section 8, alone.
 //!
-//! The honest side ends such a session with an error that names the broken rule, or goes on; it never panics, never hangs, takes no memory for what was only announced, and its
-//! other sessions never notice. `BREEZEWAY_HOSTILE_SEED` repeats what was done by chance.
+//! The honest side ends such a session with an error that names the broken rule, or goes on; it
+//! never panics, never hangs, takes no memory for what was only announced, and its other sessions
+//! never notice. `BREEZEWAY_HOSTILE_SEED` repeats what was done by chance.
 
 mod stage;
 

@@ -1,4 +1,5 @@
-//! What only a stream of bytes can do to a session: run full in either direction or both, come a byte at a time, break off anywhere, and end in three ways.
+//! What only a stream of bytes can do to a session: run full in either direction or both, come a
+//! byte at a time, break off anywhere, and end in three ways.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::Shutdown;
@@ -15,8 +16,8 @@ use breezeway_adversary::native::layout;
 
 use crate::support::content::{Random, is_message, message};
 use crate::support::server::{
-    ECHO, GIVE, GIVE_GATED, SINK, assert_serves, assert_takes_clients, policy_name, sinkable,
-    tally, wish,
+    ECHO, GIVE, GIVE_GATED, SINK, ask_for, assert_serves, assert_takes_clients, policy_name,
+    sinkable, tally,
 };
 use crate::support::{
     EVERY_POLICY, Folder, MEBIBYTE, PATIENCE, PROMPT, Server, Settings, eventually, observe,
@@ -109,12 +110,12 @@ fn a_client_that_wants_much_and_reads_nothing_is_served_one_reply_ahead() {
         let server = Server::on(carrier, Settings::new());
         let mut other = server.connect(&SessionOptions::new().wait(WaitPolicy::Park));
         // The server's own copy of the content is there from now on.
-        other.call(GIVE, &wish(1, MEBIBYTE)).unwrap();
+        other.call(GIVE, &ask_for(1, MEBIBYTE)).unwrap();
         let before = observe::private_memory(server.pid());
         let mut peer = raw_client(&server);
         for number in 0..REPLIES {
-            let wish = wish(number, MEBIBYTE);
-            peer.write_all(&request(2 * number as u32 + 1, GIVE, &wish)).unwrap();
+            let request_bytes = ask_for(number, MEBIBYTE);
+            peer.write_all(&request(2 * number as u32 + 1, GIVE, &request_bytes)).unwrap();
         }
         for _ in 0..20 {
             assert_serves(&mut other);
@@ -137,7 +138,7 @@ fn a_client_that_does_not_read_and_dies_leaves_nothing() {
         for _ in 0..5 {
             let mut peer = raw_client(&server);
             for number in 0..20 {
-                peer.write_all(&request(2 * number + 1, GIVE, &wish(1, MEBIBYTE))).unwrap();
+                peer.write_all(&request(2 * number + 1, GIVE, &ask_for(1, MEBIBYTE))).unwrap();
             }
         }
         server.returns_to(before);
@@ -461,7 +462,7 @@ fn a_connection_that_is_reset_at_any_moment_ends_its_session_only() {
         }
         if round % 4 > 1 {
             for number in 0..10 {
-                peer.write_all(&request(2 * number + 1, GIVE, &wish(1, 100_000))).unwrap();
+                peer.write_all(&request(2 * number + 1, GIVE, &ask_for(1, 100_000))).unwrap();
             }
         }
         if round % 4 > 2 {
@@ -539,10 +540,10 @@ fn a_stopped_server_first_writes_the_replies_that_it_owes() {
     for carrier in SOCKETS {
         let mut server = Server::on(carrier, Settings::new().with("gate", false));
         let mut session = server.connect(&SessionOptions::new());
-        session.send(GIVE_GATED, &wish(1, LEN)).unwrap();
+        session.send(GIVE_GATED, &ask_for(1, LEN)).unwrap();
         server.process.expect("waiting");
-        server.process.tell("open");
-        server.process.tell("stop");
+        server.process.write_line("open");
+        server.process.write_line("stop");
         within(PATIENCE, "the reply and the news", move || {
             assert!(session.receive().unwrap().to_vec() == message(1, LEN), "{carrier}");
             let error = session.call(ECHO, b"hi").map(drop).unwrap_err();
@@ -552,21 +553,22 @@ fn a_stopped_server_first_writes_the_replies_that_it_owes() {
 }
 
 #[test]
-#[ignore = "a limit of TCP: closing with requests unread resets the connection, and the kernel drops what it has not delivered"]
+#[ignore = "a limit of TCP: closing with requests unread resets the connection, and the kernel \
+    drops what it has not delivered"]
 fn a_stopped_server_writes_what_it_owes_also_to_a_client_that_has_sent_more_since() {
     const LEN: usize = crate::support::content::LONGEST;
     for carrier in SOCKETS {
         let mut server = Server::on(carrier, Settings::new().with("gate", false));
         let mut session = server.connect(&SessionOptions::new());
-        session.send(GIVE_GATED, &wish(1, LEN)).unwrap();
+        session.send(GIVE_GATED, &ask_for(1, LEN)).unwrap();
         server.process.expect("waiting");
         // More than the server reads ahead, less than the buffers hold.
         for number in 0..4 {
             session.post(SINK, &sinkable(1, number, 40_000)).unwrap();
         }
         // Held back by its large reply, it does not come to them before it stops.
-        server.process.tell("open");
-        server.process.tell("stop");
+        server.process.write_line("open");
+        server.process.write_line("stop");
         within(PATIENCE, "the reply", move || {
             let outcome = session.receive().map(|reply| reply.to_vec() == message(1, LEN));
             assert!(matches!(outcome, Ok(true)), "{carrier}: {outcome:?}");
@@ -594,7 +596,7 @@ fn a_reply_does_not_wait_for_a_slow_call_behind_it_however_quick_those_before_we
             for number in 0..200 {
                 batch.send(ECHO, message(number, 10)).unwrap();
             }
-            batch.send(GIVE_GATED, &wish(7, 10)).unwrap();
+            batch.send(GIVE_GATED, &ask_for(7, 10)).unwrap();
             batch.flush().unwrap();
             for number in 0..200 {
                 assert_eq!(session.receive().unwrap().to_vec(), message(number, 10));

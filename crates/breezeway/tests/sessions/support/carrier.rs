@@ -1,4 +1,5 @@
-//! The carrier that a run of the tests is about: `BREEZEWAY_TEST_CARRIER` is `shm` (the default), `unix` or `tcp`.
+//! The carrier that a run of the tests is about: `BREEZEWAY_TEST_CARRIER` is `shm` (the default),
+//! `unix` or `tcp`.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -32,8 +33,9 @@ pub(crate) fn has_socket_file() -> bool {
     carrier() != Carrier::Tcp
 }
 
-/// A TCP address that no other test has, in this process or another that runs now, and that the kernel gives to nobody by itself: it is known before there is a server, and
-/// stays the same when one server follows the other.
+/// A TCP address that no other test has, in this process or another that runs now, and that the
+/// kernel gives to nobody by itself: it is known before there is a server, and stays the same when
+/// one server follows the other.
 pub(crate) fn own_tcp_address() -> SocketAddr {
     static NEXT: AtomicU16 = AtomicU16::new(FIRST_PORT);
     let [_, high, middle, low] = std::process::id().to_be_bytes();
@@ -75,7 +77,8 @@ pub(crate) fn is_absent(error: &ConnectError) -> bool {
     }
 }
 
-/// Whether an error says that a server was there and is dead: over TCP nothing tells that from an absent one.
+/// Whether an error says that a server was there and is dead: over TCP nothing tells that from an
+/// absent one.
 pub(crate) fn is_left_over(error: &ConnectError) -> bool {
     match carrier() {
         Carrier::Tcp => matches!(error, ConnectError::Refused(_)),

@@ -4,7 +4,8 @@ use std::sync::OnceLock;
 
 /// The longest message that [`message`] makes.
 pub(crate) const LONGEST: usize = 2 << 20;
-/// Messages start at so many different places of the table; a prime, so that neighbours share no alignment.
+/// Messages start at so many different places of the table; a prime, so that neighbours share no
+/// alignment.
 const STARTS: u64 = 65_521;
 
 fn table() -> &'static [u8] {
@@ -22,7 +23,8 @@ pub(crate) fn noise(random: &mut Random, words: usize) -> Vec<u8> {
     bytes
 }
 
-/// The content of message `number`, `len` bytes of it: the same in every process, and another one for the next number.
+/// The content of message `number`, `len` bytes of it: the same in every process, and another one
+/// for the next number.
 pub(crate) fn message(number: u64, len: usize) -> &'static [u8] {
     let start = (number.wrapping_mul(31) % STARTS) as usize;
     &table()[start..][..len]

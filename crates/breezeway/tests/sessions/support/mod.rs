@@ -1,4 +1,5 @@
-//! What these tests share: real processes to talk to, messages whose content can be checked, and a look at processes from outside.
+//! What these tests share: real processes to talk to, messages whose content can be checked, and a
+//! look at processes from outside.
 
 pub(crate) mod carrier;
 pub(crate) mod content;
@@ -20,7 +21,8 @@ pub(crate) use carrier::{carrier, has_socket_file, on_socket};
 pub(crate) use process::{Process, Role, Settings, hear, play, say};
 pub(crate) use server::Server;
 
-/// How soon what is promised "at once" must come: two seconds are the outermost bound of the contract.
+/// How soon what is promised "at once" must come: two seconds are the outermost bound of the
+/// contract.
 pub(crate) const PROMPT: Duration = Duration::from_secs(2);
 /// A small cap, so that messages at the cap stay quick.
 pub(crate) const MEBIBYTE: usize = 1 << 20;
@@ -36,7 +38,8 @@ pub(crate) fn patient() -> SessionOptions {
     SessionOptions::new().handshake_timeout(PATIENCE)
 }
 
-/// A folder for sockets, removed with the test, and the address of the one server that belongs to it.
+/// A folder for sockets, removed with the test, and the address of the one server that belongs to
+/// it.
 pub(crate) struct Folder {
     folder: TempDir,
     address: Address,
@@ -82,7 +85,8 @@ impl Folder {
     }
 }
 
-/// Waits until something that counts has stopped counting: its thread is stuck, or was not scheduled for long, which a test that uses this must bear.
+/// Waits until something that counts has stopped counting: its thread is stuck, or was not
+/// scheduled for long, which a test that uses this must bear.
 #[track_caller]
 pub(crate) fn stands_still(what: &str, count: &AtomicU64) {
     const LOOKS: u32 = 30;
@@ -95,7 +99,8 @@ pub(crate) fn stands_still(what: &str, count: &AtomicU64) {
     });
 }
 
-/// Runs `work` on another thread, and fails if it takes longer than `limit`: the guard of everything that must not hang.
+/// Runs `work` on another thread, and fails if it takes longer than `limit`: the guard of
+/// everything that must not hang.
 #[track_caller]
 pub(crate) fn within<T: Send + 'static>(
     limit: Duration,

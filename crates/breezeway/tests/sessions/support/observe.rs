@@ -11,7 +11,8 @@ pub(crate) fn descriptors(pid: u32) -> usize {
     std::fs::read_dir(format!("/proc/{pid}/fd")).map_or(0, Iterator::count)
 }
 
-/// What the open descriptors refer to, each kind with its number: for the message of a test that counts them.
+/// What the open descriptors refer to, each kind with its number: for the message of a test that
+/// counts them.
 pub(crate) fn descriptor_kinds(pid: u32) -> BTreeMap<String, usize> {
     let mut kinds = BTreeMap::new();
     let Ok(entries) = std::fs::read_dir(format!("/proc/{pid}/fd")) else { return kinds };
@@ -64,12 +65,14 @@ fn in_status(pid: u32, name: &str) -> usize {
 /// Minor page faults of all threads of a process so far.
 pub(crate) fn page_faults(pid: u32) -> u64 {
     let stat = text(pid, "stat");
-    // The name, which may hold anything, ends with the last parenthesis; state is the next field, minflt the 8th.
+    // The name, which may hold anything, ends with the last parenthesis; state is the next field,
+    // minflt the 8th.
     let fields = stat.rsplit_once(") ").map_or("", |(_, fields)| fields);
     fields.split(' ').nth(7).and_then(|faults| faults.parse().ok()).expect("a running process")
 }
 
-/// What an idle process does not use: CPU time in clock ticks, and switches to other threads, of which each blocking system call costs one.
+/// What an idle process does not use: CPU time in clock ticks, and switches to other threads, of
+/// which each blocking system call costs one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Activity {
     pub(crate) cpu_ticks: u64,
@@ -79,7 +82,8 @@ pub(crate) struct Activity {
 /// What all threads of a process have done so far.
 pub(crate) fn activity(pid: u32) -> Activity {
     let stat = text(pid, "stat");
-    // The name, which may hold anything, ends with the last parenthesis; state is the next field, utime and stime the 12th and 13th.
+    // The name, which may hold anything, ends with the last parenthesis; state is the next field,
+    // utime and stime the 12th and 13th.
     let fields = stat.rsplit_once(") ").map_or("", |(_, fields)| fields);
     let time = fields.split(' ').skip(11).take(2).filter_map(|time| time.parse::<u64>().ok());
     Activity {

@@ -1,7 +1,7 @@
 //! Processes that a test starts, talks to line by line, and that end with it.
 //!
-//! A process is this test binary once more, told by its environment to play a role. One ignored test, `another_process`,
-//! hands all roles to [`play`].
+//! A process is this test binary once more, told by its environment to play a role. One ignored
+//! test, `another_process`, hands all roles to [`play`].
 
 use std::fmt::Display;
 use std::fs::File;
@@ -107,7 +107,8 @@ impl Process {
         Self::start_command(role, Self::command(this_binary(), role, settings))
     }
 
-    /// As [`Self::start`], under another user id. That user may not enter the folder of this binary, so it is named by a descriptor.
+    /// As [`Self::start`], under another user id. That user may not enter the folder of this
+    /// binary, so it is named by a descriptor.
     pub(crate) fn start_as(user: u32, role: &str, settings: &Settings) -> Self {
         let binary = File::open(this_binary()).expect("this test binary");
         let program = format!("/proc/self/fd/{}", binary.as_raw_fd());
@@ -173,7 +174,7 @@ impl Process {
 
     /// Tells it a line.
     #[track_caller]
-    pub(crate) fn tell(&mut self, line: impl Display) {
+    pub(crate) fn write_line(&mut self, line: impl Display) {
         let stdin = self.stdin.as_mut().expect("it can still be told something");
         writeln!(stdin, "{line}").and_then(|()| stdin.flush()).expect("it listens");
     }

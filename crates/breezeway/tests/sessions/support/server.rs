@@ -1,4 +1,5 @@
-//! The server that most tests talk to: a process with a handler for everything that a test wants to happen to a call.
+//! The server that most tests talk to: a process with a handler for everything that a test wants to
+//! happen to a call.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -26,15 +27,19 @@ pub(crate) const ECHO_SLICE: u32 = 2;
 pub(crate) const GIVE: u32 = 3;
 /// As [`GIVE`], once the gate is open. Says `waiting` before it waits.
 pub(crate) const GIVE_GATED: u32 = 4;
-/// Counts messages and notes those that are out of order or not as they were made. The first 8 bytes are the sender, the next 8 the number.
+/// Counts messages and notes those that are out of order or not as they were made. The first 8
+/// bytes are the sender, the next 8 the number.
 pub(crate) const SINK: u32 = 5;
-/// Replies with the count, the number of disordered and the number of corrupt messages sunk, three `u64`.
+/// Replies with the count, the number of disordered and the number of corrupt messages sunk, three
+/// `u64`.
 pub(crate) const TALLY: u32 = 6;
-/// Says `hanging` and never returns. The request's `u64` says what it does before: 0 nothing, 1 reserves a large reply, 2 fills half of it, 3 a small one.
+/// Says `hanging` and never returns. The request's `u64` says what it does before: 0 nothing, 1
+/// reserves a large reply, 2 fills half of it, 3 a small one.
 pub(crate) const HANG: u32 = 7;
 /// Fails with the request's text.
 pub(crate) const FAIL: u32 = 8;
-/// Panics. The request's `u64` says when: 0 at once, 1 with a small reply reserved, 2 with a large one, 3 after the reply.
+/// Panics. The request's `u64` says when: 0 at once, 1 with a small reply reserved, 2 with a large
+/// one, 3 after the reply.
 pub(crate) const PANIC: u32 = 9;
 /// Replies with what is known of the peer: pid, uid and gid.
 pub(crate) const WHO: u32 = 10;
@@ -108,7 +113,8 @@ fn server_options(settings: &Settings) -> ServerOptions {
     options
 }
 
-/// The role: listens, says `listening` and where, serves until told `stop`, or no more, and says `served`.
+/// The role: listens, says `listening` and where, serves until told `stop`, or no more, and says
+/// `served`.
 pub(crate) fn serve(settings: &Settings) {
     if let Some(mask) = settings.find("umask") {
         rustix::process::umask(Mode::from_raw_mode(mask));
@@ -159,7 +165,8 @@ impl Gate {
 pub(crate) struct Everything {
     gate: Arc<Gate>,
     sunk: Sunk,
-    /// After so many sunk messages a pause is made, so that the ring and the memory behind it run full.
+    /// After so many sunk messages a pause is made, so that the ring and the memory behind it run
+    /// full.
     pause_every: u64,
 }
 
@@ -228,7 +235,7 @@ pub(crate) fn sinkable(sender: u64, number: u64, len: usize) -> Vec<u8> {
 }
 
 /// The request for [`GIVE`].
-pub(crate) fn wish(number: u64, len: usize) -> Vec<u8> {
+pub(crate) fn ask_for(number: u64, len: usize) -> Vec<u8> {
     [number.to_le_bytes(), (len as u64).to_le_bytes()].concat()
 }
 
@@ -390,7 +397,8 @@ impl Server {
         Session::connect_with(&self.address(), &options).expect("the server is there")
     }
 
-    /// What it owns of sessions while it rests: descriptors, and mapped segments. Some descriptors it closes later than it could.
+    /// What it owns of sessions while it rests: descriptors, and mapped segments. Some descriptors
+    /// it closes later than it could.
     #[track_caller]
     pub(crate) fn at_rest(&self) -> (usize, observe::Segments) {
         let (mut seen, mut same) = (self.holdings(), 0);
@@ -425,13 +433,13 @@ impl Server {
 
     /// Opens the gate for calls that wait for it.
     pub(crate) fn open_gate(&mut self) {
-        self.process.tell("open");
+        self.process.write_line("open");
     }
 
     /// Ends it in order.
     #[track_caller]
     pub(crate) fn stop(mut self) {
-        self.process.tell("stop");
+        self.process.write_line("stop");
         self.process.expect("served");
         self.process.succeeds();
     }

@@ -111,7 +111,7 @@ fn a_reply_that_is_only_announced_takes_no_memory_of_the_client_and_its_deadline
             caller.expect("connected");
             let before = observe::reserved_memory(caller.pid());
             peer.write_all(&Header::reply(1, LARGE_CAP as usize).bytes()).unwrap();
-            caller.tell("call");
+            caller.write_line("call");
             assert!(caller.expect("error").contains("deadline"));
             let held = observe::reserved_memory(caller.pid()).saturating_sub(before);
             assert!(held < LITTLE, "{carrier} {policy:?}: {held} bytes");

@@ -24,7 +24,8 @@ fn told(
         welcome(&mut peer, LARGE_CAP);
         frame::next(&mut peer).unwrap().expect("the request");
         let _ = peer.write_all(&answer);
-        // Until the client has heard: it must find out by itself, not because the other end is gone.
+        // Until the client has heard: it must find out by itself, not because the other end is
+        // gone.
         let _ = frame::next(&mut peer);
     });
     let options = support::patient().wait(policy).cap(CAP as u64);

@@ -24,7 +24,8 @@ fn replies_to_the_end(peer: &mut Connection) -> usize {
     replies
 }
 
-/// Sends `bytes` behind one good request; the server answers that, ends the session for a reason that contains `rule`, and the honest client does not notice.
+/// Sends `bytes` behind one good request; the server answers that, ends the session for a reason
+/// that contains `rule`, and the honest client does not notice.
 #[track_caller]
 fn attack(stage: &Stage, bytes: &[u8], rule: &str) {
     let from = journal::length();

@@ -16,7 +16,8 @@ use super::{CAP, LARGE_CAP, METHOD, SOCKETS};
 use crate::support::content::message;
 use crate::support::{self, Folder, PATIENCE, eventually, raw, within};
 
-/// An honest server in this process, so that it is heard why it ends sessions, with an honest client that must not notice.
+/// An honest server in this process, so that it is heard why it ends sessions, with an honest
+/// client that must not notice.
 pub(crate) struct Stage {
     address: Address,
     stopper: Stopper,
