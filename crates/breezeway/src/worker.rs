@@ -7,6 +7,8 @@
 //! serve is *paused*.
 
 mod inbox;
+#[cfg(test)]
+mod tests;
 
 use std::io;
 use std::sync::Arc;
@@ -139,15 +141,21 @@ impl Worker {
     /// Serves until the inbox says stop.
     pub(crate) fn run(mut self, handler: &impl Handler) -> io::Result<()> {
         while !self.take_inbox() {
-            self.resume_paused();
-            let found = self.round(handler);
-            match self.after_round(found)? {
-                Next::Poll => {}
-                Next::Sleep => self.sleep()?,
-            }
+            self.step(handler)?;
         }
         self.write_what_is_owed();
         Ok(())
+    }
+
+    /// Serves the active sessions once, and sleeps if that is due.
+    #[inline(always)]
+    fn step(&mut self, handler: &impl Handler) -> io::Result<()> {
+        self.resume_paused();
+        let found = self.round(handler);
+        match self.after_round(found)? {
+            Next::Poll => Ok(()),
+            Next::Sleep => self.sleep(),
+        }
     }
 
     /// Before the end, gives clients a while to take the replies that their sockets have not taken.

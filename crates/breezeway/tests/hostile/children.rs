@@ -117,7 +117,6 @@ fn play(role: &str, path: &Path) {
         "client without descriptors" => super::shortage::client_without_descriptors(path),
         "server without descriptors" => super::shortage::server_without_descriptors(path),
         "client short of memory" => super::shortage::client_short_of_memory(path),
-        "client that calls" => super::shortage::client_that_calls(path),
         "server that does not accept" => {
             let _listener = UnixListener::bind(path).unwrap();
             rest()

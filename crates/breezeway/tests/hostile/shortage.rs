@@ -3,20 +3,21 @@
 use std::fs::File;
 use std::os::unix::net::UnixListener;
 use std::path::Path;
-use std::sync::Mutex;
+use std::sync::{Mutex, mpsc};
 use std::time::Instant;
 
 use breezeway::{
     Address, Call, CallError, HandlerError, Replied, Server, ServerOptions, Session, WaitPolicy,
 };
+use breezeway_adversary::native::layout::socket::MAX_UNANNOUNCED;
 use breezeway_adversary::native::layout::{control, flag, kind};
 use breezeway_adversary::native::{Descriptor, Entry, Peer, Terms};
 use breezeway_adversary::{PATIENCE, socket};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use super::children::{Child, rest, say};
+use super::children::{Child, say};
 use super::service::{ECHO, REPLY_OF};
-use super::stage::{Stage, options};
+use super::stage::{Stage, called, options};
 use super::watchdog::{GENEROUS, within};
 
 /// Methods of the server that is short of descriptors.
@@ -153,30 +154,40 @@ fn a_segment_is_as_small_as_the_message_where_memory_is_short() {
     });
 }
 
-pub(crate) fn client_that_calls(path: &Path) {
-    let options = options().wait(WaitPolicy::Park).call_timeout(Some(PATIENCE));
-    let mut session = Session::connect_with(&address(path), &options).unwrap();
-    let outcome = session.call(ECHO, b"x").map(|reply| reply.to_vec());
-    assert_eq!(outcome.unwrap(), b"done");
-    say("called");
-    rest()
-}
-
 #[test]
-fn segments_announced_in_time_do_not_end_a_client_that_was_stopped_meanwhile() {
+fn segments_announced_in_time_do_not_end_a_client_that_reads_all_of_its_socket_first() {
     within(GENEROUS, || {
-        let (_folder, path, listener) = listen();
-        let mut child = Child::start("client that calls", &path);
+        let (announced, all_announced) = mpsc::channel();
+        let (posted, all_posted) = mpsc::channel();
+        // Half a ring: after a quarter of it that was not consumed, a post checks whether the server
+        // is gone. That empties the socket and takes no entry. (A sleep reads one segment at a time.)
+        let posts = 32;
         let terms = Terms { ring_capacity: 256, ..Terms::default() };
-        let mut peer = Peer::server(listener.accept().unwrap().0.into(), terms);
-        let request = peer.next_message().unwrap();
-        child.stop();
-        for _ in 0..breezeway_adversary::native::layout::socket::MAX_UNANNOUNCED {
-            peer.add_segment(4096);
-        }
-        peer.publish(&Entry::reply(request.stream(), b"done"));
-        child.go_on();
-        assert!(child.says("called"), "see above");
+        called(
+            options(),
+            terms,
+            move |peer| {
+                for _ in 0..MAX_UNANNOUNCED {
+                    peer.add_segment(4096);
+                }
+                announced.send(()).unwrap();
+                all_posted.recv().unwrap();
+                for _ in 0..posts {
+                    assert_eq!(peer.next_message().unwrap().body(), b"post");
+                }
+                let request = peer.next_message().unwrap();
+                peer.publish(&Entry::reply(request.stream(), b"done"));
+            },
+            // Both own their ends of the channels, so that one that fails ends the other.
+            move |session| {
+                all_announced.recv().unwrap();
+                for _ in 0..posts {
+                    session.post(ECHO, b"post").unwrap();
+                }
+                posted.send(()).unwrap();
+                assert_eq!(session.call(ECHO, b"x").unwrap().to_vec(), b"done");
+            },
+        );
     });
 }
 
