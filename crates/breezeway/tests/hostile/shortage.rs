@@ -159,8 +159,9 @@ fn segments_announced_in_time_do_not_end_a_client_that_reads_all_of_its_socket_f
     within(GENEROUS, || {
         let (announced, all_announced) = mpsc::channel();
         let (posted, all_posted) = mpsc::channel();
-        // Half a ring: after a quarter of it that was not consumed, a post checks whether the server
-        // is gone. That empties the socket and takes no entry. (A sleep reads one segment at a time.)
+        // Half a ring: after a quarter of it that was not consumed, a post checks whether the
+        // server is gone. That empties the socket and takes no entry. (A sleep reads one segment
+        // at a time.)
         let posts = 32;
         let terms = Terms { ring_capacity: 256, ..Terms::default() };
         called(
