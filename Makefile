@@ -146,7 +146,7 @@ msrv:
 
 # ---- figures ----
 
-## A million messages of random sizes, call by call and pipelined: no page faults and no growth (about two minutes).
+## Two million messages of random sizes, call by call and pipelined: no page faults and no growth (about two minutes).
 soak:
 	$(CARGO) test --release --locked -p breezeway --test sessions -- --ignored --exact --nocapture \
 		on_shm::growth::a_million_messages_of_random_sizes_cause_neither_page_faults_nor_growth
@@ -167,7 +167,7 @@ polling:
 bench-thrift:
 	cd peers && $(CARGO) run --release --locked --quiet -p thrift-peers
 
-## Writes what the IDL generator's golden files have to be: look at the difference.
+## Writes what the IDL generator's golden files have to be: see what differs.
 golden:
 	UPDATE_GOLDEN=1 $(CARGO) test -p breezeway-idl --test golden
 

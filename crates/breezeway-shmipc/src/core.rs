@@ -47,8 +47,8 @@ pub(crate) struct Parts {
     pub(crate) claims: Option<[FileClaim; 2]>,
 }
 
-/// A session. Locks are taken in this order: receiver, table, producer, pool, outgoing; an inbox
-/// and the followers last.
+/// A session. Locks are taken in this order: receiver, table, producer, pool, outgoing; a stream's
+/// state and the followers last.
 pub(crate) struct Core {
     pub(crate) role: Role,
     pub(crate) version: u8,

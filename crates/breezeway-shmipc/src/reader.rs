@@ -23,7 +23,7 @@ pub use peeked::{Peeked, Run};
 /// The receiving half of a stream.
 pub struct Reader {
     handle: Arc<Handle>,
-    /// What was taken from the inbox and not yet released.
+    /// What was taken from the unread ones and not yet released.
     reading: VecDeque<Piece>,
     buffered: usize,
     at_end: bool,
@@ -243,7 +243,7 @@ impl Reader {
         }
     }
 
-    /// Bytes that were taken from the inbox and not yet released.
+    /// Bytes that were taken from the unread ones and not yet released.
     #[cfg(feature = "tokio")]
     pub(crate) fn buffered(&self) -> usize {
         self.buffered

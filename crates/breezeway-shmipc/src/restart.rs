@@ -20,7 +20,7 @@ struct Received {
     announced: Option<u64>,
     /// The epoch that the client acknowledged.
     acknowledged: Option<u64>,
-    /// Told of changes on the client's side.
+    /// Notified of changes on the client's side.
     listener: Option<std::sync::Arc<dyn Fn() + Send + Sync>>,
 }
 

@@ -145,7 +145,7 @@ impl Stream {
         self.reader.core()
     }
 
-    /// What was taken from the inbox; `None` if nothing was.
+    /// What was taken of what is unread; `None` if nothing was.
     #[cfg(feature = "tokio")]
     pub(crate) fn shown(&self) -> Option<Peeked<'_>> {
         (self.reader.buffered() > 0).then(|| self.reader.peeked())

@@ -9,7 +9,7 @@ use crate::stream_state::StreamState;
 use crate::table::{Found, Role};
 use crate::violation::Violation;
 
-/// What came for a stream that was closed meanwhile: its holder has emptied the inbox already, or
+/// What came for a stream that was closed meanwhile: its holder has taken what was unread already, or
 /// finds this in it.
 #[inline]
 pub(super) fn discard_if_forgotten(core: &Core, stream: &StreamState) {
