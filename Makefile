@@ -169,7 +169,7 @@ bench-thrift:
 
 ## Writes what the IDL generator's golden files have to be: see what differs.
 golden:
-	UPDATE_GOLDEN=1 $(CARGO) test -p breezeway-idl --test golden
+	UPDATE_GOLDEN=1 $(CARGO) test -p breezeway-idl --test generator golden
 
 ## Comparison programs; rivals are dependencies here only.
 peers:

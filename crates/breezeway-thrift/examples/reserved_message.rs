@@ -1,7 +1,7 @@
 //! Encodes a message straight into the memory that the other side reads, and reads it there.
 #![allow(dead_code, unreachable_pub, missing_docs, reason = "the sample has more than is used")]
 
-#[path = "../tests/sample/mod.rs"]
+#[path = "../tests/codec/sample/mod.rs"]
 mod sample;
 
 use breezeway::{Call, ServerSession, Session, SessionOptions};

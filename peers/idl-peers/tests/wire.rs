@@ -1,6 +1,6 @@
 //! What one generator's types write, the other's read as the same values.
 
-#[path = "../../../crates/breezeway-idl-corpus/tests/support/message.rs"]
+#[path = "../../../crates/breezeway-idl-corpus/tests/generated/message.rs"]
 mod message;
 
 use std::path::Path;

@@ -1,12 +1,12 @@
 //! The same values as crate thrift and pilota write and read them.
 #![allow(dead_code, unreachable_pub)]
 
-#[path = "../../../crates/breezeway-thrift/tests/support/arbitrary.rs"]
+#[path = "../../../crates/breezeway-thrift/tests/codec/support/arbitrary.rs"]
 mod arbitrary;
 mod generated;
-#[path = "../../../crates/breezeway-thrift/tests/support/owned.rs"]
+#[path = "../../../crates/breezeway-thrift/tests/codec/support/owned.rs"]
 mod owned;
-#[path = "../../../crates/breezeway-thrift/tests/sample/mod.rs"]
+#[path = "../../../crates/breezeway-thrift/tests/codec/sample/mod.rs"]
 mod sample;
 
 mod convert;

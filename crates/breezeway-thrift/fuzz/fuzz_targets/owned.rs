@@ -2,7 +2,7 @@
 #![no_main]
 #![allow(dead_code, unreachable_pub)]
 
-#[path = "../../tests/sample/mod.rs"]
+#[path = "../../tests/codec/sample/mod.rs"]
 mod sample;
 
 use breezeway_thrift::{Encode, decode, decode_once, to_vec};

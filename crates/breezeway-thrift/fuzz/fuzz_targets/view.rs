@@ -2,9 +2,9 @@
 #![no_main]
 #![allow(dead_code, unreachable_pub)]
 
-#[path = "../../tests/support/owned.rs"]
+#[path = "../../tests/codec/support/owned.rs"]
 mod owned;
-#[path = "../../tests/sample/mod.rs"]
+#[path = "../../tests/codec/sample/mod.rs"]
 mod sample;
 
 use breezeway_thrift::{decode, to_vec, view};

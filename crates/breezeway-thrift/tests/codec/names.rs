@@ -1,5 +1,4 @@
 //! The macros work where names of the standard library mean something else, as they may in generated modules.
-#![allow(missing_docs, dead_code, unused_imports, unreachable_pub)]
 
 mod hostile_names {
     pub struct Vec;

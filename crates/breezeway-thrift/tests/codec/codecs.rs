@@ -1,11 +1,7 @@
 //! One trait for Thrift and Protobuf.
-#![cfg(feature = "prost")]
-#![allow(missing_docs, dead_code, unreachable_pub)]
 
-mod sample;
-
+use crate::sample::{Ano, MyTest};
 use breezeway_thrift::{Binary, Codec, EncodeError, Protobuf};
-use sample::{Ano, MyTest};
 
 #[derive(Clone, PartialEq, prost::Message)]
 struct Point {

@@ -1,13 +1,10 @@
 //! Random messages of every struct of the corpus, through owned types and views.
 
-#[path = "support/message.rs"]
-mod message;
-
 use std::path::Path;
 
+use crate::message::{Dice, Messages};
 use breezeway_idl::model::Schema;
 use breezeway_thrift::{DecodeError, Encode, decode, to_vec, view};
-use message::{Dice, Messages};
 
 /// One struct: how it is decoded and encoded again, and how it is viewed.
 struct Case {

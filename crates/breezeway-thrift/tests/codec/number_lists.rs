@@ -1,5 +1,4 @@
 //! Lists of numbers of every type and length, at every address, are converted as one by one.
-#![allow(missing_docs)]
 
 use breezeway_thrift::{
     DecodeError, Fault, Fixed, NumberList, Set, Slice, Uuid, View, WireType, decode, decode_once,

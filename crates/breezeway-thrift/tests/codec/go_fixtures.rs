@@ -1,17 +1,14 @@
 //! Random structs have the bytes that gopkg 0.2 (the codec of Kitex) and Apache Thrift 0.25 for Go give them.
 //!
 //! `peers/thrift-peers/go` prints `fixtures/go.hex`; the values follow from the number of the line.
-#![allow(missing_docs, dead_code, unreachable_pub)]
-
-mod support;
 
 use std::collections::BTreeMap;
 
+use crate::support::vectors::hex;
 use breezeway_thrift::{
     Decode, DecodeError, Elements, Encode, Entries, Fields, NumberList, Set, SetOf, Sink, Slice,
     Source, View, Wire, WireType, decode, decode_once, skip, to_vec, view,
 };
-use support::vectors::hex;
 
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Item {

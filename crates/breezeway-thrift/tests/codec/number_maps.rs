@@ -1,5 +1,4 @@
 //! Maps of numbers are written and read as pair by pair.
-#![allow(missing_docs)]
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -1,16 +1,12 @@
 //! Bytes that are no message are refused: without a panic, without much memory, with the place.
-#![allow(missing_docs, dead_code, unreachable_pub)]
 
-mod sample;
-mod support;
-
+use crate::sample::{Color, Mixed, MixedView, MyTest, MyTestView, Node, NodeView, NotFound};
+use crate::support::structs::*;
+use crate::support::vectors::*;
 use breezeway_thrift::{
     ApplicationException, Decode, DecodeError, Fault, Frame, Limits, MessageHeader, ReadOnce,
     Slice, Source, TtFrame, WireType, decode, decode_once, frame_size, skip, view,
 };
-use sample::{Color, Mixed, MixedView, MyTest, MyTestView, Node, NodeView, NotFound};
-use support::structs::*;
-use support::vectors::*;
 
 /// Reads an owned struct in both ways, which must agree, also on the place and fault. Returns whether it could be read.
 fn owned<T: Decode>(bytes: &[u8]) -> bool {

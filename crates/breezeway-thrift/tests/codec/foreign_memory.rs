@@ -1,13 +1,10 @@
 //! Messages in memory that another process may be writing become values of their own.
-#![allow(missing_docs, dead_code, unreachable_pub)]
-
-mod sample;
 
 use std::io::{self, Read};
 
+use crate::sample::{Mixed, Node};
 use breezeway_shm::ForeignBytes;
 use breezeway_thrift::{Set, decode_once, to_vec};
-use sample::{Mixed, Node};
 
 fn node() -> Node {
     let mixed = Mixed { name: "n".repeat(300), numbers: (0..900).collect(), ..Mixed::default() };

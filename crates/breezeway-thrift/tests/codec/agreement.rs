@@ -1,17 +1,11 @@
 //! All ways to write give the same bytes, all ways to read the same value.
-#![allow(missing_docs, dead_code, unreachable_pub)]
 
-#[path = "support/arbitrary.rs"]
-mod arbitrary;
-#[path = "support/owned.rs"]
-mod owned;
-mod sample;
-
+use crate::sample::{Mixed, MixedWriter, Node, NodeView, NodeWriter, Shape, ShapeWriter};
+use crate::support::arbitrary::node;
 use breezeway_thrift::{
     Chain, Encode, Output, Pool, Sink, Slice, WireType, decode, decode_once, skip, to_vec, view,
 };
 use proptest::prelude::*;
-use sample::{Mixed, MixedWriter, Node, NodeView, NodeWriter, Shape, ShapeWriter};
 
 /// A node written with writers.
 fn write<'a, 'w, S: Sink<'a>>(node: &'a Node, to: NodeWriter<'w, S>) -> NodeWriter<'w, S> {
@@ -82,7 +76,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn what_is_written_is_read(node in arbitrary::node()) {
+    fn what_is_written_is_read(node in node()) {
         let bytes = to_vec(&node).unwrap();
         prop_assert_eq!(node.size(), bytes.len());
         let read: Node = decode(&bytes).unwrap();
@@ -91,7 +85,7 @@ proptest! {
     }
 
     #[test]
-    fn writers_give_the_bytes_of_values(node in arbitrary::node()) {
+    fn writers_give_the_bytes_of_values(node in node()) {
         let bytes = to_vec(&node).unwrap();
         let mut buffer = vec![0; bytes.len()];
         let mut output = Output::new(&mut buffer);
@@ -101,7 +95,7 @@ proptest! {
     }
 
     #[test]
-    fn chains_give_the_bytes_of_values(node in arbitrary::node()) {
+    fn chains_give_the_bytes_of_values(node in node()) {
         let mut pool = Pool::new();
         let mut chain = Chain::new(&mut pool);
         node.encode(&mut chain);
@@ -112,7 +106,7 @@ proptest! {
 
     #[test]
     fn readers_agree_on_changed_bytes(
-        node in arbitrary::node(),
+        node in node(),
         changes in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4),
     ) {
         let mut bytes = to_vec(&node).unwrap();

@@ -1,6 +1,7 @@
 //! What takes memory, and how much.
 #![allow(missing_docs, dead_code, unreachable_pub)]
 
+#[path = "../codec/sample/mod.rs"]
 mod sample;
 
 use std::alloc::{GlobalAlloc, Layout, System};

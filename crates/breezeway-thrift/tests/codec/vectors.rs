@@ -1,17 +1,13 @@
 //! Bytes of other implementations are read as they mean, and written the same.
-#![allow(missing_docs, dead_code, unreachable_pub)]
 
-mod sample;
-mod support;
-
+use crate::sample::{Ano, MyTest, MyTestView, MyTestWriter};
+use crate::support::structs::*;
+use crate::support::vectors::*;
 use breezeway_thrift::{
     ApplicationException, Decode, DecodeError, Encode, Envelope, ExceptionKind, Fault, Frame,
     HeaderKey, Limits, MessageHeader, MessageKind, Output, PayloadProtocol, Set, Slice, TtFrame,
     TtHeader, Uuid, decode, decode_once, frame_header, message_to_vec, to_vec, view,
 };
-use sample::{Ano, MyTest, MyTestView, MyTestWriter};
-use support::structs::*;
-use support::vectors::*;
 
 fn header(kind: MessageKind, name: &str, sequence: i32) -> MessageHeader {
     MessageHeader { kind, name: name.to_owned(), sequence }

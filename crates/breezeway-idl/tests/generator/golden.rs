@@ -1,6 +1,6 @@
 //! What is generated for some files of the corpus is kept in `tests/golden`.
 //!
-//! `UPDATE_GOLDEN=1 cargo test -p breezeway-idl --test golden` writes the files anew.
+//! `UPDATE_GOLDEN=1 cargo test -p breezeway-idl --test generator golden` writes the files anew.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,14 +1,11 @@
 //! Where messages are written to.
-#![allow(missing_docs, dead_code, unreachable_pub)]
-
-mod sample;
 
 use std::io::{self, IoSlice, Write};
 
+use crate::sample::{Mixed, MixedView, MixedWriter, MyTestWriter, Node, NodeView, NodeWriter};
 use breezeway_thrift::{
     Chain, Encode, EncodeError, Output, Pool, Sink, decode, encode, to_vec, view,
 };
-use sample::{Mixed, MixedView, MixedWriter, MyTestWriter, Node, NodeView, NodeWriter};
 
 fn node(blob: usize) -> Node {
     Node { value: 7, blob: vec![1; blob], mixed: vec![Mixed::default(); 3], ..Node::default() }

@@ -1,0 +1,16 @@
+//! What is written and read, by every way there is, and what is refused.
+#![allow(missing_docs, dead_code, unreachable_pub, reason = "the sample has more than is used")]
+
+mod agreement;
+#[cfg(feature = "prost")]
+mod codecs;
+mod foreign_memory;
+mod go_fixtures;
+mod hostile;
+mod names;
+mod number_lists;
+mod number_maps;
+mod sample;
+mod sinks;
+mod support;
+mod vectors;
