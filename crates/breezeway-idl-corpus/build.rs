@@ -2,17 +2,29 @@
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::{env, fs};
 
 use breezeway_idl::{Builder, Error, read, struct_paths};
 
 fn main() -> Result<(), Error> {
+    find_rustfmt();
     let corpus = PathBuf::from("../breezeway-idl/tests/corpus");
     println!("cargo::rerun-if-changed={}", corpus.display());
     let files = files(&corpus);
     Builder::new().compile(&files)?;
     let cases = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default()).join("cases.rs");
     fs::write(&cases, list(&files)?).map_err(|source| Error::Write { path: cases, source })
+}
+
+/// Without rustfmt, the tests that ask for its opinion are reported as ignored.
+fn find_rustfmt() {
+    println!("cargo::rustc-check-cfg=cfg(no_rustfmt)");
+    println!("cargo::rerun-if-env-changed=PATH");
+    let found = Command::new("rustfmt").arg("--version").output();
+    if !found.is_ok_and(|output| output.status.success()) {
+        println!("cargo::rustc-cfg=no_rustfmt");
+    }
 }
 
 fn files(corpus: &Path) -> Vec<PathBuf> {

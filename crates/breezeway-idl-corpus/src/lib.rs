@@ -1,5 +1,9 @@
 //! Every IDL of the generator's corpus, compiled: its text is held to the lints of this workspace,
-//! and the tests here use it.
+//! and the tests here, those of `breezeway-thrift`, its fuzz targets and `peers/` use it.
 #![forbid(unsafe_code)]
+
+pub mod arbitrary;
+pub mod messages;
+mod owned;
 
 include!(concat!(env!("OUT_DIR"), "/thrift.rs"));

@@ -1,13 +1,10 @@
 //! What one generator's types write, the other's read as the same values.
 
-#[path = "../../../crates/breezeway-idl-corpus/tests/generated/message.rs"]
-mod message;
-
 use std::path::Path;
 
 use breezeway_idl::model::Schema;
+use breezeway_idl_corpus::messages::{Dice, Messages};
 use breezeway_thrift::{decode, to_vec};
-use message::{Dice, Messages};
 use pilota::thrift::Message;
 use pilota::thrift::binary::TBinaryProtocol;
 use pilota::{Bytes, BytesMut};

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use crate::message::{Dice, Messages};
 use breezeway_idl::model::Schema;
+use breezeway_idl_corpus::messages::{Dice, Messages};
 use breezeway_thrift::{DecodeError, Encode, decode, to_vec, view};
 
 /// One struct: how it is decoded and encoded again, and how it is viewed.

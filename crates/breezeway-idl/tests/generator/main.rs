@@ -4,4 +4,3 @@ mod bad_idl;
 mod builder;
 mod damaged_idl;
 mod golden;
-mod rustfmt;

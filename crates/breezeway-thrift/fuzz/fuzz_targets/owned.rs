@@ -1,13 +1,9 @@
 //! A value decoded from a slice, and from a reader that gives each byte once: both agree, and what is written again is read again.
 #![no_main]
-#![allow(dead_code, unreachable_pub)]
 
-#[path = "../../tests/codec/sample/mod.rs"]
-mod sample;
-
+use breezeway_idl_corpus::sample::Node;
 use breezeway_thrift::{Encode, decode, decode_once, to_vec};
 use libfuzzer_sys::fuzz_target;
-use sample::Node;
 
 fuzz_target!(|bytes: &[u8]| {
     let owned = decode::<Node>(bytes);

@@ -1,13 +1,9 @@
 //! Passing over a value of any type, in a slice and in a reader: both end at the same byte. What a struct accepts can be passed over.
 #![no_main]
-#![allow(dead_code, unreachable_pub)]
 
-#[path = "../../tests/codec/sample/mod.rs"]
-mod sample;
-
+use breezeway_idl_corpus::sample::Node;
 use breezeway_thrift::{Decode, ReadOnce, Slice, Source, WireType, skip};
 use libfuzzer_sys::fuzz_target;
-use sample::Node;
 
 fuzz_target!(|input: &[u8]| {
     let Some((first, bytes)) = input.split_first() else { return };

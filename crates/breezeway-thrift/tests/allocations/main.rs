@@ -1,14 +1,11 @@
 //! What takes memory, and how much.
 #![allow(missing_docs, dead_code, unreachable_pub)]
 
-#[path = "../codec/sample/mod.rs"]
-mod sample;
-
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
+use breezeway_idl_corpus::sample::{Ano, Mixed, MyTest, MyTestWriter, Node, NodeView, Shape};
 use breezeway_thrift::{Encode, Output, Set, decode, encode, to_vec, view};
-use sample::{Ano, Mixed, MyTest, MyTestWriter, Node, NodeView, Shape};
 
 thread_local! {
     /// Allocations of this thread, and their bytes.
@@ -51,7 +48,7 @@ fn mixed() -> Mixed {
 /// A chain of `depth` nodes, each with lists of everything.
 fn node(depth: usize) -> Node {
     Node {
-        next: (depth > 0).then(|| Box::new(node(depth - 1))),
+        next_node: (depth > 0).then(|| Box::new(node(depth - 1))),
         children: vec![Node::default(), Node::default()],
         table: [("key".to_owned(), vec![1, 2, 3])].into(),
         set_of_numbers: Set(vec![1; 100]),
@@ -96,7 +93,7 @@ fn walking_a_view_takes_no_memory() {
     let view: NodeView<'_> = view(&bytes).unwrap();
     let walk = || {
         let mut node = view;
-        while let Some(next) = node.next {
+        while let Some(next) = node.next_node {
             assert_eq!(node.mixed.iter().map(|mixed| mixed.numbers.len()).sum::<usize>(), 6);
             assert_eq!(node.table.find(&"key").map(|list| list.len()), Some(3));
             node = next.get();

@@ -1,7 +1,9 @@
 //! All ways to write give the same bytes, all ways to read the same value.
 
-use crate::sample::{Mixed, MixedWriter, Node, NodeView, NodeWriter, Shape, ShapeWriter};
-use crate::support::arbitrary::node;
+use breezeway_idl_corpus::arbitrary::node;
+use breezeway_idl_corpus::sample::{
+    Mixed, MixedWriter, Node, NodeView, NodeWriter, Shape, ShapeWriter,
+};
 use breezeway_thrift::{
     Chain, Encode, Output, Pool, Sink, Slice, WireType, decode, decode_once, skip, to_vec, view,
 };
@@ -10,8 +12,8 @@ use proptest::prelude::*;
 /// A node written with writers.
 fn write<'a, 'w, S: Sink<'a>>(node: &'a Node, to: NodeWriter<'w, S>) -> NodeWriter<'w, S> {
     let mut to = to.value(node.value);
-    if let Some(next) = &node.next {
-        to = to.next(|to| write(next, to));
+    if let Some(next) = &node.next_node {
+        to = to.next_node(|to| write(next, to));
     }
     to = to
         .children(&node.children, |to, child| write(child, to))
@@ -21,9 +23,6 @@ fn write<'a, 'w, S: Sink<'a>>(node: &'a Node, to: NodeWriter<'w, S>) -> NodeWrit
         .mixed(&node.mixed, |to, mixed| write_mixed(mixed, to));
     if let Some(shape) = &node.shape {
         to = to.shape(|to| write_shape(shape, to));
-    }
-    if let Some(id) = node.id {
-        to = to.id(id);
     }
     to = to.colors(node.colors.iter().copied());
     if let Some(limit) = node.limit {

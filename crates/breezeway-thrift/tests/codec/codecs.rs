@@ -1,6 +1,6 @@
 //! One trait for Thrift and Protobuf.
 
-use crate::sample::{Ano, MyTest};
+use breezeway_idl_corpus::sample::{Ano, MyTest};
 use breezeway_thrift::{Binary, Codec, EncodeError, Protobuf};
 
 #[derive(Clone, PartialEq, prost::Message)]

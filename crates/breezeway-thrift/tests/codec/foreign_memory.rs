@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-use crate::sample::{Mixed, Node};
+use breezeway_idl_corpus::sample::{Mixed, Node};
 use breezeway_shm::ForeignBytes;
 use breezeway_thrift::{Set, decode_once, to_vec};
 

@@ -1,8 +1,10 @@
 //! Bytes that are no message are refused: without a panic, without much memory, with the place.
 
-use crate::sample::{Color, Mixed, MixedView, MyTest, MyTestView, Node, NodeView, NotFound};
 use crate::support::structs::*;
 use crate::support::vectors::*;
+use breezeway_idl_corpus::sample::{
+    Color, Mixed, MixedView, MyTest, MyTestView, Node, NodeView, NotFound,
+};
 use breezeway_thrift::{
     ApplicationException, Decode, DecodeError, Fault, Frame, Limits, MessageHeader, ReadOnce,
     Slice, Source, TtFrame, WireType, decode, decode_once, frame_size, skip, view,

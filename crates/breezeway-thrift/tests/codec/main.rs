@@ -10,7 +10,6 @@ mod hostile;
 mod names;
 mod number_lists;
 mod number_maps;
-mod sample;
 mod sinks;
 mod support;
 mod vectors;

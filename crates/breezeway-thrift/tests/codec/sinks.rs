@@ -2,7 +2,9 @@
 
 use std::io::{self, IoSlice, Write};
 
-use crate::sample::{Mixed, MixedView, MixedWriter, MyTestWriter, Node, NodeView, NodeWriter};
+use breezeway_idl_corpus::sample::{
+    Mixed, MixedView, MixedWriter, MyTestWriter, Node, NodeView, NodeWriter,
+};
 use breezeway_thrift::{
     Chain, Encode, EncodeError, Output, Pool, Sink, decode, encode, to_vec, view,
 };

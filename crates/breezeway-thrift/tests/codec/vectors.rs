@@ -1,8 +1,8 @@
 //! Bytes of other implementations are read as they mean, and written the same.
 
-use crate::sample::{Ano, MyTest, MyTestView, MyTestWriter};
 use crate::support::structs::*;
 use crate::support::vectors::*;
+use breezeway_idl_corpus::sample::{Ano, MyTest, MyTestView, MyTestWriter};
 use breezeway_thrift::{
     ApplicationException, Decode, DecodeError, Encode, Envelope, ExceptionKind, Fault, Frame,
     HeaderKey, Limits, MessageHeader, MessageKind, Output, PayloadProtocol, Set, Slice, TtFrame,

@@ -2,10 +2,20 @@
 #![allow(warnings, clippy::all)]
 
 pub mod apache;
-#[path = "breezeway.rs"]
-pub mod breezeway_file;
 pub mod capnp;
-#[path = "pilota.rs"]
-pub mod pilota_file;
+
+mod pilota_file {
+    include!(concat!(env!("OUT_DIR"), "/bench_pilota.rs"));
+}
 pub use pilota_file::bench_pilota::bench as pilota;
+
+mod breezeway_file {
+    include!(concat!(env!("OUT_DIR"), "/thrift.rs"));
+}
 pub use breezeway_file::bench as breezeway;
+
+mod sample_pilota_file {
+    include!(concat!(env!("OUT_DIR"), "/sample_pilota.rs"));
+}
+/// The types of the differential tests.
+pub use sample_pilota_file::sample_pilota::sample as sample_pilota;

@@ -4,11 +4,10 @@ use breezeway_thrift::{Pairs, Set};
 use thrift::OrderedFloat;
 
 use crate::generated::apache;
-use crate::sample::{Ano, Mixed, Node, Shape};
+use breezeway_idl_corpus::sample::{Ano, Mixed, Node, Shape};
 
-/// The node with what every implementation writes alike: sets and maps in order without repetitions, no UUID, no empty union.
+/// The node with what every implementation writes alike: sets and maps in order without repetitions, no empty union.
 pub fn comparable(mut node: Node) -> Node {
-    node.id = None;
     sort(&mut node.set_of_numbers);
     sort(&mut node.tags);
     let pairs = std::mem::take(&mut node.by_number).0.into_iter();
@@ -16,7 +15,7 @@ pub fn comparable(mut node: Node) -> Node {
     let by_number: std::collections::BTreeMap<OrderedFloat<f64>, Ano> =
         pairs.map(|(key, ano)| (OrderedFloat(key), ano)).collect();
     node.by_number = Pairs(by_number.into_iter().map(|(key, ano)| (key.0, ano)).collect());
-    node.next = node.next.map(|next| Box::new(comparable(*next)));
+    node.next_node = node.next_node.map(|next| Box::new(comparable(*next)));
     node.children = node.children.into_iter().map(comparable).collect();
     node.shape = node.shape.filter(|shape| *shape != Shape::Unset);
     node
@@ -30,7 +29,7 @@ fn sort<T: Ord>(set: &mut Set<T>) {
 /// Whether a union without a field is somewhere: crate thrift has none.
 pub fn has_unset_shape(node: &Node) -> bool {
     node.shape == Some(Shape::Unset)
-        || node.next.as_ref().is_some_and(|next| has_unset_shape(next))
+        || node.next_node.as_ref().is_some_and(|next| has_unset_shape(next))
         || node.children.iter().any(has_unset_shape)
 }
 
@@ -62,7 +61,7 @@ fn shape(shape: &Shape) -> Option<apache::Shape> {
 pub fn to_apache(node: &Node) -> apache::Node {
     apache::Node {
         value: node.value,
-        next_node: node.next.as_ref().map(|next| Box::new(to_apache(next))),
+        next_node: node.next_node.as_ref().map(|next| Box::new(to_apache(next))),
         children: Some(node.children.iter().map(|child| Box::new(to_apache(child))).collect()),
         table: Some(node.table.clone()),
         set_of_numbers: Some(node.set_of_numbers.iter().copied().collect()),

@@ -1,6 +1,4 @@
-//! What the tests share: the published vectors, structs for them, and values of any content.
+//! What the tests share: the published vectors, and structs for them.
 
-pub mod arbitrary;
-pub mod owned;
 pub mod structs;
 pub mod vectors;

@@ -36,14 +36,13 @@ impl From<NodeView<'_>> for Node {
     fn from(view: NodeView<'_>) -> Self {
         Self {
             value: view.value,
-            next: view.next.map(|next| Box::new(next.get().into())),
+            next_node: view.next_node.map(|next| Box::new(next.get().into())),
             children: view.children.iter().map(Self::from).collect(),
             table: view.table.iter().map(|(key, list)| (key.to_owned(), list.to_vec())).collect(),
             set_of_numbers: view.set_of_numbers.to_vec().into(),
             blob: view.blob.to_owned(),
             mixed: view.mixed.iter().map(Mixed::from).collect(),
             shape: view.shape.map(Shape::from),
-            id: view.id,
             colors: view.colors.to_vec(),
             limit: view.limit,
             tags: view.tags.iter().map(str::to_owned).collect(),

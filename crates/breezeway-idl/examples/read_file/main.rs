@@ -11,7 +11,7 @@ use breezeway_thrift::{Output, view};
 
 // In a program of yours: include!(concat!(env!("OUT_DIR"), "/thrift.rs")), see breezeway_idl::Builder.
 mod idl {
-    include!("../tests/golden/benchmark.rs");
+    include!("benchmark.rs");
 }
 use idl::benchmark::{MyTestView, MyTestWriter};
 

@@ -1,6 +1,6 @@
-//! Values of any content.
+//! Values of the sample's types, of any content.
 
-use breezeway_thrift::{Pairs, Set, Uuid};
+use breezeway_thrift::{Pairs, Set};
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 
@@ -15,6 +15,7 @@ fn double() -> impl Strategy<Value = f64> {
 }
 
 prop_compose! {
+    /// Small fields of many kinds.
     pub fn mixed()(
         flag: bool,
         count: i32,
@@ -44,7 +45,6 @@ prop_compose! {
         blob in vec(any::<u8>(), 0..50),
         mixed in vec(mixed(), 0..3),
         shape in proptest::option::of(shape()),
-        id: Option<[u8; 16]>,
         colors in vec(0..4, 0..12),
         limit: Option<i32>,
         tags in vec(text(), 0..4),
@@ -57,7 +57,6 @@ prop_compose! {
             blob,
             mixed,
             shape,
-            id: id.map(Uuid),
             colors: colors.into_iter().map(Color).collect(),
             limit,
             tags: Set(tags),
@@ -70,7 +69,8 @@ prop_compose! {
 /// Nodes in nodes.
 pub fn node() -> impl Strategy<Value = Node> {
     flat_node().prop_recursive(3, 8, 3, |inner| {
-        (flat_node(), proptest::option::of(inner.clone()), vec(inner, 0..3))
-            .prop_map(|(node, next, children)| Node { next: next.map(Box::new), children, ..node })
+        (flat_node(), proptest::option::of(inner.clone()), vec(inner, 0..3)).prop_map(
+            |(node, next, children)| Node { next_node: next.map(Box::new), children, ..node },
+        )
     })
 }

@@ -3,10 +3,11 @@
 use breezeway_idl::model::{Field, Id, Requiredness, Schema, Shape, Type, TypeKind};
 
 /// A reproducible stream of numbers (splitmix64).
-pub(crate) struct Dice(pub(crate) u64);
+pub struct Dice(pub u64);
 
 impl Dice {
-    pub(crate) fn roll(&mut self) -> u64 {
+    /// The next number.
+    pub fn roll(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut number = self.0;
         number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -15,22 +16,25 @@ impl Dice {
     }
 
     /// A number below `limit`.
-    pub(crate) fn below(&mut self, limit: usize) -> usize {
+    pub fn below(&mut self, limit: usize) -> usize {
         usize::try_from(self.roll() % limit as u64).unwrap()
     }
 }
 
 /// A message as the owned type would write it: fields in the IDL's order, map keys in Rust's.
-pub(crate) struct Messages<'a> {
-    pub(crate) schema: &'a Schema,
-    pub(crate) dice: Dice,
+pub struct Messages<'a> {
+    /// Where the structs are defined.
+    pub schema: &'a Schema,
+    /// What decides.
+    pub dice: Dice,
     /// For other implementations: their sets have an order of their own, so at most one element; and
     /// they take no union without a field.
-    pub(crate) tame: bool,
+    pub tame: bool,
 }
 
 impl Messages<'_> {
-    pub(crate) fn message(&mut self, id: Id, depth: usize) -> Vec<u8> {
+    /// A message of a struct; below `depth` levels, whatever can be empty is.
+    pub fn message(&mut self, id: Id, depth: usize) -> Vec<u8> {
         let schema = self.schema;
         let structure = schema.structure(id).unwrap();
         let mut bytes = Vec::new();

@@ -1,0 +1,6 @@
+/** What a sensor saw. */
+struct Reading {
+    1: required string name
+    2: i64 time
+    3: list<double> values
+}

@@ -1,0 +1,27 @@
+//! What generators that are crates make of the IDL files. What other tools made is committed.
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+use breezeway_idl::{Builder, Error};
+
+/// The IDL of the benchmark.
+const BENCH: &str = "idl/bench.thrift";
+
+/// The IDL of the differential tests.
+const SAMPLE: &str = "../../crates/breezeway-idl/tests/corpus/sample.thrift";
+
+fn main() -> Result<(), Error> {
+    let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
+    println!("cargo::rerun-if-changed={SAMPLE}");
+    pilota(BENCH, &out.join("bench_pilota.rs"));
+    pilota(SAMPLE, &out.join("sample_pilota.rs"));
+    Builder::new().compile(&[BENCH])
+}
+
+fn pilota(file: &str, out: &Path) {
+    pilota_build::Builder::thrift().ignore_unused(false).compile_with_config(
+        vec![pilota_build::IdlService::from_path(PathBuf::from(file))],
+        pilota_build::Output::File(out.to_owned()),
+    );
+}
