@@ -30,7 +30,6 @@ prop_compose! {
 
 fn shape() -> impl Strategy<Value = Shape> {
     prop_oneof![
-        Just(Shape::Unset),
         any::<i64>().prop_map(Shape::Side),
         text().prop_map(Shape::Name),
         any::<i64>().prop_map(|a| Shape::Ano(Ano { a })),

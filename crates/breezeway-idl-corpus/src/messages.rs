@@ -27,8 +27,7 @@ pub struct Messages<'a> {
     pub schema: &'a Schema,
     /// What decides.
     pub dice: Dice,
-    /// For other implementations: their sets have an order of their own, so at most one element; and
-    /// they take no union without a field.
+    /// For other implementations: their sets have an order of their own, so at most one element.
     pub tame: bool,
 }
 
@@ -39,10 +38,8 @@ impl Messages<'_> {
         let structure = schema.structure(id).unwrap();
         let mut bytes = Vec::new();
         if structure.shape == Shape::Union {
-            let count = structure.fields.len();
-            if count > 0 && (self.tame || depth > 0 && self.dice.below(8) > 0) {
-                let chosen = if depth > 0 { self.dice.below(count) } else { 0 };
-                self.field(&structure.fields[chosen], depth, &mut bytes);
+            if let Some(field) = self.variant(&structure.fields, depth) {
+                self.field(field, depth, &mut bytes);
             }
         } else {
             for field in &structure.fields {
@@ -55,6 +52,22 @@ impl Messages<'_> {
         bytes
     }
 
+    /// The field that a union has. At the end one that does not lead on, if there is one.
+    fn variant<'f>(&mut self, fields: &'f [Field], depth: usize) -> Option<&'f Field> {
+        let ends = |field: &&Field| !matches!(field.ty.kind, TypeKind::Struct(_));
+        match fields.iter().find(ends).or(fields.first()) {
+            Some(field) if depth == 0 => Some(field),
+            Some(_) => Some(&fields[self.dice.below(fields.len())]),
+            None => None,
+        }
+    }
+
+    /// Whether a struct can be written at all: a union without fields cannot.
+    pub fn exists(&self, id: Id) -> bool {
+        let found = self.schema.structure(id);
+        found.is_none_or(|it| it.shape != Shape::Union || !it.fields.is_empty())
+    }
+
     /// What is always written, and half of the rest. An absent field with a default would come back.
     fn is_present(&mut self, field: &Field, depth: usize) -> bool {
         let may_lack = match field.requiredness {
@@ -62,6 +75,11 @@ impl Messages<'_> {
             Requiredness::Optional => field.default.is_none(),
             Requiredness::Default => field.recursive,
         };
+        if let TypeKind::Struct(id) = field.ty.kind
+            && !self.exists(id)
+        {
+            return false;
+        }
         !may_lack || depth > 0 && self.dice.below(2) > 0
     }
 

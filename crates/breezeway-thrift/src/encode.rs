@@ -15,6 +15,13 @@ pub trait Encode: Wire {
         self.encode(to);
     }
 
+    /// Whether there is nothing to write: a union without a value. Fields that need not be there are
+    /// then left out; anywhere else it is an error ([`EncodeError::EmptyUnion`]).
+    #[inline(always)]
+    fn is_absent(&self) -> bool {
+        false
+    }
+
     /// Writes the elements of a list, without its header.
     #[inline(always)]
     fn encode_all<'a, S: Sink<'a>>(list: &'a [Self], to: &mut S)
@@ -47,6 +54,11 @@ impl<T: Encode + ?Sized> Encode for &T {
     fn encode_field<'a, S: Sink<'a>>(&'a self, id: i16, to: &mut S) {
         (**self).encode_field(id, to);
     }
+
+    #[inline(always)]
+    fn is_absent(&self) -> bool {
+        (**self).is_absent()
+    }
 }
 
 impl<T: Encode + ?Sized> Encode for Box<T> {
@@ -58,6 +70,11 @@ impl<T: Encode + ?Sized> Encode for Box<T> {
     #[inline(always)]
     fn encode_field<'a, S: Sink<'a>>(&'a self, id: i16, to: &mut S) {
         (**self).encode_field(id, to);
+    }
+
+    #[inline(always)]
+    fn is_absent(&self) -> bool {
+        (**self).is_absent()
     }
 }
 

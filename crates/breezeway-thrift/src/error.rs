@@ -154,6 +154,9 @@ pub enum EncodeError {
     /// More elements or bytes than the signed 32-bit count of Thrift can say.
     #[error("{0} elements or bytes are more than Thrift can count")]
     TooLong(usize),
+    /// A union without a value where one must be written: in a required field, a container, or alone.
+    #[error("a value of union {0} has no field set; set one")]
+    EmptyUnion(&'static str),
     /// More metadata than TTHeader can carry.
     #[error("{size} bytes or pairs in TTHeader, where at most {limit} can be")]
     HeaderTooLong {

@@ -44,11 +44,25 @@ pub trait Sink<'a>: Sized {
         });
     }
 
+    /// A field, unless it is a union without a value.
+    #[inline(always)]
+    fn field_if_set<T: Encode + ?Sized>(&mut self, id: i16, value: &'a T) {
+        if !value.is_absent() {
+            value.encode_field(id, self);
+        }
+    }
+
+    /// The union `name` without a value, where there must be one: an error.
+    #[cold]
+    fn empty_union(&mut self, name: &'static str) {
+        self.fail(EncodeError::EmptyUnion(name));
+    }
+
     /// A field, if there is a value.
     #[inline(always)]
     fn optional<T: Encode>(&mut self, id: i16, value: &'a Option<T>) {
         if let Some(value) = value {
-            value.encode_field(id, self);
+            self.field_if_set(id, value);
         }
     }
 

@@ -3,4 +3,5 @@
 mod example;
 mod round_trip;
 mod rustfmt;
+mod unions;
 mod writers;

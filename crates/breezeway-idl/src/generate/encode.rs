@@ -2,45 +2,63 @@
 
 use super::context::Context;
 use super::field::{Fields, Named, Step};
-use super::types::is_fixed;
+use super::types::{is_fixed, is_union};
+use super::union::Origin;
 use crate::layout::{Code, Expr};
 
 /// Writes a struct field by field, in the IDL's order.
 pub(crate) fn of_struct(code: &mut Code, context: &Context<'_>, owned: &str, fields: &Fields<'_>) {
-    body(code, context, owned, |code| {
-        for step in fields.steps() {
-            code.expr(&statement(&step), ";");
-        }
-    });
-}
-
-/// Writes the one field of a union.
-pub(crate) fn of_union(code: &mut Code, context: &Context<'_>, owned: &str, fields: &Fields<'_>) {
-    body(code, context, owned, |code| {
-        if fields.all.is_empty() {
-            return;
-        }
-        code.block("match self {", |code| {
-            code.line("Self::Unset => {}");
-            for named in &fields.all {
-                let pattern = format!("Self::{}(value)", named.variant);
-                code.arm(&pattern, &format!("to.field({}, value)", named.id()));
-            }
-        });
-    });
-}
-
-fn body(code: &mut Code, context: &Context<'_>, owned: &str, fields: impl FnOnce(&mut Code)) {
     let sink = context.word("Sink");
     code.implement(&format!("impl {}", context.word("Encode")), owned, |code| {
-        code.block(&format!("fn encode<'a, S: {sink}<'a>>(&'a self, to: &mut S) {{"), |code| {
-            fields(code);
+        code.block(&signature(&sink), |code| {
+            for step in fields.steps() {
+                code.expr(&statement(context, &step), ";");
+            }
             code.line("to.stop();");
         });
     });
 }
 
-fn statement(step: &Step<'_, '_>) -> Expr {
+/// Writes the one field of a union. Of a union of the IDL one must be set; a reply without a field is
+/// what a void method returns.
+pub(crate) fn of_union(
+    code: &mut Code,
+    context: &Context<'_>,
+    owned: &str,
+    fields: &Fields<'_>,
+    origin: Origin,
+) {
+    let sink = context.word("Sink");
+    code.implement(&format!("impl {}", context.word("Encode")), owned, |code| {
+        code.block(&signature(&sink), |code| {
+            code.block("match self {", |code| {
+                match origin {
+                    Origin::Reply => code.line("Self::Unset => {}"),
+                    Origin::Idl => {
+                        code.arm("Self::Unset", &format!("to.empty_union({owned:?})"));
+                    }
+                }
+                for named in &fields.all {
+                    let pattern = format!("Self::{}(value)", named.variant);
+                    code.arm(&pattern, &format!("to.field({}, value)", named.id()));
+                }
+            });
+            code.line("to.stop();");
+        });
+        if origin == Origin::Idl {
+            code.blank();
+            code.block("fn is_absent(&self) -> bool {", |code| {
+                code.line("matches!(self, Self::Unset)");
+            });
+        }
+    });
+}
+
+fn signature(sink: &str) -> String {
+    format!("fn encode<'a, S: {sink}<'a>>(&'a self, to: &mut S) {{")
+}
+
+fn statement(context: &Context<'_>, step: &Step<'_, '_>) -> Expr {
     match step {
         Step::Group(group) => {
             let pair = |named: &Named<'_>| {
@@ -49,13 +67,15 @@ fn statement(step: &Step<'_, '_>) -> Expr {
             };
             Expr::call("to.group", [Expr::call("", group.iter().map(pair))])
         }
-        Step::One(named) => one(named),
+        Step::One(named) => one(context, named),
     }
 }
 
-fn one(named: &Named<'_>) -> Expr {
+fn one(context: &Context<'_>, named: &Named<'_>) -> Expr {
+    let may_lack = !named.is_required() && is_union(context.schema, &named.field.ty);
     let (method, borrow) = match named {
         named if named.is_optional() => ("optional", "&"),
+        _ if may_lack => ("field_if_set", "&"),
         named if is_fixed(&named.field.ty) => ("put", ""),
         _ => ("field", "&"),
     };

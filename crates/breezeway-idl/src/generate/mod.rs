@@ -147,7 +147,7 @@ fn structure_text(
 ) {
     let fields = Fields::new(found);
     if found.shape == Shape::Union {
-        union::write(code, context, names, &fields);
+        union::write(code, context, names, &fields, union::Origin::Idl);
     } else {
         structure::write(code, context, names, &fields);
     }

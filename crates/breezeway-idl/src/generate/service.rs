@@ -110,7 +110,7 @@ fn call(code: &mut Code, context: &Context<'_>, method: &Method, names: &MethodN
 fn reply(code: &mut Code, context: &Context<'_>, method: &Method, names: &StructNames) {
     let found = method.reply();
     let fields = Fields::new(&found);
-    union::write(code, context, names, &fields);
+    union::write(code, context, names, &fields, union::Origin::Reply);
     code.blank();
     super::writer::write(code, context, names, Shape::Union, &fields);
 }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::context::Context;
 use crate::docs;
 use crate::layout::Code;
-use crate::model::{Field, Id, Schema, Type, TypeKind};
+use crate::model::{Field, Id, Schema, Shape, Type, TypeKind};
 
 impl Context<'_> {
     /// The type of an owned value.
@@ -104,6 +104,14 @@ fn primitive(kind: &TypeKind) -> &'static str {
 pub(crate) fn is_fixed(ty: &Type) -> bool {
     use TypeKind::{Binary, List, Map, Set, String, Struct};
     !matches!(ty.kind, String | Binary | List(_) | Set(_) | Map(..) | Struct(_))
+}
+
+/// Whether values are unions.
+pub(crate) fn is_union(schema: &Schema, ty: &Type) -> bool {
+    match ty.kind {
+        TypeKind::Struct(id) => schema.structure(id).is_some_and(|it| it.shape == Shape::Union),
+        _ => false,
+    }
 }
 
 /// Whether values can be keys of a `BTreeMap`.

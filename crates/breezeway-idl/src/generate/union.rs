@@ -9,27 +9,43 @@ use super::types::field_borrows;
 use crate::docs;
 use crate::layout::Code;
 
+/// Where a union comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// The IDL: a value without a field is none.
+    Idl,
+    /// A method: no field is what a void method returns.
+    Reply,
+}
+
 /// Writes both types and how they are read and written.
 pub(crate) fn write(
     code: &mut Code,
     context: &Context<'_>,
     names: &StructNames,
     fields: &Fields<'_>,
+    origin: Origin,
 ) {
-    owned(code, context, names, fields);
+    owned(code, context, names, fields, origin);
     code.blank();
     docs::link(code, &format!("{}, read in place.", docs::a_link(&names.owned)));
     view(code, context, names, fields);
 }
 
-fn owned(code: &mut Code, context: &Context<'_>, names: &StructNames, fields: &Fields<'_>) {
+fn owned(
+    code: &mut Code,
+    context: &Context<'_>,
+    names: &StructNames,
+    fields: &Fields<'_>,
+    origin: Origin,
+) {
     code.line("#[derive(Clone, Debug, Default, PartialEq)]");
     declare(code, &names.owned, fields, |code, named| {
         docs::outer(code, &docs::with_annotations(&named.field.docs, &named.field.annotations));
         code.variant(&named.variant, &named.payload(context));
     });
     wire(code, context, &names.owned);
-    encode::of_union(code, context, &names.owned, fields);
+    encode::of_union(code, context, &names.owned, fields, origin);
     code.blank();
     read::of_union(code, &Reading::owned(context, names), fields);
 }

@@ -439,12 +439,16 @@ pub mod consts {
     impl Encode for Choice {
         fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
             match self {
-                Self::Unset => {}
+                Self::Unset => to.empty_union("Choice"),
                 Self::Number(value) => to.field(1, value),
                 Self::Text(value) => to.field(2, value),
                 Self::Point(value) => to.field(3, value),
             }
             to.stop();
+        }
+
+        fn is_absent(&self) -> bool {
+            matches!(self, Self::Unset)
         }
     }
 

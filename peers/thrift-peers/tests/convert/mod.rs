@@ -6,7 +6,7 @@ use thrift::OrderedFloat;
 use crate::generated::apache;
 use breezeway_idl_corpus::sample::{Ano, Mixed, Node, Shape};
 
-/// The node with what every implementation writes alike: sets and maps in order without repetitions, no empty union.
+/// The node with what every implementation writes alike: sets and maps in order without repetitions.
 pub fn comparable(mut node: Node) -> Node {
     sort(&mut node.set_of_numbers);
     sort(&mut node.tags);
@@ -17,7 +17,6 @@ pub fn comparable(mut node: Node) -> Node {
     node.by_number = Pairs(by_number.into_iter().map(|(key, ano)| (key.0, ano)).collect());
     node.next_node = node.next_node.map(|next| Box::new(comparable(*next)));
     node.children = node.children.into_iter().map(comparable).collect();
-    node.shape = node.shape.filter(|shape| *shape != Shape::Unset);
     node
 }
 
