@@ -1,7 +1,7 @@
 //! Values of constants and defaults, checked against their types.
 
 use crate::error::{Position, Problem};
-use crate::model::{Id, Requiredness, Type, TypeKind, Value};
+use crate::model::{Id, Requiredness, Shape, Type, TypeKind, Value};
 use crate::parse::{Fault, MAX_CHAIN};
 use crate::resolve::Resolver;
 use crate::syntax::{self, Body, ValueKind};
@@ -87,13 +87,18 @@ impl Evaluation<'_> {
         at: Position,
     ) -> Result<Value, Fault> {
         let item = self.resolver.scope.item(id);
-        let Body::Struct(_, fields) = &item.body else {
+        let Body::Struct(shape, fields) = &item.body else {
             return Err((at, Problem::UnknownType(item.name.text.clone())));
         };
+        if *shape == Shape::Union && pairs.len() != 1 {
+            let (name, count) = (item.name.text.clone(), pairs.len());
+            return Err((at, Problem::UnionValue { name, count }));
+        }
         let there = Resolver { file: id.file, ..self.resolver };
-        let mut given = Vec::new();
+        let mut given: Vec<(usize, Value)> = Vec::new();
         for (key, value) in pairs {
             let index = field_index(item, fields, key)?;
+            refuse_repeated(fields, index, &given, pairs, key)?;
             let ty =
                 there.value_type(&fields[index].ty).map_err(|(_, problem)| (key.at, problem))?;
             given.push((index, self.value(&ty, value)?));
@@ -217,6 +222,19 @@ fn field_index(
         (key.at, Problem::UnknownField { name, field })
     };
     fields.iter().position(|field| field.name.text == *name).ok_or_else(unknown)
+}
+
+/// Errs if the field of `key` was given by an earlier key.
+fn refuse_repeated(
+    fields: &[syntax::Field],
+    index: usize,
+    given: &[(usize, Value)],
+    pairs: &[(syntax::Value, syntax::Value)],
+    key: &syntax::Value,
+) -> Result<(), Fault> {
+    let Some(first) = given.iter().position(|(other, _)| *other == index) else { return Ok(()) };
+    let (name, first) = (fields[index].name.text.clone(), pairs[first].0.at.to_string());
+    Err((key.at, Problem::DuplicateName { what: "the value of field", name, first }))
 }
 
 fn fitting<T: TryFrom<i64>>(value: i64) -> Option<Value> {

@@ -173,6 +173,17 @@ pub enum Problem {
         /// The field.
         field: String,
     },
+    /// A union constant sets no field, or several.
+    #[error("a value of union '{name}' sets one field, this one sets {count}")]
+    UnionValue {
+        /// The union.
+        name: String,
+        /// How many fields are set.
+        count: usize,
+    },
+    /// A struct's default value contains that struct.
+    #[error("the default value of '{0}' contains '{0}' again and has no end; remove a default")]
+    EndlessDefault(String),
     /// A constant's value needs the constant itself.
     #[error("constant '{0}' is defined by itself")]
     ConstantCycle(String),

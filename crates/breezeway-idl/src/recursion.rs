@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::error::{Error, Problem};
-use crate::model::{Field, Id, Kind, Requiredness, Schema, Shape, TypeKind};
+use crate::model::{Field, Id, Kind, Requiredness, Schema, Shape, TypeKind, Value};
 
 /// Marks the fields that lead back to their own struct, and refuses structs that require themselves.
 pub(crate) fn mark(schema: &mut Schema) -> Result<(), Error> {
@@ -74,6 +74,75 @@ fn refuse_infinite(schema: &Schema, id: Id) -> Result<(), Error> {
         position: definition.position,
         problem: Problem::InfiniteStruct(definition.name.clone()),
     })
+}
+
+/// Refuses structs whose default values contain themselves.
+pub(crate) fn refuse_endless_defaults(schema: &Schema) -> Result<(), Error> {
+    let presets = |id: &Id| fields(schema, *id).iter().any(|field| field.default.is_some());
+    if !schema.ids().any(|id| presets(&id)) {
+        return Ok(());
+    }
+    let mut done = HashSet::new();
+    for id in schema.ids() {
+        let mut next = vec![(id, false)];
+        let mut open = Vec::new();
+        while let Some((id, leaving)) = next.pop() {
+            if leaving {
+                open.pop();
+                done.insert(id);
+            } else if open.contains(&id) {
+                let definition = schema.definition(id);
+                return Err(Error::Invalid {
+                    file: schema.files[id.file].path.clone(),
+                    position: definition.position,
+                    problem: Problem::EndlessDefault(definition.name.clone()),
+                });
+            } else if !done.contains(&id) {
+                open.push(id);
+                next.push((id, true));
+                next.extend(defaults_within(schema, id).into_iter().map(|inner| (inner, false)));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The structs whose defaults are made when the default of this one is.
+fn defaults_within(schema: &Schema, id: Id) -> Vec<Id> {
+    let mut within = Vec::new();
+    let Some(found) = schema.structure(id).filter(|found| found.shape != Shape::Union) else {
+        return within;
+    };
+    for field in &found.fields {
+        let absent = field.requiredness == Requiredness::Optional
+            || field.recursive && field.requiredness != Requiredness::Required;
+        match &field.default {
+            Some(value) => defaults_of_value(schema, value, &mut within),
+            None if !absent => within.extend(target(field)),
+            None => {}
+        }
+    }
+    within
+}
+
+/// A struct's value takes what it does not give from the struct's default.
+fn defaults_of_value(schema: &Schema, value: &Value, within: &mut Vec<Id>) {
+    match value {
+        Value::List(values) => {
+            values.iter().for_each(|value| defaults_of_value(schema, value, within));
+        }
+        Value::Map(pairs) => pairs.iter().for_each(|(key, value)| {
+            defaults_of_value(schema, key, within);
+            defaults_of_value(schema, value, within);
+        }),
+        Value::Struct(id, given) => {
+            if given.len() < fields(schema, *id).len() {
+                within.push(*id);
+            }
+            given.iter().for_each(|(_, value)| defaults_of_value(schema, value, within));
+        }
+        _ => {}
+    }
 }
 
 /// Whether fields lead from one struct to another, at least one step.

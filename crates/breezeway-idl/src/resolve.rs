@@ -30,6 +30,7 @@ pub(crate) fn resolve(files: &[SourceFile]) -> Result<Schema, Error> {
         });
     }
     recursion::mark(&mut schema)?;
+    recursion::refuse_endless_defaults(&schema)?;
     Ok(schema)
 }
 

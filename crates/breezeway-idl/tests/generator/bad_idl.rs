@@ -169,6 +169,61 @@ fn only_exceptions_are_thrown() {
 }
 
 #[test]
+fn a_default_that_contains_its_own_struct_is_refused() {
+    let endless = |name, at| {
+        format!(
+            "{at}: the default value of '{name}' contains '{name}' again and has no end; remove a default"
+        )
+    };
+    refused("struct S { 1: optional S s = {} }", &endless("S", "1:8"));
+    refused("struct S { 1: optional S s = {}, 2: i32 a = 1 }", &endless("S", "1:8"));
+    refused("struct S { 1: list<S> s = [{}] }", &endless("S", "1:8"));
+    refused(
+        "struct A { 1: required B b = {} }\nstruct B { 1: optional A a = {} }",
+        &endless("A", "1:8"),
+    );
+    refused(
+        "struct S { 1: optional S s = {'s': {'n': 1}}, 2: optional i32 n }",
+        &endless("S", "1:8"),
+    );
+    for fine in [
+        "struct S { 1: optional S s, 2: list<S> many = [] }",
+        "struct A { 1: B b }\nstruct B { 1: optional A a = {} }",
+        "struct A { 1: B b = {'n': 1} }\nstruct B { 1: i32 n, 2: optional A a }",
+        "union U { 1: i32 n, 2: S s }\nstruct S { 1: optional U u = {'n': 1} }",
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("main.thrift"), fine).unwrap();
+        breezeway_idl::read(&[dir.path().join("main.thrift")], &[]).unwrap();
+    }
+}
+
+#[test]
+fn a_field_is_given_one_value() {
+    refused(
+        "struct P { 1: i32 x }\nconst P p = {'x': 1, 'x': 2}",
+        "2:22: the value of field 'x' is defined twice, first at 2:14",
+    );
+}
+
+#[test]
+fn a_union_constant_sets_one_field() {
+    let union = "union U { 1: i32 a, 2: string b }\n";
+    refused(
+        &format!("{union}const U u = {{}}"),
+        "2:13: a value of union 'U' sets one field, this one sets 0",
+    );
+    refused(
+        &format!("{union}const U u = {{'a': 1, 'b': 'x'}}"),
+        "2:13: a value of union 'U' sets one field, this one sets 2",
+    );
+    refused(
+        &format!("{union}struct S {{ 1: U u = {{}} }}"),
+        "2:21: a value of union 'U' sets one field, this one sets 0",
+    );
+}
+
+#[test]
 fn a_unions_fields_are_neither_required_nor_preset() {
     refused("union U { 1: required i32 a }", "1:27: field 'a' of a union cannot be required");
     refused("union U { 1: i32 a = 5 }", "1:22: field 'a' of a union cannot have a default");
