@@ -21,7 +21,7 @@ impl Dice {
     }
 }
 
-/// A message as the owned type would write it: fields in the IDL's order, map keys in Rust's.
+/// A message as the owned type would write it: fields by their numbers, map keys in Rust's.
 pub struct Messages<'a> {
     /// Where the structs are defined.
     pub schema: &'a Schema,
@@ -42,7 +42,9 @@ impl Messages<'_> {
                 self.field(field, depth, &mut bytes);
             }
         } else {
-            for field in &structure.fields {
+            let mut fields: Vec<_> = structure.fields.iter().collect();
+            fields.sort_by_key(|field| field.id);
+            for field in fields {
                 if self.is_present(field, depth) {
                     self.field(field, depth, &mut bytes);
                 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::error::Error;
-use crate::model::Schema;
+use crate::model::{Order, Schema};
 use crate::{generate, read};
 
 /// Generates Rust from .thrift files, in a build script or elsewhere.
@@ -24,6 +24,7 @@ pub struct Builder {
     include_dirs: Vec<PathBuf>,
     out_dir: Option<PathBuf>,
     file_name: Option<OsString>,
+    order: Order,
 }
 
 impl Builder {
@@ -51,12 +52,19 @@ impl Builder {
         self
     }
 
+    /// Writes the fields of structs in this order instead of that of their numbers.
+    pub fn order(mut self, order: Order) -> Self {
+        self.order = order;
+        self
+    }
+
     /// Generates from these files and all they include.
     ///
     /// In a build script this also tells cargo which files to watch: those and no others.
     pub fn compile(&self, files: &[impl AsRef<Path>]) -> Result<(), Error> {
         let files: Vec<_> = files.iter().map(|file| file.as_ref().to_owned()).collect();
-        let schema = read(&files, &self.include_dirs)?;
+        let mut schema = read(&files, &self.include_dirs)?;
+        schema.order = self.order;
         if std::env::var_os("OUT_DIR").is_some() {
             watch(&schema);
         }

@@ -154,10 +154,15 @@ impl Code {
         self.expr(&Expr::function(name, [Expr::ty(ty)]), ",");
     }
 
+    /// Whether a line is short enough here.
+    pub(crate) fn fits(&self, line: &str) -> bool {
+        self.indent + width(line) <= MAX_WIDTH
+    }
+
     /// `pattern => body,`, in a block if it is too long.
     pub(crate) fn arm(&mut self, pattern: &str, body: &str) {
         let flat = format!("{pattern} => {body},");
-        if self.indent + width(&flat) <= MAX_WIDTH {
+        if self.fits(&flat) {
             return self.line(&flat);
         }
         self.block(&format!("{pattern} => {{"), |code| code.line(body));

@@ -10,6 +10,18 @@ pub use crate::syntax::{Requiredness, Shape};
 pub struct Schema {
     /// The files.
     pub files: Vec<File>,
+    /// In which order structs are written.
+    pub order: Order,
+}
+
+/// In which order the fields of a struct are written, and read fastest. Any order is read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Order {
+    /// By their numbers, as Apache's generators and pilota write them.
+    #[default]
+    Ids,
+    /// Those of fixed size first, then the others, both in the IDL's order: as Kitex writes them.
+    FixedFirst,
 }
 
 /// One .thrift file.

@@ -15,7 +15,9 @@ impl Decode for () {
     #[inline]
     fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
         let mut fields = Fields::begin(from)?;
-        while !fields.end()? {}
+        while fields.next_id()?.is_some() {
+            fields.skip_next()?;
+        }
         Ok(())
     }
 }

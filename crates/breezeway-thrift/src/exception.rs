@@ -70,12 +70,15 @@ impl Encode for ApplicationException {
 impl Decode for ApplicationException {
     fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
         let mut fields = Fields::begin(from)?;
-        loop {
-            fields.read(1, &mut self.message)?;
-            fields.read(2, &mut self.kind)?;
-            if fields.end()? {
-                return Ok(());
-            }
+        fields.read(1, &mut self.message)?;
+        fields.read(2, &mut self.kind)?;
+        while let Some(id) = fields.next_id()? {
+            match id {
+                1 => fields.read_next(&mut self.message)?,
+                2 => fields.read_next(&mut self.kind)?,
+                _ => fields.skip_next()?,
+            };
         }
+        Ok(())
     }
 }

@@ -4,13 +4,18 @@ use crate::skip::skip;
 use crate::wire_type::STOP;
 use crate::{Decode, DecodeError, Fault, Fixed, ReadGroup, Slice, Source, View, Wire, WireType};
 
-/// Reads the fields of one struct, in rounds: each round offers every field that is known, in the order in which writers send them, and takes those that come next.
+/// Reads the fields of one struct: first those that come in the expected order, one comparison each,
+/// then the rest by their numbers, in any order.
 ///
-/// One round is enough for a message in the order of the IDL. A field out of order begins another round; one that is unknown, or of another type than the IDL says, is skipped.
+/// The work is bounded by the bytes of the struct if what is expected is offered in portions, as long
+/// as [`Self::in_order`]: an unknown, repeated or early field costs one match, whatever the struct has.
 pub struct Fields<'s, S> {
     from: &'s mut S,
-    /// Whether this round took a field.
+    /// Whether a field was taken since [`Self::in_order`] was last asked.
     progress: bool,
+    /// The field whose header [`Self::next_id`] took.
+    id: i16,
+    wire_type: WireType,
     /// The fields taken, one bit for each number from 0 to 255.
     seen: [u64; 4],
 }
@@ -20,7 +25,7 @@ impl<'s, S: Source> Fields<'s, S> {
     #[inline(always)]
     pub fn begin(from: &'s mut S) -> Result<Self, DecodeError> {
         from.enter()?;
-        Ok(Self { from, progress: false, seen: [0; 4] })
+        Ok(Self { from, progress: false, id: 0, wire_type: WireType::Bool, seen: [0; 4] })
     }
 
     /// Takes the field `id`, if it comes next, as a value of its own. Returns whether it did.
@@ -30,21 +35,6 @@ impl<'s, S: Source> Fields<'s, S> {
             return Ok(false);
         }
         *place = T::decode(self.from)?;
-        Ok(true)
-    }
-
-    /// As [`Self::read`], for a variant of a union.
-    #[inline(always)]
-    pub fn read_as<T: Decode, U>(
-        &mut self,
-        id: i16,
-        place: &mut U,
-        variant: impl FnOnce(T) -> U,
-    ) -> Result<bool, DecodeError> {
-        if !self.takes::<T>(id) {
-            return Ok(false);
-        }
-        *place = variant(T::decode(self.from)?);
         Ok(true)
     }
 
@@ -77,21 +67,69 @@ impl<'s, S: Source> Fields<'s, S> {
         Ok(())
     }
 
-    /// Ends a round: whether the struct ended. If the round took nothing, a field is skipped.
+    /// Whether any of the fields came next that were offered since the last time this was asked. If
+    /// not, the rest is read faster by numbers.
     #[inline(always)]
-    pub fn end(&mut self) -> Result<bool, DecodeError> {
-        let next = match self.from.peek(1) {
+    pub fn in_order(&mut self) -> bool {
+        std::mem::take(&mut self.progress)
+    }
+
+    /// Takes the header of the next field, whatever it is, and returns its number; nothing at the
+    /// struct's end. Its value is taken by [`Self::read_next`] and others, or [`Self::skip_next`].
+    #[inline(always)]
+    pub fn next_id(&mut self) -> Result<Option<i16>, DecodeError> {
+        match self.from.peek(1) {
+            Some(&[STOP]) => {
+                self.from.advance(1);
+                self.from.leave();
+                Ok(None)
+            }
+            _ => self.header().map(Some),
+        }
+    }
+
+    #[inline(never)]
+    fn header(&mut self) -> Result<i16, DecodeError> {
+        let byte = match self.from.peek(1) {
             Some(bytes) => bytes[0],
             None => return Err(self.from.truncated(1)),
         };
-        if next == STOP {
-            self.from.advance(1);
-            self.from.leave();
-            return Ok(true);
+        self.wire_type = WireType::try_from(byte).map_err(|fault| self.from.fault(fault))?;
+        let [_, high, low] = self.from.array()?;
+        self.id = i16::from_be_bytes([high, low]);
+        Ok(self.id)
+    }
+
+    /// Takes the value of the next field. Returns whether it did: one of another type is skipped.
+    #[inline(never)]
+    pub fn read_next<T: Decode>(&mut self, place: &mut T) -> Result<bool, DecodeError> {
+        if self.wire_type != T::WIRE_TYPE {
+            return self.skip_next();
         }
-        if !std::mem::take(&mut self.progress) {
-            self.skip_field(next)?;
+        self.mark(self.id);
+        *place = T::decode(self.from)?;
+        Ok(true)
+    }
+
+    /// As [`Self::read_next`], for a variant of a union.
+    #[inline]
+    pub fn read_next_as<T: Decode, U>(
+        &mut self,
+        place: &mut U,
+        variant: impl FnOnce(T) -> U,
+    ) -> Result<bool, DecodeError> {
+        if self.wire_type != T::WIRE_TYPE {
+            return self.skip_next();
         }
+        *place = variant(T::decode(self.from)?);
+        Ok(true)
+    }
+
+    /// Skips the value of the next field. Returns that it was not taken.
+    #[cold]
+    #[inline(never)]
+    pub fn skip_next(&mut self) -> Result<bool, DecodeError> {
+        skip(self.wire_type, self.from)?;
         Ok(false)
     }
 
@@ -126,14 +164,6 @@ impl<'s, S: Source> Fields<'s, S> {
             self.seen[usize::from(id >> 6)] |= 1 << (id & 63);
         }
     }
-
-    #[cold]
-    #[inline(never)]
-    fn skip_field(&mut self, wire_type: u8) -> Result<(), DecodeError> {
-        let wire_type = WireType::try_from(wire_type).map_err(|fault| self.from.fault(fault))?;
-        self.from.array::<3>()?;
-        skip(wire_type, self.from)
-    }
 }
 
 impl<'a> Fields<'_, Slice<'a>> {
@@ -147,16 +177,26 @@ impl<'a> Fields<'_, Slice<'a>> {
         Ok(true)
     }
 
-    /// As [`Self::view`], for a variant of a union.
-    #[inline(always)]
-    pub fn view_as<T: View<'a>, U>(
+    /// As [`Self::read_next`], for a value that borrows from the message.
+    #[inline(never)]
+    pub fn view_next<T: View<'a>>(&mut self, place: &mut T) -> Result<bool, DecodeError> {
+        if self.wire_type != T::WIRE_TYPE {
+            return self.skip_next();
+        }
+        self.mark(self.id);
+        *place = T::view(self.from)?;
+        Ok(true)
+    }
+
+    /// As [`Self::view_next`], for a variant of a union.
+    #[inline]
+    pub fn view_next_as<T: View<'a>, U>(
         &mut self,
-        id: i16,
         place: &mut U,
         variant: impl FnOnce(T) -> U,
     ) -> Result<bool, DecodeError> {
-        if !self.takes::<T>(id) {
-            return Ok(false);
+        if self.wire_type != T::WIRE_TYPE {
+            return self.skip_next();
         }
         *place = variant(T::view(self.from)?);
         Ok(true)

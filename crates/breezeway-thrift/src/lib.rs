@@ -48,13 +48,16 @@
 //!     fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
 //!         let mut reading = Self::default();
 //!         let mut fields = Fields::begin(from)?;
-//!         loop {
-//!             fields.view(1, &mut reading.time)?;
-//!             fields.view(2, &mut reading.values)?;
-//!             if fields.end()? {
-//!                 return Ok(reading);
-//!             }
+//!         fields.view(1, &mut reading.time)?;
+//!         fields.view(2, &mut reading.values)?;
+//!         while let Some(id) = fields.next_id()? {
+//!             match id {
+//!                 1 => fields.view_next(&mut reading.time)?,
+//!                 2 => fields.view_next(&mut reading.values)?,
+//!                 _ => fields.skip_next()?,
+//!             };
 //!         }
+//!         Ok(reading)
 //!     }
 //! }
 //!
@@ -77,7 +80,8 @@
 //!
 //! * One body of code gives a struct's size and its bytes: it runs on a sink that only counts, then on the buffer.
 //! * Neighbouring fields of fixed size are checked for room once, and when read compared with the expected headers at once ([`Sink::group`], [`Fields::group`]).
-//! * Fields are expected in the order of the IDL, so that a struct is read in one straight pass; any other order is read too ([`Fields`]).
+//! * Fields are expected in the order of their numbers, so that a struct is read in one straight pass; any other
+//!   order is read by number, at nearly the same speed ([`Fields`]).
 //! * Lists of numbers are converted by vector instructions, chosen when the program runs.
 //!
 //! # What is accepted

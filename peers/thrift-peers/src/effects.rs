@@ -138,12 +138,8 @@ fn read_fixed(bytes: &[u8], round: impl Fn(&mut Fields<'_, Slice<'_>>, &mut Fixe
     while !from.rest().is_empty() {
         let mut place = FixedFields::default();
         let mut fields = Fields::begin(&mut from).unwrap();
-        loop {
-            round(&mut fields, &mut place);
-            if fields.end().unwrap() {
-                break;
-            }
-        }
+        round(&mut fields, &mut place);
+        assert_eq!(fields.next_id().unwrap(), None);
         sum = sum
             .wrapping_add(u64::from(place.0) + place.1 as u64 + place.2 as u64 + place.3.to_bits());
     }

@@ -4,4 +4,5 @@ mod example;
 mod round_trip;
 mod rustfmt;
 mod unions;
+mod work;
 mod writers;

@@ -36,12 +36,14 @@ pub mod benchmark {
     impl Decode for Ano {
         fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
             let mut fields = Fields::begin(from)?;
-            loop {
-                fields.read(1, &mut self.num)?;
-                if fields.end()? {
-                    return Ok(());
-                }
+            fields.read(1, &mut self.num)?;
+            while let Some(id) = fields.next_id()? {
+                match id {
+                    1 => fields.read_next(&mut self.num)?,
+                    _ => fields.skip_next()?,
+                };
             }
+            Ok(())
         }
     }
 
@@ -57,12 +59,14 @@ pub mod benchmark {
         fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
             let mut ano = Self::default();
             let mut fields = Fields::begin(from)?;
-            loop {
-                fields.view(1, &mut ano.num)?;
-                if fields.end()? {
-                    return Ok(ano);
-                }
+            fields.view(1, &mut ano.num)?;
+            while let Some(id) = fields.next_id()? {
+                match id {
+                    1 => fields.view_next(&mut ano.num)?,
+                    _ => fields.skip_next()?,
+                };
             }
+            Ok(ano)
         }
     }
 
@@ -106,14 +110,18 @@ pub mod benchmark {
     impl Decode for MyTest {
         fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
             let mut fields = Fields::begin(from)?;
-            loop {
-                fields.read(1, &mut self.num)?;
-                fields.read(2, &mut self.ano)?;
-                fields.read(3, &mut self.nums)?;
-                if fields.end()? {
-                    return Ok(());
-                }
+            fields.read(1, &mut self.num)?;
+            fields.read(2, &mut self.ano)?;
+            fields.read(3, &mut self.nums)?;
+            while let Some(id) = fields.next_id()? {
+                match id {
+                    1 => fields.read_next(&mut self.num)?,
+                    2 => fields.read_next(&mut self.ano)?,
+                    3 => fields.read_next(&mut self.nums)?,
+                    _ => fields.skip_next()?,
+                };
             }
+            Ok(())
         }
     }
 
@@ -131,14 +139,18 @@ pub mod benchmark {
         fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
             let mut my_test = Self::default();
             let mut fields = Fields::begin(from)?;
-            loop {
-                fields.view(1, &mut my_test.num)?;
-                fields.view(2, &mut my_test.ano)?;
-                fields.view(3, &mut my_test.nums)?;
-                if fields.end()? {
-                    return Ok(my_test);
-                }
+            fields.view(1, &mut my_test.num)?;
+            fields.view(2, &mut my_test.ano)?;
+            fields.view(3, &mut my_test.nums)?;
+            while let Some(id) = fields.next_id()? {
+                match id {
+                    1 => fields.view_next(&mut my_test.num)?,
+                    2 => fields.view_next(&mut my_test.ano)?,
+                    3 => fields.view_next(&mut my_test.nums)?,
+                    _ => fields.skip_next()?,
+                };
             }
+            Ok(my_test)
         }
     }
 
@@ -203,18 +215,24 @@ pub mod benchmark {
     impl Decode for Five {
         fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
             let mut fields = Fields::begin(from)?;
-            loop {
-                fields.read(1, &mut self.id)?;
-                fields.read(2, &mut self.name)?;
-                fields.read(3, &mut self.score)?;
-                fields.read(4, &mut self.active)?;
-                fields.read(5, &mut self.values)?;
-                if fields.end()? {
-                    fields.require(1, "id")?;
-                    fields.require(2, "name")?;
-                    return Ok(());
-                }
+            fields.read(1, &mut self.id)?;
+            fields.read(2, &mut self.name)?;
+            fields.read(3, &mut self.score)?;
+            fields.read(4, &mut self.active)?;
+            fields.read(5, &mut self.values)?;
+            while let Some(id) = fields.next_id()? {
+                match id {
+                    1 => fields.read_next(&mut self.id)?,
+                    2 => fields.read_next(&mut self.name)?,
+                    3 => fields.read_next(&mut self.score)?,
+                    4 => fields.read_next(&mut self.active)?,
+                    5 => fields.read_next(&mut self.values)?,
+                    _ => fields.skip_next()?,
+                };
             }
+            fields.require(1, "id")?;
+            fields.require(2, "name")?;
+            Ok(())
         }
     }
 
@@ -236,18 +254,24 @@ pub mod benchmark {
         fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
             let mut five = Self::default();
             let mut fields = Fields::begin(from)?;
-            loop {
-                fields.view(1, &mut five.id)?;
-                fields.view(2, &mut five.name)?;
-                fields.view(3, &mut five.score)?;
-                fields.view(4, &mut five.active)?;
-                fields.view(5, &mut five.values)?;
-                if fields.end()? {
-                    fields.require(1, "id")?;
-                    fields.require(2, "name")?;
-                    return Ok(five);
-                }
+            fields.view(1, &mut five.id)?;
+            fields.view(2, &mut five.name)?;
+            fields.view(3, &mut five.score)?;
+            fields.view(4, &mut five.active)?;
+            fields.view(5, &mut five.values)?;
+            while let Some(id) = fields.next_id()? {
+                match id {
+                    1 => fields.view_next(&mut five.id)?,
+                    2 => fields.view_next(&mut five.name)?,
+                    3 => fields.view_next(&mut five.score)?,
+                    4 => fields.view_next(&mut five.active)?,
+                    5 => fields.view_next(&mut five.values)?,
+                    _ => fields.skip_next()?,
+                };
             }
+            fields.require(1, "id")?;
+            fields.require(2, "name")?;
+            Ok(five)
         }
     }
 

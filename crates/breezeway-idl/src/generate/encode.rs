@@ -6,12 +6,12 @@ use super::types::{is_fixed, is_union};
 use super::union::Origin;
 use crate::layout::{Code, Expr};
 
-/// Writes a struct field by field, in the IDL's order.
+/// Writes a struct field by field, in the schema's order.
 pub(crate) fn of_struct(code: &mut Code, context: &Context<'_>, owned: &str, fields: &Fields<'_>) {
     let sink = context.word("Sink");
     code.implement(&format!("impl {}", context.word("Encode")), owned, |code| {
         code.block(&signature(&sink), |code| {
-            for step in fields.steps() {
+            for step in fields.steps(context.schema.order) {
                 code.expr(&statement(context, &step), ";");
             }
             code.line("to.stop();");
@@ -61,7 +61,7 @@ fn signature(sink: &str) -> String {
 fn statement(context: &Context<'_>, step: &Step<'_, '_>) -> Expr {
     match step {
         Step::Group(group) => {
-            let pair = |named: &Named<'_>| {
+            let pair = |named: &&Named<'_>| {
                 let parts = [named.id().to_string(), format!("self.{}", named.name)];
                 Expr::call("", parts.map(Expr::Plain))
             };

@@ -2,7 +2,7 @@
 
 use super::context::Context;
 use super::types::is_fixed;
-use crate::model::{Field, Requiredness, Struct, Value};
+use crate::model::{Field, Order, Requiredness, Struct, Value};
 use crate::names::{Taken, escape, pascal, snake};
 
 /// The most fields that the runtime reads and writes as one group.
@@ -29,7 +29,7 @@ pub(crate) struct Fields<'a> {
 /// Fields that are read and written together.
 pub(crate) enum Step<'f, 'a> {
     /// Neighbours of fixed size that are always there.
-    Group(&'f [Named<'a>]),
+    Group(Vec<&'f Named<'a>>),
     /// Any other field.
     One(&'f Named<'a>),
 }
@@ -51,13 +51,23 @@ impl<'a> Fields<'a> {
         Self { all: named.collect() }
     }
 
-    /// The fields in order, neighbours of fixed size together.
-    pub(crate) fn steps(&self) -> Vec<Step<'_, 'a>> {
-        let runs = self.all.chunk_by(|one, other| one.joins_group() && other.joins_group());
-        let groups = runs.flat_map(|run| run.chunks(LARGEST_GROUP));
-        groups
-            .map(|group| if let [one] = group { Step::One(one) } else { Step::Group(group) })
-            .collect()
+    /// The fields in the order of bytes, neighbours of fixed size together.
+    pub(crate) fn steps(&self, order: Order) -> Vec<Step<'_, 'a>> {
+        let mut sorted: Vec<_> = self.all.iter().collect();
+        match order {
+            Order::Ids => sorted.sort_by_key(|named| named.id()),
+            Order::FixedFirst => sorted.sort_by_key(|named| !is_fixed(&named.field.ty)),
+        }
+        let mut steps = Vec::new();
+        for run in sorted.chunk_by(|one, other| one.joins_group() && other.joins_group()) {
+            for group in run.chunks(LARGEST_GROUP) {
+                steps.push(match group {
+                    [one] => Step::One(one),
+                    many => Step::Group(many.to_vec()),
+                });
+            }
+        }
+        steps
     }
 
     /// The fewest bytes that such a struct takes: its required fields and its end.

@@ -70,40 +70,75 @@ const LONG_NAME: usize = 24;
 /// The type's name, unless that is long, a keyword or another variable's.
 fn place(owned: &str) -> String {
     let name = escape(&snake(owned));
-    let taken = ["fields", "from"].contains(&name.as_str()) || name.starts_with("r#");
+    let taken = ["fields", "from", "id"].contains(&name.as_str()) || name.starts_with("r#");
     let unfit = taken || name.ends_with('_') || name.len() >= LONG_NAME;
     if unfit { "value".to_owned() } else { name }
 }
 
-/// Reads a struct's fields, in rounds.
-pub(crate) fn of_struct(code: &mut Code, reading: &Reading, fields: &Fields<'_>) {
-    body(code, reading, fields, |code| {
-        for step in fields.steps() {
-            take(code, reading, &step);
-        }
+/// How many steps are offered before it is asked whether that is still the order.
+const PORTION: usize = 8;
+
+/// Reads a struct's fields: in the expected order as long as they come in it, then by number.
+pub(crate) fn of_struct(
+    code: &mut Code,
+    context: &Context<'_>,
+    reading: &Reading,
+    fields: &Fields<'_>,
+) {
+    let next = |named: &Named<'_>| Next {
+        call: format!("fields.{}_next(", reading.method),
+        argument: format!("&mut {}.{}", reading.place, named.name),
+        short: "place",
+        fits: usize::MAX,
+    };
+    let steps = fields.steps(context.schema.order);
+    body(code, reading, fields, next, |code| match steps.len() {
+        ..=PORTION => steps.iter().for_each(|step| take(code, reading, step)),
+        _ => code.block("'ordered: {", |code| {
+            for (index, portion) in steps.chunks(PORTION).enumerate() {
+                if index > 0 {
+                    code.block("if !fields.in_order() {", |code| code.line("break 'ordered;"));
+                }
+                portion.iter().for_each(|step| take(code, reading, step));
+            }
+        }),
     });
 }
 
 /// Reads a union's fields, of which the last one counts.
 pub(crate) fn of_union(code: &mut Code, reading: &Reading, fields: &Fields<'_>) {
-    body(code, reading, fields, |code| {
-        for named in &fields.all {
-            let variant = format!("Self::{}", named.variant);
-            let arguments = [named.id().to_string(), reading.whole.clone(), variant];
-            let head = format!("fields.{}_as", reading.method);
-            code.expr(&Expr::call(head, arguments.map(Expr::Plain)), "?;");
-        }
-    });
+    let next = |named: &Named<'_>| Next {
+        call: format!("fields.{}_next_as({}, ", reading.method, reading.whole),
+        argument: format!("Self::{}", named.variant),
+        short: "variant",
+        fits: CHAIN_WIDTH,
+    };
+    body(code, reading, fields, next, |_| {});
 }
 
-fn body(code: &mut Code, reading: &Reading, fields: &Fields<'_>, round: impl FnOnce(&mut Code)) {
+fn body(
+    code: &mut Code,
+    reading: &Reading,
+    fields: &Fields<'_>,
+    next: impl Fn(&Named<'_>) -> Next,
+    in_order: impl FnOnce(&mut Code),
+) {
     code.implement(&reading.head, &reading.target, |code| {
         code.block(&reading.signature, |code| {
             if fields.all.is_empty() {
-                nothing(code, reading);
-            } else {
-                rounds(code, reading, fields, round);
+                return nothing(code, reading);
             }
+            if let Some(start) = &reading.start {
+                code.line(start);
+            }
+            for named in fields.all.iter().filter(|named| named.needs_flag()) {
+                code.line(&format!("let mut {} = false;", flag(named)));
+            }
+            code.line(&format!("let mut fields = {}::begin(from)?;", reading.fields));
+            in_order(code);
+            by_number(code, fields, next);
+            require(code, fields);
+            code.line(&reading.end);
         });
     });
 }
@@ -111,24 +146,51 @@ fn body(code: &mut Code, reading: &Reading, fields: &Fields<'_>, round: impl FnO
 /// Skips all fields.
 fn nothing(code: &mut Code, reading: &Reading) {
     code.line(&format!("let mut fields = {}::begin(from)?;", reading.fields));
-    code.line("while !fields.end()? {}");
+    code.block("while fields.next_id()?.is_some() {", |code| code.line("fields.skip_next()?;"));
     let end = reading.end.replace(&format!("({})", reading.place), "(Self::default())");
     code.line(&end);
 }
 
-fn rounds(code: &mut Code, reading: &Reading, fields: &Fields<'_>, round: impl FnOnce(&mut Code)) {
-    if let Some(start) = &reading.start {
-        code.line(start);
+/// What takes the value of the field whose number was read.
+struct Next {
+    call: String,
+    /// The last argument, and what it is called if the line gets too long with it.
+    argument: String,
+    short: &'static str,
+    /// The longest call that is left on the line of its number.
+    fits: usize,
+}
+
+/// rustfmt breaks chains that are longer.
+const CHAIN_WIDTH: usize = 60;
+
+fn arm(code: &mut Code, named: &Named<'_>, next: &Next) {
+    let Next { call, argument, short, fits } = next;
+    let id = named.id();
+    let whole = format!("{call}{argument})?");
+    // rustfmt breaks a little before its limit; a block with a name in it is left alone.
+    if !named.needs_flag() && whole.len() <= *fits && code.fits(&format!("{id} => {whole},   ")) {
+        return code.line(&format!("{id} => {whole},"));
     }
-    for named in fields.all.iter().filter(|named| named.needs_flag()) {
-        code.line(&format!("let mut {} = false;", flag(named)));
-    }
-    code.line(&format!("let mut fields = {}::begin(from)?;", reading.fields));
-    code.block("loop {", |code| {
-        round(code);
-        code.block("if fields.end()? {", |code| {
-            require(code, fields);
-            code.line(&format!("return {};", reading.end));
+    code.block(&format!("{id} => {{"), |code| {
+        code.line(&format!("let {short} = {argument};"));
+        if named.needs_flag() {
+            let taken = Expr::plain(format!("{call}{short})"));
+            code.assign(&format!("{} |=", flag(named)), &taken, "?;");
+            code.line(&flag(named));
+        } else {
+            code.line(&format!("{call}{short})?"));
+        }
+    });
+}
+
+fn by_number(code: &mut Code, fields: &Fields<'_>, next: impl Fn(&Named<'_>) -> Next) {
+    code.block("while let Some(id) = fields.next_id()? {", |code| {
+        code.block_with("match id {", "};", |code| {
+            for named in &fields.all {
+                arm(code, named, &next(named));
+            }
+            code.line("_ => fields.skip_next()?,");
         });
     });
 }
@@ -137,7 +199,7 @@ fn take(code: &mut Code, reading: &Reading, step: &Step<'_, '_>) {
     let place = |named: &Named<'_>| format!("&mut {}.{}", reading.place, named.name);
     match step {
         Step::Group(group) => {
-            let pair = |named: &Named<'_>| {
+            let pair = |named: &&Named<'_>| {
                 Expr::call("", [named.id().to_string(), place(named)].map(Expr::Plain))
             };
             let tuple = Expr::call("", group.iter().map(pair));

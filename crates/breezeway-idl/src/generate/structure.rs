@@ -37,7 +37,7 @@ fn owned(code: &mut Code, context: &Context<'_>, names: &StructNames, fields: &F
     wire(code, context, &names.owned, fields);
     encode::of_struct(code, context, &names.owned, fields);
     code.blank();
-    read::of_struct(code, &Reading::owned(context, names), fields);
+    read::of_struct(code, context, &Reading::owned(context, names), fields);
 }
 
 fn view(code: &mut Code, context: &Context<'_>, names: &StructNames, fields: &Fields<'_>) {
@@ -55,7 +55,7 @@ fn view(code: &mut Code, context: &Context<'_>, names: &StructNames, fields: &Fi
         default(code, context, &lifetime("'_"), fields, value);
     }
     wire(code, context, &lifetime("'_"), fields);
-    read::of_struct(code, &Reading::view(context, names, &lifetime("'a")), fields);
+    read::of_struct(code, context, &Reading::view(context, names, &lifetime("'a")), fields);
 }
 
 fn derives(preset: bool, copies: &str) -> &'static str {

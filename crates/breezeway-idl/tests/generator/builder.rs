@@ -3,6 +3,7 @@
 use std::fs;
 
 use breezeway_idl::Builder;
+use breezeway_idl::model::Order;
 
 #[test]
 fn several_files_become_one_text() {
@@ -44,4 +45,23 @@ fn an_output_that_cannot_be_written_is_named() {
     let builder = Builder::new().out_dir(dir.path().join("missing"));
     let error = builder.compile(&[dir.path().join("a.thrift")]).unwrap_err().to_string();
     assert!(error.starts_with("cannot write ") && error.contains("missing/thrift.rs"), "{error}");
+}
+
+#[test]
+fn fields_are_written_by_number_or_those_of_fixed_size_first() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("a.thrift");
+    fs::write(&file, "struct A { 3: string last, 1: string first, 2: i32 size }").unwrap();
+    let written = |order| {
+        Builder::new().out_dir(dir.path()).order(order).compile(&[&file]).unwrap();
+        let text = fs::read_to_string(dir.path().join("thrift.rs")).unwrap();
+        let lines = text.lines().map(str::trim);
+        let writes =
+            lines.filter(|line| line.starts_with("to.put") || line.starts_with("to.field"));
+        writes.take(3).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let [first, size, last] =
+        ["to.field(1, &self.first);", "to.put(2, self.size);", "to.field(3, &self.last);"];
+    assert_eq!(written(Order::Ids), [first, size, last]);
+    assert_eq!(written(Order::FixedFirst), [size, last, first]);
 }

@@ -63,14 +63,17 @@ pub mod acme {
         impl Decode for Amount {
             fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
                 let mut fields = Fields::begin(from)?;
-                loop {
-                    fields.group(((1, &mut self.minor_units), (2, &mut self.currency)))?;
-                    if fields.end()? {
-                        fields.require(1, "minor_units")?;
-                        fields.require(2, "currency")?;
-                        return Ok(());
-                    }
+                fields.group(((1, &mut self.minor_units), (2, &mut self.currency)))?;
+                while let Some(id) = fields.next_id()? {
+                    match id {
+                        1 => fields.read_next(&mut self.minor_units)?,
+                        2 => fields.read_next(&mut self.currency)?,
+                        _ => fields.skip_next()?,
+                    };
                 }
+                fields.require(1, "minor_units")?;
+                fields.require(2, "currency")?;
+                Ok(())
             }
         }
 
@@ -98,14 +101,17 @@ pub mod acme {
             fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
                 let mut amount = Self::default();
                 let mut fields = Fields::begin(from)?;
-                loop {
-                    fields.group(((1, &mut amount.minor_units), (2, &mut amount.currency)))?;
-                    if fields.end()? {
-                        fields.require(1, "minor_units")?;
-                        fields.require(2, "currency")?;
-                        return Ok(amount);
-                    }
+                fields.group(((1, &mut amount.minor_units), (2, &mut amount.currency)))?;
+                while let Some(id) = fields.next_id()? {
+                    match id {
+                        1 => fields.view_next(&mut amount.minor_units)?,
+                        2 => fields.view_next(&mut amount.currency)?,
+                        _ => fields.skip_next()?,
+                    };
                 }
+                fields.require(1, "minor_units")?;
+                fields.require(2, "currency")?;
+                Ok(amount)
             }
         }
 
@@ -213,13 +219,17 @@ pub mod consts {
     impl Decode for Point {
         fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
             let mut fields = Fields::begin(from)?;
-            loop {
-                fields.group(((1, &mut self.x), (2, &mut self.y)))?;
-                fields.read(3, &mut self.label)?;
-                if fields.end()? {
-                    return Ok(());
-                }
+            fields.group(((1, &mut self.x), (2, &mut self.y)))?;
+            fields.read(3, &mut self.label)?;
+            while let Some(id) = fields.next_id()? {
+                match id {
+                    1 => fields.read_next(&mut self.x)?,
+                    2 => fields.read_next(&mut self.y)?,
+                    3 => fields.read_next(&mut self.label)?,
+                    _ => fields.skip_next()?,
+                };
             }
+            Ok(())
         }
     }
 
@@ -247,13 +257,17 @@ pub mod consts {
         fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
             let mut point = Self::default();
             let mut fields = Fields::begin(from)?;
-            loop {
-                fields.group(((1, &mut point.x), (2, &mut point.y)))?;
-                fields.view(3, &mut point.label)?;
-                if fields.end()? {
-                    return Ok(point);
-                }
+            fields.group(((1, &mut point.x), (2, &mut point.y)))?;
+            fields.view(3, &mut point.label)?;
+            while let Some(id) = fields.next_id()? {
+                match id {
+                    1 => fields.view_next(&mut point.x)?,
+                    2 => fields.view_next(&mut point.y)?,
+                    3 => fields.view_next(&mut point.label)?,
+                    _ => fields.skip_next()?,
+                };
             }
+            Ok(point)
         }
     }
 
@@ -327,17 +341,22 @@ pub mod consts {
     impl Decode for Line {
         fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
             let mut fields = Fields::begin(from)?;
-            loop {
-                fields.read(1, &mut self.from)?;
-                fields.read(2, &mut self.to)?;
-                fields.read(3, &mut self.between)?;
-                fields.read(4, &mut self.level)?;
-                if fields.end()? {
-                    fields.require(1, "from")?;
-                    fields.require(2, "to")?;
-                    return Ok(());
-                }
+            fields.read(1, &mut self.from)?;
+            fields.read(2, &mut self.to)?;
+            fields.read(3, &mut self.between)?;
+            fields.read(4, &mut self.level)?;
+            while let Some(id) = fields.next_id()? {
+                match id {
+                    1 => fields.read_next(&mut self.from)?,
+                    2 => fields.read_next(&mut self.to)?,
+                    3 => fields.read_next(&mut self.between)?,
+                    4 => fields.read_next(&mut self.level)?,
+                    _ => fields.skip_next()?,
+                };
             }
+            fields.require(1, "from")?;
+            fields.require(2, "to")?;
+            Ok(())
         }
     }
 
@@ -369,17 +388,22 @@ pub mod consts {
         fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
             let mut line = Self::default();
             let mut fields = Fields::begin(from)?;
-            loop {
-                fields.view(1, &mut line.from)?;
-                fields.view(2, &mut line.to)?;
-                fields.view(3, &mut line.between)?;
-                fields.view(4, &mut line.level)?;
-                if fields.end()? {
-                    fields.require(1, "from")?;
-                    fields.require(2, "to")?;
-                    return Ok(line);
-                }
+            fields.view(1, &mut line.from)?;
+            fields.view(2, &mut line.to)?;
+            fields.view(3, &mut line.between)?;
+            fields.view(4, &mut line.level)?;
+            while let Some(id) = fields.next_id()? {
+                match id {
+                    1 => fields.view_next(&mut line.from)?,
+                    2 => fields.view_next(&mut line.to)?,
+                    3 => fields.view_next(&mut line.between)?,
+                    4 => fields.view_next(&mut line.level)?,
+                    _ => fields.skip_next()?,
+                };
             }
+            fields.require(1, "from")?;
+            fields.require(2, "to")?;
+            Ok(line)
         }
     }
 
@@ -455,14 +479,15 @@ pub mod consts {
     impl Decode for Choice {
         fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
             let mut fields = Fields::begin(from)?;
-            loop {
-                fields.read_as(1, self, Self::Number)?;
-                fields.read_as(2, self, Self::Text)?;
-                fields.read_as(3, self, Self::Point)?;
-                if fields.end()? {
-                    return Ok(());
-                }
+            while let Some(id) = fields.next_id()? {
+                match id {
+                    1 => fields.read_next_as(self, Self::Number)?,
+                    2 => fields.read_next_as(self, Self::Text)?,
+                    3 => fields.read_next_as(self, Self::Point)?,
+                    _ => fields.skip_next()?,
+                };
             }
+            Ok(())
         }
     }
 
@@ -483,14 +508,15 @@ pub mod consts {
         fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
             let mut choice = Self::default();
             let mut fields = Fields::begin(from)?;
-            loop {
-                fields.view_as(1, &mut choice, Self::Number)?;
-                fields.view_as(2, &mut choice, Self::Text)?;
-                fields.view_as(3, &mut choice, Self::Point)?;
-                if fields.end()? {
-                    return Ok(choice);
-                }
+            while let Some(id) = fields.next_id()? {
+                match id {
+                    1 => fields.view_next_as(&mut choice, Self::Number)?,
+                    2 => fields.view_next_as(&mut choice, Self::Text)?,
+                    3 => fields.view_next_as(&mut choice, Self::Point)?,
+                    _ => fields.skip_next()?,
+                };
             }
+            Ok(choice)
         }
     }
 

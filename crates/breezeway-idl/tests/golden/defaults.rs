@@ -64,14 +64,18 @@ pub mod defaults {
     impl Decode for Inner {
         fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
             let mut fields = Fields::begin(from)?;
-            loop {
-                fields.read(1, &mut self.a)?;
-                fields.read(2, &mut self.b)?;
-                fields.read(3, &mut self.c)?;
-                if fields.end()? {
-                    return Ok(());
-                }
+            fields.read(1, &mut self.a)?;
+            fields.read(2, &mut self.b)?;
+            fields.read(3, &mut self.c)?;
+            while let Some(id) = fields.next_id()? {
+                match id {
+                    1 => fields.read_next(&mut self.a)?,
+                    2 => fields.read_next(&mut self.b)?,
+                    3 => fields.read_next(&mut self.c)?,
+                    _ => fields.skip_next()?,
+                };
             }
+            Ok(())
         }
     }
 
@@ -99,14 +103,18 @@ pub mod defaults {
         fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
             let mut inner = Self::default();
             let mut fields = Fields::begin(from)?;
-            loop {
-                fields.view(1, &mut inner.a)?;
-                fields.view(2, &mut inner.b)?;
-                fields.view(3, &mut inner.c)?;
-                if fields.end()? {
-                    return Ok(inner);
-                }
+            fields.view(1, &mut inner.a)?;
+            fields.view(2, &mut inner.b)?;
+            fields.view(3, &mut inner.c)?;
+            while let Some(id) = fields.next_id()? {
+                match id {
+                    1 => fields.view_next(&mut inner.a)?,
+                    2 => fields.view_next(&mut inner.b)?,
+                    3 => fields.view_next(&mut inner.c)?,
+                    _ => fields.skip_next()?,
+                };
             }
+            Ok(inner)
         }
     }
 
@@ -227,7 +235,7 @@ pub mod defaults {
     impl Decode for Defaults {
         fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
             let mut fields = Fields::begin(from)?;
-            loop {
+            'ordered: {
                 fields.group((
                     (1, &mut self.flag),
                     (2, &mut self.tiny),
@@ -243,11 +251,32 @@ pub mod defaults {
                 fields.read(12, &mut self.numbers)?;
                 fields.read(13, &mut self.words)?;
                 fields.read(14, &mut self.ages)?;
-                fields.read(15, &mut self.inners)?;
-                if fields.end()? {
-                    return Ok(());
+                if !fields.in_order() {
+                    break 'ordered;
                 }
+                fields.read(15, &mut self.inners)?;
             }
+            while let Some(id) = fields.next_id()? {
+                match id {
+                    1 => fields.read_next(&mut self.flag)?,
+                    2 => fields.read_next(&mut self.tiny)?,
+                    3 => fields.read_next(&mut self.short)?,
+                    4 => fields.read_next(&mut self.medium)?,
+                    5 => fields.read_next(&mut self.large)?,
+                    6 => fields.read_next(&mut self.ratio)?,
+                    7 => fields.read_next(&mut self.name)?,
+                    8 => fields.read_next(&mut self.blob)?,
+                    9 => fields.read_next(&mut self.id)?,
+                    10 => fields.read_next(&mut self.mode)?,
+                    11 => fields.read_next(&mut self.inner)?,
+                    12 => fields.read_next(&mut self.numbers)?,
+                    13 => fields.read_next(&mut self.words)?,
+                    14 => fields.read_next(&mut self.ages)?,
+                    15 => fields.read_next(&mut self.inners)?,
+                    _ => fields.skip_next()?,
+                };
+            }
+            Ok(())
         }
     }
 
@@ -305,7 +334,7 @@ pub mod defaults {
         fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
             let mut defaults = Self::default();
             let mut fields = Fields::begin(from)?;
-            loop {
+            'ordered: {
                 fields.group((
                     (1, &mut defaults.flag),
                     (2, &mut defaults.tiny),
@@ -321,11 +350,32 @@ pub mod defaults {
                 fields.view(12, &mut defaults.numbers)?;
                 fields.view(13, &mut defaults.words)?;
                 fields.view(14, &mut defaults.ages)?;
-                fields.view(15, &mut defaults.inners)?;
-                if fields.end()? {
-                    return Ok(defaults);
+                if !fields.in_order() {
+                    break 'ordered;
                 }
+                fields.view(15, &mut defaults.inners)?;
             }
+            while let Some(id) = fields.next_id()? {
+                match id {
+                    1 => fields.view_next(&mut defaults.flag)?,
+                    2 => fields.view_next(&mut defaults.tiny)?,
+                    3 => fields.view_next(&mut defaults.short)?,
+                    4 => fields.view_next(&mut defaults.medium)?,
+                    5 => fields.view_next(&mut defaults.large)?,
+                    6 => fields.view_next(&mut defaults.ratio)?,
+                    7 => fields.view_next(&mut defaults.name)?,
+                    8 => fields.view_next(&mut defaults.blob)?,
+                    9 => fields.view_next(&mut defaults.id)?,
+                    10 => fields.view_next(&mut defaults.mode)?,
+                    11 => fields.view_next(&mut defaults.inner)?,
+                    12 => fields.view_next(&mut defaults.numbers)?,
+                    13 => fields.view_next(&mut defaults.words)?,
+                    14 => fields.view_next(&mut defaults.ages)?,
+                    15 => fields.view_next(&mut defaults.inners)?,
+                    _ => fields.skip_next()?,
+                };
+            }
+            Ok(defaults)
         }
     }
 
@@ -483,19 +533,28 @@ pub mod defaults {
     impl Decode for OptionalDefaults {
         fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
             let mut fields = Fields::begin(from)?;
-            loop {
-                fields.read(1, &mut self.flag)?;
-                fields.read(2, &mut self.medium)?;
-                fields.read(3, &mut self.name)?;
-                fields.read(4, &mut self.mode)?;
-                fields.read(5, &mut self.words)?;
-                fields.read(6, &mut self.inner)?;
-                fields.read(7, &mut self.none)?;
-                fields.read(8, &mut self.infinite)?;
-                if fields.end()? {
-                    return Ok(());
-                }
+            fields.read(1, &mut self.flag)?;
+            fields.read(2, &mut self.medium)?;
+            fields.read(3, &mut self.name)?;
+            fields.read(4, &mut self.mode)?;
+            fields.read(5, &mut self.words)?;
+            fields.read(6, &mut self.inner)?;
+            fields.read(7, &mut self.none)?;
+            fields.read(8, &mut self.infinite)?;
+            while let Some(id) = fields.next_id()? {
+                match id {
+                    1 => fields.read_next(&mut self.flag)?,
+                    2 => fields.read_next(&mut self.medium)?,
+                    3 => fields.read_next(&mut self.name)?,
+                    4 => fields.read_next(&mut self.mode)?,
+                    5 => fields.read_next(&mut self.words)?,
+                    6 => fields.read_next(&mut self.inner)?,
+                    7 => fields.read_next(&mut self.none)?,
+                    8 => fields.read_next(&mut self.infinite)?,
+                    _ => fields.skip_next()?,
+                };
             }
+            Ok(())
         }
     }
 
@@ -533,19 +592,28 @@ pub mod defaults {
         fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
             let mut optional_defaults = Self::default();
             let mut fields = Fields::begin(from)?;
-            loop {
-                fields.view(1, &mut optional_defaults.flag)?;
-                fields.view(2, &mut optional_defaults.medium)?;
-                fields.view(3, &mut optional_defaults.name)?;
-                fields.view(4, &mut optional_defaults.mode)?;
-                fields.view(5, &mut optional_defaults.words)?;
-                fields.view(6, &mut optional_defaults.inner)?;
-                fields.view(7, &mut optional_defaults.none)?;
-                fields.view(8, &mut optional_defaults.infinite)?;
-                if fields.end()? {
-                    return Ok(optional_defaults);
-                }
+            fields.view(1, &mut optional_defaults.flag)?;
+            fields.view(2, &mut optional_defaults.medium)?;
+            fields.view(3, &mut optional_defaults.name)?;
+            fields.view(4, &mut optional_defaults.mode)?;
+            fields.view(5, &mut optional_defaults.words)?;
+            fields.view(6, &mut optional_defaults.inner)?;
+            fields.view(7, &mut optional_defaults.none)?;
+            fields.view(8, &mut optional_defaults.infinite)?;
+            while let Some(id) = fields.next_id()? {
+                match id {
+                    1 => fields.view_next(&mut optional_defaults.flag)?,
+                    2 => fields.view_next(&mut optional_defaults.medium)?,
+                    3 => fields.view_next(&mut optional_defaults.name)?,
+                    4 => fields.view_next(&mut optional_defaults.mode)?,
+                    5 => fields.view_next(&mut optional_defaults.words)?,
+                    6 => fields.view_next(&mut optional_defaults.inner)?,
+                    7 => fields.view_next(&mut optional_defaults.none)?,
+                    8 => fields.view_next(&mut optional_defaults.infinite)?,
+                    _ => fields.skip_next()?,
+                };
             }
+            Ok(optional_defaults)
         }
     }
 
@@ -644,18 +712,23 @@ pub mod defaults {
     impl Decode for RequiredDefaults {
         fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
             let mut fields = Fields::begin(from)?;
-            loop {
-                fields.group(((1, &mut self.flag), (2, &mut self.medium)))?;
-                fields.read(3, &mut self.name)?;
-                fields.read(4, &mut self.lists)?;
-                if fields.end()? {
-                    fields.require(1, "flag")?;
-                    fields.require(2, "medium")?;
-                    fields.require(3, "name")?;
-                    fields.require(4, "lists")?;
-                    return Ok(());
-                }
+            fields.group(((1, &mut self.flag), (2, &mut self.medium)))?;
+            fields.read(3, &mut self.name)?;
+            fields.read(4, &mut self.lists)?;
+            while let Some(id) = fields.next_id()? {
+                match id {
+                    1 => fields.read_next(&mut self.flag)?,
+                    2 => fields.read_next(&mut self.medium)?,
+                    3 => fields.read_next(&mut self.name)?,
+                    4 => fields.read_next(&mut self.lists)?,
+                    _ => fields.skip_next()?,
+                };
             }
+            fields.require(1, "flag")?;
+            fields.require(2, "medium")?;
+            fields.require(3, "name")?;
+            fields.require(4, "lists")?;
+            Ok(())
         }
     }
 
@@ -689,21 +762,26 @@ pub mod defaults {
         fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
             let mut required_defaults = Self::default();
             let mut fields = Fields::begin(from)?;
-            loop {
-                fields.group((
-                    (1, &mut required_defaults.flag),
-                    (2, &mut required_defaults.medium),
-                ))?;
-                fields.view(3, &mut required_defaults.name)?;
-                fields.view(4, &mut required_defaults.lists)?;
-                if fields.end()? {
-                    fields.require(1, "flag")?;
-                    fields.require(2, "medium")?;
-                    fields.require(3, "name")?;
-                    fields.require(4, "lists")?;
-                    return Ok(required_defaults);
-                }
+            fields.group((
+                (1, &mut required_defaults.flag),
+                (2, &mut required_defaults.medium),
+            ))?;
+            fields.view(3, &mut required_defaults.name)?;
+            fields.view(4, &mut required_defaults.lists)?;
+            while let Some(id) = fields.next_id()? {
+                match id {
+                    1 => fields.view_next(&mut required_defaults.flag)?,
+                    2 => fields.view_next(&mut required_defaults.medium)?,
+                    3 => fields.view_next(&mut required_defaults.name)?,
+                    4 => fields.view_next(&mut required_defaults.lists)?,
+                    _ => fields.skip_next()?,
+                };
             }
+            fields.require(1, "flag")?;
+            fields.require(2, "medium")?;
+            fields.require(3, "name")?;
+            fields.require(4, "lists")?;
+            Ok(required_defaults)
         }
     }
 
@@ -782,14 +860,18 @@ pub mod defaults {
     impl Decode for DefaultedCallArgs {
         fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
             let mut fields = Fields::begin(from)?;
-            loop {
-                fields.read(1, &mut self.a)?;
-                fields.read(2, &mut self.b)?;
-                fields.read(3, &mut self.mode)?;
-                if fields.end()? {
-                    return Ok(());
-                }
+            fields.read(1, &mut self.a)?;
+            fields.read(2, &mut self.b)?;
+            fields.read(3, &mut self.mode)?;
+            while let Some(id) = fields.next_id()? {
+                match id {
+                    1 => fields.read_next(&mut self.a)?,
+                    2 => fields.read_next(&mut self.b)?,
+                    3 => fields.read_next(&mut self.mode)?,
+                    _ => fields.skip_next()?,
+                };
             }
+            Ok(())
         }
     }
 
@@ -817,14 +899,18 @@ pub mod defaults {
         fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
             let mut defaulted_call_args = Self::default();
             let mut fields = Fields::begin(from)?;
-            loop {
-                fields.view(1, &mut defaulted_call_args.a)?;
-                fields.view(2, &mut defaulted_call_args.b)?;
-                fields.view(3, &mut defaulted_call_args.mode)?;
-                if fields.end()? {
-                    return Ok(defaulted_call_args);
-                }
+            fields.view(1, &mut defaulted_call_args.a)?;
+            fields.view(2, &mut defaulted_call_args.b)?;
+            fields.view(3, &mut defaulted_call_args.mode)?;
+            while let Some(id) = fields.next_id()? {
+                match id {
+                    1 => fields.view_next(&mut defaulted_call_args.a)?,
+                    2 => fields.view_next(&mut defaulted_call_args.b)?,
+                    3 => fields.view_next(&mut defaulted_call_args.mode)?,
+                    _ => fields.skip_next()?,
+                };
             }
+            Ok(defaulted_call_args)
         }
     }
 
@@ -891,12 +977,13 @@ pub mod defaults {
     impl Decode for DefaultedCallReply {
         fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
             let mut fields = Fields::begin(from)?;
-            loop {
-                fields.read_as(0, self, Self::Success)?;
-                if fields.end()? {
-                    return Ok(());
-                }
+            while let Some(id) = fields.next_id()? {
+                match id {
+                    0 => fields.read_next_as(self, Self::Success)?,
+                    _ => fields.skip_next()?,
+                };
             }
+            Ok(())
         }
     }
 
@@ -915,12 +1002,16 @@ pub mod defaults {
         fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
             let mut defaulted_call_reply = Self::default();
             let mut fields = Fields::begin(from)?;
-            loop {
-                fields.view_as(0, &mut defaulted_call_reply, Self::Success)?;
-                if fields.end()? {
-                    return Ok(defaulted_call_reply);
-                }
+            while let Some(id) = fields.next_id()? {
+                match id {
+                    0 => {
+                        let variant = Self::Success;
+                        fields.view_next_as(&mut defaulted_call_reply, variant)?
+                    }
+                    _ => fields.skip_next()?,
+                };
             }
+            Ok(defaulted_call_reply)
         }
     }
 

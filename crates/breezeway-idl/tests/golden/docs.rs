@@ -77,20 +77,28 @@ pub mod docs {
     impl Decode for Documented {
         fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
             let mut fields = Fields::begin(from)?;
-            loop {
-                fields.group((
-                    (1, &mut self.a),
-                    (2, &mut self.b),
-                    (3, &mut self.c),
-                    (4, &mut self.d),
-                    (5, &mut self.e),
-                    (6, &mut self.f),
-                    (7, &mut self.g),
-                ))?;
-                if fields.end()? {
-                    return Ok(());
-                }
+            fields.group((
+                (1, &mut self.a),
+                (2, &mut self.b),
+                (3, &mut self.c),
+                (4, &mut self.d),
+                (5, &mut self.e),
+                (6, &mut self.f),
+                (7, &mut self.g),
+            ))?;
+            while let Some(id) = fields.next_id()? {
+                match id {
+                    1 => fields.read_next(&mut self.a)?,
+                    2 => fields.read_next(&mut self.b)?,
+                    3 => fields.read_next(&mut self.c)?,
+                    4 => fields.read_next(&mut self.d)?,
+                    5 => fields.read_next(&mut self.e)?,
+                    6 => fields.read_next(&mut self.f)?,
+                    7 => fields.read_next(&mut self.g)?,
+                    _ => fields.skip_next()?,
+                };
             }
+            Ok(())
         }
     }
 
@@ -112,20 +120,28 @@ pub mod docs {
         fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
             let mut documented = Self::default();
             let mut fields = Fields::begin(from)?;
-            loop {
-                fields.group((
-                    (1, &mut documented.a),
-                    (2, &mut documented.b),
-                    (3, &mut documented.c),
-                    (4, &mut documented.d),
-                    (5, &mut documented.e),
-                    (6, &mut documented.f),
-                    (7, &mut documented.g),
-                ))?;
-                if fields.end()? {
-                    return Ok(documented);
-                }
+            fields.group((
+                (1, &mut documented.a),
+                (2, &mut documented.b),
+                (3, &mut documented.c),
+                (4, &mut documented.d),
+                (5, &mut documented.e),
+                (6, &mut documented.f),
+                (7, &mut documented.g),
+            ))?;
+            while let Some(id) = fields.next_id()? {
+                match id {
+                    1 => fields.view_next(&mut documented.a)?,
+                    2 => fields.view_next(&mut documented.b)?,
+                    3 => fields.view_next(&mut documented.c)?,
+                    4 => fields.view_next(&mut documented.d)?,
+                    5 => fields.view_next(&mut documented.e)?,
+                    6 => fields.view_next(&mut documented.f)?,
+                    7 => fields.view_next(&mut documented.g)?,
+                    _ => fields.skip_next()?,
+                };
             }
+            Ok(documented)
         }
     }
 
@@ -195,12 +211,14 @@ pub mod docs {
     impl Decode for Bare {
         fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
             let mut fields = Fields::begin(from)?;
-            loop {
-                fields.read(1, &mut self.a)?;
-                if fields.end()? {
-                    return Ok(());
-                }
+            fields.read(1, &mut self.a)?;
+            while let Some(id) = fields.next_id()? {
+                match id {
+                    1 => fields.read_next(&mut self.a)?,
+                    _ => fields.skip_next()?,
+                };
             }
+            Ok(())
         }
     }
 
@@ -216,12 +234,14 @@ pub mod docs {
         fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
             let mut bare = Self::default();
             let mut fields = Fields::begin(from)?;
-            loop {
-                fields.view(1, &mut bare.a)?;
-                if fields.end()? {
-                    return Ok(bare);
-                }
+            fields.view(1, &mut bare.a)?;
+            while let Some(id) = fields.next_id()? {
+                match id {
+                    1 => fields.view_next(&mut bare.a)?,
+                    _ => fields.skip_next()?,
+                };
             }
+            Ok(bare)
         }
     }
 
@@ -291,12 +311,14 @@ pub mod docs {
     impl Decode for SpeakerSayArgs {
         fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
             let mut fields = Fields::begin(from)?;
-            loop {
-                fields.read(1, &mut self.words)?;
-                if fields.end()? {
-                    return Ok(());
-                }
+            fields.read(1, &mut self.words)?;
+            while let Some(id) = fields.next_id()? {
+                match id {
+                    1 => fields.read_next(&mut self.words)?,
+                    _ => fields.skip_next()?,
+                };
             }
+            Ok(())
         }
     }
 
@@ -312,12 +334,14 @@ pub mod docs {
         fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
             let mut speaker_say_args = Self::default();
             let mut fields = Fields::begin(from)?;
-            loop {
-                fields.view(1, &mut speaker_say_args.words)?;
-                if fields.end()? {
-                    return Ok(speaker_say_args);
-                }
+            fields.view(1, &mut speaker_say_args.words)?;
+            while let Some(id) = fields.next_id()? {
+                match id {
+                    1 => fields.view_next(&mut speaker_say_args.words)?,
+                    _ => fields.skip_next()?,
+                };
             }
+            Ok(speaker_say_args)
         }
     }
 
@@ -368,12 +392,14 @@ pub mod docs {
     impl Decode for SpeakerWhisperArgs {
         fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
             let mut fields = Fields::begin(from)?;
-            loop {
-                fields.read(1, &mut self.words)?;
-                if fields.end()? {
-                    return Ok(());
-                }
+            fields.read(1, &mut self.words)?;
+            while let Some(id) = fields.next_id()? {
+                match id {
+                    1 => fields.read_next(&mut self.words)?,
+                    _ => fields.skip_next()?,
+                };
             }
+            Ok(())
         }
     }
 
@@ -389,12 +415,14 @@ pub mod docs {
         fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
             let mut speaker_whisper_args = Self::default();
             let mut fields = Fields::begin(from)?;
-            loop {
-                fields.view(1, &mut speaker_whisper_args.words)?;
-                if fields.end()? {
-                    return Ok(speaker_whisper_args);
-                }
+            fields.view(1, &mut speaker_whisper_args.words)?;
+            while let Some(id) = fields.next_id()? {
+                match id {
+                    1 => fields.view_next(&mut speaker_whisper_args.words)?,
+                    _ => fields.skip_next()?,
+                };
             }
+            Ok(speaker_whisper_args)
         }
     }
 

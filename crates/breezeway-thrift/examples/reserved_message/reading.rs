@@ -43,15 +43,19 @@ pub mod reading {
     impl Decode for Reading {
         fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
             let mut fields = Fields::begin(from)?;
-            loop {
-                fields.read(1, &mut self.name)?;
-                fields.read(2, &mut self.time)?;
-                fields.read(3, &mut self.values)?;
-                if fields.end()? {
-                    fields.require(1, "name")?;
-                    return Ok(());
-                }
+            fields.read(1, &mut self.name)?;
+            fields.read(2, &mut self.time)?;
+            fields.read(3, &mut self.values)?;
+            while let Some(id) = fields.next_id()? {
+                match id {
+                    1 => fields.read_next(&mut self.name)?,
+                    2 => fields.read_next(&mut self.time)?,
+                    3 => fields.read_next(&mut self.values)?,
+                    _ => fields.skip_next()?,
+                };
             }
+            fields.require(1, "name")?;
+            Ok(())
         }
     }
 
@@ -71,15 +75,19 @@ pub mod reading {
         fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
             let mut reading = Self::default();
             let mut fields = Fields::begin(from)?;
-            loop {
-                fields.view(1, &mut reading.name)?;
-                fields.view(2, &mut reading.time)?;
-                fields.view(3, &mut reading.values)?;
-                if fields.end()? {
-                    fields.require(1, "name")?;
-                    return Ok(reading);
-                }
+            fields.view(1, &mut reading.name)?;
+            fields.view(2, &mut reading.time)?;
+            fields.view(3, &mut reading.values)?;
+            while let Some(id) = fields.next_id()? {
+                match id {
+                    1 => fields.view_next(&mut reading.name)?,
+                    2 => fields.view_next(&mut reading.time)?,
+                    3 => fields.view_next(&mut reading.values)?,
+                    _ => fields.skip_next()?,
+                };
             }
+            fields.require(1, "name")?;
+            Ok(reading)
         }
     }
 

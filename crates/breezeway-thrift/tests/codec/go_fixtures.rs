@@ -29,13 +29,16 @@ impl Encode for Item {
 impl Decode for Item {
     fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
         let mut fields = Fields::begin(from)?;
-        loop {
-            fields.read(1, &mut self.text)?;
-            fields.read(2, &mut self.number)?;
-            if fields.end()? {
-                return Ok(());
-            }
+        fields.read(1, &mut self.text)?;
+        fields.read(2, &mut self.number)?;
+        while let Some(id) = fields.next_id()? {
+            match id {
+                1 => fields.read_next(&mut self.text)?,
+                2 => fields.read_next(&mut self.number)?,
+                _ => fields.skip_next()?,
+            };
         }
+        Ok(())
     }
 }
 
@@ -51,13 +54,16 @@ impl<'a> View<'a> for ItemView<'a> {
     fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
         let mut item = Self::default();
         let mut fields = Fields::begin(from)?;
-        loop {
-            fields.view(1, &mut item.text)?;
-            fields.view(2, &mut item.number)?;
-            if fields.end()? {
-                return Ok(item);
-            }
+        fields.view(1, &mut item.text)?;
+        fields.view(2, &mut item.number)?;
+        while let Some(id) = fields.next_id()? {
+            match id {
+                1 => fields.view_next(&mut item.text)?,
+                2 => fields.view_next(&mut item.number)?,
+                _ => fields.skip_next()?,
+            };
         }
+        Ok(item)
     }
 }
 
@@ -114,31 +120,50 @@ impl Encode for Fixture {
 impl Decode for Fixture {
     fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
         let mut fields = Fields::begin(from)?;
-        loop {
-            fields.group((
-                (1, &mut self.bool),
-                (2, &mut self.i8),
-                (3, &mut self.i16),
-                (4, &mut self.i32),
-                (5, &mut self.i64),
-                (6, &mut self.double),
-            ))?;
-            fields.read(7, &mut self.text)?;
-            fields.read(8, &mut self.binary)?;
-            fields.read(9, &mut self.longs)?;
-            fields.read(10, &mut self.ints)?;
-            fields.read(11, &mut self.map)?;
-            fields.read(12, &mut self.items)?;
-            fields.read(13, &mut self.optional)?;
-            fields.read(14, &mut self.flags)?;
-            fields.read(15, &mut self.texts)?;
-            fields.read(16, &mut self.doubles)?;
-            fields.read(17, &mut self.shorts)?;
-            fields.read(-5, &mut self.negative)?;
-            if fields.end()? {
-                return Ok(());
-            }
+        fields.group((
+            (1, &mut self.bool),
+            (2, &mut self.i8),
+            (3, &mut self.i16),
+            (4, &mut self.i32),
+            (5, &mut self.i64),
+            (6, &mut self.double),
+        ))?;
+        fields.read(7, &mut self.text)?;
+        fields.read(8, &mut self.binary)?;
+        fields.read(9, &mut self.longs)?;
+        fields.read(10, &mut self.ints)?;
+        fields.read(11, &mut self.map)?;
+        fields.read(12, &mut self.items)?;
+        fields.read(13, &mut self.optional)?;
+        fields.read(14, &mut self.flags)?;
+        fields.read(15, &mut self.texts)?;
+        fields.read(16, &mut self.doubles)?;
+        fields.read(17, &mut self.shorts)?;
+        fields.read(-5, &mut self.negative)?;
+        while let Some(id) = fields.next_id()? {
+            match id {
+                1 => fields.read_next(&mut self.bool)?,
+                2 => fields.read_next(&mut self.i8)?,
+                3 => fields.read_next(&mut self.i16)?,
+                4 => fields.read_next(&mut self.i32)?,
+                5 => fields.read_next(&mut self.i64)?,
+                6 => fields.read_next(&mut self.double)?,
+                7 => fields.read_next(&mut self.text)?,
+                8 => fields.read_next(&mut self.binary)?,
+                9 => fields.read_next(&mut self.longs)?,
+                10 => fields.read_next(&mut self.ints)?,
+                11 => fields.read_next(&mut self.map)?,
+                12 => fields.read_next(&mut self.items)?,
+                13 => fields.read_next(&mut self.optional)?,
+                14 => fields.read_next(&mut self.flags)?,
+                15 => fields.read_next(&mut self.texts)?,
+                16 => fields.read_next(&mut self.doubles)?,
+                17 => fields.read_next(&mut self.shorts)?,
+                -5 => fields.read_next(&mut self.negative)?,
+                _ => fields.skip_next()?,
+            };
         }
+        Ok(())
     }
 }
 
@@ -160,18 +185,26 @@ impl<'a> View<'a> for FixtureView<'a> {
     fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
         let mut fixture = Self::default();
         let mut fields = Fields::begin(from)?;
-        loop {
-            fields.view(7, &mut fixture.text)?;
-            fields.view(9, &mut fixture.longs)?;
-            fields.view(10, &mut fixture.ints)?;
-            fields.view(11, &mut fixture.map)?;
-            fields.view(12, &mut fixture.items)?;
-            fields.view(15, &mut fixture.texts)?;
-            fields.view(17, &mut fixture.shorts)?;
-            if fields.end()? {
-                return Ok(fixture);
-            }
+        fields.view(7, &mut fixture.text)?;
+        fields.view(9, &mut fixture.longs)?;
+        fields.view(10, &mut fixture.ints)?;
+        fields.view(11, &mut fixture.map)?;
+        fields.view(12, &mut fixture.items)?;
+        fields.view(15, &mut fixture.texts)?;
+        fields.view(17, &mut fixture.shorts)?;
+        while let Some(id) = fields.next_id()? {
+            match id {
+                7 => fields.view_next(&mut fixture.text)?,
+                9 => fields.view_next(&mut fixture.longs)?,
+                10 => fields.view_next(&mut fixture.ints)?,
+                11 => fields.view_next(&mut fixture.map)?,
+                12 => fields.view_next(&mut fixture.items)?,
+                15 => fields.view_next(&mut fixture.texts)?,
+                17 => fields.view_next(&mut fixture.shorts)?,
+                _ => fields.skip_next()?,
+            };
         }
+        Ok(fixture)
     }
 }
 

@@ -25,12 +25,14 @@ macro_rules! owned {
         impl Decode for $name {
             fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
                 let mut fields = Fields::begin(from)?;
-                loop {
-                    $(fields.read($id, &mut self.$field)?;)*
-                    if fields.end()? {
-                        return Ok(());
-                    }
+                $(fields.read($id, &mut self.$field)?;)*
+                while let Some(id) = fields.next_id()? {
+                    match id {
+                        $($id => fields.read_next(&mut self.$field)?,)*
+                        _ => fields.skip_next()?,
+                    };
                 }
+                Ok(())
             }
         }
     };
@@ -48,12 +50,14 @@ macro_rules! view {
             fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
                 let mut value = Self::default();
                 let mut fields = Fields::begin(from)?;
-                loop {
-                    $(fields.view($id, &mut value.$field)?;)*
-                    if fields.end()? {
-                        return Ok(value);
-                    }
+                $(fields.view($id, &mut value.$field)?;)*
+                while let Some(id) = fields.next_id()? {
+                    match id {
+                        $($id => fields.view_next(&mut value.$field)?,)*
+                        _ => fields.skip_next()?,
+                    };
                 }
+                Ok(value)
             }
         }
     };
@@ -83,12 +87,14 @@ impl Encode for Flag {
 impl Decode for Flag {
     fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
         let mut fields = Fields::begin(from)?;
-        loop {
-            fields.read(1, &mut self.flag)?;
-            if fields.end()? {
-                return Ok(());
-            }
+        fields.read(1, &mut self.flag)?;
+        while let Some(id) = fields.next_id()? {
+            match id {
+                1 => fields.read_next(&mut self.flag)?,
+                _ => fields.skip_next()?,
+            };
         }
+        Ok(())
     }
 }
 
@@ -147,12 +153,14 @@ impl<'a> View<'a> for FlagView {
     fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
         let mut value = Self::default();
         let mut fields = Fields::begin(from)?;
-        loop {
-            fields.view(1, &mut value.flag)?;
-            if fields.end()? {
-                return Ok(value);
-            }
+        fields.view(1, &mut value.flag)?;
+        while let Some(id) = fields.next_id()? {
+            match id {
+                1 => fields.view_next(&mut value.flag)?,
+                _ => fields.skip_next()?,
+            };
         }
+        Ok(value)
     }
 }
 
