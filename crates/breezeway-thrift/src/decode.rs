@@ -64,6 +64,7 @@ impl<T: Decode> Decode for Option<T> {
 impl<T: Decode> Decode for Box<T> {
     #[inline(always)]
     fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
+        from.charge_list::<T>(1)?;
         T::decode(from).map(Box::new)
     }
 }

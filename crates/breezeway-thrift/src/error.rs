@@ -84,6 +84,16 @@ pub enum Fault {
         /// The limit.
         limit: usize,
     },
+    /// An owned value that takes more memory than [`Limits::memory`](crate::Limits::memory).
+    #[error(
+        "this takes {needed} bytes of memory, {left} are left of the limit; raise Limits::memory"
+    )]
+    Memory {
+        /// What this string, list, map or box takes.
+        needed: usize,
+        /// What is left of the limit.
+        left: usize,
+    },
     /// A required field is absent.
     #[error("the required field {id} ({name}) is missing")]
     Missing {

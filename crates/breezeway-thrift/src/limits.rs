@@ -9,13 +9,16 @@ pub struct Limits {
     pub depth: u32,
     /// The longest message, in bytes.
     pub size: usize,
+    /// How much memory owned values may take besides their outermost place, in bytes: strings, lists,
+    /// maps and boxes, with what allocators need for each. Views take none.
+    pub memory: usize,
 }
 
 impl Default for Limits {
-    /// A depth of 64 as in other implementations, and 64 MiB.
+    /// A depth of 64 as in other implementations, messages of 64 MiB, and 256 MiB of memory.
     #[inline]
     fn default() -> Self {
-        Self { depth: 64, size: 64 << 20 }
+        Self { depth: 64, size: 64 << 20, memory: 256 << 20 }
     }
 }
 

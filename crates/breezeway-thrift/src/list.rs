@@ -82,6 +82,7 @@ impl<T: Decode> Decode for Vec<T> {
     fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
         from.enter()?;
         let count = decode_header::<T, S>(from)?;
+        from.charge_list::<T>(count)?;
         let list = T::decode_all(count, from)?;
         from.leave();
         Ok(list)

@@ -50,6 +50,13 @@ pub(crate) fn fixed_pair_size<K: Wire, V: Wire>() -> Option<usize> {
     Some(K::WIRE_TYPE.fixed_size()? + V::WIRE_TYPE.fixed_size()?)
 }
 
+/// For how many entries a map or set of the standard library takes memory: trees in nodes of eleven,
+/// of which half may be free, tables in powers of two.
+#[inline(always)]
+pub(crate) fn places(count: usize) -> usize {
+    if count == 0 { 0 } else { count.saturating_mul(2).max(12) }
+}
+
 /// Writes the types and count of a map.
 #[inline(always)]
 pub(crate) fn encode_header<'a, K: Wire, V: Wire, S: Sink<'a>>(count: usize, to: &mut S) {
@@ -96,6 +103,7 @@ impl<K: Decode, V: Decode> Decode for Pairs<K, V> {
     fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
         from.enter()?;
         let count = decode_header::<K, V, S>(from)?;
+        from.charge_list::<(K, V)>(count)?;
         let mut pairs = Vec::with_capacity(first_capacity::<(K, V)>(count, from));
         for _ in 0..count {
             pairs.push((K::decode(from)?, V::decode(from)?));
@@ -142,6 +150,7 @@ macro_rules! map {
             fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
                 from.enter()?;
                 let count = decode_header::<K, V, S>(from)?;
+                from.charge_list::<(K, V)>(places(count))?;
                 let mut map = Self::default();
                 for _ in 0..count {
                     map.insert(K::decode(from)?, V::decode(from)?);

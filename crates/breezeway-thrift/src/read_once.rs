@@ -23,6 +23,7 @@ pub struct ReadOnce<R> {
     len: usize,
     depth: u32,
     credit: usize,
+    memory: usize,
     failure: Option<io::ErrorKind>,
 }
 
@@ -36,8 +37,9 @@ impl<R: Read> ReadOnce<R> {
     pub fn within(limits: Limits, reader: R, len: usize) -> Result<Self, DecodeError> {
         limits.check(len)?;
         let window = [0; WINDOW];
-        let (depth, credit) = (limits.depth, credit(len));
-        Ok(Self { reader, window, from: 0, to: 0, outside: len, len, depth, credit, failure: None })
+        let (depth, credit, memory) = (limits.depth, credit(len), limits.memory);
+        let (from, to, failure) = (0, 0, None);
+        Ok(Self { reader, window, from, to, outside: len, len, depth, credit, memory, failure })
     }
 
     /// An error unless all bytes were read.
@@ -170,6 +172,11 @@ impl<R: Read> Source for ReadOnce<R> {
 
     fn credit(&mut self) -> &mut usize {
         &mut self.credit
+    }
+
+    #[inline(always)]
+    fn memory(&mut self) -> &mut usize {
+        &mut self.memory
     }
 
     #[cold]

@@ -70,6 +70,7 @@ macro_rules! standard_set {
             fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
                 from.enter()?;
                 let count = decode_header::<T, S>(from)?;
+                from.charge_list::<T>(crate::map::places(count))?;
                 let mut set = Self::default();
                 for _ in 0..count {
                     set.insert(T::decode(from)?);

@@ -11,6 +11,7 @@ pub struct Slice<'a> {
     len: usize,
     depth: u32,
     credit: usize,
+    memory: usize,
 }
 
 impl<'a> Slice<'a> {
@@ -24,13 +25,14 @@ impl<'a> Slice<'a> {
     #[inline]
     pub fn within(limits: Limits, bytes: &'a [u8]) -> Result<Self, DecodeError> {
         limits.check(bytes.len())?;
-        Ok(Self { rest: bytes, len: bytes.len(), depth: limits.depth, credit: credit(bytes.len()) })
+        let (len, credit) = (bytes.len(), credit(bytes.len()));
+        Ok(Self { rest: bytes, len, depth: limits.depth, credit, memory: limits.memory })
     }
 
     /// Reads again what a view has read before, within the limits of then.
     #[inline(always)]
     pub(crate) fn again(bytes: &'a [u8]) -> Self {
-        Self { rest: bytes, len: bytes.len(), depth: u32::MAX, credit: 0 }
+        Self { rest: bytes, len: bytes.len(), depth: u32::MAX, credit: 0, memory: 0 }
     }
 
     /// What was not read yet.
@@ -128,6 +130,11 @@ impl Source for Slice<'_> {
     #[inline(always)]
     fn credit(&mut self) -> &mut usize {
         &mut self.credit
+    }
+
+    #[inline(always)]
+    fn memory(&mut self) -> &mut usize {
+        &mut self.memory
     }
 }
 

@@ -2,6 +2,9 @@
 
 use crate::{DecodeError, Fault, Fixed};
 
+/// What allocators take for each piece of memory, about.
+const PIECE: usize = 16;
+
 /// Gives the bytes of a message in order, each once: a slice ([`Slice`](crate::Slice)), or what someone else may still be changing ([`ReadOnce`](crate::ReadOnce)).
 pub trait Source: Sized {
     /// The longest look ahead that [`Self::peek`] allows.
@@ -36,6 +39,33 @@ pub trait Source: Sized {
 
     /// For how many bytes more memory may be taken on a count's word, before elements have come.
     fn credit(&mut self) -> &mut usize;
+
+    /// How many bytes of memory the value may still take.
+    fn memory(&mut self) -> &mut usize;
+
+    /// Counts a piece of memory of `size` bytes that is about to be taken; none is taken for 0.
+    #[inline(always)]
+    fn charge(&mut self, size: usize) -> Result<(), DecodeError> {
+        if size == 0 {
+            return Ok(());
+        }
+        let memory = self.memory();
+        let needed = size.saturating_add(PIECE);
+        match memory.checked_sub(needed) {
+            Some(left) => *memory = left,
+            None => {
+                let left = *memory;
+                return Err(self.fault(Fault::Memory { needed, left }));
+            }
+        }
+        Ok(())
+    }
+
+    /// Counts the memory of `count` elements.
+    #[inline(always)]
+    fn charge_list<T>(&mut self, count: usize) -> Result<(), DecodeError> {
+        self.charge(count.saturating_mul(size_of::<T>()))
+    }
 
     /// An error at the next byte.
     #[cold]

@@ -40,6 +40,7 @@ impl Decode for String {
     #[inline(always)]
     fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
         let length = from.length()?;
+        from.charge(length)?;
         from.string(length)
     }
 }
@@ -48,6 +49,7 @@ impl Decode for Vec<u8> {
     #[inline(always)]
     fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
         let length = from.length()?;
+        from.charge(length)?;
         from.binary(length)
     }
 }

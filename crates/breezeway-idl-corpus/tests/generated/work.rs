@@ -50,6 +50,10 @@ impl Source for Counting<'_> {
     fn credit(&mut self) -> &mut usize {
         self.from.credit()
     }
+
+    fn memory(&mut self) -> &mut usize {
+        self.from.memory()
+    }
 }
 
 /// Decodes a message, and says how often bytes were asked for.

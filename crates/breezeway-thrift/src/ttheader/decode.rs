@@ -33,7 +33,7 @@ impl TtHeader {
         let end_of_info = FIXED_SIZE + info_size(envelope);
         let (info, payload) = envelope.split_at(end_of_info);
         // Reading from the start of the envelope makes offsets in errors those of the envelope.
-        let mut from = Slice::within(Limits { depth: 0, size: usize::MAX }, info)?;
+        let mut from = Slice::within(Limits { depth: 0, size: usize::MAX, ..Limits::default() }, info)?;
         from.pass(6)?;
         let mut header = Self { flags: u16::from_be_bytes(from.array()?), ..Self::default() };
         header.sequence = from.fixed()?;

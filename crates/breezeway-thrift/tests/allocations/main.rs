@@ -5,7 +5,10 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 use breezeway_idl_corpus::sample::{Ano, Mixed, MyTest, MyTestWriter, Node, NodeView, Shape};
-use breezeway_thrift::{Encode, Output, Set, decode, encode, to_vec, view};
+use breezeway_idl_corpus::wide::Wides;
+use breezeway_thrift::{
+    Decode, DecodeError, Encode, Fault, Limits, Output, Set, Slice, decode, encode, to_vec, view,
+};
 
 thread_local! {
     /// Allocations of this thread, and their bytes.
@@ -151,4 +154,59 @@ fn counts_nested_in_each_other_take_no_more_memory_than_one() {
         taken / bytes.len(),
         bytes.len()
     );
+}
+
+/// A list of `count` structs without a field, each of a byte, of which each takes 800 bytes of memory.
+fn empty_structs(count: u32) -> Vec<u8> {
+    let mut bytes = vec![15, 0, 1, 12];
+    bytes.extend(count.to_be_bytes());
+    bytes.resize(8 + count as usize + 1, 0);
+    bytes
+}
+
+#[test]
+fn a_message_that_would_take_more_memory_than_the_limit_is_refused_before_it_takes_it() {
+    let bytes = empty_structs(1 << 20);
+    let mut refused = None;
+    let (_, taken) = taken(|| refused = decode::<Wides>(&bytes).err());
+    let DecodeError { offset, fault } = refused.unwrap();
+    let left = Limits::default().memory;
+    let needed = (1 << 20) * size_of::<breezeway_idl_corpus::wide::Wide>() + 16;
+    assert_eq!((offset, fault, taken), (8, Fault::Memory { needed, left }, 0));
+    assert_eq!(decode::<Wides>(&empty_structs(1000)).unwrap().wides.len(), 1000);
+}
+
+/// Decodes with a limit.
+fn within<T: Decode>(memory: usize, bytes: &[u8]) -> Result<T, DecodeError> {
+    T::decode(&mut Slice::within(Limits { memory, ..Limits::default() }, bytes).unwrap())
+}
+
+#[test]
+fn what_is_counted_is_what_is_taken() {
+    let small = |index: i32| Node {
+        table: [(index.to_string(), vec![index])].into(),
+        tags: Set(vec!["a".to_owned(), String::new()]),
+        next_node: Some(Box::default()),
+        mixed: vec![mixed()],
+        ..Node::default()
+    };
+    let many = Node { children: (0..100).map(small).collect(), ..Node::default() };
+    let wide = Node {
+        table: (0..1000).map(|index| (index.to_string(), vec![index; 10])).collect(),
+        blob: vec![0; 1 << 20],
+        ..Node::default()
+    };
+    for value in [many, wide, node(20)] {
+        let bytes = to_vec(&value).unwrap();
+        // The least limit that lets it pass, by halving.
+        let (mut least, mut step) = (1 << 30, 1 << 29);
+        while step > 0 {
+            if within::<Node>(least - step, &bytes).is_ok() {
+                least -= step;
+            }
+            step /= 2;
+        }
+        let (_, taken) = taken(|| within::<Node>(least, &bytes).unwrap());
+        assert!(taken <= 2 * least && least <= 2 * taken, "{least} counted, {taken} taken");
+    }
 }
