@@ -92,7 +92,7 @@ impl<'a> Chain<'a> {
     #[inline(never)]
     fn next_buffer(&mut self, size: usize) {
         self.close_piece();
-        self.buffers.push(self.pool.take(size));
+        self.buffers.push(self.pool.take_used(size));
         (self.start, self.end) = (0, 0);
     }
 
@@ -123,6 +123,15 @@ impl<'a> Sink<'a> for Chain<'a> {
         self.close_piece();
         self.pieces.push(Piece::Borrowed(bytes));
         self.len += bytes.len();
+    }
+
+    #[inline]
+    fn in_place(&mut self, size: usize, fill: impl FnOnce(&mut [u8])) {
+        // The buffer may hold an earlier message, perhaps to somebody else.
+        self.fixed(size, |to| {
+            to.fill(0);
+            fill(to);
+        });
     }
 
     #[cold]

@@ -6,35 +6,62 @@ const SMALLEST: usize = 4096;
 /// The number of size classes: from 4 KiB to 16 MiB.
 const CLASSES: usize = 13;
 
-/// How many buffers of one class are kept.
-const KEPT: usize = 16;
+/// How many bytes a pool keeps unless it is told otherwise.
+const USUAL_CAP: usize = 32 << 20;
 
-/// Keeps buffers for the next message, by size: powers of two from 4 KiB to 16 MiB. Larger ones are not kept.
+/// Keeps buffers for the next message, by size: powers of two from 4 KiB to 16 MiB. Larger ones are not kept,
+/// nor are more bytes than the pool's cap.
 ///
 /// Used by one thread; give each its own.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Pool {
     classes: [Vec<Vec<u8>>; CLASSES],
+    cap: usize,
+    kept: usize,
+}
+
+impl Default for Pool {
+    fn default() -> Self {
+        Self::with_cap(USUAL_CAP)
+    }
 }
 
 impl Pool {
-    /// An empty pool.
+    /// An empty pool that keeps up to 32 MiB.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A buffer of at least `size` bytes. What is in it is left over from an earlier use.
+    /// An empty pool that keeps up to `bytes` bytes.
+    pub fn with_cap(bytes: usize) -> Self {
+        Self { classes: Default::default(), cap: bytes, kept: 0 }
+    }
+
+    /// A buffer of at least `size` bytes, all zero.
     pub fn take(&mut self, size: usize) -> Vec<u8> {
+        let mut buffer = self.take_used(size);
+        buffer.fill(0);
+        buffer
+    }
+
+    /// As [`Self::take`], but with what an earlier message left in it: for those who write every byte.
+    pub(crate) fn take_used(&mut self, size: usize) -> Vec<u8> {
         let Some(class) = class_of(size) else { return vec![0; size] };
-        self.classes[class].pop().unwrap_or_else(|| vec![0; SMALLEST << class])
+        match self.classes[class].pop() {
+            Some(buffer) => {
+                self.kept -= buffer.len();
+                buffer
+            }
+            None => vec![0; SMALLEST << class],
+        }
     }
 
     /// Keeps a buffer that [`Self::take`] gave for another use.
     pub fn give(&mut self, buffer: Vec<u8>) {
         let Some(class) = class_of(buffer.len()) else { return };
-        let kept = &mut self.classes[class];
-        if buffer.len() == SMALLEST << class && kept.len() < KEPT {
-            kept.push(buffer);
+        if buffer.len() == SMALLEST << class && buffer.len() <= self.cap - self.kept {
+            self.kept += buffer.len();
+            self.classes[class].push(buffer);
         }
     }
 }
@@ -58,6 +85,29 @@ mod tests {
         pool.give(buffer);
         let again = pool.take(8192);
         assert_eq!(again.as_ptr(), address);
+    }
+
+    #[test]
+    fn no_more_bytes_are_kept_than_the_cap() {
+        let mut pool = Pool::with_cap(20_000);
+        for _ in 0..3 {
+            pool.give(vec![0; 8192]);
+        }
+        let kept = |pool: &Pool| pool.classes.iter().flatten().map(Vec::len).sum::<usize>();
+        assert_eq!((kept(&pool), pool.kept), (16_384, 16_384));
+        drop(pool.take(8192));
+        assert_eq!((kept(&pool), pool.kept), (8192, 8192));
+        pool.give(vec![0; 8192]);
+        assert_eq!(kept(&pool), 16_384);
+    }
+
+    #[test]
+    fn a_buffer_holds_nothing_of_its_earlier_use() {
+        let mut pool = Pool::new();
+        let mut buffer = pool.take(5000);
+        buffer.fill(7);
+        pool.give(buffer);
+        assert!(pool.take(5000).iter().all(|byte| *byte == 0));
     }
 
     #[test]

@@ -11,6 +11,13 @@ pub trait Sink<'a>: Sized {
     /// Passes exactly `size` bytes to `fill`, which writes all of them; or does nothing, if they are not needed or there is no room.
     fn fixed(&mut self, size: usize, fill: impl FnOnce(&mut [u8]));
 
+    /// As [`Self::fixed`], with what `fill` does not write left zero wherever it could be left over from
+    /// another message of this process.
+    #[inline(always)]
+    fn in_place(&mut self, size: usize, fill: impl FnOnce(&mut [u8])) {
+        self.fixed(size, fill);
+    }
+
     /// Copies `bytes`, or keeps them by reference.
     fn bytes(&mut self, bytes: &'a [u8]);
 

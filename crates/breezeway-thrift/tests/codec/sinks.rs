@@ -160,3 +160,31 @@ fn a_chain_with_an_error_is_not_sent() {
     let error = chain.write_to(&mut Vec::new()).unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::InvalidInput);
 }
+
+#[test]
+fn what_is_not_filled_in_place_is_nothing_of_an_earlier_message() {
+    let mut pool = Pool::new();
+    let secret = NodeBytes { fill: 0x5e, filled: 3000 };
+    assert_eq!(secret.sent(&mut pool).len(), 3000);
+    let lazy = NodeBytes { fill: 1, filled: 10 };
+    let sent = lazy.sent(&mut pool);
+    assert_eq!((&sent[..10], sent.iter().filter(|byte| **byte == 0).count()), (&[1; 10][..], 2990));
+}
+
+/// A binary of 3,000 bytes of which some are filled in place.
+struct NodeBytes {
+    fill: u8,
+    filled: usize,
+}
+
+impl NodeBytes {
+    /// The binary as a socket gets it.
+    fn sent(&self, pool: &mut Pool) -> Vec<u8> {
+        let mut chain = Chain::new(pool);
+        let fill = |to: &mut [u8]| to[..self.filled].fill(self.fill);
+        NodeWriter::new(&mut chain).value(1).blob_in_place(3000, fill).end();
+        let mut bytes = Vec::new();
+        chain.write_to(&mut bytes).unwrap();
+        view::<NodeView<'_>>(&bytes).unwrap().blob.to_vec()
+    }
+}
