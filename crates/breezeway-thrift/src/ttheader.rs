@@ -71,7 +71,8 @@ impl TryFrom<u8> for PayloadProtocol {
     }
 }
 
-/// What TTHeader says about the payload behind it. Keys and values are UTF-8 and have at most 65,535 bytes each; all together 64 KiB when written.
+/// What TTHeader says about the payload behind it. Keys and values are bytes, mostly text, of which Go
+/// checks nothing; they have at most 65,535 bytes each, and all together 64 KiB when written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TtHeader {
     /// [`Self::STREAMING`] and others; 0 for a plain call.
@@ -81,11 +82,11 @@ pub struct TtHeader {
     /// How the payload is encoded.
     pub protocol: PayloadProtocol,
     /// An access token.
-    pub acl_token: Option<String>,
+    pub acl_token: Option<Vec<u8>>,
     /// Metadata by name, in the writer's order, which means nothing.
-    pub texts: Vec<(String, String)>,
+    pub texts: Vec<(Vec<u8>, Vec<u8>)>,
     /// Metadata by number, in the writer's order, which means nothing.
-    pub numbered: Vec<(HeaderKey, String)>,
+    pub numbered: Vec<(HeaderKey, Vec<u8>)>,
 }
 
 impl TtHeader {
@@ -93,12 +94,14 @@ impl TtHeader {
     pub const STREAMING: u16 = 0x0002;
 
     /// The value of the last pair with this name.
-    pub fn text(&self, name: &str) -> Option<&str> {
-        self.texts.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value.as_str())
+    pub fn text(&self, name: impl AsRef<[u8]>) -> Option<&[u8]> {
+        let name = name.as_ref();
+        self.texts.iter().rev().find(|(key, _)| key == name).map(|(_, value)| value.as_slice())
     }
 
     /// The value of the last pair with this number.
-    pub fn numbered(&self, key: HeaderKey) -> Option<&str> {
-        self.numbered.iter().rev().find(|(found, _)| *found == key).map(|(_, value)| value.as_str())
+    pub fn numbered(&self, key: HeaderKey) -> Option<&[u8]> {
+        let mut pairs = self.numbered.iter().rev();
+        pairs.find(|(found, _)| *found == key).map(|(_, value)| value.as_slice())
     }
 }

@@ -70,10 +70,10 @@ fn tt_header(bytes: &[u8], out: &mut impl Write) -> Result<Wrapped, Problem> {
     let header = &frame.header;
     writeln!(out, "TTHeader, sequence {}, flags {:#06x}", header.sequence, header.flags)?;
     for (key, value) in &header.numbered {
-        writeln!(out, "  {}: {value:?}", key.0)?;
+        writeln!(out, "  {}: {}", key.0, quoted(value))?;
     }
     for (key, value) in &header.texts {
-        writeln!(out, "  {key:?}: {value:?}")?;
+        writeln!(out, "  {}: {}", quoted(key), quoted(value))?;
     }
     refuse_more(frame.rest, bytes.len())?;
     let start = bytes.len() - frame.payload.len();
@@ -81,6 +81,14 @@ fn tt_header(bytes: &[u8], out: &mut impl Write) -> Result<Wrapped, Problem> {
     match frame.payload.first_chunk().and_then(Envelope::detect) {
         Some(Envelope::Framed) => framed(bytes, payload.start, payload.end, out),
         _ => Ok(payload),
+    }
+}
+
+/// Metadata is text by custom only: other bytes are escaped.
+fn quoted(bytes: &[u8]) -> String {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => format!("{text:?}"),
+        Err(_) => format!("\"{}\"", bytes.escape_ascii()),
     }
 }
 

@@ -33,7 +33,8 @@ impl TtHeader {
         let end_of_info = FIXED_SIZE + info_size(envelope);
         let (info, payload) = envelope.split_at(end_of_info);
         // Reading from the start of the envelope makes offsets in errors those of the envelope.
-        let mut from = Slice::within(Limits { depth: 0, size: usize::MAX, ..Limits::default() }, info)?;
+        let mut from =
+            Slice::within(Limits { depth: 0, size: usize::MAX, ..Limits::default() }, info)?;
         from.pass(6)?;
         let mut header = Self { flags: u16::from_be_bytes(from.array()?), ..Self::default() };
         header.sequence = from.fixed()?;
@@ -104,11 +105,11 @@ fn take_count(from: &mut Slice<'_>, min_size: usize) -> Result<u16, DecodeError>
     Ok(count)
 }
 
-fn take_text(from: &mut Slice<'_>) -> Result<String, DecodeError> {
+fn take_text(from: &mut Slice<'_>) -> Result<Vec<u8>, DecodeError> {
     let length = u16::from_be_bytes(from.array()?);
     let left = from.remaining();
     if usize::from(length) > left {
         return Err(Fault::Length { length: length.into(), left }.at(from.offset() - 2));
     }
-    from.string(length.into())
+    from.binary(length.into())
 }

@@ -76,7 +76,7 @@ fn put_u16<'a, S: Sink<'a>>(value: usize, to: &mut S) {
     to.fixed(2, |to| to.copy_from_slice(&(value as u16).to_be_bytes()));
 }
 
-fn put_text<'a, S: Sink<'a>>(text: &'a str, to: &mut S) {
+fn put_text<'a, S: Sink<'a>>(text: &'a [u8], to: &mut S) {
     put_u16(text.len(), to);
-    to.bytes(text.as_bytes());
+    to.bytes(text);
 }

@@ -199,8 +199,8 @@ fn read_envelope(bytes: &[u8]) -> (TtHeader, &[u8]) {
     (frame.header, frame.payload)
 }
 
-fn pair(key: &str, value: &str) -> (String, String) {
-    (key.to_owned(), value.to_owned())
+fn pair(key: &str, value: &str) -> (Vec<u8>, Vec<u8>) {
+    (key.into(), value.into())
 }
 
 #[test]
@@ -215,7 +215,7 @@ fn t1_an_envelope_that_says_nothing() {
 fn t2_an_envelope_with_a_method_and_a_frame() {
     let bytes = hex(T2);
     let (header, payload) = read_envelope(&bytes);
-    assert_eq!(header.numbered(HeaderKey::TO_METHOD), Some("echo"));
+    assert_eq!(header.numbered(HeaderKey::TO_METHOD), Some(&b"echo"[..]));
     assert_eq!(payload, hex(V2));
 }
 
@@ -225,19 +225,34 @@ fn t3_an_envelope_with_a_text() {
     let (header, payload) = read_envelope(&bytes);
     let texts = vec![pair("isn", "Svc")];
     assert_eq!(header, TtHeader { sequence: 258, texts, ..TtHeader::default() });
-    assert_eq!(header.text("isn"), Some("Svc"));
+    assert_eq!(header.text("isn"), Some(&b"Svc"[..]));
     assert!(payload.is_empty());
 }
 
 #[test]
 fn t4_and_t5_an_access_token_before_all_else() {
     let bytes = hex(T4);
-    assert_eq!(read_envelope(&bytes).0.acl_token.as_deref(), Some("tok"));
+    assert_eq!(read_envelope(&bytes).0.acl_token.as_deref(), Some(&b"tok"[..]));
     let bytes = hex(T5);
     let (header, _) = read_envelope(&bytes);
-    assert_eq!(header.acl_token.as_deref(), Some("tok"));
+    assert_eq!(header.acl_token.as_deref(), Some(&b"tok"[..]));
     assert_eq!(header.texts, [pair("rip", "1")]);
-    assert_eq!(header.numbered, [(HeaderKey::MESSAGE_TYPE, "1".to_owned())]);
+    assert_eq!(header.numbered, [(HeaderKey::MESSAGE_TYPE, b"1".to_vec())]);
+}
+
+#[test]
+fn metadata_that_is_no_text_is_read_and_written() {
+    let header = TtHeader {
+        texts: vec![(vec![0xff], vec![0xc3, 0x28])],
+        numbered: vec![(HeaderKey::MESSAGE_TYPE, vec![0x80])],
+        ..TtHeader::default()
+    };
+    let mut bytes = vec![0; header.size()];
+    let mut output = Output::new(&mut bytes);
+    header.encode(0, &mut output);
+    assert_eq!(output.finish(), Ok(bytes.len()));
+    assert_eq!(read_envelope(&bytes).0, header);
+    assert_eq!(header.text([0xff]), Some(&[0xc3, 0x28][..]));
 }
 
 #[test]
@@ -248,7 +263,7 @@ fn s1_to_s4_frames_of_a_stream() {
         assert_eq!(header.flags, TtHeader::STREAMING);
         assert_eq!(header.sequence, 5);
         assert_eq!(header.protocol, PayloadProtocol::Struct);
-        assert_eq!(header.numbered(HeaderKey::FRAME_TYPE), Some(frame_type));
+        assert_eq!(header.numbered(HeaderKey::FRAME_TYPE), Some(frame_type.as_bytes()));
         match frame_type {
             "3" => assert_eq!(decode::<Echo>(payload).unwrap().text, "hi"),
             "5" => assert_eq!(payload, hex(V8)),
