@@ -138,14 +138,6 @@ pub enum Problem {
     /// A field's id is not positive.
     #[error("field id {0} is not positive")]
     FieldIdNotPositive(i32),
-    /// Two enum values have one number.
-    #[error("enum value {number} is used twice, first by '{first}'")]
-    DuplicateEnumNumber {
-        /// The number.
-        number: i32,
-        /// The value that has it already.
-        first: String,
-    },
     /// An enum value's number does not fit.
     #[error("enum value {0} does not fit in an i32")]
     EnumNumberTooLarge(i64),

@@ -54,10 +54,9 @@ impl Loader<'_> {
             return Ok(index);
         }
         let text = fs::read_to_string(path).map_err(unreadable)?;
-        let tree = parse(&text).map_err(|(position, problem)| Error::Invalid {
-            file: path.to_owned(),
-            position,
-            problem,
+        // Editors of Windows put a byte order mark before everything.
+        let tree = parse(text.trim_start_matches('\u{feff}')).map_err(|(position, problem)| {
+            Error::Invalid { file: path.to_owned(), position, problem }
         })?;
         let mut file =
             SourceFile { path: path.to_owned(), stem: stem(path), tree, includes: Vec::new() };

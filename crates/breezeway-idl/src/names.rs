@@ -79,7 +79,11 @@ fn capitalized(word: &str) -> String {
 /// Splits at underscores, before a capital behind a small letter, and before the last capital of
 /// several: `HTTPServer` → `HTTP`, `Server`.
 fn words(name: &str) -> Vec<&str> {
-    name.split('_').flat_map(humps).filter(|word| !word.is_empty()).collect()
+    // Names of files have other characters too.
+    name.split(|char: char| !char.is_ascii_alphanumeric())
+        .flat_map(humps)
+        .filter(|word| !word.is_empty())
+        .collect()
 }
 
 fn humps(part: &str) -> Vec<&str> {

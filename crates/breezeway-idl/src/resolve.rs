@@ -317,16 +317,11 @@ fn check_union_field(field: &syntax::Field) -> Result<(), Fault> {
 /// A value without a number is one more than the one before it.
 fn enum_values(written: &[syntax::EnumValue]) -> Result<Vec<EnumValue>, Fault> {
     refuse_duplicates("enum value", written.iter().map(|value| &value.name))?;
-    let mut seen: HashMap<i32, &str> = HashMap::new();
     let mut next = 0_i64;
     let mut values = Vec::new();
     for value in written {
         let (number, at) = value.number.unwrap_or((next, value.name.at));
         let fits = i32::try_from(number).map_err(|_| (at, Problem::EnumNumberTooLarge(number)))?;
-        if let Some(first) = seen.insert(fits, &value.name.text) {
-            let first = first.to_owned();
-            return Err((at, Problem::DuplicateEnumNumber { number: fits, first }));
-        }
         next = number + 1;
         values.push(EnumValue {
             name: value.name.text.clone(),

@@ -65,3 +65,39 @@ fn fields_are_written_by_number_or_those_of_fixed_size_first() {
     assert_eq!(written(Order::Ids), [first, size, last]);
     assert_eq!(written(Order::FixedFirst), [size, last, first]);
 }
+
+/// What is generated for one file of this name.
+fn generated(name: &str, text: &str) -> String {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join(name);
+    fs::write(&file, text).unwrap();
+    Builder::new().out_dir(dir.path()).compile(&[&file]).unwrap();
+    fs::read_to_string(dir.path().join("thrift.rs")).unwrap()
+}
+
+#[test]
+fn a_file_whose_name_is_no_identifier_is_a_module_with_a_name_like_it() {
+    assert!(generated("my-service.thrift", "struct A {}").contains("pub mod my_service {"));
+    assert!(generated("a.b.thrift", "struct A {}").contains("pub mod a_b {"));
+    assert!(generated("2nd one.thrift", "struct A {}").contains("pub mod _2nd_one {"));
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("a.b.thrift"), "struct A {}").unwrap();
+    let root = dir.path().join("root.thrift");
+    fs::write(&root, "include 'a.b.thrift'\nstruct B { 1: a.b.A a }").unwrap();
+    Builder::new().out_dir(dir.path()).compile(&[&root]).unwrap();
+    let text = fs::read_to_string(dir.path().join("thrift.rs")).unwrap();
+    assert!(text.contains("pub a: a_b::A,"), "{text}");
+}
+
+#[test]
+fn a_byte_order_mark_is_no_part_of_the_text() {
+    assert!(generated("a.thrift", "\u{feff}struct A {}").contains("pub struct A {}"));
+}
+
+#[test]
+fn enum_values_may_share_a_number() {
+    let text = generated("a.thrift", "enum E { A = 1, B = 1, C }");
+    for value in ["A: Self = Self(1)", "B: Self = Self(1)", "C: Self = Self(2)"] {
+        assert!(text.contains(&format!("pub const {value};")), "{text}");
+    }
+}
