@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use crate::error::Error;
 use crate::model::{Order, Schema};
-use crate::{generate, read};
+use crate::resolve::Strings;
+use crate::{generate, read_with};
 
 /// Generates Rust from .thrift files, in a build script or elsewhere.
 ///
@@ -25,6 +26,7 @@ pub struct Builder {
     out_dir: Option<PathBuf>,
     file_name: Option<OsString>,
     order: Order,
+    strings: Strings,
 }
 
 impl Builder {
@@ -58,12 +60,20 @@ impl Builder {
         self
     }
 
+    /// Makes bytes of every `string`, as of `binary`: other implementations, Go's among them, write
+    /// strings that are no UTF-8, for which a message with text is refused. For single fields, the IDL can
+    /// say `(strings = "bytes")`.
+    pub fn strings_as_bytes(mut self) -> Self {
+        self.strings = Strings::Bytes;
+        self
+    }
+
     /// Generates from these files and all they include.
     ///
     /// In a build script this also tells cargo which files to watch: those and no others.
     pub fn compile(&self, files: &[impl AsRef<Path>]) -> Result<(), Error> {
         let files: Vec<_> = files.iter().map(|file| file.as_ref().to_owned()).collect();
-        let mut schema = read(&files, &self.include_dirs)?;
+        let mut schema = read_with(&files, &self.include_dirs, self.strings)?;
         schema.order = self.order;
         if std::env::var_os("OUT_DIR").is_some() {
             watch(&schema);

@@ -99,8 +99,7 @@ impl Evaluation<'_> {
         for (key, value) in pairs {
             let index = field_index(item, fields, key)?;
             refuse_repeated(fields, index, &given, pairs, key)?;
-            let ty =
-                there.value_type(&fields[index].ty).map_err(|(_, problem)| (key.at, problem))?;
+            let ty = there.field_type(&fields[index]).map_err(|(_, problem)| (key.at, problem))?;
             given.push((index, self.value(&ty, value)?));
         }
         let lacking = fields.iter().enumerate().find(|(index, field)| {
@@ -140,7 +139,7 @@ impl Evaluation<'_> {
     /// Nothing if the name is no enum's value; an error with its name if it is another enum's.
     fn enum_value(&self, ty: &Type, name: &str) -> Option<Result<Value, String>> {
         let (id, value) = match (name.rsplit_once('.'), &ty.kind) {
-            (Some((owner, value)), _) => (self.enum_named(owner)?, value),
+            (Some((owner, value)), _) => (self.enum_of(ty, owner)?, value),
             (None, TypeKind::Enum(id)) => (*id, name),
             (None, _) => return None,
         };
@@ -150,6 +149,19 @@ impl Evaluation<'_> {
             TypeKind::I32 | TypeKind::I64 => Ok(Value::Int(number)),
             _ => Err(name.to_owned()),
         })
+    }
+
+    /// The enum that stands before the dot. Where the type tells which enum it is, its file may stand for
+    /// it, and its name without its file.
+    fn enum_of(&self, ty: &Type, owner: &str) -> Option<Id> {
+        let scope = self.resolver.scope;
+        let stands_for =
+            |id: Id| scope.item(id).name.text == owner || scope.files[id.file].stem == owner;
+        let known = match ty.kind {
+            TypeKind::Enum(id) if stands_for(id) => Some(id),
+            _ => None,
+        };
+        self.enum_named(owner).or(known)
     }
 
     fn enum_named(&self, name: &str) -> Option<Id> {

@@ -209,6 +209,9 @@ pub enum Problem {
     /// A streaming annotation has a value that Kitex does not define.
     #[error("streaming.mode '{0}' is none of bidirectional, client, server, unary")]
     StreamingMode(String),
+    /// The annotation `strings` has another value than it can have.
+    #[error("strings = '{0}' is neither bytes nor text")]
+    Strings(String),
     /// Two files with one namespace define one Rust name.
     #[error("'{name}' is also defined by {other}, which shares the namespace {module}")]
     NamespaceClash {

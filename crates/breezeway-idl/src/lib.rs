@@ -51,13 +51,22 @@ pub use builder::Builder;
 pub use error::{Error, Position, Problem};
 pub use generate::StructPaths;
 use model::Schema;
+use resolve::Strings;
 
 /// Reads .thrift files and all they include.
 ///
 /// An included file is looked for beside the file that includes it, then in `include_dirs` in their
 /// order.
 pub fn read(files: &[PathBuf], include_dirs: &[PathBuf]) -> Result<Schema, Error> {
-    resolve::resolve(&files::load(files, include_dirs)?)
+    read_with(files, include_dirs, Strings::Text)
+}
+
+fn read_with(
+    files: &[PathBuf],
+    include_dirs: &[PathBuf],
+    strings: Strings,
+) -> Result<Schema, Error> {
+    resolve::resolve(&files::load(files, include_dirs)?, strings)
 }
 
 /// The Rust text for a schema: a module per namespace.

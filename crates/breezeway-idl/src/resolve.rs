@@ -15,11 +15,11 @@ use crate::scope::{Scope, refuse_duplicates};
 use crate::syntax::{self, Body, Name, TypeRef};
 
 /// Resolves every name and evaluates every constant.
-pub(crate) fn resolve(files: &[SourceFile]) -> Result<Schema, Error> {
+pub(crate) fn resolve(files: &[SourceFile], strings: Strings) -> Result<Schema, Error> {
     let scope = Scope::new(files)?;
     let mut schema = Schema::default();
     for (index, file) in files.iter().enumerate() {
-        let definitions = Resolver { scope: &scope, file: index }.definitions()?;
+        let definitions = Resolver { scope: &scope, file: index, strings }.definitions()?;
         schema.files.push(File {
             path: file.path.clone(),
             stem: file.stem.clone(),
@@ -46,6 +46,17 @@ fn module_of(file: &SourceFile) -> Vec<String> {
 pub(crate) struct Resolver<'a> {
     pub(crate) scope: &'a Scope<'a>,
     pub(crate) file: usize,
+    pub(crate) strings: Strings,
+}
+
+/// What becomes of `string`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Strings {
+    /// Text, which is UTF-8.
+    #[default]
+    Text,
+    /// What `binary` is: other implementations check nothing.
+    Bytes,
 }
 
 impl<'a> Resolver<'a> {
@@ -119,6 +130,7 @@ impl<'a> Resolver<'a> {
             Written::I32 => TypeKind::I32,
             Written::I64 => TypeKind::I64,
             Written::Double => TypeKind::Double,
+            Written::String if self.strings == Strings::Bytes => TypeKind::Binary,
             Written::String => TypeKind::String,
             Written::Binary => TypeKind::Binary,
             Written::Uuid => TypeKind::Uuid,
@@ -169,8 +181,13 @@ impl<'a> Resolver<'a> {
         written.iter().map(|field| self.field(shape, field)).collect()
     }
 
-    fn field(self, shape: Shape, written: &syntax::Field) -> Result<Field, Fault> {
+    pub(crate) fn field_type(self, written: &syntax::Field) -> Result<Type, Fault> {
         let ty = self.value_type(&written.ty)?;
+        Ok(if says_bytes(written)? { as_bytes(ty) } else { ty })
+    }
+
+    fn field(self, shape: Shape, written: &syntax::Field) -> Result<Field, Fault> {
+        let ty = self.field_type(written)?;
         if shape == Shape::Union {
             check_union_field(written)?;
         }
@@ -288,6 +305,28 @@ fn type_name(ty: &TypeRef) -> String {
         syntax::TypeKind::Named(name) => name.clone(),
         other => format!("{other:?}").split('(').next().unwrap_or_default().to_lowercase(),
     }
+}
+
+/// Whether a field's annotation says that its strings are bytes.
+fn says_bytes(field: &syntax::Field) -> Result<bool, Fault> {
+    match field.annotations.iter().find(|(key, _)| key == "strings") {
+        None => Ok(false),
+        Some((_, how)) if how == "bytes" => Ok(true),
+        Some((_, how)) if how == "text" => Ok(false),
+        Some((_, other)) => Err((field.name.at, Problem::Strings(other.clone()))),
+    }
+}
+
+/// The type with every string in it as bytes.
+fn as_bytes(ty: Type) -> Type {
+    let inside = |of: Box<Type>| Box::new(as_bytes(*of));
+    Type::plain(match ty.kind {
+        TypeKind::String => TypeKind::Binary,
+        TypeKind::List(of) => TypeKind::List(inside(of)),
+        TypeKind::Set(of) => TypeKind::Set(inside(of)),
+        TypeKind::Map(key, value) => TypeKind::Map(inside(key), inside(value)),
+        _ => return ty,
+    })
 }
 
 fn check_ids(fields: &[syntax::Field]) -> Result<(), Fault> {

@@ -261,3 +261,11 @@ fn a_missing_file_is_named() {
     let error = breezeway_idl::read(&["no.thrift".into()], &[]).unwrap_err().to_string();
     assert!(error.starts_with("cannot read no.thrift: "), "{error}");
 }
+
+#[test]
+fn strings_are_bytes_or_text() {
+    refused(
+        "struct A { 1: string a (strings = 'latin1') }",
+        "1:22: strings = 'latin1' is neither bytes nor text",
+    );
+}

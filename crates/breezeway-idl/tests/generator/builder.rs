@@ -101,3 +101,33 @@ fn enum_values_may_share_a_number() {
         assert!(text.contains(&format!("pub const {value};")), "{text}");
     }
 }
+
+#[test]
+fn an_enum_value_is_found_by_the_file_or_the_name_of_the_enum_that_the_type_is() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("inc.thrift"), "enum E { A = 1, B = 2 }").unwrap();
+    let root = dir.path().join("root.thrift");
+    let values = ["inc.E.B", "inc.B", "E.B"];
+    let constants: String = values
+        .iter()
+        .enumerate()
+        .map(|(index, value)| format!("const inc.E C{index} = {value}\n"))
+        .collect();
+    fs::write(&root, format!("include 'inc.thrift'\n{constants}")).unwrap();
+    Builder::new().out_dir(dir.path()).compile(&[&root]).unwrap();
+    let text = fs::read_to_string(dir.path().join("thrift.rs")).unwrap();
+    assert_eq!(text.matches("inc::E = inc::E::B;").count(), 3, "{text}");
+}
+
+#[test]
+fn all_strings_can_be_bytes() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("a.thrift");
+    fs::write(&file, "const string C = 'c'\nstruct A { 1: string s = 'd', 2: list<string> l }")
+        .unwrap();
+    Builder::new().out_dir(dir.path()).strings_as_bytes().compile(&[&file]).unwrap();
+    let text = fs::read_to_string(dir.path().join("thrift.rs")).unwrap();
+    for line in ["pub const C: &[u8] = b\"c\";", "pub s: Vec<u8>,", "pub l: Vec<Vec<u8>>,"] {
+        assert!(text.contains(line), "{text}");
+    }
+}
