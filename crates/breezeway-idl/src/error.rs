@@ -135,9 +135,9 @@ pub enum Problem {
         /// The field that has it already.
         first: String,
     },
-    /// A field's id is not positive.
-    #[error("field id {0} is not positive")]
-    FieldIdNotPositive(i32),
+    /// More fields have no number than there are negative numbers of 16 bits.
+    #[error("more than 32768 fields have no number; give them numbers")]
+    TooManyFields,
     /// An enum value's number does not fit.
     #[error("enum value {0} does not fit in an i32")]
     EnumNumberTooLarge(i64),
@@ -203,9 +203,6 @@ pub enum Problem {
     /// A union's field is marked required.
     #[error("field '{0}' of a union cannot be required")]
     UnionRequired(String),
-    /// A union's field has a default.
-    #[error("field '{0}' of a union cannot have a default")]
-    UnionDefault(String),
     /// A streaming annotation has a value that Kitex does not define.
     #[error("streaming.mode '{0}' is none of bidirectional, client, server, unary")]
     StreamingMode(String),

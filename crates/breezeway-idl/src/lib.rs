@@ -29,16 +29,16 @@
 mod builder;
 mod comment;
 mod constant;
-mod cursor;
 mod docs;
 mod error;
 mod files;
 mod generate;
+mod grammar;
 mod layout;
-mod locate;
 pub mod model;
 mod names;
 mod parse;
+mod reader;
 mod recursion;
 mod resolve;
 mod scope;

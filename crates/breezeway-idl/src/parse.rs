@@ -1,11 +1,9 @@
 //! From text to a tree with positions.
 
-use pilota_thrift_parser::{Error as ParserError, FileParser, FileSource};
-
 use crate::comment;
-use crate::cursor::Cursor;
 use crate::error::{Position, Problem};
-use crate::locate;
+use crate::grammar;
+use crate::reader::Reader;
 use crate::syntax::Tree;
 use crate::token::{Kind, Token, tokens};
 
@@ -23,11 +21,15 @@ pub(crate) fn parse(text: &str) -> Result<Tree, Fault> {
     let tokens = tokens(text);
     check_closed(&tokens)?;
     check_nesting(&tokens)?;
-    let file = FileParser::new(FileSource::new(text))
-        .parse()
-        .map_err(|error| syntax_fault(&error, &tokens))?;
     let docs = comment::of_file(&tokens);
-    Ok(Tree { docs, ..locate::tree(&file, &mut Cursor::new(tokens)) })
+    Ok(Tree { docs, ..grammar::tree(&mut Reader::new(tokens, end_of(text)))? })
+}
+
+fn end_of(text: &str) -> Position {
+    let line = text.matches('\n').count() + 1;
+    let column = text.rsplit('\n').next().unwrap_or(text).chars().count() + 1;
+    let fitting = |number| u32::try_from(number).unwrap_or(u32::MAX);
+    Position { line: fitting(line), column: fitting(column) }
 }
 
 fn check_closed(tokens: &[Token<'_>]) -> Result<(), Fault> {
@@ -51,43 +53,4 @@ fn check_nesting(tokens: &[Token<'_>]) -> Result<(), Fault> {
         }
     }
     Ok(())
-}
-
-/// The parser says where in its message only.
-fn syntax_fault(error: &ParserError, tokens: &[Token<'_>]) -> Fault {
-    let message = format!("{error:?}");
-    let (position, reason) = first_reason(&message).unwrap_or_default();
-    (position, Problem::Syntax(in_our_words(reason, position, tokens)))
-}
-
-/// Takes `at line L:C - reason`, or the first of several `Line L:C - reason`, apart.
-fn first_reason(message: &str) -> Option<(Position, &str)> {
-    let (_, located) = message.split_once(" at line ").or_else(|| message.split_once(" Line "))?;
-    let (position, reason) = located.split_once(" - ")?;
-    let (line, column) = position.split_once(':')?;
-    let reason = reason.split("\n  2. Line ").next().unwrap_or(reason);
-    Some((Position { line: line.parse().ok()?, column: column.parse().ok()? }, reason))
-}
-
-/// The parser expects characters, people write words.
-fn in_our_words(reason: &str, position: Position, tokens: &[Token<'_>]) -> String {
-    let Some((_, expected)) =
-        reason.strip_prefix("found ").and_then(|found| found.split_once(" expected "))
-    else {
-        return reason.to_owned();
-    };
-    let found = match tokens.iter().find(|token| token.start >= position) {
-        Some(token) if token.start == position => format!("unexpected '{}'", token.text),
-        Some(_) => "unexpected text".to_owned(),
-        None => "unexpected end of file".to_owned(),
-    };
-    let marks = ["':'", "'('", "')'", "'{'", "'}'", "'<'", "'>'", "'='", "'\"'"];
-    let name = expected.contains("identifier").then_some("a name");
-    let wanted: Vec<_> =
-        name.into_iter().chain(marks.into_iter().filter(|mark| expected.contains(mark))).collect();
-    match wanted.as_slice() {
-        [] => found,
-        [one] => format!("{found}, expected {one}"),
-        [all @ .., last] => format!("{found}, expected {} or {last}", all.join(", ")),
-    }
 }

@@ -193,9 +193,10 @@ impl<'a> Resolver<'a> {
         }
         let default = written.default.as_ref();
         let default = default.map(|value| constant::evaluate(self, &ty, value)).transpose()?;
+        // Which field of a union is set is said by what is there.
+        let default = default.filter(|_| shape != Shape::Union);
         Ok(Field {
-            id: i16::try_from(written.id)
-                .map_err(|_| (written.id_at, Problem::FieldIdNotPositive(written.id)))?,
+            id: i16::try_from(written.id).map_err(|_| (written.id_at, Problem::TooManyFields))?,
             name: written.name.text.clone(),
             requiredness: written.requiredness,
             ty,
@@ -332,9 +333,6 @@ fn as_bytes(ty: Type) -> Type {
 fn check_ids(fields: &[syntax::Field]) -> Result<(), Fault> {
     let mut seen = HashMap::new();
     for field in fields {
-        if field.id <= 0 {
-            return Err((field.id_at, Problem::FieldIdNotPositive(field.id)));
-        }
         if let Some(first) = seen.insert(field.id, &field.name.text) {
             let id = i16::try_from(field.id).unwrap_or_default();
             return Err((field.id_at, Problem::DuplicateFieldId { id, first: first.clone() }));
@@ -344,12 +342,11 @@ fn check_ids(fields: &[syntax::Field]) -> Result<(), Fault> {
 }
 
 fn check_union_field(field: &syntax::Field) -> Result<(), Fault> {
-    if field.requiredness == Requiredness::Required {
-        return Err((field.name.at, Problem::UnionRequired(field.name.text.clone())));
-    }
-    match &field.default {
-        Some(value) => Err((value.at, Problem::UnionDefault(field.name.text.clone()))),
-        None => Ok(()),
+    match field.requiredness {
+        Requiredness::Required => {
+            Err((field.name.at, Problem::UnionRequired(field.name.text.clone())))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -1,4 +1,4 @@
-//! A .thrift file as written: the parser's tree with a position for everything that can be wrong.
+//! A .thrift file as written, with a position for everything that can be wrong.
 
 use crate::error::Position;
 

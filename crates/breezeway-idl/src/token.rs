@@ -1,7 +1,4 @@
 //! The words of a .thrift file with their positions.
-//!
-//! The parser's tree has no positions, and errors need them. Everything in the tree stands in the
-//! file in the same order, so walking both side by side gives each name, value and type its place.
 
 use crate::error::Position;
 

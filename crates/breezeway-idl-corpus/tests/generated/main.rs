@@ -1,5 +1,6 @@
 //! The generated types of the whole corpus, used.
 
+mod apache;
 mod bytes;
 mod example;
 mod round_trip;

@@ -96,9 +96,9 @@ impl Named<'_> {
         }
     }
 
-    /// The runtime counts the required fields up to 255 itself.
+    /// The runtime counts the required fields from 0 to 255 itself.
     pub(crate) fn needs_flag(&self) -> bool {
-        self.is_required() && self.field.id > 255
+        self.is_required() && u8::try_from(self.field.id).is_err()
     }
 
     fn joins_group(&self) -> bool {

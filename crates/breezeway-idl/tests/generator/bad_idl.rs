@@ -22,8 +22,8 @@ fn refused(text: &str, expected: &str) {
 #[test]
 fn syntax_errors_are_located() {
     refused("foo", "1:1: unexpected 'foo'");
-    refused("struct A {\n  1: i32\n}", "3:1: unexpected '}', expected a name or '('");
-    refused("struct A { 1: i32 x\n 2: strin<g y }", "2:10: unexpected '<', expected a name or '('");
+    refused("struct A {\n  1: i32\n}", "3:1: unexpected '}', expected a name");
+    refused("struct A { 1: i32 x\n 2: strin<g y }", "2:10: unexpected '<', expected a name");
     refused("struct 1A {}", "1:8: unexpected '1A', expected a name");
     refused("struct A {", "1:11: unexpected end of file, expected '}'");
     refused("struct A { 70000: i32 x }", "1:12: field id does not fit in an i16");
@@ -98,12 +98,6 @@ fn names_and_numbers_are_unique() {
         "service S { void f() }\nservice T extends S { i32 f() }",
         "2:27: method 'f' is defined twice, first at main:1:18",
     );
-}
-
-#[test]
-fn field_ids_are_positive() {
-    refused("struct A { -1: i32 x }", "1:12: field id -1 is not positive");
-    refused("struct A { 0: i32 x }", "1:12: field id 0 is not positive");
 }
 
 #[test]
@@ -223,9 +217,8 @@ fn a_union_constant_sets_one_field() {
 }
 
 #[test]
-fn a_unions_fields_are_neither_required_nor_preset() {
+fn a_unions_fields_are_not_required() {
     refused("union U { 1: required i32 a }", "1:27: field 'a' of a union cannot be required");
-    refused("union U { 1: i32 a = 5 }", "1:22: field 'a' of a union cannot have a default");
 }
 
 #[test]
