@@ -34,12 +34,12 @@ demo: release
 	@echo "charts: $(REPORT)"
 
 ## The loop while one works: format, lints and the unit tests; under two minutes when warm.
-check: format arrows unsafe links
+check: format columns arrows unsafe links
 	$(CARGO) clippy --workspace --all-targets --all-features --locked -- -D warnings
 	$(CARGO) test --quiet --workspace --all-features --locked --lib --bins
 
 ## Before a commit is pushed: lints, every test, those of sessions on every carrier, the models.
-test: format arrows unsafe links lint unit carriers needs model
+test: format columns arrows unsafe links lint unit carriers needs model
 
 ## Before a release: every feature, docs, fuzz crates, peers, benches, packages, the oldest Rust.
 ship: features docs benches fuzz-check peers-check packages msrv
@@ -73,10 +73,10 @@ lint:
 	$(CARGO) clippy -p breezeway-shmipc --all-targets --locked -- -D warnings
 	$(CARGO) clippy -p breezeway-thrift --all-targets --locked -- -D warnings
 
-## Every test with every feature, and those of shmipc without tokio.
+## Every test with every feature, and those of shmipc that need no other system without tokio.
 unit:
 	$(CARGO) test --workspace --all-features --locked
-	$(CARGO) test -p breezeway-shmipc --locked
+	$(CARGO) test -p breezeway-shmipc --locked --lib --test hostile --test sessions
 
 ## The tests of sessions once more, on unix sockets and on TCP: see crates/breezeway/tests/sessions/main.rs.
 carriers:

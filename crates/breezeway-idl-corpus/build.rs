@@ -1,4 +1,5 @@
-//! Generates Rust for the whole corpus, as any package would, and a list of its structs for the tests.
+//! Generates Rust for the whole corpus, as any package would, and a list of its structs for the
+//! tests.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

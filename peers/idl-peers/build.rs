@@ -15,8 +15,8 @@ fn main() -> Result<(), Error> {
     fs::write(&cases, list(&files)?).map_err(|source| Error::Write { path: cases, source })
 }
 
-/// Files of the corpus that pilota-build makes compiling Rust of: a union that has itself as a field,
-/// as in search.thrift, is not among them.
+/// Files of the corpus that pilota-build makes compiling Rust of: a union that has itself as a
+/// field, as in search.thrift, is not among them.
 fn files() -> Vec<PathBuf> {
     let corpus = Path::new("../../crates/breezeway-idl/tests/corpus");
     include!("files.rs").iter().map(|name| corpus.join(name).with_extension("thrift")).collect()

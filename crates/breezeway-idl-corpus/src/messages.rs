@@ -70,7 +70,8 @@ impl Messages<'_> {
         found.is_none_or(|it| it.shape != Shape::Union || !it.fields.is_empty())
     }
 
-    /// What is always written, and half of the rest. An absent field with a default would come back.
+    /// What is always written, and half of the rest. An absent field with a default would come
+    /// back.
     fn is_present(&mut self, field: &Field, depth: usize) -> bool {
         let may_lack = match field.requiredness {
             Requiredness::Required => false,

@@ -11,9 +11,9 @@ use crate::{generate, read_with};
 
 /// Generates Rust from .thrift files, in a build script or elsewhere.
 ///
-/// All files of one [`compile`](Self::compile), and all they include, become one file of Rust with a
-/// module per namespace. Paths are relative to the current directory, which in a build script is the
-/// package's.
+/// All files of one [`compile`](Self::compile), and all they include, become one file of Rust with
+/// a module per namespace. Paths are relative to the current directory, which in a build script is
+/// the package's.
 ///
 /// ```no_run
 /// # fn main() -> Result<(), breezeway_idl::Error> {
@@ -61,8 +61,8 @@ impl Builder {
     }
 
     /// Makes bytes of every `string`, as of `binary`: other implementations, Go's among them, write
-    /// strings that are no UTF-8, for which a message with text is refused. For single fields, the IDL can
-    /// say `(strings = "bytes")`.
+    /// strings that are no UTF-8, for which a message with text is refused. For single fields, the
+    /// IDL can say `(strings = "bytes")`.
     pub fn strings_as_bytes(mut self) -> Self {
         self.strings = Strings::Bytes;
         self

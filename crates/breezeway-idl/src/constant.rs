@@ -151,8 +151,8 @@ impl Evaluation<'_> {
         })
     }
 
-    /// The enum that stands before the dot. Where the type tells which enum it is, its file may stand for
-    /// it, and its name without its file.
+    /// The enum that stands before the dot. Where the type tells which enum it is, its file may
+    /// stand for it, and its name without its file.
     fn enum_of(&self, ty: &Type, owner: &str) -> Option<Id> {
         let scope = self.resolver.scope;
         let stands_for =

@@ -182,9 +182,9 @@ impl Code {
         self.block_with(&head, &end, |code| code.expr(body, ""));
     }
 
-    /// `self.0.method(arguments);`. A chain that is wider than 60 (`chain_width`) is broken before the
-    /// call; but inside the call if it has no room on a line either and that makes five lines or more,
-    /// or if the call has no room on a line of its own.
+    /// `self.0.method(arguments);`. A chain that is wider than 60 (`chain_width`) is broken before
+    /// the call; but inside the call if it has no room on a line either and that makes five
+    /// lines or more, or if the call has no room on a line of its own.
     pub(crate) fn chain<const N: usize>(&mut self, method: &str, arguments: [String; N]) {
         let call = Expr::call(format!(".{method}"), arguments.map(Expr::Plain));
         let flat = format!("self.0{}", call.flat());

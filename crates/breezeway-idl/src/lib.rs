@@ -22,8 +22,8 @@
 //! use idl::user::User;
 //! ```
 //!
-//! Bad IDL is an [`Error`] that tells file, line and column; no IDL makes this crate panic. The text
-//! is the same on every run and every machine.
+//! Bad IDL is an [`Error`] that tells file, line and column; no IDL makes this crate panic. The
+//! text is the same on every run and every machine.
 #![forbid(unsafe_code)]
 
 mod builder;

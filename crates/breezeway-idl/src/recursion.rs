@@ -5,7 +5,8 @@ use std::collections::{HashMap, HashSet};
 use crate::error::{Error, Problem};
 use crate::model::{Field, Id, Kind, Requiredness, Schema, Shape, TypeKind, Value};
 
-/// Marks the fields that lead back to their own struct, and refuses structs that require themselves.
+/// Marks the fields that lead back to their own struct, and refuses structs that require
+/// themselves.
 pub(crate) fn mark(schema: &mut Schema) -> Result<(), Error> {
     for id in leading_to_cycles(schema) {
         refuse_infinite(schema, id)?;

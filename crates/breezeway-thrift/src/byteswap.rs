@@ -1,7 +1,9 @@
-//! Whole lists of numbers, turned to and from big-endian by plain loops that are compiled for the widest vectors that the processor has.
+//! Whole lists of numbers, turned to and from big-endian by plain loops that are compiled for the
+//! widest vectors that the processor has.
 //!
-//! The only file with `unsafe`: to call what is compiled for a feature once that was found, and to fill a vector's memory without writing it twice. The loops themselves
-//! are safe Rust; the compiler makes shuffles of them.
+//! The only file with `unsafe`: to call what is compiled for a feature once that was found, and to
+//! fill a vector's memory without writing it twice. The loops themselves are safe Rust; the
+//! compiler makes shuffles of them.
 #![allow(unsafe_code)]
 
 use std::mem::MaybeUninit;
@@ -77,7 +79,8 @@ compiled_for!(ssse3, "ssse3");
 #[cfg(target_arch = "aarch64")]
 compiled_for!(neon, "neon");
 
-/// Runs a loop as compiled for the best feature there is, or as it is. The standard library keeps what it detected.
+/// Runs a loop as compiled for the best feature there is, or as it is. The standard library keeps
+/// what it detected.
 macro_rules! best {
     ($function:ident($($argument:expr),*) else $plain:expr) => {{
         #[cfg(target_arch = "x86_64")]
@@ -117,7 +120,8 @@ pub(crate) fn get_all<T: Fixed>(from: &[u8], list: &mut Vec<T>) {
     } else {
         get_into(from, room);
     }
-    // SAFETY: `reserve` made room for `count` more elements, and the loop wrote one for each chunk of `from`, of which there are `count`.
+    // SAFETY: `reserve` made room for `count` more elements, and the loop wrote one for each chunk
+    // of `from`, of which there are `count`.
     unsafe { list.set_len(list.len() + count) }
 }
 
@@ -138,7 +142,8 @@ pub(crate) fn sum_i64(from: &[u8]) -> i64 {
     best!(sum(from) else sum_loop(from))
 }
 
-/// `bytes` as text, if all are ASCII. A short string of ASCII is checked several times faster than any UTF-8.
+/// `bytes` as text, if all are ASCII. A short string of ASCII is checked several times faster than
+/// any UTF-8.
 #[inline(always)]
 pub(crate) fn ascii_text(bytes: &[u8]) -> Option<&str> {
     // SAFETY: ASCII is UTF-8.

@@ -2,9 +2,11 @@
 
 use crate::{Decode, Encode};
 
-/// The arguments of a method, and with them all that a call of it needs. Generated for every method of a service.
+/// The arguments of a method, and with them all that a call of it needs. Generated for every method
+/// of a service.
 pub trait Call: Encode + Decode {
-    /// What the reply carries: the result, or an exception that the IDL declares. `()` for void methods without exceptions, and for oneway methods, which have no reply.
+    /// What the reply carries: the result, or an exception that the IDL declares. `()` for void
+    /// methods without exceptions, and for oneway methods, which have no reply.
     type Reply: Encode + Decode;
 
     /// The method's name on the wire.

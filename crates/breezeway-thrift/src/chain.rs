@@ -5,7 +5,8 @@ use std::ops::Range;
 
 use crate::{EncodeError, Pool, Sink};
 
-/// From how many bytes on a string or binary is chained. Shorter ones are cheaper to copy than to name.
+/// From how many bytes on a string or binary is chained. Shorter ones are cheaper to copy than to
+/// name.
 const CHAINED: usize = 4096;
 
 /// One run of bytes of the message.
@@ -17,7 +18,8 @@ enum Piece<'a> {
     Borrowed(&'a [u8]),
 }
 
-/// A message in several buffers, written with one vectored write. Strings and binaries of 4 KiB and more are not copied.
+/// A message in several buffers, written with one vectored write. Strings and binaries of 4 KiB and
+/// more are not copied.
 #[derive(Debug)]
 pub struct Chain<'a> {
     pieces: Vec<Piece<'a>>,

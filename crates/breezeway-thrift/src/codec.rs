@@ -4,7 +4,8 @@ use crate::{Decode, DecodeError, Encode, EncodeError};
 
 /// Encodes and decodes messages of the type `T`.
 ///
-/// The size is known before the first byte is written, so that a message is encoded straight into the space that was reserved for it.
+/// The size is known before the first byte is written, so that a message is encoded straight into
+/// the space that was reserved for it.
 pub trait Codec<T> {
     /// Why bytes are no message.
     type Error: std::error::Error + Send + Sync + 'static;

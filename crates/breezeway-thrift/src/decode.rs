@@ -7,7 +7,8 @@ use crate::{DecodeError, ReadOnce, Slice, Source, Wire};
 /// How many elements of a list get their places at a time.
 const PLACES: usize = 32;
 
-/// A value that can be made of a message in one pass, which reads every byte once. One of the first two methods must be written.
+/// A value that can be made of a message in one pass, which reads every byte once. One of the first
+/// two methods must be written.
 pub trait Decode: Wire + Default {
     /// Takes the value, without a field header.
     #[inline(always)]
@@ -17,7 +18,8 @@ pub trait Decode: Wire + Default {
         Ok(value)
     }
 
-    /// As [`Self::decode`], into a place that holds the default: for structs, which are then not moved when they are complete.
+    /// As [`Self::decode`], into a place that holds the default: for structs, which are then not
+    /// moved when they are complete.
     #[inline(always)]
     fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
         *self = Self::decode(from)?;
@@ -39,11 +41,14 @@ pub trait Decode: Wire + Default {
     }
 }
 
-/// For so many bytes of elements memory is taken before any was read, also when the message has used up its credit.
+/// For so many bytes of elements memory is taken before any was read, also when the message has
+/// used up its credit.
 const SMALL_LIST: usize = 4 << 10;
 
-/// For how many elements to take memory before any was read: at most four times the bytes that are left, since elements that are small on the wire can be large in memory. What
-/// is taken so is drawn from a credit of the message, since lists inside each other can all announce what is left of it, and each is believed.
+/// For how many elements to take memory before any was read: at most four times the bytes that are
+/// left, since elements that are small on the wire can be large in memory. What is taken so is
+/// drawn from a credit of the message, since lists inside each other can all announce what is left
+/// of it, and each is believed.
 #[inline(always)]
 pub(crate) fn first_capacity<T>(count: usize, from: &mut impl Source) -> usize {
     let size = size_of::<T>().max(1);
@@ -69,7 +74,8 @@ impl<T: Decode> Decode for Box<T> {
     }
 }
 
-/// The value that `bytes` are, to the last byte, within the usual [`Limits`](crate::Limits). For others, and for what is followed by something else, use a [`Slice`].
+/// The value that `bytes` are, to the last byte, within the usual [`Limits`](crate::Limits). For
+/// others, and for what is followed by something else, use a [`Slice`].
 #[inline]
 pub fn decode<T: Decode>(bytes: &[u8]) -> Result<T, DecodeError> {
     let mut from = Slice::new(bytes)?;
@@ -78,7 +84,8 @@ pub fn decode<T: Decode>(bytes: &[u8]) -> Result<T, DecodeError> {
     Ok(value)
 }
 
-/// As [`decode`], from a reader of exactly `len` bytes that are read once: memory that a peer may still be changing (`ForeignBytes::reader`), a file, a socket.
+/// As [`decode`], from a reader of exactly `len` bytes that are read once: memory that a peer may
+/// still be changing (`ForeignBytes::reader`), a file, a socket.
 pub fn decode_once<T: Decode>(reader: impl Read, len: usize) -> Result<T, DecodeError> {
     let mut from = ReadOnce::new(reader, len)?;
     let value = T::decode(&mut from)?;

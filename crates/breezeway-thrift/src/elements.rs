@@ -7,7 +7,8 @@ use std::marker::PhantomData;
 use crate::list::decode_header;
 use crate::{DecodeError, Slice, Source, View, Wire, WireType};
 
-/// A list or set in a message, of which each element is read when it is asked for. All were checked when the view was made.
+/// A list or set in a message, of which each element is read when it is asked for. All were checked
+/// when the view was made.
 ///
 /// Where an element lies is known only from those before it, so there is no access by index.
 pub struct Elements<'a, T> {

@@ -15,8 +15,8 @@ pub trait Encode: Wire {
         self.encode(to);
     }
 
-    /// Whether there is nothing to write: a union without a value. Fields that need not be there are
-    /// then left out; anywhere else it is an error ([`EncodeError::EmptyUnion`]).
+    /// Whether there is nothing to write: a union without a value. Fields that need not be there
+    /// are then left out; anywhere else it is an error ([`EncodeError::EmptyUnion`]).
     #[inline(always)]
     fn is_absent(&self) -> bool {
         false
@@ -78,7 +78,8 @@ impl<T: Encode + ?Sized> Encode for Box<T> {
     }
 }
 
-/// Writes `value` into `buffer` from its start and returns how many bytes it takes: [`Encode::size`].
+/// Writes `value` into `buffer` from its start and returns how many bytes it takes:
+/// [`Encode::size`].
 #[inline]
 pub fn encode<T: Encode + ?Sized>(value: &T, buffer: &mut [u8]) -> Result<usize, EncodeError> {
     let mut output = Output::new(buffer);

@@ -7,7 +7,8 @@ use std::marker::PhantomData;
 use crate::map::{decode_header, fixed_pair_size};
 use crate::{DecodeError, Slice, Source, View, Wire, WireType};
 
-/// A map in a message, of which each pair is read when it is asked for. All were checked when the view was made.
+/// A map in a message, of which each pair is read when it is asked for. All were checked when the
+/// view was made.
 ///
 /// Pairs are in the writer's order and not searched for repeated keys.
 pub struct Entries<'a, K, V> {

@@ -20,7 +20,8 @@ pub enum Envelope {
 }
 
 impl Envelope {
-    /// What `first`, the first eight bytes of a connection, begin; nothing if none of these. The smallest message has 13 bytes, so waiting for eight is safe.
+    /// What `first`, the first eight bytes of a connection, begin; nothing if none of these. The
+    /// smallest message has 13 bytes, so waiting for eight is safe.
     ///
     /// Apache's THeader (magic `0fff`) and the old form without a version are none.
     pub fn detect(first: &[u8; 8]) -> Option<Self> {

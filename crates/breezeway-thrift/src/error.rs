@@ -4,7 +4,8 @@ use thiserror::Error;
 
 use crate::WireType;
 
-/// `main` and `unwrap` print errors in their debug form: for these it is the message, which says more to a reader than the fields.
+/// `main` and `unwrap` print errors in their debug form: for these it is the message, which says
+/// more to a reader than the fields.
 macro_rules! debug_is_message {
     ($($error:ty),+ $(,)?) => {$(
         impl std::fmt::Debug for $error {
@@ -164,7 +165,8 @@ pub enum EncodeError {
     /// More elements or bytes than the signed 32-bit count of Thrift can say.
     #[error("{0} elements or bytes are more than Thrift can count")]
     TooLong(usize),
-    /// A union without a value where one must be written: in a required field, a container, or alone.
+    /// A union without a value where one must be written: in a required field, a container, or
+    /// alone.
     #[error("a value of union {0} has no field set; set one")]
     EmptyUnion(&'static str),
     /// More metadata than TTHeader can carry.

@@ -4,7 +4,8 @@ use std::fmt;
 
 use crate::{Decode, DecodeError, Encode, Fields, Sink, Source, Wire, open_enum};
 
-/// Why a call failed: a number that is the same in all implementations. Numbers that this version does not know are kept.
+/// Why a call failed: a number that is the same in all implementations. Numbers that this version
+/// does not know are kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ExceptionKind(pub i32);
 

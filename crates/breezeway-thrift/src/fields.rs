@@ -4,11 +4,12 @@ use crate::skip::skip;
 use crate::wire_type::STOP;
 use crate::{Decode, DecodeError, Fault, Fixed, ReadGroup, Slice, Source, View, Wire, WireType};
 
-/// Reads the fields of one struct: first those that come in the expected order, one comparison each,
-/// then the rest by their numbers, in any order.
+/// Reads the fields of one struct: first those that come in the expected order, one comparison
+/// each, then the rest by their numbers, in any order.
 ///
-/// The work is bounded by the bytes of the struct if what is expected is offered in portions, as long
-/// as [`Self::in_order`]: an unknown, repeated or early field costs one match, whatever the struct has.
+/// The work is bounded by the bytes of the struct if what is expected is offered in portions, as
+/// long as [`Self::in_order`]: an unknown, repeated or early field costs one match, whatever the
+/// struct has.
 pub struct Fields<'s, S> {
     from: &'s mut S,
     /// Whether a field was taken since [`Self::in_order`] was last asked.
@@ -133,7 +134,8 @@ impl<'s, S: Source> Fields<'s, S> {
         Ok(false)
     }
 
-    /// An error if the required field `id` was not taken. Numbers from 0 to 255 only: for others, keep what [`Self::read`] returns.
+    /// An error if the required field `id` was not taken. Numbers from 0 to 255 only: for others,
+    /// keep what [`Self::read`] returns.
     #[inline(always)]
     pub fn require(&self, id: u8, name: &'static str) -> Result<(), DecodeError> {
         self.require_if(self.seen[usize::from(id >> 6)] & (1 << (id & 63)) != 0, id.into(), name)

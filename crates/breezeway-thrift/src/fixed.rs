@@ -28,7 +28,8 @@ pub trait Fixed: Wire + Copy {
         }
     }
 
-    /// Appends all values of `from` to `list`. Its length is a multiple of [`Self::SIZE`], and [`Self::first_invalid`] found none.
+    /// Appends all values of `from` to `list`. Its length is a multiple of [`Self::SIZE`], and
+    /// [`Self::first_invalid`] found none.
     #[inline]
     fn get_all(from: &[u8], list: &mut Vec<Self>) {
         list.extend(from.chunks_exact(Self::SIZE).map(Self::get));

@@ -3,7 +3,8 @@
 use crate::sink::put_header;
 use crate::{DecodeError, Fields, Fixed, Source, Wire};
 
-/// Fields of fixed size to write: a tuple of pairs `(field number, value)`, for [`Sink::group`](crate::Sink::group).
+/// Fields of fixed size to write: a tuple of pairs `(field number, value)`, for
+/// [`Sink::group`](crate::Sink::group).
 pub trait WriteGroup {
     /// How many bytes they take, headers included.
     const SIZE: usize;
@@ -12,7 +13,8 @@ pub trait WriteGroup {
     fn put(self, to: &mut [u8]);
 }
 
-/// Where fields of fixed size are read to: a tuple of pairs `(field number, place)`, for [`Fields::group`].
+/// Where fields of fixed size are read to: a tuple of pairs `(field number, place)`, for
+/// [`Fields::group`].
 pub trait ReadGroup: Sized {
     /// How many bytes they take, headers included.
     const SIZE: usize;

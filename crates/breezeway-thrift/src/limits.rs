@@ -2,15 +2,17 @@
 
 use crate::{DecodeError, Fault};
 
-/// Limits for reading a message. Counts and lengths need none: they are always checked against the bytes that are there.
+/// Limits for reading a message. Counts and lengths need none: they are always checked against the
+/// bytes that are there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// How deep structs, lists, sets and maps may be nested, the outermost included. Each level takes stack of the thread that reads.
+    /// How deep structs, lists, sets and maps may be nested, the outermost included. Each level
+    /// takes stack of the thread that reads.
     pub depth: u32,
     /// The longest message, in bytes.
     pub size: usize,
-    /// How much memory owned values may take besides their outermost place, in bytes: strings, lists,
-    /// maps and boxes, with what allocators need for each. Views take none.
+    /// How much memory owned values may take besides their outermost place, in bytes: strings,
+    /// lists, maps and boxes, with what allocators need for each. Views take none.
     pub memory: usize,
 }
 
@@ -33,7 +35,8 @@ impl Limits {
     }
 }
 
-/// For how many bytes a message of `len` bytes may have memory taken on its counts' word, all lists together.
+/// For how many bytes a message of `len` bytes may have memory taken on its counts' word, all lists
+/// together.
 pub(crate) fn credit(len: usize) -> usize {
     len.saturating_mul(8)
 }

@@ -28,7 +28,8 @@ pub(crate) fn encode_header<'a, T: Wire, S: Sink<'a>>(count: usize, to: &mut S) 
     });
 }
 
-/// Takes the type and count of a list or set. Of an empty one any type is accepted, as some writers say none.
+/// Takes the type and count of a list or set. Of an empty one any type is accepted, as some writers
+/// say none.
 #[inline(always)]
 pub(crate) fn decode_header<T: Wire, S: Source>(from: &mut S) -> Result<usize, DecodeError> {
     let found = from.byte()?;

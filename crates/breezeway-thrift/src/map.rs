@@ -8,7 +8,8 @@ use std::ops::{Deref, DerefMut};
 use crate::decode::first_capacity;
 use crate::{Decode, DecodeError, Encode, Fault, Output, Sink, Source, Wire, WireType};
 
-/// A map as it lies in a message: pairs in the writer's order, not searched for repeated keys. Keys need no order and no hash.
+/// A map as it lies in a message: pairs in the writer's order, not searched for repeated keys. Keys
+/// need no order and no hash.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Pairs<K, V>(pub Vec<(K, V)>);
 
@@ -44,14 +45,15 @@ impl<K, V> FromIterator<(K, V)> for Pairs<K, V> {
     }
 }
 
-/// How many bytes a pair takes, if it is the same number for all: then there is room for all pairs or for none.
+/// How many bytes a pair takes, if it is the same number for all: then there is room for all pairs
+/// or for none.
 #[inline(always)]
 pub(crate) fn fixed_pair_size<K: Wire, V: Wire>() -> Option<usize> {
     Some(K::WIRE_TYPE.fixed_size()? + V::WIRE_TYPE.fixed_size()?)
 }
 
-/// For how many entries a map or set of the standard library takes memory: trees in nodes of eleven,
-/// of which half may be free, tables in powers of two.
+/// For how many entries a map or set of the standard library takes memory: trees in nodes of
+/// eleven, of which half may be free, tables in powers of two.
 #[inline(always)]
 pub(crate) fn places(count: usize) -> usize {
     if count == 0 { 0 } else { count.saturating_mul(2).max(12) }
@@ -68,7 +70,8 @@ pub(crate) fn encode_header<'a, K: Wire, V: Wire, S: Sink<'a>>(count: usize, to:
     });
 }
 
-/// Takes the types and count of a map. Of an empty one any types are accepted, as some writers say none.
+/// Takes the types and count of a map. Of an empty one any types are accepted, as some writers say
+/// none.
 #[inline(always)]
 pub(crate) fn decode_header<K: Wire, V: Wire, S: Source>(
     from: &mut S,

@@ -13,7 +13,8 @@ pub enum MessageKind {
     Call = 1,
     /// The answer: a result, or an exception that the IDL declares.
     Reply = 2,
-    /// The answer if the call failed otherwise: an [`ApplicationException`](crate::ApplicationException).
+    /// The answer if the call failed otherwise: an
+    /// [`ApplicationException`](crate::ApplicationException).
     Exception = 3,
     /// A request that is never answered.
     Oneway = 4,

@@ -5,7 +5,8 @@ use std::marker::PhantomData;
 
 use crate::{DecodeError, Slice, Source, View, Wire, WireType};
 
-/// A value in a message that is read when it is asked for: what a `Box` is to owned types, without its memory. It was checked when the view was made.
+/// A value in a message that is read when it is asked for: what a `Box` is to owned types, without
+/// its memory. It was checked when the view was made.
 pub struct Nested<'a, T> {
     bytes: &'a [u8],
     _value: PhantomData<T>,

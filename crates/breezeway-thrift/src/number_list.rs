@@ -8,9 +8,11 @@ use std::slice::ChunksExact;
 use crate::list::{decode_header, encode_header};
 use crate::{DecodeError, Encode, Fault, Fixed, Sink, Slice, Source, View, Wire, WireType};
 
-/// A list or set of values of fixed size in a message: a big-endian array, anywhere in memory, so it can be no `&[T]`.
+/// A list or set of values of fixed size in a message: a big-endian array, anywhere in memory, so
+/// it can be no `&[T]`.
 ///
-/// Any element is there in O(1); the whole list is converted faster than element by element with [`Self::to_vec`].
+/// Any element is there in O(1); the whole list is converted faster than element by element with
+/// [`Self::to_vec`].
 pub struct NumberList<'a, T> {
     bytes: &'a [u8],
     _elements: PhantomData<T>,
@@ -51,7 +53,8 @@ impl<'a, T: Fixed> NumberList<'a, T> {
         list
     }
 
-    /// Writes the elements into `to`, converted at once. Panics if the lengths differ, like [`slice::copy_from_slice`].
+    /// Writes the elements into `to`, converted at once. Panics if the lengths differ, like
+    /// [`slice::copy_from_slice`].
     #[inline]
     pub fn copy_to(&self, to: &mut [T]) {
         assert_eq!(to.len(), self.len(), "copy of {} elements into {}", self.len(), to.len());

@@ -1,6 +1,7 @@
 //! Enums that may have values of a later version.
 
-/// Implements the traits of values for an IDL enum: a tuple struct of a public `i32`, so that values that this version does not know are kept.
+/// Implements the traits of values for an IDL enum: a tuple struct of a public `i32`, so that
+/// values that this version does not know are kept.
 ///
 /// ```
 /// #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

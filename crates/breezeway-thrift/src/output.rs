@@ -9,7 +9,8 @@ use crate::{EncodeError, Sink, short_copy};
 pub struct Output<'b> {
     rest: &'b mut [u8],
     capacity: usize,
-    /// How many bytes the message takes, once it was seen that they do not fit. From then on nothing is written.
+    /// How many bytes the message takes, once it was seen that they do not fit. From then on
+    /// nothing is written.
     needed: usize,
     failure: Option<EncodeError>,
 }
@@ -34,8 +35,9 @@ impl<'b> Output<'b> {
     }
 }
 
-/// How many bytes the message takes at least, now that `size` more do not fit. A function of numbers only: were the output passed to it by reference, the output
-/// could not be kept in registers while there is room.
+/// How many bytes the message takes at least, now that `size` more do not fit. A function of
+/// numbers only: were the output passed to it by reference, the output could not be kept in
+/// registers while there is room.
 #[cold]
 fn overflow(needed: usize, written: usize, size: usize) -> usize {
     size + if needed == 0 { written } else { needed }

@@ -9,8 +9,8 @@ const CLASSES: usize = 13;
 /// How many bytes a pool keeps unless it is told otherwise.
 const USUAL_CAP: usize = 32 << 20;
 
-/// Keeps buffers for the next message, by size: powers of two from 4 KiB to 16 MiB. Larger ones are not kept,
-/// nor are more bytes than the pool's cap.
+/// Keeps buffers for the next message, by size: powers of two from 4 KiB to 16 MiB. Larger ones are
+/// not kept, nor are more bytes than the pool's cap.
 ///
 /// Used by one thread; give each its own.
 #[derive(Debug)]
@@ -44,7 +44,8 @@ impl Pool {
         buffer
     }
 
-    /// As [`Self::take`], but with what an earlier message left in it: for those who write every byte.
+    /// As [`Self::take`], but with what an earlier message left in it: for those who write every
+    /// byte.
     pub(crate) fn take_used(&mut self, size: usize) -> Vec<u8> {
         let Some(class) = class_of(size) else { return vec![0; size] };
         match self.classes[class].pop() {

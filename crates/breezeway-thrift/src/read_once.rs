@@ -8,10 +8,12 @@ use crate::{DecodeError, Fault, Fixed, Limits, Source};
 /// How many bytes are copied ahead: little, since small messages pay for all of it.
 const WINDOW: usize = 512;
 
-/// How many bytes of a list of numbers are copied at a time. They stay in the first-level cache until they are converted.
+/// How many bytes of a list of numbers are copied at a time. They stay in the first-level cache
+/// until they are converted.
 const LIST_WINDOW: usize = 4096;
 
-/// Reads every byte of a message exactly once, through a small private window, so that it is judged as it was read whatever happens to it meanwhile.
+/// Reads every byte of a message exactly once, through a small private window, so that it is judged
+/// as it was read whatever happens to it meanwhile.
 pub struct ReadOnce<R> {
     reader: R,
     window: [u8; WINDOW],
@@ -54,7 +56,8 @@ impl<R: Read> ReadOnce<R> {
         self.to - self.from
     }
 
-    /// Moves what is left in the window to its start and fills it up, to at least `size` bytes. They are there: `size` is at most what remains.
+    /// Moves what is left in the window to its start and fills it up, to at least `size` bytes.
+    /// They are there: `size` is at most what remains.
     #[cold]
     #[inline(never)]
     fn refill(&mut self, size: usize) -> io::Result<()> {

@@ -85,7 +85,8 @@ macro_rules! standard_set {
 standard_set!(BTreeSet<T> where Ord);
 standard_set!(HashSet<T, H> where Eq + Hash);
 
-/// A set in a message: what a [`NumberList`](crate::NumberList) or [`Elements`](crate::Elements) is to a list.
+/// A set in a message: what a [`NumberList`](crate::NumberList) or [`Elements`](crate::Elements) is
+/// to a list.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SetOf<L>(pub L);
 

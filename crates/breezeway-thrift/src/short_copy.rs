@@ -1,6 +1,7 @@
 //! Copies of short strings without a call.
 
-/// Copies `from` to `to`, which are equally long. From 8 to 32 bytes in words that overlap: most strings are that short, and a call takes longer than they do.
+/// Copies `from` to `to`, which are equally long. From 8 to 32 bytes in words that overlap: most
+/// strings are that short, and a call takes longer than they do.
 #[inline(always)]
 pub(crate) fn copy(from: &[u8], to: &mut [u8]) {
     if from.len() > 32 || !(copy_ends::<16>(from, to) || copy_ends::<8>(from, to)) {

@@ -3,16 +3,18 @@
 use crate::wire_type::STOP;
 use crate::{Encode, EncodeError, Fixed, Wire, WriteGroup};
 
-/// Takes the bytes of a message in order: a buffer ([`Output`](crate::Output)), chained buffers ([`Chain`](crate::Chain)), or a count of them ([`Encode::size`]).
+/// Takes the bytes of a message in order: a buffer ([`Output`](crate::Output)), chained buffers
+/// ([`Chain`](crate::Chain)), or a count of them ([`Encode::size`]).
 ///
-/// Values that live for `'a` may be kept by reference until the message is sent. Writing never fails on the spot: a sink remembers the first error, and tells it
-/// when the message is complete.
+/// Values that live for `'a` may be kept by reference until the message is sent. Writing never
+/// fails on the spot: a sink remembers the first error, and tells it when the message is complete.
 pub trait Sink<'a>: Sized {
-    /// Passes exactly `size` bytes to `fill`, which writes all of them; or does nothing, if they are not needed or there is no room.
+    /// Passes exactly `size` bytes to `fill`, which writes all of them; or does nothing, if they
+    /// are not needed or there is no room.
     fn fixed(&mut self, size: usize, fill: impl FnOnce(&mut [u8]));
 
-    /// As [`Self::fixed`], with what `fill` does not write left zero wherever it could be left over from
-    /// another message of this process.
+    /// As [`Self::fixed`], with what `fill` does not write left zero wherever it could be left over
+    /// from another message of this process.
     #[inline(always)]
     fn in_place(&mut self, size: usize, fill: impl FnOnce(&mut [u8])) {
         self.fixed(size, fill);
@@ -24,7 +26,8 @@ pub trait Sink<'a>: Sized {
     /// Remembers that the message is worthless, and why.
     fn fail(&mut self, error: EncodeError);
 
-    /// Passes itself to `write`, which writes much: a sink that is small may do so as a local, so that its place is not looked up in memory for each field.
+    /// Passes itself to `write`, which writes much: a sink that is small may do so as a local, so
+    /// that its place is not looked up in memory for each field.
     #[inline(always)]
     fn in_registers(&mut self, write: impl FnOnce(&mut Self)) {
         write(self);
@@ -73,7 +76,8 @@ pub trait Sink<'a>: Sized {
         }
     }
 
-    /// Neighbouring fields of fixed size, checked for room once: pairs of a field's number and value.
+    /// Neighbouring fields of fixed size, checked for room once: pairs of a field's number and
+    /// value.
     #[inline(always)]
     fn group<G: WriteGroup>(&mut self, group: G) {
         self.fixed(G::SIZE, |to| group.put(to));

@@ -3,7 +3,8 @@
 use crate::wire_type::STOP;
 use crate::{DecodeError, Fault, Source, WireType};
 
-/// Takes a value of the given type and checks only that it ends where the message has bytes, and how deep it is.
+/// Takes a value of the given type and checks only that it ends where the message has bytes, and
+/// how deep it is.
 pub fn skip<S: Source>(wire_type: WireType, from: &mut S) -> Result<(), DecodeError> {
     if let Some(size) = wire_type.fixed_size() {
         return from.pass(size);

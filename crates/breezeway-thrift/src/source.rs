@@ -5,12 +5,14 @@ use crate::{DecodeError, Fault, Fixed};
 /// What allocators take for each piece of memory, about.
 const PIECE: usize = 16;
 
-/// Gives the bytes of a message in order, each once: a slice ([`Slice`](crate::Slice)), or what someone else may still be changing ([`ReadOnce`](crate::ReadOnce)).
+/// Gives the bytes of a message in order, each once: a slice ([`Slice`](crate::Slice)), or what
+/// someone else may still be changing ([`ReadOnce`](crate::ReadOnce)).
 pub trait Source: Sized {
     /// The longest look ahead that [`Self::peek`] allows.
     const MAX_PEEK: usize = 256;
 
-    /// The next `size` bytes (at most [`Self::MAX_PEEK`]), which stay unread; nothing if fewer are left.
+    /// The next `size` bytes (at most [`Self::MAX_PEEK`]), which stay unread; nothing if fewer are
+    /// left.
     fn peek(&mut self, size: usize) -> Option<&[u8]>;
 
     /// Takes bytes that were looked at.
@@ -122,7 +124,8 @@ pub trait Source: Sized {
         Ok(length as usize)
     }
 
-    /// Takes the count of a container, which as many elements of at least `min_size` bytes can be left for.
+    /// Takes the count of a container, which as many elements of at least `min_size` bytes can be
+    /// left for.
     #[inline(always)]
     fn count(&mut self, min_size: usize) -> Result<usize, DecodeError> {
         let count = u32::from_be_bytes(self.array()?);

@@ -1,4 +1,5 @@
-//! TTHeader: an envelope for sockets, with metadata before the message (CloudWeGo's "Transport protocol TTHeader").
+//! TTHeader: an envelope for sockets, with metadata before the message (CloudWeGo's "Transport
+//! protocol TTHeader").
 //!
 //! ```text
 //!  0  length of all that follows: u32
@@ -25,7 +26,8 @@ const MAGIC: u16 = 0x1000;
 /// The bytes before the header information.
 const FIXED_SIZE: usize = 14;
 
-/// The longest header information that is written, in bytes; more is read. Implementations up to gopkg 0.1.5 refuse more.
+/// The longest header information that is written, in bytes; more is read. Implementations up to
+/// gopkg 0.1.5 refuse more.
 const MAX_INFO: usize = 65536;
 
 /// The first byte of each block of header information.
@@ -71,8 +73,8 @@ impl TryFrom<u8> for PayloadProtocol {
     }
 }
 
-/// What TTHeader says about the payload behind it. Keys and values are bytes, mostly text, of which Go
-/// checks nothing; they have at most 65,535 bytes each, and all together 64 KiB when written.
+/// What TTHeader says about the payload behind it. Keys and values are bytes, mostly text, of which
+/// Go checks nothing; they have at most 65,535 bytes each, and all together 64 KiB when written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TtHeader {
     /// [`Self::STREAMING`] and others; 0 for a plain call.

@@ -4,7 +4,8 @@ use crate::{Fixed, Wire, WireType, fixed_value};
 
 /// The sixteen bytes of a UUID, in the order of RFC 9562.
 ///
-/// Kitex has another meaning for this type byte and cannot even skip it: a message for Kitex must not have a UUID.
+/// Kitex has another meaning for this type byte and cannot even skip it: a message for Kitex must
+/// not have a UUID.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Uuid(pub [u8; 16]);
 

@@ -2,7 +2,8 @@
 
 use crate::{DecodeError, Slice, Wire};
 
-/// A value that borrows from the message it lies in: fields are there at once, strings and lists are slices of the message.
+/// A value that borrows from the message it lies in: fields are there at once, strings and lists
+/// are slices of the message.
 ///
 /// Making a view reads and checks everything in one pass and takes no memory.
 pub trait View<'a>: Wire + Sized {
@@ -17,7 +18,8 @@ impl<'a, T: View<'a>> View<'a> for Option<T> {
     }
 }
 
-/// A view of `bytes`, to the last byte, within the usual [`Limits`](crate::Limits). For others, and for what is followed by something else, use a [`Slice`].
+/// A view of `bytes`, to the last byte, within the usual [`Limits`](crate::Limits). For others, and
+/// for what is followed by something else, use a [`Slice`].
 #[inline]
 pub fn view<'a, T: View<'a>>(bytes: &'a [u8]) -> Result<T, DecodeError> {
     let mut from = Slice::new(bytes)?;
@@ -26,7 +28,8 @@ pub fn view<'a, T: View<'a>>(bytes: &'a [u8]) -> Result<T, DecodeError> {
     Ok(value)
 }
 
-/// What a view shows for an absent field whose type is a container and that has a default value in the IDL: `bytes` are that value, so that nothing need be made.
+/// What a view shows for an absent field whose type is a container and that has a default value in
+/// the IDL: `bytes` are that value, so that nothing need be made.
 #[inline]
 pub fn preset<'a, T: View<'a> + Default>(bytes: &'a [u8]) -> T {
     view(bytes).unwrap_or_default()

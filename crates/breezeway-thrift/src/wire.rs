@@ -6,7 +6,8 @@ use crate::WireType;
 pub trait Wire {
     /// Its type byte.
     const WIRE_TYPE: WireType = WireType::Struct;
-    /// The fewest bytes that a value takes. Counts of lists are checked against it before memory is taken, so more would refuse good messages.
+    /// The fewest bytes that a value takes. Counts of lists are checked against it before memory is
+    /// taken, so more would refuse good messages.
     const MIN_SIZE: usize = Self::WIRE_TYPE.min_size();
 }
 

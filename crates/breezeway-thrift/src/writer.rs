@@ -6,8 +6,9 @@ use crate::{EncodeError, Fixed, Sink, Wire, WireType};
 
 /// Writes fields straight into the message.
 pub trait InPlace<'a>: Sink<'a> {
-    /// The string or binary field `id` of `length` bytes, written by `fill`. What `fill` leaves is whatever
-    /// was in the caller's buffer, and zero in a [`Chain`](crate::Chain), whose buffers are used again.
+    /// The string or binary field `id` of `length` bytes, written by `fill`. What `fill` leaves is
+    /// whatever was in the caller's buffer, and zero in a [`Chain`](crate::Chain), whose
+    /// buffers are used again.
     #[inline(always)]
     fn bytes_in_place(&mut self, id: i16, length: usize, fill: impl FnOnce(&mut [u8])) {
         let count = self.checked_count(length);

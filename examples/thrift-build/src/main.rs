@@ -1,5 +1,5 @@
-//! Thrift messages between two ends of a session, encoded straight into the memory they travel in. The types
-//! come from `idl/weather.thrift` by way of `build.rs`.
+//! Thrift messages between two ends of a session, encoded straight into the memory they travel in.
+//! The types come from `idl/weather.thrift` by way of `build.rs`.
 //!
 //! ```text
 //! cargo run -p thrift-build

@@ -1,4 +1,5 @@
-//! The shapes under criterion: for each codec alone, with its statistics. Ratios between codecs are better taken from the table that `cargo run` prints, which interleaves them.
+//! The shapes under criterion: for each codec alone, with its statistics. Ratios between codecs are
+//! better taken from the table that `cargo run` prints, which interleaves them.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! Prints how long breezeway-thrift and other codecs take for the three shapes, whether the targets are met, and what each technique is worth.
+//! Prints how long breezeway-thrift and other codecs take for the three shapes, whether the targets
+//! are met, and what each technique is worth.
 //!
 //! The one argument is the number of rounds (100).
 

@@ -22,7 +22,8 @@ pub struct Row {
     pub to_copy: f64,
 }
 
-/// What this thread has used of a processor, in nanoseconds. Unlike a clock it does not count what others use meanwhile.
+/// What this thread has used of a processor, in nanoseconds. Unlike a clock it does not count what
+/// others use meanwhile.
 fn used() -> f64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     time.tv_sec as f64 * 1e9 + time.tv_nsec as f64
@@ -107,7 +108,8 @@ pub fn print(title: &str, rows: &[Row]) {
     }
 }
 
-/// Measures every effect in each of `rounds` rounds and prints how many times as long the work takes without the technique.
+/// Measures every effect in each of `rounds` rounds and prints how many times as long the work
+/// takes without the technique.
 pub fn print_effects(rounds: usize, effects: Vec<Effect>) {
     println!("\nwithout / with");
     for mut effect in effects {

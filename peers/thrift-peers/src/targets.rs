@@ -9,7 +9,8 @@ struct Target {
     operation: Operation,
     /// The codec to compare with and its operation, or nothing for a copy of the encoded bytes.
     rival: Option<&'static str>,
-    /// The rival must take at least so many times as long; for a copy, we may take at most so many times as long.
+    /// The rival must take at least so many times as long; for a copy, we may take at most so many
+    /// times as long.
     limit: f64,
 }
 

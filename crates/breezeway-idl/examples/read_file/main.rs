@@ -1,4 +1,5 @@
-//! Writes a message into a file, then reads it where it lies: no field is copied that is not asked for.
+//! Writes a message into a file, then reads it where it lies: no field is copied that is not asked
+//! for.
 //!
 //! ```text
 //! cargo run --release -p breezeway-idl --example read_file
@@ -9,7 +10,8 @@ use std::fs;
 
 use breezeway_thrift::{Output, view};
 
-// In a program of yours: include!(concat!(env!("OUT_DIR"), "/thrift.rs")), see breezeway_idl::Builder.
+// In a program of yours: include!(concat!(env!("OUT_DIR"), "/thrift.rs")), see
+// breezeway_idl::Builder.
 mod idl {
     include!("benchmark.rs");
 }

@@ -19,8 +19,8 @@ pub(crate) fn of_struct(code: &mut Code, context: &Context<'_>, owned: &str, fie
     });
 }
 
-/// Writes the one field of a union. Of a union of the IDL one must be set; a reply without a field is
-/// what a void method returns.
+/// Writes the one field of a union. Of a union of the IDL one must be set; a reply without a field
+/// is what a void method returns.
 pub(crate) fn of_union(
     code: &mut Code,
     context: &Context<'_>,

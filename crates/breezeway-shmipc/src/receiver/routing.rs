@@ -9,8 +9,8 @@ use crate::stream_state::StreamState;
 use crate::table::{Found, Role};
 use crate::violation::Violation;
 
-/// What came for a stream that was closed meanwhile: its holder has taken what was unread already, or
-/// finds this in it.
+/// What came for a stream that was closed meanwhile: its holder has taken what was unread already,
+/// or finds this in it.
 #[inline]
 pub(super) fn discard_if_forgotten(core: &Core, stream: &StreamState) {
     if stream.forgotten.load(Ordering::Acquire) {

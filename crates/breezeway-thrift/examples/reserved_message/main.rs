@@ -1,6 +1,7 @@
 //! Encodes a message straight into the memory that the other side reads, and reads it there.
 
-// In a program of yours: include!(concat!(env!("OUT_DIR"), "/thrift.rs")), see breezeway_idl::Builder.
+// In a program of yours: include!(concat!(env!("OUT_DIR"), "/thrift.rs")), see
+// breezeway_idl::Builder.
 mod idl {
     include!("reading.rs");
 }

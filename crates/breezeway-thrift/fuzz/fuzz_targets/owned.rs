@@ -1,4 +1,5 @@
-//! A value decoded from a slice, and from a reader that gives each byte once: both agree, and what is written again is read again.
+//! A value decoded from a slice, and from a reader that gives each byte once: both agree, and what
+//! is written again is read again.
 #![no_main]
 
 use breezeway_idl_corpus::sample::Node;

@@ -1,4 +1,5 @@
-//! Passing over a value of any type, in a slice and in a reader: both end at the same byte. What a struct accepts can be passed over.
+//! Passing over a value of any type, in a slice and in a reader: both end at the same byte. What a
+//! struct accepts can be passed over.
 #![no_main]
 
 use breezeway_idl_corpus::sample::Node;

@@ -1,4 +1,5 @@
-//! An envelope, and the message in it: what is accepted and written again is the same, but for padding and blocks that were empty or split.
+//! An envelope, and the message in it: what is accepted and written again is the same, but for
+//! padding and blocks that were empty or split.
 #![no_main]
 
 use breezeway_thrift::{Frame, Limits, MessageHeader, Output, Slice, TtFrame};

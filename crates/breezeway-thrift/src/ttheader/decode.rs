@@ -17,7 +17,8 @@ pub struct TtFrame<'a> {
 impl<'a> TtFrame<'a> {
     /// The envelope with which `bytes` begin. Nothing if more bytes must come first.
     ///
-    /// A length above the limit, or one that no header can have, is an error as soon as its first 14 bytes are there.
+    /// A length above the limit, or one that no header can have, is an error as soon as its first
+    /// 14 bytes are there.
     pub fn split(bytes: &'a [u8], limits: Limits) -> Result<Option<Self>, DecodeError> {
         let Some(fixed) = bytes.first_chunk() else { return Ok(None) };
         let size = envelope_size(fixed, limits)?;

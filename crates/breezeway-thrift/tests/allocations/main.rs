@@ -139,7 +139,8 @@ fn a_count_that_could_be_true_takes_memory_in_proportion_to_the_message() {
 
 #[test]
 fn counts_nested_in_each_other_take_no_more_memory_than_one() {
-    // Each list of nodes says that all that is left are nodes; its first node begins with such a list again.
+    // Each list of nodes says that all that is left are nodes; its first node begins with such a
+    // list again.
     let size = 1 << 20;
     let mut bytes = Vec::new();
     for _ in 0..31 {
@@ -156,7 +157,8 @@ fn counts_nested_in_each_other_take_no_more_memory_than_one() {
     );
 }
 
-/// A list of `count` structs without a field, each of a byte, of which each takes 800 bytes of memory.
+/// A list of `count` structs without a field, each of a byte, of which each takes 800 bytes of
+/// memory.
 fn empty_structs(count: u32) -> Vec<u8> {
     let mut bytes = vec![15, 0, 1, 12];
     bytes.extend(count.to_be_bytes());

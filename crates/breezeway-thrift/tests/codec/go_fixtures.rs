@@ -1,4 +1,5 @@
-//! Random structs have the bytes that gopkg 0.2 (the codec of Kitex) and Apache Thrift 0.25 for Go give them.
+//! Random structs have the bytes that gopkg 0.2 (the codec of Kitex) and Apache Thrift 0.25 for Go
+//! give them.
 //!
 //! `peers/thrift-peers/go` prints `fixtures/go.hex`; the values follow from the number of the line.
 

@@ -10,7 +10,8 @@ use breezeway_thrift::{
     Slice, Source, TtFrame, WireType, decode, decode_once, frame_size, skip, view,
 };
 
-/// Reads an owned struct in both ways, which must agree, also on the place and fault. Returns whether it could be read.
+/// Reads an owned struct in both ways, which must agree, also on the place and fault. Returns
+/// whether it could be read.
 fn owned<T: Decode>(bytes: &[u8]) -> bool {
     let once = decode_once::<T>(bytes, bytes.len()).map(drop);
     assert_eq!(decode::<T>(bytes).map(drop), once, "{bytes:02x?}");
@@ -213,7 +214,8 @@ fn fields_in_any_order_repeated_unknown_or_of_another_type_are_read_past() {
     }
 }
 
-/// A struct that holds a struct in field 2, and so on: `below` of them below the top, each with the required field.
+/// A struct that holds a struct in field 2, and so on: `below` of them below the top, each with the
+/// required field.
 fn nested_nodes(below: usize) -> Vec<u8> {
     let mut bytes = Vec::new();
     for _ in 0..below {

@@ -1,4 +1,5 @@
-//! The macros work where names of the standard library mean something else, as they may in generated modules.
+//! The macros work where names of the standard library mean something else, as they may in
+//! generated modules.
 
 mod hostile_names {
     pub struct Vec;

@@ -1,4 +1,5 @@
-//! Cap'n Proto at its best: built in one segment that is used again, read where it was built, lists of numbers as slices.
+//! Cap'n Proto at its best: built in one segment that is used again, read where it was built, lists
+//! of numbers as slices.
 
 use std::hint::black_box;
 

@@ -26,7 +26,8 @@ fn encode_unsafe<T: Message>(value: &T, buffer: &mut BytesMut) -> usize {
     buffer.clear();
     let size = value.size(&mut TBinaryProtocol::new((), false));
     buffer.reserve(size);
-    // SAFETY: as pilota asks for, the slice is the room of the buffer, which outlives the protocol, and has as many bytes as the message takes.
+    // SAFETY: as pilota asks for, the slice is the room of the buffer, which outlives the protocol,
+    // and has as many bytes as the message takes.
     unsafe {
         let room = std::slice::from_raw_parts_mut(buffer.as_mut_ptr(), buffer.capacity());
         let mut protocol = TBinaryUnsafeOutputProtocol::new(&mut *buffer, room, false);

@@ -6,7 +6,8 @@ use thrift::OrderedFloat;
 use crate::generated::apache;
 use breezeway_idl_corpus::sample::{Ano, Mixed, Node, Shape};
 
-/// The node with what every implementation writes alike: sets and maps in order without repetitions.
+/// The node with what every implementation writes alike: sets and maps in order without
+/// repetitions.
 pub fn comparable(mut node: Node) -> Node {
     sort(&mut node.set_of_numbers);
     sort(&mut node.tags);

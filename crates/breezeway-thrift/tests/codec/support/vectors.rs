@@ -1,4 +1,5 @@
-//! Messages as other implementations write them: gopkg 0.2 (Go), Apache Thrift 0.25 (Go), crate thrift 0.25.
+//! Messages as other implementations write them: gopkg 0.2 (Go), Apache Thrift 0.25 (Go), crate
+//! thrift 0.25.
 
 /// The bytes that hexadecimal digits say.
 pub fn hex(digits: &str) -> Vec<u8> {
