@@ -1,4 +1,5 @@
-//! What this project's generator and the other systems' make of the files in `idl/`; README.md says how.
+//! What this project's generator and the other systems' make of the files in `idl/`; README.md says
+//! how.
 #![allow(warnings, clippy::all)]
 
 pub mod apache;
