@@ -33,18 +33,24 @@ pub fn prepare_tcp(socket: impl AsFd) -> Result<(), Errno> {
 mod tests {
     use std::net::TcpListener;
 
-    use rustix::net::sockopt::{socket_keepalive, tcp_keepidle, tcp_nodelay, tcp_user_timeout};
+    use rustix::net::sockopt::{
+        socket_keepalive, tcp_keepcnt, tcp_keepidle, tcp_keepintvl, tcp_nodelay, tcp_user_timeout,
+    };
 
     use super::*;
     use crate::{Deadline, connect};
 
     #[test]
-    fn a_host_that_vanishes_ends_its_connections() {
+    fn vanished_hosts_are_probed_and_given_up() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let socket = connect::tcp(&[address], Deadline::NEVER).unwrap();
         assert!(tcp_nodelay(&socket).unwrap() && socket_keepalive(&socket).unwrap());
         assert_eq!(tcp_keepidle(&socket).unwrap(), KEEPALIVE_IDLE);
-        assert_eq!(tcp_user_timeout(&socket).unwrap(), 120_000);
+        assert_eq!(tcp_keepintvl(&socket).unwrap(), KEEPALIVE_INTERVAL);
+        assert_eq!(tcp_keepcnt(&socket).unwrap(), KEEPALIVE_PROBES);
+        assert_eq!(tcp_user_timeout(&socket).unwrap(), USER_TIMEOUT.as_millis() as u32);
+        // The user timeout also cuts probing short (tcp(7)).
+        assert!(KEEPALIVE_IDLE + KEEPALIVE_PROBES * KEEPALIVE_INTERVAL < USER_TIMEOUT);
     }
 }
