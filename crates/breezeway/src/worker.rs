@@ -160,18 +160,20 @@ impl Worker {
 
     /// Before the end, gives clients a while to take the replies that their sockets have not taken.
     fn write_what_is_owed(&mut self) {
-        let start = clock::ticks();
+        let end = Deadline::after(DRAIN);
         loop {
             let mut owing = false;
             for slot in self.slots.iter_mut().flatten() {
                 let link = slot.session.link();
                 if link.has_unwritten() {
-                    // A client that does not read delays the others by a moment only.
-                    let turn = Deadline::after(DRAIN_TURN);
+                    // A client that does not read delays the others by a moment only, and many of
+                    // them the end by no more than its time: what a socket takes at once is written
+                    // even then.
+                    let turn = Deadline::after(DRAIN_TURN).min(end);
                     owing |= matches!(link.flush(turn), Err(WaitFailure::DeadlinePassed));
                 }
             }
-            if !owing || clock::ticks().wrapping_sub(start) >= clock::ticks_in(DRAIN) {
+            if !owing || end.has_passed() {
                 return;
             }
         }

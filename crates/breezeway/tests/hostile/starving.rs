@@ -2,7 +2,7 @@
 //! session at once.
 
 use std::collections::VecDeque;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -12,11 +12,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use breezeway::{
-    CallError, ConnectError, HandshakeError, ServerOptions, ServerSession, Session, WaitPolicy,
+    Address, CallError, ConnectError, HandshakeError, Server, ServerOptions, ServerSession,
+    Session, WaitPolicy,
 };
+use breezeway_adversary::native::frame;
 use breezeway_adversary::native::layout::control;
 use breezeway_adversary::native::{Entry, Hello, Peer, Terms, control_segment, receive_hello};
-use breezeway_adversary::{Shared, journal, socket, while_flipping};
+use breezeway_adversary::{Connection, Shared, journal, socket, while_flipping};
 use rustix::net::sockopt::{set_socket_linger, set_socket_send_buffer_size};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -420,5 +422,33 @@ fn a_small_send_buffer_loses_no_wake_up() {
         }
         drop(session);
         stage.close();
+    });
+}
+
+#[test]
+fn many_clients_that_do_not_read_delay_the_end_of_a_server_no_longer_than_one() {
+    within(GENEROUS, || {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("test.sock");
+        let server = Server::bind(&Address::unix(&path)).unwrap();
+        let stopper = server.stopper();
+        let serving = thread::spawn(move || server.serve(Service::default()));
+        let len = 400_000u64.to_le_bytes();
+        let clients: Vec<_> = (0..600)
+            .map(|_| {
+                let mut client = Connection::unix(&path).unwrap();
+                frame::greet(&mut client, 64 << 20);
+                client.write_all(&frame::request(1, REPLY_OF, &len)).unwrap();
+                // A reply that its socket does not hold is under way.
+                client.read_exact(&mut [0]).unwrap();
+                client
+            })
+            .collect();
+        let start = Instant::now();
+        stopper.stop();
+        serving.join().unwrap().unwrap();
+        let took = start.elapsed();
+        assert!(took < Duration::from_millis(2500), "600 clients: {took:?}");
+        drop(clients);
     });
 }
