@@ -53,15 +53,23 @@ impl Peer {
 
 /// A descriptor that becomes readable when the process that connected exits (`SO_PEERPIDFD`, Linux
 /// 6.5), also where a forked child of it holds the socket open. `None` where the kernel has no such
-/// option.
-pub fn exit_descriptor(socket: impl AsFd) -> Option<OwnedFd> {
+/// option or no such process; an error if this process or the machine is short of descriptors or
+/// memory.
+pub fn exit_descriptor(socket: impl AsFd) -> io::Result<Option<OwnedFd>> {
     /// From `asm-generic/socket.h`, the same on x86-64 and aarch64.
     const SO_PEERPIDFD: libc::c_int = 77;
     let mut descriptor: libc::c_int = -1;
     // SAFETY: this option fills in one integer.
-    unsafe { socket_option(socket.as_fd(), SO_PEERPIDFD, &mut descriptor) }.ok()?;
-    // SAFETY: on success the kernel has just opened this descriptor for us alone.
-    (descriptor >= 0).then(|| unsafe { OwnedFd::from_raw_fd(descriptor) })
+    let outcome = unsafe { socket_option(socket.as_fd(), SO_PEERPIDFD, &mut descriptor) };
+    match outcome {
+        // SAFETY: on success the kernel has just opened this descriptor for us alone.
+        Ok(()) => Ok((descriptor >= 0).then(|| unsafe { OwnedFd::from_raw_fd(descriptor) })),
+        Err(error) => match error.raw_os_error() {
+            Some(libc::EMFILE | libc::ENFILE | libc::ENOMEM) => Err(error),
+            // No such option, or no process behind it: over TCP, or one that is reaped already.
+            _ => Ok(None),
+        },
+    }
 }
 
 /// `getsockopt(SOL_SOCKET, option)` into `value`. rustix's type for credentials cannot hold the pid

@@ -30,7 +30,8 @@ pub(crate) enum ProcessIdentity {
 impl ProcessIdentity {
     /// Who connected over a unix socket; `None` if the kernel does not say.
     pub(crate) fn of_client(socket: impl AsFd, peer: &Peer) -> Option<Self> {
-        let pidfd = exit_descriptor(socket);
+        // Without a pidfd, also for want of a descriptor, the number serves.
+        let pidfd = exit_descriptor(socket).ok().flatten();
         let inode = pidfd.and_then(|pidfd| {
             let is_pidfs = fstatfs(&pidfd).is_ok_and(|fs| fs.f_type as u64 == PIDFS_MAGIC);
             is_pidfs.then(|| fstat(&pidfd).ok()).flatten()

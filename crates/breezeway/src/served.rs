@@ -4,14 +4,16 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-use breezeway_os::{Deadline, Peer, TrustedPeer, cpu};
+use breezeway_os::{Deadline, Peer, TrustedPeer, cpu, ready};
 use breezeway_shm::{Head, Kind, Want};
+use rustix::event::PollFlags;
 
 use crate::call::{Call, Handler, Serving};
 use crate::carrier::Carrier;
 use crate::error::{ConnectError, ReplyError, SessionError};
 use crate::handshake::{self, Agreed, HandshakeError};
 use crate::link::{Body, Link, Notice};
+use crate::log_limit::LogLimit;
 use crate::options::SessionOptions;
 use crate::protocol::{CallViolation, ErrorCode, Request, request};
 
@@ -20,6 +22,9 @@ pub(crate) const BUDGET: usize = 64;
 
 /// Pause before a session that this side is too short of something to serve is tried again.
 pub(crate) const SHORTAGE_PAUSE: Duration = Duration::from_millis(10);
+/// How long a session whose client is gone is tried again. Its descriptors may be those that are
+/// short.
+const ORPHAN_PATIENCE: Duration = Duration::from_secs(1);
 
 /// What came of serving a session for a while.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +44,8 @@ pub struct ServerSession {
     exit: Option<OwnedFd>,
     /// Whether the session ended with an error.
     broken: bool,
+    /// Until when it is tried again, since its client was gone in a shortage.
+    orphaned_until: Option<Deadline>,
 }
 
 impl ServerSession {
@@ -51,7 +58,7 @@ impl ServerSession {
     }
 
     pub(crate) fn new(agreed: Agreed, peer: Peer) -> Self {
-        Self { link: agreed.link, peer, exit: None, broken: false }
+        Self { link: agreed.link, peer, exit: None, broken: false, orphaned_until: None }
     }
 
     /// From now on requests are given as slices, without a copy.
@@ -82,17 +89,41 @@ impl ServerSession {
         self.link.is_closed() && !self.link.ready().unwrap_or(true)
     }
 
+    /// Whether this side, being short of something, is to try again later: for any time as long as
+    /// the client lives, and for a limited time once it is gone.
+    pub(crate) fn may_retry(&mut self) -> bool {
+        if !self.link.is_closed() {
+            return true;
+        }
+        let until = self.orphaned_until.get_or_insert_with(|| Deadline::after(ORPHAN_PATIENCE));
+        !until.has_passed()
+    }
+
+    /// Lets a shortage be for a moment, and sees whether the client is still there.
+    fn pause(&mut self) -> Result<(), SessionError> {
+        std::thread::sleep(SHORTAGE_PAUSE);
+        let now = Deadline::after(Duration::ZERO);
+        let gone = ready(self.link.socket(), PollFlags::RDHUP, now);
+        if gone.map_err(|errno| SessionError::Io(errno.into()))? {
+            self.link.notice(Notice::PeerGone)?;
+        }
+        Ok(())
+    }
+
     pub(crate) fn link(&mut self) -> &mut Link {
         &mut self.link
     }
 
     /// Serves calls on this thread until the client closes the session.
     pub fn serve(mut self, handler: &impl Handler) -> Result<(), SessionError> {
+        let mut short = LogLimit::new();
         loop {
             let progress = match self.serve_some(handler, 1) {
-                Err(error) if error.is_shortage() => {
-                    tracing::warn!(peer = ?self.peer, %error, "session waits");
-                    std::thread::sleep(SHORTAGE_PAUSE);
+                Err(error) if error.is_shortage() && self.may_retry() => {
+                    if let Some(suppressed) = short.admit() {
+                        tracing::warn!(peer = ?self.peer, %error, suppressed, "session waits");
+                    }
+                    self.pause()?;
                     continue;
                 }
                 progress => progress?,

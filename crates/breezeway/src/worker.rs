@@ -288,7 +288,9 @@ impl Worker {
                     index += 1;
                 }
                 Ok(Progress::Closed) => self.end(token, Ok(())),
-                Err(error) if error.is_shortage() => self.pause(token, &error),
+                Err(error) if error.is_shortage() && slot.session.may_retry() => {
+                    self.pause(token, &error);
+                }
                 Err(error) => self.end(token, Err(error)),
             }
         }
@@ -315,6 +317,7 @@ impl Worker {
     fn end(&mut self, token: usize, outcome: Result<(), SessionError>) {
         self.active.retain(|&other| other != token);
         self.paused.retain(|&other| other != token);
+        self.note_unpaused();
         let Some(mut slot) = self.slots[token].take() else { return };
         let peer = slot.session.peer();
         match outcome {
@@ -365,6 +368,13 @@ impl Worker {
             tracing::warn!(peer = ?slot.session.peer(), %error, suppressed, "session waits");
         }
         self.keep_one_active();
+    }
+
+    /// Lets the next session that is paused after all others have gone rest for its whole time.
+    fn note_unpaused(&mut self) {
+        if self.paused.is_empty() {
+            self.resume = Deadline::NEVER;
+        }
     }
 
     /// Tries paused sessions again when it is time.
@@ -471,6 +481,7 @@ impl Worker {
                 self.paused.retain(|&other| other != token);
             }
         }
+        self.note_unpaused();
         for (token, error) in failed {
             self.end(token, Err(error.into()));
         }

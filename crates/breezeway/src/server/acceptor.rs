@@ -258,7 +258,11 @@ impl<'s> Acceptor<'s> {
             return scm::close_connection(socket);
         }
         let options = &self.server.options.session;
-        let exit = exit_descriptor(&socket);
+        // Without it a client's death might go unnoticed for ever.
+        let (exit, received) = match exit_descriptor(&socket) {
+            Ok(exit) => (exit, received),
+            Err(_) => (None, received.and(Err(HandshakeError::OpenFiles))),
+        };
         match welcome(socket, carrier, options, received) {
             Ok(agreed) => {
                 let mut session = ServerSession::new(agreed, peer);

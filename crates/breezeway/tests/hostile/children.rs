@@ -61,6 +61,11 @@ impl Child {
         Pid::from_child(&self.process)
     }
 
+    /// How many descriptors it has open.
+    pub(crate) fn open_files(&self) -> usize {
+        std::fs::read_dir(format!("/proc/{}/fd", self.process.id())).unwrap().count()
+    }
+
     /// Stops it, and returns once it has stopped.
     pub(crate) fn stop(&self) {
         kill_process(self.pid(), Signal::STOP).unwrap();
@@ -116,6 +121,8 @@ fn play(role: &str, path: &Path) {
         "slow to close" => super::leaks::slow_to_close(),
         "client without descriptors" => super::shortage::client_without_descriptors(path),
         "server without descriptors" => super::shortage::server_without_descriptors(path),
+        "serving without descriptors" => super::shortage::serving_without_descriptors(),
+        "exit watch without descriptors" => super::shortage::exit_watch_without_descriptors(),
         "client short of memory" => super::shortage::client_short_of_memory(path),
         "server that does not accept" => {
             let _listener = UnixListener::bind(path).unwrap();

@@ -1,17 +1,19 @@
 //! An honest side that is short of something itself, in a process of its own: its sessions go on.
 
 use std::fs::File;
-use std::os::unix::net::UnixListener;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::sync::{Mutex, mpsc};
 use std::time::Instant;
 
 use breezeway::{
-    Address, Call, CallError, HandlerError, Replied, Server, ServerOptions, Session, WaitPolicy,
+    Address, Call, CallError, HandlerError, Replied, Server, ServerOptions, ServerSession, Session,
+    WaitPolicy,
 };
 use breezeway_adversary::native::layout::socket::MAX_UNANNOUNCED;
 use breezeway_adversary::native::layout::{control, flag, kind};
 use breezeway_adversary::native::{Descriptor, Entry, Peer, Terms};
+use breezeway_adversary::stopwatch::eventually;
 use breezeway_adversary::{PATIENCE, socket};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -124,6 +126,77 @@ fn a_server_without_a_descriptor_for_a_segment_serves_others_and_goes_on_when_it
         other.call(FREE, &[]).unwrap();
         assert_eq!(waiting.receive().unwrap().to_vec(), large);
         assert_eq!(other.call(ECHO, b"small").unwrap().to_vec(), b"small");
+    });
+}
+
+#[test]
+fn a_client_that_dies_while_the_server_is_short_of_descriptors_gives_its_own_back() {
+    within(GENEROUS, || {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("shortage.sock");
+        let child = Child::ready("server without descriptors", &path);
+        let options = options().call_timeout(Some(PATIENCE));
+        let mut other = Session::connect_with(&address(&path), &options).unwrap();
+        let mut dying = Peer::connect(&path, Terms::default());
+        assert_eq!(dying.call(1, ECHO, b"x"), b"x");
+        other.call(EXHAUST, &[]).unwrap();
+        let exhausted = child.open_files();
+        dying.add_segment(4096);
+        // After these the server has come to the segment.
+        for _ in 0..100 {
+            other.call(ECHO, b"small").unwrap();
+        }
+        assert_eq!(child.open_files(), exhausted);
+        drop(dying);
+        eventually("the end of the session", || child.open_files() < exhausted);
+        assert_eq!(other.call(ECHO, b"small").unwrap().to_vec(), b"small");
+    });
+}
+
+pub(crate) fn serving_without_descriptors() {
+    let (hostile, honest) = UnixStream::pair().unwrap();
+    let attacking = std::thread::spawn(|| {
+        let mut peer = Peer::client(hostile.into(), Terms::default());
+        let segment = breezeway_adversary::Shared::fit(4096);
+        assert_eq!(peer.call(1, EXHAUST, &[]), []);
+        peer.send_segment(&segment.fd);
+        peer.publish(&Entry::segment_add(0, 4096));
+    });
+    let session = ServerSession::from_socket(honest.into(), &options()).unwrap();
+    let outcome = session.serve(&|call: Call<'_>| -> Result<Replied, HandlerError> {
+        // Not by taking them all: the attacker is of this process, and gives its own back.
+        let limit = getrlimit(Resource::Nofile);
+        setrlimit(Resource::Nofile, Rlimit { current: Some(1), ..limit }).unwrap();
+        call.reply(&[])
+    });
+    attacking.join().unwrap();
+    let error = outcome.unwrap_err().to_string();
+    assert!(error.contains("ulimit -n"), "{error}");
+    say("ended");
+}
+
+#[test]
+fn a_session_on_its_own_thread_ends_when_the_client_died_and_the_shortage_lasts() {
+    within(GENEROUS, || {
+        let mut child = Child::start("serving without descriptors", "".as_ref());
+        assert!(child.says("ended"), "see above");
+    });
+}
+
+pub(crate) fn exit_watch_without_descriptors() {
+    let (one, _other) = UnixStream::pair().unwrap();
+    let taken = exhaust();
+    let outcome = breezeway_os::exit_descriptor(&one);
+    drop(taken);
+    assert_eq!(outcome.unwrap_err().raw_os_error(), Some(libc::EMFILE));
+    say("seen");
+}
+
+#[test]
+fn a_shortage_is_not_mistaken_for_a_kernel_without_exit_descriptors() {
+    within(GENEROUS, || {
+        let mut child = Child::start("exit watch without descriptors", "".as_ref());
+        assert!(child.says("seen"), "see above");
     });
 }
 
