@@ -3,6 +3,11 @@
 //! `close(2)` waits for a FUSE daemon's answer, or as long as a socket lingers, and both may be the
 //! stranger's. Only memfds, which have seals, are closed at once; whatever else came is closed by
 //! threads of their own, which end when there is nothing to close.
+//!
+//! There is no bound for a stranger whose descriptors never finish closing: as many as there are
+//! threads hold these, and every further foreign descriptor waits, open, until one finishes. This
+//! process's own connections do not wait with them (see [`crate::scm::close_connection`]), so
+//! sessions go on until the limit of open files is reached.
 
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -131,5 +136,57 @@ impl Closers {
                 return;
             }
         }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::io::Write;
+    use std::net::{TcpListener, TcpStream};
+
+    use rustix::net::sockopt::set_socket_linger;
+
+    use super::*;
+
+    /// A socket that lingers: its last close takes until this is dropped, as the other end reads
+    /// nothing, or a minute.
+    pub(crate) struct SlowToClose {
+        socket: Option<OwnedFd>,
+        _other: TcpStream,
+    }
+
+    impl SlowToClose {
+        pub(crate) fn new() -> Self {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let mut socket = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+            let (other, _) = listener.accept().unwrap();
+            socket.set_nonblocking(true).unwrap();
+            while socket.write(&[0; 65536]).is_ok() {}
+            socket.set_nonblocking(false).unwrap();
+            set_socket_linger(&socket, Some(Duration::from_secs(60))).unwrap();
+            Self { socket: Some(socket.into()), _other: other }
+        }
+
+        /// Lets it be closed as a stranger's.
+        fn close(&mut self) {
+            drop(ForeignDescriptor::from(self.socket.take().unwrap()));
+        }
+    }
+
+    impl AsFd for SlowToClose {
+        fn as_fd(&self) -> BorrowedFd<'_> {
+            self.socket.as_ref().unwrap().as_fd()
+        }
+    }
+
+    /// Gives every closer something that takes as long as what is given lives.
+    pub(crate) fn occupy_all_closers() -> Vec<SlowToClose> {
+        (0..MAX_CLOSERS)
+            .map(|_| {
+                let mut slow = SlowToClose::new();
+                slow.close();
+                slow
+            })
+            .collect()
     }
 }

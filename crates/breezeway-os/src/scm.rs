@@ -8,10 +8,11 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use rustix::io::{Errno, ioctl_fionread};
-use rustix::net::sockopt::{set_socket_send_buffer_size, socket_send_buffer_size};
+use rustix::net::sockopt::{set_socket_send_buffer_size, socket_domain, socket_send_buffer_size};
 use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, Shutdown, recvmsg, sendmsg, shutdown,
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags,
+    SendAncillaryBuffer, SendAncillaryMessage, SendFlags, Shutdown, recv, recvmsg, sendmsg,
+    shutdown,
 };
 
 use crate::descriptor::ForeignDescriptor;
@@ -21,6 +22,11 @@ use crate::descriptor::ForeignDescriptor;
 pub const DESCRIPTOR_ROOM: usize = 8;
 /// Descriptors that one message may carry.
 const SEND_ROOM: usize = 4;
+/// Bytes that are discarded at once, and reads that discard what is left in a connection at its
+/// end. Each message with descriptors takes one read, and a socket with the default size of buffers
+/// holds fewer than 300 of them.
+const DISCARD: usize = 4096;
+const MAX_DISCARD_READS: usize = 1024;
 
 /// What one read gave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,15 +108,52 @@ pub fn widen_send_buffer(socket: impl AsFd, bytes: usize) -> Result<usize, Errno
     socket_send_buffer_size(&socket)
 }
 
-/// Shuts a connection down for everybody who holds it, and closes it. What a stranger has sent and
-/// nobody has read goes with it, descriptors included, which may block: then in another thread.
+/// Shuts a connection down for everybody who holds it, and closes it without blocking. What a
+/// stranger has sent and nobody has read would be closed with it, descriptors included, which may
+/// block. So they are taken out first, and only they are left to other threads; the connection
+/// itself is left to those only where taking them out fails, as for want of descriptors.
 pub fn close_connection(socket: OwnedFd) {
     // Fails only if the peer was faster.
     let _ = shutdown(&socket, Shutdown::Both);
     // Nothing can be sent from here on.
-    if ioctl_fionread(&socket).is_ok_and(|unread| unread > 0) {
+    if !may_hold_descriptors(&socket) || discard_unread(&socket) {
+        drop(socket);
+    } else {
         drop(ForeignDescriptor::from(socket));
     }
+}
+
+/// Whether descriptors may be under way in a socket; true if its kind is not known.
+fn may_hold_descriptors(socket: &OwnedFd) -> bool {
+    !socket_domain(socket).is_ok_and(|domain| domain != AddressFamily::UNIX)
+}
+
+/// Reads a unix socket that was shut down empty; false if something may be left in it.
+fn discard_unread(socket: &OwnedFd) -> bool {
+    // Reads that peek begin at the first unread byte. Where the kernel lacks the option they always
+    // do.
+    let _ = set_peek_offset(socket, 0);
+    let mut bytes = [0; DISCARD];
+    for _ in 0..MAX_DISCARD_READS {
+        if ioctl_fionread(socket).is_ok_and(|unread| unread == 0) {
+            return true;
+        }
+        // A read that has no number for a descriptor, or no room, would close it here. One that
+        // peeks leaves it in the socket.
+        let mut descriptors = Vec::new();
+        let peek = RecvFlags::PEEK | RecvFlags::DONTWAIT;
+        let mut left = match receive(socket, &mut bytes, &mut descriptors, peek) {
+            Ok(received) if received.lost.is_none() => received.bytes,
+            _ => return false,
+        };
+        while left > 0 {
+            match recv(socket, &mut bytes[..left], RecvFlags::DONTWAIT) {
+                Ok((_, len)) if len > 0 => left -= len,
+                _ => return false,
+            }
+        }
+    }
+    false
 }
 
 /// `sendmsg(2)`: sends `bytes` with up to four descriptors, which travel with the first byte. Gives
@@ -176,6 +219,28 @@ mod tests {
         let error = receive(&other, &mut [0; 16], &mut Vec::new(), peek).unwrap_err();
         assert_eq!(error, Errno::AGAIN);
         assert_eq!(read(&other, RecvFlags::DONTWAIT).0.bytes, 2, "nothing was consumed");
+    }
+
+    #[test]
+    fn a_connection_is_closed_at_once_whatever_is_unread_in_it() {
+        use crate::descriptor::tests::{SlowToClose, occupy_all_closers};
+
+        let _occupied = occupy_all_closers();
+        // Further descriptors that are slow to close wait for a closer; their connections do not.
+        let slow = SlowToClose::new();
+        let (sender, socket) = UnixStream::pair().unwrap();
+        let (watched, watch) = UnixStream::pair().unwrap();
+        send(&sender, b"abc", &[], SendFlags::empty()).unwrap();
+        send(&sender, b"d", &[slow.as_fd(), watch.as_fd()], SendFlags::empty()).unwrap();
+        send(&sender, b"e", &[crate::segment::create(4096).unwrap().1.as_fd()], SendFlags::empty())
+            .unwrap();
+        drop(watch);
+        let number = socket.as_raw_fd();
+        let inode = |fd: i32| std::fs::read_link(format!("/proc/self/fd/{fd}")).ok();
+        let before = inode(number);
+        close_connection(socket.into());
+        assert_ne!(inode(number), before, "the socket itself waits");
+        drop(watched);
     }
 
     #[test]
