@@ -46,8 +46,9 @@ pub struct Session {
     peer: Peer,
     call_timeout: Option<Duration>,
     ended: bool,
-    /// One-way messages that still go out before the server is checked.
-    unchecked_posts: usize,
+    /// A one-way message on each stream whose number ends in these bits checks the server first:
+    /// one in a quarter of the ring.
+    check_mask: u32,
     /// Whether a [`Reply`] is lent to the caller.
     reply_lent: bool,
 }
@@ -102,7 +103,7 @@ impl Session {
             peer,
             call_timeout: options.call_timeout,
             ended: false,
-            unchecked_posts: agreed.max_in_flight / 2,
+            check_mask: agreed.max_in_flight as u32 / 2 - 1,
             reply_lent: false,
         })
     }
