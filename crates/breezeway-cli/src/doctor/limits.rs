@@ -54,9 +54,9 @@ fn cpu_quota(quota: Option<f64>) -> Check {
 /// the client's exit. Segments' descriptors are closed once they are mapped; a hostile client may
 /// leave up to 64 unannounced, which nobody provides for.
 const FILES_PER_SESSION: u64 = 2;
-/// What a server has open beside: standard streams, listeners, epoll, and honest clients' handshakes
-/// under way. Hostile ones may add up to 1024, or a quarter of the limit if that is less, of two
-/// descriptors each.
+/// What a server has open beside: standard streams, listeners, epoll, and honest clients'
+/// handshakes under way. Hostile ones may add up to 1024, or a quarter of the limit if that is
+/// less, of two descriptors each.
 const OTHER_FILES: u64 = 200;
 
 /// Whether there are descriptors for `sessions`. What lies between the soft and the hard limit

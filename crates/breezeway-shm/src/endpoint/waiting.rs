@@ -89,8 +89,8 @@ impl Endpoint {
     /// since the last call: for a sender that waits for no reply, now and then.
     #[cold]
     pub fn check_peer(&mut self) -> Result<(), SocketError> {
-        // A flood reads the peer's progress whenever the ring seems full: mostly that is enough, and
-        // spares one line's transfer.
+        // A flood reads the peer's progress whenever the ring seems full: mostly that is enough,
+        // and spares one line's transfer.
         if self.known_consumed() == self.checked_consumed {
             self.refresh()?;
         }
