@@ -89,27 +89,20 @@ impl<'s, S: Source> Fields<'s, S> {
         }
     }
 
-    #[inline(never)]
+    #[inline(always)]
     fn header(&mut self) -> Result<i16, DecodeError> {
-        let byte = match self.from.peek(1) {
-            Some(bytes) => bytes[0],
-            None => return Err(self.from.truncated(1)),
-        };
-        self.wire_type = WireType::try_from(byte).map_err(|fault| self.from.fault(fault))?;
-        let [_, high, low] = self.from.array()?;
-        self.id = i16::from_be_bytes([high, low]);
+        (self.wire_type, self.id) = header(self.from)?;
         Ok(self.id)
     }
 
     /// Takes the value of the next field. Returns whether it did: one of another type is skipped.
-    #[inline(never)]
+    #[inline(always)]
     pub fn read_next<T: Decode>(&mut self, place: &mut T) -> Result<bool, DecodeError> {
         if self.wire_type != T::WIRE_TYPE {
             return self.skip_next();
         }
         self.mark(self.id);
-        *place = T::decode(self.from)?;
-        Ok(true)
+        decode_next(self.from, place)
     }
 
     /// As [`Self::read_next`], for a variant of a union.
@@ -127,11 +120,9 @@ impl<'s, S: Source> Fields<'s, S> {
     }
 
     /// Skips the value of the next field. Returns that it was not taken.
-    #[cold]
-    #[inline(never)]
+    #[inline(always)]
     pub fn skip_next(&mut self) -> Result<bool, DecodeError> {
-        skip(self.wire_type, self.from)?;
-        Ok(false)
+        skip_value(self.wire_type, self.from)
     }
 
     /// An error if the required field `id` was not taken. Numbers from 0 to 255 only: for others,
@@ -168,6 +159,44 @@ impl<'s, S: Source> Fields<'s, S> {
     }
 }
 
+// What is rare is called, with what is read from and not with `Fields`: a call that is lent that
+// would keep it in memory, to be stored and loaded for each field that comes in order. (Measured:
+// 130 structs viewed took 3.8 µs so.)
+
+/// The header of a field.
+#[inline(always)]
+fn header<S: Source>(from: &mut S) -> Result<(WireType, i16), DecodeError> {
+    let byte = match from.peek(1) {
+        Some(bytes) => bytes[0],
+        None => return Err(from.truncated(1)),
+    };
+    let wire_type = WireType::try_from(byte).map_err(|fault| from.fault(fault))?;
+    let [_, high, low] = from.array()?;
+    Ok((wire_type, i16::from_be_bytes([high, low])))
+}
+
+#[inline(never)]
+fn decode_next<S: Source, T: Decode>(from: &mut S, place: &mut T) -> Result<bool, DecodeError> {
+    *place = T::decode(from)?;
+    Ok(true)
+}
+
+// Inlined only where the optimiser shares the room of what is inlined: else deep messages take the
+// stack.
+#[cfg_attr(debug_assertions, inline(never))]
+#[cfg_attr(not(debug_assertions), inline(always))]
+fn view_next<'a, T: View<'a>>(from: &mut Slice<'a>, place: &mut T) -> Result<bool, DecodeError> {
+    *place = T::view(from)?;
+    Ok(true)
+}
+
+#[cold]
+#[inline(never)]
+fn skip_value<S: Source>(wire_type: WireType, from: &mut S) -> Result<bool, DecodeError> {
+    skip(wire_type, from)?;
+    Ok(false)
+}
+
 impl<'a> Fields<'_, Slice<'a>> {
     /// As [`Self::read`], for a value that borrows from the message.
     #[inline(always)]
@@ -180,14 +209,13 @@ impl<'a> Fields<'_, Slice<'a>> {
     }
 
     /// As [`Self::read_next`], for a value that borrows from the message.
-    #[inline(never)]
+    #[inline(always)]
     pub fn view_next<T: View<'a>>(&mut self, place: &mut T) -> Result<bool, DecodeError> {
         if self.wire_type != T::WIRE_TYPE {
             return self.skip_next();
         }
         self.mark(self.id);
-        *place = T::view(self.from)?;
-        Ok(true)
+        view_next(self.from, place)
     }
 
     /// As [`Self::view_next`], for a variant of a union.
