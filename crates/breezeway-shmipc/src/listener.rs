@@ -5,9 +5,8 @@ use std::net::TcpListener;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
-use breezeway_os::accept;
 use breezeway_os::socket_file::{ListenError, SocketFile};
-use rustix::net::sockopt::set_tcp_nodelay;
+use breezeway_os::{accept, prepare_tcp};
 
 use crate::address::Address;
 use crate::error::ServeError;
@@ -71,7 +70,7 @@ impl Listener {
     pub(crate) fn accept(&self) -> io::Result<Option<OwnedFd>> {
         let accepted = accept(self)?;
         if let (Some(socket), Address::Tcp(_)) = (&accepted, &self.address) {
-            set_tcp_nodelay(socket, true)?;
+            prepare_tcp(socket)?;
         }
         Ok(accepted)
     }
