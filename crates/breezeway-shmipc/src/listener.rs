@@ -84,3 +84,22 @@ impl AsFd for Listener {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpStream;
+
+    use rustix::net::sockopt::{socket_keepalive, tcp_nodelay};
+
+    use super::*;
+
+    #[test]
+    fn a_client_that_connected_over_tcp_is_probed() {
+        let any = Address::Tcp("127.0.0.1:0".to_owned());
+        let listener = Listener::bind(&any, 0o600, false).unwrap();
+        let Address::Tcp(address) = listener.address() else { panic!("{any:?}") };
+        let _client = TcpStream::connect(address).unwrap();
+        let accepted = listener.accept().unwrap().expect("it is connected");
+        assert!(socket_keepalive(&accepted).unwrap() && tcp_nodelay(&accepted).unwrap());
+    }
+}
