@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
-use breezeway_idl::{Builder, Error, read, struct_paths};
+use breezeway_idl::{Builder, Error, generate, read, struct_paths};
 
 fn main() -> Result<(), Error> {
     find_rustfmt();
@@ -14,8 +14,27 @@ fn main() -> Result<(), Error> {
     println!("cargo::rerun-if-changed={}", corpus.display());
     let files = files(&corpus);
     Builder::new().compile(&files)?;
-    let cases = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default()).join("cases.rs");
-    fs::write(&cases, list(&files)?).map_err(|source| Error::Write { path: cases, source })
+    let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
+    write(out.join("cases.rs"), &list(&files)?)?;
+    let deep = out.join("deep.thrift");
+    write(deep.clone(), &deep_structs())?;
+    // Without the warning that `Builder::compile` would print: the test has the attribute.
+    write(out.join("deep.rs"), &generate(&read(&[deep], &[])?)?)
+}
+
+fn write(path: PathBuf, text: &str) -> Result<(), Error> {
+    fs::write(&path, text).map_err(|source| Error::Write { path, source })
+}
+
+/// More structs inside each other than rustc allows without being told.
+fn deep_structs() -> String {
+    let link = |at: usize| {
+        let (next, inner) = (at + 1, if at < 20 { "list<D" } else { "D" });
+        let close = if at < 20 { ">" } else { "" };
+        format!("struct D{at} {{ 1: optional {inner}{next}{close} next }}\n")
+    };
+    let end = "struct D80 { 1: i32 end }\nservice Deep { D0 call(1: D0 argument) }\n";
+    (0..80).map(link).chain([end.to_owned()]).collect()
 }
 
 /// Without rustfmt, the tests that ask for its opinion are reported as ignored.

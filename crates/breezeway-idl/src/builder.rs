@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::Error;
 use crate::model::{Order, Schema};
+use crate::nesting::recursion_limit;
 use crate::resolve::Strings;
 use crate::{generate, read_with};
 
@@ -72,13 +73,20 @@ impl Builder {
     ///
     /// In a build script this also tells cargo which files to watch: those and no others.
     pub fn compile(&self, files: &[impl AsRef<Path>]) -> Result<(), Error> {
+        let schema = self.read(files)?;
+        if std::env::var_os("OUT_DIR").is_some() {
+            watch(&schema);
+            warn_of_depth(&schema);
+        }
+        self.write(&generate(&schema)?)
+    }
+
+    /// Reads these files and all they include, as [`Self::compile`] does.
+    pub fn read(&self, files: &[impl AsRef<Path>]) -> Result<Schema, Error> {
         let files: Vec<_> = files.iter().map(|file| file.as_ref().to_owned()).collect();
         let mut schema = read_with(&files, &self.include_dirs, self.strings)?;
         schema.order = self.order;
-        if std::env::var_os("OUT_DIR").is_some() {
-            watch(&schema);
-        }
-        self.write(&generate(&schema)?)
+        Ok(schema)
     }
 
     fn write(&self, text: &str) -> Result<(), Error> {
@@ -86,6 +94,16 @@ impl Builder {
         let name = self.file_name.clone().unwrap_or_else(|| "thrift.rs".into());
         let path = dir.ok_or(Error::NoOutDir)?.join(name);
         fs::write(&path, text).map_err(|source| Error::Write { path, source })
+    }
+}
+
+/// rustc says so too, but not in these words, and only where the types are used.
+fn warn_of_depth(schema: &Schema) {
+    if let Some(limit) = recursion_limit(schema) {
+        println!(
+            "cargo::warning=structs are nested deeper than rustc allows: put \
+             #![recursion_limit = \"{limit}\"] first in the crate's lib.rs or main.rs"
+        );
     }
 }
 

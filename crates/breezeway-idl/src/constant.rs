@@ -119,9 +119,10 @@ impl Evaluation<'_> {
             return value.map_err(|shown| (at, self.wrong(ty, shown)));
         }
         let scope = self.resolver.scope;
-        let unknown = || (at, Problem::UnknownConstant(name.to_owned()));
-        let id = scope.find(self.resolver.file, name).ok_or_else(unknown)?;
-        let Body::Constant(_, value) = &scope.item(id).body else { return Err(unknown()) };
+        let unknown = || Problem::UnknownConstant(name.to_owned());
+        let missing = || (at, self.missing(name, unknown()));
+        let id = scope.find(self.resolver.file, name).ok_or_else(missing)?;
+        let Body::Constant(_, value) = &scope.item(id).body else { return Err((at, unknown())) };
         if self.constants.contains(&id) {
             return Err((at, Problem::ConstantCycle(name.to_owned())));
         }
@@ -134,6 +135,16 @@ impl Evaluation<'_> {
         self.resolver.file = here;
         self.constants.pop();
         found.map_err(|(_, problem)| (at, problem))
+    }
+
+    /// Why there is no such constant: of `file.Enum.VALUE`, two files may define the enum.
+    fn missing(&self, name: &str, unknown: Problem) -> Problem {
+        let scope = self.resolver.scope;
+        let owner = name.rsplit_once('.').map_or("", |(owner, _)| owner);
+        let reasons =
+            [owner, name].map(|part| scope.missing(self.resolver.file, part, unknown.clone()));
+        let ambiguous = |reason: &Problem| matches!(reason, Problem::AmbiguousName { .. });
+        reasons.into_iter().find(ambiguous).unwrap_or(unknown)
     }
 
     /// Nothing if the name is no enum's value; an error with its name if it is another enum's.

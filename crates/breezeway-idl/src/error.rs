@@ -87,9 +87,20 @@ pub enum Problem {
     /// A file includes itself, directly or through others.
     #[error("files include each other: {0}")]
     IncludeCycle(String),
-    /// Two included files go by one name.
-    #[error("two included files are called '{0}': names from them could not be told apart")]
-    AmbiguousInclude(String),
+    /// A name is used that two included files of one name define.
+    #[error(
+        "'{name}' may be that of {first} or of {second}; rename one of the files",
+        first = first.display(),
+        second = second.display()
+    )]
+    AmbiguousName {
+        /// The name.
+        name: String,
+        /// One of the files.
+        first: PathBuf,
+        /// The other one.
+        second: PathBuf,
+    },
     /// A name is used that nothing defines.
     #[error("there is no type '{0}'")]
     UnknownType(String),
@@ -209,14 +220,4 @@ pub enum Problem {
     /// The annotation `strings` has another value than it can have.
     #[error("strings = '{0}' is neither bytes nor text")]
     Strings(String),
-    /// Two files with one namespace define one Rust name.
-    #[error("'{name}' is also defined by {other}, which shares the namespace {module}")]
-    NamespaceClash {
-        /// The name.
-        name: String,
-        /// The other file.
-        other: String,
-        /// The Rust module.
-        module: String,
-    },
 }

@@ -73,14 +73,9 @@ impl Loader<'_> {
         for include in &file.tree.includes {
             let path = self.find(file, include).map_err(|fault| file.error(fault))?;
             let index = self.load(&path)?;
-            if indices.contains(&index) {
-                continue;
+            if !indices.contains(&index) {
+                indices.push(index);
             }
-            let stem = &self.files[index].stem;
-            if indices.iter().any(|&other: &usize| self.files[other].stem == *stem) {
-                return Err(file.error((include.at, Problem::AmbiguousInclude(stem.clone()))));
-            }
-            indices.push(index);
         }
         Ok(indices)
     }

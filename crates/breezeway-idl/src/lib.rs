@@ -37,6 +37,7 @@ mod grammar;
 mod layout;
 pub mod model;
 mod names;
+mod nesting;
 mod parse;
 mod reader;
 mod recursion;

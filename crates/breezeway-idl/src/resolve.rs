@@ -143,7 +143,10 @@ impl<'a> Resolver<'a> {
 
     fn named(self, name: &str, at: Position, typedefs: &mut Vec<Id>) -> Result<Type, Fault> {
         let found = self.scope.find(self.file, name);
-        let id = found.ok_or_else(|| (at, self.scope.missing(self.file, name)))?;
+        let id = found.ok_or_else(|| {
+            let unknown = Problem::UnknownType(name.to_owned());
+            (at, self.scope.missing(self.file, name, unknown))
+        })?;
         let wrong =
             |kind| (at, Problem::WrongKind { name: name.to_owned(), kind, needed: "a type" });
         match &self.scope.item(id).body {
@@ -217,11 +220,12 @@ impl<'a> Resolver<'a> {
     }
 
     fn parent(self, name: &Name) -> Result<Id, Fault> {
-        let unknown = || (name.at, Problem::UnknownService(name.text.clone()));
-        let id = self.scope.find(self.file, &name.text).ok_or_else(unknown)?;
+        let unknown = || Problem::UnknownService(name.text.clone());
+        let missing = || (name.at, self.scope.missing(self.file, &name.text, unknown()));
+        let id = self.scope.find(self.file, &name.text).ok_or_else(missing)?;
         match self.scope.item(id).body {
             Body::Service(_) => Ok(id),
-            _ => Err(unknown()),
+            _ => Err((name.at, unknown())),
         }
     }
 

@@ -24,27 +24,43 @@ impl<'a> Scope<'a> {
         &self.files[id.file].tree.items[id.index]
     }
 
-    /// What `Name` or `include.Name` means in a file.
+    /// What `Name` or `include.Name` means in a file: nothing if nothing or several files of that
+    /// name define it.
     pub(crate) fn find(&self, file: usize, name: &str) -> Option<Id> {
-        let (file, own) = match name.rsplit_once('.') {
-            Some((prefix, own)) => (self.include(file, prefix)?, own),
-            None => (file, name),
-        };
-        self.names[file].get(own).map(|&index| Id { file, index })
+        let mut found = self.all(file, name);
+        let first = found.next();
+        first.filter(|_| found.next().is_none())
     }
 
-    /// Why there is no such name.
-    pub(crate) fn missing(&self, file: usize, name: &str) -> Problem {
-        match name.rsplit_once('.') {
-            Some((prefix, _)) if self.include(file, prefix).is_none() => {
+    /// Why [`Self::find`] found nothing: `unknown`, unless that is for what stands before the dot.
+    pub(crate) fn missing(&self, file: usize, name: &str, unknown: Problem) -> Problem {
+        let Some((prefix, _)) = name.rsplit_once('.') else { return unknown };
+        let mut found = self.all(file, name).map(|id| self.files[id.file].path.clone());
+        match (found.next(), found.next()) {
+            (Some(first), Some(second)) => {
+                Problem::AmbiguousName { name: name.to_owned(), first, second }
+            }
+            _ if self.includes(file, prefix).next().is_none() => {
                 Problem::UnknownPrefix { prefix: prefix.to_owned(), name: name.to_owned() }
             }
-            _ => Problem::UnknownType(name.to_owned()),
+            _ => unknown,
         }
     }
 
-    fn include(&self, file: usize, stem: &str) -> Option<usize> {
-        self.files[file].includes.iter().copied().find(|&other| self.files[other].stem == stem)
+    /// Every definition that goes by this name in a file.
+    fn all<'s>(&'s self, file: usize, name: &'s str) -> impl Iterator<Item = Id> + 's {
+        let (prefix, own) = match name.rsplit_once('.') {
+            Some((prefix, own)) => (Some(prefix), own),
+            None => (None, name),
+        };
+        let included = prefix.into_iter().flat_map(move |stem| self.includes(file, stem));
+        let files = prefix.is_none().then_some(file).into_iter().chain(included);
+        files.filter_map(move |file| self.names[file].get(own).map(|&index| Id { file, index }))
+    }
+
+    fn includes<'s>(&'s self, file: usize, stem: &'s str) -> impl Iterator<Item = usize> + 's {
+        let includes = self.files[file].includes.iter().copied();
+        includes.filter(move |&other| self.files[other].stem == stem)
     }
 }
 

@@ -74,6 +74,15 @@ impl<'a> Context<'a> {
         name
     }
 
+    /// A type parameter's name: this letter, more of it if the IDL has a type of that name.
+    pub(crate) fn parameter(&self, letter: &str) -> String {
+        let mut name = letter.to_owned();
+        while self.module.taken.has(&name) {
+            name += letter;
+        }
+        name
+    }
+
     /// A name of another definition's module, as seen from here.
     pub(crate) fn path(&self, id: Id, name: &str) -> String {
         let path = &self.naming.paths[id.file];

@@ -8,9 +8,8 @@ use crate::layout::{Code, Expr};
 
 /// Writes a struct field by field, in the schema's order.
 pub(crate) fn of_struct(code: &mut Code, context: &Context<'_>, owned: &str, fields: &Fields<'_>) {
-    let sink = context.word("Sink");
     code.implement(&format!("impl {}", context.word("Encode")), owned, |code| {
-        code.block(&signature(&sink), |code| {
+        code.block(&signature(context), |code| {
             for step in fields.steps(context.schema.order) {
                 code.expr(&statement(context, &step), ";");
             }
@@ -28,9 +27,8 @@ pub(crate) fn of_union(
     fields: &Fields<'_>,
     origin: Origin,
 ) {
-    let sink = context.word("Sink");
     code.implement(&format!("impl {}", context.word("Encode")), owned, |code| {
-        code.block(&signature(&sink), |code| {
+        code.block(&signature(context), |code| {
             code.block("match self {", |code| {
                 match origin {
                     Origin::Reply => code.line("Self::Unset => {}"),
@@ -54,8 +52,9 @@ pub(crate) fn of_union(
     });
 }
 
-fn signature(sink: &str) -> String {
-    format!("fn encode<'a, S: {sink}<'a>>(&'a self, to: &mut S) {{")
+fn signature(context: &Context<'_>) -> String {
+    let (s, sink) = (context.parameter("S"), context.word("Sink"));
+    format!("fn encode<'a, {s}: {sink}<'a>>(&'a self, to: &mut {s}) {{")
 }
 
 fn statement(context: &Context<'_>, step: &Step<'_, '_>) -> Expr {

@@ -2,18 +2,14 @@
 
 use std::collections::HashMap;
 
-use crate::error::{Error, Problem};
 use crate::model::{Id, Kind, Schema};
 use crate::names::{Taken, escape, pascal, screaming, snake};
 
 /// Modules may not go by the names of what generated code uses.
 const RESERVED_MODULES: [&str; 5] = ["alloc", "breezeway_thrift", "core", "fmt", "std"];
 
-/// Types may not go by the names of the type parameters of writers, which would hide them there.
-const TYPE_PARAMETERS: [&str; 2] = ["S", "W"];
-
 /// A Rust module: the files of one namespace.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Module {
     /// Its path from the top of the generated text.
     pub(crate) path: Vec<String>,
@@ -53,17 +49,6 @@ pub(crate) struct Naming {
     pub(crate) paths: Vec<Vec<String>>,
 }
 
-impl Default for Module {
-    fn default() -> Self {
-        Self {
-            path: Vec::new(),
-            files: Vec::new(),
-            children: Vec::new(),
-            taken: Taken::new(TYPE_PARAMETERS),
-        }
-    }
-}
-
 impl Module {
     /// Its own name.
     pub(crate) fn name(&self) -> &str {
@@ -83,14 +68,13 @@ impl Module {
 }
 
 impl Naming {
-    pub(crate) fn new(schema: &Schema) -> Result<Self, Error> {
+    pub(crate) fn new(schema: &Schema) -> Self {
         let mut naming = Self::default();
         for (index, file) in schema.files.iter().enumerate() {
             let path: Vec<_> = file.module.iter().map(|name| module_name(name)).collect();
             naming.root.descend(&path).files.push(index);
             naming.paths.push(path);
         }
-        refuse_clashes(schema, &naming.paths)?;
         // What the IDL names keeps its name, if need be at the cost of what is derived from it.
         for id in schema.ids() {
             naming.name_definition(schema, id);
@@ -98,7 +82,7 @@ impl Naming {
         for id in schema.ids() {
             naming.name_derived(schema, id);
         }
-        Ok(naming)
+        naming
     }
 
     fn name_definition(&mut self, schema: &Schema, id: Id) {
@@ -159,24 +143,4 @@ impl Naming {
 fn module_name(name: &str) -> String {
     let name = snake(name);
     if RESERVED_MODULES.contains(&name.as_str()) { format!("{name}_") } else { escape(&name) }
-}
-
-fn refuse_clashes(schema: &Schema, paths: &[Vec<String>]) -> Result<(), Error> {
-    let mut seen: HashMap<(&[String], &str), Id> = HashMap::new();
-    for id in schema.ids() {
-        let definition = schema.definition(id);
-        let path = paths[id.file].as_slice();
-        if let Some(first) = seen.insert((path, &definition.name), id) {
-            return Err(Error::Invalid {
-                file: schema.files[id.file].path.clone(),
-                position: definition.position,
-                problem: Problem::NamespaceClash {
-                    name: definition.name.clone(),
-                    other: schema.files[first.file].path.display().to_string(),
-                    module: path.join("::"),
-                },
-            });
-        }
-    }
-    Ok(())
 }

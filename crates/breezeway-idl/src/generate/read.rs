@@ -31,11 +31,12 @@ impl Reading {
     pub(crate) fn owned(context: &Context<'_>, names: &StructNames) -> Self {
         let source = context.word("Source");
         let result = format!("{}<(), {}>", context.word("Result"), context.word("DecodeError"));
-        let parameters = "&mut self, from: &mut S";
+        let s = context.parameter("S");
+        let parameters = format!("&mut self, from: &mut {s}");
         Self {
             head: format!("impl {}", context.word("Decode")),
             target: names.owned.clone(),
-            signature: format!("fn decode_into<S: {source}>({parameters}) -> {result} {{"),
+            signature: format!("fn decode_into<{s}: {source}>({parameters}) -> {result} {{"),
             method: "read",
             fields: context.word("Fields"),
             place: "self".to_owned(),

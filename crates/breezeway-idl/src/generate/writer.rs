@@ -24,11 +24,15 @@ pub(crate) fn write(
     let link = docs::a_link(&names.owned).replacen('A', "a", 1);
     docs::link(code, &format!("Writes {link}, {how}."));
     code.line(&format!("#[must_use = \"{what} ends with end()\"]"));
-    code.tuple_struct(&format!("{}<'w, S>", names.writer), "&'w mut S");
+    let s = context.parameter("S");
+    let target = format!("{}<'w, {s}>", names.writer);
+    code.tuple_struct(&target, &format!("&'w mut {s}"));
     code.blank();
-    let head = format!("impl<'w, 'a, S: {sink}<'a>>");
-    code.inherent(&head, &format!("{}<'w, S>", names.writer), |code| {
-        code.block("pub fn new(to: &'w mut S) -> Self {", |code| code.line("Self(to)"));
+    let head = format!("impl<'w, 'a, {s}: {sink}<'a>>");
+    code.inherent(&head, &target, |code| {
+        code.block(&format!("pub fn new(to: &'w mut {s}) -> Self {{"), |code| {
+            code.line("Self(to)")
+        });
         for named in &fields.all {
             code.blank();
             setter(code, context, named);
@@ -85,7 +89,7 @@ fn text(code: &mut Code, context: &Context<'_>, named: &Named<'_>, ty: &str) {
 fn structure(code: &mut Code, context: &Context<'_>, named: &Named<'_>, id: Id) {
     let writer = context.writer(id);
     let owned = context.path(id, &context.naming.names[&id]);
-    let open = format!("{writer}<'_, S>");
+    let open = format!("{writer}<'_, {}>", context.parameter("S"));
     let head = format!("write: impl {}", context.word("FnOnce"));
     let write = Parameter::function(&head, std::slice::from_ref(&open), &open);
     let parameters = [Parameter::new("self"), write];
@@ -101,9 +105,10 @@ fn numbers(code: &mut Code, context: &Context<'_>, named: &Named<'_>, of: &Type,
     let name = parameter(named);
     let (iterator, exact) = (context.word("IntoIterator"), context.word("ExactSizeIterator"));
     let item = context.owned(of);
-    let bound = Parameter::new(format!("I: {iterator}<Item = {item}, IntoIter: {exact}>"));
-    let parameters = [Parameter::new("self"), Parameter::new(format!("{name}: I"))];
-    code.signature(&format!("pub fn {}<I>", named.setter), &parameters, " -> Self");
+    let i = context.parameter("I");
+    let bound = Parameter::new(format!("{i}: {iterator}<Item = {item}, IntoIter: {exact}>"));
+    let parameters = [Parameter::new("self"), Parameter::new(format!("{name}: {i}"))];
+    code.signature(&format!("pub fn {}<{i}>", named.setter), &parameters, " -> Self");
     code.bounds(&[bound]);
     code.line("{");
     body(code, |code| code.chain(method, [named.id().to_string(), name]));
@@ -129,19 +134,21 @@ fn items(code: &mut Code, context: &Context<'_>, named: &Named<'_>, id: Id, meth
     let owned = context.path(id, &context.naming.names[&id]);
     let name = parameter(named);
     let (iterator, exact) = (context.word("IntoIterator"), context.word("ExactSizeIterator"));
-    let open = format!("{writer}<'_, S>");
-    let head = format!("W: {}", context.word("FnMut"));
+    let [s, i, w] = ["S", "I", "W"].map(|letter| context.parameter(letter));
+    let open = format!("{writer}<'_, {s}>");
+    let head = format!("{w}: {}", context.word("FnMut"));
     let bounds = [
-        Parameter::new(format!("I: {iterator}<IntoIter: {exact}>")),
-        Parameter::function(&head, &[open.clone(), "I::Item".to_owned()], &open),
+        Parameter::new(format!("{i}: {iterator}<IntoIter: {exact}>")),
+        Parameter::function(&head, &[open.clone(), format!("{i}::Item")], &open),
     ];
-    let parameters = ["self", &format!("{name}: I"), "mut write: W"].map(Parameter::new);
-    code.signature(&format!("pub fn {}<I, W>", named.setter), &parameters, " -> Self");
+    let parameters = ["self", &format!("{name}: {i}"), &format!("mut write: {w}")];
+    let parameters = parameters.map(Parameter::new);
+    code.signature(&format!("pub fn {}<{i}, {w}>", named.setter), &parameters, " -> Self");
     code.bounds(&bounds);
     code.line("{");
     body(code, |code| {
         let write = Expr::plain(format!("write({writer}::new(to), item).end()"));
-        code.closure("let write =", "|to: &mut S, item|", &write, ";");
+        code.closure("let write =", &format!("|to: &mut {s}, item|"), &write, ";");
         let arguments = [named.id().to_string(), name, "write".to_owned()];
         code.chain(&format!("{method}::<{owned}, _>"), arguments);
     });

@@ -25,17 +25,67 @@ fn several_files_become_one_text() {
     }
 }
 
-#[test]
-fn files_of_one_namespace_cannot_define_one_name() {
+/// The text for the first of these files.
+fn of_files(files: &[(&str, &str)]) -> Result<String, breezeway_idl::Error> {
     let dir = tempfile::tempdir().unwrap();
-    for name in ["a", "b"] {
-        let text = "namespace rs shared\nstruct Same {}";
-        fs::write(dir.path().join(name).with_extension("thrift"), text).unwrap();
+    for (name, text) in files {
+        let path = dir.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
     }
-    let files = [dir.path().join("a.thrift"), dir.path().join("b.thrift")];
-    let error = Builder::new().out_dir(dir.path()).compile(&files).unwrap_err().to_string();
-    let words = "b.thrift:2:8: 'Same' is also defined by";
-    assert!(error.contains(words) && error.ends_with("shares the namespace shared"), "{error}");
+    Builder::new().out_dir(dir.path()).compile(&[dir.path().join(files[0].0)])?;
+    Ok(fs::read_to_string(dir.path().join("thrift.rs")).unwrap())
+}
+
+#[test]
+fn what_two_files_of_a_namespace_call_the_same_is_numbered() {
+    let root = "include 'b.thrift'\nnamespace rs shared\nstruct Same { 1: b.Same b }";
+    let text = of_files(&[("a.thrift", root), ("b.thrift", "namespace rs shared\nstruct Same {}")]);
+    let text = text.unwrap();
+    assert!(text.contains("pub struct Same2 {\n        pub b: Same,\n"), "{text}");
+    assert!(text.contains("pub struct Same {}"), "{text}");
+}
+
+/// The text for a file that includes two files called `types.thrift`.
+fn with_two_types(text: &str) -> Result<String, breezeway_idl::Error> {
+    let root = format!("include 'x/types.thrift'\ninclude 'y/types.thrift'\n{text}");
+    let x = "namespace rs x\nstruct X {}\nstruct Both {}\nconst i32 ONE = 1";
+    let y = "namespace rs y\nstruct Y {}\nenum Both { A }\nservice Base {}";
+    of_files(&[("root.thrift", &root), ("x/types.thrift", x), ("y/types.thrift", y)])
+}
+
+#[test]
+fn two_included_files_may_have_one_name() {
+    let text = with_two_types(
+        "struct A { 1: types.X x = {}, 2: types.Y y, 3: i32 n = types.ONE }\n\
+         service S extends types.Base {}",
+    );
+    let text = text.unwrap();
+    for line in ["pub x: x::X,", "pub y: y::Y,", "pub trait S: y::Base {}"] {
+        assert!(text.contains(line), "{text}");
+    }
+}
+
+#[test]
+fn a_name_that_two_included_files_of_one_name_define_is_refused() {
+    for (text, column) in [
+        ("struct A { 1: types.Both both }", 15),
+        ("struct A { 1: i32 a = types.Both.A }", 23),
+        ("service A extends types.Both {}", 19),
+    ] {
+        let error = with_two_types(text).unwrap_err().to_string();
+        let words = format!("root.thrift:3:{column}: 'types.Both' may be that of ");
+        assert!(error.contains(&words), "{error}");
+        assert!(error.ends_with("y/types.thrift; rename one of the files"), "{error}");
+    }
+}
+
+#[test]
+fn types_may_be_called_like_type_parameters() {
+    let text = generated("a.thrift", "enum S { A }\nconst S W = S.A\nconst i32 I = 1");
+    for line in ["pub struct S(pub i32);", "pub const W: S = S::A;", "pub const I: i32 = 1;"] {
+        assert!(text.contains(line), "{text}");
+    }
 }
 
 #[test]

@@ -1,0 +1,25 @@
+//! Structs that are nested deeper than rustc allows unless the crate says so, as the generator then
+//! says in a warning.
+#![recursion_limit = "256"]
+
+#[allow(dead_code, reason = "the test uses a part of it")]
+mod generated {
+    include!(concat!(env!("OUT_DIR"), "/deep.rs"));
+}
+
+use breezeway_thrift::{decode, to_vec, view};
+use generated::deep::{D79, D80, DeepCallArgs, DeepCallArgsView};
+
+fn sent<T: Send + Sync + 'static>(value: T) -> T {
+    value
+}
+
+#[test]
+fn a_long_chain_of_structs_behind_a_service_compiles_and_comes_back() {
+    let arguments = sent(DeepCallArgs::default());
+    let bytes = to_vec(&arguments).unwrap();
+    assert_eq!(decode::<DeepCallArgs>(&bytes), Ok(arguments));
+    assert_eq!(view::<DeepCallArgsView<'_>>(&bytes), Ok(DeepCallArgsView::default()));
+    let end = sent(D79 { next: Some(D80 { end: 7 }) });
+    assert_eq!(decode::<D79>(&to_vec(&end).unwrap()), Ok(end));
+}
