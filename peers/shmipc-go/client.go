@@ -78,7 +78,8 @@ func parseExchange(sizes string, streams, count int) (exchange, error) {
 func (c *caller) obey(words []string) {
 	bytes, err := c.perform(words)
 	if err != nil {
-		fmt.Printf("failed: %v\n", err)
+		// Of several streams, one line.
+		fmt.Printf("failed: %s\n", strings.ReplaceAll(err.Error(), "\n", "; "))
 		return
 	}
 	fmt.Printf("done %d\n", bytes)

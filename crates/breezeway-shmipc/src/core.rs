@@ -97,7 +97,7 @@ pub(crate) struct Core {
     created: Mutex<Option<CreatedFiles>>,
     end: OnceLock<SessionEnd>,
     /// Of files: given up after the regions, which are declared before.
-    _claims: Option<[FileClaim; 2]>,
+    claims: Option<[FileClaim; 2]>,
     /// The process that has the session. A forked child has the socket too, but not the regions.
     process: u32,
 }
@@ -137,7 +137,7 @@ impl Core {
             socket_reads: AtomicU64::new(0),
             created: Mutex::new(parts.created),
             end: OnceLock::new(),
-            _claims: parts.claims,
+            claims: parts.claims,
             process: std::process::id(),
             options,
         })
@@ -203,6 +203,7 @@ impl Core {
         // The peer notices at once, also where a forked child still holds the socket.
         let _ = shutdown(&self.socket, Shutdown::Both);
         self.unlink_created();
+        self.claims.iter().flatten().for_each(FileClaim::end);
         // What a peer did to the lists no longer matters.
         let _ = lock(&self.pool).give_back_kept();
         lock(&self.table).wake_all();

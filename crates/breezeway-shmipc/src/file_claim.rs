@@ -5,12 +5,14 @@
 
 use std::collections::HashMap;
 use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{LazyLock, Mutex};
 
 use breezeway_os::{Peer, exit_descriptor};
 use rustix::fs::{fstat, fstatfs};
 
 use crate::lock::lock;
+use crate::named_file::FileName;
 
 /// Device and inode.
 pub(crate) type FileIdentity = (u64, u64);
@@ -41,11 +43,16 @@ impl ProcessIdentity {
 }
 
 /// The sessions of this process that have a file mapped.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 struct Holders {
     /// `None` if the file may not be shared.
     shared_by: Option<ProcessIdentity>,
-    sessions: usize,
+    /// Sessions that have it mapped, also those that are over and still held.
+    mapped: usize,
+    /// Sessions that are not over.
+    live: usize,
+    /// To be removed when the last session is over.
+    name: Option<FileName>,
 }
 
 static CLAIMED: LazyLock<Mutex<HashMap<FileIdentity, Holders>>> = LazyLock::new(Mutex::default);
@@ -53,29 +60,58 @@ static CLAIMED: LazyLock<Mutex<HashMap<FileIdentity, Holders>>> = LazyLock::new(
 /// The right of a session to a file; given up when dropped, which must not be before the file is
 /// unmapped.
 #[derive(Debug)]
-pub(crate) struct FileClaim(FileIdentity);
+pub(crate) struct FileClaim {
+    file: FileIdentity,
+    is_over: AtomicBool,
+}
 
 impl FileClaim {
     /// `None` if another session has the file. It may be shared with sessions of `shared_by`.
     pub(crate) fn take(file: FileIdentity, shared_by: Option<ProcessIdentity>) -> Option<Self> {
         let mut claimed = lock(&CLAIMED);
-        let holders = claimed.entry(file).or_insert(Holders { shared_by, sessions: 0 });
-        let is_free = holders.sessions == 0;
+        let unclaimed = Holders { shared_by, mapped: 0, live: 0, name: None };
+        let holders = claimed.entry(file).or_insert(unclaimed);
+        let is_free = holders.mapped == 0;
         let is_shared = shared_by.is_some() && holders.shared_by == shared_by;
         (is_free || is_shared).then(|| {
-            holders.sessions += 1;
-            Self(file)
+            holders.mapped += 1;
+            holders.live += 1;
+            Self { file, is_over: AtomicBool::new(false) }
         })
+    }
+
+    /// The file was found to be a region: its name goes with the last session that has it. Not
+    /// before, for another session of the same client may still have to find it.
+    pub(crate) fn remove_at_end(&self, name: FileName) {
+        if let Some(holders) = lock(&CLAIMED).get_mut(&self.file) {
+            holders.name.get_or_insert(name);
+        }
+    }
+
+    /// The session is over; the file may stay mapped for as long as somebody holds the session.
+    pub(crate) fn end(&self) {
+        if self.is_over.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let mut claimed = lock(&CLAIMED);
+        let Some(holders) = claimed.get_mut(&self.file) else { return };
+        holders.live -= 1;
+        let name = if holders.live == 0 { holders.name.take() } else { None };
+        drop(claimed);
+        if let Some(name) = name {
+            name.remove();
+        }
     }
 }
 
 impl Drop for FileClaim {
     fn drop(&mut self) {
+        self.end();
         let mut claimed = lock(&CLAIMED);
-        if let Some(holders) = claimed.get_mut(&self.0) {
-            holders.sessions -= 1;
-            if holders.sessions == 0 {
-                claimed.remove(&self.0);
+        if let Some(holders) = claimed.get_mut(&self.file) {
+            holders.mapped -= 1;
+            if holders.mapped == 0 {
+                claimed.remove(&self.file);
             }
         }
     }

@@ -12,10 +12,9 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, getsockname, send};
 
 use crate::core::Parts;
-use crate::created::CreatedFiles;
 use crate::error::HandshakeError;
 use crate::file_claim::{FileClaim, ProcessIdentity};
-use crate::named_file::{NamedFile, open_named};
+use crate::named_file::{FileName, NamedFile, open_named};
 use crate::options::{ClientOptions, Memory, ServerOptions};
 use crate::queue::{Consumer, Producer};
 use crate::receiver::Receiver;
@@ -115,9 +114,9 @@ pub(crate) fn accept(socket: OwnedFd, options: &ServerOptions) -> Result<Parts, 
         (V2 | V3, kind) => return Err(Violation::MessageType(kind as u8).into()),
         (version, _) => return Err(Violation::Version(version).into()),
     };
-    let (regions, created) = match offer.kind {
+    let regions = match offer.kind {
         MessageType::Files => accept_files(&exchange, &offer, peer.as_ref(), options)?,
-        MessageType::Memfds if version == V3 => (accept_memfds(&exchange, &offer, options)?, None),
+        MessageType::Memfds if version == V3 => accept_memfds(&exchange, &offer, options)?,
         kind => return Err(Violation::MessageType(kind as u8).into()),
     };
     if version == V3 {
@@ -126,7 +125,7 @@ pub(crate) fn accept(socket: OwnedFd, options: &ServerOptions) -> Result<Parts, 
     let ForeignRegions { queue, buffer, rings: [to_server, to_client], layout, claims } = regions;
     let receiver = Receiver::new(Consumer::new(Arc::clone(&queue), to_server));
     let producer = Producer::new(Arc::clone(&queue), to_client);
-    let role = Role::Server;
+    let (role, created) = (Role::Server, None);
     Ok(Parts {
         role,
         version,
@@ -147,7 +146,7 @@ fn accept_files(
     offer: &Header,
     peer: Option<&Peer>,
     options: &ServerOptions,
-) -> Result<(ForeignRegions, Option<CreatedFiles>), HandshakeError> {
+) -> Result<ForeignRegions, HandshakeError> {
     let body = exchange.receive(wire::names_len(offer)?)?;
     let (queue, buffer) = wire::decode_names(&body)?;
     let owner = peer.and_then(|peer| peer.uid);
@@ -161,16 +160,14 @@ fn accept_files(
     // Before anything of them is read.
     let claims = [claim(queue_path, &queue, None)?, claim(buffer_path, &buffer, process)?];
     let mut regions = ForeignRegions::accept(&queue.file, &buffer.file, options)?;
+    // Only what was found to be regions.
+    if options.remove_files {
+        let name = |path, file| FileName::new(path, &options.folders, file);
+        claims[0].remove_at_end(name(queue_path, &queue));
+        claims[1].remove_at_end(name(buffer_path, &buffer));
+    }
     regions.claims = Some(claims);
-    // Only what was found to be regions, and to belong to the client's user, which may remove it
-    // anyway.
-    let adopted = (options.remove_files && owner.is_some()).then(|| {
-        let mut adopted = CreatedFiles::new();
-        adopted.adopt(queue);
-        adopted.adopt(buffer);
-        adopted
-    });
-    Ok((regions, adopted))
+    Ok(regions)
 }
 
 fn claim(

@@ -4,7 +4,7 @@
 //! RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV`; the check comes on a descriptor that can neither read
 //! nor write.)
 
-use std::ffi::OsString;
+use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Component, Path, PathBuf};
 
@@ -20,18 +20,47 @@ use crate::file_claim::FileIdentity;
 #[derive(Debug)]
 pub(crate) struct NamedFile {
     pub(crate) file: OwnedFd,
-    folder: OwnedFd,
-    name: OsString,
     pub(crate) identity: FileIdentity,
 }
 
-impl NamedFile {
-    /// Removes the name, if it is still that of this file, from the folder where it was found.
+/// The name of a file that is mapped here, to be removed. No descriptor is held for it: the name is
+/// resolved once more, by the same rules, and while the file is mapped no other has its identity.
+#[derive(Debug)]
+pub(crate) struct FileName {
+    path: PathBuf,
+    folders: Vec<PathBuf>,
+    identity: FileIdentity,
+    /// A forked child has this too, and not the session.
+    process: u32,
+}
+
+impl FileName {
+    /// Of `file`, which was found at `path` in one of `folders`.
+    pub(crate) fn new(path: &Path, folders: &[PathBuf], file: &NamedFile) -> Self {
+        Self {
+            path: path.to_owned(),
+            folders: folders.to_owned(),
+            identity: file.identity,
+            process: std::process::id(),
+        }
+    }
+
+    /// Removes the name, if it is still that of the file.
     pub(crate) fn remove(&self) {
-        let found = statat(&self.folder, &*self.name, AtFlags::SYMLINK_NOFOLLOW);
+        if self.process != std::process::id() {
+            return;
+        }
+        let Ok((folder, name)) = open_parent(&self.path, &self.folders) else { return };
+        let found = statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW);
         if found.is_ok_and(|stat| identity(&stat) == self.identity) {
-            // The client, or another server of its, may have removed it in between.
-            let _ = unlinkat(&self.folder, &*self.name, AtFlags::empty());
+            match unlinkat(&folder, name, AtFlags::empty()) {
+                // The client removes it as well.
+                Ok(()) | Err(Errno::NOENT) => {}
+                Err(errno) => {
+                    let (path, error) = (self.path.display(), io::Error::from(errno));
+                    tracing::warn!(%path, %error, "a client's file cannot be removed");
+                }
+            }
         }
     }
 }
@@ -59,7 +88,7 @@ pub(crate) fn open_named(
             reason: "was replaced meanwhile",
         });
     }
-    Ok(NamedFile { file, folder, name: name.as_os_str().to_owned(), identity })
+    Ok(NamedFile { file, identity })
 }
 
 /// The folder that the file lies in, if that is an allowed one or below.
@@ -146,13 +175,18 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("region");
         fs::write(&path, "old").unwrap();
-        let named = open_named(&path, None, &[folder.path().to_owned()]).unwrap();
+        let folders = [folder.path().to_owned()];
+        let name_of = |file: &NamedFile| FileName::new(&path, &folders, file);
+        let old = open_named(&path, None, &folders).unwrap();
         fs::rename(&path, folder.path().join("moved")).unwrap();
         fs::write(&path, "new").unwrap();
-        named.remove();
+        name_of(&old).remove();
         assert_eq!(fs::read(&path).unwrap(), b"new");
-        let named = open_named(&path, None, &[folder.path().to_owned()]).unwrap();
-        named.remove();
+        let new = open_named(&path, None, &folders).unwrap();
+        let elsewhere = FileName { process: 0, ..name_of(&new) };
+        elsewhere.remove();
+        assert!(path.exists(), "a forked child removes nothing");
+        name_of(&new).remove();
         assert!(!path.exists());
     }
 

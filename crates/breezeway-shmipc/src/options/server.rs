@@ -31,7 +31,7 @@ impl ServerOptions {
             session: SessionOptions::default(),
             trust,
             folders: vec![PathBuf::from("/dev/shm")],
-            remove_files: false,
+            remove_files: true,
             files_of_unknown_users: false,
             require_sealed: false,
             largest_region: LARGEST_REGION,
@@ -58,10 +58,11 @@ impl ServerOptions {
         self
     }
 
-    /// Remove a client's files when its session ends, as upstream's servers do: for clients of
-    /// upstream, which leave them behind when they are killed. Only files that were mapped as
-    /// regions and belong to the client's user. Default false: nothing is removed that was not made
-    /// here. Breezeway's clients remove theirs early.
+    /// Remove a client's files, as upstream's servers do: when the session ends, and a buffer file
+    /// that several sessions of one client share when the last of them does. Clients of upstream
+    /// leave them behind when they are killed; Breezeway's remove theirs early. Only files that
+    /// were found to be regions, in the [`folders`](Self::folders), and still the same ones.
+    /// Default true.
     pub fn remove_files(mut self, allowed: bool) -> Self {
         self.remove_files = allowed;
         self
@@ -70,7 +71,8 @@ impl ServerOptions {
     /// Accept files from clients whose user is not known, as over TCP, where memory can be shared
     /// in no other way. Any local process that can connect may then name any file in the
     /// [`folders`](Self::folders) that this process can open; only what a session of this process
-    /// has mapped already is refused. Default false.
+    /// has mapped already is refused, which also goes for the second session of a shmipc-go client
+    /// that has several. Default false.
     pub fn files_of_unknown_users(mut self, allowed: bool) -> Self {
         self.files_of_unknown_users = allowed;
         self
@@ -140,8 +142,6 @@ impl ServerOptions {
         }
         let allowed = "possible over TCP, where no socket file is taken over";
         OptionError::check_that(!self.take_over, "take_over", true, allowed)?;
-        let allowed = "possible over TCP, where whose files they are is unknown";
-        OptionError::check_that(!self.remove_files, "remove_files", true, allowed)?;
         OptionError::check_that(
             self.files_of_unknown_users,
             "files_of_unknown_users",
@@ -190,7 +190,6 @@ mod tests {
             options.validate_at(&tcp).err().map(|error| error.option().to_owned())
         };
         assert_eq!(option(options().take_over(true)).as_deref(), Some("take_over"));
-        assert_eq!(option(options().remove_files(true)).as_deref(), Some("remove_files"));
         let same_user = ServerOptions::new(Trust::SameUser).files_of_unknown_users(true);
         assert_eq!(option(same_user).as_deref(), Some("trust"));
         assert_eq!(option(options()).as_deref(), Some("files_of_unknown_users"));

@@ -1,13 +1,17 @@
 //! Names that a client announces (B1.4, B1.5).
 
 use std::io::Write;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::symlink;
-use std::path::Path;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
 
 use breezeway_adversary::shmipc::handshake::{dial, read_to_end};
 use breezeway_adversary::shmipc::message::{message, names};
 use breezeway_adversary::shmipc::region::contents;
 use breezeway_adversary::shmipc::{Peer, buffers, queue};
+use breezeway_shmipc::{Address, Server, ServerOptions, Session, Trust};
+use tempfile::TempDir;
 
 use crate::victim::Victim;
 
@@ -74,25 +78,85 @@ fn two_clients_that_announce_the_same_name_have_memory_of_their_own() {
     victim.is_well();
 }
 
-#[test]
-fn files_are_removed_at_the_end_only_by_choice_and_only_if_they_were_mapped() {
-    use breezeway_shmipc::{Address, Server, ServerOptions, Trust};
-    for choice in [false, true] {
+/// A server of this folder, and files in it as a client makes them.
+struct Served {
+    server: Server,
+    folder: TempDir,
+}
+
+impl Served {
+    fn new(change: impl FnOnce(ServerOptions) -> ServerOptions) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("sock");
-        let options =
-            ServerOptions::new(Trust::SameUser).folders([folder.path()]).remove_files(choice);
-        let server = Server::bind(&Address::Unix(path.clone()), options).unwrap();
-        let [queue, buffer] = ["queue", "buffer"].map(|name| folder.path().join(name));
-        std::fs::write(&queue, contents(&queue::region())).unwrap();
-        std::fs::write(&buffer, contents(&buffers::region())).unwrap();
-        let mut socket = dial(&path);
+        let options = ServerOptions::new(Trust::SameUser).folders([folder.path()]);
+        let address = Address::Unix(folder.path().join("sock"));
+        Self { server: Server::bind(&address, change(options)).unwrap(), folder }
+    }
+
+    fn file(&self, name: &str, region: &OwnedFd) -> PathBuf {
+        let path = self.folder.path().join(name);
+        std::fs::write(&path, contents(region)).unwrap();
+        path
+    }
+
+    fn connect(&self, queue: &Path, buffer: &Path) -> (UnixStream, Session) {
+        let mut socket = dial(&self.folder.path().join("sock"));
         let body = names(queue.to_str().unwrap(), buffer.to_str().unwrap());
         socket.write_all(&message(2, 0, &body)).unwrap();
-        let session = server.accept().unwrap();
-        assert!(queue.exists() && buffer.exists());
-        drop(socket);
-        assert!(session.accept().is_err());
-        assert_eq!((queue.exists(), buffer.exists()), (!choice, !choice));
+        (socket, self.server.accept().unwrap())
     }
+}
+
+fn end(client: UnixStream, session: &Session) {
+    drop(client);
+    assert!(session.accept().is_err());
+}
+
+#[test]
+fn a_clients_files_are_removed_at_the_end_unless_they_are_to_stay() {
+    for choice in [None, Some(true), Some(false)] {
+        let served = Served::new(|options| match choice {
+            None => options,
+            Some(choice) => options.remove_files(choice),
+        });
+        let queue = served.file("queue", &queue::region());
+        let buffer = served.file("buffer", &buffers::region());
+        let (client, session) = served.connect(&queue, &buffer);
+        assert!(queue.exists() && buffer.exists());
+        // The handle is still held.
+        end(client, &session);
+        let stays = choice == Some(false);
+        assert_eq!((queue.exists(), buffer.exists()), (stays, stays));
+    }
+}
+
+#[test]
+fn a_buffer_file_that_sessions_share_is_removed_with_the_last_of_them() {
+    let served = Served::new(|options| options);
+    let queues = ["q1", "q2", "q3"].map(|name| served.file(name, &queue::region()));
+    let buffer = served.file("buffer", &buffers::region());
+    let (first, first_session) = served.connect(&queues[0], &buffer);
+    let (second, second_session) = served.connect(&queues[1], &buffer);
+    end(first, &first_session);
+    assert!(!queues[0].exists() && queues[1].exists() && buffer.exists());
+    let (third, third_session) = served.connect(&queues[2], &buffer);
+    end(second, &second_session);
+    assert!(buffer.exists());
+    end(third, &third_session);
+    assert!(queues.iter().all(|queue| !queue.exists()) && !buffer.exists());
+}
+
+#[test]
+fn a_file_that_was_replaced_meanwhile_is_not_removed() {
+    let served = Served::new(|options| options);
+    let queue = served.file("queue", &queue::region());
+    let buffer = served.file("buffer", &buffers::region());
+    let (client, session) = served.connect(&queue, &buffer);
+    let elsewhere = served.folder.path().join("elsewhere");
+    std::fs::rename(&buffer, &elsewhere).unwrap();
+    symlink(&elsewhere, &buffer).unwrap();
+    std::fs::remove_file(&queue).unwrap();
+    std::fs::write(&queue, "precious").unwrap();
+    end(client, &session);
+    assert!(elsewhere.exists() && buffer.is_symlink());
+    assert_eq!(std::fs::read(&queue).unwrap(), b"precious");
 }

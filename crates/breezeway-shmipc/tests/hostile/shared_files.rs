@@ -37,6 +37,8 @@ impl Shared {
     ) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let options = ServerOptions::new(Trust::Anybody).folders([folder.path()]);
+        // They are offered again.
+        let options = options.remove_files(false);
         let server = Server::bind(&address(folder.path()), change(options)).unwrap();
         Self { server, folder }
     }

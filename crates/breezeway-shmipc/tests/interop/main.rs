@@ -11,6 +11,7 @@ mod cells;
 mod folder;
 mod hello_world;
 mod hot_restart;
+mod leftovers;
 mod ours;
 mod pattern;
 mod process;
@@ -29,6 +30,7 @@ fn main() {
         cells::trials(),
         hello_world::trials(),
         hot_restart::trials(),
+        leftovers::trials(),
         protocol_4::trials(),
         tcp::trials(),
     ];

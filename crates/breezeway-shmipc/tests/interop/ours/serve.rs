@@ -1,8 +1,8 @@
 //! The answering side.
 
 use std::io::Read;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use breezeway_shmipc::{Server, Session, Stream, StreamError};
@@ -41,6 +41,7 @@ pub(super) fn run(settings: &Settings) -> Outcome<()> {
     let accepting = Arc::clone(&server);
     std::thread::spawn(move || {
         while let Some(session) = accepting.accept() {
+            sessions().push(session.clone());
             std::thread::spawn(move || answer(&session, role));
         }
     });
@@ -60,6 +61,15 @@ fn obey(server: &Server) -> Outcome<()> {
                     _ => say(format_args!("failed: {report:?}")),
                 }
             }
+            ["sessions"] => {
+                let live = sessions().iter().filter(|session| session.ended().is_none()).count();
+                say(format_args!("sessions {live}"));
+            }
+            // The session goes, its handle stays.
+            ["close-first"] => {
+                sessions().iter().find(|session| session.ended().is_none()).map(Session::close);
+                say("closed");
+            }
             ["close"] => {
                 server.close_sessions();
                 say("closed");
@@ -68,6 +78,12 @@ fn obey(server: &Server) -> Outcome<()> {
         }
     }
     Ok(())
+}
+
+/// Those that were accepted and not closed here, also if they are over.
+fn sessions() -> MutexGuard<'static, Vec<Session>> {
+    static SESSIONS: Mutex<Vec<Session>> = Mutex::new(Vec::new());
+    SESSIONS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn answer(session: &Session, role: Role) {

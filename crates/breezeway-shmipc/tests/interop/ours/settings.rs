@@ -110,8 +110,6 @@ impl Settings {
             .session(self.session())
             // A second server on the same path is the successor of the first.
             .take_over(has_users)
-            // As upstream's servers do: a Go client that ends leaves its files to the server.
-            .remove_files(has_users)
             .files_of_unknown_users(!has_users);
         Ok(options)
     }
