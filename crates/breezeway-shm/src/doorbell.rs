@@ -7,6 +7,7 @@
 
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
 use std::time::Duration;
 
 use rustix::event::PollFlags;
@@ -70,10 +71,44 @@ enum Read {
     Shortage,
 }
 
-/// Our end of the session socket.
-pub(crate) struct Doorbell {
+/// Our end of the session socket as far as any thread may use it: to ring. It outlives the session
+/// as long as somebody holds a lease.
+pub(crate) struct Bell {
     /// Present until dropped.
     socket: Option<OwnedFd>,
+    origin: Origin,
+}
+
+impl Bell {
+    fn socket(&self) -> &OwnedFd {
+        self.socket.as_ref().expect("present until dropped")
+    }
+
+    /// Wakes a peer that announced that it sleeps; false if it reads no more. If the socket is
+    /// full, bytes are pending that wake it all the same; if the peer is gone, its end of file says
+    /// so.
+    pub(crate) fn ring(&self) -> Result<bool, Errno> {
+        match send(self.socket(), &[DOORBELL], SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
+            Ok(_) | Err(Errno::AGAIN) => Ok(true),
+            Err(Errno::PIPE | Errno::CONNRESET) => Ok(false),
+            Err(errno) => Err(errno),
+        }
+    }
+}
+
+impl Drop for Bell {
+    fn drop(&mut self) {
+        if self.origin.is_here()
+            && let Some(socket) = self.socket.take()
+        {
+            scm::close_connection(socket);
+        }
+    }
+}
+
+/// Our end of the session socket.
+pub(crate) struct Doorbell {
+    bell: Arc<Bell>,
     /// Segments that came and that no consumed entry has announced yet.
     pending: VecDeque<SealedMemory>,
     /// Bytes peeked at and not consumed.
@@ -83,25 +118,28 @@ pub(crate) struct Doorbell {
     closed: bool,
     /// Whether the peer reads no more.
     unheard: bool,
-    origin: Origin,
 }
 
 impl Doorbell {
     pub(crate) fn new(socket: OwnedFd) -> Self {
         let has_peek_offset = scm::set_peek_offset(&socket, 0).is_ok();
         Self {
-            socket: Some(socket),
+            bell: Arc::new(Bell { socket: Some(socket), origin: Origin::here() }),
             pending: VecDeque::new(),
             peeked: 0,
             has_peek_offset,
             closed: false,
             unheard: false,
-            origin: Origin::here(),
         }
     }
 
     fn socket(&self) -> &OwnedFd {
-        self.socket.as_ref().expect("present until dropped")
+        self.bell.socket()
+    }
+
+    /// What other threads ring.
+    pub(crate) fn bell(&self) -> &Arc<Bell> {
+        &self.bell
     }
 
     /// Whether the peer's end of file was seen.
@@ -123,17 +161,10 @@ impl Doorbell {
         self.closed = true;
     }
 
-    /// Wakes a peer that announced that it sleeps. If the socket is full, bytes are pending that
-    /// wake it all the same; if the peer is gone, its end of file says so.
+    /// Wakes a peer that announced that it sleeps.
     pub(crate) fn ring(&mut self) -> Result<(), SocketError> {
-        match send(self.socket(), &[DOORBELL], SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
-            Ok(_) | Err(Errno::AGAIN) => Ok(()),
-            Err(Errno::PIPE | Errno::CONNRESET) => {
-                self.unheard = true;
-                Ok(())
-            }
-            Err(errno) => Err(errno.into()),
-        }
+        self.unheard |= !self.bell.ring()?;
+        Ok(())
     }
 
     /// Hands a payload segment's descriptor to the peer. `EAGAIN` (the peer leaves hundreds of
@@ -313,18 +344,15 @@ impl Doorbell {
 
 impl Drop for Doorbell {
     fn drop(&mut self) {
-        if !self.origin.is_here() {
+        if !self.bell.origin.is_here() {
             return;
         }
         // Ends the connection for both, also where a forked child holds a copy of the socket. Fails
         // only if the peer was faster.
         let _ = shutdown(self.socket(), Shutdown::Both);
         // Doorbell bytes are most of what is left unread; whatever else is there is dealt with
-        // below.
+        // when the bell goes, mostly now.
         let _ = self.drain();
-        if let Some(socket) = self.socket.take() {
-            scm::close_connection(socket);
-        }
     }
 }
 

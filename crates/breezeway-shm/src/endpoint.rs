@@ -1,6 +1,7 @@
 //! One process's end of a session: what it writes, what it reads, and how both wake each other.
 
 mod error;
+mod message;
 mod payload;
 mod receiving;
 mod sending;
@@ -9,6 +10,7 @@ mod waiting;
 
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
 use crate::control::{ControlSegment, ForeignControl};
 use crate::counters::Counters;
@@ -18,14 +20,16 @@ use crate::payload::lender::Lender;
 use crate::payload::segments::Segments;
 use crate::payload::staging::Staging;
 use crate::ring::words::{ForeignWords, OwnWords};
-use crate::ring::{Consumer, Duplex, Entry, Kind, Producer};
+use crate::ring::{Duplex, Entry, Kind};
 use crate::violation::Violation;
 use breezeway_os::{Distance, Origin, TrustedPeer, clock};
 
 pub use error::SendError;
+pub use message::Message;
 pub use payload::{Limits, PayloadMemory};
 pub use space::{Body, Filling, Space};
 
+use message::Releaser;
 use space::EndpointId;
 
 /// One process's end of a session. `Send`; one thread at a time uses it.
@@ -39,6 +43,8 @@ pub struct Endpoint {
     rings: Duplex,
     lender: Lender,
     borrower: Borrower,
+    /// How leases end, also after this endpoint.
+    releaser: Arc<Releaser>,
     counters: Counters,
     distance: Distance,
     trusted: bool,
@@ -65,16 +71,17 @@ impl Endpoint {
         let bytes = |limit| usize::try_from(limit).unwrap_or(isize::MAX as usize);
         let segments =
             Segments::new(bytes(limits.first_segment.min(limits.cap)), bytes(limits.cap));
+        let capacities = [own.capacity, peer.capacity];
+        let rings = Duplex::new(&own.words, &peer.words, capacities, peer.lend_count);
+        let doorbell = Doorbell::new(socket);
         Self {
             id: EndpointId::next(),
             origin: Origin::here(),
-            rings: Duplex {
-                producer: Producer::new(own.words.clone(), peer.words.clone(), own.capacity),
-                consumer: Consumer::new(peer.words.clone(), own.words.clone(), peer.capacity),
-            },
-            lender: Lender::new(peer.words.clone(), peer.lend_count, segments),
-            borrower: Borrower::new(own.words.clone(), own.lend_count, limits.cap),
-            doorbell: Doorbell::new(socket),
+            lender: Lender::new(peer.lend_count, segments),
+            borrower: Borrower::new(own.lend_count, limits.cap),
+            releaser: Arc::new(Releaser::new(&rings.releases, doorbell.bell())),
+            rings,
+            doorbell,
             counters: Counters::new(own.words.clone()),
             distance: Distance::default(),
             own: own.words,

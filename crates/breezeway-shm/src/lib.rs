@@ -84,7 +84,7 @@ pub use violation::Violation;
 pub use {
     control::{ControlSegment, ForeignControl},
     doorbell::{SEND_BUFFER, SocketError},
-    endpoint::{Body, Endpoint, Filling, Limits, PayloadMemory, SendError, Space},
+    endpoint::{Body, Endpoint, Filling, Limits, Message, PayloadMemory, SendError, Space},
     foreign::{ForeignBytes, ForeignReader},
     payload::shortage::Shortage,
     wait::{WaitError, Waiter},

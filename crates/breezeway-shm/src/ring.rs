@@ -13,7 +13,8 @@ mod duplex;
 mod entry;
 pub mod layout;
 mod producer;
-mod sync;
+pub(crate) mod release;
+pub(crate) mod sync;
 pub(crate) mod words;
 
 #[cfg(all(test, loom))]
@@ -24,9 +25,13 @@ mod mutants;
 /// Where the words of a control segment lie; the model checker packs them.
 mod offsets {
     #[cfg(not(loom))]
-    pub(super) use super::layout::{CONSUMED_AT, DATA_WAKE_AT, RING_AT, SPACE_WAKE_AT};
+    pub(super) use super::layout::{
+        CONSUMED_AT, DATA_WAKE_AT, RELEASE_WAKE_AT, RELEASED_AT, RING_AT, SPACE_WAKE_AT,
+    };
     #[cfg(loom)]
-    pub(super) use super::mutants::{CONSUMED_AT, DATA_WAKE_AT, RING_AT, SPACE_WAKE_AT};
+    pub(super) use super::mutants::{
+        CONSUMED_AT, DATA_WAKE_AT, RELEASE_WAKE_AT, RELEASED_AT, RING_AT, SPACE_WAKE_AT,
+    };
 }
 
 pub(crate) use consumer::Consumer;
@@ -34,6 +39,7 @@ pub(crate) use duplex::Duplex;
 pub use duplex::Want;
 pub use entry::{Entry, Flags, Head, Kind};
 pub(crate) use producer::{Producer, PublishFailure};
+pub(crate) use release::{Lent, Releases};
 
 /// Whether an advance from `old` to `new` passes the index `wake`.
 #[inline(always)]

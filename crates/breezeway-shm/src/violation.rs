@@ -37,7 +37,7 @@ pub enum Violation {
         /// How many entries were published.
         published: u64,
     },
-    /// An entry kind that version 1 does not define or does not use.
+    /// An entry kind that this version does not define or does not use.
     #[error("entry kind {0} is not part of this version")]
     Kind(u8),
     /// Undefined flag bits.
@@ -78,6 +78,9 @@ pub enum Violation {
     /// More payload segments at one time than allowed.
     #[error("more than {0} payload segments at one time")]
     SegmentCount(usize),
+    /// A segment that is retired while payload in it is lent.
+    #[error("segment {0} was retired, but payload in it is lent and not released")]
+    RetiredWhileLent(u32),
     /// A segment entry of the wrong form.
     #[error("segment entry names number {found}, expected {expected}")]
     SegmentNumber {

@@ -9,7 +9,7 @@ use crate::printable::printable;
 /// `BRZWHELO`, the first eight bytes.
 pub(crate) const MAGIC: [u8; 8] = *b"BRZWHELO";
 /// The version that this side speaks.
-pub(crate) const VERSION: u16 = 1;
+pub(crate) const VERSION: u16 = 2;
 /// Size of a hello without extension.
 pub(crate) const FIXED_LEN: usize = 64;
 /// The longest hello.
@@ -85,8 +85,7 @@ pub enum HelloError {
     /// A version that this side does not speak.
     #[error(
         "the other side speaks version {0} of the protocol, this side version {VERSION}; upgrade \
-         the \
-         older one"
+         the older one"
     )]
     Version(u16),
     /// A ring capacity that the ABI does not allow.
@@ -287,8 +286,9 @@ mod tests {
 
     #[test]
     fn every_term_outside_its_range_is_refused() {
-        let cases: [(usize, &[u8], HelloError); 12] = [
-            (VERSION_AT, &2u16.to_le_bytes(), HelloError::Version(2)),
+        let cases: [(usize, &[u8], HelloError); 13] = [
+            (VERSION_AT, &1u16.to_le_bytes(), HelloError::Version(1)),
+            (VERSION_AT, &3u16.to_le_bytes(), HelloError::Version(3)),
             (LENGTH_AT, &63u16.to_le_bytes(), HelloError::Length(63)),
             (LENGTH_AT, &4097u16.to_le_bytes(), HelloError::Length(4097)),
             (RING_CAPACITY_AT, &0u32.to_le_bytes(), HelloError::RingCapacity(0)),

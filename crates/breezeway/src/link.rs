@@ -17,7 +17,9 @@ use std::os::fd::BorrowedFd;
 
 use breezeway_os::{Deadline, TrustedPeer};
 use breezeway_shm::layout::INLINE_MAX;
-use breezeway_shm::{self as shm, Filling, ForeignBytes, Head, PayloadMemory, SendError, Want};
+use breezeway_shm::{
+    self as shm, Filling, ForeignBytes, Head, Message, PayloadMemory, SendError, Want,
+};
 
 pub(crate) use error::{LinkError, WaitFailure};
 pub(crate) use memory::MemoryLink;
@@ -237,6 +239,14 @@ impl Link {
         }
     }
 
+    /// Whether a message was taken and not finished.
+    pub(crate) fn has_current(&self) -> bool {
+        match self {
+            Memory(link) => link.endpoint.has_current(),
+            Socket(link) => link.has_current(),
+        }
+    }
+
     /// What the current message says of itself, unjudged.
     #[inline(always)]
     pub(crate) fn head(&self) -> PeerHead {
@@ -252,6 +262,16 @@ impl Link {
         match self {
             Memory(link) => link.endpoint.body(),
             Socket(link) => link.body(),
+        }
+    }
+
+    /// Ends the current message as [`Self::finish`] does, and gives its body to be kept. Panics
+    /// without one.
+    #[allow(dead_code, reason = "for the connection core")]
+    pub(crate) fn detach(&mut self) -> Message {
+        match self {
+            Memory(link) => link.endpoint.detach(),
+            Socket(link) => link.detach(),
         }
     }
 
@@ -288,15 +308,15 @@ pub(crate) enum Notice {
 
 // ---- waiting ----
 impl Link {
-    /// Waits for the next message, or for the peer to take some of what was sent. (On a socket
-    /// nobody counts what the peer takes: the wait is for what is unwritten.)
+    /// Waits for the next message, or for the peer to take or release some of what was sent. (On a
+    /// socket nobody counts what the peer takes: the wait is for what is unwritten.)
     #[inline(always)]
     pub(crate) fn wait(&mut self, want: Want, deadline: Deadline) -> Result<(), WaitFailure> {
         match self {
             Memory(link) => Ok(link.wait(want, deadline)?),
             Socket(link) => match want {
                 Want::Data => link.wait(deadline),
-                Want::Consumed(_) => link.wait_for_room(deadline),
+                Want::Consumed(_) | Want::Memory { .. } => link.wait_for_room(deadline),
             },
         }
     }

@@ -45,7 +45,7 @@ impl Hello {
         let control_size = control::size(terms.ring_capacity) as u64;
         Self(vec![0; hello::LEN])
             .with(hello::MAGIC_AT, hello::MAGIC)
-            .with(hello::VERSION_AT, &1u16.to_le_bytes())
+            .with(hello::VERSION_AT, &2u16.to_le_bytes())
             .with(hello::LENGTH_AT, &(hello::LEN as u16).to_le_bytes())
             .with(hello::RING_CAPACITY_AT, &terms.ring_capacity.to_le_bytes())
             .with(hello::LEND_COUNT_AT, &terms.lend_count.to_le_bytes())

@@ -40,6 +40,7 @@ pub mod control {
     pub const DATA_WAKE_AT: usize = 0x100;
     pub const SPACE_WAKE_AT: usize = 0x108;
     pub const CPU_AT: usize = 0x110;
+    pub const RELEASE_WAKE_AT: usize = 0x118;
     pub const RELEASED_AT: usize = 0x180;
     pub const RELEASED_LEN: usize = 128;
     pub const RING_AT: usize = 0x1000;

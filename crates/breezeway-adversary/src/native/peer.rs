@@ -40,6 +40,8 @@ pub struct Peer {
     unannounced: VecDeque<OwnedFd>,
     /// Entries that were compared with the honest side's intent.
     rung: u64,
+    /// The honest side's wait for a release that was last rung for.
+    rung_wait: u64,
 }
 
 /// Section 5: whether an advance crosses an index.
@@ -86,6 +88,7 @@ impl Peer {
             foreign: Vec::new(),
             unannounced: VecDeque::new(),
             rung: 0,
+            rung_wait: 0,
         }
     }
 }
@@ -141,10 +144,17 @@ impl Peer {
         shared
     }
 
-    /// Says by its bit that a payload of the honest side is no longer read.
-    pub fn release(&self, lend: u32) {
+    /// Says by its bit that a payload of the honest side is no longer read, and rings if the honest
+    /// side waits for that.
+    pub fn release(&mut self, lend: u32) {
         let at = control::RELEASED_AT + 8 * (lend as usize / 64);
         self.ring.shared.store(at, self.ring.shared.load(at) ^ 1 << (lend % 64));
+        fence(Ordering::SeqCst);
+        let wait = self.view.load(control::RELEASE_WAKE_AT);
+        if wait != 0 && wait != self.rung_wait {
+            self.rung_wait = wait;
+            self.ring_doorbell();
+        }
     }
 }
 

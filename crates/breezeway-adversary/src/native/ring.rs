@@ -11,7 +11,7 @@ use crate::memory::Shared;
 pub fn control_segment(terms: &Terms) -> Shared {
     let shared = Shared::fit(control::size(terms.ring_capacity));
     shared.write(control::MAGIC_AT, control::MAGIC);
-    shared.store(control::VERSION_AT, 1);
+    shared.store(control::VERSION_AT, 2);
     shared.store(control::CAPACITY_AT, terms.ring_capacity.into());
     shared.store(control::LENDS_AT, terms.lend_count.into());
     shared.store(control::DATA_WAKE_AT, control::NO_WAKE);

@@ -14,7 +14,7 @@ use breezeway_adversary::{Shared, socket};
 use breezeway_os::Deadline;
 use breezeway_shm::{
     Body, ControlSegment, Endpoint, Flags, ForeignBytes, ForeignControl, Head, Kind, Limits,
-    SendError, SocketError, Space, Want,
+    Message, SendError, SocketError, Space, Want,
 };
 use libfuzzer_sys::fuzz_target;
 
@@ -38,6 +38,9 @@ enum Step {
     Read { slice: (u16, u16), at: Number },
     ReleaseBody,
     Finish,
+    Detach,
+    ReadKept { index: u8, slice: (u16, u16), at: Number },
+    EndLease { index: u8, elsewhere: bool },
     Reserve { len: u32 },
     Abandon,
     Write { body: bool },
@@ -46,7 +49,7 @@ enum Step {
     Publish { kind: u8, len: u8 },
     Flush,
     Refresh,
-    PrepareSleep { data: bool, count: u8 },
+    PrepareSleep { want: u8, count: u8 },
     Sleep,
     Drain,
     Has { count: u8 },
@@ -68,6 +71,7 @@ struct Session {
     socket: UnixStream,
     segments: u32,
     space: Space,
+    kept: Vec<Message>,
     cap: usize,
     capacity: u64,
 }
@@ -108,6 +112,7 @@ fuzz_target!(|input: Input| {
         socket,
         segments: 0,
         space: Space::none(),
+        kept: Vec::new(),
         cap,
         capacity: capacity.into(),
     };
@@ -138,8 +143,9 @@ impl Session {
                     control::DATA_WAKE_AT,
                     control::SPACE_WAKE_AT,
                     control::CPU_AT,
+                    control::RELEASE_WAKE_AT,
                 ];
-                ring.shared.store(words[usize::from(word % 4)], value.0);
+                ring.shared.store(words[usize::from(word % 5)], value.0);
             }
             Step::SetReleased { word, value } => {
                 ring.shared.store(control::RELEASED_AT + 8 * usize::from(word % 16), *value);
@@ -195,6 +201,27 @@ impl Session {
             Step::Read { slice, at } => read(endpoint.body(), *slice, at.0 as usize),
             Step::ReleaseBody => endpoint.release(),
             Step::Finish => endpoint.finish()?,
+            Step::Detach => {
+                if endpoint.has_current() {
+                    let len = endpoint.body().len();
+                    let message = endpoint.detach();
+                    assert_eq!(message.len(), len);
+                    self.kept.push(message);
+                }
+            }
+            Step::ReadKept { index, slice, at } => {
+                if let Some(message) = self.kept.get(usize::from(*index)) {
+                    read(message.bytes(), *slice, at.0 as usize);
+                }
+            }
+            Step::EndLease { index, elsewhere } => {
+                if usize::from(*index) < self.kept.len() {
+                    let message = self.kept.swap_remove(usize::from(*index));
+                    if *elsewhere {
+                        std::thread::spawn(|| drop(message)).join().unwrap();
+                    }
+                }
+            }
             Step::Reserve { len } => {
                 endpoint.abandon(&mut self.space);
                 self.space = match endpoint.reserve(*len as usize % (self.cap + 2)) {
@@ -238,13 +265,13 @@ impl Session {
             }
             Step::Flush => endpoint.flush()?,
             Step::Refresh => endpoint.refresh()?,
-            Step::PrepareSleep { data, count } => {
-                endpoint.prepare_sleep(want(*data, *count))?;
+            Step::PrepareSleep { want: wanted, count } => {
+                endpoint.prepare_sleep(want(*wanted, *count))?;
             }
             Step::Sleep => endpoint.sleep(Deadline::after(Duration::ZERO))?,
             Step::Drain => endpoint.drain()?,
             Step::Has { count } => {
-                endpoint.has(want(count % 2 == 0, *count))?;
+                endpoint.has(want(*count, *count))?;
                 endpoint.shares_cpu();
                 endpoint.is_closed();
             }
@@ -260,8 +287,9 @@ fn head(kind: Kind, stream: u32) -> Head {
     Head { kind, flags: Flags::OPEN.with(Flags::FIN), stream, tag: 0 }
 }
 
-fn want(data: bool, count: u8) -> Want {
-    if data { Want::Data } else { Want::Consumed(count.into()) }
+fn want(want: u8, count: u8) -> Want {
+    let count = count.into();
+    [Want::Data, Want::Consumed(count), Want::Memory { consumed: count }][usize::from(want % 3)]
 }
 
 /// Reads a body in every way there is.

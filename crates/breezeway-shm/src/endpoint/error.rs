@@ -30,16 +30,16 @@ pub enum SendError {
         /// The cap: the smaller of both sides' settings.
         cap: usize,
     },
-    /// There is no payload memory at the moment. There will be when the peer has released, or
-    /// consumed, more.
+    /// There is no payload memory at the moment. There will be when the peer has released more, or,
+    /// for one more segment, consumed more.
     #[error("no payload memory for {len} bytes: {shortage}")]
     NoMemory {
         /// Length asked for.
         len: usize,
         /// What is short.
         shortage: Shortage,
-        /// What to wait for before trying again. `None` if the peer has consumed everything: then
-        /// it holds what was lent, and waiting for its progress does not help.
+        /// What to wait for before trying again. `None` if nothing is lent and the peer has
+        /// consumed everything: then only this side's own reserved space can be given back.
         until: Option<Want>,
     },
     /// A new segment could not be created.

@@ -99,15 +99,13 @@ impl Endpoint {
     /// grows.
     #[cold]
     fn take_loan_anew(&mut self, len: usize) -> Result<Loan, SendError> {
-        self.lender.collect();
+        self.lender.collect(&mut self.rings.lent);
         if let Some(loan) = self.lender.take(len) {
             return Ok(loan);
         }
-        // Progress first, then releases: what the peer released by then is visible now, and what
-        // comes later comes with more progress.
         self.rings.producer.refresh()?;
         let consumed = self.rings.producer.known_consumed();
-        self.lender.collect();
+        self.lender.collect(&mut self.rings.lent);
         if let Some(loan) = self.lender.take(len) {
             return Ok(loan);
         }
@@ -119,8 +117,8 @@ impl Endpoint {
         }
         self.counters.add(Counter::NoMemory, 1);
         // Pending are also the entries by which this attempt has dropped segments.
-        let pending = self.rings.producer.published() > consumed;
-        let until = pending.then_some(Want::Consumed(consumed));
+        let pending = self.rings.producer.published() > consumed || self.rings.lent.is_any();
+        let until = pending.then_some(Want::Memory { consumed });
         Err(SendError::NoMemory { len, shortage: self.shortage(len), until })
     }
 
@@ -214,7 +212,7 @@ impl Endpoint {
             return Ok(());
         }
         self.checked_segments = now;
-        self.lender.collect();
+        self.lender.collect(&mut self.rings.lent);
         self.lender.segments.age();
         self.rings.producer.refresh()?;
         // Any other failure can wait for the next check: this is only to save memory.

@@ -8,7 +8,9 @@ use crate::ring::{Entry, Flags, Kind};
 use crate::violation::Violation;
 
 impl Endpoint {
-    /// Takes the next entry, if one is committed; it stays the current one until [`Self::finish`].
+    /// Takes the next entry, if one is committed, and consumes it: the peer may use its slot again.
+    /// It stays the current one, and what it lends is lent, until [`Self::finish`] or
+    /// [`Self::detach`].
     /// An entry about a segment is dealt with here, one a call (a peer may send any number of
     /// them); then this says false although more may be there.
     #[inline(always)]
@@ -30,14 +32,22 @@ impl Endpoint {
             self.borrowed = Some(self.borrower.borrow(&self.entry)?);
         }
         self.has_entry = true;
+        self.consume()?;
         Ok(true)
+    }
+
+    /// Consumes the entry that was copied and dealt with. The peer learns of it at once only if it
+    /// waits for that, or after a quarter of the ring.
+    #[inline(always)]
+    fn consume(&mut self) -> Result<(), SocketError> {
+        if self.rings.consumer.advance() { self.flush() } else { Ok(()) }
     }
 
     /// Takes back what the entry says to be released.
     #[inline(always)]
     fn take_release(&mut self) -> Result<(), Violation> {
         match self.entry.released() {
-            Some(lend) => self.lender.released(lend),
+            Some(lend) => self.lender.released(lend, &mut self.rings.lent),
             None => Ok(()),
         }
     }
@@ -55,13 +65,13 @@ impl Endpoint {
             Some(Kind::Cancel | Kind::Shutdown) => {
                 self.take_release()?;
                 self.has_entry = true;
+                self.consume()?;
                 return Ok(true);
             }
             _ => return Err(Violation::Kind(number).into()),
         }
         self.take_release()?;
-        self.has_entry = true;
-        self.finish()?;
+        self.consume()?;
         Ok(false)
     }
 
@@ -101,12 +111,20 @@ impl Endpoint {
     #[inline(always)]
     pub fn release(&mut self) {
         if let Some(borrowed) = self.borrowed.take() {
-            self.borrower.release(borrowed.lend);
+            self.rings.release(borrowed.lend);
             self.entry.clear_body();
         }
     }
 
-    /// Consumes the current entry and releases its payload; does nothing without one.
+    /// Whether an entry was taken and neither finished nor detached.
+    #[inline]
+    pub fn has_current(&self) -> bool {
+        self.has_entry
+    }
+
+    /// Ends the current entry and releases its payload; does nothing without one. The release
+    /// travels with the next entry published, or is made visible by [`Self::flush`], at once only
+    /// if the peer waits for it.
     #[inline(always)]
     pub fn finish(&mut self) -> Result<(), SocketError> {
         if !self.has_entry {
@@ -115,9 +133,14 @@ impl Endpoint {
         if !self.origin.is_here() {
             return Err(SocketError::Forked);
         }
-        self.release();
         self.has_entry = false;
-        if self.rings.consumer.advance() { self.flush() } else { Ok(()) }
+        if self.borrowed.is_some() {
+            self.release();
+            if self.rings.releases.is_awaited() {
+                return self.flush();
+            }
+        }
+        Ok(())
     }
 }
 

@@ -81,7 +81,7 @@ impl Endpoint {
             Body::Space(space) => self.send_space(head, space),
             Body::Received if self.borrowed.is_some() => self.send_back(head),
             Body::Received => {
-                let released = self.borrower.unpublished_release();
+                let released = self.rings.hidden_release();
                 let outcome = self.rings.producer.publish(head, released, self.entry.inline());
                 self.noted(outcome)
             }
@@ -91,7 +91,7 @@ impl Endpoint {
     /// Publishes an entry with an inline body.
     #[inline(always)]
     fn publish(&mut self, head: Head, body: &[u8]) -> Result<(), SendError> {
-        let outcome = self.rings.producer.publish(head, self.borrower.unpublished_release(), body);
+        let outcome = self.rings.producer.publish(head, self.rings.hidden_release(), body);
         self.noted(outcome)
     }
 
@@ -100,7 +100,7 @@ impl Endpoint {
     fn noted(&mut self, outcome: Result<(), PublishFailure>) -> Result<(), SendError> {
         match outcome {
             Ok(()) => {
-                self.borrower.release_published();
+                self.rings.release_published();
                 Ok(())
             }
             Err(failure) => Err(self.not_published(failure)),
@@ -125,7 +125,7 @@ impl Endpoint {
     fn send_space(&mut self, head: Head, space: &mut Space) -> Result<(), SendError> {
         match space.held_by(self.id) {
             Held::Inline(len) => {
-                let released = self.borrower.unpublished_release();
+                let released = self.rings.hidden_release();
                 let body = self.staging.bytes(*len);
                 let outcome = self.rings.producer.publish(head, released, body);
                 self.noted(outcome)?;
@@ -190,7 +190,7 @@ impl Endpoint {
         }
         let head = Head { flags: head.flags.with(Flags::LENT), ..head };
         self.publish(head, &loan.descriptor())?;
-        self.lender.lend(loan);
+        self.lender.lend(loan, &mut self.rings.lent);
         self.counters.add(Counter::PayloadBytesLent, loan.len as u64);
         Ok(())
     }
@@ -200,17 +200,13 @@ impl Endpoint {
         self.rings.producer.set_batching(batching);
     }
 
-    /// Lets the peer see what was consumed, and wakes it if it sleeps for that or for anything
-    /// published since the last call: once for a batch.
-    ///
-    /// Releases become visible before the progress that covers them: a peer that waits for payload
-    /// memory waits for our progress.
+    /// Lets the peer see what was consumed and released, and wakes it if it sleeps for that or for
+    /// anything published since the last call: once for a batch.
     #[inline(always)]
     pub fn flush(&mut self) -> Result<(), SocketError> {
         if !self.origin.is_here() {
             return Err(SocketError::Forked);
         }
-        self.borrower.settle();
         if self.lender.segments.have_grown() {
             self.tidy_now_and_then()?;
         }
@@ -219,11 +215,11 @@ impl Endpoint {
         self.ring_if(due)
     }
 
-    /// As [`Self::flush`], if the peer does not know all that was consumed: it may sleep for that,
-    /// while this side polls for more without sleeping.
+    /// As [`Self::flush`], if the peer does not know all that was consumed and released: it may
+    /// sleep for that, while this side polls for more without sleeping.
     #[inline(always)]
     pub fn flush_progress(&mut self) -> Result<(), SocketError> {
-        if self.rings.consumer.progress_is_published() { Ok(()) } else { self.flush() }
+        if self.rings.is_settled() { Ok(()) } else { self.flush() }
     }
 
     #[inline(always)]

@@ -37,7 +37,6 @@ impl Endpoint {
         if !self.origin.is_here() {
             return Err(SocketError::Forked);
         }
-        self.borrower.settle();
         if self.lender.segments.have_grown() {
             self.tidy()?;
         }
@@ -45,7 +44,7 @@ impl Endpoint {
         let due = self.rings.announce(want);
         self.ring_if(due)?;
         // Counted before the poll: an intent that was not slept on may leave a byte as well.
-        self.intents_since_drain += 1;
+        self.intents_since_drain += if matches!(want, Want::Memory { .. }) { 3 } else { 1 };
         if self.intents_since_drain >= INTENTS_PER_DRAIN {
             self.drain()?;
         }

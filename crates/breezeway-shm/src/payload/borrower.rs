@@ -1,15 +1,13 @@
-//! The receiving side of payload: the peer's payload segments, mapped read-only, and the release of
-//! what it lent.
+//! The receiving side of payload: the peer's payload segments, mapped read-only.
 
 use crate::foreign::ForeignBytes;
 use crate::payload::segments::MOST_SEGMENTS;
 use crate::ring::Entry;
-use crate::ring::layout::RELEASED_AT;
-use crate::ring::words::OwnWords;
+use crate::ring::release::is_unleased;
 use crate::violation::Violation;
 use breezeway_os::copy::prepare_to_read;
 use breezeway_os::segment::Mapping;
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
 
 /// Length of a descriptor in an entry's body.
 const DESCRIPTOR_LEN: usize = 24;
@@ -20,13 +18,14 @@ pub(crate) struct Borrowed {
     /// Index in the list of segments, valid until the next entry is taken.
     segment: usize,
     pub(crate) lend: u16,
-    offset: usize,
-    len: usize,
+    pub(crate) offset: usize,
+    pub(crate) len: usize,
 }
 
 struct ForeignSegment {
     number: u32,
-    mapping: Mapping,
+    /// Leases hold it as well.
+    mapping: Arc<Mapping>,
 }
 
 /// The peer's payload segments.
@@ -36,23 +35,11 @@ pub(crate) struct Borrower {
     total: u64,
     cap: u64,
     lend_count: u32,
-    /// Our control segment: the release bits.
-    own: OwnWords,
-    /// 1 + the released lend number that the next entry will carry; 0 if none.
-    unpublished_release: u16,
 }
 
 impl Borrower {
-    pub(crate) fn new(own: OwnWords, lend_count: u32, cap: u64) -> Self {
-        Self {
-            segments: Vec::new(),
-            next_number: 0,
-            total: 0,
-            cap,
-            lend_count,
-            own,
-            unpublished_release: 0,
-        }
+    pub(crate) fn new(lend_count: u32, cap: u64) -> Self {
+        Self { segments: Vec::new(), next_number: 0, total: 0, cap, lend_count }
     }
 
     /// Bytes of segments now.
@@ -107,47 +94,6 @@ impl Borrower {
         unsafe { ForeignBytes::lent(mapping.address().add(borrowed.offset), borrowed.len, trusted) }
     }
 
-    /// Says that a payload is no longer read: with the next entry we publish, or by its bit if
-    /// another one waits for that already.
-    #[inline]
-    pub(crate) fn release(&mut self, lend: u16) {
-        if self.unpublished_release == 0 {
-            self.unpublished_release = lend + 1;
-        } else {
-            self.flip(lend);
-        }
-    }
-
-    /// What the next entry must carry: 1 + a lend number, or 0.
-    #[inline]
-    pub(crate) fn unpublished_release(&self) -> u16 {
-        self.unpublished_release
-    }
-
-    /// The entry that carries it was published.
-    #[inline]
-    pub(crate) fn release_published(&mut self) {
-        if self.unpublished_release != 0 {
-            self.unpublished_release = 0;
-        }
-    }
-
-    /// Releases by its bit what no entry may carry for long.
-    #[inline]
-    pub(crate) fn settle(&mut self) {
-        if let Some(lend) = self.unpublished_release.checked_sub(1) {
-            self.unpublished_release = 0;
-            self.flip(lend);
-        }
-    }
-
-    fn flip(&self, lend: u16) {
-        let word = self.own.word(RELEASED_AT + 8 * usize::from(lend / 64));
-        // One thread at a time receives on a session, so this is no read-modify-write. Release: our
-        // reads of the payload come before.
-        word.store(word.load(Ordering::Relaxed) ^ 1 << (lend % 64), Ordering::Release);
-    }
-
     /// Judges what a `segment add` entry says.
     pub(crate) fn check_segment(&self, number: u32, size: u64) -> Result<(), Violation> {
         if number != self.next_number {
@@ -165,17 +111,26 @@ impl Borrower {
     /// Adds the segment that a checked `segment add` entry announces.
     pub(crate) fn add(&mut self, mapping: Mapping) {
         self.total += mapping.size() as u64;
-        self.segments.push(ForeignSegment { number: self.next_number, mapping });
+        self.segments.push(ForeignSegment { number: self.next_number, mapping: Arc::new(mapping) });
         self.next_number += 1;
     }
 
-    /// Drops the segment that a `segment retire` entry names.
+    /// The segment of a checked descriptor, for a lease.
+    pub(crate) fn segment(&self, borrowed: &Borrowed) -> Arc<Mapping> {
+        Arc::clone(&self.segments[borrowed.segment].mapping)
+    }
+
+    /// Drops the segment that a `segment retire` entry names. With the last lease in it, which was
+    /// ended before the peer could see the release, goes the last other hold of its mapping.
     pub(crate) fn retire(&mut self, number: u32) -> Result<(), Violation> {
         let index = self
             .segments
             .iter()
             .position(|segment| segment.number == number)
             .ok_or(Violation::UnknownSegment(number))?;
+        if !is_unleased(&self.segments[index].mapping) {
+            return Err(Violation::RetiredWhileLent(number));
+        }
         self.total -= self.segments.remove(index).mapping.size() as u64;
         Ok(())
     }

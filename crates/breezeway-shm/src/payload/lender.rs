@@ -3,11 +3,8 @@
 //! Everything but the payload bytes is private memory. The peer's release bits only say which parts
 //! of our own memory we may write again, so garbage there harms the liar alone.
 
-use std::sync::atomic::{Ordering, fence};
-
 use crate::payload::segments::{Place, Segments};
-use crate::ring::layout::RELEASED_AT;
-use crate::ring::words::ForeignWords;
+use crate::ring::Lent;
 use crate::violation::Violation;
 
 /// Space taken for one payload, with the lend number it will have.
@@ -39,28 +36,18 @@ impl Loan {
 /// What of our payload segments is lent.
 pub(crate) struct Lender {
     pub(crate) segments: Segments,
-    /// The peer's control segment: its release bits.
-    peer: ForeignWords,
     /// Free lend numbers; the one used last comes first.
     free_numbers: Vec<u16>,
     /// What is lent, by lend number.
     loans: Vec<Option<Loan>>,
-    /// Lent numbers as bits.
-    lent: Vec<u64>,
-    /// The peer's release bits as last seen.
-    seen: Vec<u64>,
 }
 
 impl Lender {
-    pub(crate) fn new(peer: ForeignWords, lend_count: u32, segments: Segments) -> Self {
-        let words = lend_count as usize / 64;
+    pub(crate) fn new(lend_count: u32, segments: Segments) -> Self {
         Self {
             segments,
-            peer,
             free_numbers: (0..lend_count as u16).rev().collect(),
             loans: vec![None; lend_count as usize],
-            lent: vec![0; words],
-            seen: vec![0; words],
         }
     }
 
@@ -93,42 +80,28 @@ impl Lender {
 
     /// Notes that a loan's descriptor is about to be published.
     #[inline]
-    pub(crate) fn lend(&mut self, loan: Loan) {
-        let number = usize::from(loan.lend);
-        self.loans[number] = Some(loan);
-        self.lent[number / 64] |= 1 << (number % 64);
+    pub(crate) fn lend(&mut self, loan: Loan, lent: &mut Lent) {
+        self.loans[usize::from(loan.lend)] = Some(loan);
+        lent.lend(loan.lend);
     }
 
     /// Takes back what the peer says, in an entry, that it released.
     #[inline]
-    pub(crate) fn released(&mut self, lend: u16) -> Result<(), Violation> {
+    pub(crate) fn released(&mut self, lend: u16, lent: &mut Lent) -> Result<(), Violation> {
         let loan = self.loans.get_mut(usize::from(lend)).and_then(Option::take);
         let loan = loan.ok_or(Violation::Release(lend))?;
-        self.lent[usize::from(lend) / 64] &= !(1 << (lend % 64));
+        lent.take_back(lend);
         self.give_back(loan);
         Ok(())
     }
 
     /// Takes back everything whose release bit the peer has flipped.
-    pub(crate) fn collect(&mut self) {
-        for word in 0..self.lent.len() {
-            if self.lent[word] == 0 {
-                continue;
+    pub(crate) fn collect(&mut self, lent: &mut Lent) {
+        lent.collect(|number| {
+            if let Some(loan) = self.loans[usize::from(number)].take() {
+                self.give_back(loan);
             }
-            let found = self.peer.load(RELEASED_AT + 8 * word);
-            // The peer's reads of the payload come before its flip, and our next writes after this.
-            fence(Ordering::Acquire);
-            let mut released = (found ^ self.seen[word]) & self.lent[word];
-            self.seen[word] ^= released;
-            self.lent[word] &= !released;
-            while released != 0 {
-                let number = word * 64 + released.trailing_zeros() as usize;
-                released &= released - 1;
-                if let Some(loan) = self.loans[number].take() {
-                    self.give_back(loan);
-                }
-            }
-        }
+        });
     }
 
     /// Lend numbers, and so the most payloads that are lent at one time.

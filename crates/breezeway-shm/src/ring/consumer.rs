@@ -4,7 +4,7 @@ use super::crossed;
 use super::entry::Entry;
 use super::layout::{ENTRY_SIZE, INLINE_FIRST_LINE, INLINE_MAX};
 use super::offsets::{CONSUMED_AT, DATA_WAKE_AT, RING_AT, SPACE_WAKE_AT};
-use super::sync::{FenceSite, Ordering, acquire_fence, full_fence, release};
+use super::sync::{FenceSite, Ordering, acquire_fence, release};
 use super::words::{ForeignWords, OwnWords};
 use crate::violation::Violation;
 
@@ -80,7 +80,7 @@ impl Consumer {
         Ok(true)
     }
 
-    /// Consumes the current entry. True if progress should now be published, because a quarter of
+    /// Consumes the entry that was copied. True if progress should now be published, because a quarter of
     /// the ring is unpublished or the peer announced to wait for this:
     /// then [`Self::publish_progress`], a full fence and [`Self::doorbell_due`] must follow.
     #[inline(always)]
@@ -97,12 +97,11 @@ impl Consumer {
         self.published == self.head
     }
 
-    /// Lets the peer see what was consumed. Releases of payload in those entries come first.
+    /// Lets the peer see what was consumed.
     #[inline(always)]
     pub(crate) fn publish_progress(&mut self) {
         if self.published != self.head {
-            // Release: our reads of the consumed entries, and releases of their payload, come
-            // before the peer writes there again.
+            // Release: our reads of the consumed entries come before the peer writes there again.
             self.own.word(CONSUMED_AT).store(self.head, release(FenceSite::ConsumedStore));
             self.published = self.head;
         }
@@ -117,10 +116,9 @@ impl Consumer {
         due
     }
 
-    /// Announces that this side sleeps until the next entry is committed, and makes the fence after
-    /// which the caller must check once more.
-    pub(crate) fn arm_data(&self) {
+    /// Announces that this side sleeps until the next entry is committed. A full fence must follow,
+    /// after which the caller checks once more.
+    pub(crate) fn arm(&self) {
         self.own.word(DATA_WAKE_AT).store(self.head, Ordering::Relaxed);
-        full_fence(FenceSite::AfterIntent);
     }
 }

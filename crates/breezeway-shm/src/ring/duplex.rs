@@ -1,8 +1,12 @@
-//! Both rings of a session as one end sees them, and when the other end is to be woken. There is no
-//! operating system here, so the model checker runs this very code (`model.rs`).
+//! Both rings of a session as one end sees them, the releases of payload beside them, and when the
+//! other end is to be woken. There is no operating system here, so the model checker runs this very
+//! code (`model.rs`).
+
+use std::sync::Arc;
 
 use super::sync::{FenceSite, full_fence, removed};
-use super::{Consumer, Producer};
+use super::words::{ForeignWords, OwnWords};
+use super::{Consumer, Lent, Producer, Releases};
 use crate::violation::Violation;
 
 /// What an end waits for.
@@ -12,21 +16,105 @@ pub enum Want {
     Data,
     /// That the peer consumes more than this many entries.
     Consumed(u64),
+    /// Payload memory: that the peer releases some, or, as either may bring some, the next entry,
+    /// or that the peer consumes more than so many entries.
+    Memory {
+        /// Entries that the peer is known to have consumed.
+        consumed: u64,
+    },
 }
 
-/// The producing end of our ring and the consuming end of the peer's.
+/// The producing end of our ring and the consuming end of the peer's, and both ends' payload as far
+/// as it is lent.
 pub(crate) struct Duplex {
     pub(crate) producer: Producer,
     pub(crate) consumer: Consumer,
+    /// What is lent to the peer.
+    pub(crate) lent: Lent,
+    /// Releases of what the peer has lent; leases hold them as well.
+    pub(crate) releases: Arc<Releases>,
+    /// 1 + the released lend number that the next entry will carry; 0 if none.
+    hidden_release: u16,
+    /// Whether this end has flipped a bit and not compared the peer's intent since.
+    flipped: bool,
 }
 
 impl Duplex {
-    /// Lets the peer see what was consumed. True if the doorbell is due: the peer sleeps for that,
-    /// or for what was published since the last call.
+    /// Both ends in the control segments `own` and `peer`, whose rings hold so many entries, in
+    /// this order; the peer keeps bits for so many of our lend numbers.
+    pub(crate) fn new(
+        own: &OwnWords,
+        peer: &ForeignWords,
+        capacities: [u32; 2],
+        lend_count: u32,
+    ) -> Self {
+        Self {
+            producer: Producer::new(own.clone(), peer.clone(), capacities[0]),
+            consumer: Consumer::new(peer.clone(), own.clone(), capacities[1]),
+            lent: Lent::new(own.clone(), peer.clone(), lend_count),
+            releases: Arc::new(Releases::new(own.clone(), peer.clone())),
+            hidden_release: 0,
+            flipped: false,
+        }
+    }
+
+    // ---- releasing ----
+
+    /// Says that a payload is no longer read: with the next entry that is published, or by its bit
+    /// if another one waits for that already.
+    #[inline]
+    pub(crate) fn release(&mut self, lend: u16) {
+        if self.hidden_release == 0 {
+            self.hidden_release = lend + 1;
+        } else {
+            self.flip(lend);
+        }
+    }
+
+    /// What the next entry must carry: 1 + a lend number, or 0.
+    #[inline(always)]
+    pub(crate) fn hidden_release(&self) -> u16 {
+        self.hidden_release
+    }
+
+    /// The entry that carries it was published.
+    #[inline(always)]
+    pub(crate) fn release_published(&mut self) {
+        if self.hidden_release != 0 {
+            self.hidden_release = 0;
+        }
+    }
+
+    /// Releases by its bit what no entry may carry for long.
+    #[inline(always)]
+    fn settle(&mut self) {
+        if let Some(lend) = self.hidden_release.checked_sub(1) {
+            self.hidden_release = 0;
+            self.flip(lend);
+        }
+    }
+
+    fn flip(&mut self, lend: u16) {
+        self.releases.flip(lend);
+        self.flipped = true;
+    }
+
+    // ---- waking the peer ----
+
+    /// Whether the peer can see all that was consumed and released, and was woken for it if it
+    /// waited.
+    #[inline(always)]
+    pub(crate) fn is_settled(&self) -> bool {
+        self.consumer.progress_is_published() && self.hidden_release == 0 && !self.flipped
+    }
+
+    /// Lets the peer see what was consumed and released. True if the doorbell is due: the peer
+    /// sleeps for that, or for what was published since the last call.
     ///
-    /// One fence stands between both publications and the loads of both intents.
+    /// One fence stands between all publications and the loads of all intents.
     #[inline(always)]
     pub(crate) fn flush(&mut self) -> bool {
+        self.settle();
         self.consumer.publish_progress();
         full_fence(FenceSite::AfterPublish);
         self.doorbell_due()
@@ -35,20 +123,30 @@ impl Duplex {
     /// Whether the peer announced to sleep for something published since the last call.
     #[inline(always)]
     fn doorbell_due(&mut self) -> bool {
-        // Both are asked, whatever the first says: each remembers how far it has compared.
-        self.producer.doorbell_due() | self.consumer.doorbell_due()
+        // All are asked, whatever the first says: each remembers how far it has compared.
+        let due = self.producer.doorbell_due() | self.consumer.doorbell_due();
+        let flipped = std::mem::take(&mut self.flipped);
+        due | (flipped && self.releases.doorbell_due())
     }
+
+    // ---- waiting ----
 
     /// Whether what is wanted has come.
     #[inline(always)]
     pub(crate) fn has(&mut self, want: Want) -> Result<bool, Violation> {
         match want {
             Want::Data => self.consumer.ready(),
-            Want::Consumed(count) => {
-                self.producer.refresh()?;
-                Ok(self.producer.known_consumed() > count)
-            }
+            Want::Consumed(count) => self.has_consumed(count),
+            Want::Memory { consumed } => Ok(self.lent.has_release()
+                || self.consumer.ready()?
+                || self.has_consumed(consumed)?),
         }
+    }
+
+    /// Whether the peer has consumed more than `count` entries.
+    fn has_consumed(&mut self, count: u64) -> Result<bool, Violation> {
+        self.producer.refresh()?;
+        Ok(self.producer.known_consumed() > count)
     }
 
     /// Announces that this end is about to sleep for `want`; it must check once more before it
@@ -56,13 +154,23 @@ impl Duplex {
     ///
     /// The fence after the intent is also the one that the load of the peer's intents needs.
     pub(crate) fn announce(&mut self, want: Want) -> bool {
+        if !removed(FenceSite::HiddenRelease) {
+            self.settle();
+        }
         if !removed(FenceSite::ProgressBeforeWaiting) {
             self.consumer.publish_progress();
         }
         match want {
-            Want::Data => self.consumer.arm_data(),
-            Want::Consumed(count) => self.producer.arm_space(count),
+            Want::Data => self.consumer.arm(),
+            Want::Consumed(count) => self.producer.arm(count),
+            Want::Memory { consumed } => {
+                self.lent.arm();
+                self.consumer.arm();
+                self.producer.arm(consumed);
+            }
         }
-        self.doorbell_due()
+        full_fence(FenceSite::AfterIntent);
+        // Also for a lease's thread that could not ring.
+        self.doorbell_due() | self.releases.doorbell_due()
     }
 }

@@ -201,6 +201,16 @@ impl Entry {
         self.words[BODY_WORD + index]
     }
 
+    /// The inline body and whatever lies behind its end.
+    #[inline]
+    pub(crate) fn inline_room(&self) -> [u8; INLINE_MAX] {
+        let mut bytes = [0; INLINE_MAX];
+        for (to, word) in bytes.chunks_exact_mut(8).zip(&self.words[BODY_WORD..]) {
+            to.copy_from_slice(&word.to_le_bytes());
+        }
+        bytes
+    }
+
     /// The inline body.
     #[inline]
     pub fn inline(&self) -> &[u8] {

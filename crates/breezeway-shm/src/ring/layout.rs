@@ -17,7 +17,7 @@ pub const INLINE_MAX: usize = 104;
 /// `BRZWCTRL`, the first eight bytes of a control segment.
 pub const CONTROL_MAGIC: u64 = u64::from_le_bytes(*b"BRZWCTRL");
 /// Version of this layout.
-pub const ABI_VERSION: u64 = 1;
+pub const ABI_VERSION: u64 = 2;
 
 /// Offset of the magic.
 pub const CONTROL_MAGIC_AT: usize = 0x000;
@@ -37,6 +37,9 @@ pub const DATA_WAKE_AT: usize = 0x100;
 pub const SPACE_WAKE_AT: usize = 0x108;
 /// Offset of 1 + the CPU on which the owner last waited.
 pub const CPU_AT: usize = 0x110;
+/// Offset of `release_wake`: 0, or the number of the wait in which the owner wants the doorbell when
+/// the peer flips a release bit.
+pub const RELEASE_WAKE_AT: usize = 0x118;
 /// Offset of the release bits.
 pub const RELEASED_AT: usize = 0x180;
 /// Offset of the counters.

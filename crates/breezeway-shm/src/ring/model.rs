@@ -25,5 +25,6 @@ mod checking;
 mod data;
 mod entries;
 mod payload;
+mod releases;
 mod space;
 mod stage;

@@ -13,7 +13,9 @@ use super::sync::FenceSite;
 pub(crate) const CONSUMED_AT: usize = 0;
 pub(crate) const DATA_WAKE_AT: usize = 8;
 pub(crate) const SPACE_WAKE_AT: usize = 16;
-pub(crate) const RING_AT: usize = 24;
+pub(crate) const RELEASE_WAKE_AT: usize = 24;
+pub(crate) const RELEASED_AT: usize = 32;
+pub(crate) const RING_AT: usize = 40;
 
 /// What a mutant lacks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@ use super::crossed;
 use super::entry::Head;
 use super::layout::{BODY_WORD, ENTRY_SIZE, FIRST_LINE_WORDS, INLINE_FIRST_LINE, INLINE_MAX};
 use super::offsets::{CONSUMED_AT, DATA_WAKE_AT, RING_AT, SPACE_WAKE_AT};
-use super::sync::{FenceSite, Ordering, acquire_fence, full_fence, release, removed};
+use super::sync::{FenceSite, Ordering, acquire_fence, release, removed};
 use super::words::{ForeignWords, OwnWords};
 use crate::violation::Violation;
 
@@ -181,11 +181,10 @@ impl Producer {
         due
     }
 
-    /// Announces that this side sleeps until the peer has consumed more than `consumed` entries,
-    /// and makes the fence after which the caller must check once more.
-    pub(crate) fn arm_space(&self, consumed: u64) {
+    /// Announces that this side sleeps until the peer has consumed more than `consumed` entries. A
+    /// full fence must follow, after which the caller checks once more.
+    pub(crate) fn arm(&self, consumed: u64) {
         self.own.word(SPACE_WAKE_AT).store(consumed, Ordering::Relaxed);
-        full_fence(FenceSite::AfterIntent);
     }
 }
 

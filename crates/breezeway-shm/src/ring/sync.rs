@@ -3,7 +3,11 @@
 #[cfg(not(loom))]
 pub(crate) use core::sync::atomic::{AtomicU64, Ordering, fence};
 #[cfg(loom)]
+pub(crate) use loom::sync::Arc;
+#[cfg(loom)]
 pub(crate) use loom::sync::atomic::{AtomicU64, Ordering, fence};
+#[cfg(not(loom))]
+pub(crate) use std::sync::Arc;
 
 /// Where an ordering stands that the ring cannot do without; the model removes them one by one to
 /// show that each is needed.
@@ -21,6 +25,22 @@ pub(crate) enum FenceSite {
     ConsumedStore,
     /// Acquire fence after the peer's `consumed` was seen.
     ConsumedSeen,
+    /// Release flip of a release bit.
+    FlipStore,
+    /// Acquire fence after a flipped bit was seen.
+    FlipSeen,
+    /// Full fence between a flip and the load of the peer's intent.
+    AfterFlip,
+    /// No fence, but as needed: a flip changes one bit, whoever else flips another of its word.
+    FlipOfOneBit,
+    /// No fence, but as needed: the peer's intent is loaded after the flip.
+    IntentAfterFlip,
+    /// No fence, but as needed: a lease is taken off its segment's count before its bit is flipped.
+    LeaseBeforeFlip,
+    /// No fence, but as needed: each wait for a release has a number of its own.
+    NumberOfEachWait,
+    /// No fence, but as needed: a release that waits for an entry is flipped before a wait.
+    HiddenRelease,
     /// No fence, but as needed: the check that only free slots are claimed for a batch.
     ClaimOfFreeSlots,
     /// No fence, but as needed: the publication of progress by a consumer that is about to wait.

@@ -30,6 +30,7 @@ fn the_fields_of_the_control_segment() {
         (DATA_WAKE_AT, 8, "data_wake"),
         (SPACE_WAKE_AT, 8, "space_wake"),
         (CPU_AT, 8, "cpu"),
+        (RELEASE_WAKE_AT, 8, "release_wake"),
         (RELEASED_AT, *LEND_COUNT.end() as usize / 8, "released"),
         (COUNTERS_AT, 64, "counters"),
     ]
@@ -64,10 +65,10 @@ fn the_words_for_tools() {
     let magic = rows.iter().find(|row| name(&row[2]) == "magic").unwrap();
     assert_eq!(one_control.bytes::<8>(at("magic")).to_vec(), bytes(&magic[2]));
     assert_eq!(CONTROL_MAGIC.to_le_bytes().to_vec(), bytes(&magic[2]));
-    assert_eq!(one_control.word(at("abi_version")), 1);
+    assert_eq!(one_control.word(at("abi_version")), 2);
     assert_eq!(one_control.word(at("ring_capacity")), 16);
     assert_eq!(one_control.word(at("lend_count")), 128);
-    assert_eq!(ABI_VERSION, 1);
+    assert_eq!(ABI_VERSION, 2);
     drop((one, other));
 }
 
@@ -168,7 +169,7 @@ fn the_kinds() {
         };
         let plain = |text: &str| text.to_lowercase().replace([' ', '-'], "");
         assert_eq!(plain(&format!("{kind:?}")), plain(spelled));
-        // What version 1 does with it.
+        // What this version does with it.
         let mut pair = Pair::new(Terms::default());
         pair.one.send(Head::of_session(kind, 0), Body::Bytes(&[])).unwrap();
         let outcome = pair.other.take();

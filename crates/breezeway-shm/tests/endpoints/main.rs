@@ -8,4 +8,5 @@ mod abi_page_agrees_with_layout;
 mod endpoint;
 mod golden_entries;
 mod growth;
+mod leases;
 mod spinning;

@@ -6,7 +6,7 @@ use std::thread;
 
 use breezeway_os::spin::SpinBudget;
 use breezeway_os::{Deadline, Origin, WaitPolicy, Waiting, clock, cpu};
-use breezeway_shm::{Filling, ForeignBytes, Head, SendError, SocketError, Want};
+use breezeway_shm::{Filling, ForeignBytes, Head, Message, SendError, SocketError, Want};
 use rustix::event::PollFlags;
 
 use super::frame::{self, LONGEST_BODY};
@@ -264,6 +264,11 @@ impl SocketLink {
         }
     }
 
+    /// Whether a message was taken and not finished.
+    pub(super) fn has_current(&self) -> bool {
+        self.current.is_some()
+    }
+
     /// The current message's head.
     pub(super) fn head(&self) -> PeerHead {
         self.current.unwrap_or_default()
@@ -272,6 +277,14 @@ impl SocketLink {
     /// The current message's body.
     pub(super) fn body(&self) -> ForeignBytes<'_> {
         ForeignBytes::stable(self.received.body())
+    }
+
+    /// Forgets the current message and gives a copy of its body.
+    pub(super) fn detach(&mut self) -> Message {
+        assert!(self.current.is_some(), "there is no current message to be detached");
+        let message = Message::from(self.received.body().to_vec());
+        self.finish();
+        message
     }
 
     /// Forgets the current message.

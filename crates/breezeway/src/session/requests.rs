@@ -138,15 +138,24 @@ impl Session {
             },
             SendError::NoMemory { len, shortage, until } => {
                 self.flush(deadline)?;
-                // A reply that nobody wants any more may carry the release.
+                let had_current = self.link.has_current();
                 let dropped = self.drop_late_replies()?;
+                let has_current = self.link.has_current();
+                if dropped || has_current != had_current {
+                    // An entry that was taken may have carried the release.
+                    return Ok(());
+                }
                 match until {
-                    Some(until) => {
+                    Some(until) if !has_current => {
                         let outcome = self.link.wait(until, deadline);
                         outcome.map_err(|error| self.not_waited(error))
                     }
-                    None if dropped => Ok(()),
-                    None => Err(CallError::NoMemory { len, shortage }),
+                    _ if self.link.head().kind == Kind::Shutdown as u8 => {
+                        Err(self.failed(CallError::Closed))
+                    }
+                    // Releases to come may be in the entries behind a reply that is to be received
+                    // first.
+                    _ => Err(CallError::NoMemory { len, shortage }),
                 }
             }
             SendError::TooLarge { len, cap } => Err(CallError::TooLarge { len, cap }),

@@ -137,7 +137,7 @@ fn the_limits_of_the_page_are_those_of_the_options() {
 /// Written by hand from the page: a ring of 64, 512 lend numbers, 12288 bytes of control segment, a
 /// cap of 64 MiB.
 const GOLDEN: &str = "
-    42 52 5a 57 48 45 4c 4f   01 00   40 00   00 00 00 00
+    42 52 5a 57 48 45 4c 4f   02 00   40 00   00 00 00 00
     40 00 00 00   00 02 00 00   00 30 00 00 00 00 00 00
     00 00 00 04 00 00 00 00   00 00 00 00   00 00 00 00
     00 00 00 00 00 00 00 00   00 00 00 00 00 00 00 00
@@ -186,7 +186,7 @@ fn a_refusal_byte_for_byte() {
     let refusal = socket::receive(&hostile, 8192);
     let reason = error.to_string();
     let mut expected = b"BRZWHELO".to_vec();
-    expected.extend([1, 0]);
+    expected.extend([2, 0]);
     expected.extend((64 + reason.len() as u16).to_le_bytes());
     expected.extend([0; 28]);
     expected.extend([1, 0, 0, 0]);

@@ -114,7 +114,6 @@ fn receiver_in_a_sleeper() {
         // sleep.
         let sleepy = receiver.prepare_sleep_while(Want::Data, || sender.send(number));
         assert!(!sleepy && receiver.take());
-        receiver.finish();
         // The thread sleeps for other sessions' sake and so learns of this byte.
         receiver.hears.sleep_until_edge();
     }

@@ -31,7 +31,7 @@ fn stream_between_busy_ends<const MESSAGES: u32>(batching: bool) {
         }
     });
     for number in 0..MESSAGES {
-        while !receiver.take() {
+        while !receiver.peek() {
             thread::yield_now();
         }
         check(&receiver.entry, number);

@@ -1,4 +1,4 @@
-//! Payload memory.
+//! What the orderings of entries and progress keep apart, seen by a plain cell.
 
 use std::sync::Arc;
 
@@ -11,7 +11,8 @@ use crate::ring::Want;
 use crate::ring::mutants::Mutant;
 use crate::ring::sync::FenceSite;
 
-/// Payload memory: plain cells, one per slot, that only the sender writes.
+/// Plain cells, one per slot, that only the sender writes: payload when it is lent, and in place of
+/// the slot itself when it is used again.
 struct Payload(Vec<UnsafeCell<u32>>);
 
 // SAFETY: not sound by itself; that no access races is what the model has to show, and loom checks
@@ -32,8 +33,8 @@ impl Payload {
     }
 }
 
-/// Busy ends without a full fence. A payload is written before its entry is published, read until
-/// its entry is consumed, and written again after that.
+/// Busy ends without a full fence. A cell is written before its entry is published, read before
+/// that is consumed, and written again afterwards.
 fn payload() {
     let (mut sender, mut receiver) = session(one_way(1, 1));
     let lent = Arc::new(Payload(vec![UnsafeCell::new(0)]));
@@ -48,7 +49,7 @@ fn payload() {
         }
     });
     for number in 0..3 {
-        while !receiver.take() {
+        while !receiver.peek() {
             thread::yield_now();
         }
         assert_eq!(borrowed.read(0), number + 7);

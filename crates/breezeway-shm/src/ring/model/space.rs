@@ -34,7 +34,6 @@ fn sleeping_sender_and_a_quarter() {
     for number in 0..2 {
         assert!(receiver.take());
         check(&receiver.entry, number);
-        receiver.finish();
     }
     sending.join().unwrap();
 }
@@ -47,7 +46,6 @@ fn sleeping_sender_seen_at_once() {
     assert!(sender.prepare_sleep(Want::Consumed(0)));
     let receiving = thread::spawn(move || {
         assert!(receiver.take());
-        receiver.finish();
     });
     sender.hears.sleep();
     assert!(sender.has(Want::Consumed(0)));
@@ -76,7 +74,6 @@ fn sleeping_sender_and_a_busy_receiver() {
         while !receiver.take() {
             thread::yield_now();
         }
-        receiver.finish();
         receiver.prepare_spin();
     });
     sender.send(0);

@@ -10,7 +10,7 @@ use crate::ring::layout::{ENTRY_SIZE, INLINE_FIRST_LINE, NO_WAKE};
 use crate::ring::mutants::{self, DATA_WAKE_AT, Mutant, RING_AT, SPACE_WAKE_AT};
 use crate::ring::sync::{AtomicU64, FenceSite};
 use crate::ring::words::{ForeignWords, OwnWords};
-use crate::ring::{Consumer, Duplex, Producer, PublishFailure, Want};
+use crate::ring::{Duplex, PublishFailure, Want};
 
 /// A direction of the session socket.
 pub(super) struct Socket {
@@ -95,13 +95,41 @@ impl End {
         }
     }
 
-    pub(super) fn take(&mut self) -> bool {
+    /// Copies the next entry without consuming it.
+    pub(super) fn peek(&mut self) -> bool {
         self.duplex.consumer.peek(&mut self.entry).unwrap_or_else(|violation| panic!("{violation}"))
     }
 
-    pub(super) fn finish(&mut self) {
-        if self.duplex.consumer.advance() {
+    pub(super) fn take(&mut self) -> bool {
+        let taken = self.peek();
+        if taken && self.duplex.consumer.advance() {
             self.flush();
+        }
+        taken
+    }
+
+    /// Releases a payload as `Endpoint::finish` does.
+    pub(super) fn release(&mut self, lend: u16) {
+        self.duplex.release(lend);
+        if self.duplex.releases.is_awaited() {
+            self.flush();
+        }
+    }
+
+    /// Takes back what was released by its bit: how many payloads.
+    pub(super) fn collect(&mut self) -> usize {
+        let mut count = 0;
+        self.duplex.lent.collect(|_| count += 1);
+        count
+    }
+
+    /// Waits until so many payloads that are lent have come back by their bits.
+    pub(super) fn obtain(&mut self, count: usize) {
+        let mut back = self.collect();
+        while back < count {
+            let consumed = self.duplex.producer.known_consumed();
+            self.wait(Want::Memory { consumed });
+            back += self.collect();
         }
     }
 
@@ -198,7 +226,6 @@ impl End {
         self.wait(Want::Data);
         assert!(self.take());
         check(&self.entry, number);
-        self.finish();
     }
 }
 
@@ -234,13 +261,10 @@ pub(super) fn session(setting: Setting) -> (End, End) {
     let segments = setting.slots.map(control_segment);
     let sockets = [(); 2].map(|()| Socket::with_bytes(setting.stale_bytes, setting.room));
     let end = |here: usize, there: usize| {
-        let own = || OwnWords::new(Arc::clone(&segments[here]));
-        let peer = || ForeignWords::new(Arc::clone(&segments[there]));
+        let own = OwnWords::new(Arc::clone(&segments[here]));
+        let peer = ForeignWords::new(Arc::clone(&segments[there]));
         End {
-            duplex: Duplex {
-                producer: Producer::new(own(), peer(), setting.capacity),
-                consumer: Consumer::new(peer(), own(), setting.capacity),
-            },
+            duplex: Duplex::new(&own, &peer, [setting.capacity; 2], 64),
             hears: Arc::clone(&sockets[here]),
             rings: Arc::clone(&sockets[there]),
             intents_per_drain: setting.intents_per_drain,

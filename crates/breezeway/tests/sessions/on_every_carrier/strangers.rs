@@ -194,7 +194,8 @@ fn hellos_that_break_a_rule_are_refused_at_once_with_the_rule() {
     let disturbed = Disturbed::start();
     let huge_ring = [&131_072u32.to_le_bytes()[..], &512u32.to_le_bytes()].concat();
     for (said, status, reason) in [
-        (hello_with(8, &2u16.to_le_bytes()), VERSION, "version 2"),
+        (hello_with(8, &1u16.to_le_bytes()), VERSION, "version 1"),
+        (hello_with(8, &3u16.to_le_bytes()), VERSION, "version 3"),
         (hello_with(8, &0u16.to_le_bytes()), VERSION, "version 0"),
         (hello_with(10, &63u16.to_le_bytes()), VIOLATION, "hello length 63 "),
         (hello_with(10, &4097u16.to_le_bytes()), VIOLATION, "hello length 4097 "),
@@ -529,9 +530,13 @@ fn a_refusal_with_garbage_for_a_reason_is_still_one_clear_line() {
 }
 
 #[test]
-fn a_server_of_a_later_version_says_which_side_is_older() {
-    let error = error_after_answer(hello_with(8, &2u16.to_le_bytes())).to_string();
-    assert!(error.contains("version 2") && error.contains("upgrade"), "{error}");
+fn a_server_of_another_version_says_which_side_is_older() {
+    for version in [1u16, 3] {
+        let error = error_after_answer(hello_with(8, &version.to_le_bytes())).to_string();
+        let named = error.contains(&format!("speaks version {version}"))
+            && error.contains("this side version 2");
+        assert!(named && error.contains("upgrade the older one"), "{error}");
+    }
 }
 
 /// Only where memory is shared.
