@@ -89,12 +89,16 @@ fn monotonic() -> u64 {
     now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
 }
 
-/// Nanoseconds per tick as a binary fraction with 32 bits behind the point.
+/// How fast the counter runs, both ways as binary fractions with 32 bits behind the point, so that
+/// a conversion is a multiplication.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Rate(u64);
+struct Rate {
+    nanoseconds_per_tick: u64,
+    ticks_per_nanosecond: u64,
+}
 
 impl Rate {
-    const ONE: Self = Self(1 << 32);
+    const ONE: Self = Self { nanoseconds_per_tick: 1 << 32, ticks_per_nanosecond: 1 << 32 };
 
     fn get() -> Self {
         static RATE: OnceLock<Rate> = OnceLock::new();
@@ -117,18 +121,29 @@ impl Rate {
     fn between(before: &Instant, after: &Instant) -> Self {
         let ticks = u128::from(after.ticks.saturating_sub(before.ticks));
         let nanoseconds = u128::from(after.nanoseconds.saturating_sub(before.nanoseconds));
-        let rate = (nanoseconds << 32).checked_div(ticks).map(saturate);
-        rate.filter(|&rate| rate > 0).map_or(Self::ONE, Self)
+        let rate = |of: u128, per: u128| (of << 32).checked_div(per).map(saturate);
+        match (rate(nanoseconds, ticks), rate(ticks, nanoseconds)) {
+            (Some(nanoseconds_per_tick @ 1..), Some(ticks_per_nanosecond @ 1..)) => {
+                Self { nanoseconds_per_tick, ticks_per_nanosecond }
+            }
+            _ => Self::ONE,
+        }
     }
 
     fn nanoseconds(self, ticks: u64) -> u64 {
-        saturate((u128::from(ticks) * u128::from(self.0)) >> 32)
+        product(ticks, self.nanoseconds_per_tick)
     }
 
     fn ticks(self, duration: Duration) -> u64 {
-        let nanoseconds = u128::from(saturate(duration.as_nanos()));
-        saturate((nanoseconds << 32) / u128::from(self.0))
+        let nanoseconds = u64::from(duration.subsec_nanos());
+        let seconds = duration.as_secs().saturating_mul(1_000_000_000);
+        product(seconds.saturating_add(nanoseconds), self.ticks_per_nanosecond)
     }
+}
+
+/// Times a binary fraction with 32 bits behind the point; saturates.
+fn product(value: u64, rate: u64) -> u64 {
+    saturate((u128::from(value) * u128::from(rate)) >> 32)
 }
 
 fn saturate(value: u128) -> u64 {
