@@ -9,6 +9,7 @@ use breezeway_shm::{Flags, ForeignBytes, Head, Kind};
 use crate::carrier::Carrier;
 use crate::error::ReplyError;
 use crate::link::{Body, Link};
+use crate::presence::SessionId;
 use crate::protocol::{ErrorCode, Request};
 
 /// The longest reason that a failed call's reply carries.
@@ -52,6 +53,7 @@ pub struct Replied(());
 
 /// What a call needs of its session.
 pub(crate) struct Serving<'c> {
+    pub(crate) id: SessionId,
     /// Space that a handler reserves and leaves unsent is given back when it returns.
     pub(crate) link: &'c mut Link,
     pub(crate) peer: &'c Peer,
@@ -130,6 +132,14 @@ impl<'c> Call<'c> {
     /// What the call came by, and the reply goes by.
     pub fn carrier(&self) -> Carrier {
         self.0.link.carrier()
+    }
+
+    /// The session that the call came by: the same for all of its calls, and in the hooks
+    /// [`ServerOptions::on_session_start`](crate::ServerOptions::on_session_start) and
+    /// [`on_session_end`](crate::ServerOptions::on_session_end).
+    #[inline]
+    pub fn session(&self) -> SessionId {
+        self.0.id
     }
 
     /// Who calls: the credentials of the process that connected.

@@ -4,7 +4,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-use breezeway_os::{Deadline, Peer, TrustedPeer, cpu, ready};
+use breezeway_os::{Deadline, Peer, TrustedPeer, clock, cpu, ready};
 use breezeway_shm::{Head, Kind, Want};
 use rustix::event::PollFlags;
 
@@ -15,10 +15,9 @@ use crate::handshake::{self, Agreed, HandshakeError};
 use crate::link::{Body, Link, Notice};
 use crate::log_limit::LogLimit;
 use crate::options::SessionOptions;
+use crate::presence::SessionId;
 use crate::protocol::{CallViolation, ErrorCode, Request, request};
-
-/// Requests served before a server that serves many sessions turns to the next one.
-pub(crate) const BUDGET: usize = 64;
+use crate::slice::{Group, SLICE, Slice};
 
 /// Pause before a session that this side is too short of something to serve is tried again.
 pub(crate) const SHORTAGE_PAUSE: Duration = Duration::from_millis(10);
@@ -38,10 +37,13 @@ pub(crate) enum Progress {
 /// The serving end of one session: for a parent and its child, for tests, and inside a
 /// [`Server`](crate::Server).
 pub struct ServerSession {
+    id: SessionId,
     link: Link,
     peer: Peer,
     /// Readable once the client's process is gone.
     exit: Option<OwnedFd>,
+    /// How many of its one-way messages are timed together.
+    group: Group,
     /// Whether the session ended with an error.
     broken: bool,
     /// Until when it is tried again, since its client was gone in a shortage.
@@ -58,13 +60,26 @@ impl ServerSession {
     }
 
     pub(crate) fn new(agreed: Agreed, peer: Peer) -> Self {
-        Self { link: agreed.link, peer, exit: None, broken: false, orphaned_until: None }
+        Self {
+            id: SessionId::next(),
+            link: agreed.link,
+            peer,
+            exit: None,
+            group: Group::default(),
+            broken: false,
+            orphaned_until: None,
+        }
     }
 
     /// From now on requests are given as slices, without a copy.
     pub fn trusting(mut self, proof: TrustedPeer) -> Self {
         self.link.trust(proof);
         self
+    }
+
+    /// Which session of this process it is.
+    pub fn id(&self) -> SessionId {
+        self.id
     }
 
     /// Who calls.
@@ -117,8 +132,11 @@ impl ServerSession {
     /// Serves calls on this thread until the client closes the session.
     pub fn serve(mut self, handler: &impl Handler) -> Result<(), SessionError> {
         let mut short = LogLimit::new();
+        clock::calibrate();
+        let ticks = clock::ticks_in(SLICE);
         loop {
-            let progress = match self.serve_some(handler, 1) {
+            let mut slice = Slice::new(clock::ticks(), ticks);
+            let progress = match self.serve_some(handler, 1, &mut slice) {
                 Err(error) if error.is_shortage() && self.may_retry() => {
                     if let Some(suppressed) = short.admit() {
                         tracing::warn!(peer = ?self.peer, %error, suppressed, "session waits");
@@ -139,21 +157,27 @@ impl ServerSession {
         }
     }
 
-    /// Serves what is there, within a budget, polling so many times for the first request. An error
+    /// Serves what is there, within a slice, polling so many times for the first request. An error
     /// ends the session.
     #[inline(always)]
     pub(crate) fn serve_some(
         &mut self,
         handler: &impl Handler,
         polls: u32,
+        slice: &mut Slice<'_>,
     ) -> Result<Progress, SessionError> {
-        let outcome = self.try_serve(handler, polls);
+        let outcome = self.try_serve(handler, polls, slice);
         self.broken |= outcome.as_ref().is_err_and(|error| !error.is_shortage());
         outcome
     }
 
     #[inline(always)]
-    fn try_serve(&mut self, handler: &impl Handler, polls: u32) -> Result<Progress, SessionError> {
+    fn try_serve(
+        &mut self,
+        handler: &impl Handler,
+        polls: u32,
+        slice: &mut Slice<'_>,
+    ) -> Result<Progress, SessionError> {
         for _ in 1..polls {
             if self.link.ready()? {
                 break;
@@ -161,24 +185,36 @@ impl ServerSession {
             cpu::spin_hint();
         }
         self.link.notice(Notice::Readable)?;
-        for served in 0..BUDGET {
+        let mut served = 0;
+        loop {
             if self.link.is_backlogged() || !self.link.take()? {
-                self.link.flush_progress()?;
-                return Ok(Progress::Served(served));
+                break;
             }
+            let len = self.link.body().len();
+            let mut one_way = false;
             match Kind::from_number(self.link.head().kind) {
-                Some(Kind::Message) => self.serve_request(handler)?,
+                Some(Kind::Message) => one_way = self.serve_request(handler)?,
                 Some(Kind::Shutdown) => return Ok(Progress::Closed),
                 Some(Kind::Cancel) => self.link.finish()?,
                 other => return Err(unexpected(other)),
             }
+            served += 1;
+            let goes_on = if one_way {
+                slice.goes_on_after_one_way(len, &mut self.group)
+            } else {
+                slice.goes_on_after(len)
+            };
+            if !goes_on {
+                break;
+            }
         }
         self.link.flush_progress()?;
-        Ok(Progress::Served(BUDGET))
+        Ok(Progress::Served(served))
     }
 
+    /// Serves the current request; true if it was a one-way message.
     #[inline(always)]
-    fn serve_request(&mut self, handler: &impl Handler) -> Result<(), SessionError> {
+    fn serve_request(&mut self, handler: &impl Handler) -> Result<bool, SessionError> {
         let request = request(self.link.head())?;
         let mut replied = false;
         let call = Call(self.serving(request, &mut replied));
@@ -197,11 +233,11 @@ impl ServerSession {
         if !request.one_way {
             self.link.flush_now()?;
         }
-        Ok(())
+        Ok(request.one_way)
     }
 
     fn serving<'c>(&'c mut self, request: Request, replied: &'c mut bool) -> Serving<'c> {
-        Serving { link: &mut self.link, peer: &self.peer, replied, request }
+        Serving { id: self.id, link: &mut self.link, peer: &self.peer, replied, request }
     }
 
     /// Deals with a handler that failed or panicked.

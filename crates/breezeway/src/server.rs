@@ -2,6 +2,7 @@
 
 mod acceptor;
 mod half_open;
+mod placement;
 
 use std::io;
 use std::sync::Arc;
@@ -16,6 +17,7 @@ use crate::carrier::Carrier;
 use crate::error::ServeError;
 use crate::listener::Listener;
 use crate::options::ServerOptions;
+use crate::presence::Hooks;
 use crate::worker::{Inbox, Worker};
 
 use acceptor::Acceptor;
@@ -99,9 +101,8 @@ impl Server {
             let mut threads = Vec::new();
             let mut started = Ok(());
             for number in 0..self.options.workers {
-                let spawned =
-                    spawn_worker(scope, number, wait, Arc::clone(&handler), self.stopper());
-                match spawned {
+                let (hooks, handler) = (self.options.hooks.clone(), Arc::clone(&handler));
+                match spawn_worker(scope, number, wait, hooks, handler, self.stopper()) {
                     Ok((inbox, thread)) => {
                         inboxes.push(inbox);
                         threads.push(thread);
@@ -142,11 +143,12 @@ fn spawn_worker<'scope, H: Handler>(
     scope: &'scope thread::Scope<'scope, '_>,
     number: usize,
     wait: Waiting,
+    hooks: Hooks,
     handler: Arc<H>,
     stopper: Stopper,
 ) -> io::Result<(Arc<Inbox>, WorkerThread<'scope>)> {
     let inbox = Arc::new(Inbox::new()?);
-    let worker = Worker::new(wait, Arc::clone(&inbox))?;
+    let worker = Worker::new(wait, hooks, Arc::clone(&inbox))?;
     let builder = thread::Builder::new().name(format!("breezeway-{number}"));
     let thread = builder.spawn_scoped(scope, move || {
         // However a worker ends, the server ends with it instead of handing clients to nobody.

@@ -7,8 +7,10 @@
 //! serve is *paused*.
 
 mod inbox;
+mod load;
 #[cfg(test)]
 mod tests;
+mod turns;
 
 use std::io;
 use std::sync::Arc;
@@ -22,11 +24,16 @@ use crate::carrier::Carrier;
 use crate::error::SessionError;
 use crate::link::{Notice, WaitFailure};
 use crate::log_limit::LogLimit;
-use crate::served::{BUDGET, Progress, SHORTAGE_PAUSE, ServerSession};
+use crate::presence::{Hooks, Presence};
+use crate::served::{Progress, SHORTAGE_PAUSE, ServerSession};
+use crate::slice::{SLICE, Slice};
 
 pub(crate) use inbox::Inbox;
+pub(crate) use load::Load;
+use load::Workload;
+use turns::Turns;
 
-/// Rounds over the active sessions between two readings of the clock.
+/// Rounds without work over the active sessions between two readings of the clock.
 const ROUNDS_PER_TICK: u32 = 16;
 /// Polls for a request of the only active session in each round.
 const POLLS_ALONE: u32 = 16;
@@ -49,6 +56,8 @@ const EXIT: u64 = 1 << 32;
 
 struct Slot {
     session: ServerSession,
+    /// Dropped after the session: its end is reported when the client can see it.
+    presence: Presence,
     /// Whether its messages travel on the socket that is watched.
     on_socket: bool,
     /// Whether the socket is watched for room to write.
@@ -58,10 +67,10 @@ struct Slot {
     rang: bool,
     /// Whether its doorbell rang since its socket was last read.
     unread: bool,
-    /// Whether it had work since the last tick.
-    worked: bool,
-    /// When it last had work, in clock ticks, as of some tick.
+    /// When it last had work, in clock ticks.
     last_work: u64,
+    /// The round in which it last had a turn.
+    round: u64,
 }
 
 impl Slot {
@@ -85,54 +94,83 @@ enum Next {
     Sleep,
 }
 
+/// Times in clock ticks, so that no conversion is left for a hot path.
+struct Times {
+    slice: u64,
+    listen: u64,
+    listen_for_messages: u64,
+    active: u64,
+}
+
+impl Times {
+    fn new() -> Self {
+        Self {
+            slice: clock::ticks_in(SLICE),
+            listen: clock::ticks_in(LISTEN_EVERY),
+            listen_for_messages: clock::ticks_in(LISTEN_FOR_MESSAGES_EVERY),
+            active: clock::ticks_in(ACTIVE_FOR),
+        }
+    }
+}
+
 pub(crate) struct Worker {
     wait: WaitPolicy,
     inbox: Arc<Inbox>,
+    hooks: Hooks,
     sleeper: Sleeper,
+    times: Times,
+    workload: Workload,
     /// Sessions by token.
     slots: Vec<Option<Slot>>,
-    /// Tokens of the active ones.
-    active: Vec<usize>,
+    /// The active ones.
+    active: Turns,
+    /// Rounds over the active ones so far.
+    round: u64,
     /// Tokens of the paused ones, and when they are tried again.
     paused: Vec<usize>,
     resume: Deadline,
     /// The session whose socket was last read because others arrived.
     next_drained: usize,
     budget: SpinBudget,
-    /// Rounds since the last reading of the clock.
+    /// The last reading of the clock, in ticks: after each turn with work, and now and then.
+    now: u64,
+    /// Rounds since then.
     rounds: u32,
     /// Since when nothing was found, if a tick has seen that.
     idle_since: Option<u64>,
     listened: u64,
-    /// When messages last came on a socket, in clock ticks, as of some tick; and whether they did
-    /// since.
+    /// When messages last came on a socket, in clock ticks.
     socket_work: u64,
-    socket_worked: bool,
     broken: LogLimit,
     short: LogLimit,
 }
 
 impl Worker {
-    pub(crate) fn new(wait: Waiting, inbox: Arc<Inbox>) -> io::Result<Self> {
+    pub(crate) fn new(wait: Waiting, hooks: Hooks, inbox: Arc<Inbox>) -> io::Result<Self> {
         clock::calibrate();
+        let now = clock::ticks();
         let sleeper = Sleeper::new()?;
         sleeper.watch(&inbox, INBOX)?;
         let budget = SpinBudget::new(clock::ticks_in(wait.spin_bound));
         Ok(Self {
             wait: wait.policy,
             inbox,
+            hooks,
             sleeper,
+            times: Times::new(),
+            workload: Workload::new(now),
             slots: Vec::new(),
-            active: Vec::new(),
+            active: Turns::default(),
+            round: 1,
             paused: Vec::new(),
             resume: Deadline::NEVER,
             next_drained: 0,
             budget,
+            now,
             rounds: 0,
             idle_since: None,
             listened: 0,
             socket_work: 0,
-            socket_worked: false,
             broken: LogLimit::new(),
             short: LogLimit::new(),
         })
@@ -151,7 +189,7 @@ impl Worker {
     #[inline(always)]
     fn step(&mut self, handler: &impl Handler) -> io::Result<()> {
         self.resume_paused();
-        let found = self.round(handler);
+        let found = self.round(handler)?;
         match self.after_round(found)? {
             Next::Poll => Ok(()),
             Next::Sleep => self.sleep(),
@@ -202,21 +240,22 @@ impl Worker {
             self.sleeper.watch(exit, token as u64 | EXIT)?;
         }
         let slot = Slot {
+            presence: self.hooks.start(session.id(), session.peer()),
             on_socket: session.link().carrier() != Carrier::Shm,
             session,
             awaits_room: false,
             rang: false,
             unread: false,
             active: true,
-            worked: true,
             last_work: clock::ticks(),
+            round: 0,
         };
         if token == self.slots.len() {
             self.slots.push(Some(slot));
         } else {
             self.slots[token] = Some(slot);
         }
-        self.active.push(token);
+        self.active.add_next(token);
         Ok(())
     }
 
@@ -244,8 +283,7 @@ impl Worker {
                 // What was read may be why its doorbell rang, and the kernel no longer reports
                 // that.
                 if !slot.active && !self.paused.contains(&token) {
-                    slot.active = true;
-                    self.active.push(token);
+                    self.activate(token);
                 }
                 true
             }
@@ -256,15 +294,19 @@ impl Worker {
         }
     }
 
-    /// Serves each active session within its budget; true if any had work.
+    /// Serves each active session for a slice, or the rest of those whose turn was cut off; true if
+    /// any had work.
     #[inline]
-    fn round(&mut self, handler: &impl Handler) -> bool {
+    fn round(&mut self, handler: &impl Handler) -> io::Result<bool> {
         let polls = if self.polls_long() { POLLS_ALONE } else { 1 };
         let mut found = false;
-        let mut index = 0;
-        while let Some(&token) = self.active.get(index) {
+        while let Some(token) = self.active.next() {
             let Some(slot) = &mut self.slots[token] else { unreachable!("active sessions exist") };
-            let progress = slot.session.serve_some(handler, polls);
+            slot.round = self.round;
+            self.inbox.load().turn_begins(self.now);
+            let slice = Slice::new(self.now, self.times.slice);
+            let mut slice = slice.interrupted_by(self.inbox.changed());
+            let progress = slot.session.serve_some(handler, polls, &mut slice);
             match progress.and_then(|progress| {
                 slot.watch_room(&self.sleeper, token)?;
                 Ok(progress)
@@ -274,18 +316,25 @@ impl Worker {
                 }
                 // The other side of a socket rings without being asked to.
                 Ok(Progress::Served(0)) if slot.on_socket && self.active.len() > 1 => {
-                    index += usize::from(!self.arm(token));
+                    self.arm(token);
                 }
-                Ok(Progress::Served(0)) if slot.rang => index += usize::from(self.drain(token)),
-                Ok(Progress::Served(0)) => index += 1,
-                Ok(Progress::Served(served)) => {
-                    // One that uses up its budget takes long: the others are heard in between.
-                    self.rounds += if served == BUDGET { ROUNDS_PER_TICK } else { 0 };
+                Ok(Progress::Served(0)) if slot.rang => {
+                    self.drain(token);
+                }
+                Ok(Progress::Served(0)) => {}
+                Ok(Progress::Served(_)) => {
+                    let now = slice.end();
                     slot.rang = false;
-                    slot.worked = true;
-                    self.socket_worked |= slot.on_socket;
+                    slot.last_work = now;
+                    if slot.on_socket {
+                        self.socket_work = now;
+                    }
                     found = true;
-                    index += 1;
+                    self.worked_until(now)?;
+                    // Whatever it is that has come, it does not wait for the rest of the round.
+                    if self.inbox.has_changed() {
+                        return Ok(true);
+                    }
                 }
                 Ok(Progress::Closed) => self.end(token, Ok(())),
                 Err(error) if error.is_shortage() && slot.session.may_retry() => {
@@ -294,7 +343,18 @@ impl Worker {
                 Err(error) => self.end(token, Err(error)),
             }
         }
-        found
+        self.round += 1;
+        Ok(found)
+    }
+
+    /// Notes the time after a turn with work, and takes what rang if that is due: a handler may
+    /// have taken long, and others are not to wait for the rest of the round.
+    #[inline(always)]
+    fn worked_until(&mut self, now: u64) -> io::Result<()> {
+        self.workload.worked(now.saturating_sub(self.now), now, self.inbox.load());
+        self.now = now;
+        self.rounds = 0;
+        self.listen_if_due()
     }
 
     /// Whether the only active session is worth many polls, as one costs next to nothing.
@@ -306,7 +366,7 @@ impl Worker {
     /// Whether the only active session is one on a socket.
     #[inline(always)]
     fn polls_one_socket(&self) -> bool {
-        match self.active[..] {
+        match *self.active.tokens() {
             [token] => self.slots[token].as_ref().is_some_and(|slot| slot.on_socket),
             _ => false,
         }
@@ -315,18 +375,21 @@ impl Worker {
     /// Drops a session that is over.
     #[cold]
     fn end(&mut self, token: usize, outcome: Result<(), SessionError>) {
-        self.active.retain(|&other| other != token);
+        self.active.remove(token);
         self.paused.retain(|&other| other != token);
         self.note_unpaused();
         let Some(mut slot) = self.slots[token].take() else { return };
         let peer = slot.session.peer();
         match outcome {
             Ok(()) => tracing::debug!(?peer, "session closed"),
-            Err(error) => match self.broken.admit() {
-                Some(0) => tracing::warn!(?peer, %error, "session ended"),
-                Some(suppressed) => tracing::warn!(?peer, %error, suppressed, "session ended"),
-                None => tracing::debug!(?peer, %error, "session ended"),
-            },
+            Err(error) => {
+                match self.broken.admit() {
+                    Some(0) => tracing::warn!(?peer, %error, "session ended"),
+                    Some(suppressed) => tracing::warn!(?peer, %error, suppressed, "session ended"),
+                    None => tracing::debug!(?peer, %error, "session ended"),
+                }
+                slot.presence.fails(error);
+            }
         }
         // Not left to closing: a forked child may hold copies, and the token is used again.
         let forgotten = self.sleeper.forget(slot.session.link().socket());
@@ -347,9 +410,22 @@ impl Worker {
         let slots = self.slots.iter_mut().enumerate();
         let armed = slots.filter_map(|(token, slot)| Some((token, slot.as_mut()?)));
         let latest = armed.filter(|(token, _)| !self.paused.contains(token));
-        if let Some((token, slot)) = latest.max_by_key(|(_, slot)| slot.last_work) {
-            slot.active = true;
-            self.active.push(token);
+        if let Some((token, _)) = latest.max_by_key(|(_, slot)| slot.last_work) {
+            self.activate(token);
+        }
+    }
+
+    /// Polls a session from now on. It has one turn per round, also if it was active before in this
+    /// one.
+    fn activate(&mut self, token: usize) {
+        let Some(slot) = &mut self.slots[token] else { return };
+        if std::mem::replace(&mut slot.active, true) {
+            return;
+        }
+        if slot.round == self.round {
+            self.active.add_for_next_round(token);
+        } else {
+            self.active.add_next(token);
         }
     }
 
@@ -357,7 +433,7 @@ impl Worker {
     /// stays where it is.
     #[cold]
     fn pause(&mut self, token: usize, error: &SessionError) {
-        self.active.retain(|&other| other != token);
+        self.active.remove(token);
         let Some(slot) = &mut self.slots[token] else { return };
         slot.active = false;
         self.paused.push(token);
@@ -383,10 +459,7 @@ impl Worker {
         if !self.paused.is_empty() && self.resume.has_passed() {
             self.resume = Deadline::NEVER;
             for token in std::mem::take(&mut self.paused) {
-                if let Some(slot) = &mut self.slots[token] {
-                    slot.active = true;
-                    self.active.push(token);
-                }
+                self.activate(token);
             }
         }
     }
@@ -407,24 +480,24 @@ impl Worker {
                 cpu::spin_hint();
             }
         }
-        self.rounds += 1;
-        if self.rounds < ROUNDS_PER_TICK { Ok(Next::Poll) } else { self.tick(found) }
-    }
-
-    /// What needs the clock: listening now and then, arming sessions that fell idle, and the end of
-    /// spinning.
-    #[inline(never)]
-    fn tick(&mut self, found: bool) -> io::Result<Next> {
-        self.rounds = 0;
-        let now = clock::ticks();
-        if now.wrapping_sub(self.listened) >= clock::ticks_in(self.listen_every(now)) {
-            self.listened = now;
-            self.listen(Some(Duration::ZERO))?;
-            self.arm_idle(now);
-        }
-        if found || self.wait == WaitPolicy::Busy {
+        if found {
             return Ok(Next::Poll);
         }
+        self.rounds += 1;
+        if self.rounds < ROUNDS_PER_TICK { Ok(Next::Poll) } else { self.tick() }
+    }
+
+    /// What needs the clock when nothing was found: listening now and then, and the end of
+    /// spinning.
+    #[inline(never)]
+    fn tick(&mut self) -> io::Result<Next> {
+        self.rounds = 0;
+        self.now = clock::ticks();
+        self.listen_if_due()?;
+        if self.wait == WaitPolicy::Busy {
+            return Ok(Next::Poll);
+        }
+        let now = self.now;
         let since = *self.idle_since.get_or_insert(now);
         if now.wrapping_sub(since) < self.budget.ticks() && self.spinning_helps() {
             return Ok(Next::Poll);
@@ -432,28 +505,27 @@ impl Worker {
         Ok(Next::Sleep)
     }
 
-    /// Listens without sleeping, if that was not done for a while.
+    /// Takes what rang, without sleeping, and arms sessions that fell idle, if that was not done
+    /// for a while.
+    #[inline(always)]
     fn listen_if_due(&mut self) -> io::Result<()> {
-        let now = clock::ticks();
-        if now.wrapping_sub(self.listened) >= clock::ticks_in(self.listen_every(now)) {
-            self.listened = now;
-            self.listen(Some(Duration::ZERO))?;
-        }
-        Ok(())
+        let recent = self.now.wrapping_sub(self.socket_work) < self.times.active;
+        let every = if recent { self.times.listen_for_messages } else { self.times.listen };
+        if self.now.wrapping_sub(self.listened) >= every { self.listen_now() } else { Ok(()) }
     }
 
-    fn listen_every(&mut self, now: u64) -> Duration {
-        if std::mem::take(&mut self.socket_worked) {
-            self.socket_work = now;
-        }
-        let recent = now.wrapping_sub(self.socket_work) < clock::ticks_in(ACTIVE_FOR);
-        if recent { LISTEN_FOR_MESSAGES_EVERY } else { LISTEN_EVERY }
+    #[inline(never)]
+    fn listen_now(&mut self) -> io::Result<()> {
+        self.listened = self.now;
+        self.listen(Some(Duration::ZERO))?;
+        self.arm_idle();
+        Ok(())
     }
 
     /// Whether a peer can answer while this thread spins.
     fn spinning_helps(&mut self) -> bool {
         cpu::spinning_pays()
-            && self.active.iter().any(|&token| {
+            && self.active.tokens().iter().any(|&token| {
                 self.slots[token].as_mut().is_some_and(|slot| !slot.session.link().shares_cpu())
             })
     }
@@ -461,6 +533,7 @@ impl Worker {
     /// Takes what rang, sleeping at most `timeout` for it.
     fn listen(&mut self, timeout: Option<Duration>) -> io::Result<()> {
         let mut failed = Vec::new();
+        let mut rang = Vec::new();
         for &Wake { token, hung_up } in self.sleeper.wait(timeout)? {
             if token == INBOX {
                 continue;
@@ -475,11 +548,13 @@ impl Worker {
             slot.rang = true;
             slot.unread = true;
             if !slot.active {
-                slot.active = true;
-                slot.worked = true;
-                self.active.push(token);
-                self.paused.retain(|&other| other != token);
+                slot.last_work = self.now;
+                rang.push(token);
             }
+        }
+        for token in rang {
+            self.paused.retain(|&other| other != token);
+            self.activate(token);
         }
         self.note_unpaused();
         for (token, error) in failed {
@@ -489,17 +564,14 @@ impl Worker {
     }
 
     /// Arms sessions that had no work for a while; under `Busy` all but the last.
-    fn arm_idle(&mut self, now: u64) {
-        let patience = clock::ticks_in(ACTIVE_FOR);
+    fn arm_idle(&mut self) {
         let mut index = 0;
         while self.active.len() > 1
-            && let Some(&token) = self.active.get(index)
+            && let Some(&token) = self.active.tokens().get(index)
         {
-            let Some(slot) = &mut self.slots[token] else { unreachable!("active sessions exist") };
-            if std::mem::take(&mut slot.worked) {
-                slot.last_work = now;
-            }
-            if now.wrapping_sub(slot.last_work) < patience || !self.arm(token) {
+            let Some(slot) = &self.slots[token] else { unreachable!("active sessions exist") };
+            let is_idle = self.now.wrapping_sub(slot.last_work) >= self.times.active;
+            if !is_idle || !self.arm(token) {
                 index += 1;
             }
         }
@@ -511,7 +583,7 @@ impl Worker {
         match slot.session.link().prepare_sleep() {
             Ok(true) => {
                 slot.active = false;
-                self.active.retain(|&other| other != token);
+                self.active.remove(token);
                 true
             }
             Ok(false) => false,
@@ -528,18 +600,21 @@ impl Worker {
         let mut index = self.active.len();
         while index > 0 {
             index -= 1;
-            self.arm(self.active[index]);
+            self.arm(self.active.tokens()[index]);
         }
         if !self.active.is_empty() {
             // Whoever could not be armed has entries, perhaps always one more. Others are heard as
             // well.
+            self.now = clock::ticks();
             self.listen_if_due()?;
         } else if !self.inbox.has_changed() {
             let until = if self.paused.is_empty() { Deadline::NEVER } else { self.resume };
+            self.inbox.load().sleeps();
             self.listen(until.time_left())?;
+            self.now = clock::ticks();
         }
         if let Some(since) = self.idle_since.take() {
-            self.budget.learn(clock::ticks().wrapping_sub(since));
+            self.budget.learn(self.now.wrapping_sub(since));
         }
         Ok(())
     }

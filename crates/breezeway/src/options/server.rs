@@ -2,13 +2,18 @@
 
 use std::sync::Arc;
 
-use breezeway_os::Peer;
+use breezeway_os::{Peer, TrustedPeer};
 
 use super::{OptionError, SessionOptions};
+use crate::error::SessionError;
+use crate::presence::{Hooks, SessionId};
 
 /// Decides from its credentials whether a client is served; an error is the reason that the client
 /// gets.
 pub(crate) type Policy = Arc<dyn Fn(&Peer) -> Result<(), String> + Send + Sync>;
+
+/// Decides whose sessions are given slices; see [`ServerOptions::trust`].
+pub(crate) type TrustPolicy = Arc<dyn Fn(&Peer) -> Option<TrustedPeer> + Send + Sync>;
 
 /// Settings of a server.
 ///
@@ -28,6 +33,8 @@ pub struct ServerOptions {
     pub(crate) max_sessions: usize,
     pub(crate) socket_mode: u32,
     pub(crate) authorize: Policy,
+    pub(crate) trust: Option<TrustPolicy>,
+    pub(crate) hooks: Hooks,
 }
 
 impl Default for ServerOptions {
@@ -38,6 +45,8 @@ impl Default for ServerOptions {
             max_sessions: 4096,
             socket_mode: 0o600,
             authorize: Arc::new(|_| Ok(())),
+            trust: None,
+            hooks: Hooks::default(),
         }
     }
 }
@@ -55,7 +64,8 @@ impl ServerOptions {
         self
     }
 
-    /// Threads that serve, 1..=1024. Each session belongs to one of them. Default 1.
+    /// Threads that serve, 1..=1024. Each session belongs to one of them, a new one to the one that
+    /// was the least busy in the last milliseconds. Default 1.
     pub fn workers(mut self, count: usize) -> Self {
         self.workers = count;
         self
@@ -82,6 +92,46 @@ impl ServerOptions {
         policy: impl Fn(&Peer) -> Result<(), String> + Send + Sync + 'static,
     ) -> Self {
         self.authorize = Arc::new(policy);
+        self
+    }
+
+    /// Decides from its credentials whether a client's requests are given as slices, without a
+    /// copy: a proof for each client that is trusted not to write what it has lent. By default
+    /// nobody is. Asked once for each session, by the thread that accepts.
+    ///
+    /// ```
+    /// use breezeway::{ServerOptions, TrustedPeer};
+    ///
+    /// // SAFETY: in this example, every program of this user keeps its hands off lent payload.
+    /// let options = ServerOptions::new()
+    ///     .trust(|peer| peer.is_same_user().then(|| unsafe { TrustedPeer::assume() }));
+    /// ```
+    pub fn trust(
+        mut self,
+        policy: impl Fn(&Peer) -> Option<TrustedPeer> + Send + Sync + 'static,
+    ) -> Self {
+        self.trust = Some(Arc::new(policy));
+        self
+    }
+
+    /// Called before a session's first request is served, for example to make what belongs to the
+    /// session ([`Call::session`](crate::Call::session) says which). A worker calls it, which
+    /// serves nobody meanwhile.
+    pub fn on_session_start(
+        mut self,
+        hook: impl Fn(SessionId, &Peer) + Send + Sync + 'static,
+    ) -> Self {
+        self.hooks.on_start = Some(Arc::new(hook));
+        self
+    }
+
+    /// Called once for each session whose start was reported, after its last request was served and
+    /// the connection closed: without an error if either side ended it in order. A worker calls it.
+    pub fn on_session_end(
+        mut self,
+        hook: impl Fn(SessionId, Option<&SessionError>) + Send + Sync + 'static,
+    ) -> Self {
+        self.hooks.on_end = Some(Arc::new(hook));
         self
     }
 

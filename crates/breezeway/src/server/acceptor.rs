@@ -6,10 +6,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use breezeway_os::{Sleeper, exit_descriptor, open_files_limit, scm};
+use breezeway_os::{Peer, Sleeper, TrustedPeer, clock, exit_descriptor, open_files_limit, scm};
 
 use super::Server;
 use super::half_open::{HalfOpen, HalfOpens};
+use super::placement::{Candidate, Placement};
 use crate::carrier::Carrier;
 use crate::connect;
 use crate::handshake::{GreetingReceiver, HandshakeError, Received, refuse, welcome};
@@ -34,6 +35,7 @@ pub(super) struct Acceptor<'s> {
     inboxes: &'s [Arc<Inbox>],
     sleeper: Sleeper,
     half_open: HalfOpens,
+    placement: Placement,
     /// Listeners that may have another client, as far as is known.
     pending: Vec<bool>,
     /// While accepting fails for want of something.
@@ -68,6 +70,7 @@ impl<'s> Acceptor<'s> {
             inboxes,
             sleeper,
             half_open: HalfOpens::new(quarter.clamp(1, MAX_HALF_OPEN)),
+            placement: Placement::new(inboxes.len()),
             pending: vec![true; server.listeners.len()],
             pause_until: None,
             log,
@@ -223,11 +226,18 @@ impl<'s> Acceptor<'s> {
     }
 
     /// Asks the policy; one that panics admits nobody.
-    fn authorize(&self, peer: &breezeway_os::Peer) -> Result<(), String> {
+    fn authorize(&self, peer: &Peer) -> Result<(), String> {
         let policy = &self.server.options.authorize;
         // A policy is a shared function without state of ours, so nothing is left half done.
         catch_unwind(AssertUnwindSafe(|| policy(peer)))
             .unwrap_or_else(|_| Err("the server's policy failed".to_owned()))
+    }
+
+    /// Asks which peers are trusted; a policy that panics trusts nobody.
+    fn trust(&self, peer: &Peer) -> Option<TrustedPeer> {
+        let policy = self.server.options.trust.as_ref()?;
+        // As above.
+        catch_unwind(AssertUnwindSafe(|| policy(peer))).unwrap_or_default()
     }
 
     fn sessions(&self) -> usize {
@@ -251,7 +261,18 @@ impl<'s> Acceptor<'s> {
         self.complete(client, received);
     }
 
-    /// Answers a hello and hands the session to the worker with the fewest.
+    /// Hands a session to the worker with the least to do.
+    fn place(&mut self, session: ServerSession) {
+        let now = clock::ticks();
+        let candidate = |worker: usize| {
+            let inbox = &self.inboxes[worker];
+            Candidate { share: inbox.load().share(now), sessions: inbox.sessions() }
+        };
+        let worker = self.placement.place(now, candidate).expect("there is a worker");
+        self.inboxes[worker].deliver(session);
+    }
+
+    /// Answers a hello and hands the session to a worker.
     fn complete(&mut self, client: HalfOpen, received: Result<Received, HandshakeError>) {
         let HalfOpen { socket, carrier, peer, .. } = client;
         if received.is_ok() && self.is_full(&socket) {
@@ -267,8 +288,10 @@ impl<'s> Acceptor<'s> {
             Ok(agreed) => {
                 let mut session = ServerSession::new(agreed, peer);
                 session.watch_exit(exit);
-                let inbox = self.inboxes.iter().min_by_key(|inbox| inbox.sessions());
-                inbox.expect("there is a worker").deliver(session);
+                if let Some(proof) = self.trust(session.peer()) {
+                    session = session.trusting(proof);
+                }
+                self.place(session);
             }
             Err(error) if error.is_shortage() => {
                 let limit = open_files_limit();

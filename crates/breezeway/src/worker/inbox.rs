@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use breezeway_os::Notifier;
 
+use super::Load;
 use crate::served::ServerSession;
 
 /// Where a worker gets its sessions from.
@@ -18,6 +19,7 @@ pub(crate) struct Inbox {
     /// Sessions that the worker has or will have.
     sessions: AtomicUsize,
     notifier: Notifier,
+    load: Load,
 }
 
 impl Inbox {
@@ -28,12 +30,19 @@ impl Inbox {
             arrived: Mutex::new(Vec::new()),
             sessions: AtomicUsize::new(0),
             notifier: Notifier::new()?,
+            load: Load::default(),
         })
     }
 
     /// Sessions that the worker has or will have.
     pub(crate) fn sessions(&self) -> usize {
         self.sessions.load(Ordering::Relaxed)
+    }
+
+    /// How busy the worker is.
+    #[inline(always)]
+    pub(crate) fn load(&self) -> &Load {
+        &self.load
     }
 
     /// Gives the worker one more session.
@@ -65,8 +74,15 @@ impl Inbox {
     }
 
     /// Whether there is something to take.
+    #[inline(always)]
     pub(super) fn has_changed(&self) -> bool {
         self.changed.load(Ordering::Acquire)
+    }
+
+    /// Set while there is something to take.
+    #[inline(always)]
+    pub(super) fn changed(&self) -> &AtomicBool {
+        &self.changed
     }
 
     /// Whether the worker is to end.

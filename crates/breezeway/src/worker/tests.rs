@@ -1,5 +1,7 @@
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use breezeway_adversary::native::layout::control;
@@ -17,6 +19,11 @@ const HONEST: usize = 1;
 fn echo(call: Call<'_>) -> Handled {
     let request = call.request().to_vec();
     call.reply(&request)
+}
+
+fn worker(options: &SessionOptions) -> Worker {
+    let inbox = Arc::new(Inbox::new().unwrap());
+    Worker::new(options.waiting(), Hooks::default(), inbox).unwrap()
 }
 
 /// A session, and its client.
@@ -43,7 +50,7 @@ fn stay_ahead(peer: &mut Peer, segment: &Shared) {
 /// it is time to listen, while another one has an entry about a segment at each of them.
 fn serves_beside_churn(wait: WaitPolicy, steps: u32) -> bool {
     let options = SessionOptions::new().wait(wait);
-    let mut worker = Worker::new(options.waiting(), Arc::new(Inbox::new().unwrap())).unwrap();
+    let mut worker = worker(&options);
     let (churned, mut churning) = session(&options);
     let (served, mut honest) = session(&options);
     worker.add(churned).unwrap();
@@ -77,4 +84,109 @@ fn a_worker_that_can_never_arm_a_session_listens_for_the_others() {
     ] {
         assert!(serves_beside_churn(wait, steps), "{wait:?}: not served in {steps} steps");
     }
+}
+
+/// Whose request a handler is given.
+const OF_BUSY: &[u8] = b"busy";
+const OF_ARMED: &[u8] = b"armed";
+
+/// The order in which requests are served when one of them comes, on an armed session, while the
+/// first of many of a busy session is served and its handler takes longer than a slice.
+fn served_beside_slow_handler(wait: WaitPolicy) -> Vec<Vec<u8>> {
+    let options = SessionOptions::new().wait(wait);
+    let mut worker = worker(&options);
+    let (busy, mut busy_peer) = session(&options);
+    let (armed, armed_peer) = session(&options);
+    worker.add(busy).unwrap();
+    worker.add(armed).unwrap();
+    assert!(worker.arm(1), "nothing was asked of it yet");
+    // What the hellos left to report is not to wake it below.
+    worker.sleeper.wait(Some(Duration::ZERO)).unwrap();
+    for number in 0..20 {
+        busy_peer.publish(&Entry::request(2 * number + 1, 0, OF_BUSY));
+    }
+    let peer = Mutex::new(armed_peer);
+    let served = Arc::new(Mutex::new(Vec::new()));
+    let record = Arc::clone(&served);
+    let handler = move |call: Call<'_>| {
+        let mut served = record.lock().unwrap();
+        if served.is_empty() {
+            peer.lock().unwrap().publish(&Entry::request(1, 0, OF_ARMED));
+            let start = clock::ticks();
+            while clock::ticks() - start < clock::ticks_in(2 * LISTEN_EVERY) {}
+        }
+        served.push(call.request().to_vec());
+        call.done()
+    };
+    while served.lock().unwrap().len() < 21 {
+        worker.step(&handler).unwrap();
+    }
+    let served = served.lock().unwrap();
+    served.clone()
+}
+
+#[test]
+fn who_rings_while_a_handler_is_slow_is_served_when_it_returns() {
+    for wait in [WaitPolicy::Busy, WaitPolicy::Adaptive, WaitPolicy::Park] {
+        let served = served_beside_slow_handler(wait);
+        assert_eq!(served[..2], [OF_BUSY, OF_ARMED], "{wait:?}");
+    }
+}
+
+#[test]
+fn slow_requests_of_active_sessions_are_served_in_turn() {
+    let options = SessionOptions::new();
+    let mut worker = worker(&options);
+    let mut peers = Vec::new();
+    for _ in 0..3 {
+        let (session, peer) = session(&options);
+        worker.add(session).unwrap();
+        peers.push(peer);
+    }
+    for peer in &mut peers {
+        for number in 0..10 {
+            peer.publish(&Entry::request(2 * number + 1, 0, b""));
+        }
+    }
+    let served = Arc::new(Mutex::new(Vec::new()));
+    let record = Arc::clone(&served);
+    let handler = move |call: Call<'_>| {
+        let start = clock::ticks();
+        while clock::ticks() - start < clock::ticks_in(2 * SLICE) {}
+        record.lock().unwrap().push(call.session());
+        call.done()
+    };
+    while served.lock().unwrap().len() < 30 {
+        worker.step(&handler).unwrap();
+    }
+    let served = served.lock().unwrap();
+    for round in served.chunks(3) {
+        let mut sessions = round.to_vec();
+        sessions.sort();
+        sessions.dedup();
+        assert_eq!(sessions.len(), 3, "each once in {round:?}");
+    }
+}
+
+#[test]
+fn a_stop_is_seen_between_two_requests() {
+    let options = SessionOptions::new();
+    let mut worker = worker(&options);
+    let (session, mut peer) = session(&options);
+    worker.add(session).unwrap();
+    for number in 0..20 {
+        peer.publish(&Entry::request(2 * number + 1, 0, b""));
+    }
+    let inbox = Arc::clone(&worker.inbox);
+    let served = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&served);
+    let handler = move |call: Call<'_>| {
+        if count.fetch_add(1, Ordering::Relaxed) == 2 {
+            inbox.stop();
+        }
+        call.done()
+    };
+    worker.run(&handler).unwrap();
+    // Slices may end anywhere, the stop ends all of them.
+    assert_eq!(served.load(Ordering::Relaxed), 3);
 }

@@ -20,12 +20,14 @@ mod on_every_carrier {
     pub(crate) mod clients;
     pub(crate) mod deaths;
     mod failures;
+    mod hooks;
     mod model;
     pub(crate) mod parent_and_child;
     mod pool;
     mod sizes;
     mod stopping;
     mod strangers;
+    mod turns;
     pub(crate) mod two_processes;
     pub(crate) mod waiting;
 }

@@ -1,0 +1,209 @@
+//! The bounded turn that a server gives to one session.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use breezeway_os::clock;
+
+/// The longest time for which a session's requests are served before the next session has its turn.
+/// A handler that takes longer ends the turn when it returns.
+pub(crate) const SLICE: Duration = Duration::from_micros(50);
+/// Bytes of requests after which a turn ends as well.
+const SLICE_BYTES: usize = 1 << 20;
+
+/// One-way messages between two readings of the clock, at most. A reading takes as long as a few of
+/// them; after a reply, which the client has to take first, it takes no time that anybody notices.
+const LARGEST_GROUP: u32 = 64;
+/// Quick one-way messages after which a group may become larger again than the last slow one.
+const QUICK_AGAIN: u32 = 1 << 16;
+
+/// How many one-way messages of a session are served between two readings of the clock: more as
+/// long as each takes less than a 64th of a slice, and only half as many again after each time that
+/// this went wrong, until very many were quick.
+#[derive(Debug)]
+pub(crate) struct Group {
+    size: u32,
+    largest: u32,
+    /// Quick ones in a row.
+    quick: u32,
+}
+
+impl Default for Group {
+    fn default() -> Self {
+        Self { size: 1, largest: LARGEST_GROUP, quick: 0 }
+    }
+}
+
+impl Group {
+    fn was_quick(&mut self) {
+        self.quick += self.size;
+        if self.quick >= QUICK_AGAIN {
+            self.quick = 0;
+            self.largest = (2 * self.largest).min(LARGEST_GROUP);
+        }
+        self.size = (2 * self.size).min(self.largest);
+    }
+
+    fn was_slow(&mut self) {
+        if self.size > 1 {
+            self.largest = (self.largest / 2).max(1);
+        }
+        (self.size, self.quick) = (1, 0);
+    }
+}
+
+/// One turn: bounded by time and by bytes, however few requests that are.
+#[derive(Debug)]
+pub(crate) struct Slice<'w> {
+    /// How long it takes, in clock ticks.
+    ticks: u64,
+    /// When it ends.
+    until: u64,
+    /// The last reading of the clock.
+    now: u64,
+    /// Messages served since then.
+    untimed: u32,
+    bytes_left: usize,
+    /// Set when whoever serves is wanted elsewhere.
+    interrupt: Option<&'w AtomicBool>,
+}
+
+impl<'w> Slice<'w> {
+    /// A turn that begins at `now` and takes `ticks`.
+    #[inline(always)]
+    pub(crate) fn new(now: u64, ticks: u64) -> Self {
+        Self {
+            ticks,
+            until: now.saturating_add(ticks),
+            now,
+            untimed: 0,
+            bytes_left: SLICE_BYTES,
+            interrupt: None,
+        }
+    }
+
+    /// Ends it between two requests once the flag is set.
+    #[inline(always)]
+    pub(crate) fn interrupted_by(mut self, flag: &'w AtomicBool) -> Self {
+        self.interrupt = Some(flag);
+        self
+    }
+
+    /// Notes a request of so many bytes that was served and replied to; false if it was the last
+    /// of this turn.
+    #[inline(always)]
+    pub(crate) fn goes_on_after(&mut self, bytes: usize) -> bool {
+        self.spend(bytes);
+        self.read_clock();
+        self.has_more()
+    }
+
+    /// As [`Self::goes_on_after`], for a message without a reply.
+    #[inline(always)]
+    pub(crate) fn goes_on_after_one_way(&mut self, bytes: usize, group: &mut Group) -> bool {
+        self.spend(bytes);
+        if self.untimed >= group.size {
+            let before = self.now;
+            let quick = u64::from(self.untimed) * (self.ticks / 64);
+            self.read_clock();
+            if self.now.saturating_sub(before) < quick {
+                group.was_quick();
+            } else {
+                group.was_slow();
+            }
+        }
+        self.has_more()
+    }
+
+    #[inline(always)]
+    fn spend(&mut self, bytes: usize) {
+        self.untimed += 1;
+        self.bytes_left = self.bytes_left.saturating_sub(bytes);
+    }
+
+    #[inline(always)]
+    fn read_clock(&mut self) {
+        self.now = clock::ticks();
+        self.untimed = 0;
+    }
+
+    #[inline(always)]
+    fn has_more(&self) -> bool {
+        // Relaxed: a hint. Whoever is interrupted reads the flag once more.
+        let interrupted = self.interrupt.is_some_and(|flag| flag.load(Ordering::Relaxed));
+        self.now < self.until && self.bytes_left > 0 && !interrupted
+    }
+
+    /// When the turn ended, in clock ticks.
+    #[inline(always)]
+    pub(crate) fn end(mut self) -> u64 {
+        if self.untimed > 0 {
+            self.read_clock();
+        }
+        self.now
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A turn that no test outlasts.
+    fn long() -> Slice<'static> {
+        Slice::new(clock::ticks(), u64::MAX)
+    }
+
+    #[test]
+    fn a_turn_ends_with_its_time_after_the_first_request() {
+        let now = clock::ticks();
+        assert!(!Slice::new(now, 0).goes_on_after(0));
+        assert!(long().goes_on_after(0));
+    }
+
+    #[test]
+    fn a_turn_ends_with_its_bytes() {
+        let mut slice = long();
+        assert!(slice.goes_on_after(SLICE_BYTES - 1));
+        assert!(!slice.goes_on_after(1));
+        assert!(!long().goes_on_after(usize::MAX));
+    }
+
+    #[test]
+    fn a_turn_ends_between_two_requests_when_its_flag_is_set() {
+        let flag = AtomicBool::new(false);
+        let mut slice = long().interrupted_by(&flag);
+        assert!(slice.goes_on_after(1));
+        flag.store(true, Ordering::Relaxed);
+        assert!(!slice.goes_on_after(1));
+    }
+
+    #[test]
+    fn quick_one_way_messages_are_timed_in_groups() {
+        let mut group = Group::default();
+        // A 64th of this turn is longer than the test may take.
+        let mut slice = long();
+        for _ in 0..1000 {
+            assert!(slice.goes_on_after_one_way(1, &mut group));
+        }
+        assert_eq!(group.size, LARGEST_GROUP);
+    }
+
+    #[test]
+    fn a_group_with_slow_messages_ends_the_turn_and_is_followed_by_half_of_it_at_most() {
+        let mut group = Group::default();
+        for largest in [64, 32, 16, 8, 4, 2, 1, 1] {
+            for _ in 0..10 {
+                group.was_quick();
+            }
+            assert_eq!(group.size, largest);
+            // The clock has long run.
+            let mut slice = Slice::new(0, 1 << 20);
+            let served = (1..).find(|_| !slice.goes_on_after_one_way(1, &mut group));
+            assert_eq!((served, group.size), (Some(largest), 1));
+        }
+        for _ in 0..QUICK_AGAIN * LARGEST_GROUP.ilog2() {
+            group.was_quick();
+        }
+        assert_eq!(group.size, LARGEST_GROUP, "after very many quick ones");
+    }
+}

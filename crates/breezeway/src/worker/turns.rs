@@ -1,0 +1,111 @@
+//! In which order a worker's active sessions have their turns.
+
+/// The active sessions, by token, and whose turn is next. Each has one turn per round, whatever is
+/// added or removed during it.
+#[derive(Debug, Default)]
+pub(super) struct Turns {
+    tokens: Vec<usize>,
+    /// Index of the next one in this round.
+    next: usize,
+}
+
+impl Turns {
+    pub(super) fn len(&self) -> usize {
+        self.tokens.len()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.tokens.is_empty()
+    }
+
+    /// All of them, in their order.
+    pub(super) fn tokens(&self) -> &[usize] {
+        &self.tokens
+    }
+
+    /// Whose turn it is; `None` at the end of a round, after which the next one begins.
+    #[inline(always)]
+    pub(super) fn next(&mut self) -> Option<usize> {
+        match self.tokens.get(self.next) {
+            Some(&token) => {
+                self.next += 1;
+                Some(token)
+            }
+            None => {
+                self.next = 0;
+                None
+            }
+        }
+    }
+
+    /// Adds one, which is next.
+    pub(super) fn add_next(&mut self, token: usize) {
+        self.tokens.insert(self.next, token);
+    }
+
+    /// Adds one that has its turn in the next round.
+    pub(super) fn add_for_next_round(&mut self, token: usize) {
+        self.tokens.insert(0, token);
+        self.next += usize::from(self.next > 0);
+    }
+
+    /// Removes one, if it is there.
+    pub(super) fn remove(&mut self, token: usize) {
+        if let Some(index) = self.tokens.iter().position(|&other| other == token) {
+            self.tokens.remove(index);
+            self.next -= usize::from(index < self.next);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(tokens: &[usize]) -> Turns {
+        Turns { tokens: tokens.to_vec(), next: 0 }
+    }
+
+    fn round(turns: &mut Turns) -> Vec<usize> {
+        std::iter::from_fn(|| turns.next()).collect()
+    }
+
+    #[test]
+    fn each_has_one_turn_per_round() {
+        let mut turns = of(&[3, 1, 2]);
+        for _ in 0..3 {
+            assert_eq!(round(&mut turns), [3, 1, 2]);
+        }
+    }
+
+    #[test]
+    fn who_is_added_in_a_round_has_the_next_turn_or_one_in_the_next_round() {
+        let mut turns = of(&[1, 2]);
+        assert_eq!(turns.next(), Some(1));
+        turns.add_next(3);
+        turns.add_for_next_round(4);
+        assert_eq!(round(&mut turns), [3, 2]);
+        assert_eq!(round(&mut turns), [4, 1, 3, 2]);
+    }
+
+    #[test]
+    fn who_is_removed_costs_no_other_its_turn() {
+        for (gone, left) in [(1, [2, 3].as_slice()), (2, &[3]), (3, &[2]), (9, &[2, 3])] {
+            let mut turns = of(&[1, 2, 3]);
+            turns.next();
+            if gone == 2 {
+                turns.next();
+            }
+            turns.remove(gone);
+            assert_eq!(round(&mut turns), left, "without {gone}");
+        }
+    }
+
+    #[test]
+    fn one_added_between_two_rounds_has_a_turn_in_the_next() {
+        let mut turns = of(&[1]);
+        round(&mut turns);
+        turns.add_for_next_round(2);
+        assert_eq!(round(&mut turns).len(), 2);
+    }
+}

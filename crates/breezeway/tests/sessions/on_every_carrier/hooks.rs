@@ -1,0 +1,150 @@
+//! What a server's owner hears of sessions: their start, their end, and which one a call came by.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use breezeway::{Call, Handled, Server, ServerOptions, SessionId, Stopper, TrustedPeer};
+
+use crate::support::{Folder, PATIENCE, connect, eventually, on_socket, patient, within};
+
+/// What the hooks and the handler of a server have heard.
+#[derive(Default)]
+struct Heard {
+    started: Vec<SessionId>,
+    /// Each with its error.
+    ended: Vec<(SessionId, Option<String>)>,
+    /// Calls of each session that has started and not ended.
+    calls: HashMap<SessionId, u64>,
+}
+
+struct Watched {
+    heard: Arc<Mutex<Heard>>,
+    stopper: Stopper,
+    serving: std::thread::JoinHandle<()>,
+}
+
+/// A server whose hooks make and remove what belongs to a session, and whose handler uses it.
+fn watched(folder: &Folder) -> Watched {
+    let heard = Arc::new(Mutex::new(Heard::default()));
+    let (starts, ends, calls) = (Arc::clone(&heard), Arc::clone(&heard), Arc::clone(&heard));
+    let options = ServerOptions::new()
+        .session(patient())
+        .workers(2)
+        .on_session_start(move |id, _peer| {
+            let mut heard = starts.lock().unwrap();
+            heard.started.push(id);
+            assert_eq!(heard.calls.insert(id, 0), None);
+        })
+        .on_session_end(move |id, error| {
+            let mut heard = ends.lock().unwrap();
+            heard.ended.push((id, error.map(ToString::to_string)));
+            assert!(heard.calls.remove(&id).is_some());
+        });
+    let server = Server::bind_with(&folder.address(), options).unwrap();
+    let stopper = server.stopper();
+    let serving = std::thread::spawn(move || {
+        let handler = move |call: Call<'_>| -> Handled {
+            let mut heard = calls.lock().unwrap();
+            let count =
+                heard.calls.get_mut(&call.session()).ok_or("the session has not started")?;
+            *count += 1;
+            let reply = [call.session().number(), *count].map(u64::to_le_bytes).concat();
+            call.reply(&reply)
+        };
+        server.serve(handler).unwrap();
+    });
+    Watched { heard, stopper, serving }
+}
+
+/// The session's number and how many calls it has made.
+fn ask(session: &mut breezeway::Session) -> [u64; 2] {
+    let reply = session.call(0, b"").unwrap().to_vec();
+    [&reply[..8], &reply[8..]].map(|word| u64::from_le_bytes(word.try_into().unwrap()))
+}
+
+#[test]
+fn each_session_has_a_start_before_its_calls_a_state_of_its_own_and_one_end() {
+    let folder = Folder::new();
+    let watched = watched(&folder);
+    let mut sessions: Vec<_> = (0..5).map(|_| connect(&folder)).collect();
+    let numbers: Vec<_> = sessions.iter_mut().map(|session| ask(session)[0]).collect();
+    for (session, number) in sessions.iter_mut().zip(&numbers) {
+        assert_eq!(ask(session), [*number, 2]);
+    }
+    sessions.truncate(2);
+    eventually("three have ended", || watched.heard.lock().unwrap().ended.len() == 3);
+    watched.stopper.stop();
+    within(PATIENCE, "the end", move || watched.serving.join().unwrap());
+    let heard = watched.heard.lock().unwrap();
+    let sorted = |mut numbers: Vec<u64>| {
+        numbers.sort_unstable();
+        numbers
+    };
+    let started = sorted(heard.started.iter().map(|id| id.number()).collect());
+    let ended = sorted(heard.ended.iter().map(|(id, _)| id.number()).collect());
+    assert_eq!(started, sorted(numbers));
+    assert_eq!(started, ended, "those that the stop has ended as well");
+    assert!(heard.ended.iter().all(|(_, error)| error.is_none()), "{:?}", heard.ended);
+}
+
+#[test]
+fn hooks_that_panic_harm_no_session() {
+    let folder = Folder::new();
+    let options = ServerOptions::new()
+        .session(patient())
+        .on_session_start(|_, _| panic!("on purpose"))
+        .on_session_end(|_, _| panic!("on purpose"));
+    let server = Server::bind_with(&folder.address(), options).unwrap();
+    let stopper = server.stopper();
+    let serving = std::thread::spawn(move || server.serve(|call: Call<'_>| call.echo()));
+    for _ in 0..3 {
+        assert_eq!(connect(&folder).call(0, b"hello").unwrap().to_vec(), b"hello");
+    }
+    stopper.stop();
+    within(PATIENCE, "the end", move || serving.join().unwrap().unwrap());
+}
+
+#[test]
+fn a_policy_decides_whose_requests_are_slices() {
+    // What comes over a socket is a slice for anybody.
+    for (trusts, slices) in [(true, true), (false, on_socket())] {
+        let folder = Folder::new();
+        let options = ServerOptions::new().session(patient()).trust(move |peer| {
+            assert!(peer.is_same_user() || peer.remote.is_some());
+            // SAFETY: the client is this test, which uses the safe API alone.
+            trusts.then(|| unsafe { TrustedPeer::assume() })
+        });
+        let server = Server::bind_with(&folder.address(), options).unwrap();
+        let stopper = server.stopper();
+        let serving = std::thread::spawn(move || {
+            server.serve(|call: Call<'_>| {
+                let is_slice = call.request().as_slice().is_some();
+                call.reply(&[u8::from(is_slice)])
+            })
+        });
+        let mut session = connect(&folder);
+        let reply = session.call(0, &[7; 10_000]).unwrap().to_vec();
+        assert_eq!(reply, [u8::from(slices)], "trusts: {trusts}");
+        stopper.stop();
+        within(PATIENCE, "the end", move || serving.join().unwrap().unwrap());
+    }
+}
+
+#[test]
+fn a_trust_policy_that_panics_trusts_nobody() {
+    let folder = Folder::new();
+    let options = ServerOptions::new().session(patient()).trust(|_| panic!("on purpose"));
+    let server = Server::bind_with(&folder.address(), options).unwrap();
+    let stopper = server.stopper();
+    let serving = std::thread::spawn(move || {
+        server.serve(|call: Call<'_>| {
+            let is_slice = call.request().as_slice().is_some();
+            call.reply(&[u8::from(is_slice)])
+        })
+    });
+    let mut session = connect(&folder);
+    let reply = session.call(0, &[7; 10_000]).unwrap().to_vec();
+    assert_eq!(reply, [u8::from(on_socket())]);
+    stopper.stop();
+    within(PATIENCE, "the end", move || serving.join().unwrap().unwrap());
+}

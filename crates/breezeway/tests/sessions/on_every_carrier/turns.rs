@@ -1,0 +1,80 @@
+//! Sessions of one worker take turns by time: a slow handler delays the others until it returns,
+//! not until everything is served that its client has sent.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use breezeway::{Call, Server, ServerOptions, SessionOptions};
+
+use crate::support::{EVERY_POLICY, Folder, PATIENCE, connect, eventually, patient, within};
+
+const SLOW: u32 = 0;
+const QUICK: u32 = 1;
+/// Slow calls in flight at one time.
+const DEPTH: usize = 60;
+/// Quick calls, each after a pause in which its session is armed.
+const QUICK_CALLS: u64 = 10;
+
+/// What a session that rests between its calls waits for while another one keeps its worker busy
+/// with slow calls: how many of them were served in between, at the most.
+fn slow_calls_before_a_quick_one(options: SessionOptions) -> u64 {
+    let folder = Folder::new();
+    let options = ServerOptions::new().session(options);
+    let server = Server::bind_with(&folder.address(), options).unwrap();
+    let stopper = server.stopper();
+    let slow = Arc::new(AtomicU64::new(0));
+    let count = Arc::clone(&slow);
+    let serving = std::thread::spawn(move || {
+        server.serve(move |call: Call<'_>| {
+            if call.method() == SLOW {
+                let start = Instant::now();
+                while start.elapsed() < Duration::from_millis(2) {}
+                count.fetch_add(1, Ordering::SeqCst);
+            }
+            call.reply(&count.load(Ordering::SeqCst).to_le_bytes())
+        })
+    });
+    let (mut busy, mut armed) = (connect(&folder), connect(&folder));
+    let over = Arc::new(AtomicU64::new(0));
+    let ends = Arc::clone(&over);
+    let flood = std::thread::spawn(move || {
+        for _ in 0..DEPTH {
+            busy.send(SLOW, b"").unwrap();
+        }
+        while ends.load(Ordering::Relaxed) == 0 {
+            busy.receive().unwrap();
+            busy.send(SLOW, b"").unwrap();
+        }
+    });
+    let most = within(PATIENCE, "the quick calls", {
+        let slow = Arc::clone(&slow);
+        move || {
+            let waited = |_| {
+                // Long enough to be armed.
+                let before = slow.load(Ordering::SeqCst);
+                eventually("a few are served", || slow.load(Ordering::SeqCst) > before + 3);
+                armed.send(QUICK, b"").unwrap();
+                // Whoever is late here counts fewer than there were.
+                let sent = slow.load(Ordering::SeqCst);
+                let reply = armed.receive().unwrap().to_vec();
+                u64::from_le_bytes(reply.try_into().unwrap()).saturating_sub(sent)
+            };
+            (0..QUICK_CALLS).map(waited).max().unwrap()
+        }
+    });
+    over.store(1, Ordering::Relaxed);
+    within(PATIENCE, "the slow calls", move || flood.join().unwrap());
+    stopper.stop();
+    within(PATIENCE, "the end", move || serving.join().unwrap().unwrap());
+    most
+}
+
+#[test]
+fn a_session_that_rings_waits_for_the_present_call_of_another_and_not_for_all_that_are_queued() {
+    for policy in EVERY_POLICY {
+        let waited = slow_calls_before_a_quick_one(patient().wait(policy));
+        // The present one, and one whose turn had begun when the doorbell rang.
+        assert!(waited <= 2, "{policy:?}: {waited} slow calls were served first");
+    }
+}
