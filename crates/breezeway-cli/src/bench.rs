@@ -7,11 +7,12 @@ use breezeway::{Address, Session};
 use breezeway_measure::load::{self, Extent, Load, Measurement, Pattern, Touch};
 use breezeway_measure::report::bench::{Report, Setup};
 use breezeway_os::{clock, cpu};
-use breezeway_shmipc::{Client, ClientOptions, Trust};
+use breezeway_shmipc::Client;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::Failure;
 use crate::settings::{Config, ServerSettings, SessionSettings, value};
+use crate::shmipc;
 use crate::target::Target;
 
 const EXAMPLES: &str = "\
@@ -20,6 +21,7 @@ Examples:
   breezeway bench --addr shm:/tmp/echo.sock --size 1MiB --touch none --count 100000
   breezeway bench --addr shm:/tmp/echo.sock --pattern one-way --size 40 --batch 64 --json
   breezeway bench --addr shm:/tmp/echo.sock --rate 1000 --seconds 10
+  breezeway bench --addr shmipc:/tmp/echo.sock --memory file-v2
 
 Ping-pong writes every byte before each call and compares every byte of the reply (--touch none: \
 the first 8). A latency runs from one reply to the next, so it counts filling and comparing; with \
@@ -71,6 +73,8 @@ pub(crate) struct Args {
     session: SessionSettings,
     #[command(flatten)]
     config: Config,
+    #[command(flatten)]
+    shmipc: shmipc::Calling,
     /// Print one line with one JSON object
     #[arg(long)]
     json: bool,
@@ -116,6 +120,7 @@ impl Args {
 }
 
 fn measure_calls(args: &Args, address: &Address) -> Result<Measurement, Failure> {
+    args.shmipc.refuse()?;
     let sessions: Result<Vec<_>, _> = (0..args.sessions).map(|_| open(args, address)).collect();
     let progress = Progress::new(args);
     load::on_sessions(&args.load(), sessions?, || progress.show())
@@ -143,13 +148,9 @@ fn measure_streams(
         )
         .into());
     }
-    let wait = args.session.wait.unwrap_or_default();
-    let session = breezeway_shmipc::SessionOptions::new().wait(wait.into());
-    let connect = || {
-        // Whoever runs the command has named the socket: it is trusted.
-        Client::connect(address, ClientOptions::new(Trust::Anybody).session(session.clone()))
-    };
-    let clients: Result<Vec<_>, _> = (0..args.sessions).map(|_| connect()).collect();
+    let options = args.shmipc.options(address, &args.session)?;
+    let connect = |_| Client::connect(address, options.clone());
+    let clients: Result<Vec<_>, _> = (0..args.sessions).map(connect).collect();
     let progress = Progress::new(args);
     load::on_shmipc(&args.load(), clients?, || progress.show())
 }

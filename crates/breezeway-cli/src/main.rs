@@ -8,6 +8,7 @@ mod floor;
 mod generate;
 mod serve;
 mod settings;
+mod shmipc;
 mod target;
 mod thrift;
 

@@ -3,17 +3,20 @@
 use std::fmt::Display;
 use std::io::Write;
 
-use breezeway::{Address, Server, ServerOptions, WaitPolicy};
+use breezeway::{Address, Server, ServerOptions};
 use breezeway_measure::load::Echo;
 use breezeway_os::cpu;
-use breezeway_shmipc::Trust;
 use rustix::process::{Resource, getrlimit, setrlimit};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use tracing::level_filters::LevelFilter;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::Failure;
 use crate::settings::{Config, ServerSettings, SessionSettings};
+use crate::shmipc;
 use crate::target::Target;
 
 const EXAMPLES: &str = "\
@@ -22,6 +25,7 @@ Examples:
   breezeway serve --addr shm:/tmp/echo.sock --wait busy --cpu 1
   breezeway serve --addr shm:/tmp/echo.sock,unix:/tmp/echo-unix.sock,tcp:127.0.0.1:7000
   breezeway serve --addr shmipc:/tmp/echo.sock
+  breezeway serve --addr shmipc:tcp:127.0.0.1:7000 --folder /dev/shm/pool --log info
   BREEZEWAY_CAP=1GiB breezeway serve --addr shm:/tmp/echo.sock --config breezeway.toml
 
 Methods: 0 echoes the request; 1 replies with as many bytes, of which it copies the first 8; 2 \
@@ -41,15 +45,18 @@ pub(crate) struct Args {
     /// CPU's NUMA node) [default: not pinned]
     #[arg(long, value_name = "N")]
     cpu: Option<usize>,
-    /// What to log on standard error: off, error, warn, info, debug or trace
-    #[arg(long, value_name = "LEVEL", env = "BREEZEWAY_LOG", default_value = "warn", value_parser = level)]
-    log: LevelFilter,
+    /// What to log on standard error: off, error, warn, info, debug or trace, or such levels for
+    /// parts, as in warn,breezeway_shmipc=debug; without it RUST_LOG says it [default: warn]
+    #[arg(long, value_name = "LEVEL", env = "BREEZEWAY_LOG", value_parser = shmipc::log_filter)]
+    log: Option<Targets>,
     #[command(flatten)]
     server: ServerSettings,
     #[command(flatten)]
     session: SessionSettings,
     #[command(flatten)]
     config: Config,
+    #[command(flatten)]
+    shmipc: shmipc::Serving,
 }
 
 pub(crate) fn run(args: Args) -> Result<(), Failure> {
@@ -58,8 +65,10 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
     }
     tracing_subscriber::fmt()
         .with_writer(std::io::stderr)
-        .with_max_level(args.log)
+        .with_max_level(LevelFilter::TRACE)
         .without_time()
+        .finish()
+        .with(args.filter()?)
         .init();
     raise_limit_of_open_files();
     let (session, server) = args.config.complete(args.session, args.server)?;
@@ -67,18 +76,26 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
     let signals = Signals::new([SIGTERM, SIGINT])?;
     match &args.addr {
         Target::Breezeway(address) => {
+            args.shmipc.refuse()?;
             serve_calls(address, server.options(session.options()), signals)
         }
         Target::Shmipc(address) => {
-            serve_streams(address, session.wait.unwrap_or_default().into(), signals)
+            serve_streams(address, args.shmipc.options(address, &session, &server)?, signals)
         }
     }
 }
 
-fn level(text: &str) -> Result<LevelFilter, String> {
-    let known = ["off", "error", "warn", "info", "debug", "trace"].contains(&text);
-    let level = text.parse().ok().filter(|_| known);
-    level.ok_or_else(|| "expected off, error, warn, info, debug or trace".to_owned())
+impl Args {
+    /// What is logged: where nothing says it, what programs in Rust commonly go by.
+    fn filter(&self) -> Result<Targets, Failure> {
+        let variable = || std::env::var("RUST_LOG").ok().filter(|text| !text.is_empty());
+        let said = || variable().map(|text| shmipc::log_filter(&text)).transpose();
+        let filter = match self.log.clone() {
+            Some(filter) => Some(filter),
+            None => said().map_err(|expected| format!("RUST_LOG: {expected}"))?,
+        };
+        Ok(filter.unwrap_or_else(|| Targets::new().with_default(LevelFilter::WARN)))
+    }
 }
 
 /// Every session takes two descriptors, and the soft limit is low so that old programs which use
@@ -108,19 +125,11 @@ fn serve_calls(
     Ok(())
 }
 
-/// Serves shmipc. Its peers can write what both map, so over a unix socket only those of the same
-/// user are served.
 fn serve_streams(
     address: &breezeway_shmipc::Address,
-    wait: WaitPolicy,
+    options: breezeway_shmipc::ServerOptions,
     mut signals: Signals,
 ) -> Result<(), Failure> {
-    let is_tcp = matches!(address, breezeway_shmipc::Address::Tcp(_));
-    let trust = if is_tcp { Trust::Anybody } else { Trust::SameUser };
-    let session = breezeway_shmipc::SessionOptions::new().wait(wait);
-    let options = breezeway_shmipc::ServerOptions::new(trust).session(session);
-    // Over TCP there is no other memory, and whoever runs the command has asked for TCP.
-    let options = options.files_of_unknown_users(is_tcp);
     let closing = signals.handle();
     let server = breezeway_shmipc::Server::bind(address, options)?;
     let stopper = server.stopper();

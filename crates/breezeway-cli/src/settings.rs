@@ -11,6 +11,7 @@ use breezeway::{ServerOptions, SessionOptions};
 use breezeway_measure::Wait;
 
 use crate::Failure;
+use crate::shmipc::refuse_here;
 use file::File;
 use value::CallTimeout;
 
@@ -74,6 +75,21 @@ impl SessionSettings {
         let set = fill(set, self.handshake_timeout, SessionOptions::handshake_timeout);
         fill(set, self.call_timeout, |set, CallTimeout(timeout)| set.call_timeout(timeout))
     }
+
+    /// The options of a session of shmipc; an error for what it does not have.
+    pub(crate) fn shmipc(
+        &self,
+        set: breezeway_shmipc::SessionOptions,
+    ) -> Result<breezeway_shmipc::SessionOptions, Failure> {
+        refuse_here("--spin-bound", self.spin_bound.is_some())?;
+        refuse_here("--cap", self.cap.is_some())?;
+        refuse_here("--first-segment", self.first_segment.is_some())?;
+        refuse_here("--shrink-after", self.shrink_after.is_some())?;
+        refuse_here("--ring-capacity", self.ring_capacity.is_some())?;
+        refuse_here("--call-timeout", self.call_timeout.is_some())?;
+        let timeout = self.handshake_timeout;
+        Ok(fill(set, timeout, breezeway_shmipc::SessionOptions::handshake_timeout))
+    }
 }
 
 /// Settings of a server; what is not given stays open.
@@ -106,6 +122,20 @@ impl ServerSettings {
         let set = fill(set, self.workers, ServerOptions::workers);
         let set = fill(set, self.max_sessions, ServerOptions::max_sessions);
         fill(set, self.socket_mode, ServerOptions::socket_mode)
+    }
+
+    /// The options of a server of shmipc; an error for what it does not have.
+    pub(crate) fn shmipc(
+        &self,
+        set: breezeway_shmipc::ServerOptions,
+        is_tcp: bool,
+    ) -> Result<breezeway_shmipc::ServerOptions, Failure> {
+        refuse_here("--workers", self.workers.is_some())?;
+        if is_tcp && self.socket_mode.is_some() {
+            return Err("--socket-mode does not go with TCP, which has no socket file".into());
+        }
+        let set = fill(set, self.max_sessions, breezeway_shmipc::ServerOptions::max_sessions);
+        Ok(fill(set, self.socket_mode, breezeway_shmipc::ServerOptions::socket_mode))
     }
 }
 

@@ -21,6 +21,7 @@ use crate::error::SessionEnd;
 use crate::file_claim::FileClaim;
 use crate::layout::buffer::BufferLayout;
 use crate::lock::{lock, try_lock};
+use crate::log_limit::warn_limited;
 use crate::options::SessionOptions;
 use crate::outgoing::Outgoing;
 use crate::pool::Pool;
@@ -246,14 +247,22 @@ impl Core {
 
     /// Ends the session for a broken rule.
     pub(crate) fn broken(&self, violation: Violation) -> SessionEnd {
-        tracing::debug!(%violation, "shmipc session ends");
+        if self.ended().is_none() {
+            let process = self.peer.and_then(|peer| peer.pid);
+            let user = self.peer.and_then(|peer| peer.uid);
+            warn_limited!(%violation, process, user, "a peer broke the shmipc protocol");
+        }
         self.end(violation.clone().into());
         self.ended().cloned().unwrap_or(SessionEnd::Violation(violation))
     }
 
     /// Ends the session for a failed system call.
     pub(crate) fn failed(&self, errno: Errno) -> SessionEnd {
-        self.end(errno.into());
+        let cause = SessionEnd::from(errno);
+        if self.ended().is_none() && matches!(cause, SessionEnd::Socket(_)) {
+            warn_limited!(error = %cause, "a shmipc session ends");
+        }
+        self.end(cause);
         self.ended().cloned().unwrap_or_else(|| errno.into())
     }
 }

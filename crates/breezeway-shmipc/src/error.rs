@@ -156,8 +156,14 @@ pub enum HandshakeError {
     )]
     Closed,
     /// The peer runs under a user that is not trusted.
-    #[error("the peer's user is not trusted; name it in the options (Trust)")]
-    NotTrusted,
+    #[error(
+        "the peer's user ({}) is not trusted; name it in the options (Trust)",
+        .user.map_or("unknown".to_owned(), |user| user.to_string())
+    )]
+    NotTrusted {
+        /// Its user id, if the kernel says.
+        user: Option<u32>,
+    },
     /// The client names a file outside the folders that the options allow.
     #[error(
         "the client names {0}, which is in none of the folders of the options; add its folder there"

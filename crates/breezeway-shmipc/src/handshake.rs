@@ -206,7 +206,10 @@ fn judge_peer(
     } else {
         None
     };
-    if trusted(peer.as_ref()) { Ok(peer) } else { Err(HandshakeError::NotTrusted) }
+    if trusted(peer.as_ref()) {
+        return Ok(peer);
+    }
+    Err(HandshakeError::NotTrusted { user: peer.and_then(|peer| peer.uid) })
 }
 
 /// Bytes to and fro, all of them until one moment.

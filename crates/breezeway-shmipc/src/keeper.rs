@@ -18,6 +18,7 @@ use crate::client::{Shared, connect_session};
 use crate::core::Core;
 use crate::error::ConnectError;
 use crate::lock::lock;
+use crate::log_limit::warn_limited;
 use crate::session::Session;
 use crate::wire::{self, MessageType};
 
@@ -132,8 +133,13 @@ impl Keeper {
     }
 
     fn note(&self, error: &ConnectError) {
-        tracing::debug!(%error, "shmipc client");
-        lock(&self.shared.slots).last_error = error.to_string();
+        let text = error.to_string();
+        let address = &self.shared.address;
+        // The same with every try says nothing more.
+        if lock(&self.shared.slots).last_error != text {
+            warn_limited!(%error, %address, "a shmipc session is not replaced, and tried again");
+        }
+        lock(&self.shared.slots).last_error = text;
     }
 
     fn collect_restarts(&mut self) {

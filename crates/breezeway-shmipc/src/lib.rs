@@ -141,6 +141,8 @@ mod listener;
 #[cfg(not(loom))]
 mod lock;
 #[cfg(not(loom))]
+mod log_limit;
+#[cfg(not(loom))]
 mod message;
 #[cfg(not(loom))]
 mod named_file;

@@ -15,6 +15,7 @@ use rustix::io::Errno;
 
 use crate::error::HandshakeError;
 use crate::file_claim::FileIdentity;
+use crate::log_limit::warn_limited;
 
 /// A file that a client named and this side has open.
 #[derive(Debug)]
@@ -58,7 +59,7 @@ impl FileName {
                 Ok(()) | Err(Errno::NOENT) => {}
                 Err(errno) => {
                     let (path, error) = (self.path.display(), io::Error::from(errno));
-                    tracing::warn!(%path, %error, "a client's file cannot be removed");
+                    warn_limited!(%path, %error, "a client's file cannot be removed");
                 }
             }
         }

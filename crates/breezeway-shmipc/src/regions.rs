@@ -43,7 +43,10 @@ impl Names {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let prefix = match memory {
             Memory::Memfd => "/dev/shm/breezeway".to_owned(),
-            Memory::FilesV2(prefix) | Memory::FilesV3(prefix) => prefix.display().to_string(),
+            // A server resolves names elsewhere. Without a working directory opening it fails.
+            Memory::FilesV2(prefix) | Memory::FilesV3(prefix) => {
+                std::path::absolute(prefix).as_ref().unwrap_or(prefix).display().to_string()
+            }
         };
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let epoch = epoch.unwrap_or(count);

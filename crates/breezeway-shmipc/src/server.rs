@@ -18,6 +18,7 @@ use crate::error::{HandshakeError, ServeError, SessionEnd, StreamError};
 use crate::handshake;
 use crate::listener::Listener;
 use crate::lock::{lock, wait};
+use crate::log_limit::warn_limited;
 use crate::options::ServerOptions;
 use crate::session::Session;
 use crate::stream::Stream;
@@ -135,7 +136,7 @@ impl Server {
                     tracing::debug!(%end, "shmipc session");
                 });
                 if let Err(error) = spawned {
-                    tracing::warn!(%error, "no thread for a shmipc session, which is closed");
+                    warn_limited!(%error, "no thread for a shmipc session, which is closed");
                 }
             }
             self.close_sessions();
@@ -231,7 +232,7 @@ impl Shared {
                 Ok(Some(socket)) => self.begin(socket),
                 Ok(None) => {}
                 Err(error) => {
-                    tracing::warn!(%error, "cannot accept a shmipc client");
+                    warn_limited!(%error, "cannot accept a shmipc client");
                     std::thread::sleep(REST);
                 }
             }
@@ -246,25 +247,28 @@ impl Shared {
             .name("shmipc-handshake".to_owned())
             .spawn(move || own.shake_hands(socket, ticket));
         if let Err(error) = spawned {
-            tracing::warn!(%error, "no thread for a shmipc handshake");
+            warn_limited!(%error, "no thread for a shmipc handshake");
             self.unregister(ticket);
         }
     }
 
     fn register(&self, socket: &OwnedFd) -> Option<u64> {
         let copy = socket.try_clone().inspect_err(|error| {
-            tracing::warn!(%error, "a shmipc client is refused: its socket cannot be duplicated");
+            warn_limited!(%error, "a shmipc client is refused: its socket cannot be duplicated");
         });
         let copy = copy.ok()?;
         let mut state = lock(&self.state);
         state.forget_ended();
         if state.sessions.len() >= self.options.max_sessions {
-            tracing::debug!("shmipc client refused: max_sessions");
+            let limit = self.options.max_sessions;
+            warn_limited!(limit, "a shmipc client is refused: raise max_sessions");
             return None;
         }
         if state.half_open.len() >= self.options.max_half_open
             && let Some((_, oldest)) = state.half_open.pop_front()
         {
+            let limit = self.options.max_half_open;
+            warn_limited!(limit, "the oldest unfinished shmipc handshake is ended: max_half_open");
             let _ = shutdown(&oldest, Shutdown::Both);
         }
         let ticket = state.next_ticket;
@@ -283,17 +287,21 @@ impl Shared {
         self.unregister(ticket);
         match shaken {
             Ok(parts) => self.hand_out(Session::new(parts, self.options.session.clone())),
-            Err(error @ HandshakeError::DescriptorLimit { .. }) => {
-                tracing::warn!(%error, "a shmipc client is refused");
-            }
-            Err(error) => tracing::debug!(%error, "shmipc handshake failed"),
+            // Whoever tries whether somebody listens.
+            Err(error @ HandshakeError::Closed) => tracing::debug!(%error, "shmipc handshake"),
+            Err(error) => warn_limited!(%error, "a shmipc client is refused"),
         }
     }
 
     fn hand_out(&self, session: Session) {
         let mut state = lock(&self.state);
         state.forget_ended();
-        if state.stopped || state.sessions.len() >= self.options.max_sessions {
+        if state.stopped {
+            return;
+        }
+        if state.sessions.len() >= self.options.max_sessions {
+            let limit = self.options.max_sessions;
+            warn_limited!(limit, "a shmipc client is refused: raise max_sessions");
             return;
         }
         state.sessions.push(Arc::downgrade(&session.core));

@@ -88,14 +88,25 @@ pub enum Violation {
     ListBounds(usize),
     /// A list's slices have an impossible capacity.
     #[error(
-        "list {list} of the buffer region has slices of {capacity} bytes; a multiple of 4, \
-         different for each list, is possible"
+        "list {list} of the buffer region has slices of {capacity} bytes; any size that no other \
+         list has is possible"
     )]
     SliceCapacity {
         /// Which list.
         list: usize,
         /// The capacity.
         capacity: u32,
+    },
+    /// A list's counters cannot be accessed where they lie.
+    #[error(
+        "list {list} of the buffer region starts at {header}, where its counters are not aligned \
+         or cross a cache line, which a locked access must not; make slice sizes multiples of 4"
+    )]
+    ListAlignment {
+        /// Which list.
+        list: usize,
+        /// Where it starts.
+        header: u32,
     },
     /// An offset that is not the start of a slice.
     #[error("offset {0} is not the start of a slice")]

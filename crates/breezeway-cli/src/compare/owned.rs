@@ -19,7 +19,7 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Server {
-    Serve(serve::Args),
+    Serve(Box<serve::Args>),
     #[command(subcommand)]
     Plain(plain::Command),
 }
@@ -28,7 +28,7 @@ enum Server {
 pub(crate) fn run(args: Args) -> Result<(), Failure> {
     end_with(args.parent, "breezeway compare")?;
     match args.server {
-        Server::Serve(args) => serve::run(args),
+        Server::Serve(args) => serve::run(*args),
         Server::Plain(command) => plain::run(command),
     }
 }

@@ -184,6 +184,99 @@ fn serve_goes_on_when_nobody_reads_what_it_says() {
 }
 
 #[test]
+fn every_option_goes_with_shmipc_or_is_refused() {
+    let folder = Folder::new();
+    let address = format!("shmipc:{}", folder.socket().display());
+    for (option, value) in [
+        ("--workers", "2"),
+        ("--spin-bound", "1us"),
+        ("--cap", "1MiB"),
+        ("--first-segment", "1MiB"),
+        ("--shrink-after", "1s"),
+        ("--ring-capacity", "16"),
+        ("--call-timeout", "1s"),
+    ] {
+        let words = [option, "does nothing for a shmipc: address"];
+        refused(&["serve", "--addr", &address, option, value], &words);
+        if option != "--workers" {
+            refused(&["bench", "--addr", &address, option, value], &words);
+        }
+    }
+    let tcp = "shmipc:tcp:127.0.0.1:0";
+    refused(&["serve", "--addr", tcp, "--socket-mode", "600"], &["--socket-mode", "TCP"]);
+    refused(&["serve", "--addr", &address, "--folder", "shm"], &["shm is not an absolute path"]);
+    let shm = folder.address().to_string();
+    let words = ["goes with a shmipc: address only"];
+    for arguments in [&["--folder", "/dev/shm"][..], &["--keep-files"]] {
+        refused(&[&["serve", "--addr", &shm], arguments].concat(), &words);
+    }
+    for arguments in [&["--memory", "memfd"][..], &["--prefix", "/dev/shm/x"]] {
+        refused(&[&["bench", "--addr", &shm], arguments].concat(), &words);
+    }
+}
+
+#[test]
+fn what_serve_is_told_of_shmipc_counts() {
+    let folder = Folder::new();
+    let address = format!("shmipc:{}", folder.socket().display());
+    let mut command = breezeway(&["serve", "--addr", &address, "--socket-mode", "640"]);
+    command.args(["--max-sessions", "1", "--handshake-timeout", "50ms"]);
+    let serve = Running::start(command);
+    assert_eq!(serve.line(), format!("listening on {address}"));
+    let mode = std::fs::metadata(folder.socket()).unwrap().permissions();
+    assert_eq!(std::os::unix::fs::PermissionsExt::mode(&mode) & 0o777, 0o640);
+    // Nothing is sent: the server hangs up in time.
+    let mut silent = std::os::unix::net::UnixStream::connect(folder.socket()).unwrap();
+    silent.set_read_timeout(Some(PATIENCE)).unwrap();
+    assert_eq!(std::io::Read::read(&mut silent, &mut [0]).unwrap(), 0);
+    let bench = ["bench", "--addr", &address, "--sessions", "2", "--count", "10"];
+    refused(&bench, &["closed the connection"]);
+    serve.signal(Signal::TERM);
+    let output = serve.ends_within(PROMPT);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("handshake in time") && said.contains("max_sessions"), "{said}");
+}
+
+#[test]
+fn serve_logs_what_it_is_told_to_and_else_what_rust_log_says() {
+    let folder = Folder::new();
+    let address = format!("shmipc:{}", folder.socket().display());
+    let says = |option: &[&str], own: &str, common: &str, expected: &[&str]| {
+        let mut command = breezeway(&["serve", "--addr", &address]);
+        command.args(option).env("BREEZEWAY_LOG", own).env("RUST_LOG", common);
+        if own.is_empty() {
+            command.env_remove("BREEZEWAY_LOG");
+        }
+        let serve = Running::start(command);
+        serve.line();
+        // A connection without a word is worth a line at debug, and one that is no shmipc a
+        // warning.
+        for bytes in [&b""[..], b"GET / HTTP/1.1"] {
+            let mut stranger = std::os::unix::net::UnixStream::connect(folder.socket()).unwrap();
+            std::io::Write::write_all(&mut stranger, bytes).unwrap();
+            stranger.shutdown(std::net::Shutdown::Write).unwrap();
+            // The server hangs up without an answer, if need be with bytes unread.
+            let _ = std::io::Read::read_to_end(&mut stranger, &mut Vec::new());
+        }
+        let lines: Vec<_> = expected.iter().map(|_| serve.complaint()).collect();
+        for level in expected {
+            assert!(lines.iter().any(|line| line.contains(level)), "no {level} in {lines:?}");
+        }
+        serve.signal(Signal::TERM);
+        let rest = serve.ends_within(PROMPT).stderr;
+        assert!(rest.is_empty(), "{rest:?}");
+    };
+    says(&[], "", "", &["WARN"]);
+    says(&[], "", "breezeway_shmipc=debug", &["DEBUG", "WARN"]);
+    says(&[], "off", "debug", &[]);
+    says(&["--log", "breezeway_shmipc=debug"], "off", "off", &["DEBUG", "WARN"]);
+    says(&["--log", "warn,breezeway_shmipc=off"], "", "", &[]);
+    for bad in ["loud", "breezeway_shmipc", "breezeway_shmipc=loud", "warn,"] {
+        refused(&["serve", "--addr", &address, "--log", bad], &["--log", "target=level"]);
+    }
+}
+
+#[test]
 fn serve_refuses_what_makes_no_sense() {
     let folder = Folder::new();
     let address = folder.address().to_string();

@@ -90,15 +90,13 @@ impl Running {
     /// The next line on its standard output.
     #[track_caller]
     pub(crate) fn line(&self) -> String {
-        const LOOK: Duration = Duration::from_millis(50);
-        let start = Stopwatch::start();
-        loop {
-            match self.stdout.recv_timeout(LOOK) {
-                Ok(line) => return line,
-                Err(RecvTimeoutError::Timeout) if !start.passed(PATIENCE) => {}
-                Err(error) => panic!("it says nothing: {error}"),
-            }
-        }
+        next(&self.stdout)
+    }
+
+    /// The next line on its standard error.
+    #[track_caller]
+    pub(crate) fn complaint(&self) -> String {
+        next(&self.stderr)
     }
 
     pub(crate) fn signal(&self, signal: Signal) {
@@ -133,6 +131,19 @@ impl Drop for Running {
         // It may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+#[track_caller]
+fn next(lines: &Receiver<String>) -> String {
+    const LOOK: Duration = Duration::from_millis(50);
+    let start = Stopwatch::start();
+    loop {
+        match lines.recv_timeout(LOOK) {
+            Ok(line) => return line,
+            Err(RecvTimeoutError::Timeout) if !start.passed(PATIENCE) => {}
+            Err(error) => panic!("it says nothing: {error}"),
+        }
     }
 }
 

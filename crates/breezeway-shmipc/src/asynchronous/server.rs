@@ -3,6 +3,7 @@
 use super::Session;
 use crate::address::Address;
 use crate::error::ServeError;
+use crate::log_limit::warn_limited;
 use crate::options::ServerOptions;
 
 /// Accepts shmipc clients at an address, as [`crate::Server`], for tasks.
@@ -22,7 +23,7 @@ impl Server {
             let accepted = std::future::poll_fn(|context| self.server.poll_accept(context.waker()));
             match Session::new(accepted.await?) {
                 Ok(session) => return Some(session),
-                Err(error) => tracing::warn!(%error, "a shmipc session has no driver"),
+                Err(error) => warn_limited!(%error, "a shmipc session has no driver"),
             }
         }
     }

@@ -43,6 +43,9 @@ pub(crate) const HAS_NEXT: u8 = 1;
 /// The slice was allocated. Advisory: a slice that is used again in place travels without it.
 pub(crate) const IN_USE: u8 = 2;
 
+/// Bytes of a cache line.
+const LINE: u32 = 64;
+
 /// More lists than anybody configures.
 const MOST_LISTS: u16 = 64;
 
@@ -77,6 +80,18 @@ impl List {
         let stride = u64::from(SLICE_HEADER) + u64::from(self.capacity);
         let slices = u64::from(self.count).saturating_mul(stride);
         slices.saturating_add(u64::from(self.header) + u64::from(LIST_HEADER))
+    }
+
+    /// Whether its words can be accessed as they lie. Elsewhere than on x86-64 they have to be
+    /// aligned. There they need not be, but those that are accessed under a lock must not cross a
+    /// cache line: that stops the whole machine for a moment, and some kernels end whoever does it
+    /// (`split_lock_detect`).
+    pub(crate) fn is_accessible(&self) -> bool {
+        if !cfg!(target_arch = "x86_64") {
+            return self.header.is_multiple_of(4) && self.capacity.is_multiple_of(4);
+        }
+        let crosses = |at: u32| (self.header % LINE + at) % LINE > LINE - 4;
+        ![FREE_AT, HEAD_AT, TAIL_AT].into_iter().any(crosses)
     }
 
     /// Which of its slices starts at `relative` to its area.
@@ -154,8 +169,11 @@ impl BufferLayout {
     fn add(&mut self, list: List, size: u32) -> Result<u32, Violation> {
         let index = self.lists.len();
         let known = self.lists.iter().any(|other| other.capacity == list.capacity);
-        if list.capacity == 0 || !list.capacity.is_multiple_of(4) || known {
+        if list.capacity == 0 || known {
             return Err(Violation::SliceCapacity { list: index, capacity: list.capacity });
+        }
+        if !list.is_accessible() {
+            return Err(Violation::ListAlignment { list: index, header: list.header });
         }
         let end = u32::try_from(list.end()).ok().filter(|&end| end <= size && list.count > 0);
         let end = end.ok_or(Violation::ListBounds(index))?;
@@ -281,9 +299,24 @@ mod tests {
             let found = declared(MIB, &[(0, 1), (12, count), (24, capacity)]);
             assert_eq!(found, Err(Violation::ListBounds(0)), "{count} {capacity}");
         }
-        for capacity in [0, 1001] {
-            let found = declared(MIB, &[(0, 1), (12, 4), (24, capacity)]);
-            assert_eq!(found, Err(Violation::SliceCapacity { list: 0, capacity }));
+        let found = declared(MIB, &[(0, 1), (12, 4), (24, 0)]);
+        assert_eq!(found, Err(Violation::SliceCapacity { list: 0, capacity: 0 }));
+    }
+
+    #[test]
+    #[cfg(target_arch = "x86_64")]
+    fn slices_of_any_size_are_taken_unless_a_lock_would_cross_a_line() {
+        assert!(declared(MIB, &[(0, 1), (12, 4), (24, 1001)]).is_ok());
+        for count in 1..64u32 {
+            let header = 8 + 36 + count * 1021;
+            let found = declared(
+                MIB,
+                &[(0, 2), (12, count), (24, 1001), (header + 4, 2), (header + 16, 64)],
+            );
+            let crosses = [0, 8, 12].iter().any(|at| (header + at) / 64 != (header + at + 3) / 64);
+            let refused = Err(Violation::ListAlignment { list: 1, header });
+            assert_eq!(found.is_err(), crosses, "{header}");
+            assert!(found.is_ok() || found == refused);
         }
     }
 

@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 
 use crate::core::Core;
 use crate::lock::lock;
+use crate::log_limit::warn_limited;
 use crate::stream_state::StreamState;
 use crate::table::{Found, Role};
 use crate::violation::Violation;
@@ -37,7 +38,8 @@ pub(super) fn find(core: &Core, id: u32) -> Option<Arc<StreamState>> {
 
 /// Closes a stream that would be one too many, so that its opener learns of it.
 pub(super) fn refuse(core: &Core, id: u32) {
-    tracing::debug!(id, limit = core.options.max_streams, "shmipc stream refused: max_streams");
+    let limit = core.options.max_streams;
+    warn_limited!(limit, "a stream of a shmipc peer is closed at once: raise max_streams");
     core.close_stream(&StreamState::new(id), true);
 }
 

@@ -5,6 +5,7 @@
 //! and every offset is checked against the length, which is fixed when the region is mapped.
 
 use std::io;
+use std::marker::PhantomData;
 use std::os::fd::AsFd;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
@@ -68,9 +69,15 @@ impl Region {
         self.guard.as_ref().is_none_or(Guard::is_lost)
     }
 
+    /// The word at `at`. Upstream's layouts need not align those of buffers on x86-64.
+    #[inline]
+    pub(crate) fn word(&self, at: u32) -> Word<'_> {
+        Word { pointer: self.pointer(at, 4).cast(), region: PhantomData }
+    }
+
     /// The aligned word at `at`.
     #[inline]
-    pub(crate) fn word(&self, at: u32) -> &AtomicU32 {
+    fn aligned_word(&self, at: u32) -> &AtomicU32 {
         let pointer = self.pointer(at, 4).cast::<u32>();
         assert!(pointer.is_aligned(), "word at {at}");
         // SAFETY: in bounds, aligned and mapped for as long as the region lives; accessed as
@@ -89,7 +96,7 @@ impl Region {
     /// The 64-bit count at `at`, which need not be aligned to more than 4.
     #[inline]
     pub(crate) fn count(&self, at: u32) -> Count<'_> {
-        Count { low: self.word(at), high: self.word(at + 4) }
+        Count { low: self.aligned_word(at), high: self.aligned_word(at + 4) }
     }
 
     /// Copies bytes out. What the peer changes meanwhile may be seen in part.
@@ -182,6 +189,171 @@ impl Drop for Region {
     }
 }
 
+/// A word that both processes write. Aligned, as nearly always, it is an atomic of the language;
+/// otherwise the same instructions are given by hand, which x86-64 has for any address.
+pub(crate) struct Word<'a> {
+    pointer: *mut u32,
+    region: PhantomData<&'a Region>,
+}
+
+impl Word<'_> {
+    #[inline]
+    fn aligned(&self) -> Option<&AtomicU32> {
+        // SAFETY: in bounds and mapped for as long as the region lives, which the word borrows;
+        // aligned, and accessed as atomics or opaque instructions only.
+        self.pointer.is_aligned().then(|| unsafe { AtomicU32::from_ptr(self.pointer) })
+    }
+
+    #[inline]
+    pub(crate) fn load(&self, order: Ordering) -> u32 {
+        match self.aligned() {
+            Some(word) => word.load(order),
+            None => unaligned::load(self),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn store(&self, value: u32, order: Ordering) {
+        match self.aligned() {
+            Some(word) => word.store(value, order),
+            None if order == Ordering::SeqCst => {
+                unaligned::swap(self, value);
+            }
+            None => unaligned::store(self, value),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn fetch_add(&self, value: u32, order: Ordering) -> u32 {
+        match self.aligned() {
+            Some(word) => word.fetch_add(value, order),
+            None => unaligned::add(self, value),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn fetch_sub(&self, value: u32, order: Ordering) -> u32 {
+        self.fetch_add(value.wrapping_neg(), order)
+    }
+
+    #[inline]
+    pub(crate) fn swap(&self, value: u32, order: Ordering) -> u32 {
+        match self.aligned() {
+            Some(word) => word.swap(value, order),
+            None => unaligned::swap(self, value),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn compare_exchange(
+        &self,
+        before: u32,
+        value: u32,
+        success: Ordering,
+        failure: Ordering,
+    ) -> Result<u32, u32> {
+        match self.aligned() {
+            Some(word) => word.compare_exchange(before, value, success, failure),
+            None => unaligned::compare_exchange(self, before, value),
+        }
+    }
+}
+
+/// Access to words that are not aligned. A word that crosses a cache line may be seen in part by
+/// plain loads, as upstream's peers see it too: only headers of slices, of which each has one
+/// holder, may lie so (`layout::buffer`). What is locked is atomic in any case. The instructions
+/// are opaque to the compiler and order memory as x86-64 does, which is acquire and release for
+/// plain ones, and sequential consistency for locked ones.
+#[cfg(target_arch = "x86_64")]
+mod unaligned {
+    use std::arch::asm;
+
+    use super::Word;
+
+    #[cold]
+    pub(super) fn load(word: &Word<'_>) -> u32 {
+        let value: u32;
+        // SAFETY: four mapped bytes, which the instruction reads.
+        unsafe {
+            asm!("mov {value:e}, dword ptr [{at}]", at = in(reg) word.pointer,
+                value = out(reg) value, options(nostack, preserves_flags));
+        }
+        value
+    }
+
+    #[cold]
+    pub(super) fn store(word: &Word<'_>, value: u32) {
+        // SAFETY: four mapped bytes, which the instruction writes; no reference to them exists.
+        unsafe {
+            asm!("mov dword ptr [{at}], {value:e}", at = in(reg) word.pointer,
+                value = in(reg) value, options(nostack, preserves_flags));
+        }
+    }
+
+    #[cold]
+    pub(super) fn add(word: &Word<'_>, value: u32) -> u32 {
+        let mut value = value;
+        // SAFETY: as for a store.
+        unsafe {
+            asm!("lock xadd dword ptr [{at}], {value:e}", at = in(reg) word.pointer,
+                value = inout(reg) value, options(nostack));
+        }
+        value
+    }
+
+    #[cold]
+    pub(super) fn swap(word: &Word<'_>, value: u32) -> u32 {
+        let mut value = value;
+        // SAFETY: as for a store. `xchg` with memory is locked by itself.
+        unsafe {
+            asm!("xchg dword ptr [{at}], {value:e}", at = in(reg) word.pointer,
+                value = inout(reg) value, options(nostack, preserves_flags));
+        }
+        value
+    }
+
+    #[cold]
+    pub(super) fn compare_exchange(word: &Word<'_>, before: u32, value: u32) -> Result<u32, u32> {
+        let found: u32;
+        // SAFETY: as for a store.
+        unsafe {
+            asm!("lock cmpxchg dword ptr [{at}], {value:e}", at = in(reg) word.pointer,
+                value = in(reg) value, inout("eax") before => found, options(nostack));
+        }
+        if found == before { Ok(found) } else { Err(found) }
+    }
+}
+
+/// Other architectures have no such words: their layouts are refused.
+#[cfg(not(target_arch = "x86_64"))]
+mod unaligned {
+    use super::Word;
+
+    fn refused() -> ! {
+        unreachable!("a layout with words that are not aligned is refused")
+    }
+
+    pub(super) fn load(_: &Word<'_>) -> u32 {
+        refused()
+    }
+
+    pub(super) fn store(_: &Word<'_>, _: u32) {
+        refused()
+    }
+
+    pub(super) fn add(_: &Word<'_>, _: u32) -> u32 {
+        refused()
+    }
+
+    pub(super) fn swap(_: &Word<'_>, _: u32) -> u32 {
+        refused()
+    }
+
+    pub(super) fn compare_exchange(_: &Word<'_>, _: u32, _: u32) -> Result<u32, u32> {
+        refused()
+    }
+}
+
 /// A count that one process writes, 64 bits wide and aligned to 4, as the protocol has it on
 /// x86-64.
 ///
@@ -235,5 +407,36 @@ impl Count<'_> {
         assert!(pointer.is_aligned(), "this architecture's layout aligns counts");
         // SAFETY: eight aligned bytes of the region, accessed as atomics only.
         unsafe { AtomicU64::from_ptr(pointer) }.fetch_add(added, Ordering::Release);
+    }
+}
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests {
+    use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
+
+    use super::*;
+
+    #[test]
+    fn words_are_the_same_wherever_they_lie() {
+        let fd = memfd_create("test", MemfdFlags::CLOEXEC).unwrap();
+        ftruncate(&fd, 4096).unwrap();
+        let region = Region::map(&fd, 4096).unwrap();
+        // Aligned, within a line, and across two.
+        for at in [64, 65, 66, 67, 127] {
+            let word = region.word(at);
+            let order = Ordering::SeqCst;
+            word.store(7, Ordering::Relaxed);
+            assert_eq!(word.load(Ordering::Acquire), 7);
+            assert_eq!((word.fetch_add(5, order), word.fetch_sub(20, order)), (7, 12));
+            assert_eq!(word.load(order), (-8i32).cast_unsigned());
+            assert_eq!(word.swap(1, order), (-8i32).cast_unsigned());
+            assert_eq!(word.compare_exchange(2, 3, order, order), Err(1));
+            assert_eq!(word.compare_exchange(1, u32::MAX, order, order), Ok(1));
+            word.store(0x0403_0201, order);
+            let mut bytes = [0; 6];
+            region.copy_to(at - 1, &mut bytes);
+            assert_eq!(bytes, [0, 1, 2, 3, 4, 0], "nothing beside it at {at}");
+            word.store(0, order);
+        }
     }
 }

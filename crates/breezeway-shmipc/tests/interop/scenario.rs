@@ -61,6 +61,16 @@ impl Cell {
         session.exchange(LONG_CHAINS, 1, 3);
     }
 
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) fn slices_and_queues_of_odd_sizes(self) {
+        let configure = |client: Client| {
+            let client = client.option("--buffer", MEBIBYTE).option("--slices", "1001:50,4075:50");
+            client.option("--queue", "1001")
+        };
+        let mut session = self.echo(configure);
+        session.exchange("1,1000,1001,1002,4075,4076,70000,5", 10, 20);
+    }
+
     pub(crate) fn five_hundred_streams_at_once(self) {
         let mut session = self.echo(|client| client);
         session.exchange("1,1000,9000", 500, 3);

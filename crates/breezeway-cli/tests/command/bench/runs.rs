@@ -205,6 +205,44 @@ fn shmipc_streams_are_echoed_and_measured() {
     assert!(!folder.socket().exists());
 }
 
+#[test]
+fn shmipc_is_measured_in_every_memory_and_over_tcp() {
+    let folder = tempfile::tempdir_in("/dev/shm").unwrap();
+    let prefix = folder.path().join("bench").display().to_string();
+    let path = format!("shmipc:{}", folder.path().join("sock").display());
+    for address in [&path, "shmipc:tcp:127.0.0.1:0"] {
+        let allowed = folder.path().to_str().unwrap();
+        let serve = Running::start(breezeway(&["serve", "--addr", address, "--folder", allowed]));
+        let line = serve.line();
+        let address = line.strip_prefix("listening on ").unwrap();
+        let is_tcp = address.contains("tcp");
+        for memory in ["memfd", "file-v2", "file-v3"] {
+            let arguments = ["--memory", memory, "--count", "20", "--sessions", "2"];
+            let mut command = breezeway(&["bench", "--addr", address]);
+            command.args(arguments);
+            if memory != "memfd" {
+                command.args(["--prefix", &prefix]);
+            } else if is_tcp {
+                refused(
+                    &[&["bench", "--addr", address], &arguments[..]].concat(),
+                    &["--memory memfd does not go with TCP", "file-v2"],
+                );
+                continue;
+            }
+            assert_eq!(report_of(command, &arguments)["count"], 20);
+        }
+        let mut command = breezeway(&["bench", "--addr", address, "--count", "20"]);
+        if is_tcp {
+            command.args(["--prefix", &prefix]);
+        }
+        assert_eq!(report_of(command, &["--json"])["count"], 20);
+        serve.signal(Signal::TERM);
+        assert!(serve.ends_within(PROMPT).status.success());
+        let left = std::fs::read_dir(folder.path()).unwrap().count();
+        assert_eq!(left, 0, "files stay");
+    }
+}
+
 /// An echo in this process whose first call takes [`COLD`].
 #[test]
 fn a_cold_start_is_not_counted() {

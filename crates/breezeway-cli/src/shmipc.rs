@@ -1,0 +1,149 @@
+//! What the command can be told about a `shmipc:` address, and what goes with other addresses only.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use breezeway_os::WaitPolicy;
+use breezeway_shmipc::{Address, ClientOptions, Memory, ServerOptions, SessionOptions, Trust};
+use tracing_subscriber::filter::Targets;
+
+use crate::Failure;
+use crate::settings::{ServerSettings, SessionSettings};
+
+/// Where a bench's files are, unless it is told.
+const PREFIX: &str = "/dev/shm/breezeway-bench";
+
+/// What a server of shmipc can be told besides.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct Serving {
+    /// A folder in and below which clients of shmipc: may name files; several if given several
+    /// times [default: /dev/shm]
+    #[arg(long, value_name = "DIR")]
+    folder: Vec<PathBuf>,
+    /// Leave the files of clients of shmipc: when their sessions end
+    #[arg(long)]
+    keep_files: bool,
+}
+
+impl Serving {
+    /// An error if something was given that goes with shmipc: only.
+    pub(crate) fn refuse(&self) -> Result<(), Failure> {
+        refuse_elsewhere("--folder", !self.folder.is_empty())?;
+        refuse_elsewhere("--keep-files", self.keep_files)
+    }
+
+    /// Its peers can write what both map, so over a unix socket only those of the same user are
+    /// served.
+    pub(crate) fn options(
+        &self,
+        address: &Address,
+        session: &SessionSettings,
+        server: &ServerSettings,
+    ) -> Result<ServerOptions, Failure> {
+        let is_tcp = matches!(address, Address::Tcp(_));
+        let trust = if is_tcp { Trust::Anybody } else { Trust::SameUser };
+        let options = server.shmipc(ServerOptions::new(trust), is_tcp)?;
+        // Over TCP there is no other memory, and whoever runs the command has asked for TCP.
+        let options = options.session(session_options(session)?).files_of_unknown_users(is_tcp);
+        let options = options.remove_files(!self.keep_files);
+        let has_folders = !self.folder.is_empty();
+        Ok(if has_folders { options.folders(&self.folder) } else { options })
+    }
+}
+
+/// How a client of shmipc shares memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Sharing {
+    /// Memfds over the unix socket, protocol version 3
+    Memfd,
+    /// Files, protocol version 2, the default of shmipc-go
+    FileV2,
+    /// Files, protocol version 3
+    FileV3,
+}
+
+/// What a client of shmipc can be told besides.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct Calling {
+    /// How memory is shared with a server of shmipc: [default: memfd; over TCP file-v2]
+    #[arg(long, value_enum)]
+    memory: Option<Sharing>,
+    /// How the names of the files begin that are shared with a server of shmipc: [default:
+    /// /dev/shm/breezeway-bench]
+    #[arg(long, value_name = "PATH")]
+    prefix: Option<PathBuf>,
+}
+
+impl Calling {
+    /// An error if something was given that goes with shmipc: only.
+    pub(crate) fn refuse(&self) -> Result<(), Failure> {
+        refuse_elsewhere("--memory", self.memory.is_some())?;
+        refuse_elsewhere("--prefix", self.prefix.is_some())
+    }
+
+    /// Whoever runs the command has named the socket: it is trusted.
+    pub(crate) fn options(
+        &self,
+        address: &Address,
+        session: &SessionSettings,
+    ) -> Result<ClientOptions, Failure> {
+        let is_tcp = matches!(address, Address::Tcp(_));
+        let default = if is_tcp { Sharing::FileV2 } else { Sharing::Memfd };
+        let prefix = || self.prefix.clone().unwrap_or_else(|| PREFIX.into());
+        let memory = match self.memory.unwrap_or(default) {
+            Sharing::Memfd if is_tcp => {
+                return Err("--memory memfd does not go with TCP, which passes no descriptors: \
+                    take file-v2 or file-v3"
+                    .into());
+            }
+            Sharing::Memfd if self.prefix.is_some() => {
+                return Err(
+                    "--prefix goes with --memory file-v2 or file-v3: memfds have no path".into()
+                );
+            }
+            Sharing::Memfd => Memory::Memfd,
+            Sharing::FileV2 => Memory::FilesV2(prefix()),
+            Sharing::FileV3 => Memory::FilesV3(prefix()),
+        };
+        let options = ClientOptions::new(Trust::Anybody).memory(memory);
+        Ok(options.session(session_options(session)?))
+    }
+}
+
+fn session_options(settings: &SessionSettings) -> Result<SessionOptions, Failure> {
+    let wait: WaitPolicy = settings.wait.unwrap_or_default().into();
+    settings.shmipc(SessionOptions::new().wait(wait))
+}
+
+fn refuse_elsewhere(option: &str, is_given: bool) -> Result<(), Failure> {
+    if !is_given {
+        return Ok(());
+    }
+    Err(format!("{option} goes with a shmipc: address only; leave it out").into())
+}
+
+/// An error if something was given that a shmipc: address knows nothing of.
+pub(crate) fn refuse_here(option: &str, is_given: bool) -> Result<(), Failure> {
+    if !is_given {
+        return Ok(());
+    }
+    let flag = option.trim_start_matches("--").replace('-', "_");
+    let variable = flag.to_uppercase();
+    Err(format!(
+        "{option} does nothing for a shmipc: address; leave it out, also in the environment \
+         (BREEZEWAY_{variable}) and the file of --config ({flag})"
+    )
+    .into())
+}
+
+/// What to log: a level, or levels of single targets.
+pub(crate) fn log_filter(text: &str) -> Result<Targets, String> {
+    let known = ["off", "error", "warn", "info", "debug", "trace"];
+    // A name without a level would switch everything on for it, and a misspelt level is one.
+    let is_sound = |part: &str| known.contains(&part.rsplit('=').next().unwrap_or_default().trim());
+    let filter = Targets::from_str(text).ok().filter(|_| text.split(',').all(is_sound));
+    filter.ok_or_else(|| {
+        "expected off, error, warn, info, debug or trace, or target=level separated by commas"
+            .to_owned()
+    })
+}
