@@ -56,6 +56,7 @@ mod call;
 mod carrier;
 mod client;
 mod connect;
+mod connection;
 mod error;
 mod handshake;
 mod hello;
@@ -82,6 +83,7 @@ pub use breezeway_shm::{
 pub use call::{Call, Handled, Handler, HandlerError, Replied, ReplySpace};
 pub use carrier::Carrier;
 pub use client::{Client, ClientError, ClientReply, PooledSession};
+pub use connection::{MetadataError, StreamViolation, Window};
 pub use error::{CallError, ConnectError, ReplyError, ServeError, SessionError};
 pub use handshake::HandshakeError;
 pub use hello::{HelloError, Refusal};

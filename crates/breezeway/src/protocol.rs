@@ -6,6 +6,8 @@ use std::collections::VecDeque;
 use breezeway_shm::{Entry, Flags, Kind, Violation as MemoryViolation};
 use thiserror::Error;
 
+use crate::connection::StreamViolation;
+
 /// The peer broke a rule, which ends the session.
 #[derive(Debug, Error)]
 #[non_exhaustive]
@@ -13,6 +15,9 @@ pub enum Violation {
     /// A rule of calls, on any carrier.
     #[error(transparent)]
     Call(#[from] CallViolation),
+    /// A rule of streams, on any carrier.
+    #[error(transparent)]
+    Stream(#[from] StreamViolation),
     /// A rule of shared memory.
     #[error(transparent)]
     Memory(#[from] MemoryViolation),
@@ -95,9 +100,22 @@ pub enum ErrorCode {
     NoMemory,
     /// The server has no such method.
     NoSuchMethod,
+    /// The other side no longer wants it.
+    Cancelled,
+    /// It took longer than it was given.
+    DeadlinePassed,
+    /// The other side takes no streams, or not this one.
+    Refused,
+    /// The other side has too much to do.
+    Overloaded,
+    /// A code of the application's own, which this library hands through.
+    Application(u16),
     /// A code that this version does not know.
     Other(u32),
 }
+
+/// The number of the application's code 0.
+const APPLICATION_CODES: u32 = 0x1_0000;
 
 impl ErrorCode {
     /// The number in a reply's tag.
@@ -107,6 +125,11 @@ impl ErrorCode {
             Self::Panicked => 2,
             Self::NoMemory => 3,
             Self::NoSuchMethod => 4,
+            Self::Cancelled => 5,
+            Self::DeadlinePassed => 6,
+            Self::Refused => 7,
+            Self::Overloaded => 8,
+            Self::Application(code) => APPLICATION_CODES + u32::from(code),
             Self::Other(number) => number,
         }
     }
@@ -117,7 +140,14 @@ impl ErrorCode {
             2 => Self::Panicked,
             3 => Self::NoMemory,
             4 => Self::NoSuchMethod,
-            other => Self::Other(other),
+            5 => Self::Cancelled,
+            6 => Self::DeadlinePassed,
+            7 => Self::Refused,
+            8 => Self::Overloaded,
+            other => match other.checked_sub(APPLICATION_CODES).map(u16::try_from) {
+                Some(Ok(code)) => Self::Application(code),
+                _ => Self::Other(other),
+            },
         }
     }
 }
@@ -371,7 +401,7 @@ mod tests {
 
     #[test]
     fn every_error_code_survives_its_number() {
-        for number in 0..10 {
+        for number in (0..10).chain(0xffff..0x1_0003).chain(0x1_fffe..0x2_0002).chain([u32::MAX]) {
             assert_eq!(ErrorCode::from_number(number).number(), number);
         }
     }

@@ -1,0 +1,72 @@
+//! The metadata block in front of a message: a length of two bytes, the block, the message.
+
+use thiserror::Error;
+
+/// Bytes in front of the block: its length.
+pub(crate) const METADATA_PREFIX: usize = 2;
+
+/// What is wrong with a metadata block that came.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum MetadataError {
+    /// The body is too short to say how long the block is.
+    #[error("a body of {0} bytes has no room for the length of its metadata")]
+    NoLength(usize),
+    /// The block reaches behind the body's end.
+    #[error("metadata of {metadata} bytes in a body of {body}")]
+    BehindTheEnd {
+        /// The block's length.
+        metadata: usize,
+        /// The body's length.
+        body: usize,
+    },
+    /// The block is longer than this side takes.
+    #[error("metadata of {len} bytes; this side takes {limit} (option max_metadata)")]
+    TooLong {
+        /// The block's length.
+        len: usize,
+        /// The limit.
+        limit: usize,
+    },
+}
+
+/// Splits a body of `body` bytes whose first two say `prefix`: the length of the metadata block.
+/// The message is what follows both.
+pub(crate) fn split(
+    body: usize,
+    prefix: Option<[u8; METADATA_PREFIX]>,
+    limit: usize,
+) -> Result<usize, MetadataError> {
+    let prefix = prefix.filter(|_| body >= METADATA_PREFIX);
+    let len = usize::from(u16::from_le_bytes(prefix.ok_or(MetadataError::NoLength(body))?));
+    if len > body - METADATA_PREFIX {
+        return Err(MetadataError::BehindTheEnd { metadata: len, body });
+    }
+    if len > limit {
+        return Err(MetadataError::TooLong { len, limit });
+    }
+    Ok(len)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_message_is_what_follows_the_block() {
+        assert_eq!(split(10, Some([3, 0]), 8), Ok(3));
+        assert_eq!(split(2, Some([0, 0]), 8), Ok(0));
+        assert_eq!(split(5, Some([3, 0]), 3), Ok(3));
+    }
+
+    #[test]
+    fn a_block_that_is_cut_or_too_long_is_refused() {
+        assert_eq!(split(0, None, 8), Err(MetadataError::NoLength(0)));
+        assert_eq!(split(1, None, 8), Err(MetadataError::NoLength(1)));
+        let behind = MetadataError::BehindTheEnd { metadata: 4, body: 5 };
+        assert_eq!(split(5, Some([4, 0]), 8), Err(behind));
+        let behind = MetadataError::BehindTheEnd { metadata: 65_535, body: 100 };
+        assert_eq!(split(100, Some([255, 255]), 8), Err(behind));
+        assert_eq!(split(100, Some([9, 0]), 8), Err(MetadataError::TooLong { len: 9, limit: 8 }));
+    }
+}

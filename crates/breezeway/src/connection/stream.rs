@@ -1,0 +1,185 @@
+//! One stream: two directions, each of which ends once.
+
+use std::collections::VecDeque;
+
+use super::StreamViolation;
+use super::window::{Credit, Granted, Window};
+use crate::protocol::ErrorCode;
+
+/// How far a direction has got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Direction {
+    /// Nothing was sent yet.
+    New,
+    /// More may follow.
+    Open,
+    /// Its sender has sent its last message.
+    Finished,
+    /// Its sender has reset the stream.
+    Reset(ErrorCode),
+}
+
+impl Direction {
+    /// Whether its sender has sent its last entry.
+    pub(super) fn is_over(self) -> bool {
+        matches!(self, Self::Finished | Self::Reset(_))
+    }
+}
+
+/// What an entry carries beside its place in the stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Carried {
+    /// Bytes of the message, if there is one.
+    pub(crate) message: Option<usize>,
+    /// Whether there is a metadata block.
+    pub(crate) metadata: bool,
+    /// Whether it is the last of its direction.
+    pub(crate) last: bool,
+}
+
+/// What was received and not taken.
+struct Queued<M> {
+    content: M,
+    /// Bytes of the message, if it is one, which counts against the window.
+    message: Option<usize>,
+}
+
+/// One stream, as one side sees it.
+pub(super) struct Stream<M> {
+    pub(super) number: u32,
+    pub(super) outgoing: Direction,
+    pub(super) incoming: Direction,
+    pub(super) credit: Credit,
+    granted: Granted,
+    queue: VecDeque<Queued<M>>,
+    /// Whether the application no longer holds it.
+    abandoned: bool,
+    /// A reset that is still to be sent.
+    pub(super) reset_due: Option<ErrorCode>,
+    /// Whether it is in the list of streams with entries to be sent.
+    pub(super) is_listed: bool,
+}
+
+impl<M> Stream<M> {
+    pub(super) fn new(number: u32, own: Window, peers: Window) -> Self {
+        Self {
+            number,
+            outgoing: Direction::New,
+            incoming: Direction::New,
+            credit: Credit::new(peers),
+            granted: Granted::new(own),
+            queue: VecDeque::new(),
+            abandoned: false,
+            reset_due: None,
+            is_listed: false,
+        }
+    }
+
+    /// Judges what came, and keeps it; whether the application may want to know.
+    pub(super) fn receive(
+        &mut self,
+        flags: u8,
+        carried: Carried,
+        content: M,
+    ) -> Result<bool, StreamViolation> {
+        if self.incoming.is_over() {
+            return Err(StreamViolation::AfterEnd(self.number));
+        }
+        let at_an_end = self.incoming == Direction::New || carried.last;
+        if (carried.metadata || carried.message.is_none()) && !at_an_end {
+            return Err(StreamViolation::Flags(flags));
+        }
+        if let Some(len) = carried.message {
+            self.granted.take(len)?;
+        }
+        self.incoming = if carried.last { Direction::Finished } else { Direction::Open };
+        if !self.is_wanted() {
+            // Reset by this side: what was under way meanwhile is dropped, and the peer stops when
+            // it learns that.
+            return Ok(false);
+        }
+        if carried.message.is_some() || carried.metadata {
+            self.queue.push_back(Queued { content, message: carried.message });
+        }
+        Ok(true)
+    }
+
+    /// The peer has reset the stream. What was not taken of it is dropped.
+    pub(super) fn receive_reset(&mut self, code: ErrorCode) -> Result<bool, StreamViolation> {
+        if matches!(self.incoming, Direction::Reset(_)) {
+            return Err(StreamViolation::AfterEnd(self.number));
+        }
+        let is_wanted = self.is_wanted();
+        // Also behind its last message: then it no longer wants what this side still sends.
+        self.incoming = Direction::Reset(code);
+        self.queue.clear();
+        if !self.outgoing.is_over() && self.reset_due.is_none() {
+            self.reset_due = Some(code);
+        }
+        Ok(is_wanted)
+    }
+
+    /// Whether the application still wants what comes.
+    fn is_wanted(&self) -> bool {
+        !self.abandoned && self.reset_due.is_none() && !matches!(self.outgoing, Direction::Reset(_))
+    }
+
+    /// The oldest that was received and not taken; whether a window is now due with it.
+    pub(super) fn take(&mut self) -> Option<(M, bool)> {
+        let Queued { content, message } = self.queue.pop_front()?;
+        let due = message.is_some_and(|len| self.granted.consume(len));
+        Some((content, due && !self.incoming.is_over()))
+    }
+
+    pub(super) fn has_queued(&self) -> bool {
+        !self.queue.is_empty()
+    }
+
+    /// What the peer is to be given back of its window, if that is due.
+    pub(super) fn window_due(&self) -> Option<Window> {
+        (self.granted.is_due() && !self.incoming.is_over()).then(|| self.granted.consumed())
+    }
+
+    pub(super) fn window_sent(&mut self) {
+        self.granted.give_back();
+    }
+
+    /// This side wants the stream to be over, both ways. Gives whether a reset is now to be sent.
+    pub(super) fn reset(&mut self, code: ErrorCode) -> bool {
+        self.queue.clear();
+        if self.reset_due.is_some() || matches!(self.outgoing, Direction::Reset(_)) {
+            return false;
+        }
+        if self.is_over() {
+            // The peer needs not know; the reader does, whose messages are gone.
+            self.outgoing = Direction::Reset(code);
+            return false;
+        }
+        self.reset_due = Some(code);
+        true
+    }
+
+    /// The application lets go of the stream. Gives whether a reset is now to be sent: it has not
+    /// sent its last message, or the peer has not.
+    pub(super) fn abandon(&mut self) -> bool {
+        self.abandoned = true;
+        self.reset(ErrorCode::Cancelled)
+    }
+
+    /// Whether both sides have sent their last entry, so that its number may be used again.
+    pub(super) fn is_over(&self) -> bool {
+        self.outgoing.is_over() && self.incoming.is_over()
+    }
+
+    /// The peer may use the number again from now on, so nothing more may be sent on it.
+    pub(super) fn end(&mut self) {
+        if let Some(code) = self.reset_due.take() {
+            self.outgoing = Direction::Reset(code);
+        }
+    }
+
+    /// Whether the application no longer holds it.
+    pub(super) fn is_abandoned(&self) -> bool {
+        self.abandoned
+    }
+}

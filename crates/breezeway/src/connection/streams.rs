@@ -1,0 +1,405 @@
+//! All streams of a session, as one side sees them.
+
+use std::collections::VecDeque;
+
+use rustc_hash::FxHashMap;
+use thiserror::Error;
+
+use super::StreamViolation;
+use super::stream::{Carried, Direction, Stream};
+use super::window::Window;
+use crate::protocol::ErrorCode;
+
+/// What one side's hello says of streams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct StreamTerms {
+    /// What may be under way to it on each stream.
+    pub(crate) window: Window,
+    /// Streams that the other side may have open at one time.
+    pub(crate) max_streams: u32,
+}
+
+/// Which stream of this side. It stays right when the stream's number is used again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct StreamKey {
+    index: u32,
+    generation: u32,
+}
+
+/// An opening that came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Opening {
+    pub(crate) number: u32,
+    pub(crate) method: u32,
+}
+
+/// What came of an entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Event {
+    /// Nothing that the application waits for.
+    Nothing,
+    /// The peer has opened a stream. What came with it can be taken.
+    Opened { key: StreamKey, method: u32 },
+    /// Something can be taken, or the peer has sent its last message.
+    Received(StreamKey),
+    /// The peer has reset the stream.
+    Reset(StreamKey),
+    /// The peer takes messages again.
+    Room(StreamKey),
+}
+
+/// What a stream has for its reader.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Taken<M> {
+    /// The oldest that was received.
+    Content(M),
+    /// Nothing yet.
+    Nothing,
+    /// The peer has sent its last message, and all of them were taken.
+    End,
+    /// One of both sides has reset the stream.
+    Reset(ErrorCode),
+}
+
+/// An entry that this side owes the peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Control {
+    /// So much more may be sent on the stream.
+    Window { number: u32, consumed: Window },
+    /// The stream is over.
+    Reset { number: u32, code: ErrorCode },
+}
+
+/// Why a stream cannot be opened now.
+#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
+#[error("{0} streams are open, the most that the peer allows (its option max_streams)")]
+pub(crate) struct TooManyStreams(pub(crate) u32);
+
+/// Why nothing can be sent on a stream now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    /// The peer has to consume first.
+    Window,
+    /// This side has sent its last message.
+    Finished,
+    /// One of both sides has reset the stream.
+    Reset(ErrorCode),
+    /// Metadata goes with the first and the last entry only.
+    Metadata,
+}
+
+struct Slot<M> {
+    generation: u32,
+    stream: Option<Stream<M>>,
+}
+
+/// The streams of a session.
+pub(crate) struct Streams<M> {
+    own: StreamTerms,
+    peers: StreamTerms,
+    /// Numbers that this side opens are odd, as a client's, or even.
+    opens_odd: bool,
+    slots: Vec<Slot<M>>,
+    free: Vec<u32>,
+    /// Streams that are not over, by number.
+    by_number: FxHashMap<u32, u32>,
+    opened_here: u32,
+    opened_by_peer: u32,
+    /// Streams for which this side may owe an entry.
+    listed: VecDeque<u32>,
+}
+
+impl<M> Streams<M> {
+    pub(crate) fn new(opens_odd: bool, own: StreamTerms, peers: StreamTerms) -> Self {
+        Self {
+            own,
+            peers,
+            opens_odd,
+            slots: Vec::new(),
+            free: Vec::new(),
+            by_number: FxHashMap::default(),
+            opened_here: 0,
+            opened_by_peer: 0,
+            listed: VecDeque::new(),
+        }
+    }
+
+    /// Streams that are not over for the peer.
+    pub(crate) fn open_count(&self) -> usize {
+        self.by_number.len()
+    }
+
+    /// Streams that the application still holds, or that are not over.
+    #[cfg(test)]
+    pub(crate) fn kept(&self) -> usize {
+        self.slots.iter().filter(|slot| slot.stream.is_some()).count()
+    }
+
+    /// Whether a stream uses this number.
+    pub(crate) fn uses(&self, number: u32) -> bool {
+        self.by_number.contains_key(&number)
+    }
+
+    // ---- opening and sending ----
+
+    /// Whether this side may open one more.
+    pub(crate) fn may_open(&self) -> Result<(), TooManyStreams> {
+        let most = self.peers.max_streams;
+        if self.opened_here < most { Ok(()) } else { Err(TooManyStreams(most)) }
+    }
+
+    /// This side's opening entry was published.
+    pub(crate) fn opened(&mut self, number: u32, carried: Carried) -> StreamKey {
+        self.opened_here += 1;
+        let key = self.insert(number);
+        self.sent(key, carried);
+        key
+    }
+
+    /// Whether such an entry may be sent on a stream.
+    pub(crate) fn may_send(&self, key: StreamKey, carried: Carried) -> Result<(), Refusal> {
+        let stream = self.get(key);
+        if let Direction::Reset(code) = stream.incoming {
+            return Err(Refusal::Reset(code));
+        }
+        match (stream.outgoing, stream.reset_due) {
+            (Direction::Reset(code), _) | (_, Some(code)) => Err(Refusal::Reset(code)),
+            (Direction::Finished, None) => Err(Refusal::Finished),
+            (Direction::Open, None) if carried.metadata && !carried.last => Err(Refusal::Metadata),
+            _ if carried.message.is_some() && !stream.credit.allows_a_message() => {
+                Err(Refusal::Window)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether the next entry on a stream is the first of this side.
+    pub(crate) fn is_first(&self, key: StreamKey) -> bool {
+        self.get(key).outgoing == Direction::New
+    }
+
+    /// The number of a stream that is not over.
+    pub(crate) fn number(&self, key: StreamKey) -> u32 {
+        self.get(key).number
+    }
+
+    /// An entry that [`Self::may_send`] allowed was published.
+    pub(crate) fn sent(&mut self, key: StreamKey, carried: Carried) {
+        let stream = self.get_mut(key);
+        if let Some(len) = carried.message {
+            stream.credit.spend(len);
+        }
+        stream.outgoing = if carried.last { Direction::Finished } else { Direction::Open };
+        self.settle(key.index);
+    }
+
+    /// Ends a stream both ways, whatever is under way on it.
+    pub(crate) fn reset(&mut self, key: StreamKey, code: ErrorCode) {
+        if self.get_mut(key).reset(code) {
+            self.list(key.index);
+        }
+    }
+
+    /// The application lets go of a stream. If it is not over, it is reset.
+    pub(crate) fn abandon(&mut self, key: StreamKey) {
+        if self.get_mut(key).abandon() {
+            self.list(key.index);
+        }
+        self.settle(key.index);
+    }
+
+    /// The next entry that this side owes. It is owed until [`Self::control_sent`].
+    pub(crate) fn next_control(&mut self) -> Option<Control> {
+        while let Some(&index) = self.listed.front() {
+            if let Some(stream) = &mut self.slots[index as usize].stream {
+                let number = stream.number;
+                if let Some(code) = stream.reset_due {
+                    return Some(Control::Reset { number, code });
+                }
+                if let Some(consumed) = stream.window_due() {
+                    return Some(Control::Window { number, consumed });
+                }
+                stream.is_listed = false;
+            }
+            self.listed.pop_front();
+        }
+        None
+    }
+
+    /// The entry that [`Self::next_control`] named was published.
+    pub(crate) fn control_sent(&mut self) {
+        let Some(&index) = self.listed.front() else { return };
+        let Some(stream) = &mut self.slots[index as usize].stream else { return };
+        match stream.reset_due.take() {
+            Some(code) => stream.outgoing = Direction::Reset(code),
+            None => stream.window_sent(),
+        }
+        self.settle(index);
+    }
+
+    // ---- receiving ----
+
+    /// Judges a message on a stream that is open, or that it opens.
+    pub(crate) fn receive(
+        &mut self,
+        number: u32,
+        opening: Option<Opening>,
+        flags: u8,
+        carried: Carried,
+        content: M,
+    ) -> Result<Event, StreamViolation> {
+        let key = match opening {
+            Some(_) => self.open_for_peer(number)?,
+            None => self.find(number).ok_or(StreamViolation::NotOpen(number))?,
+        };
+        let is_wanted = self.get_mut(key).receive(flags, carried, content)?;
+        self.settle(key.index);
+        Ok(match opening {
+            Some(Opening { method, .. }) => Event::Opened { key, method },
+            None if is_wanted => Event::Received(key),
+            None => Event::Nothing,
+        })
+    }
+
+    /// Takes in a reset. One of a stream that is over has crossed this side's last entry.
+    pub(crate) fn receive_reset(
+        &mut self,
+        number: u32,
+        code: ErrorCode,
+    ) -> Result<Event, StreamViolation> {
+        let Some(key) = self.find(number) else { return self.crossed(number) };
+        let stream = self.get_mut(key);
+        let is_wanted = stream.receive_reset(code)?;
+        if stream.reset_due.is_some() {
+            self.list(key.index);
+        }
+        self.settle(key.index);
+        Ok(if is_wanted { Event::Reset(key) } else { Event::Nothing })
+    }
+
+    /// Takes in what the peer has consumed.
+    pub(crate) fn receive_window(
+        &mut self,
+        number: u32,
+        consumed: Window,
+    ) -> Result<Event, StreamViolation> {
+        let Some(key) = self.find(number) else { return self.crossed(number) };
+        let stream = self.get_mut(key);
+        let was_full = !stream.credit.allows_a_message();
+        stream.credit.add(consumed)?;
+        let has_room = was_full && stream.credit.allows_a_message() && !stream.outgoing.is_over();
+        Ok(if has_room { Event::Room(key) } else { Event::Nothing })
+    }
+
+    /// An entry of a stream that this side has forgotten; 0 never was one.
+    fn crossed(&self, number: u32) -> Result<Event, StreamViolation> {
+        if number == 0 { Err(StreamViolation::NotOpen(0)) } else { Ok(Event::Nothing) }
+    }
+
+    /// Takes the oldest that was received on a stream.
+    pub(crate) fn take(&mut self, key: StreamKey) -> Taken<M> {
+        let stream = self.get_mut(key);
+        if let Some((content, window_due)) = stream.take() {
+            if window_due {
+                self.list(key.index);
+            }
+            return Taken::Content(content);
+        }
+        if let (Direction::Reset(code), _) | (_, Direction::Reset(code)) =
+            (stream.incoming, stream.outgoing)
+        {
+            return Taken::Reset(code);
+        }
+        match (stream.reset_due, stream.incoming) {
+            (Some(code), _) => Taken::Reset(code),
+            (None, Direction::Finished) => Taken::End,
+            (None, _) => Taken::Nothing,
+        }
+    }
+
+    /// Whether [`Self::take`] gives something other than `Nothing`.
+    pub(crate) fn has_news(&self, key: StreamKey) -> bool {
+        let stream = self.get(key);
+        stream.has_queued()
+            || stream.incoming.is_over()
+            || stream.reset_due.is_some()
+            || matches!(stream.outgoing, Direction::Reset(_))
+    }
+
+    // ---- the table ----
+
+    fn open_for_peer(&mut self, number: u32) -> Result<StreamKey, StreamViolation> {
+        let is_odd = !number.is_multiple_of(2);
+        if number == 0 || is_odd == self.opens_odd || self.uses(number) {
+            return Err(StreamViolation::Number(number));
+        }
+        if self.opened_by_peer == self.own.max_streams {
+            return Err(StreamViolation::TooMany(self.own.max_streams));
+        }
+        self.opened_by_peer += 1;
+        Ok(self.insert(number))
+    }
+
+    fn insert(&mut self, number: u32) -> StreamKey {
+        let stream = Stream::new(number, self.own.window, self.peers.window);
+        let index = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(Slot { generation: 0, stream: None });
+            self.slots.len() as u32 - 1
+        });
+        let slot = &mut self.slots[index as usize];
+        slot.generation = slot.generation.wrapping_add(1);
+        slot.stream = Some(stream);
+        self.by_number.insert(number, index);
+        StreamKey { index, generation: slot.generation }
+    }
+
+    fn find(&self, number: u32) -> Option<StreamKey> {
+        let &index = self.by_number.get(&number)?;
+        Some(StreamKey { index, generation: self.slots[index as usize].generation })
+    }
+
+    fn get(&self, key: StreamKey) -> &Stream<M> {
+        let slot = &self.slots[key.index as usize];
+        assert!(slot.generation == key.generation, "the stream's handle outlives it");
+        slot.stream.as_ref().expect("a stream lives until its handle is dropped")
+    }
+
+    fn get_mut(&mut self, key: StreamKey) -> &mut Stream<M> {
+        let slot = &mut self.slots[key.index as usize];
+        assert!(slot.generation == key.generation, "the stream's handle outlives it");
+        slot.stream.as_mut().expect("a stream lives until its handle is dropped")
+    }
+
+    fn list(&mut self, index: u32) {
+        if let Some(stream) = &mut self.slots[index as usize].stream
+            && !std::mem::replace(&mut stream.is_listed, true)
+        {
+            self.listed.push_back(index);
+        }
+    }
+
+    /// Frees the number of a stream that is over, and the stream if nobody holds it.
+    fn settle(&mut self, index: u32) {
+        let Some(stream) = &mut self.slots[index as usize].stream else { return };
+        if !stream.is_over() {
+            return;
+        }
+        stream.end();
+        let (number, is_abandoned) = (stream.number, stream.is_abandoned());
+        if self.by_number.get(&number) == Some(&index) {
+            self.by_number.remove(&number);
+            let is_odd = !number.is_multiple_of(2);
+            let count = if is_odd == self.opens_odd {
+                &mut self.opened_here
+            } else {
+                &mut self.opened_by_peer
+            };
+            *count -= 1;
+        }
+        if is_abandoned {
+            self.slots[index as usize].stream = None;
+            self.listed.retain(|&other| other != index);
+            self.free.push(index);
+        }
+    }
+}

@@ -1,0 +1,317 @@
+//! Schedules of which each shows one rule.
+
+use super::*;
+
+#[test]
+fn messages_arrive_in_order_and_then_the_end() {
+    let mut pair = Pair::new();
+    let (here, there) = pair.open();
+    for content in 1..4 {
+        pair.client.send(here, message(5), content).unwrap();
+    }
+    pair.client.send(here, FIN, 0).unwrap();
+    assert_eq!(pair.to_server().len(), 4);
+    for content in 1..4 {
+        assert_eq!(pair.server.streams.take(there), Taken::Content(content));
+    }
+    assert_eq!(pair.server.streams.take(there), Taken::End);
+    assert_eq!(pair.client.send(here, message(1), 9), Err(Refusal::Finished));
+}
+
+#[test]
+fn half_of_a_stream_stays_open_when_the_other_has_ended() {
+    let mut pair = Pair::new();
+    let (here, there) = pair.open();
+    pair.client.send(here, last(1), 1).unwrap();
+    pair.to_server();
+    for content in 0..20 {
+        pair.server.send(there, message(30), content).unwrap();
+        pair.to_client();
+        assert_eq!(pair.client.streams.take(here), Taken::Content(content));
+        pair.client.settle();
+        pair.to_server();
+    }
+    pair.server.send(there, FIN, 0).unwrap();
+    pair.to_client();
+    assert_eq!(pair.client.streams.take(here), Taken::End);
+    assert_eq!(pair.client.streams.open_count(), 0);
+}
+
+#[test]
+fn a_sender_waits_for_its_window_and_learns_of_room() {
+    let mut pair = Pair::new();
+    let (here, there) = pair.open();
+    for content in 0..4 {
+        pair.client.send(here, message(1), content).unwrap();
+    }
+    assert_eq!(pair.client.send(here, message(1), 4), Err(Refusal::Window));
+    pair.to_server();
+    for content in 0..2 {
+        assert!(pair.server.streams.next_control().is_none());
+        assert_eq!(pair.server.streams.take(there), Taken::Content(content));
+    }
+    pair.server.settle();
+    assert_eq!(pair.to_client(), [Event::Room(here)]);
+    pair.client.send(here, message(1), 4).unwrap();
+}
+
+#[test]
+fn an_end_needs_no_window() {
+    let mut pair = Pair::new();
+    let (here, _) = pair.open();
+    for content in 0..4 {
+        pair.client.send(here, message(1), content).unwrap();
+    }
+    pair.client.send(here, FIN, 0).unwrap();
+    assert_eq!(pair.to_server().len(), 5);
+}
+
+#[test]
+fn a_message_larger_than_the_window_passes() {
+    let mut pair = Pair::new();
+    let (here, there) = pair.open();
+    for content in 0..10 {
+        pair.client.send(here, message(10_000), content).unwrap();
+        assert_eq!(pair.client.send(here, message(1), 9), Err(Refusal::Window));
+        pair.to_server();
+        assert_eq!(pair.server.streams.take(there), Taken::Content(content));
+        pair.server.settle();
+        assert_eq!(pair.to_client(), [Event::Room(here)]);
+    }
+}
+
+#[test]
+fn one_full_stream_stops_no_other() {
+    let mut pair = Pair::new();
+    let (full, _) = pair.open();
+    let (other, there) = pair.open();
+    while pair.client.send(full, message(50), 0).is_ok() {}
+    for content in 0..10 {
+        pair.client.send(other, message(50), content).unwrap();
+        pair.to_server();
+        assert_eq!(pair.server.streams.take(there), Taken::Content(content));
+        pair.server.settle();
+        pair.to_client();
+    }
+}
+
+#[test]
+fn either_side_opens_streams_and_no_more_than_allowed() {
+    let mut pair = Pair::new();
+    for _ in 0..3 {
+        pair.client.open(NO_BODY, 0).unwrap();
+        pair.server.open(NO_BODY, 0).unwrap();
+    }
+    assert_eq!(pair.client.open(NO_BODY, 0), Err(TooManyStreams(3)));
+    assert_eq!(pair.server.open(NO_BODY, 0), Err(TooManyStreams(3)));
+    assert_eq!(pair.to_server().len(), 3);
+    assert_eq!(pair.to_client().len(), 3);
+}
+
+#[test]
+fn a_reset_reaches_the_other_side_and_frees_the_stream_on_both() {
+    let mut pair = Pair::new();
+    let (here, there) = pair.open();
+    pair.client.send(here, message(5), 1).unwrap();
+    pair.client.streams.reset(here, ErrorCode::Application(3));
+    pair.client.settle();
+    let code = ErrorCode::Application(3);
+    assert_eq!(pair.to_server(), [Event::Received(there), Event::Reset(there)]);
+    assert_eq!(pair.server.streams.take(there), Taken::Reset(code));
+    assert_eq!(pair.server.send(there, message(1), 2), Err(Refusal::Reset(code)));
+    pair.server.settle();
+    pair.server.streams.abandon(there);
+    assert_eq!(pair.to_client(), [Event::Nothing]);
+    assert_eq!(pair.client.streams.take(here), Taken::Reset(code));
+    pair.client.streams.abandon(here);
+    assert_eq!([pair.client.streams.kept(), pair.server.streams.kept()], [0, 0]);
+}
+
+#[test]
+fn what_was_under_way_to_a_reset_stream_is_dropped() {
+    let mut pair = Pair::new();
+    let (here, there) = pair.open();
+    pair.server.send(there, message(5), 1).unwrap();
+    pair.server.send(there, FIN, 0).unwrap();
+    pair.client.streams.abandon(here);
+    pair.client.settle();
+    assert_eq!(pair.to_client(), [Event::Nothing, Event::Nothing]);
+    assert_eq!(pair.to_server(), [Event::Reset(there)]);
+    pair.server.streams.abandon(there);
+    assert_eq!([pair.client.streams.kept(), pair.server.streams.kept()], [0, 0]);
+}
+
+#[test]
+fn resets_that_cross_end_the_stream_once() {
+    let mut pair = Pair::new();
+    let (here, there) = pair.open();
+    pair.client.streams.reset(here, ErrorCode::Cancelled);
+    pair.server.streams.reset(there, ErrorCode::Overloaded);
+    pair.client.settle();
+    pair.server.settle();
+    pair.to_server();
+    pair.to_client();
+    pair.client.settle();
+    pair.server.settle();
+    assert!(pair.client.sent.is_empty() && pair.server.sent.is_empty());
+    assert_eq!([pair.client.streams.open_count(), pair.server.streams.open_count()], [0, 0]);
+}
+
+#[test]
+fn a_reset_that_crosses_the_last_message_is_no_violation() {
+    let mut pair = Pair::new();
+    let (here, there) = pair.open();
+    pair.client.send(here, FIN, 0).unwrap();
+    pair.to_server();
+    pair.server.send(there, FIN, 0).unwrap();
+    pair.server.streams.abandon(there);
+    // The client has not received that, and wants no more of the stream.
+    pair.client.streams.reset(here, ErrorCode::Cancelled);
+    pair.client.settle();
+    assert_eq!(pair.to_server(), [Event::Nothing]);
+    pair.to_client();
+    pair.client.streams.abandon(here);
+    assert_eq!(pair.client.streams.kept(), 0);
+}
+
+#[test]
+fn a_window_that_crosses_the_last_message_is_no_violation() {
+    let mut pair = Pair::new();
+    let (here, there) = pair.open();
+    for content in 0..4 {
+        pair.client.send(here, message(1), content).unwrap();
+    }
+    pair.to_server();
+    pair.server.streams.take(there);
+    pair.server.streams.take(there);
+    pair.server.send(there, FIN, 0).unwrap();
+    pair.client.send(here, FIN, 0).unwrap();
+    pair.to_client();
+    pair.server.settle();
+    pair.to_client();
+    pair.to_server();
+}
+
+#[test]
+fn a_stream_that_was_let_go_while_its_last_reset_is_owed_counts_no_longer() {
+    let mut pair = Pair::new();
+    let (here, there) = pair.open();
+    pair.server.send(there, FIN, 0).unwrap();
+    pair.server.streams.abandon(there);
+    // The reset is owed, and the ring is full. Then the client ends its side.
+    pair.to_client();
+    pair.client.send(here, FIN, 0).unwrap();
+    for _ in 0..3 {
+        pair.client.open(NO_BODY, 0).unwrap();
+    }
+    assert_eq!(pair.to_server().len(), 4);
+    assert_eq!(pair.server.streams.next_control(), None);
+}
+
+#[test]
+fn metadata_goes_with_the_first_and_the_last_entry() {
+    let mut pair = Pair::new();
+    let opening = Carried { metadata: true, ..NO_BODY };
+    let here = pair.client.open(opening, 1).unwrap();
+    pair.client.send(here, message(1), 2).unwrap();
+    assert_eq!(pair.client.send(here, opening, 3), Err(Refusal::Metadata));
+    pair.client.send(here, Carried { metadata: true, ..FIN }, 4).unwrap();
+    let events = pair.to_server();
+    let [Event::Opened { key: there, .. }, ..] = events[..] else { panic!("{events:?}") };
+    for content in [1, 2, 4] {
+        assert_eq!(pair.server.streams.take(there), Taken::Content(content));
+    }
+    assert_eq!(pair.server.streams.take(there), Taken::End);
+    pair.server.send(there, opening, 5).unwrap();
+    pair.to_client();
+    assert_eq!(pair.client.streams.take(here), Taken::Content(5));
+}
+
+// ---- violations ----
+
+fn violation(pair: &mut Pair, wire: Wire) -> StreamViolation {
+    pair.server.receive(wire).unwrap_err()
+}
+
+fn sent(number: u32, opening: bool, carried: Carried) -> Wire {
+    Wire::Message { number, opening, carried, content: 0 }
+}
+
+#[test]
+fn streams_are_opened_on_the_peers_free_numbers_only() {
+    let mut pair = Pair::new();
+    pair.open();
+    for number in [0, 2, 1, u32::MAX - 1] {
+        let found = violation(&mut pair, sent(number, true, NO_BODY));
+        assert_eq!(found, StreamViolation::Number(number));
+    }
+}
+
+#[test]
+fn more_streams_than_allowed_are_a_violation() {
+    let mut pair = Pair::new();
+    for number in [1, 3, 5] {
+        pair.server.receive(sent(number, true, NO_BODY)).unwrap();
+    }
+    let found = violation(&mut pair, sent(7, true, NO_BODY));
+    assert_eq!(found, StreamViolation::TooMany(3));
+}
+
+#[test]
+fn messages_on_streams_that_are_not_open_are_a_violation() {
+    let mut pair = Pair::new();
+    for number in [0, 1, 2, 99] {
+        let found = violation(&mut pair, sent(number, false, message(1)));
+        assert_eq!(found, StreamViolation::NotOpen(number));
+    }
+    for wire in [
+        Wire::Window { number: 0, consumed: Window::default() },
+        Wire::Reset { number: 0, code: ErrorCode::Cancelled },
+    ] {
+        assert_eq!(violation(&mut pair, wire), StreamViolation::NotOpen(0));
+    }
+}
+
+#[test]
+fn nothing_follows_the_last_message_or_a_reset() {
+    let mut pair = Pair::new();
+    let (here, _) = pair.open();
+    pair.client.send(here, FIN, 0).unwrap();
+    pair.to_server();
+    let found = violation(&mut pair, sent(1, false, message(1)));
+    assert_eq!(found, StreamViolation::AfterEnd(1));
+    let reset = Wire::Reset { number: 1, code: ErrorCode::Cancelled };
+    pair.server.receive(reset.clone()).unwrap();
+    // That reset has freed the number: a second one could have crossed the first.
+    assert_eq!(pair.server.receive(reset), Err(StreamViolation::AfterEnd(1)));
+}
+
+#[test]
+fn a_message_beyond_the_window_is_a_violation() {
+    for lens in [&[0, 0, 0, 0, 0][..], &[99, 1, 0], &[usize::MAX, 0]] {
+        let mut pair = Pair::new();
+        pair.open();
+        let (past, within) = lens.split_last().unwrap();
+        for &len in within {
+            pair.server.receive(sent(1, false, message(len))).unwrap();
+        }
+        let found = violation(&mut pair, sent(1, false, message(*past)));
+        assert_eq!(found, StreamViolation::WindowExceeded);
+    }
+}
+
+#[test]
+fn a_window_that_was_not_taken_is_a_violation() {
+    let mut pair = Pair::new();
+    pair.open();
+    let consumed = Window { messages: 1, bytes: 0 };
+    let found = violation(&mut pair, Wire::Window { number: 1, consumed });
+    assert_eq!(found, StreamViolation::WindowOverflow(consumed));
+}
+
+#[test]
+fn entries_without_a_message_belong_at_the_ends_of_a_direction() {
+    let mut pair = Pair::new();
+    pair.open();
+    assert_eq!(violation(&mut pair, sent(1, false, NO_BODY)), StreamViolation::Flags(0));
+}

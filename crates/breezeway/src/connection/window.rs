@@ -1,0 +1,180 @@
+//! Receive windows: how much a side may send on a stream before the other has consumed some of it.
+
+use super::StreamViolation;
+
+/// Messages and bytes of a stream that may be under way, or that were consumed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Window {
+    /// Messages.
+    pub messages: u32,
+    /// Bytes of messages. Metadata does not count.
+    pub bytes: u64,
+}
+
+impl Window {
+    fn add(&mut self, len: usize) {
+        self.messages += 1;
+        self.bytes += len as u64;
+    }
+
+    /// Whether this is at least half of `whole`, in messages or in bytes.
+    fn is_half_of(self, whole: Self) -> bool {
+        self.messages >= whole.messages.div_ceil(2) || self.bytes >= whole.bytes.div_ceil(2)
+    }
+}
+
+/// What is left of a window. A message may start while there is some of it, and may overdraw the
+/// bytes, so that one larger than the window still passes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Credit {
+    whole: Window,
+    messages: u32,
+    bytes: i64,
+}
+
+impl Credit {
+    /// All of a window.
+    pub(crate) fn new(whole: Window) -> Self {
+        let bytes = i64::try_from(whole.bytes).unwrap_or(i64::MAX);
+        Self { whole, messages: whole.messages, bytes }
+    }
+
+    /// Whether a message may start.
+    pub(crate) fn allows_a_message(&self) -> bool {
+        self.messages > 0 && self.bytes > 0
+    }
+
+    /// Notes that a message of `len` bytes was sent, or came.
+    pub(crate) fn spend(&mut self, len: usize) {
+        self.messages -= 1;
+        self.bytes -= i64::try_from(len).unwrap_or(i64::MAX);
+    }
+
+    /// Takes back what the receiver has consumed. More than was spent is a violation.
+    pub(crate) fn add(&mut self, consumed: Window) -> Result<(), StreamViolation> {
+        let too_much = StreamViolation::WindowOverflow(consumed);
+        let bytes = i64::try_from(consumed.bytes).map_err(|_| too_much.clone())?;
+        let messages = self.messages.checked_add(consumed.messages);
+        let bytes = self.bytes.checked_add(bytes);
+        let whole = Self::new(self.whole);
+        match (messages, bytes) {
+            (Some(messages), Some(bytes)) if messages <= whole.messages && bytes <= whole.bytes => {
+                (self.messages, self.bytes) = (messages, bytes);
+                Ok(())
+            }
+            _ => Err(too_much),
+        }
+    }
+}
+
+/// The receiving side of a window: what the peer may still send, and what it is to be given back.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Granted {
+    credit: Credit,
+    consumed: Window,
+}
+
+impl Granted {
+    pub(crate) fn new(whole: Window) -> Self {
+        Self { credit: Credit::new(whole), consumed: Window::default() }
+    }
+
+    /// Judges a message that came.
+    pub(crate) fn take(&mut self, len: usize) -> Result<(), StreamViolation> {
+        if !self.credit.allows_a_message() {
+            return Err(StreamViolation::WindowExceeded);
+        }
+        self.credit.spend(len);
+        Ok(())
+    }
+
+    /// Notes that a message was consumed; whether the peer is now to be given back what was.
+    pub(crate) fn consume(&mut self, len: usize) -> bool {
+        self.consumed.add(len);
+        self.is_due()
+    }
+
+    /// Whether half of the window was consumed and not given back.
+    pub(crate) fn is_due(&self) -> bool {
+        self.consumed.is_half_of(self.credit.whole)
+    }
+
+    /// What the peer is to be given back.
+    pub(crate) fn consumed(&self) -> Window {
+        self.consumed
+    }
+
+    /// The peer was given back what was consumed.
+    pub(crate) fn give_back(&mut self) {
+        let consumed = std::mem::take(&mut self.consumed);
+        self.credit.add(consumed).expect("what was consumed was spent before");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WHOLE: Window = Window { messages: 4, bytes: 100 };
+
+    #[test]
+    fn a_message_may_overdraw_the_bytes_once() {
+        let mut credit = Credit::new(WHOLE);
+        credit.spend(99);
+        assert!(credit.allows_a_message());
+        credit.spend(1_000);
+        assert!(!credit.allows_a_message());
+        credit.add(Window { messages: 1, bytes: 99 }).unwrap();
+        assert!(!credit.allows_a_message());
+        credit.add(Window { messages: 1, bytes: 1_000 }).unwrap();
+        assert_eq!(credit, Credit::new(WHOLE));
+    }
+
+    #[test]
+    fn messages_without_bytes_use_up_the_messages() {
+        let mut granted = Granted::new(WHOLE);
+        for _ in 0..4 {
+            granted.take(0).unwrap();
+        }
+        assert_eq!(granted.take(0), Err(StreamViolation::WindowExceeded));
+    }
+
+    #[test]
+    fn more_than_was_spent_is_not_taken_back() {
+        let mut credit = Credit::new(WHOLE);
+        credit.spend(10);
+        for consumed in [
+            Window { messages: 2, bytes: 0 },
+            Window { messages: 1, bytes: 11 },
+            Window { messages: u32::MAX, bytes: 0 },
+            Window { messages: 0, bytes: u64::MAX },
+            Window { messages: 0, bytes: i64::MAX as u64 },
+        ] {
+            let before = credit;
+            assert_eq!(credit.add(consumed), Err(StreamViolation::WindowOverflow(consumed)));
+            assert_eq!(credit, before);
+        }
+    }
+
+    #[test]
+    fn a_window_is_given_back_by_halves_of_its_messages_or_of_its_bytes() {
+        let mut granted = Granted::new(WHOLE);
+        for len in [1, 1, 30] {
+            granted.take(len).unwrap();
+        }
+        assert!(!granted.consume(1));
+        assert!(granted.consume(1));
+        assert_eq!(granted.consumed(), Window { messages: 2, bytes: 2 });
+        granted.give_back();
+        assert!(!granted.consume(30));
+        granted.take(60).unwrap();
+        assert!(granted.consume(60));
+    }
+
+    #[test]
+    fn a_window_of_one_message_is_given_back_after_each() {
+        let mut granted = Granted::new(Window { messages: 1, bytes: 1 });
+        granted.take(0).unwrap();
+        assert!(granted.consume(0));
+    }
+}
