@@ -11,10 +11,28 @@ use breezeway_os::{Deadline, Peer, connect};
 use rustix::io::Errno;
 use rustix::net::getpeername;
 
-use crate::address::Place;
+use crate::address::{Address, Place};
 use crate::carrier::Carrier;
 use crate::error::ConnectError;
 use crate::handshake::HandshakeError;
+
+/// What `connect` gives for the first of an address's places that works, or why none does.
+pub(crate) fn first_place<T>(
+    address: &Address,
+    mut connect: impl FnMut(&Place) -> Result<T, ConnectError>,
+) -> Result<T, ConnectError> {
+    let mut failures = Vec::new();
+    for place in address.places() {
+        match connect(place) {
+            Ok(connected) => return Ok(connected),
+            Err(error) => failures.push((place.clone(), error)),
+        }
+    }
+    Err(match failures.len() {
+        1 => failures.remove(0).1,
+        _ => ConnectError::NoPlace(failures),
+    })
+}
 
 /// Connects to a place; gives the socket and who listens there. Takes at most `timeout`, and what
 /// the resolver of names takes.

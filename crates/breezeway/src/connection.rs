@@ -16,7 +16,7 @@ pub use window::Window;
 pub(crate) use metadata::{METADATA_PREFIX, split};
 pub(crate) use stream::Carried;
 pub(crate) use streams::{
-    Control, Event, Opening, Refusal, StreamKey, StreamTerms, Streams, Taken, TooManyStreams,
+    Control, Event, Opening, Refusal, StreamKey, StreamTerms, Streams, Taken,
 };
 
 use thiserror::Error;
@@ -30,7 +30,7 @@ pub enum StreamViolation {
     Number(u32),
     /// More streams than this side allows at one time.
     #[error("more than the {0} streams that this side allows at one time (option max_streams)")]
-    TooMany(u32),
+    TooMany(u16),
     /// An entry on a stream that is not open.
     #[error("an entry on stream {0}, which is not open")]
     NotOpen(u32),

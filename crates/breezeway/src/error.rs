@@ -6,6 +6,7 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use breezeway_os::segment::SegmentError;
@@ -14,6 +15,7 @@ use thiserror::Error;
 
 use crate::address::{AddressError, Place};
 use crate::client::ClientError;
+use crate::connection::StreamViolation;
 use crate::handshake::HandshakeError;
 use crate::link::{LinkError, WaitFailure};
 use crate::options::OptionError;
@@ -182,6 +184,22 @@ pub enum CallError {
     /// This is a forked child of the process that opened the session.
     #[error("a session cannot be used in a forked child; open one there")]
     Forked,
+    /// What has ended a session that threads or tasks share.
+    #[error("{0}")]
+    EndedBy(Arc<CallError>),
+    /// The server serves what it has, and nothing new. The session goes on.
+    #[error("the server takes nothing new, as it is about to end; connect to its successor")]
+    GoingAway,
+    /// The metadata is longer than the other side takes. The session goes on.
+    #[error(
+        "metadata of {len} bytes, where the other side takes {limit}; raise its option max_metadata"
+    )]
+    TooMuchMetadata {
+        /// The metadata's length.
+        len: usize,
+        /// The other side's limit.
+        limit: usize,
+    },
 }
 
 impl CallError {
@@ -196,12 +214,15 @@ impl CallError {
             | Self::Shortage(_)
             | Self::TooManyInFlight(_)
             | Self::RepliesPending(_)
+            | Self::GoingAway
+            | Self::TooMuchMetadata { .. }
             | Self::NothingInFlight => true,
             Self::Closed
             | Self::PeerDied
             | Self::Violation(_)
             | Self::Io(_)
             | Self::Ended
+            | Self::EndedBy(_)
             | Self::Forked => false,
         }
     }
@@ -221,6 +242,24 @@ impl From<LinkError> for CallError {
 impl From<SocketError> for CallError {
     fn from(error: SocketError) -> Self {
         LinkError::from(error).into()
+    }
+}
+
+impl From<StreamViolation> for CallError {
+    fn from(violation: StreamViolation) -> Self {
+        Self::Violation(violation.into())
+    }
+}
+
+impl From<SendError> for CallError {
+    fn from(error: SendError) -> Self {
+        match error {
+            SendError::Full { unconsumed, .. } => Self::TooManyInFlight(unconsumed),
+            SendError::TooLarge { len, cap } => Self::TooLarge { len, cap },
+            SendError::NoMemory { len, shortage, .. } => Self::NoMemory { len, shortage },
+            SendError::Segment(error) => Self::Segment(error),
+            SendError::Socket(error) => error.into(),
+        }
     }
 }
 
@@ -250,9 +289,29 @@ pub enum SessionError {
     /// This is a forked child of the process that opened the session.
     #[error("a session cannot be used in a forked child; open one there")]
     Forked,
+    /// What has ended a session that threads or tasks share.
+    #[error("{0}")]
+    EndedBy(Arc<CallError>),
 }
 
 impl SessionError {
+    /// What has ended a shared session, as its server sees it; none if that was in order.
+    pub(crate) fn of_call(error: CallError) -> Option<Self> {
+        match error {
+            CallError::Closed | CallError::Ended => None,
+            CallError::PeerDied => Some(Self::PeerDied),
+            CallError::Violation(violation) => Some(Self::Violation(violation)),
+            CallError::Io(error) => Some(Self::Io(error)),
+            CallError::Forked => Some(Self::Forked),
+            CallError::EndedBy(end) => match Arc::try_unwrap(end) {
+                Ok(error) => Self::of_call(error),
+                Err(end) if matches!(*end, CallError::Closed | CallError::Ended) => None,
+                Err(end) => Some(Self::EndedBy(end)),
+            },
+            other => Some(Self::EndedBy(Arc::new(other))),
+        }
+    }
+
     /// Whether this side is short of something, so that the session goes on when that is mended.
     pub(crate) fn is_shortage(&self) -> bool {
         matches!(self, Self::Shortage(_))

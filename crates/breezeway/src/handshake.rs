@@ -14,6 +14,7 @@ use rustix::net::{RecvFlags, SendFlags};
 use thiserror::Error;
 
 use crate::carrier::Carrier;
+use crate::connection::StreamTerms;
 use crate::hello::{
     FIXED_LEN, Greeting, Hello, HelloError, HelloReader, LONGEST, Refusal, encode_refusal,
 };
@@ -129,6 +130,10 @@ pub(crate) type Received = (Greeting, Option<ForeignDescriptor>);
 pub(crate) struct Agreed {
     pub(crate) link: Link,
     pub(crate) max_in_flight: usize,
+    /// What this side, and what the peer, takes of streams.
+    pub(crate) streams: [StreamTerms; 2],
+    /// The longest metadata block that this side, and that the peer, takes.
+    pub(crate) max_metadata: [u32; 2],
 }
 
 /// The client's side: offers, and waits for the answer.
@@ -263,7 +268,9 @@ impl Agreement<'_> {
             (None, None) => Link::Socket(SocketLink::new(socket, carrier, cap, waiting)),
             (_, fd) => return Err(HandshakeError::Descriptors(fd.iter().len())),
         };
-        Ok(Agreed { link, max_in_flight })
+        let streams = [terms, peer_terms].map(|hello| hello.streams);
+        let max_metadata = [terms, peer_terms].map(|hello| hello.max_metadata);
+        Ok(Agreed { link, max_in_flight, streams, max_metadata })
     }
 }
 

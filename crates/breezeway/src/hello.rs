@@ -4,6 +4,8 @@
 use breezeway_shm::layout::{LEND_COUNT, RING_CAPACITY, control_size};
 use thiserror::Error;
 
+use crate::connection::{StreamTerms, Window};
+
 use crate::printable::printable;
 
 /// `BRZWHELO`, the first eight bytes.
@@ -26,6 +28,11 @@ const LEND_COUNT_AT: usize = 20;
 const CONTROL_SIZE_AT: usize = 24;
 const PAYLOAD_CAP_AT: usize = 32;
 const STATUS_AT: usize = 40;
+const STREAM_MESSAGES_AT: usize = 44;
+const STREAM_BYTES_AT: usize = 48;
+const MAX_STREAMS_AT: usize = 56;
+const SERVICE_AT: usize = 58;
+const MAX_METADATA_AT: usize = 60;
 
 /// One side's terms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +45,12 @@ pub(crate) struct Hello {
     pub(crate) payload_cap: u64,
     /// Whether messages travel by shared memory.
     pub(crate) memory: bool,
+    /// What the sender takes of streams.
+    pub(crate) streams: StreamTerms,
+    /// What the messages mean.
+    pub(crate) service: u16,
+    /// The longest metadata block that the sender takes.
+    pub(crate) max_metadata: u32,
 }
 
 impl Hello {
@@ -117,6 +130,12 @@ impl Hello {
         put(&mut bytes, LEND_COUNT_AT, &self.lend_count.to_le_bytes());
         put(&mut bytes, CONTROL_SIZE_AT, &self.control_size().to_le_bytes());
         put(&mut bytes, PAYLOAD_CAP_AT, &self.payload_cap.to_le_bytes());
+        let StreamTerms { window, max_streams } = self.streams;
+        put(&mut bytes, STREAM_MESSAGES_AT, &window.messages.to_le_bytes());
+        put(&mut bytes, STREAM_BYTES_AT, &window.bytes.to_le_bytes());
+        put(&mut bytes, MAX_STREAMS_AT, &max_streams.to_le_bytes());
+        put(&mut bytes, SERVICE_AT, &self.service.to_le_bytes());
+        put(&mut bytes, MAX_METADATA_AT, &self.max_metadata.to_le_bytes());
         bytes
     }
 
@@ -127,6 +146,15 @@ impl Hello {
             lend_count: u32::from_le_bytes(get(bytes, LEND_COUNT_AT)),
             payload_cap: u64::from_le_bytes(get(bytes, PAYLOAD_CAP_AT)),
             memory: found != 0,
+            streams: StreamTerms {
+                window: Window {
+                    messages: u32::from_le_bytes(get(bytes, STREAM_MESSAGES_AT)),
+                    bytes: u64::from_le_bytes(get(bytes, STREAM_BYTES_AT)),
+                },
+                max_streams: u16::from_le_bytes(get(bytes, MAX_STREAMS_AT)),
+            },
+            service: u16::from_le_bytes(get(bytes, SERVICE_AT)),
+            max_metadata: u32::from_le_bytes(get(bytes, MAX_METADATA_AT)),
         };
         let capacity = hello.ring_capacity;
         if !capacity.is_power_of_two() || !RING_CAPACITY.contains(&capacity) {
@@ -231,8 +259,15 @@ mod tests {
 
     use super::*;
 
-    const HELLO: Hello =
-        Hello { ring_capacity: 64, lend_count: 512, payload_cap: 1 << 26, memory: true };
+    const HELLO: Hello = Hello {
+        ring_capacity: 64,
+        lend_count: 512,
+        payload_cap: 1 << 26,
+        memory: true,
+        streams: StreamTerms { window: Window { messages: 7, bytes: 1 << 33 }, max_streams: 300 },
+        service: 2,
+        max_metadata: 70_000,
+    };
 
     fn read(bytes: &[u8]) -> Result<Option<Greeting>, HelloError> {
         HelloReader::default().take(bytes)

@@ -54,6 +54,7 @@
 mod address;
 mod call;
 mod carrier;
+mod channel;
 mod client;
 mod connect;
 mod connection;
@@ -63,6 +64,7 @@ mod hello;
 mod link;
 mod listener;
 mod log_limit;
+mod message;
 mod options;
 mod presence;
 mod printable;
@@ -82,11 +84,16 @@ pub use breezeway_shm::{
 };
 pub use call::{Call, Handled, Handler, HandlerError, Replied, ReplySpace};
 pub use carrier::Carrier;
+pub use channel::{
+    Channel, Driver, Incoming, IncomingCall, Next, PendingCall, ReceiveHalf, SendHalf,
+    ServerChannel, Stream, StreamError,
+};
 pub use client::{Client, ClientError, ClientReply, PooledSession};
 pub use connection::{MetadataError, StreamViolation, Window};
 pub use error::{CallError, ConnectError, ReplyError, ServeError, SessionError};
 pub use handshake::HandshakeError;
 pub use hello::{HelloError, Refusal};
+pub use message::Message;
 pub use options::{ClientOptions, OptionError, ServerOptions, SessionOptions};
 pub use presence::SessionId;
 pub use protocol::{CallId, CallViolation, ErrorCode, Violation};

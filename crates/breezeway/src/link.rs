@@ -8,6 +8,7 @@
 mod error;
 mod frame;
 mod memory;
+mod message;
 mod receive_buffer;
 mod send_buffer;
 mod socket;
@@ -23,6 +24,7 @@ use breezeway_shm::{
 
 pub(crate) use error::{LinkError, WaitFailure};
 pub(crate) use memory::MemoryLink;
+pub(crate) use message::LinkMessage;
 pub(crate) use socket::SocketLink;
 
 use crate::carrier::Carrier;
@@ -267,7 +269,6 @@ impl Link {
 
     /// Ends the current message as [`Self::finish`] does, and gives its body to be kept. Panics
     /// without one.
-    #[allow(dead_code, reason = "for the connection core")]
     pub(crate) fn detach(&mut self) -> Message {
         match self {
             Memory(link) => link.endpoint.detach(),
@@ -327,6 +328,24 @@ impl Link {
         match self {
             Memory(link) => Ok(link.endpoint.prepare_sleep(Want::Data)?),
             Socket(link) => link.may_sleep(),
+        }
+    }
+
+    /// Whether the peer has made room, in its ring or of memory, since the last call.
+    pub(crate) fn has_new_room(&mut self) -> Result<bool, LinkError> {
+        match self {
+            Memory(link) => Ok(link.has_new_room()?),
+            Socket(link) => Ok(!link.is_backlogged()),
+        }
+    }
+
+    /// Announces that this side is about to sleep until the peer has made room, and polls once
+    /// more. True if it has not.
+    pub(crate) fn prepare_sleep_for_room(&mut self) -> Result<bool, LinkError> {
+        match self {
+            Memory(link) => Ok(link.prepare_sleep_for_room()?),
+            // The socket is watched for it.
+            Socket(_) => Ok(true),
         }
     }
 

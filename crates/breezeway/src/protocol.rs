@@ -170,15 +170,19 @@ pub(crate) struct Request {
     pub(crate) stream: u32,
     pub(crate) method: u32,
     pub(crate) one_way: bool,
+    /// Whether a metadata block comes before the message.
+    pub(crate) metadata: bool,
 }
 
 /// Judges a message as a request.
 #[inline]
 pub(crate) fn request(head: PeerHead) -> Result<Request, CallViolation> {
     let bits = head.flags;
-    let flags = Flags::from_bits(bits).ok_or(CallViolation::Flags(bits))?;
+    let flags = Flags::from_bits(bits);
     let one_way = flags.has(Flags::NO_REPLY);
-    let kind = flags.without(Flags::LENT).without(Flags::NO_REPLY);
+    let metadata = flags.has(Flags::METADATA);
+    const NEITHER: Flags = Flags::LENT.with(Flags::NO_REPLY).with(Flags::METADATA);
+    let kind = flags.without(NEITHER);
     if kind != REQUEST {
         return Err(CallViolation::NotARequest(bits));
     }
@@ -186,7 +190,7 @@ pub(crate) fn request(head: PeerHead) -> Result<Request, CallViolation> {
     if stream.is_multiple_of(2) {
         return Err(CallViolation::StreamNumber(stream));
     }
-    Ok(Request { stream, method: head.tag, one_way })
+    Ok(Request { stream, method: head.tag, one_way, metadata })
 }
 
 /// A call in flight, or the reply to one.
@@ -293,8 +297,9 @@ impl Calls {
     #[inline]
     pub(crate) fn answer(&mut self, head: PeerHead) -> Result<Answer, CallViolation> {
         let bits = head.flags;
-        let flags = Flags::from_bits(bits).ok_or(CallViolation::Flags(bits))?;
-        if flags.without(Flags::LENT).without(Flags::ERROR) != Flags::FIN {
+        let flags = Flags::from_bits(bits);
+        const NEITHER: Flags = Flags::LENT.with(Flags::ERROR).with(Flags::METADATA);
+        if flags.without(NEITHER) != Flags::FIN {
             return Err(CallViolation::NotAReply(bits));
         }
         let call = CallId(head.stream);
@@ -321,7 +326,7 @@ mod tests {
 
     #[test]
     fn a_request_opens_and_ends_its_side_of_an_odd_stream() {
-        let two_way = Request { stream: 7, method: 9, one_way: false };
+        let two_way = Request { stream: 7, method: 9, one_way: false, metadata: false };
         assert_eq!(request(message(REQUEST, 7)), Ok(two_way));
         assert_eq!(request(message(REQUEST.with(Flags::LENT), 7)), Ok(two_way));
         assert_eq!(request(message(ONE_WAY, 7)), Ok(Request { one_way: true, ..two_way }));

@@ -63,17 +63,7 @@ impl Session {
     /// handshake timeout for connecting, and as long again for the hello.
     pub fn connect_with(address: &Address, options: &SessionOptions) -> Result<Self, ConnectError> {
         options.validate()?;
-        let mut failures = Vec::new();
-        for place in address.places() {
-            match Self::connect_to(place, options) {
-                Ok(session) => return Ok(session),
-                Err(error) => failures.push((place.clone(), error)),
-            }
-        }
-        Err(match failures.len() {
-            1 => failures.remove(0).1,
-            _ => ConnectError::NoPlace(failures),
-        })
+        connect::first_place(address, |place| Self::connect_to(place, options))
     }
 
     fn connect_to(place: &Place, options: &SessionOptions) -> Result<Self, ConnectError> {
@@ -96,7 +86,9 @@ impl Session {
         carrier: Carrier,
         options: &SessionOptions,
     ) -> Result<Self, ConnectError> {
-        let agreed = handshake::connect(socket, carrier, options)?;
+        // One caller takes no streams of the server's.
+        let options = options.clone().max_streams(0);
+        let agreed = handshake::connect(socket, carrier, &options)?;
         Ok(Self {
             link: agreed.link,
             calls: Calls::new(agreed.max_in_flight),

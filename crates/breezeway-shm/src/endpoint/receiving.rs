@@ -62,7 +62,7 @@ impl Endpoint {
                 self.borrower.check_len(&self.entry, 0)?;
                 self.borrower.retire(self.entry.tag())?;
             }
-            Some(Kind::Cancel | Kind::Shutdown) => {
+            Some(Kind::Reset | Kind::Cancel | Kind::Window | Kind::GoAway | Kind::Shutdown) => {
                 self.take_release()?;
                 self.has_entry = true;
                 self.consume()?;

@@ -16,7 +16,7 @@ pub(crate) struct StreamTerms {
     /// What may be under way to it on each stream.
     pub(crate) window: Window,
     /// Streams that the other side may have open at one time.
-    pub(crate) max_streams: u32,
+    pub(crate) max_streams: u16,
 }
 
 /// Which stream of this side. It stays right when the stream's number is used again.
@@ -24,6 +24,13 @@ pub(crate) struct StreamTerms {
 pub(crate) struct StreamKey {
     index: u32,
     generation: u32,
+}
+
+impl StreamKey {
+    /// A small number that no other stream of this side has at the same time.
+    pub(crate) fn index(self) -> usize {
+        self.index as usize
+    }
 }
 
 /// An opening that came.
@@ -73,7 +80,7 @@ pub(crate) enum Control {
 /// Why a stream cannot be opened now.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 #[error("{0} streams are open, the most that the peer allows (its option max_streams)")]
-pub(crate) struct TooManyStreams(pub(crate) u32);
+pub(crate) struct TooManyStreams(pub(crate) u16);
 
 /// Why nothing can be sent on a stream now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,8 +110,8 @@ pub(crate) struct Streams<M> {
     free: Vec<u32>,
     /// Streams that are not over, by number.
     by_number: FxHashMap<u32, u32>,
-    opened_here: u32,
-    opened_by_peer: u32,
+    opened_here: u16,
+    opened_by_peer: u16,
     /// Streams for which this side may owe an entry.
     listed: VecDeque<u32>,
 }

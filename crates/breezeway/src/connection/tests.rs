@@ -6,6 +6,7 @@ mod scripted;
 
 use std::collections::VecDeque;
 
+use super::streams::TooManyStreams;
 use super::*;
 use crate::protocol::ErrorCode;
 

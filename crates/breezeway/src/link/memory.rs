@@ -2,7 +2,7 @@
 //! message and its way of waiting.
 
 use breezeway_os::{Deadline, Waiting};
-use breezeway_shm::{Endpoint, Space, WaitError, Waiter, Want};
+use breezeway_shm::{Endpoint, SocketError, Space, WaitError, Waiter, Want};
 
 /// An endpoint, reserved space and a waiter.
 pub(crate) struct MemoryLink {
@@ -11,11 +11,24 @@ pub(crate) struct MemoryLink {
     /// next reservation.
     pub(super) space: Space,
     waiter: Waiter,
+    /// What the peer had consumed when room was last asked for.
+    consumed: u64,
 }
 
 impl MemoryLink {
     pub(crate) fn new(endpoint: Endpoint, waiting: Waiting) -> Self {
-        Self { endpoint, space: Space::none(), waiter: Waiter::new(waiting) }
+        Self { endpoint, space: Space::none(), waiter: Waiter::new(waiting), consumed: 0 }
+    }
+
+    /// Whether the peer has consumed something since the last call.
+    pub(super) fn has_new_room(&mut self) -> Result<bool, SocketError> {
+        self.endpoint.refresh()?;
+        let consumed = self.endpoint.known_consumed();
+        Ok(std::mem::replace(&mut self.consumed, consumed) != consumed)
+    }
+
+    pub(super) fn prepare_sleep_for_room(&mut self) -> Result<bool, SocketError> {
+        self.endpoint.prepare_sleep(Want::Consumed(self.consumed))
     }
 
     #[inline(always)]

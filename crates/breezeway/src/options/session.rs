@@ -8,6 +8,7 @@ use breezeway_shm::layout::{RING_CAPACITY, control_size};
 
 use super::OptionError;
 use crate::carrier::Carrier;
+use crate::connection::{StreamTerms, Window};
 use crate::hello::{CAP_UNIT, Hello};
 
 /// Lend numbers that each side keeps release bits for: one cache line of bits.
@@ -45,6 +46,9 @@ pub struct SessionOptions {
     pub(crate) ring_capacity: u32,
     pub(crate) handshake_timeout: Duration,
     pub(crate) call_timeout: Option<Duration>,
+    stream_window: Window,
+    max_streams: u16,
+    max_metadata: u32,
 }
 
 impl Default for SessionOptions {
@@ -58,6 +62,9 @@ impl Default for SessionOptions {
             ring_capacity: 256,
             handshake_timeout: Duration::from_secs(1),
             call_timeout: None,
+            stream_window: Window { messages: 64, bytes: 1 << 20 },
+            max_streams: 1024,
+            max_metadata: 16 * 1024,
         }
     }
 }
@@ -129,6 +136,26 @@ impl SessionOptions {
         self
     }
 
+    /// What the other side may send on each stream before this side has taken some of it: messages,
+    /// 1 to 2³² − 1, and bytes, 1 to 2⁶³ − 1. A message may start while both are left, so one that
+    /// is larger passes alone. Default 64 messages and 1 MiB.
+    pub fn stream_window(mut self, messages: u32, bytes: u64) -> Self {
+        self.stream_window = Window { messages, bytes };
+        self
+    }
+
+    /// Streams that the other side may have open at one time, 0 to 65535. Default 1024.
+    pub fn max_streams(mut self, streams: u16) -> Self {
+        self.max_streams = streams;
+        self
+    }
+
+    /// The longest metadata block that this side takes, 0 to 65535 bytes. Default 16 KiB.
+    pub fn max_metadata(mut self, bytes: u32) -> Self {
+        self.max_metadata = bytes;
+        self
+    }
+
     /// The most shared memory that a session maps between two sides that are set like this: payload
     /// of both directions up to the cap, and both control segments.
     ///
@@ -161,6 +188,16 @@ impl SessionOptions {
         for (option, bytes) in [("cap", self.cap), ("first_segment", self.first_segment)] {
             OptionError::check(option, bytes, 1..=LARGEST_CAP, "within 1 byte to 1 TiB")?;
         }
+        let Window { messages, bytes } = self.stream_window;
+        OptionError::check_that(
+            messages > 0 && (1..=i64::MAX as u64).contains(&bytes),
+            "stream_window",
+            format!("{messages} messages and {bytes} bytes"),
+            "at least 1 of each, and less than 2^63 bytes",
+        )?;
+        let metadata = u64::from(self.max_metadata);
+        let longest = u64::from(u16::MAX);
+        OptionError::check("max_metadata", metadata, 0..=longest, "within 0 to 65535 bytes")?;
         for (option, time, range, allowed) in self.times() {
             let value = format!("{time:?}");
             OptionError::check_that(range.contains(&time), option, value, allowed)?;
@@ -192,6 +229,11 @@ impl SessionOptions {
         Waiting { policy: self.wait, spin_bound: self.spin_bound }
     }
 
+    /// What this side takes of streams.
+    fn stream_terms(&self) -> StreamTerms {
+        StreamTerms { window: self.stream_window, max_streams: self.max_streams }
+    }
+
     /// The terms for the other side.
     pub(crate) fn hello(&self, carrier: Carrier) -> Hello {
         Hello {
@@ -199,6 +241,9 @@ impl SessionOptions {
             lend_count: LEND_COUNT,
             payload_cap: self.cap.next_multiple_of(CAP_UNIT),
             memory: carrier == Carrier::Shm,
+            streams: self.stream_terms(),
+            service: 0,
+            max_metadata: self.max_metadata,
         }
     }
 

@@ -80,7 +80,11 @@ fn the_fields_lie_one_behind_the_other() {
         "control_size",
         "payload_cap",
         "status",
-        "reserved",
+        "stream_messages",
+        "stream_bytes",
+        "max_streams",
+        "service",
+        "max_metadata",
     ];
     assert_eq!(names, expected);
     let mut end = 0;

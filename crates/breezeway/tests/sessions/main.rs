@@ -14,6 +14,7 @@
 mod support;
 
 mod abi_page_agrees_with_hello;
+mod channels;
 mod examples;
 
 mod on_every_carrier {

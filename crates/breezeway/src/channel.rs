@@ -1,0 +1,446 @@
+//! A session that threads and tasks share.
+
+mod calls;
+mod driver;
+mod incoming;
+mod leadership;
+mod outbox;
+mod outgoing;
+mod parker;
+mod pending;
+mod serving;
+mod shared;
+mod state;
+mod stream;
+mod stream_waiters;
+
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use breezeway_os::{Deadline, Peer, TrustedPeer};
+use breezeway_shm::{Flags, Head, Kind};
+
+use crate::address::{Address, Place};
+use crate::carrier::Carrier;
+use crate::connect;
+use crate::error::{CallError, ConnectError};
+use crate::handshake::{self, HandshakeError};
+use crate::message::Message;
+use crate::options::SessionOptions;
+use crate::protocol::{ONE_WAY, REQUEST};
+
+pub use driver::{Driver, Next};
+pub use incoming::{Incoming, IncomingCall, ServerChannel};
+pub use pending::PendingCall;
+pub use stream::{ReceiveHalf, SendHalf, Stream, StreamError};
+
+use leadership::Leadership;
+use outgoing::Outgoing;
+use shared::Shared;
+use state::{Arrival, State};
+
+/// A session to a server that threads and tasks share: any number of calls and streams at one time.
+///
+/// A channel is cheap to clone; the session closes when the last clone and the last stream of it
+/// are dropped. Threads that wait take turns: one of them takes what comes, for all. (The fastest
+/// way for one thread that makes one call after the other is a [`Session`](crate::Session), which
+/// needs no lock.)
+///
+/// **Order.** The messages of one stream arrive in the order in which they were sent, in each
+/// direction. Calls and one-way messages of one thread reach the server in the order in which they
+/// were made; the server may serve them at the same time and reply in any order. Between streams,
+/// and between threads, there is no order.
+///
+/// **Room.** What finds no room waits: for the server to take entries, to give memory back, or to
+/// read on the stream. A stream that nobody reads stops itself, and nothing else.
+///
+/// ```
+/// use breezeway::{Channel, SessionOptions};
+///
+/// let (channel, server) = Channel::pair(&SessionOptions::new())?;
+/// let serving = std::thread::spawn(move || server.serve(|call| call.echo()));
+/// let callers: Vec<_> = (0..4u8)
+///     .map(|number| {
+///         let channel = channel.clone();
+///         std::thread::spawn(move || channel.call(0, &[number]).unwrap().to_vec())
+///     })
+///     .collect();
+/// for (number, caller) in callers.into_iter().enumerate() {
+///     assert_eq!(caller.join().unwrap(), [number as u8]);
+/// }
+/// drop(channel);
+/// serving.join().unwrap()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Channel {
+    handle: Arc<Handle>,
+}
+
+/// Closes the session when nobody is left who uses it.
+struct Handle {
+    shared: Arc<Shared>,
+    call_timeout: Option<Duration>,
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.shared.with(State::close);
+    }
+}
+
+impl Channel {
+    /// Connects with default options.
+    pub fn connect(address: &Address) -> Result<Self, ConnectError> {
+        Self::connect_with(address, &SessionOptions::new())
+    }
+
+    /// Connects to the first of the address's places that works, as
+    /// [`Session::connect_with`](crate::Session::connect_with) does.
+    pub fn connect_with(address: &Address, options: &SessionOptions) -> Result<Self, ConnectError> {
+        options.validate()?;
+        connect::first_place(address, |place| Self::connect_to(place, options, Driving::ByCallers))
+    }
+
+    /// Connects for a driver that runs elsewhere, such as a task: nothing is received unless that
+    /// [`Driver`] is run.
+    pub fn connect_driven(
+        address: &Address,
+        options: &SessionOptions,
+    ) -> Result<(Self, Driver), ConnectError> {
+        options.validate()?;
+        let channel = connect::first_place(address, |place| {
+            Self::connect_to(place, options, Driving::Elsewhere)
+        })?;
+        let driver = Driver::new(Arc::clone(&channel.handle.shared))?;
+        Ok((channel, driver))
+    }
+
+    fn connect_to(
+        place: &Place,
+        options: &SessionOptions,
+        driving: Driving,
+    ) -> Result<Self, ConnectError> {
+        let (socket, peer) = connect::connect(place, options.handshake_timeout)?;
+        Self::negotiate(socket, peer, place.carrier(), options, driving)
+    }
+
+    /// Opens a session in shared memory over a connected unix stream socket, as
+    /// [`Session::from_socket`](crate::Session::from_socket) does.
+    pub fn from_socket(socket: OwnedFd, options: &SessionOptions) -> Result<Self, ConnectError> {
+        options.validate()?;
+        let peer = Peer::of(&socket).map_err(HandshakeError::from)?;
+        Self::negotiate(socket, peer, Carrier::Shm, options, Driving::ByCallers)
+    }
+
+    /// As [`Self::from_socket`], for a driver that runs elsewhere.
+    pub fn from_socket_driven(
+        socket: OwnedFd,
+        options: &SessionOptions,
+    ) -> Result<(Self, Driver), ConnectError> {
+        options.validate()?;
+        let peer = Peer::of(&socket).map_err(HandshakeError::from)?;
+        let channel = Self::negotiate(socket, peer, Carrier::Shm, options, Driving::Elsewhere)?;
+        let driver = Driver::new(Arc::clone(&channel.handle.shared))?;
+        Ok((channel, driver))
+    }
+
+    fn negotiate(
+        socket: OwnedFd,
+        peer: Peer,
+        carrier: Carrier,
+        options: &SessionOptions,
+        driving: Driving,
+    ) -> Result<Self, ConnectError> {
+        let agreed = handshake::connect(socket, carrier, options)?;
+        let shared = Shared::new(agreed, peer, true, options.waiting(), driving.leadership());
+        Ok(Self { handle: Arc::new(Handle { shared, call_timeout: options.call_timeout }) })
+    }
+
+    /// Both ends of a session in shared memory within this process.
+    pub fn pair(options: &SessionOptions) -> Result<(Self, ServerChannel), ConnectError> {
+        let (one, other) = UnixStream::pair().map_err(HandshakeError::from)?;
+        let server_options = options.clone();
+        let server =
+            std::thread::spawn(move || ServerChannel::from_socket(other.into(), &server_options));
+        let client = Self::from_socket(one.into(), options)?;
+        let server = server.join().expect("the handshake does not panic")?;
+        Ok((client, server))
+    }
+
+    /// From now on messages are given as slices, without a copy.
+    pub fn trusting(self, proof: TrustedPeer) -> Self {
+        self.handle.shared.with(|state| state.link.trust(proof));
+        self
+    }
+
+    /// What its messages travel by.
+    pub fn carrier(&self) -> Carrier {
+        self.handle.shared.carrier
+    }
+
+    /// Who serves this session: the credentials of the process that listens.
+    pub fn peer(&self) -> &Peer {
+        &self.handle.shared.peer
+    }
+
+    /// The largest message, in bytes: the smaller cap of both sides.
+    pub fn cap(&self) -> usize {
+        self.handle.shared.cap
+    }
+
+    /// The most calls in flight. Further ones wait.
+    pub fn max_in_flight(&self) -> usize {
+        self.handle.shared.max_in_flight
+    }
+
+    /// Whether the session is over.
+    pub fn is_ended(&self) -> bool {
+        self.handle.shared.with(|state| state.is_ended())
+    }
+
+    fn deadline(&self) -> Deadline {
+        Deadline::from(self.handle.call_timeout)
+    }
+
+    /// Calls `method` with a copy of `request` and waits for the reply.
+    pub fn call(&self, method: u32, request: &[u8]) -> Result<Message, CallError> {
+        self.call_within(method, Outgoing::message(request), self.deadline())
+    }
+
+    /// As [`Self::call`], giving up at `deadline`.
+    pub fn call_until(
+        &self,
+        method: u32,
+        request: &[u8],
+        deadline: Instant,
+    ) -> Result<Message, CallError> {
+        self.call_within(method, Outgoing::message(request), Deadline::at(deadline))
+    }
+
+    /// As [`Self::call`], with a metadata block beside the request.
+    pub fn call_with_metadata(
+        &self,
+        method: u32,
+        metadata: &[u8],
+        request: &[u8],
+    ) -> Result<Message, CallError> {
+        let outgoing = Outgoing { message: Some(request), metadata: Some(metadata) };
+        self.call_within(method, outgoing, self.deadline())
+    }
+
+    fn call_within(
+        &self,
+        method: u32,
+        outgoing: Outgoing<'_>,
+        deadline: Deadline,
+    ) -> Result<Message, CallError> {
+        let mut call = None;
+        let outcome = self.handle.shared.wait(deadline, |state, cx| {
+            let number = match call {
+                Some(number) => number,
+                None => match state.poll_call(cx, method, &outgoing) {
+                    Poll::Ready(Ok(number)) => *call.insert(number),
+                    Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+                    Poll::Pending => return Poll::Pending,
+                },
+            };
+            state.poll_answer(cx, number)
+        });
+        match outcome {
+            Ok(answer) => answer,
+            Err(_) => {
+                if let Some(number) = call {
+                    self.handle.shared.with(|state| state.cancel_call(number));
+                }
+                Err(CallError::DeadlinePassed)
+            }
+        }
+    }
+
+    /// Sends a request, if there is room for it, whose reply is polled for by what this gives.
+    pub fn poll_start_call(
+        &self,
+        cx: &mut Context<'_>,
+        method: u32,
+        metadata: Option<&[u8]>,
+        request: &[u8],
+    ) -> Poll<Result<PendingCall, CallError>> {
+        let outgoing = Outgoing { message: Some(request), metadata };
+        let sent = self.handle.shared.with(|state| state.poll_call(cx, method, &outgoing));
+        sent.map_ok(|number| PendingCall::new(Arc::clone(&self.handle), number))
+    }
+
+    /// Sends a one-way message: no reply comes, not even of an error. Waits while there is no room.
+    ///
+    /// `Ok` says that it was published, not that it will be served.
+    pub fn post(&self, method: u32, message: &[u8]) -> Result<(), CallError> {
+        let outcome = self.handle.shared.wait(self.deadline(), |state, cx| {
+            state.poll_post(cx, method, &Outgoing::message(message))
+        });
+        outcome.unwrap_or(Err(CallError::DeadlinePassed))
+    }
+
+    /// As [`Self::post`], if there is room for it now. Wakes `cx` when there may be.
+    pub fn poll_post(
+        &self,
+        cx: &mut Context<'_>,
+        method: u32,
+        message: &[u8],
+    ) -> Poll<Result<(), CallError>> {
+        let outgoing = Outgoing::message(message);
+        self.handle.shared.with(|state| state.poll_post(cx, method, &outgoing))
+    }
+
+    /// Opens a stream, with metadata if there is some. Waits while there is no room.
+    pub fn open(&self, method: u32, metadata: Option<&[u8]>) -> Result<Stream, StreamError> {
+        let outgoing = Outgoing { message: None, metadata };
+        let outcome = self
+            .handle
+            .shared
+            .wait(self.deadline(), |state, cx| state.poll_open(cx, method, &outgoing));
+        let key = outcome.map_err(|_| StreamError::DeadlinePassed)??;
+        Ok(Stream::new(&self.handle.shared, key, Some(Arc::clone(&self.handle))))
+    }
+
+    /// As [`Self::open`], if there is room for it now. Wakes `cx` when there may be.
+    pub fn poll_open(
+        &self,
+        cx: &mut Context<'_>,
+        method: u32,
+        metadata: Option<&[u8]>,
+    ) -> Poll<Result<Stream, StreamError>> {
+        let outgoing = Outgoing { message: None, metadata };
+        let key = self.handle.shared.with(|state| state.poll_open(cx, method, &outgoing));
+        key.map_ok(|key| Stream::new(&self.handle.shared, key, Some(Arc::clone(&self.handle))))
+    }
+
+    /// Waits for a stream that the server opens, and gives its method with it.
+    pub fn accept(&self) -> Result<(u32, Stream), CallError> {
+        let arrival = self.handle.shared.wait(Deadline::NEVER, |state, cx| state.poll_arrival(cx));
+        self.accepted(arrival.unwrap_or(Err(CallError::DeadlinePassed))?)
+    }
+
+    /// As [`Self::accept`], if there is one. Wakes `cx` when there may be.
+    pub fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<Result<(u32, Stream), CallError>> {
+        let arrival = self.handle.shared.with(|state| state.poll_arrival(cx));
+        arrival.map(|arrival| self.accepted(arrival?))
+    }
+
+    fn accepted(&self, arrival: Arrival) -> Result<(u32, Stream), CallError> {
+        match arrival {
+            Arrival::Stream { key, method } => {
+                let handle = Some(Arc::clone(&self.handle));
+                Ok((method, Stream::new(&self.handle.shared, key, handle)))
+            }
+            Arrival::Call(..) => unreachable!("a client takes no calls"),
+        }
+    }
+}
+
+/// Who takes what comes.
+#[derive(Clone, Copy)]
+enum Driving {
+    /// The threads that wait for something.
+    ByCallers,
+    /// A [`Driver`].
+    Elsewhere,
+}
+
+impl Driving {
+    fn leadership(self) -> Leadership {
+        match self {
+            Self::ByCallers => Leadership::default(),
+            Self::Elsewhere => Leadership::outside(),
+        }
+    }
+}
+
+impl State {
+    /// Sends a request, if there is room for it.
+    fn poll_call(
+        &mut self,
+        cx: &Context<'_>,
+        method: u32,
+        outgoing: &Outgoing<'_>,
+    ) -> Poll<Result<u32, CallError>> {
+        self.may_begin()?;
+        self.check_metadata(outgoing.metadata)?;
+        if !self.calls.has_room() {
+            self.calls.await_room(cx);
+            return Poll::Pending;
+        }
+        let stream = self.free_number();
+        let head = Head { kind: Kind::Message, flags: REQUEST, stream, tag: method };
+        let sent = self.poll_send(cx, head, outgoing);
+        sent.map_ok(|()| {
+            self.used_number();
+            self.calls.sent(stream);
+            stream
+        })
+    }
+
+    /// Takes the reply to a call.
+    fn poll_answer(
+        &mut self,
+        cx: &mut Context<'_>,
+        number: u32,
+    ) -> Poll<Result<Message, CallError>> {
+        match self.calls.poll(number, cx) {
+            Poll::Ready(Ok(message)) => Poll::Ready(Ok(message)),
+            Poll::Ready(Err((code, reason))) => {
+                Poll::Ready(Err(CallError::Failed { code, reason }))
+            }
+            Poll::Pending => {
+                if let Err(error) = self.check() {
+                    self.calls.give_up(number);
+                    return Poll::Ready(Err(error));
+                }
+                Poll::Pending
+            }
+        }
+    }
+
+    /// Nobody waits for a reply any more, as the server is to know.
+    fn cancel_call(&mut self, number: u32) {
+        if self.calls.give_up(number) && !self.is_ended() {
+            let head = Head { kind: Kind::Cancel, flags: Flags::NONE, stream: number, tag: 0 };
+            // An error has ended the session, as everybody else learns.
+            let _ = self.send_or_keep(head, &Outgoing::message(&[]));
+        }
+    }
+
+    fn poll_post(
+        &mut self,
+        cx: &Context<'_>,
+        method: u32,
+        outgoing: &Outgoing<'_>,
+    ) -> Poll<Result<(), CallError>> {
+        self.may_begin()?;
+        let stream = self.free_number();
+        let head = Head { kind: Kind::Message, flags: ONE_WAY, stream, tag: method };
+        self.poll_send(cx, head, outgoing).map_ok(|()| self.used_number())
+    }
+
+    fn poll_open(
+        &mut self,
+        cx: &Context<'_>,
+        method: u32,
+        outgoing: &Outgoing<'_>,
+    ) -> Poll<Result<crate::connection::StreamKey, StreamError>> {
+        self.may_begin()?;
+        self.check_metadata(outgoing.metadata)?;
+        self.streams.may_open().map_err(|error| StreamError::TooMany(error.0))?;
+        let stream = self.free_number();
+        let flags = Flags::OPEN.with(Flags::STREAM);
+        let head = Head { kind: Kind::Message, flags, stream, tag: method };
+        let sent = self.poll_send(cx, head, outgoing);
+        sent.map_err(StreamError::from).map_ok(|()| {
+            self.used_number();
+            self.streams.opened(stream, outgoing.carried(false))
+        })
+    }
+}

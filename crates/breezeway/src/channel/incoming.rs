@@ -1,0 +1,298 @@
+//! What a server is asked for on a shared session.
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use breezeway_os::{Deadline, Peer, TrustedPeer};
+use breezeway_shm::{Flags, ForeignBytes, Head, Kind};
+
+use super::driver::Driver;
+use super::outgoing::Outgoing;
+use super::shared::Shared;
+use super::state::{Arrival, State};
+use super::stream::{Stream, StreamError};
+use super::{Driving, Handle};
+use crate::carrier::Carrier;
+use crate::error::{CallError, ConnectError, SessionError};
+use crate::handshake::{self, Agreed, HandshakeError};
+use crate::message::Message;
+use crate::options::SessionOptions;
+use crate::protocol::{ErrorCode, Request};
+
+/// The longest reason that a failed call's reply carries.
+const LONGEST_REASON: usize = 1024;
+
+/// The serving end of a session that threads and tasks share: calls and streams come in, are served
+/// at the same time, and are answered in any order.
+#[derive(Clone)]
+pub struct ServerChannel {
+    handle: Arc<Handle>,
+}
+
+/// What a client asks for.
+pub enum Incoming {
+    /// A call, or a one-way message.
+    Call(IncomingCall),
+    /// A stream, with its method.
+    Stream(u32, Stream),
+}
+
+impl ServerChannel {
+    /// Answers the hello of a client that wants shared memory on a connected unix stream socket.
+    pub fn from_socket(socket: OwnedFd, options: &SessionOptions) -> Result<Self, ConnectError> {
+        Self::from_socket_driving(socket, options, Driving::ByCallers)
+    }
+
+    /// As [`Self::from_socket`], for a driver that runs elsewhere.
+    pub fn from_socket_driven(
+        socket: OwnedFd,
+        options: &SessionOptions,
+    ) -> Result<(Self, Driver), ConnectError> {
+        let channel = Self::from_socket_driving(socket, options, Driving::Elsewhere)?;
+        let driver = Driver::new(Arc::clone(&channel.handle.shared))?;
+        Ok((channel, driver))
+    }
+
+    fn from_socket_driving(
+        socket: OwnedFd,
+        options: &SessionOptions,
+        driving: Driving,
+    ) -> Result<Self, ConnectError> {
+        options.validate()?;
+        let peer = Peer::of(&socket).map_err(HandshakeError::from)?;
+        let agreed = handshake::accept(socket, Carrier::Shm, options)?;
+        Ok(Self::new(agreed, peer, options, driving))
+    }
+
+    pub(super) fn new(
+        agreed: Agreed,
+        peer: Peer,
+        options: &SessionOptions,
+        driving: Driving,
+    ) -> Self {
+        let shared = Shared::new(agreed, peer, false, options.waiting(), driving.leadership());
+        Self { handle: Arc::new(Handle { shared, call_timeout: None }) }
+    }
+
+    /// From now on messages are given as slices, without a copy.
+    pub fn trusting(self, proof: TrustedPeer) -> Self {
+        self.handle.shared.with(|state| state.link.trust(proof));
+        self
+    }
+
+    /// Who calls.
+    pub fn peer(&self) -> &Peer {
+        &self.handle.shared.peer
+    }
+
+    /// What its messages travel by.
+    pub fn carrier(&self) -> Carrier {
+        self.handle.shared.carrier
+    }
+
+    /// Waits for what the client asks for next; `None` once it has closed the session.
+    pub fn accept(&self) -> Result<Option<Incoming>, SessionError> {
+        let arrival = self.handle.shared.wait(Deadline::NEVER, |state, cx| state.poll_arrival(cx));
+        self.taken(arrival.unwrap_or(Err(CallError::Ended)))
+    }
+
+    /// As [`Self::accept`], if something is there. Wakes `cx` when that may be so.
+    pub fn poll_accept(
+        &self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Option<Incoming>, SessionError>> {
+        let arrival = self.handle.shared.with(|state| state.poll_arrival(cx));
+        arrival.map(|arrival| self.taken(arrival))
+    }
+
+    fn taken(&self, arrival: Result<Arrival, CallError>) -> Result<Option<Incoming>, SessionError> {
+        match arrival {
+            Ok(arrival) => Ok(Some(self.incoming(arrival))),
+            Err(error) => match SessionError::of_call(error) {
+                Some(error) => Err(error),
+                None => Ok(None),
+            },
+        }
+    }
+
+    pub(super) fn incoming(&self, arrival: Arrival) -> Incoming {
+        let shared = &self.handle.shared;
+        match arrival {
+            Arrival::Call(request, message) => Incoming::Call(IncomingCall {
+                shared: Arc::clone(shared),
+                request,
+                message,
+                replied: false,
+            }),
+            Arrival::Stream { key, method } => {
+                Incoming::Stream(method, Stream::new(shared, key, None))
+            }
+        }
+    }
+
+    /// Opens a stream to the client, which [accepts](super::Channel::accept) it. Waits while there
+    /// is no room.
+    pub fn open(&self, method: u32, metadata: Option<&[u8]>) -> Result<Stream, StreamError> {
+        let shared = &self.handle.shared;
+        let outgoing = Outgoing { message: None, metadata };
+        let outcome =
+            shared.wait(Deadline::NEVER, |state, cx| state.poll_open(cx, method, &outgoing));
+        let key = outcome.map_err(|_| StreamError::DeadlinePassed)??;
+        Ok(Stream::new(shared, key, None))
+    }
+
+    /// As [`Self::open`], if there is room for it now. Wakes `cx` when there may be.
+    pub fn poll_open(
+        &self,
+        cx: &mut Context<'_>,
+        method: u32,
+        metadata: Option<&[u8]>,
+    ) -> Poll<Result<Stream, StreamError>> {
+        let shared = &self.handle.shared;
+        let outgoing = Outgoing { message: None, metadata };
+        let key = shared.with(|state| state.poll_open(cx, method, &outgoing));
+        key.map_ok(|key| Stream::new(shared, key, None))
+    }
+
+    /// Serves calls on this thread, one after the other, until the client closes the session.
+    /// Streams are refused.
+    pub fn serve(self, handler: impl Fn(IncomingCall)) -> Result<(), SessionError> {
+        while let Some(incoming) = self.accept()? {
+            match incoming {
+                Incoming::Call(call) => handler(call),
+                Incoming::Stream(_, stream) => stream.reset(ErrorCode::Refused),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A request that owns what it holds: it is replied to from any thread, at any time, in any order.
+///
+/// One that is dropped without a reply fails the call.
+pub struct IncomingCall {
+    shared: Arc<Shared>,
+    request: Request,
+    message: Message,
+    replied: bool,
+}
+
+impl IncomingCall {
+    /// The method number.
+    pub fn method(&self) -> u32 {
+        self.request.method
+    }
+
+    /// Whether the client wants no reply. Replying is allowed, and sends nothing.
+    pub fn is_one_way(&self) -> bool {
+        self.request.one_way
+    }
+
+    /// The request.
+    pub fn message(&self) -> &Message {
+        &self.message
+    }
+
+    /// The request's bytes.
+    pub fn request(&self) -> ForeignBytes<'_> {
+        self.message.bytes()
+    }
+
+    /// Who calls.
+    pub fn peer(&self) -> &Peer {
+        &self.shared.peer
+    }
+
+    /// Whether the client no longer wants the reply, or is gone.
+    pub fn is_cancelled(&self) -> bool {
+        self.shared.with(|state| {
+            let number = self.request.stream;
+            state.is_ended() || !self.request.one_way && state.serving.is_cancelled(number, None)
+        })
+    }
+
+    /// Ready once the client no longer wants the reply, or is gone.
+    pub fn poll_cancelled(&self, cx: &mut Context<'_>) -> Poll<()> {
+        if self.request.one_way {
+            return Poll::Pending;
+        }
+        self.shared.with(|state| {
+            let number = self.request.stream;
+            let waker = Some(cx.waker());
+            if state.is_ended() || state.serving.is_cancelled(number, waker) {
+                Poll::Ready(())
+            } else {
+                Poll::Pending
+            }
+        })
+    }
+
+    /// Replies with a copy of `bytes`: at once, or as soon as there is room. Never waits.
+    pub fn reply(mut self, bytes: &[u8]) {
+        self.send(Flags::FIN, 0, Outgoing::message(bytes));
+    }
+
+    /// As [`Self::reply`], with a metadata block beside the reply.
+    pub fn reply_with_metadata(mut self, metadata: &[u8], bytes: &[u8]) {
+        self.send(Flags::FIN, 0, Outgoing { message: Some(bytes), metadata: Some(metadata) });
+    }
+
+    /// Replies with the request's own bytes.
+    pub fn echo(mut self) {
+        match self.message.bytes().as_slice() {
+            Some(bytes) => {
+                send(&self.shared, self.request, Flags::FIN, 0, Outgoing::message(bytes))
+            }
+            None => {
+                let bytes = self.message.to_vec();
+                send(&self.shared, self.request, Flags::FIN, 0, Outgoing::message(&bytes));
+            }
+        }
+        self.replied = true;
+    }
+
+    /// Fails the call. A long reason is cut.
+    pub fn fail(mut self, code: ErrorCode, reason: &str) {
+        self.refuse(code, reason);
+    }
+
+    fn refuse(&mut self, code: ErrorCode, reason: &str) {
+        let reason = &reason.as_bytes()[..reason.floor_char_boundary(LONGEST_REASON)];
+        let flags = Flags::FIN.with(Flags::ERROR);
+        self.send(flags, code.number(), Outgoing::message(reason));
+    }
+
+    fn send(&mut self, flags: Flags, tag: u32, outgoing: Outgoing<'_>) {
+        send(&self.shared, self.request, flags, tag, outgoing);
+        self.replied = true;
+    }
+}
+
+impl Drop for IncomingCall {
+    fn drop(&mut self) {
+        if !self.replied && !self.request.one_way {
+            self.refuse(ErrorCode::Failed, "the handler did not reply");
+        }
+    }
+}
+
+/// Sends a reply. That the session is over meanwhile is for whoever accepts on it to learn.
+fn send(shared: &Shared, request: Request, flags: Flags, tag: u32, outgoing: Outgoing<'_>) {
+    if request.one_way {
+        return;
+    }
+    let head = Head { kind: Kind::Message, flags, stream: request.stream, tag };
+    shared.with(|state: &mut State| {
+        state.serving.end(request.stream);
+        if let Err(error) = state.send_or_keep(head, &outgoing)
+            && error.session_goes_on()
+        {
+            let reason = error.to_string();
+            let flags = Flags::FIN.with(Flags::ERROR);
+            let head = Head { flags, tag: ErrorCode::NoMemory.number(), ..head };
+            // What is left can only be that the session is over.
+            let _ = state.send_or_keep(head, &Outgoing::message(reason.as_bytes()));
+        }
+    });
+}

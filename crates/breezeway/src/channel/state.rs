@@ -1,0 +1,568 @@
+//! What a shared session is made of, behind one lock: the link, and the calls and streams on it.
+//!
+//! No step here waits. Whoever drives takes turns; everybody else polls what they wait for, and is
+//! woken, after the lock was released, when a turn has found it.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use breezeway_shm::layout::INLINE_MAX;
+use breezeway_shm::{Flags, ForeignBytes, Head, Kind, SendError, Want};
+
+use super::calls::{Answer, Calls};
+use super::outbox::Outbox;
+use super::outgoing::Outgoing;
+use super::serving::Serving;
+use super::stream_waiters::StreamWaiters;
+use crate::connection::{
+    Carried, Control, Event, METADATA_PREFIX, Opening, StreamKey, StreamViolation, Streams, Window,
+};
+use crate::error::CallError;
+use crate::handshake::Agreed;
+use crate::link::{Body, Link, LinkError, Notice};
+use crate::message::Message;
+use crate::protocol::{CallViolation, ErrorCode, PeerHead, Request, request};
+
+/// Entries that a turn takes at most.
+const ENTRIES_PER_TURN: usize = 256;
+/// Requests, one-way ones included, that wait to be served before no more entries are taken.
+const MAX_ARRIVALS: usize = 1024;
+/// The longest failure reason that is read from a reply.
+const LONGEST_REASON: usize = 1024;
+
+/// What came from the peer and nobody has taken up.
+pub(crate) enum Arrival {
+    /// A call, or a one-way message.
+    Call(Request, Message),
+    /// A stream that the peer has opened.
+    Stream { key: StreamKey, method: u32 },
+}
+
+/// What came of a turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Turn {
+    /// Entries were taken, or sent.
+    Worked,
+    /// There was nothing to do.
+    Idle,
+    /// This process is short of something that the peer's next entry takes.
+    Short,
+    /// The session is over.
+    Ended,
+}
+
+/// A shared session, behind its lock.
+pub(crate) struct State {
+    pub(super) link: Link,
+    is_client: bool,
+    pub(super) calls: Calls,
+    pub(super) serving: Serving,
+    pub(super) streams: Streams<Message>,
+    pub(super) waiters: StreamWaiters,
+    outbox: Outbox,
+    arrivals: VecDeque<Arrival>,
+    arrival_waiters: Vec<Waker>,
+    /// Who waits for a slot or for memory.
+    room_waiters: Vec<Waker>,
+    next_number: u32,
+    /// The longest metadata block that this side takes, and that the peer takes.
+    max_metadata: [usize; 2],
+    max_in_flight: usize,
+    going_away: bool,
+    end: Option<Arc<CallError>>,
+    /// Whether whoever drives takes another turn before it sleeps.
+    pub(super) driver_is_awake: bool,
+    /// Interrupts the sleep of whoever drives.
+    pub(super) driver: Option<Waker>,
+    /// Whether whoever drives sleeps for room as well.
+    room_is_awaited: bool,
+    /// Whether something was published and the peer not yet woken for it.
+    unflushed: bool,
+    /// Who is to be woken once the lock is released.
+    pub(super) due: Vec<Waker>,
+}
+
+impl State {
+    pub(super) fn new(agreed: Agreed, is_client: bool) -> Self {
+        let [own, peers] = agreed.streams;
+        Self {
+            link: agreed.link,
+            is_client,
+            calls: Calls::new(agreed.max_in_flight),
+            serving: Serving::default(),
+            streams: Streams::new(is_client, own, peers),
+            waiters: StreamWaiters::default(),
+            outbox: Outbox::default(),
+            arrivals: VecDeque::new(),
+            arrival_waiters: Vec::new(),
+            room_waiters: Vec::new(),
+            next_number: if is_client { 1 } else { 2 },
+            max_metadata: agreed.max_metadata.map(|limit| limit as usize),
+            max_in_flight: agreed.max_in_flight,
+            going_away: false,
+            end: None,
+            driver_is_awake: false,
+            driver: None,
+            room_is_awaited: false,
+            unflushed: false,
+            due: Vec::new(),
+        }
+    }
+
+    // ---- the end ----
+
+    /// Why nothing more can be done, if that is so.
+    pub(super) fn check(&self) -> Result<(), CallError> {
+        match &self.end {
+            Some(end) => Err(CallError::EndedBy(Arc::clone(end))),
+            None => Ok(()),
+        }
+    }
+
+    pub(super) fn is_ended(&self) -> bool {
+        self.end.is_some()
+    }
+
+    /// Notes why the session is over, and wakes everybody.
+    pub(super) fn finish(&mut self, error: CallError) {
+        if self.end.is_some() {
+            return;
+        }
+        self.end = Some(Arc::new(error));
+        self.due.extend(self.calls.wakers());
+        self.calls.wake_room(&mut self.due);
+        self.due.extend(self.serving.wakers());
+        self.due.append(&mut self.room_waiters);
+        self.due.append(&mut self.arrival_waiters);
+        self.waiters.wake_all(&mut self.due);
+        self.due.extend(self.driver.clone());
+    }
+
+    // ---- turns ----
+
+    /// Takes what has come, sends what is owed, and notes who is to be woken.
+    pub(super) fn turn(&mut self) -> Turn {
+        if self.is_ended() {
+            return Turn::Ended;
+        }
+        match self.try_turn() {
+            Ok(true) => Turn::Worked,
+            Ok(false) => Turn::Idle,
+            Err(CallError::Shortage(error)) => {
+                tracing::debug!(%error, "the next entry waits");
+                Turn::Short
+            }
+            Err(error) => {
+                self.finish(error);
+                Turn::Ended
+            }
+        }
+    }
+
+    fn try_turn(&mut self) -> Result<bool, CallError> {
+        self.link.notice(Notice::Readable)?;
+        let mut taken = 0;
+        while taken < ENTRIES_PER_TURN && self.arrivals.len() < MAX_ARRIVALS {
+            if self.link.take()? {
+                self.dispatch()?;
+            } else if !self.link.ready()? {
+                break;
+            }
+            taken += 1;
+        }
+        if taken == 0 && self.link.is_closed() && self.arrivals.len() < MAX_ARRIVALS {
+            return Err(CallError::PeerDied);
+        }
+        let sent = self.send_what_waits()?;
+        self.flush()?;
+        Ok(taken > 0 || sent)
+    }
+
+    /// Sends replies and control entries for which there was no room before, and wakes who waits
+    /// for some.
+    fn send_what_waits(&mut self) -> Result<bool, CallError> {
+        let waits = !self.outbox.is_empty() || !self.room_waiters.is_empty();
+        let has_room = waits && self.link.has_new_room()?;
+        let mut sent = false;
+        if has_room {
+            sent = self.send_outbox()?;
+            self.due.append(&mut self.room_waiters);
+        }
+        Ok(self.send_controls()? | sent)
+    }
+
+    fn send_outbox(&mut self) -> Result<bool, CallError> {
+        let sent = self.outbox.send(&mut self.link).map_err(CallError::from)?;
+        self.unflushed |= sent;
+        Ok(sent)
+    }
+
+    /// Sends the window and reset entries that this side owes.
+    fn send_controls(&mut self) -> Result<bool, CallError> {
+        let mut sent = false;
+        while let Some(control) = self.streams.next_control() {
+            let bytes;
+            let (kind, number, tag, body) = match control {
+                Control::Window { number, consumed } => {
+                    bytes = consumed.bytes.to_le_bytes();
+                    (Kind::Window, number, consumed.messages, &bytes[..])
+                }
+                Control::Reset { number, code } => (Kind::Reset, number, code.number(), &[][..]),
+            };
+            let head = Head { kind, flags: Flags::NONE, stream: number, tag };
+            match self.link.send(head, Body::Bytes(body)) {
+                Ok(()) => self.streams.control_sent(),
+                Err(SendError::Full { .. }) => break,
+                Err(error) => return Err(error.into()),
+            }
+            sent = true;
+        }
+        self.unflushed |= sent;
+        Ok(sent)
+    }
+
+    /// Wakes a peer that sleeps for what was published.
+    fn flush(&mut self) -> Result<(), CallError> {
+        if std::mem::take(&mut self.unflushed) {
+            self.link.flush_now()?;
+        } else {
+            self.link.flush_progress()?;
+        }
+        Ok(())
+    }
+
+    /// What every operation ends with: what it has published reaches the peer, by whoever drives if
+    /// that one is awake. Whoever drives is woken to wait for room as well.
+    pub(super) fn settle(&mut self) {
+        if self.is_ended() {
+            return;
+        }
+        if self.driver_is_awake {
+            return;
+        }
+        let outcome = self.send_controls().and_then(|_| self.flush());
+        match outcome {
+            Ok(()) if !self.room_is_awaited && self.awaits_room() => {
+                self.due.extend(self.driver.clone());
+            }
+            Ok(()) => {}
+            Err(error) => self.finish(error),
+        }
+    }
+
+    /// Whether somebody waits for the peer to consume something.
+    fn awaits_room(&mut self) -> bool {
+        !self.room_waiters.is_empty()
+            || !self.outbox.is_empty()
+            || self.streams.next_control().is_some()
+            || self.link.has_unwritten()
+    }
+
+    /// Announces that whoever drives is about to sleep. False if there is something to do after
+    /// all.
+    pub(super) fn prepare_sleep(&mut self) -> bool {
+        if self.is_ended() || self.arrivals.len() >= MAX_ARRIVALS {
+            // What has come is to be taken up first; that needs no socket.
+            return self.is_ended();
+        }
+        match self.try_prepare_sleep() {
+            Ok(asleep) => {
+                self.driver_is_awake = !asleep;
+                asleep
+            }
+            Err(error) => {
+                self.finish(error.into());
+                false
+            }
+        }
+    }
+
+    fn try_prepare_sleep(&mut self) -> Result<bool, LinkError> {
+        if self.unflushed || !self.link.prepare_sleep()? {
+            return Ok(false);
+        }
+        self.room_is_awaited = self.awaits_room();
+        if self.room_is_awaited && !self.link.prepare_sleep_for_room()? {
+            return Ok(false);
+        }
+        // The second announcement may have read the byte that the first one caused.
+        Ok(!self.link.ready()?)
+    }
+
+    /// Who is to be woken when whoever drives is needed.
+    pub(super) fn set_driver(&mut self, waker: &Waker) {
+        match &mut self.driver {
+            Some(driver) => driver.clone_from(waker),
+            None => self.driver = Some(waker.clone()),
+        }
+    }
+
+    /// Takes note of what was noticed of the socket.
+    pub(super) fn notice(&mut self, notice: Notice) {
+        if let Err(error) = self.link.notice(notice) {
+            self.finish(error.into());
+        }
+    }
+
+    // ---- what came ----
+
+    fn dispatch(&mut self) -> Result<(), CallError> {
+        let head = self.link.head();
+        match Kind::from_number(head.kind) {
+            Some(Kind::Message) => return self.message(head),
+            Some(Kind::Window) => {
+                let consumed = window(head, self.link.body())?;
+                let event = self.streams.receive_window(head.stream, consumed)?;
+                self.note(event);
+            }
+            Some(Kind::Reset) => {
+                let code = ErrorCode::from_number(head.tag);
+                let event = self.streams.receive_reset(head.stream, code)?;
+                self.note(event);
+            }
+            Some(Kind::Cancel) if !self.is_client => {
+                let waker = self.serving.cancel(head.stream);
+                self.due.extend(waker);
+            }
+            Some(Kind::GoAway) => self.going_away = true,
+            Some(Kind::Shutdown) => return Err(CallError::Closed),
+            Some(kind) => return Err(CallViolation::Unexpected(kind).into()),
+            None => return Err(CallViolation::Kind(head.kind).into()),
+        }
+        Ok(self.link.finish()?)
+    }
+
+    fn message(&mut self, head: PeerHead) -> Result<(), CallError> {
+        let flags = Flags::from_bits(head.flags);
+        let content = Message::new(self.link.detach()?, flags, self.max_metadata[0])
+            .map_err(StreamViolation::from)?;
+        if flags.has(Flags::OPEN) && !flags.has(Flags::STREAM) && !self.is_client {
+            return self.request(head, content);
+        }
+        if !flags.has(Flags::OPEN) && self.is_client && self.calls.awaits(head.stream) {
+            return self.answer(head, flags, content);
+        }
+        let is_opening = flags.has(Flags::OPEN);
+        const CALLS_ONLY: Flags = Flags::ERROR.with(Flags::NO_REPLY);
+        if flags.without(CALLS_ONLY) != flags || flags.has(Flags::STREAM) != is_opening {
+            return Err(CallViolation::Flags(head.flags).into());
+        }
+        let carried = Carried {
+            message: content.is_message().then(|| content.len()),
+            metadata: content.metadata().is_some(),
+            last: flags.has(Flags::FIN),
+        };
+        let opening = is_opening.then_some(Opening { number: head.stream, method: head.tag });
+        let event = self.streams.receive(head.stream, opening, head.flags, carried, content)?;
+        self.note(event);
+        Ok(())
+    }
+
+    fn request(&mut self, head: PeerHead, content: Message) -> Result<(), CallError> {
+        let request = request(head)?;
+        if !request.one_way {
+            if self.streams.uses(request.stream) || !self.serving.begin(request.stream) {
+                return Err(StreamViolation::Number(request.stream).into());
+            }
+            if self.serving.len() > self.max_in_flight {
+                return Err(CallViolation::TooManyCalls(self.max_in_flight).into());
+            }
+        }
+        self.arrivals.push_back(Arrival::Call(request, content));
+        self.due.append(&mut self.arrival_waiters);
+        Ok(())
+    }
+
+    fn answer(&mut self, head: PeerHead, flags: Flags, content: Message) -> Result<(), CallError> {
+        const NEITHER: Flags = Flags::LENT.with(Flags::ERROR).with(Flags::METADATA);
+        if flags.without(NEITHER) != Flags::FIN {
+            return Err(CallViolation::NotAReply(head.flags).into());
+        }
+        let answer: Answer = if flags.has(Flags::ERROR) {
+            Err((ErrorCode::from_number(head.tag), reason(&content)))
+        } else {
+            Ok(content)
+        };
+        let waker = self.calls.answer(head.stream, answer);
+        self.due.extend(waker);
+        self.calls.wake_room(&mut self.due);
+        Ok(())
+    }
+
+    /// Wakes whom an event concerns.
+    fn note(&mut self, event: Event) {
+        match event {
+            Event::Nothing => {}
+            Event::Opened { key, method } => {
+                self.arrivals.push_back(Arrival::Stream { key, method });
+                self.due.append(&mut self.arrival_waiters);
+            }
+            Event::Received(key) => self.due.extend(self.waiters.reader(key)),
+            Event::Room(key) => self.due.extend(self.waiters.writer(key)),
+            Event::Reset(key) => {
+                self.due.extend(self.waiters.reader(key));
+                self.due.extend(self.waiters.writer(key));
+            }
+        }
+    }
+
+    /// Takes the next arrival.
+    pub(super) fn arrival(&mut self) -> Option<Arrival> {
+        self.arrivals.pop_front()
+    }
+
+    /// As [`Self::arrival`], remembering who waits for one.
+    pub(super) fn poll_arrival(&mut self, cx: &Context<'_>) -> Poll<Result<Arrival, CallError>> {
+        if let Some(arrival) = self.arrivals.pop_front() {
+            return Poll::Ready(Ok(arrival));
+        }
+        self.check()?;
+        self.arrival_waiters.push(cx.waker().clone());
+        Poll::Pending
+    }
+
+    // ---- sending ----
+
+    /// A number of this side's that nothing under way uses.
+    pub(super) fn free_number(&mut self) -> u32 {
+        while self.calls.uses(self.next_number) || self.streams.uses(self.next_number) {
+            self.next_number = self.next_number.wrapping_add(2);
+        }
+        self.next_number
+    }
+
+    /// The number was used.
+    pub(super) fn used_number(&mut self) {
+        self.next_number = self.next_number.wrapping_add(2);
+        if self.next_number == 0 {
+            // Even ones begin anew behind the session's own.
+            self.next_number = 2;
+        }
+    }
+
+    /// Why no call or stream may be begun, if that is so.
+    pub(super) fn may_begin(&self) -> Result<(), CallError> {
+        self.check()?;
+        if self.going_away { Err(CallError::GoingAway) } else { Ok(()) }
+    }
+
+    /// Refuses metadata that the peer does not take.
+    pub(super) fn check_metadata(&self, metadata: Option<&[u8]>) -> Result<(), CallError> {
+        let (len, limit) = (metadata.map_or(0, <[u8]>::len), self.max_metadata[1]);
+        if len > limit { Err(CallError::TooMuchMetadata { len, limit }) } else { Ok(()) }
+    }
+
+    /// Publishes an entry, or remembers who waits until there is room for it.
+    pub(super) fn poll_send(
+        &mut self,
+        cx: &Context<'_>,
+        head: Head,
+        outgoing: &Outgoing<'_>,
+    ) -> Poll<Result<(), CallError>> {
+        // Replies that wait come first.
+        let outcome = if self.outbox.is_empty() {
+            self.send(head, outgoing)
+        } else {
+            Err(SendError::Full { unconsumed: 0, until: Want::Data })
+        };
+        match outcome {
+            Ok(()) => Poll::Ready(Ok(())),
+            Err(SendError::Full { .. } | SendError::NoMemory { .. }) => {
+                self.room_waiters.push(cx.waker().clone());
+                Poll::Pending
+            }
+            Err(error) => Poll::Ready(Err(self.failed(error))),
+        }
+    }
+
+    /// Says why an entry was not sent. What concerns the session ends it.
+    fn failed(&mut self, error: SendError) -> CallError {
+        let error = CallError::from(error);
+        if error.session_goes_on() {
+            return error;
+        }
+        self.finish(error);
+        self.check().err().unwrap_or(CallError::Ended)
+    }
+
+    /// Sends an entry for which nobody waits, at the latest when there is room for it.
+    pub(super) fn send_or_keep(
+        &mut self,
+        head: Head,
+        outgoing: &Outgoing<'_>,
+    ) -> Result<(), CallError> {
+        self.check()?;
+        let outcome = if self.outbox.is_empty() {
+            self.send(head, outgoing)
+        } else {
+            Err(SendError::Full { unconsumed: 0, until: Want::Data })
+        };
+        match outcome {
+            Ok(()) => Ok(()),
+            Err(SendError::Full { .. } | SendError::NoMemory { .. } | SendError::Segment(_)) => {
+                let (head, body) = outgoing.to_vec(head);
+                self.outbox.push(head, body);
+                Ok(())
+            }
+            Err(error) => Err(self.failed(error)),
+        }
+    }
+
+    fn send(&mut self, head: Head, outgoing: &Outgoing<'_>) -> Result<(), SendError> {
+        let head = outgoing.head(head);
+        let Some(metadata) = outgoing.metadata else {
+            let bytes = outgoing.message.unwrap_or_default();
+            self.link.send(head, Body::Bytes(bytes))?;
+            self.unflushed = true;
+            return Ok(());
+        };
+        let len = outgoing.body_len();
+        if len <= INLINE_MAX {
+            let mut bytes = [0; INLINE_MAX];
+            outgoing.write_to(&mut bytes[..len]);
+            self.link.send(head, Body::Bytes(&bytes[..len]))?;
+        } else {
+            self.link.reserve(len)?;
+            let mut filling = self.link.fill();
+            filling.write(0, ForeignBytes::stable(&outgoing.prefix()));
+            filling.write(METADATA_PREFIX, ForeignBytes::stable(metadata));
+            let start = METADATA_PREFIX + metadata.len();
+            filling.write(start, ForeignBytes::stable(outgoing.message.unwrap_or_default()));
+            if let Err(error) = self.link.send(head, Body::Space) {
+                self.link.abandon();
+                return Err(error);
+            }
+        }
+        self.unflushed = true;
+        Ok(())
+    }
+
+    /// The session ends in order, as far as the peer can still be reached.
+    pub(super) fn close(&mut self) {
+        if self.is_ended() {
+            return;
+        }
+        // A full ring or a dead peer: the end of file says the same, less politely.
+        let _ = self.link.send(Head::of_session(Kind::Shutdown, 0), Body::Bytes(&[]));
+        let _ = self.link.flush_now();
+        self.finish(CallError::Ended);
+    }
+}
+
+/// What a window entry says.
+fn window(head: PeerHead, body: ForeignBytes<'_>) -> Result<Window, StreamViolation> {
+    let mut bytes = [0; 8];
+    if body.len() != bytes.len() {
+        return Err(StreamViolation::WindowLength(body.len()));
+    }
+    body.copy_to(&mut bytes);
+    Ok(Window { messages: head.tag, bytes: u64::from_le_bytes(bytes) })
+}
+
+/// Why a call failed, as its reply says.
+fn reason(content: &Message) -> String {
+    let bytes = content.bytes();
+    let bytes = bytes.slice(..bytes.len().min(LONGEST_REASON)).to_vec();
+    String::from_utf8_lossy(&bytes).into_owned()
+}

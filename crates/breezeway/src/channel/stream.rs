@@ -1,0 +1,290 @@
+//! Streams: conversations in both directions inside a session.
+
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Instant;
+
+use breezeway_os::Deadline;
+use breezeway_shm::{Flags, Head, Kind};
+use thiserror::Error;
+
+use super::Handle;
+use super::outgoing::Outgoing;
+use super::shared::Shared;
+use super::state::State;
+use crate::connection::{Refusal, StreamKey, Taken};
+use crate::error::CallError;
+use crate::message::Message;
+use crate::protocol::ErrorCode;
+
+/// Why nothing could be sent or received on a stream.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum StreamError {
+    /// One of both sides has reset the stream: both directions are over, and what was not received
+    /// is dropped.
+    #[error("the stream was reset: {0:?}")]
+    Reset(ErrorCode),
+    /// This side has sent its last message.
+    #[error("this side has sent its last message on the stream")]
+    Finished,
+    /// The deadline passed. The stream goes on.
+    #[error("the deadline passed; the stream goes on")]
+    DeadlinePassed,
+    /// Metadata goes with the first and the last message of a direction only. The stream goes on.
+    #[error("metadata goes with the first or the last message of a stream's direction")]
+    MetadataInTheMiddle,
+    /// As many streams are open as the other side allows.
+    #[error("{0} streams are open, the most that the other side allows (its option max_streams)")]
+    TooMany(u16),
+    /// What concerns the message, or the whole session.
+    #[error(transparent)]
+    Session(#[from] CallError),
+}
+
+/// Both directions of a stream: messages go out and come in, in order.
+///
+/// Each side may end its direction and go on receiving. A stream that is dropped before both
+/// directions have ended is reset: the other side learns that nobody reads or writes it.
+///
+/// How much may be under way to a side that does not read is bounded by that side's
+/// [`stream_window`](crate::SessionOptions::stream_window); then sending waits.
+pub struct Stream {
+    send: SendHalf,
+    receive: ReceiveHalf,
+}
+
+/// What both halves share.
+struct Inner {
+    shared: Arc<Shared>,
+    key: StreamKey,
+    /// Keeps a client's session open.
+    _handle: Option<Arc<Handle>>,
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.shared.with(|state| {
+            state.waiters.forget(self.key);
+            state.streams.abandon(self.key);
+        });
+    }
+}
+
+/// The direction in which this side sends.
+pub struct SendHalf {
+    inner: Arc<Inner>,
+}
+
+/// The direction in which this side receives.
+pub struct ReceiveHalf {
+    inner: Arc<Inner>,
+}
+
+impl Stream {
+    pub(super) fn new(shared: &Arc<Shared>, key: StreamKey, handle: Option<Arc<Handle>>) -> Self {
+        let inner = Arc::new(Inner { shared: Arc::clone(shared), key, _handle: handle });
+        Self { send: SendHalf { inner: Arc::clone(&inner) }, receive: ReceiveHalf { inner } }
+    }
+
+    /// Both directions, each for a thread or task of its own. The stream ends when both are
+    /// dropped.
+    pub fn split(self) -> (SendHalf, ReceiveHalf) {
+        (self.send, self.receive)
+    }
+
+    /// The direction in which this side sends.
+    pub fn sender(&mut self) -> &mut SendHalf {
+        &mut self.send
+    }
+
+    /// The direction in which this side receives.
+    pub fn receiver(&mut self) -> &mut ReceiveHalf {
+        &mut self.receive
+    }
+
+    /// As [`SendHalf::send`].
+    pub fn send(&mut self, message: &[u8]) -> Result<(), StreamError> {
+        self.send.send(message)
+    }
+
+    /// As [`SendHalf::finish`].
+    pub fn finish(&mut self) -> Result<(), StreamError> {
+        self.send.finish()
+    }
+
+    /// As [`ReceiveHalf::receive`].
+    pub fn receive(&mut self) -> Result<Option<Message>, StreamError> {
+        self.receive.receive()
+    }
+
+    /// Ends both directions at once; the other side learns the code.
+    pub fn reset(mut self, code: ErrorCode) {
+        self.send.reset(code);
+    }
+}
+
+impl SendHalf {
+    /// Sends a copy of `message`. Waits while the other side does not read, or there is no room.
+    pub fn send(&mut self, message: &[u8]) -> Result<(), StreamError> {
+        self.send_within(Outgoing::message(message), false, Deadline::NEVER)
+    }
+
+    /// As [`Self::send`], giving up at `deadline`: then nothing was sent.
+    pub fn send_until(&mut self, message: &[u8], deadline: Instant) -> Result<(), StreamError> {
+        self.send_within(Outgoing::message(message), false, Deadline::at(deadline))
+    }
+
+    /// Sends metadata, which goes with the first entry of a direction, and a message if there is
+    /// one.
+    pub fn send_metadata(
+        &mut self,
+        metadata: &[u8],
+        message: Option<&[u8]>,
+    ) -> Result<(), StreamError> {
+        let outgoing = Outgoing { message, metadata: Some(metadata) };
+        self.send_within(outgoing, false, Deadline::NEVER)
+    }
+
+    /// Ends this direction: the other side receives what was sent, and then the end.
+    pub fn finish(&mut self) -> Result<(), StreamError> {
+        self.finish_with(None, None)
+    }
+
+    /// As [`Self::finish`], with a last message, metadata, or both.
+    pub fn finish_with(
+        &mut self,
+        message: Option<&[u8]>,
+        metadata: Option<&[u8]>,
+    ) -> Result<(), StreamError> {
+        self.send_within(Outgoing { message, metadata }, true, Deadline::NEVER)
+    }
+
+    fn send_within(
+        &mut self,
+        outgoing: Outgoing<'_>,
+        last: bool,
+        deadline: Deadline,
+    ) -> Result<(), StreamError> {
+        let Inner { shared, key, .. } = &*self.inner;
+        let outcome =
+            shared.wait(deadline, |state, cx| state.poll_stream_send(cx, *key, &outgoing, last));
+        outcome.unwrap_or(Err(StreamError::DeadlinePassed))
+    }
+
+    /// As [`Self::send`], if that needs no waiting. Wakes `cx` when it may not.
+    pub fn poll_send(
+        &mut self,
+        cx: &mut Context<'_>,
+        message: &[u8],
+    ) -> Poll<Result<(), StreamError>> {
+        self.poll_entry(cx, Some(message), None, false)
+    }
+
+    /// Sends an entry with a message, metadata, both or neither, which may be the last. Wakes `cx`
+    /// when what it waits for may have come.
+    pub fn poll_entry(
+        &mut self,
+        cx: &mut Context<'_>,
+        message: Option<&[u8]>,
+        metadata: Option<&[u8]>,
+        last: bool,
+    ) -> Poll<Result<(), StreamError>> {
+        let Inner { shared, key, .. } = &*self.inner;
+        let outgoing = Outgoing { message, metadata };
+        shared.with(|state| state.poll_stream_send(cx, *key, &outgoing, last))
+    }
+
+    /// Ends both directions at once; the other side learns the code.
+    pub fn reset(&mut self, code: ErrorCode) {
+        let Inner { shared, key, .. } = &*self.inner;
+        shared.with(|state| state.reset_stream(*key, code));
+    }
+}
+
+impl ReceiveHalf {
+    /// Waits for the next message, or for metadata that came without one; `None` after the other
+    /// side's last.
+    pub fn receive(&mut self) -> Result<Option<Message>, StreamError> {
+        self.receive_within(Deadline::NEVER)
+    }
+
+    /// As [`Self::receive`], giving up at `deadline`.
+    pub fn receive_until(&mut self, deadline: Instant) -> Result<Option<Message>, StreamError> {
+        self.receive_within(Deadline::at(deadline))
+    }
+
+    fn receive_within(&mut self, deadline: Deadline) -> Result<Option<Message>, StreamError> {
+        let Inner { shared, key, .. } = &*self.inner;
+        let outcome = shared.wait(deadline, |state, cx| state.poll_stream_receive(cx, *key));
+        outcome.unwrap_or(Err(StreamError::DeadlinePassed))
+    }
+
+    /// As [`Self::receive`], if something is there. Wakes `cx` when that may be so.
+    pub fn poll_receive(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Option<Message>, StreamError>> {
+        let Inner { shared, key, .. } = &*self.inner;
+        shared.with(|state| state.poll_stream_receive(cx, *key))
+    }
+
+    /// Ends both directions at once; the other side learns the code.
+    pub fn reset(&mut self, code: ErrorCode) {
+        let Inner { shared, key, .. } = &*self.inner;
+        shared.with(|state| state.reset_stream(*key, code));
+    }
+}
+
+impl State {
+    fn poll_stream_send(
+        &mut self,
+        cx: &Context<'_>,
+        key: StreamKey,
+        outgoing: &Outgoing<'_>,
+        last: bool,
+    ) -> Poll<Result<(), StreamError>> {
+        let carried = outgoing.carried(last);
+        match self.streams.may_send(key, carried) {
+            Ok(()) => {}
+            Err(Refusal::Window) => {
+                self.check()?;
+                self.waiters.set_writer(key, cx);
+                return Poll::Pending;
+            }
+            Err(Refusal::Finished) => return Poll::Ready(Err(StreamError::Finished)),
+            Err(Refusal::Reset(code)) => return Poll::Ready(Err(StreamError::Reset(code))),
+            Err(Refusal::Metadata) => return Poll::Ready(Err(StreamError::MetadataInTheMiddle)),
+        }
+        self.check()?;
+        self.check_metadata(outgoing.metadata)?;
+        let flags = if last { Flags::FIN } else { Flags::NONE };
+        let stream = self.streams.number(key);
+        let head = Head { kind: Kind::Message, flags, stream, tag: 0 };
+        let sent = self.poll_send(cx, head, outgoing);
+        sent.map_err(StreamError::from).map_ok(|()| self.streams.sent(key, carried))
+    }
+
+    fn poll_stream_receive(
+        &mut self,
+        cx: &Context<'_>,
+        key: StreamKey,
+    ) -> Poll<Result<Option<Message>, StreamError>> {
+        match self.streams.take(key) {
+            Taken::Content(message) => Poll::Ready(Ok(Some(message))),
+            Taken::End => Poll::Ready(Ok(None)),
+            Taken::Reset(code) => Poll::Ready(Err(StreamError::Reset(code))),
+            Taken::Nothing => {
+                self.check()?;
+                self.waiters.set_reader(key, cx);
+                Poll::Pending
+            }
+        }
+    }
+
+    fn reset_stream(&mut self, key: StreamKey, code: ErrorCode) {
+        self.streams.reset(key, code);
+        self.due.extend(self.waiters.reader(key));
+        self.due.extend(self.waiters.writer(key));
+    }
+}

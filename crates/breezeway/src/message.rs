@@ -1,0 +1,86 @@
+//! Messages that own what they hold.
+
+use breezeway_shm::{Flags, ForeignBytes};
+
+use crate::connection::{METADATA_PREFIX, MetadataError, split};
+use crate::link::LinkMessage;
+
+/// A message that was received. It owns what it holds: a private copy, or a lease of the peer's
+/// memory, which is given back when the message is dropped. Any number of them live at one time;
+/// they can be sent to other threads and are dropped in any order.
+///
+/// The peer may change a lease's bytes while they are read; [`ForeignBytes`] allows for that.
+pub struct Message {
+    body: LinkMessage,
+    /// Where the message starts in the body.
+    start: usize,
+    metadata: Option<Box<[u8]>>,
+    /// Whether there is a message at all.
+    is_message: bool,
+}
+
+impl Message {
+    /// Takes a body apart, as the entry's flags say.
+    pub(crate) fn new(
+        body: LinkMessage,
+        flags: Flags,
+        max_metadata: usize,
+    ) -> Result<Self, MetadataError> {
+        let is_message = !flags.has(Flags::EMPTY);
+        if !flags.has(Flags::METADATA) {
+            return Ok(Self { body, start: 0, metadata: None, is_message });
+        }
+        let bytes = body.bytes();
+        let mut prefix = [0; METADATA_PREFIX];
+        let has_prefix = bytes.len() >= METADATA_PREFIX;
+        if has_prefix {
+            bytes.slice(..METADATA_PREFIX).copy_to(&mut prefix);
+        }
+        let len = split(bytes.len(), has_prefix.then_some(prefix), max_metadata)?;
+        let start = METADATA_PREFIX + len;
+        let metadata = Some(bytes.slice(METADATA_PREFIX..start).to_vec().into_boxed_slice());
+        Ok(Self { body, start, metadata, is_message })
+    }
+
+    /// Its bytes: a private copy, or the peer's memory, which the peer may still change.
+    #[inline]
+    pub fn bytes(&self) -> ForeignBytes<'_> {
+        self.body.bytes().slice(self.start..)
+    }
+
+    /// Its length in bytes.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.body.len() - self.start
+    }
+
+    /// Whether it has no bytes.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether the peer has sent a message, which may have 0 bytes, and not only metadata.
+    pub fn is_message(&self) -> bool {
+        self.is_message
+    }
+
+    /// A private copy of its bytes.
+    pub fn to_vec(&self) -> Vec<u8> {
+        self.bytes().to_vec()
+    }
+
+    /// The metadata block that came with it: a private copy.
+    pub fn metadata(&self) -> Option<&[u8]> {
+        self.metadata.as_deref()
+    }
+}
+
+impl std::fmt::Debug for Message {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter
+            .debug_struct("Message")
+            .field("len", &self.len())
+            .field("metadata", &self.metadata.as_ref().map(|block| block.len()))
+            .finish()
+    }
+}

@@ -1,0 +1,222 @@
+//! Many callers on one session.
+
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use breezeway::{CallError, ErrorCode, Incoming, IncomingCall, SessionOptions};
+
+use super::{PATIENCE, every_policy, pair, serve};
+
+fn refuse_streams(_: u32, stream: breezeway::Stream) {
+    stream.reset(ErrorCode::Refused);
+}
+
+#[test]
+fn each_of_many_threads_gets_the_replies_to_its_own_calls() {
+    every_policy(|options| {
+        let (channel, server) = pair(options);
+        let serving = serve(server, IncomingCall::echo, refuse_streams);
+        let callers: Vec<_> = (0..8u64)
+            .map(|caller| {
+                let channel = channel.clone();
+                thread::spawn(move || {
+                    for number in 0..200u64 {
+                        let len = [8, 40, 104, 105, 5_000][number as usize % 5];
+                        let request: Vec<u8> =
+                            (caller << 32 | number).to_le_bytes().repeat(len).split_off(7 * len);
+                        let reply = channel.call(0, &request).unwrap();
+                        assert_eq!(reply.to_vec(), request, "caller {caller}, call {number}");
+                    }
+                })
+            })
+            .collect();
+        for caller in callers {
+            caller.join().unwrap();
+        }
+        drop(channel);
+        serving.join().unwrap();
+    });
+}
+
+#[test]
+fn more_callers_than_calls_in_flight_wait_for_each_other() {
+    every_policy(|options| {
+        let (channel, server) = pair(&options.clone().ring_capacity(8));
+        assert_eq!(channel.max_in_flight(), 4);
+        let serving = serve(server, IncomingCall::echo, refuse_streams);
+        let callers: Vec<_> = (0..16u8)
+            .map(|caller| {
+                let channel = channel.clone();
+                thread::spawn(move || {
+                    for _ in 0..50 {
+                        assert_eq!(channel.call(0, &[caller]).unwrap().to_vec(), [caller]);
+                    }
+                })
+            })
+            .collect();
+        for caller in callers {
+            caller.join().unwrap();
+        }
+        drop(channel);
+        serving.join().unwrap();
+    });
+}
+
+#[test]
+fn replies_come_in_any_order_from_any_thread() {
+    let (channel, server) = pair(&SessionOptions::new());
+    let serving = thread::spawn(move || {
+        let mut calls = Vec::new();
+        while let Some(incoming) = server.accept().unwrap() {
+            let Incoming::Call(call) = incoming else { panic!("a stream") };
+            calls.push(call);
+            if calls.len() == 3 {
+                for call in calls.drain(..).rev() {
+                    thread::spawn(move || call.echo()).join().unwrap();
+                }
+            }
+        }
+    });
+    let callers: Vec<_> = (0..3u8)
+        .map(|caller| {
+            let channel = channel.clone();
+            thread::spawn(move || channel.call(0, &[caller]).unwrap().to_vec())
+        })
+        .collect();
+    for (caller, thread) in callers.into_iter().enumerate() {
+        assert_eq!(thread.join().unwrap(), [caller as u8]);
+    }
+    drop(channel);
+    serving.join().unwrap();
+}
+
+#[test]
+fn a_call_that_is_given_up_is_seen_by_its_handler_and_its_late_reply_is_dropped() {
+    every_policy(|options| {
+        let (channel, server) = pair(options);
+        let (held, holding) = mpsc::channel();
+        let serving = thread::spawn(move || {
+            while let Some(Incoming::Call(call)) = server.accept().unwrap() {
+                if call.method() == 1 { held.send(call).unwrap() } else { call.echo() }
+            }
+        });
+        let soon = Instant::now() + Duration::from_millis(20);
+        let error = channel.call_until(1, b"slow", soon).unwrap_err();
+        assert!(matches!(error, CallError::DeadlinePassed), "{error}");
+        let call = holding.recv_timeout(PATIENCE).unwrap();
+        let end = Instant::now() + PATIENCE;
+        while !call.is_cancelled() {
+            assert!(Instant::now() < end, "the cancellation does not come");
+            thread::yield_now();
+        }
+        call.reply(b"late");
+        assert_eq!(channel.call(0, b"next").unwrap().to_vec(), b"next");
+        drop(channel);
+        serving.join().unwrap();
+    });
+}
+
+#[test]
+fn a_handler_fails_a_call_with_a_code_of_its_own() {
+    let (channel, server) = pair(&SessionOptions::new());
+    let serving = serve(
+        server,
+        |call| call.fail(ErrorCode::Application(404), "no such user"),
+        refuse_streams,
+    );
+    match channel.call(0, b"") {
+        Err(CallError::Failed { code: ErrorCode::Application(404), reason }) => {
+            assert_eq!(reason, "no such user");
+        }
+        other => panic!("{other:?}"),
+    }
+    drop(channel);
+    serving.join().unwrap();
+}
+
+#[test]
+fn a_call_that_is_dropped_without_a_reply_fails() {
+    let (channel, server) = pair(&SessionOptions::new());
+    let serving = serve(server, drop, refuse_streams);
+    match channel.call(0, b"") {
+        Err(CallError::Failed { code: ErrorCode::Failed, reason }) => {
+            assert_eq!(reason, "the handler did not reply");
+        }
+        other => panic!("{other:?}"),
+    }
+    drop(channel);
+    serving.join().unwrap();
+}
+
+#[test]
+fn every_caller_learns_why_the_session_ended() {
+    let (channel, server) = pair(&SessionOptions::new());
+    let callers: Vec<_> = (0..4)
+        .map(|_| {
+            let channel = channel.clone();
+            thread::spawn(move || channel.call(0, b"never served").unwrap_err().to_string())
+        })
+        .collect();
+    let taken: Vec<_> = (0..4).map(|_| server.accept().unwrap()).collect();
+    drop(server);
+    // Held calls do not keep a session open.
+    for caller in callers {
+        assert_eq!(caller.join().unwrap(), "the server closed the session");
+    }
+    drop(taken);
+    assert!(channel.is_ended());
+}
+
+#[test]
+fn metadata_travels_beside_requests_and_replies() {
+    let (channel, server) = pair(&SessionOptions::new());
+    let serving = serve(
+        server,
+        |call| {
+            let metadata = call.message().metadata().unwrap().to_vec();
+            let request = call.request().to_vec();
+            call.reply_with_metadata(&request, &metadata);
+        },
+        refuse_streams,
+    );
+    for (metadata, request) in
+        [(0, 0), (1, 0), (0, 1), (10, 20), (102, 0), (103, 0), (50, 300), (16 * 1024, 100_000)]
+    {
+        // What comes back as metadata must fit as well.
+        let (metadata, request) = (vec![1u8; metadata], vec![2u8; request.min(16 * 1024)]);
+        let reply = channel.call_with_metadata(0, &metadata, &request).unwrap();
+        assert_eq!(reply.metadata(), Some(&request[..]));
+        assert_eq!(reply.to_vec(), metadata);
+    }
+    match channel.call_with_metadata(0, &[0; 16 * 1024 + 1], b"") {
+        Err(CallError::TooMuchMetadata { len: 16_385, limit: 16_384 }) => {}
+        other => panic!("{other:?}"),
+    }
+    drop(channel);
+    serving.join().unwrap();
+}
+
+#[test]
+fn one_way_messages_need_no_reply_and_wait_for_room() {
+    every_policy(|options| {
+        let (channel, server) = pair(&options.clone().ring_capacity(8));
+        let (count, counted) = mpsc::channel();
+        let serving = serve(
+            server,
+            move |call| {
+                assert!(call.is_one_way());
+                count.send(call.request().u64_le_at(0).unwrap()).unwrap();
+            },
+            refuse_streams,
+        );
+        for number in 0..1_000u64 {
+            channel.post(0, &number.to_le_bytes()).unwrap();
+        }
+        for number in 0..1_000 {
+            assert_eq!(counted.recv_timeout(PATIENCE).unwrap(), number);
+        }
+        drop(channel);
+        serving.join().unwrap();
+    });
+}

@@ -1,0 +1,45 @@
+//! Sessions that threads share, and streams.
+
+mod calls;
+mod streams;
+
+use std::thread;
+
+use breezeway::{Channel, Incoming, IncomingCall, ServerChannel, SessionOptions, Stream, WaitPolicy};
+
+/// How long something may take that must come.
+const PATIENCE: std::time::Duration = std::time::Duration::from_secs(20);
+
+/// Both ends, with these options on either side.
+fn pair(options: &SessionOptions) -> (Channel, ServerChannel) {
+    Channel::pair(options).unwrap()
+}
+
+fn every_policy(test: impl Fn(&SessionOptions)) {
+    for policy in [WaitPolicy::Adaptive, WaitPolicy::Park, WaitPolicy::Busy] {
+        test(&SessionOptions::new().wait(policy));
+    }
+}
+
+/// Serves every stream on a thread of its own, and calls on the thread that accepts.
+fn serve(
+    server: ServerChannel,
+    call: impl Fn(IncomingCall) + Send + 'static,
+    stream: impl Fn(u32, Stream) + Clone + Send + 'static,
+) -> thread::JoinHandle<()> {
+    thread::spawn(move || {
+        let mut streams = Vec::new();
+        while let Some(incoming) = server.accept().unwrap() {
+            match incoming {
+                Incoming::Call(incoming) => call(incoming),
+                Incoming::Stream(method, incoming) => {
+                    let stream = stream.clone();
+                    streams.push(thread::spawn(move || stream(method, incoming)));
+                }
+            }
+        }
+        for stream in streams {
+            stream.join().unwrap();
+        }
+    })
+}

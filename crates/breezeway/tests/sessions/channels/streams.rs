@@ -1,0 +1,226 @@
+//! Streams: order, ends, resets, back-pressure.
+
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use breezeway::{ErrorCode, Incoming, IncomingCall, SessionOptions, Stream, StreamError};
+
+use super::{PATIENCE, every_policy, pair, serve};
+
+/// Sends back what comes, until the client ends the stream or lets go of it.
+fn echo(_: u32, mut stream: Stream) {
+    loop {
+        match stream.receive() {
+            Ok(Some(message)) => stream.send(&message.to_vec()).unwrap(),
+            Ok(None) => return stream.finish().unwrap(),
+            Err(StreamError::Reset(ErrorCode::Cancelled)) => return,
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+#[test]
+fn messages_keep_their_order_and_their_boundaries() {
+    every_policy(|options| {
+        let (channel, server) = pair(options);
+        let serving = serve(server, IncomingCall::echo, echo);
+        let (mut send, mut receive) = channel.open(3, None).unwrap().split();
+        let lens = [0, 1, 40, 41, 104, 105, 4_096, 300_000, 0, 7];
+        let sender = thread::spawn(move || {
+            for (index, len) in lens.into_iter().cycle().take(300).enumerate() {
+                send.send(&vec![index as u8; len]).unwrap();
+            }
+            send.finish().unwrap();
+        });
+        for (index, len) in lens.into_iter().cycle().take(300).enumerate() {
+            let message = receive.receive().unwrap().expect("more is to come");
+            assert_eq!(message.to_vec(), vec![index as u8; len], "message {index}");
+        }
+        assert!(receive.receive().unwrap().is_none());
+        sender.join().unwrap();
+        drop((receive, channel));
+        serving.join().unwrap();
+    });
+}
+
+#[test]
+fn many_streams_of_one_session_go_on_at_the_same_time() {
+    every_policy(|options| {
+        let (channel, server) = pair(options);
+        let serving = serve(server, IncomingCall::echo, echo);
+        let threads: Vec<_> = (0..20u32)
+            .map(|number| {
+                let channel = channel.clone();
+                thread::spawn(move || {
+                    let mut stream = channel.open(0, None).unwrap();
+                    for round in 0..100u32 {
+                        let message = [number.to_le_bytes(), round.to_le_bytes()].concat();
+                        stream.send(&message).unwrap();
+                        assert_eq!(stream.receive().unwrap().unwrap().to_vec(), message);
+                    }
+                    stream.finish().unwrap();
+                    assert!(stream.receive().unwrap().is_none());
+                })
+            })
+            .collect();
+        for thread in threads {
+            thread.join().unwrap();
+        }
+        drop(channel);
+        serving.join().unwrap();
+    });
+}
+
+#[test]
+fn a_stream_that_nobody_reads_stops_itself_and_nothing_else() {
+    every_policy(|options| {
+        let options = options.clone().stream_window(4, 1_000);
+        let (channel, server) = pair(&options);
+        let (held, holding) = mpsc::channel();
+        let serving = serve(server, IncomingCall::echo, move |method, stream| {
+            if method == 1 { held.send(stream).unwrap() } else { echo(method, stream) }
+        });
+        let mut stuck = channel.open(1, None).unwrap();
+        let soon = Instant::now() + Duration::from_millis(50);
+        let mut sent = 0u8;
+        let refused = loop {
+            match stuck.sender().send_until(&[sent], soon) {
+                Ok(()) => sent += 1,
+                Err(error) => break error,
+            }
+        };
+        assert!(matches!(refused, StreamError::DeadlinePassed), "{refused}");
+        assert_eq!(sent, 4, "as many as its window takes");
+        let mut other = channel.open(0, None).unwrap();
+        for number in 0..100 {
+            other.send(&[number]).unwrap();
+            assert_eq!(other.receive().unwrap().unwrap().to_vec(), [number]);
+            assert_eq!(channel.call(0, &[number]).unwrap().to_vec(), [number]);
+        }
+        let mut reader = holding.recv_timeout(PATIENCE).unwrap();
+        // The opening came without a message.
+        for number in 0..sent {
+            assert_eq!(reader.receive().unwrap().unwrap().to_vec(), [number]);
+        }
+        stuck.send(&[99]).unwrap();
+        assert_eq!(reader.receive().unwrap().unwrap().to_vec(), [99]);
+        drop((reader, stuck, other, channel));
+        serving.join().unwrap();
+    });
+}
+
+#[test]
+fn a_reset_is_seen_by_the_other_side_with_its_code() {
+    let (channel, server) = pair(&SessionOptions::new());
+    let (seen, sees) = mpsc::channel();
+    let serving = serve(server, IncomingCall::echo, move |_, mut stream| {
+        seen.send(stream.receive().map(|message| message.is_some())).unwrap();
+    });
+    channel.open(0, None).unwrap().reset(ErrorCode::Application(9));
+    match sees.recv_timeout(PATIENCE).unwrap() {
+        Err(StreamError::Reset(ErrorCode::Application(9))) => {}
+        other => panic!("{other:?}"),
+    }
+    // Dropped, and not finished.
+    drop(channel.open(0, None).unwrap());
+    match sees.recv_timeout(PATIENCE).unwrap() {
+        Err(StreamError::Reset(ErrorCode::Cancelled)) => {}
+        other => panic!("{other:?}"),
+    }
+    drop(channel);
+    serving.join().unwrap();
+}
+
+#[test]
+fn a_refused_stream_says_so() {
+    let (channel, server) = pair(&SessionOptions::new());
+    let serving = thread::spawn(move || server.serve(IncomingCall::echo));
+    let mut stream = channel.open(0, None).unwrap();
+    match stream.receive() {
+        Err(StreamError::Reset(ErrorCode::Refused)) => {}
+        other => panic!("{other:?}"),
+    }
+    drop((stream, channel));
+    serving.join().unwrap().unwrap();
+}
+
+#[test]
+fn a_server_opens_streams_to_its_client() {
+    every_policy(|options| {
+        let (channel, server) = pair(options);
+        let serving = thread::spawn(move || {
+            let mut stream = server.open(5, Some(b"news")).unwrap();
+            for number in 0..100u8 {
+                stream.send(&[number]).unwrap();
+            }
+            stream.finish().unwrap();
+            assert!(stream.receive().unwrap().is_none());
+        });
+        let (method, mut stream) = channel.accept().unwrap();
+        assert_eq!(method, 5);
+        let opening = stream.receive().unwrap().unwrap();
+        assert_eq!((opening.metadata(), opening.is_message()), (Some(&b"news"[..]), false));
+        for number in 0..100u8 {
+            assert_eq!(stream.receive().unwrap().unwrap().to_vec(), [number]);
+        }
+        assert!(stream.receive().unwrap().is_none());
+        stream.finish().unwrap();
+        serving.join().unwrap();
+    });
+}
+
+#[test]
+fn headers_and_trailers_come_with_and_without_messages() {
+    let (channel, server) = pair(&SessionOptions::new());
+    let serving = serve(server, IncomingCall::echo, |_, mut stream| {
+        let opening = stream.receive().unwrap().unwrap();
+        assert_eq!((opening.metadata(), opening.is_message()), (Some(&b"head"[..]), false));
+        let last = stream.receive().unwrap().unwrap();
+        assert_eq!((last.metadata(), last.to_vec()), (Some(&b"tail"[..]), b"".to_vec()));
+        assert!(last.is_message(), "a message of 0 bytes is one");
+        assert!(stream.receive().unwrap().is_none());
+        let sender = stream.sender();
+        sender.send_metadata(b"answer", Some(b"first")).unwrap();
+        let error = sender.send_metadata(b"again", None).unwrap_err();
+        assert!(matches!(error, StreamError::MetadataInTheMiddle), "{error}");
+        sender.finish_with(None, Some(b"status")).unwrap();
+        assert!(matches!(sender.send(b"more"), Err(StreamError::Finished)));
+    });
+    let mut stream = channel.open(0, Some(b"head")).unwrap();
+    stream.sender().finish_with(Some(b""), Some(b"tail")).unwrap();
+    let first = stream.receive().unwrap().unwrap();
+    assert_eq!((first.metadata(), first.to_vec()), (Some(&b"answer"[..]), b"first".to_vec()));
+    let status = stream.receive().unwrap().unwrap();
+    assert_eq!((status.metadata(), status.is_message()), (Some(&b"status"[..]), false));
+    assert!(stream.receive().unwrap().is_none());
+    drop((stream, channel));
+    serving.join().unwrap();
+}
+
+#[test]
+fn as_many_streams_as_the_other_side_allows_are_open_at_one_time() {
+    let (channel, server) = pair(&SessionOptions::new().max_streams(3));
+    let serving = serve(server, IncomingCall::echo, echo);
+    let mut streams: Vec<_> = (0..3).map(|_| channel.open(0, None).unwrap()).collect();
+    assert!(matches!(channel.open(0, None), Err(StreamError::TooMany(3))));
+    let mut first = streams.remove(0);
+    first.finish().unwrap();
+    assert!(first.receive().unwrap().is_none());
+    streams.push(channel.open(0, None).unwrap());
+    drop((first, streams, channel));
+    serving.join().unwrap();
+}
+
+#[test]
+fn streams_learn_of_the_end_of_the_session() {
+    let (channel, server) = pair(&SessionOptions::new());
+    let mut stream = channel.open(0, None).unwrap();
+    let Some(Incoming::Stream(0, mut served)) = server.accept().unwrap() else { panic!("a call") };
+    served.send(b"last words").unwrap();
+    drop(server);
+    // What was sent before is still received.
+    assert_eq!(stream.receive().unwrap().unwrap().to_vec(), b"last words");
+    assert!(matches!(stream.receive(), Err(StreamError::Session(_))));
+    assert!(matches!(served.send(b"more"), Err(StreamError::Session(_))));
+}
