@@ -228,7 +228,7 @@ impl Channel {
         metadata: &[u8],
         request: &[u8],
     ) -> Result<Message, CallError> {
-        let outgoing = Outgoing { message: Some(request), metadata: Some(metadata) };
+        let outgoing = Outgoing::new(Some(request), Some(metadata));
         self.call_within(method, outgoing, self.deadline())
     }
 
@@ -269,7 +269,7 @@ impl Channel {
         metadata: Option<&[u8]>,
         request: &[u8],
     ) -> Poll<Result<PendingCall, CallError>> {
-        let outgoing = Outgoing { message: Some(request), metadata };
+        let outgoing = Outgoing::new(Some(request), metadata);
         let sent = self.handle.shared.with(|state| state.poll_call(cx, method, &outgoing));
         sent.map_ok(|number| PendingCall::new(Arc::clone(&self.handle), number))
     }
@@ -297,7 +297,7 @@ impl Channel {
 
     /// Opens a stream, with metadata if there is some. Waits while there is no room.
     pub fn open(&self, method: u32, metadata: Option<&[u8]>) -> Result<Stream, StreamError> {
-        let outgoing = Outgoing { message: None, metadata };
+        let outgoing = Outgoing::new(None, metadata);
         let outcome = self
             .handle
             .shared
@@ -313,7 +313,7 @@ impl Channel {
         method: u32,
         metadata: Option<&[u8]>,
     ) -> Poll<Result<Stream, StreamError>> {
-        let outgoing = Outgoing { message: None, metadata };
+        let outgoing = Outgoing::new(None, metadata);
         let key = self.handle.shared.with(|state| state.poll_open(cx, method, &outgoing));
         key.map_ok(|key| Stream::new(&self.handle.shared, key, Some(Arc::clone(&self.handle))))
     }

@@ -27,8 +27,8 @@ pub enum Violation {
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CallViolation {
-    /// Undefined flag bits.
-    #[error("flags {0:#04x} are not defined")]
+    /// Flags that do not belong together, or not on this carrier.
+    #[error("flags {0:#04x} do not belong together here")]
     Flags(u8),
     /// A request without OPEN and FIN, or with flags of a reply.
     #[error("a message with flags {0:#04x} is no request")]
@@ -180,9 +180,8 @@ pub(crate) fn request(head: PeerHead) -> Result<Request, CallViolation> {
     let bits = head.flags;
     let flags = Flags::from_bits(bits);
     let one_way = flags.has(Flags::NO_REPLY);
+    let kind = flags.without(Flags::LENT).without(Flags::NO_REPLY).without(Flags::METADATA);
     let metadata = flags.has(Flags::METADATA);
-    const NEITHER: Flags = Flags::LENT.with(Flags::NO_REPLY).with(Flags::METADATA);
-    let kind = flags.without(NEITHER);
     if kind != REQUEST {
         return Err(CallViolation::NotARequest(bits));
     }
@@ -191,6 +190,13 @@ pub(crate) fn request(head: PeerHead) -> Result<Request, CallViolation> {
         return Err(CallViolation::StreamNumber(stream));
     }
     Ok(Request { stream, method: head.tag, one_way, metadata })
+}
+
+/// Judges a message as a request without metadata, as the hello has asked for.
+#[inline]
+pub(crate) fn plain_request(head: PeerHead) -> Result<Request, CallViolation> {
+    let request = request(head)?;
+    if request.metadata { Err(CallViolation::NotARequest(head.flags)) } else { Ok(request) }
 }
 
 /// A call in flight, or the reply to one.
@@ -298,8 +304,8 @@ impl Calls {
     pub(crate) fn answer(&mut self, head: PeerHead) -> Result<Answer, CallViolation> {
         let bits = head.flags;
         let flags = Flags::from_bits(bits);
-        const NEITHER: Flags = Flags::LENT.with(Flags::ERROR).with(Flags::METADATA);
-        if flags.without(NEITHER) != Flags::FIN {
+        // Metadata belongs to what the hello said this end does not take.
+        if flags.without(Flags::LENT).without(Flags::ERROR) != Flags::FIN {
             return Err(CallViolation::NotAReply(bits));
         }
         let call = CallId(head.stream);

@@ -16,7 +16,7 @@ use crate::link::{Body, Link, Notice};
 use crate::log_limit::LogLimit;
 use crate::options::SessionOptions;
 use crate::presence::SessionId;
-use crate::protocol::{CallViolation, ErrorCode, Request, request};
+use crate::protocol::{CallViolation, ErrorCode, Request, plain_request};
 use crate::slice::{Group, SLICE, Slice};
 
 /// Pause before a session that this side is too short of something to serve is tried again.
@@ -56,7 +56,7 @@ impl ServerSession {
     pub fn from_socket(socket: OwnedFd, options: &SessionOptions) -> Result<Self, ConnectError> {
         options.validate()?;
         let peer = Peer::of(&socket).map_err(HandshakeError::from)?;
-        Ok(Self::new(handshake::accept(socket, Carrier::Shm, options)?, peer))
+        Ok(Self::new(handshake::accept(socket, Carrier::Shm, &options.for_plain_calls())?, peer))
     }
 
     pub(crate) fn new(agreed: Agreed, peer: Peer) -> Self {
@@ -215,7 +215,7 @@ impl ServerSession {
     /// Serves the current request; true if it was a one-way message.
     #[inline(always)]
     fn serve_request(&mut self, handler: &impl Handler) -> Result<bool, SessionError> {
-        let request = request(self.link.head())?;
+        let request = plain_request(self.link.head())?;
         let mut replied = false;
         let call = Call(self.serving(request, &mut replied));
         // The handler sees the session only through the call, which is gone when it returns or

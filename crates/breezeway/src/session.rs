@@ -86,9 +86,7 @@ impl Session {
         carrier: Carrier,
         options: &SessionOptions,
     ) -> Result<Self, ConnectError> {
-        // One caller takes no streams of the server's.
-        let options = options.clone().max_streams(0);
-        let agreed = handshake::connect(socket, carrier, &options)?;
+        let agreed = handshake::connect(socket, carrier, &options.for_plain_calls())?;
         Ok(Self {
             link: agreed.link,
             calls: Calls::new(agreed.max_in_flight),

@@ -64,7 +64,7 @@ pub mod kind {
     pub const MESSAGE: u8 = 1;
     pub const RESET: u8 = 2;
     pub const CANCEL: u8 = 3;
-    pub const WINDOW_UPDATE: u8 = 4;
+    pub const WINDOW: u8 = 4;
     pub const DEADLINE: u8 = 5;
     pub const SEGMENT_ADD: u8 = 6;
     pub const SEGMENT_RETIRE: u8 = 7;
@@ -80,6 +80,12 @@ pub mod flag {
     pub const ERROR: u8 = 0x08;
     pub const NO_REPLY: u8 = 0x10;
     pub const DEFINED: u8 = 0x1f;
+    /// A metadata block comes first.
+    pub const METADATA: u8 = 0x20;
+    /// There is no message.
+    pub const EMPTY: u8 = 0x40;
+    /// With `OPEN`: a stream.
+    pub const STREAM: u8 = 0x80;
 }
 
 /// Section 1: bytes on the session socket.

@@ -745,8 +745,8 @@ fn an_announced_sleep_is_rung_and_no_other() {
 #[test]
 fn an_entry_that_broke_a_rule_is_never_handed_out() {
     let mut pair = Pair::new(Terms::default());
-    pair.one.send(Head::of_session(Kind::Reset, 0), Body::Bytes(&[])).unwrap();
+    pair.one.send(Head::of_session(Kind::Deadline, 0), Body::Bytes(&[])).unwrap();
     let refused = pair.other.take();
-    assert!(matches!(refused, Err(SocketError::Violation(Violation::Kind(2)))), "{refused:?}");
+    assert!(matches!(refused, Err(SocketError::Violation(Violation::Kind(5)))), "{refused:?}");
     assert!(!matches!(pair.other.take(), Ok(true)), "handed out after all");
 }

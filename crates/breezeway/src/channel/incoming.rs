@@ -135,7 +135,7 @@ impl ServerChannel {
     /// is no room.
     pub fn open(&self, method: u32, metadata: Option<&[u8]>) -> Result<Stream, StreamError> {
         let shared = &self.handle.shared;
-        let outgoing = Outgoing { message: None, metadata };
+        let outgoing = Outgoing::new(None, metadata);
         let outcome =
             shared.wait(Deadline::NEVER, |state, cx| state.poll_open(cx, method, &outgoing));
         let key = outcome.map_err(|_| StreamError::DeadlinePassed)??;
@@ -150,7 +150,7 @@ impl ServerChannel {
         metadata: Option<&[u8]>,
     ) -> Poll<Result<Stream, StreamError>> {
         let shared = &self.handle.shared;
-        let outgoing = Outgoing { message: None, metadata };
+        let outgoing = Outgoing::new(None, metadata);
         let key = shared.with(|state| state.poll_open(cx, method, &outgoing));
         key.map_ok(|key| Stream::new(shared, key, None))
     }
@@ -235,7 +235,7 @@ impl IncomingCall {
 
     /// As [`Self::reply`], with a metadata block beside the reply.
     pub fn reply_with_metadata(mut self, metadata: &[u8], bytes: &[u8]) {
-        self.send(Flags::FIN, 0, Outgoing { message: Some(bytes), metadata: Some(metadata) });
+        self.send(Flags::FIN, 0, Outgoing::new(Some(bytes), Some(metadata)));
     }
 
     /// Replies with the request's own bytes.
@@ -285,12 +285,15 @@ fn send(shared: &Shared, request: Request, flags: Flags, tag: u32, outgoing: Out
     let head = Head { kind: Kind::Message, flags, stream: request.stream, tag };
     shared.with(|state: &mut State| {
         state.serving.end(request.stream);
-        if let Err(error) = state.send_or_keep(head, &outgoing)
+        let sent = state
+            .check_metadata(outgoing.metadata)
+            .and_then(|()| state.send_or_keep(head, &outgoing));
+        if let Err(error) = sent
             && error.session_goes_on()
         {
             let reason = error.to_string();
             let flags = Flags::FIN.with(Flags::ERROR);
-            let head = Head { flags, tag: ErrorCode::NoMemory.number(), ..head };
+            let head = Head { flags, tag: ErrorCode::Failed.number(), ..head };
             // What is left can only be that the session is over.
             let _ = state.send_or_keep(head, &Outgoing::message(reason.as_bytes()));
         }

@@ -13,6 +13,11 @@ pub(crate) struct Outgoing<'a> {
 }
 
 impl<'a> Outgoing<'a> {
+    /// A message, if any, and metadata, if any: an empty block is none.
+    pub(crate) fn new(message: Option<&'a [u8]>, metadata: Option<&'a [u8]>) -> Self {
+        Self { message, metadata: metadata.filter(|block| !block.is_empty()) }
+    }
+
     pub(crate) fn message(bytes: &'a [u8]) -> Self {
         Self { message: Some(bytes), metadata: None }
     }

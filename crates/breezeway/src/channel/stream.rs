@@ -142,7 +142,7 @@ impl SendHalf {
         metadata: &[u8],
         message: Option<&[u8]>,
     ) -> Result<(), StreamError> {
-        let outgoing = Outgoing { message, metadata: Some(metadata) };
+        let outgoing = Outgoing::new(message, Some(metadata));
         self.send_within(outgoing, false, Deadline::NEVER)
     }
 
@@ -157,7 +157,7 @@ impl SendHalf {
         message: Option<&[u8]>,
         metadata: Option<&[u8]>,
     ) -> Result<(), StreamError> {
-        self.send_within(Outgoing { message, metadata }, true, Deadline::NEVER)
+        self.send_within(Outgoing::new(message, metadata), true, Deadline::NEVER)
     }
 
     fn send_within(
@@ -191,7 +191,7 @@ impl SendHalf {
         last: bool,
     ) -> Poll<Result<(), StreamError>> {
         let Inner { shared, key, .. } = &*self.inner;
-        let outgoing = Outgoing { message, metadata };
+        let outgoing = Outgoing::new(message, metadata);
         shared.with(|state| state.poll_stream_send(cx, *key, &outgoing, last))
     }
 

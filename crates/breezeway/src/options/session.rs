@@ -224,6 +224,11 @@ impl SessionOptions {
         ]
     }
 
+    /// For an end that takes plain calls only, or makes them: no streams, no metadata.
+    pub(crate) fn for_plain_calls(&self) -> Self {
+        self.clone().max_streams(0).max_metadata(0)
+    }
+
     /// How this side waits, and how long it spins.
     pub(crate) fn waiting(&self) -> Waiting {
         Waiting { policy: self.wait, spin_bound: self.spin_bound }

@@ -284,7 +284,7 @@ impl<'s> Acceptor<'s> {
             Ok(exit) => (exit, received),
             Err(_) => (None, received.and(Err(HandshakeError::OpenFiles))),
         };
-        match welcome(socket, carrier, options, received) {
+        match welcome(socket, carrier, &options.for_plain_calls(), received) {
             Ok(agreed) => {
                 let mut session = ServerSession::new(agreed, peer);
                 session.watch_exit(exit);

@@ -6,6 +6,8 @@ use breezeway_adversary::journal;
 use breezeway_adversary::native::layout::{control, flag, kind};
 use breezeway_adversary::native::{Descriptor, Entry, Peer, Terms};
 
+use breezeway_shm::Kind;
+
 use super::service::ECHO;
 use super::stage::{Stage, called, options, served};
 use super::watchdog::{GENEROUS, within};
@@ -48,9 +50,7 @@ fn flags_that_make_no_request_end_the_session() {
     within(GENEROUS, || {
         let stage = Stage::set();
         for flags in 0..=u8::MAX {
-            let expected = if flags & !flag::DEFINED != 0 {
-                CallViolation::Flags(flags)
-            } else if flags & !(flag::LENT | flag::NO_REPLY) != flag::OPEN | flag::FIN {
+            let expected = if flags & !(flag::LENT | flag::NO_REPLY) != flag::OPEN | flag::FIN {
                 CallViolation::NotARequest(flags)
             } else {
                 continue;
@@ -65,15 +65,29 @@ fn flags_that_make_no_request_end_the_session() {
 fn flags_that_make_no_reply_end_the_session() {
     within(GENEROUS, || {
         for flags in 0..=u8::MAX {
-            let expected = if flags & !flag::DEFINED != 0 {
-                CallViolation::Flags(flags)
-            } else if flags & !(flag::LENT | flag::ERROR) != flag::FIN {
+            let expected = if flags & !(flag::LENT | flag::ERROR) != flag::FIN {
                 CallViolation::NotAReply(flags)
             } else {
                 continue;
             };
             as_server(&expected, |peer| flagged(peer, flags));
         }
+    });
+}
+
+#[test]
+fn entries_of_streams_end_a_session_whose_hello_takes_none() {
+    within(GENEROUS, || {
+        let stage = Stage::set();
+        for (number, kind) in [(2, Kind::Reset), (4, Kind::Window), (8, Kind::GoAway)] {
+            as_client(&stage, &CallViolation::Unexpected(kind), |peer| {
+                peer.publish(&Entry::session(number, 1, b"12345678"));
+            });
+            as_server(&CallViolation::Unexpected(kind), |peer| {
+                peer.publish(&Entry::session(number, 1, b"12345678"));
+            });
+        }
+        stage.close();
     });
 }
 

@@ -112,7 +112,7 @@ fn round(stage: &Stage) {
         peer.next_message().unwrap();
         peer.publish(&Entry::session(0, 0, &[]));
     });
-    attack(MemoryViolation::Kind(2), &|peer| {
+    attack(MemoryViolation::Kind(5), &|peer| {
         // Replies that are kept, descriptors that nobody announced.
         for call in 0..3 {
             peer.publish(&Entry::request(2 * call + 1, REPLY_OF, &400_000u64.to_le_bytes()));
@@ -122,7 +122,7 @@ fn round(stage: &Stage) {
         for _ in 0..MAX_UNANNOUNCED {
             peer.send_segment(&shared.fd);
         }
-        peer.publish(&Entry::session(2, 0, &[]));
+        peer.publish(&Entry::session(5, 0, &[]));
     });
     attack(MemoryViolation::UnwantedDescriptors, &|peer| {
         let shared = Shared::fit(4096);

@@ -140,7 +140,7 @@ fn closing_ends_the_session_also_where_a_forked_child_holds_the_socket() {
 fn a_violation_looks_like_the_end_of_file_without_a_shutdown_entry() {
     within(GENEROUS, || {
         let assert_no_farewell = |peer: &mut Peer| {
-            peer.publish(&Entry::session(kind::GO_AWAY, 0, &[]));
+            peer.publish(&Entry::session(kind::DEADLINE, 0, &[]));
             peer.wait_for_end();
             assert!(peer.view.try_next().is_none(), "an entry after the violation");
         };

@@ -119,7 +119,11 @@ fn both_hellos_say_what_the_page_says() {
         assert_eq!(rustix::fs::fstat(&captured.fds[0]).unwrap().st_size as u64, size);
         assert_eq!(field_number(hello, "payload_cap"), payload_cap);
         assert_eq!(field_number(hello, "status"), 0);
-        assert_eq!(field(hello, "reserved"), [0; 20]);
+        assert_eq!(field_number(hello, "stream_messages"), 64);
+        assert_eq!(field_number(hello, "stream_bytes"), 1 << 20);
+        assert_eq!(field_number(hello, "service"), 0);
+        assert_eq!(field_number(hello, "max_streams"), 0, "plain calls only");
+        assert_eq!(field_number(hello, "max_metadata"), 0, "plain calls only");
     }
 }
 
@@ -139,12 +143,12 @@ fn the_limits_of_the_page_are_those_of_the_options() {
 }
 
 /// Written by hand from the page: a ring of 64, 512 lend numbers, 12288 bytes of control segment, a
-/// cap of 64 MiB.
+/// cap of 64 MiB; windows of 64 messages and 1 MiB, no streams and no metadata taken.
 const GOLDEN: &str = "
     42 52 5a 57 48 45 4c 4f   02 00   40 00   00 00 00 00
     40 00 00 00   00 02 00 00   00 30 00 00 00 00 00 00
-    00 00 00 04 00 00 00 00   00 00 00 00   00 00 00 00
-    00 00 00 00 00 00 00 00   00 00 00 00 00 00 00 00
+    00 00 00 04 00 00 00 00   00 00 00 00   40 00 00 00
+    00 00 10 00 00 00 00 00   00 00   00 00 00 00 00 00
 ";
 
 #[test]

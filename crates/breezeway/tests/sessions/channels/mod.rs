@@ -5,7 +5,9 @@ mod streams;
 
 use std::thread;
 
-use breezeway::{Channel, Incoming, IncomingCall, ServerChannel, SessionOptions, Stream, WaitPolicy};
+use breezeway::{
+    Channel, Incoming, IncomingCall, ServerChannel, SessionOptions, Stream, WaitPolicy,
+};
 
 /// How long something may take that must come.
 const PATIENCE: std::time::Duration = std::time::Duration::from_secs(20);
