@@ -8,7 +8,6 @@
 mod error;
 mod frame;
 mod memory;
-mod message;
 mod receive_buffer;
 mod send_buffer;
 mod socket;
@@ -24,7 +23,6 @@ use breezeway_shm::{
 
 pub(crate) use error::{LinkError, WaitFailure};
 pub(crate) use memory::MemoryLink;
-pub(crate) use message::LinkMessage;
 pub(crate) use socket::SocketLink;
 
 use crate::carrier::Carrier;
@@ -339,13 +337,12 @@ impl Link {
         }
     }
 
-    /// Announces that this side is about to sleep until the peer has made room, and polls once
-    /// more. True if it has not.
+    /// As [`Self::prepare_sleep`], also until the peer has made room.
     pub(crate) fn prepare_sleep_for_room(&mut self) -> Result<bool, LinkError> {
         match self {
             Memory(link) => Ok(link.prepare_sleep_for_room()?),
             // The socket is watched for it.
-            Socket(_) => Ok(true),
+            Socket(link) => link.may_sleep(),
         }
     }
 

@@ -1,9 +1,8 @@
 //! Messages that own what they hold.
 
-use breezeway_shm::{Flags, ForeignBytes};
+use breezeway_shm::{self as shm, Flags, ForeignBytes};
 
 use crate::connection::{METADATA_PREFIX, MetadataError, split};
-use crate::link::LinkMessage;
 
 /// A message that was received. It owns what it holds: a private copy, or a lease of the peer's
 /// memory, which is given back when the message is dropped. Any number of them live at one time;
@@ -11,9 +10,7 @@ use crate::link::LinkMessage;
 ///
 /// The peer may change a lease's bytes while they are read; [`ForeignBytes`] allows for that.
 pub struct Message {
-    body: LinkMessage,
-    /// Where the message starts in the body.
-    start: usize,
+    body: shm::Message,
     metadata: Option<Box<[u8]>>,
     /// Whether there is a message at all.
     is_message: bool,
@@ -22,13 +19,13 @@ pub struct Message {
 impl Message {
     /// Takes a body apart, as the entry's flags say.
     pub(crate) fn new(
-        body: LinkMessage,
+        mut body: shm::Message,
         flags: Flags,
         max_metadata: usize,
     ) -> Result<Self, MetadataError> {
         let is_message = !flags.has(Flags::EMPTY);
         if !flags.has(Flags::METADATA) {
-            return Ok(Self { body, start: 0, metadata: None, is_message });
+            return Ok(Self { body, metadata: None, is_message });
         }
         let bytes = body.bytes();
         let mut prefix = [0; METADATA_PREFIX];
@@ -37,21 +34,22 @@ impl Message {
             bytes.slice(..METADATA_PREFIX).copy_to(&mut prefix);
         }
         let len = split(bytes.len(), has_prefix.then_some(prefix), max_metadata)?;
-        let start = METADATA_PREFIX + len;
-        let metadata = Some(bytes.slice(METADATA_PREFIX..start).to_vec().into_boxed_slice());
-        Ok(Self { body, start, metadata, is_message })
+        let end = METADATA_PREFIX + len;
+        let metadata = Some(bytes.slice(METADATA_PREFIX..end).to_vec().into_boxed_slice());
+        body.skip(end);
+        Ok(Self { body, metadata, is_message })
     }
 
     /// Its bytes: a private copy, or the peer's memory, which the peer may still change.
     #[inline]
     pub fn bytes(&self) -> ForeignBytes<'_> {
-        self.body.bytes().slice(self.start..)
+        self.body.bytes()
     }
 
     /// Its length in bytes.
     #[inline]
     pub fn len(&self) -> usize {
-        self.body.len() - self.start
+        self.body.len()
     }
 
     /// Whether it has no bytes.

@@ -80,8 +80,8 @@ impl Consumer {
         Ok(true)
     }
 
-    /// Consumes the entry that was copied. True if progress should now be published, because a quarter of
-    /// the ring is unpublished or the peer announced to wait for this:
+    /// Consumes the entry that was copied. True if progress should now be published, because a
+    /// quarter of the ring is unpublished or the peer announced to wait for this:
     /// then [`Self::publish_progress`], a full fence and [`Self::doorbell_due`] must follow.
     #[inline(always)]
     pub(crate) fn advance(&mut self) -> bool {

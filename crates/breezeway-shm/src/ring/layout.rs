@@ -37,8 +37,8 @@ pub const DATA_WAKE_AT: usize = 0x100;
 pub const SPACE_WAKE_AT: usize = 0x108;
 /// Offset of 1 + the CPU on which the owner last waited.
 pub const CPU_AT: usize = 0x110;
-/// Offset of `release_wake`: 0, or the number of the wait in which the owner wants the doorbell when
-/// the peer flips a release bit.
+/// Offset of `release_wake`: 0, or the number of the wait in which the owner wants the doorbell
+/// when the peer flips a release bit.
 pub const RELEASE_WAKE_AT: usize = 0x118;
 /// Offset of the release bits.
 pub const RELEASED_AT: usize = 0x180;

@@ -279,15 +279,15 @@ impl State {
     }
 
     fn try_prepare_sleep(&mut self) -> Result<bool, LinkError> {
-        if self.unflushed || !self.link.prepare_sleep()? {
+        if self.unflushed {
             return Ok(false);
         }
         self.room_is_awaited = self.awaits_room();
-        if self.room_is_awaited && !self.link.prepare_sleep_for_room()? {
-            return Ok(false);
+        if self.room_is_awaited {
+            self.link.prepare_sleep_for_room()
+        } else {
+            self.link.prepare_sleep()
         }
-        // The second announcement may have read the byte that the first one caused.
-        Ok(!self.link.ready()?)
     }
 
     /// Who is to be woken when whoever drives is needed.
@@ -335,7 +335,7 @@ impl State {
 
     fn message(&mut self, head: PeerHead) -> Result<(), CallError> {
         let flags = Flags::from_bits(head.flags);
-        let content = Message::new(self.link.detach()?, flags, self.max_metadata[0])
+        let content = Message::new(self.link.detach(), flags, self.max_metadata[0])
             .map_err(StreamViolation::from)?;
         if flags.has(Flags::OPEN) && !flags.has(Flags::STREAM) && !self.is_client {
             return self.request(head, content);
@@ -407,12 +407,7 @@ impl State {
         }
     }
 
-    /// Takes the next arrival.
-    pub(super) fn arrival(&mut self) -> Option<Arrival> {
-        self.arrivals.pop_front()
-    }
-
-    /// As [`Self::arrival`], remembering who waits for one.
+    /// Takes the next arrival, or remembers who waits for one.
     pub(super) fn poll_arrival(&mut self, cx: &Context<'_>) -> Poll<Result<Arrival, CallError>> {
         if let Some(arrival) = self.arrivals.pop_front() {
             return Poll::Ready(Ok(arrival));

@@ -131,10 +131,6 @@ impl<M> Stream<M> {
         Some((content, due && !self.incoming.is_over()))
     }
 
-    pub(super) fn has_queued(&self) -> bool {
-        !self.queue.is_empty()
-    }
-
     /// What the peer is to be given back of its window, if that is due.
     pub(super) fn window_due(&self) -> Option<Window> {
         (self.granted.is_due() && !self.incoming.is_over()).then(|| self.granted.consumed())

@@ -132,6 +132,7 @@ impl<M> Streams<M> {
     }
 
     /// Streams that are not over for the peer.
+    #[cfg(test)]
     pub(crate) fn open_count(&self) -> usize {
         self.by_number.len()
     }
@@ -181,6 +182,7 @@ impl<M> Streams<M> {
     }
 
     /// Whether the next entry on a stream is the first of this side.
+    #[cfg(test)]
     pub(crate) fn is_first(&self, key: StreamKey) -> bool {
         self.get(key).outgoing == Direction::New
     }
@@ -322,15 +324,6 @@ impl<M> Streams<M> {
             (None, Direction::Finished) => Taken::End,
             (None, _) => Taken::Nothing,
         }
-    }
-
-    /// Whether [`Self::take`] gives something other than `Nothing`.
-    pub(crate) fn has_news(&self, key: StreamKey) -> bool {
-        let stream = self.get(key);
-        stream.has_queued()
-            || stream.incoming.is_over()
-            || stream.reset_due.is_some()
-            || matches!(stream.outgoing, Direction::Reset(_))
     }
 
     // ---- the table ----

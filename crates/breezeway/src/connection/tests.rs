@@ -105,13 +105,13 @@ impl Pair {
     }
 
     /// The server receives everything.
-    fn to_server(&mut self) -> Vec<Event> {
+    fn server_receives(&mut self) -> Vec<Event> {
         let wires: Vec<_> = self.client.sent.drain(..).collect();
         wires.into_iter().map(|wire| self.server.receive(wire).unwrap()).collect()
     }
 
     /// The client receives everything.
-    fn to_client(&mut self) -> Vec<Event> {
+    fn client_receives(&mut self) -> Vec<Event> {
         let wires: Vec<_> = self.server.sent.drain(..).collect();
         wires.into_iter().map(|wire| self.client.receive(wire).unwrap()).collect()
     }
@@ -119,7 +119,7 @@ impl Pair {
     /// The client opens a stream and the server has it.
     fn open(&mut self) -> (StreamKey, StreamKey) {
         let here = self.client.open(NO_BODY, 0).unwrap();
-        let events = self.to_server();
+        let events = self.server_receives();
         let [Event::Opened { key, method: 7 }] = events[..] else { panic!("{events:?}") };
         (here, key)
     }

@@ -20,15 +20,15 @@ impl MemoryLink {
         Self { endpoint, space: Space::none(), waiter: Waiter::new(waiting), consumed: 0 }
     }
 
-    /// Whether the peer has consumed something since the last call.
+    /// Whether the peer has consumed or released something since the last call, or sent something.
     pub(super) fn has_new_room(&mut self) -> Result<bool, SocketError> {
-        self.endpoint.refresh()?;
-        let consumed = self.endpoint.known_consumed();
-        Ok(std::mem::replace(&mut self.consumed, consumed) != consumed)
+        let has_room = self.endpoint.has(Want::Memory { consumed: self.consumed })?;
+        self.consumed = self.endpoint.known_consumed();
+        Ok(has_room)
     }
 
     pub(super) fn prepare_sleep_for_room(&mut self) -> Result<bool, SocketError> {
-        self.endpoint.prepare_sleep(Want::Consumed(self.consumed))
+        self.endpoint.prepare_sleep(Want::Memory { consumed: self.consumed })
     }
 
     #[inline(always)]

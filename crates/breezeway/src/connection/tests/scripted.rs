@@ -10,7 +10,7 @@ fn messages_arrive_in_order_and_then_the_end() {
         pair.client.send(here, message(5), content).unwrap();
     }
     pair.client.send(here, FIN, 0).unwrap();
-    assert_eq!(pair.to_server().len(), 4);
+    assert_eq!(pair.server_receives().len(), 4);
     for content in 1..4 {
         assert_eq!(pair.server.streams.take(there), Taken::Content(content));
     }
@@ -23,16 +23,16 @@ fn half_of_a_stream_stays_open_when_the_other_has_ended() {
     let mut pair = Pair::new();
     let (here, there) = pair.open();
     pair.client.send(here, last(1), 1).unwrap();
-    pair.to_server();
+    pair.server_receives();
     for content in 0..20 {
         pair.server.send(there, message(30), content).unwrap();
-        pair.to_client();
+        pair.client_receives();
         assert_eq!(pair.client.streams.take(here), Taken::Content(content));
         pair.client.settle();
-        pair.to_server();
+        pair.server_receives();
     }
     pair.server.send(there, FIN, 0).unwrap();
-    pair.to_client();
+    pair.client_receives();
     assert_eq!(pair.client.streams.take(here), Taken::End);
     assert_eq!(pair.client.streams.open_count(), 0);
 }
@@ -45,13 +45,13 @@ fn a_sender_waits_for_its_window_and_learns_of_room() {
         pair.client.send(here, message(1), content).unwrap();
     }
     assert_eq!(pair.client.send(here, message(1), 4), Err(Refusal::Window));
-    pair.to_server();
+    pair.server_receives();
     for content in 0..2 {
         assert!(pair.server.streams.next_control().is_none());
         assert_eq!(pair.server.streams.take(there), Taken::Content(content));
     }
     pair.server.settle();
-    assert_eq!(pair.to_client(), [Event::Room(here)]);
+    assert_eq!(pair.client_receives(), [Event::Room(here)]);
     pair.client.send(here, message(1), 4).unwrap();
 }
 
@@ -63,7 +63,7 @@ fn an_end_needs_no_window() {
         pair.client.send(here, message(1), content).unwrap();
     }
     pair.client.send(here, FIN, 0).unwrap();
-    assert_eq!(pair.to_server().len(), 5);
+    assert_eq!(pair.server_receives().len(), 5);
 }
 
 #[test]
@@ -73,10 +73,10 @@ fn a_message_larger_than_the_window_passes() {
     for content in 0..10 {
         pair.client.send(here, message(10_000), content).unwrap();
         assert_eq!(pair.client.send(here, message(1), 9), Err(Refusal::Window));
-        pair.to_server();
+        pair.server_receives();
         assert_eq!(pair.server.streams.take(there), Taken::Content(content));
         pair.server.settle();
-        assert_eq!(pair.to_client(), [Event::Room(here)]);
+        assert_eq!(pair.client_receives(), [Event::Room(here)]);
     }
 }
 
@@ -88,10 +88,10 @@ fn one_full_stream_stops_no_other() {
     while pair.client.send(full, message(50), 0).is_ok() {}
     for content in 0..10 {
         pair.client.send(other, message(50), content).unwrap();
-        pair.to_server();
+        pair.server_receives();
         assert_eq!(pair.server.streams.take(there), Taken::Content(content));
         pair.server.settle();
-        pair.to_client();
+        pair.client_receives();
     }
 }
 
@@ -104,8 +104,8 @@ fn either_side_opens_streams_and_no_more_than_allowed() {
     }
     assert_eq!(pair.client.open(NO_BODY, 0), Err(TooManyStreams(3)));
     assert_eq!(pair.server.open(NO_BODY, 0), Err(TooManyStreams(3)));
-    assert_eq!(pair.to_server().len(), 3);
-    assert_eq!(pair.to_client().len(), 3);
+    assert_eq!(pair.server_receives().len(), 3);
+    assert_eq!(pair.client_receives().len(), 3);
 }
 
 #[test]
@@ -116,12 +116,12 @@ fn a_reset_reaches_the_other_side_and_frees_the_stream_on_both() {
     pair.client.streams.reset(here, ErrorCode::Application(3));
     pair.client.settle();
     let code = ErrorCode::Application(3);
-    assert_eq!(pair.to_server(), [Event::Received(there), Event::Reset(there)]);
+    assert_eq!(pair.server_receives(), [Event::Received(there), Event::Reset(there)]);
     assert_eq!(pair.server.streams.take(there), Taken::Reset(code));
     assert_eq!(pair.server.send(there, message(1), 2), Err(Refusal::Reset(code)));
     pair.server.settle();
     pair.server.streams.abandon(there);
-    assert_eq!(pair.to_client(), [Event::Nothing]);
+    assert_eq!(pair.client_receives(), [Event::Nothing]);
     assert_eq!(pair.client.streams.take(here), Taken::Reset(code));
     pair.client.streams.abandon(here);
     assert_eq!([pair.client.streams.kept(), pair.server.streams.kept()], [0, 0]);
@@ -135,8 +135,8 @@ fn what_was_under_way_to_a_reset_stream_is_dropped() {
     pair.server.send(there, FIN, 0).unwrap();
     pair.client.streams.abandon(here);
     pair.client.settle();
-    assert_eq!(pair.to_client(), [Event::Nothing, Event::Nothing]);
-    assert_eq!(pair.to_server(), [Event::Reset(there)]);
+    assert_eq!(pair.client_receives(), [Event::Nothing, Event::Nothing]);
+    assert_eq!(pair.server_receives(), [Event::Reset(there)]);
     pair.server.streams.abandon(there);
     assert_eq!([pair.client.streams.kept(), pair.server.streams.kept()], [0, 0]);
 }
@@ -149,8 +149,8 @@ fn resets_that_cross_end_the_stream_once() {
     pair.server.streams.reset(there, ErrorCode::Overloaded);
     pair.client.settle();
     pair.server.settle();
-    pair.to_server();
-    pair.to_client();
+    pair.server_receives();
+    pair.client_receives();
     pair.client.settle();
     pair.server.settle();
     assert!(pair.client.sent.is_empty() && pair.server.sent.is_empty());
@@ -162,14 +162,14 @@ fn a_reset_that_crosses_the_last_message_is_no_violation() {
     let mut pair = Pair::new();
     let (here, there) = pair.open();
     pair.client.send(here, FIN, 0).unwrap();
-    pair.to_server();
+    pair.server_receives();
     pair.server.send(there, FIN, 0).unwrap();
     pair.server.streams.abandon(there);
     // The client has not received that, and wants no more of the stream.
     pair.client.streams.reset(here, ErrorCode::Cancelled);
     pair.client.settle();
-    assert_eq!(pair.to_server(), [Event::Nothing]);
-    pair.to_client();
+    assert_eq!(pair.server_receives(), [Event::Nothing]);
+    pair.client_receives();
     pair.client.streams.abandon(here);
     assert_eq!(pair.client.streams.kept(), 0);
 }
@@ -181,15 +181,15 @@ fn a_window_that_crosses_the_last_message_is_no_violation() {
     for content in 0..4 {
         pair.client.send(here, message(1), content).unwrap();
     }
-    pair.to_server();
+    pair.server_receives();
     pair.server.streams.take(there);
     pair.server.streams.take(there);
     pair.server.send(there, FIN, 0).unwrap();
     pair.client.send(here, FIN, 0).unwrap();
-    pair.to_client();
+    pair.client_receives();
     pair.server.settle();
-    pair.to_client();
-    pair.to_server();
+    pair.client_receives();
+    pair.server_receives();
 }
 
 #[test]
@@ -199,12 +199,12 @@ fn a_stream_that_was_let_go_while_its_last_reset_is_owed_counts_no_longer() {
     pair.server.send(there, FIN, 0).unwrap();
     pair.server.streams.abandon(there);
     // The reset is owed, and the ring is full. Then the client ends its side.
-    pair.to_client();
+    pair.client_receives();
     pair.client.send(here, FIN, 0).unwrap();
     for _ in 0..3 {
         pair.client.open(NO_BODY, 0).unwrap();
     }
-    assert_eq!(pair.to_server().len(), 4);
+    assert_eq!(pair.server_receives().len(), 4);
     assert_eq!(pair.server.streams.next_control(), None);
 }
 
@@ -216,14 +216,14 @@ fn metadata_goes_with_the_first_and_the_last_entry() {
     pair.client.send(here, message(1), 2).unwrap();
     assert_eq!(pair.client.send(here, opening, 3), Err(Refusal::Metadata));
     pair.client.send(here, Carried { metadata: true, ..FIN }, 4).unwrap();
-    let events = pair.to_server();
+    let events = pair.server_receives();
     let [Event::Opened { key: there, .. }, ..] = events[..] else { panic!("{events:?}") };
     for content in [1, 2, 4] {
         assert_eq!(pair.server.streams.take(there), Taken::Content(content));
     }
     assert_eq!(pair.server.streams.take(there), Taken::End);
     pair.server.send(there, opening, 5).unwrap();
-    pair.to_client();
+    pair.client_receives();
     assert_eq!(pair.client.streams.take(here), Taken::Content(5));
 }
 
@@ -277,7 +277,7 @@ fn nothing_follows_the_last_message_or_a_reset() {
     let mut pair = Pair::new();
     let (here, _) = pair.open();
     pair.client.send(here, FIN, 0).unwrap();
-    pair.to_server();
+    pair.server_receives();
     let found = violation(&mut pair, sent(1, false, message(1)));
     assert_eq!(found, StreamViolation::AfterEnd(1));
     let reset = Wire::Reset { number: 1, code: ErrorCode::Cancelled };
