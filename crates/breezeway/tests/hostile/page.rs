@@ -344,11 +344,13 @@ fn lend_number_n_has_bit_n_mod_8_of_byte_n_div_8() {
                 let whole = Descriptor { segment: 0, lend, offset: 0, len: 4096 };
                 peer.publish(&one_way(&[]).lending(whole));
             }
-            peer.wait_consumed(peer.ring.tail);
             let released = control::RELEASED_AT..control::RELEASED_AT + control::RELEASED_LEN;
             let mut expected = [0; control::RELEASED_LEN];
             (expected[0], expected[8], expected[63]) = (1 << 3, 1 << 6, 1 << 7);
-            assert_eq!(peer.view.read(released), expected);
+            // Releases are no progress: they come on their own, and the watchdog is patient.
+            while peer.view.read(released.clone()) != expected {
+                thread::yield_now();
+            }
             peer.publish(&Entry::session(kind::SHUTDOWN, 0, &[]));
         });
         assert!(outcome.is_ok(), "{outcome:?}");
