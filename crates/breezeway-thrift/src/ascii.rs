@@ -3,25 +3,28 @@
 /// The bits that no byte of ASCII has.
 const HIGH: u64 = 0x8080_8080_8080_8080;
 
-/// Whether all bytes are ASCII. Up to 32 bytes are looked at in words that overlap, without a loop.
+/// Whether all bytes are ASCII. Up to 32 bytes are read in words that overlap: four for any length
+/// from 8 on, so that no branch depends on it that the processor could guess wrong.
 #[inline(always)]
 pub(crate) fn is_ascii(bytes: &[u8]) -> bool {
-    if let (Some(first), Some(last)) = (bytes.first_chunk::<16>(), bytes.last_chunk::<16>()) {
-        if bytes.len() <= 32 {
-            return high_bits(first) | high_bits(last) == 0;
+    match bytes.len() {
+        8..=32 => {
+            let last = bytes.len() - 8;
+            let starts = [0, last.min(8), last.min(16), last];
+            starts.into_iter().fold(0, |all, start| all | word(&bytes[start..])) & HIGH == 0
         }
-        return bytes.is_ascii();
+        33.. => bytes.is_ascii(),
+        4.. => (half(bytes) | half(&bytes[bytes.len() - 4..])) & HIGH as u32 == 0,
+        _ => bytes.iter().fold(0, |all, byte| all | byte) < 0x80,
     }
-    if let (Some(first), Some(last)) = (bytes.first_chunk::<8>(), bytes.last_chunk::<8>()) {
-        return (u64::from_ne_bytes(*first) | u64::from_ne_bytes(*last)) & HIGH == 0;
-    }
-    if let (Some(first), Some(last)) = (bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) {
-        return (u32::from_ne_bytes(*first) | u32::from_ne_bytes(*last)) & HIGH as u32 == 0;
-    }
-    bytes.iter().fold(0, |all, byte| all | byte) < 0x80
 }
 
 #[inline(always)]
-fn high_bits(bytes: &[u8; 16]) -> u128 {
-    u128::from_ne_bytes(*bytes) & (u128::from(HIGH) << 64 | u128::from(HIGH))
+fn word(bytes: &[u8]) -> u64 {
+    bytes.first_chunk().map_or(HIGH, |word| u64::from_ne_bytes(*word))
+}
+
+#[inline(always)]
+fn half(bytes: &[u8]) -> u32 {
+    bytes.first_chunk().map_or(HIGH as u32, |half| u32::from_ne_bytes(*half))
 }

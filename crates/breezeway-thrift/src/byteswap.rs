@@ -1,9 +1,12 @@
 //! Whole lists of numbers, turned to and from big-endian by plain loops that are compiled for the
 //! widest vectors that the processor has.
 //!
-//! The only file with `unsafe`: to call what is compiled for a feature once that was found, and to
-//! fill a vector's memory without writing it twice. The loops themselves are safe Rust; the
-//! compiler makes shuffles of them.
+//! The only file with `unsafe`: to call what is compiled for a feature once that was found, to fill
+//! a vector's memory without writing it twice, and to load short lists behind a mask. The loops
+//! themselves are safe Rust; the compiler makes shuffles of them.
+//!
+//! Short lists have no loop at all: their lengths differ from list to list, and one loop whose end
+//! the processor guesses wrong costs more than converting sixteen numbers.
 #![allow(unsafe_code)]
 
 use std::mem::MaybeUninit;
@@ -13,6 +16,18 @@ use crate::ascii::is_ascii;
 
 /// Below this many elements a call costs more than shuffles save.
 const FEW: usize = 8;
+
+/// From this many elements on a loop of the caller's is worth a call.
+const MANY: usize = 32;
+
+/// How many bytes [`Short::put_short`] fills if it may.
+pub(crate) const SHORT_ROOM: usize = 128;
+
+/// How many numbers of a short list are read together.
+const LANES: usize = 4;
+
+/// The longest list that is read without a loop.
+const SHORT: usize = 4 * LANES;
 
 #[inline(always)]
 fn put_loop<T: Fixed>(list: &[T], to: &mut [u8]) {
@@ -28,6 +43,25 @@ fn get_loop<T: Fixed>(from: &[u8], to: &mut [MaybeUninit<T>]) {
     }
 }
 
+/// Reads a short list of at least [`LANES`] numbers in four parts, which overlap.
+#[inline(always)]
+fn get_parts<T: Fixed>(from: &[u8], to: &mut [MaybeUninit<T>]) {
+    let last = to.len() - LANES;
+    for part in 0..SHORT / LANES {
+        let start = last.min(part * LANES);
+        let from = &from[start * T::SIZE..][..LANES * T::SIZE];
+        get_loop(from, &mut to[start..][..LANES]);
+    }
+}
+
+/// Reads one to three numbers.
+#[inline(always)]
+fn get_few<T: Fixed>(from: &[u8], to: &mut [MaybeUninit<T>]) {
+    for index in [0, to.len() / 2, to.len() - 1] {
+        to[index].write(T::get(&from[index * T::SIZE..]));
+    }
+}
+
 #[inline(always)]
 fn fill_loop<T: Fixed>(values: impl Iterator<Item = T>, to: &mut [u8]) -> usize {
     let mut given = 0;
@@ -39,8 +73,29 @@ fn fill_loop<T: Fixed>(values: impl Iterator<Item = T>, to: &mut [u8]) -> usize 
 }
 
 #[inline(always)]
-fn sum_loop(from: &[u8]) -> i64 {
-    from.chunks_exact(8).map(<i64 as Fixed>::get).fold(0, i64::wrapping_add)
+fn copy_loop<T: Fixed>(from: &[u8], to: &mut [T]) {
+    for (from, to) in from.chunks_exact(T::SIZE).zip(to) {
+        *to = T::get(from);
+    }
+}
+
+#[inline(always)]
+fn fold_loop<T: Fixed, A>(from: &[u8], first: A, mut fold: impl FnMut(A, T) -> A) -> A {
+    from.chunks_exact(T::SIZE).fold(first, |so_far, bytes| fold(so_far, T::get(bytes)))
+}
+
+/// As [`fold_loop`], one by one: a loop of vectors and another of what remains end in two places
+/// that the processor must guess.
+#[inline(always)]
+fn fold_few<T: Fixed, A>(from: &[u8], first: A, mut fold: impl FnMut(A, T) -> A) -> A {
+    from.chunks_exact(T::SIZE).fold(first, |so_far, bytes| {
+        #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+        // SAFETY: no instruction; it keeps the compiler from making vectors of the loop.
+        unsafe {
+            std::arch::asm!("", options(nomem, nostack, preserves_flags))
+        };
+        fold(so_far, T::get(bytes))
+    })
 }
 
 /// Compiles every loop for a feature.
@@ -60,13 +115,27 @@ macro_rules! compiled_for {
             }
 
             #[target_feature(enable = $feature)]
+            pub(super) fn get_parts<T: Fixed>(from: &[u8], to: &mut [MaybeUninit<T>]) {
+                super::get_parts(from, to);
+            }
+
+            #[target_feature(enable = $feature)]
             pub(super) fn fill<T: Fixed>(values: impl Iterator<Item = T>, to: &mut [u8]) -> usize {
                 fill_loop(values, to)
             }
 
             #[target_feature(enable = $feature)]
-            pub(super) fn sum(from: &[u8]) -> i64 {
-                sum_loop(from)
+            pub(super) fn copy<T: Fixed>(from: &[u8], to: &mut [T]) {
+                copy_loop(from, to);
+            }
+
+            #[target_feature(enable = $feature)]
+            pub(super) fn fold<T: Fixed, A>(
+                from: &[u8],
+                first: A,
+                fold: impl FnMut(A, T) -> A,
+            ) -> A {
+                fold_loop(from, first, fold)
             }
         }
     };
@@ -109,20 +178,112 @@ pub(crate) fn put_all<T: Fixed>(list: &[T], to: &mut [u8]) {
     best!(put_all(list, to) else put_loop(list, to))
 }
 
+/// A number that short lists of are written without a loop.
+pub(crate) trait Short: Fixed {
+    /// Writes `list` into `to`, which has [`SHORT_ROOM`] bytes or just enough. What follows the
+    /// list in the former is then zero.
+    fn put_short(list: &[Self], to: &mut [u8]);
+}
+
+macro_rules! short {
+    ($type:ty, $masked:ident) => {
+        impl Short for $type {
+            #[inline(always)]
+            fn put_short(list: &[Self], to: &mut [u8]) {
+                #[cfg(target_arch = "x86_64")]
+                if let Some(to) = to.first_chunk_mut::<SHORT_ROOM>()
+                    && size_of_val(list) <= SHORT_ROOM
+                    && std::arch::is_x86_feature_detected!("avx2")
+                {
+                    // Of no number the address is none either, and masked loads from such take
+                    // hundreds of cycles.
+                    let from = if list.is_empty() { to.as_ptr().cast() } else { list.as_ptr() };
+                    // SAFETY: the processor has AVX2; `from` has `list.len()` numbers, which
+                    // together take at most the room.
+                    return unsafe { $masked(from.cast(), list.len(), to) };
+                }
+                put_long(list, to);
+            }
+        }
+    };
+}
+
+/// As [`put_all`], called: inlined it would make a call of what writes a short list.
+#[inline(never)]
+fn put_long<T: Fixed>(list: &[T], to: &mut [u8]) {
+    put_all(list, &mut to[..size_of_val(list)]);
+}
+
+short!(i64, put_masked_8);
+short!(f64, put_masked_8);
+short!(i32, put_masked_4);
+
+/// Writes `count` numbers of eight bytes in big-endian, and zeros behind them.
+///
+/// # Safety
+///
+/// There are `count` numbers at `from`, at most sixteen.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+unsafe fn put_masked_8(from: *const i64, count: usize, to: &mut [u8; SHORT_ROOM]) {
+    use std::arch::x86_64::*;
+    let order =
+        _mm256_broadcastsi128_si256(_mm_set_epi64x(0x0809_0a0b_0c0d_0e0f, 0x0001_0203_0405_0607));
+    let count = _mm256_set1_epi64x(count as i64);
+    for (part, to) in to.as_chunks_mut::<32>().0.iter_mut().enumerate() {
+        let first = part as i64 * 4;
+        let index = _mm256_set_epi64x(first + 3, first + 2, first + 1, first);
+        let mask = _mm256_cmpgt_epi64(count, index);
+        // SAFETY: what is behind the mask is not accessed, so this reads only what the caller has.
+        let numbers = unsafe { _mm256_maskload_epi64(from.wrapping_add(part * 4), mask) };
+        // SAFETY: `to` has 32 bytes.
+        unsafe { _mm256_storeu_si256(to.as_mut_ptr().cast(), _mm256_shuffle_epi8(numbers, order)) };
+    }
+}
+
+/// As [`put_masked_8`], for numbers of four bytes.
+///
+/// # Safety
+///
+/// There are `count` numbers at `from`, at most 32.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2")]
+unsafe fn put_masked_4(from: *const i32, count: usize, to: &mut [u8; SHORT_ROOM]) {
+    use std::arch::x86_64::*;
+    let order =
+        _mm256_broadcastsi128_si256(_mm_set_epi64x(0x0c0d_0e0f_0809_0a0b, 0x0405_0607_0001_0203));
+    let count = _mm256_set1_epi32(count as i32);
+    for (part, to) in to.as_chunks_mut::<32>().0.iter_mut().enumerate() {
+        let first = _mm256_set1_epi32(part as i32 * 8);
+        let index = _mm256_add_epi32(first, _mm256_set_epi32(7, 6, 5, 4, 3, 2, 1, 0));
+        let mask = _mm256_cmpgt_epi32(count, index);
+        // SAFETY: what is behind the mask is not accessed, so this reads only what the caller has.
+        let numbers = unsafe { _mm256_maskload_epi32(from.wrapping_add(part * 8), mask) };
+        // SAFETY: `to` has 32 bytes.
+        unsafe { _mm256_storeu_si256(to.as_mut_ptr().cast(), _mm256_shuffle_epi8(numbers, order)) };
+    }
+}
+
 /// Appends all numbers of `from` to `list`.
 #[inline]
 pub(crate) fn get_all<T: Fixed>(from: &[u8], list: &mut Vec<T>) {
     let count = from.len() / T::SIZE;
     list.reserve(count);
     let room = &mut list.spare_capacity_mut()[..count];
-    if count < FEW {
-        get_loop(from, room);
-    } else {
-        get_into(from, room);
+    match count {
+        0 => {}
+        1..LANES => get_few(from, room),
+        LANES..=SHORT => get_short(from, room),
+        _ => get_into(from, room),
     }
     // SAFETY: `reserve` made room for `count` more elements, and the loop wrote one for each chunk
     // of `from`, of which there are `count`.
     unsafe { list.set_len(list.len() + count) }
+}
+
+#[inline]
+fn get_short<T: Fixed>(from: &[u8], to: &mut [MaybeUninit<T>]) {
+    best!(get_parts(from, to) else get_parts(from, to))
 }
 
 #[inline]
@@ -136,10 +297,23 @@ pub(crate) fn fill<T: Fixed>(values: impl Iterator<Item = T>, to: &mut [u8]) -> 
     best!(fill(values, to) else fill_loop(values, to))
 }
 
-/// The sum of all numbers of `from`, wrapping around.
+/// Writes all numbers of `from` into `to`, which has as many places.
 #[inline]
-pub(crate) fn sum_i64(from: &[u8]) -> i64 {
-    best!(sum(from) else sum_loop(from))
+pub(crate) fn copy<T: Fixed>(from: &[u8], to: &mut [T]) {
+    if to.len() < FEW {
+        return copy_loop(from, to);
+    }
+    best!(copy(from, to) else copy_loop(from, to))
+}
+
+/// Folds all numbers of `from`. What `fold` does is compiled for the same feature, so that adding
+/// takes vectors as well.
+#[inline]
+pub(crate) fn fold<T: Fixed, A>(from: &[u8], first: A, fold: impl FnMut(A, T) -> A) -> A {
+    if from.len() < MANY * T::SIZE {
+        return fold_few(from, first, fold);
+    }
+    best!(fold(from, first, fold) else fold_loop(from, first, fold))
 }
 
 /// `bytes` as text, if all are ASCII. A short string of ASCII is checked several times faster than
@@ -153,6 +327,34 @@ pub(crate) fn ascii_text(bytes: &[u8]) -> Option<&str> {
 #[cfg(all(test, target_arch = "x86_64"))]
 mod tests {
     use super::*;
+
+    #[test]
+    fn short_lists_are_written_as_long_ones_are() {
+        fn check<T: Short>(list: &[T]) {
+            let size = size_of_val(list);
+            let mut plain = vec![0; size];
+            put_loop(list, &mut plain);
+            for room in [size, size + 1, size.max(SHORT_ROOM), size + SHORT_ROOM] {
+                let mut bytes = vec![0xff; room];
+                <T as Short>::put_short(list, &mut bytes);
+                assert_eq!(bytes[..size], plain, "{} numbers into {room} bytes", list.len());
+                let behind =
+                    if size <= SHORT_ROOM && room >= SHORT_ROOM { SHORT_ROOM } else { size };
+                assert!(bytes[size..behind.max(size)].iter().all(|byte| *byte == 0 || !masked()));
+                assert!(bytes[behind.max(size)..].iter().all(|byte| *byte == 0xff));
+            }
+        }
+        for length in 0..70 {
+            let list: Vec<i64> = (0..length).map(|index| index * 0x0102_0304_0506_0709).collect();
+            check(&list);
+            check(&list.iter().map(|number| *number as i32).collect::<Vec<_>>());
+            check(&list.iter().map(|number| *number as f64).collect::<Vec<_>>());
+        }
+    }
+
+    fn masked() -> bool {
+        std::arch::is_x86_feature_detected!("avx2")
+    }
 
     /// Runs every loop as compiled for one feature; what it gives is what the loop gives as it is.
     macro_rules! check {
@@ -169,13 +371,25 @@ mod tests {
                 bytes.fill(0);
                 let given = $module::fill(list.iter().copied(), &mut bytes);
                 $module::get_all(&plain, &mut read);
-                (given, $module::sum(&plain))
+                (given, $module::fold(&plain, 0, i64::wrapping_add))
             };
-            assert_eq!((given, bytes), (list.len(), plain));
+            assert_eq!((given, bytes), (list.len(), plain.clone()));
             // SAFETY: all were initialised when the vector was made.
             let read: Vec<i64> = read.iter().map(|value| unsafe { value.assume_init() }).collect();
             assert_eq!(read, list);
             assert_eq!(sum, list.iter().copied().fold(0, i64::wrapping_add));
+            let mut copied = vec![0; list.len()];
+            // SAFETY: as above.
+            unsafe { $module::copy(&plain, &mut copied) };
+            assert_eq!(copied, list);
+            if (LANES..=SHORT).contains(&list.len()) {
+                let mut read = vec![MaybeUninit::new(0i64); list.len()];
+                // SAFETY: as above.
+                unsafe { $module::get_parts(&plain, &mut read) };
+                // SAFETY: all were initialised when the vector was made.
+                let read = read.iter().map(|value| unsafe { value.assume_init() });
+                assert!(read.eq(list.iter().copied()));
+            }
         }};
     }
 

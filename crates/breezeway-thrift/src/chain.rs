@@ -117,6 +117,18 @@ impl<'a> Sink<'a> for Chain<'a> {
         }
     }
 
+    #[inline(always)]
+    fn fixed_with_room(&mut self, size: usize, room: usize, fill: impl FnOnce(&mut [u8])) {
+        if size > room || room > self.room() {
+            return self.fixed(size, fill);
+        }
+        if let Some(buffer) = self.buffers.last_mut() {
+            fill(&mut buffer[self.end..self.end + room]);
+            self.end += size;
+            self.len += size;
+        }
+    }
+
     #[inline]
     fn bytes(&mut self, bytes: &'a [u8]) {
         if bytes.len() < CHAINED {

@@ -23,16 +23,21 @@ pub trait Fixed: Wire + Copy {
     /// Writes all of `list` into `to`, which has exactly the room.
     #[inline]
     fn put_all(list: &[Self], to: &mut [u8]) {
-        for (value, to) in list.iter().zip(to.chunks_exact_mut(Self::SIZE)) {
-            value.put(to);
-        }
+        byteswap::put_all(list, to);
+    }
+
+    /// As [`Self::put_all`], into the beginning of `to`, which may have more room. What is written
+    /// behind the list is zero.
+    #[inline(always)]
+    fn put_short(list: &[Self], to: &mut [u8]) {
+        Self::put_all(list, &mut to[..list.len() * Self::SIZE]);
     }
 
     /// Appends all values of `from` to `list`. Its length is a multiple of [`Self::SIZE`], and
     /// [`Self::first_invalid`] found none.
     #[inline]
     fn get_all(from: &[u8], list: &mut Vec<Self>) {
-        list.extend(from.chunks_exact(Self::SIZE).map(Self::get));
+        byteswap::get_all(from, list);
     }
 
     /// The offset of the first byte in `from` that makes it no list of values.
@@ -62,9 +67,7 @@ macro_rules! fixed_value {
 
             #[inline(always)]
             fn encode_all<'a, S: $crate::Sink<'a>>(list: &'a [Self], to: &mut S) {
-                $crate::Sink::fixed(to, list.len() * <Self as $crate::Fixed>::SIZE, |to| {
-                    <Self as $crate::Fixed>::put_all(list, to)
-                });
+                $crate::Sink::numbers(to, list);
             }
         }
 
@@ -98,7 +101,7 @@ macro_rules! fixed_value {
 
 /// Implements [`Fixed`] for a number.
 macro_rules! number {
-    ($type:ty, $wire_type:ident) => {
+    ($type:ty, $wire_type:ident $(, $short:ident)?) => {
         impl Wire for $type {
             const WIRE_TYPE: WireType = WireType::$wire_type;
         }
@@ -117,16 +120,13 @@ macro_rules! number {
                 bytes.copy_from_slice(&from[..Self::SIZE]);
                 Self::from_be_bytes(bytes)
             }
+$(
 
-            #[inline]
-            fn put_all(list: &[Self], to: &mut [u8]) {
-                byteswap::put_all(list, to);
+            #[inline(always)]
+            fn put_short(list: &[Self], to: &mut [u8]) {
+                <Self as byteswap::$short>::put_short(list, to);
             }
-
-            #[inline]
-            fn get_all(from: &[u8], list: &mut Vec<Self>) {
-                byteswap::get_all(from, list);
-            }
+            )?
         }
 
         fixed_value!($type);
@@ -135,9 +135,9 @@ macro_rules! number {
 
 number!(i8, I8);
 number!(i16, I16);
-number!(i32, I32);
-number!(i64, I64);
-number!(f64, Double);
+number!(i32, I32, Short);
+number!(i64, I64, Short);
+number!(f64, Double, Short);
 
 impl Wire for bool {
     const WIRE_TYPE: WireType = WireType::Bool;

@@ -5,6 +5,7 @@ use crate::{EncodeError, Sink, short_copy};
 /// Writes into a buffer from its start.
 ///
 /// A buffer that is too small is no panic: [`Self::finish`] tells how many bytes the message takes.
+/// Of a buffer that is larger, up to 128 bytes behind the message may be zero afterwards.
 #[derive(Debug)]
 pub struct Output<'b> {
     rest: &'b mut [u8],
@@ -46,15 +47,20 @@ fn overflow(needed: usize, written: usize, size: usize) -> usize {
 impl<'a> Sink<'a> for Output<'_> {
     #[inline(always)]
     fn fixed(&mut self, size: usize, fill: impl FnOnce(&mut [u8])) {
+        self.fixed_with_room(size, size, fill);
+    }
+
+    #[inline(always)]
+    fn fixed_with_room(&mut self, size: usize, room: usize, fill: impl FnOnce(&mut [u8])) {
         if size > self.rest.len() {
             let written = self.capacity - self.rest.len();
             self.needed = overflow(self.needed, written, size);
             self.rest = &mut [];
             return;
         }
-        let (here, rest) = std::mem::take(&mut self.rest).split_at_mut(size);
-        self.rest = rest;
-        fill(here);
+        let passed = if size <= room && room <= self.rest.len() { room } else { size };
+        fill(&mut self.rest[..passed]);
+        self.rest = &mut std::mem::take(&mut self.rest)[size..];
     }
 
     #[inline(always)]

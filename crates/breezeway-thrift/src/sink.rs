@@ -1,5 +1,6 @@
 //! Where encoded bytes go.
 
+use crate::byteswap::SHORT_ROOM;
 use crate::wire_type::STOP;
 use crate::{Encode, EncodeError, Fixed, Wire, WriteGroup};
 
@@ -18,6 +19,20 @@ pub trait Sink<'a>: Sized {
     #[inline(always)]
     fn in_place(&mut self, size: usize, fill: impl FnOnce(&mut [u8])) {
         self.fixed(size, fill);
+    }
+
+    /// As [`Self::fixed`], but may pass `room` bytes, of which the first `size` count. What `fill`
+    /// writes behind them is written over by what follows, if anything does.
+    #[inline(always)]
+    fn fixed_with_room(&mut self, size: usize, _room: usize, fill: impl FnOnce(&mut [u8])) {
+        self.fixed(size, fill);
+    }
+
+    /// The elements of a list of values of fixed size, converted at once.
+    #[inline(always)]
+    fn numbers<T: Fixed>(&mut self, list: &'a [T]) {
+        let size = list.len() * T::SIZE;
+        self.fixed_with_room(size, SHORT_ROOM, |to| T::put_short(list, to));
     }
 
     /// Copies `bytes`, or keeps them by reference.

@@ -1,8 +1,8 @@
 //! Lists of numbers of every type and length, at every address, are converted as one by one.
 
 use breezeway_thrift::{
-    DecodeError, Fault, Fixed, NumberList, Set, Slice, Uuid, View, WireType, decode, decode_once,
-    to_vec, view,
+    Chain, DecodeError, Encode, Fault, Fixed, NumberList, Pool, Set, Slice, Uuid, View, WireType,
+    decode, decode_once, encode, open_enum, to_vec, view,
 };
 
 /// The bytes of a list, made one by one.
@@ -16,10 +16,31 @@ fn encoded<T: Fixed>(list: &[T], to: &mut Vec<u8>) {
     }
 }
 
+/// As written into a buffer in which more could follow.
+fn with_room<T: Encode>(value: &T, room: usize) -> Vec<u8> {
+    let mut buffer = vec![0xaa; value.size() + room];
+    let size = encode(value, &mut buffer).unwrap();
+    // Short lists may be written with zeros behind them.
+    assert!(buffer[size..].iter().all(|byte| [0, 0xaa].contains(byte)));
+    assert!(buffer[(size + 128).min(size + room)..].iter().all(|byte| *byte == 0xaa));
+    buffer.truncate(size);
+    buffer
+}
+
+/// As written for a socket.
+fn chained<T: Encode>(value: &T) -> Vec<u8> {
+    let mut pool = Pool::new();
+    let mut chain = Chain::new(&mut pool);
+    value.encode(&mut chain);
+    let mut bytes = Vec::new();
+    chain.write_to(&mut bytes).unwrap();
+    bytes
+}
+
 /// Writes and reads lists of up to 100 numbers at up to nine addresses.
 fn check<T>(number: impl Fn(u64) -> T)
 where
-    T: Fixed + PartialEq + std::fmt::Debug + breezeway_thrift::Encode + breezeway_thrift::Decode,
+    T: Fixed + PartialEq + std::fmt::Debug + Encode + breezeway_thrift::Decode,
 {
     for length in 0..100 {
         let list: Vec<T> = (0..length).map(&number).collect();
@@ -28,6 +49,8 @@ where
             encoded(&list, &mut bytes);
             let bytes = &bytes[offset..];
             assert_eq!(to_vec(&list).unwrap(), bytes);
+            assert_eq!(with_room(&list, 200), bytes);
+            assert_eq!(chained(&list), bytes);
             assert_eq!(decode::<Vec<T>>(bytes).as_ref(), Ok(&list));
             assert_eq!(decode_once::<Vec<T>>(bytes, bytes.len()).as_ref(), Ok(&list));
             assert_reads(bytes, &list);
@@ -45,11 +68,37 @@ fn assert_reads<T: Fixed + PartialEq + std::fmt::Debug>(bytes: &[u8], list: &[T]
     assert_eq!(viewed.to_vec(), list);
     assert!(viewed.iter().eq(list.iter().copied()));
     assert!(viewed.iter().rev().eq(list.iter().rev().copied()));
+    assert_eq!(viewed.iter().fold(Vec::new(), appended), list);
+    let mut partly = viewed.iter();
+    assert_eq!(partly.nth(1), list.get(1).copied());
+    assert_eq!(partly.len(), list.len().saturating_sub(2));
+    assert_eq!(partly.fold(Vec::new(), appended), list.get(2..).unwrap_or_default());
+    assert_eq!(viewed.iter().nth(list.len()), None);
+    assert_eq!(viewed.iter().nth(usize::MAX), None);
+    let mut copy = list.to_vec();
+    copy.reverse();
+    viewed.copy_to(&mut copy);
+    assert_eq!(copy, list);
     for (index, value) in list.iter().enumerate() {
         assert_eq!(viewed.get(index), Some(*value));
     }
     assert_eq!(viewed.get(list.len()), None);
     assert_eq!(viewed.get(usize::MAX), None);
+}
+
+fn appended<T>(mut list: Vec<T>, value: T) -> Vec<T> {
+    list.push(value);
+    list
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Color(pub i32);
+
+open_enum!(Color);
+
+#[test]
+fn enums() {
+    check(|index| Color((index * 50_462_977) as i32));
 }
 
 #[test]

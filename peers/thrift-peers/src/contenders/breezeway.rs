@@ -36,6 +36,11 @@ fn fold_view(mixed: MixedView<'_>) -> u64 {
     rest.wrapping_add(numbers)
 }
 
+fn sum(test: &MyTestView<'_>) -> u64 {
+    let sum = test.nums.iter().fold(0, i64::wrapping_add);
+    (test.num + test.ano.a).wrapping_add(sum) as u64
+}
+
 pub fn batch(value: Batch, cases: &mut Vec<Case>) {
     let bytes = owned(value, cases);
     cases.push(Case::new(NAME, Operation::Read, move || {
@@ -50,7 +55,7 @@ pub fn my_test(value: MyTest, cases: &mut Vec<Case>) {
     let size = bytes.len();
     cases.push(Case::new(NAME, Operation::Read, move || {
         let test: MyTestView<'_> = view(black_box(&bytes)).unwrap();
-        (test.num + test.ano.a).wrapping_add(test.nums.sum()) as u64
+        sum(&test)
     }));
     let mut buffer = vec![0; size];
     cases.push(Case::new(NAME, Operation::Cycle, move || {
@@ -62,6 +67,6 @@ pub fn my_test(value: MyTest, cases: &mut Vec<Case>) {
             .end();
         let size = output.finish().unwrap();
         let test: MyTestView<'_> = view(black_box(&buffer[..size])).unwrap();
-        (test.num + test.ano.a).wrapping_add(test.nums.sum()) as u64
+        sum(&test)
     }));
 }
