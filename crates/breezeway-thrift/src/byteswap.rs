@@ -84,16 +84,22 @@ fn fold_loop<T: Fixed, A>(from: &[u8], first: A, mut fold: impl FnMut(A, T) -> A
     from.chunks_exact(T::SIZE).fold(first, |so_far, bytes| fold(so_far, T::get(bytes)))
 }
 
+/// Keeps the compiler from making vectors of the loop that this is called in.
+#[inline(always)]
+fn one_by_one() {
+    #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+    // SAFETY: no instruction.
+    unsafe {
+        std::arch::asm!("", options(nomem, nostack, preserves_flags))
+    };
+}
+
 /// As [`fold_loop`], one by one: a loop of vectors and another of what remains end in two places
 /// that the processor must guess.
 #[inline(always)]
 fn fold_few<T: Fixed, A>(from: &[u8], first: A, mut fold: impl FnMut(A, T) -> A) -> A {
     from.chunks_exact(T::SIZE).fold(first, |so_far, bytes| {
-        #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-        // SAFETY: no instruction; it keeps the compiler from making vectors of the loop.
-        unsafe {
-            std::arch::asm!("", options(nomem, nostack, preserves_flags))
-        };
+        one_by_one();
         fold(so_far, T::get(bytes))
     })
 }
@@ -202,7 +208,10 @@ macro_rules! short {
                     // together take at most the room.
                     return unsafe { $masked(from.cast(), list.len(), to) };
                 }
-                put_long(list, to);
+                match list.len() {
+                    ..FEW => put_few(list, to),
+                    _ => put_long(list, to),
+                }
             }
         }
     };
@@ -212,6 +221,14 @@ macro_rules! short {
 #[inline(never)]
 fn put_long<T: Fixed>(list: &[T], to: &mut [u8]) {
     put_all(list, &mut to[..size_of_val(list)]);
+}
+
+#[inline(always)]
+fn put_few<T: Fixed>(list: &[T], to: &mut [u8]) {
+    for (value, to) in list.iter().zip(to.chunks_exact_mut(T::SIZE)) {
+        one_by_one();
+        value.put(to);
+    }
 }
 
 short!(i64, put_masked_8);
