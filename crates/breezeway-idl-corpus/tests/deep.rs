@@ -7,7 +7,7 @@ mod generated {
     include!(concat!(env!("OUT_DIR"), "/deep.rs"));
 }
 
-use breezeway_thrift::{decode, to_vec, view};
+use breezeway_thrift::{decode_slice, to_vec, view_slice};
 use generated::deep::{D79, D80, DeepCallArgs, DeepCallArgsView};
 
 fn sent<T: Send + Sync + 'static>(value: T) -> T {
@@ -18,8 +18,8 @@ fn sent<T: Send + Sync + 'static>(value: T) -> T {
 fn a_long_chain_of_structs_behind_a_service_compiles_and_comes_back() {
     let arguments = sent(DeepCallArgs::default());
     let bytes = to_vec(&arguments).unwrap();
-    assert_eq!(decode::<DeepCallArgs>(&bytes), Ok(arguments));
-    assert_eq!(view::<DeepCallArgsView<'_>>(&bytes), Ok(DeepCallArgsView::default()));
+    assert_eq!(decode_slice::<DeepCallArgs>(&bytes), Ok(arguments));
+    assert_eq!(view_slice::<DeepCallArgsView<'_>>(&bytes), Ok(DeepCallArgsView::default()));
     let end = sent(D79 { next: Some(D80 { end: 7 }) });
-    assert_eq!(decode::<D79>(&to_vec(&end).unwrap()), Ok(end));
+    assert_eq!(decode_slice::<D79>(&to_vec(&end).unwrap()), Ok(end));
 }

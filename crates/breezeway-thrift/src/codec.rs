@@ -34,12 +34,12 @@ impl<T: Encode + Decode> Codec<T> for Binary {
 
     #[inline]
     fn encode(message: &T, to: &mut [u8]) -> Result<usize, EncodeError> {
-        crate::encode(message, to)
+        crate::encode_slice(message, to)
     }
 
     #[inline]
     fn decode(bytes: &[u8]) -> Result<T, DecodeError> {
-        crate::decode(bytes)
+        crate::decode_slice(bytes)
     }
 }
 

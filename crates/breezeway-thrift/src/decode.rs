@@ -75,20 +75,63 @@ impl<T: Decode> Decode for Box<T> {
 }
 
 /// The value that `bytes` are, to the last byte, within the usual [`Limits`](crate::Limits). For
-/// others, and for what is followed by something else, use a [`Slice`].
+/// others, use a [`Slice`].
 #[inline]
-pub fn decode<T: Decode>(bytes: &[u8]) -> Result<T, DecodeError> {
+pub fn decode_slice<T: Decode>(bytes: &[u8]) -> Result<T, DecodeError> {
     let mut from = Slice::new(bytes)?;
     let value = T::decode(&mut from)?;
     from.end()?;
     Ok(value)
 }
 
-/// As [`decode`], from a reader of exactly `len` bytes that are read once: memory that a peer may
-/// still be changing (`ForeignBytes::reader`), a file, a socket.
-pub fn decode_once<T: Decode>(reader: impl Read, len: usize) -> Result<T, DecodeError> {
+/// As [`decode_slice`], of bytes that something else may follow: the value, and the rest.
+#[inline]
+pub fn decode_prefix<T: Decode>(bytes: &[u8]) -> Result<(T, &[u8]), DecodeError> {
+    let mut from = Slice::new(bytes)?;
+    let value = T::decode(&mut from)?;
+    Ok((value, from.rest()))
+}
+
+/// As [`decode_slice`], from bytes that are read once: memory that a peer may still be changing, a
+/// file, a socket. These are a reader and how many bytes to read
+/// (`decode_once((foreign.reader(), foreign.len()))`), or a slice.
+pub fn decode_once<T: Decode>(from: impl Once) -> Result<T, DecodeError> {
+    let (reader, len) = from.into_reader();
     let mut from = ReadOnce::new(reader, len)?;
     let value = T::decode(&mut from)?;
     from.end()?;
     Ok(value)
+}
+
+/// What [`decode_once`] reads: a reader, and how many bytes of it.
+pub trait Once {
+    /// The reader.
+    type Reader: Read;
+
+    /// The reader and the number of bytes.
+    fn into_reader(self) -> (Self::Reader, usize);
+}
+
+impl<R: Read> Once for (R, usize) {
+    type Reader = R;
+
+    fn into_reader(self) -> Self {
+        self
+    }
+}
+
+impl<'a> Once for &'a [u8] {
+    type Reader = &'a [u8];
+
+    fn into_reader(self) -> (Self, usize) {
+        (self, self.len())
+    }
+}
+
+impl<'a> Once for &'a Vec<u8> {
+    type Reader = &'a [u8];
+
+    fn into_reader(self) -> (&'a [u8], usize) {
+        (self, self.len())
+    }
 }

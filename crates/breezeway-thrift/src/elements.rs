@@ -4,8 +4,8 @@ use std::fmt;
 use std::iter::FusedIterator;
 use std::marker::PhantomData;
 
-use crate::list::decode_header;
-use crate::{DecodeError, Slice, Source, View, Wire, WireType};
+use crate::list::{decode_header, encode_header};
+use crate::{DecodeError, Encode, Sink, Slice, Source, View, Wire, WireType};
 
 /// A list or set in a message, of which each element is read when it is asked for. All were checked
 /// when the view was made.
@@ -77,6 +77,15 @@ impl<'a, T: View<'a>> IntoIterator for Elements<'a, T> {
 
 impl<T: Wire> Wire for Elements<'_, T> {
     const WIRE_TYPE: WireType = WireType::List;
+}
+
+/// The bytes as they came, unknown fields of the elements too: nothing is decoded.
+impl<T: Wire> Encode for Elements<'_, T> {
+    #[inline]
+    fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+        encode_header::<T, S>(self.count, to);
+        to.bytes(self.bytes);
+    }
 }
 
 impl<'a, T: View<'a>> View<'a> for Elements<'a, T> {

@@ -4,8 +4,8 @@ use std::fmt;
 use std::iter::FusedIterator;
 use std::marker::PhantomData;
 
-use crate::map::{decode_header, fixed_pair_size};
-use crate::{DecodeError, Slice, Source, View, Wire, WireType};
+use crate::map::{decode_header, encode_header, fixed_pair_size};
+use crate::{DecodeError, Encode, Sink, Slice, Source, View, Wire, WireType};
 
 /// A map in a message, of which each pair is read when it is asked for. All were checked when the
 /// view was made.
@@ -85,6 +85,15 @@ impl<'a, K: View<'a>, V: View<'a>> IntoIterator for Entries<'a, K, V> {
 
 impl<K: Wire, V: Wire> Wire for Entries<'_, K, V> {
     const WIRE_TYPE: WireType = WireType::Map;
+}
+
+/// The bytes as they came, repeated keys and unknown fields too: nothing is decoded.
+impl<K: Wire, V: Wire> Encode for Entries<'_, K, V> {
+    #[inline]
+    fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+        encode_header::<K, V, S>(self.count, to);
+        to.bytes(self.bytes);
+    }
 }
 
 impl<'a, K: View<'a>, V: View<'a>> View<'a> for Entries<'a, K, V> {

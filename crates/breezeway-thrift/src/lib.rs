@@ -8,11 +8,12 @@
 //!
 //! | to | use | memory taken |
 //! |---|---|---|
-//! | write a value into space that was reserved | [`Encode::size`], then [`encode`] | none |
+//! | write a value into space that was reserved | [`Encode::size`], then [`encode_slice`] | none |
+//! | write values into a vector that is used again | [`encode_vec`] | what the longest takes |
 //! | write fields straight into it, fill a large binary in place | the writer, on an [`Output`] | none |
 //! | send on a socket without copying large values | [`Chain`] | pooled buffers |
-//! | read bytes that nobody changes: a copy, a file, a trusted peer's message | [`view`] | none |
-//! | own what was read | [`decode`] | one piece for each string, list, map and box |
+//! | read bytes that nobody changes: a copy, a file, a trusted peer's message | [`view_slice`] | none |
+//! | own what was read | [`decode_slice`] | one piece for each string, list, map and box |
 //! | read bytes that a peer may be changing, or that come from a reader | [`decode_once`] | the same, and 0.5 KiB of stack |
 //!
 //! # Example
@@ -69,17 +70,17 @@
 //! let reading = Reading { time: 7, values: vec![1.5, 2.5] };
 //! // The exact size first, then one reservation: a shared-memory message, or any bytes.
 //! let mut space = vec![0; reading.size()];
-//! encode(&reading, &mut space)?;
+//! encode_slice(&reading, &mut space)?;
 //!
-//! let view: ReadingView<'_> = view(&space)?;
+//! let view: ReadingView<'_> = view_slice(&space)?;
 //! assert_eq!(view.time, 7);
 //! assert_eq!(view.values.get(1), Some(2.5));
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! `examples/reserved_message.rs` encodes into a reserved message of a Breezeway session and reads
-//! it on the other side.
+//! `examples/round_trip.rs` encodes and reads a value in every way, `examples/reserved_message`
+//! encodes into a reserved message of a Breezeway session and reads it on the other side.
 //!
 //! # How it is fast
 //!
@@ -123,6 +124,7 @@ mod fields;
 mod fixed;
 mod frame;
 mod group;
+mod into_owned;
 mod limits;
 mod list;
 mod map;
@@ -133,6 +135,7 @@ mod open_enum;
 mod output;
 mod pool;
 mod read_once;
+mod sequence;
 mod set;
 mod short_copy;
 mod sink;
@@ -152,9 +155,9 @@ pub use chain::Chain;
 #[cfg(feature = "prost")]
 pub use codec::Protobuf;
 pub use codec::{Binary, Codec};
-pub use decode::{Decode, decode, decode_once};
+pub use decode::{Decode, Once, decode_once, decode_prefix, decode_slice};
 pub use elements::Elements;
-pub use encode::{Encode, encode, to_vec};
+pub use encode::{Encode, encode_slice, encode_vec, to_vec};
 pub use entries::Entries;
 pub use envelope::Envelope;
 pub use error::{DecodeError, EncodeError, Fault};
@@ -163,22 +166,24 @@ pub use fields::Fields;
 pub use fixed::Fixed;
 pub use frame::{FRAME_HEADER_SIZE, Frame, frame_header, frame_size};
 pub use group::{ReadGroup, WriteGroup};
+pub use into_owned::IntoOwned;
 pub use limits::Limits;
 pub use map::Pairs;
-pub use message::{MessageHeader, MessageKind, message_to_vec};
+pub use message::{MessageHeader, MessageKind, message_to_vec, message_vec};
 pub use nested::Nested;
 pub use number_list::NumberList;
 pub use output::Output;
 pub use pool::Pool;
 pub use read_once::ReadOnce;
+pub use sequence::Sequence;
 pub use set::{Set, SetOf};
-pub use sink::Sink;
+pub use sink::{Sink, Size};
 pub use skip::skip;
 pub use slice::Slice;
 pub use source::Source;
 pub use ttheader::{HeaderKey, PayloadProtocol, TtFrame, TtHeader};
 pub use uuid::Uuid;
-pub use view::{View, preset, view};
+pub use view::{View, preset, view_prefix, view_slice};
 pub use wire::Wire;
 pub use wire_type::WireType;
 pub use writer::InPlace;

@@ -20,7 +20,7 @@ pub(crate) fn encode_field_header<'a, L: Wire + ?Sized, T: Wire, S: Sink<'a>>(
 
 /// Writes the type and count of a list or set.
 #[inline(always)]
-pub(crate) fn encode_header<'a, T: Wire, S: Sink<'a>>(count: usize, to: &mut S) {
+pub(crate) fn encode_header<'a, T: Wire + ?Sized, S: Sink<'a>>(count: usize, to: &mut S) {
     let count = to.checked_count(count);
     to.fixed(5, |to| {
         to[0] = T::WIRE_TYPE as u8;

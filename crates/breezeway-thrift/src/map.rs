@@ -61,7 +61,12 @@ pub(crate) fn places(count: usize) -> usize {
 
 /// Writes the types and count of a map.
 #[inline(always)]
-pub(crate) fn encode_header<'a, K: Wire, V: Wire, S: Sink<'a>>(count: usize, to: &mut S) {
+pub(crate) fn encode_header<'a, K, V, S>(count: usize, to: &mut S)
+where
+    K: Wire + ?Sized,
+    V: Wire + ?Sized,
+    S: Sink<'a>,
+{
     let count = to.checked_count(count);
     to.fixed(6, |to| {
         to[0] = K::WIRE_TYPE as u8;

@@ -100,6 +100,19 @@ fn kind<S: Source>(from: &mut S) -> Result<MessageKind, DecodeError> {
     MessageKind::try_from(kind).map_err(|fault| fault.at(from.offset() - 1))
 }
 
+/// As [`encode_vec`](crate::encode_vec), for a message: the header, then `body`.
+pub fn message_vec<N: AsRef<str>, T: Encode + ?Sized>(
+    header: &MessageHeader<N>,
+    body: &T,
+    buffer: &mut Vec<u8>,
+) -> Result<(), crate::EncodeError> {
+    let size = || header.size() + body.size();
+    crate::encode::refill(buffer, size, |to| {
+        header.encode(to);
+        body.encode(to);
+    })
+}
+
 /// A message in new memory of exactly its size: the header, then `body`.
 pub fn message_to_vec<N: AsRef<str>, T: Encode + ?Sized>(
     header: &MessageHeader<N>,

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 
-use crate::{DecodeError, Slice, Source, View, Wire, WireType};
+use crate::{DecodeError, Encode, Sink, Slice, Source, View, Wire, WireType};
 
 /// A value in a message that is read when it is asked for: what a `Box` is to owned types, without
 /// its memory. It was checked when the view was made.
@@ -55,6 +55,18 @@ impl<'a, T: View<'a> + Default + fmt::Debug> fmt::Debug for Nested<'a, T> {
 
 impl<T: Wire> Wire for Nested<'_, T> {
     const WIRE_TYPE: WireType = T::WIRE_TYPE;
+}
+
+/// The bytes as they came, unknown fields too: nothing is decoded.
+impl<T: Wire> Encode for Nested<'_, T> {
+    #[inline]
+    fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+        match self.bytes {
+            // A place that nothing was read to.
+            [] => to.stop(),
+            bytes => to.bytes(bytes),
+        }
+    }
 }
 
 impl<'a, T: View<'a>> View<'a> for Nested<'a, T> {

@@ -103,6 +103,13 @@ impl<L> Wire for SetOf<L> {
     const WIRE_TYPE: WireType = WireType::Set;
 }
 
+impl<L: Encode> Encode for SetOf<L> {
+    #[inline]
+    fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+        self.0.encode(to);
+    }
+}
+
 impl<'a, L: View<'a>> View<'a> for SetOf<L> {
     #[inline(always)]
     fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {

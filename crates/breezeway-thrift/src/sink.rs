@@ -128,8 +128,40 @@ pub(crate) fn put_header<T: Wire + ?Sized>(id: i16, to: &mut [u8]) {
     to[..3].copy_from_slice(&[T::WIRE_TYPE as u8, high, low]);
 }
 
-/// Counts instead of writing, so that the size of a message comes from the same code as its bytes.
-pub(crate) struct Size(pub(crate) usize);
+/// Counts instead of writing, so that the size of a message comes from the same code as its bytes:
+/// what a writer writes, before space is reserved for it. What fills a binary in place is not
+/// called, and iterators over numbers are not asked for more than their length.
+///
+/// ```
+/// use breezeway_thrift::{InPlace, Output, Sink, Size};
+///
+/// fn write<'a>(to: &mut impl Sink<'a>, image: &[u8]) {
+///     to.put(1, 7i64);
+///     to.bytes_in_place(2, image.len(), |place| place.copy_from_slice(image));
+///     to.stop();
+/// }
+///
+/// let mut size = Size::new();
+/// write(&mut size, &[1, 2, 3]);
+/// let mut space = vec![0; size.bytes()];
+/// let mut output = Output::new(&mut space);
+/// write(&mut output, &[1, 2, 3]);
+/// assert_eq!(output.finish(), Ok(size.bytes()));
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Size(usize);
+
+impl Size {
+    /// Nothing yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// How many bytes were counted.
+    pub fn bytes(self) -> usize {
+        self.0
+    }
+}
 
 impl<'a> Sink<'a> for Size {
     #[inline(always)]

@@ -2,7 +2,7 @@
 
 use crate::byteswap;
 use crate::sink::put_header;
-use crate::{EncodeError, Fixed, Sink, Wire, WireType};
+use crate::{Encode, EncodeError, Fixed, Sink, Wire, WireType};
 
 /// Writes fields straight into the message.
 pub trait InPlace<'a>: Sink<'a> {
@@ -48,7 +48,7 @@ pub trait InPlace<'a>: Sink<'a> {
 
     /// The list field `id` of what `write` writes for each item; `T` says of what type.
     #[inline(always)]
-    fn list_in_place<T: Wire, I: IntoIterator<IntoIter: ExactSizeIterator>>(
+    fn list_in_place<T: Wire + ?Sized, I: IntoIterator<IntoIter: ExactSizeIterator>>(
         &mut self,
         id: i16,
         items: I,
@@ -58,9 +58,50 @@ pub trait InPlace<'a>: Sink<'a> {
         write_items::<T, _, _>(items.into_iter(), self, write);
     }
 
+    /// The list field `id` of values that need not lie in a list: strings, or anything that lives
+    /// until the message is sent.
+    #[inline(always)]
+    fn list_of<T: Encode + ?Sized + 'a>(
+        &mut self,
+        id: i16,
+        items: impl IntoIterator<Item = &'a T, IntoIter: ExactSizeIterator>,
+    ) {
+        self.list_in_place::<T, _>(id, items, |to, item| item.encode(to));
+    }
+
+    /// As [`Self::list_of`], for a set.
+    #[inline(always)]
+    fn set_of<T: Encode + ?Sized + 'a>(
+        &mut self,
+        id: i16,
+        items: impl IntoIterator<Item = &'a T, IntoIter: ExactSizeIterator>,
+    ) {
+        self.set_in_place::<T, _>(id, items, |to, item| item.encode(to));
+    }
+
+    /// The map field `id` of pairs that need not lie in a map.
+    #[inline(always)]
+    fn map_of<K: Encode + ?Sized + 'a, V: Encode + ?Sized + 'a>(
+        &mut self,
+        id: i16,
+        pairs: impl IntoIterator<Item = (&'a K, &'a V), IntoIter: ExactSizeIterator>,
+    ) {
+        let pairs = pairs.into_iter();
+        self.fixed(3, |to| header(WireType::Map, id, to));
+        let announced = pairs.len();
+        crate::map::encode_header::<K, V, Self>(announced, self);
+        let mut given = 0;
+        for (key, value) in pairs.take(announced) {
+            key.encode(self);
+            value.encode(self);
+            given += 1;
+        }
+        check_count(announced, given, self);
+    }
+
     /// As [`Self::list_in_place`], for a set.
     #[inline(always)]
-    fn set_in_place<T: Wire, I: IntoIterator<IntoIter: ExactSizeIterator>>(
+    fn set_in_place<T: Wire + ?Sized, I: IntoIterator<IntoIter: ExactSizeIterator>>(
         &mut self,
         id: i16,
         items: I,
@@ -99,7 +140,7 @@ fn fill_numbers<'a, T: Fixed, S: Sink<'a>>(
 }
 
 #[inline(always)]
-fn write_items<'a, T: Wire, I: ExactSizeIterator, S: Sink<'a>>(
+fn write_items<'a, T: Wire + ?Sized, I: ExactSizeIterator, S: Sink<'a>>(
     items: I,
     to: &mut S,
     mut write: impl FnMut(&mut S, I::Item),

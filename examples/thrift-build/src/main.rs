@@ -7,7 +7,7 @@
 #![forbid(unsafe_code)]
 
 use breezeway::{Call, HandlerError, Replied, ServerSession, Session, SessionOptions};
-use breezeway_thrift::{Encode, decode_once, encode, view};
+use breezeway_thrift::{Encode, decode_once, encode_slice, view_slice};
 
 // The modules in it are the IDL's namespaces.
 include!(concat!(env!("OUT_DIR"), "/thrift.rs"));
@@ -21,10 +21,10 @@ fn main() -> Result<(), HandlerError> {
     let reading = Reading { station: "Zermatt".to_owned(), unix_seconds: 1_767_225_600, celsius };
     // The exact size first, then one reservation, and the message is never copied.
     let mut request = client.reserve(reading.size())?;
-    encode(&reading, request.bytes_mut())?;
+    encode_slice(&reading, request.bytes_mut())?;
     let reply = request.call(0)?.to_vec();
     // A view reads fields where they lie; `to_vec` made sure that nobody changes them.
-    let summary: SummaryView<'_> = view(&reply)?;
+    let summary: SummaryView<'_> = view_slice(&reply)?;
     println!("{}: {:.2} °C on average", summary.station, summary.mean_celsius);
 
     drop(client);
@@ -35,10 +35,10 @@ fn main() -> Result<(), HandlerError> {
 fn summarize(call: Call<'_>) -> Result<Replied, HandlerError> {
     // The client could still change these bytes, so each is read once.
     let request = call.request();
-    let reading: Reading = decode_once(request.reader(), request.len())?;
+    let reading: Reading = decode_once((request.reader(), request.len()))?;
     let mean_celsius = reading.celsius.iter().sum::<f64>() / reading.celsius.len() as f64;
     let summary = Summary { station: reading.station, mean_celsius };
     let mut reply = call.reserve(summary.size())?;
-    encode(&summary, reply.bytes_mut())?;
+    encode_slice(&summary, reply.bytes_mut())?;
     reply.commit()
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use breezeway_idl::model::Schema;
 use breezeway_idl_corpus::messages::{Dice, Messages};
-use breezeway_thrift::{decode, to_vec};
+use breezeway_thrift::{decode_slice, to_vec};
 use pilota::thrift::Message;
 use pilota::thrift::binary::TBinaryProtocol;
 use pilota::{Bytes, BytesMut};
@@ -22,7 +22,7 @@ macro_rules! case {
         Case {
             file: $file,
             name: $name,
-            ours: |bytes| to_vec(&decode::<$ours>(bytes).unwrap()).unwrap(),
+            ours: |bytes| to_vec(&decode_slice::<$ours>(bytes).unwrap()).unwrap(),
             theirs: through_pilota::<$theirs>,
         }
     };

@@ -3,8 +3,8 @@
 use std::hint::black_box;
 
 use breezeway_thrift::{
-    Chain, Encode, EncodeError, Fields, InPlace, Output, Pool, Sink, Slice, decode, encode, to_vec,
-    view,
+    Chain, Encode, EncodeError, Fields, InPlace, Output, Pool, Sink, Slice, decode_slice, encode_slice, to_vec,
+    view_slice,
 };
 
 use crate::contenders::Work;
@@ -234,7 +234,7 @@ fn vectors_when_writing(name: &'static str, without: fn(&[i64], &mut [u8])) -> E
     let (mut buffer, mut other) = (vec![0; list.size()], vec![0; list.size()]);
     Effect::new(
         name,
-        move || encode(black_box(&list), &mut buffer).unwrap() as u64,
+        move || encode_slice(black_box(&list), &mut buffer).unwrap() as u64,
         move || {
             without(black_box(&same), black_box(&mut other[5..]));
             0
@@ -251,9 +251,9 @@ fn vectors_when_summing() -> Effect {
     let same = bytes.clone();
     Effect::new(
         "sum 131,072 numbers in place: vectors found at run time, not the compiler's usual ones",
-        move || sum(&view(black_box(&bytes)).unwrap()),
+        move || sum(&view_slice(black_box(&bytes)).unwrap()),
         move || {
-            let test: MyTestView<'_> = view(black_box(&same)).unwrap();
+            let test: MyTestView<'_> = view_slice(black_box(&same)).unwrap();
             let (numbers, _) = test.nums.as_bytes().as_chunks();
             numbers.iter().map(|bytes| i64::from_be_bytes(*bytes)).fold(0, i64::wrapping_add) as u64
         },
@@ -268,7 +268,7 @@ fn reused_buffers() -> Effect {
         "a message of 1 MiB: a buffer used again, not a new one",
         move || {
             let mut buffer = pool.take(test.size());
-            let size = encode(black_box(&test), &mut buffer).unwrap();
+            let size = encode_slice(black_box(&test), &mut buffer).unwrap();
             pool.give(buffer);
             size as u64
         },
@@ -282,7 +282,7 @@ fn view_of_structs() -> Effect {
     Effect::new(
         "130 structs read: viewed, not owned",
         move || {
-            let batch: BatchView<'_> = view(black_box(&bytes)).unwrap();
+            let batch: BatchView<'_> = view_slice(black_box(&bytes)).unwrap();
             batch
                 .items
                 .iter()
@@ -290,7 +290,7 @@ fn view_of_structs() -> Effect {
                 .fold(0, u64::wrapping_add)
         },
         move || {
-            let batch: Batch = decode(black_box(&same)).unwrap();
+            let batch: Batch = decode_slice(black_box(&same)).unwrap();
             batch
                 .items
                 .iter()
@@ -305,9 +305,9 @@ fn view_of_numbers() -> Effect {
     let same = bytes.clone();
     Effect::new(
         "131,072 numbers summed: viewed, not owned",
-        move || sum(&view(black_box(&bytes)).unwrap()),
+        move || sum(&view_slice(black_box(&bytes)).unwrap()),
         move || {
-            let test: MyTest = decode(black_box(&same)).unwrap();
+            let test: MyTest = decode_slice(black_box(&same)).unwrap();
             test.nums.iter().copied().fold(0, i64::wrapping_add) as u64
         },
     )

@@ -12,8 +12,8 @@ use ::pilota::thrift::binary::TBinaryProtocol;
 use breezeway_idl_corpus::arbitrary;
 use breezeway_idl_corpus::sample::{Node, NodeView, Shape};
 use breezeway_thrift::{
-    ApplicationException, ExceptionKind, MessageHeader, MessageKind, decode, message_to_vec,
-    to_vec, view,
+    ApplicationException, ExceptionKind, MessageHeader, MessageKind, decode_slice, message_to_vec,
+    to_vec, view_slice,
 };
 use convert::comparable;
 use generated::apache;
@@ -72,9 +72,9 @@ proptest! {
         let bytes = to_vec(&node).unwrap();
         let theirs = pilota_bytes(&pilota_node(&bytes));
         prop_assert_eq!(theirs.len(), bytes.len());
-        let read: Node = decode(&theirs).unwrap();
+        let read: Node = decode_slice(&theirs).unwrap();
         prop_assert_eq!(to_vec(&comparable(read)).unwrap(), bytes.as_slice());
-        let viewed: NodeView<'_> = view(&theirs).unwrap();
+        let viewed: NodeView<'_> = view_slice(&theirs).unwrap();
         prop_assert_eq!(to_vec(&comparable(viewed.into())).unwrap(), bytes);
     }
 
@@ -89,7 +89,7 @@ proptest! {
             let index = index.index(bytes.len());
             bytes[index] = byte;
         }
-        let Ok(ours) = decode::<Node>(&bytes) else { return Ok(()) };
+        let Ok(ours) = decode_slice::<Node>(&bytes) else { return Ok(()) };
         if convert::has_unset_shape(&ours) {
             // We read a union of a later version; their code refuses it, or panics.
             prop_assert!(!matches!(catch_unwind(|| apache_node(&bytes)), Ok(Ok(_))));
@@ -101,7 +101,7 @@ proptest! {
             return Ok(());
         }
         let Ok(theirs) = apache_node(&bytes) else { return Ok(()) };
-        let theirs = decode::<Node>(&apache_bytes(&theirs)).unwrap();
+        let theirs = decode_slice::<Node>(&apache_bytes(&theirs)).unwrap();
         prop_assert_eq!(to_vec(&comparable(ours)).unwrap(), to_vec(&comparable(theirs)).unwrap());
     }
 

@@ -1,16 +1,16 @@
 //! Old IDL means what it means to Apache's compiler.
 
 use breezeway_idl_corpus::apache::{ChildSumArgs, Commented, Flags, Nonpositive, Unnumbered};
-use breezeway_thrift::{Call, Fault, decode, to_vec};
+use breezeway_thrift::{Call, Fault, decode_slice, to_vec};
 
 #[test]
 fn fields_without_a_number_count_down_from_minus_one() {
     let value = Unnumbered { first: "a".to_owned(), second: 2, third: true, fourth: None };
     let bytes = [8, 0xff, 0xfe, 0, 0, 0, 2, 11, 0xff, 0xff, 0, 0, 0, 1, b'a', 2, 0, 5, 1, 0];
     assert_eq!(to_vec(&value).unwrap(), bytes);
-    assert_eq!(decode::<Unnumbered>(&bytes), Ok(value));
+    assert_eq!(decode_slice::<Unnumbered>(&bytes), Ok(value));
     let missing = Fault::Missing { id: -2, name: "second" };
-    assert_eq!(decode::<Unnumbered>(&[0]).unwrap_err().fault, missing);
+    assert_eq!(decode_slice::<Unnumbered>(&[0]).unwrap_err().fault, missing);
     let numbers = Nonpositive { zero: 1, negative: 2, three: 3 };
     let bytes = to_vec(&numbers).unwrap();
     assert_eq!(

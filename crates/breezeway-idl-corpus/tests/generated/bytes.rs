@@ -1,7 +1,7 @@
 //! Strings that the IDL says are bytes need not be UTF-8.
 
 use breezeway_idl_corpus::bytes::{Raw, RawView};
-use breezeway_thrift::{Fault, decode, to_vec, view};
+use breezeway_thrift::{Fault, decode_slice, to_vec, view_slice};
 
 #[test]
 fn strings_said_to_be_bytes_are_read_whatever_they_are() {
@@ -12,9 +12,9 @@ fn strings_said_to_be_bytes_are_read_whatever_they_are() {
         ..Raw::default()
     };
     let bytes = to_vec(&raw).unwrap();
-    assert_eq!(decode::<Raw>(&bytes), Ok(raw));
-    assert_eq!(view::<RawView<'_>>(&bytes).unwrap().raw, [0xff, 0]);
+    assert_eq!(decode_slice::<Raw>(&bytes), Ok(raw));
+    assert_eq!(view_slice::<RawView<'_>>(&bytes).unwrap().raw, [0xff, 0]);
     assert_eq!(Raw::default().name.as_deref(), Some(&b"x"[..]));
     let text = [11, 0, 1, 0, 0, 0, 1, 0xff, 0];
-    assert_eq!(decode::<Raw>(&text).unwrap_err().fault, Fault::Utf8);
+    assert_eq!(decode_slice::<Raw>(&text).unwrap_err().fault, Fault::Utf8);
 }

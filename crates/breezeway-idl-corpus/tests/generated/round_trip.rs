@@ -4,7 +4,7 @@ use std::path::Path;
 
 use breezeway_idl::model::Schema;
 use breezeway_idl_corpus::messages::{Dice, Messages};
-use breezeway_thrift::{DecodeError, Encode, EncodeError, decode, to_vec, view};
+use breezeway_thrift::{DecodeError, Encode, EncodeError, decode_slice, to_vec, view_slice};
 
 /// One struct: how it is decoded and encoded again, and how it is viewed.
 struct Case {
@@ -26,11 +26,11 @@ macro_rules! case {
             file: $file,
             name: $name,
             owned: |bytes| {
-                let value: $owned = decode(bytes)?;
+                let value: $owned = decode_slice(bytes)?;
                 let encoded = to_vec(&value);
                 Ok(Owned { shown: format!("{value:?}"), encoded, size: value.size() })
             },
-            view: |bytes| view::<$view>(bytes).map(|value| format!("{value:?}")),
+            view: |bytes| view_slice::<$view>(bytes).map(|value| format!("{value:?}")),
         }
     };
 }

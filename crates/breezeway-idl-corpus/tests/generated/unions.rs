@@ -3,7 +3,7 @@
 use breezeway_idl_corpus::unions::{
     Choice, ChoicesChooseArgs, ChoicesChooseReply, Many, Optional, Plain, PlainView, Required,
 };
-use breezeway_thrift::{Encode, EncodeError, Pool, Set, decode, to_vec, view};
+use breezeway_thrift::{Encode, EncodeError, Pool, Set, decode_slice, to_vec, view_slice};
 
 const EMPTY: EncodeError = EncodeError::EmptyUnion("Choice");
 
@@ -12,11 +12,11 @@ fn fields_that_may_be_absent_leave_it_out() {
     let after = [8, 0, 2, 0, 0, 0, 5, 0];
     let plain = Plain { choice: Choice::Unset, after: 5 };
     assert_eq!((to_vec(&plain).unwrap(), plain.size()), (after.to_vec(), after.len()));
-    assert_eq!(decode::<Plain>(&after), Ok(plain));
-    assert_eq!(view::<PlainView<'_>>(&after).unwrap().after, 5);
+    assert_eq!(decode_slice::<Plain>(&after), Ok(plain));
+    assert_eq!(view_slice::<PlainView<'_>>(&after).unwrap().after, 5);
     let optional = Optional { choice: Some(Choice::Unset), after: 5 };
     assert_eq!(to_vec(&optional).unwrap(), after);
-    assert_eq!(decode::<Optional>(&after), Ok(Optional { choice: None, after: 5 }));
+    assert_eq!(decode_slice::<Optional>(&after), Ok(Optional { choice: None, after: 5 }));
     assert_eq!(to_vec(&ChoicesChooseArgs { choice: Choice::Unset }).unwrap(), [0]);
     let inside = Choice::Other(Box::new(Choice::Unset));
     assert_eq!(to_vec(&Plain { choice: inside, after: 5 }), Err(EMPTY));

@@ -68,7 +68,7 @@ fn full() -> Wide {
         bytes.extend([8, 0, id, 0, 0, 0, id]);
     }
     bytes.push(0);
-    breezeway_thrift::decode(&bytes).unwrap()
+    breezeway_thrift::decode_slice(&bytes).unwrap()
 }
 
 #[test]

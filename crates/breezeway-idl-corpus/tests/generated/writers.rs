@@ -12,7 +12,7 @@ use breezeway_idl_corpus::containers::{Item, Sets, SetsWriter, Weight};
 use breezeway_idl_corpus::keywords::{Loop, LoopWriter};
 use breezeway_idl_corpus::recursive::{Tree, TreeWriter};
 use breezeway_idl_corpus::streaming::EchoServiceEchoServerArgs;
-use breezeway_thrift::{Call, Encode, Output, Set, Streaming, Uuid, decode, to_vec};
+use breezeway_thrift::{Call, Encode, Output, Set, Streaming, Uuid, decode_slice, to_vec};
 
 /// Asserts that `write` writes the bytes of `value`.
 fn same(value: &impl Encode, write: impl FnOnce(&mut Output<'_>)) {
@@ -70,7 +70,7 @@ fn sets_of_numbers_and_of_structs_are_written_in_place() {
     let writer = writer.items([(1, "one")], |item, (id, name)| item.id(id).name(name));
     writer.weights([0.5, f64::INFINITY], |weight, kilograms| weight.kilograms(kilograms)).end();
     let size = output.finish().unwrap();
-    assert_eq!(decode::<Sets>(&buffer[..size]).unwrap(), sets);
+    assert_eq!(decode_slice::<Sets>(&buffer[..size]).unwrap(), sets);
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn calls_name_their_method_and_what_comes_back() {
         writer.missing(|missing| missing.id(7).message("gone")).end();
     });
     let reply: <UserServiceGetArgs as Call>::Reply = UserServiceGetReply::Success(user());
-    assert_eq!(decode::<UserServiceGetReply>(&to_vec(&reply).unwrap()).unwrap(), reply);
+    assert_eq!(decode_slice::<UserServiceGetReply>(&to_vec(&reply).unwrap()).unwrap(), reply);
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn defaults_of_the_idl_are_there() {
     let request = SearchUsers::default();
     assert_eq!(request.page, Page { offset: 0, limit: 20 });
     // An absent field is its default, not zero.
-    assert_eq!(decode::<SearchUsers>(&[0]).unwrap(), request);
+    assert_eq!(decode_slice::<SearchUsers>(&[0]).unwrap(), request);
     same(&request, |to| {
         SearchUsersWriter::new(to).query("").page(|page| page.offset(0).limit(20)).end();
     });

@@ -8,7 +8,7 @@
 use std::error::Error;
 use std::fs;
 
-use breezeway_thrift::{Output, view};
+use breezeway_thrift::{Output, view_slice};
 
 // In a program of yours: include!(concat!(env!("OUT_DIR"), "/thrift.rs")), see
 // breezeway_idl::Builder.
@@ -24,7 +24,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     fs::remove_file(&path)?;
 
     // One pass checks everything; after that a field is there at once.
-    let message: MyTestView = view(&bytes)?;
+    let message: MyTestView = view_slice(&bytes)?;
     println!("{} bytes, number {}", bytes.len(), message.num);
     println!("{} numbers, the last is {:?}", message.nums.len(), message.nums.iter().next_back());
     println!("sum {}", message.nums.sum());

@@ -7,7 +7,7 @@ mod idl {
 }
 
 use breezeway::{Call, ServerSession, Session, SessionOptions};
-use breezeway_thrift::{Encode, decode_once, encode, view};
+use breezeway_thrift::{Encode, decode_once, encode_slice, view_slice};
 use idl::reading::{Reading, ReadingView};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -16,11 +16,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         server.serve(&|call: Call<'_>| {
             let request = call.request();
             // The client could still change these bytes. Decoded, each is read once.
-            let owned: Reading = decode_once(request.reader(), request.len())?;
+            let owned: Reading = decode_once((request.reader(), request.len()))?;
             println!("{} with {} values", owned.name, owned.values.len());
             // Or copied, and then viewed in place.
             let copy = request.to_vec();
-            let reading: ReadingView<'_> = view(&copy)?;
+            let reading: ReadingView<'_> = view_slice(&copy)?;
             println!("{} with the sum {}", reading.name, reading.values.iter().sum::<f64>());
             call.done()
         })
@@ -28,7 +28,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let values = (1..=100_000).map(f64::from).collect();
     let reading = Reading { name: "a reading".to_owned(), time: 7, values };
     let mut message = client.reserve(reading.size())?;
-    encode(&reading, message.bytes_mut())?;
+    encode_slice(&reading, message.bytes_mut())?;
     message.post(0)?;
     drop(client);
     server.join().map_err(|_| "the server panicked")??;

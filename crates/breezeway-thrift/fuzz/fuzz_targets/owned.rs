@@ -3,17 +3,17 @@
 #![no_main]
 
 use breezeway_idl_corpus::sample::Node;
-use breezeway_thrift::{Encode, decode, decode_once, to_vec};
+use breezeway_thrift::{Encode, decode_slice, decode_once, to_vec};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
-    let owned = decode::<Node>(bytes);
-    let once = decode_once::<Node>(bytes, bytes.len());
+    let owned = decode_slice::<Node>(bytes);
+    let once = decode_once::<Node>(bytes);
     assert_eq!(owned.as_ref().err(), once.as_ref().err());
     let (Ok(owned), Ok(once)) = (owned, once) else { return };
     let written = to_vec(&owned).unwrap();
     assert_eq!(written.len(), owned.size());
     assert_eq!(written, to_vec(&once).unwrap());
-    let again: Node = decode(&written).unwrap();
+    let again: Node = decode_slice(&written).unwrap();
     assert_eq!(to_vec(&again).unwrap(), written);
 });

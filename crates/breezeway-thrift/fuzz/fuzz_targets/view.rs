@@ -2,12 +2,12 @@
 #![no_main]
 
 use breezeway_idl_corpus::sample::{Node, NodeView};
-use breezeway_thrift::{decode, to_vec, view};
+use breezeway_thrift::{decode_slice, to_vec, view_slice};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
-    let viewed = view::<NodeView<'_>>(bytes);
-    let owned = decode::<Node>(bytes);
+    let viewed = view_slice::<NodeView<'_>>(bytes);
+    let owned = decode_slice::<Node>(bytes);
     assert_eq!(viewed.as_ref().err(), owned.as_ref().err());
     let (Ok(viewed), Ok(owned)) = (viewed, owned) else { return };
     assert_eq!(to_vec(&Node::from(viewed)).unwrap(), to_vec(&owned).unwrap());

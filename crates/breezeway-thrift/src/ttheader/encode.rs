@@ -35,9 +35,9 @@ impl TtHeader {
 
     /// The size of the header information without padding.
     fn info_size(&self) -> usize {
-        let mut size = Size(0);
+        let mut size = Size::new();
         self.encode_info(&mut size);
-        size.0
+        size.bytes()
     }
 
     fn encode_info<'a, S: Sink<'a>>(&'a self, to: &mut S) {

@@ -7,7 +7,8 @@ use std::cell::Cell;
 use breezeway_idl_corpus::sample::{Ano, Mixed, MyTest, MyTestWriter, Node, NodeView, Shape};
 use breezeway_idl_corpus::wide::Wides;
 use breezeway_thrift::{
-    Decode, DecodeError, Encode, Fault, Limits, Output, Set, Slice, decode, encode, to_vec, view,
+    Decode, DecodeError, Encode, Fault, Limits, Output, Set, Slice, decode_slice, encode_slice,
+    to_vec, view_slice,
 };
 
 thread_local! {
@@ -68,7 +69,7 @@ fn encoding_takes_no_memory() {
     let node = node(5);
     let mut buffer = vec![0; node.size()];
     assert_eq!(taken(|| node.size()).0, 0);
-    assert_eq!(taken(|| encode(&node, &mut buffer).unwrap()).0, 0);
+    assert_eq!(taken(|| encode_slice(&node, &mut buffer).unwrap()).0, 0);
 }
 
 #[test]
@@ -86,14 +87,14 @@ fn writers_take_no_memory() {
 fn views_take_no_memory_however_deep() {
     for depth in [0, 1, 40] {
         let bytes = to_vec(&node(depth)).unwrap();
-        assert_eq!(taken(|| view::<NodeView<'_>>(&bytes).unwrap()).0, 0, "depth {depth}");
+        assert_eq!(taken(|| view_slice::<NodeView<'_>>(&bytes).unwrap()).0, 0, "depth {depth}");
     }
 }
 
 #[test]
 fn walking_a_view_takes_no_memory() {
     let bytes = to_vec(&node(3)).unwrap();
-    let view: NodeView<'_> = view(&bytes).unwrap();
+    let view: NodeView<'_> = view_slice(&bytes).unwrap();
     let walk = || {
         let mut node = view;
         while let Some(next) = node.next_node {
@@ -108,9 +109,9 @@ fn walking_a_view_takes_no_memory() {
 #[test]
 fn an_owned_value_takes_one_allocation_for_each_string_and_list() {
     let bytes = to_vec(&MyTest { num: 1, ano: Ano { a: 2 }, nums: vec![1; 1000] }).unwrap();
-    assert_eq!(taken(|| decode::<MyTest>(&bytes).unwrap()), (1, 8000));
+    assert_eq!(taken(|| decode_slice::<MyTest>(&bytes).unwrap()), (1, 8000));
     let bytes = to_vec(&mixed()).unwrap();
-    assert_eq!(taken(|| decode::<Mixed>(&bytes).unwrap()), (2, 6 + 24));
+    assert_eq!(taken(|| decode_slice::<Mixed>(&bytes).unwrap()), (2, 6 + 24));
 }
 
 #[test]
@@ -122,9 +123,9 @@ fn counts_that_cannot_be_true_take_no_memory() {
         b"\x0d\x00\x04\x0b\x0f\x7f\xff\xff\xff",
         b"\x0b\x00\x06\x7f\xff\xff\xff",
     ] {
-        assert_eq!(taken(|| decode::<Node>(bytes).unwrap_err()).0, 0);
-        assert_eq!(taken(|| view::<NodeView<'_>>(bytes).unwrap_err()).0, 0);
-        assert_eq!(taken(|| decode::<MyTest>(bytes).unwrap_err()).0, 0);
+        assert_eq!(taken(|| decode_slice::<Node>(bytes).unwrap_err()).0, 0);
+        assert_eq!(taken(|| view_slice::<NodeView<'_>>(bytes).unwrap_err()).0, 0);
+        assert_eq!(taken(|| decode_slice::<MyTest>(bytes).unwrap_err()).0, 0);
     }
 }
 
@@ -133,7 +134,7 @@ fn a_count_that_could_be_true_takes_memory_in_proportion_to_the_message() {
     // As many nodes of at least 12 bytes as fit into the message by their count; the first is none.
     let mut bytes = b"\x0f\x00\x03\x0c\x00\x00\x40\x00".to_vec();
     bytes.resize(8 + 12 * 0x4000, 0);
-    let (_, taken) = taken(|| decode::<Node>(&bytes).unwrap_err());
+    let (_, taken) = taken(|| decode_slice::<Node>(&bytes).unwrap_err());
     assert!(taken <= 4 * bytes.len() + 4096, "{taken} bytes for a message of {}", bytes.len());
 }
 
@@ -148,7 +149,7 @@ fn counts_nested_in_each_other_take_no_more_memory_than_one() {
         bytes.extend((((size - bytes.len() - 8) / 13) as u32).to_be_bytes());
     }
     bytes.resize(size, 0);
-    let (_, taken) = taken(|| decode::<Node>(&bytes).unwrap_err());
+    let (_, taken) = taken(|| decode_slice::<Node>(&bytes).unwrap_err());
     assert!(
         taken <= 12 * bytes.len(),
         "{} times a message of {}",
@@ -170,12 +171,12 @@ fn empty_structs(count: u32) -> Vec<u8> {
 fn a_message_that_would_take_more_memory_than_the_limit_is_refused_before_it_takes_it() {
     let bytes = empty_structs(1 << 20);
     let mut refused = None;
-    let (_, taken) = taken(|| refused = decode::<Wides>(&bytes).err());
+    let (_, taken) = taken(|| refused = decode_slice::<Wides>(&bytes).err());
     let DecodeError { offset, fault } = refused.unwrap();
     let left = Limits::default().memory;
     let needed = (1 << 20) * size_of::<breezeway_idl_corpus::wide::Wide>() + 16;
     assert_eq!((offset, fault, taken), (8, Fault::Memory { needed, left }, 0));
-    assert_eq!(decode::<Wides>(&empty_structs(1000)).unwrap().wides.len(), 1000);
+    assert_eq!(decode_slice::<Wides>(&empty_structs(1000)).unwrap().wides.len(), 1000);
 }
 
 /// Decodes with a limit.

@@ -5,7 +5,8 @@ use breezeway_idl_corpus::sample::{
     Mixed, MixedWriter, Node, NodeView, NodeWriter, Shape, ShapeWriter,
 };
 use breezeway_thrift::{
-    Chain, Encode, Output, Pool, Sink, Slice, WireType, decode, decode_once, skip, to_vec, view,
+    Chain, Encode, Output, Pool, Sink, Slice, WireType, decode_once, decode_slice, skip, to_vec,
+    view_slice,
 };
 use proptest::prelude::*;
 
@@ -57,9 +58,9 @@ fn write_shape<'a, 'w, S: Sink<'a>>(
 
 /// Reads `bytes` in every way. All accept or all refuse, and what they read is the same.
 fn assert_readers_agree(bytes: &[u8]) {
-    let owned = decode::<Node>(bytes);
-    let once = decode_once::<Node>(bytes, bytes.len());
-    let viewed = view::<NodeView<'_>>(bytes);
+    let owned = decode_slice::<Node>(bytes);
+    let once = decode_once::<Node>(bytes);
+    let viewed = view_slice::<NodeView<'_>>(bytes);
     assert_eq!(owned.is_ok(), once.is_ok(), "{owned:?} {once:?}");
     assert_eq!(owned.is_ok(), viewed.is_ok(), "{owned:?} {viewed:?}");
     let (Ok(owned), Ok(once), Ok(viewed)) = (owned, once, viewed) else { return };
@@ -78,7 +79,7 @@ proptest! {
     fn what_is_written_is_read(node in node()) {
         let bytes = to_vec(&node).unwrap();
         prop_assert_eq!(node.size(), bytes.len());
-        let read: Node = decode(&bytes).unwrap();
+        let read: Node = decode_slice(&bytes).unwrap();
         prop_assert_eq!(to_vec(&read).unwrap(), bytes.as_slice());
         assert_readers_agree(&bytes);
     }

@@ -21,7 +21,7 @@ fn node() -> Node {
 fn a_received_body_is_decoded() {
     let bytes = to_vec(&node()).unwrap();
     let body = ForeignBytes::stable(&bytes);
-    assert_eq!(decode_once::<Node>(body.reader(), body.len()), Ok(node()));
+    assert_eq!(decode_once::<Node>((body.reader(), body.len())), Ok(node()));
 }
 
 /// Gives every byte once, then changes it.
@@ -42,6 +42,6 @@ impl Read for Spoiling<'_> {
 fn every_byte_is_read_once() {
     let mut bytes = to_vec(&node()).unwrap();
     let len = bytes.len();
-    assert_eq!(decode_once::<Node>(Spoiling(&mut bytes), len), Ok(node()));
+    assert_eq!(decode_once::<Node>((Spoiling(&mut bytes), len)), Ok(node()));
     assert!(bytes.iter().all(|byte| *byte == 0xff));
 }

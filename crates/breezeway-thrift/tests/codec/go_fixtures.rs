@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use crate::support::vectors::hex;
 use breezeway_thrift::{
     Decode, DecodeError, Elements, Encode, Entries, Fields, NumberList, Set, SetOf, Sink, Slice,
-    Source, View, Wire, WireType, decode, decode_once, skip, to_vec, view,
+    Source, View, Wire, WireType, decode_once, decode_slice, skip, to_vec, view_slice,
 };
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -286,9 +286,9 @@ fn what_is_written_is_what_go_writes() {
 #[test]
 fn what_go_writes_is_read() {
     for (_, bytes) in fixtures() {
-        let value: Fixture = decode(&bytes).unwrap();
+        let value: Fixture = decode_slice(&bytes).unwrap();
         assert_eq!(to_vec(&value).unwrap(), bytes);
-        let value: Fixture = decode_once(&bytes[..], bytes.len()).unwrap();
+        let value: Fixture = decode_once(&bytes[..]).unwrap();
         assert_eq!(to_vec(&value).unwrap(), bytes);
         let mut from = Slice::new(&bytes).unwrap();
         skip(WireType::Struct, &mut from).unwrap();
@@ -299,7 +299,7 @@ fn what_go_writes_is_read() {
 #[test]
 fn what_go_writes_is_viewed() {
     for (value, bytes) in fixtures() {
-        let view: FixtureView<'_> = view(&bytes).unwrap();
+        let view: FixtureView<'_> = view_slice(&bytes).unwrap();
         assert_eq!(view.text, value.text);
         assert_eq!(view.longs.to_vec(), value.longs);
         assert_eq!(view.ints.to_vec(), *value.ints);

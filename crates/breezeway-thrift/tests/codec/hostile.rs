@@ -7,14 +7,14 @@ use breezeway_idl_corpus::sample::{
 };
 use breezeway_thrift::{
     ApplicationException, Decode, DecodeError, Fault, Frame, Limits, MessageHeader, ReadOnce,
-    Slice, Source, TtFrame, WireType, decode, decode_once, frame_size, skip, view,
+    Slice, Source, TtFrame, WireType, decode_once, decode_slice, frame_size, skip, view_slice,
 };
 
 /// Reads an owned struct in both ways, which must agree, also on the place and fault. Returns
 /// whether it could be read.
 fn owned<T: Decode>(bytes: &[u8]) -> bool {
-    let once = decode_once::<T>(bytes, bytes.len()).map(drop);
-    assert_eq!(decode::<T>(bytes).map(drop), once, "{bytes:02x?}");
+    let once = decode_once::<T>(bytes).map(drop);
+    assert_eq!(decode_slice::<T>(bytes).map(drop), once, "{bytes:02x?}");
     once.is_ok()
 }
 
@@ -22,8 +22,8 @@ fn owned<T: Decode>(bytes: &[u8]) -> bool {
 macro_rules! both {
     ($view:ident, $owned:ty) => {
         |bytes| {
-            let viewed = view::<$view<'_>>(bytes).map(drop);
-            assert_eq!(viewed, decode::<$owned>(bytes).map(drop), "{bytes:02x?}");
+            let viewed = view_slice::<$view<'_>>(bytes).map(drop);
+            assert_eq!(viewed, decode_slice::<$owned>(bytes).map(drop), "{bytes:02x?}");
             owned::<$owned>(bytes)
         }
     };
@@ -111,7 +111,7 @@ fn every_vector_with_every_byte_changed_is_refused_or_read() {
 fn a_struct_cut_anywhere_is_truncated_or_miscounted() {
     let bytes = hex(V3);
     for end in 0..bytes.len() {
-        let error = decode::<AllTypes>(&bytes[..end]).unwrap_err();
+        let error = decode_slice::<AllTypes>(&bytes[..end]).unwrap_err();
         assert!(
             matches!(error.fault, Fault::Truncated(_) | Fault::Length { .. } | Fault::Count { .. }),
             "{end}: {error}"
@@ -121,7 +121,7 @@ fn a_struct_cut_anywhere_is_truncated_or_miscounted() {
 }
 
 fn fault<T: Decode + std::fmt::Debug>(digits: &str) -> (usize, Fault) {
-    let error = decode::<T>(&hex(digits)).unwrap_err();
+    let error = decode_slice::<T>(&hex(digits)).unwrap_err();
     (error.offset, error.fault)
 }
 
@@ -162,8 +162,8 @@ fn an_empty_list_or_map_of_any_type_is_read() {
     for digits in
         ["0f0009000000000000", "0f0009080000000000", "0f00090f0000000000", "0d000b00000000000000"]
     {
-        assert_eq!(decode::<AllTypes>(&hex(digits)), Ok(AllTypes::default()));
-        decode::<Empty>(&hex(digits)).unwrap();
+        assert_eq!(decode_slice::<AllTypes>(&hex(digits)), Ok(AllTypes::default()));
+        decode_slice::<Empty>(&hex(digits)).unwrap();
     }
 }
 
@@ -175,15 +175,15 @@ fn a_bool_is_0_or_1() {
     let mixed = "02000107080002000000000a0003000000000000000004000400000000000000000b0005000000000f00060a0000000000";
     assert_eq!(fault::<Mixed>(mixed), (3, Fault::Bool(7)));
     let bytes = hex(mixed);
-    assert_eq!(view::<MixedView<'_>>(&bytes).unwrap_err().fault, Fault::Bool(7));
+    assert_eq!(view_slice::<MixedView<'_>>(&bytes).unwrap_err().fault, Fault::Bool(7));
 }
 
 #[test]
 fn text_is_utf8() {
     assert_eq!(fault::<AllTypes>("0b000700000003c3a9ff00"), (9, Fault::Utf8));
     let bytes = hex("0b000700000003c3a9ff00");
-    assert_eq!(view::<AllTypesView<'_>>(&bytes).unwrap_err().offset, 9);
-    assert_eq!(decode_once::<AllTypes>(&bytes[..], bytes.len()).unwrap_err().offset, 9);
+    assert_eq!(view_slice::<AllTypesView<'_>>(&bytes).unwrap_err().offset, 9);
+    assert_eq!(decode_once::<AllTypes>(&bytes[..]).unwrap_err().offset, 9);
 }
 
 #[test]
@@ -199,7 +199,7 @@ fn a_missing_required_field_is_named() {
 
 #[test]
 fn fields_in_any_order_repeated_unknown_or_of_another_type_are_read_past() {
-    let in_order = decode::<Echo>(&hex("0b0001000000026869080002fffffffe00")).unwrap();
+    let in_order = decode_slice::<Echo>(&hex("0b0001000000026869080002fffffffe00")).unwrap();
     for digits in [
         "080002fffffffe0b000100000002686900",
         "0b0001000000026869080002fffffffe0f00640b000000010000000000",
@@ -209,8 +209,8 @@ fn fields_in_any_order_repeated_unknown_or_of_another_type_are_read_past() {
         "080002fffffffe0a0002000000000000000a0b000100000002686900",
     ] {
         let bytes = hex(digits);
-        assert_eq!(decode::<Echo>(&bytes).as_ref(), Ok(&in_order), "{digits}");
-        assert_eq!(view::<EchoView<'_>>(&bytes), Ok(EchoView { text: "hi", number: -2 }));
+        assert_eq!(decode_slice::<Echo>(&bytes).as_ref(), Ok(&in_order), "{digits}");
+        assert_eq!(view_slice::<EchoView<'_>>(&bytes), Ok(EchoView { text: "hi", number: -2 }));
     }
 }
 
@@ -229,13 +229,13 @@ fn nested_nodes(below: usize) -> Vec<u8> {
 #[test]
 fn sixty_three_structs_below_the_top_are_read_and_sixty_four_are_not() {
     let bytes = nested_nodes(63);
-    decode::<Node>(&bytes).unwrap();
-    view::<NodeView<'_>>(&bytes).unwrap();
+    decode_slice::<Node>(&bytes).unwrap();
+    view_slice::<NodeView<'_>>(&bytes).unwrap();
     skip(WireType::Struct, &mut Slice::new(&bytes).unwrap()).unwrap();
     let bytes = nested_nodes(64);
-    assert_eq!(decode::<Node>(&bytes).unwrap_err().fault, Fault::Depth);
-    assert_eq!(decode_once::<Node>(&bytes[..], bytes.len()).unwrap_err().fault, Fault::Depth);
-    assert_eq!(view::<NodeView<'_>>(&bytes).unwrap_err().fault, Fault::Depth);
+    assert_eq!(decode_slice::<Node>(&bytes).unwrap_err().fault, Fault::Depth);
+    assert_eq!(decode_once::<Node>(&bytes[..]).unwrap_err().fault, Fault::Depth);
+    assert_eq!(view_slice::<NodeView<'_>>(&bytes).unwrap_err().fault, Fault::Depth);
     let skipped = skip(WireType::Struct, &mut Slice::new(&bytes).unwrap());
     assert_eq!(skipped.unwrap_err().fault, Fault::Depth);
 }
@@ -299,12 +299,12 @@ fn impossible_envelopes_are_refused_before_they_are_complete() {
 #[test]
 fn a_reader_that_ends_early_is_an_error() {
     let bytes = hex(V3);
-    let error = decode_once::<AllTypes>(&bytes[..50], bytes.len()).unwrap_err();
+    let error = decode_once::<AllTypes>((&bytes[..50], bytes.len())).unwrap_err();
     assert_eq!(error.fault, Fault::Read(std::io::ErrorKind::UnexpectedEof));
 }
 
 #[test]
 fn unknown_values_of_an_enum_are_kept() {
     let bytes = hex("0b0001000000000800020000006300");
-    assert_eq!(decode::<NotFound>(&bytes).unwrap().color, Some(Color(99)));
+    assert_eq!(decode_slice::<NotFound>(&bytes).unwrap().color, Some(Color(99)));
 }

@@ -10,6 +10,7 @@ mod hostile;
 mod names;
 mod number_lists;
 mod number_maps;
+mod one_call;
 mod sinks;
 mod support;
 mod vectors;

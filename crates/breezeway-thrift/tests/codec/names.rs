@@ -18,22 +18,25 @@ mod hostile_names {
     breezeway_thrift::open_enum!(Kind);
 }
 
-use breezeway_thrift::{Pairs, decode, preset, to_vec, view};
+use breezeway_thrift::{Pairs, decode_slice, preset, to_vec, view_slice};
 use hostile_names::Kind;
 
 #[test]
 fn an_enum_is_a_number() {
     assert_eq!(to_vec(&Kind(7)).unwrap(), [0, 0, 0, 7]);
-    assert_eq!(decode::<std::vec::Vec<Kind>>(&[8, 0, 0, 0, 1, 0, 0, 0, 9]), Ok(vec![Kind(9)]));
+    assert_eq!(
+        decode_slice::<std::vec::Vec<Kind>>(&[8, 0, 0, 0, 1, 0, 0, 0, 9]),
+        Ok(vec![Kind(9)])
+    );
     assert_eq!(i32::from(Kind::from(4)), 4);
 }
 
 #[test]
 fn the_empty_struct_is_one_byte_and_reads_past_any_field() {
     assert_eq!(to_vec(&()).unwrap(), [0]);
-    assert_eq!(decode::<()>(&[8, 0, 1, 0, 0, 0, 5, 2, 0, 2, 1, 0]), Ok(()));
-    assert_eq!(view::<()>(&[0]), Ok(()));
-    decode::<()>(&[5, 0, 1, 0]).unwrap_err();
+    assert_eq!(decode_slice::<()>(&[8, 0, 1, 0, 0, 0, 5, 2, 0, 2, 1, 0]), Ok(()));
+    assert_eq!(view_slice::<()>(&[0]), Ok(()));
+    decode_slice::<()>(&[5, 0, 1, 0]).unwrap_err();
 }
 
 #[test]

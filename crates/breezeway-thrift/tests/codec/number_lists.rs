@@ -2,7 +2,7 @@
 
 use breezeway_thrift::{
     Chain, DecodeError, Encode, Fault, Fixed, NumberList, Pool, Set, Slice, Uuid, View, WireType,
-    decode, decode_once, encode, open_enum, to_vec, view,
+    decode_once, decode_slice, encode_slice, open_enum, to_vec, view_slice,
 };
 
 /// The bytes of a list, made one by one.
@@ -19,7 +19,7 @@ fn encoded<T: Fixed>(list: &[T], to: &mut Vec<u8>) {
 /// As written into a buffer in which more could follow.
 fn with_room<T: Encode>(value: &T, room: usize) -> Vec<u8> {
     let mut buffer = vec![0xaa; value.size() + room];
-    let size = encode(value, &mut buffer).unwrap();
+    let size = encode_slice(value, &mut buffer).unwrap();
     // Short lists may be written with zeros behind them.
     assert!(buffer[size..].iter().all(|byte| [0, 0xaa].contains(byte)));
     assert!(buffer[(size + 128).min(size + room)..].iter().all(|byte| *byte == 0xaa));
@@ -51,19 +51,19 @@ where
             assert_eq!(to_vec(&list).unwrap(), bytes);
             assert_eq!(with_room(&list, 200), bytes);
             assert_eq!(chained(&list), bytes);
-            assert_eq!(decode::<Vec<T>>(bytes).as_ref(), Ok(&list));
-            assert_eq!(decode_once::<Vec<T>>(bytes, bytes.len()).as_ref(), Ok(&list));
+            assert_eq!(decode_slice::<Vec<T>>(bytes).as_ref(), Ok(&list));
+            assert_eq!(decode_once::<Vec<T>>(bytes).as_ref(), Ok(&list));
             assert_reads(bytes, &list);
         }
     }
     let long: Vec<T> = (0..5000).map(&number).collect();
     let bytes = to_vec(&Set(long.clone())).unwrap();
-    assert_eq!(decode::<Set<T>>(&bytes), Ok(Set(long.clone())));
-    assert_eq!(decode_once::<Set<T>>(&bytes[..], bytes.len()), Ok(Set(long)));
+    assert_eq!(decode_slice::<Set<T>>(&bytes), Ok(Set(long.clone())));
+    assert_eq!(decode_once::<Set<T>>(&bytes[..]), Ok(Set(long)));
 }
 
 fn assert_reads<T: Fixed + PartialEq + std::fmt::Debug>(bytes: &[u8], list: &[T]) {
-    let viewed: NumberList<'_, T> = view(bytes).unwrap();
+    let viewed: NumberList<'_, T> = view_slice(bytes).unwrap();
     assert_eq!((viewed.len(), viewed.is_empty()), (list.len(), list.is_empty()));
     assert_eq!(viewed.to_vec(), list);
     assert!(viewed.iter().eq(list.iter().copied()));
@@ -139,7 +139,7 @@ fn uuids() {
 #[test]
 fn the_bits_of_doubles_are_kept() {
     let list = [f64::NAN, -0.0, f64::from_bits(0x7ff0_0000_0000_0001), f64::NEG_INFINITY].repeat(5);
-    let read: Vec<f64> = decode(&to_vec(&list).unwrap()).unwrap();
+    let read: Vec<f64> = decode_slice(&to_vec(&list).unwrap()).unwrap();
     let bits = |list: &[f64]| list.iter().map(|double| double.to_bits()).collect::<Vec<_>>();
     assert_eq!(bits(&read), bits(&list));
 }
@@ -149,7 +149,7 @@ fn a_sum_wraps_around() {
     for length in [0, 1, 7, 8, 9, 100] {
         let list: Vec<i64> = (0..length).map(|index| i64::MAX - index).collect();
         let bytes = to_vec(&list).unwrap();
-        let viewed: NumberList<'_, i64> = view(&bytes).unwrap();
+        let viewed: NumberList<'_, i64> = view_slice(&bytes).unwrap();
         assert_eq!(viewed.sum(), list.iter().copied().fold(0, i64::wrapping_add));
     }
 }
@@ -161,8 +161,8 @@ fn a_list_with_another_bool_than_0_and_1_is_refused_where_it_stands() {
             let mut bytes = to_vec(&vec![true; length]).unwrap();
             bytes[5 + position] = 2;
             let error = DecodeError { offset: 5 + position, fault: Fault::Bool(2) };
-            assert_eq!(decode::<Vec<bool>>(&bytes).as_ref(), Err(&error));
-            assert_eq!(decode_once::<Vec<bool>>(&bytes[..], bytes.len()).as_ref(), Err(&error));
+            assert_eq!(decode_slice::<Vec<bool>>(&bytes).as_ref(), Err(&error));
+            assert_eq!(decode_once::<Vec<bool>>(&bytes[..]).as_ref(), Err(&error));
             let viewed = NumberList::<'_, bool>::view(&mut Slice::new(&bytes).unwrap());
             assert_eq!(viewed.as_ref(), Err(&error));
         }
@@ -172,7 +172,7 @@ fn a_list_with_another_bool_than_0_and_1_is_refused_where_it_stands() {
 #[test]
 fn copying_into_a_slice_of_another_length_panics() {
     let bytes = to_vec(&vec![1i64, 2]).unwrap();
-    let viewed: NumberList<'_, i64> = view(&bytes).unwrap();
+    let viewed: NumberList<'_, i64> = view_slice(&bytes).unwrap();
     let mut copy = [0; 2];
     viewed.copy_to(&mut copy);
     assert_eq!(copy, [1, 2]);

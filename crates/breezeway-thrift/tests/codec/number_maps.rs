@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use breezeway_thrift::{
-    DecodeError, Encode, EncodeError, Entries, Fault, Pairs, decode, decode_once, encode, to_vec,
-    view,
+    DecodeError, Encode, EncodeError, Entries, Fault, Pairs, decode_once, decode_slice,
+    encode_slice, to_vec, view_slice,
 };
 
 fn map() -> BTreeMap<i32, i64> {
@@ -32,9 +32,9 @@ fn all_kinds_of_maps_have_the_same_bytes() {
 #[test]
 fn all_readers_give_the_map() {
     let bytes = bytes();
-    assert_eq!(decode::<BTreeMap<i32, i64>>(&bytes), Ok(map()));
-    assert_eq!(decode_once::<BTreeMap<i32, i64>>(&bytes[..], bytes.len()), Ok(map()));
-    let viewed: Entries<'_, i32, i64> = view(&bytes).unwrap();
+    assert_eq!(decode_slice::<BTreeMap<i32, i64>>(&bytes), Ok(map()));
+    assert_eq!(decode_once::<BTreeMap<i32, i64>>(&bytes[..]), Ok(map()));
+    let viewed: Entries<'_, i32, i64> = view_slice(&bytes).unwrap();
     assert!(viewed.iter().eq(map()));
     assert_eq!(viewed.find(&14), Some(2 << 33));
     assert_eq!(viewed.find(&15), None);
@@ -45,7 +45,7 @@ fn a_map_that_does_not_fit_is_not_begun() {
     let mut buffer = [0xaa; 100];
     let needed = map().size();
     assert_eq!(needed, 6 + 50 * 12);
-    assert_eq!(encode(&map(), &mut buffer), Err(EncodeError::Full { needed, capacity: 100 }));
+    assert_eq!(encode_slice(&map(), &mut buffer), Err(EncodeError::Full { needed, capacity: 100 }));
     assert_eq!(buffer[6..], [0xaa; 94]);
 }
 
@@ -53,17 +53,17 @@ fn a_map_that_does_not_fit_is_not_begun() {
 fn a_bool_in_a_map_is_0_or_1() {
     let bytes = [8, 2, 0, 0, 0, 2, 0, 0, 0, 1, 1, 0, 0, 0, 2, 5];
     let error = DecodeError { offset: 15, fault: Fault::Bool(5) };
-    assert_eq!(decode::<BTreeMap<i32, bool>>(&bytes), Err(error.clone()));
-    assert_eq!(view::<Entries<'_, i32, bool>>(&bytes), Err(error));
+    assert_eq!(decode_slice::<BTreeMap<i32, bool>>(&bytes), Err(error.clone()));
+    assert_eq!(view_slice::<Entries<'_, i32, bool>>(&bytes), Err(error));
     let last = bytes.len() - 1;
-    decode::<BTreeMap<i32, bool>>(&[&bytes[..last], &[1]].concat()).unwrap();
+    decode_slice::<BTreeMap<i32, bool>>(&[&bytes[..last], &[1]].concat()).unwrap();
 }
 
 #[test]
 fn a_map_cut_short_is_refused() {
     let bytes = bytes();
     for end in 0..bytes.len() {
-        decode::<BTreeMap<i32, i64>>(&bytes[..end]).unwrap_err();
-        view::<Entries<'_, i32, i64>>(&bytes[..end]).unwrap_err();
+        decode_slice::<BTreeMap<i32, i64>>(&bytes[..end]).unwrap_err();
+        view_slice::<Entries<'_, i32, i64>>(&bytes[..end]).unwrap_err();
     }
 }

@@ -6,7 +6,7 @@ use breezeway_idl_corpus::sample::{
     Mixed, MixedView, MixedWriter, MyTestWriter, Node, NodeView, NodeWriter,
 };
 use breezeway_thrift::{
-    Chain, Encode, EncodeError, Output, Pool, Sink, decode, encode, to_vec, view,
+    Chain, Encode, EncodeError, Output, Pool, Sink, decode_slice, encode_slice, to_vec, view_slice,
 };
 
 fn node(blob: usize) -> Node {
@@ -20,10 +20,10 @@ fn a_buffer_that_is_too_small_tells_how_much_is_needed() {
     for capacity in 0..needed {
         let mut buffer = vec![0xaa; needed];
         let full = EncodeError::Full { needed, capacity };
-        assert_eq!(encode(&node, &mut buffer[..capacity]), Err(full));
+        assert_eq!(encode_slice(&node, &mut buffer[..capacity]), Err(full));
         assert!(buffer[capacity..].iter().all(|byte| *byte == 0xaa));
     }
-    assert_eq!(encode(&node, &mut vec![0; needed + 5]), Ok(needed));
+    assert_eq!(encode_slice(&node, &mut vec![0; needed + 5]), Ok(needed));
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn a_large_binary_is_filled_where_it_will_be_sent_from() {
     let fill = |bytes: &mut [u8]| bytes.fill(9);
     NodeWriter::new(&mut output).value(1).blob_in_place(100_000, fill).end();
     let size = output.finish().unwrap();
-    let view: NodeView<'_> = view(&buffer[..size]).unwrap();
+    let view: NodeView<'_> = view_slice(&buffer[..size]).unwrap();
     assert_eq!(view.blob, [9; 100_000]);
 }
 
@@ -66,8 +66,8 @@ fn a_string_can_be_filled_in_place_and_is_checked_by_the_reader() {
         buffer.truncate(size);
         buffer
     };
-    assert_eq!(view::<MixedView<'_>>(&write(b'x')).unwrap().name, "xxxxx");
-    view::<MixedView<'_>>(&write(0xff)).unwrap_err();
+    assert_eq!(view_slice::<MixedView<'_>>(&write(b'x')).unwrap().name, "xxxxx");
+    view_slice::<MixedView<'_>>(&write(0xff)).unwrap_err();
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn a_chain_takes_another_buffer_when_one_is_full() {
     node.encode(&mut chain);
     let mut written = Vec::new();
     chain.write_to(&mut written).unwrap();
-    assert_eq!(decode::<Node>(&written).as_ref(), Ok(&node));
+    assert_eq!(decode_slice::<Node>(&written).as_ref(), Ok(&node));
 }
 
 /// Takes at most seven bytes at a time, and is interrupted each second time.
@@ -185,6 +185,6 @@ impl NodeBytes {
         NodeWriter::new(&mut chain).value(1).blob_in_place(3000, fill).end();
         let mut bytes = Vec::new();
         chain.write_to(&mut bytes).unwrap();
-        view::<NodeView<'_>>(&bytes).unwrap().blob.to_vec()
+        view_slice::<NodeView<'_>>(&bytes).unwrap().blob.to_vec()
     }
 }

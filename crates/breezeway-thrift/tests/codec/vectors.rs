@@ -6,7 +6,7 @@ use breezeway_idl_corpus::sample::{Ano, MyTest, MyTestView, MyTestWriter};
 use breezeway_thrift::{
     ApplicationException, Decode, DecodeError, Encode, Envelope, ExceptionKind, Fault, Frame,
     HeaderKey, Limits, MessageHeader, MessageKind, Output, PayloadProtocol, Set, Slice, TtFrame,
-    TtHeader, Uuid, decode, decode_once, frame_header, message_to_vec, to_vec, view,
+    TtHeader, Uuid, decode_once, decode_slice, frame_header, message_to_vec, to_vec, view_slice,
 };
 
 fn header(kind: MessageKind, name: &str, sequence: i32) -> MessageHeader {
@@ -29,10 +29,10 @@ fn read_message<T: Decode + Encode>(bytes: &[u8]) -> (MessageHeader, T) {
 
 /// The struct that `bytes` are, in both ways to own it; `bytes` is what writing it again gives.
 fn read_struct<T: Decode + Encode + PartialEq + std::fmt::Debug>(bytes: &[u8]) -> T {
-    let value: T = decode(bytes).unwrap();
+    let value: T = decode_slice(bytes).unwrap();
     assert_eq!(to_vec(&value).unwrap(), bytes);
     assert_eq!(value.size(), bytes.len());
-    let once: T = decode_once(bytes, bytes.len()).unwrap();
+    let once: T = decode_once(bytes).unwrap();
     assert_eq!(to_vec(&once).unwrap(), bytes);
     value
 }
@@ -47,7 +47,7 @@ fn v1_a_call() {
     assert_eq!(header, self::header(MessageKind::Call, "echo", 1));
     assert_eq!(body, echo());
     let bytes = hex(V1);
-    let view: EchoArgumentsView<'_> = view(&bytes[16..]).unwrap();
+    let view: EchoArgumentsView<'_> = view_slice(&bytes[16..]).unwrap();
     assert_eq!(view.request, EchoView { text: "hi", number: -2 });
 }
 
@@ -79,7 +79,7 @@ fn v3_all_types() {
     };
     assert_eq!(read_struct::<AllTypes>(&hex(V3)), expected);
     let bytes = hex(V3);
-    let view: AllTypesView<'_> = view(&bytes).unwrap();
+    let view: AllTypesView<'_> = view_slice(&bytes).unwrap();
     assert_eq!(AllTypes::from(view), expected);
 }
 
@@ -88,7 +88,7 @@ fn v4_a_list_of_numbers() {
     let expected = MyTest { num: 1, ano: Ano { a: 2 }, nums: vec![1, 2, 3] };
     let bytes = hex(V4);
     assert_eq!(read_struct::<MyTest>(&bytes), expected);
-    let view: MyTestView<'_> = view(&bytes).unwrap();
+    let view: MyTestView<'_> = view_slice(&bytes).unwrap();
     assert_eq!((view.num, view.ano.a, view.nums.to_vec()), (1, 2, vec![1, 2, 3]));
     assert_eq!(view.nums.sum(), 6);
     let mut buffer = [0; 59];
@@ -105,7 +105,7 @@ fn v4_with_131072_elements_takes_1048611_bytes() {
     let bytes = to_vec(&test).unwrap();
     assert_eq!(bytes[34..42], [0; 8]);
     assert_eq!(bytes[42..50], 1i64.to_be_bytes());
-    assert_eq!(decode::<MyTest>(&bytes), Ok(test));
+    assert_eq!(decode_slice::<MyTest>(&bytes), Ok(test));
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn v8_an_application_exception() {
 #[test]
 fn an_application_exception_with_unknown_fields_is_read() {
     let bytes = hex("080063000000070b0001000000016d0a006400000000000000010800020000000600");
-    let exception: ApplicationException = decode(&bytes).unwrap();
+    let exception: ApplicationException = decode_slice(&bytes).unwrap();
     assert_eq!((exception.message.as_str(), exception.kind), ("m", ExceptionKind::INTERNAL_ERROR));
 }
 
@@ -153,14 +153,14 @@ fn v9_a_declared_exception() {
 #[test]
 fn v10_nested_containers_and_the_bits_of_a_nan() {
     let bytes = hex(V10);
-    let value: Nesting = decode(&bytes).unwrap();
+    let value: Nesting = decode_slice(&bytes).unwrap();
     assert_eq!(to_vec(&value).unwrap(), bytes);
     assert_eq!(value.map["a"], [Flag { flag: Some(true) }, Flag { flag: None }]);
     assert_eq!(value.flags, [true, false]);
     assert_eq!(value.strings, ["", "x"]);
     let bits: Vec<u64> = value.doubles.iter().map(|double| double.to_bits()).collect();
     assert_eq!(bits, [1 << 63, 0x7ff8_0000_0000_0001]);
-    let view: NestingView<'_> = view(&bytes).unwrap();
+    let view: NestingView<'_> = view_slice(&bytes).unwrap();
     assert_eq!(to_vec(&Nesting::from(view)).unwrap(), bytes);
 }
 
@@ -265,7 +265,7 @@ fn s1_to_s4_frames_of_a_stream() {
         assert_eq!(header.protocol, PayloadProtocol::Struct);
         assert_eq!(header.numbered(HeaderKey::FRAME_TYPE), Some(frame_type.as_bytes()));
         match frame_type {
-            "3" => assert_eq!(decode::<Echo>(payload).unwrap().text, "hi"),
+            "3" => assert_eq!(decode_slice::<Echo>(payload).unwrap().text, "hi"),
             "5" => assert_eq!(payload, hex(V8)),
             _ => assert!(payload.is_empty()),
         }

@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-use breezeway_thrift::{Decode, Encode, Output, decode, decode_once, encode, to_vec, view};
+use breezeway_thrift::{Decode, Encode, Output, decode_slice, decode_once, encode_slice, to_vec, view_slice};
 
 use super::{Case, Operation, fold_mixed, number};
 use crate::ours::{Batch, BatchView, MixedView, MyTest, MyTestView, MyTestWriter};
@@ -14,17 +14,17 @@ fn owned<T: Encode + Decode + 'static>(value: T, cases: &mut Vec<Case>) -> Vec<u
     let mut buffer = vec![0; bytes.len()];
     cases.push(Case::new(NAME, Operation::Encode, move || {
         let size = black_box(&value).size();
-        encode(black_box(&value), &mut buffer[..size]).unwrap() as u64
+        encode_slice(black_box(&value), &mut buffer[..size]).unwrap() as u64
     }));
     let message = bytes.clone();
     cases.push(Case::new(NAME, Operation::Decode, move || {
-        black_box(decode::<T>(black_box(&message)).unwrap());
+        black_box(decode_slice::<T>(black_box(&message)).unwrap());
         0
     }));
     let message = bytes.clone();
     cases.push(Case::new("breezeway, each byte once", Operation::Decode, move || {
         let bytes = black_box(message.as_slice());
-        black_box(decode_once::<T>(bytes, bytes.len()).unwrap());
+        black_box(decode_once::<T>(bytes).unwrap());
         0
     }));
     bytes
@@ -44,7 +44,7 @@ fn sum(test: &MyTestView<'_>) -> u64 {
 pub fn batch(value: Batch, cases: &mut Vec<Case>) {
     let bytes = owned(value, cases);
     cases.push(Case::new(NAME, Operation::Read, move || {
-        let batch: BatchView<'_> = view(black_box(&bytes)).unwrap();
+        let batch: BatchView<'_> = view_slice(black_box(&bytes)).unwrap();
         batch.items.iter().map(fold_view).fold(0, u64::wrapping_add)
     }));
 }
@@ -54,7 +54,7 @@ pub fn my_test(value: MyTest, cases: &mut Vec<Case>) {
     let bytes = owned(value, cases);
     let size = bytes.len();
     cases.push(Case::new(NAME, Operation::Read, move || {
-        let test: MyTestView<'_> = view(black_box(&bytes)).unwrap();
+        let test: MyTestView<'_> = view_slice(black_box(&bytes)).unwrap();
         sum(&test)
     }));
     let mut buffer = vec![0; size];
@@ -66,7 +66,7 @@ pub fn my_test(value: MyTest, cases: &mut Vec<Case>) {
             .nums((0..black_box(count)).map(number))
             .end();
         let size = output.finish().unwrap();
-        let test: MyTestView<'_> = view(black_box(&buffer[..size])).unwrap();
+        let test: MyTestView<'_> = view_slice(black_box(&buffer[..size])).unwrap();
         sum(&test)
     }));
 }

@@ -1,0 +1,86 @@
+//! Owned values of views.
+
+use std::collections::BTreeMap;
+
+use crate::{Elements, Entries, Fixed, Nested, NumberList, Pairs, Set, SetOf, View};
+
+/// Turns what a view has into what the owned type `T` has: for fields of generated types, that of
+/// the same name.
+pub trait IntoOwned<T> {
+    /// The owned value.
+    fn into_owned(self) -> T;
+}
+
+impl<T: Fixed> IntoOwned<T> for T {
+    #[inline]
+    fn into_owned(self) -> T {
+        self
+    }
+}
+
+impl IntoOwned<String> for &str {
+    #[inline]
+    fn into_owned(self) -> String {
+        self.to_owned()
+    }
+}
+
+impl IntoOwned<Vec<u8>> for &[u8] {
+    #[inline]
+    fn into_owned(self) -> Vec<u8> {
+        self.to_vec()
+    }
+}
+
+impl<T, V: IntoOwned<T>> IntoOwned<Option<T>> for Option<V> {
+    #[inline]
+    fn into_owned(self) -> Option<T> {
+        self.map(V::into_owned)
+    }
+}
+
+impl<T: Fixed> IntoOwned<Vec<T>> for NumberList<'_, T> {
+    #[inline]
+    fn into_owned(self) -> Vec<T> {
+        self.to_vec()
+    }
+}
+
+impl<'a, T, V: View<'a> + IntoOwned<T>> IntoOwned<Vec<T>> for Elements<'a, V> {
+    fn into_owned(self) -> Vec<T> {
+        self.iter().map(V::into_owned).collect()
+    }
+}
+
+impl<T, L: IntoOwned<Vec<T>>> IntoOwned<Set<T>> for SetOf<L> {
+    #[inline]
+    fn into_owned(self) -> Set<T> {
+        Set(self.0.into_owned())
+    }
+}
+
+impl<'a, K: Ord, V, L, W> IntoOwned<BTreeMap<K, V>> for Entries<'a, L, W>
+where
+    L: View<'a> + IntoOwned<K>,
+    W: View<'a> + IntoOwned<V>,
+{
+    fn into_owned(self) -> BTreeMap<K, V> {
+        self.iter().map(|(key, value)| (key.into_owned(), value.into_owned())).collect()
+    }
+}
+
+impl<'a, K, V, L, W> IntoOwned<Pairs<K, V>> for Entries<'a, L, W>
+where
+    L: View<'a> + IntoOwned<K>,
+    W: View<'a> + IntoOwned<V>,
+{
+    fn into_owned(self) -> Pairs<K, V> {
+        self.iter().map(|(key, value)| (key.into_owned(), value.into_owned())).collect()
+    }
+}
+
+impl<'a, T, V: View<'a> + Default + IntoOwned<T>> IntoOwned<Box<T>> for Nested<'a, V> {
+    fn into_owned(self) -> Box<T> {
+        Box::new(self.get().into_owned())
+    }
+}
