@@ -289,7 +289,8 @@ fn head(kind: Kind, stream: u32) -> Head {
 
 fn want(want: u8, count: u8) -> Want {
     let count = count.into();
-    [Want::Data, Want::Consumed(count), Want::Memory { consumed: count }][usize::from(want % 3)]
+    let memory = Want::Memory { consumed: count, back: count };
+    [Want::Data, Want::Consumed(count), memory][usize::from(want % 3)]
 }
 
 /// Reads a body in every way there is.

@@ -118,7 +118,7 @@ impl Endpoint {
         self.counters.add(Counter::NoMemory, 1);
         // Pending are also the entries by which this attempt has dropped segments.
         let pending = self.rings.producer.published() > consumed || self.rings.lent.is_any();
-        let until = pending.then_some(Want::Memory { consumed });
+        let until = pending.then_some(Want::Memory { consumed, back: self.rings.lent.back() });
         Err(SendError::NoMemory { len, shortage: self.shortage(len), until })
     }
 

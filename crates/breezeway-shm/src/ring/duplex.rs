@@ -21,6 +21,9 @@ pub enum Want {
     Memory {
         /// Entries that the peer is known to have consumed.
         consumed: u64,
+        /// Payloads that have come back by now: those that come back by the way, as when this side
+        /// checks what it no longer needs, end the wait as well.
+        back: u64,
     },
 }
 
@@ -137,7 +140,8 @@ impl Duplex {
         match want {
             Want::Data => self.consumer.ready(),
             Want::Consumed(count) => self.has_consumed(count),
-            Want::Memory { consumed } => Ok(self.lent.has_release()
+            Want::Memory { consumed, back } => Ok(self.lent.back() != back
+                || self.lent.has_release()
                 || self.consumer.ready()?
                 || self.has_consumed(consumed)?),
         }
@@ -163,7 +167,7 @@ impl Duplex {
         match want {
             Want::Data => self.consumer.arm(),
             Want::Consumed(count) => self.producer.arm(count),
-            Want::Memory { consumed } => {
+            Want::Memory { consumed, .. } => {
                 self.lent.arm();
                 self.consumer.arm();
                 self.producer.arm(consumed);

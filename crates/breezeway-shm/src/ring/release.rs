@@ -103,6 +103,8 @@ pub(crate) struct Lent {
     lent: Vec<u64>,
     /// The peer's release bits as last seen.
     seen: Vec<u64>,
+    /// Payloads that have come back so far.
+    back: u64,
     /// Our last wait for a release.
     wait: u64,
     /// Whether the intent names it.
@@ -113,12 +115,17 @@ impl Lent {
     /// With so many lend numbers, a multiple of 64.
     pub(crate) fn new(own: OwnWords, peer: ForeignWords, count: u32) -> Self {
         let words = vec![0; count as usize / 64];
-        Self { own, peer, lent: words.clone(), seen: words, wait: 0, announced: false }
+        Self { own, peer, lent: words.clone(), seen: words, back: 0, wait: 0, announced: false }
     }
 
     /// Whether anything is lent.
     pub(crate) fn is_any(&self) -> bool {
         self.lent.iter().any(|&word| word != 0)
+    }
+
+    /// Payloads that have come back so far, by bits and by entries.
+    pub(crate) fn back(&self) -> u64 {
+        self.back
     }
 
     /// Notes that a number is lent.
@@ -131,6 +138,7 @@ impl Lent {
     #[inline]
     pub(crate) fn take_back(&mut self, number: u16) {
         self.lent[usize::from(number / 64)] &= !(1 << (number % 64));
+        self.back += 1;
     }
 
     /// Numbers in a word of bits that are released and were not collected.
@@ -158,6 +166,7 @@ impl Lent {
             acquire_fence(FenceSite::FlipSeen);
             self.seen[word] ^= released;
             self.lent[word] &= !released;
+            self.back += u64::from(released.count_ones());
             while released != 0 {
                 taken_back(word as u16 * 64 + released.trailing_zeros() as u16);
                 released &= released - 1;

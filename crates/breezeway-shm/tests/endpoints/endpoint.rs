@@ -120,13 +120,15 @@ struct Side {
     queue: VecDeque<Sent>,
     current: Option<Current>,
     reserved: VecDeque<(u32, usize, Space)>,
+    /// Payloads that have come back, as a shortage said last.
+    back: u64,
     kept: Vec<(Sent, Message)>,
 }
 
 impl Side {
     fn new(endpoint: Endpoint) -> Self {
         let (queue, reserved) = (VecDeque::new(), VecDeque::new());
-        Self { endpoint, queue, current: None, reserved, kept: Vec::new() }
+        Self { endpoint, queue, current: None, reserved, back: 0, kept: Vec::new() }
     }
 }
 
@@ -158,7 +160,10 @@ impl Session {
                 assert!(len > cap, "{len} of {cap}");
                 None
             }
-            Err(SendError::NoMemory { .. }) => {
+            Err(SendError::NoMemory { until, .. }) => {
+                if let Some(Want::Memory { back, .. }) = until {
+                    self.sides[side].back = back;
+                }
                 assert!(len > 104, "inline space needs no memory");
                 None
             }
@@ -302,7 +307,7 @@ impl Session {
             }
             Step::PrepareSleep { want } => {
                 let consumed = self.sides[side].endpoint.known_consumed();
-                let memory = Want::Memory { consumed };
+                let memory = Want::Memory { consumed, back: self.sides[side].back };
                 let want = [Want::Data, Want::Consumed(consumed), memory][usize::from(want)];
                 let sleeps = self.sides[side].endpoint.prepare_sleep(want).unwrap();
                 if !matches!(want, Want::Consumed(_)) && self.sides[side].current.is_none() {

@@ -7,7 +7,8 @@ use std::time::Duration;
 use crate::support::{Pair, Terms, take};
 use breezeway_os::{Deadline, WaitPolicy};
 use breezeway_shm::{
-    Body, Endpoint, Flags, Head, Kind, Message, SendError, Shortage, WaitError, Waiter, Want,
+    Body, Endpoint, Flags, Head, Kind, Limits, Message, SendError, Shortage, WaitError, Waiter,
+    Want,
 };
 
 /// The fields `release_wake` and `released` of a control segment, and the counters `doorbells rung`
@@ -308,19 +309,21 @@ fn a_sender_without_memory_is_woken_by_each_release_from_another_thread() {
 
 #[test]
 fn a_wait_for_memory_is_rung_for_once_and_others_are_not() {
-    let (mut pair, mut messages, until) = exhausted();
+    let (mut pair, mut messages, stale) = exhausted();
     messages.pop();
-    assert_eq!(pair.other_control.word(RUNG), 0, "nobody waited");
-    drop(send(&mut pair.one, 0, 200));
+    send(&mut pair.one, 0, 200).unwrap();
+    assert!(pair.one.has(stale).unwrap(), "something has come back since");
+    let Err(SendError::NoMemory { until: Some(until), .. }) = send(&mut pair.one, 0, 200) else {
+        panic!("all numbers are lent")
+    };
     assert!(pair.one.prepare_sleep(until).unwrap());
     assert_eq!(pair.one_control.word(SLEEPS), 1);
     assert_ne!(pair.one_control.word(RELEASE_WAKE), 0);
     thread::spawn(move || messages.truncate(10)).join().unwrap();
-    assert_eq!(pair.other_control.word(RUNG), 0, "leases count nothing in what is not theirs");
     assert!(pair.one.has(until).unwrap());
-    // The one byte is there: a sleeper would wake.
+    let unread = rustix::io::ioctl_fionread(pair.one.socket()).unwrap();
+    assert_eq!(unread, 1, "the release before was not waited for, and this wait is rung for once");
     pair.one.sleep(Deadline::NEVER).unwrap();
-    pair.one.sleep(Deadline::after(Duration::from_millis(10))).unwrap();
     send(&mut pair.one, 0, 200).unwrap();
 }
 
@@ -351,6 +354,26 @@ fn a_sender_without_memory_is_woken_by_an_entry_that_may_carry_a_release() {
     assert!(one.take().unwrap());
     assert!(one.body().to_vec() == content(7, 10));
     drop((answering.join().unwrap(), messages));
+}
+
+#[test]
+fn a_release_that_is_collected_by_the_way_ends_the_wait_for_memory_as_well() {
+    let terms = Terms { ring_capacity: 128, ..Terms::default() };
+    let limits = Limits { first_segment: 1, shrink_after: Duration::ZERO, ..Limits::new(1 << 20) };
+    let mut pair = Pair::with_limits(terms, limits);
+    let messages = kept(&mut pair, 2, 300_000);
+    let Err(SendError::NoMemory { until: Some(until), .. }) = send(&mut pair.one, 0, 600_000)
+    else {
+        panic!("there is no room for it")
+    };
+    assert!(pair.one.prepare_sleep(until).unwrap());
+    drop(messages);
+    // Looks for segments that it no longer needs, and so at what was released.
+    for _ in 0..100 {
+        pair.one.flush().unwrap();
+    }
+    assert!(pair.one.has(until).unwrap());
+    assert!(!pair.one.prepare_sleep(until).unwrap(), "asleep though memory is there");
 }
 
 #[test]

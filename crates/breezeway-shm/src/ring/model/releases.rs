@@ -91,7 +91,7 @@ fn sleeping_sender_and_an_entry() {
     let (mut sender, mut receiver) = session(Setting { slots: [1, 1], ..one_way(8, 1) });
     sender.duplex.lent.lend(0);
     let receiving = thread::spawn(move || receiver.send(0));
-    sender.wait(Want::Memory { consumed: 0 });
+    sender.wait(Want::Memory { consumed: 0, back: 0 });
     assert!(sender.take());
     check(&sender.entry, 0);
     receiving.join().unwrap();
@@ -103,7 +103,7 @@ fn sleeping_sender_and_progress() {
     sender.duplex.lent.lend(0);
     assert!(sender.publish(0, &body(0)));
     let receiving = thread::spawn(move || assert!(receiver.take()));
-    sender.wait(Want::Memory { consumed: 0 });
+    sender.wait(Want::Memory { consumed: 0, back: 0 });
     assert!(sender.has(Want::Consumed(0)));
     receiving.join().unwrap();
 }

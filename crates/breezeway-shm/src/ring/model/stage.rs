@@ -128,7 +128,7 @@ impl End {
         let mut back = self.collect();
         while back < count {
             let consumed = self.duplex.producer.known_consumed();
-            self.wait(Want::Memory { consumed });
+            self.wait(Want::Memory { consumed, back: self.duplex.lent.back() });
             back += self.collect();
         }
     }
