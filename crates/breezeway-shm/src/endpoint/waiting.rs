@@ -29,6 +29,12 @@ impl Endpoint {
         self.rings.has(want)
     }
 
+    /// What a wait for more payload memory than there is now waits for.
+    #[inline]
+    pub fn more_memory(&self) -> Want {
+        Want::Memory { consumed: self.known_consumed(), back: self.rings.lent.back() }
+    }
+
     /// Announces that this side is about to sleep until what is wanted comes, and polls for it once
     /// more. True if it has not come: then a doorbell byte will arrive on the socket when it does.
     /// A second call for another want may read the byte that the first one left: ask [`Self::has`]

@@ -11,24 +11,25 @@ pub(crate) struct MemoryLink {
     /// next reservation.
     pub(super) space: Space,
     waiter: Waiter,
-    /// What the peer had consumed when room was last asked for.
-    consumed: u64,
+    /// What brings more room than there was when it was last asked for.
+    more_room: Want,
 }
 
 impl MemoryLink {
     pub(crate) fn new(endpoint: Endpoint, waiting: Waiting) -> Self {
-        Self { endpoint, space: Space::none(), waiter: Waiter::new(waiting), consumed: 0 }
+        let more_room = endpoint.more_memory();
+        Self { endpoint, space: Space::none(), waiter: Waiter::new(waiting), more_room }
     }
 
     /// Whether the peer has consumed or released something since the last call, or sent something.
     pub(super) fn has_new_room(&mut self) -> Result<bool, SocketError> {
-        let has_room = self.endpoint.has(Want::Memory { consumed: self.consumed })?;
-        self.consumed = self.endpoint.known_consumed();
+        let has_room = self.endpoint.has(self.more_room)?;
+        self.more_room = self.endpoint.more_memory();
         Ok(has_room)
     }
 
     pub(super) fn prepare_sleep_for_room(&mut self) -> Result<bool, SocketError> {
-        self.endpoint.prepare_sleep(Want::Memory { consumed: self.consumed })
+        self.endpoint.prepare_sleep(self.more_room)
     }
 
     #[inline(always)]
