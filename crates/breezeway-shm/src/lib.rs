@@ -86,6 +86,7 @@ pub use {
     doorbell::{SEND_BUFFER, SocketError},
     endpoint::{Body, Endpoint, Filling, Limits, Message, PayloadMemory, SendError, Space},
     foreign::{ForeignBytes, ForeignReader},
+    payload::accounts::Account,
     payload::shortage::Shortage,
     wait::{WaitError, Waiter},
 };

@@ -1,6 +1,7 @@
 //! Payload memory: what this side lends to the peer, and what it borrows from it (`docs/abi.md`,
 //! sections 4.2 and 6).
 
+pub(crate) mod accounts;
 pub(crate) mod allocator;
 pub(crate) mod borrower;
 pub(crate) mod lender;

@@ -18,7 +18,7 @@ use std::os::fd::BorrowedFd;
 use breezeway_os::{Deadline, TrustedPeer};
 use breezeway_shm::layout::INLINE_MAX;
 use breezeway_shm::{
-    self as shm, Filling, ForeignBytes, Head, Message, PayloadMemory, SendError, Want,
+    self as shm, Account, Filling, ForeignBytes, Head, Message, PayloadMemory, SendError, Want,
 };
 
 pub(crate) use error::{LinkError, WaitFailure};
@@ -84,6 +84,21 @@ impl Link {
 
 // ---- sending ----
 impl Link {
+    /// Keeps a part of the memory for so many streams that hold nothing.
+    pub(crate) fn keep_for_streams(&mut self, streams: usize) {
+        if let Memory(link) = self {
+            link.endpoint.keep_for_streams(streams);
+        }
+    }
+
+    /// Whose memory is what is taken from now on.
+    #[inline]
+    pub(crate) fn set_account(&mut self, account: Account) {
+        if let Memory(link) = self {
+            link.endpoint.set_account(account);
+        }
+    }
+
     /// Takes space for the next message, of `len` bytes, giving back what was reserved before.
     #[inline(always)]
     pub(crate) fn reserve(&mut self, len: usize) -> Result<(), SendError> {

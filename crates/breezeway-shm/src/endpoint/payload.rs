@@ -7,6 +7,7 @@ use super::Endpoint;
 use super::error::SendError;
 use crate::counters::Counter;
 use crate::doorbell::{MAX_PENDING_SEGMENTS, SocketError};
+use crate::payload::accounts::Account;
 use crate::payload::lender::Loan;
 use crate::payload::segments::{MOST_SEGMENTS, pages};
 use crate::payload::shortage::Shortage;
@@ -62,6 +63,17 @@ pub struct PayloadMemory {
 }
 
 impl Endpoint {
+    /// Keeps half of the lend numbers and a quarter of the cap for so many streams, each of which
+    /// can thus send a message of its share while it holds nothing, whatever others hold.
+    pub fn keep_for_streams(&mut self, streams: usize) {
+        self.lender.accounts.keep_for(streams);
+    }
+
+    /// Whose payload is what is reserved from now on.
+    pub fn set_account(&mut self, account: Account) {
+        self.lender.account = account;
+    }
+
     /// What payload segments take now.
     pub fn payload_memory(&self) -> PayloadMemory {
         PayloadMemory {
@@ -110,6 +122,7 @@ impl Endpoint {
             return Ok(loan);
         }
         if self.lender.has_numbers()
+            && self.lender.may_take(len)
             && self.grow(len)?
             && let Some(loan) = self.lender.take(len)
         {
@@ -125,6 +138,9 @@ impl Endpoint {
     /// Why space for `len` bytes could not be taken.
     fn shortage(&self, len: usize) -> Shortage {
         let segments = &self.lender.segments;
+        if !self.lender.may_take(len) {
+            return Shortage::Kept { held: self.lender.accounts.held(self.lender.account) };
+        }
         if !self.lender.has_numbers() {
             Shortage::Numbers(self.lender.numbers())
         } else if !segments.can_make_room(len) {

@@ -3,6 +3,7 @@
 //! Everything but the payload bytes is private memory. The peer's release bits only say which parts
 //! of our own memory we may write again, so garbage there harms the liar alone.
 
+use crate::payload::accounts::{Account, Accounts};
 use crate::payload::segments::{Place, Segments};
 use crate::ring::Lent;
 use crate::violation::Violation;
@@ -14,6 +15,7 @@ pub(crate) struct Loan {
     lend: u16,
     offset: usize,
     pub(crate) len: usize,
+    account: Account,
 }
 
 impl Loan {
@@ -36,6 +38,9 @@ impl Loan {
 /// What of our payload segments is lent.
 pub(crate) struct Lender {
     pub(crate) segments: Segments,
+    pub(crate) accounts: Accounts,
+    /// Who takes what is taken next.
+    pub(crate) account: Account,
     /// Free lend numbers; the one used last comes first.
     free_numbers: Vec<u16>,
     /// What is lent, by lend number.
@@ -45,6 +50,8 @@ pub(crate) struct Lender {
 impl Lender {
     pub(crate) fn new(lend_count: u32, segments: Segments) -> Self {
         Self {
+            accounts: Accounts::new(segments.cap(), lend_count as usize),
+            account: Account::SESSION,
             segments,
             free_numbers: (0..lend_count as u16).rev().collect(),
             loans: vec![None; lend_count as usize],
@@ -54,15 +61,21 @@ impl Lender {
     /// Takes space for `len` bytes and a lend number, if there is both.
     #[inline]
     pub(crate) fn take(&mut self, len: usize) -> Option<Loan> {
+        if !self.accounts.allows(self.account, len) {
+            return None;
+        }
         let lend = *self.free_numbers.last()?;
         let Place { segment, offset } = self.segments.take(len)?;
         self.free_numbers.pop();
-        Some(Loan { segment, lend, offset, len })
+        let account = self.account;
+        self.accounts.take(account, len);
+        Some(Loan { segment, lend, offset, len, account })
     }
 
     /// Gives back space that was taken and not lent.
     pub(crate) fn give_back(&mut self, loan: Loan) {
         self.free_numbers.push(loan.lend);
+        self.accounts.give_back(loan.account, loan.len);
         self.segments.give_back(loan.place(), loan.len);
     }
 
@@ -112,5 +125,10 @@ impl Lender {
     /// Whether more payload could be lent if there were space for it.
     pub(crate) fn has_numbers(&self) -> bool {
         !self.free_numbers.is_empty()
+    }
+
+    /// Whether who takes next may have so much, as far as others do not need it.
+    pub(crate) fn may_take(&self, len: usize) -> bool {
+        self.accounts.allows(self.account, len)
     }
 }

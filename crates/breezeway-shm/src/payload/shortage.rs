@@ -13,6 +13,11 @@ pub enum Shortage {
         /// The cap: the smaller of both sides' settings.
         cap: usize,
     },
+    /// What is left is kept for streams that hold nothing.
+    Kept {
+        /// Bytes that this stream holds.
+        held: usize,
+    },
     /// As many payloads are lent as there are numbers for them.
     Numbers(usize),
     /// As many segments are there as there may be.
@@ -28,6 +33,12 @@ impl fmt::Display for Shortage {
                 f,
                 "{taken} of the session's {cap} bytes are lent to the peer; receive replies first \
                  or raise the cap on both sides"
+            ),
+            Self::Kept { held } => write!(
+                f,
+                "the stream holds {held} bytes, and what is left is kept for other streams, a \
+                 quarter of the cap divided by max_streams for each; receive and release messages \
+                 first, raise the cap or lower max_streams on both sides"
             ),
             Self::Numbers(count) => write!(
                 f,

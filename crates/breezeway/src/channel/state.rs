@@ -84,8 +84,10 @@ pub(crate) struct State {
 }
 
 impl State {
-    pub(super) fn new(agreed: Agreed, is_client: bool) -> Self {
+    pub(super) fn new(mut agreed: Agreed, is_client: bool) -> Self {
         let [own, peers] = agreed.streams;
+        let streams = usize::from(own.max_streams) + usize::from(peers.max_streams);
+        agreed.link.keep_for_streams(streams);
         Self {
             link: agreed.link,
             is_client,

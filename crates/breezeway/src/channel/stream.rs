@@ -5,7 +5,7 @@ use std::task::{Context, Poll};
 use std::time::Instant;
 
 use breezeway_os::Deadline;
-use breezeway_shm::{Flags, Head, Kind};
+use breezeway_shm::{Account, Flags, Head, Kind};
 use thiserror::Error;
 
 use super::Handle;
@@ -261,7 +261,9 @@ impl State {
         let flags = if last { Flags::FIN } else { Flags::NONE };
         let stream = self.streams.number(key);
         let head = Head { kind: Kind::Message, flags, stream, tag: 0 };
+        self.link.set_account(Account::of_stream(key.index()));
         let sent = self.poll_send(cx, head, outgoing);
+        self.link.set_account(Account::SESSION);
         sent.map_err(StreamError::from).map_ok(|()| self.streams.sent(key, carried))
     }
 

@@ -145,6 +145,11 @@ impl SessionOptions {
     }
 
     /// Streams that the other side may have open at one time, 0 to 65535. Default 1024.
+    ///
+    /// On a shared session a quarter of the cap is kept for streams of which the other side holds
+    /// no message: each can send one of a quarter of the cap divided by both sides' `max_streams`
+    /// (8 KiB by default), and any of up to 104 bytes, whatever other streams and calls hold.
+    /// (Free memory that is cut up can stand against it.)
     pub fn max_streams(mut self, streams: u16) -> Self {
         self.max_streams = streams;
         self

@@ -224,3 +224,84 @@ fn streams_learn_of_the_end_of_the_session() {
     assert!(matches!(stream.receive(), Err(StreamError::Session(_))));
     assert!(matches!(served.send(b"more"), Err(StreamError::Session(_))));
 }
+
+#[test]
+fn one_stream_that_keeps_all_it_may_stops_no_other() {
+    every_policy(|options| {
+        // A share of 64 KiB / 4 / 8 = 2 KiB.
+        let options = options.clone().cap(64 << 10).max_streams(4).stream_window(1_000, 1 << 30);
+        let (channel, server) = pair(&options);
+        let (held, holding) = mpsc::channel();
+        let serving = serve(server, IncomingCall::echo, move |method, mut stream| {
+            if method == 1 {
+                // Keeps every message, and says how many there are when it ends.
+                let mut kept = Vec::new();
+                while let Ok(Some(message)) = stream.receive() {
+                    kept.push(message);
+                    held.send(kept.len()).unwrap();
+                }
+            } else {
+                echo(method, stream);
+            }
+        });
+        let mut hog = channel.open(1, None).unwrap();
+        let mut sent = 0;
+        let soon = || Instant::now() + Duration::from_millis(50);
+        while hog.sender().send_until(&[0; 2_048], soon()).is_ok() {
+            sent += 1;
+        }
+        assert!(sent >= 16, "{sent} messages of 2 KiB fit into 48 KiB, fragments aside");
+        for _ in 0..sent {
+            holding.recv_timeout(PATIENCE).unwrap();
+        }
+        let mut others: Vec<_> = (0..3).map(|_| channel.open(0, None).unwrap()).collect();
+        for round in 0..20u8 {
+            for stream in &mut others {
+                for len in [8, 104, 2_048] {
+                    let message = vec![round; len];
+                    stream.sender().send_until(&message, Instant::now() + PATIENCE).unwrap();
+                    let reply = stream.receiver().receive_until(Instant::now() + PATIENCE);
+                    assert_eq!(reply.unwrap().unwrap().to_vec(), message);
+                }
+            }
+        }
+        // Small calls go on as well.
+        assert_eq!(channel.call(0, &[7; 104]).unwrap().to_vec(), [7; 104]);
+        drop((others, hog, channel));
+        serving.join().unwrap();
+    });
+}
+
+#[test]
+fn two_hundred_streams_go_on_against_the_smallest_cap() {
+    let options = SessionOptions::new().cap(1);
+    let (channel, server) = pair(&options);
+    let (echoed, echoes) = mpsc::channel();
+    let serving = serve(server, IncomingCall::echo, move |_, mut stream| {
+        // 104 bytes need no memory; 1,000 share one page with 199 others.
+        while let Ok(Some(message)) = stream.receive() {
+            let message = message.to_vec();
+            stream.send(&message).unwrap();
+        }
+        echoed.send(()).unwrap();
+    });
+    let mut streams: Vec<_> = (0..200).map(|_| channel.open(0, None).unwrap()).collect();
+    for round in 0..10u8 {
+        for len in [104, 1_000] {
+            for stream in &mut streams {
+                let message = vec![round; len];
+                stream.sender().send_until(&message, Instant::now() + PATIENCE).unwrap();
+                let reply = stream.receiver().receive_until(Instant::now() + PATIENCE);
+                assert_eq!(reply.unwrap().unwrap().to_vec(), message);
+            }
+        }
+    }
+    for stream in &mut streams {
+        stream.finish().unwrap();
+    }
+    for _ in 0..200 {
+        echoes.recv_timeout(PATIENCE).unwrap();
+    }
+    drop((streams, channel));
+    serving.join().unwrap();
+}

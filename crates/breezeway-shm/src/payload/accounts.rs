@@ -1,0 +1,154 @@
+//! Who holds how much of what is lent, so that one stream which keeps what it was sent never stops
+//! another's next message: a part of the lend numbers and of the cap is kept for those that hold
+//! nothing.
+
+/// Whose payload something is. Nobody's is [`Self::SESSION`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Account(u32);
+
+impl Account {
+    /// Payload of the session as a whole: calls.
+    pub const SESSION: Self = Self(0);
+
+    /// The account of a stream, by a small number that no other has at the same time.
+    pub fn of_stream(index: usize) -> Self {
+        Self(u32::try_from(index + 1).unwrap_or(u32::MAX))
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Held {
+    numbers: u32,
+    bytes: usize,
+}
+
+/// What is kept for accounts that hold nothing, and what each holds.
+#[derive(Debug)]
+pub(crate) struct Accounts {
+    /// Among how many accounts what is kept is divided; 0 if nothing is.
+    shares: usize,
+    cap: usize,
+    numbers: usize,
+    taken: Held,
+    /// By account; the session's own is not counted.
+    held: Vec<Held>,
+}
+
+impl Accounts {
+    pub(crate) fn new(cap: usize, numbers: usize) -> Self {
+        Self { shares: 0, cap, numbers, taken: Held::default(), held: Vec::new() }
+    }
+
+    /// From now on half of the numbers and a quarter of the cap are kept for so many accounts.
+    pub(crate) fn keep_for(&mut self, shares: usize) {
+        self.shares = shares;
+    }
+
+    /// The largest message that somebody who holds nothing can be sure of.
+    fn share(&self) -> usize {
+        (self.cap / 4).checked_div(self.shares).unwrap_or(0)
+    }
+
+    /// Whether an account may take so much more, as far as others do not need it.
+    #[inline]
+    pub(crate) fn allows(&self, account: Account, len: usize) -> bool {
+        if self.shares == 0 {
+            return true;
+        }
+        let kept = (self.numbers / 2, self.cap / 4);
+        let fits = (self.taken.numbers as usize) < self.numbers - kept.0
+            && self.taken.bytes + len <= self.cap - kept.1;
+        fits || self.holds_nothing(account) && len <= self.share()
+    }
+
+    fn holds_nothing(&self, account: Account) -> bool {
+        let held = self.held.get(account.0 as usize);
+        account != Account::SESSION && held.is_none_or(|held| held.numbers == 0)
+    }
+
+    #[inline]
+    pub(crate) fn take(&mut self, account: Account, len: usize) {
+        self.taken.numbers += 1;
+        self.taken.bytes += len;
+        if account != Account::SESSION {
+            let index = account.0 as usize;
+            if index >= self.held.len() {
+                self.held.resize(index + 1, Held::default());
+            }
+            self.held[index].numbers += 1;
+            self.held[index].bytes += len;
+        }
+    }
+
+    #[inline]
+    pub(crate) fn give_back(&mut self, account: Account, len: usize) {
+        self.taken.numbers -= 1;
+        self.taken.bytes -= len;
+        if account != Account::SESSION {
+            let held = &mut self.held[account.0 as usize];
+            held.numbers -= 1;
+            held.bytes -= len;
+        }
+    }
+
+    /// What an account holds, in bytes.
+    pub(crate) fn held(&self, account: Account) -> usize {
+        self.held.get(account.0 as usize).map_or(0, |held| held.bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stream(index: usize) -> Account {
+        Account::of_stream(index)
+    }
+
+    /// 1,000 bytes and 64 numbers, of which 250 bytes and 32 numbers are kept for 10 streams.
+    fn shared() -> Accounts {
+        let mut accounts = Accounts::new(1_000, 64);
+        accounts.keep_for(10);
+        accounts
+    }
+
+    #[test]
+    fn without_streams_everything_may_be_taken() {
+        let mut accounts = Accounts::new(1_000, 64);
+        assert!(accounts.allows(Account::SESSION, 1_000));
+        accounts.take(Account::SESSION, 1_000);
+        assert!(accounts.allows(Account::SESSION, 1_000), "the allocator says no, not this");
+    }
+
+    #[test]
+    fn one_that_holds_all_it_may_stops_no_other_up_to_the_share() {
+        let mut accounts = shared();
+        accounts.take(stream(0), 700);
+        assert!(accounts.allows(stream(0), 50));
+        assert!(!accounts.allows(stream(0), 51));
+        assert!(!accounts.allows(Account::SESSION, 51));
+        accounts.take(stream(0), 50);
+        for other in 1..=10 {
+            assert!(accounts.allows(stream(other), 25), "stream {other}");
+            assert!(!accounts.allows(stream(other), 26), "stream {other}");
+            accounts.take(stream(other), 25);
+            assert!(!accounts.allows(stream(other), 1), "stream {other} holds something");
+        }
+        accounts.give_back(stream(0), 50);
+        accounts.give_back(stream(3), 25);
+        assert!(accounts.allows(stream(3), 25));
+        assert!(!accounts.allows(stream(4), 1));
+    }
+
+    #[test]
+    fn numbers_are_kept_as_bytes_are() {
+        let mut accounts = shared();
+        for _ in 0..32 {
+            assert!(accounts.allows(stream(0), 1));
+            accounts.take(stream(0), 1);
+        }
+        assert!(!accounts.allows(stream(0), 1));
+        assert!(accounts.allows(stream(1), 1));
+        assert_eq!((accounts.held(stream(0)), accounts.held(stream(1))), (32, 0));
+    }
+}
