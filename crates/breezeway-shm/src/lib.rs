@@ -32,7 +32,7 @@
 //!     Endpoint::new(their_socket.into(), theirs, accept(our_descriptor)?, limits());
 //!
 //! let flags = Flags::OPEN.with(Flags::FIN);
-//! let head = Head { kind: Kind::Message, flags, stream: 1, tag: 0 };
+//! let head = Head { kind: Kind::Message, flags, stream: 1, tag: 0, time: 0 };
 //! sender.send(head, Body::Bytes(b"hello"))?;
 //! // Wakes the receiver if it has announced that it sleeps.
 //! sender.flush()?;

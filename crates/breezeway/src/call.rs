@@ -64,7 +64,13 @@ pub(crate) struct Serving<'c> {
 
 impl Serving<'_> {
     fn head(&self) -> Head {
-        Head { kind: Kind::Message, flags: Flags::FIN, stream: self.request.stream, tag: 0 }
+        Head {
+            kind: Kind::Message,
+            flags: Flags::FIN,
+            stream: self.request.stream,
+            tag: 0,
+            time: 0,
+        }
     }
 
     /// Sends a reply, and the release of the request with it.

@@ -26,11 +26,13 @@ use breezeway_shm::{Flags, Head, Kind};
 use crate::address::{Address, Place};
 use crate::carrier::Carrier;
 use crate::connect;
+use crate::connection::StreamKey;
 use crate::error::{CallError, ConnectError};
 use crate::handshake::{self, HandshakeError};
 use crate::message::Message;
 use crate::options::SessionOptions;
 use crate::protocol::{ONE_WAY, REQUEST};
+use crate::time_left;
 
 pub use driver::{Driver, Next};
 pub use incoming::{Incoming, IncomingCall, ServerChannel};
@@ -239,10 +241,11 @@ impl Channel {
         deadline: Deadline,
     ) -> Result<Message, CallError> {
         let mut call = None;
+        let time = time_left::encode(deadline.time_left());
         let outcome = self.handle.shared.wait(deadline, |state, cx| {
             let number = match call {
                 Some(number) => number,
-                None => match state.poll_call(cx, method, &outgoing) {
+                None => match state.poll_call(cx, method, &outgoing, time) {
                     Poll::Ready(Ok(number)) => *call.insert(number),
                     Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
                     Poll::Pending => return Poll::Pending,
@@ -270,7 +273,8 @@ impl Channel {
         request: &[u8],
     ) -> Poll<Result<PendingCall, CallError>> {
         let outgoing = Outgoing::new(Some(request), metadata);
-        let sent = self.handle.shared.with(|state| state.poll_call(cx, method, &outgoing));
+        let time = time_left::encode(self.handle.call_timeout);
+        let sent = self.handle.shared.with(|state| state.poll_call(cx, method, &outgoing, time));
         sent.map_ok(|number| PendingCall::new(Arc::clone(&self.handle), number))
     }
 
@@ -297,25 +301,50 @@ impl Channel {
 
     /// Opens a stream, with metadata if there is some. Waits while there is no room.
     pub fn open(&self, method: u32, metadata: Option<&[u8]>) -> Result<Stream, StreamError> {
-        let outgoing = Outgoing::new(None, metadata);
-        let outcome = self
-            .handle
-            .shared
-            .wait(self.deadline(), |state, cx| state.poll_open(cx, method, &outgoing));
-        let key = outcome.map_err(|_| StreamError::DeadlinePassed)??;
-        Ok(Stream::new(&self.handle.shared, key, Some(Arc::clone(&self.handle))))
+        self.open_before(method, metadata, Deadline::NEVER)
     }
 
-    /// As [`Self::open`], if there is room for it now. Wakes `cx` when there may be.
+    /// As [`Self::open`], with a time after which this side will want no more of the stream, as the
+    /// other side's handler learns. The stream is not reset by itself.
+    pub fn open_for(
+        &self,
+        method: u32,
+        metadata: Option<&[u8]>,
+        time: Duration,
+    ) -> Result<Stream, StreamError> {
+        self.open_before(method, metadata, Deadline::after(time))
+    }
+
+    fn open_before(
+        &self,
+        method: u32,
+        metadata: Option<&[u8]>,
+        deadline: Deadline,
+    ) -> Result<Stream, StreamError> {
+        let shared = &self.handle.shared;
+        let outgoing = Outgoing::new(None, metadata);
+        let time = time_left::encode(deadline.time_left());
+        let wait = self.deadline().min(deadline);
+        let outcome = shared.wait(wait, |state, cx| state.poll_open(cx, method, &outgoing, time));
+        let key = outcome.map_err(|_| StreamError::DeadlinePassed)??;
+        Ok(Stream::new(shared, key, Some(Arc::clone(&self.handle)), deadline))
+    }
+
+    /// As [`Self::open_for`], if there is room for it now. Wakes `cx` when there may be.
     pub fn poll_open(
         &self,
         cx: &mut Context<'_>,
         method: u32,
         metadata: Option<&[u8]>,
+        time: Option<Duration>,
     ) -> Poll<Result<Stream, StreamError>> {
+        let shared = &self.handle.shared;
         let outgoing = Outgoing::new(None, metadata);
-        let key = self.handle.shared.with(|state| state.poll_open(cx, method, &outgoing));
-        key.map_ok(|key| Stream::new(&self.handle.shared, key, Some(Arc::clone(&self.handle))))
+        let coded = time_left::encode(time);
+        let key = shared.with(|state| state.poll_open(cx, method, &outgoing, coded));
+        key.map_ok(|key| {
+            Stream::new(shared, key, Some(Arc::clone(&self.handle)), Deadline::from(time))
+        })
     }
 
     /// Waits for a stream that the server opens, and gives its method with it.
@@ -332,9 +361,10 @@ impl Channel {
 
     fn accepted(&self, arrival: Arrival) -> Result<(u32, Stream), CallError> {
         match arrival {
-            Arrival::Stream { key, method } => {
+            Arrival::Stream { key, method, deadline } => {
                 let handle = Some(Arc::clone(&self.handle));
-                Ok((method, Stream::new(&self.handle.shared, key, handle)))
+                let stream = Stream::new(&self.handle.shared, key, handle, deadline);
+                Ok((method, stream))
             }
             Arrival::Call(..) => unreachable!("a client takes no calls"),
         }
@@ -366,6 +396,7 @@ impl State {
         cx: &Context<'_>,
         method: u32,
         outgoing: &Outgoing<'_>,
+        time: u16,
     ) -> Poll<Result<u32, CallError>> {
         self.may_begin()?;
         self.check_metadata(outgoing.metadata)?;
@@ -374,7 +405,7 @@ impl State {
             return Poll::Pending;
         }
         let stream = self.free_number();
-        let head = Head { kind: Kind::Message, flags: REQUEST, stream, tag: method };
+        let head = Head { kind: Kind::Message, flags: REQUEST, stream, tag: method, time };
         let sent = self.poll_send(cx, head, outgoing);
         sent.map_ok(|()| {
             self.used_number();
@@ -407,7 +438,8 @@ impl State {
     /// Nobody waits for a reply any more, as the server is to know.
     fn cancel_call(&mut self, number: u32) {
         if self.calls.give_up(number) && !self.is_ended() {
-            let head = Head { kind: Kind::Cancel, flags: Flags::NONE, stream: number, tag: 0 };
+            let head =
+                Head { kind: Kind::Cancel, flags: Flags::NONE, stream: number, tag: 0, time: 0 };
             // An error has ended the session, as everybody else learns.
             let _ = self.send_or_keep(head, &Outgoing::message(&[]));
         }
@@ -421,7 +453,7 @@ impl State {
     ) -> Poll<Result<(), CallError>> {
         self.may_begin()?;
         let stream = self.free_number();
-        let head = Head { kind: Kind::Message, flags: ONE_WAY, stream, tag: method };
+        let head = Head { kind: Kind::Message, flags: ONE_WAY, stream, tag: method, time: 0 };
         self.poll_send(cx, head, outgoing).map_ok(|()| self.used_number())
     }
 
@@ -430,13 +462,14 @@ impl State {
         cx: &Context<'_>,
         method: u32,
         outgoing: &Outgoing<'_>,
-    ) -> Poll<Result<crate::connection::StreamKey, StreamError>> {
+        time: u16,
+    ) -> Poll<Result<StreamKey, StreamError>> {
         self.may_begin()?;
         self.check_metadata(outgoing.metadata)?;
         self.streams.may_open().map_err(|error| StreamError::TooMany(error.0))?;
         let stream = self.free_number();
         let flags = Flags::OPEN.with(Flags::STREAM);
-        let head = Head { kind: Kind::Message, flags, stream, tag: method };
+        let head = Head { kind: Kind::Message, flags, stream, tag: method, time };
         let sent = self.poll_send(cx, head, outgoing);
         sent.map_err(StreamError::from).map_ok(|()| {
             self.used_number();

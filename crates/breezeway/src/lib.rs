@@ -73,6 +73,7 @@ mod served;
 mod server;
 mod session;
 mod slice;
+mod time_left;
 mod worker;
 
 pub use address::{Address, AddressError, Place};

@@ -74,6 +74,8 @@ pub(crate) struct PeerHead {
     pub(crate) flags: u8,
     pub(crate) stream: u32,
     pub(crate) tag: u32,
+    /// How long the sender will wait, as it is coded.
+    pub(crate) time: u16,
 }
 
 impl From<&Entry> for PeerHead {
@@ -84,6 +86,7 @@ impl From<&Entry> for PeerHead {
             flags: entry.flag_bits(),
             stream: entry.stream(),
             tag: entry.tag(),
+            time: entry.time(),
         }
     }
 }
@@ -172,6 +175,8 @@ pub(crate) struct Request {
     pub(crate) one_way: bool,
     /// Whether a metadata block comes before the message.
     pub(crate) metadata: bool,
+    /// How long the client will wait, as it is coded.
+    pub(crate) time: u16,
 }
 
 /// Judges a message as a request.
@@ -189,7 +194,7 @@ pub(crate) fn request(head: PeerHead) -> Result<Request, CallViolation> {
     if stream.is_multiple_of(2) {
         return Err(CallViolation::StreamNumber(stream));
     }
-    Ok(Request { stream, method: head.tag, one_way, metadata })
+    Ok(Request { stream, method: head.tag, one_way, metadata, time: head.time })
 }
 
 /// Judges a message as a request without metadata, as the hello has asked for.
@@ -327,12 +332,12 @@ mod tests {
     use super::*;
 
     fn message(flags: Flags, stream: u32) -> PeerHead {
-        PeerHead { kind: Kind::Message as u8, flags: flags.bits(), stream, tag: 9 }
+        PeerHead { kind: Kind::Message as u8, flags: flags.bits(), stream, tag: 9, time: 0 }
     }
 
     #[test]
     fn a_request_opens_and_ends_its_side_of_an_odd_stream() {
-        let two_way = Request { stream: 7, method: 9, one_way: false, metadata: false };
+        let two_way = Request { stream: 7, method: 9, one_way: false, metadata: false, time: 0 };
         assert_eq!(request(message(REQUEST, 7)), Ok(two_way));
         assert_eq!(request(message(REQUEST.with(Flags::LENT), 7)), Ok(two_way));
         assert_eq!(request(message(ONE_WAY, 7)), Ok(Request { one_way: true, ..two_way }));

@@ -19,6 +19,7 @@ use crate::link::{Body, Link};
 use crate::options::SessionOptions;
 use crate::protocol::{CallId, Calls};
 use crate::served::ServerSession;
+use crate::time_left;
 
 pub use replies::Reply;
 pub use requests::{Batch, RequestSpace};
@@ -45,6 +46,8 @@ pub struct Session {
     calls: Calls,
     peer: Peer,
     call_timeout: Option<Duration>,
+    /// That timeout as requests say it.
+    call_time: u16,
     ended: bool,
     /// A one-way message on each stream whose number ends in these bits checks the server first:
     /// one in a quarter of the ring.
@@ -92,6 +95,7 @@ impl Session {
             calls: Calls::new(agreed.max_in_flight),
             peer,
             call_timeout: options.call_timeout,
+            call_time: time_left::encode(options.call_timeout),
             ended: false,
             check_mask: agreed.max_in_flight as u32 / 2 - 1,
             reply_lent: false,
@@ -154,6 +158,7 @@ impl Session {
     /// How long each call from now on may take; `None` for as long as the peer lives.
     pub fn set_call_timeout(&mut self, timeout: Option<Duration>) {
         self.call_timeout = timeout;
+        self.call_time = time_left::encode(timeout);
     }
 
     /// Whether an error has ended the session.

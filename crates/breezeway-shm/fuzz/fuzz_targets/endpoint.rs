@@ -284,7 +284,7 @@ impl Session {
 }
 
 fn head(kind: Kind, stream: u32) -> Head {
-    Head { kind, flags: Flags::OPEN.with(Flags::FIN), stream, tag: 0 }
+    Head { kind, flags: Flags::OPEN.with(Flags::FIN), stream, tag: 0, time: 0 }
 }
 
 fn want(want: u8, count: u8) -> Want {

@@ -112,12 +112,15 @@ pub struct Head {
     pub stream: u32,
     /// Method, error code, or what the kind says.
     pub tag: u32,
+    /// How long the sender of a request will wait, as `docs/abi.md` codes it (section 4.4); 0 if it
+    /// does not say.
+    pub time: u16,
 }
 
 impl Head {
     /// The head of an entry that concerns the session, not a stream.
     pub const fn of_session(kind: Kind, tag: u32) -> Self {
-        Self { kind, flags: Flags::NONE, stream: 0, tag }
+        Self { kind, flags: Flags::NONE, stream: 0, tag, time: 0 }
     }
 
     /// Words 1 and 2 of the entry.
@@ -127,7 +130,8 @@ impl Head {
             | u64::from(self.flags.bits()) << 8
             | (len as u64) << 16
             | u64::from(self.stream) << 32;
-        [first, u64::from(self.tag) | u64::from(released) << 32]
+        let time = u64::from(self.time) << 48;
+        [first, u64::from(self.tag) | u64::from(released) << 32 | time]
     }
 }
 
@@ -195,6 +199,12 @@ impl Entry {
         self.words[2] as u32
     }
 
+    /// How long the sender will wait, as it is coded.
+    #[inline]
+    pub fn time(&self) -> u16 {
+        (self.words[2] >> 48) as u16
+    }
+
     /// The lend number that the peer says it has released, if any.
     #[inline]
     pub(crate) fn released(&self) -> Option<u16> {
@@ -247,6 +257,7 @@ mod tests {
             flags: Flags::FIN.with(Flags::ERROR),
             stream: 0xdead_beef,
             tag: 0x1234_5678,
+            time: 0,
         };
         let mut entry = Entry::default();
         [entry.words[1], entry.words[2]] = head.to_words(104, 7);

@@ -15,7 +15,7 @@ fn fields(name_of_table: &str) -> Vec<(usize, usize, String)> {
 }
 
 fn message(stream: u32, tag: u32) -> Head {
-    Head { kind: Kind::Message, flags: Flags::OPEN.with(Flags::FIN), stream, tag }
+    Head { kind: Kind::Message, flags: Flags::OPEN.with(Flags::FIN), stream, tag, time: 0 }
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn the_fields_of_an_entry() {
     let names: Vec<&str> = fields.iter().map(|(_, _, name)| &**name).collect();
     assert_eq!(
         names,
-        ["sequence", "kind", "flags", "len", "stream", "tag", "released", "reserved", "body"]
+        ["sequence", "kind", "flags", "len", "stream", "tag", "released", "time", "body"]
     );
     let mut end = 0;
     for (offset, size, name) in &fields {
@@ -139,6 +139,7 @@ fn the_fields_of_an_entry() {
         flags: Flags::FIN.with(Flags::ERROR),
         stream: 0x4433_2211,
         tag: 0x8877_6655,
+        time: 0,
     };
     pair.one.send(head, Body::Bytes(&[0x99; 5])).unwrap();
     let entry: [u8; ENTRY_SIZE] = pair.one_control.bytes(RING_AT);
@@ -153,7 +154,7 @@ fn the_fields_of_an_entry() {
     assert_eq!(at("stream"), 0x4433_2211u32.to_le_bytes());
     assert_eq!(at("tag"), 0x8877_6655u32.to_le_bytes());
     assert_eq!(at("released"), [0; 2]);
-    assert_eq!(at("reserved"), [0; 2]);
+    assert_eq!(at("time"), [0; 2]);
     assert_eq!(at("body")[..6], [0x99, 0x99, 0x99, 0x99, 0x99, 0]);
 }
 

@@ -16,7 +16,7 @@ const SEGMENT_BYTES: usize = 0x420;
 
 fn head(id: u32) -> Head {
     let flags = Flags::OPEN.with(Flags::FIN);
-    Head { kind: Kind::Message, flags, stream: id.wrapping_mul(2) | 1, tag: id }
+    Head { kind: Kind::Message, flags, stream: id.wrapping_mul(2) | 1, tag: id, time: 0 }
 }
 
 /// The bytes of message `id`: a piece of one run of noise, so that no two messages, and no two

@@ -21,6 +21,7 @@ const REQUEST: Head = Head {
     flags: Flags::OPEN.with(Flags::FIN),
     stream: 0x0a0b_0c0d,
     tag: 0x0102_0304,
+    time: 0,
 };
 
 fn counting(len: u8) -> Vec<u8> {
@@ -133,7 +134,8 @@ fn a_reply_that_tells_a_release() {
     pair.other.send(REQUEST, Body::Space(&mut space)).unwrap();
     assert!(take(&mut pair.one).unwrap());
     pair.one.release();
-    let head = Head { kind: Kind::Message, flags: Flags::FIN, stream: REQUEST.stream, tag: 0 };
+    let head =
+        Head { kind: Kind::Message, flags: Flags::FIN, stream: REQUEST.stream, tag: 0, time: 0 };
     pair.one.send(head, Body::Bytes(b"done")).unwrap();
     let expected = hex("
         01 00 00 00 00 00 00 00   01 02 04 00  0d 0c 0b 0a   00 00 00 00  01 00 00 00

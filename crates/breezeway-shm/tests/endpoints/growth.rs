@@ -16,7 +16,7 @@ fn pair(first_segment: u64, cap: usize) -> Pair {
 }
 
 fn head() -> Head {
-    Head { kind: Kind::Message, flags: Flags::OPEN.with(Flags::FIN), stream: 1, tag: 0 }
+    Head { kind: Kind::Message, flags: Flags::OPEN.with(Flags::FIN), stream: 1, tag: 0, time: 0 }
 }
 
 /// Sends `len` bytes whose first and last tell them from others.

@@ -19,7 +19,7 @@ const RUNG: usize = 0x410;
 const SLEEPS: usize = 0x418;
 
 fn head() -> Head {
-    Head { kind: Kind::Message, flags: Flags::OPEN.with(Flags::FIN), stream: 1, tag: 0 }
+    Head { kind: Kind::Message, flags: Flags::OPEN.with(Flags::FIN), stream: 1, tag: 0, time: 0 }
 }
 
 fn content(mark: usize, len: usize) -> Vec<u8> {

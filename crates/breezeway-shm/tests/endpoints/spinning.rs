@@ -21,7 +21,7 @@ fn sleeps(spin_bound: Duration, is_time: impl Fn(u64) -> bool + Send) -> u64 {
                 std::thread::yield_now();
             }
             let flags = Flags::OPEN.with(Flags::FIN);
-            let head = Head { kind: Kind::Message, flags, stream: 1, tag: 0 };
+            let head = Head { kind: Kind::Message, flags, stream: 1, tag: 0, time: 0 };
             sender.send(head, Body::Bytes(b"late")).unwrap();
             sender.flush().unwrap();
             // Kept until the waiter is done: its end would wake the waiter as well.

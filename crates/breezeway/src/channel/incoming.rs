@@ -3,6 +3,7 @@
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use breezeway_os::{Deadline, Peer, TrustedPeer};
 use breezeway_shm::{Flags, ForeignBytes, Head, Kind};
@@ -119,14 +120,15 @@ impl ServerChannel {
     pub(super) fn incoming(&self, arrival: Arrival) -> Incoming {
         let shared = &self.handle.shared;
         match arrival {
-            Arrival::Call(request, message) => Incoming::Call(IncomingCall {
+            Arrival::Call(request, message, deadline) => Incoming::Call(IncomingCall {
                 shared: Arc::clone(shared),
                 request,
                 message,
+                deadline,
                 replied: false,
             }),
-            Arrival::Stream { key, method } => {
-                Incoming::Stream(method, Stream::new(shared, key, None))
+            Arrival::Stream { key, method, deadline } => {
+                Incoming::Stream(method, Stream::new(shared, key, None, deadline))
             }
         }
     }
@@ -137,9 +139,9 @@ impl ServerChannel {
         let shared = &self.handle.shared;
         let outgoing = Outgoing::new(None, metadata);
         let outcome =
-            shared.wait(Deadline::NEVER, |state, cx| state.poll_open(cx, method, &outgoing));
+            shared.wait(Deadline::NEVER, |state, cx| state.poll_open(cx, method, &outgoing, 0));
         let key = outcome.map_err(|_| StreamError::DeadlinePassed)??;
-        Ok(Stream::new(shared, key, None))
+        Ok(Stream::new(shared, key, None, Deadline::NEVER))
     }
 
     /// As [`Self::open`], if there is room for it now. Wakes `cx` when there may be.
@@ -151,8 +153,8 @@ impl ServerChannel {
     ) -> Poll<Result<Stream, StreamError>> {
         let shared = &self.handle.shared;
         let outgoing = Outgoing::new(None, metadata);
-        let key = shared.with(|state| state.poll_open(cx, method, &outgoing));
-        key.map_ok(|key| Stream::new(shared, key, None))
+        let key = shared.with(|state| state.poll_open(cx, method, &outgoing, 0));
+        key.map_ok(|key| Stream::new(shared, key, None, Deadline::NEVER))
     }
 
     /// Serves calls on this thread, one after the other, until the client closes the session.
@@ -175,6 +177,7 @@ pub struct IncomingCall {
     shared: Arc<Shared>,
     request: Request,
     message: Message,
+    deadline: Deadline,
     replied: bool,
 }
 
@@ -204,8 +207,16 @@ impl IncomingCall {
         &self.shared.peer
     }
 
-    /// Whether the client no longer wants the reply, or is gone.
+    /// How much longer the client waits for the reply; `None` if it waits for ever.
+    pub fn time_left(&self) -> Option<Duration> {
+        self.deadline.time_left()
+    }
+
+    /// Whether the client no longer wants the reply: it said so, its time is over, or it is gone.
     pub fn is_cancelled(&self) -> bool {
+        if self.deadline.has_passed() {
+            return true;
+        }
         self.shared.with(|state| {
             let number = self.request.stream;
             state.is_ended() || !self.request.one_way && state.serving.is_cancelled(number, None)
@@ -282,7 +293,7 @@ fn send(shared: &Shared, request: Request, flags: Flags, tag: u32, outgoing: Out
     if request.one_way {
         return;
     }
-    let head = Head { kind: Kind::Message, flags, stream: request.stream, tag };
+    let head = Head { kind: Kind::Message, flags, stream: request.stream, tag, time: 0 };
     shared.with(|state: &mut State| {
         state.serving.end(request.stream);
         let sent = state

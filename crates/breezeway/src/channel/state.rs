@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
+use breezeway_os::Deadline;
 use breezeway_shm::layout::INLINE_MAX;
 use breezeway_shm::{Flags, ForeignBytes, Head, Kind, SendError, Want};
 
@@ -23,6 +24,7 @@ use crate::handshake::Agreed;
 use crate::link::{Body, Link, LinkError, Notice};
 use crate::message::Message;
 use crate::protocol::{CallViolation, ErrorCode, PeerHead, Request, request};
+use crate::time_left;
 
 /// Entries that a turn takes at most.
 const ENTRIES_PER_TURN: usize = 256;
@@ -34,9 +36,9 @@ const LONGEST_REASON: usize = 1024;
 /// What came from the peer and nobody has taken up.
 pub(crate) enum Arrival {
     /// A call, or a one-way message.
-    Call(Request, Message),
+    Call(Request, Message, Deadline),
     /// A stream that the peer has opened.
-    Stream { key: StreamKey, method: u32 },
+    Stream { key: StreamKey, method: u32, deadline: Deadline },
 }
 
 /// What came of a turn.
@@ -212,7 +214,7 @@ impl State {
                 }
                 Control::Reset { number, code } => (Kind::Reset, number, code.number(), &[][..]),
             };
-            let head = Head { kind, flags: Flags::NONE, stream: number, tag };
+            let head = Head { kind, flags: Flags::NONE, stream: number, tag, time: 0 };
             match self.link.send(head, Body::Bytes(body)) {
                 Ok(()) => self.streams.control_sent(),
                 Err(SendError::Full { .. }) => break,
@@ -357,6 +359,11 @@ impl State {
         };
         let opening = is_opening.then_some(Opening { number: head.stream, method: head.tag });
         let event = self.streams.receive(head.stream, opening, head.flags, carried, content)?;
+        if let Event::Opened { key, method } = event {
+            let deadline = deadline(head.time);
+            self.arrivals.push_back(Arrival::Stream { key, method, deadline });
+            self.due.append(&mut self.arrival_waiters);
+        }
         self.note(event);
         Ok(())
     }
@@ -371,7 +378,8 @@ impl State {
                 return Err(CallViolation::TooManyCalls(self.max_in_flight).into());
             }
         }
-        self.arrivals.push_back(Arrival::Call(request, content));
+        let deadline = deadline(request.time);
+        self.arrivals.push_back(Arrival::Call(request, content, deadline));
         self.due.append(&mut self.arrival_waiters);
         Ok(())
     }
@@ -395,11 +403,7 @@ impl State {
     /// Wakes whom an event concerns.
     fn note(&mut self, event: Event) {
         match event {
-            Event::Nothing => {}
-            Event::Opened { key, method } => {
-                self.arrivals.push_back(Arrival::Stream { key, method });
-                self.due.append(&mut self.arrival_waiters);
-            }
+            Event::Nothing | Event::Opened { .. } => {}
             Event::Received(key) => self.due.extend(self.waiters.reader(key)),
             Event::Room(key) => self.due.extend(self.waiters.writer(key)),
             Event::Reset(key) => {
@@ -545,6 +549,11 @@ impl State {
         let _ = self.link.flush_now();
         self.finish(CallError::Ended);
     }
+}
+
+/// Until when a caller waits, as its entry says.
+fn deadline(time: u16) -> Deadline {
+    Deadline::from(time_left::decode(time))
 }
 
 /// What a window entry says.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use breezeway_os::Deadline;
 use breezeway_shm::{Account, Flags, Head, Kind};
@@ -52,6 +52,7 @@ pub enum StreamError {
 pub struct Stream {
     send: SendHalf,
     receive: ReceiveHalf,
+    deadline: Deadline,
 }
 
 /// What both halves share.
@@ -82,9 +83,20 @@ pub struct ReceiveHalf {
 }
 
 impl Stream {
-    pub(super) fn new(shared: &Arc<Shared>, key: StreamKey, handle: Option<Arc<Handle>>) -> Self {
+    pub(super) fn new(
+        shared: &Arc<Shared>,
+        key: StreamKey,
+        handle: Option<Arc<Handle>>,
+        deadline: Deadline,
+    ) -> Self {
         let inner = Arc::new(Inner { shared: Arc::clone(shared), key, _handle: handle });
-        Self { send: SendHalf { inner: Arc::clone(&inner) }, receive: ReceiveHalf { inner } }
+        let send = SendHalf { inner: Arc::clone(&inner) };
+        Self { send, receive: ReceiveHalf { inner }, deadline }
+    }
+
+    /// How much longer whoever opened the stream will want it; `None` if that was not said.
+    pub fn time_left(&self) -> Option<Duration> {
+        self.deadline.time_left()
     }
 
     /// Both directions, each for a thread or task of its own. The stream ends when both are
@@ -260,7 +272,7 @@ impl State {
         self.check_metadata(outgoing.metadata)?;
         let flags = if last { Flags::FIN } else { Flags::NONE };
         let stream = self.streams.number(key);
-        let head = Head { kind: Kind::Message, flags, stream, tag: 0 };
+        let head = Head { kind: Kind::Message, flags, stream, tag: 0, time: 0 };
         self.link.set_account(Account::of_stream(key.index()));
         let sent = self.poll_send(cx, head, outgoing);
         self.link.set_account(Account::SESSION);

@@ -16,6 +16,7 @@ const WINDOW_LEN: usize = 8;
 
 const KIND_AT: usize = 4;
 const FLAGS_AT: usize = 5;
+const TIME_AT: usize = 6;
 const STREAM_AT: usize = 8;
 const TAG_AT: usize = 12;
 
@@ -26,6 +27,7 @@ pub(super) fn encode(head: Head, len: usize) -> [u8; HEADER_LEN] {
     bytes[..4].copy_from_slice(&len.to_le_bytes());
     bytes[KIND_AT] = head.kind as u8;
     bytes[FLAGS_AT] = head.flags.bits();
+    bytes[TIME_AT..][..2].copy_from_slice(&head.time.to_le_bytes());
     bytes[STREAM_AT..][..4].copy_from_slice(&head.stream.to_le_bytes());
     bytes[TAG_AT..][..4].copy_from_slice(&head.tag.to_le_bytes());
     bytes
@@ -42,6 +44,7 @@ pub(super) fn decode(
         flags: bytes[FLAGS_AT],
         stream: word(STREAM_AT),
         tag: word(TAG_AT),
+        time: u16::from_le_bytes([bytes[TIME_AT], bytes[TIME_AT + 1]]),
     };
     let len = word(0) as usize;
     match Kind::from_number(head.kind) {
@@ -66,14 +69,19 @@ mod tests {
 
     use super::*;
 
-    const HEAD: Head =
-        Head { kind: Kind::Message, flags: Flags::FIN, stream: 0xdead_beef, tag: 0x1234_5678 };
+    const HEAD: Head = Head {
+        kind: Kind::Message,
+        flags: Flags::FIN,
+        stream: 0xdead_beef,
+        tag: 0x1234_5678,
+        time: 0x0807,
+    };
 
     #[test]
     fn a_header_lies_as_the_page_says() {
-        let expected = [5, 0, 0, 0, 1, 2, 0, 0, 0xef, 0xbe, 0xad, 0xde, 0x78, 0x56, 0x34, 0x12];
+        let expected = [5, 0, 0, 0, 1, 2, 7, 8, 0xef, 0xbe, 0xad, 0xde, 0x78, 0x56, 0x34, 0x12];
         assert_eq!(encode(HEAD, 5), expected);
-        let head = PeerHead { kind: 1, flags: 2, stream: HEAD.stream, tag: HEAD.tag };
+        let head = PeerHead { kind: 1, flags: 2, stream: HEAD.stream, tag: HEAD.tag, time: 0x0807 };
         assert_eq!(decode(&expected, 5), Ok((head, 5)));
     }
 

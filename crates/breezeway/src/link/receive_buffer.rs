@@ -122,7 +122,7 @@ mod tests {
     const CAP: usize = 1 << 20;
 
     fn frame_of(body: &[u8]) -> Vec<u8> {
-        let head = Head { kind: Kind::Message, flags: Flags::FIN, stream: 1, tag: 2 };
+        let head = Head { kind: Kind::Message, flags: Flags::FIN, stream: 1, tag: 2, time: 0 };
         [&frame::encode(head, body.len())[..], body].concat()
     }
 

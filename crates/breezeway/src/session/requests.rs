@@ -46,7 +46,7 @@ impl Session {
         }
         let stream = self.calls.next_stream();
         self.send_message(
-            Head { kind: Kind::Message, flags: REQUEST, stream, tag: method },
+            Head { kind: Kind::Message, flags: REQUEST, stream, tag: method, time: self.call_time },
             body,
             deadline,
         )?;
@@ -67,7 +67,7 @@ impl Session {
             self.check_server()?;
         }
         self.send_message(
-            Head { kind: Kind::Message, flags: ONE_WAY, stream, tag: method },
+            Head { kind: Kind::Message, flags: ONE_WAY, stream, tag: method, time: 0 },
             body,
             deadline,
         )?;

@@ -276,7 +276,7 @@ pub(super) fn session(setting: Setting) -> (End, End) {
 }
 
 pub(super) fn head(number: u32) -> Head {
-    Head { kind: Kind::Message, flags: Flags::NONE, stream: number + 1, tag: number + 100 }
+    Head { kind: Kind::Message, flags: Flags::NONE, stream: number + 1, tag: number + 100, time: 0 }
 }
 
 /// Eight bytes, which leave the second line alone.

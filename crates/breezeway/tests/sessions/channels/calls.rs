@@ -222,3 +222,55 @@ fn one_way_messages_need_no_reply_and_wait_for_room() {
         serving.join().unwrap();
     });
 }
+
+#[test]
+fn a_handler_learns_how_long_its_caller_waits() {
+    let timeout = Duration::from_secs(7);
+    let (channel, server) = pair(&SessionOptions::new().call_timeout(Some(timeout)));
+    let (seen, sees) = mpsc::channel();
+    let serving = thread::spawn(move || {
+        while let Some(incoming) = server.accept().unwrap() {
+            match incoming {
+                Incoming::Call(call) => {
+                    seen.send(call.time_left()).unwrap();
+                    call.echo();
+                }
+                Incoming::Stream(_, stream) => seen.send(stream.time_left()).unwrap(),
+            }
+        }
+    });
+    let within = |longest: Duration| {
+        let left: Option<Duration> = sees.recv_timeout(PATIENCE).unwrap();
+        let left = left.expect("a time");
+        assert!(left > Duration::ZERO && left <= longest + longest / 1_000, "{left:?}");
+    };
+    channel.call(0, b"").unwrap();
+    within(timeout);
+    let hour = Duration::from_secs(3_600);
+    channel.call_until(0, b"", Instant::now() + hour).unwrap();
+    within(hour);
+    channel.open_for(0, None, hour).unwrap();
+    within(hour);
+    channel.open(0, None).unwrap();
+    assert_eq!(sees.recv_timeout(PATIENCE).unwrap(), None);
+    drop(channel);
+    serving.join().unwrap();
+}
+
+#[test]
+fn a_call_whose_time_is_over_is_cancelled_for_its_handler() {
+    let (channel, server) = pair(&SessionOptions::new());
+    let serving = thread::spawn(move || {
+        let Some(Incoming::Call(call)) = server.accept().unwrap() else { panic!("no call") };
+        let end = Instant::now() + PATIENCE;
+        while !call.is_cancelled() {
+            assert!(Instant::now() < end, "the time is not over");
+            thread::yield_now();
+        }
+        assert_eq!(call.time_left(), Some(Duration::ZERO));
+    });
+    let soon = Instant::now() + Duration::from_millis(5);
+    // It has given up, or learns that the handler has.
+    assert!(channel.call_until(0, b"", soon).is_err());
+    serving.join().unwrap();
+}
