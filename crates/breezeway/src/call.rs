@@ -1,13 +1,15 @@
 //! What a handler is given, and how it replies.
 
 use std::error::Error;
+use std::io;
 
 use breezeway_os::Peer;
 use breezeway_shm::layout::INLINE_MAX;
-use breezeway_shm::{Flags, ForeignBytes, Head, Kind};
+use breezeway_shm::{Filling, Flags, ForeignBytes, Head, Kind};
 
 use crate::carrier::Carrier;
-use crate::error::ReplyError;
+use crate::deferred::{Caller, Deferrals, DeferredCall, DeferredError};
+use crate::error::{ReplyError, SessionError};
 use crate::link::{Body, Link};
 use crate::presence::SessionId;
 use crate::protocol::{ErrorCode, Request};
@@ -29,8 +31,9 @@ pub type Handled = Result<Replied, HandlerError>;
 /// Serves calls. Implemented by every `Fn(Call<'_>) -> Handled`.
 ///
 /// A worker thread calls it for one request after the other, of all the sessions that it serves: a
-/// handler that blocks delays those sessions. Give slow work to threads of your own and more
-/// workers to the server. A panic fails the call, not the server.
+/// handler that blocks delays those sessions. Let slow handlers run elsewhere
+/// ([`ServerOptions::offload`](crate::ServerOptions::offload)), or give slow work to threads of
+/// your own, which reply when it is done ([`Call::defer`]). A panic fails the call, not the server.
 pub trait Handler: Send + Sync + 'static {
     /// Serves one call. An error becomes the failure that the caller sees, unless the reply went
     /// out before; for a one-way message it is logged.
@@ -47,7 +50,7 @@ where
     }
 }
 
-/// Proof that a call was replied to.
+/// Proof that a call was replied to, or deferred.
 #[derive(Debug)]
 pub struct Replied(());
 
@@ -57,13 +60,14 @@ pub(crate) struct Serving<'c> {
     /// Space that a handler reserves and leaves unsent is given back when it returns.
     pub(crate) link: &'c mut Link,
     pub(crate) peer: &'c Peer,
-    /// Set once the reply is out.
+    pub(crate) deferrals: &'c mut Deferrals,
+    /// Set once the reply is out, or is another's business.
     pub(crate) replied: &'c mut bool,
     pub(crate) request: Request,
 }
 
 impl Serving<'_> {
-    fn head(&self) -> Head {
+    pub(crate) fn head(&self) -> Head {
         Head {
             kind: Kind::Message,
             flags: Flags::FIN,
@@ -73,14 +77,62 @@ impl Serving<'_> {
         }
     }
 
-    /// Sends a reply, and the release of the request with it.
+    /// Publishes a reply to whatever request this is about, without anything around it.
+    #[inline(always)]
+    pub(crate) fn publish(&mut self, head: Head, body: Body<'_>) -> Result<(), ReplyError> {
+        Ok(self.link.send(head, body)?)
+    }
+
+    /// Sends a reply, and the release of the request with it. A client that sleeps is woken at
+    /// once, whatever else the handler does before it returns.
     #[inline]
     fn reply(&mut self, head: Head, body: Body<'_>) -> Result<Replied, ReplyError> {
         if !self.request.one_way {
             if !matches!(body, Body::Received) {
                 self.link.release();
             }
-            self.link.send(head, body)?;
+            self.publish(head, body)?;
+            self.sent()?;
+        }
+        *self.replied = true;
+        Ok(Replied(()))
+    }
+
+    /// Ends the request, and lets the client see the reply.
+    #[inline(always)]
+    fn sent(&mut self) -> Result<(), SessionError> {
+        *self.replied = true;
+        // First, so that one publication tells of both.
+        self.link.finish()?;
+        Ok(self.link.flush_now()?)
+    }
+
+    /// Takes the call out of the handler's hands, with its request.
+    fn defer(self) -> io::Result<(DeferredCall, Replied)> {
+        let mailbox = self.deferrals.open(self.id)?;
+        let body = self.link.detach();
+        self.deferrals.calls += 1;
+        self.deferrals.bytes += body.len();
+        *self.replied = true;
+        let caller = Caller {
+            session: self.id,
+            peer: *self.peer,
+            carrier: self.link.carrier(),
+            cap: self.link.cap(),
+        };
+        Ok((DeferredCall::new(mailbox, self.request, body, caller), Replied(())))
+    }
+
+    /// Fails the present call.
+    pub(crate) fn fail(mut self, code: ErrorCode, reason: &str) -> Result<(), ReplyError> {
+        self.refuse(code, reason).map(drop)
+    }
+
+    fn refuse(&mut self, code: ErrorCode, reason: &str) -> Result<Replied, ReplyError> {
+        if !self.request.one_way {
+            self.link.release();
+            self.publish_failure(code, reason)?;
+            self.sent()?;
         }
         *self.replied = true;
         Ok(Replied(()))
@@ -88,15 +140,15 @@ impl Serving<'_> {
 
     /// Publishes a failure: the reason in full if there is memory for it, else as much as an entry
     /// holds.
-    pub(crate) fn fail(mut self, code: ErrorCode, reason: &str) -> Result<(), ReplyError> {
-        self.refuse(code, reason).map(drop)
-    }
-
-    fn refuse(&mut self, code: ErrorCode, reason: &str) -> Result<Replied, ReplyError> {
+    pub(crate) fn publish_failure(
+        &mut self,
+        code: ErrorCode,
+        reason: &str,
+    ) -> Result<(), ReplyError> {
         let flags = Flags::FIN.with(Flags::ERROR);
         let head = Head { flags, tag: code.number(), ..self.head() };
         let cut = |len: usize| &reason.as_bytes()[..reason.floor_char_boundary(len)];
-        match self.reply(head, Body::Bytes(cut(LONGEST_REASON))) {
+        match self.publish(head, Body::Bytes(cut(LONGEST_REASON))) {
             Err(
                 ReplyError::TooLarge { .. } | ReplyError::NoMemory { .. } | ReplyError::Segment(_),
             ) => {
@@ -105,7 +157,7 @@ impl Serving<'_> {
                 } else {
                     cut(INLINE_MAX)
                 };
-                self.reply(head, Body::Bytes(short))
+                self.publish(head, Body::Bytes(short))
             }
             other => other,
         }
@@ -113,31 +165,64 @@ impl Serving<'_> {
 }
 
 /// One request to serve: lent by the client until it is replied to.
-pub struct Call<'c>(pub(crate) Serving<'c>);
+pub struct Call<'c>(Asked<'c>);
+
+/// Where the handler runs.
+enum Asked<'c> {
+    /// On the thread that serves the session.
+    Here(Serving<'c>),
+    /// On another one. The place is empty once there is a reply.
+    Offloaded(&'c mut Option<DeferredCall>),
+}
+
+use Asked::{Here, Offloaded};
+
+const PRESENT: &str = "a call is replied to once";
 
 impl<'c> Call<'c> {
+    #[inline(always)]
+    pub(crate) fn here(serving: Serving<'c>) -> Self {
+        Self(Here(serving))
+    }
+
+    pub(crate) fn offloaded(place: &'c mut Option<DeferredCall>) -> Self {
+        Self(Offloaded(place))
+    }
+
     /// The method number.
     #[inline]
     pub fn method(&self) -> u32 {
-        self.0.request.method
+        match &self.0 {
+            Here(serving) => serving.request.method,
+            Offloaded(place) => place.as_ref().expect(PRESENT).method(),
+        }
     }
 
     /// Whether the client wants no reply. Replying is allowed, and sends nothing.
     #[inline]
     pub fn is_one_way(&self) -> bool {
-        self.0.request.one_way
+        match &self.0 {
+            Here(serving) => serving.request.one_way,
+            Offloaded(place) => place.as_ref().expect(PRESENT).is_one_way(),
+        }
     }
 
     /// The request's bytes: a private copy up to 104 bytes, else the client's memory, which the
     /// client may still change.
     #[inline]
     pub fn request(&self) -> ForeignBytes<'_> {
-        self.0.link.body()
+        match &self.0 {
+            Here(serving) => serving.link.body(),
+            Offloaded(place) => place.as_ref().expect(PRESENT).request(),
+        }
     }
 
     /// What the call came by, and the reply goes by.
     pub fn carrier(&self) -> Carrier {
-        self.0.link.carrier()
+        match &self.0 {
+            Here(serving) => serving.link.carrier(),
+            Offloaded(place) => place.as_ref().expect(PRESENT).carrier(),
+        }
     }
 
     /// The session that the call came by: the same for all of its calls, and in the hooks
@@ -145,16 +230,23 @@ impl<'c> Call<'c> {
     /// [`on_session_end`](crate::ServerOptions::on_session_end).
     #[inline]
     pub fn session(&self) -> SessionId {
-        self.0.id
+        match &self.0 {
+            Here(serving) => serving.id,
+            Offloaded(place) => place.as_ref().expect(PRESENT).session(),
+        }
     }
 
     /// Who calls: the credentials of the process that connected.
     #[inline]
     pub fn peer(&self) -> &Peer {
-        self.0.peer
+        match &self.0 {
+            Here(serving) => serving.peer,
+            Offloaded(place) => place.as_ref().expect(PRESENT).peer(),
+        }
     }
 
-    /// Replies with a copy of `bytes`.
+    /// Replies with a copy of `bytes`. A client that sleeps is woken at once, whatever the handler
+    /// does before it returns.
     ///
     /// ```
     /// use breezeway::{Call, Handled};
@@ -164,17 +256,21 @@ impl<'c> Call<'c> {
     /// }
     /// ```
     #[inline]
-    pub fn reply(mut self, bytes: &[u8]) -> Handled {
-        let head = self.0.head();
-        Ok(self.0.reply(head, Body::Bytes(bytes))?)
+    pub fn reply(self, bytes: &[u8]) -> Handled {
+        match self.0 {
+            Here(mut serving) => Ok(serving.reply(serving.head(), Body::Bytes(bytes))?),
+            Offloaded(place) => replied(take(place).reply(bytes)),
+        }
     }
 
     /// Replies with the request's own bytes, without handing them through: on a socket from where
     /// they lie.
     #[inline]
-    pub fn echo(mut self) -> Handled {
-        let head = self.0.head();
-        Ok(self.0.reply(head, Body::Received)?)
+    pub fn echo(self) -> Handled {
+        match self.0 {
+            Here(mut serving) => Ok(serving.reply(serving.head(), Body::Received)?),
+            Offloaded(place) => replied(take(place).echo()),
+        }
     }
 
     /// Replies with nothing. The way to end a one-way message's handler.
@@ -184,56 +280,126 @@ impl<'c> Call<'c> {
     }
 
     /// Fails the call: there is no such method.
-    pub fn no_such_method(mut self) -> Handled {
+    pub fn no_such_method(self) -> Handled {
         let reason = format!("there is no method {}", self.method());
-        Ok(self.0.refuse(ErrorCode::NoSuchMethod, &reason)?)
+        match self.0 {
+            Here(mut serving) => Ok(serving.refuse(ErrorCode::NoSuchMethod, &reason)?),
+            Offloaded(place) => replied(take(place).no_such_method()),
+        }
+    }
+
+    /// Gives the call up for a handle that replies later, from any thread and in any order with
+    /// other calls. The handler returns the second value at once, and the worker serves others
+    /// meanwhile.
+    ///
+    /// ```
+    /// use breezeway::{Call, Handled};
+    ///
+    /// fn sum(call: Call<'_>) -> Handled {
+    ///     let (call, later) = call.defer()?;
+    ///     std::thread::spawn(move || {
+    ///         let sum: u64 = call.request().to_vec().into_iter().map(u64::from).sum();
+    ///         // An error says that the client is gone, which then waits for nothing.
+    ///         let _ = call.reply(sum.to_le_bytes());
+    ///     });
+    ///     Ok(later)
+    /// }
+    /// ```
+    ///
+    /// Fails if the process is short of descriptors: a [`ServerSession`](crate::ServerSession) that
+    /// is served on its own takes one for its first deferred call.
+    pub fn defer(self) -> io::Result<(DeferredCall, Replied)> {
+        match self.0 {
+            Here(serving) => serving.defer(),
+            Offloaded(place) => Ok((take(place), Replied(()))),
+        }
     }
 
     /// Takes space for a reply of `len` bytes, to be filled in place. Fails at once when the client
-    /// holds too many replies: a server never waits for a client.
+    /// holds too many replies: a server never waits for a client. (Of an offloaded call the space
+    /// is private memory, and the reply waits.)
     #[inline(always)]
     pub fn reserve(self, len: usize) -> Result<ReplySpace<'c>, ReplyError> {
-        self.0.link.reserve(len)?;
-        Ok(ReplySpace(self.0))
+        match self.0 {
+            Here(serving) => {
+                serving.link.reserve(len)?;
+                Ok(ReplySpace(Space::Here(serving)))
+            }
+            Offloaded(place) => {
+                let cap = place.as_ref().expect(PRESENT).cap();
+                if len > cap {
+                    return Err(ReplyError::TooLarge { len, cap });
+                }
+                Ok(ReplySpace(Space::Offloaded(place, vec![0; len])))
+            }
+        }
     }
+}
+
+fn take(place: &mut Option<DeferredCall>) -> DeferredCall {
+    place.take().expect(PRESENT)
+}
+
+fn replied(outcome: Result<(), DeferredError>) -> Handled {
+    outcome?;
+    Ok(Replied(()))
 }
 
 /// Space for a reply, in shared memory if it is larger than 104 bytes. The client can read it at
 /// any time.
-pub struct ReplySpace<'c>(Serving<'c>);
+pub struct ReplySpace<'c>(Space<'c>);
+
+enum Space<'c> {
+    Here(Serving<'c>),
+    Offloaded(&'c mut Option<DeferredCall>, Vec<u8>),
+}
 
 impl ReplySpace<'_> {
     /// Its bytes. They hold whatever this session wrote there before, or zeros.
     #[inline]
     pub fn bytes_mut(&mut self) -> &mut [u8] {
-        self.0.link.fill().into_bytes()
+        self.filling().into_bytes()
     }
 
     /// The request and the reply's bytes, to fill the one from the other.
     #[inline]
     pub fn request_and_bytes_mut(&mut self) -> (ForeignBytes<'_>, &mut [u8]) {
-        self.0.link.fill().into_parts()
+        self.filling().into_parts()
     }
 
     /// Copies `bytes` to `offset`; the fastest way for a large reply. Panics if they reach outside.
     #[inline]
     pub fn write(&mut self, offset: usize, bytes: &[u8]) {
-        self.0.link.fill().write(offset, ForeignBytes::stable(bytes));
+        self.filling().write(offset, ForeignBytes::stable(bytes));
     }
 
     /// Copies the whole request to `offset`. Panics if it reaches outside.
     #[inline]
     pub fn write_request(&mut self, offset: usize) {
-        self.0.link.fill().write_received(offset);
+        self.filling().write_received(offset);
+    }
+
+    #[inline(always)]
+    fn filling(&mut self) -> Filling<'_> {
+        match &mut self.0 {
+            Space::Here(serving) => serving.link.fill(),
+            Space::Offloaded(place, bytes) => {
+                Filling::private(place.as_ref().expect(PRESENT).request(), bytes)
+            }
+        }
     }
 
     /// Replies with these bytes. The request is released with it.
     #[inline(always)]
-    pub fn commit(mut self) -> Handled {
-        let head = self.0.head();
-        if self.0.request.one_way {
-            self.0.link.abandon();
+    pub fn commit(self) -> Handled {
+        match self.0 {
+            Space::Here(mut serving) => {
+                if serving.request.one_way {
+                    serving.link.abandon();
+                }
+                Ok(serving.reply(serving.head(), Body::Space)?)
+            }
+            Space::Offloaded(place, bytes) => replied(take(place).reply(bytes)),
         }
-        Ok(self.0.reply(head, Body::Space)?)
     }
 }

@@ -344,6 +344,17 @@ impl Link {
         }
     }
 
+    /// As [`Self::prepare_sleep`], until a message comes or there may be memory to send one.
+    pub(crate) fn prepare_sleep_for_memory(&mut self, want: Want) -> Result<bool, LinkError> {
+        match self {
+            // The second announcement may have read the byte that the first one caused.
+            Memory(link) => Ok(link.endpoint.prepare_sleep(Want::Data)?
+                && link.endpoint.prepare_sleep(want)?
+                && !link.endpoint.has(Want::Data)?),
+            Socket(link) => link.may_sleep(),
+        }
+    }
+
     /// Whether the peer has made room, in its ring or of memory, since the last call.
     pub(crate) fn has_new_room(&mut self) -> Result<bool, LinkError> {
         match self {

@@ -1,15 +1,18 @@
 //! The serving end of one session.
 
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::time::Duration;
 
-use breezeway_os::{Deadline, Peer, TrustedPeer, clock, cpu, ready};
-use breezeway_shm::{Head, Kind, Want};
+use breezeway_os::{Deadline, Peer, Sleeper, TrustedPeer, clock, cpu, ready};
+use breezeway_shm::{Head, Kind, SendError, Want};
 use rustix::event::PollFlags;
 
 use crate::call::{Call, Handler, Serving};
 use crate::carrier::Carrier;
+use crate::deferred::{Answer, Deferrals, Outcome, RETRY, Recipient};
 use crate::error::{ConnectError, ReplyError, SessionError};
 use crate::handshake::{self, Agreed, HandshakeError};
 use crate::link::{Body, Link, Notice};
@@ -18,6 +21,7 @@ use crate::options::SessionOptions;
 use crate::presence::SessionId;
 use crate::protocol::{CallViolation, ErrorCode, Request, plain_request};
 use crate::slice::{Group, SLICE, Slice};
+use crate::worker::Inbox;
 
 /// Pause before a session that this side is too short of something to serve is tried again.
 pub(crate) const SHORTAGE_PAUSE: Duration = Duration::from_millis(10);
@@ -42,6 +46,8 @@ pub struct ServerSession {
     peer: Peer,
     /// Readable once the client's process is gone.
     exit: Option<OwnedFd>,
+    /// Calls that were deferred.
+    deferrals: Deferrals,
     /// How many of its one-way messages are timed together.
     group: Group,
     /// Whether the session ended with an error.
@@ -62,6 +68,7 @@ impl ServerSession {
     pub(crate) fn new(agreed: Agreed, peer: Peer) -> Self {
         Self {
             id: SessionId::next(),
+            deferrals: Deferrals::new(agreed.max_in_flight, agreed.link.cap()),
             link: agreed.link,
             peer,
             exit: None,
@@ -98,6 +105,44 @@ impl ServerSession {
         self.exit.as_ref().map(OwnedFd::as_fd)
     }
 
+    /// From now on a worker serves it, which knows it by this token.
+    pub(crate) fn join(&mut self, inbox: Arc<Inbox>, token: usize) {
+        self.deferrals.of_worker(inbox, token);
+    }
+
+    /// How long replies that find no memory wait for it.
+    pub(crate) fn set_reply_timeout(&mut self, timeout: Duration) {
+        self.deferrals.patience = timeout;
+    }
+
+    /// Calls that were deferred and whose reply was not published.
+    pub(crate) fn deferred_calls(&self) -> usize {
+        self.deferrals.calls
+    }
+
+    /// Lets replies that wait be tried again in the next turn.
+    pub(crate) fn retry_replies(&mut self) {
+        self.deferrals.retry = Deadline::after(Duration::ZERO);
+    }
+
+    /// Whether replies wait for memory or room, so that it is to be served again before long.
+    pub(crate) fn has_waiting_replies(&self) -> bool {
+        !self.deferrals.waiting.is_empty()
+    }
+
+    /// Announces that this side is about to sleep until there is something to do, and polls once
+    /// more. True if there is nothing.
+    pub(crate) fn prepare_sleep(&mut self) -> Result<bool, SessionError> {
+        let want = self.deferrals.want.filter(|_| self.has_waiting_replies());
+        let may_sleep = match want {
+            // It takes no request before a deferred call is replied to, whatever has come.
+            None if self.deferrals.are_full() => true,
+            None => self.link.prepare_sleep()?,
+            Some(want) => self.link.prepare_sleep_for_memory(want)?,
+        };
+        Ok(may_sleep && !self.deferrals.have_mail())
+    }
+
     /// Whether the client is gone and all that it committed was taken. (Entries about segments are
     /// taken one at a time and count as nothing served.)
     pub(crate) fn is_exhausted(&mut self) -> bool {
@@ -132,6 +177,7 @@ impl ServerSession {
     /// Serves calls on this thread until the client closes the session.
     pub fn serve(mut self, handler: &impl Handler) -> Result<(), SessionError> {
         let mut short = LogLimit::new();
+        let mut sleeper = None;
         clock::calibrate();
         let ticks = clock::ticks_in(SLICE);
         loop {
@@ -148,11 +194,110 @@ impl ServerSession {
             };
             match progress {
                 Progress::Closed => return Ok(()),
+                Progress::Served(0) if self.deferrals.calls > 0 => {
+                    self.wait_for_replies(&mut sleeper)?;
+                }
                 Progress::Served(0) if self.link.is_backlogged() => {
                     self.link.wait(Want::Consumed(0), Deadline::NEVER)?;
                 }
                 Progress::Served(0) => self.link.wait(Want::Data, Deadline::NEVER)?,
                 Progress::Served(_) => {}
+            }
+        }
+    }
+
+    /// Sleeps until the client rings or a deferred call is replied to.
+    fn wait_for_replies(&mut self, sleeper: &mut Option<Sleeper>) -> Result<(), SessionError> {
+        if self.is_exhausted() {
+            return Err(SessionError::PeerDied);
+        }
+        let sleeper = match sleeper {
+            Some(sleeper) => sleeper,
+            None => sleeper.insert(self.sleeper().map_err(SessionError::Io)?),
+        };
+        if self.prepare_sleep()? {
+            let timeout = self.has_waiting_replies().then_some(SHORTAGE_PAUSE);
+            let wakes = sleeper.wait(timeout).map_err(SessionError::Io)?;
+            let hung_up = wakes.iter().any(|wake| wake.token == 0 && wake.hung_up);
+            self.link.drain()?;
+            self.retry_replies();
+            self.link.notice(if hung_up { Notice::PeerGone } else { Notice::Readable })?;
+        }
+        Ok(())
+    }
+
+    /// Wakes for the socket with token 0, and for the mailbox.
+    fn sleeper(&self) -> io::Result<Sleeper> {
+        let sleeper = Sleeper::new()?;
+        sleeper.watch(self.link.socket(), 0)?;
+        if let Some(Recipient::Alone(notifier)) =
+            self.deferrals.mailbox().map(|mailbox| mailbox.recipient())
+        {
+            sleeper.watch(notifier, 1)?;
+        }
+        Ok(sleeper)
+    }
+
+    /// Publishes what has come of deferred calls; gives how many that were.
+    #[cold]
+    pub(crate) fn publish_replies(&mut self) -> Result<usize, SessionError> {
+        let until = Deadline::after(self.deferrals.patience);
+        self.deferrals.want = None;
+        if let Some(mailbox) = self.deferrals.mailbox() {
+            let answers = mailbox.take();
+            self.deferrals.waiting.extend(answers.into_iter().map(|answer| (answer, until)));
+        }
+        let mut published = 0;
+        for _ in 0..self.deferrals.waiting.len() {
+            let Some((answer, until)) = self.deferrals.waiting.pop_front() else { break };
+            if self.publish_reply(&answer, until)? {
+                published += 1;
+                self.deferrals.calls -= 1;
+                self.deferrals.bytes -= answer.held;
+            } else {
+                self.deferrals.waiting.push_back((answer, until));
+            }
+        }
+        self.deferrals.retry = Deadline::after(RETRY);
+        if published > 0 {
+            self.link.flush_now()?;
+        }
+        Ok(published)
+    }
+
+    /// Publishes one reply; false if it has to wait.
+    fn publish_reply(&mut self, answer: &Answer, until: Deadline) -> Result<bool, SessionError> {
+        let Answer { request, outcome, .. } = answer;
+        if request.one_way {
+            return Ok(true);
+        }
+        let mut replied = false;
+        let mut serving = self.serving(*request, &mut replied);
+        let sent = match outcome {
+            Outcome::Reply(bytes) => {
+                let sent = serving.link.send(serving.head(), Body::Bytes(bytes));
+                if let Err(SendError::NoMemory { until, .. }) = &sent {
+                    serving.deferrals.want = *until;
+                }
+                sent.map_err(ReplyError::from)
+            }
+            Outcome::Failure(code, reason) => serving.publish_failure(*code, reason),
+        };
+        match sent {
+            Ok(()) => Ok(true),
+            Err(ReplyError::Session(error)) => Err(error),
+            // A socket takes more once it has room.
+            Err(ReplyError::Full { .. }) if self.link.is_backlogged() => Ok(false),
+            Err(ReplyError::Full { unconsumed }) => Err(too_many_calls(unconsumed)),
+            Err(ReplyError::NoMemory { .. } | ReplyError::Segment(_)) if !until.has_passed() => {
+                Ok(false)
+            }
+            Err(error) => {
+                let reason = error.to_string();
+                let outcome = Outcome::Failure(ErrorCode::NoMemory, reason);
+                let failure = Answer { request: *request, held: 0, outcome };
+                // An inline reason needs no memory.
+                self.publish_reply(&failure, until)
             }
         }
     }
@@ -186,8 +331,11 @@ impl ServerSession {
         }
         self.link.notice(Notice::Readable)?;
         let mut served = 0;
+        if self.deferrals.are_due() {
+            served = self.publish_replies()?;
+        }
         loop {
-            if self.link.is_backlogged() || !self.link.take()? {
+            if self.link.is_backlogged() || self.deferrals.are_full() || !self.link.take()? {
                 break;
             }
             let len = self.link.body().len();
@@ -217,7 +365,7 @@ impl ServerSession {
     fn serve_request(&mut self, handler: &impl Handler) -> Result<bool, SessionError> {
         let request = plain_request(self.link.head())?;
         let mut replied = false;
-        let call = Call(self.serving(request, &mut replied));
+        let call = Call::here(self.serving(request, &mut replied));
         // The handler sees the session only through the call, which is gone when it returns or
         // unwinds; what is left, reserved space, is given back below.
         let outcome = catch_unwind(AssertUnwindSafe(|| handler.handle(call).map_err(Failure::of)));
@@ -229,15 +377,20 @@ impl ServerSession {
             };
             self.not_replied(request, replied, failure)?;
         }
+        // Of a one-way or deferred call: a reply has done so.
         self.link.finish()?;
-        if !request.one_way {
-            self.link.flush_now()?;
-        }
         Ok(request.one_way)
     }
 
     fn serving<'c>(&'c mut self, request: Request, replied: &'c mut bool) -> Serving<'c> {
-        Serving { id: self.id, link: &mut self.link, peer: &self.peer, replied, request }
+        Serving {
+            id: self.id,
+            link: &mut self.link,
+            peer: &self.peer,
+            deferrals: &mut self.deferrals,
+            replied,
+            request,
+        }
     }
 
     /// Deals with a handler that failed or panicked.
@@ -304,7 +457,7 @@ impl Failure {
 
     #[cold]
     fn panicked(panic: &(dyn std::any::Any + Send)) -> Self {
-        Self::new(ErrorCode::Panicked, &format!("the handler panicked: {}", message(panic)))
+        Self::new(ErrorCode::Panicked, &format!("the handler panicked: {}", panic_message(panic)))
     }
 }
 
@@ -326,7 +479,7 @@ fn unexpected(kind: Option<Kind>) -> SessionError {
 }
 
 /// The message of a panic.
-fn message(panic: &(dyn std::any::Any + Send)) -> &str {
+pub(crate) fn panic_message(panic: &(dyn std::any::Any + Send)) -> &str {
     panic
         .downcast_ref::<&str>()
         .copied()

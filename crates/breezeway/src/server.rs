@@ -16,6 +16,7 @@ use crate::call::Handler;
 use crate::carrier::Carrier;
 use crate::error::ServeError;
 use crate::listener::Listener;
+use crate::offload::{Offloading, Queue};
 use crate::options::ServerOptions;
 use crate::presence::Hooks;
 use crate::worker::{Inbox, Worker};
@@ -93,7 +94,37 @@ impl Server {
 
     /// Serves until stopped. This thread accepts; the workers, threads of their own, call
     /// `handler`. Without sessions all of them sleep, whatever the wait policy.
+    ///
+    /// When it is stopped, deferred and offloaded calls have a second to be replied to.
     pub fn serve(self, handler: impl Handler) -> Result<(), ServeError> {
+        match self.options.offload {
+            0 => self.serve_with(handler),
+            threads => self.serve_offloading(threads, &handler),
+        }
+    }
+
+    /// Serves with threads that run the handler for the workers.
+    fn serve_offloading(self, threads: usize, handler: &impl Handler) -> Result<(), ServeError> {
+        let queue = Arc::new(Queue::default());
+        thread::scope(|scope| {
+            // However this ends, the threads end with it.
+            let closing = CloseOnDrop(Arc::clone(&queue));
+            for number in 0..threads {
+                let builder = thread::Builder::new().name(format!("breezeway-call-{number}"));
+                let queue = &queue;
+                let stopper = self.stopper();
+                builder.spawn_scoped(scope, move || {
+                    let _stopper = StopOnDrop(stopper);
+                    queue.serve(handler);
+                })?;
+            }
+            let outcome = self.serve_with(Offloading(Arc::clone(&closing.0)));
+            drop(closing);
+            outcome
+        })
+    }
+
+    fn serve_with(self, handler: impl Handler) -> Result<(), ServeError> {
         let handler = Arc::new(handler);
         let wait = self.options.session.waiting();
         thread::scope(|scope| {
@@ -134,6 +165,15 @@ struct StopOnDrop(Stopper);
 impl Drop for StopOnDrop {
     fn drop(&mut self) {
         self.0.stop();
+    }
+}
+
+/// Ends the threads that run handlers when dropped.
+struct CloseOnDrop(Arc<Queue>);
+
+impl Drop for CloseOnDrop {
+    fn drop(&mut self) {
+        self.0.close();
     }
 }
 

@@ -1,9 +1,10 @@
 //! The bounded turn that a server gives to one session.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use breezeway_os::clock;
+
+use crate::worker::News;
 
 /// The longest time for which a session's requests are served before the next session has its turn.
 /// A handler that takes longer ends the turn when it returns.
@@ -64,8 +65,8 @@ pub(crate) struct Slice<'w> {
     /// Messages served since then.
     untimed: u32,
     bytes_left: usize,
-    /// Set when whoever serves is wanted elsewhere.
-    interrupt: Option<&'w AtomicBool>,
+    /// What whoever serves is wanted for elsewhere.
+    interrupt: Option<&'w News>,
 }
 
 impl<'w> Slice<'w> {
@@ -82,10 +83,10 @@ impl<'w> Slice<'w> {
         }
     }
 
-    /// Ends it between two requests once the flag is set.
+    /// Ends it between two requests once there are news.
     #[inline(always)]
-    pub(crate) fn interrupted_by(mut self, flag: &'w AtomicBool) -> Self {
-        self.interrupt = Some(flag);
+    pub(crate) fn interrupted_by(mut self, news: &'w News) -> Self {
+        self.interrupt = Some(news);
         self
     }
 
@@ -129,8 +130,7 @@ impl<'w> Slice<'w> {
 
     #[inline(always)]
     fn has_more(&self) -> bool {
-        // Relaxed: a hint. Whoever is interrupted reads the flag once more.
-        let interrupted = self.interrupt.is_some_and(|flag| flag.load(Ordering::Relaxed));
+        let interrupted = self.interrupt.is_some_and(News::are_there);
         self.now < self.until && self.bytes_left > 0 && !interrupted
     }
 
@@ -169,11 +169,11 @@ mod tests {
     }
 
     #[test]
-    fn a_turn_ends_between_two_requests_when_its_flag_is_set() {
-        let flag = AtomicBool::new(false);
-        let mut slice = long().interrupted_by(&flag);
+    fn a_turn_ends_between_two_requests_when_there_are_news() {
+        let news = News::default();
+        let mut slice = long().interrupted_by(&news);
         assert!(slice.goes_on_after(1));
-        flag.store(true, Ordering::Relaxed);
+        news.announce();
         assert!(!slice.goes_on_after(1));
     }
 

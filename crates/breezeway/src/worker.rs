@@ -8,6 +8,8 @@
 
 mod inbox;
 mod load;
+mod news;
+mod sync;
 #[cfg(test)]
 mod tests;
 mod turns;
@@ -21,6 +23,7 @@ use breezeway_os::{Deadline, Sleeper, WaitPolicy, Waiting, Wake, clock, cpu};
 
 use crate::call::Handler;
 use crate::carrier::Carrier;
+use crate::deferred::RETRY;
 use crate::error::SessionError;
 use crate::link::{Notice, WaitFailure};
 use crate::log_limit::LogLimit;
@@ -31,6 +34,7 @@ use crate::slice::{SLICE, Slice};
 pub(crate) use inbox::Inbox;
 pub(crate) use load::Load;
 use load::Workload;
+pub(crate) use news::News;
 use turns::Turns;
 
 /// Rounds without work over the active sessions between two readings of the clock.
@@ -181,8 +185,39 @@ impl Worker {
         while !self.take_inbox() {
             self.step(handler)?;
         }
+        self.wait_for_deferred()?;
         self.write_what_is_owed();
         Ok(())
+    }
+
+    /// Before the end, gives those who have deferred calls a while to reply.
+    fn wait_for_deferred(&mut self) -> io::Result<()> {
+        let end = Deadline::after(DRAIN);
+        loop {
+            let mut deferred = 0;
+            let mut waiting = false;
+            for token in 0..self.slots.len() {
+                let Some(slot) = &mut self.slots[token] else { continue };
+                if slot.session.deferred_calls() == 0 {
+                    continue;
+                }
+                if let Err(error) = slot.session.publish_replies() {
+                    self.end(token, Err(error));
+                } else {
+                    deferred += slot.session.deferred_calls();
+                    waiting |= slot.session.has_waiting_replies();
+                }
+            }
+            if deferred == 0 || end.has_passed() {
+                return Ok(());
+            }
+            if self.inbox.news().sleep() {
+                let until = if waiting { end.min(Deadline::after(RETRY)) } else { end };
+                self.sleeper.wait(until.time_left())?;
+            }
+            self.inbox.news().wake();
+            self.inbox.take();
+        }
     }
 
     /// Serves the active sessions once, and sleeps if that is due.
@@ -221,8 +256,17 @@ impl Worker {
     #[inline]
     fn take_inbox(&mut self) -> bool {
         let Some(arrived) = self.inbox.take() else { return false };
-        self.drain_some(SOCKETS_PER_ARRIVAL * arrived.len());
-        for session in arrived {
+        self.drain_some(SOCKETS_PER_ARRIVAL * arrived.sessions.len());
+        for (token, id) in arrived.mailed {
+            // The token may be another session's by now.
+            let has_mail = |slot: &Slot| slot.session.id() == id;
+            if self.slots[token].as_ref().is_some_and(has_mail) {
+                self.paused.retain(|&other| other != token);
+                self.activate(token);
+            }
+        }
+        self.note_unpaused();
+        for session in arrived.sessions {
             tracing::debug!(peer = ?session.peer(), "session started");
             if let Err(error) = self.add(session) {
                 // ENOSPC is the sysctl fs.epoll.max_user_watches (epoll(7)).
@@ -235,6 +279,7 @@ impl Worker {
 
     fn add(&mut self, mut session: ServerSession) -> io::Result<()> {
         let token = self.slots.iter().position(Option::is_none).unwrap_or(self.slots.len());
+        session.join(Arc::clone(&self.inbox), token);
         self.sleeper.watch(session.link().socket(), token as u64)?;
         if let Some(exit) = session.exit() {
             self.sleeper.watch(exit, token as u64 | EXIT)?;
@@ -255,7 +300,7 @@ impl Worker {
         } else {
             self.slots[token] = Some(slot);
         }
-        self.active.add_next(token);
+        self.active.add_last(token);
         Ok(())
     }
 
@@ -300,12 +345,13 @@ impl Worker {
     fn round(&mut self, handler: &impl Handler) -> io::Result<bool> {
         let polls = if self.polls_long() { POLLS_ALONE } else { 1 };
         let mut found = false;
+        self.round += u64::from(self.active.begin_round());
         while let Some(token) = self.active.next() {
             let Some(slot) = &mut self.slots[token] else { unreachable!("active sessions exist") };
             slot.round = self.round;
             self.inbox.load().turn_begins(self.now);
             let slice = Slice::new(self.now, self.times.slice);
-            let mut slice = slice.interrupted_by(self.inbox.changed());
+            let mut slice = slice.interrupted_by(self.inbox.news());
             let progress = slot.session.serve_some(handler, polls, &mut slice);
             match progress.and_then(|progress| {
                 slot.watch_room(&self.sleeper, token)?;
@@ -332,7 +378,7 @@ impl Worker {
                     found = true;
                     self.worked_until(now)?;
                     // Whatever it is that has come, it does not wait for the rest of the round.
-                    if self.inbox.has_changed() {
+                    if self.inbox.news().are_there() {
                         return Ok(true);
                     }
                 }
@@ -343,7 +389,6 @@ impl Worker {
                 Err(error) => self.end(token, Err(error)),
             }
         }
-        self.round += 1;
         Ok(found)
     }
 
@@ -437,9 +482,7 @@ impl Worker {
         let Some(slot) = &mut self.slots[token] else { return };
         slot.active = false;
         self.paused.push(token);
-        if self.resume == Deadline::NEVER {
-            self.resume = Deadline::after(SHORTAGE_PAUSE);
-        }
+        self.resume = self.resume.min(Deadline::after(SHORTAGE_PAUSE));
         if let Some(suppressed) = self.short.admit() {
             tracing::warn!(peer = ?slot.session.peer(), %error, suppressed, "session waits");
         }
@@ -547,6 +590,7 @@ impl Worker {
             }
             slot.rang = true;
             slot.unread = true;
+            slot.session.retry_replies();
             if !slot.active {
                 slot.last_work = self.now;
                 rang.push(token);
@@ -580,15 +624,19 @@ impl Worker {
     /// Announces that a session's doorbell is wanted. True if it is no longer active.
     fn arm(&mut self, token: usize) -> bool {
         let Some(slot) = &mut self.slots[token] else { return false };
-        match slot.session.link().prepare_sleep() {
+        match slot.session.prepare_sleep() {
             Ok(true) => {
                 slot.active = false;
                 self.active.remove(token);
+                if slot.session.has_waiting_replies() {
+                    self.paused.push(token);
+                    self.resume = self.resume.min(Deadline::after(SHORTAGE_PAUSE));
+                }
                 true
             }
             Ok(false) => false,
             Err(error) => {
-                self.end(token, Err(error.into()));
+                self.end(token, Err(error));
                 true
             }
         }
@@ -607,10 +655,13 @@ impl Worker {
             // well.
             self.now = clock::ticks();
             self.listen_if_due()?;
-        } else if !self.inbox.has_changed() {
-            let until = if self.paused.is_empty() { Deadline::NEVER } else { self.resume };
+        } else {
             self.inbox.load().sleeps();
-            self.listen(until.time_left())?;
+            if self.inbox.news().sleep() {
+                let until = if self.paused.is_empty() { Deadline::NEVER } else { self.resume };
+                self.listen(until.time_left())?;
+            }
+            self.inbox.news().wake();
             self.now = clock::ticks();
         }
         if let Some(since) = self.idle_since.take() {

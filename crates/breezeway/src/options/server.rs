@@ -1,6 +1,7 @@
 //! The settings of a server.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use breezeway_os::{Peer, TrustedPeer};
 
@@ -35,6 +36,8 @@ pub struct ServerOptions {
     pub(crate) authorize: Policy,
     pub(crate) trust: Option<TrustPolicy>,
     pub(crate) hooks: Hooks,
+    pub(crate) offload: usize,
+    pub(crate) reply_timeout: Duration,
 }
 
 impl Default for ServerOptions {
@@ -47,6 +50,8 @@ impl Default for ServerOptions {
             authorize: Arc::new(|_| Ok(())),
             trust: None,
             hooks: Hooks::default(),
+            offload: 0,
+            reply_timeout: Duration::from_secs(1),
         }
     }
 }
@@ -68,6 +73,24 @@ impl ServerOptions {
     /// was the least busy in the last milliseconds. Default 1.
     pub fn workers(mut self, count: usize) -> Self {
         self.workers = count;
+        self
+    }
+
+    /// Threads that run handlers, 0..=1024, beside the workers, which then only move messages: a
+    /// slow handler delays neither other sessions nor, while a thread is free, other calls.
+    /// Sessions take turns, call by call. Calls of one session are begun in the order in which they
+    /// were made, but their replies, and the effects of one-way messages, may come in any order.
+    /// Each call takes two hand-overs between threads more. Default 0: workers run handlers
+    /// themselves.
+    pub fn offload(mut self, threads: usize) -> Self {
+        self.offload = threads;
+        self
+    }
+
+    /// How long a reply to a deferred or offloaded call waits for payload memory, which its client
+    /// has to release, before the call fails, 0 s to 1 h. Default 1 s. Other replies do not wait.
+    pub fn reply_timeout(mut self, timeout: Duration) -> Self {
+        self.reply_timeout = timeout;
         self
     }
 
@@ -140,6 +163,11 @@ impl ServerOptions {
         self.session.validate()?;
         OptionError::check("workers", self.workers, 1..=1024, "in 1..=1024")?;
         OptionError::check("max_sessions", self.max_sessions, 1..=1_000_000, "in 1..=1000000")?;
+        OptionError::check("offload", self.offload, 0..=1024, "in 0..=1024")?;
+        let value = format!("{:?}", self.reply_timeout);
+        let range = Duration::ZERO..=Duration::from_secs(3600);
+        let is_allowed = range.contains(&self.reply_timeout);
+        OptionError::check_that(is_allowed, "reply_timeout", value, "within 0 s to 1 h")?;
         let mode = format_args!("{:#o}", self.socket_mode).to_string();
         let allowed = "in 0o000..=0o777";
         OptionError::check_that(self.socket_mode <= 0o777, "socket_mode", mode, allowed)
@@ -151,6 +179,8 @@ impl std::fmt::Debug for ServerOptions {
         f.debug_struct("ServerOptions")
             .field("session", &self.session)
             .field("workers", &self.workers)
+            .field("offload", &self.offload)
+            .field("reply_timeout", &self.reply_timeout)
             .field("max_sessions", &self.max_sessions)
             .field("socket_mode", &self.socket_mode)
             .finish_non_exhaustive()
@@ -168,6 +198,10 @@ mod tests {
             options(),
             options().workers(1024),
             options().max_sessions(1),
+            options().offload(0),
+            options().offload(1024),
+            options().reply_timeout(Duration::ZERO),
+            options().reply_timeout(Duration::from_secs(3600)),
             options().max_sessions(1_000_000),
             options().socket_mode(0),
             options().socket_mode(0o777),
@@ -182,6 +216,11 @@ mod tests {
         for (options, expected) in [
             (options().workers(0), "workers = 0 is not in 1..=1024"),
             (options().workers(1025), "workers = 1025 is not in 1..=1024"),
+            (options().offload(1025), "offload = 1025 is not in 0..=1024"),
+            (
+                options().reply_timeout(Duration::from_secs(3601)),
+                "reply_timeout = 3601s is not within 0 s to 1 h",
+            ),
             (options().max_sessions(0), "max_sessions = 0 is not in 1..=1000000"),
             (options().max_sessions(1_000_001), "max_sessions = 1000001 is not in 1..=1000000"),
             (options().socket_mode(0o1000), "socket_mode = 0o1000 is not in 0o000..=0o777"),

@@ -288,6 +288,7 @@ impl<'s> Acceptor<'s> {
             Ok(agreed) => {
                 let mut session = ServerSession::new(agreed, peer);
                 session.watch_exit(exit);
+                session.set_reply_timeout(self.server.options.reply_timeout);
                 if let Some(proof) = self.trust(session.peer()) {
                     session = session.trusting(proof);
                 }

@@ -2,20 +2,29 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard};
 
 use breezeway_os::Notifier;
 
-use super::Load;
+use super::{Load, News};
+use crate::presence::SessionId;
 use crate::served::ServerSession;
 
-/// Where a worker gets its sessions from.
+/// What has come for a worker.
+#[derive(Default)]
+pub(super) struct Arrived {
+    pub(super) sessions: Vec<ServerSession>,
+    /// Sessions with replies to deferred calls, by token.
+    pub(super) mailed: Vec<(usize, SessionId)>,
+}
+
+/// Where a worker gets its sessions from, and hears of replies to deferred calls.
 pub(crate) struct Inbox {
-    /// Set when there is something to take, so that a spinning worker needs no system call.
-    changed: AtomicBool,
+    /// A worker that is awake needs no system call to hear of it.
+    news: News,
     stopping: AtomicBool,
-    arrived: Mutex<Vec<ServerSession>>,
+    arrived: Mutex<Arrived>,
     /// Sessions that the worker has or will have.
     sessions: AtomicUsize,
     notifier: Notifier,
@@ -25,9 +34,9 @@ pub(crate) struct Inbox {
 impl Inbox {
     pub(crate) fn new() -> io::Result<Self> {
         Ok(Self {
-            changed: AtomicBool::new(false),
+            news: News::default(),
             stopping: AtomicBool::new(false),
-            arrived: Mutex::new(Vec::new()),
+            arrived: Mutex::default(),
             sessions: AtomicUsize::new(0),
             notifier: Notifier::new()?,
             load: Load::default(),
@@ -48,8 +57,18 @@ impl Inbox {
     /// Gives the worker one more session.
     pub(crate) fn deliver(&self, session: ServerSession) {
         self.sessions.fetch_add(1, Ordering::Relaxed);
-        self.arrived.lock().expect("nobody panics with the lock").push(session);
+        self.lock().sessions.push(session);
         self.announce();
+    }
+
+    /// Lets the worker know that there are replies to a session's deferred calls.
+    pub(crate) fn mail(&self, token: usize, id: SessionId) {
+        self.lock().mailed.push((token, id));
+        self.announce();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Arrived> {
+        self.arrived.lock().expect("nobody panics with the lock")
     }
 
     /// Lets the worker end.
@@ -59,30 +78,24 @@ impl Inbox {
     }
 
     fn announce(&self) {
-        self.changed.store(true, Ordering::Release);
-        self.notifier.notify();
+        if self.news.announce() {
+            self.notifier.notify();
+        }
     }
 
     /// What was delivered since the last call; `None` if nothing has changed.
     #[inline(always)]
-    pub(super) fn take(&self) -> Option<Vec<ServerSession>> {
-        // Acquire: what was delivered, or the stop, comes before the flag.
-        if !self.changed.load(Ordering::Relaxed) || !self.changed.swap(false, Ordering::Acquire) {
+    pub(super) fn take(&self) -> Option<Arrived> {
+        if !self.news.take() {
             return None;
         }
-        Some(std::mem::take(&mut *self.arrived.lock().expect("nobody panics with the lock")))
+        Some(std::mem::take(&mut *self.lock()))
     }
 
-    /// Whether there is something to take.
+    /// Whether there is something to take, and whether the worker sleeps.
     #[inline(always)]
-    pub(super) fn has_changed(&self) -> bool {
-        self.changed.load(Ordering::Acquire)
-    }
-
-    /// Set while there is something to take.
-    #[inline(always)]
-    pub(super) fn changed(&self) -> &AtomicBool {
-        &self.changed
+    pub(super) fn news(&self) -> &News {
+        &self.news
     }
 
     /// Whether the worker is to end.

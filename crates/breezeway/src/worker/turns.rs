@@ -23,24 +23,32 @@ impl Turns {
         &self.tokens
     }
 
-    /// Whose turn it is; `None` at the end of a round, after which the next one begins.
+    /// Begins the next round if the last one is over; true if it was.
+    #[inline(always)]
+    pub(super) fn begin_round(&mut self) -> bool {
+        let over = self.next >= self.tokens.len();
+        if over {
+            self.next = 0;
+        }
+        over
+    }
+
+    /// Whose turn it is; `None` at the end of a round.
     #[inline(always)]
     pub(super) fn next(&mut self) -> Option<usize> {
-        match self.tokens.get(self.next) {
-            Some(&token) => {
-                self.next += 1;
-                Some(token)
-            }
-            None => {
-                self.next = 0;
-                None
-            }
-        }
+        let token = *self.tokens.get(self.next)?;
+        self.next += 1;
+        Some(token)
     }
 
     /// Adds one, which is next.
     pub(super) fn add_next(&mut self, token: usize) {
         self.tokens.insert(self.next, token);
+    }
+
+    /// Adds one, which is the last of this round.
+    pub(super) fn add_last(&mut self, token: usize) {
+        self.tokens.push(token);
     }
 
     /// Adds one that has its turn in the next round.
@@ -66,8 +74,11 @@ mod tests {
         Turns { tokens: tokens.to_vec(), next: 0 }
     }
 
+    /// What is left of a round, after which the next one begins.
     fn round(turns: &mut Turns) -> Vec<usize> {
-        std::iter::from_fn(|| turns.next()).collect()
+        let left = std::iter::from_fn(|| turns.next()).collect();
+        assert!(turns.begin_round() && turns.next == 0);
+        left
     }
 
     #[test]
@@ -84,8 +95,9 @@ mod tests {
         assert_eq!(turns.next(), Some(1));
         turns.add_next(3);
         turns.add_for_next_round(4);
-        assert_eq!(round(&mut turns), [3, 2]);
-        assert_eq!(round(&mut turns), [4, 1, 3, 2]);
+        turns.add_last(5);
+        assert_eq!(round(&mut turns), [3, 2, 5]);
+        assert_eq!(round(&mut turns), [4, 1, 3, 2, 5]);
     }
 
     #[test]

@@ -20,9 +20,11 @@ mod examples;
 mod on_every_carrier {
     pub(crate) mod clients;
     pub(crate) mod deaths;
+    pub(crate) mod deferred;
     mod failures;
     mod hooks;
     mod model;
+    mod offloading;
     pub(crate) mod parent_and_child;
     mod pool;
     mod sizes;
@@ -48,7 +50,7 @@ mod on_sockets {
 }
 
 use by_file::addresses;
-use on_every_carrier::{clients, deaths, parent_and_child, two_processes, waiting};
+use on_every_carrier::{clients, deaths, deferred, parent_and_child, two_processes, waiting};
 use on_shm::growth;
 use on_sockets::frames;
 use support::{Role, play, server};
@@ -63,6 +65,7 @@ fn another_process() {
             addresses::ROLES,
             clients::ROLES,
             deaths::ROLES,
+            deferred::ROLES,
             frames::ROLES,
             growth::ROLES,
             parent_and_child::ROLES,

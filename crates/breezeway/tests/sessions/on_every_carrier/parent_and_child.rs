@@ -91,7 +91,7 @@ fn child_with(role: &str, settings: &Settings) -> (OwnedFd, Process) {
 
 /// Forks, lets the child do `work`, and gives how it ended: its exit status, or the signal that
 /// ended it.
-fn in_forked_child(work: impl FnOnce() -> i32) -> Result<i32, i32> {
+pub(crate) fn in_forked_child(work: impl FnOnce() -> i32) -> Result<i32, i32> {
     // SAFETY: the calling role has one thread that runs and the test harness's, which sleeps, so no
     // lock is held by another thread while the memory is copied.
     let child = unsafe { libc::fork() };

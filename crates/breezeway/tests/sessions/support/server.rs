@@ -95,6 +95,9 @@ fn server_options(settings: &Settings) -> ServerOptions {
     if let Some(count) = settings.find("workers") {
         options = options.workers(count);
     }
+    if let Some(threads) = settings.find("offload") {
+        options = options.offload(threads);
+    }
     if let Some(count) = settings.find("sessions") {
         options = options.max_sessions(count);
     }

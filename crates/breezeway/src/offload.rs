@@ -1,0 +1,230 @@
+//! Handlers on threads of their own, so that a slow one delays no other session of its worker.
+
+use std::collections::{HashMap, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+use crate::call::{Call, Handled, Handler};
+use crate::deferred::DeferredCall;
+use crate::presence::SessionId;
+use crate::protocol::ErrorCode;
+use crate::served::panic_message;
+
+/// Calls that wait for a thread: sessions have turns, so that one that sends many calls does not
+/// delay the others by all of them.
+#[derive(Default)]
+pub(crate) struct Queue {
+    state: Mutex<State>,
+    arrived: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    /// Sessions with calls, in the order of their turns.
+    turns: VecDeque<SessionId>,
+    calls: HashMap<SessionId, VecDeque<DeferredCall>>,
+    /// Threads that wait for a call.
+    idle: usize,
+    closed: bool,
+}
+
+impl State {
+    fn push(&mut self, call: DeferredCall) {
+        let session = call.session();
+        let calls = self.calls.entry(session).or_default();
+        if calls.is_empty() {
+            self.turns.push_back(session);
+        }
+        calls.push_back(call);
+    }
+
+    /// The next call, of the session whose turn it is.
+    fn pop(&mut self) -> Option<DeferredCall> {
+        let session = self.turns.pop_front()?;
+        let calls = self.calls.get_mut(&session)?;
+        let call = calls.pop_front();
+        if calls.is_empty() {
+            self.calls.remove(&session);
+        } else {
+            self.turns.push_back(session);
+        }
+        call
+    }
+}
+
+impl Queue {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // No handler runs with the lock.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn push(&self, call: DeferredCall) {
+        let mut state = self.lock();
+        state.push(call);
+        let wakes = state.idle > 0;
+        drop(state);
+        if wakes {
+            self.arrived.notify_one();
+        }
+    }
+
+    fn next(&self) -> Option<DeferredCall> {
+        let mut state = self.lock();
+        loop {
+            if state.closed {
+                return None;
+            }
+            if let Some(call) = state.pop() {
+                return Some(call);
+            }
+            state.idle += 1;
+            state = self.arrived.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state.idle -= 1;
+        }
+    }
+
+    /// Lets the threads end after the calls that they are serving. Those that wait are dropped, and
+    /// so fail if their session still exists.
+    pub(crate) fn close(&self) {
+        let mut state = self.lock();
+        state.closed = true;
+        let dropped = std::mem::take(&mut state.calls);
+        state.turns.clear();
+        drop(state);
+        drop(dropped);
+        self.arrived.notify_all();
+    }
+
+    /// Serves calls until the queue is closed.
+    pub(crate) fn serve(&self, handler: &impl Handler) {
+        while let Some(call) = self.next() {
+            serve(call, handler);
+        }
+    }
+}
+
+/// Calls the handler, and fails the call if it has not replied.
+fn serve(call: DeferredCall, handler: &impl Handler) {
+    let mut place = Some(call);
+    let call = Call::offloaded(&mut place);
+    // The handler sees nothing of ours but the call, of which the place is what is left.
+    let outcome = catch_unwind(AssertUnwindSafe(|| {
+        handler.handle(call).map_err(|error| (ErrorCode::Failed, error.to_string()))
+    }));
+    let (code, reason) = match outcome {
+        Ok(Ok(_)) => (ErrorCode::Failed, "the handler did not reply".to_owned()),
+        Ok(Err(failure)) => failure,
+        Err(panic) => {
+            let message = panic_message(&*panic);
+            (ErrorCode::Panicked, format!("the handler panicked: {message}"))
+        }
+    };
+    let Some(call) = place else {
+        if code == ErrorCode::Panicked {
+            tracing::warn!(%reason, "handler failed");
+        }
+        return;
+    };
+    if code == ErrorCode::Panicked || call.is_one_way() {
+        tracing::warn!(method = call.method(), %reason, "handler failed");
+    }
+    // Nobody waits any more if the session has ended.
+    let _ = call.fail_as(code, reason);
+}
+
+/// The handler of workers whose calls are served elsewhere.
+pub(crate) struct Offloading(pub(crate) Arc<Queue>);
+
+impl Handler for Offloading {
+    fn handle(&self, call: Call<'_>) -> Handled {
+        let (call, later) = call.defer()?;
+        self.0.push(call);
+        Ok(later)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use breezeway_os::{Notifier, Peer};
+    use breezeway_shm::Message;
+
+    use super::*;
+    use crate::carrier::Carrier;
+    use crate::deferred::{Caller, Mailbox, Outcome, Recipient};
+    use crate::protocol::Request;
+
+    fn mailbox() -> Arc<Mailbox> {
+        Arc::new(Mailbox::new(Recipient::Alone(Notifier::new().unwrap())))
+    }
+
+    fn call(mailbox: &Arc<Mailbox>, session: SessionId, method: u32) -> DeferredCall {
+        let peer = Peer { pid: None, uid: None, gid: None, remote: None };
+        let caller = Caller { session, peer, carrier: Carrier::Shm, cap: 1000 };
+        let request = Request { stream: 1, method, one_way: false, metadata: false, time: 0 };
+        DeferredCall::new(Arc::clone(mailbox), request, Message::from(vec![7; 3]), caller)
+    }
+
+    #[test]
+    fn sessions_take_turns_and_each_has_its_calls_in_order() {
+        let mailbox = mailbox();
+        let (flood, other, third) = (SessionId::next(), SessionId::next(), SessionId::next());
+        let mut state = State::default();
+        for method in 0..4 {
+            state.push(call(&mailbox, flood, method));
+        }
+        for method in 10..12 {
+            state.push(call(&mailbox, other, method));
+        }
+        state.push(call(&mailbox, third, 20));
+        let order: Vec<_> = std::iter::from_fn(|| state.pop()).map(|call| call.method()).collect();
+        assert_eq!(order, [0, 10, 20, 1, 11, 2, 3]);
+        assert!(state.calls.is_empty() && state.turns.is_empty());
+    }
+
+    /// What comes of a call whose handler is this.
+    fn outcome(handler: impl Handler) -> (ErrorCode, String) {
+        let mailbox = mailbox();
+        serve(call(&mailbox, SessionId::next(), 5), &handler);
+        let mut answers = mailbox.take();
+        assert_eq!(answers.len(), 1, "one answer to each call");
+        match answers.remove(0).outcome {
+            Outcome::Failure(code, reason) => (code, reason),
+            Outcome::Reply(bytes) => panic!("replied {bytes:?}"),
+        }
+    }
+
+    #[test]
+    fn a_handler_that_fails_panics_or_keeps_silent_fails_its_call() {
+        let failed = outcome(|_: Call<'_>| Err("no such user".into()));
+        assert_eq!(failed, (ErrorCode::Failed, "no such user".to_owned()));
+        let panicked = outcome(|_: Call<'_>| panic!("on purpose"));
+        assert_eq!(panicked, (ErrorCode::Panicked, "the handler panicked: on purpose".to_owned()));
+        let unknown = outcome(|call: Call<'_>| call.no_such_method());
+        assert_eq!(unknown, (ErrorCode::NoSuchMethod, "there is no method 5".to_owned()));
+        // It has replied to another call, whose proof it returns.
+        let silent = outcome(|call: Call<'_>| {
+            let elsewhere = mailbox();
+            let mut place = Some(self::call(&elsewhere, SessionId::next(), 6));
+            assert!(!call.is_one_way());
+            Call::offloaded(&mut place).done()
+        });
+        assert_eq!(silent, (ErrorCode::Failed, "the handler did not reply".to_owned()));
+    }
+
+    #[test]
+    fn calls_that_wait_when_the_queue_is_closed_fail() {
+        let mailbox = mailbox();
+        let queue = Queue::default();
+        queue.push(call(&mailbox, SessionId::next(), 1));
+        queue.close();
+        assert!(queue.next().is_none());
+        let answers = mailbox.take();
+        assert!(
+            matches!(
+                answers[..],
+                [crate::deferred::Answer { outcome: Outcome::Failure(ErrorCode::Failed, _), .. }]
+            ),
+            "{answers:?}"
+        );
+    }
+}

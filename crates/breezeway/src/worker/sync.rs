@@ -1,0 +1,34 @@
+//! Atomics that workers share, from `core` or from the model checker.
+
+#[cfg(not(loom))]
+pub(super) use core::sync::atomic::{AtomicBool, Ordering, fence};
+#[cfg(loom)]
+pub(super) use loom::sync::atomic::{AtomicBool, Ordering, fence};
+
+/// Where a fence stands; the model removes each to show that it is needed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Site {
+    /// Between announcing something and asking whether the worker sleeps.
+    AfterAnnouncing,
+    /// Between falling asleep and the last look at what was announced.
+    AfterFallingAsleep,
+}
+
+/// Whether the model has taken this fence away.
+#[cfg(loom)]
+use super::model::removed;
+
+/// Nothing is missing outside the model.
+#[cfg(not(loom))]
+#[inline(always)]
+const fn removed(_site: Site) -> bool {
+    false
+}
+
+/// A sequentially consistent fence.
+#[inline(always)]
+pub(super) fn full_fence(site: Site) {
+    if !removed(site) {
+        fence(Ordering::SeqCst);
+    }
+}

@@ -1,0 +1,373 @@
+//! Calls that are replied to later, by other threads, in other orders, or never.
+
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use breezeway::{
+    Call, CallError, DeferredCall, DeferredError, ErrorCode, Handled, Server, ServerOptions,
+    ServerSession, Session, SessionOptions, Stopper, WaitPolicy,
+};
+
+use super::parent_and_child::in_forked_child;
+use crate::support::content::message;
+use crate::support::{
+    EVERY_POLICY, Folder, PATIENCE, Process, Role, Settings, connect, patient, wait_for, within,
+};
+
+/// What other processes of these tests do.
+pub(crate) const ROLES: &[(&str, Role)] = &[("deferring forker", reply_in_a_forked_child)];
+
+/// Defers the call.
+const DEFER: u32 = 0;
+/// Replies at once, with the request.
+const ECHO: u32 = 1;
+
+/// A server whose handler gives deferred calls to the test.
+struct Deferring {
+    folder: Folder,
+    stopper: Stopper,
+    serving: JoinHandle<()>,
+    calls: Receiver<DeferredCall>,
+}
+
+fn defer_to(sender: &Mutex<Sender<DeferredCall>>, call: Call<'_>) -> Handled {
+    match call.method() {
+        DEFER => {
+            let (call, later) = call.defer()?;
+            sender.lock().unwrap().send(call)?;
+            Ok(later)
+        }
+        _ => call.echo(),
+    }
+}
+
+impl Deferring {
+    fn start(options: ServerOptions) -> Self {
+        let folder = Folder::new();
+        let server = Server::bind_with(&folder.address(), options).unwrap();
+        let stopper = server.stopper();
+        let (sender, calls) = channel();
+        let sender = Mutex::new(sender);
+        let handler = move |call: Call<'_>| defer_to(&sender, call);
+        let serving = std::thread::spawn(move || server.serve(handler).unwrap());
+        Self { folder, stopper, serving, calls }
+    }
+
+    fn with(options: SessionOptions) -> Self {
+        Self::start(ServerOptions::new().session(options))
+    }
+
+    fn connect(&self, options: SessionOptions) -> Session {
+        let options = options.handshake_timeout(PATIENCE);
+        Session::connect_with(&self.folder.address(), &options).unwrap()
+    }
+
+    /// The next deferred call.
+    #[track_caller]
+    fn next(&self) -> DeferredCall {
+        wait_for(&self.calls, PATIENCE).expect("the call comes")
+    }
+
+    fn stop(self) {
+        self.stopper.stop();
+        within(PATIENCE, "the end", move || self.serving.join().unwrap());
+    }
+}
+
+#[test]
+fn deferred_calls_are_answered_in_any_order_by_any_thread() {
+    for policy in EVERY_POLICY {
+        for len in [10, 100, 100_000] {
+            let server = Deferring::with(patient().wait(policy));
+            let mut session = server.connect(SessionOptions::new().wait(policy));
+            let sent: Vec<_> =
+                (0..5).map(|number| session.send(DEFER, message(number, len)).unwrap()).collect();
+            let mut calls: Vec<_> = (0..5).map(|_| server.next()).collect();
+            let replying = std::thread::spawn(move || {
+                while let Some(call) = calls.pop() {
+                    assert!(!call.is_one_way() && call.method() == DEFER);
+                    let reply = call.request().to_vec();
+                    call.reply(reply).unwrap();
+                }
+            });
+            for number in (0..5).rev() {
+                let reply = session.receive().unwrap();
+                assert_eq!(reply.call(), sent[number]);
+                assert!(reply.to_vec() == message(number as u64, len), "{policy:?} {len}");
+            }
+            replying.join().unwrap();
+            drop(session);
+            server.stop();
+        }
+    }
+}
+
+#[test]
+fn a_worker_serves_other_calls_while_one_is_deferred() {
+    let server = Deferring::with(patient().wait(WaitPolicy::Park));
+    let mut waiting = server.connect(SessionOptions::new());
+    let mut other = server.connect(SessionOptions::new());
+    let deferred = waiting.send(DEFER, b"slow").unwrap();
+    let call = server.next();
+    for number in 0..100 {
+        assert!(other.call(ECHO, message(number, 30)).unwrap().to_vec() == message(number, 30));
+        let quick = waiting.send(ECHO, message(number, 40)).unwrap();
+        let reply = waiting.receive().unwrap();
+        assert_eq!(reply.call(), quick);
+    }
+    call.reply(b"done").unwrap();
+    let reply = waiting.receive().unwrap();
+    assert_eq!((reply.call(), reply.to_vec()), (deferred, b"done".to_vec()));
+    drop(reply);
+    server.stop();
+}
+
+#[test]
+fn a_handle_that_is_dropped_fails_its_call_and_says_why() {
+    let server = Deferring::with(patient());
+    let mut session = connect(&server.folder);
+    for _ in 0..3 {
+        session.send(DEFER, b"").unwrap();
+        drop(server.next());
+        match session.receive().map(|reply| reply.to_vec()) {
+            Err(CallError::Failed { code: ErrorCode::Failed, reason }) => {
+                assert!(reason.contains("dropped it without a reply"), "{reason}");
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    session.send(DEFER, b"").unwrap();
+    server.next().fail("no such user").unwrap();
+    match session.receive().map(|reply| reply.to_vec()) {
+        Err(CallError::Failed { code: ErrorCode::Failed, reason }) => {
+            assert_eq!(reason, "no such user");
+        }
+        other => panic!("{other:?}"),
+    }
+    server.stop();
+}
+
+#[test]
+fn a_reply_to_a_session_that_has_ended_is_an_error() {
+    let (sender, ended) = channel();
+    let sender = Mutex::new(sender);
+    let options = ServerOptions::new().session(patient());
+    let server = Deferring::start(
+        options.on_session_end(move |id, _| sender.lock().unwrap().send(id).unwrap()),
+    );
+    let mut session = connect(&server.folder);
+    for _ in 0..2 {
+        session.send(DEFER, message(1, 5000)).unwrap();
+    }
+    let (one, other) = (server.next(), server.next());
+    drop(session);
+    assert_eq!(wait_for(&ended, PATIENCE).unwrap(), one.session());
+    assert!(one.request().to_vec() == message(1, 5000), "what was lent stays, whoever is gone");
+    let outcome = one.reply(b"late");
+    assert!(matches!(outcome, Err(DeferredError::SessionEnded)), "{outcome:?}");
+    drop(other);
+    assert_eq!(connect(&server.folder).call(ECHO, b"hello").unwrap().to_vec(), b"hello");
+    server.stop();
+}
+
+#[test]
+fn a_reply_above_the_cap_fails_the_call_by_name() {
+    let server = Deferring::with(patient().cap(1 << 20));
+    let mut session = connect(&server.folder);
+    session.send(DEFER, b"").unwrap();
+    let error = server.next().reply(vec![0; (1 << 20) + 1]).unwrap_err();
+    assert!(matches!(error, DeferredError::TooLarge { .. }), "{error:?}");
+    match session.receive().map(|reply| reply.to_vec()) {
+        Err(CallError::Failed { code: ErrorCode::NoMemory, reason }) => {
+            assert!(reason.contains("cap of 1048576 bytes"), "{reason}");
+        }
+        other => panic!("{other:?}"),
+    }
+    server.stop();
+}
+
+/// A socket takes replies as long as its client reads, and has no other memory.
+mod on_shm {
+    use super::*;
+
+    #[test]
+    fn a_reply_that_finds_no_memory_waits_until_there_is_some() {
+        const CAP: usize = 1 << 20;
+        for policy in EVERY_POLICY {
+            let server = Deferring::with(patient().wait(policy).cap(CAP as u64));
+            let mut session = server.connect(SessionOptions::new().wait(policy));
+            for _ in 0..4 {
+                session.send(DEFER, b"").unwrap();
+            }
+            // Each takes most of the memory, which the client has to release before the next.
+            for number in 0..4 {
+                server.next().reply(message(number, CAP * 3 / 4)).unwrap();
+            }
+            for number in 0..4 {
+                let reply = session.receive().unwrap();
+                assert!(reply.to_vec() == message(number, CAP * 3 / 4), "{policy:?}");
+            }
+            drop(session);
+            server.stop();
+        }
+    }
+
+    #[test]
+    fn a_reply_that_finds_no_memory_in_its_time_fails_its_call() {
+        const CAP: usize = 1 << 20;
+        const LEN: usize = CAP * 3 / 4;
+        let options = ServerOptions::new().session(patient().cap(CAP as u64));
+        let server = Deferring::start(options.reply_timeout(Duration::ZERO));
+        let mut session = connect(&server.folder);
+        for number in 0..2 {
+            session.send(DEFER, b"").unwrap();
+            server.next().reply(message(number, LEN)).unwrap();
+        }
+        // Replies go before requests, so once this one is taken the second reply was tried, while
+        // the client holds the first.
+        session.send(DEFER, b"").unwrap();
+        server.next().reply(b"last").unwrap();
+        assert_eq!(session.receive().unwrap().to_vec().len(), LEN);
+        match session.receive().map(|reply| reply.to_vec().len()) {
+            Err(CallError::Failed { code: ErrorCode::NoMemory, .. }) => {}
+            other => panic!("{other:?}"),
+        }
+        assert_eq!(session.receive().unwrap().to_vec(), b"last");
+        server.stop();
+    }
+}
+
+#[test]
+fn a_session_takes_no_more_requests_than_it_may_have_in_flight_while_they_are_deferred() {
+    let server = Deferring::with(patient());
+    let mut session = server.connect(SessionOptions::new().ring_capacity(16));
+    let most = session.max_in_flight();
+    // One-way messages are no calls in flight, so only this limit bounds them.
+    let posting = std::thread::spawn(move || {
+        for number in 0..100 {
+            session.post(DEFER, message(number, 20)).unwrap();
+        }
+        session
+    });
+    let mut held: Vec<_> = (0..most).map(|_| server.next()).collect();
+    let mut other = connect(&server.folder);
+    for _ in 0..10 {
+        assert_eq!(other.call(ECHO, b"x").unwrap().to_vec(), b"x");
+    }
+    assert!(server.calls.try_recv().is_err(), "{most} are held, and one more was taken");
+    for number in 0..100 {
+        let call = if held.is_empty() { server.next() } else { held.remove(0) };
+        assert!(call.is_one_way() && call.request().to_vec() == message(number, 20));
+        call.done().unwrap();
+    }
+    drop(posting.join().unwrap());
+    server.stop();
+}
+
+#[test]
+fn a_deferred_call_is_answered_after_the_stop_if_its_reply_comes_soon() {
+    let server = Deferring::with(patient());
+    let mut session = connect(&server.folder);
+    session.send(DEFER, b"").unwrap();
+    let call = server.next();
+    server.stopper.stop();
+    call.reply(b"just in time").unwrap();
+    assert_eq!(session.receive().unwrap().to_vec(), b"just in time");
+    server.stop();
+}
+
+#[test]
+fn a_reply_reaches_a_sleeping_client_before_the_handler_returns() {
+    let folder = Folder::new();
+    let options = ServerOptions::new().session(patient().wait(WaitPolicy::Park));
+    let server = Server::bind_with(&folder.address(), options).unwrap();
+    let stopper = server.stopper();
+    let (sender, received) = channel();
+    let received = Mutex::new(received);
+    let serving = std::thread::spawn(move || {
+        server.serve(move |call: Call<'_>| {
+            let replied = call.reply(b"at once")?;
+            wait_for(&received.lock().unwrap(), PATIENCE).expect("the client has the reply");
+            Ok(replied)
+        })
+    });
+    let mut session =
+        Session::connect_with(&folder.address(), &patient().wait(WaitPolicy::Park)).unwrap();
+    for _ in 0..10 {
+        assert_eq!(session.call(0, b"").unwrap().to_vec(), b"at once");
+        sender.send(()).unwrap();
+    }
+    stopper.stop();
+    within(PATIENCE, "the end", move || serving.join().unwrap().unwrap());
+}
+
+// ---- sessions that are served on their own ----
+
+/// Serves a session with a thread that defers.
+fn served_alone(session: ServerSession) -> (JoinHandle<()>, Receiver<DeferredCall>) {
+    let (sender, calls) = channel();
+    let sender = Mutex::new(sender);
+    let handler = move |call: Call<'_>| defer_to(&sender, call);
+    (std::thread::spawn(move || session.serve(&handler).unwrap()), calls)
+}
+
+#[test]
+fn a_session_that_is_served_on_its_own_defers_as_well() {
+    for policy in EVERY_POLICY {
+        let (mut session, server) = Session::pair(&patient().wait(policy)).unwrap();
+        let (serving, calls) = served_alone(server);
+        let kept: Arc<Mutex<Vec<DeferredCall>>> = Arc::default();
+        for number in 0..50 {
+            let deferred = session.send(DEFER, message(number, 300)).unwrap();
+            let call = wait_for(&calls, PATIENCE).unwrap();
+            let quick = session.send(ECHO, b"quick").unwrap();
+            let reply = session.receive().unwrap();
+            assert_eq!(reply.call(), quick);
+            drop(reply);
+            kept.lock().unwrap().push(call);
+            let kept = Arc::clone(&kept);
+            let replying = std::thread::spawn(move || {
+                let call = kept.lock().unwrap().pop().unwrap();
+                call.echo().unwrap();
+            });
+            let reply = session.receive().unwrap();
+            assert_eq!(reply.call(), deferred);
+            assert!(reply.to_vec() == message(number, 300));
+            drop(reply);
+            replying.join().unwrap();
+        }
+        drop(session);
+        within(PATIENCE, "the end", move || serving.join().unwrap());
+    }
+}
+
+/// The role: replies to a deferred call in a forked child, which must be refused, and in this
+/// process.
+fn reply_in_a_forked_child(_: &Settings) {
+    let (mut session, server) = Session::pair(&patient()).unwrap();
+    let (serving, calls) = served_alone(server);
+    for drops in [false, true] {
+        session.send(DEFER, b"").unwrap();
+        let mut call = Some(wait_for(&calls, PATIENCE).unwrap());
+        let child = in_forked_child(|| {
+            let call = call.take().unwrap();
+            if drops {
+                drop(call);
+                return 0;
+            }
+            i32::from(!matches!(call.reply(b"child"), Err(DeferredError::Forked)))
+        });
+        assert_eq!(child, Ok(0));
+        call.take().unwrap().reply(b"parent").unwrap();
+        assert_eq!(session.receive().unwrap().to_vec(), b"parent");
+    }
+    drop(session);
+    serving.join().unwrap();
+}
+
+#[test]
+fn a_forked_child_cannot_reply_and_its_parent_can() {
+    Process::start("deferring forker", &Settings::new()).succeeds();
+}
