@@ -55,7 +55,7 @@ pub use distance::Distance;
 pub use fork::Origin;
 pub use inherit::{NotAStreamSocket, inherited};
 pub use peer::{Peer, exit_descriptor};
-pub use ready::ready;
+pub use ready::{any_ready, ready};
 pub use sleeper::{Notifier, Sleeper, Wake};
 pub use spin::{WaitPolicy, Waiting};
 pub use tcp::prepare_tcp;

@@ -1,4 +1,4 @@
-//! Waiting for one descriptor.
+//! Waiting for a descriptor, or for one of several.
 
 use std::os::fd::AsFd;
 
@@ -10,8 +10,13 @@ use crate::deadline::Deadline;
 /// `poll(2)`: waits until one of `events`, an error or a hang-up is there on `fd`; false if the
 /// deadline passed first. A signal does not end the wait.
 pub fn ready(fd: impl AsFd, events: PollFlags, deadline: Deadline) -> Result<bool, Errno> {
+    any_ready(&mut [PollFd::new(&fd, events)], deadline)
+}
+
+/// As [`ready`], for any of `fds`.
+pub fn any_ready(fds: &mut [PollFd<'_>], deadline: Deadline) -> Result<bool, Errno> {
     loop {
-        match poll(&mut [PollFd::new(&fd, events)], deadline.timespec().as_ref()) {
+        match poll(fds, deadline.timespec().as_ref()) {
             Ok(0) if deadline.has_passed() => return Ok(false),
             Ok(0) | Err(Errno::INTR) => {}
             Ok(_) => return Ok(true),

@@ -102,6 +102,19 @@ impl Notifier {
         // Fails only when the count is at its maximum: then it is readable already.
         let _ = rustix::io::write(&*self.0, &1u64.to_ne_bytes());
     }
+
+    /// Forgets notifications, for who polls it: it is readable as long as there are any.
+    pub fn clear(&self) {
+        // Fails only when there are none.
+        let _ = rustix::io::read(&*self.0, &mut [0; 8]);
+    }
+}
+
+/// Wakes a task's, or a thread's, sleep.
+impl std::task::Wake for Notifier {
+    fn wake(self: Arc<Self>) {
+        self.notify();
+    }
 }
 
 impl AsFd for Notifier {

@@ -10,7 +10,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustix::event::PollFlags;
+use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown};
 use thiserror::Error;
@@ -18,7 +18,7 @@ use thiserror::Error;
 use crate::violation::Violation;
 use breezeway_os::scm::{self, Lost};
 use breezeway_os::segment::{SealedMemory, SegmentError};
-use breezeway_os::{Deadline, ForeignDescriptor, Origin, ready};
+use breezeway_os::{Deadline, ForeignDescriptor, Origin, any_ready, ready};
 
 const DOORBELL: u8 = 0;
 const SEGMENT: u8 = 1;
@@ -220,6 +220,26 @@ impl Doorbell {
             && self.read(RecvFlags::DONTWAIT)? == Read::Shortage
         {
             self.pause(timeout.min(SHORTAGE_PAUSE))?;
+        }
+        Ok(())
+    }
+
+    /// As [`Self::sleep`], also until `other` is readable.
+    pub(crate) fn sleep_beside(
+        &mut self,
+        other: BorrowedFd<'_>,
+        deadline: Deadline,
+    ) -> Result<(), SocketError> {
+        if self.closed {
+            return Ok(());
+        }
+        // What was only peeked at is still there for poll.
+        self.consume()?;
+        let mut polled =
+            [PollFd::new(self.socket(), PollFlags::IN), PollFd::new(&other, PollFlags::IN)];
+        any_ready(&mut polled, deadline)?;
+        if !polled[0].revents().is_empty() && self.read(RecvFlags::DONTWAIT)? == Read::Shortage {
+            self.pause(SHORTAGE_PAUSE)?;
         }
         Ok(())
     }

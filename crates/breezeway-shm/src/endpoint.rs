@@ -2,6 +2,7 @@
 
 mod error;
 mod message;
+mod owned;
 mod payload;
 mod receiving;
 mod sending;
@@ -11,21 +12,24 @@ mod waiting;
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::task::Waker;
 
 use crate::control::{ControlSegment, ForeignControl};
 use crate::counters::Counters;
 use crate::doorbell::Doorbell;
 use crate::payload::borrower::{Borrowed, Borrower};
 use crate::payload::lender::Lender;
+use crate::payload::returned::Returned;
 use crate::payload::segments::Segments;
 use crate::payload::staging::Staging;
 use crate::ring::words::{ForeignWords, OwnWords};
 use crate::ring::{Duplex, Entry, Kind};
 use crate::violation::Violation;
-use breezeway_os::{Distance, Origin, TrustedPeer, clock};
+use breezeway_os::{Distance, Notifier, Origin, TrustedPeer, clock};
 
 pub use error::SendError;
 pub use message::Message;
+pub use owned::OwnedSpace;
 pub use payload::{Limits, PayloadMemory};
 pub use space::{Body, Filling, Space};
 
@@ -45,6 +49,16 @@ pub struct Endpoint {
     borrower: Borrower,
     /// How leases end, also after this endpoint.
     releaser: Arc<Releaser>,
+    /// Where space that was reserved to be filled elsewhere comes back if it is not sent.
+    returned: Arc<Returned>,
+    /// How much of that is there.
+    reserved_elsewhere: usize,
+    /// Whom to wake for it, where that is not this side's own sleep.
+    return_waker: Option<Waker>,
+    /// What wakes this side's own sleep, once there was one for it.
+    return_notifier: Option<Arc<Notifier>>,
+    /// Whether the sleep that is prepared is to be woken by it.
+    sleeps_for_return: bool,
     counters: Counters,
     distance: Distance,
     trusted: bool,
@@ -81,6 +95,11 @@ impl Endpoint {
             borrower: Borrower::new(own.lend_count, limits.cap),
             releaser: Arc::new(Releaser::new(&rings.releases, doorbell.bell())),
             rings,
+            returned: Arc::default(),
+            reserved_elsewhere: 0,
+            return_waker: None,
+            return_notifier: None,
+            sleeps_for_return: false,
             doorbell,
             counters: Counters::new(own.words.clone()),
             distance: Distance::default(),

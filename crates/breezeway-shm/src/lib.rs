@@ -84,7 +84,9 @@ pub use violation::Violation;
 pub use {
     control::{ControlSegment, ForeignControl},
     doorbell::{SEND_BUFFER, SocketError},
-    endpoint::{Body, Endpoint, Filling, Limits, Message, PayloadMemory, SendError, Space},
+    endpoint::{
+        Body, Endpoint, Filling, Limits, Message, OwnedSpace, PayloadMemory, SendError, Space,
+    },
     foreign::{ForeignBytes, ForeignReader},
     payload::accounts::Account,
     payload::shortage::Shortage,

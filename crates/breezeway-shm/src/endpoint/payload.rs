@@ -111,13 +111,13 @@ impl Endpoint {
     /// grows.
     #[cold]
     fn take_loan_anew(&mut self, len: usize) -> Result<Loan, SendError> {
-        self.lender.collect(&mut self.rings.lent);
+        self.collect();
         if let Some(loan) = self.lender.take(len) {
             return Ok(loan);
         }
         self.rings.producer.refresh()?;
         let consumed = self.rings.producer.known_consumed();
-        self.lender.collect(&mut self.rings.lent);
+        self.collect();
         if let Some(loan) = self.lender.take(len) {
             return Ok(loan);
         }
@@ -130,9 +130,17 @@ impl Endpoint {
         }
         self.counters.add(Counter::NoMemory, 1);
         // Pending are also the entries by which this attempt has dropped segments.
-        let pending = self.rings.producer.published() > consumed || self.rings.lent.is_any();
+        let pending = self.rings.producer.published() > consumed
+            || self.rings.lent.is_any()
+            || self.reserved_elsewhere > 0;
         let until = pending.then_some(Want::Memory { consumed, back: self.rings.lent.back() });
         Err(SendError::NoMemory { len, shortage: self.shortage(len), until })
+    }
+
+    /// Takes back what the peer has released, and what was reserved elsewhere and not sent.
+    fn collect(&mut self) {
+        self.collect_returned();
+        self.lender.collect(&mut self.rings.lent);
     }
 
     /// Why space for `len` bytes could not be taken.
@@ -228,7 +236,7 @@ impl Endpoint {
             return Ok(());
         }
         self.checked_segments = now;
-        self.lender.collect(&mut self.rings.lent);
+        self.collect();
         self.lender.segments.age();
         self.rings.producer.refresh()?;
         // Any other failure can wait for the next check: this is only to save memory.

@@ -79,6 +79,7 @@ impl Endpoint {
             Body::Bytes(bytes) if bytes.len() <= INLINE_MAX => self.publish(head, bytes),
             Body::Bytes(bytes) => self.send_copy(head, bytes),
             Body::Space(space) => self.send_space(head, space),
+            Body::Owned(space) => self.send_owned(head, space),
             Body::Received if self.borrowed.is_some() => self.send_back(head),
             Body::Received => {
                 let released = self.rings.hidden_release();
@@ -90,7 +91,7 @@ impl Endpoint {
 
     /// Publishes an entry with an inline body.
     #[inline(always)]
-    fn publish(&mut self, head: Head, body: &[u8]) -> Result<(), SendError> {
+    pub(super) fn publish(&mut self, head: Head, body: &[u8]) -> Result<(), SendError> {
         let outcome = self.rings.producer.publish(head, self.rings.hidden_release(), body);
         self.noted(outcome)
     }
@@ -184,7 +185,7 @@ impl Endpoint {
 
     /// Publishes a message whose body is a filled loan.
     #[inline(always)]
-    fn lend(&mut self, head: Head, loan: Loan) -> Result<(), SendError> {
+    pub(super) fn lend(&mut self, head: Head, loan: Loan) -> Result<(), SendError> {
         if loan.len >= STREAM_FROM {
             stream_fence();
         }

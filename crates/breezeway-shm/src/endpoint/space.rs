@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::owned::OwnedSpace;
 use crate::foreign::ForeignBytes;
 use crate::payload::lender::Loan;
 use breezeway_os::copy::{PREFETCHED_UP_TO, STREAM_FROM, claim_and_copy};
@@ -80,6 +81,9 @@ pub enum Body<'a> {
     Bytes(&'a [u8]),
     /// Reserved space, which was filled. If the message is not sent, the space stays.
     Space(&'a mut Space),
+    /// Space that owns what it holds, filled by whatever thread. If the message is not sent, the
+    /// space stays.
+    Owned(&'a mut OwnedSpace),
     /// A copy of the current message's body, which is released with it.
     Received,
 }

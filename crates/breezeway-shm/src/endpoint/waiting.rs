@@ -1,6 +1,8 @@
 //! How an endpoint waits for its peer, and notices that it is gone.
 
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+use std::task::Waker;
 
 use super::Endpoint;
 use crate::counters::Counter;
@@ -8,7 +10,8 @@ use crate::doorbell::SocketError;
 use crate::ring::Want;
 use crate::ring::layout::CPU_AT;
 use crate::violation::Violation;
-use breezeway_os::{Deadline, cpu};
+use breezeway_os::{Deadline, Notifier, cpu};
+use rustix::io::Errno;
 use std::sync::atomic::Ordering;
 
 /// Intents between two readings of the socket. Each leaves at most one doorbell byte, and a socket
@@ -26,7 +29,7 @@ impl Endpoint {
     /// Whether what is wanted has come.
     #[inline(always)]
     pub fn has(&mut self, want: Want) -> Result<bool, Violation> {
-        self.rings.has(want)
+        Ok(self.rings.has(want)? || (matches!(want, Want::Memory { .. }) && self.returned.is_any()))
     }
 
     /// What a wait for more payload memory than there is now waits for.
@@ -54,17 +57,52 @@ impl Endpoint {
         if self.intents_since_drain >= INTENTS_PER_DRAIN {
             self.drain()?;
         }
-        if self.has(want)? || self.is_closed() {
+        if self.has(want)? || self.is_closed() || !self.arm_return(want)? {
             return Ok(false);
         }
         self.counters.add(Counter::Sleeps, 1);
         Ok(true)
     }
 
+    /// Whom to wake when space from [`Self::reserve_owned`] is dropped unsent while a sleep for
+    /// memory is prepared: for whoever then sleeps by other means than [`Self::sleep`], which is
+    /// woken by itself.
+    pub fn set_return_waker(&mut self, waker: Waker) {
+        self.return_waker = Some(waker);
+    }
+
+    /// Has the next return of space that was reserved to be filled elsewhere end a sleep for
+    /// memory; false if some has come back.
+    fn arm_return(&mut self, want: Want) -> Result<bool, SocketError> {
+        self.sleeps_for_return = false;
+        if !matches!(want, Want::Memory { .. }) || self.reserved_elsewhere == 0 {
+            return Ok(true);
+        }
+        if let Some(waker) = &self.return_waker {
+            return Ok(self.returned.wake(waker));
+        }
+        if self.return_notifier.is_none() {
+            let notifier = Notifier::new().map_err(|error| {
+                SocketError::Call(Errno::from_io_error(&error).unwrap_or(Errno::IO))
+            })?;
+            self.return_notifier = Some(Arc::new(notifier));
+        }
+        let Some(notifier) = &self.return_notifier else { unreachable!("made above") };
+        self.sleeps_for_return = true;
+        Ok(self.returned.wake(&Waker::from(Arc::clone(notifier))))
+    }
+
     /// Sleeps until the doorbell rings or the peer goes: one system call without a deadline, two
     /// with one. May return early. [`Self::prepare_sleep`] comes first.
     pub fn sleep(&mut self, deadline: Deadline) -> Result<(), SocketError> {
         self.intents_since_drain = 0;
+        if self.sleeps_for_return
+            && let Some(notifier) = &self.return_notifier
+        {
+            let outcome = self.doorbell.sleep_beside(notifier.as_fd(), deadline);
+            notifier.clear();
+            return outcome;
+        }
         match deadline.time_left() {
             None => self.doorbell.sleep(),
             Some(left) => self.doorbell.sleep_for(left),

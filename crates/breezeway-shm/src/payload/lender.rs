@@ -3,17 +3,20 @@
 //! Everything but the payload bytes is private memory. The peer's release bits only say which parts
 //! of our own memory we may write again, so garbage there harms the liar alone.
 
+use std::sync::Arc;
+
 use crate::payload::accounts::{Account, Accounts};
 use crate::payload::segments::{Place, Segments};
 use crate::ring::Lent;
 use crate::violation::Violation;
+use breezeway_os::segment::Mapping;
 
 /// Space taken for one payload, with the lend number it will have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Loan {
     segment: u32,
     lend: u16,
-    offset: usize,
+    pub(crate) offset: usize,
     pub(crate) len: usize,
     account: Account,
 }
@@ -86,9 +89,14 @@ impl Lender {
         let end = loan.offset.checked_add(loan.len);
         assert!(end.is_some_and(|end| end <= mapping.size()), "loan outside its segment");
         // SAFETY: the range was checked to lie in our writable mapping, which lives in `self`. The
-        // result borrows `self` exclusively and no other function gives out references into
-        // the mapping, so it is the only one in this process; the peer can only read.
+        // result borrows `self` exclusively, and what others fill meanwhile are other loans, which
+        // the allocator keeps apart; the peer can only read.
         unsafe { std::slice::from_raw_parts_mut(mapping.address().add(loan.offset), loan.len) }
+    }
+
+    /// The segment of a loan that is to be filled elsewhere.
+    pub(crate) fn segment(&mut self, loan: &Loan) -> Arc<Mapping> {
+        Arc::clone(self.segments.mapping(loan.place()))
     }
 
     /// Notes that a loan's descriptor is about to be published.

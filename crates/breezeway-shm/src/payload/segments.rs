@@ -11,6 +11,8 @@
 //! which end when there is traffic, so that an idle session costs nothing and a pause, however
 //! long, is one window.
 
+use std::sync::Arc;
+
 use crate::payload::allocator::{FreeSpace, rounded};
 use breezeway_os::segment::Mapping;
 
@@ -26,7 +28,8 @@ const QUIET_SPARE: u32 = 10;
 
 struct PayloadSegment {
     number: u32,
-    mapping: Mapping,
+    /// Held as well by who fills a part of it elsewhere.
+    mapping: Arc<Mapping>,
     free: FreeSpace,
     /// Whether anything was taken since the last window began.
     used: bool,
@@ -129,8 +132,8 @@ impl Segments {
 
     /// The mapping that holds a place.
     #[inline]
-    pub(crate) fn mapping(&mut self, place: Place) -> &mut Mapping {
-        &mut self.find(place.segment).expect("what is taken lies in a live segment").mapping
+    pub(crate) fn mapping(&mut self, place: Place) -> &Arc<Mapping> {
+        &self.find(place.segment).expect("what is taken lies in a live segment").mapping
     }
 
     #[inline]
@@ -161,6 +164,7 @@ impl Segments {
         self.next_number += 1;
         self.total += size;
         let free = FreeSpace::new(size);
+        let mapping = Arc::new(mapping);
         let segment = PayloadSegment { number, mapping, free, used: true, quiet: 0 };
         let at = self.list.partition_point(|other| other.free.size() <= size);
         self.list.insert(at, segment);

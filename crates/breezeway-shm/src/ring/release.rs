@@ -123,6 +123,11 @@ impl Lent {
         self.lent.iter().any(|&word| word != 0)
     }
 
+    /// Notes that space which was never lent has come back from another thread.
+    pub(crate) fn note_return(&mut self) {
+        self.back += 1;
+    }
+
     /// Payloads that have come back so far, by bits and by entries.
     pub(crate) fn back(&self) -> u64 {
         self.back

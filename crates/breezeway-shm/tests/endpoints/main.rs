@@ -8,5 +8,7 @@ mod abi_page_agrees_with_layout;
 mod endpoint;
 mod golden_entries;
 mod growth;
+mod hostile;
 mod leases;
+mod owned;
 mod spinning;

@@ -1,0 +1,191 @@
+//! Space for a message that is filled by any thread while the session goes on, and sent later.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::Endpoint;
+use super::error::SendError;
+use super::space::{Copying, EndpointId, fill};
+use crate::doorbell::SocketError;
+use crate::foreign::ForeignBytes;
+use crate::payload::lender::Loan;
+use crate::payload::returned::Returned;
+use crate::ring::Head;
+use crate::ring::layout::INLINE_MAX;
+use breezeway_os::Origin;
+use breezeway_os::copy::stream_fence;
+use breezeway_os::segment::Mapping;
+
+/// Payload memory that is filled elsewhere. Dropping it gives it back.
+struct Reserved {
+    loan: Loan,
+    /// Our segment. Present until dropped.
+    segment: Option<Arc<Mapping>>,
+    /// Where it goes if it is not sent.
+    returned: Option<Arc<Returned>>,
+    origin: Origin,
+    copying: Copying,
+}
+
+impl Reserved {
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        assert!(
+            self.origin.is_here(),
+            "space reserved before a fork cannot be filled in the child"
+        );
+        let segment = self.segment.as_ref().expect("present until dropped");
+        let Loan { offset, len, .. } = self.loan;
+        let inside = offset.checked_add(len).is_some_and(|end| end <= segment.size());
+        assert!(inside, "loan outside its segment");
+        // SAFETY: the range was checked to lie in our writable mapping, which `self` keeps alive
+        // and which this process, as no child of it, has. The allocator gives no byte of it to
+        // anybody else before the loan comes back, which takes this value. The result borrows
+        // `self` exclusively; the peer can only read.
+        unsafe { std::slice::from_raw_parts_mut(segment.address().add(offset), len) }
+    }
+}
+
+impl Drop for Reserved {
+    fn drop(&mut self) {
+        // First, so that the lender is the last who holds a segment that it retires.
+        self.segment = None;
+        if self.origin.is_here()
+            && let Some(returned) = self.returned.take()
+        {
+            returned.push(self.loan);
+        }
+    }
+}
+
+/// What owned space holds.
+enum Held {
+    /// Nothing: it was sent.
+    Nothing,
+    /// So many bytes of private memory.
+    Inline([u8; INLINE_MAX], usize),
+    /// Payload memory.
+    Payload(Reserved),
+}
+
+/// Space for one message that owns what it holds: any thread fills it, for as long as it likes.
+/// Then it is sent by who drives the endpoint, or dropped, which gives it back.
+///
+/// The peer can read what lies in payload memory, from 105 bytes on, before it is sent. Until then
+/// the space and a lend number are taken, and the segment in which it lies is not given back.
+///
+/// It may outlive its endpoint. In a forked child it cannot be filled, and dropping it there
+/// changes nothing.
+pub struct OwnedSpace {
+    owner: EndpointId,
+    held: Held,
+}
+
+impl OwnedSpace {
+    /// Its length in bytes; 0 once it was sent.
+    #[inline]
+    pub fn len(&self) -> usize {
+        match &self.held {
+            Held::Nothing => 0,
+            Held::Inline(_, len) => *len,
+            Held::Payload(reserved) => reserved.loan.len,
+        }
+    }
+
+    /// Whether it has no bytes.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The bytes to be filled. They hold whatever this session wrote there before, or zeros.
+    ///
+    /// # Panics
+    ///
+    /// In a forked child of the process that reserved it.
+    #[inline]
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        match &mut self.held {
+            Held::Nothing => &mut [],
+            Held::Inline(bytes, len) => &mut bytes[..*len],
+            Held::Payload(reserved) => reserved.bytes_mut(),
+        }
+    }
+
+    /// Copies `bytes` to `offset`, the fastest way.
+    ///
+    /// # Panics
+    ///
+    /// If they reach outside, and as [`Self::bytes_mut`].
+    pub fn write(&mut self, offset: usize, bytes: ForeignBytes<'_>) {
+        let copying = match &self.held {
+            Held::Payload(reserved) => reserved.copying,
+            _ => Copying::Private,
+        };
+        fill(self.bytes_mut(), offset, bytes, copying);
+        if copying == Copying::Far {
+            // What passes the caches is not ordered by handing the space to another thread.
+            stream_fence();
+        }
+    }
+}
+
+impl fmt::Debug for OwnedSpace {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("OwnedSpace").field("len", &self.len()).finish_non_exhaustive()
+    }
+}
+
+impl Endpoint {
+    /// Takes space for a message of `len` bytes that any thread may fill: up to 104 in private
+    /// memory, more in a payload segment, which is added when needed. Any number may be taken as
+    /// far as lend numbers and the cap go.
+    pub fn reserve_owned(&mut self, len: usize) -> Result<OwnedSpace, SendError> {
+        if !self.origin.is_here() {
+            return Err(SocketError::Forked.into());
+        }
+        let held = if len <= INLINE_MAX {
+            Held::Inline([0; INLINE_MAX], len)
+        } else {
+            let loan = self.take_loan(len)?;
+            self.reserved_elsewhere += 1;
+            Held::Payload(Reserved {
+                loan,
+                segment: Some(self.lender.segment(&loan)),
+                returned: Some(Arc::clone(&self.returned)),
+                origin: self.origin,
+                copying: if self.distance.is_far() { Copying::Far } else { Copying::Near },
+            })
+        };
+        Ok(OwnedSpace { owner: self.id, held })
+    }
+
+    /// Publishes a message from owned space. On an error the space stays as it is.
+    pub(super) fn send_owned(
+        &mut self,
+        head: Head,
+        space: &mut OwnedSpace,
+    ) -> Result<(), SendError> {
+        assert!(space.owner == self.id, "this space was reserved by another endpoint");
+        match &mut space.held {
+            Held::Nothing => panic!("space is sent once"),
+            Held::Inline(bytes, len) => self.publish(head, &bytes[..*len])?,
+            Held::Payload(reserved) => {
+                self.lend(head, reserved.loan)?;
+                // It is the peer's now.
+                reserved.returned = None;
+                self.reserved_elsewhere -= 1;
+            }
+        }
+        space.held = Held::Nothing;
+        Ok(())
+    }
+
+    /// Takes back what was reserved to be filled elsewhere and dropped there.
+    pub(super) fn collect_returned(&mut self) {
+        for loan in self.returned.take() {
+            self.reserved_elsewhere -= 1;
+            self.lender.give_back(loan);
+            self.rings.lent.note_return();
+        }
+    }
+}

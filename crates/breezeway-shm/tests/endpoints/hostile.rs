@@ -1,0 +1,161 @@
+//! One honest endpoint whose messages are kept, against a peer that retires, adds and lends as it
+//! likes.
+
+use std::os::unix::net::UnixStream;
+
+use breezeway_adversary::native::layout::{control, kind};
+use breezeway_adversary::native::{Descriptor, Entry, Ring, Terms};
+use breezeway_adversary::{Shared, socket};
+use breezeway_shm::{
+    ControlSegment, Endpoint, ForeignControl, Limits, Message, SocketError, Violation, Want,
+};
+
+const PAGE: usize = 4096;
+const CAP: usize = 4 * PAGE;
+
+/// An honest end, and the other by hand.
+struct Stage {
+    honest: Endpoint,
+    ring: Ring,
+    socket: UnixStream,
+    segments: u32,
+}
+
+impl Stage {
+    fn set() -> Self {
+        let (honest, socket) = UnixStream::pair().unwrap();
+        let terms = Terms { ring_capacity: 64, lend_count: 64, payload_cap: CAP as u64 };
+        let ring = Ring::new(&terms);
+        let (own, _fd) = ControlSegment::create(64, 64).unwrap();
+        let peer = ForeignControl::accept(ring.shared.another_fd(), 64, 64).unwrap();
+        let honest = Endpoint::new(honest.into(), own, peer, Limits::new(CAP as u64));
+        Self { honest, ring, socket, segments: 0 }
+    }
+
+    /// Adds a segment of which each byte has this value.
+    fn add(&mut self, size: usize, value: u8) -> Shared {
+        let shared = Shared::fit(size);
+        shared.fill(0..size, value);
+        socket::send(&self.socket, &[1], &[std::os::fd::AsFd::as_fd(&shared.fd)]).unwrap();
+        self.ring.publish(&Entry::segment_add(self.segments, size as u64));
+        self.segments += 1;
+        shared
+    }
+
+    fn lend(&mut self, segment: u32, lend: u32, len: usize) {
+        let whole = Descriptor { segment, lend, offset: 0, len: len as u64 };
+        self.ring.publish(&Entry::request(1, 0, &[]).lending(whole));
+    }
+
+    fn retire(&mut self, segment: u32) {
+        self.ring.publish(&Entry::session(kind::SEGMENT_RETIRE, segment, &[]));
+    }
+
+    /// Takes the next message and keeps it.
+    fn keep(&mut self) -> Message {
+        while !self.honest.take().unwrap() {
+            assert!(self.honest.has(Want::Data).unwrap(), "a message is there");
+        }
+        self.honest.detach()
+    }
+
+    /// Takes entries until there is none, or one breaks a rule.
+    fn take_all(&mut self) -> Result<(), SocketError> {
+        while self.honest.has(Want::Data)? {
+            if self.honest.take()? {
+                self.honest.finish()?;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn a_segment_that_is_retired_while_a_message_in_it_is_kept_ends_the_session_not_the_message() {
+    for kept in [1, 3] {
+        let mut stage = Stage::set();
+        let shared = stage.add(PAGE, 7);
+        let messages: Vec<_> = (0..kept)
+            .map(|lend| {
+                stage.lend(0, lend, PAGE);
+                stage.keep()
+            })
+            .collect();
+        stage.retire(0);
+        let outcome = stage.take_all();
+        assert!(
+            matches!(outcome, Err(SocketError::Violation(Violation::RetiredWhileLent(0)))),
+            "{outcome:?}"
+        );
+        // Even if the peer is gone with all its memory.
+        drop((stage, shared));
+        for message in messages {
+            assert!(message.to_vec() == [7; PAGE]);
+        }
+    }
+}
+
+#[test]
+fn a_segment_is_retired_once_its_last_message_has_ended_however_often() {
+    let mut stage = Stage::set();
+    for round in 0..200u32 {
+        let _shared = stage.add(CAP, round as u8);
+        stage.lend(round, round % 64, 200);
+        stage.lend(round, (round + 1) % 64, CAP);
+        let (first, second) = (stage.keep(), stage.keep());
+        assert!(first.to_vec() == [round as u8; 200] && second.to_vec() == [round as u8; CAP]);
+        std::thread::spawn(|| drop(second)).join().unwrap();
+        drop(first);
+        stage.retire(round);
+        stage.take_all().unwrap();
+        assert_eq!(stage.honest.payload_memory().peers, 0, "no lease keeps it mapped");
+    }
+}
+
+#[test]
+fn a_segment_that_the_current_message_lies_in_is_not_dropped_under_it() {
+    let mut stage = Stage::set();
+    let _shared = stage.add(PAGE, 9);
+    stage.lend(0, 0, PAGE);
+    stage.retire(0);
+    while !stage.honest.take().unwrap() {}
+    // The entry behind it is not dealt with meanwhile.
+    assert!(stage.honest.take().unwrap() && stage.honest.body().to_vec() == [9; PAGE]);
+    let message = stage.honest.detach();
+    let outcome = stage.take_all();
+    assert!(
+        matches!(outcome, Err(SocketError::Violation(Violation::RetiredWhileLent(0)))),
+        "{outcome:?}"
+    );
+    assert!(message.to_vec() == [9; PAGE]);
+}
+
+#[test]
+fn a_number_that_is_lent_twice_is_released_twice_which_only_its_sender_sees() {
+    let mut stage = Stage::set();
+    let _shared = stage.add(PAGE, 3);
+    stage.lend(0, 5, PAGE);
+    stage.lend(0, 5, 100 + PAGE / 2);
+    let (first, second) = (stage.keep(), stage.keep());
+    drop(first);
+    assert!(second.to_vec() == [3; 100 + PAGE / 2]);
+    drop(second);
+    stage.retire(0);
+    stage.take_all().unwrap();
+}
+
+#[test]
+fn whatever_the_intent_says_ending_leases_goes_on() {
+    let mut stage = Stage::set();
+    let _shared = stage.add(PAGE, 1);
+    // More than a socket holds.
+    for round in 0..2_000u64 {
+        stage.lend(0, round as u32 % 64, 200);
+        stage.ring.shared.store(control::RELEASE_WAKE_AT, round.wrapping_mul(u64::MAX / 7));
+        let message = stage.keep();
+        std::thread::spawn(|| drop(message)).join().unwrap();
+        stage.honest.flush().unwrap();
+    }
+    stage.retire(0);
+    stage.take_all().unwrap();
+}

@@ -1,0 +1,226 @@
+//! Space that any thread fills while the session goes on.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::task::{Wake, Waker};
+use std::thread;
+use std::time::Duration;
+
+use crate::support::{Pair, Terms, take};
+use breezeway_os::{Deadline, WaitPolicy};
+use breezeway_shm::{
+    Body, Endpoint, Flags, ForeignBytes, Head, Kind, Limits, OwnedSpace, SendError, Waiter, Want,
+};
+
+/// The counter `payload segment bytes now`.
+const SEGMENT_BYTES: usize = 0x420;
+
+fn head() -> Head {
+    Head { kind: Kind::Message, flags: Flags::OPEN.with(Flags::FIN), stream: 1, tag: 0, time: 0 }
+}
+
+fn content(mark: usize, len: usize) -> Vec<u8> {
+    (0..len).map(|at| (mark * 31 + at * 7) as u8).collect()
+}
+
+fn fill(space: &mut OwnedSpace, mark: usize) {
+    let bytes = content(mark, space.len());
+    if mark.is_multiple_of(2) {
+        space.bytes_mut().copy_from_slice(&bytes);
+    } else {
+        space.write(0, ForeignBytes::stable(&bytes));
+    }
+}
+
+fn send(endpoint: &mut Endpoint, space: &mut OwnedSpace) {
+    endpoint.send(head(), Body::Owned(space)).unwrap();
+    endpoint.flush().unwrap();
+}
+
+fn receive(endpoint: &mut Endpoint, mark: usize, len: usize) {
+    assert!(take(endpoint).unwrap());
+    assert!(endpoint.body().to_vec() == content(mark, len), "message {mark} of {len}");
+    endpoint.finish().unwrap();
+    endpoint.flush().unwrap();
+}
+
+fn more_memory(outcome: Result<OwnedSpace, SendError>) -> Want {
+    match outcome {
+        Err(SendError::NoMemory { until: Some(until), .. }) => until,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn spaces_are_filled_by_many_threads_while_other_messages_go_by_and_sent_in_any_order() {
+    const LENS: [usize; 6] = [0, 40, 104, 105, 5_000, 200_000];
+    let mut pair = Pair::new(Terms::default());
+    for round in 0..30 {
+        let filling: Vec<_> = LENS
+            .iter()
+            .enumerate()
+            .map(|(index, &len)| {
+                let mut space = pair.one.reserve_owned(len).unwrap();
+                assert_eq!(space.len(), len);
+                thread::spawn(move || {
+                    fill(&mut space, round + index);
+                    space
+                })
+            })
+            .collect();
+        for other in 0..100 {
+            pair.one.send(head(), Body::Bytes(&content(other, 700))).unwrap();
+            pair.one.flush().unwrap();
+            receive(&mut pair.other, other, 700);
+        }
+        let mut spaces: Vec<_> =
+            filling.into_iter().map(|thread| thread.join().unwrap()).enumerate().collect();
+        spaces.rotate_left(round % LENS.len());
+        for (index, mut space) in spaces {
+            send(&mut pair.one, &mut space);
+            assert!(space.is_empty() && space.bytes_mut().is_empty());
+            receive(&mut pair.other, round + index, LENS[index]);
+        }
+    }
+}
+
+#[test]
+fn space_that_is_dropped_on_any_thread_comes_back_with_its_number() {
+    let terms = Terms { lend_count: 64, ring_capacity: 128, ..Terms::default() };
+    let mut pair = Pair::new(terms);
+    for _ in 0..50 {
+        let mut spaces: Vec<_> = (0..64).map(|_| pair.one.reserve_owned(5_000).unwrap()).collect();
+        more_memory(pair.one.reserve_owned(105));
+        let there = spaces.split_off(20);
+        thread::spawn(move || drop(there)).join().unwrap();
+        drop(spaces);
+    }
+    let spaces: Vec<_> = (0..64).map(|_| pair.one.reserve_owned(105).unwrap()).collect();
+    drop(spaces);
+    assert!(pair.one_control.word(SEGMENT_BYTES) <= 2 << 20, "it was used again");
+}
+
+#[test]
+fn the_segment_of_space_that_is_being_filled_is_not_given_back() {
+    let terms = Terms { cap: 1 << 20, ..Terms::default() };
+    let limits = Limits { shrink_after: Duration::ZERO, ..Limits::new(1 << 20) };
+    let mut pair = Pair::with_limits(terms, limits);
+    let mut space = pair.one.reserve_owned(400_000).unwrap();
+    for _ in 0..2_000 {
+        pair.one.send(head(), Body::Bytes(b"x")).unwrap();
+        pair.one.flush().unwrap();
+        while take(&mut pair.other).unwrap() {
+            pair.other.finish().unwrap();
+        }
+        pair.other.flush().unwrap();
+    }
+    // As large as the cap: only if all that is there goes first.
+    more_memory(pair.one.reserve_owned(1 << 20));
+    fill(&mut space, 5);
+    send(&mut pair.one, &mut space);
+    receive(&mut pair.other, 5, 400_000);
+    pair.one.reserve_owned(1 << 20).expect("all is free");
+}
+
+#[test]
+fn a_full_ring_leaves_the_space_to_the_caller() {
+    for len in [50, 1_000] {
+        let mut pair = Pair::new(Terms { ring_capacity: 8, ..Terms::default() });
+        let mut space = pair.one.reserve_owned(len).unwrap();
+        fill(&mut space, 7);
+        while pair.one.send(head(), Body::Bytes(b"x")).is_ok() {}
+        let refused = pair.one.send(head(), Body::Owned(&mut space));
+        assert!(matches!(refused, Err(SendError::Full { .. })), "{refused:?}");
+        assert_eq!(space.len(), len);
+        while take(&mut pair.other).unwrap() {
+            pair.other.finish().unwrap();
+        }
+        pair.other.flush().unwrap();
+        send(&mut pair.one, &mut space);
+        receive(&mut pair.other, 7, len);
+    }
+}
+
+#[test]
+#[should_panic(expected = "reserved by another endpoint")]
+fn space_of_another_endpoint_is_not_sent() {
+    let mut pair = Pair::new(Terms::default());
+    let mut space = pair.one.reserve_owned(1_000).unwrap();
+    let _ = pair.other.send(head(), Body::Owned(&mut space));
+}
+
+#[test]
+#[should_panic(expected = "space is sent once")]
+fn space_is_not_sent_twice() {
+    let mut pair = Pair::new(Terms::default());
+    let mut space = pair.one.reserve_owned(1_000).unwrap();
+    send(&mut pair.one, &mut space);
+    send(&mut pair.one, &mut space);
+}
+
+#[test]
+fn space_outlives_its_endpoint() {
+    let mut pair = Pair::new(Terms::default());
+    let mut spaces: Vec<_> =
+        [104, 5_000, 3 << 20].map(|len| pair.one.reserve_owned(len).unwrap()).into();
+    drop(pair);
+    thread::spawn(move || {
+        for (mark, space) in spaces.iter_mut().enumerate() {
+            fill(space, mark);
+            let len = space.len();
+            assert!(space.bytes_mut() == content(mark, len));
+        }
+        drop(spaces);
+    })
+    .join()
+    .unwrap();
+}
+
+#[test]
+fn a_sender_that_sleeps_for_memory_is_woken_by_space_that_another_thread_drops() {
+    for policy in [WaitPolicy::Park, WaitPolicy::Adaptive, WaitPolicy::Busy] {
+        let mut pair = Pair::new(Terms { lend_count: 64, ..Terms::default() });
+        let mut waiter = Waiter::new(policy);
+        for _ in 0..20 {
+            let spaces: Vec<_> = (0..64).map(|_| pair.one.reserve_owned(105).unwrap()).collect();
+            let until = more_memory(pair.one.reserve_owned(105));
+            let dropping = thread::spawn(|| drop(spaces));
+            waiter.wait(&mut pair.one, until, Deadline::NEVER).unwrap();
+            pair.one.reserve_owned(105).unwrap();
+            dropping.join().unwrap();
+        }
+    }
+}
+
+#[test]
+fn who_sleeps_by_other_means_is_woken_by_its_own_waker_once() {
+    #[derive(Default)]
+    struct Count(AtomicU32);
+    impl Wake for Count {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+    let count = Arc::new(Count::default());
+    let mut pair = Pair::new(Terms { lend_count: 64, ..Terms::default() });
+    pair.one.set_return_waker(Waker::from(Arc::clone(&count)));
+    let mut spaces: Vec<_> = (0..64).map(|_| pair.one.reserve_owned(105).unwrap()).collect();
+    let until = more_memory(pair.one.reserve_owned(105));
+    assert!(pair.one.prepare_sleep(until).unwrap());
+    assert_eq!(count.0.load(Ordering::Relaxed), 0);
+    spaces.truncate(60);
+    assert_eq!(count.0.load(Ordering::Relaxed), 1);
+    assert!(pair.one.has(until).unwrap());
+    assert!(!pair.one.prepare_sleep(until).unwrap(), "some has come back");
+}
+
+#[test]
+fn what_is_only_reserved_by_the_caller_itself_is_not_waited_for() {
+    let mut pair = Pair::new(Terms { lend_count: 64, ..Terms::default() });
+    let mut spaces: Vec<_> = (0..64).map(|_| pair.one.reserve(105).unwrap()).collect();
+    while take(&mut pair.other).unwrap() {}
+    pair.other.flush().unwrap();
+    let refused = pair.one.reserve(105);
+    assert!(matches!(refused, Err(SendError::NoMemory { until: None, .. })), "{refused:?}");
+    spaces.iter_mut().for_each(|space| pair.one.abandon(space));
+}

@@ -1,0 +1,79 @@
+//! A forked child's copies of what its parent keeps. A test program of its own: a child of one with
+//! many threads could not print.
+
+use std::os::unix::net::UnixStream;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use breezeway_shm::{
+    Body, ControlSegment, Endpoint, Flags, ForeignControl, Head, Kind, Limits, Want,
+};
+
+fn pair() -> [Endpoint; 2] {
+    let (one_socket, other_socket) = UnixStream::pair().unwrap();
+    let segment = || ControlSegment::create(64, 64).unwrap();
+    let ((one, one_fd), (other, other_fd)) = (segment(), segment());
+    let accept = |fd| ForeignControl::accept(fd, 64, 64).unwrap();
+    let limits = || Limits::new(1 << 20);
+    [
+        Endpoint::new(one_socket.into(), one, accept(other_fd), limits()),
+        Endpoint::new(other_socket.into(), other, accept(one_fd), limits()),
+    ]
+}
+
+/// Runs `work` in a forked child; whether it said yes and did not die.
+fn in_forked_child(work: impl FnOnce() -> bool) -> bool {
+    // SAFETY: the child runs `work` and ends; the other thread of this process only waits.
+    let child = unsafe { libc::fork() };
+    assert!(child >= 0, "fork");
+    if child == 0 {
+        // Whatever hangs is ended by the kernel.
+        // SAFETY: sets a timer, touches no memory.
+        unsafe { libc::alarm(20) };
+        let outcome = catch_unwind(AssertUnwindSafe(work));
+        // SAFETY: ends the child at once, without what its parent has to do at its own end.
+        unsafe { libc::_exit(i32::from(!outcome.unwrap_or(false))) };
+    }
+    let mut status = 0;
+    // SAFETY: waits for the child made above, and writes to a local.
+    assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+    libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0
+}
+
+#[test]
+fn what_a_child_does_with_its_copies_changes_nothing_for_the_parent() {
+    const LEN: usize = 5_000;
+    let [mut sender, mut receiver] = pair();
+    // SAFETY: the peer is this test, which writes no lent payload.
+    receiver.trust(unsafe { breezeway_os::TrustedPeer::assume() });
+    let head = Head { kind: Kind::Message, flags: Flags::OPEN, stream: 1, tag: 0, time: 0 };
+    sender.send(head, Body::Bytes(&[7; LEN])).unwrap();
+    while !receiver.take().unwrap() {}
+    let mut message = Some(receiver.detach());
+    let mut space = Some(sender.reserve_owned(LEN).unwrap());
+    space.as_mut().unwrap().bytes_mut().fill(8);
+    let all_that_came_back = sender.more_memory();
+
+    let fine = in_forked_child(|| {
+        let message = message.take().unwrap();
+        let readable = message.to_vec() == [7; LEN];
+        // The parent may give it back meanwhile.
+        let is_no_slice = message.bytes().as_slice().is_none();
+        drop(message);
+        let mut space = space.take().unwrap();
+        let is_refused = catch_unwind(AssertUnwindSafe(|| space.bytes_mut().fill(9))).is_err();
+        drop(space);
+        let is_unsent = sender.reserve_owned(LEN).is_err() && receiver.take().is_err();
+        readable && is_no_slice && is_refused && is_unsent
+    });
+    assert!(fine, "the child died, or could do what it must not");
+
+    assert!(!sender.has(all_that_came_back).unwrap(), "the child has released something");
+    let (message, mut space) = (message.unwrap(), space.unwrap());
+    assert_eq!(message.bytes().as_slice(), Some(&[7; LEN][..]));
+    sender.send(head, Body::Owned(&mut space)).unwrap();
+    assert!(receiver.take().unwrap());
+    assert_eq!(receiver.body().to_vec(), [8; LEN]);
+    drop(message);
+    assert!(sender.has(all_that_came_back).unwrap());
+    assert!(matches!(all_that_came_back, Want::Memory { .. }));
+}
