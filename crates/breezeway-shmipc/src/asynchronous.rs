@@ -6,12 +6,18 @@
 
 mod client;
 mod driver;
+mod reader;
+mod reserved;
 mod server;
 mod session;
 mod stream;
+mod writer;
 
 pub use client::Client;
 pub(crate) use driver::DriverHandle;
+pub use reader::Reader;
+pub use reserved::Reserved;
 pub use server::Server;
 pub use session::Session;
 pub use stream::Stream;
+pub use writer::Writer;

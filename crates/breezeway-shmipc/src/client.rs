@@ -13,7 +13,7 @@ use crate::handshake;
 use crate::keeper::Keeper;
 use crate::lock::{lock, wait};
 use crate::options::ClientOptions;
-use crate::regions::{Names, OwnRegions};
+use crate::regions::{OwnBuffer, OwnRegions};
 use crate::session::Session;
 use crate::socket::connect_socket;
 use crate::stream::Stream;
@@ -65,8 +65,9 @@ impl Client {
         let failed = |cause| ConnectError::Connect { address: address.to_string(), cause };
         options.validate_at(address)?;
         let mut sessions = Vec::new();
+        let mut buffer = None;
         for index in 0..options.sessions {
-            sessions.push(Some(connect_session(address, &options, index, None)?));
+            sessions.push(Some(connect_session(address, &options, &mut buffer, index, None)?));
         }
         let shared = Arc::new(Shared {
             address: address.clone(),
@@ -167,15 +168,22 @@ impl Shared {
     }
 }
 
-/// One session, agreed on in the calling thread.
+/// One session, agreed on in the calling thread. Others that are connected in the same go share its
+/// buffer region, which is made if there is none yet. Over TCP a server maps no file for two
+/// sessions.
 pub(crate) fn connect_session(
     address: &Address,
     options: &ClientOptions,
+    shared: &mut Option<OwnBuffer>,
     index: usize,
     epoch: Option<u64>,
 ) -> Result<Session, ConnectError> {
     let socket = connect_socket(address, options.connect_timeout)?;
-    let regions = OwnRegions::create(options, &Names::new(&options.memory, index, epoch))?;
+    let buffer = match shared.take() {
+        Some(buffer) if matches!(address, Address::Unix(_)) => buffer,
+        _ => OwnBuffer::create(options, epoch)?,
+    };
+    let regions = OwnRegions::create(options, shared.insert(buffer), index)?;
     let parts = handshake::connect(socket, regions, options)?;
     Ok(Session::new(parts, options.session.clone()))
 }

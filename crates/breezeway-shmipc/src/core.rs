@@ -16,7 +16,6 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{Shutdown, shutdown};
 
-use crate::created::CreatedFiles;
 use crate::error::SessionEnd;
 use crate::file_claim::FileClaim;
 use crate::layout::buffer::BufferLayout;
@@ -28,6 +27,7 @@ use crate::pool::Pool;
 use crate::queue::Producer;
 use crate::receiver::Receiver;
 use crate::region::Region;
+use crate::regions::SessionFiles;
 use crate::restart::Restart;
 use crate::stream_state::StreamState;
 use crate::table::{Role, Table};
@@ -42,9 +42,11 @@ pub(crate) struct Parts {
     pub(crate) queue: Arc<Region>,
     pub(crate) buffer: Arc<Region>,
     pub(crate) layout: Arc<BufferLayout>,
+    /// Of a region that sessions share, shared.
+    pub(crate) pool: Arc<Mutex<Pool>>,
     pub(crate) producer: Producer,
     pub(crate) receiver: Receiver,
-    pub(crate) created: Option<CreatedFiles>,
+    pub(crate) created: Option<SessionFiles>,
     pub(crate) claims: Option<[FileClaim; 2]>,
 }
 
@@ -59,7 +61,7 @@ pub(crate) struct Core {
     pub(crate) buffer: Arc<Region>,
     queue: Arc<Region>,
     socket: OwnedFd,
-    pub(crate) pool: Mutex<Pool>,
+    pub(crate) pool: Arc<Mutex<Pool>>,
     producer: Mutex<Producer>,
     /// Whether elements are put without notifying the peer of each; changed under the producer's
     /// lock.
@@ -95,7 +97,9 @@ pub(crate) struct Core {
     /// Messages written to the socket, and reads of it: what waiting costs.
     pub(crate) socket_writes: AtomicU64,
     pub(crate) socket_reads: AtomicU64,
-    created: Mutex<Option<CreatedFiles>>,
+    /// How often somebody slept in `poll`.
+    pub(crate) polls: AtomicU64,
+    created: Mutex<Option<SessionFiles>>,
     end: OnceLock<SessionEnd>,
     /// Of files: given up after the regions, which are declared before.
     claims: Option<[FileClaim; 2]>,
@@ -106,7 +110,6 @@ pub(crate) struct Core {
 impl Core {
     /// A session that begins.
     pub(crate) fn new(parts: Parts, options: SessionOptions) -> Arc<Self> {
-        let pool = Pool::new(Arc::clone(&parts.buffer), Arc::clone(&parts.layout));
         Arc::new(Self {
             role: parts.role,
             version: parts.version,
@@ -115,7 +118,7 @@ impl Core {
             buffer: parts.buffer,
             queue: parts.queue,
             socket: parts.socket,
-            pool: Mutex::new(pool),
+            pool: parts.pool,
             producer: Mutex::new(parts.producer),
             corked: AtomicBool::new(false),
             unannounced: AtomicBool::new(false),
@@ -136,6 +139,7 @@ impl Core {
             uses: AtomicU64::new(0),
             socket_writes: AtomicU64::new(0),
             socket_reads: AtomicU64::new(0),
+            polls: AtomicU64::new(0),
             created: Mutex::new(parts.created),
             end: OnceLock::new(),
             claims: parts.claims,
@@ -167,7 +171,7 @@ impl Core {
     /// has gone sends no more than the socket holds, and behind that is the end, which must be
     /// noticed.
     pub(crate) fn is_overfull(&self) -> bool {
-        self.fallback_held.load(Ordering::Relaxed) >= self.options.fallback_limit
+        self.fallback_held.load(Ordering::SeqCst) >= self.options.fallback_limit
             && !self.has_peer_gone()
     }
 
@@ -225,7 +229,15 @@ impl Core {
         }
     }
 
-    /// Wakes a leader that sleeps, if an interrupter exists.
+    /// From now on a leader that sleeps can be woken, at the price of another system call.
+    pub(crate) fn make_leader_notifier(&self) -> std::io::Result<()> {
+        if self.leader_notifier.get().is_none() {
+            let _ = self.leader_notifier.set(Notifier::new()?);
+        }
+        Ok(())
+    }
+
+    /// Wakes a leader that sleeps, if that is possible.
     pub(crate) fn notify_leader(&self) {
         if let Some(leader_notifier) = self.leader_notifier.get() {
             leader_notifier.notify();

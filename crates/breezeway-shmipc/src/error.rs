@@ -85,10 +85,15 @@ pub enum StreamError {
     QueueFull,
     /// There are not enough free slices, and the session neither waits nor uses the socket.
     #[error(
-        "the shared memory has no room for {0} bytes now; wait or use the socket (when_exhausted), \
-         or raise buffer_size"
+        "the shared memory of {buffer_size} bytes has no room for {len} now; wait or use the socket \
+         (when_exhausted), or raise buffer_size"
     )]
-    MemoryExhausted(usize),
+    MemoryExhausted {
+        /// Bytes wanted.
+        len: usize,
+        /// The size of the region, which the client has chosen.
+        buffer_size: u32,
+    },
     /// The peer has closed the stream, or this side has: nothing more can be sent.
     #[error("the stream is closed")]
     Closed,
@@ -123,7 +128,7 @@ impl From<StreamError> for io::Error {
         use io::ErrorKind;
         let kind = match &error {
             StreamError::TimedOut => ErrorKind::TimedOut,
-            StreamError::QueueFull | StreamError::MemoryExhausted(_) => ErrorKind::WouldBlock,
+            StreamError::QueueFull | StreamError::MemoryExhausted { .. } => ErrorKind::WouldBlock,
             // `ErrorKind::Interrupted` would make `read_exact` and friends try again.
             StreamError::Interrupted => ErrorKind::TimedOut,
             StreamError::Closed => ErrorKind::BrokenPipe,
@@ -238,17 +243,23 @@ pub enum ConnectError {
         cause: io::Error,
     },
     /// The regions cannot be made.
-    #[error("cannot make the shared memory ({call}): {cause}")]
+    #[error(
+        "cannot make {size} bytes of shared memory ({call}): {cause}; make room or lower {option}"
+    )]
     Memory {
         /// What was tried.
         call: &'static str,
+        /// Bytes wanted.
+        size: u32,
+        /// The option that sets the size.
+        option: &'static str,
         /// What the kernel said.
         cause: io::Error,
     },
     /// The memory cgroup has no room; past its limit the kernel kills instead of failing.
     #[error(
         "{size} bytes of shared memory do not fit into the memory cgroup, which leaves {headroom}; \
-         lower buffer_size or raise {file}"
+         lower {option} or raise {file}"
     )]
     NoHeadroom {
         /// Bytes wanted.
@@ -257,6 +268,8 @@ pub enum ConnectError {
         headroom: u64,
         /// Where the limit stands.
         file: PathBuf,
+        /// The option that sets the size.
+        option: &'static str,
     },
     /// The handshake failed.
     #[error("no session was agreed on: {0}")]

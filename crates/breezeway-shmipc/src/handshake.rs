@@ -2,7 +2,7 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use breezeway_os::scm::{self, Lost, Received};
@@ -16,6 +16,7 @@ use crate::error::HandshakeError;
 use crate::file_claim::{FileClaim, ProcessIdentity};
 use crate::named_file::{FileName, NamedFile, open_named};
 use crate::options::{ClientOptions, Memory, ServerOptions};
+use crate::pool::Pool;
 use crate::queue::{Consumer, Producer};
 use crate::receiver::Receiver;
 use crate::regions::{ForeignRegions, OwnRegions};
@@ -26,7 +27,7 @@ use crate::wire::{self, HEADER, Header, MessageType, V2, V3};
 /// The client's part.
 pub(crate) fn connect(
     socket: OwnedFd,
-    regions: OwnRegions,
+    mut regions: OwnRegions<'_>,
     options: &ClientOptions,
 ) -> Result<Parts, HandshakeError> {
     let exchange = Exchange::new(&socket, options.session.handshake_timeout);
@@ -50,8 +51,10 @@ pub(crate) fn connect(
     let producer = Producer::new(Arc::clone(&regions.queue), to_server);
     // A server of version 3 has both files open now; one of version 2 says nothing, so its first
     // message must show it.
-    let created = regions.created.filter(|_| version == V2);
-    let OwnRegions { queue, buffer, layout, .. } = regions;
+    let created = regions.take_created().filter(|_| version == V2);
+    let OwnRegions { queue, buffer, .. } = regions;
+    let (buffer, layout, pool) =
+        (Arc::clone(&buffer.region), Arc::clone(&buffer.layout), Arc::clone(&buffer.pool));
     let (role, claims) = (Role::Client, None);
     Ok(Parts {
         role,
@@ -61,6 +64,7 @@ pub(crate) fn connect(
         queue,
         buffer,
         layout,
+        pool,
         producer,
         receiver,
         created,
@@ -81,19 +85,19 @@ fn agree_on_version(exchange: &Exchange<'_>) -> Result<(), HandshakeError> {
 
 fn offer_files(
     exchange: &Exchange<'_>,
-    regions: &OwnRegions,
+    regions: &OwnRegions<'_>,
     version: u8,
 ) -> Result<u8, HandshakeError> {
-    let names = &regions.names;
-    exchange.send(&wire::names(MessageType::Files, version, &names.queue, &names.buffer))?;
+    let [queue, buffer] = regions.names();
+    exchange.send(&wire::names(MessageType::Files, version, queue, buffer))?;
     Ok(version)
 }
 
-fn offer_memfds(exchange: &Exchange<'_>, regions: &OwnRegions) -> Result<u8, HandshakeError> {
-    let names = &regions.names;
-    exchange.send(&wire::names(MessageType::Memfds, V3, &names.queue, &names.buffer))?;
+fn offer_memfds(exchange: &Exchange<'_>, regions: &OwnRegions<'_>) -> Result<u8, HandshakeError> {
+    let [queue, buffer] = regions.names();
+    exchange.send(&wire::names(MessageType::Memfds, V3, queue, buffer))?;
     exchange.expect(MessageType::ReadyForDescriptors)?;
-    if let Some([queue, buffer]) = &regions.memfds {
+    if let Some([queue, buffer]) = regions.memfds() {
         // The opposite order of the names.
         exchange.send_descriptors(&[buffer.as_fd(), queue.as_fd()])?;
     }
@@ -126,6 +130,7 @@ pub(crate) fn accept(socket: OwnedFd, options: &ServerOptions) -> Result<Parts, 
     let receiver = Receiver::new(Consumer::new(Arc::clone(&queue), to_server));
     let producer = Producer::new(Arc::clone(&queue), to_client);
     let (role, created) = (Role::Server, None);
+    let pool = Arc::new(Mutex::new(Pool::new(Arc::clone(&buffer), Arc::clone(&layout))));
     Ok(Parts {
         role,
         version,
@@ -134,6 +139,7 @@ pub(crate) fn accept(socket: OwnedFd, options: &ServerOptions) -> Result<Parts, 
         queue,
         buffer,
         layout,
+        pool,
         producer,
         receiver,
         created,

@@ -4,8 +4,7 @@
 //! While a session is used, its users read its socket themselves, and the keeper stays out of the
 //! way: it asks only for the connection's end, which data does not wake it for, and checks
 //! after a while whether the session has become idle. While all sessions are idle it sleeps without
-//! end; a session of which the application has not read as much as may be held counts as used,
-//! since nothing reports when it does.
+//! end, also while the application has not read as much as may be held.
 
 use std::os::fd::AsFd;
 use std::sync::Arc;
@@ -19,6 +18,7 @@ use crate::core::Core;
 use crate::error::ConnectError;
 use crate::lock::lock;
 use crate::log_limit::warn_limited;
+use crate::regions::OwnBuffer;
 use crate::session::Session;
 use crate::wire::{self, MessageType};
 
@@ -95,32 +95,44 @@ impl Keeper {
         session.core.restart.listen(Arc::new(move || notifier.notify()));
     }
 
-    /// Tries again for every session that ended, at its time.
+    /// Tries again for the sessions that ended, at their time, all of them when the first is due:
+    /// they share a buffer region. One that ended sessions had may lack slices.
     fn replace_ended(&mut self) {
-        for index in 0..self.retries.len() {
+        let mut due = Vec::new();
+        for (index, retry) in self.retries.iter_mut().enumerate() {
             let alive = lock(&self.shared.slots).sessions[index]
                 .as_ref()
                 .is_some_and(|session| session.ended().is_none());
             if alive {
-                self.retries[index] =
-                    Retry { at: Deadline::NEVER, pause: self.shared.options.back_off.0 };
+                *retry = Retry { at: Deadline::NEVER, pause: self.shared.options.back_off.0 };
                 continue;
             }
-            let retry = &mut self.retries[index];
             if retry.at == Deadline::NEVER {
                 retry.at = Deadline::after(retry.pause);
             }
-            if retry.at.has_passed() {
-                retry.pause = (retry.pause * 2).min(self.shared.options.back_off.1);
-                retry.at = Deadline::after(retry.pause);
-                self.replace(index, None);
-            }
+            due.push(index);
+        }
+        if !due.iter().any(|&index| self.retries[index].at.has_passed()) {
+            return;
+        }
+        let mut buffer = None;
+        for index in due {
+            let retry = &mut self.retries[index];
+            retry.pause = (retry.pause * 2).min(self.shared.options.back_off.1);
+            retry.at = Deadline::after(retry.pause);
+            self.replace(index, None, &mut buffer);
         }
     }
 
     /// Puts a new session at `index`; gives the one before.
-    fn replace(&self, index: usize, epoch: Option<u64>) -> Option<Session> {
-        match connect_session(&self.shared.address, &self.shared.options, index, epoch) {
+    fn replace(
+        &self,
+        index: usize,
+        epoch: Option<u64>,
+        buffer: &mut Option<OwnBuffer>,
+    ) -> Option<Session> {
+        let Shared { address, options, .. } = &*self.shared;
+        match connect_session(address, options, buffer, index, epoch) {
             Ok(session) => {
                 self.listen(&session);
                 self.shared.replace(index, session)
@@ -158,9 +170,10 @@ impl Keeper {
     /// Opens a session with the new server for each of the old one's, and then acknowledges on
     /// that. After the limit the old session stays; when it ends it is replaced like any other.
     fn follow_restarts(&mut self) {
+        let mut buffer = None;
         for mut restart in std::mem::take(&mut self.restarts) {
             if restart.retry_at.has_passed() {
-                if let Some(old) = self.replace(restart.index, Some(restart.epoch)) {
+                if let Some(old) = self.replace(restart.index, Some(restart.epoch), &mut buffer) {
                     let core = &old.core;
                     let ack =
                         wire::hot_restart(MessageType::HotRestartAck, core.version, restart.epoch);
@@ -224,7 +237,7 @@ impl Keeper {
 impl Watched {
     /// Whether there may be something to do that the session's socket does not report.
     fn may_change(&self) -> bool {
-        !self.core.has_driver() && (!self.idle || self.core.is_overfull())
+        !self.core.has_driver() && !self.idle
     }
 
     /// Data only while nobody else polls for it and it can be read; the connection's end always.

@@ -153,6 +153,8 @@ mod outgoing;
 #[cfg(not(loom))]
 mod pace;
 #[cfg(not(loom))]
+mod pauses;
+#[cfg(not(loom))]
 mod pool;
 #[cfg(not(loom))]
 mod reader;

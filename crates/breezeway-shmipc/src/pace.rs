@@ -75,7 +75,6 @@ impl Pace {
     }
 
     /// How many messages came so far.
-    #[cfg(feature = "tokio")]
     pub(crate) fn received(&self) -> u64 {
         self.count
     }

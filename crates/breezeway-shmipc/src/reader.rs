@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use std::task::Waker;
 use std::time::Duration;
 
-use breezeway_os::{Deadline, Notifier};
+use breezeway_os::Deadline;
 
 #[cfg(feature = "tokio")]
 use crate::core::Core;
@@ -74,12 +74,21 @@ impl Reader {
     /// for, whenever the stream may end, and later if this stream holds all that may come over the
     /// socket.
     pub fn peek_at_least(&mut self, len: usize) -> Result<Option<Peeked<'_>>, StreamError> {
+        self.judge_room(len)?;
+        self.peek_until(len)
+    }
+
+    /// More than there is room for never comes.
+    pub(crate) fn judge_room(&self, len: usize) -> Result<(), StreamError> {
         let core = &self.handle.core;
         let largest = core.layout.room().saturating_add(core.options.fallback_limit);
-        if len > largest {
-            return Err(too_large(len, largest));
-        }
-        self.peek_until(len)
+        if len > largest { Err(too_large(len, largest)) } else { Ok(()) }
+    }
+
+    /// Whether the peer has closed the stream, whatever is still unread.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn has_ended(&self) -> bool {
+        self.at_end
     }
 
     fn peek_until(&mut self, len: usize) -> Result<Option<Peeked<'_>>, StreamError> {
@@ -93,7 +102,7 @@ impl Reader {
 
     /// Once bytes came over the socket all of a stream's do, and the socket is not read while so
     /// many are held. If it is this stream alone that holds them, waiting is of no use.
-    fn judge_waiting(&self, len: usize) -> Result<(), StreamError> {
+    pub(crate) fn judge_waiting(&self, len: usize) -> Result<(), StreamError> {
         let Handle { core, state } = &*self.handle;
         if !state.over_socket.load(Ordering::Relaxed) || state.is_closed() {
             return Ok(());
@@ -161,10 +170,7 @@ impl Reader {
     /// one more system call.
     pub fn interrupter(&self) -> Result<Interrupter, StreamError> {
         let core = &self.handle.core;
-        if core.leader_notifier.get().is_none() {
-            let leader_notifier = Notifier::new().map_err(SessionEnd::from)?;
-            let _ = core.leader_notifier.set(leader_notifier);
-        }
+        core.make_leader_notifier().map_err(SessionEnd::from)?;
         Ok(Interrupter { core: Arc::clone(core), state: Arc::clone(&self.handle.state) })
     }
 

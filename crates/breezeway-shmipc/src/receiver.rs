@@ -7,6 +7,7 @@ mod routing;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use rustix::io::Errno;
 use rustix::net::RecvFlags;
@@ -17,6 +18,7 @@ use crate::incoming::{Incoming, Message};
 use crate::lock::lock;
 use crate::message::{self, Piece};
 use crate::pace::Pace;
+use crate::pauses::Pauses;
 use crate::queue::{Consumer, Element};
 use crate::spin::SpinPlan;
 use crate::stream_state::StreamState;
@@ -34,6 +36,8 @@ pub(crate) struct Receiver {
     incoming: Incoming,
     pub(crate) spin: SpinPlan,
     pub(crate) pace: Pace,
+    /// Since the socket may not be read and nothing came through the queue: messages until then.
+    pauses: Option<(Pauses, u64)>,
     /// Pieces of the message that is being received; here so that its memory is used again.
     pieces: Vec<Piece>,
     /// The stream that the last message was for, which the next one is likely for.
@@ -61,6 +65,7 @@ impl Receiver {
             incoming: Incoming::new(),
             spin: SpinPlan::new(),
             pace: Pace::new(),
+            pauses: None,
             pieces: Vec::new(),
             last: None,
             payload_for: None,
@@ -78,6 +83,15 @@ impl Receiver {
     #[inline]
     pub(crate) fn is_due(&self, core: &Core) -> bool {
         self.pace.is_due() || !core.may_spin()
+    }
+
+    /// How long to sleep while the socket may not be read, and with it no wake-up.
+    pub(crate) fn pause_without_socket(&mut self) -> Duration {
+        let received = self.pace.received();
+        if self.pauses.as_ref().is_none_or(|(_, before)| *before != received) {
+            self.pauses = Some((Pauses::new(), received));
+        }
+        self.pauses.as_ref().map_or(Duration::ZERO, |(pauses, _)| pauses.next_short())
     }
 
     /// Receives what is in the queue, and from the socket if a stream's end makes that necessary.

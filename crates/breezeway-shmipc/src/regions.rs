@@ -3,14 +3,14 @@
 use std::io::Read;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 use breezeway_os::ForeignDescriptor;
 use breezeway_os::memory::cgroup_headroom;
 use rustix::fs::{
     FallocateFlags, FileType, MemfdFlags, Mode, OFlags, SealFlags, fallocate, fcntl_add_seals,
-    fcntl_get_seals, fstat, ftruncate, memfd_create, open,
+    fcntl_get_seals, fstat, fstatfs, ftruncate, memfd_create, open,
 };
 use rustix::io::Errno;
 
@@ -21,6 +21,7 @@ use crate::free_list;
 use crate::layout::buffer::BufferLayout;
 use crate::layout::queue::RingLayout;
 use crate::options::{ClientOptions, Memory, ServerOptions};
+use crate::pool::Pool;
 use crate::queue;
 use crate::region::Region;
 use crate::violation::Violation;
@@ -28,32 +29,21 @@ use crate::violation::Violation;
 /// The kernel's limit for the name of a memfd, less what upstream puts before it.
 const LONGEST_LABEL: usize = 249 - "shmipc".len();
 
-/// What the two regions are called. Unique per session, since upstream's servers find regions by
-/// name.
-#[derive(Clone, Debug)]
-pub(crate) struct Names {
-    pub(crate) queue: String,
-    pub(crate) buffer: String,
-}
-
-impl Names {
-    /// Names as upstream forms them: prefix, process, for a session with a restarted server its
-    /// epoch, and an index. A random number and a count make each its own.
-    pub(crate) fn new(memory: &Memory, index: usize, epoch: Option<u64>) -> Self {
-        static COUNT: AtomicU64 = AtomicU64::new(0);
-        let prefix = match memory {
-            Memory::Memfd => "/dev/shm/breezeway".to_owned(),
-            // A server resolves names elsewhere. Without a working directory opening it fails.
-            Memory::FilesV2(prefix) | Memory::FilesV3(prefix) => {
-                std::path::absolute(prefix).as_ref().unwrap_or(prefix).display().to_string()
-            }
-        };
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let epoch = epoch.unwrap_or(count);
-        let process = std::process::id();
-        let own = format!("{prefix}_{process}_epoch_{epoch}_{}", random());
-        Self { queue: format!("{own}_queue_{index}"), buffer: format!("{own}_buffer") }
-    }
+/// What a region is called, but for its end. Unique, since upstream's servers find regions by name:
+/// prefix, process, for a session with a restarted server its epoch, as upstream forms names, and a
+/// random number and a count.
+fn own_name(memory: &Memory, epoch: Option<u64>) -> String {
+    static COUNT: AtomicU64 = AtomicU64::new(0);
+    let prefix = match memory {
+        Memory::Memfd => "/dev/shm/breezeway".to_owned(),
+        // A server resolves names elsewhere. Without a working directory opening it fails.
+        Memory::FilesV2(prefix) | Memory::FilesV3(prefix) => {
+            std::path::absolute(prefix).as_ref().unwrap_or(prefix).display().to_string()
+        }
+    };
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    let epoch = epoch.unwrap_or(count);
+    format!("{prefix}_{}_epoch_{epoch}_{}", std::process::id(), random())
 }
 
 /// Not for secrets: two containers may give two processes the same id.
@@ -66,106 +56,204 @@ fn random() -> u64 {
     u64::from_ne_bytes(bytes)
 }
 
-/// The regions that a client has made, and what the server needs to find them.
-pub(crate) struct OwnRegions {
-    pub(crate) names: Names,
-    pub(crate) queue: Arc<Region>,
-    pub(crate) buffer: Arc<Region>,
-    pub(crate) rings: [RingLayout; 2],
+/// A buffer region that a client has made. Sessions that are connected in one go share it, as
+/// upstream's do, and with it the slices that this side holds and keeps.
+pub(crate) struct OwnBuffer {
+    name: String,
+    pub(crate) region: Arc<Region>,
     pub(crate) layout: Arc<BufferLayout>,
-    /// Queue, buffer; not needed for files.
-    pub(crate) memfds: Option<[OwnedFd; 2]>,
-    pub(crate) created: Option<CreatedFiles>,
+    pub(crate) pool: Arc<Mutex<Pool>>,
+    /// Not needed for files.
+    memfd: Option<OwnedFd>,
+    /// Removed when each of the sessions is known to be agreed on, or over.
+    created: Option<Arc<CreatedFiles>>,
 }
 
-impl OwnRegions {
-    /// Makes and lays out both regions, with their memory present, so that no page can be missing
-    /// later.
-    pub(crate) fn create(options: &ClientOptions, names: &Names) -> Result<Self, ConnectError> {
-        let (queue_size, layout) = (options.queue_size()?, options.layout()?);
-        judge_headroom(u64::from(queue_size) + u64::from(options.buffer_size))?;
+impl OwnBuffer {
+    /// Makes and lays out a buffer region for sessions of these options.
+    pub(crate) fn create(
+        options: &ClientOptions,
+        epoch: Option<u64>,
+    ) -> Result<Self, ConnectError> {
+        let (size, layout) = (options.buffer_size, Arc::new(options.layout()?));
+        let name = format!("{}_buffer", own_name(&options.memory, epoch));
         let mut created = CreatedFiles::new();
-        let mut make = |name: &str, size: u32| match &options.memory {
-            Memory::Memfd => make_memfd(name, size),
-            Memory::FilesV2(_) | Memory::FilesV3(_) => make_file(name, size, &mut created),
-        };
-        let queue_file = make(&names.queue, queue_size)?;
-        let buffer_file = make(&names.buffer, options.buffer_size)?;
-        let queue = map_own(&queue_file, queue_size)?;
-        let buffer = map_own(&buffer_file, options.buffer_size)?;
-        queue::initialise(&queue, options.queue_capacity);
-        free_list::initialise(&buffer, &layout);
-        let rings = queue::judge(&queue).map_err(HandshakeError::from)?;
+        let file =
+            Wanted { name: &name, size, option: "buffer_size" }.make(options, &mut created)?;
+        let region = map_own(&file, size, "buffer_size")?;
+        free_list::initialise(&region, &layout);
         let is_memfd = options.memory == Memory::Memfd;
         Ok(Self {
-            names: names.clone(),
-            queue,
-            buffer,
-            rings,
-            layout: Arc::new(layout),
-            memfds: is_memfd.then_some([queue_file, buffer_file]),
-            created: (!is_memfd).then_some(created),
+            name,
+            pool: Arc::new(Mutex::new(Pool::new(Arc::clone(&region), Arc::clone(&layout)))),
+            region,
+            layout,
+            memfd: is_memfd.then_some(file),
+            created: (!is_memfd).then(|| Arc::new(created)),
         })
     }
 }
 
-fn judge_headroom(size: u64) -> Result<(), ConnectError> {
-    let Some(headroom) = cgroup_headroom() else { return Ok(()) };
-    let left = headroom.available();
-    if size > left {
-        return Err(ConnectError::NoHeadroom { size, headroom: left, file: headroom.file });
+/// The regions that a client has made for a session, and what the server needs to find them.
+pub(crate) struct OwnRegions<'a> {
+    pub(crate) buffer: &'a OwnBuffer,
+    pub(crate) queue_name: String,
+    pub(crate) queue: Arc<Region>,
+    pub(crate) rings: [RingLayout; 2],
+    /// Not needed for files.
+    queue_memfd: Option<OwnedFd>,
+    queue_created: Option<CreatedFiles>,
+}
+
+impl<'a> OwnRegions<'a> {
+    /// Makes and lays out a queue beside the buffer.
+    pub(crate) fn create(
+        options: &ClientOptions,
+        buffer: &'a OwnBuffer,
+        index: usize,
+    ) -> Result<Self, ConnectError> {
+        let size = options.queue_size()?;
+        let stem = own_name(&options.memory, None);
+        let name = format!("{stem}_queue_{index}");
+        let mut created = CreatedFiles::new();
+        let wanted = Wanted { name: &name, size, option: "queue_capacity" };
+        let file = wanted.make(options, &mut created)?;
+        let queue = map_own(&file, size, "queue_capacity")?;
+        queue::initialise(&queue, options.queue_capacity);
+        let rings = queue::judge(&queue).map_err(HandshakeError::from)?;
+        let is_memfd = options.memory == Memory::Memfd;
+        Ok(Self {
+            buffer,
+            queue_name: name,
+            queue,
+            rings,
+            queue_memfd: is_memfd.then_some(file),
+            queue_created: (!is_memfd).then_some(created),
+        })
     }
-    Ok(())
-}
 
-fn memory_error(call: &'static str) -> impl Fn(Errno) -> ConnectError {
-    move |errno| ConnectError::Memory { call, cause: errno.into() }
-}
-
-/// A memfd that the server cannot truncate under us.
-fn make_memfd(name: &str, size: u32) -> Result<OwnedFd, ConnectError> {
-    let label: String = name.chars().take(LONGEST_LABEL / 4).collect();
-    let label = format!("shmipc{label}");
-    let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-    let fd = match memfd_create(label.as_str(), flags | MemfdFlags::NOEXEC_SEAL) {
-        Err(Errno::INVAL) => memfd_create(label.as_str(), flags),
-        made => made,
-    };
-    let fd = fd.map_err(memory_error("memfd_create"))?;
-    allocate(&fd, size)?;
-    let seals = SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
-    fcntl_add_seals(&fd, seals).map_err(memory_error("fcntl(F_ADD_SEALS)"))?;
-    Ok(fd)
-}
-
-/// A file that was not there before.
-fn make_file(name: &str, size: u32, created: &mut CreatedFiles) -> Result<OwnedFd, ConnectError> {
-    let path = Path::new(name);
-    if let Some(folder) = path.parent() {
-        // If it cannot be made, opening the file says so.
-        let _ = std::fs::create_dir_all(folder);
+    /// The names of queue and buffer.
+    pub(crate) fn names(&self) -> [&str; 2] {
+        [&self.queue_name, &self.buffer.name]
     }
-    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let fd = open(path, flags, Mode::from_raw_mode(0o600)).map_err(memory_error("open"))?;
-    let stat = fstat(&fd).map_err(memory_error("fstat"))?;
-    created.add(path, (stat.st_dev, stat.st_ino));
-    allocate(&fd, size)?;
-    Ok(fd)
-}
 
-/// Gives a fresh file its size and its memory: an error now rather than a fault at the first touch.
-fn allocate(fd: &OwnedFd, size: u32) -> Result<(), ConnectError> {
-    ftruncate(fd, size.into()).map_err(memory_error("ftruncate"))?;
-    match fallocate(fd, FallocateFlags::empty(), 0, size.into()) {
-        // A file system without it still works, at the risk of a lost region later.
-        Ok(()) | Err(Errno::OPNOTSUPP) => Ok(()),
-        Err(errno) => Err(memory_error("fallocate")(errno)),
+    /// Queue and buffer.
+    pub(crate) fn memfds(&self) -> Option<[&OwnedFd; 2]> {
+        Some([self.queue_memfd.as_ref()?, self.buffer.memfd.as_ref()?])
+    }
+
+    /// The files, to be removed when the server has them.
+    pub(crate) fn take_created(&mut self) -> Option<SessionFiles> {
+        let queue = self.queue_created.take()?;
+        Some(SessionFiles { _queue: queue, _buffer: self.buffer.created.clone() })
     }
 }
 
-fn map_own(fd: &OwnedFd, size: u32) -> Result<Arc<Region>, ConnectError> {
+/// The files of a client's session: its queue's goes when this is dropped, its buffer's with the
+/// last session's.
+pub(crate) struct SessionFiles {
+    _queue: CreatedFiles,
+    _buffer: Option<Arc<CreatedFiles>>,
+}
+
+/// A region that is to be made.
+struct Wanted<'a> {
+    name: &'a str,
+    size: u32,
+    /// What sets its size.
+    option: &'static str,
+}
+
+impl Wanted<'_> {
+    fn make(
+        &self,
+        options: &ClientOptions,
+        created: &mut CreatedFiles,
+    ) -> Result<OwnedFd, ConnectError> {
+        self.judge_headroom()?;
+        match &options.memory {
+            Memory::Memfd => self.make_memfd(options.preallocate),
+            Memory::FilesV2(_) | Memory::FilesV3(_) => self.make_file(options.preallocate, created),
+        }
+    }
+
+    fn judge_headroom(&self) -> Result<(), ConnectError> {
+        let (size, option) = (u64::from(self.size), self.option);
+        let Some(headroom) = cgroup_headroom() else { return Ok(()) };
+        let left = headroom.available();
+        if size > left {
+            let file = headroom.file;
+            return Err(ConnectError::NoHeadroom { size, headroom: left, file, option });
+        }
+        Ok(())
+    }
+
+    fn failed(&self, call: &'static str) -> impl Fn(Errno) -> ConnectError {
+        let (size, option) = (self.size, self.option);
+        move |errno| ConnectError::Memory { call, size, option, cause: errno.into() }
+    }
+
+    /// A memfd that the server cannot truncate under us.
+    fn make_memfd(&self, preallocate: bool) -> Result<OwnedFd, ConnectError> {
+        let label: String = self.name.chars().take(LONGEST_LABEL / 4).collect();
+        let label = format!("shmipc{label}");
+        let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
+        let fd = match memfd_create(label.as_str(), flags | MemfdFlags::NOEXEC_SEAL) {
+            Err(Errno::INVAL) => memfd_create(label.as_str(), flags),
+            made => made,
+        };
+        let fd = fd.map_err(self.failed("memfd_create"))?;
+        self.allocate(&fd, preallocate)?;
+        let seals = SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL;
+        fcntl_add_seals(&fd, seals).map_err(self.failed("fcntl(F_ADD_SEALS)"))?;
+        Ok(fd)
+    }
+
+    /// A file that was not there before.
+    fn make_file(
+        &self,
+        preallocate: bool,
+        created: &mut CreatedFiles,
+    ) -> Result<OwnedFd, ConnectError> {
+        let path = Path::new(self.name);
+        if let Some(folder) = path.parent() {
+            // If it cannot be made, opening the file says so.
+            let _ = std::fs::create_dir_all(folder);
+        }
+        let flags =
+            OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let fd = open(path, flags, Mode::from_raw_mode(0o600)).map_err(self.failed("open"))?;
+        let stat = fstat(&fd).map_err(self.failed("fstat"))?;
+        created.add(path, (stat.st_dev, stat.st_ino));
+        // As upstream; what others take later shows when a page is touched.
+        let space = fstatfs(&fd).map_err(self.failed("fstatfs"))?;
+        let free = space.f_bavail.saturating_mul(space.f_bsize.unsigned_abs());
+        if space.f_blocks > 0 && free < self.size.into() {
+            return Err(self.failed("fstatfs")(Errno::NOSPC));
+        }
+        self.allocate(&fd, preallocate)?;
+        Ok(fd)
+    }
+
+    /// Gives a fresh file its size, and if that is asked for its memory: an error now rather than a
+    /// fault at the first touch.
+    fn allocate(&self, fd: &OwnedFd, preallocate: bool) -> Result<(), ConnectError> {
+        ftruncate(fd, self.size.into()).map_err(self.failed("ftruncate"))?;
+        if !preallocate {
+            return Ok(());
+        }
+        match fallocate(fd, FallocateFlags::empty(), 0, self.size.into()) {
+            // A file system without it still works, at the risk of a lost region later.
+            Ok(()) | Err(Errno::OPNOTSUPP) => Ok(()),
+            Err(errno) => Err(self.failed("fallocate")(errno)),
+        }
+    }
+}
+
+fn map_own(fd: &OwnedFd, size: u32, option: &'static str) -> Result<Arc<Region>, ConnectError> {
     let mapped = Region::map(fd, size);
-    Ok(Arc::new(mapped.map_err(|cause| ConnectError::Memory { call: "mmap", cause })?))
+    let failed = |cause| ConnectError::Memory { call: "mmap", size, option, cause };
+    Ok(Arc::new(mapped.map_err(failed)?))
 }
 
 /// The regions of a client, found good by its server.

@@ -14,7 +14,7 @@ use crate::error::{ConnectError, HandshakeError, SessionEnd, StreamError};
 use crate::handshake;
 use crate::lock::lock;
 use crate::options::{ClientOptions, ServerOptions, SessionOptions};
-use crate::regions::{Names, OwnRegions};
+use crate::regions::{OwnBuffer, OwnRegions};
 use crate::stream::Stream;
 use crate::stream_state::StreamState;
 use crate::table::Role;
@@ -47,6 +47,9 @@ pub struct SessionStatistics {
     pub socket_writes: u64,
     /// Reads of the socket so far.
     pub socket_reads: u64,
+    /// Sleeps in `poll` so far: while there is no room to send, with a deadline, or with an
+    /// interrupter.
+    pub polls: u64,
 }
 
 impl Session {
@@ -66,7 +69,8 @@ impl Session {
             address: "a socket pair".to_owned(),
             cause,
         })?;
-        let regions = OwnRegions::create(client, &Names::new(&client.memory, 0, None))?;
+        let buffer = OwnBuffer::create(client, None)?;
+        let regions = OwnRegions::create(client, &buffer, 0)?;
         std::thread::scope(|scope| {
             let accepting = scope.spawn(|| handshake::accept(theirs.into(), server));
             let parts = handshake::connect(ours.into(), regions, client);
@@ -226,6 +230,7 @@ impl Session {
             streams_over_socket: self.core.over_socket.load(Ordering::Relaxed),
             socket_writes: self.core.socket_writes.load(Ordering::Relaxed),
             socket_reads: self.core.socket_reads.load(Ordering::Relaxed),
+            polls: self.core.polls.load(Ordering::Relaxed),
         }
     }
 

@@ -76,6 +76,23 @@ impl Stream {
 
     /// Takes space for `len` bytes in shared memory, to be filled and committed. See
     /// [`Writer::reserve`].
+    ///
+    /// ```
+    /// # use breezeway_shmipc::{ClientOptions, ServerOptions, Session, Trust};
+    /// # let server = ServerOptions::new(Trust::SameUser);
+    /// # let (client, server) = Session::pair(&ClientOptions::new(Trust::SameUser), &server)?;
+    /// # std::thread::spawn(move || server.serve(|stream| {
+    /// #     let (reader, writer) = stream.halves();
+    /// #     writer.forward(reader).map(|_| ())
+    /// # }));
+    /// let mut stream = client.open()?;
+    /// let mut request = stream.reserve(5)?;
+    /// request.write(b"hello");
+    /// request.commit()?;
+    /// let reply = stream.peek()?.expect("the server answers");
+    /// assert_eq!(reply.to_vec(), b"hello");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn reserve(&mut self, len: usize) -> Result<Reserved<'_>, StreamError> {
         self.writer.reserve(len)
     }
@@ -83,6 +100,11 @@ impl Stream {
     /// Sends all of `bytes`. See [`Writer::send`].
     pub fn send(&mut self, bytes: &[u8]) -> Result<(), StreamError> {
         self.writer.send(bytes)
+    }
+
+    /// Ends this side's direction of the stream. See [`Writer::shutdown`].
+    pub fn shutdown(&mut self) -> Result<(), StreamError> {
+        self.writer.shutdown()
     }
 
     /// Waits for bytes and shows them where they lie; `None` at the end of the stream. See
@@ -143,12 +165,6 @@ impl Stream {
     #[cfg(feature = "tokio")]
     pub(crate) fn core(&self) -> &Arc<Core> {
         self.reader.core()
-    }
-
-    /// What was taken of what is unread; `None` if nothing was.
-    #[cfg(feature = "tokio")]
-    pub(crate) fn shown(&self) -> Option<Peeked<'_>> {
-        (self.reader.buffered() > 0).then(|| self.reader.peeked())
     }
 
     pub(crate) fn has_arrivals(&self) -> bool {

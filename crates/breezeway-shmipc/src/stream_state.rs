@@ -18,6 +18,8 @@ pub(crate) struct StreamState {
     pub(crate) over_socket: AtomicBool,
     /// Whether it has left the session's table.
     pub(crate) forgotten: AtomicBool,
+    /// Whether this side has sent its end.
+    pub(crate) finished: AtomicBool,
     /// Whether its end was seen, which may have to wait for what was sent before.
     pub(crate) ending: AtomicBool,
     /// Whether it already stands in the queue of those that are ready to be served.
@@ -53,6 +55,7 @@ impl StreamState {
             id,
             over_socket: AtomicBool::new(false),
             forgotten: AtomicBool::new(false),
+            finished: AtomicBool::new(false),
             ending: AtomicBool::new(false),
             queued: AtomicBool::new(false),
             interrupted: AtomicBool::new(false),

@@ -25,15 +25,13 @@ use rustix::net::RecvFlags;
 use crate::core::Core;
 use crate::error::{SessionEnd, StreamError};
 use crate::lock::{lock, try_lock};
+use crate::pauses::Pauses;
 use crate::receiver::Receiver;
 
 /// Polls between two readings of the clock.
 const POLLS_PER_TICK: u32 = 64;
 /// How often a leader that spins without end reads the socket.
 const SOCKET_CHECK: Duration = Duration::from_micros(500);
-/// The pause between two polls while the socket is not read because too much came over it, or while
-/// there is no room to send, which no message reports the end of.
-const PAUSE: Duration = Duration::from_millis(1);
 /// How long a sender spins for room before it pauses.
 const SPIN_FOR_ROOM: Duration = Duration::from_micros(50);
 
@@ -172,7 +170,16 @@ impl Core {
         if self.ended().is_some() {
             return Ok(());
         }
-        let overfull = self.is_overfull();
+        let mut overfull = self.is_overfull();
+        // Whoever reads so much that there is room again calls for the leader. Wake-ups are in the
+        // socket too, so the queue is polled.
+        let mut pause = Deadline::NEVER;
+        if overfull {
+            // Without a descriptor for that the end of the pause has to do.
+            let _ = self.make_leader_notifier();
+            pause = Deadline::after(receiver.pause_without_socket());
+            overfull = self.is_overfull();
+        }
         let patient = deadline == Deadline::NEVER && self.leader_notifier.get().is_none();
         if patient && !overfull && !self.is_socket_full() {
             // A failure has ended the session, which `source` reports.
@@ -180,36 +187,38 @@ impl Core {
             return Ok(());
         }
         judge_time(deadline)?;
-        let pause = overfull.then_some(PAUSE).into();
-        self.poll_socket(!overfull, deadline.min(pause));
+        self.poll_socket(!overfull, true, deadline.min(pause));
         if !overfull {
             let _ = receiver.read_socket(self, RecvFlags::DONTWAIT);
         }
         Ok(())
     }
 
-    /// Waits for bytes, for room in the socket if something is pending, for a leader_notifier, or
-    /// for the time to pass.
-    fn poll_socket(&self, read: bool, until: Deadline) {
-        let mut wanted = if read { PollFlags::IN } else { PollFlags::empty() };
+    /// Waits for bytes or only for the peer's end, for room in the socket if something is pending,
+    /// as the leader also for its notifier, or for the time to pass. Whether it was the socket.
+    fn poll_socket(&self, read: bool, leads: bool, until: Deadline) -> bool {
+        self.polls.fetch_add(1, Ordering::Relaxed);
+        let mut wanted = if read { PollFlags::IN } else { PollFlags::RDHUP };
         if self.is_socket_full() {
             wanted |= PollFlags::OUT;
         }
         let socket = self.socket();
-        let leader_notifier = self.leader_notifier.get();
+        let leader_notifier = self.leader_notifier.get().filter(|_| leads);
         let mut fds = [PollFd::new(&socket, wanted), PollFd::new(&socket, PollFlags::empty())];
         if let Some(leader_notifier) = leader_notifier {
             fds[1] = PollFd::new(leader_notifier, PollFlags::IN);
         }
-        let notified = poll(&mut fds, until.timespec().as_ref()).is_ok()
-            && leader_notifier.is_some()
-            && fds[1].revents().contains(PollFlags::IN);
+        let rang = poll(&mut fds, until.timespec().as_ref()).is_ok();
+        let notified =
+            rang && leader_notifier.is_some() && fds[1].revents().contains(PollFlags::IN);
+        let by_socket = rang && !fds[0].revents().is_empty();
         if notified && let Some(leader_notifier) = leader_notifier {
             let _ = rustix::io::read(leader_notifier.as_fd(), &mut [0; 8]);
         }
         if wanted.contains(PollFlags::OUT) {
             let _ = self.flush_socket();
         }
+        by_socket
     }
 
     /// Sleeps until something came, or until it is this thread's turn to lead. `None`: try again.
@@ -284,8 +293,23 @@ impl Core {
         self.promote();
     }
 
+    /// Receives without waiting, and asks to be woken for more, if nobody else receives. `None` if
+    /// somebody does; false if more came in the meantime.
+    fn receive_and_rest(&self) -> Option<bool> {
+        let mut receiver = try_lock(&self.receiver)?;
+        let _ = receiver.receive(self);
+        if !self.is_overfull() {
+            let _ = receiver.read_socket(self, RecvFlags::DONTWAIT);
+        }
+        let rests = receiver.consumer.rest();
+        drop(receiver);
+        self.promote();
+        Some(rests)
+    }
+
     /// Waits until `attempt` succeeds, receiving meanwhile so that two full sides never wait for
-    /// each other. Nothing reports room, so this polls, at first without pause.
+    /// each other. Nothing reports room, so this polls: at first without pause, later the more
+    /// rarely the longer nothing comes from the peer.
     pub(crate) fn wait_for_room<T>(
         &self,
         deadline: Deadline,
@@ -294,6 +318,7 @@ impl Core {
         self.announce()?;
         let start = clock::ticks();
         let impatient = clock::ticks_in(SPIN_FOR_ROOM);
+        let mut pauses = Pauses::new();
         loop {
             if let Some(done) = attempt()? {
                 return Ok(done);
@@ -301,10 +326,19 @@ impl Core {
             if let Some(end) = self.ended() {
                 return Err(end.clone().into());
             }
-            self.help_receive();
             judge_time(deadline)?;
-            if clock::ticks().wrapping_sub(start) > impatient || !cpu::spinning_pays() {
-                self.poll_socket(false, deadline.min(Deadline::after(PAUSE)));
+            if clock::ticks().wrapping_sub(start) <= impatient && cpu::spinning_pays() {
+                self.help_receive();
+                continue;
+            }
+            let readable = match self.receive_and_rest() {
+                Some(false) => continue,
+                Some(true) => !self.is_overfull(),
+                None => false,
+            };
+            let until = deadline.min(Deadline::after(pauses.next()));
+            if self.poll_socket(readable, false, until) {
+                pauses = Pauses::new();
             }
         }
     }

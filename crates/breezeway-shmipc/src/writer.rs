@@ -20,7 +20,7 @@ use crate::wire;
 
 pub use reserved::Reserved;
 
-use reserved::Space;
+pub(crate) use reserved::Space;
 
 /// The largest message that [`Writer::send`] makes: the peer can read one part while the next is
 /// written, and its memory comes back early.
@@ -103,6 +103,23 @@ impl Writer {
         Ok(())
     }
 
+    /// Ends this direction: the peer reads what was sent before, and then the end. What it has
+    /// sent, or sends until it notices, can still be read here. The protocol has one close, meant
+    /// for both directions: peers that have seen it, upstream's and ours, send nothing more, not
+    /// even an end of theirs. So read what is expected, or with a deadline.
+    ///
+    /// # Errors
+    ///
+    /// The session is over.
+    pub fn shutdown(&mut self) -> Result<(), StreamError> {
+        let Handle { core, state } = &*self.handle;
+        core.finish_stream(state, self.is_over_socket());
+        match core.ended() {
+            Some(_) => Err(core.end_error()),
+            None => Ok(()),
+        }
+    }
+
     /// Sends on what has come on `reader`, copying it once, from shared memory to shared memory.
     /// Gives the number of bytes. Does not wait for bytes, only for room to send them: 0 if nothing
     /// has come. What an echo server or a proxy does:
@@ -165,7 +182,7 @@ impl Writer {
         };
         let mut reserved = Reserved::new(self, space);
         let sent = reserved.write(part);
-        Ok(if reserved.try_commit()? { Ok(sent) } else { Err(NoRoom::QueueFull) })
+        Ok(if reserved.commit_now()? { Ok(sent) } else { Err(NoRoom::QueueFull) })
     }
 
     /// As [`Self::try_send_part`], over the socket whatever came before.
@@ -184,7 +201,36 @@ impl Writer {
         if core.ended().is_some() {
             return Err(core.end_error());
         }
-        if state.is_closed() { Err(StreamError::Closed) } else { Ok(()) }
+        let is_over = state.is_closed() || state.finished.load(Ordering::Relaxed);
+        if is_over { Err(StreamError::Closed) } else { Ok(()) }
+    }
+
+    /// Space for `len` bytes, without waiting.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn try_space(&mut self, len: usize) -> Result<Option<Space>, StreamError> {
+        self.judge_open()?;
+        if len > LARGEST_RESERVATION {
+            return Err(too_large(len, LARGEST_RESERVATION));
+        }
+        if self.is_over_socket() {
+            return Ok(Some(Self::private_space(len)));
+        }
+        if self.handle.core.options.when_exhausted == WhenExhausted::Wait {
+            self.judge_possible(len)?;
+        }
+        self.try_reserve_shared(len, len)
+    }
+
+    /// Space that goes over the socket.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn private_space(len: usize) -> Space {
+        Space::Private(vec![0; len])
+    }
+
+    /// What is to be filled in space that was taken here.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn fill(&mut self, space: Space) -> Reserved<'_> {
+        Reserved::new(self, space)
     }
 
     /// Shared memory for `len` bytes, or for at least `enough`; else what the options say.
@@ -199,7 +245,7 @@ impl Writer {
         }
         let options = &self.handle.core.options;
         match options.when_exhausted {
-            WhenExhausted::Fail => Err(StreamError::MemoryExhausted(len)),
+            WhenExhausted::Fail => Err(self.handle.core.memory_exhausted(len)),
             WhenExhausted::Wait => {
                 self.judge_possible(len)?;
                 self.wait_for_memory(len, enough, deadline)

@@ -148,7 +148,6 @@ fn round_trip(
         message.write(piece);
     }
     message.commit()?;
-    drop(message);
     for offset in (0..size).step_by(PIECE) {
         let piece = &mut piece[..PIECE.min(size - offset)];
         stream.read_exact(piece)?;

@@ -21,6 +21,11 @@ impl Client {
         Ok(Self { client: Arc::new(client) })
     }
 
+    /// The client itself, for what does not wait.
+    pub fn get(&self) -> &crate::Client {
+        &self.client
+    }
+
     /// Opens a stream; waits for a session if there is none, at most for `connect_timeout`.
     pub async fn open(&self) -> Result<Stream, ConnectError> {
         let opened = match self.client.try_open()? {

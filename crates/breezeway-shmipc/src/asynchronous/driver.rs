@@ -3,7 +3,7 @@
 use std::future::{Future, poll_fn};
 use std::os::fd::OwnedFd;
 use std::pin::pin;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 use std::sync::{Arc, Weak};
 use std::task::Poll;
 use std::time::Duration;
@@ -12,13 +12,13 @@ use breezeway_os::clock;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::Notify;
+use tokio::time::timeout;
 
 use crate::core::Core;
 use crate::lock::{lock, try_lock};
+use crate::pauses::Pauses;
 use crate::receiver::Receiver;
 
-/// How often room for sending is polled for, which nothing reports.
-const PAUSE: Duration = Duration::from_millis(1);
 /// The fewest turns of the runtime to poll for more before sleeping: other tasks run in between,
 /// and what they send may be answered by then.
 const MIN_POLLS: u32 = 16;
@@ -28,6 +28,10 @@ const MIN_POLLS: u32 = 16;
 pub(crate) struct DriverHandle {
     started: AtomicBool,
     attention: Arc<Notify>,
+    /// Whether it sleeps, or is about to, and polls for no room to send.
+    sleeps: AtomicBool,
+    /// Sends that had waited for room and found it.
+    progress: AtomicU64,
 }
 
 impl DriverHandle {
@@ -36,6 +40,20 @@ impl DriverHandle {
         if self.is_started() {
             self.attention.notify_one();
         }
+    }
+
+    /// A task waits until it can send. A driver that polls sees it, and one that pauses ends the
+    /// pause in time.
+    pub(crate) fn attend_sender(&self) {
+        fence(Ordering::SeqCst);
+        if self.sleeps.load(Ordering::SeqCst) {
+            self.attend();
+        }
+    }
+
+    /// A task that had waited for room has sent.
+    pub(crate) fn note_progress(&self) {
+        self.progress.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Whether the session has a driver.
@@ -66,12 +84,11 @@ pub(super) fn ensure(core: &Arc<Core>) -> std::io::Result<()> {
 enum Next {
     /// Polls again, after other tasks.
     PollSoon,
-    /// Sleeps until the socket rings.
-    Sleep,
-    /// Sleeps until the socket rings or takes more bytes.
-    SleepOrSend,
-    /// Waits a moment: there is something of which nothing reports the end.
-    Pause,
+    /// Sleeps until the socket rings, and if it is full until it takes more bytes; at most so long
+    /// where there is something of which nothing reports the end.
+    Sleep { send: bool, at_most: Option<Duration> },
+    /// Sleeps until it is called, or so long; the socket is not read.
+    Pause(Duration),
 }
 
 /// How long the driver goes on polling while nothing comes: as long as a thread would spin by
@@ -87,6 +104,10 @@ struct Patience {
     locked_out: u32,
     /// When spinning ends, if this wait began with it.
     until: Option<u64>,
+    /// Since nothing has come and nobody found room.
+    pauses: Option<Pauses>,
+    /// Sends that had found room by then.
+    progress: u64,
 }
 
 impl Patience {
@@ -98,6 +119,7 @@ impl Patience {
                 receiver.spin.paid();
             }
             self.polls = 0;
+            self.pauses = None;
             return true;
         }
         let now = clock::ticks();
@@ -110,6 +132,15 @@ impl Patience {
             receiver.spin.missed();
         }
         spins || self.polls < MIN_POLLS
+    }
+
+    /// How long to wait for what nothing reports.
+    fn pause(&mut self, core: &Core) -> Duration {
+        let progress = core.driver.progress.load(Ordering::Relaxed);
+        if std::mem::replace(&mut self.progress, progress) != progress {
+            self.pauses = None;
+        }
+        self.pauses.get_or_insert_with(Pauses::new).next()
     }
 }
 
@@ -127,9 +158,12 @@ async fn drive(core: Weak<Core>, socket: AsyncFd<OwnedFd>, attention: Arc<Notify
         };
         match next {
             Next::PollSoon => tokio::task::yield_now().await,
-            Next::Pause => tokio::time::sleep(PAUSE).await,
-            Next::Sleep => sleep(&core, &socket, &attention, false).await,
-            Next::SleepOrSend => sleep(&core, &socket, &attention, true).await,
+            // Either is a cause to poll again.
+            Next::Pause(pause) => drop(timeout(pause, attention.notified()).await),
+            Next::Sleep { send, at_most: None } => sleep(&core, &socket, &attention, send).await,
+            Next::Sleep { send, at_most: Some(pause) } => {
+                drop(timeout(pause, sleep(&core, &socket, &attention, send)).await);
+            }
         }
     }
 }
@@ -160,7 +194,12 @@ async fn sleep(core: &Weak<Core>, socket: &AsyncFd<OwnedFd>, attention: &Notify,
 /// Receives what came, and says what to do next. When its patience is over, this side asks to be
 /// woken for more.
 fn poll_session(core: &Core, patience: &mut Patience) -> Next {
-    core.wake_senders();
+    core.driver.sleeps.store(false, Ordering::SeqCst);
+    // Not in the last turns before a sleep: in these they register once more, which decides on how
+    // long to sleep.
+    if patience.polls < MIN_POLLS / 2 {
+        core.wake_senders();
+    }
     let Some(mut receiver) = try_lock(&core.receiver) else {
         // A reader in another thread receives. If it does so for long it is one that blocks.
         patience.locked_out += 1;
@@ -168,8 +207,10 @@ fn poll_session(core: &Core, patience: &mut Patience) -> Next {
             return Next::PollSoon;
         }
         // What comes meanwhile is no evidence for or against spinning.
-        *patience = Patience::default();
-        return Next::Pause;
+        let pauses = patience.pauses.take();
+        *patience = Patience { pauses, progress: patience.progress, ..Patience::default() };
+        // Whoever receives calls when it leaves.
+        return Next::Pause(patience.pause(core));
     };
     patience.locked_out = 0;
     if !receiver.is_due(core) {
@@ -185,10 +226,20 @@ fn poll_session(core: &Core, patience: &mut Patience) -> Next {
         return Next::PollSoon;
     }
     patience.polls = 0;
-    if core.is_overfull() || !lock(&core.senders).is_empty() {
-        return Next::Pause;
+    if core.is_overfull() {
+        // Whoever reads so much that there is room again calls. Wake-ups are in the socket too, so
+        // the queue is polled.
+        return Next::Pause(receiver.pause_without_socket());
     }
-    if core.is_socket_full() { Next::SleepOrSend } else { Next::Sleep }
+    core.driver.sleeps.store(true, Ordering::SeqCst);
+    fence(Ordering::SeqCst);
+    let senders_wait = !lock(&core.senders).is_empty();
+    core.driver.sleeps.store(!senders_wait, Ordering::SeqCst);
+    let at_most = senders_wait.then(|| patience.pause(core));
+    if !senders_wait {
+        patience.pauses = None;
+    }
+    Next::Sleep { send: core.is_socket_full(), at_most }
 }
 
 type Ready<'a> = std::io::Result<tokio::io::unix::AsyncFdReadyGuard<'a, OwnedFd>>;

@@ -18,6 +18,11 @@ impl Session {
         Ok(Self { session })
     }
 
+    /// Of a session that has a driver.
+    pub(super) fn driven(session: crate::Session) -> Self {
+        Self { session }
+    }
+
     /// Opens a stream; only for the client's side.
     pub fn open(&self) -> Result<Stream, StreamError> {
         Stream::new(self.session.open()?)

@@ -2,117 +2,109 @@
 
 use std::io;
 use std::pin::Pin;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 
-use breezeway_os::Deadline;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::driver;
+use super::reader::Reader;
+use super::reserved::Reserved;
+use super::writer::Writer;
+use super::{Session, driver};
 use crate::error::{SessionEnd, StreamError};
-use crate::lock::lock;
-use crate::options::{WhenExhausted, WhenFull};
 use crate::reader::Peeked;
-use crate::writer::NoRoom;
 
 /// A bidirectional stream of bytes, as [`crate::Stream`], for tasks. Dropping a future of its
 /// methods loses nothing.
+///
+/// ```
+/// # use breezeway_shmipc::{ClientOptions, ServerOptions, Session, Trust, asynchronous};
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let server = ServerOptions::new(Trust::SameUser);
+/// # let (client, server) = Session::pair(&ClientOptions::new(Trust::SameUser), &server)?;
+/// # let (client, server) =
+/// #     (asynchronous::Session::new(client)?, asynchronous::Session::new(server)?);
+/// let mut stream = client.open()?;
+/// let mut request = stream.reserve(5).await?;
+/// request.write(b"hello");
+/// request.commit().await?;
+/// # let mut served = server.accept().await?;
+/// # served.send(b"world").await?;
+/// let reply = stream.peek_at_least(5).await?.expect("the server answers");
+/// assert_eq!(reply.to_vec(), b"world");
+/// stream.release(5);
+/// # Ok(())
+/// # }
+/// ```
 pub struct Stream {
-    stream: crate::Stream,
-    /// Until when memory is waited for, if there was none to send.
-    patience: Option<Deadline>,
+    reader: Reader,
+    writer: Writer,
 }
 
 impl Stream {
     /// In the current runtime.
     pub fn new(stream: crate::Stream) -> Result<Self, StreamError> {
         driver::ensure(stream.core()).map_err(SessionEnd::from)?;
-        Ok(Self { stream, patience: None })
+        let (reader, writer) = stream.split();
+        Ok(Self { reader: Reader::new(reader), writer: Writer::new(writer) })
     }
 
     /// Its number in the session.
     pub fn id(&self) -> u32 {
-        self.stream.id()
+        self.reader.id()
+    }
+
+    /// The session that it belongs to, also for its counters.
+    pub fn session(&self) -> Session {
+        self.reader.session()
+    }
+
+    /// Splits it into halves that two tasks can use at once. The stream is closed when both are
+    /// gone.
+    pub fn split(self) -> (Reader, Writer) {
+        (self.reader, self.writer)
+    }
+
+    /// Both halves at once, to send from what is being read.
+    pub fn halves(&mut self) -> (&mut Reader, &mut Writer) {
+        (&mut self.reader, &mut self.writer)
     }
 
     /// Waits for bytes and shows them where they lie; `None` at the end of the stream. See
     /// [`crate::Reader::peek`].
     pub async fn peek(&mut self) -> Result<Option<Peeked<'_>>, StreamError> {
-        std::future::poll_fn(|context| self.poll_arrival(context)).await?;
-        Ok(self.stream.shown())
+        self.reader.peek().await
+    }
+
+    /// As [`Self::peek`], with at least `len` bytes if the stream has so many. See
+    /// [`crate::Reader::peek_at_least`].
+    pub async fn peek_at_least(&mut self, len: usize) -> Result<Option<Peeked<'_>>, StreamError> {
+        self.reader.peek_at_least(len).await
     }
 
     /// Gives the first `len` of the bytes that were shown back. See [`crate::Reader::release`].
     pub fn release(&mut self, len: usize) {
-        self.stream.release(len);
+        self.reader.release(len);
+    }
+
+    /// Takes space for `len` bytes in shared memory, to be filled and committed. See
+    /// [`crate::Writer::reserve`].
+    pub async fn reserve(&mut self, len: usize) -> Result<Reserved<'_>, StreamError> {
+        self.writer.reserve(len).await
     }
 
     /// Sends all of `bytes`, in parts if they are many.
-    pub async fn send(&mut self, mut bytes: &[u8]) -> Result<(), StreamError> {
-        while !bytes.is_empty() {
-            let sent = std::future::poll_fn(|context| self.poll_send(context, bytes)).await?;
-            bytes = &bytes[sent..];
-        }
-        Ok(())
+    pub async fn send(&mut self, bytes: &[u8]) -> Result<(), StreamError> {
+        self.writer.send(bytes).await
+    }
+
+    /// Ends this side's direction of the stream. See [`crate::Writer::shutdown`].
+    pub fn shutdown(&mut self) -> Result<(), StreamError> {
+        self.writer.shutdown()
     }
 
     /// Closes the stream: the peer reads what was sent before, and then the end.
     pub fn close(self) {}
-
-    /// Ready when there are bytes, or the end.
-    fn poll_arrival(&mut self, context: &mut Context<'_>) -> Poll<Result<(), StreamError>> {
-        let (reader, _) = self.stream.halves();
-        if reader.buffered() > 0 || reader.is_at_end() {
-            return Poll::Ready(Ok(()));
-        }
-        if let Some(arrived) = reader.poll_more(None) {
-            return Poll::Ready(arrived);
-        }
-        let core = reader.core().clone();
-        core.receive_if_due();
-        reader.poll_more(Some(context.waker())).map_or(Poll::Pending, Poll::Ready)
-    }
-
-    /// Ready when some bytes were sent.
-    fn poll_send(
-        &mut self,
-        context: &mut Context<'_>,
-        bytes: &[u8],
-    ) -> Poll<Result<usize, StreamError>> {
-        let (_, writer) = self.stream.halves();
-        let mut outcome = writer.try_send_part(bytes)?;
-        if outcome == Err(NoRoom::MemoryExhausted) {
-            let core = writer.core();
-            let patience =
-                *self.patience.get_or_insert_with(|| Deadline::after(core.options.patience));
-            match core.options.when_exhausted {
-                WhenExhausted::Fail => {
-                    return Poll::Ready(Err(StreamError::MemoryExhausted(bytes.len())));
-                }
-                WhenExhausted::UseSocket if patience.has_passed() => {
-                    outcome = writer.try_send_part_over_socket(bytes)?;
-                }
-                _ => {}
-            }
-        }
-        let core = writer.core();
-        match outcome {
-            Ok(sent) => {
-                self.patience = None;
-                if core.is_socket_full() {
-                    core.driver.attend();
-                }
-                Poll::Ready(Ok(sent))
-            }
-            Err(NoRoom::QueueFull) if core.options.when_full == WhenFull::Fail => {
-                Poll::Ready(Err(StreamError::QueueFull))
-            }
-            Err(_) => {
-                lock(&core.senders).push(context.waker().clone());
-                core.driver.attend();
-                Poll::Pending
-            }
-        }
-    }
 }
 
 impl AsyncRead for Stream {
@@ -121,12 +113,7 @@ impl AsyncRead for Stream {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        ready!(self.poll_arrival(context))?;
-        let (reader, _) = self.stream.halves();
-        let count = reader.buffered().min(buffer.remaining());
-        let copied = reader.copy_out(buffer.initialize_unfilled_to(count));
-        buffer.advance(copied);
-        Poll::Ready(Ok(()))
+        Pin::new(&mut self.reader).poll_read(context, buffer)
     }
 }
 
@@ -136,19 +123,14 @@ impl AsyncWrite for Stream {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        if bytes.is_empty() {
-            return Poll::Ready(Ok(0));
-        }
-        self.poll_send(context, bytes).map_err(io::Error::from)
+        Pin::new(&mut self.writer).poll_write(context, bytes)
     }
 
-    /// Nothing is held back, so there is nothing to do.
-    fn poll_flush(self: Pin<&mut Self>, _context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(Ok(()))
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.writer).poll_flush(context)
     }
 
-    /// A stream is closed when it is dropped.
-    fn poll_shutdown(self: Pin<&mut Self>, _context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(Ok(()))
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.writer).poll_shutdown(context)
     }
 }

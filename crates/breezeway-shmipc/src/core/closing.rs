@@ -16,7 +16,15 @@ impl Core {
         lock(&self.table).forget(stream.id);
         let over_socket = self.return_to_queue(stream);
         self.discard(stream.empty());
-        if notify_peer && !stream.is_closed() && self.ended().is_none() {
+        if notify_peer {
+            self.finish_stream(stream, over_socket);
+        }
+    }
+
+    /// Sends the end of a stream, once; its peer's is still awaited.
+    pub(crate) fn finish_stream(&self, stream: &StreamState, over_socket: bool) {
+        let is_first = !stream.finished.swap(true, Ordering::SeqCst);
+        if is_first && !stream.is_closed() && self.ended().is_none() {
             self.send_close(stream.id, over_socket);
         }
     }

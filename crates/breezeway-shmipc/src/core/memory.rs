@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use breezeway_os::copy::STREAM_FROM;
 
 use super::Core;
-use crate::error::SessionEnd;
+use crate::error::{SessionEnd, StreamError};
 use crate::layout::buffer::SliceId;
 use crate::lock::lock;
 use crate::message::Piece;
@@ -38,6 +38,11 @@ impl Core {
             self.judge_regions()?;
             Ok(missing)
         })
+    }
+
+    /// There is no room for so many bytes.
+    pub(crate) fn memory_exhausted(&self, len: usize) -> StreamError {
+        StreamError::MemoryExhausted { len, buffer_size: self.buffer.len() }
     }
 
     /// Ends the session if a region lost its memory: what was read there since need not break any
@@ -76,6 +81,14 @@ impl Core {
 
     /// Bytes that came over the socket were read, or nobody will read them.
     pub(crate) fn forget_fallback(&self, count: usize) {
-        self.fallback_held.fetch_sub(count, Ordering::Relaxed);
+        let (before, limit) =
+            (self.fallback_held.fetch_sub(count, Ordering::SeqCst), self.options.fallback_limit);
+        // The socket is read again, by whoever sleeps until then.
+        if before >= limit && before - count < limit {
+            self.notify_leader();
+            self.restart.notify();
+            #[cfg(feature = "tokio")]
+            self.driver.attend();
+        }
     }
 }

@@ -38,6 +38,7 @@ pub struct ClientOptions {
     pub(crate) queue_capacity: u32,
     pub(crate) buffer_size: u32,
     pub(crate) slices: Vec<(u32, u32)>,
+    pub(crate) preallocate: bool,
     pub(crate) connect_timeout: Duration,
     pub(crate) back_off: (Duration, Duration),
 }
@@ -53,6 +54,7 @@ impl ClientOptions {
             queue_capacity: 8192,
             buffer_size: 32 << 20,
             slices: vec![(8172, 50), (32_748, 30), (131_052, 20)],
+            preallocate: false,
             connect_timeout: Duration::from_secs(5),
             back_off: (Duration::from_millis(10), Duration::from_secs(2)),
         }
@@ -70,7 +72,7 @@ impl ClientOptions {
         self
     }
 
-    /// How many sessions (sockets, queues, regions) the streams are spread over, at least 1.
+    /// How many sessions (sockets, queues) the streams are spread over, at least 1.
     /// Default 1.
     pub fn sessions(mut self, count: usize) -> Self {
         self.sessions = count;
@@ -84,7 +86,9 @@ impl ClientOptions {
         self
     }
 
-    /// Bytes of the buffer region of each session. Default 32 MiB, at least 1 MiB, less than 4 GiB.
+    /// Bytes of the buffer region, which sessions that are connected together share. Default
+    /// 32 MiB, at least 1 MiB, less than 4 GiB. It takes memory as it is used, at first a page for
+    /// each slice.
     pub fn buffer_size(mut self, bytes: u32) -> Self {
         self.buffer_size = bytes;
         self
@@ -95,6 +99,14 @@ impl ClientOptions {
     /// for 20 %.
     pub fn slices(mut self, classes: impl Into<Vec<(u32, u32)>>) -> Self {
         self.slices = classes.into();
+        self
+    }
+
+    /// Have all memory of the regions from the start, so that a shortage is an error when
+    /// connecting. Default false, as upstream: a shortage later ends the session, as a region that
+    /// lost its memory.
+    pub fn preallocate(mut self, wanted: bool) -> Self {
+        self.preallocate = wanted;
         self
     }
 

@@ -13,7 +13,7 @@ use crate::reader::{Peeked, Run};
 use crate::stream::Handle;
 
 /// Where reserved bytes lie.
-pub(super) enum Space {
+pub(crate) enum Space {
     Shared(Vec<SliceId>),
     Private(Vec<u8>),
 }
@@ -135,32 +135,42 @@ impl<'a> Reserved<'a> {
         self.written += len;
     }
 
-    /// Sends what was filled. On an error nothing was sent and everything stays, so that this can
-    /// be called again; without that the space goes back. What was filled can be read by the peer
-    /// from the moment it is written, as all of the region.
+    /// Sends what was filled, and gives the stream back to whoever reads from it next. What was
+    /// filled can be read by the peer from the moment it is written, as all of the region.
+    ///
+    /// # Errors
+    ///
+    /// As [`Writer::reserve`]. Then nothing was sent, and what was filled is gone: see
+    /// [`Self::try_commit`].
+    pub fn commit(mut self) -> Result<(), StreamError> {
+        self.try_commit()
+    }
+
+    /// As [`Self::commit`], but on an error everything stays, so that this can be called again;
+    /// without that the space goes back.
     ///
     /// # Errors
     ///
     /// As [`Writer::reserve`].
-    pub fn commit(&mut self) -> Result<(), StreamError> {
+    pub fn try_commit(&mut self) -> Result<(), StreamError> {
         let deadline = self.writer.deadline();
         self.commit_until(deadline)
     }
 
     pub(super) fn commit_until(&mut self, deadline: Deadline) -> Result<(), StreamError> {
         self.writer.judge_open()?;
-        if self.try_commit()? {
+        if self.commit_now()? {
             return Ok(());
         }
         let core = Arc::clone(&self.writer.handle.core);
         if core.options.when_full == WhenFull::Fail && matches!(self.space, Space::Shared(_)) {
             return Err(StreamError::QueueFull);
         }
-        core.wait_for_room(deadline, || Ok(self.try_commit()?.then_some(())))
+        core.wait_for_room(deadline, || Ok(self.commit_now()?.then_some(())))
     }
 
     /// False if there is no room for the message now.
-    pub(super) fn try_commit(&mut self) -> Result<bool, StreamError> {
+    pub(crate) fn commit_now(&mut self) -> Result<bool, StreamError> {
         if self.written == 0 {
             return Ok(true);
         }
@@ -214,6 +224,17 @@ impl<'a> Reserved<'a> {
             self.capacity -= count;
         }
         Ok(true)
+    }
+
+    #[cfg(feature = "tokio")]
+    pub(crate) fn core(&self) -> &Arc<crate::core::Core> {
+        &self.writer.handle.core
+    }
+
+    /// Whether it lies in shared memory.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn is_shared(&self) -> bool {
+        matches!(self.space, Space::Shared(_))
     }
 
     /// Where the next byte goes, and how many fit there.

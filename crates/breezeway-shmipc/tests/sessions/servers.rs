@@ -99,6 +99,51 @@ fn files_are_shared_over_tcp() {
     assert!(error.to_string().contains("TCP"), "{error}");
 }
 
+/// Upstream's client takes 10 MB for this: a page for each slice's header, and the queues.
+#[test]
+fn sessions_of_a_client_share_a_region_that_takes_memory_as_it_is_used() {
+    use std::os::unix::fs::MetadataExt;
+    let folder = tempfile::tempdir_in("/dev/shm").unwrap();
+    let server = Running::start(&unix_in(&folder), server_options(&folder));
+    let options = |count, preallocate| {
+        let memory = Memory::FilesV2(folder.path().join("region"));
+        let options = ClientOptions::new(Trust::Anybody).memory(memory).preallocate(preallocate);
+        options.sessions(count)
+    };
+    let sizes = |client: &Client| {
+        let files = files_in(&folder).into_iter().filter(|name| name.starts_with("region"));
+        let stats: Vec<_> =
+            files.map(|name| std::fs::metadata(folder.path().join(name)).unwrap()).collect();
+        assert_eq!(stats.len(), client.sessions().len() + 1, "a queue each, and a buffer");
+        stats.iter().map(|stat| stat.blocks() * 512).sum::<u64>()
+    };
+    let client = Client::connect(&server.address, options(4, false)).unwrap();
+    let taken = sizes(&client);
+    assert!(taken < 12 << 20, "{taken} bytes for four sessions");
+    let mut streams: Vec<_> = (0..128).map(|_| client.open().unwrap()).collect();
+    std::thread::scope(|scope| {
+        for stream in &mut streams {
+            scope.spawn(|| assert_echo(stream, 50_000));
+        }
+    });
+    assert_eq!(files_in(&folder), ["echo.sock"], "all sessions have answered");
+    drop((streams, client));
+    let client = Client::connect(&server.address, options(1, true)).unwrap();
+    assert!(sizes(&client) >= 32 << 20);
+}
+
+#[test]
+fn a_region_that_cannot_be_made_says_how_large_it_is_and_what_sets_that() {
+    let folder = tempfile::tempdir_in("/dev/shm").unwrap();
+    let server = Running::start(&unix_in(&folder), server_options(&folder));
+    // No process can make a folder there.
+    let options = ClientOptions::new(Trust::Anybody)
+        .memory(Memory::FilesV2("/proc/breezeway/region".into()))
+        .buffer_size(2 << 20);
+    let error = Client::connect(&server.address, options).err().unwrap().to_string();
+    assert!(error.contains("2097152 bytes") && error.contains("lower buffer_size"), "{error}");
+}
+
 #[test]
 fn more_than_the_memory_holds_is_echoed_while_it_is_sent() {
     let folder = tempfile::tempdir().unwrap();

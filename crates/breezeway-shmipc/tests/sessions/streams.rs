@@ -123,12 +123,11 @@ fn a_full_queue_is_an_error_that_loses_nothing_or_a_wait() {
     }
     let mut reserved = stream.reserve(1).unwrap();
     reserved.write(&[8]);
-    assert!(matches!(reserved.commit(), Err(StreamError::QueueFull)));
+    assert!(matches!(reserved.try_commit(), Err(StreamError::QueueFull)));
     let mut served = accept(&server);
     let mut bytes = [0; 8];
     served.read_exact(&mut bytes).unwrap();
     reserved.commit().unwrap();
-    drop(reserved);
     let mut last = [0];
     served.read_exact(&mut last).unwrap();
     assert_eq!((bytes, last), ([0, 1, 2, 3, 4, 5, 6, 7], [8]));
@@ -330,6 +329,48 @@ fn more_bytes_than_can_ever_come_are_not_waited_for() {
     }
     drop(stream);
     assert_eq!(served.peek_at_least(most).unwrap().unwrap().to_vec(), b"few");
+}
+
+/// Both ends of a stream, of which nothing is unread.
+fn established(client: &Session, server: &Session) -> (Stream, Stream) {
+    let mut stream = open(client);
+    stream.send(b"x").unwrap();
+    let mut served = accept(server);
+    served.read_exact(&mut [0]).unwrap();
+    (stream, served)
+}
+
+#[test]
+fn a_stream_is_read_in_the_scope_in_which_a_reservation_was_sent() {
+    let (client, server) = pair();
+    let (mut stream, mut served) = established(&client, &server);
+    let mut reserved = stream.reserve(5).unwrap();
+    reserved.write(b"hello");
+    reserved.commit().unwrap();
+    assert_eq!(served.peek_at_least(5).unwrap().unwrap().to_vec(), b"hello");
+    served.send(b"back").unwrap();
+    assert_eq!(stream.peek_at_least(4).unwrap().unwrap().to_vec(), b"back");
+}
+
+#[test]
+fn a_direction_that_is_shut_down_ends_there_and_the_other_is_read_to_its_end() {
+    let (client, server) = pair();
+    let (mut stream, mut served) = established(&client, &server);
+    served.send(b"before").unwrap();
+    stream.send(b"last").unwrap();
+    stream.shutdown().unwrap();
+    stream.shutdown().unwrap();
+    assert!(matches!(stream.send(b"more"), Err(StreamError::Closed)));
+    let mut bytes = Vec::new();
+    served.read_to_end(&mut bytes).unwrap();
+    assert_eq!(bytes, b"last");
+    // As upstream's: who has seen the end sends no more.
+    assert!(matches!(served.send(b"late"), Err(StreamError::Closed)));
+    assert_eq!(stream.peek_at_least(6).unwrap().unwrap().to_vec(), b"before");
+    stream.release(6);
+    drop(served);
+    drop(stream);
+    assert_eq!(client.statistics().streams, 0);
 }
 
 #[test]

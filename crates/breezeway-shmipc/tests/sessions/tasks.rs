@@ -172,3 +172,72 @@ async fn no_wake_up_is_lost_between_the_driver_and_the_keeper() {
     stopper.stop();
     serving.join().unwrap();
 }
+
+#[tokio::test]
+async fn what_is_reserved_is_filled_in_place_and_committed() {
+    let (client, server) = pair(SessionOptions::new());
+    let mut stream = client.open().unwrap();
+    let mut reserved = stream.reserve(20_000).await.unwrap();
+    let sent: Vec<u8> = (0..20_000u32).map(|at| at as u8).collect();
+    assert!(reserved.capacity() >= 20_000);
+    assert_eq!(reserved.write(&sent), 20_000);
+    soon(reserved.commit()).await.unwrap();
+    let mut served = soon(server.accept()).await.unwrap();
+    assert_eq!(soon(served.peek_at_least(20_000)).await.unwrap().unwrap().to_vec(), sent);
+    served.release(20_000);
+    drop(stream.reserve(20_000).await.unwrap());
+    let most = 900_000;
+    assert_eq!(soon(stream.reserve(most)).await.unwrap().filled(), 0, "all came back");
+    assert!(matches!(
+        soon(served.peek_at_least(usize::MAX)).await.err(),
+        Some(StreamError::TooLarge { .. })
+    ));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn reservations_wait_for_memory_and_for_the_queue() {
+    let session = SessionOptions::new().when_exhausted(WhenExhausted::Wait);
+    let (client, server) = pair(session);
+    let mut stream = client.open().unwrap();
+    let sender = tokio::spawn(async move {
+        for number in 0..50 {
+            let mut reserved = stream.reserve(100_000).await?;
+            reserved.write(&[number; 100_000]);
+            reserved.commit().await?;
+        }
+        Ok::<_, StreamError>(())
+    });
+    let mut served = soon(server.accept()).await.unwrap();
+    for number in 0..50 {
+        let mut bytes = vec![0; 100_000];
+        soon(served.read_exact(&mut bytes)).await.unwrap();
+        assert!(bytes == [number; 100_000]);
+    }
+    soon(sender).await.unwrap().unwrap();
+    assert_eq!(client.get().statistics().streams_over_socket, 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn halves_are_used_by_two_tasks_and_one_direction_is_shut_down() {
+    let (client, server) = pair(SessionOptions::new());
+    let served = server.clone();
+    tokio::spawn(serve_echo(server));
+    let (mut reader, mut writer) = client.open().unwrap().split();
+    assert_eq!(reader.session().get().statistics().streams, 1);
+    let sending = tokio::spawn(async move {
+        for _ in 0..100 {
+            writer.write_all(&[7; 10_000]).await?;
+        }
+        Ok::<_, std::io::Error>(writer)
+    });
+    let mut bytes = vec![0; 1_000_000];
+    soon(reader.read_exact(&mut bytes)).await.unwrap();
+    assert!(bytes.iter().all(|&byte| byte == 7));
+    let mut writer = soon(sending).await.unwrap().unwrap();
+    AsyncWriteExt::shutdown(&mut writer).await.unwrap();
+    assert!(matches!(writer.send(b"more").await, Err(StreamError::Closed)));
+    // The echo sees the end, and closes.
+    while served.get().statistics().streams > 0 {
+        soon(tokio::task::yield_now()).await;
+    }
+}

@@ -1,0 +1,94 @@
+//! The receiving half of a stream, for tasks.
+
+use std::future::poll_fn;
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use tokio::io::{AsyncRead, ReadBuf};
+
+use super::Session;
+use crate::error::StreamError;
+use crate::reader::Peeked;
+
+/// The receiving half of a stream, as [`crate::Reader`], for tasks.
+pub struct Reader {
+    reader: crate::Reader,
+}
+
+impl Reader {
+    /// Of a session that has a driver.
+    pub(super) fn new(reader: crate::Reader) -> Self {
+        Self { reader }
+    }
+
+    /// The stream's number in the session.
+    pub fn id(&self) -> u32 {
+        self.reader.id()
+    }
+
+    /// The session that it belongs to, also for its counters.
+    pub fn session(&self) -> Session {
+        Session::driven(crate::Session { core: self.reader.core().clone() })
+    }
+
+    /// Waits for bytes and shows them where they lie; `None` at the end of the stream. See
+    /// [`crate::Reader::peek`].
+    pub async fn peek(&mut self) -> Result<Option<Peeked<'_>>, StreamError> {
+        self.peek_at_least(1).await
+    }
+
+    /// As [`Self::peek`], with at least `len` bytes if the stream has so many. See
+    /// [`crate::Reader::peek_at_least`].
+    pub async fn peek_at_least(&mut self, len: usize) -> Result<Option<Peeked<'_>>, StreamError> {
+        self.reader.judge_room(len)?;
+        poll_fn(|context| self.poll_arrival(context, len)).await?;
+        Ok((self.reader.buffered() > 0).then(|| self.reader.peeked()))
+    }
+
+    /// Gives the first `len` of the bytes that were shown back. See [`crate::Reader::release`].
+    pub fn release(&mut self, len: usize) {
+        self.reader.release(len);
+    }
+
+    /// Whether the peer has closed the stream and everything it sent was released.
+    pub fn is_at_end(&self) -> bool {
+        self.reader.is_at_end()
+    }
+
+    /// Ready when there are so many bytes, or the end.
+    fn poll_arrival(
+        &mut self,
+        context: &mut Context<'_>,
+        len: usize,
+    ) -> Poll<Result<(), StreamError>> {
+        while self.reader.buffered() < len && !self.reader.has_ended() {
+            self.reader.judge_waiting(len)?;
+            if let Some(arrived) = self.reader.poll_more(None) {
+                arrived?;
+                continue;
+            }
+            let core = self.reader.core().clone();
+            core.receive_if_due();
+            match self.reader.poll_more(Some(context.waker())) {
+                Some(arrived) => arrived?,
+                None => return Poll::Pending,
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncRead for Reader {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        ready!(self.poll_arrival(context, 1))?;
+        let count = self.reader.buffered().min(buffer.remaining());
+        let copied = self.reader.copy_out(buffer.initialize_unfilled_to(count));
+        buffer.advance(copied);
+        Poll::Ready(Ok(()))
+    }
+}

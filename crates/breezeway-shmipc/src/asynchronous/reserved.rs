@@ -1,0 +1,52 @@
+//! Space for one message of a stream, for tasks.
+
+use std::future::poll_fn;
+use std::ops::{Deref, DerefMut};
+use std::task::Poll;
+
+use super::writer::wait_for_room;
+use crate::error::StreamError;
+use crate::options::WhenFull;
+
+/// Space for a message, as [`crate::Reserved`], whose methods fill it; it is committed by a task.
+pub struct Reserved<'a>(crate::Reserved<'a>);
+
+impl<'a> Reserved<'a> {
+    pub(super) fn new(reserved: crate::Reserved<'a>) -> Self {
+        Self(reserved)
+    }
+
+    /// Sends what was filled. A future that is dropped has sent nothing, or everything.
+    ///
+    /// # Errors
+    ///
+    /// As [`crate::Writer::reserve`].
+    pub async fn commit(mut self) -> Result<(), StreamError> {
+        poll_fn(|context| {
+            if self.0.commit_now()? {
+                return Poll::Ready(Ok(()));
+            }
+            let core = self.0.core();
+            if core.options.when_full == WhenFull::Fail && self.0.is_shared() {
+                return Poll::Ready(Err(StreamError::QueueFull));
+            }
+            wait_for_room(core, context);
+            Poll::Pending
+        })
+        .await
+    }
+}
+
+impl<'a> Deref for Reserved<'a> {
+    type Target = crate::Reserved<'a>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
+}
+
+impl DerefMut for Reserved<'_> {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.0
+    }
+}

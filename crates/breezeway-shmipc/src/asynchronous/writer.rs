@@ -1,0 +1,164 @@
+//! The sending half of a stream, for tasks.
+
+use std::future::poll_fn;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use breezeway_os::Deadline;
+use tokio::io::AsyncWrite;
+
+use super::Session;
+use super::reserved::Reserved;
+use crate::core::Core;
+use crate::error::StreamError;
+use crate::lock::lock;
+use crate::options::{WhenExhausted, WhenFull};
+use crate::writer::{NoRoom, Space};
+
+/// The sending half of a stream, as [`crate::Writer`], for tasks.
+pub struct Writer {
+    writer: crate::Writer,
+    /// Until when memory is waited for, if there was none to send.
+    patience: Option<Deadline>,
+    /// Whether the present send has waited for room.
+    has_waited: bool,
+}
+
+impl Writer {
+    /// Of a session that has a driver.
+    pub(super) fn new(writer: crate::Writer) -> Self {
+        Self { writer, patience: None, has_waited: false }
+    }
+
+    /// The stream's number in the session.
+    pub fn id(&self) -> u32 {
+        self.writer.id()
+    }
+
+    /// The session that it belongs to, also for its counters.
+    pub fn session(&self) -> Session {
+        Session::driven(crate::Session { core: Arc::clone(self.writer.core()) })
+    }
+
+    /// Sends all of `bytes`, in parts if they are many.
+    pub async fn send(&mut self, mut bytes: &[u8]) -> Result<(), StreamError> {
+        while !bytes.is_empty() {
+            let sent = poll_fn(|context| self.poll_send(context, bytes)).await?;
+            bytes = &bytes[sent..];
+        }
+        Ok(())
+    }
+
+    /// Takes space for `len` bytes in shared memory, to be filled and committed. See
+    /// [`crate::Writer::reserve`].
+    pub async fn reserve(&mut self, len: usize) -> Result<Reserved<'_>, StreamError> {
+        // From here to the reservation nothing waits, so that no space is lost.
+        let space = poll_fn(|context| self.poll_space(context, len)).await?;
+        Ok(Reserved::new(self.writer.fill(space)))
+    }
+
+    /// Ends this direction of the stream. See [`crate::Writer::shutdown`].
+    pub fn shutdown(&mut self) -> Result<(), StreamError> {
+        self.writer.shutdown()
+    }
+
+    fn poll_space(
+        &mut self,
+        context: &mut Context<'_>,
+        len: usize,
+    ) -> Poll<Result<Space, StreamError>> {
+        let space = match self.writer.try_space(len)? {
+            Some(space) => Some(space),
+            None if self.exhausted(len)? => Some(crate::Writer::private_space(len)),
+            None => None,
+        };
+        match space {
+            Some(space) => {
+                self.found_room();
+                Poll::Ready(Ok(space))
+            }
+            None => self.wait(context),
+        }
+    }
+
+    /// Ready when some bytes were sent.
+    fn poll_send(
+        &mut self,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<Result<usize, StreamError>> {
+        let mut outcome = self.writer.try_send_part(bytes)?;
+        if outcome == Err(NoRoom::MemoryExhausted) && self.exhausted(bytes.len())? {
+            outcome = self.writer.try_send_part_over_socket(bytes)?;
+        }
+        let core = self.writer.core();
+        match outcome {
+            Ok(sent) => {
+                if core.is_socket_full() {
+                    core.driver.attend();
+                }
+                self.found_room();
+                Poll::Ready(Ok(sent))
+            }
+            Err(NoRoom::QueueFull) if core.options.when_full == WhenFull::Fail => {
+                Poll::Ready(Err(StreamError::QueueFull))
+            }
+            Err(_) => self.wait(context),
+        }
+    }
+
+    /// There is no memory: whether the socket is to be used now.
+    fn exhausted(&mut self, len: usize) -> Result<bool, StreamError> {
+        let core = self.writer.core();
+        let patience = *self.patience.get_or_insert_with(|| Deadline::after(core.options.patience));
+        match core.options.when_exhausted {
+            WhenExhausted::Fail => Err(core.memory_exhausted(len)),
+            WhenExhausted::UseSocket => Ok(patience.has_passed()),
+            WhenExhausted::Wait => Ok(false),
+        }
+    }
+
+    fn found_room(&mut self) {
+        self.patience = None;
+        if std::mem::take(&mut self.has_waited) {
+            self.writer.core().driver.note_progress();
+        }
+    }
+
+    fn wait<T>(&mut self, context: &Context<'_>) -> Poll<T> {
+        self.has_waited = true;
+        wait_for_room(self.writer.core(), context);
+        Poll::Pending
+    }
+}
+
+/// The task is woken to try again.
+pub(super) fn wait_for_room(core: &Core, context: &Context<'_>) {
+    lock(&core.senders).push(context.waker().clone());
+    core.driver.attend_sender();
+}
+
+impl AsyncWrite for Writer {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        if bytes.is_empty() {
+            return Poll::Ready(Ok(0));
+        }
+        self.poll_send(context, bytes).map_err(io::Error::from)
+    }
+
+    /// Nothing is held back, so there is nothing to do.
+    fn poll_flush(self: Pin<&mut Self>, _context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    /// As [`Writer::shutdown`].
+    fn poll_shutdown(mut self: Pin<&mut Self>, _context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(self.writer.shutdown().map_err(io::Error::from))
+    }
+}
