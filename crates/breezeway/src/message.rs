@@ -16,6 +16,13 @@ pub struct Message {
     is_message: bool,
 }
 
+impl Default for Message {
+    /// One of 0 bytes.
+    fn default() -> Self {
+        Self { body: shm::Message::default(), metadata: None, is_message: true }
+    }
+}
+
 impl Message {
     /// Takes a body apart, as the entry's flags say.
     pub(crate) fn new(

@@ -202,6 +202,12 @@ impl IncomingCall {
         self.message.bytes()
     }
 
+    /// The request, to be kept: as a one-way message's handler does. A call that wants a reply
+    /// fails.
+    pub fn into_message(mut self) -> Message {
+        std::mem::take(&mut self.message)
+    }
+
     /// Who calls.
     pub fn peer(&self) -> &Peer {
         &self.shared.peer
