@@ -17,7 +17,7 @@ mod stream_waiters;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use breezeway_os::{Deadline, Peer, TrustedPeer};
@@ -381,7 +381,7 @@ enum Driving {
 }
 
 impl Driving {
-    fn leadership(self) -> Leadership {
+    fn leadership(self) -> Leadership<Waker> {
         match self {
             Self::ByCallers => Leadership::default(),
             Self::Elsewhere => Leadership::outside(),

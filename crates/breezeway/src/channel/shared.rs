@@ -28,7 +28,7 @@ pub(crate) struct TimedOut;
 /// A session, what is known of it without its lock, and the place where a leader sleeps.
 pub(crate) struct Shared {
     state: Mutex<State>,
-    leadership: Mutex<Leadership>,
+    leadership: Mutex<Leadership<Waker>>,
     stage: Mutex<Option<Stage>>,
     waiting: Waiting,
     pub(crate) peer: Peer,
@@ -63,7 +63,7 @@ impl Shared {
         peer: Peer,
         is_client: bool,
         waiting: Waiting,
-        leadership: Leadership,
+        leadership: Leadership<Waker>,
     ) -> Arc<Self> {
         clock::calibrate();
         Arc::new(Self {
@@ -143,11 +143,11 @@ impl Shared {
         if leadership.try_lead() { None } else { Some(leadership.follow(waker.clone())) }
     }
 
-    fn leadership(&self) -> MutexGuard<'_, Leadership> {
+    fn leadership(&self) -> MutexGuard<'_, Leadership<Waker>> {
         self.leadership.lock().expect("nobody panics with the lock")
     }
 
-    fn wake_next(&self, change: impl FnOnce(&mut Leadership) -> Option<Waker>) {
+    fn wake_next(&self, change: impl FnOnce(&mut Leadership<Waker>) -> Option<Waker>) {
         let next = change(&mut self.leadership());
         if let Some(waker) = next {
             waker.wake();

@@ -1,0 +1,201 @@
+//! Every schedule of a few threads that wait on one session, and mutants that must fail.
+//!
+//! [`Leadership`] is the shipped code; a thread's steps are those of `Shared::wait`, in its order.
+//! Each of them is taken under a lock, or is one atomic flag, so schedules of whole steps are all
+//! there are. A state is visited once.
+
+use std::collections::HashSet;
+
+use super::{Leadership, Place};
+
+/// What is left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mutant {
+    /// Nothing.
+    None,
+    /// A leader that has what it wants wakes nobody.
+    ResignWakesNobody,
+    /// A follower that goes wakes nobody, although it may have been asked to lead.
+    LeaveWakesNobody,
+    /// A follower leaves its place among the others.
+    StaysAmongFollowers,
+    /// The leader takes what is another's and does not wake it.
+    TakesSilently,
+}
+
+/// Where a thread is in `Shared::wait`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum At {
+    /// Before it polls for what it wants.
+    Poll,
+    /// Has found nothing.
+    LeadOrFollow,
+    Parked(Place),
+    /// Was woken, or its deadline has passed.
+    Leave(Place),
+    Lead,
+    /// Has what it wants, or its deadline has passed.
+    Resign,
+    /// Wakes another, then goes on.
+    Wake(usize, Box<At>),
+    Done,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Thread {
+    at: At,
+    notified: bool,
+    /// What it waits for: under way, come and not taken, or taken by whoever led.
+    arrived: bool,
+    found: bool,
+    expired: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct World {
+    leadership: Leadership<usize>,
+    threads: Vec<Thread>,
+}
+
+impl World {
+    fn new(threads: usize) -> Self {
+        let thread =
+            Thread { at: At::Poll, notified: false, arrived: false, found: false, expired: false };
+        Self { leadership: Leadership::default(), threads: vec![thread; threads] }
+    }
+
+    /// Whether a thread's next step can be taken now.
+    fn is_enabled(&self, number: usize) -> bool {
+        let thread = &self.threads[number];
+        match &thread.at {
+            At::Parked(_) => thread.notified || thread.expired,
+            At::Lead => {
+                thread.found
+                    || thread.expired
+                    || self.threads.iter().any(|thread| thread.arrived && !thread.found)
+            }
+            At::Done => false,
+            _ => true,
+        }
+    }
+
+    /// A thread's next step.
+    fn step(&mut self, number: usize, mutant: Mutant) {
+        let thread = &mut self.threads[number];
+        let (found, expired) = (thread.found, thread.expired);
+        let next = match thread.at.clone() {
+            At::Poll if found || expired => At::Done,
+            At::Poll => At::LeadOrFollow,
+            At::LeadOrFollow if self.leadership.try_lead() => At::Lead,
+            At::LeadOrFollow => At::Parked(self.leadership.follow(number)),
+            At::Parked(place) => {
+                thread.notified = false;
+                At::Leave(place)
+            }
+            At::Leave(place) if mutant == Mutant::StaysAmongFollowers => {
+                drop(place);
+                At::Poll
+            }
+            At::Leave(place) => {
+                let next = self.leadership.leave(place);
+                wake(next.filter(|_| mutant != Mutant::LeaveWakesNobody), At::Poll)
+            }
+            At::Lead => {
+                self.take(mutant);
+                let thread = &self.threads[number];
+                if thread.found || thread.expired { At::Resign } else { At::Lead }
+            }
+            At::Resign => {
+                let next = self.leadership.resign();
+                wake(next.filter(|_| mutant != Mutant::ResignWakesNobody), At::Done)
+            }
+            At::Wake(other, then) => {
+                self.threads[other].notified = true;
+                *then
+            }
+            At::Done => unreachable!("a thread that is done takes no step"),
+        };
+        self.threads[number].at = next;
+    }
+
+    /// Takes what has come, and wakes whose it is.
+    fn take(&mut self, mutant: Mutant) {
+        for thread in &mut self.threads {
+            if thread.arrived && !thread.found {
+                thread.found = true;
+                thread.notified |= mutant != Mutant::TakesSilently;
+            }
+        }
+    }
+
+    /// Every state that may follow: a thread takes a step, something comes, a deadline passes.
+    fn successors(&self, mutant: Mutant) -> Vec<Self> {
+        let mut successors = Vec::new();
+        for (number, thread) in self.threads.iter().enumerate() {
+            let mut follow = |change: &dyn Fn(&mut Self)| {
+                let mut next = self.clone();
+                change(&mut next);
+                successors.push(next);
+            };
+            if self.is_enabled(number) {
+                follow(&|next| next.step(number, mutant));
+            }
+            if !thread.arrived {
+                follow(&|next| next.threads[number].arrived = true);
+            }
+            if !thread.expired && thread.at != At::Done {
+                follow(&|next| next.threads[number].expired = true);
+            }
+        }
+        successors
+    }
+
+    /// Whether somebody waits for what has come, and nobody will take a step.
+    fn is_lost(&self) -> bool {
+        let waits = |thread: &Thread| thread.arrived && thread.at != At::Done;
+        self.threads.iter().any(waits)
+            && !(0..self.threads.len()).any(|number| self.is_enabled(number))
+    }
+}
+
+fn wake(next: Option<usize>, then: At) -> At {
+    match next {
+        Some(other) => At::Wake(other, Box::new(then)),
+        None => then,
+    }
+}
+
+/// Visits every state; gives one in which what has come is lost.
+fn lost(threads: usize, mutant: Mutant) -> Option<World> {
+    let mut seen = HashSet::new();
+    let mut left = vec![World::new(threads)];
+    while let Some(world) = left.pop() {
+        if !seen.insert(world.clone()) {
+            continue;
+        }
+        if world.is_lost() {
+            return Some(world);
+        }
+        left.extend(world.successors(mutant));
+    }
+    None
+}
+
+#[test]
+fn everybody_gets_what_has_come_whatever_the_schedule_and_whoever_gives_up() {
+    for threads in 1..=3 {
+        assert_eq!(lost(threads, Mutant::None), None);
+    }
+}
+
+#[test]
+fn each_mutant_leaves_somebody_waiting() {
+    for mutant in [
+        Mutant::ResignWakesNobody,
+        Mutant::LeaveWakesNobody,
+        Mutant::StaysAmongFollowers,
+        Mutant::TakesSilently,
+    ] {
+        assert!((2..=3).any(|threads| lost(threads, mutant).is_some()), "{mutant:?}");
+    }
+}
