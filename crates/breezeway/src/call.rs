@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::io;
+use std::time::Duration;
 
 use breezeway_os::Peer;
 use breezeway_shm::layout::INLINE_MAX;
@@ -13,6 +14,7 @@ use crate::error::{ReplyError, SessionError};
 use crate::link::{Body, Link};
 use crate::presence::SessionId;
 use crate::protocol::{ErrorCode, Request};
+use crate::time_left;
 
 /// The longest reason that a failed call's reply carries.
 const LONGEST_REASON: usize = 1024;
@@ -285,6 +287,32 @@ impl<'c> Call<'c> {
         match self.0 {
             Here(mut serving) => Ok(serving.refuse(ErrorCode::NoSuchMethod, &reason)?),
             Offloaded(place) => replied(take(place).no_such_method()),
+        }
+    }
+
+    /// Fails the call with a code, such as one of the application's own, and a reason, which is cut
+    /// behind 1 KiB. (A handler's error fails it with [`ErrorCode::Failed`].)
+    ///
+    /// ```
+    /// use breezeway::{Call, ErrorCode, Handled};
+    ///
+    /// fn find(call: Call<'_>) -> Handled {
+    ///     call.fail(ErrorCode::Application(404), "no such user")
+    /// }
+    /// ```
+    pub fn fail(self, code: ErrorCode, reason: &str) -> Handled {
+        match self.0 {
+            Here(mut serving) => Ok(serving.refuse(code, reason)?),
+            Offloaded(place) => replied(take(place).fail_with(code, reason)),
+        }
+    }
+
+    /// How long the client said that it waits for the reply, counted from its sending; `None` if it
+    /// waits for ever.
+    pub fn patience(&self) -> Option<Duration> {
+        match &self.0 {
+            Here(serving) => time_left::decode(serving.request.time),
+            Offloaded(place) => place.as_ref().expect(PRESENT).patience(),
         }
     }
 

@@ -16,6 +16,7 @@ use thiserror::Error;
 use crate::carrier::Carrier;
 use crate::presence::SessionId;
 use crate::protocol::{ErrorCode, Request};
+use crate::time_left;
 use crate::worker::Inbox;
 
 /// Time between two attempts to send replies that found no memory.
@@ -247,6 +248,21 @@ impl DeferredCall {
     /// Fails the call, as a handler's error does.
     pub fn fail(self, reason: impl fmt::Display) -> Result<(), DeferredError> {
         self.fail_as(ErrorCode::Failed, reason.to_string())
+    }
+
+    /// Fails the call with a code, such as one of the application's own, and a reason.
+    pub fn fail_with(
+        self,
+        code: ErrorCode,
+        reason: impl fmt::Display,
+    ) -> Result<(), DeferredError> {
+        self.fail_as(code, reason.to_string())
+    }
+
+    /// How long the client said that it waits for the reply, counted from its sending; `None` if it
+    /// waits for ever.
+    pub fn patience(&self) -> Option<Duration> {
+        time_left::decode(self.request.time)
     }
 
     /// Fails the call: there is no such method.

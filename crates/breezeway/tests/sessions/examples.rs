@@ -183,3 +183,24 @@ fn the_authorization_example_serves_listed_users_and_tells_others_why_not() {
     assert!(!output.status.success());
     assert!(reason.contains(&format!("user {uid} is not on the list")), "{reason}");
 }
+
+#[test]
+fn the_key_value_example_gives_what_was_put_and_says_what_was_not() {
+    let folder = Folder::new();
+    for (address, _) in addresses(&folder) {
+        let mut example = Command::new(example("key_value"));
+        example.arg(&address);
+        let output = within(PATIENCE, "the example's end", move || {
+            example.output().expect("the example runs")
+        });
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let said = String::from_utf8(output.stdout).expect("text");
+        assert_eq!(said, "one: uno\ntwo: dos\nsix: sei\nten: nobody has put that\n");
+    }
+}
+
+#[test]
+fn the_frame_pipeline_example_keeps_frames_and_loses_none() {
+    let said = output("frame_pipeline");
+    assert!(said.starts_with("100 frames of 8 MiB in order, "), "{said}");
+}
