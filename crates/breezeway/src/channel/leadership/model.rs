@@ -92,10 +92,7 @@ impl World {
                 thread.notified = false;
                 At::Leave(place)
             }
-            At::Leave(place) if mutant == Mutant::StaysAmongFollowers => {
-                drop(place);
-                At::Poll
-            }
+            At::Leave(_) if mutant == Mutant::StaysAmongFollowers => At::Poll,
             At::Leave(place) => {
                 let next = self.leadership.leave(place);
                 wake(next.filter(|_| mutant != Mutant::LeaveWakesNobody), At::Poll)
