@@ -121,6 +121,9 @@ pub struct Field {
     pub annotations: Vec<(String, String)>,
     /// It leads back to its own struct with no container in between: it cannot lie inside it.
     pub recursive: bool,
+    /// It has a box: it is recursive, or so many structs lie inside each other that rustc would
+    /// give up.
+    pub boxed: bool,
 }
 
 /// A type, and the typedef through which it was named.
@@ -232,6 +235,7 @@ impl Method {
             docs: Vec::new(),
             annotations: Vec::new(),
             recursive: false,
+            boxed: false,
         });
         let fields = success.into_iter().chain(self.throws.iter().cloned()).collect();
         Struct { shape: Shape::Union, fields }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use crate::model::{Field, Id, Requiredness, Schema, Type, TypeKind};
+use crate::model::{Field, Id, Kind, Requiredness, Schema, Type, TypeKind};
 
 /// What rustc allows unless the crate says otherwise (`recursion_limit`).
 const USUAL: usize = 128;
@@ -11,6 +11,59 @@ const USUAL: usize = 128;
 const AROUND: usize = 16;
 /// The types inside a container of the standard library.
 const CONTAINER: usize = 3;
+
+/// How many layers may lie inside each other. rustc computes their layout together.
+const LAYERS: usize = 48;
+
+/// Marks the fields that get a box because too much lies inside them.
+pub(crate) fn mark(schema: &mut Schema) {
+    let mut layers = Layers { known: HashMap::new(), boxed: Vec::new() };
+    let ids: Vec<_> = schema.ids().collect();
+    ids.into_iter().for_each(|id| layers.count(schema, id));
+    for (id, index) in layers.boxed {
+        if let Kind::Struct(found) = &mut schema.files[id.file].definitions[id.index].kind {
+            found.fields[index].boxed = true;
+        }
+    }
+}
+
+struct Layers {
+    known: HashMap<Id, usize>,
+    boxed: Vec<(Id, usize)>,
+}
+
+impl Layers {
+    /// Counts those of a struct. What is not recursive has no cycles; chains may be longer than the
+    /// stack.
+    fn count(&mut self, schema: &Schema, id: Id) {
+        let mut next = vec![(id, false)];
+        while let Some((id, inner_known)) = next.pop() {
+            let fields = schema.structure(id).map_or(&[][..], |found| &found.fields);
+            let inside =
+                fields.iter().enumerate().filter_map(|(index, field)| match field.ty.kind {
+                    TypeKind::Struct(inner) if !field.boxed => Some((index, field, inner)),
+                    _ => None,
+                });
+            if inner_known {
+                let mut most = 0;
+                for (index, field, inner) in inside {
+                    match self.known[&inner] {
+                        LAYERS.. => self.boxed.push((id, index)),
+                        layers => most = most.max(layers + usize::from(is_optional(field))),
+                    }
+                }
+                self.known.insert(id, most + 1);
+            } else if !self.known.contains_key(&id) {
+                next.push((id, true));
+                next.extend(inside.map(|(_, _, inner)| (inner, false)));
+            }
+        }
+    }
+}
+
+fn is_optional(field: &Field) -> bool {
+    field.recursive || field.requiredness == Requiredness::Optional
+}
 
 /// The `recursion_limit` that a crate with these types needs, if it is more than the usual one.
 pub(crate) fn recursion_limit(schema: &Schema) -> Option<usize> {
@@ -45,8 +98,8 @@ impl Depths<'_> {
     }
 
     fn of_field(&self, field: &Field) -> usize {
-        let optional = field.recursive || field.requiredness == Requiredness::Optional;
-        usize::from(optional) + usize::from(field.recursive) + self.of_type(&field.ty)
+        let around = usize::from(is_optional(field)) + usize::from(field.boxed);
+        around + self.of_type(&field.ty)
     }
 
     fn of_type(&self, ty: &Type) -> usize {

@@ -59,6 +59,7 @@ fn set_recursive(schema: &mut Schema, id: Id, index: usize, recursive: bool) {
     let definition = &mut schema.files[id.file].definitions[id.index];
     if let Kind::Struct(found) = &mut definition.kind {
         found.fields[index].recursive = recursive;
+        found.fields[index].boxed = recursive;
     }
 }
 

@@ -9,6 +9,7 @@ use crate::model::{
     Definition, EnumValue, Field, File, Id, Kind, Method, Requiredness, Schema, Service, Shape,
     Streaming, Struct, Type, TypeKind,
 };
+use crate::nesting;
 use crate::parse::{Fault, MAX_CHAIN};
 use crate::recursion;
 use crate::scope::{Scope, refuse_duplicates};
@@ -30,6 +31,7 @@ pub(crate) fn resolve(files: &[SourceFile], strings: Strings) -> Result<Schema, 
         });
     }
     recursion::mark(&mut schema)?;
+    nesting::mark(&mut schema);
     recursion::refuse_endless_defaults(&schema)?;
     Ok(schema)
 }
@@ -207,6 +209,7 @@ impl<'a> Resolver<'a> {
             docs: written.docs.clone(),
             annotations: written.annotations.clone(),
             recursive: false,
+            boxed: false,
         })
     }
 

@@ -126,13 +126,13 @@ impl Named<'_> {
     /// What a union's variant holds, or an option.
     pub(crate) fn payload(&self, context: &Context<'_>) -> String {
         let ty = context.owned(&self.field.ty);
-        if self.field.recursive { format!("{}<{ty}>", context.word("Box")) } else { ty }
+        if self.field.boxed { format!("{}<{ty}>", context.word("Box")) } else { ty }
     }
 
     /// As [`Self::payload`], in the view.
     pub(crate) fn view_payload(&self, context: &Context<'_>) -> String {
         let ty = context.view(&self.field.ty);
-        if self.field.recursive { format!("{}<'a, {ty}>", context.word("Nested")) } else { ty }
+        if self.field.boxed { format!("{}<'a, {ty}>", context.word("Nested")) } else { ty }
     }
 }
 

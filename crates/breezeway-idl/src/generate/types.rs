@@ -139,7 +139,7 @@ fn lifetime(schema: &Schema, ty: &Type) -> &'static str {
 
 /// Whether a field's view has anything that borrows from the message.
 pub(crate) fn field_borrows(schema: &Schema, field: &Field) -> bool {
-    field.recursive || type_borrows(schema, &field.ty)
+    field.boxed || type_borrows(schema, &field.ty)
 }
 
 fn type_borrows(schema: &Schema, ty: &Type) -> bool {
@@ -157,7 +157,7 @@ fn borrows(schema: &Schema, id: Id) -> bool {
         let fields = schema.structure(id).map_or(&[][..], |found| &found.fields);
         for field in fields {
             match field.ty.kind {
-                _ if field.recursive => return true,
+                _ if field.boxed => return true,
                 TypeKind::Struct(inner) => next.extend(seen.insert(inner).then_some(inner)),
                 _ if !is_fixed(&field.ty) => return true,
                 _ => {}

@@ -13,7 +13,7 @@ pub(crate) fn owned_default(context: &Context<'_>, named: &Named<'_>) -> Expr {
     match named.preset() {
         Some(value) => wrap(context, named, owned(context, &named.field.ty, value)),
         None if named.is_optional() => Expr::plain("None"),
-        None if named.field.recursive => Expr::plain(format!("{}::default()", context.word("Box"))),
+        None if named.field.boxed => Expr::plain(format!("{}::default()", context.word("Box"))),
         None => zero(context, &named.field.ty),
     }
 }
@@ -21,20 +21,18 @@ pub(crate) fn owned_default(context: &Context<'_>, named: &Named<'_>) -> Expr {
 /// What a field of a view is by default.
 pub(crate) fn view_default(context: &Context<'_>, named: &Named<'_>) -> Expr {
     match named.preset() {
-        Some(value) if named.field.recursive => {
+        Some(value) if named.field.boxed => {
             optional(context, named, preset(context, &named.field.ty, value))
         }
         Some(value) => optional(context, named, view(context, &named.field.ty, value)),
         None if named.is_optional() => Expr::plain("None"),
-        None if named.field.recursive => {
-            Expr::plain(format!("{}::default()", context.word("Nested")))
-        }
+        None if named.field.boxed => Expr::plain(format!("{}::default()", context.word("Nested"))),
         None => view_zero(context, &named.field.ty),
     }
 }
 
 fn wrap(context: &Context<'_>, named: &Named<'_>, value: Expr) -> Expr {
-    let boxed = named.field.recursive;
+    let boxed = named.field.boxed;
     let value =
         if boxed { Expr::call(format!("{}::new", context.word("Box")), [value]) } else { value };
     optional(context, named, value)
@@ -79,7 +77,7 @@ fn view(context: &Context<'_>, ty: &Type, value: &Value) -> Expr {
         Value::Struct(id, given) => {
             let name = context.path(*id, &context.naming.structs[id].view);
             structure(context, *id, given, &name, &|context, named, value| {
-                let value = match named.field.recursive {
+                let value = match named.field.boxed {
                     true => preset(context, &named.field.ty, value),
                     false => view(context, &named.field.ty, value),
                 };
