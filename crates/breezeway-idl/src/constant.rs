@@ -12,13 +12,15 @@ pub(crate) fn evaluate(
     ty: &Type,
     written: &syntax::Value,
 ) -> Result<Value, Fault> {
-    Evaluation { resolver, constants: Vec::new() }.value(ty, written)
+    Evaluation { resolver, constants: Vec::new(), structs: Vec::new() }.value(ty, written)
 }
 
 struct Evaluation<'a> {
     resolver: Resolver<'a>,
     /// The constants whose values are being evaluated, to see a cycle.
     constants: Vec<Id>,
+    /// The structs whose default values are being made.
+    structs: Vec<Id>,
 }
 
 impl Evaluation<'_> {
@@ -102,15 +104,47 @@ impl Evaluation<'_> {
             let ty = there.field_type(&fields[index]).map_err(|(_, problem)| (key.at, problem))?;
             given.push((index, self.value(&ty, value)?));
         }
-        let lacking = fields.iter().enumerate().find(|(index, field)| {
+        for (index, field) in fields.iter().enumerate() {
             let required = field.requiredness == Requiredness::Required && field.default.is_none();
-            required && given.iter().all(|(other, _)| other != index)
-        });
-        if let Some((_, field)) = lacking {
-            let (name, field) = (item.name.text.clone(), field.name.text.clone());
-            return Err((at, Problem::MissingField { name, field }));
+            if required && given.iter().all(|(other, _)| *other != index) {
+                let ty = there.field_type(field).map_err(|(_, problem)| (at, problem))?;
+                let missing = || {
+                    let (name, field) = (item.name.text.clone(), field.name.text.clone());
+                    (at, Problem::MissingField { name, field })
+                };
+                given.push((index, self.zero(&ty, at)?.ok_or_else(missing)?));
+            }
         }
         Ok(Value::Struct(id, given))
+    }
+
+    /// The value of a required field that a constant does not give: its type's default. A union has
+    /// none, and an enum only if one of its values is zero.
+    fn zero(&mut self, ty: &Type, at: Position) -> Result<Option<Value>, Fault> {
+        Ok(match ty.kind {
+            TypeKind::Bool => Some(Value::Bool(false)),
+            TypeKind::I8 | TypeKind::I16 | TypeKind::I32 | TypeKind::I64 => Some(Value::Int(0)),
+            TypeKind::Double => Some(Value::Double(0.0)),
+            TypeKind::String => Some(Value::String(String::new())),
+            TypeKind::Binary => Some(Value::Binary(Vec::new())),
+            TypeKind::Uuid => Some(Value::Uuid([0; 16])),
+            TypeKind::List(_) | TypeKind::Set(_) => Some(Value::List(Vec::new())),
+            TypeKind::Map(..) => Some(Value::Map(Vec::new())),
+            TypeKind::Enum(id) => self.enum_number(id, 0),
+            TypeKind::Struct(id) => {
+                if matches!(&self.resolver.scope.item(id).body, Body::Struct(Shape::Union, _)) {
+                    return Ok(None);
+                }
+                if self.structs.contains(&id) {
+                    let name = self.resolver.scope.item(id).name.text.clone();
+                    return Err((at, Problem::InfiniteStruct(name)));
+                }
+                self.structs.push(id);
+                let value = self.structure(id, &[], at)?;
+                self.structs.pop();
+                Some(value)
+            }
+        })
     }
 
     /// A constant, or an enum's value: `VALUE`, `Enum.VALUE`, `include.Enum.VALUE`.
@@ -154,7 +188,13 @@ impl Evaluation<'_> {
             (None, TypeKind::Enum(id)) => (*id, name),
             (None, _) => return None,
         };
-        let (index, number) = self.enum_entry(id, |other, _| other == value)?;
+        let entry = |id| self.enum_entry(id, |other, _| other == value);
+        // Apache's compiler passes over the enum's name where it has no such value.
+        let (id, (index, number)) = match (entry(id), &ty.kind) {
+            (Some(found), _) => (id, found),
+            (None, TypeKind::Enum(wanted)) => (*wanted, entry(*wanted)?),
+            (None, _) => return None,
+        };
         Some(match ty.kind {
             TypeKind::Enum(wanted) if wanted == id => Ok(Value::Enum(id, index)),
             TypeKind::I32 | TypeKind::I64 => Ok(Value::Int(number)),

@@ -168,7 +168,7 @@ pub enum Problem {
         /// The field.
         field: String,
     },
-    /// A struct constant lacks a required field.
+    /// A struct constant lacks a required field whose type has no default value.
     #[error("the value lacks the required field '{field}' of struct '{name}'")]
     MissingField {
         /// The struct.

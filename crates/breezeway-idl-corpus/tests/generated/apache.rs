@@ -1,7 +1,10 @@
 //! Old IDL means what it means to Apache's compiler.
 
-use breezeway_idl_corpus::apache::{ChildSumArgs, Commented, Flags, Nonpositive, Unnumbered};
-use breezeway_thrift::{Call, Fault, decode_slice, to_vec};
+use breezeway_idl_corpus::apache::{
+    ChildSumArgs, Commented, Flags, Lenient, LenientView, Needs, Nonpositive, Unnumbered, holds,
+    needs,
+};
+use breezeway_thrift::{Call, Fault, decode_slice, to_vec, view_slice};
 
 #[test]
 fn fields_without_a_number_count_down_from_minus_one() {
@@ -26,4 +29,23 @@ fn fields_without_a_number_count_down_from_minus_one() {
 fn comments_stand_anywhere() {
     assert_eq!(Commented::default().value, 5);
     assert_eq!((Flags::NONE.0, Flags::ONE, Flags::TWO.0), (0, Flags::UNO, 2));
+}
+
+#[test]
+fn a_required_field_that_a_constant_does_not_give_has_the_default_of_its_type() {
+    assert_eq!(needs(), Needs::default());
+    assert_eq!(holds().needs, Needs { number: 7, ..Needs::default() });
+    assert_eq!(holds().others, Needs { names: vec!["a".to_owned()], ..Needs::default() });
+    let many = Lenient::default().many;
+    assert_eq!(many, [Needs::default(), Needs { number: 1, ..Needs::default() }]);
+    // The view's default is read from its encoding, which must have all that is required.
+    let viewed = view_slice::<LenientView<'_>>(&[0]).unwrap();
+    let numbers: Vec<_> =
+        viewed.many.iter().map(|needs| (needs.number, needs.names.len())).collect();
+    assert_eq!(numbers, [(0, 0), (1, 0)]);
+}
+
+#[test]
+fn an_enum_value_is_that_of_the_type_if_the_named_enum_has_none_such() {
+    assert_eq!(Lenient::default().flag, Flags::TWO);
 }

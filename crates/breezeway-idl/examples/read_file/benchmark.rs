@@ -56,6 +56,7 @@ pub mod benchmark {
     impl Wire for AnoView {}
 
     impl<'a> View<'a> for AnoView {
+        #[inline]
         fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
             let mut ano = Self::default();
             let mut fields = Fields::begin(from)?;
@@ -136,6 +137,7 @@ pub mod benchmark {
     impl Wire for MyTestView<'_> {}
 
     impl<'a> View<'a> for MyTestView<'a> {
+        #[inline]
         fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
             let mut my_test = Self::default();
             let mut fields = Fields::begin(from)?;
@@ -251,6 +253,7 @@ pub mod benchmark {
     }
 
     impl<'a> View<'a> for FiveView<'a> {
+        #[inline]
         fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
             let mut five = Self::default();
             let mut fields = Fields::begin(from)?;

@@ -125,6 +125,10 @@ fn body(
     in_order: impl FnOnce(&mut Code),
 ) {
     code.implement(&reading.head, &reading.target, |code| {
+        if reading.start.is_some() {
+            // What nobody calls is not compiled; what is generic need not say so.
+            code.line("#[inline]");
+        }
         code.block(&reading.signature, |code| {
             if fields.all.is_empty() {
                 return nothing(code, reading);

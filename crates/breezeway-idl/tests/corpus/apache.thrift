@@ -34,3 +34,10 @@ service Child /* of */ extends /* this */ Parent {
     i32 sum(i32 left, i32 right) // without numbers
     async void forget(1: string what);
 } (final)
+
+struct Needs { 1: required i32 number, 2: required list<string> names, 3: optional Needs more, 4: required Flags flag }
+struct Holds { 1: Needs needs = {'number': 7}, 2: required Needs others }
+const Needs NEEDS = {}
+const Holds HOLDS = {'others': {'names': ['a']}}
+struct Lenient { 1: Flags flag = Strict.TWO, 2: list<Needs> many = [{}, {'number': 1}] }
+enum Strict { ONE }

@@ -116,8 +116,16 @@ fn values_fit_their_types() {
     refused("const string A = 'x'\nconst i32 B = A", "2:15: \"x\" is no value of type i32");
     refused("struct A {}\nconst A X = {'b': 1}", "2:14: struct 'A' has no field 'b'");
     refused(
-        "struct A { 1: required i32 b }\nconst A X = {}",
-        "2:13: the value lacks the required field 'b' of struct 'A'",
+        "union U { 1: i32 a }\nstruct A { 1: required U b }\nconst A X = {}",
+        "3:13: the value lacks the required field 'b' of struct 'A'",
+    );
+    refused(
+        "enum E { A = 1 }\nstruct A { 1: required E b }\nconst A X = {}",
+        "3:13: the value lacks the required field 'b' of struct 'A'",
+    );
+    refused(
+        "struct A { 1: required A a }\nconst A X = {}",
+        "2:13: struct 'A' requires itself: no value of it is finite; make a field optional",
     );
     refused("struct A { 1: i32 b }\nconst A X = {b: 1}", "2:14: b is no value of type field name");
 }

@@ -98,6 +98,7 @@ pub mod acme {
         }
 
         impl<'a> View<'a> for AmountView {
+            #[inline]
             fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
                 let mut amount = Self::default();
                 let mut fields = Fields::begin(from)?;
@@ -254,6 +255,7 @@ pub mod consts {
     impl Wire for PointView<'_> {}
 
     impl<'a> View<'a> for PointView<'a> {
+        #[inline]
         fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
             let mut point = Self::default();
             let mut fields = Fields::begin(from)?;
@@ -385,6 +387,7 @@ pub mod consts {
     }
 
     impl<'a> View<'a> for LineView<'a> {
+        #[inline]
         fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
             let mut line = Self::default();
             let mut fields = Fields::begin(from)?;
@@ -505,6 +508,7 @@ pub mod consts {
     impl Wire for ChoiceView<'_> {}
 
     impl<'a> View<'a> for ChoiceView<'a> {
+        #[inline]
         fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
             let mut choice = Self::default();
             let mut fields = Fields::begin(from)?;

@@ -100,6 +100,7 @@ pub mod defaults {
     impl Wire for InnerView<'_> {}
 
     impl<'a> View<'a> for InnerView<'a> {
+        #[inline]
         fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
             let mut inner = Self::default();
             let mut fields = Fields::begin(from)?;
@@ -331,6 +332,7 @@ pub mod defaults {
     impl Wire for DefaultsView<'_> {}
 
     impl<'a> View<'a> for DefaultsView<'a> {
+        #[inline]
         fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
             let mut defaults = Self::default();
             let mut fields = Fields::begin(from)?;
@@ -589,6 +591,7 @@ pub mod defaults {
     impl Wire for OptionalDefaultsView<'_> {}
 
     impl<'a> View<'a> for OptionalDefaultsView<'a> {
+        #[inline]
         fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
             let mut optional_defaults = Self::default();
             let mut fields = Fields::begin(from)?;
@@ -759,6 +762,7 @@ pub mod defaults {
     }
 
     impl<'a> View<'a> for RequiredDefaultsView<'a> {
+        #[inline]
         fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
             let mut required_defaults = Self::default();
             let mut fields = Fields::begin(from)?;
@@ -896,6 +900,7 @@ pub mod defaults {
     impl Wire for DefaultedCallArgsView<'_> {}
 
     impl<'a> View<'a> for DefaultedCallArgsView<'a> {
+        #[inline]
         fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
             let mut defaulted_call_args = Self::default();
             let mut fields = Fields::begin(from)?;
@@ -999,6 +1004,7 @@ pub mod defaults {
     impl Wire for DefaultedCallReplyView {}
 
     impl<'a> View<'a> for DefaultedCallReplyView {
+        #[inline]
         fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
             let mut defaulted_call_reply = Self::default();
             let mut fields = Fields::begin(from)?;

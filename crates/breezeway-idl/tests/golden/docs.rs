@@ -117,6 +117,7 @@ pub mod docs {
     impl Wire for DocumentedView {}
 
     impl<'a> View<'a> for DocumentedView {
+        #[inline]
         fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
             let mut documented = Self::default();
             let mut fields = Fields::begin(from)?;
@@ -231,6 +232,7 @@ pub mod docs {
     impl Wire for BareView {}
 
     impl<'a> View<'a> for BareView {
+        #[inline]
         fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
             let mut bare = Self::default();
             let mut fields = Fields::begin(from)?;
@@ -331,6 +333,7 @@ pub mod docs {
     impl Wire for SpeakerSayArgsView<'_> {}
 
     impl<'a> View<'a> for SpeakerSayArgsView<'a> {
+        #[inline]
         fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
             let mut speaker_say_args = Self::default();
             let mut fields = Fields::begin(from)?;
@@ -412,6 +415,7 @@ pub mod docs {
     impl Wire for SpeakerWhisperArgsView<'_> {}
 
     impl<'a> View<'a> for SpeakerWhisperArgsView<'a> {
+        #[inline]
         fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
             let mut speaker_whisper_args = Self::default();
             let mut fields = Fields::begin(from)?;

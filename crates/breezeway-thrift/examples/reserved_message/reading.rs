@@ -72,6 +72,7 @@ pub mod reading {
     }
 
     impl<'a> View<'a> for ReadingView<'a> {
+        #[inline]
         fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
             let mut reading = Self::default();
             let mut fields = Fields::begin(from)?;
