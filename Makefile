@@ -1,7 +1,7 @@
 # `make help` lists what there is. CI runs `make test` and `make ship`.
 
 CARGO ?= cargo
-LOOM = RUSTFLAGS="--cfg loom" $(CARGO) test -p breezeway-shm -p breezeway-shmipc --profile model --lib --target-dir target/loom
+LOOM = RUSTFLAGS="--cfg loom" $(CARGO) test -p breezeway-shm -p breezeway-shmipc -p breezeway --profile model --lib --target-dir target/loom
 
 # What tests may need of a machine. Such a test is in a module of this name and ignored; `make needs`
 # runs it where there is what it needs.
@@ -96,7 +96,7 @@ ifneq (,$(filter needs_root,$(HAS)))
 endif
 	@echo "Ignored, because this machine lacks what they need: $(or $(LACKS),none)"
 
-## The ring and the sleep/wake protocol under loom, and mutants of both that must fail.
+## The ring, the sleep/wake protocol and the waking of workers under loom, and mutants that must fail.
 model:
 	$(LOOM) model
 

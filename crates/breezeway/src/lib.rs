@@ -51,58 +51,107 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
+#[cfg(not(loom))]
 mod address;
+#[cfg(not(loom))]
 mod call;
+#[cfg(not(loom))]
 mod carrier;
+#[cfg(not(loom))]
 mod channel;
+#[cfg(not(loom))]
 mod client;
+#[cfg(not(loom))]
 mod connect;
+#[cfg(not(loom))]
 mod connection;
+#[cfg(not(loom))]
 mod deferred;
+#[cfg(not(loom))]
 mod error;
+#[cfg(not(loom))]
 mod handshake;
+#[cfg(not(loom))]
 mod hello;
+#[cfg(not(loom))]
 mod link;
+#[cfg(not(loom))]
 mod listener;
+#[cfg(not(loom))]
 mod log_limit;
+#[cfg(not(loom))]
 mod message;
+#[cfg(not(loom))]
 mod offload;
+#[cfg(not(loom))]
 mod options;
+#[cfg(not(loom))]
 mod presence;
+#[cfg(not(loom))]
 mod printable;
+#[cfg(not(loom))]
 mod protocol;
+#[cfg(not(loom))]
 mod served;
+#[cfg(not(loom))]
 mod server;
+#[cfg(not(loom))]
 mod session;
+#[cfg(not(loom))]
 mod slice;
+#[cfg(not(loom))]
 mod time_left;
+#[cfg(not(loom))]
+mod worker;
+/// What of it the model checker runs, which needs no operating system.
+#[cfg(loom)]
+#[path = "worker/modelled.rs"]
 mod worker;
 
+#[cfg(not(loom))]
 pub use address::{Address, AddressError, Place};
+#[cfg(not(loom))]
 pub use breezeway_os::{
     NotAStreamSocket, Peer, TrustedPeer, WaitPolicy, inherited, segment::SegmentError,
 };
+#[cfg(not(loom))]
 pub use breezeway_shm::{
     ForeignBytes, ForeignReader, PayloadMemory, Shortage, Violation as MemoryViolation,
 };
+#[cfg(not(loom))]
 pub use call::{Call, Handled, Handler, HandlerError, Replied, ReplySpace};
+#[cfg(not(loom))]
 pub use carrier::Carrier;
+#[cfg(not(loom))]
 pub use channel::{
     Channel, Driver, Incoming, IncomingCall, Next, PendingCall, ReceiveHalf, SendHalf,
     ServerChannel, Stream, StreamError,
 };
+#[cfg(not(loom))]
 pub use client::{Client, ClientError, ClientReply, PooledSession};
+#[cfg(not(loom))]
 pub use connection::{MetadataError, StreamViolation, Window};
+#[cfg(not(loom))]
 pub use deferred::{DeferredCall, DeferredError};
+#[cfg(not(loom))]
 pub use error::{CallError, ConnectError, ReplyError, ServeError, SessionError};
+#[cfg(not(loom))]
 pub use handshake::HandshakeError;
+#[cfg(not(loom))]
 pub use hello::{HelloError, Refusal};
+#[cfg(not(loom))]
 pub use message::Message;
+#[cfg(not(loom))]
 pub use options::{ClientOptions, OptionError, ServerOptions, SessionOptions};
+#[cfg(not(loom))]
 pub use presence::SessionId;
+#[cfg(not(loom))]
 pub use protocol::{CallId, CallViolation, ErrorCode, Violation};
+#[cfg(not(loom))]
 pub use served::ServerSession;
+#[cfg(not(loom))]
 pub use server::{Server, Stopper};
+#[cfg(not(loom))]
 pub use session::{Batch, Reply, RequestSpace, Session};
 
 /// The programs of the package's README compile.

@@ -1,6 +1,6 @@
 //! Whether something has come for a worker, and whether it has to be woken for that.
 
-use super::sync::{AtomicBool, Ordering, Site, full_fence};
+use super::sync::{AtomicBool, Ordering, Site, full_fence, removed};
 
 /// Two flags: what others have left is announced by the one, and the other says that the worker
 /// sleeps. Each side writes its own, makes a full fence, and reads the other's, so that one of both
@@ -22,8 +22,13 @@ impl Default for News {
 impl News {
     /// Announces what was left before; true if the worker has to be woken.
     pub(crate) fn announce(&self) -> bool {
-        // Release: what was left comes before the flag.
-        self.there.store(true, Ordering::Release);
+        // Release: what was left comes before the flag. Not a plain store: who takes the news of
+        // two others at once must see what both have left.
+        if removed(Site::ExchangeOfFlag) {
+            self.there.store(true, Ordering::Release);
+        } else {
+            self.there.swap(true, Ordering::Release);
+        }
         full_fence(Site::AfterAnnouncing);
         self.asleep.load(Ordering::Relaxed)
     }
@@ -45,7 +50,7 @@ impl News {
     pub(crate) fn sleep(&self) -> bool {
         self.asleep.store(true, Ordering::Relaxed);
         full_fence(Site::AfterFallingAsleep);
-        !self.are_there()
+        removed(Site::RecheckBeforeSleeping) || !self.are_there()
     }
 
     /// The worker is awake.

@@ -10,18 +10,22 @@ pub(super) use loom::sync::atomic::{AtomicBool, Ordering, fence};
 pub(super) enum Site {
     /// Between announcing something and asking whether the worker sleeps.
     AfterAnnouncing,
-    /// Between falling asleep and the last look at what was announced.
+    /// Between falling asleep and the last poll for what was announced.
     AfterFallingAsleep,
+    /// No fence, but as needed: announcing by an exchange instead of a store.
+    ExchangeOfFlag,
+    /// No fence, but as needed: that poll.
+    RecheckBeforeSleeping,
 }
 
 /// Whether the model has taken this fence away.
 #[cfg(loom)]
-use super::model::removed;
+pub(super) use super::mutants::removed;
 
 /// Nothing is missing outside the model.
 #[cfg(not(loom))]
 #[inline(always)]
-const fn removed(_site: Site) -> bool {
+pub(super) const fn removed(_site: Site) -> bool {
     false
 }
 
