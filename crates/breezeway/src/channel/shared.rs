@@ -30,7 +30,7 @@ pub(crate) struct Shared {
     state: Mutex<State>,
     leadership: Mutex<Leadership<Waker>>,
     stage: Mutex<Option<Stage>>,
-    waiting: Waiting,
+    pub(crate) waiting: Waiting,
     pub(crate) peer: Peer,
     pub(crate) carrier: Carrier,
     pub(crate) cap: usize,
@@ -83,14 +83,24 @@ impl Shared {
     }
 
     /// Releases the lock, and then wakes whom somebody has found something for.
-    fn release(&self, mut state: MutexGuard<'_, State>) {
-        if state.due.is_empty() {
-            return;
+    #[inline]
+    fn release(&self, state: MutexGuard<'_, State>) {
+        if !state.due.is_empty() {
+            self.release_and_wake(state);
         }
-        let due = std::mem::take(&mut state.due);
+    }
+
+    fn release_and_wake(&self, mut state: MutexGuard<'_, State>) {
+        let mut due = std::mem::take(&mut state.due);
         drop(state);
-        for waker in due {
+        for waker in due.drain(..) {
             waker.wake();
+        }
+        // Its memory is for the next time, unless that has come already.
+        if let Ok(mut state) = self.state.try_lock()
+            && state.due.capacity() == 0
+        {
+            state.due = due;
         }
     }
 

@@ -51,7 +51,11 @@ pub(super) struct Stream<M> {
     pub(super) incoming: Direction,
     pub(super) credit: Credit,
     granted: Granted,
-    queue: VecDeque<Queued<M>>,
+    /// The oldest that was received and not taken. Mostly it is the only one, and then always in
+    /// the same place.
+    first: Option<Queued<M>>,
+    /// What was received behind it.
+    behind: VecDeque<Queued<M>>,
     /// Whether the application no longer holds it.
     abandoned: bool,
     /// A reset that is still to be sent.
@@ -68,7 +72,8 @@ impl<M> Stream<M> {
             incoming: Direction::New,
             credit: Credit::new(peers),
             granted: Granted::new(own),
-            queue: VecDeque::new(),
+            first: None,
+            behind: VecDeque::new(),
             abandoned: false,
             reset_due: None,
             is_listed: false,
@@ -99,7 +104,12 @@ impl<M> Stream<M> {
             return Ok(false);
         }
         if carried.message.is_some() || carried.metadata {
-            self.queue.push_back(Queued { content, message: carried.message });
+            let queued = Queued { content, message: carried.message };
+            if self.first.is_none() {
+                self.first = Some(queued);
+            } else {
+                self.behind.push_back(queued);
+            }
         }
         Ok(true)
     }
@@ -112,11 +122,16 @@ impl<M> Stream<M> {
         let is_wanted = self.is_wanted();
         // Also behind its last message: then it no longer wants what this side still sends.
         self.incoming = Direction::Reset(code);
-        self.queue.clear();
+        self.clear();
         if !self.outgoing.is_over() && self.reset_due.is_none() {
             self.reset_due = Some(code);
         }
         Ok(is_wanted)
+    }
+
+    fn clear(&mut self) {
+        self.first = None;
+        self.behind.clear();
     }
 
     /// Whether the application still wants what comes.
@@ -126,7 +141,8 @@ impl<M> Stream<M> {
 
     /// The oldest that was received and not taken; whether a window is now due with it.
     pub(super) fn take(&mut self) -> Option<(M, bool)> {
-        let Queued { content, message } = self.queue.pop_front()?;
+        let Queued { content, message } = self.first.take()?;
+        self.first = self.behind.pop_front();
         let due = message.is_some_and(|len| self.granted.consume(len));
         Some((content, due && !self.incoming.is_over()))
     }
@@ -142,7 +158,7 @@ impl<M> Stream<M> {
 
     /// This side wants the stream to be over, both ways. Gives whether a reset is now to be sent.
     pub(super) fn reset(&mut self, code: ErrorCode) -> bool {
-        self.queue.clear();
+        self.clear();
         if self.reset_due.is_some() || matches!(self.outgoing, Direction::Reset(_)) {
             return false;
         }
