@@ -13,6 +13,7 @@ mod shared;
 mod state;
 mod stream;
 mod stream_waiters;
+mod waiters;
 
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
@@ -34,6 +35,7 @@ use crate::options::SessionOptions;
 use crate::protocol::{ONE_WAY, REQUEST};
 use crate::time_left;
 
+pub(crate) use driver::Counted;
 pub use driver::{Driver, Next};
 pub use incoming::{Incoming, IncomingCall, ServerChannel};
 pub use pending::PendingCall;
@@ -199,6 +201,11 @@ impl Channel {
         self.handle.shared.max_in_flight
     }
 
+    /// How long a call may take that is given no deadline of its own.
+    pub fn call_timeout(&self) -> Option<Duration> {
+        self.handle.call_timeout
+    }
+
     /// Whether the session is over.
     pub fn is_ended(&self) -> bool {
         self.handle.shared.with(|state| state.is_ended())
@@ -264,16 +271,19 @@ impl Channel {
         }
     }
 
-    /// Sends a request, if there is room for it, whose reply is polled for by what this gives.
+    /// Sends a request, if there is room for it, whose reply is polled for by what this gives. The
+    /// server learns the time after which this side will no longer wait, which is for the caller to
+    /// see to.
     pub fn poll_start_call(
         &self,
         cx: &mut Context<'_>,
         method: u32,
         metadata: Option<&[u8]>,
         request: &[u8],
+        time: Option<Duration>,
     ) -> Poll<Result<PendingCall, CallError>> {
         let outgoing = Outgoing::new(Some(request), metadata);
-        let time = time_left::encode(self.handle.call_timeout);
+        let time = time_left::encode(time);
         let sent = self.handle.shared.with(|state| state.poll_call(cx, method, &outgoing, time));
         sent.map_ok(|number| PendingCall::new(Arc::clone(&self.handle), number))
     }

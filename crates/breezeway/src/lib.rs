@@ -150,7 +150,7 @@ pub use protocol::{CallId, CallViolation, ErrorCode, Violation};
 #[cfg(not(loom))]
 pub use served::ServerSession;
 #[cfg(not(loom))]
-pub use server::{Server, Stopper};
+pub use server::{Server, SessionListener, Stopper};
 #[cfg(not(loom))]
 pub use session::{Batch, Reply, RequestSpace, Session};
 

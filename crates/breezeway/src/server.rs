@@ -3,13 +3,15 @@
 mod acceptor;
 mod half_open;
 mod placement;
+mod session_listener;
 
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use std::time::Duration;
 
-use breezeway_os::{Notifier, Waiting, segment};
+use breezeway_os::{Notifier, Waiting, clock, segment};
 
 use crate::address::Address;
 use crate::call::Handler;
@@ -19,9 +21,13 @@ use crate::listener::Listener;
 use crate::offload::{Offloading, Queue};
 use crate::options::ServerOptions;
 use crate::presence::Hooks;
+use crate::served::ServerSession;
 use crate::worker::{Inbox, Worker};
 
-use acceptor::Acceptor;
+use acceptor::{Accepted, Acceptor, Destination};
+use placement::{Candidate, Placement};
+
+pub use session_listener::SessionListener;
 
 /// A server that listens. It serves once [`Server::serve`] is called; clients that connect before
 /// wait in the backlog.
@@ -70,12 +76,7 @@ impl Server {
 
     /// Listens at all places of the address. A socket file that nobody serves any more is replaced.
     pub fn bind_with(address: &Address, options: ServerOptions) -> Result<Self, ServeError> {
-        options.validate()?;
-        if address.places().iter().any(|place| place.carrier() == Carrier::Shm) {
-            segment::probe()?;
-        }
-        let bind = |place| Listener::bind(place, options.socket_mode);
-        let listeners = address.places().iter().map(bind).collect::<Result<_, _>>()?;
+        let listeners = listen(address, &options)?;
         let stopper =
             Stopper { stopping: Arc::new(AtomicBool::new(false)), notifier: Notifier::new()? };
         Ok(Self { listeners, options, stopper })
@@ -84,7 +85,7 @@ impl Server {
     /// Where it listens: the address that it was given, with the ports that it has got where 0 was
     /// asked for.
     pub fn address(&self) -> Address {
-        self.listeners.iter().map(|listener| listener.place().clone()).collect()
+        address(&self.listeners)
     }
 
     /// A handle that ends the server.
@@ -126,14 +127,17 @@ impl Server {
 
     fn serve_with(self, handler: impl Handler) -> Result<(), ServeError> {
         let handler = Arc::new(handler);
-        let wait = self.options.session.waiting();
+        let address = self.address();
+        let Self { listeners, options, stopper } = self;
+        let wait = options.session.waiting();
+        let options = ServerOptions { session: options.session.for_plain_calls(), ..options };
         thread::scope(|scope| {
             let mut inboxes = Vec::new();
             let mut threads = Vec::new();
             let mut started = Ok(());
-            for number in 0..self.options.workers {
-                let (hooks, handler) = (self.options.hooks.clone(), Arc::clone(&handler));
-                match spawn_worker(scope, number, wait, hooks, handler, self.stopper()) {
+            for number in 0..options.workers {
+                let (hooks, handler) = (options.hooks.clone(), Arc::clone(&handler));
+                match spawn_worker(scope, number, wait, hooks, handler, stopper.clone()) {
                     Ok((inbox, thread)) => {
                         inboxes.push(inbox);
                         threads.push(thread);
@@ -141,9 +145,19 @@ impl Server {
                     Err(error) => started = Err(error),
                 }
             }
+            let mut acceptor = None;
             let outcome = started.and_then(|()| {
-                tracing::info!(address = %self.address(), "server started");
-                Acceptor::new(&self, &inboxes)?.run()
+                tracing::info!(%address, "server started");
+                let placement = Placement::new(inboxes.len());
+                let reply_timeout = options.reply_timeout;
+                let workers = Workers { inboxes: &inboxes, placement, reply_timeout };
+                let acceptor = acceptor.insert(Acceptor::new(listeners, options, workers)?);
+                acceptor.watch_stopper(&stopper.notifier)?;
+                while !stopper.is_stopping() {
+                    let timeout = acceptor.time_left();
+                    acceptor.turn(timeout)?;
+                }
+                Ok(())
             });
             for inbox in &inboxes {
                 inbox.stop();
@@ -152,10 +166,55 @@ impl Server {
                 // A handler's panic does not get here: it is caught with its call.
                 thread.join().expect("a worker does not panic")?;
             }
-            tracing::info!(address = %self.address(), "server stopped");
+            tracing::info!(%address, "server stopped");
             outcome
         })
         .map_err(ServeError::Io)
+    }
+}
+
+/// Listens at all places of an address, if these options are in order.
+fn listen(address: &Address, options: &ServerOptions) -> Result<Vec<Listener>, ServeError> {
+    options.validate()?;
+    if address.places().iter().any(|place| place.carrier() == Carrier::Shm) {
+        segment::probe()?;
+    }
+    let bind = |place| Listener::bind(place, options.socket_mode);
+    address.places().iter().map(bind).collect()
+}
+
+/// Where these listen.
+fn address(listeners: &[Listener]) -> Address {
+    listeners.iter().map(|listener| listener.place().clone()).collect()
+}
+
+/// Hands each session to the worker with the least to do.
+struct Workers<'i> {
+    inboxes: &'i [Arc<Inbox>],
+    placement: Placement,
+    reply_timeout: Duration,
+}
+
+impl Destination for Workers<'_> {
+    fn sessions(&self) -> usize {
+        self.inboxes.iter().map(|inbox| inbox.sessions()).sum()
+    }
+
+    fn deliver(&mut self, accepted: Accepted) {
+        let Accepted { agreed, peer, exit, trusted } = accepted;
+        let mut session = ServerSession::new(agreed, peer);
+        session.watch_exit(exit);
+        session.set_reply_timeout(self.reply_timeout);
+        if let Some(proof) = trusted {
+            session = session.trusting(proof);
+        }
+        let now = clock::ticks();
+        let candidate = |worker: usize| {
+            let inbox = &self.inboxes[worker];
+            Candidate { share: inbox.load().share(now), sessions: inbox.sessions() }
+        };
+        let worker = self.placement.place(now, candidate).expect("there is a worker");
+        self.inboxes[worker].deliver(session);
     }
 }
 

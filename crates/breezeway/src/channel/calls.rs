@@ -4,6 +4,7 @@ use std::task::{Context, Poll, Waker};
 
 use rustc_hash::FxHashMap;
 
+use super::waiters::remember;
 use crate::message::Message;
 use crate::protocol::ErrorCode;
 
@@ -100,7 +101,7 @@ impl Calls {
 
     /// Remembers who waits to make one more.
     pub(super) fn await_room(&mut self, cx: &Context<'_>) {
-        self.room_waiters.push(cx.waker().clone());
+        remember(&mut self.room_waiters, cx);
     }
 
     /// Everybody who waits to make one more.

@@ -4,6 +4,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::task::Waker;
 
+use breezeway_os::spin::SpinBudget;
+use breezeway_os::{WaitPolicy, Waiting, clock, cpu};
 use rustix::io::dup;
 
 use super::shared::Shared;
@@ -11,6 +13,7 @@ use super::state::Turn;
 use crate::error::{CallError, SessionError};
 use crate::handshake::HandshakeError;
 use crate::link::Notice;
+use crate::presence::Presence;
 
 /// What a driver does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +42,61 @@ pub enum Next {
 pub struct Driver {
     shared: Arc<Shared>,
     socket: OwnedFd,
+    /// Readable once the client's process is gone.
+    exit: Option<OwnedFd>,
+    /// Set of a session that a listener counts.
+    counted: Option<Counted>,
+    spinning: Spinning,
 }
+
+/// A session's place among those that its listener may have, and in its owner's books.
+pub(crate) struct Counted {
+    pub(crate) presence: Presence,
+    pub(crate) _place: Arc<()>,
+}
+
+/// How long a driver goes on taking turns although nothing comes.
+struct Spinning {
+    budget: SpinBudget,
+    /// When the last turn was taken that found something.
+    since: u64,
+    /// Idle turns since then.
+    idle: u32,
+}
+
+impl Spinning {
+    fn new(waiting: Waiting) -> Self {
+        let budget = SpinBudget::new(clock::ticks_in(waiting.spin_bound));
+        Self { budget, since: clock::ticks(), idle: 0 }
+    }
+
+    /// A turn has found something.
+    fn worked(&mut self) {
+        let now = clock::ticks();
+        if self.idle > 0 {
+            self.budget.learn(now.wrapping_sub(self.since));
+        }
+        (self.since, self.idle) = (now, 0);
+    }
+
+    /// A turn has found nothing; whether to take another.
+    fn goes_on(&mut self, waiting: Waiting, shares_cpu: bool) -> bool {
+        self.idle = self.idle.saturating_add(1);
+        match waiting.policy {
+            WaitPolicy::Busy => true,
+            WaitPolicy::Park => self.idle <= MIN_IDLE_TURNS,
+            WaitPolicy::Adaptive if self.idle <= MIN_IDLE_TURNS => true,
+            WaitPolicy::Adaptive => {
+                let idle = clock::ticks().wrapping_sub(self.since);
+                cpu::spinning_pays() && !shares_cpu && idle < self.budget.ticks()
+            }
+        }
+    }
+}
+
+/// Turns that are always taken before a sleep: between them run the tasks that a turn has woken,
+/// and what those send may be answered by then.
+const MIN_IDLE_TURNS: u32 = 3;
 
 impl AsFd for Driver {
     fn as_fd(&self) -> BorrowedFd<'_> {
@@ -51,7 +108,21 @@ impl Driver {
     pub(super) fn new(shared: Arc<Shared>) -> Result<Self, HandshakeError> {
         let socket = shared.turn(|state, _| dup(state.link.socket()));
         let socket = socket.map_err(|_| HandshakeError::OpenFiles)?;
-        Ok(Self { shared, socket })
+        let spinning = Spinning::new(shared.waiting);
+        Ok(Self { shared, socket, exit: None, counted: None, spinning })
+    }
+
+    /// Of a session that a listener counts.
+    pub(crate) fn accepted(mut self, exit: Option<OwnedFd>, counted: Counted) -> Self {
+        (self.exit, self.counted) = (exit, Some(counted));
+        self
+    }
+
+    /// A descriptor that is readable once the other side's process is gone, to be watched beside
+    /// the socket: a forked child of it may hold the socket open. Clients have none, nor have
+    /// sessions over TCP.
+    pub fn take_exit(&mut self) -> Option<OwnedFd> {
+        self.exit.take()
     }
 
     /// Takes what has come, sends what is owed, and wakes who waits for it. Never blocks. True if
@@ -61,6 +132,26 @@ impl Driver {
             state.driver_is_awake = true;
             turn == Turn::Worked
         })
+    }
+
+    /// Takes a turn, and says what to do next as the session's wait policy wants it: [`Next::Turn`]
+    /// also while it may pay to take further turns although nothing came. The loop gives way to
+    /// others in between.
+    pub fn advance(&mut self, waker: &Waker) -> Next {
+        let spinning = &mut self.spinning;
+        let waiting = self.shared.waiting;
+        let goes_on = self.shared.turn(|state, turn| {
+            state.driver_is_awake = true;
+            match turn {
+                Turn::Worked => {
+                    spinning.worked();
+                    true
+                }
+                Turn::Idle => spinning.goes_on(waiting, state.link.shares_cpu()),
+                Turn::Short | Turn::Ended => false,
+            }
+        });
+        if goes_on { Next::Turn } else { self.next(waker) }
     }
 
     /// Announces that nobody takes turns for a while, and says what to wait for. Threads and tasks
@@ -102,6 +193,11 @@ impl Driver {
 
 impl Drop for Driver {
     fn drop(&mut self) {
+        if let Some(error) = self.error()
+            && let Some(counted) = &mut self.counted
+        {
+            counted.presence.fails(error);
+        }
         self.shared.with(|state| state.finish(CallError::Ended));
     }
 }

@@ -66,12 +66,18 @@ impl ServerChannel {
         Ok(Self::new(agreed, peer, options, driving))
     }
 
-    pub(super) fn new(
+    /// A session of a client that has connected, for a driver that runs elsewhere.
+    pub(crate) fn accepted(
         agreed: Agreed,
         peer: Peer,
         options: &SessionOptions,
-        driving: Driving,
-    ) -> Self {
+    ) -> Result<(Self, Driver), HandshakeError> {
+        let channel = Self::new(agreed, peer, options, Driving::Elsewhere);
+        let driver = Driver::new(Arc::clone(&channel.handle.shared))?;
+        Ok((channel, driver))
+    }
+
+    fn new(agreed: Agreed, peer: Peer, options: &SessionOptions, driving: Driving) -> Self {
         let shared = Shared::new(agreed, peer, false, options.waiting(), driving.leadership());
         Self { handle: Arc::new(Handle { shared, call_timeout: None }) }
     }
@@ -105,6 +111,13 @@ impl ServerChannel {
     ) -> Poll<Result<Option<Incoming>, SessionError>> {
         let arrival = self.handle.shared.with(|state| state.poll_arrival(cx));
         arrival.map(|arrival| self.taken(arrival))
+    }
+
+    /// What the client asks for next, if it is there. Whoever drives the session polls so, after
+    /// each turn.
+    pub fn try_accept(&self) -> Option<Incoming> {
+        let arrival = self.handle.shared.with(State::arrival);
+        arrival.map(|arrival| self.incoming(arrival))
     }
 
     fn taken(&self, arrival: Result<Arrival, CallError>) -> Result<Option<Incoming>, SessionError> {

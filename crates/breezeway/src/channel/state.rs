@@ -16,6 +16,7 @@ use super::outbox::Outbox;
 use super::outgoing::Outgoing;
 use super::serving::Serving;
 use super::stream_waiters::StreamWaiters;
+use super::waiters::remember;
 use crate::connection::{
     Carried, Control, Event, METADATA_PREFIX, Opening, StreamKey, StreamViolation, Streams, Window,
 };
@@ -413,13 +414,18 @@ impl State {
         }
     }
 
-    /// Takes the next arrival, or remembers who waits for one.
+    /// Takes the next arrival.
+    pub(super) fn arrival(&mut self) -> Option<Arrival> {
+        self.arrivals.pop_front()
+    }
+
+    /// As [`Self::arrival`], remembering who waits for one.
     pub(super) fn poll_arrival(&mut self, cx: &Context<'_>) -> Poll<Result<Arrival, CallError>> {
         if let Some(arrival) = self.arrivals.pop_front() {
             return Poll::Ready(Ok(arrival));
         }
         self.check()?;
-        self.arrival_waiters.push(cx.waker().clone());
+        remember(&mut self.arrival_waiters, cx);
         Poll::Pending
     }
 
@@ -470,7 +476,7 @@ impl State {
         match outcome {
             Ok(()) => Poll::Ready(Ok(())),
             Err(SendError::Full { .. } | SendError::NoMemory { .. }) => {
-                self.room_waiters.push(cx.waker().clone());
+                remember(&mut self.room_waiters, cx);
                 Poll::Pending
             }
             Err(error) => Poll::Ready(Err(self.failed(error))),

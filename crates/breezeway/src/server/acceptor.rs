@@ -1,23 +1,22 @@
 //! Accepts clients and completes their handshakes, none of which can delay another.
 
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use breezeway_os::{Peer, Sleeper, TrustedPeer, clock, exit_descriptor, open_files_limit, scm};
+use breezeway_os::{Notifier, Peer, Sleeper, TrustedPeer, exit_descriptor, open_files_limit, scm};
 
-use super::Server;
+use super::address;
 use super::half_open::{HalfOpen, HalfOpens};
-use super::placement::{Candidate, Placement};
+use crate::address::Address;
 use crate::carrier::Carrier;
 use crate::connect;
-use crate::handshake::{GreetingReceiver, HandshakeError, Received, refuse, welcome};
+use crate::handshake::{Agreed, GreetingReceiver, HandshakeError, Received, refuse, welcome};
 use crate::hello::Refusal;
+use crate::listener::Listener;
 use crate::log_limit::LogLimit;
-use crate::served::ServerSession;
-use crate::worker::Inbox;
+use crate::options::ServerOptions;
 
 /// Clients whose hello is not complete, at most: more than are accepted in the milliseconds that an
 /// honest client takes for its hello. A quarter of the descriptors that this process may have, if
@@ -30,12 +29,31 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 /// The token of the stopper; those of listeners follow.
 const STOPPER: u64 = 1 << 63;
 
-pub(super) struct Acceptor<'s> {
-    server: &'s Server,
-    inboxes: &'s [Arc<Inbox>],
+/// Where sessions go that were agreed on.
+pub(super) trait Destination {
+    /// Sessions that it has.
+    fn sessions(&self) -> usize;
+
+    /// Takes one more.
+    fn deliver(&mut self, accepted: Accepted);
+}
+
+/// A session that was agreed on.
+pub(super) struct Accepted {
+    pub(super) agreed: Agreed,
+    pub(super) peer: Peer,
+    /// Readable once the client's process is gone.
+    pub(super) exit: Option<OwnedFd>,
+    /// Set if the client is trusted.
+    pub(super) trusted: Option<TrustedPeer>,
+}
+
+pub(super) struct Acceptor<D> {
+    listeners: Vec<Listener>,
+    options: ServerOptions,
+    pub(super) destination: D,
     sleeper: Sleeper,
     half_open: HalfOpens,
-    placement: Placement,
     /// Listeners that may have another client, as far as is known.
     pending: Vec<bool>,
     /// While accepting fails for want of something.
@@ -51,11 +69,14 @@ struct Logs {
     short: LogLimit,
 }
 
-impl<'s> Acceptor<'s> {
-    pub(super) fn new(server: &'s Server, inboxes: &'s [Arc<Inbox>]) -> io::Result<Self> {
+impl<D: Destination> Acceptor<D> {
+    pub(super) fn new(
+        listeners: Vec<Listener>,
+        options: ServerOptions,
+        destination: D,
+    ) -> io::Result<Self> {
         let sleeper = Sleeper::new()?;
-        sleeper.watch(&server.stopper.notifier, STOPPER)?;
-        for (index, listener) in server.listeners.iter().enumerate() {
+        for (index, listener) in listeners.iter().enumerate() {
             sleeper.watch(listener, STOPPER + 1 + index as u64)?;
         }
         let quarter = usize::try_from(open_files_limit() / 4).unwrap_or(usize::MAX);
@@ -66,33 +87,64 @@ impl<'s> Acceptor<'s> {
             short: LogLimit::new(),
         };
         Ok(Self {
-            server,
-            inboxes,
+            pending: vec![true; listeners.len()],
+            listeners,
+            options,
+            destination,
             sleeper,
             half_open: HalfOpens::new(quarter.clamp(1, MAX_HALF_OPEN)),
-            placement: Placement::new(inboxes.len()),
-            pending: vec![true; server.listeners.len()],
             pause_until: None,
             log,
         })
     }
 
-    pub(super) fn run(mut self) -> io::Result<()> {
-        while !self.server.stopper.is_stopping() {
-            self.wait()?;
-            self.give_up_late();
-            self.accept_some();
-        }
-        Ok(())
+    /// Ends [`Self::turn`]'s sleep when this is notified.
+    pub(super) fn watch_stopper(&self, notifier: &Notifier) -> io::Result<()> {
+        self.sleeper.watch(notifier, STOPPER)
     }
 
-    /// Sleeps until a client, a byte of a hello, a deadline or the stopper wants attention, and
-    /// reads the hellos that have come.
-    fn wait(&mut self) -> io::Result<()> {
+    /// Readable when [`Self::turn`] has something to do before [`Self::time_left`] is over.
+    pub(super) fn descriptor(&self) -> BorrowedFd<'_> {
+        self.sleeper.as_fd()
+    }
+
+    /// What sessions are made with.
+    pub(super) fn options(&self) -> &ServerOptions {
+        &self.options
+    }
+
+    /// Where it listens.
+    pub(super) fn address(&self) -> Address {
+        address(&self.listeners)
+    }
+
+    /// Waits until a client, a byte of a hello, a deadline or the stopper wants attention, but no
+    /// longer than `timeout`, and does what is due. True if the descriptor may be readable still.
+    pub(super) fn turn(&mut self, timeout: Option<Duration>) -> io::Result<bool> {
+        let woken = self.wait(timeout)?;
+        self.give_up_late();
+        self.accept_some();
+        Ok(woken)
+    }
+
+    /// The time until [`Self::turn`] has something to do of itself, if it will.
+    pub(super) fn time_left(&mut self) -> Option<Duration> {
         let may_accept = self.pause_until.is_none() && self.pending.contains(&true);
-        let timeout = if may_accept { Some(Duration::ZERO) } else { self.time_left() };
+        if may_accept {
+            return Some(Duration::ZERO);
+        }
+        let patience = self.options.session.handshake_timeout;
+        let late = self.half_open.oldest().map(|(_, accepted)| accepted + patience);
+        let due = late.into_iter().chain(self.pause_until).min()?;
+        Some(due.saturating_duration_since(Instant::now()))
+    }
+
+    /// Sleeps, and reads the hellos that have come. True if anything ended the sleep.
+    fn wait(&mut self, timeout: Option<Duration>) -> io::Result<bool> {
         let mut ready = Vec::new();
-        for wake in self.sleeper.wait(timeout)? {
+        let wakes = self.sleeper.wait(timeout)?;
+        let woken = !wakes.is_empty();
+        for wake in wakes {
             match wake.token.checked_sub(STOPPER) {
                 None => ready.push(wake.token),
                 Some(0) => {}
@@ -102,20 +154,12 @@ impl<'s> Acceptor<'s> {
         for token in ready {
             self.advance(token);
         }
-        Ok(())
-    }
-
-    /// The time until something is due, if anything is.
-    fn time_left(&mut self) -> Option<Duration> {
-        let patience = self.server.options.session.handshake_timeout;
-        let late = self.half_open.oldest().map(|(_, accepted)| accepted + patience);
-        let due = late.into_iter().chain(self.pause_until).min()?;
-        Some(due.saturating_duration_since(Instant::now()))
+        Ok(woken)
     }
 
     /// Ends handshakes that have taken too long.
     fn give_up_late(&mut self) {
-        let patience = self.server.options.session.handshake_timeout;
+        let patience = self.options.session.handshake_timeout;
         while let Some((token, accepted)) = self.half_open.oldest()
             && accepted.elapsed() >= patience
         {
@@ -131,13 +175,15 @@ impl<'s> Acceptor<'s> {
         self.pause_until = None;
         // Not without end: a client that connects again and again must not keep others' hellos
         // waiting.
-        for (index, listener) in self.server.listeners.iter().enumerate() {
+        for index in 0..self.listeners.len() {
             for _ in 0..ACCEPTS_PER_TURN {
                 if !self.pending[index] {
                     break;
                 }
-                match listener.accept() {
-                    Ok(Some(socket)) => self.admit(socket, listener.carrier()),
+                let (accepted, carrier) =
+                    (self.listeners[index].accept(), self.listeners[index].carrier());
+                match accepted {
+                    Ok(Some(socket)) => self.admit(socket, carrier),
                     Ok(None) => self.pending[index] = false,
                     Err(error) => {
                         let limit = open_files_limit();
@@ -207,8 +253,8 @@ impl<'s> Acceptor<'s> {
 
     /// Refuses a client if there are as many sessions as there may be.
     fn is_full(&mut self, socket: &OwnedFd) -> bool {
-        let limit = self.server.options.max_sessions;
-        let full = self.sessions() >= limit;
+        let limit = self.options.max_sessions;
+        let full = self.destination.sessions() >= limit;
         if full {
             if let Some(suppressed) = self.log.refused.admit() {
                 tracing::warn!(
@@ -227,7 +273,7 @@ impl<'s> Acceptor<'s> {
 
     /// Asks the policy; one that panics admits nobody.
     fn authorize(&self, peer: &Peer) -> Result<(), String> {
-        let policy = &self.server.options.authorize;
+        let policy = &self.options.authorize;
         // A policy is a shared function without state of ours, so nothing is left half done.
         catch_unwind(AssertUnwindSafe(|| policy(peer)))
             .unwrap_or_else(|_| Err("the server's policy failed".to_owned()))
@@ -235,13 +281,9 @@ impl<'s> Acceptor<'s> {
 
     /// Asks which peers are trusted; a policy that panics trusts nobody.
     fn trust(&self, peer: &Peer) -> Option<TrustedPeer> {
-        let policy = self.server.options.trust.as_ref()?;
+        let policy = self.options.trust.as_ref()?;
         // As above.
         catch_unwind(AssertUnwindSafe(|| policy(peer))).unwrap_or_default()
-    }
-
-    fn sessions(&self) -> usize {
-        self.inboxes.iter().map(|inbox| inbox.sessions()).sum()
     }
 
     /// Takes what has come of one hello.
@@ -261,38 +303,22 @@ impl<'s> Acceptor<'s> {
         self.complete(client, received);
     }
 
-    /// Hands a session to the worker with the least to do.
-    fn place(&mut self, session: ServerSession) {
-        let now = clock::ticks();
-        let candidate = |worker: usize| {
-            let inbox = &self.inboxes[worker];
-            Candidate { share: inbox.load().share(now), sessions: inbox.sessions() }
-        };
-        let worker = self.placement.place(now, candidate).expect("there is a worker");
-        self.inboxes[worker].deliver(session);
-    }
-
-    /// Answers a hello and hands the session to a worker.
+    /// Answers a hello and hands the session on.
     fn complete(&mut self, client: HalfOpen, received: Result<Received, HandshakeError>) {
         let HalfOpen { socket, carrier, peer, .. } = client;
         if received.is_ok() && self.is_full(&socket) {
             return scm::close_connection(socket);
         }
-        let options = &self.server.options.session;
+        let options = &self.options.session;
         // Without it a client's death might go unnoticed for ever.
         let (exit, received) = match exit_descriptor(&socket) {
             Ok(exit) => (exit, received),
             Err(_) => (None, received.and(Err(HandshakeError::OpenFiles))),
         };
-        match welcome(socket, carrier, &options.for_plain_calls(), received) {
+        match welcome(socket, carrier, options, received) {
             Ok(agreed) => {
-                let mut session = ServerSession::new(agreed, peer);
-                session.watch_exit(exit);
-                session.set_reply_timeout(self.server.options.reply_timeout);
-                if let Some(proof) = self.trust(session.peer()) {
-                    session = session.trusting(proof);
-                }
-                self.place(session);
+                let trusted = self.trust(&peer);
+                self.destination.deliver(Accepted { agreed, peer, exit, trusted });
             }
             Err(error) if error.is_shortage() => {
                 let limit = open_files_limit();

@@ -1,0 +1,36 @@
+//! Tasks and threads that wait for the same thing.
+
+use std::task::{Context, Waker};
+
+/// Adds a waiter, unless it waits already: a task may poll any number of times before it is woken.
+pub(super) fn remember(waiters: &mut Vec<Waker>, cx: &Context<'_>) {
+    if !waiters.iter().any(|waiter| waiter.will_wake(cx.waker())) {
+        waiters.push(cx.waker().clone());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::task::Wake;
+
+    use super::*;
+
+    struct Task;
+
+    impl Wake for Task {
+        fn wake(self: Arc<Self>) {}
+    }
+
+    #[test]
+    fn a_task_that_polls_again_and_again_waits_once() {
+        let tasks: Vec<Waker> = (0..3).map(|_| Waker::from(Arc::new(Task))).collect();
+        let mut waiters = Vec::new();
+        for _ in 0..100 {
+            for task in &tasks {
+                remember(&mut waiters, &Context::from_waker(task));
+            }
+        }
+        assert_eq!(waiters.len(), 3);
+    }
+}

@@ -1,0 +1,102 @@
+//! Accepting shared sessions in an event loop of any kind.
+
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::acceptor::{Accepted, Acceptor, Destination};
+use crate::address::Address;
+use crate::channel::{Counted, Driver, ServerChannel};
+use crate::error::ServeError;
+use crate::handshake::HandshakeError;
+use crate::options::ServerOptions;
+use crate::presence::SessionId;
+
+/// Listens, and completes handshakes, for an event loop: a task of an async runtime, or a thread
+/// with epoll. It enforces what a [`Server`](super::Server) does: the policy, the limits, and the
+/// time that a client has for its hello.
+///
+/// Its descriptor is to be watched for being readable, level- or edge-triggered. [`Self::accept`]
+/// comes when it was, and when [`Self::time_left`] is over.
+pub struct SessionListener {
+    acceptor: Acceptor<Agreements>,
+    /// Whether the descriptor may be readable still, of which no edge says so again.
+    may_be_readable: bool,
+}
+
+/// Sessions that nobody has taken.
+#[derive(Default)]
+struct Agreements {
+    waiting: VecDeque<Accepted>,
+    /// Held by each session that was taken, until its driver is dropped.
+    taken: Arc<()>,
+}
+
+impl Destination for Agreements {
+    fn sessions(&self) -> usize {
+        self.waiting.len() + Arc::strong_count(&self.taken) - 1
+    }
+
+    fn deliver(&mut self, accepted: Accepted) {
+        self.waiting.push_back(accepted);
+    }
+}
+
+impl SessionListener {
+    /// Listens at all places of the address. The number of workers does not matter.
+    pub fn bind(address: &Address, options: ServerOptions) -> Result<Self, ServeError> {
+        let listeners = super::listen(address, &options)?;
+        let acceptor = Acceptor::new(listeners, options, Agreements::default())?;
+        Ok(Self { acceptor, may_be_readable: true })
+    }
+
+    /// Where it listens: the address that it was given, with the ports that it has got where 0 was
+    /// asked for.
+    pub fn address(&self) -> Address {
+        self.acceptor.address()
+    }
+
+    /// The next client whose handshake is complete, if there is one. Never blocks. The session
+    /// counts against `max_sessions` until its driver is dropped.
+    pub fn accept(&mut self) -> io::Result<Option<(ServerChannel, Driver)>> {
+        if self.acceptor.destination.waiting.is_empty() {
+            self.may_be_readable = self.acceptor.turn(Some(Duration::ZERO))?;
+        }
+        while let Some(accepted) = self.acceptor.destination.waiting.pop_front() {
+            match self.open(accepted) {
+                Ok(session) => return Ok(Some(session)),
+                // The client sees the end of the session.
+                Err(error) => tracing::warn!(%error, "no session"),
+            }
+        }
+        Ok(None)
+    }
+
+    fn open(&self, accepted: Accepted) -> Result<(ServerChannel, Driver), HandshakeError> {
+        let Accepted { agreed, peer, exit, trusted } = accepted;
+        let options = self.acceptor.options();
+        let presence = options.hooks.start(SessionId::next(), &peer);
+        let place = Arc::clone(&self.acceptor.destination.taken);
+        let (channel, driver) = ServerChannel::accepted(agreed, peer, &options.session)?;
+        let channel = match trusted {
+            Some(proof) => channel.trusting(proof),
+            None => channel,
+        };
+        Ok((channel, driver.accepted(exit, Counted { presence, _place: place })))
+    }
+
+    /// The time after which [`Self::accept`] has something to do, whatever the descriptor says, if
+    /// it will.
+    pub fn time_left(&mut self) -> Option<Duration> {
+        let is_due = self.may_be_readable || !self.acceptor.destination.waiting.is_empty();
+        if is_due { Some(Duration::ZERO) } else { self.acceptor.time_left() }
+    }
+}
+
+impl AsFd for SessionListener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.acceptor.descriptor()
+    }
+}
