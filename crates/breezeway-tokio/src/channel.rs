@@ -1,0 +1,291 @@
+//! A session that tasks share.
+
+use std::future::{Future, poll_fn};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::task::{Poll, ready};
+use std::time::{Duration, Instant};
+
+use breezeway::{
+    Address, CallError, Carrier, ConnectError, Driver, IncomingCall, Message, Peer, SessionError,
+    SessionOptions, StreamError, TrustedPeer,
+};
+use tokio::task::spawn_blocking;
+use tokio::time::timeout_at;
+
+use crate::drive::{Drive, Driving};
+use crate::stream::Stream;
+
+/// A session to a server that tasks share: any number of calls and streams at one time.
+///
+/// A channel is cheap to clone; the session closes when the last clone and the last stream of it
+/// are dropped. What [`breezeway::Channel`] says of order and room holds here.
+#[derive(Clone)]
+pub struct Channel {
+    channel: breezeway::Channel,
+}
+
+impl Channel {
+    /// Connects with default options.
+    pub async fn connect(address: &Address) -> Result<Self, ConnectError> {
+        Self::connect_with(address, &SessionOptions::new()).await
+    }
+
+    /// Connects to the first of the address's places that works. The handshake, which waits for the
+    /// server, is done on a thread for blocking work.
+    pub async fn connect_with(
+        address: &Address,
+        options: &SessionOptions,
+    ) -> Result<Self, ConnectError> {
+        let (address, options) = (address.clone(), options.clone());
+        let connected =
+            blocking(move || breezeway::Channel::connect_driven(&address, &options)).await?;
+        Self::driven(connected)
+    }
+
+    /// Opens a session in shared memory over a connected unix stream socket.
+    pub async fn from_socket(
+        socket: OwnedFd,
+        options: &SessionOptions,
+    ) -> Result<Self, ConnectError> {
+        let options = options.clone();
+        let connected =
+            blocking(move || breezeway::Channel::from_socket_driven(socket, &options)).await?;
+        Self::driven(connected)
+    }
+
+    fn driven((channel, driver): (breezeway::Channel, Driver)) -> Result<Self, ConnectError> {
+        spawn_driver(driver, channel.carrier())?;
+        Ok(Self { channel })
+    }
+
+    /// Both ends of a session in shared memory within this process.
+    pub async fn pair(options: &SessionOptions) -> Result<(Self, ServerChannel), ConnectError> {
+        let (one, other) = std::os::unix::net::UnixStream::pair().map_err(failed)?;
+        let server = tokio::spawn({
+            let options = options.clone();
+            async move { ServerChannel::from_socket(other.into(), &options).await }
+        });
+        let client = Self::from_socket(one.into(), options).await?;
+        let server = server.await.map_err(|error| failed(error.into()))??;
+        Ok((client, server))
+    }
+
+    /// From now on messages are given as slices, without a copy.
+    pub fn trusting(self, proof: TrustedPeer) -> Self {
+        Self { channel: self.channel.trusting(proof) }
+    }
+
+    /// What its messages travel by.
+    pub fn carrier(&self) -> Carrier {
+        self.channel.carrier()
+    }
+
+    /// Who serves this session: the credentials of the process that listens.
+    pub fn peer(&self) -> &Peer {
+        self.channel.peer()
+    }
+
+    /// The largest message, in bytes: the smaller cap of both sides.
+    pub fn cap(&self) -> usize {
+        self.channel.cap()
+    }
+
+    /// The most calls in flight. Further ones wait.
+    pub fn max_in_flight(&self) -> usize {
+        self.channel.max_in_flight()
+    }
+
+    /// Whether the session is over.
+    pub fn is_ended(&self) -> bool {
+        self.channel.is_ended()
+    }
+
+    /// Calls `method` with a copy of `request`, and gives the reply. Dropped before, the call is
+    /// cancelled.
+    pub async fn call(&self, method: u32, request: &[u8]) -> Result<Message, CallError> {
+        self.exchange_in_time(method, None, request).await
+    }
+
+    /// As [`Self::call`], giving up at `deadline`.
+    pub async fn call_until(
+        &self,
+        method: u32,
+        request: &[u8],
+        deadline: Instant,
+    ) -> Result<Message, CallError> {
+        let time = deadline.saturating_duration_since(Instant::now());
+        within(self.exchange(method, None, request, Some(time)), deadline).await
+    }
+
+    /// As [`Self::call`], with a metadata block beside the request.
+    pub async fn call_with_metadata(
+        &self,
+        method: u32,
+        metadata: &[u8],
+        request: &[u8],
+    ) -> Result<Message, CallError> {
+        self.exchange_in_time(method, Some(metadata), request).await
+    }
+
+    /// As long as a call may take that is given no deadline of its own.
+    async fn exchange_in_time(
+        &self,
+        method: u32,
+        metadata: Option<&[u8]>,
+        request: &[u8],
+    ) -> Result<Message, CallError> {
+        let time = self.channel.call_timeout();
+        let call = self.exchange(method, metadata, request, time);
+        match time {
+            None => call.await,
+            Some(time) => within(call, Instant::now() + time).await,
+        }
+    }
+
+    async fn exchange(
+        &self,
+        method: u32,
+        metadata: Option<&[u8]>,
+        request: &[u8],
+        time: Option<Duration>,
+    ) -> Result<Message, CallError> {
+        let call =
+            poll_fn(|cx| self.channel.poll_start_call(cx, method, metadata, request, time)).await?;
+        call.await
+    }
+
+    /// Sends a one-way message, of which `Ok` says that it was published. Waits while there is no
+    /// room.
+    pub async fn post(&self, method: u32, message: &[u8]) -> Result<(), CallError> {
+        poll_fn(|cx| self.channel.poll_post(cx, method, message)).await
+    }
+
+    /// Opens a stream, with metadata if there is some. Waits while there is no room.
+    pub async fn open(&self, method: u32, metadata: Option<&[u8]>) -> Result<Stream, StreamError> {
+        let stream = poll_fn(|cx| self.channel.poll_open(cx, method, metadata, None)).await?;
+        Ok(Stream::new(stream))
+    }
+
+    /// As [`Self::open`], with a time after which this side will want no more of the stream, as the
+    /// other side's handler learns. The stream is not reset by itself.
+    pub async fn open_for(
+        &self,
+        method: u32,
+        metadata: Option<&[u8]>,
+        time: Duration,
+    ) -> Result<Stream, StreamError> {
+        let open = poll_fn(|cx| self.channel.poll_open(cx, method, metadata, Some(time)));
+        Ok(Stream::new(open.await?))
+    }
+
+    /// Waits for a stream that the server opens, and gives its method with it.
+    pub async fn accept(&self) -> Result<(u32, Stream), CallError> {
+        let (method, stream) = poll_fn(|cx| self.channel.poll_accept(cx)).await?;
+        Ok((method, Stream::new(stream)))
+    }
+}
+
+/// The serving end of a session that tasks share. A [`Server`](crate::Server) serves many.
+#[derive(Clone)]
+pub struct ServerChannel {
+    channel: breezeway::ServerChannel,
+}
+
+/// What a client asks for.
+pub enum Incoming {
+    /// A call, or a one-way message.
+    Call(IncomingCall),
+    /// A stream, with its method.
+    Stream(u32, Stream),
+}
+
+impl ServerChannel {
+    /// Answers the hello of a client that wants shared memory on a connected unix stream socket.
+    pub async fn from_socket(
+        socket: OwnedFd,
+        options: &SessionOptions,
+    ) -> Result<Self, ConnectError> {
+        let options = options.clone();
+        let (channel, driver) =
+            blocking(move || breezeway::ServerChannel::from_socket_driven(socket, &options))
+                .await?;
+        spawn_driver(driver, channel.carrier())?;
+        Ok(Self { channel })
+    }
+
+    /// From now on messages are given as slices, without a copy.
+    pub fn trusting(self, proof: TrustedPeer) -> Self {
+        Self { channel: self.channel.trusting(proof) }
+    }
+
+    /// Who calls.
+    pub fn peer(&self) -> &Peer {
+        self.channel.peer()
+    }
+
+    /// What its messages travel by.
+    pub fn carrier(&self) -> Carrier {
+        self.channel.carrier()
+    }
+
+    /// Waits for what the client asks for next; `None` once it has closed the session.
+    pub async fn accept(&self) -> Result<Option<Incoming>, SessionError> {
+        poll_fn(|cx| {
+            let incoming = ready!(self.channel.poll_accept(cx))?;
+            Poll::Ready(Ok(incoming.map(Incoming::from)))
+        })
+        .await
+    }
+
+    /// Opens a stream to the client, which [accepts](Channel::accept) it. Waits while there is no
+    /// room.
+    pub async fn open(&self, method: u32, metadata: Option<&[u8]>) -> Result<Stream, StreamError> {
+        let stream = poll_fn(|cx| self.channel.poll_open(cx, method, metadata)).await?;
+        Ok(Stream::new(stream))
+    }
+}
+
+impl From<breezeway::Incoming> for Incoming {
+    fn from(incoming: breezeway::Incoming) -> Self {
+        match incoming {
+            breezeway::Incoming::Call(call) => Self::Call(call),
+            breezeway::Incoming::Stream(method, stream) => {
+                Self::Stream(method, Stream::new(stream))
+            }
+        }
+    }
+}
+
+/// Waits until the client no longer wants the reply, or is gone.
+pub async fn cancelled(call: &IncomingCall) {
+    poll_fn(|cx| call.poll_cancelled(cx)).await;
+}
+
+/// Starts the task that drives a session.
+fn spawn_driver(driver: Driver, carrier: Carrier) -> Result<(), ConnectError> {
+    let drive = Drive::new(driver, carrier).map_err(failed)?;
+    tokio::spawn(Driving(drive));
+    Ok(())
+}
+
+fn failed(error: io::Error) -> ConnectError {
+    ConnectError::Handshake(error.into())
+}
+
+async fn within<T>(
+    call: impl Future<Output = Result<T, CallError>>,
+    deadline: Instant,
+) -> Result<T, CallError> {
+    timeout_at(deadline.into(), call).await.unwrap_or(Err(CallError::DeadlinePassed))
+}
+
+/// Runs what blocks for a moment where that holds up no task.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, ConnectError> + Send + 'static,
+) -> Result<T, ConnectError> {
+    match spawn_blocking(work).await {
+        Ok(outcome) => outcome,
+        Err(error) => Err(failed(error.into())),
+    }
+}

@@ -1,0 +1,170 @@
+//! Drives one session in a task.
+
+use std::future::Future;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use breezeway::{Carrier, Driver, Next};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+use tokio::time::{Sleep, sleep};
+
+/// Turns between two checks of the socket while the session never sleeps.
+const TURNS_PER_CHECK: u32 = 64;
+/// How long a session is left alone whose next entry this process is too short of something to
+/// take.
+const SHORTAGE_PAUSE: Duration = Duration::from_millis(10);
+
+/// A driver with its registration at the runtime.
+pub(crate) struct Drive {
+    socket: AsyncFd<Socket>,
+    /// Readable once the other side's process is gone.
+    exit: Option<AsyncFd<OwnedFd>>,
+    pause: Option<Pin<Box<Sleep>>>,
+    turns: u32,
+    /// Whether the other side is known to be gone: the socket stays ready for ever.
+    is_peer_gone: bool,
+}
+
+/// The session's socket, owned by its driver.
+struct Socket(Driver);
+
+impl AsRawFd for Socket {
+    fn as_raw_fd(&self) -> RawFd {
+        self.0.as_fd().as_raw_fd()
+    }
+}
+
+/// What came of a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// Something came, or may come at once: take another step, after other tasks.
+    Again,
+    /// The task will be woken.
+    Asleep,
+    /// The session is over.
+    Ended,
+}
+
+impl Drive {
+    /// Registers a session at the current runtime.
+    pub(crate) fn new(mut driver: Driver, carrier: Carrier) -> io::Result<Self> {
+        let exit = driver.take_exit().map(|exit| watch(exit, Interest::READABLE)).transpose()?;
+        let interest = match carrier {
+            // Doorbells are one byte each, and nobody waits for room for them.
+            Carrier::Shm => Interest::READABLE,
+            _ => Interest::READABLE | Interest::WRITABLE,
+        };
+        let socket = watch(Socket(driver), interest)?;
+        Ok(Self { socket, exit, pause: None, turns: 0, is_peer_gone: false })
+    }
+
+    /// Takes a turn. One that says [`Step::Again`] has not arranged for a wake-up.
+    pub(crate) fn step(&mut self, cx: &mut Context<'_>) -> Step {
+        if let Some(pause) = &mut self.pause {
+            if pause.as_mut().poll(cx).is_pending() {
+                return Step::Asleep;
+            }
+            self.pause = None;
+        }
+        self.turns = self.turns.wrapping_add(1);
+        if self.turns.is_multiple_of(TURNS_PER_CHECK) {
+            // Its outcome is the same whether or not something is ready.
+            let _ = self.poll_ready(cx, false);
+        }
+        loop {
+            match self.driver().advance(cx.waker()) {
+                Next::Turn => return Step::Again,
+                Next::End => return Step::Ended,
+                Next::Sleep { writable } => {
+                    if self.poll_ready(cx, writable).is_pending() {
+                        return Step::Asleep;
+                    }
+                }
+                Next::Pause => {
+                    let mut pause = Box::pin(sleep(SHORTAGE_PAUSE));
+                    if pause.as_mut().poll(cx).is_pending() {
+                        self.pause = Some(pause);
+                        return Step::Asleep;
+                    }
+                }
+            }
+        }
+    }
+
+    fn driver(&mut self) -> &mut Driver {
+        &mut self.socket.get_mut().0
+    }
+
+    /// Passes on what the runtime has noticed of the socket and of the other side's process, or
+    /// waits for it.
+    fn poll_ready(&mut self, cx: &mut Context<'_>, writable: bool) -> Poll<()> {
+        if self.is_peer_gone {
+            return Poll::Pending;
+        }
+        if let Some(exit) = &self.exit
+            && exit.poll_read_ready(cx).is_ready()
+        {
+            self.note(true);
+            return Poll::Ready(());
+        }
+        let mut noticed = None;
+        if writable && let Poll::Ready(ready) = self.socket.poll_write_ready(cx) {
+            // An error says that the runtime shuts down: then nothing is to be waited for.
+            noticed = Some(clear(ready));
+        }
+        match self.socket.poll_read_ready(cx) {
+            Poll::Ready(ready) => noticed = Some(clear(ready) | (noticed == Some(true))),
+            Poll::Pending => {}
+        }
+        let Some(is_gone) = noticed else { return Poll::Pending };
+        self.note(is_gone);
+        Poll::Ready(())
+    }
+
+    fn note(&mut self, is_peer_gone: bool) {
+        self.is_peer_gone |= is_peer_gone;
+        self.driver().ready(is_peer_gone);
+    }
+}
+
+/// Clears the readiness before the session reads: what comes later makes it ready again. Gives
+/// whether the other side is gone.
+fn clear(ready: io::Result<tokio::io::unix::AsyncFdReadyGuard<'_, Socket>>) -> bool {
+    match ready {
+        Ok(mut ready) => {
+            let is_gone = ready.ready().is_read_closed();
+            ready.clear_ready();
+            is_gone
+        }
+        Err(_) => true,
+    }
+}
+
+#[expect(deprecated, reason = "sound here: both descriptors are owned, and are not exchanged")]
+pub(crate) fn watch<T: AsRawFd>(fd: T, interest: Interest) -> io::Result<AsyncFd<T>> {
+    AsyncFd::with_interest(fd, interest)
+}
+
+/// Drives a session until it is over.
+pub(crate) struct Driving(pub(crate) Drive);
+
+impl Future for Driving {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        match self.0.step(cx) {
+            Step::Again => {
+                // Behind all tasks that are ready, and without a system call, unlike `yield_now`
+                // of a current-thread runtime.
+                cx.waker().wake_by_ref();
+                Poll::Pending
+            }
+            Step::Asleep => Poll::Pending,
+            Step::Ended => Poll::Ready(()),
+        }
+    }
+}

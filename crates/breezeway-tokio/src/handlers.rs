@@ -1,0 +1,49 @@
+//! Handlers that run: each is polled once where it was asked for, and becomes a task only if it
+//! waits for something.
+
+use std::future::{Future, poll_fn};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use tokio::task::JoinSet;
+
+/// A place for one handler's future, used again by the next if this one does not wait.
+pub(crate) struct Slot<F>(Pin<Box<Option<F>>>);
+
+impl<F: Future<Output = ()> + Send + 'static> Slot<F> {
+    pub(crate) fn new() -> Self {
+        Self(Box::pin(None))
+    }
+
+    /// Polls a handler once. One that is not done then becomes a task.
+    pub(crate) fn start(&mut self, cx: &mut Context<'_>, handler: F, waiting: &mut JoinSet<()>) {
+        self.0.set(Some(handler));
+        // A future that panicked is dropped and nothing else of it is seen; its call fails.
+        let polled = catch_unwind(AssertUnwindSafe(|| poll(&mut self.0, cx)));
+        match polled {
+            Ok(Poll::Ready(())) => self.0.set(None),
+            Ok(Poll::Pending) => {
+                let mut place = std::mem::replace(&mut self.0, Box::pin(None));
+                waiting.spawn(poll_fn(move |cx| poll(&mut place, cx)));
+            }
+            Err(_) => {
+                tracing::warn!("a handler panicked");
+                self.0.set(None);
+            }
+        }
+    }
+}
+
+fn poll<F: Future<Output = ()>>(place: &mut Pin<Box<Option<F>>>, cx: &mut Context<'_>) -> Poll<()> {
+    place.as_mut().as_pin_mut().expect("a handler is in its place").poll(cx)
+}
+
+/// Takes note of handlers that have ended.
+pub(crate) fn reap(waiting: &mut JoinSet<()>) {
+    while let Some(ended) = waiting.try_join_next() {
+        if ended.is_err() {
+            tracing::warn!("a handler panicked");
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Breezeway sessions under tokio: calls, streams and servers that await.
+//!
+//! Each session is driven by one task, and has no thread of its own. The task takes what came from
+//! shared memory, polls for more for a bounded time during which other tasks run, and then sleeps
+//! until the session's socket is readable. An idle session costs no CPU.
+//!
+//! ```
+//! use breezeway_tokio::{Channel, Server};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let folder = tempfile::tempdir()?;
+//! # let path = folder.path().join("hello.sock").display().to_string();
+//! let address = format!("shm:{path},unix:{path}-unix").parse()?;
+//! let server = Server::bind(&address)?;
+//! let stopper = server.stopper();
+//! let serving = tokio::spawn(server.serve(|call| async move {
+//!     let name = String::from_utf8_lossy(&call.request().to_vec()).into_owned();
+//!     call.reply(format!("hello {name}").as_bytes());
+//! }));
+//!
+//! let channel = Channel::connect(&address).await?;
+//! assert_eq!(channel.call(0, b"world").await?.to_vec(), b"hello world");
+//! stopper.stop();
+//! serving.await??;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Cancellation
+//!
+//! Every future here may be dropped at any time. A call that is dropped is cancelled, as the
+//! server's handler may learn; a send that is dropped has sent all of its message or nothing; a
+//! receive that is dropped has received nothing.
+//!
+//! # Runtimes
+//!
+//! Everything runs on the current-thread runtime and on the multi-thread one, whose IO and time
+//! drivers must be enabled (`enable_all`).
+#![cfg_attr(docsrs, feature(doc_cfg))]
+#![forbid(unsafe_code)]
+
+mod channel;
+mod drive;
+mod handlers;
+mod server;
+mod session;
+mod stream;
+
+pub use channel::{Channel, Incoming, ServerChannel, cancelled};
+pub use server::{Server, Stopper};
+pub use stream::{ReceiveHalf, SendHalf, Stream};
+
+pub use breezeway::{
+    Address, CallError, ConnectError, ErrorCode, IncomingCall, Message, Peer, ServeError,
+    ServerOptions, SessionError, SessionOptions, StreamError, TrustedPeer, WaitPolicy,
+};
+
+/// The programs of the package's README compile.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,0 +1,200 @@
+//! A server whose sessions are tasks.
+
+use std::future::{Future, poll_fn, ready};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, RawFd};
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
+
+use breezeway::{
+    Address, Driver, ErrorCode, IncomingCall, ServeError, ServerChannel, ServerOptions,
+    SessionListener,
+};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+use tokio::sync::Notify;
+use tokio::sync::futures::OwnedNotified;
+use tokio::task::JoinSet;
+use tokio::time::{Sleep, sleep};
+
+use crate::drive::watch;
+use crate::session::Session;
+use crate::stream::Stream;
+
+/// A server that listens. It serves once [`Server::serve`] is awaited; clients that connect before
+/// wait in the backlog.
+pub struct Server {
+    listener: SessionListener,
+    stopper: Stopper,
+}
+
+/// Ends a server from anywhere.
+#[derive(Clone)]
+pub struct Stopper {
+    shared: Arc<Stopping>,
+}
+
+struct Stopping {
+    is_stopping: AtomicBool,
+    notify: Arc<Notify>,
+}
+
+impl Stopper {
+    fn new() -> Self {
+        let notify = Arc::new(Notify::new());
+        Self { shared: Arc::new(Stopping { is_stopping: AtomicBool::new(false), notify }) }
+    }
+
+    /// Lets [`Server::serve`] return: no more clients are accepted, handlers that run are awaited,
+    /// clients are notified, the socket file is removed.
+    pub fn stop(&self) {
+        self.shared.is_stopping.store(true, Ordering::Release);
+        self.shared.notify.notify_waiters();
+    }
+
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.shared.is_stopping.load(Ordering::Acquire)
+    }
+
+    /// Ready once [`Self::stop`] is called from now on.
+    pub(crate) fn stopped(&self) -> OwnedNotified {
+        Arc::clone(&self.shared.notify).notified_owned()
+    }
+}
+
+impl Server {
+    /// Listens with default options.
+    pub fn bind(address: &Address) -> Result<Self, ServeError> {
+        Self::bind_with(address, ServerOptions::new())
+    }
+
+    /// Listens at all places of the address. A socket file that nobody serves any more is replaced.
+    /// The runtime decides how many threads serve; the options' number of workers does not matter.
+    pub fn bind_with(address: &Address, options: ServerOptions) -> Result<Self, ServeError> {
+        let listener = SessionListener::bind(address, options)?;
+        Ok(Self { listener, stopper: Stopper::new() })
+    }
+
+    /// Where it listens: the address that it was given, with the ports that it has got where 0 was
+    /// asked for.
+    pub fn address(&self) -> Address {
+        self.listener.address()
+    }
+
+    /// A handle that ends the server.
+    pub fn stopper(&self) -> Stopper {
+        self.stopper.clone()
+    }
+
+    /// Serves calls until stopped. Streams are refused.
+    ///
+    /// Each session is a task, in which `call` and the first poll of its future run; one that waits
+    /// for something goes on as a task of its own, also when the client is gone
+    /// ([`cancelled`](crate::cancelled) says so). So calls of one session are begun in their order,
+    /// and may end in any.
+    pub async fn serve<C, F>(self, call: C) -> Result<(), ServeError>
+    where
+        C: Fn(IncomingCall) -> F + Send + Sync + 'static,
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let refuse = |_, stream: Stream| {
+            stream.reset(ErrorCode::Refused);
+            ready(())
+        };
+        self.serve_streams(call, refuse).await
+    }
+
+    /// As [`Self::serve`], with a handler for streams, which gets the stream's method with it.
+    pub async fn serve_streams<C, F, S, G>(self, call: C, stream: S) -> Result<(), ServeError>
+    where
+        C: Fn(IncomingCall) -> F + Send + Sync + 'static,
+        F: Future<Output = ()> + Send + 'static,
+        S: Fn(u32, Stream) -> G + Send + Sync + 'static,
+        G: Future<Output = ()> + Send + 'static,
+    {
+        let Self { listener, stopper } = self;
+        let mut accepting = Accepting::new(listener)?;
+        let (call, stream) = (Arc::new(call), Arc::new(stream));
+        let mut stopped = pin!(stopper.stopped());
+        let mut sessions = JoinSet::new();
+        tracing::info!(address = %accepting.address(), "server started");
+        while !stopper.is_stopping() {
+            let accepted = poll_fn(|cx| {
+                while let Poll::Ready(Some(_)) = sessions.poll_join_next(cx) {}
+                if stopped.as_mut().poll(cx).is_ready() {
+                    return Poll::Ready(None);
+                }
+                accepting.poll_accept(cx).map(Some)
+            });
+            let Some(accepted) = accepted.await.transpose()? else { break };
+            let handlers = (Arc::clone(&call), Arc::clone(&stream));
+            match Session::new(accepted, handlers, stopper.clone()) {
+                Ok(session) => {
+                    sessions.spawn(session.serve());
+                }
+                Err(error) => tracing::warn!(%error, "no session"),
+            }
+        }
+        let address = accepting.address();
+        while sessions.join_next().await.is_some() {}
+        tracing::info!(%address, "server stopped");
+        Ok(())
+    }
+}
+
+/// A listener with its registration at the runtime.
+struct Accepting {
+    listener: AsyncFd<Socket>,
+    due: Option<Pin<Box<Sleep>>>,
+}
+
+struct Socket(SessionListener);
+
+impl AsRawFd for Socket {
+    fn as_raw_fd(&self) -> RawFd {
+        self.0.as_fd().as_raw_fd()
+    }
+}
+
+impl Accepting {
+    fn new(listener: SessionListener) -> io::Result<Self> {
+        Ok(Self { listener: watch(Socket(listener), Interest::READABLE)?, due: None })
+    }
+
+    fn address(&self) -> Address {
+        self.listener.get_ref().0.address()
+    }
+
+    fn poll_accept(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<(ServerChannel, Driver)>> {
+        loop {
+            while let Poll::Ready(ready) = self.listener.poll_read_ready(cx) {
+                ready?.clear_ready();
+            }
+            let listener = &mut self.listener.get_mut().0;
+            if let Some(accepted) = listener.accept()? {
+                return Poll::Ready(Ok(accepted));
+            }
+            let Some(left) = listener.time_left() else { return self.poll_ready(cx) };
+            if left.is_zero() {
+                // There is more to be done, after other tasks.
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+            let mut due = Box::pin(sleep(left));
+            if due.as_mut().poll(cx).is_pending() {
+                self.due = Some(due);
+                return self.poll_ready(cx);
+            }
+        }
+    }
+
+    /// Waits for the descriptor; the due time is waited for already.
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<(ServerChannel, Driver)>> {
+        if self.listener.poll_read_ready(cx).is_ready() {
+            cx.waker().wake_by_ref();
+        }
+        Poll::Pending
+    }
+}

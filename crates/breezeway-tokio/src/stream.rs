@@ -1,0 +1,146 @@
+//! Streams that await.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use breezeway::{ErrorCode, Message, StreamError};
+
+/// Both directions of a stream: messages go out and come in, in order.
+///
+/// What [`breezeway::Stream`] says of ends, resets and windows holds here.
+pub struct Stream {
+    send: SendHalf,
+    receive: ReceiveHalf,
+}
+
+/// The direction in which this side sends.
+pub struct SendHalf {
+    half: breezeway::SendHalf,
+}
+
+/// The direction in which this side receives: also a `futures_core::Stream` of its messages.
+pub struct ReceiveHalf {
+    half: breezeway::ReceiveHalf,
+}
+
+impl Stream {
+    pub(crate) fn new(stream: breezeway::Stream) -> Self {
+        let (send, receive) = stream.split();
+        Self { send: SendHalf { half: send }, receive: ReceiveHalf { half: receive } }
+    }
+
+    /// Both directions, each for a task of its own. The stream ends when both are dropped.
+    pub fn split(self) -> (SendHalf, ReceiveHalf) {
+        (self.send, self.receive)
+    }
+
+    /// The direction in which this side sends.
+    pub fn sender(&mut self) -> &mut SendHalf {
+        &mut self.send
+    }
+
+    /// The direction in which this side receives.
+    pub fn receiver(&mut self) -> &mut ReceiveHalf {
+        &mut self.receive
+    }
+
+    /// As [`SendHalf::send`].
+    pub async fn send(&mut self, message: &[u8]) -> Result<(), StreamError> {
+        self.send.send(message).await
+    }
+
+    /// As [`SendHalf::finish`].
+    pub async fn finish(&mut self) -> Result<(), StreamError> {
+        self.send.finish().await
+    }
+
+    /// As [`ReceiveHalf::receive`].
+    pub async fn receive(&mut self) -> Result<Option<Message>, StreamError> {
+        self.receive.receive().await
+    }
+
+    /// Ends both directions at once; the other side learns the code.
+    pub fn reset(mut self, code: ErrorCode) {
+        self.send.reset(code);
+    }
+}
+
+impl SendHalf {
+    /// Sends a copy of `message`. Waits while the other side does not read, or there is no room.
+    pub async fn send(&mut self, message: &[u8]) -> Result<(), StreamError> {
+        poll_fn(|cx| self.poll_send(cx, message)).await
+    }
+
+    /// Sends metadata, which goes with the first entry of a direction, and a message if there is
+    /// one.
+    pub async fn send_metadata(
+        &mut self,
+        metadata: &[u8],
+        message: Option<&[u8]>,
+    ) -> Result<(), StreamError> {
+        poll_fn(|cx| self.half.poll_entry(cx, message, Some(metadata), false)).await
+    }
+
+    /// Ends this direction: the other side receives what was sent, and then the end.
+    pub async fn finish(&mut self) -> Result<(), StreamError> {
+        self.finish_with(None, None).await
+    }
+
+    /// As [`Self::finish`], with a last message, metadata, or both.
+    pub async fn finish_with(
+        &mut self,
+        message: Option<&[u8]>,
+        metadata: Option<&[u8]>,
+    ) -> Result<(), StreamError> {
+        poll_fn(|cx| self.half.poll_entry(cx, message, metadata, true)).await
+    }
+
+    /// As [`Self::send`], if that needs no waiting. Wakes `cx` when it may not.
+    pub fn poll_send(
+        &mut self,
+        cx: &mut Context<'_>,
+        message: &[u8],
+    ) -> Poll<Result<(), StreamError>> {
+        self.half.poll_send(cx, message)
+    }
+
+    /// As [`Self::finish`], if that needs no waiting. Wakes `cx` when it may not.
+    pub fn poll_finish(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), StreamError>> {
+        self.half.poll_entry(cx, None, None, true)
+    }
+
+    /// Ends both directions at once; the other side learns the code.
+    pub fn reset(&mut self, code: ErrorCode) {
+        self.half.reset(code);
+    }
+}
+
+impl ReceiveHalf {
+    /// Waits for the next message, or for metadata that came without one; `None` after the other
+    /// side's last.
+    pub async fn receive(&mut self) -> Result<Option<Message>, StreamError> {
+        poll_fn(|cx| self.poll_receive(cx)).await
+    }
+
+    /// As [`Self::receive`], if something is there. Wakes `cx` when that may be so.
+    pub fn poll_receive(
+        &mut self,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<Option<Message>, StreamError>> {
+        self.half.poll_receive(cx)
+    }
+
+    /// Ends both directions at once; the other side learns the code.
+    pub fn reset(&mut self, code: ErrorCode) {
+        self.half.reset(code);
+    }
+}
+
+impl futures_core::Stream for ReceiveHalf {
+    type Item = Result<Message, StreamError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.poll_receive(cx).map(Result::transpose)
+    }
+}

@@ -1,0 +1,114 @@
+//! Sessions whose other side goes.
+
+use std::sync::Mutex;
+use std::time::Duration;
+
+use breezeway_tokio::{
+    Address, CallError, Channel, Server, ServerOptions, SessionOptions, StreamError,
+};
+use tokio::sync::mpsc;
+
+use crate::support::{
+    Process, addresses, echo, echo_pair, on_both_runtimes, one_thread, say, soon,
+};
+
+#[test]
+fn whoever_waits_learns_that_the_server_was_killed() {
+    let folder = tempfile::tempdir().unwrap();
+    for address in addresses(folder.path()) {
+        on_both_runtimes(|| async {
+            let mut process = Process::start("server", &address);
+            let address = process.hear().parse().unwrap();
+            let channel = Channel::connect(&address).await.unwrap();
+            let mut stream = channel.open(0, None).await.unwrap();
+            soon(stream.send(b"x")).await.unwrap();
+            assert!(soon(stream.receive()).await.unwrap().is_some());
+            let receiving = tokio::spawn(async move { stream.receive().await.map(|_| ()) });
+            let accepting = tokio::spawn({
+                let channel = channel.clone();
+                async move { channel.accept().await.map(|_| ()) }
+            });
+            tokio::task::yield_now().await;
+            process.kill();
+            let ended = soon(receiving).await.unwrap();
+            assert!(matches!(ended, Err(StreamError::Session(_))), "{ended:?}");
+            assert_eq!(soon(accepting).await.unwrap().unwrap_err().to_string(), "the peer died");
+            assert!(channel.is_ended());
+            match soon(channel.call(0, b"")).await {
+                Err(CallError::EndedBy(_)) => {}
+                other => panic!("{other:?}"),
+            }
+        });
+    }
+}
+
+#[test]
+fn a_server_that_stops_says_so_to_whoever_waits() {
+    on_both_runtimes(|| async {
+        let (channel, echo, _folder) = echo_pair(&SessionOptions::new()).await;
+        let mut stream = channel.open(0, None).await.unwrap();
+        soon(stream.send(b"x")).await.unwrap();
+        assert!(soon(stream.receive()).await.unwrap().is_some());
+        let accepting = tokio::spawn({
+            let channel = channel.clone();
+            async move { channel.accept().await.map(|_| ()) }
+        });
+        tokio::task::yield_now().await;
+        // Its handler is awaited, so the stream ends first.
+        stream.finish().await.unwrap();
+        assert!(soon(stream.receive()).await.unwrap().is_none());
+        echo.stop().await;
+        let error = soon(accepting).await.unwrap().unwrap_err();
+        assert_eq!(error.to_string(), "the server closed the session");
+    });
+}
+
+/// Connects, forks a child that holds the socket open, and waits to be killed.
+pub(crate) fn client_that_forks(address: &Address) {
+    let channel = breezeway::Channel::connect(address).unwrap();
+    channel.call(0, b"x").unwrap();
+    // SAFETY: the child calls only what is allowed after a fork of a process with threads.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        loop {
+            // SAFETY: as above.
+            unsafe { libc::pause() };
+        }
+    }
+    say(child);
+    std::thread::sleep(Duration::from_secs(600));
+}
+
+#[test]
+fn a_client_that_was_killed_is_gone_although_its_child_holds_the_socket() {
+    let folder = tempfile::tempdir().unwrap();
+    let address = &addresses(folder.path())[0];
+    one_thread().block_on(async {
+        let (ended, mut ends) = mpsc::unbounded_channel();
+        let ended = Mutex::new(ended);
+        let options = ServerOptions::new().on_session_end(move |_, error| {
+            let error = error.map(ToString::to_string);
+            ended.lock().unwrap().send(error).unwrap();
+        });
+        let server = Server::bind_with(address, options).unwrap();
+        let stopper = server.stopper();
+        let serving = tokio::spawn(server.serve(echo));
+        let mut process = tokio::task::spawn_blocking({
+            let address = address.clone();
+            move || {
+                let mut process = Process::start("client that forks", &address);
+                let child: i32 = process.hear().parse().unwrap();
+                (process, child)
+            }
+        })
+        .await
+        .unwrap();
+        process.0.kill();
+        let error = soon(ends.recv()).await.unwrap();
+        assert_eq!(error.as_deref(), Some("the peer died"));
+        // SAFETY: the child that said its number, which nobody has waited for.
+        unsafe { libc::kill(process.1, libc::SIGKILL) };
+        stopper.stop();
+        soon(serving).await.unwrap().unwrap();
+    });
+}

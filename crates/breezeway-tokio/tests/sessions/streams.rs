@@ -1,0 +1,126 @@
+//! Streams of many tasks, and those that nobody reads.
+
+use std::pin::Pin;
+
+use breezeway_tokio::{Channel, ErrorCode, Incoming, SessionOptions, StreamError};
+
+use crate::support::{echo_pair, on_both_runtimes, poll_and_drop, soon};
+
+#[test]
+fn two_hundred_streams_on_the_smallest_ring_go_on_at_the_same_time() {
+    on_both_runtimes(|| async {
+        let options = SessionOptions::new().ring_capacity(8);
+        let (channel, echo, _folder) = echo_pair(&options).await;
+        let tasks: Vec<_> = (0..200u64)
+            .map(|task| {
+                let channel = channel.clone();
+                tokio::spawn(async move {
+                    let mut stream = channel.open(0, None).await.unwrap();
+                    for round in 0..30u64 {
+                        let message = [task.to_le_bytes(), round.to_le_bytes()].concat();
+                        stream.send(&message).await.unwrap();
+                        let reply = stream.receive().await.unwrap().unwrap();
+                        assert_eq!(reply.to_vec(), message);
+                    }
+                    stream.finish().await.unwrap();
+                    assert!(stream.receive().await.unwrap().is_none());
+                })
+            })
+            .collect();
+        for task in tasks {
+            soon(task).await.unwrap();
+        }
+        drop(channel);
+        echo.stop().await;
+    });
+}
+
+#[test]
+fn a_stream_that_nobody_reads_stops_itself_and_nothing_else() {
+    on_both_runtimes(|| async {
+        let options = SessionOptions::new().stream_window(3, 1_000);
+        let (channel, server) = Channel::pair(&options).await.unwrap();
+        let mut stuck = channel.open(0, None).await.unwrap();
+        let Some(Incoming::Stream(_, mut unread)) = soon(server.accept()).await.unwrap() else {
+            panic!("no stream")
+        };
+        let mut other = channel.open(0, None).await.unwrap();
+        let Some(Incoming::Stream(_, mut read)) = soon(server.accept()).await.unwrap() else {
+            panic!("no stream")
+        };
+        for number in 0..3u8 {
+            soon(stuck.send(&[number])).await.unwrap();
+        }
+        assert!(poll_and_drop(stuck.send(&[99]), 50).await.is_none(), "its window is used up");
+        for number in 0..100u8 {
+            soon(other.send(&[number])).await.unwrap();
+            assert_eq!(soon(read.receive()).await.unwrap().unwrap().to_vec(), [number]);
+        }
+        let sending = tokio::spawn(async move {
+            stuck.send(&[3]).await.unwrap();
+            stuck
+        });
+        for number in 0..4u8 {
+            assert_eq!(soon(unread.receive()).await.unwrap().unwrap().to_vec(), [number]);
+        }
+        drop(soon(sending).await.unwrap());
+    });
+}
+
+#[test]
+fn a_reset_ends_what_waits_on_either_side() {
+    on_both_runtimes(|| async {
+        let (channel, server) = Channel::pair(&SessionOptions::new()).await.unwrap();
+        let mut stream = channel.open(0, None).await.unwrap();
+        let Some(Incoming::Stream(_, other)) = soon(server.accept()).await.unwrap() else {
+            panic!("no stream")
+        };
+        let receiving = tokio::spawn(async move { stream.receive().await.map(|_| ()) });
+        tokio::task::yield_now().await;
+        other.reset(ErrorCode::Application(5));
+        match soon(receiving).await.unwrap() {
+            Err(StreamError::Reset(ErrorCode::Application(5))) => {}
+            other => panic!("{other:?}"),
+        }
+        drop(channel);
+    });
+}
+
+#[test]
+fn a_receiving_half_is_a_stream_of_messages() {
+    on_both_runtimes(|| async {
+        let (channel, echo, _folder) = echo_pair(&SessionOptions::new()).await;
+        let (mut send, mut receive) = channel.open(0, None).await.unwrap().split();
+        let sending = tokio::spawn(async move {
+            for number in 0..50u8 {
+                send.send(&[number]).await.unwrap();
+            }
+            send.finish().await.unwrap();
+        });
+        let mut received = Vec::new();
+        while let Some(message) =
+            std::future::poll_fn(|cx| futures_core::Stream::poll_next(Pin::new(&mut receive), cx))
+                .await
+        {
+            received.extend(message.unwrap().to_vec());
+        }
+        assert_eq!(received, (0..50).collect::<Vec<u8>>());
+        soon(sending).await.unwrap();
+        drop((receive, channel));
+        echo.stop().await;
+    });
+}
+
+#[test]
+fn a_server_opens_streams_to_its_client() {
+    on_both_runtimes(|| async {
+        let (channel, server) = Channel::pair(&SessionOptions::new()).await.unwrap();
+        let mut stream = server.open(9, Some(b"about it")).await.unwrap();
+        stream.send(b"news").await.unwrap();
+        let (method, mut news) = soon(channel.accept()).await.unwrap();
+        assert_eq!(method, 9);
+        let opening = soon(news.receive()).await.unwrap().unwrap();
+        assert_eq!(opening.metadata(), Some(&b"about it"[..]));
+        assert_eq!(soon(news.receive()).await.unwrap().unwrap().to_vec(), b"news");
+    });
+}

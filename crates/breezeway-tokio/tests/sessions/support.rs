@@ -1,0 +1,179 @@
+//! Runtimes, servers and processes of tests.
+
+use std::future::Future;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::pin::pin;
+use std::process::{Child, Command, Stdio};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use breezeway_tokio::{
+    Address, Channel, IncomingCall, Server, ServerOptions, SessionOptions, Stream,
+};
+use tokio::runtime::{Builder, Runtime};
+use tokio::task::JoinHandle;
+
+/// How long something may take that must come.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A runtime with everything on one thread.
+pub(crate) fn one_thread() -> Runtime {
+    Builder::new_current_thread().enable_all().build().unwrap()
+}
+
+/// Runs a test on a runtime of one thread, and on one of two workers, within [`PATIENCE`].
+pub(crate) fn on_both_runtimes<F: Future<Output = ()>>(test: impl Fn() -> F) {
+    let two_workers = Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    for runtime in [one_thread(), two_workers] {
+        runtime.block_on(async {
+            tokio::time::timeout(2 * PATIENCE, test()).await.expect("the test hangs");
+        });
+    }
+}
+
+/// Waits for what must come.
+pub(crate) async fn soon<T>(what: impl Future<Output = T>) -> T {
+    tokio::time::timeout(PATIENCE, what).await.expect("it does not come")
+}
+
+/// Polls a future so many times, with other tasks in between, and drops it. Gives what it gave, if
+/// it did.
+pub(crate) async fn poll_and_drop<T>(future: impl Future<Output = T>, polls: usize) -> Option<T> {
+    let mut future = pin!(future);
+    for _ in 0..polls {
+        let mut cx = Context::from_waker(Waker::noop());
+        if let Poll::Ready(given) = future.as_mut().poll(&mut cx) {
+            return Some(given);
+        }
+        tokio::task::yield_now().await;
+    }
+    None
+}
+
+/// Sends back what comes on a stream, until its end.
+pub(crate) async fn echo_stream(_: u32, mut stream: Stream) {
+    while let Ok(Some(message)) = stream.receive().await {
+        if stream.send(&message.to_vec()).await.is_err() {
+            return;
+        }
+    }
+    // The client may have reset it.
+    let _ = stream.finish().await;
+}
+
+/// Sends a request back.
+pub(crate) async fn echo(call: IncomingCall) {
+    call.echo();
+}
+
+/// An address of every carrier.
+pub(crate) fn addresses(folder: &Path) -> Vec<Address> {
+    let path = folder.display();
+    [format!("shm:{path}/shm"), format!("unix:{path}/unix"), "tcp:127.0.0.1:0".to_owned()]
+        .map(|address| address.parse().unwrap())
+        .into()
+}
+
+/// A server that echoes, in this process.
+pub(crate) struct Echo {
+    pub(crate) address: Address,
+    pub(crate) stopper: breezeway_tokio::Stopper,
+    pub(crate) serving: JoinHandle<Result<(), breezeway_tokio::ServeError>>,
+}
+
+impl Echo {
+    pub(crate) fn start(address: &Address, options: &SessionOptions) -> Self {
+        let options = ServerOptions::new().session(options.clone());
+        let server = Server::bind_with(address, options).unwrap();
+        let (address, stopper) = (server.address(), server.stopper());
+        let serving = tokio::spawn(server.serve_streams(echo, echo_stream));
+        Self { address, stopper, serving }
+    }
+
+    pub(crate) async fn stop(self) {
+        self.stopper.stop();
+        soon(self.serving).await.unwrap().unwrap();
+    }
+}
+
+/// A server that echoes over shared memory, and a channel to it.
+pub(crate) async fn echo_pair(options: &SessionOptions) -> (Channel, Echo, tempfile::TempDir) {
+    let folder = tempfile::tempdir().unwrap();
+    let echo = Echo::start(&addresses(folder.path())[0], options);
+    let channel = Channel::connect_with(&echo.address, options).await.unwrap();
+    (channel, echo, folder)
+}
+
+const ROLE: &str = "BREEZEWAY_TEST_ROLE";
+const ADDRESS: &str = "BREEZEWAY_TEST_ADDRESS";
+
+/// This test binary once more, in a role, killed when dropped.
+pub(crate) struct Process {
+    child: Child,
+    lines: std::io::Lines<BufReader<std::process::ChildStdout>>,
+}
+
+impl Process {
+    pub(crate) fn start(role: &str, address: &Address) -> Self {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--ignored", "--exact", "--nocapture", "another_process"])
+            .env(ROLE, role)
+            .env(ADDRESS, address.to_string())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        Self { child, lines }
+    }
+
+    /// The next line that the role says.
+    pub(crate) fn hear(&mut self) -> String {
+        for line in &mut self.lines {
+            if let Some((_, said)) = line.unwrap().split_once('@') {
+                return said.to_owned();
+            }
+        }
+        panic!("the process has ended");
+    }
+
+    pub(crate) fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It may be gone already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Says a line to the test.
+pub(crate) fn say(line: impl std::fmt::Display) {
+    println!("\n@{line}");
+}
+
+/// What a process does, given an address.
+pub(crate) type Role = fn(&Address);
+
+/// Plays the role that this process was started for. Does nothing in an ordinary test run.
+pub(crate) fn play(roles: &[(&str, Role)]) {
+    let Ok(name) = std::env::var(ROLE) else { return };
+    // SAFETY: an integer in, none out.
+    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+    let address = std::env::var(ADDRESS).unwrap().parse().unwrap();
+    let (_, act) = roles.iter().find(|(other, _)| *other == name).expect("a role");
+    act(&address);
+}
+
+/// A server that echoes, in a process of its own.
+pub(crate) fn serve_echo(address: &Address) {
+    one_thread().block_on(async {
+        let echo = Echo::start(address, &SessionOptions::new());
+        say(&echo.address);
+        echo.serving.await.unwrap().unwrap();
+    });
+}
