@@ -1,0 +1,91 @@
+//! Measures Breezeway under tokio against the crate shmipc and tokio's unix sockets.
+#![forbid(unsafe_code)]
+
+mod breezeway;
+mod closed;
+mod paced;
+mod report;
+mod shmipc;
+mod streams;
+mod unix;
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::{Parser, Subcommand, ValueEnum};
+use tokio::runtime::{Builder, Runtime};
+
+#[derive(Parser)]
+#[command(about)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Many streams on one session, each a task that sends and waits for the echo: ours against
+    /// the crate shmipc, in turn
+    Streams(streams::Settings),
+    /// One stream, one message after the other: ours against a unix stream of tokio, in turn
+    Closed(closed::Settings),
+    /// One stream, messages at fixed times: ours against a unix stream of tokio, in turn
+    Paced(paced::Settings),
+    /// Echoes, in a process of its own
+    #[command(hide = true)]
+    Serve {
+        system: System,
+        runtime: Flavour,
+        path: PathBuf,
+        #[arg(default_value_t = 64)]
+        size: usize,
+    },
+}
+
+/// What is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum System {
+    Breezeway,
+    Shmipc,
+    Unix,
+}
+
+/// On which runtime.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Flavour {
+    /// Everything on one thread.
+    CurrentThread,
+    /// Two workers.
+    TwoWorkers,
+}
+
+impl Flavour {
+    const ALL: [Self; 2] = [Self::CurrentThread, Self::TwoWorkers];
+
+    fn runtime(self) -> Result<Runtime> {
+        let mut builder = match self {
+            Self::CurrentThread => Builder::new_current_thread(),
+            Self::TwoWorkers => Builder::new_multi_thread(),
+        };
+        if self == Self::TwoWorkers {
+            builder.worker_threads(2);
+        }
+        Ok(builder.enable_all().build()?)
+    }
+}
+
+fn main() -> Result<()> {
+    match Arguments::parse().command {
+        Command::Streams(settings) => streams::run(&settings),
+        Command::Closed(settings) => closed::run(&settings),
+        Command::Paced(settings) => paced::run(&settings),
+        Command::Serve { system, runtime, path, size } => {
+            let runtime = runtime.runtime()?;
+            match system {
+                System::Breezeway => runtime.block_on(breezeway::serve(&path, size, true)),
+                System::Shmipc => runtime.block_on(shmipc::serve(&path, size, true)),
+                System::Unix => runtime.block_on(unix::serve(&path, size)),
+            }
+        }
+    }
+}
