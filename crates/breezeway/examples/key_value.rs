@@ -54,7 +54,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for key in ["one", "two", "six", "ten"] {
         match channel.call(GET, key.as_bytes()) {
             Ok(value) => println!("{key}: {}", String::from_utf8(value.to_vec())?),
-            Err(CallError::Failed { code: NO_SUCH_KEY, reason }) => println!("{key}: {reason}"),
+            Err(CallError::Failed { code: NO_SUCH_KEY, reason, .. }) => println!("{key}: {reason}"),
             Err(error) => return Err(error.into()),
         }
     }

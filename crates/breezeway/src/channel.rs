@@ -32,7 +32,7 @@ use crate::error::{CallError, ConnectError};
 use crate::handshake::{self, HandshakeError};
 use crate::message::Message;
 use crate::options::SessionOptions;
-use crate::protocol::{ONE_WAY, REQUEST};
+use crate::protocol::{CallId, ONE_WAY, REQUEST};
 use crate::time_left;
 
 pub(crate) use driver::Counted;
@@ -433,7 +433,8 @@ impl State {
         match self.calls.poll(number, cx) {
             Poll::Ready(Ok(message)) => Poll::Ready(Ok(message)),
             Poll::Ready(Err((code, reason))) => {
-                Poll::Ready(Err(CallError::Failed { code, reason }))
+                let call = CallId(number);
+                Poll::Ready(Err(CallError::Failed { call, code, reason }))
             }
             Poll::Pending => {
                 if let Err(error) = self.check() {

@@ -20,7 +20,7 @@ use crate::handshake::HandshakeError;
 use crate::link::{LinkError, WaitFailure};
 use crate::options::OptionError;
 use crate::printable::printable;
-use crate::protocol::{CallViolation, ErrorCode, Violation};
+use crate::protocol::{CallId, CallViolation, ErrorCode, Violation};
 
 /// `main` and `unwrap` print errors in their debug form: for these it is the message, which says
 /// more to a reader than the fields.
@@ -118,6 +118,8 @@ pub enum CallError {
     /// The server's handler answered with an error. The session goes on.
     #[error("the server failed the call: {}", printable(reason))]
     Failed {
+        /// Which call it was.
+        call: CallId,
         /// What kind of failure.
         code: ErrorCode,
         /// The handler's error as it came, which may hold any character.
@@ -203,6 +205,34 @@ pub enum CallError {
 }
 
 impl CallError {
+    /// Whether the server may have served the call, or some of it. If not, it can be made again, on
+    /// another session if this one has ended, without being made twice.
+    pub fn may_have_run(&self) -> bool {
+        match self {
+            Self::Failed { code, .. } => !matches!(
+                code,
+                ErrorCode::NoSuchMethod | ErrorCode::Refused | ErrorCode::Overloaded
+            ),
+            Self::TooLarge { .. }
+            | Self::NoMemory { .. }
+            | Self::Segment(_)
+            | Self::TooManyInFlight(_)
+            | Self::RepliesPending(_)
+            | Self::NothingInFlight
+            | Self::Ended
+            | Self::Forked
+            | Self::GoingAway
+            | Self::TooMuchMetadata { .. } => false,
+            Self::DeadlinePassed
+            | Self::Closed
+            | Self::PeerDied
+            | Self::Violation(_)
+            | Self::Shortage(_)
+            | Self::Io(_)
+            | Self::EndedBy(_) => true,
+        }
+    }
+
     /// Whether the session can still be used.
     pub fn session_goes_on(&self) -> bool {
         match self {

@@ -241,6 +241,23 @@ impl Session {
         self.await_reply(deadline)
     }
 
+    /// As [`Self::receive`], if a reply is there; `None` if not. Never waits. (A call that finds none
+    /// asks the kernel whether the server is still there.)
+    pub fn try_receive(&mut self) -> Result<Option<Reply<'_>>, CallError> {
+        self.may_use()?;
+        if self.calls.wanted() == 0 {
+            return Err(CallError::NothingInFlight);
+        }
+        self.try_reply()
+    }
+
+    /// As [`Self::post`], if there is room for the message now; false if not, and then nothing was
+    /// sent. Never waits.
+    pub fn try_post(&mut self, method: u32, message: &[u8]) -> Result<bool, CallError> {
+        self.may_use()?;
+        self.try_message(method, message)
+    }
+
     #[inline(always)]
     fn deadline(&self) -> Deadline {
         match self.call_timeout {

@@ -19,9 +19,43 @@ impl Session {
                 self.reply_lent = true;
                 Ok(Reply { session: self, call })
             }
-            Ok(Answer { error: Some(code), .. }) => Err(self.failure(code)),
+            Ok(Answer { call, error: Some(code), .. }) => Err(self.failure(call, code)),
             Err(error) => Err(self.not_answered(error)),
         }
+    }
+
+    /// Takes the next reply if it is there.
+    pub(super) fn try_reply(&mut self) -> Result<Option<Reply<'_>>, CallError> {
+        match self.answer_at_hand() {
+            Ok(Some(Answer { call, error: None, .. })) => {
+                self.reply_lent = true;
+                Ok(Some(Reply { session: self, call }))
+            }
+            Ok(Some(Answer { call, error: Some(code), .. })) => Err(self.failure(call, code)),
+            Ok(None) => Ok(None),
+            Err(error) => Err(self.not_answered(error)),
+        }
+    }
+
+    /// Takes what has come until something answers a call that somebody waits for.
+    fn answer_at_hand(&mut self) -> Result<Option<Answer>, CallError> {
+        self.link.flush_now()?;
+        let mut sweep = self.sweep()?;
+        while self.next_is_there(&mut sweep)? {
+            let head = self.link.head();
+            if head.kind != Kind::Message as u8 {
+                return Err(session_entry(head.kind));
+            }
+            let answer = self.calls.answer(head)?;
+            if answer.wanted {
+                return Ok(Some(answer));
+            }
+            self.link.finish()?;
+        }
+        // Whether the server is gone is asked last: what it sent before is still received.
+        let is_gone = self.link.is_closed();
+        self.link.drain()?;
+        if is_gone { Err(CallError::PeerDied) } else { Ok(None) }
     }
 
     /// Takes entries until one answers a call that somebody waits for.
@@ -78,12 +112,12 @@ impl Session {
     }
 
     #[cold]
-    fn failure(&mut self, code: ErrorCode) -> CallError {
+    fn failure(&mut self, call: CallId, code: ErrorCode) -> CallError {
         let body = self.link.body();
         let reason = body.slice(..body.len().min(LONGEST_REASON)).to_vec();
         let reason = String::from_utf8_lossy(&reason).into_owned();
         self.finish_reply();
-        CallError::Failed { code, reason }
+        CallError::Failed { call, code, reason }
     }
 
     /// Releases the reply that was taken.

@@ -75,6 +75,25 @@ impl Session {
         Ok(())
     }
 
+    /// Sends a one-way message if there is room for it; whether it was sent.
+    pub(super) fn try_message(&mut self, method: u32, message: &[u8]) -> Result<bool, CallError> {
+        let stream = self.calls.next_stream();
+        let head = Head { kind: Kind::Message, flags: ONE_WAY, stream, tag: method, time: 0 };
+        match self.link.send(head, Body::Bytes(message)) {
+            Ok(()) => self.calls.posted(),
+            Err(SendError::Full { .. } | SendError::NoMemory { .. }) => {
+                // The server may sleep for what was published before, or be gone.
+                self.link.flush_now().map_err(|error| self.failed(error.into()))?;
+                self.check_server()?;
+                return Ok(false);
+            }
+            Err(error) => return Err(self.failed(error.into())),
+        }
+        self.link.flush_now().map_err(|error| self.failed(error.into()))?;
+        self.check_receiver()?;
+        Ok(true)
+    }
+
     /// Checks, after a quarter of the ring, that one-way messages still have a receiver.
     #[cold]
     #[inline(never)]

@@ -132,7 +132,7 @@ fn a_handle_that_is_dropped_fails_its_call_and_says_why() {
         session.send(DEFER, b"").unwrap();
         drop(server.next());
         match session.receive().map(|reply| reply.to_vec()) {
-            Err(CallError::Failed { code: ErrorCode::Failed, reason }) => {
+            Err(CallError::Failed { code: ErrorCode::Failed, reason, .. }) => {
                 assert!(reason.contains("dropped it without a reply"), "{reason}");
             }
             other => panic!("{other:?}"),
@@ -141,7 +141,7 @@ fn a_handle_that_is_dropped_fails_its_call_and_says_why() {
     session.send(DEFER, b"").unwrap();
     server.next().fail("no such user").unwrap();
     match session.receive().map(|reply| reply.to_vec()) {
-        Err(CallError::Failed { code: ErrorCode::Failed, reason }) => {
+        Err(CallError::Failed { code: ErrorCode::Failed, reason, .. }) => {
             assert_eq!(reason, "no such user");
         }
         other => panic!("{other:?}"),
@@ -180,7 +180,7 @@ fn a_reply_above_the_cap_fails_the_call_by_name() {
     let error = server.next().reply(vec![0; (1 << 20) + 1]).unwrap_err();
     assert!(matches!(error, DeferredError::TooLarge { .. }), "{error:?}");
     match session.receive().map(|reply| reply.to_vec()) {
-        Err(CallError::Failed { code: ErrorCode::NoMemory, reason }) => {
+        Err(CallError::Failed { code: ErrorCode::NoMemory, reason, .. }) => {
             assert!(reason.contains("cap of 1048576 bytes"), "{reason}");
         }
         other => panic!("{other:?}"),

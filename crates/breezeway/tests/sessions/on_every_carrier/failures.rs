@@ -20,7 +20,7 @@ fn failure<T: std::fmt::Debug>(outcome: Result<T, CallError>) -> (ErrorCode, Str
     match outcome {
         Err(error @ CallError::Failed { .. }) => {
             assert!(error.session_goes_on());
-            let CallError::Failed { code, reason } = error else { unreachable!() };
+            let CallError::Failed { code, reason, .. } = error else { unreachable!() };
             (code, reason)
         }
         other => panic!("{other:?}"),
@@ -376,5 +376,58 @@ fn late_replies_of_calls_that_were_given_up_make_room_for_new_calls() {
             }
         });
         assert_eq!(outcome.map_err(|error| error.to_string()), Ok(b"anew".to_vec()), "{policy:?}");
+    }
+}
+
+// ---- which call, and whether it ran ----
+
+#[test]
+fn a_pipelined_call_that_failed_says_which_it_was() {
+    let server = Server::waiting(WaitPolicy::Adaptive);
+    let mut session = server.connect(&SessionOptions::new());
+    let mut expected = Vec::new();
+    for number in 0..20u64 {
+        let method = if number % 3 == 0 { FAIL } else { ECHO };
+        expected.push((session.send(method, &number.to_le_bytes()).unwrap(), method));
+    }
+    for (sent, method) in expected {
+        match session.receive() {
+            Ok(reply) => assert_eq!((reply.call(), method), (sent, ECHO)),
+            Err(error) => {
+                assert!(error.may_have_run());
+                let CallError::Failed { call, .. } = error else { panic!("{error}") };
+                assert_eq!((call, method), (sent, FAIL));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_call_that_cannot_have_run_says_so() {
+    let server = Server::waiting(WaitPolicy::Adaptive);
+    let mut session = server.connect(&SessionOptions::new().cap(4096));
+    let error = session.call(ECHO, &[0; 5_000]).map(drop).unwrap_err();
+    assert!(matches!(error, CallError::TooLarge { .. }), "{error}");
+    assert!(!error.may_have_run());
+}
+
+#[test]
+fn a_reply_is_received_without_waiting_once_it_is_there() {
+    for policy in EVERY_POLICY {
+        let server = Server::waiting(policy);
+        let mut session = server.connect(&SessionOptions::new().wait(policy));
+        let nothing = session.try_receive().map(|reply| reply.is_some());
+        assert!(matches!(nothing, Err(CallError::NothingInFlight)), "{nothing:?}");
+        let sent = session.send(ECHO, b"later").unwrap();
+        let stopwatch = Stopwatch::start();
+        loop {
+            if let Some(reply) = session.try_receive().unwrap() {
+                assert_eq!((reply.call(), reply.to_vec()), (sent, b"later".to_vec()));
+                break;
+            }
+            assert!(stopwatch.elapsed() < PATIENCE, "no reply");
+            std::thread::yield_now();
+        }
+        assert_serves(&mut session);
     }
 }

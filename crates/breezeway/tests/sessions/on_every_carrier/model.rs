@@ -121,7 +121,7 @@ impl Model {
                 assert!(reply.to_vec() == message(number, len), "{len} bytes differ");
             }
             (
-                Err(CallError::Failed { code: ErrorCode::Failed, reason }),
+                Err(CallError::Failed { code: ErrorCode::Failed, reason, .. }),
                 Some((_, Expected::Failure { words })),
             ) => assert_eq!(reason, words),
             (Err(CallError::NothingInFlight), None) => {}

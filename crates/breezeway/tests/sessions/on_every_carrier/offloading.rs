@@ -29,7 +29,7 @@ fn offloaded_calls_are_answered_as_others_are() {
         let given = session.call(GIVE, &ask_for(9, 70_000)).unwrap().to_vec();
         assert!(given == message(9, 70_000));
         match session.call(FAIL, b"no such file").map(|reply| reply.to_vec()) {
-            Err(CallError::Failed { code: ErrorCode::Failed, reason }) => {
+            Err(CallError::Failed { code: ErrorCode::Failed, reason, .. }) => {
                 assert_eq!(reason, "no such file");
             }
             other => panic!("{other:?}"),

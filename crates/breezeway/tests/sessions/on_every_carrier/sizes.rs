@@ -181,7 +181,7 @@ fn a_reply_above_the_cap_fails_its_call_by_name_and_the_session_goes_on() {
         [(RESERVE, (MEBIBYTE as u64 + 1).to_le_bytes().to_vec()), (GIVE, ask_for(1, MEBIBYTE + 1))]
     {
         match session.call(method, &request).unwrap_err() {
-            CallError::Failed { code: ErrorCode::NoMemory, reason } => {
+            CallError::Failed { code: ErrorCode::NoMemory, reason, .. } => {
                 assert!(reason.contains("cap of 1048576 bytes"), "{reason}");
                 assert!(reason.contains("raise the cap"), "{reason}");
             }

@@ -282,7 +282,7 @@ fn replies_that_exhaust_the_cap_fail_their_own_call_only_and_on_a_socket_none() 
                     assert!(reply.to_vec() == message(number, 100_000));
                     outcomes.push(true);
                 }
-                Err(CallError::Failed { code: breezeway::ErrorCode::NoMemory, reason }) => {
+                Err(CallError::Failed { code: breezeway::ErrorCode::NoMemory, reason, .. }) => {
                     assert!(reason.contains("raise the cap"), "{reason}");
                     outcomes.push(false);
                 }
