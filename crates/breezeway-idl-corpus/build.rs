@@ -18,6 +18,15 @@ fn main() -> Result<(), Error> {
     write(out.join("cases.rs"), &list(&files)?)?;
     let deep = out.join("deep.thrift");
     write(deep.clone(), &deep_structs())?;
+    let options = Path::new("idl/options.thrift");
+    println!("cargo::rerun-if-changed={}", options.display());
+    Builder::new()
+        .file_name("options.rs")
+        .include_dir(&corpus)
+        .ordered()
+        .runtime_path("crate::runtime")
+        .extern_path("common.thrift", "::breezeway_idl_corpus::acme::common")
+        .compile(&[options])?;
     // Without the warning that `Builder::compile` would print: the test has the attribute.
     write(out.join("deep.rs"), &generate(&read(&[deep], &[])?)?)
 }

@@ -28,6 +28,9 @@ pub struct Builder {
     file_name: Option<OsString>,
     order: Order,
     strings: Strings,
+    ordered: bool,
+    runtime: Option<String>,
+    external: Vec<(PathBuf, String)>,
 }
 
 impl Builder {
@@ -69,6 +72,29 @@ impl Builder {
         self
     }
 
+    /// Derives `Eq`, `PartialOrd`, `Ord` and `Hash` for every owned type with no `double` in it.
+    pub fn ordered(mut self) -> Self {
+        self.ordered = true;
+        self
+    }
+
+    /// Uses `breezeway_thrift` by this path, such as `::my_rpc::thrift`, so that a crate that
+    /// exports it again is enough to depend on.
+    pub fn runtime_path(mut self, path: impl Into<String>) -> Self {
+        self.runtime = Some(path.into());
+        self
+    }
+
+    /// Generates nothing for this file, which others include, and uses the types that are in the
+    /// module `path`, such as `::common_idl::common`: generated in another crate, with the same
+    /// options, as the only file of its namespace.
+    ///
+    /// Of `file` the last parts of its path are enough.
+    pub fn extern_path(mut self, file: impl Into<PathBuf>, path: impl Into<String>) -> Self {
+        self.external.push((file.into(), path.into()));
+        self
+    }
+
     /// Generates from these files and all they include.
     ///
     /// In a build script this also tells cargo which files to watch: those and no others.
@@ -86,6 +112,15 @@ impl Builder {
         let files: Vec<_> = files.iter().map(|file| file.as_ref().to_owned()).collect();
         let mut schema = read_with(&files, &self.include_dirs, self.strings)?;
         schema.order = self.order;
+        schema.ordered = self.ordered;
+        schema.runtime = self.runtime.clone();
+        for (file, path) in &self.external {
+            let mut named = schema.files.iter_mut().filter(|found| found.path.ends_with(file));
+            match (named.next(), named.next()) {
+                (Some(found), None) => found.external = Some(path.clone()),
+                _ => return Err(Error::ExternFile(file.clone())),
+            }
+        }
         Ok(schema)
     }
 

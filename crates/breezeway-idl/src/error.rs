@@ -52,6 +52,12 @@ pub enum Error {
         /// What the system says.
         source: std::io::Error,
     },
+    /// A path was given for the types of a file that is not among those read, or of several.
+    #[error(
+        "extern_path() names {}, which is not exactly one of the files and what they include",
+        .0.display()
+    )]
+    ExternFile(PathBuf),
     /// No output directory was given and cargo's is not there.
     #[error("no output directory: set one with out_dir(), or run from a build script")]
     NoOutDir,

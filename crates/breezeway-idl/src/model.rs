@@ -12,6 +12,10 @@ pub struct Schema {
     pub files: Vec<File>,
     /// In which order structs are written.
     pub order: Order,
+    /// Whether owned types have `Eq`, `PartialOrd`, `Ord` and `Hash` where no `double` is in them.
+    pub ordered: bool,
+    /// The path of `breezeway_thrift`, if it is another.
+    pub runtime: Option<String>,
 }
 
 /// In which order the fields of a struct are written, and read fastest. Any order is read.
@@ -35,6 +39,8 @@ pub struct File {
     pub module: Vec<String>,
     /// The comment that the file begins with, line by line.
     pub docs: Vec<String>,
+    /// The path of the module that its types are in, if another crate has them.
+    pub external: Option<String>,
     /// Indices of the files it includes.
     pub includes: Vec<usize>,
     /// What it defines, in its order.
@@ -259,6 +265,11 @@ pub enum Streaming {
 }
 
 impl Schema {
+    /// The path of the runtime.
+    pub(crate) fn runtime(&self) -> &str {
+        self.runtime.as_deref().unwrap_or(crate::generate::RUNTIME)
+    }
+
     /// The definition with this id.
     pub fn definition(&self, id: Id) -> &Definition {
         &self.files[id.file].definitions[id.index]

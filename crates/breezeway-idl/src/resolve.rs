@@ -26,6 +26,7 @@ pub(crate) fn resolve(files: &[SourceFile], strings: Strings) -> Result<Schema, 
             stem: file.stem.clone(),
             module: module_of(file),
             docs: file.tree.docs.clone(),
+            external: None,
             includes: file.includes.clone(),
             definitions,
         });

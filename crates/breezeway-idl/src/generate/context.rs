@@ -15,6 +15,9 @@ pub(crate) struct Word {
     pub(crate) prelude: bool,
 }
 
+/// The path of the runtime, unless the schema has another.
+pub(crate) const RUNTIME: &str = "breezeway_thrift";
+
 /// The names of the standard library, by module.
 const STANDARD: [(&str, &[&str], bool); 9] = [
     ("std::boxed", &["Box"], true),
@@ -85,6 +88,9 @@ impl<'a> Context<'a> {
 
     /// A name of another definition's module, as seen from here.
     pub(crate) fn path(&self, id: Id, name: &str) -> String {
+        if let Some(path) = &self.schema.files[id.file].external {
+            return format!("{path}::{name}");
+        }
         let path = &self.naming.paths[id.file];
         if *path == self.module.path {
             return name.to_owned();
@@ -125,6 +131,6 @@ fn word(name: &'static str) -> Word {
         ("Some", _) => Word { name, path: "std::option::Option", prelude: true },
         ("Ok", _) => Word { name, path: "std::result::Result", prelude: true },
         (_, Some(&(path, _, prelude))) => Word { name, path, prelude },
-        _ => Word { name, path: "breezeway_thrift", prelude: false },
+        _ => Word { name, path: RUNTIME, prelude: false },
     }
 }

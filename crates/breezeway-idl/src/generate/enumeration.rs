@@ -1,5 +1,7 @@
 //! Enums: numbers with names, so that values of a later version are kept.
 
+use std::collections::HashSet;
+
 use super::context::Context;
 use crate::docs;
 use crate::layout::Code;
@@ -18,10 +20,28 @@ pub(crate) fn write(code: &mut Code, context: &Context<'_>, id: Id, values: &[En
                 docs::outer(code, &docs::with_annotations(&value.docs, &value.annotations));
                 code.line(&format!("pub const {name}: Self = Self({});", value.number));
             }
+            code.blank();
+            name_of(code, context, values);
         });
         code.blank();
     }
-    code.line(&format!("breezeway_thrift::open_enum!({name});"));
+    code.line(&format!("{}::open_enum!({name});", context.schema.runtime()));
+}
+
+/// Writes what tells a value's name in the IDL.
+fn name_of(code: &mut Code, context: &Context<'_>, values: &[EnumValue]) {
+    let (option, some) = (context.word("Option"), context.word("Some"));
+    code.line("/// The value's name in the IDL, if this version knows it.");
+    code.line("#[inline]");
+    code.block(&format!("pub fn name(self) -> {option}<&'static str> {{"), |code| {
+        code.block("match self.0 {", |code| {
+            let mut seen = HashSet::new();
+            for value in values.iter().filter(|value| seen.insert(value.number)) {
+                code.arm(&value.number.to_string(), &format!("{some}({:?})", value.name));
+            }
+            code.line("_ => None,");
+        });
+    });
 }
 
 /// The Rust names of an enum's values, in order.

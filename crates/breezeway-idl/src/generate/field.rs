@@ -2,7 +2,7 @@
 
 use super::context::Context;
 use super::types::is_fixed;
-use crate::model::{Field, Order, Requiredness, Struct, Value};
+use crate::model::{Field, Order, Requiredness, Schema, Struct, Value};
 use crate::names::{Taken, escape, pascal, snake};
 
 /// The most fields that the runtime reads and writes as one group.
@@ -24,6 +24,7 @@ pub(crate) struct Named<'a> {
 /// All fields of a struct.
 pub(crate) struct Fields<'a> {
     pub(crate) all: Vec<Named<'a>>,
+    written: &'a [Field],
 }
 
 /// Fields that are read and written together.
@@ -48,7 +49,7 @@ impl<'a> Fields<'a> {
                 let variant = escape(&variants.give(&pascal(&field.name)));
                 Named { field, name: escape(&name), setter: escape(&setter), in_place, variant }
             });
-        Self { all: named.collect() }
+        Self { all: named.collect(), written: &found.fields }
     }
 
     /// The fields in the order of bytes, neighbours of fixed size together.
@@ -68,6 +69,12 @@ impl<'a> Fields<'a> {
             }
         }
         steps
+    }
+
+    /// What the owned type derives beside the usual.
+    pub(crate) fn derives(&self, schema: &Schema) -> &'static str {
+        let ordered = schema.ordered && super::types::all_ordered(schema, self.written);
+        if ordered { ", Eq, PartialOrd, Ord, Hash" } else { "" }
     }
 
     /// The fewest bytes that such a struct takes: its required fields and its end.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::context::Context;
+use super::context::{Context, RUNTIME};
 use crate::layout::Code;
 
 /// Writes what the module's text refers to, in rustfmt's order.
@@ -40,11 +40,13 @@ fn words(context: &Context<'_>, wanted: impl Fn(&str) -> bool) -> BTreeMap<Strin
     let mut group: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for &word in context.words.borrow().iter().filter(|word| wanted(word.path)) {
         let called = context.called(word);
+        let is_runtime = word.path == RUNTIME;
+        let path = if is_runtime { context.schema.runtime() } else { word.path }.to_owned();
         if called != word.name {
             let name = format!("{} as {called}", word.name);
-            group.entry(word.path.to_owned()).or_default().push(name);
+            group.entry(path).or_default().push(name);
         } else if !word.prelude {
-            group.entry(word.path.to_owned()).or_default().push(called);
+            group.entry(path).or_default().push(called);
         }
     }
     group

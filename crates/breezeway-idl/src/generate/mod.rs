@@ -22,6 +22,7 @@ use crate::error::Error;
 use crate::layout::Code;
 use crate::model::{Definition, Id, Kind, Schema, Shape, Struct};
 use context::Context;
+pub(crate) use context::RUNTIME;
 use field::Fields;
 use naming::{Module, Naming};
 
@@ -67,7 +68,8 @@ pub struct StructPaths {
 /// The Rust paths of all structs, unions and exceptions.
 pub(crate) fn struct_paths(schema: &Schema) -> Result<Vec<StructPaths>, Error> {
     let naming = Naming::new(schema);
-    let structs = schema.ids().filter_map(|id| Some((id, naming.structs.get(&id)?)));
+    let here = schema.ids().filter(|id| schema.files[id.file].external.is_none());
+    let structs = here.filter_map(|id| Some((id, naming.structs.get(&id)?)));
     let paths = structs.map(|(id, names)| {
         let module = naming.paths[id.file].join("::");
         let [owned, view] = [&names.owned, &names.view].map(|name| format!("{module}::{name}"));

@@ -38,6 +38,8 @@ pub(crate) struct MethodNames {
 #[derive(Debug, Default)]
 pub(crate) struct Naming {
     pub(crate) root: Module,
+    /// The modules of other crates, which are not written.
+    external: Module,
     /// Types, traits, constants.
     pub(crate) names: HashMap<Id, String>,
     pub(crate) structs: HashMap<Id, StructNames>,
@@ -72,8 +74,8 @@ impl Naming {
         let mut naming = Self::default();
         for (index, file) in schema.files.iter().enumerate() {
             let path: Vec<_> = file.module.iter().map(|name| module_name(name)).collect();
-            naming.root.descend(&path).files.push(index);
             naming.paths.push(path);
+            naming.module(schema, index).files.push(index);
         }
         // What the IDL names keeps its name, if need be at the cost of what is derived from it.
         for id in schema.ids() {
@@ -92,7 +94,7 @@ impl Naming {
             Kind::Constant(..) => screaming(&definition.name),
             _ => pascal(&definition.name),
         };
-        let name = self.give(id.file, &wanted);
+        let name = self.give(schema, id.file, &wanted);
         self.names.insert(id, name);
     }
 
@@ -101,17 +103,18 @@ impl Naming {
         match &definition.kind {
             Kind::Struct(_) => {
                 let owned = self.names[&id].clone();
-                let names = self.derived(id.file, &pascal(&definition.name), owned);
+                let names = self.derived(schema, id.file, &pascal(&definition.name), owned);
                 self.structs.insert(id, names);
             }
             Kind::Typedef(_) => {
-                let view = self.give(id.file, &format!("{}View", pascal(&definition.name)));
+                let view = self.give(schema, id.file, &format!("{}View", pascal(&definition.name)));
                 self.view_aliases.insert(id, view);
             }
             Kind::Service(service) => {
                 let methods = service.methods.iter();
                 let base = |method: &str| format!("{}{}", pascal(&definition.name), pascal(method));
-                let names = methods.map(|method| self.method_names(id.file, &base(&method.name)));
+                let names =
+                    methods.map(|method| self.method_names(schema, id.file, &base(&method.name)));
                 let names = names.collect();
                 self.methods.insert(id, names);
             }
@@ -119,24 +122,29 @@ impl Naming {
         }
     }
 
-    fn method_names(&mut self, file: usize, base: &str) -> MethodNames {
+    fn method_names(&mut self, schema: &Schema, file: usize, base: &str) -> MethodNames {
         let mut synthetic = |suffix: &str| {
             let name = format!("{base}{suffix}");
-            let owned = self.give(file, &name);
-            self.derived(file, &name, owned)
+            let owned = self.give(schema, file, &name);
+            self.derived(schema, file, &name, owned)
         };
         MethodNames { arguments: synthetic("Args"), reply: synthetic("Reply") }
     }
 
-    fn derived(&mut self, file: usize, base: &str, owned: String) -> StructNames {
-        let view = self.give(file, &format!("{base}View"));
-        let writer = self.give(file, &format!("{base}Writer"));
+    fn derived(&mut self, schema: &Schema, file: usize, base: &str, owned: String) -> StructNames {
+        let view = self.give(schema, file, &format!("{base}View"));
+        let writer = self.give(schema, file, &format!("{base}Writer"));
         StructNames { owned, view, writer }
     }
 
-    fn give(&mut self, file: usize, name: &str) -> String {
-        let path = self.paths[file].clone();
-        escape(&self.root.descend(&path).taken.give(name))
+    fn give(&mut self, schema: &Schema, file: usize, name: &str) -> String {
+        escape(&self.module(schema, file).taken.give(name))
+    }
+
+    fn module(&mut self, schema: &Schema, file: usize) -> &mut Module {
+        let external = schema.files[file].external.is_some();
+        let root = if external { &mut self.external } else { &mut self.root };
+        root.descend(&self.paths[file])
     }
 }
 

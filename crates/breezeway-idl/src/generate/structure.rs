@@ -25,7 +25,7 @@ pub(crate) fn write(
 
 fn owned(code: &mut Code, context: &Context<'_>, names: &StructNames, fields: &Fields<'_>) {
     let preset = fields.all.iter().any(|named| named.preset().is_some());
-    code.line(derives(preset, "Clone, Debug"));
+    code.line(&derives("Clone, Debug", preset, fields.derives(context.schema)));
     declare(code, &format!("pub struct {}", names.owned), fields, |code, named| {
         docs::outer(code, &docs::with_annotations(&named.field.docs, &named.field.annotations));
         code.typed(&format!("pub {}", named.name), &named.owned(context));
@@ -46,7 +46,7 @@ fn view(code: &mut Code, context: &Context<'_>, names: &StructNames, fields: &Fi
     let borrows = fields.all.iter().any(borrows);
     let lifetime =
         |name: &str| if borrows { format!("{}<{name}>", names.view) } else { names.view.clone() };
-    code.line(derives(preset, "Clone, Copy, Debug"));
+    code.line(&derives("Clone, Copy, Debug", preset, ""));
     declare(code, &format!("pub struct {}", lifetime("'a")), fields, |code, named| {
         code.typed(&format!("pub {}", named.name), &named.view(context));
     });
@@ -58,13 +58,10 @@ fn view(code: &mut Code, context: &Context<'_>, names: &StructNames, fields: &Fi
     read::of_struct(code, context, &Reading::view(context, names, &lifetime("'a")), fields);
 }
 
-fn derives(preset: bool, copies: &str) -> &'static str {
-    match (preset, copies) {
-        (false, "Clone, Debug") => "#[derive(Clone, Debug, Default, PartialEq)]",
-        (true, "Clone, Debug") => "#[derive(Clone, Debug, PartialEq)]",
-        (false, _) => "#[derive(Clone, Copy, Debug, Default, PartialEq)]",
-        (true, _) => "#[derive(Clone, Copy, Debug, PartialEq)]",
-    }
+/// A default that is not made of the fields' is written.
+fn derives(first: &str, preset: bool, more: &str) -> String {
+    let default = if preset { "" } else { ", Default" };
+    format!("#[derive({first}{default}, PartialEq{more})]")
 }
 
 fn declare(

@@ -120,6 +120,25 @@ fn is_ordered(ty: &Type) -> bool {
     scalar || matches!(ty.kind, TypeKind::String | TypeKind::Binary)
 }
 
+/// Whether the owned values of these fields have an order and a hash: there is no double in them.
+pub(crate) fn all_ordered(schema: &Schema, fields: &[Field]) -> bool {
+    let mut seen = HashSet::new();
+    let mut next: Vec<&Type> = fields.iter().map(|field| &field.ty).collect();
+    while let Some(ty) = next.pop() {
+        match &ty.kind {
+            TypeKind::Double => return false,
+            TypeKind::List(of) | TypeKind::Set(of) => next.push(of),
+            TypeKind::Map(key, value) => next.extend([&**key, &**value]),
+            TypeKind::Struct(id) if seen.insert(*id) => {
+                let fields = schema.structure(*id).map_or(&[][..], |found| &found.fields);
+                next.extend(fields.iter().map(|field| &field.ty));
+            }
+            _ => {}
+        }
+    }
+    true
+}
+
 /// The fewest bytes that a value takes.
 pub(crate) fn min_size(ty: &Type) -> usize {
     match ty.kind {

@@ -39,7 +39,8 @@ fn owned(
     fields: &Fields<'_>,
     origin: Origin,
 ) {
-    code.line("#[derive(Clone, Debug, Default, PartialEq)]");
+    let more = fields.derives(context.schema);
+    code.line(&format!("#[derive(Clone, Debug, Default, PartialEq{more})]"));
     declare(code, &names.owned, fields, |code, named| {
         docs::outer(code, &docs::with_annotations(&named.field.docs, &named.field.annotations));
         code.variant(&named.variant, &named.payload(context));

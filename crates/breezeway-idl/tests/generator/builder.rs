@@ -181,3 +181,16 @@ fn all_strings_can_be_bytes() {
         assert!(text.contains(line), "{text}");
     }
 }
+
+#[test]
+fn an_extern_path_is_for_one_file_that_is_read() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("a.thrift");
+    fs::write(&file, "struct A {}").unwrap();
+    let builder = Builder::new().out_dir(dir.path()).extern_path("b.thrift", "::other::b");
+    let error = builder.compile(&[&file]).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "extern_path() names b.thrift, which is not exactly one of the files and what they include"
+    );
+}

@@ -29,6 +29,18 @@ pub mod acme {
             pub const USD: Self = Self(840);
             pub const GBP: Self = Self(826);
             pub const JPY: Self = Self(392);
+
+            /// The value's name in the IDL, if this version knows it.
+            #[inline]
+            pub fn name(self) -> Option<&'static str> {
+                match self.0 {
+                    978 => Some("EUR"),
+                    840 => Some("USD"),
+                    826 => Some("GBP"),
+                    392 => Some("JPY"),
+                    _ => None,
+                }
+            }
         }
 
         breezeway_thrift::open_enum!(Currency);
@@ -186,6 +198,17 @@ pub mod consts {
         pub const LOW: Self = Self(1);
         pub const MIDDLE: Self = Self(50);
         pub const HIGH: Self = Self(100);
+
+        /// The value's name in the IDL, if this version knows it.
+        #[inline]
+        pub fn name(self) -> Option<&'static str> {
+            match self.0 {
+                1 => Some("LOW"),
+                50 => Some("MIDDLE"),
+                100 => Some("HIGH"),
+                _ => None,
+            }
+        }
     }
 
     breezeway_thrift::open_enum!(Level);

@@ -29,6 +29,17 @@ pub mod defaults {
         pub const OFF: Self = Self(0);
         pub const ON: Self = Self(1);
         pub const AUTO: Self = Self(2);
+
+        /// The value's name in the IDL, if this version knows it.
+        #[inline]
+        pub fn name(self) -> Option<&'static str> {
+            match self.0 {
+                0 => Some("OFF"),
+                1 => Some("ON"),
+                2 => Some("AUTO"),
+                _ => None,
+            }
+        }
     }
 
     breezeway_thrift::open_enum!(Mode);

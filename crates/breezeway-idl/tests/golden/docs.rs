@@ -275,6 +275,16 @@ pub mod docs {
         pub const A: Self = Self(1);
         /// the second
         pub const B: Self = Self(2);
+
+        /// The value's name in the IDL, if this version knows it.
+        #[inline]
+        pub fn name(self) -> Option<&'static str> {
+            match self.0 {
+                1 => Some("A"),
+                2 => Some("B"),
+                _ => None,
+            }
+        }
     }
 
     breezeway_thrift::open_enum!(Slashes);
