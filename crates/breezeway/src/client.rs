@@ -5,7 +5,7 @@ use std::ops::{Deref, DerefMut};
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use breezeway_os::Deadline;
+use breezeway_os::{Deadline, clock};
 use breezeway_shm::ForeignBytes;
 
 use crate::address::Address;
@@ -18,6 +18,8 @@ use crate::session::Session;
 /// session.
 const OVERDUE_TIMEOUTS: u32 = 10;
 const SHORTEST_OVERDUE: Duration = Duration::from_secs(1);
+/// A session that was used so recently is used without asking whether its server is still there.
+const TRUSTED_FOR: Duration = Duration::from_millis(1);
 
 /// Why a client's call failed.
 #[derive(thiserror::Error)]
@@ -35,7 +37,8 @@ pub enum ClientError {
 /// pool for itself while it lasts.
 ///
 /// A session that ended is replaced by a new one at the next call; the call on which it ended
-/// fails, and is not repeated, as the server may have served it. A session whose server still owes
+/// fails, and is not repeated, as the server may have served it. (One that was idle for 1 ms is
+/// asked first, so a call after a restart finds the new server.) A session whose server still owes
 /// the reply of a call that was given up is used after all others, and replaced once ten call
 /// timeouts, and a second at least, have not brought that reply.
 pub struct Client {
@@ -49,13 +52,33 @@ struct Pool {
     /// Sessions without a call in flight. The one that was used last is used next. Boxed: to take
     /// and return one costs 23 ns; 54 ns where its 1.2 KiB move.
     #[allow(clippy::vec_box, reason = "as just said: sessions move in and out at each call")]
-    idle: Vec<Box<Session>>,
+    idle: Vec<Idle>,
     /// Sessions whose servers owe replies that were given up, in the order of their return.
     late: VecDeque<Late>,
     /// Sessions that exist or are being opened.
     open: usize,
     /// Threads that wait for a session to be returned: nobody else needs to be notified.
     waiting: usize,
+}
+
+/// A session without a call in flight.
+struct Idle {
+    session: Box<Session>,
+    /// When it was returned, in clock ticks.
+    since: u64,
+}
+
+impl Idle {
+    fn now(session: Box<Session>) -> Self {
+        Self { session, since: clock::ticks() }
+    }
+
+    /// Whether it can be used: one that was returned long ago asks the kernel whether its server is
+    /// still there.
+    fn is_usable(&mut self) -> bool {
+        let idle = clock::ticks().wrapping_sub(self.since);
+        idle < clock::ticks_in(TRUSTED_FOR) || self.session.is_alive()
+    }
 }
 
 /// A session whose server owes replies that were given up.
@@ -74,7 +97,9 @@ impl Client {
     pub fn connect_with(address: &Address, options: ClientOptions) -> Result<Self, ConnectError> {
         options.validate()?;
         let first = Box::new(Session::connect_with(address, &options.session)?);
-        let pool = Pool { idle: vec![first], late: VecDeque::new(), open: 1, waiting: 0 };
+        clock::calibrate();
+        let pool =
+            Pool { idle: vec![Idle::now(first)], late: VecDeque::new(), open: 1, waiting: 0 };
         Ok(Self {
             address: address.clone(),
             options,
@@ -98,8 +123,15 @@ impl Client {
         let deadline = Deadline::from(self.options.session.call_timeout);
         let mut pool = self.lock();
         loop {
-            if let Some(session) = pool.idle.pop() {
-                return Ok(self.lend(session, None));
+            if let Some(mut idle) = pool.idle.pop() {
+                drop(pool);
+                if idle.is_usable() {
+                    return Ok(self.lend(idle.session, None));
+                }
+                drop(idle);
+                pool = self.lock();
+                pool.open -= 1;
+                continue;
             }
             if let Some(late) = pool.late.pop_front() {
                 drop(pool);
@@ -259,7 +291,7 @@ impl Drop for PooledSession<'_> {
                 let since = self.late_since.unwrap_or_else(Instant::now);
                 self.client.give_back(|pool| pool.late.push_back(Late { session, since }));
             }
-            Some(session) => self.client.give_back(|pool| pool.idle.push(session)),
+            Some(session) => self.client.give_back(|pool| pool.idle.push(Idle::now(session))),
             None => {}
         }
     }

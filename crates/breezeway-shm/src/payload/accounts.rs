@@ -2,9 +2,10 @@
 //! another's next message: a part of the lend numbers and of the cap is kept for those that hold
 //! nothing.
 
-/// Whose payload something is. Nobody's is [`Self::SESSION`].
+/// Whose payload something is. Two bytes, so that what is taken for each payload stays as small as
+/// without it. Streams past 65,534 share one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Account(u32);
+pub struct Account(u16);
 
 impl Account {
     /// Payload of the session as a whole: calls.
@@ -12,7 +13,7 @@ impl Account {
 
     /// The account of a stream, by a small number that no other has at the same time.
     pub fn of_stream(index: usize) -> Self {
-        Self(u32::try_from(index + 1).unwrap_or(u32::MAX))
+        Self(u16::try_from(index + 1).unwrap_or(u16::MAX))
     }
 }
 
@@ -40,7 +41,9 @@ impl Accounts {
     }
 
     /// From now on half of the numbers and a quarter of the cap are kept for so many accounts.
+    /// Comes before anything is taken.
     pub(crate) fn keep_for(&mut self, shares: usize) {
+        assert!(self.taken.numbers == 0, "what is kept is agreed on before it is needed");
         self.shares = shares;
     }
 
@@ -68,6 +71,9 @@ impl Accounts {
 
     #[inline]
     pub(crate) fn take(&mut self, account: Account, len: usize) {
+        if self.shares == 0 {
+            return;
+        }
         self.taken.numbers += 1;
         self.taken.bytes += len;
         if account != Account::SESSION {
@@ -82,6 +88,9 @@ impl Accounts {
 
     #[inline]
     pub(crate) fn give_back(&mut self, account: Account, len: usize) {
+        if self.shares == 0 {
+            return;
+        }
         self.taken.numbers -= 1;
         self.taken.bytes -= len;
         if account != Account::SESSION {

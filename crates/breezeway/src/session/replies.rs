@@ -178,6 +178,12 @@ impl Session {
         false
     }
 
+    /// Whether the server is still there, as far as the kernel knows. For a session without a call in
+    /// flight: what has come is dropped.
+    pub(crate) fn is_alive(&mut self) -> bool {
+        !self.ended && !self.was_shut_down() && self.link.drain().is_ok() && !self.link.is_closed()
+    }
+
     /// Begins to go through what has come.
     fn sweep(&mut self) -> Result<Sweep, LinkError> {
         self.link.notice(Notice::Readable)?;

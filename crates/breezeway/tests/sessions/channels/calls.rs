@@ -264,7 +264,7 @@ fn a_call_whose_time_is_over_is_cancelled_for_its_handler() {
     let (channel, server) = pair(&SessionOptions::new().call_timeout(timeout));
     let mut cx = Context::from_waker(Waker::noop());
     // Nobody waits for the reply, so nobody gives the call up.
-    let Poll::Ready(Ok(call)) = channel.poll_start_call(&mut cx, 0, None, b"") else {
+    let Poll::Ready(Ok(call)) = channel.poll_start_call(&mut cx, 0, None, b"", timeout) else {
         panic!("there is room")
     };
     let Some(Incoming::Call(served)) = server.accept().unwrap() else { panic!("no call") };
