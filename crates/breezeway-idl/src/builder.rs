@@ -31,6 +31,7 @@ pub struct Builder {
     ordered: bool,
     runtime: Option<String>,
     external: Vec<(PathBuf, String)>,
+    small_strings: bool,
 }
 
 impl Builder {
@@ -95,6 +96,14 @@ impl Builder {
         self
     }
 
+    /// Makes a `breezeway_thrift::SmallString` of every owned `string`, which has up to 24 bytes in
+    /// place: decoding short text then takes no memory. The program needs feature `small-strings`
+    /// of breezeway-thrift.
+    pub fn small_strings(mut self) -> Self {
+        self.small_strings = true;
+        self
+    }
+
     /// Generates from these files and all they include.
     ///
     /// In a build script this also tells cargo which files to watch: those and no others.
@@ -121,6 +130,7 @@ impl Builder {
                 _ => return Err(Error::ExternFile(file.clone())),
             }
         }
+        schema.small_strings = self.small_strings;
         Ok(schema)
     }
 

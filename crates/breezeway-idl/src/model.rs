@@ -16,6 +16,8 @@ pub struct Schema {
     pub ordered: bool,
     /// The path of `breezeway_thrift`, if it is another.
     pub runtime: Option<String>,
+    /// Whether owned strings have short text in place.
+    pub small_strings: bool,
 }
 
 /// In which order the fields of a struct are written, and read fastest. Any order is read.

@@ -25,6 +25,14 @@ impl IntoOwned<String> for &str {
     }
 }
 
+#[cfg(feature = "small-strings")]
+impl IntoOwned<crate::SmallString> for &str {
+    #[inline]
+    fn into_owned(self) -> crate::SmallString {
+        crate::SmallString::new(self)
+    }
+}
+
 impl IntoOwned<Vec<u8>> for &[u8] {
     #[inline]
     fn into_owned(self) -> Vec<u8> {

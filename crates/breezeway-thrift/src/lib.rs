@@ -104,6 +104,8 @@
 //!
 //! # Features
 //!
+//! * `small-strings`: `SmallString`, which has up to 24 bytes in place. Decoding takes no memory
+//!   for it, which is most of what a short string costs.
 //! * `prost`: the codec `Protobuf`, which sends messages of prost the same way.
 #![deny(unsafe_code)]
 
@@ -149,6 +151,10 @@ mod view;
 mod wire;
 mod wire_type;
 mod writer;
+
+/// A string of up to 24 bytes in place, and in memory of its own if it is longer.
+#[cfg(feature = "small-strings")]
+pub use compact_str::CompactString as SmallString;
 
 pub use call::{Call, Streaming};
 pub use chain::Chain;

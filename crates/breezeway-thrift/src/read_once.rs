@@ -150,6 +150,23 @@ impl<R: Read> Source for ReadOnce<R> {
             .map_err(|error| Fault::Utf8.at(offset + error.utf8_error().valid_up_to()))
     }
 
+    fn text_as<T>(
+        &mut self,
+        length: usize,
+        make: impl FnOnce(&str) -> T,
+    ) -> Result<T, DecodeError> {
+        if length > Self::MAX_PEEK {
+            return self.string(length).map(|text| make(&text));
+        }
+        let offset = self.offset();
+        let Some(bytes) = self.peek(length) else { return Err(self.truncated(length)) };
+        let text = std::str::from_utf8(bytes)
+            .map_err(|error| Fault::Utf8.at(offset + error.valid_up_to()))?;
+        let value = make(text);
+        self.advance(length);
+        Ok(value)
+    }
+
     fn fixed_list<T: Fixed>(&mut self, count: usize) -> Result<Vec<T>, DecodeError> {
         let offset = self.offset();
         let mut list = Vec::with_capacity(count);

@@ -111,6 +111,15 @@ impl Source for Slice<'_> {
     }
 
     #[inline(always)]
+    fn text_as<T>(
+        &mut self,
+        length: usize,
+        make: impl FnOnce(&str) -> T,
+    ) -> Result<T, DecodeError> {
+        self.text(length).map(make)
+    }
+
+    #[inline(always)]
     fn fixed_list<T: Fixed>(&mut self, count: usize) -> Result<Vec<T>, DecodeError> {
         let offset = self.offset();
         let bytes = self.take(count * T::SIZE)?;

@@ -33,6 +33,16 @@ pub trait Source: Sized {
     /// As [`Self::binary`], for bytes that are UTF-8.
     fn string(&mut self, length: usize) -> Result<String, DecodeError>;
 
+    /// As [`Self::string`], with what `make` makes of the text.
+    #[inline(always)]
+    fn text_as<T>(
+        &mut self,
+        length: usize,
+        make: impl FnOnce(&str) -> T,
+    ) -> Result<T, DecodeError> {
+        self.string(length).map(|text| make(&text))
+    }
+
     /// Takes `count` values, which [`Self::count`] gave.
     fn fixed_list<T: Fixed>(&mut self, count: usize) -> Result<Vec<T>, DecodeError>;
 

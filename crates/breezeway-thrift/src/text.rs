@@ -45,6 +45,21 @@ impl Decode for String {
     }
 }
 
+#[cfg(feature = "small-strings")]
+bytes!(crate::SmallString, text => text.as_bytes());
+
+#[cfg(feature = "small-strings")]
+impl Decode for crate::SmallString {
+    #[inline(always)]
+    fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
+        let length = from.length()?;
+        if length > size_of::<Self>() {
+            from.charge(length)?;
+        }
+        from.text_as(length, |text| Self::new(text))
+    }
+}
+
 impl Decode for Vec<u8> {
     #[inline(always)]
     fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {

@@ -18,7 +18,7 @@ impl Context<'_> {
 
     fn owned_kind(&self, kind: &TypeKind) -> String {
         match kind {
-            TypeKind::String => self.word("String"),
+            TypeKind::String => self.string(),
             TypeKind::Binary => format!("{}<u8>", self.word("Vec")),
             TypeKind::List(of) => format!("{}<{}>", self.word("Vec"), self.owned(of)),
             TypeKind::Set(of) => format!("{}<{}>", self.word("Set"), self.owned(of)),
@@ -27,6 +27,11 @@ impl Context<'_> {
             }
             fixed_or_struct => self.name_of(fixed_or_struct),
         }
+    }
+
+    /// The owned type of text.
+    pub(crate) fn string(&self) -> String {
+        self.word(if self.schema.small_strings { "SmallString" } else { "String" })
     }
 
     /// The owned type of maps with these keys: one that needs no order if they have none.

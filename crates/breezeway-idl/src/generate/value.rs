@@ -46,6 +46,9 @@ fn optional(context: &Context<'_>, named: &Named<'_>, value: Expr) -> Expr {
 pub(crate) fn owned(context: &Context<'_>, ty: &Type, value: &Value) -> Expr {
     match (&ty.kind, value) {
         (_, Value::String(text)) if text.is_empty() => zero(context, ty),
+        (_, Value::String(text)) if context.schema.small_strings => {
+            Expr::plain(format!("{}::from({text:?})", context.string()))
+        }
         (_, Value::String(text)) => Expr::plain(format!("{text:?}.to_owned()")),
         (_, Value::Binary(bytes)) if bytes.is_empty() => zero(context, ty),
         (_, Value::Binary(bytes)) => Expr::plain(format!("{}.to_vec()", byte_string(bytes))),
@@ -178,7 +181,10 @@ fn structure(
 /// What `Default` gives for an owned type.
 fn zero(context: &Context<'_>, ty: &Type) -> Expr {
     Expr::plain(match &ty.kind {
-        TypeKind::String => format!("{}::new()", context.word("String")),
+        TypeKind::String if context.schema.small_strings => {
+            format!("{}::default()", context.string())
+        }
+        TypeKind::String => format!("{}::new()", context.string()),
         TypeKind::Binary | TypeKind::List(_) => format!("{}::new()", context.word("Vec")),
         TypeKind::Set(_) => format!("{}::default()", context.word("Set")),
         TypeKind::Map(key, _) => format!("{}::default()", context.map(key)),

@@ -25,6 +25,25 @@ fn several_files_become_one_text() {
     }
 }
 
+#[test]
+fn strings_may_have_short_text_in_place() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("a.thrift");
+    let fields = "1: string a, 2: optional string b = 'x', 3: map<string, list<string>> c";
+    fs::write(&file, format!("struct A {{ {fields} }}")).unwrap();
+    Builder::new().out_dir(dir.path()).small_strings().compile(&[file]).unwrap();
+    let text = fs::read_to_string(dir.path().join("thrift.rs")).unwrap();
+    for line in [
+        "pub a: SmallString,",
+        "pub b: Option<SmallString>,",
+        "pub c: BTreeMap<SmallString, Vec<SmallString>>,",
+        "b: Some(SmallString::from(\"x\")),",
+        "pub b: Option<&'a str>,",
+    ] {
+        assert!(text.contains(line), "{line}: {text}");
+    }
+}
+
 /// The text for the first of these files.
 fn of_files(files: &[(&str, &str)]) -> Result<String, breezeway_idl::Error> {
     let dir = tempfile::tempdir().unwrap();

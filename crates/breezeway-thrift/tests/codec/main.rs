@@ -12,5 +12,7 @@ mod number_lists;
 mod number_maps;
 mod one_call;
 mod sinks;
+#[cfg(feature = "small-strings")]
+mod small_strings;
 mod support;
 mod vectors;

@@ -1,0 +1,50 @@
+//! Strings that have short text in place are written and read as others are.
+
+use std::collections::BTreeMap;
+
+use breezeway_thrift::{
+    Decode, DecodeError, Fault, Limits, Slice, SmallString, decode_once, decode_slice, to_vec,
+};
+
+#[test]
+fn small_strings_are_what_strings_are() {
+    for length in [0, 1, 7, 8, 23, 24, 25, 32, 33, 255, 256, 257, 5000] {
+        for text in ["x".repeat(length), "楼".repeat(length)] {
+            let bytes = to_vec(&text).unwrap();
+            let small = SmallString::from(text.as_str());
+            assert_eq!(to_vec(&small).unwrap(), bytes);
+            assert_eq!(decode_slice::<SmallString>(&bytes).as_ref(), Ok(&small));
+            assert_eq!(decode_once::<SmallString>(&bytes).as_ref(), Ok(&small));
+            for end in [0, 3, bytes.len() - 1] {
+                let cut = decode_slice::<SmallString>(&bytes[..end]).map(String::from);
+                assert_eq!(cut, decode_slice::<String>(&bytes[..end]));
+                let once = decode_once::<SmallString>(&bytes[..end]).map(String::from);
+                assert_eq!(once, decode_once::<String>(&bytes[..end]));
+            }
+        }
+    }
+    let map = BTreeMap::from([(SmallString::from("a"), SmallString::from("b"))]);
+    assert_eq!(decode_slice(&to_vec(&map).unwrap()), Ok(map));
+}
+
+#[test]
+fn what_is_not_utf_8_is_refused_where_it_stands() {
+    for length in [1, 20, 300] {
+        let mut bytes = to_vec(&"x".repeat(length)).unwrap();
+        bytes[4 + length / 2] = 0xff;
+        let error = DecodeError { offset: 4 + length / 2, fault: Fault::Utf8 };
+        assert_eq!(decode_slice::<SmallString>(&bytes).as_ref(), Err(&error));
+        assert_eq!(decode_once::<SmallString>(&bytes).as_ref(), Err(&error));
+    }
+}
+
+#[test]
+fn only_text_that_takes_memory_counts_against_the_limit() {
+    let decode = |length| {
+        let bytes = to_vec(&"x".repeat(length)).unwrap();
+        let limits = Limits { memory: 10, ..Limits::default() };
+        SmallString::decode(&mut Slice::within(limits, &bytes).unwrap())
+    };
+    assert_eq!(decode(24).unwrap().len(), 24);
+    assert_eq!(decode(25).unwrap_err().fault, Fault::Memory { needed: 41, left: 10 });
+}
