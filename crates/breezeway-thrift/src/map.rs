@@ -121,6 +121,37 @@ impl<K: Decode, V: Decode> Decode for Pairs<K, V> {
     }
 }
 
+/// From so many pairs on, a tree is made of all at once: most writers have sorted them, and then
+/// nothing is searched for.
+const BULK: usize = 12;
+
+/// Takes the pairs of a map, from `bulk` on all before the map is made. Of repeated keys the last
+/// counts.
+#[inline]
+fn decode_pairs<
+    K: Decode,
+    V: Decode,
+    S: Source,
+    M: Default + Extend<(K, V)> + FromIterator<(K, V)>,
+>(
+    count: usize,
+    from: &mut S,
+    bulk: usize,
+) -> Result<M, DecodeError> {
+    if count >= bulk {
+        let mut pairs = Vec::with_capacity(first_capacity::<(K, V)>(count, from));
+        for _ in 0..count {
+            pairs.push((K::decode(from)?, V::decode(from)?));
+        }
+        return Ok(pairs.into_iter().collect());
+    }
+    let mut map = M::default();
+    for _ in 0..count {
+        map.extend([(K::decode(from)?, V::decode(from)?)]);
+    }
+    Ok(map)
+}
+
 /// Implements writing, and for a map of the standard library reading.
 macro_rules! map {
     ($type:ident<K, V $(, $hasher:ident)?>, $map:ident => $pairs:expr) => {
@@ -150,19 +181,16 @@ macro_rules! map {
             }
         }
     };
-    ($type:ident<K, V $(, $hasher:ident)?> where $($bound:tt)+) => {
+    ($type:ident<K, V $(, $hasher:ident)?> where $($bound:ident)+, from $bulk:expr) => {
         map!($type<K, V $(, $hasher)?>, map => map);
 
-        impl<K: Decode + $($bound)+, V: Decode $(, $hasher: BuildHasher + Default)?> Decode for $type<K, V $(, $hasher)?> {
+        impl<K: Decode $(+ $bound)+, V: Decode $(, $hasher: BuildHasher + Default)?> Decode for $type<K, V $(, $hasher)?> {
             #[inline]
             fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
                 from.enter()?;
                 let count = decode_header::<K, V, S>(from)?;
                 from.charge_list::<(K, V)>(places(count))?;
-                let mut map = Self::default();
-                for _ in 0..count {
-                    map.insert(K::decode(from)?, V::decode(from)?);
-                }
+                let map = decode_pairs(count, from, $bulk)?;
                 from.leave();
                 Ok(map)
             }
@@ -171,5 +199,5 @@ macro_rules! map {
 }
 
 map!(Pairs<K, V>, map => &map.0);
-map!(BTreeMap<K, V> where Ord);
-map!(HashMap<K, V, H> where Eq + Hash);
+map!(BTreeMap<K, V> where Ord, from BULK);
+map!(HashMap<K, V, H> where Eq Hash, from usize::MAX);

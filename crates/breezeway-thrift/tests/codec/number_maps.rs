@@ -22,6 +22,23 @@ fn bytes() -> Vec<u8> {
 }
 
 #[test]
+fn of_repeated_keys_the_last_counts_in_short_maps_and_long_ones() {
+    for count in [2, 11, 12, 13, 100] {
+        let pairs: Pairs<i32, i64> =
+            (0..count).map(|index| (index / 2, i64::from(index))).collect();
+        for pairs in [pairs.clone(), pairs.iter().rev().copied().collect()] {
+            let bytes = to_vec(&pairs).unwrap();
+            let mut last = BTreeMap::new();
+            for (key, value) in pairs.iter() {
+                last.insert(*key, *value);
+            }
+            assert_eq!(decode_slice::<BTreeMap<i32, i64>>(&bytes).as_ref(), Ok(&last));
+            assert_eq!(decode_once::<BTreeMap<i32, i64>>(&bytes), Ok(last));
+        }
+    }
+}
+
+#[test]
 fn all_kinds_of_maps_have_the_same_bytes() {
     assert_eq!(to_vec(&map()).unwrap(), bytes());
     assert_eq!(to_vec(&map().into_iter().collect::<Pairs<_, _>>()).unwrap(), bytes());
