@@ -93,8 +93,8 @@ pub fn encode_slice<T: Encode + ?Sized>(
 /// too small; after an error it is empty.
 ///
 /// Nothing is counted beforehand: a message is written into as many bytes as the one before took,
-/// and a quarter more. So this is faster than [`Encode::size`] and [`encode_slice`] for messages
-/// that are about equally long, and may write the first of a longer kind twice.
+/// a sixteenth and 512 more. So this is faster than [`Encode::size`] and [`encode_slice`] for
+/// messages that are about equally long, and writes one that is much longer twice.
 pub fn encode_vec<T: Encode + ?Sized>(value: &T, buffer: &mut Vec<u8>) -> Result<(), EncodeError> {
     refill(buffer, || value.size(), |to| value.encode(to))
 }
@@ -120,12 +120,12 @@ pub(crate) fn refill(
     };
     let room = match buffer.capacity() {
         0 => size(),
-        capacity => capacity.min(buffer.len() + buffer.len() / 4 + SPARE),
+        capacity => capacity.min(buffer.len() + buffer.len() / 16 + SPARE),
     };
     buffer.resize(room, 0);
     let mut written = into(buffer);
     if let Err(EncodeError::Full { needed, .. }) = written {
-        buffer.resize(needed + needed / 4, 0);
+        buffer.resize(needed + needed / 16, 0);
         written = into(buffer);
     }
     buffer.truncate(*written.as_ref().unwrap_or(&0));
@@ -133,4 +133,4 @@ pub(crate) fn refill(
 }
 
 /// How much longer a short message may be than the one before, in bytes.
-const SPARE: usize = 256;
+const SPARE: usize = 512;
