@@ -32,6 +32,36 @@ fn build_go() -> PathBuf {
     program
 }
 
+/// Where one of the examples is that shmipc-go publishes.
+pub(crate) fn shmipc_go_example(name: &str) -> PathBuf {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    FOLDER.get_or_init(build_examples).join(name)
+}
+
+/// From the module as it is published, in the version that `peers/shmipc-go` depends on.
+fn build_examples() -> PathBuf {
+    announce("building the examples of shmipc-go");
+    let folder = target().join("shmipc-go-examples");
+    for name in EXAMPLES {
+        let mut go = Command::new("go");
+        go.args(["build", "-o"]).arg(folder.join(name));
+        go.arg(format!("github.com/cloudwego/shmipc-go/example/{name}"));
+        check(go.current_dir(peers().join("shmipc-go")));
+    }
+    folder
+}
+
+/// The examples that tests run.
+const EXAMPLES: [&str; 7] = [
+    "helloworld/greeter_client",
+    "helloworld/greeter_server",
+    "best_practice/shmipc_client",
+    "best_practice/shmipc_server",
+    "best_practice/shmipc_async_client",
+    "best_practice/shmipc_async_server",
+    "hot_restart_test/client",
+];
+
 fn build_rust() -> PathBuf {
     announce("building peers/shmipc-rs, which takes a minute the first time");
     let target = target();

@@ -17,6 +17,7 @@ mod pattern;
 mod process;
 mod program;
 mod protocol_4;
+mod published;
 mod scenario;
 mod tcp;
 mod trial;
@@ -32,6 +33,7 @@ fn main() {
         hot_restart::trials(),
         leftovers::trials(),
         protocol_4::trials(),
+        published::trials(),
         tcp::trials(),
     ];
     libtest_mimic::run(&arguments, trials.into_iter().flatten().collect()).exit();

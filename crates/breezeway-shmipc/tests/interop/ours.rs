@@ -1,6 +1,7 @@
 //! Our own side, in the same roles and with the same options as `peers/shmipc-go` and
 //! `peers/shmipc-rs`.
 
+mod call;
 mod client;
 mod hello;
 mod serve;
@@ -38,6 +39,7 @@ pub(crate) fn play() {
     let outcome = match role.as_str() {
         "serve" => serve::run(&settings),
         "client" => client::run(&settings),
+        "call" => call::run(&settings),
         #[cfg(feature = "tokio")]
         "serve-tasks" => tasks::serve(&settings),
         #[cfg(feature = "tokio")]

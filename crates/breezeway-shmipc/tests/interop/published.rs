@@ -1,0 +1,138 @@
+//! The examples that upstream publishes, as they are, with one side ours.
+//!
+//! They find each other at `../ipc_test.sock`, so each runs in a folder below that of the test. The
+//! reply of "best practice" has the bytes of its request, and so has that of "hot restart": an echo
+//! serves both.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use breezeway_adversary::stopwatch::eventually;
+use libtest_mimic::Trial;
+
+use super::build::shmipc_go_example;
+use super::folder::Folder;
+use super::process::Process;
+use super::program::{Program, Sharing};
+use super::trial::trial;
+
+/// The place of the socket in the folder of a test.
+fn socket(folder: &Folder) -> PathBuf {
+    folder.path().join("ipc_test.sock")
+}
+
+/// Starts an example in a folder below.
+fn start(folder: &Folder, example: &str) -> Process {
+    let below = folder.path().join("below");
+    std::fs::create_dir_all(&below).expect("our own folder");
+    let mut command = Command::new(shmipc_go_example(example));
+    // Files are named below the test's folder where the example lets itself be told.
+    command.current_dir(below).env("PATH_PREFIX", folder.prefix());
+    Process::start(example, &mut command)
+}
+
+/// Waits until a server has its socket, and not one that was there before.
+fn listens(path: &Path) {
+    eventually("the example listens", || path.exists());
+}
+
+/// Waits for so many lines of the rate that an example prints each second, with a rate above 0.
+fn runs(process: &Process, lines: usize) -> Vec<String> {
+    let mut found = Vec::new();
+    while found.len() < lines {
+        let line = process.hear();
+        // Their complaints; the library's own are about files that the other side has removed.
+        assert!(!line.starts_with("stream ") && !line.contains("failed, err="), "{line}");
+        let rate = line.split("qps:").nth(1).and_then(|rest| rest.split_whitespace().next());
+        if rate.is_some_and(|rate| rate != "0") {
+            found.push(line);
+        }
+    }
+    found
+}
+
+fn greeter_client() {
+    let folder = Folder::new();
+    let server = Program::Ours.serve_hello(&socket(&folder), &[]);
+    let client = start(&folder, "helloworld/greeter_client");
+    server.expect("server receive request message:client say hello world!!!");
+    client.expect("client stream send request:client say hello world!!!");
+    client.expect("client stream receive response server hello world!!!");
+    client.succeeds();
+}
+
+fn greeter_server() {
+    for sharing in [Sharing::V2File, Sharing::V3Memfd] {
+        let folder = Folder::new();
+        let server = start(&folder, "helloworld/greeter_server");
+        listens(&socket(&folder));
+        let (place, prefix) = (socket(&folder), folder.prefix());
+        let client = Program::Ours.client("hello-client", &place, &prefix, sharing).start();
+        server.expect("server receive request message:client say hello world!!!");
+        client.expect("client stream receive response server hello world!!!");
+        client.succeeds();
+        server.expect("server reply response: server hello world!!!");
+        server.succeeds();
+    }
+}
+
+fn best_practice_client(example: &str) {
+    let folder = Folder::new();
+    let mut server = Program::Ours.serve(&socket(&folder), &[]);
+    let client = start(&folder, example);
+    runs(&client, 2);
+    assert_eq!(server.ask("streams"), "streams 500");
+}
+
+fn best_practice_server(example: &str) {
+    for sharing in [Sharing::V2File, Sharing::V3Memfd] {
+        let folder = Folder::new();
+        let _server = start(&folder, example);
+        listens(&socket(&folder));
+        let client = Program::Ours.client("call", &socket(&folder), &folder.prefix(), sharing);
+        let client = client.option("--streams", "20").option("--count", "200").start();
+        client.expect("done 4000");
+        client.succeeds();
+    }
+}
+
+/// The example counts errors; a hot restart makes none.
+fn hot_restart_client() {
+    let folder = Folder::new();
+    let mut old = Program::Ours.serve(&socket(&folder), &[]);
+    let client = start(&folder, "hot_restart_test/client");
+    runs(&client, 1);
+    let mut new = Program::Ours.serve(&socket(&folder), &[]);
+    assert_eq!(old.ask("hot-restart 7"), "restarted");
+    assert_eq!(old.ask("close"), "closed");
+    let last = runs(&client, 3).pop().expect("three lines");
+    assert!(last.contains("errCount =  0"), "{last}");
+    assert_ne!(new.ask("streams"), "streams 0");
+    drop(client);
+    eventually("its files are removed", || folder.regions().is_empty());
+}
+
+pub(crate) fn trials() -> Vec<Trial> {
+    use Program::{Go, Ours};
+    const ASYNC_CLIENT: &str = "best_practice/shmipc_async_client";
+    const ASYNC_SERVER: &str = "best_practice/shmipc_async_server";
+    let of_client = |name, test: fn()| trial(format!("published::{name}"), [Go, Ours], test);
+    let of_server = |name, test: fn()| trial(format!("published::{name}"), [Ours, Go], test);
+    vec![
+        of_client("helloworld_client_and_our_server", greeter_client),
+        of_server("our_client_and_helloworld_server", greeter_server),
+        of_client("best_practice_client_and_our_server", || {
+            best_practice_client("best_practice/shmipc_client");
+        }),
+        of_server("our_client_and_best_practice_server", || {
+            best_practice_server("best_practice/shmipc_server");
+        }),
+        of_client("best_practice_async_client_and_our_server", || {
+            best_practice_client(ASYNC_CLIENT);
+        }),
+        of_server("our_client_and_best_practice_async_server", || {
+            best_practice_server(ASYNC_SERVER);
+        }),
+        of_client("hot_restart_client_and_our_servers", hot_restart_client),
+    ]
+}
