@@ -128,11 +128,12 @@ impl ServerSettings {
     pub(crate) fn shmipc(
         &self,
         set: breezeway_shmipc::ServerOptions,
-        is_tcp: bool,
+        address: &breezeway_shmipc::Address,
     ) -> Result<breezeway_shmipc::ServerOptions, Failure> {
         refuse_here("--workers", self.workers.is_some())?;
-        if is_tcp && self.socket_mode.is_some() {
-            return Err("--socket-mode does not go with TCP, which has no socket file".into());
+        let has_file = matches!(address, breezeway_shmipc::Address::Unix(_));
+        if !has_file && self.socket_mode.is_some() {
+            return Err(format!("--socket-mode does not go with {address}: no socket file").into());
         }
         let set = fill(set, self.max_sessions, breezeway_shmipc::ServerOptions::max_sessions);
         Ok(fill(set, self.socket_mode, breezeway_shmipc::ServerOptions::socket_mode))

@@ -42,7 +42,7 @@ impl Serving {
     ) -> Result<ServerOptions, Failure> {
         let is_tcp = matches!(address, Address::Tcp(_));
         let trust = if is_tcp { Trust::Anybody } else { Trust::SameUser };
-        let options = server.shmipc(ServerOptions::new(trust), is_tcp)?;
+        let options = server.shmipc(ServerOptions::new(trust), address)?;
         // Over TCP there is no other memory, and whoever runs the command has asked for TCP.
         let options = options.session(session_options(session)?).files_of_unknown_users(is_tcp);
         let options = options.remove_files(!self.keep_files);

@@ -22,10 +22,18 @@ const SHORTEST_TRY: Duration = Duration::from_millis(2);
 /// ([`io::ErrorKind::TimedOut`]). [`io::ErrorKind::ConnectionRefused`] means that the file is there
 /// and nobody listens.
 pub fn unix(path: &Path, deadline: Deadline) -> io::Result<OwnedFd> {
-    let address = SocketAddrUnix::new(path)?;
+    unix_at(&SocketAddrUnix::new(path)?, deadline)
+}
+
+/// As [`unix`], to a name in the abstract namespace (unix(7)).
+pub fn abstract_unix(name: &[u8], deadline: Deadline) -> io::Result<OwnedFd> {
+    unix_at(&SocketAddrUnix::new_abstract_name(name)?, deadline)
+}
+
+fn unix_at(address: &SocketAddrUnix, deadline: Deadline) -> io::Result<OwnedFd> {
     let socket = stream_socket()?;
     loop {
-        match rustix::net::connect(&socket, &address) {
+        match rustix::net::connect(&socket, address) {
             Ok(()) => break,
             Err(Errno::INTR) => {}
             Err(Errno::AGAIN) if !deadline.has_passed() => std::thread::sleep(BACKLOG_PAUSE),

@@ -1,9 +1,15 @@
 //! Where a shmipc server listens.
 
+use std::ffi::OsStr;
 use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use rustix::net::{SocketAddrUnix, getsockname};
 use thiserror::Error;
 
 /// The longest path of a unix socket, without its terminating zero (`sun_path`, unix(7)).
@@ -14,6 +20,9 @@ const LONGEST_PATH: usize = 107;
 pub enum Address {
     /// A unix stream socket at this path. Memfds can only be handed over here.
     Unix(PathBuf),
+    /// A unix stream socket of this name in the abstract namespace, written `shmipc:@name`. It has
+    /// no permission bits: whom a server trusts decides alone.
+    Abstract(String),
     /// A TCP socket at `host:port`; memory is shared in files, so both processes must see the same
     /// file system.
     Tcp(String),
@@ -22,8 +31,8 @@ pub enum Address {
 /// Why a string is no shmipc address.
 #[derive(Clone, Error, PartialEq, Eq)]
 #[error(
-    "'{0}' is no shmipc address: write shmipc:/path/to.sock (at most 107 bytes) or \
-     shmipc:tcp:host:port"
+    "'{0}' is no shmipc address: write shmipc:/path/to.sock or shmipc:@name (at most 107 bytes), \
+     or shmipc:tcp:host:port"
 )]
 pub struct AddressError(String);
 
@@ -39,6 +48,10 @@ impl FromStr for Address {
             let sound = !host.is_empty() && port.parse::<u16>().is_ok();
             return if sound { Ok(Self::Tcp(socket.to_owned())) } else { Err(refused()) };
         }
+        if let Some(name) = target.strip_prefix('@') {
+            let sound = !name.is_empty() && name.len() <= LONGEST_PATH;
+            return if sound { Ok(Self::Abstract(name.to_owned())) } else { Err(refused()) };
+        }
         if target.is_empty() || target.len() > LONGEST_PATH || target.contains('\0') {
             return Err(refused());
         }
@@ -46,10 +59,32 @@ impl FromStr for Address {
     }
 }
 
+impl Address {
+    /// Whether its peers have users and can pass descriptors.
+    pub(crate) fn is_unix(&self) -> bool {
+        !matches!(self, Self::Tcp(_))
+    }
+
+    /// Where a socket is bound that somebody else has made.
+    pub(crate) fn of_socket(socket: impl AsFd) -> io::Result<Self> {
+        let address = getsockname(socket)?;
+        if let Ok(address) = SocketAddr::try_from(address.clone()) {
+            return Ok(Self::Tcp(address.to_string()));
+        }
+        let address = SocketAddrUnix::try_from(address)?;
+        if let Some(path) = address.path_bytes() {
+            return Ok(Self::Unix(OsStr::from_bytes(path).into()));
+        }
+        let name = address.abstract_name().unwrap_or_default();
+        Ok(Self::Abstract(String::from_utf8_lossy(name).into_owned()))
+    }
+}
+
 impl fmt::Display for Address {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unix(path) => write!(formatter, "shmipc:{}", path.display()),
+            Self::Abstract(name) => write!(formatter, "shmipc:@{name}"),
             Self::Tcp(socket) => write!(formatter, "shmipc:tcp:{socket}"),
         }
     }
@@ -61,7 +96,12 @@ mod tests {
 
     #[test]
     fn an_address_reads_back_as_written() {
-        for text in ["shmipc:/run/echo.sock", "shmipc:relative.sock", "shmipc:tcp:localhost:80"] {
+        for text in [
+            "shmipc:/run/echo.sock",
+            "shmipc:relative.sock",
+            "shmipc:@name",
+            "shmipc:tcp:localhost:80",
+        ] {
             assert_eq!(text.parse::<Address>().unwrap().to_string(), text);
         }
         assert_eq!("/run/x".parse(), Ok(Address::Unix("/run/x".into())));
@@ -70,7 +110,9 @@ mod tests {
     #[test]
     fn what_is_no_address_is_refused() {
         let long = format!("shmipc:/{}", "x".repeat(107));
-        for text in ["", "shmipc:", "shmipc:tcp:x", "tcp:host:port", "tcp::1", "/a\0b", &long] {
+        for text in
+            ["", "shmipc:", "shmipc:@", "shmipc:tcp:x", "tcp:host:port", "tcp::1", "/a\0b", &long]
+        {
             assert!(text.parse::<Address>().is_err(), "{text}");
         }
     }

@@ -129,6 +129,13 @@ impl Client {
         }
     }
 
+    /// Records what the live sessions have done since the last time: see
+    /// [`Session::record_metrics`].
+    #[cfg(feature = "metrics")]
+    pub fn record_metrics(&self) {
+        self.sessions().iter().for_each(Session::record_metrics);
+    }
+
     /// The sessions that live at this moment.
     pub fn sessions(&self) -> Vec<Session> {
         let slots = lock(&self.shared.slots);
@@ -180,7 +187,7 @@ pub(crate) fn connect_session(
 ) -> Result<Session, ConnectError> {
     let socket = connect_socket(address, options.connect_timeout)?;
     let buffer = match shared.take() {
-        Some(buffer) if matches!(address, Address::Unix(_)) => buffer,
+        Some(buffer) if address.is_unix() => buffer,
         _ => OwnBuffer::create(options, epoch)?,
     };
     let regions = OwnRegions::create(options, shared.insert(buffer), index)?;

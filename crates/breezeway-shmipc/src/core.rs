@@ -16,6 +16,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{Shutdown, shutdown};
 
+use crate::counters::Counters;
 use crate::error::SessionEnd;
 use crate::file_claim::FileClaim;
 use crate::layout::buffer::BufferLayout;
@@ -99,6 +100,9 @@ pub(crate) struct Core {
     pub(crate) socket_reads: AtomicU64,
     /// How often somebody slept in `poll`.
     pub(crate) polls: AtomicU64,
+    pub(crate) counters: Counters,
+    #[cfg(feature = "metrics")]
+    pub(crate) recorded: crate::metrics::Recorded,
     created: Mutex<Option<SessionFiles>>,
     end: OnceLock<SessionEnd>,
     /// Of files: given up after the regions, which are declared before.
@@ -110,7 +114,7 @@ pub(crate) struct Core {
 impl Core {
     /// A session that begins.
     pub(crate) fn new(parts: Parts, options: SessionOptions) -> Arc<Self> {
-        Arc::new(Self {
+        let core = Arc::new(Self {
             role: parts.role,
             version: parts.version,
             peer: parts.peer,
@@ -140,12 +144,28 @@ impl Core {
             socket_writes: AtomicU64::new(0),
             socket_reads: AtomicU64::new(0),
             polls: AtomicU64::new(0),
+            counters: Counters::default(),
+            #[cfg(feature = "metrics")]
+            recorded: crate::metrics::Recorded::default(),
             created: Mutex::new(parts.created),
             end: OnceLock::new(),
             claims: parts.claims,
             process: std::process::id(),
             options,
-        })
+        });
+        #[cfg(feature = "metrics")]
+        core.recorded.begin(&core);
+        core
+    }
+
+    /// Elements in the queue that the peer has not taken.
+    pub(crate) fn queue_depth(&self) -> u32 {
+        lock(&self.producer).depth()
+    }
+
+    /// Bytes of queue and buffer.
+    pub(crate) fn region_sizes(&self) -> [u32; 2] {
+        [self.queue.len(), self.buffer.len()]
     }
 
     /// Somebody begins to lead, or ends. Under the receiver's lock, so that a plain store does.
@@ -219,6 +239,8 @@ impl Core {
         self.wake_senders();
         self.restart.notify();
         self.notify_leader();
+        #[cfg(feature = "metrics")]
+        self.recorded.end(self);
     }
 
     /// Lets the tasks that wait until they can send try again.

@@ -27,7 +27,15 @@ macro_rules! debug_is_message {
     )+};
 }
 
-debug_is_message!(AddressError, ConnectError, OptionError, ServeError, SessionEnd, StreamError);
+debug_is_message!(
+    AcceptError,
+    AddressError,
+    ConnectError,
+    OptionError,
+    ServeError,
+    SessionEnd,
+    StreamError
+);
 
 /// How a session ended.
 #[derive(Clone, Error)]
@@ -224,6 +232,30 @@ impl HandshakeError {
             rustix::io::Errno::PIPE | rustix::io::Errno::CONNRESET => Self::Closed,
             errno => Self::Io { call, cause: errno.into() },
         }
+    }
+}
+
+impl From<io::Error> for HandshakeError {
+    fn from(cause: io::Error) -> Self {
+        Self::Io { call: "getsockname", cause }
+    }
+}
+
+/// Why there is no session over a socket that was accepted elsewhere.
+#[derive(Error)]
+#[non_exhaustive]
+pub enum AcceptError {
+    /// A setting is not possible.
+    #[error(transparent)]
+    Option(#[from] OptionError),
+    /// The handshake failed.
+    #[error("no session was agreed on: {0}")]
+    Handshake(HandshakeError),
+}
+
+impl From<HandshakeError> for AcceptError {
+    fn from(cause: HandshakeError) -> Self {
+        Self::Handshake(cause)
     }
 }
 

@@ -90,6 +90,7 @@
 //! # Features
 //!
 //! * `tokio`: asynchronous streams, clients and servers, in `asynchronous`.
+//! * `metrics`: counters of sessions for the facade of that name, by `record_metrics`.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![deny(unsafe_code)]
 #![cfg_attr(
@@ -122,6 +123,8 @@ mod client;
 #[cfg(not(loom))]
 mod core;
 #[cfg(not(loom))]
+mod counters;
+#[cfg(not(loom))]
 mod created;
 #[cfg(not(loom))]
 mod error;
@@ -130,6 +133,8 @@ mod file_claim;
 #[cfg(not(loom))]
 #[allow(unsafe_code, reason = "a signal handler")]
 mod guard;
+#[cfg(not(loom))]
+mod handler;
 #[cfg(not(loom))]
 mod handshake;
 #[cfg(not(loom))]
@@ -144,6 +149,8 @@ mod lock;
 mod log_limit;
 #[cfg(not(loom))]
 mod message;
+#[cfg(all(feature = "metrics", not(loom)))]
+mod metrics;
 #[cfg(not(loom))]
 mod named_file;
 #[cfg(not(loom))]
@@ -194,7 +201,9 @@ pub use {
     address::{Address, AddressError},
     breezeway_os::{Deadline, Peer, TrustedPeer, WaitPolicy},
     client::Client,
-    error::{ConnectError, HandshakeError, ServeError, SessionEnd, StreamError},
+    counters::SessionCounters,
+    error::{AcceptError, ConnectError, HandshakeError, ServeError, SessionEnd, StreamError},
+    handler::Handler,
     options::{
         ClientOptions, Memory, OptionError, ServerOptions, SessionOptions, Trust, WhenExhausted,
         WhenFull,

@@ -8,8 +8,17 @@ use std::path::Path;
 use breezeway_os::socket_file::{ListenError, SocketFile};
 use breezeway_os::{accept, prepare_tcp};
 
+use rustix::io::{Errno, FdFlags, fcntl_setfd, ioctl_fionbio};
+use rustix::net::{
+    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, listen, socket_with, sockopt,
+};
+
 use crate::address::Address;
 use crate::error::ServeError;
+
+/// Connections that may wait to be accepted; the kernel's own limit counts as well
+/// (`net.core.somaxconn`).
+const BACKLOG: i32 = 1024;
 
 /// A listening socket.
 #[derive(Debug)]
@@ -22,6 +31,8 @@ pub(crate) struct Listener {
 enum Socket {
     File(SocketFile),
     Tcp(TcpListener),
+    /// In the abstract namespace, or made by somebody else: nothing is removed with it.
+    Bare(OwnedFd),
 }
 
 impl Listener {
@@ -30,8 +41,43 @@ impl Listener {
     pub(crate) fn bind(address: &Address, mode: u32, take_over: bool) -> Result<Self, ServeError> {
         match address {
             Address::Unix(path) => Self::bind_unix(path, mode, take_over),
+            Address::Abstract(name) => Self::bind_abstract(address, name),
             Address::Tcp(socket) => Self::bind_tcp(socket),
         }
+    }
+
+    fn bind_abstract(address: &Address, name: &str) -> Result<Self, ServeError> {
+        let failed = |errno: Errno| match errno {
+            Errno::ADDRINUSE => ServeError::InUse(format!("@{name}").into()),
+            errno => ServeError::Listen { address: address.to_string(), cause: errno.into() },
+        };
+        let make = || -> Result<OwnedFd, Errno> {
+            let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+            let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+            bind(&socket, &SocketAddrUnix::new_abstract_name(name.as_bytes())?)?;
+            listen(&socket, BACKLOG)?;
+            Ok(socket)
+        };
+        Ok(Self { socket: Socket::Bare(make().map_err(failed)?), address: address.clone() })
+    }
+
+    /// Takes a socket that listens already.
+    pub(crate) fn inherit(socket: OwnedFd) -> Result<Self, ServeError> {
+        let failed = |cause: io::Error| ServeError::Listen {
+            address: "an inherited descriptor".to_owned(),
+            cause,
+        };
+        let refused = || failed(io::Error::other("it is no listening stream socket"));
+        if sockopt::socket_type(&socket) != Ok(SocketType::STREAM)
+            || sockopt::socket_acceptconn(&socket) != Ok(true)
+        {
+            return Err(refused());
+        }
+        let address = Address::of_socket(&socket).map_err(failed)?;
+        let prepared =
+            ioctl_fionbio(&socket, true).and_then(|()| fcntl_setfd(&socket, FdFlags::CLOEXEC));
+        prepared.map_err(|errno| failed(errno.into()))?;
+        Ok(Self { socket: Socket::Bare(socket), address })
     }
 
     fn bind_tcp(text: &str) -> Result<Self, ServeError> {
@@ -81,6 +127,7 @@ impl AsFd for Listener {
         match &self.socket {
             Socket::File(file) => file.as_fd(),
             Socket::Tcp(listener) => listener.as_fd(),
+            Socket::Bare(socket) => socket.as_fd(),
         }
     }
 }

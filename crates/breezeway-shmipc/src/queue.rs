@@ -145,6 +145,13 @@ impl Producer {
         (self.tail as u32).wrapping_sub(self.head_seen)
     }
 
+    /// Elements that the consumer has not taken, as far as it says so.
+    #[cfg(not(loom))]
+    pub(crate) fn depth(&self) -> u32 {
+        let head = self.region.count(self.ring.base + NATIVE.head).observe();
+        (self.tail as u32).wrapping_sub(head).min(self.ring.capacity)
+    }
+
     /// Whether the consumer must be woken for what was put: then nobody else wakes it.
     #[inline]
     pub(crate) fn must_wake(&self) -> bool {

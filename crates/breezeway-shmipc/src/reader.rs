@@ -11,7 +11,6 @@ use std::time::Duration;
 
 use breezeway_os::Deadline;
 
-#[cfg(feature = "tokio")]
 use crate::core::Core;
 use crate::error::{SessionEnd, StreamError};
 use crate::message::Piece;
@@ -122,6 +121,9 @@ impl Reader {
                 self.poll_more(None)
             });
             outcome.transpose()?;
+        } else if !self.at_end && self.handle.state.has_arrivals() {
+            // Behind what was left unread.
+            self.poll_more(None).transpose()?;
         }
         Ok((self.buffered > 0).then(|| self.peeked()))
     }
@@ -255,7 +257,6 @@ impl Reader {
         self.buffered
     }
 
-    #[cfg(feature = "tokio")]
     pub(crate) fn core(&self) -> &Arc<Core> {
         &self.handle.core
     }

@@ -173,6 +173,7 @@ impl Receiver {
             let (polling, stream_close, fallback_for, restart) = match self.incoming.next()? {
                 None => return Ok(()),
                 Some(Message::FallbackBytes(bytes)) => {
+                    core.counters.bytes_received.add_locked(bytes.len() as u64);
                     if let Some(stream) = &self.payload_for {
                         core.fallback_held.fetch_add(bytes.len(), Ordering::Relaxed);
                         stream.deliver_copy(bytes);
@@ -200,6 +201,7 @@ impl Receiver {
                 self.begin_closing(core, id);
             }
             if let Some(id) = fallback_for {
+                core.counters.fallbacks_received.add_locked(1);
                 self.payload_for = self.begin_fallback(core, id);
             }
             if let Some((epoch, acknowledged)) = restart {
@@ -257,6 +259,9 @@ impl Receiver {
             element.offset,
             &mut self.pieces,
         )?;
+        let len: usize = self.pieces.iter().map(Piece::len).sum();
+        core.counters.bytes_received.add_locked(len as u64);
+        core.counters.messages_received.add_locked(1);
         if self.last.as_ref().is_none_or(|last| !is_for(last, element.stream)) {
             self.last = find(core, element.stream);
         }

@@ -2,6 +2,7 @@
 //! they stand.
 
 use std::collections::VecDeque;
+use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Condvar, Mutex, Weak};
 use std::task::Waker;
@@ -10,11 +11,12 @@ use std::time::Duration;
 
 use breezeway_os::{Deadline, Notifier};
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::net::{Shutdown, shutdown};
+use rustix::net::{RecvFlags, Shutdown, recv, shutdown};
 
 use crate::address::Address;
 use crate::core::Core;
 use crate::error::{HandshakeError, ServeError, SessionEnd, StreamError};
+use crate::handler::Handler;
 use crate::handshake;
 use crate::listener::Listener;
 use crate::lock::{lock, wait};
@@ -26,6 +28,8 @@ use crate::wire::{self, MessageType};
 
 /// How long accepting rests when the process is out of descriptors or memory.
 const REST: Duration = Duration::from_millis(20);
+/// How long a thread that has ended a handshake waits for the next one.
+const HANDSHAKE_REST: Duration = Duration::from_secs(1);
 /// How often a hot restart polls for acknowledgements, for sessions that nobody receives
 /// for.
 const POLL_EVERY: Duration = Duration::from_millis(10);
@@ -56,6 +60,7 @@ struct Shared {
     stop: Notifier,
     state: Mutex<State>,
     changed: Condvar,
+    accepted_more: Condvar,
 }
 
 #[derive(Default)]
@@ -64,6 +69,10 @@ struct State {
     ready: VecDeque<Session>,
     sessions: Vec<Weak<Core>>,
     half_open: VecDeque<(u64, OwnedFd)>,
+    /// Connections that no handshake has begun on, with their tickets.
+    accepted: VecDeque<(OwnedFd, u64)>,
+    /// Threads that wait for one.
+    resting: usize,
     next_ticket: u64,
     waiting: Vec<Waker>,
 }
@@ -73,6 +82,29 @@ impl Server {
     pub fn bind(address: &Address, options: ServerOptions) -> Result<Self, ServeError> {
         options.validate_at(address)?;
         let listener = Listener::bind(address, options.socket_mode, options.take_over)?;
+        Self::start(listener, options)
+    }
+
+    /// Serves a stream socket that listens already: one that was inherited from a parent, as by
+    /// socket activation, or made with other settings. Nothing is removed when the server stops.
+    ///
+    /// ```no_run
+    /// # use breezeway_shmipc::{Server, ServerOptions, Trust};
+    /// let listener = std::os::unix::net::UnixListener::bind("/run/echo.sock")?;
+    /// let server = Server::from_listener(listener, ServerOptions::new(Trust::SameUser))?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn from_listener(
+        listener: impl Into<OwnedFd>,
+        options: ServerOptions,
+    ) -> Result<Self, ServeError> {
+        let listener = Listener::inherit(listener.into())?;
+        options.validate_at(listener.address())?;
+        Self::start(listener, options)
+    }
+
+    fn start(listener: Listener, options: ServerOptions) -> Result<Self, ServeError> {
+        let address = listener.address().clone();
         let failed = |cause| ServeError::Listen { address: address.to_string(), cause };
         let shared = Arc::new(Shared {
             address: listener.address().clone(),
@@ -80,6 +112,7 @@ impl Server {
             stop: Notifier::new().map_err(failed)?,
             state: Mutex::default(),
             changed: Condvar::new(),
+            accepted_more: Condvar::new(),
         });
         let own = Arc::clone(&shared);
         let accepting = std::thread::Builder::new()
@@ -127,12 +160,22 @@ impl Server {
     /// Serves every session in a thread of its own until the server is stopped, as
     /// [`Session::serve`] does. Ends the sessions when stopped.
     pub fn serve(&self, handler: impl Fn(&mut Stream) -> Result<(), StreamError> + Send + Sync) {
+        self.serve_by(|session| session.serve(&handler));
+    }
+
+    /// As [`Self::serve`], with a handler that sees the sessions, and when they and their streams
+    /// begin and end.
+    pub fn serve_with(&self, handler: &(impl Handler + Sync)) {
+        self.serve_by(|session| session.serve_with(handler));
+    }
+
+    fn serve_by(&self, serve: impl Fn(&Session) -> SessionEnd + Sync) {
         std::thread::scope(|scope| {
             while let Some(session) = self.accept() {
-                let handler = &handler;
+                let serve = &serve;
                 let serving = std::thread::Builder::new().name("shmipc-session".to_owned());
                 let spawned = serving.spawn_scoped(scope, move || {
-                    let end = session.serve(handler);
+                    let end = serve(&session);
                     tracing::debug!(%end, "shmipc session");
                 });
                 if let Err(error) = spawned {
@@ -141,6 +184,18 @@ impl Server {
             }
             self.close_sessions();
         });
+    }
+
+    /// The sessions that live at this moment, also those that were not yet accepted.
+    pub fn sessions(&self) -> Vec<Session> {
+        self.shared.live().into_iter().map(|core| Session { core }).collect()
+    }
+
+    /// Records what the live sessions have done since the last time: see
+    /// [`Session::record_metrics`].
+    #[cfg(feature = "metrics")]
+    pub fn record_metrics(&self) {
+        self.sessions().iter().for_each(Session::record_metrics);
     }
 
     /// Ends all sessions that were accepted here.
@@ -167,6 +222,13 @@ impl Server {
             announced.iter().filter(|core| await_acknowledgement(core, epoch, deadline)).count();
         RestartReport { acknowledged, missing: live.len() - acknowledged }
     }
+}
+
+/// Whether the client has gone already, as one does that only tries whether somebody listens: not
+/// worth a handshake. What it has sent, if anything, stays in the socket.
+fn is_closed(socket: &OwnedFd) -> bool {
+    let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
+    recv(socket, &mut [0; 1], flags).is_ok_and(|(_, received)| received == 0)
 }
 
 fn announce_restart(core: &Core, epoch: u64) -> bool {
@@ -216,6 +278,7 @@ impl Shared {
         state.wake_all();
         self.stop.notify();
         self.changed.notify_all();
+        self.accepted_more.notify_all();
     }
 
     fn accept_connections(self: &Arc<Self>, listener: &Listener) {
@@ -228,9 +291,8 @@ impl Shared {
             if lock(&self.state).stopped {
                 return;
             }
-            match listener.accept() {
-                Ok(Some(socket)) => self.begin(socket),
-                Ok(None) => {}
+            match self.accept_all(listener) {
+                Ok(()) => {}
                 Err(error) => {
                     warn_limited!(%error, "cannot accept a shmipc client");
                     std::thread::sleep(REST);
@@ -239,17 +301,61 @@ impl Shared {
         }
     }
 
-    /// Starts a handshake in its own thread; at the limit the oldest unfinished one has to go.
+    /// Takes every connection that waits, so that the backlog has room.
+    fn accept_all(self: &Arc<Self>, listener: &Listener) -> io::Result<()> {
+        while let Some(socket) = listener.accept()? {
+            if !is_closed(&socket) {
+                self.begin(socket);
+            }
+        }
+        Ok(())
+    }
+
+    /// Starts a handshake in a thread that has ended another one, or in a new one; at the limit the
+    /// oldest unfinished handshake has to go.
     fn begin(self: &Arc<Self>, socket: OwnedFd) {
         let Some(ticket) = self.register(&socket) else { return };
+        let mut state = lock(&self.state);
+        state.accepted.push_back((socket, ticket));
+        if state.resting >= state.accepted.len() {
+            drop(state);
+            self.accepted_more.notify_one();
+            return;
+        }
+        drop(state);
         let own = Arc::clone(self);
         let spawned = std::thread::Builder::new()
             .name("shmipc-handshake".to_owned())
-            .spawn(move || own.shake_hands(socket, ticket));
+            .spawn(move || own.shake_all_hands());
         if let Err(error) = spawned {
             warn_limited!(%error, "no thread for a shmipc handshake");
+            lock(&self.state).accepted.retain(|(_, other)| *other != ticket);
             self.unregister(ticket);
         }
+    }
+
+    /// One handshake after the other, until none has come for a while.
+    fn shake_all_hands(&self) {
+        while let Some((socket, ticket)) = self.next_accepted() {
+            self.shake_hands(socket, ticket);
+        }
+    }
+
+    fn next_accepted(&self) -> Option<(OwnedFd, u64)> {
+        let until = Deadline::after(HANDSHAKE_REST);
+        let mut state = lock(&self.state);
+        state.resting += 1;
+        let next = loop {
+            if let Some(next) = state.accepted.pop_front() {
+                break Some(next);
+            }
+            if state.stopped || until.has_passed() {
+                break None;
+            }
+            state = wait(&self.accepted_more, state, until);
+        };
+        state.resting -= 1;
+        next
     }
 
     fn register(&self, socket: &OwnedFd) -> Option<u64> {
@@ -326,5 +432,41 @@ impl State {
         for waker in self.waiting.drain(..) {
             waker.wake();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+    use crate::options::Trust;
+
+    /// Threads of this process that shake hands with clients of any server.
+    fn handshake_threads() -> usize {
+        let tasks = std::fs::read_dir("/proc/self/task").unwrap().flatten();
+        let names = tasks.flat_map(|task| std::fs::read_to_string(task.path().join("comm")));
+        names.filter(|name| name.trim() == "shmipc-handshak").count()
+    }
+
+    #[test]
+    fn a_flood_of_connections_takes_few_threads() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("sock");
+        let options = ServerOptions::new(Trust::SameUser);
+        let _server = Server::bind(&Address::Unix(path.clone()), options).unwrap();
+        let mut most = 0;
+        for number in 0..2000 {
+            let mut client = UnixStream::connect(&path).unwrap();
+            if number % 2 == 0 {
+                // What is no shmipc ends a handshake at once; the others say nothing.
+                let _ = io::Write::write_all(&mut client, b"GET / HTTP/1.1");
+                let _ = io::Read::read(&mut client, &mut [0]);
+            }
+            drop(client);
+            most = most.max(if number % 100 == 0 { handshake_threads() } else { 0 });
+        }
+        // Those of other tests count too.
+        assert!(most < 100, "{most} threads for one client at a time");
     }
 }

@@ -1,16 +1,21 @@
 //! A session: one connection, one queue region, one buffer region, and the streams in them.
 
 use std::collections::HashMap;
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::task::Waker;
 
-use breezeway_os::{Deadline, Peer};
+use breezeway_os::{Deadline, Peer, prepare_tcp};
+use rustix::io::ioctl_fionbio;
 
+use crate::address::Address;
 use crate::core::{Core, Parts};
-use crate::error::{ConnectError, HandshakeError, SessionEnd, StreamError};
+use crate::counters::SessionCounters;
+use crate::error::{AcceptError, ConnectError, HandshakeError, SessionEnd, StreamError};
+use crate::handler::{ByClosure, ByHandler, Calls, Handler};
 use crate::handshake;
 use crate::lock::lock;
 use crate::options::{ClientOptions, ServerOptions, SessionOptions};
@@ -50,6 +55,12 @@ pub struct SessionStatistics {
     /// Sleeps in `poll` so far: while there is no room to send, with a deadline, or with an
     /// interrupter.
     pub polls: u64,
+    /// Elements in the queue to the peer that it has not taken.
+    pub queue_depth: u32,
+    /// Bytes of the queue region and of the buffer region.
+    pub region_sizes: [u32; 2],
+    /// What the session has done so far.
+    pub counters: SessionCounters,
 }
 
 impl Session {
@@ -78,6 +89,33 @@ impl Session {
             let served = Self::new(served?, server.session.clone());
             Ok((Self::new(parts?, client.session.clone()), served))
         })
+    }
+
+    /// Agrees on a session over a socket that was accepted elsewhere: by an own listener, or by
+    /// whoever passed it here. Waits for the client, at most for `handshake_timeout`.
+    pub fn accept_over(socket: OwnedFd, options: &ServerOptions) -> Result<Self, AcceptError> {
+        let address = Address::of_socket(&socket).map_err(HandshakeError::from)?;
+        options.validate_at(&address)?;
+        if let Address::Tcp(_) = address {
+            prepare_tcp(&socket).map_err(HandshakeError::io("setsockopt"))?;
+        }
+        ioctl_fionbio(&socket, false).map_err(HandshakeError::io("ioctl(FIONBIO)"))?;
+        Ok(Self::new(handshake::accept(socket, options)?, options.session.clone()))
+    }
+
+    /// Agrees on a session over a socket that was connected elsewhere. Nobody replaces it when it
+    /// ends.
+    pub fn connect_over(socket: OwnedFd, options: &ClientOptions) -> Result<Self, ConnectError> {
+        let address = Address::of_socket(&socket).map_err(HandshakeError::from)?;
+        options.validate_at(&address)?;
+        if let Address::Tcp(_) = address {
+            prepare_tcp(&socket).map_err(HandshakeError::io("setsockopt"))?;
+        }
+        ioctl_fionbio(&socket, false).map_err(HandshakeError::io("ioctl(FIONBIO)"))?;
+        let buffer = OwnBuffer::create(options, None)?;
+        let regions = OwnRegions::create(options, &buffer, 0)?;
+        let parts = handshake::connect(socket, regions, options)?;
+        Ok(Self::new(parts, options.session.clone()))
     }
 
     /// Opens a stream, which the peer learns of with its first bytes. Only for the client's side:
@@ -117,17 +155,27 @@ impl Session {
     /// called with each stream for which something came, bytes or the end. It must not wait for
     /// more of the same stream. What it leaves unread it is called for again when more comes. A
     /// stream is closed when it is at its end, or when the handler fails or panics.
-    pub fn serve(
-        &self,
-        mut handler: impl FnMut(&mut Stream) -> Result<(), StreamError>,
-    ) -> SessionEnd {
+    pub fn serve(&self, handler: impl FnMut(&mut Stream) -> Result<(), StreamError>) -> SessionEnd {
+        self.serve_by(&mut ByClosure(handler))
+    }
+
+    /// As [`Self::serve`], with a handler that is also called when the session and its streams
+    /// begin and end.
+    pub fn serve_with(&self, handler: &impl Handler) -> SessionEnd {
+        handler.began(self);
+        let end = self.serve_by(&mut ByHandler(handler));
+        handler.ended(self, &end);
+        end
+    }
+
+    fn serve_by(&self, calls: &mut impl Calls) -> SessionEnd {
         self.core.serving.store(true, Ordering::SeqCst);
         let (mut streams, mut current) = (HashMap::new(), None);
         // Around the loop and not around each call, so that a call costs nothing.
         while let Err(panic) = catch_unwind(AssertUnwindSafe(|| {
-            self.serve_streams(&mut streams, &mut current, &mut handler);
+            self.serve_streams(&mut streams, &mut current, calls);
         })) {
-            // No handler was running: the defect is ours.
+            // No call was running: the defect is ours.
             let Some(id) = current.take() else { resume_unwind(panic) };
             tracing::error!(stream = id, "a handler of a shmipc stream panicked: it is closed");
             streams.remove(&id);
@@ -137,24 +185,40 @@ impl Session {
         self.core.ended().cloned().unwrap_or(SessionEnd::Closed)
     }
 
-    /// Until the session ends, or a handler panics, then that of the stream `current`.
+    /// Until the session ends, or a call panics, then that of the stream `current`.
     fn serve_streams(
         &self,
         streams: &mut HashMap<u32, Stream>,
         current: &mut Option<u32>,
-        handler: &mut impl FnMut(&mut Stream) -> Result<(), StreamError>,
+        calls: &mut impl Calls,
     ) {
         let mut next_ready = |_: Option<&Waker>| self.next_ready();
         while let Ok(Some(state)) = self.core.wait(Deadline::NEVER, &mut next_ready) {
             self.core.cork();
-            self.serve_one(streams, current, state, handler);
+            self.serve_one(streams, current, state, calls);
             for _ in 1..IN_A_ROW {
                 let Some(Some(state)) = self.next_ready() else { break };
-                self.serve_one(streams, current, state, handler);
+                self.serve_one(streams, current, state, calls);
             }
             // A failure has ended the session, which ends the loop.
             let _ = self.core.uncork();
         }
+        while let Some(id) = streams.keys().next().copied() {
+            self.end_stream(streams, current, id, calls);
+        }
+    }
+
+    fn end_stream(
+        &self,
+        streams: &mut HashMap<u32, Stream>,
+        current: &mut Option<u32>,
+        id: u32,
+        calls: &mut impl Calls,
+    ) {
+        *current = Some(id);
+        streams.remove(&id);
+        calls.closed(self, id);
+        *current = None;
     }
 
     /// The next stream with something to do; the inner `None` at the session's end. (Streams that
@@ -175,7 +239,7 @@ impl Session {
         streams: &mut HashMap<u32, Stream>,
         current: &mut Option<u32>,
         state: Arc<StreamState>,
-        handler: &mut impl FnMut(&mut Stream) -> Result<(), StreamError>,
+        calls: &mut impl Calls,
     ) {
         let id = state.id;
         // From now on, more that comes puts it into the queue again.
@@ -183,15 +247,20 @@ impl Session {
         if state.forgotten.load(Ordering::Relaxed) {
             return;
         }
-        let stream = match streams.get_mut(&id) {
-            Some(stream) if Arc::ptr_eq(stream.state(), &state) => stream,
-            _ => streams.entry(id).or_insert_with(|| self.stream(state)),
-        };
         *current = Some(id);
-        let is_over = stream.has_arrivals() && handler(stream).is_err() || stream.is_at_end();
+        let is_known = streams.get(&id).is_some_and(|stream| Arc::ptr_eq(stream.state(), &state));
+        let stream = streams.entry(id).or_insert_with(|| self.stream(state));
+        if !is_known {
+            calls.opened(self, stream);
+        }
+        let mut is_over = stream.has_arrivals() && calls.arrived(self, stream).is_err();
+        if stream.is_at_end() {
+            is_over = true;
+            calls.closed_by_peer(self, stream);
+        }
         *current = None;
         if is_over {
-            streams.remove(&id);
+            self.end_stream(streams, current, id, calls);
         }
     }
 
@@ -231,7 +300,20 @@ impl Session {
             socket_writes: self.core.socket_writes.load(Ordering::Relaxed),
             socket_reads: self.core.socket_reads.load(Ordering::Relaxed),
             polls: self.core.polls.load(Ordering::Relaxed),
+            queue_depth: self.core.queue_depth(),
+            region_sizes: self.core.region_sizes(),
+            counters: self.core.counters.read(),
         }
+    }
+
+    /// Records what the session has done since the last time in the counters of the `metrics`
+    /// facade: `shmipc_bytes_sent_total` and the like, one for each field of [`SessionCounters`],
+    /// and the histogram `shmipc_queue_depth`, all with the label `role`. To be called before each
+    /// scrape; the rest is recorded when the session ends. The gauges `shmipc_sessions` and
+    /// `shmipc_region_bytes` are kept anyway.
+    #[cfg(feature = "metrics")]
+    pub fn record_metrics(&self) {
+        self.core.recorded.record(&self.core);
     }
 
     fn stream(&self, state: Arc<StreamState>) -> Stream {

@@ -18,6 +18,7 @@ pub(crate) fn connect_socket(
     let deadline = Deadline::after(timeout);
     let connected = match address {
         Address::Unix(path) => connect::unix(path, deadline),
+        Address::Abstract(name) => connect::abstract_unix(name.as_bytes(), deadline),
         Address::Tcp(socket) => connect_tcp(socket, deadline),
     };
     connected.map_err(|cause| ConnectError::Connect { address: address.to_string(), cause })

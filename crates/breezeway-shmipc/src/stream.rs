@@ -9,6 +9,7 @@ use breezeway_os::Deadline;
 use crate::core::Core;
 use crate::error::StreamError;
 use crate::reader::{Peeked, Reader};
+use crate::session::Session;
 use crate::stream_state::StreamState;
 use crate::writer::{Reserved, Writer};
 
@@ -61,6 +62,13 @@ impl Stream {
     /// Its number in the session.
     pub fn id(&self) -> u32 {
         self.reader.id()
+    }
+
+    /// The session that it belongs to. A kept stream whose session has
+    /// [ended](crate::Session::ended) is of no more use: open another one at the client, which has
+    /// replaced the session or is about to.
+    pub fn session(&self) -> Session {
+        Session { core: Arc::clone(self.reader.core()) }
     }
 
     /// Splits it into halves that two threads can use at once. The stream is closed when both are

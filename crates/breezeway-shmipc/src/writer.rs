@@ -284,6 +284,7 @@ impl Writer {
         self.handle.core.give(slices.drain(..));
         self.slices = slices;
         outcome?;
+        self.handle.core.counters.memory_exhausted.add(1);
         Ok(None)
     }
 
@@ -306,6 +307,15 @@ impl Writer {
         for part in bytes.chunks(SOCKET_PART) {
             core.wait_for_room(deadline, || Ok(self.try_send_over_socket(part)?.then_some(())))?;
         }
+        self.see_off(deadline)
+    }
+
+    /// Lets the socket take what was sent over it.
+    fn see_off(&self, deadline: Deadline) -> Result<(), StreamError> {
+        let core = &self.handle.core;
+        if !core.is_socket_full() {
+            return Ok(());
+        }
         // All was accepted. The rest of this only sees to it that it goes out soon; if the time is
         // over, later operations go on with it.
         match core.wait_for_room(deadline, || Ok(core.flush_socket()?.then_some(()))) {
@@ -322,6 +332,7 @@ impl Writer {
             return Ok(false);
         }
         core.leave_queue(state);
+        core.count_fallback(part.len());
         Ok(true)
     }
 

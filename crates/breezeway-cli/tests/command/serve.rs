@@ -203,7 +203,10 @@ fn every_option_goes_with_shmipc_or_is_refused() {
         }
     }
     let tcp = "shmipc:tcp:127.0.0.1:0";
-    refused(&["serve", "--addr", tcp, "--socket-mode", "600"], &["--socket-mode", "TCP"]);
+    refused(
+        &["serve", "--addr", tcp, "--socket-mode", "600"],
+        &["--socket-mode", "no socket file"],
+    );
     refused(&["serve", "--addr", &address, "--folder", "shm"], &["shm is not an absolute path"]);
     let shm = folder.address().to_string();
     let words = ["goes with a shmipc: address only"];

@@ -23,10 +23,14 @@ impl<'a> Reserved<'a> {
     /// As [`crate::Writer::reserve`].
     pub async fn commit(mut self) -> Result<(), StreamError> {
         poll_fn(|context| {
-            if self.0.commit_now()? {
+            let is_sent = self.0.commit_now()?;
+            let core = self.0.core();
+            if is_sent {
+                if core.is_socket_full() {
+                    core.driver.attend();
+                }
                 return Poll::Ready(Ok(()));
             }
-            let core = self.0.core();
             if core.options.when_full == WhenFull::Fail && self.0.is_shared() {
                 return Poll::Ready(Err(StreamError::QueueFull));
             }

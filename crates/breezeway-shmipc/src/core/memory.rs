@@ -40,6 +40,14 @@ impl Core {
         })
     }
 
+    /// A message went over the socket. Under the lock under which those through the queue are
+    /// counted.
+    pub(crate) fn count_fallback(&self, len: usize) {
+        let _producer = lock(&self.producer);
+        self.counters.bytes_sent.add_locked(len as u64);
+        self.counters.fallbacks_sent.add_locked(1);
+    }
+
     /// There is no room for so many bytes.
     pub(crate) fn memory_exhausted(&self, len: usize) -> StreamError {
         StreamError::MemoryExhausted { len, buffer_size: self.buffer.len() }

@@ -14,14 +14,22 @@ impl Core {
     /// Sends a message of `slices`, which from then on are the peer's. False if the queue is full:
     /// then they stay ours.
     #[inline]
-    pub(crate) fn publish(&self, stream: u32, slices: &[SliceId]) -> Result<bool, SessionEnd> {
+    pub(crate) fn publish(
+        &self,
+        stream: u32,
+        slices: &[SliceId],
+        len: usize,
+    ) -> Result<bool, SessionEnd> {
         let mut producer = lock(&self.producer);
         // The peer may send the slices back as soon as they are visible, so they leave our hands
         // before.
         lock(&self.pool).part(slices);
         let put = producer.put(Element::data(stream, slices[0].offset));
         let was_put = put.is_ok();
-        if !was_put {
+        if was_put {
+            self.counters.bytes_sent.add_locked(len as u64);
+            self.counters.messages_sent.add_locked(1);
+        } else {
             lock(&self.pool).keep(slices);
         }
         match self.after_put(put, producer) {
@@ -59,6 +67,7 @@ impl Core {
                 Ok(true)
             }
             Err(PutError::Full) => {
+                self.counters.queue_full.add_locked(1);
                 drop(producer);
                 self.announce()?;
                 Ok(false)

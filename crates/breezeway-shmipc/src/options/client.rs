@@ -142,7 +142,7 @@ impl ClientOptions {
     /// Refuses what is possible, but not at this address.
     pub(crate) fn validate_at(&self, address: &Address) -> Result<(), OptionError> {
         self.validate()?;
-        if matches!(address, Address::Unix(_)) {
+        if address.is_unix() {
             return Ok(());
         }
         let is_memfd = self.memory == Memory::Memfd;

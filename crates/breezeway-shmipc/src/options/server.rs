@@ -137,7 +137,11 @@ impl ServerOptions {
     /// Refuses what is possible, but not at this address.
     pub(crate) fn validate_at(&self, address: &Address) -> Result<(), OptionError> {
         self.validate()?;
-        if matches!(address, Address::Unix(_)) {
+        if let Address::Abstract(_) = address {
+            let allowed = "possible in the abstract namespace, where no socket file is taken over";
+            return OptionError::check_that(!self.take_over, "take_over", true, allowed);
+        }
+        if address.is_unix() {
             return Ok(());
         }
         let allowed = "possible over TCP, where no socket file is taken over";

@@ -1,5 +1,6 @@
 //! Received bytes, where they lie.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 
 use breezeway_os::TrustedPeer;
@@ -43,6 +44,23 @@ impl<'a> Peeked<'a> {
         let mut bytes = vec![0; self.len];
         self.copy_to(&mut bytes);
         bytes
+    }
+
+    /// The first `len` bytes in one piece: where they lie if that is together, otherwise copied. On
+    /// the word of whoever made `proof` that the peer does not write what it has sent.
+    ///
+    /// # Panics
+    ///
+    /// If there are fewer.
+    pub fn contiguous(&self, len: usize, proof: TrustedPeer) -> Cow<'a, [u8]> {
+        match self.runs().next() {
+            Some(run) if run.len() >= len => Cow::Borrowed(&run.as_slice(proof)[..len]),
+            _ => {
+                let mut bytes = vec![0; len];
+                self.copy_to(&mut bytes);
+                Cow::Owned(bytes)
+            }
+        }
     }
 
     /// The runs of bytes, in order; none is empty.

@@ -57,6 +57,7 @@ pub(super) fn mark_ready(core: &Core, stream: &Arc<StreamState>) {
 }
 
 pub(super) fn handle_restart(core: &Core, epoch: u64, acknowledged: bool) -> Result<(), Violation> {
+    core.counters.hot_restarts.add_locked(1);
     match (core.role, acknowledged) {
         (Role::Client, false) => core.restart.announced(epoch),
         (Role::Server, true) => core.restart.acknowledged(epoch),

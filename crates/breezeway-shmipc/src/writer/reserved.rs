@@ -49,6 +49,51 @@ impl<'a> Reserved<'a> {
         self.written
     }
 
+    /// Makes room for `len` more bytes behind those that fit already: for a message whose length is
+    /// not known before it is written. Upstream's `BufferWriter` grows so with each write.
+    ///
+    /// # Errors
+    ///
+    /// As [`Writer::reserve`]. What was filled stays.
+    pub fn grow(&mut self, len: usize) -> Result<(), StreamError> {
+        let deadline = self.writer.deadline();
+        if matches!(self.space, Space::Shared(_)) && self.writer.is_over_socket() {
+            self.move_to_private();
+        }
+        if let Space::Shared(slices) = &mut self.space {
+            match self.writer.reserve_shared(len, len, deadline)? {
+                Space::Shared(mut more) => {
+                    slices.append(&mut more);
+                    let lists = self.writer.handle.core.layout.lists();
+                    let room = |slice: &SliceId| lists[slice.list].capacity as usize;
+                    self.capacity = slices.iter().map(room).sum();
+                    return Ok(());
+                }
+                // The memory is exhausted: all of the message goes over the socket.
+                Space::Private(_) => self.move_to_private(),
+            }
+        }
+        if let Space::Private(bytes) = &mut self.space {
+            bytes.resize(bytes.len() + len, 0);
+            self.capacity = bytes.len();
+        }
+        Ok(())
+    }
+
+    /// Copies all of `bytes` behind what was filled, growing as needed.
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::grow`]. As many as fitted before were copied.
+    pub fn append(&mut self, bytes: &[u8]) -> Result<(), StreamError> {
+        let written = self.write(bytes);
+        if written < bytes.len() {
+            self.grow(bytes.len() - written)?;
+            self.write(&bytes[written..]);
+        }
+        Ok(())
+    }
+
     /// Copies as many of `bytes` as still fit behind what was filled; gives how many that were.
     pub fn write(&mut self, bytes: &[u8]) -> usize {
         let mut rest = bytes;
@@ -159,9 +204,14 @@ impl<'a> Reserved<'a> {
 
     pub(super) fn commit_until(&mut self, deadline: Deadline) -> Result<(), StreamError> {
         self.writer.judge_open()?;
-        if self.commit_now()? {
-            return Ok(());
+        if !self.commit_now()? {
+            self.commit_later(deadline)?;
         }
+        // What has taken other ways than the queue may not all have gone.
+        if matches!(self.space, Space::Private(_)) { self.writer.see_off(deadline) } else { Ok(()) }
+    }
+
+    fn commit_later(&mut self, deadline: Deadline) -> Result<(), StreamError> {
         let core = Arc::clone(&self.writer.handle.core);
         if core.options.when_full == WhenFull::Fail && matches!(self.space, Space::Shared(_)) {
             return Err(StreamError::QueueFull);
@@ -181,7 +231,7 @@ impl<'a> Reserved<'a> {
                 let Handle { core, state } = &*self.writer.handle;
                 let spare = message::link(&core.buffer, &core.layout, slices, self.written);
                 let used = slices.len() - spare.len();
-                if !core.publish(state.id, &slices[..used])? {
+                if !core.publish(state.id, &slices[..used], self.written)? {
                     return Ok(false);
                 }
                 core.give(slices.drain(used..));

@@ -54,6 +54,7 @@ impl Shared {
         let socket = match self.server.address() {
             Address::Unix(path) => OwnedFd::from(UnixStream::connect(path).unwrap()),
             Address::Tcp(socket) => OwnedFd::from(TcpStream::connect(socket).unwrap()),
+            other => panic!("{other}"),
         };
         let patience = Some(Duration::from_secs(20));
         set_socket_timeout(&socket, Timeout::Recv, patience).unwrap();

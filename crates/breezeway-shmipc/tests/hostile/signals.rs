@@ -153,6 +153,35 @@ fn a_signal_that_rusts_runtime_survives_leaves_the_protection() {
     outcome.assert_ended_by(libc::SIGBUS);
 }
 
+/// What `kill -BUS` does to a thread that waits for its peer: the wait goes on, and the protection
+/// stays.
+#[test]
+fn a_wait_that_is_signalled_goes_on_and_keeps_the_protection() {
+    use std::io::Write;
+    use std::os::unix::thread::JoinHandleExt;
+    let test = "signals::a_wait_that_is_signalled_goes_on_and_keeps_the_protection";
+    let outcome = child::run(test, || {
+        let (client, server) = breezeway_shmipc::Session::pair(
+            &breezeway_shmipc::ClientOptions::new(breezeway_shmipc::Trust::SameUser),
+            &breezeway_shmipc::ServerOptions::new(breezeway_shmipc::Trust::SameUser),
+        )
+        .unwrap();
+        let counted = server.clone();
+        let waiting = thread::spawn(move || server.accept().map(|stream| stream.id()));
+        wait_until(|| counted.statistics().socket_reads > 0);
+        // SAFETY: the thread has not been joined, so it exists.
+        let sent = unsafe { libc::pthread_kill(waiting.as_pthread_t(), libc::SIGBUS) };
+        assert_eq!(sent, 0);
+        is_survived();
+        let mut stream = client.open().unwrap();
+        stream.write_all(b"hello").unwrap();
+        assert_eq!(waiting.join().unwrap().unwrap(), stream.id());
+        is_survived();
+    });
+    let Some(outcome) = outcome else { return };
+    outcome.assert_success();
+}
+
 #[test]
 fn a_signal_that_was_sent_goes_to_the_handler_before_us() {
     let test = "signals::a_signal_that_was_sent_goes_to_the_handler_before_us";

@@ -263,6 +263,184 @@ impl Drop for StopOnDrop {
 }
 
 #[test]
+fn an_abstract_name_is_an_address_like_others() {
+    let name = format!("breezeway-shmipc-test-{}", std::process::id());
+    let address: Address = format!("shmipc:@{name}").parse().unwrap();
+    let server = Running::start(&address, ServerOptions::new(Trust::SameUser));
+    assert_eq!(server.address, address);
+    let client = Client::connect(&address, ClientOptions::new(Trust::SameUser)).unwrap();
+    assert_echo(&mut client.open().unwrap(), 10_000);
+    let again = Server::bind(&address, ServerOptions::new(Trust::SameUser)).err().unwrap();
+    assert!(matches!(again, ServeError::InUse(_)), "{again}");
+}
+
+#[test]
+fn a_listener_that_was_made_elsewhere_is_served_and_stays() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("echo.sock");
+    let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+    let server = Server::from_listener(listener, server_options(&folder)).unwrap();
+    assert_eq!(server.address(), &Address::Unix(path.clone()));
+    let stopper = server.stopper();
+    let serving = std::thread::spawn(move || server.serve(echo));
+    let client = Client::connect(&Address::Unix(path.clone()), small(Memory::Memfd)).unwrap();
+    assert_echo(&mut client.open().unwrap(), 10_000);
+    stopper.stop();
+    serving.join().unwrap();
+    assert!(path.exists(), "it belongs to whoever made it");
+    let (ours, _theirs) = std::os::unix::net::UnixStream::pair().unwrap();
+    let refused = Server::from_listener(ours, server_options(&folder)).err().unwrap();
+    assert!(refused.to_string().contains("no listening stream socket"), "{refused}");
+}
+
+#[test]
+fn sessions_are_agreed_on_over_sockets_that_were_made_elsewhere() {
+    use breezeway_shmipc::{AcceptError, Session};
+    let (ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
+    // As an event loop leaves them.
+    ours.set_nonblocking(true).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let options = server_options(&folder);
+    let accepting = std::thread::spawn(move || Session::accept_over(theirs.into(), &options));
+    let client = Session::connect_over(ours.into(), &small(Memory::Memfd)).unwrap();
+    let server = accepting.join().unwrap().unwrap();
+    assert_eq!(server.peer().unwrap().pid, Some(std::process::id()));
+    std::thread::spawn(move || server.serve(echo));
+    assert_echo(&mut client.open().unwrap(), 10_000);
+    let (ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
+    drop(ours);
+    let refused = Session::accept_over(theirs.into(), &server_options(&folder)).err().unwrap();
+    assert!(matches!(refused, AcceptError::Handshake(HandshakeError::Closed)), "{refused}");
+}
+
+/// Writes down what it is called for.
+#[derive(Default)]
+struct Diary(std::sync::Mutex<Vec<String>>);
+
+impl Diary {
+    fn note(&self, session: &breezeway_shmipc::Session, what: String) {
+        assert_eq!(session.peer().unwrap().pid, Some(std::process::id()));
+        self.0.lock().unwrap().push(what);
+    }
+}
+
+impl breezeway_shmipc::Handler for Diary {
+    fn began(&self, session: &breezeway_shmipc::Session) {
+        self.note(session, "began".to_owned());
+    }
+
+    fn opened(&self, session: &breezeway_shmipc::Session, stream: &mut Stream) {
+        self.note(session, format!("opened {}", stream.id()));
+    }
+
+    fn arrived(
+        &self,
+        session: &breezeway_shmipc::Session,
+        stream: &mut Stream,
+    ) -> Result<(), StreamError> {
+        let Some(bytes) = stream.try_peek()?.map(|peeked| peeked.to_vec()) else { return Ok(()) };
+        self.note(session, format!("{} says {}", stream.id(), String::from_utf8_lossy(&bytes)));
+        stream.release(bytes.len());
+        if bytes == b"enough" { Err(StreamError::Closed) } else { stream.send(b"ok") }
+    }
+
+    fn closed_by_peer(&self, session: &breezeway_shmipc::Session, stream: &mut Stream) {
+        self.note(session, format!("{} closed by peer", stream.id()));
+    }
+
+    fn closed(&self, session: &breezeway_shmipc::Session, stream: u32) {
+        self.note(session, format!("{stream} closed"));
+    }
+
+    fn ended(&self, session: &breezeway_shmipc::Session, end: &SessionEnd) {
+        self.note(session, format!("{end}"));
+    }
+}
+
+#[test]
+fn a_handler_is_called_for_all_that_happens_to_sessions_and_streams() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::bind(&unix_in(&folder), server_options(&folder)).unwrap();
+    let stopper = server.stopper();
+    let diary = Diary::default();
+    std::thread::scope(|scope| {
+        let _stop = StopOnDrop(stopper);
+        scope.spawn(|| server.serve_with(&diary));
+        let client = Client::connect(&unix_in(&folder), small(Memory::Memfd)).unwrap();
+        let mut reply = [0; 2];
+        let mut talk = |text: &[u8]| {
+            let mut stream = client.open().unwrap();
+            stream.set_read_timeout(Some(PATIENCE));
+            stream.send(text).unwrap();
+            let answered = if text == b"enough" { 0 } else { 2 };
+            assert_eq!(stream.read(&mut reply).unwrap(), answered);
+            stream
+        };
+        drop(talk(b"a"));
+        talk(b"enough");
+        let _open = talk(b"c");
+        let session = client.sessions().remove(0);
+        assert_eq!(server.sessions()[0].statistics().counters.bytes_received, 8);
+        session.close();
+        while server.sessions().iter().any(|session| session.peer().is_some())
+            && !diary.0.lock().unwrap().iter().any(|line| line.contains("died"))
+        {
+            std::thread::yield_now();
+        }
+    });
+    let lines = diary.0.into_inner().unwrap();
+    let end = lines.iter().position(|line| line == "the peer closed the session or died").unwrap();
+    // The end of a stream may come after what was sent on another one.
+    let of = |stream: &str| -> Vec<_> {
+        lines[..end].iter().filter(|line| line.contains(stream)).map(String::as_str).collect()
+    };
+    assert_eq!(lines[0], "began");
+    assert_eq!(of("2"), ["opened 2", "2 says a", "2 closed by peer", "2 closed"]);
+    assert_eq!(of("3"), ["opened 3", "3 says enough", "3 closed"]);
+    assert_eq!(of("4"), ["opened 4", "4 says c", "4 closed"]);
+}
+
+#[test]
+fn what_a_session_does_is_counted() {
+    use breezeway_shmipc::{Session, SessionOptions, WhenFull};
+    let options = small(Memory::Memfd).queue_capacity(8);
+    let options = options.session(SessionOptions::new().when_full(WhenFull::Fail));
+    let (client, server) = Session::pair(&options, &ServerOptions::new(Trust::SameUser)).unwrap();
+    let mut stream = client.open().unwrap();
+    for _ in 0..8 {
+        stream.send(&[7; 100]).unwrap();
+    }
+    assert!(matches!(stream.send(&[7; 100]), Err(StreamError::QueueFull)));
+    let sent = client.statistics();
+    assert_eq!((sent.queue_depth, sent.counters.queue_full), (8, 1));
+    assert_eq!((sent.counters.bytes_sent, sent.counters.messages_sent), (800, 8));
+    assert_eq!(sent.region_sizes, [2 * (24 + 8 * 12), 1 << 20]);
+    let mut served = server.accept().unwrap();
+    served.read_exact(&mut [0; 800]).unwrap();
+    let received = server.statistics().counters;
+    assert_eq!((received.bytes_received, received.messages_received), (800, 8));
+    assert_eq!(client.statistics().queue_depth, 0);
+    // More than the region holds: the rest goes over the socket.
+    stream.set_read_timeout(Some(PATIENCE));
+    std::thread::scope(|scope| {
+        let (sending, bytes) = (&mut served, vec![7; 2 << 20]);
+        let sent = scope.spawn(move || {
+            let mut reserved = sending.reserve(bytes.len()).unwrap();
+            reserved.write(&bytes);
+            reserved.commit()
+        });
+        stream.read_exact(&mut vec![0; 2 << 20]).unwrap();
+        sent.join().unwrap().unwrap();
+    });
+    let sent = server.statistics().counters;
+    assert!(sent.memory_exhausted > 0 && sent.fallbacks_sent > 0, "{sent:?}");
+    assert_eq!(sent.bytes_sent, 2 << 20);
+    let received = client.statistics().counters;
+    assert_eq!(received.bytes_received, sent.bytes_sent);
+    assert!(received.fallbacks_received > 0, "{received:?}");
+}
+
+#[test]
 fn an_address_in_use_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let address = unix_in(&folder);

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use breezeway_shmipc::{
     ClientOptions, Deadline, ServerOptions, Session, SessionEnd, SessionOptions, Stream,
-    StreamError, Trust, WaitPolicy, WhenExhausted, WhenFull,
+    StreamError, Trust, TrustedPeer, WaitPolicy, WhenExhausted, WhenFull,
 };
 
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -350,6 +350,83 @@ fn a_stream_is_read_in_the_scope_in_which_a_reservation_was_sent() {
     assert_eq!(served.peek_at_least(5).unwrap().unwrap().to_vec(), b"hello");
     served.send(b"back").unwrap();
     assert_eq!(stream.peek_at_least(4).unwrap().unwrap().to_vec(), b"back");
+}
+
+#[test]
+fn a_handler_that_leaves_a_part_unread_sees_it_with_what_comes_next() {
+    let (client, server) = pair();
+    let serving = std::thread::spawn(move || {
+        server.serve(|stream| match stream.try_peek()?.map(|peeked| peeked.to_vec()) {
+            Some(bytes) if bytes.len() < 6 => Ok(()),
+            Some(bytes) => {
+                stream.release(bytes.len());
+                stream.send(&bytes)
+            }
+            None => Ok(()),
+        })
+    });
+    let mut stream = open(&client);
+    stream.send(b"abc").unwrap();
+    // The first part was seen alone once its slice was taken.
+    while client.statistics().queue_depth > 0 {
+        std::thread::yield_now();
+    }
+    stream.send(b"def").unwrap();
+    assert_eq!(stream.peek_at_least(6).unwrap().unwrap().to_vec(), b"abcdef");
+    drop((stream, client));
+    serving.join().unwrap();
+}
+
+#[test]
+fn a_message_grows_until_it_is_committed_also_beyond_the_shared_memory() {
+    for (parts, over_socket) in [(100, 0), (2000, 1)] {
+        let (client, server) = pair();
+        let (mut stream, mut served) = established(&client, &server);
+        served.set_read_timeout(Some(PATIENCE));
+        let part = content(999);
+        std::thread::scope(|scope| {
+            let sending = scope.spawn(|| {
+                let mut reserved = stream.reserve(1)?;
+                for _ in 0..parts {
+                    reserved.append(&part)?;
+                }
+                assert_eq!(reserved.filled(), parts * 999);
+                reserved.commit()
+            });
+            let mut bytes = vec![0; parts * 999];
+            served.read_exact(&mut bytes).unwrap();
+            assert!(bytes.chunks(999).all(|chunk| chunk == part));
+            sending.join().unwrap().unwrap();
+        });
+        assert_eq!(client.statistics().streams_over_socket, over_socket);
+    }
+}
+
+#[test]
+fn bytes_in_one_piece_are_lent_where_they_lie_together_and_copied_elsewhere() {
+    use std::borrow::Cow;
+    let (client, server) = pair();
+    let (mut stream, mut served) = established(&client, &server);
+    let sent = content(20_000);
+    stream.send(&sent).unwrap();
+    let peeked = served.peek_at_least(20_000).unwrap().unwrap();
+    // SAFETY: the other side is this test, which writes nothing that it has sent.
+    let proof = unsafe { TrustedPeer::assume() };
+    assert!(
+        matches!(peeked.contiguous(1000, proof), Cow::Borrowed(bytes) if bytes == &sent[..1000])
+    );
+    // SAFETY: as above.
+    let proof = unsafe { TrustedPeer::assume() };
+    assert!(matches!(peeked.contiguous(20_000, proof), Cow::Owned(bytes) if bytes == sent));
+}
+
+#[test]
+fn a_kept_stream_shows_that_its_session_is_over() {
+    let (client, server) = pair();
+    let (stream, _served) = established(&client, &server);
+    assert!(stream.session().ended().is_none());
+    client.close();
+    assert!(matches!(stream.session().ended(), Some(SessionEnd::Closed)));
 }
 
 #[test]
