@@ -24,6 +24,12 @@ impl Default for Message {
 }
 
 impl Message {
+    /// A message without metadata.
+    #[inline]
+    pub(crate) fn plain(body: shm::Message) -> Self {
+        Self { body, metadata: None, is_message: true }
+    }
+
     /// Takes a body apart, as the entry's flags say.
     pub(crate) fn new(
         mut body: shm::Message,

@@ -340,6 +340,10 @@ impl State {
 
     fn message(&mut self, head: PeerHead) -> Result<(), CallError> {
         let flags = Flags::from_bits(head.flags);
+        const IN_THE_MIDDLE: Flags = Flags::LENT.with(Flags::FIN);
+        if flags.without(IN_THE_MIDDLE) == Flags::NONE && self.streams.uses(head.stream) {
+            return self.message_in_the_middle(head, flags);
+        }
         let content = Message::new(self.link.detach(), flags, self.max_metadata[0])
             .map_err(StreamViolation::from)?;
         if flags.has(Flags::OPEN) && !flags.has(Flags::STREAM) && !self.is_client {
@@ -359,7 +363,7 @@ impl State {
             last: flags.has(Flags::FIN),
         };
         let opening = is_opening.then_some(Opening { number: head.stream, method: head.tag });
-        let event = self.streams.receive(head.stream, opening, head.flags, carried, content)?;
+        let event = self.streams.receive(head.stream, opening, head.flags, carried, || content)?;
         if let Event::Opened { key, method } = event {
             let deadline = deadline(head.time);
             self.arrivals.push_back(Arrival::Stream { key, method, deadline });
@@ -367,6 +371,18 @@ impl State {
         }
         self.note(event);
         Ok(())
+    }
+
+    /// A plain message on a stream that is open, which mostly is all that comes.
+    fn message_in_the_middle(&mut self, head: PeerHead, flags: Flags) -> Result<(), CallError> {
+        let message = Some(self.link.body().len());
+        let carried = Carried { message, metadata: false, last: flags.has(Flags::FIN) };
+        let link = &mut self.link;
+        let detach = || Message::plain(link.detach());
+        let event = self.streams.receive(head.stream, None, head.flags, carried, detach)?;
+        self.note(event);
+        // One that nobody wants was not taken.
+        Ok(self.link.finish()?)
     }
 
     fn request(&mut self, head: PeerHead, content: Message) -> Result<(), CallError> {

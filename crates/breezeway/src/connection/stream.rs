@@ -81,11 +81,12 @@ impl<M> Stream<M> {
     }
 
     /// Judges what came, and keeps it; whether the application may want to know.
+    #[inline]
     pub(super) fn receive(
         &mut self,
         flags: u8,
         carried: Carried,
-        content: M,
+        content: impl FnOnce() -> M,
     ) -> Result<bool, StreamViolation> {
         if self.incoming.is_over() {
             return Err(StreamViolation::AfterEnd(self.number));
@@ -104,11 +105,11 @@ impl<M> Stream<M> {
             return Ok(false);
         }
         if carried.message.is_some() || carried.metadata {
-            let queued = Queued { content, message: carried.message };
+            let message = carried.message;
             if self.first.is_none() {
-                self.first = Some(queued);
+                self.first = Some(Queued { content: content(), message });
             } else {
-                self.behind.push_back(queued);
+                self.behind.push_back(Queued { content: content(), message });
             }
         }
         Ok(true)
@@ -140,9 +141,12 @@ impl<M> Stream<M> {
     }
 
     /// The oldest that was received and not taken; whether a window is now due with it.
+    #[inline]
     pub(super) fn take(&mut self) -> Option<(M, bool)> {
         let Queued { content, message } = self.first.take()?;
-        self.first = self.behind.pop_front();
+        if !self.behind.is_empty() {
+            self.first = self.behind.pop_front();
+        }
         let due = message.is_some_and(|len| self.granted.consume(len));
         Some((content, due && !self.incoming.is_over()))
     }

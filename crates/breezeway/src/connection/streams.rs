@@ -248,14 +248,16 @@ impl<M> Streams<M> {
 
     // ---- receiving ----
 
-    /// Judges a message on a stream that is open, or that it opens.
+    /// Judges a message on a stream that is open, or that it opens. Its content is made where it is
+    /// kept, if it is.
+    #[inline]
     pub(crate) fn receive(
         &mut self,
         number: u32,
         opening: Option<Opening>,
         flags: u8,
         carried: Carried,
-        content: M,
+        content: impl FnOnce() -> M,
     ) -> Result<Event, StreamViolation> {
         let key = match opening {
             Some(_) => self.open_for_peer(number)?,
@@ -306,6 +308,7 @@ impl<M> Streams<M> {
     }
 
     /// Takes the oldest that was received on a stream.
+    #[inline]
     pub(crate) fn take(&mut self, key: StreamKey) -> Taken<M> {
         let stream = self.get_mut(key);
         if let Some((content, window_due)) = stream.take() {

@@ -73,7 +73,7 @@ impl End {
         match wire {
             Wire::Message { number, opening, carried, content } => {
                 let opening = opening.then_some(Opening { number, method: 7 });
-                self.streams.receive(number, opening, 0, carried, content)
+                self.streams.receive(number, opening, 0, carried, || content)
             }
             Wire::Window { number, consumed } => self.streams.receive_window(number, consumed),
             Wire::Reset { number, code } => self.streams.receive_reset(number, code),
