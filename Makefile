@@ -15,7 +15,7 @@ LACKS = $(filter-out $(HAS),$(NEEDS))
 MSRV = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 FUZZ = $(wildcard crates/*/fuzz/Cargo.toml)
 
-.PHONY: help demo check test ship format columns links arrows unsafe lint unit model release budgets peers bench-thrift clean \
+.PHONY: help demo check test ship format columns links arrows unsafe lint unit model release budgets peers bench-thrift bench-tokio clean \
 	golden carriers needs soak polling shmipc-peers bench-shmipc features docs fuzz-check peers-check benches packages msrv
 .DEFAULT_GOAL := help
 
@@ -166,6 +166,14 @@ polling:
 ## The Thrift codec beside others, interleaved, with its targets (about a minute).
 bench-thrift:
 	cd peers && $(CARGO) run --release --locked --quiet -p thrift-peers
+
+## Breezeway under tokio against the crate shmipc and tokio's unix sockets, interleaved (about ten minutes).
+bench-tokio:
+	cd peers && $(CARGO) build --release --locked --quiet -p tokio-peers
+	peers/target/release/tokio-peers streams
+	peers/target/release/tokio-peers streams --two-processes
+	peers/target/release/tokio-peers closed
+	peers/target/release/tokio-peers paced
 
 ## Writes what the IDL generator's golden files have to be: see what differs.
 golden:

@@ -40,6 +40,7 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![forbid(unsafe_code)]
 
+mod bytes;
 mod channel;
 mod drive;
 mod handlers;
@@ -47,6 +48,7 @@ mod server;
 mod session;
 mod stream;
 
+pub use bytes::{ByteListener, ByteStream};
 pub use channel::{Channel, Incoming, ServerChannel, cancelled};
 pub use server::{Server, Stopper};
 pub use stream::{ReceiveHalf, SendHalf, Stream};

@@ -54,6 +54,8 @@
 #[cfg(not(loom))]
 mod address;
 #[cfg(not(loom))]
+mod bytes;
+#[cfg(not(loom))]
 mod call;
 #[cfg(not(loom))]
 mod carrier;
@@ -118,6 +120,11 @@ pub use breezeway_os::{
 pub use breezeway_shm::{
     ForeignBytes, ForeignReader, PayloadMemory, Shortage, Violation as MemoryViolation,
 };
+#[cfg(not(loom))]
+#[doc(hidden)]
+pub use bytes::gather;
+#[cfg(not(loom))]
+pub use bytes::{ByteStream, MessageBytes};
 #[cfg(not(loom))]
 pub use call::{Call, Handled, Handler, HandlerError, Replied, ReplySpace};
 #[cfg(not(loom))]

@@ -1,0 +1,176 @@
+//! Streams of a session as streams of bytes.
+
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use breezeway::{Address, ErrorCode, MessageBytes, ServeError, ServerOptions, gather};
+use tokio::io::{AsyncBufRead, AsyncRead, AsyncWrite, ReadBuf};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+use crate::server::{Server, Stopper};
+use crate::stream::{ReceiveHalf, SendHalf, Stream};
+
+/// A stream of a session as a stream of bytes: `AsyncRead`, `AsyncBufRead` and `AsyncWrite`.
+///
+/// Each write is sent as a message at once; boundaries mean nothing to the reader. What was
+/// received in shared memory of a peer that is trusted is read from where it lies. An end of file
+/// is the other side's shutdown. Dropped before, the stream is reset.
+pub struct ByteStream {
+    send: SendHalf,
+    receive: ReceiveHalf,
+    received: MessageBytes,
+    gathered: Vec<u8>,
+    is_shut_down: bool,
+}
+
+impl ByteStream {
+    /// Bytes of a stream on which nothing but bytes is sent.
+    pub fn new(stream: Stream) -> Self {
+        let (send, receive) = stream.split();
+        Self {
+            send,
+            receive,
+            received: MessageBytes::default(),
+            gathered: Vec::new(),
+            is_shut_down: false,
+        }
+    }
+}
+
+impl AsyncBufRead for ByteStream {
+    fn poll_fill_buf(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<&[u8]>> {
+        let this = self.get_mut();
+        while this.received.is_empty() {
+            match ready!(this.receive.poll_receive(cx))? {
+                Some(message) => this.received.put(message),
+                None => return Poll::Ready(Ok(&[])),
+            }
+        }
+        Poll::Ready(Ok(this.received.remaining()))
+    }
+
+    fn consume(mut self: Pin<&mut Self>, count: usize) {
+        self.received.consume(count);
+    }
+}
+
+impl AsyncRead for ByteStream {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let available = ready!(self.as_mut().poll_fill_buf(cx))?;
+        let count = available.len().min(buffer.remaining());
+        buffer.put_slice(&available[..count]);
+        self.consume(count);
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for ByteStream {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.poll_write_vectored(cx, &[IoSlice::new(bytes)])
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        pieces: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let this = self.get_mut();
+        let message = gather(pieces, &mut this.gathered);
+        if !message.is_empty() {
+            ready!(this.send.poll_send(cx, message))?;
+        }
+        Poll::Ready(Ok(message.len()))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    /// Does nothing: what was written is on its way.
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    /// Ends the direction in which this side writes: the other side's reader comes to its end.
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        if !self.is_shut_down {
+            ready!(self.send.poll_finish(cx))?;
+            self.is_shut_down = true;
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+/// Listens for byte streams: each that a client opens, on whichever session.
+pub struct ByteListener {
+    address: Address,
+    streams: mpsc::Receiver<Stream>,
+    stopper: Stopper,
+    serving: JoinHandle<Result<(), ServeError>>,
+}
+
+/// Streams that nobody has accepted. Further ones are refused.
+const BACKLOG: usize = 128;
+
+impl ByteListener {
+    /// Listens with default options.
+    pub fn bind(address: &Address) -> Result<Self, ServeError> {
+        Self::bind_with(address, ServerOptions::new())
+    }
+
+    /// Listens at all places of the address. A task serves the sessions until this is dropped.
+    pub fn bind_with(address: &Address, options: ServerOptions) -> Result<Self, ServeError> {
+        let server = Server::bind_with(address, options)?;
+        let (address, stopper) = (server.address(), server.stopper());
+        let (sender, streams) = mpsc::channel(BACKLOG);
+        let hand_over = move |_, stream: Stream| {
+            if let Err(refused) = sender.try_send(stream) {
+                let code = match refused {
+                    mpsc::error::TrySendError::Full(_) => ErrorCode::Overloaded,
+                    mpsc::error::TrySendError::Closed(_) => ErrorCode::Refused,
+                };
+                refused.into_inner().reset(code);
+            }
+            std::future::ready(())
+        };
+        let refuse = |call: breezeway::IncomingCall| {
+            call.fail(ErrorCode::Refused, "only streams of bytes are served here");
+            std::future::ready(())
+        };
+        let serving = tokio::spawn(server.serve_streams(refuse, hand_over));
+        Ok(Self { address, streams, stopper, serving })
+    }
+
+    /// Where it listens, with the ports that it has got where 0 was asked for.
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// Waits for the next stream that a client opens.
+    pub async fn accept(&mut self) -> Result<ByteStream, ServeError> {
+        match self.streams.recv().await {
+            Some(stream) => Ok(ByteStream::new(stream)),
+            None => match (&mut self.serving).await {
+                Ok(Err(error)) => Err(error),
+                Ok(Ok(())) => Err(io::Error::other("the listener was stopped").into()),
+                Err(error) => Err(io::Error::from(error).into()),
+            },
+        }
+    }
+}
+
+impl Drop for ByteListener {
+    fn drop(&mut self) {
+        self.stopper.stop();
+    }
+}

@@ -1,0 +1,155 @@
+//! Streams of bytes.
+
+use std::io::{IoSlice, Read, Write};
+
+use breezeway_tokio::{ByteListener, ByteStream, Channel, SessionOptions};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, copy_bidirectional, duplex};
+
+use crate::support::{addresses, on_both_runtimes, soon};
+
+/// Bytes that show where they belong.
+fn pattern(len: usize) -> Vec<u8> {
+    (0..len).map(|index| (index * 7 + index / 251) as u8).collect()
+}
+
+#[test]
+fn bytes_arrive_in_order_by_every_carrier_however_they_are_written_and_read() {
+    on_both_runtimes(|| async {
+        let folder = tempfile::tempdir().unwrap();
+        for address in addresses(folder.path()) {
+            let mut listener = ByteListener::bind(&address).unwrap();
+            let channel = Channel::connect(listener.address()).await.unwrap();
+            let mut client = ByteStream::new(channel.open(0, None).await.unwrap());
+            let echoing = tokio::spawn(async move {
+                let mut server = listener.accept().await.unwrap();
+                let mut all = Vec::new();
+                server.read_to_end(&mut all).await.unwrap();
+                server.write_all(&all).await.unwrap();
+                server.shutdown().await.unwrap();
+                (listener, server)
+            });
+            let bytes = pattern(300_000);
+            let mut rest = &bytes[..];
+            for len in [1, 40, 105, 7_000, 0, 100_000].into_iter().cycle() {
+                if rest.is_empty() {
+                    break;
+                }
+                let (now, later) = rest.split_at(len.min(rest.len()));
+                soon(client.write_all(now)).await.unwrap();
+                rest = later;
+            }
+            soon(client.shutdown()).await.unwrap();
+            soon(client.shutdown()).await.unwrap();
+            let mut back = Vec::new();
+            let mut piece = [0; 1_013];
+            loop {
+                let count = soon(client.read(&mut piece)).await.unwrap();
+                if count == 0 {
+                    break;
+                }
+                back.extend_from_slice(&piece[..count]);
+            }
+            assert!(back == bytes, "over {address}");
+            drop(soon(echoing).await.unwrap());
+        }
+    });
+}
+
+/// Both ends of a stream of bytes, and what keeps their session open.
+async fn pair() -> (ByteStream, ByteStream, impl Sized) {
+    let (channel, server) = Channel::pair(&SessionOptions::new()).await.unwrap();
+    let one = ByteStream::new(channel.open(0, None).await.unwrap());
+    let Some(breezeway_tokio::Incoming::Stream(_, other)) = soon(server.accept()).await.unwrap()
+    else {
+        panic!("no stream")
+    };
+    (one, ByteStream::new(other), (channel, server))
+}
+
+#[test]
+fn pieces_are_written_together_and_lines_are_read_apart() {
+    on_both_runtimes(|| async {
+        let (mut one, mut other, _session) = pair().await;
+        assert!(tokio::io::AsyncWrite::is_write_vectored(&one));
+        let pieces = [&b"first li"[..], b"", b"ne\nsecond", b" line\nth"].map(IoSlice::new);
+        assert_eq!(soon(one.write_vectored(&pieces)).await.unwrap(), 25);
+        soon(one.write_all(b"ird\n")).await.unwrap();
+        soon(one.shutdown()).await.unwrap();
+        // All pieces came as one message.
+        assert_eq!(soon(other.fill_buf()).await.unwrap().len(), 25);
+        let mut lines = Vec::new();
+        let mut line = String::new();
+        while soon(other.read_line(&mut line)).await.unwrap() > 0 {
+            lines.push(std::mem::take(&mut line));
+        }
+        assert_eq!(lines, ["first line\n", "second line\n", "third\n"]);
+    });
+}
+
+#[test]
+fn whoever_reads_learns_whether_the_other_side_ended_or_was_dropped() {
+    on_both_runtimes(|| async {
+        let (mut one, mut other, _session) = pair().await;
+        soon(one.write_all(b"x")).await.unwrap();
+        assert_eq!(soon(other.read_u8()).await.unwrap(), b'x');
+        drop(one);
+        let error = soon(other.read(&mut [0])).await.unwrap_err();
+        assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset);
+        let error = soon(other.write_all(b"y")).await.unwrap_err();
+        assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset);
+    });
+}
+
+#[test]
+fn what_copies_any_streams_copies_these() {
+    on_both_runtimes(|| async {
+        let (mut one, mut other, _session) = pair().await;
+        let (mut near, mut far) = duplex(100);
+        let copying = tokio::spawn(async move {
+            copy_bidirectional(&mut other, &mut near).await.unwrap();
+        });
+        let bytes = pattern(50_000);
+        let echoing = tokio::spawn(async move {
+            let mut all = vec![0; 50_000];
+            far.read_exact(&mut all).await.unwrap();
+            far.write_all(&all).await.unwrap();
+            far.shutdown().await.unwrap();
+        });
+        soon(one.write_all(&bytes)).await.unwrap();
+        soon(one.shutdown()).await.unwrap();
+        let mut back = Vec::new();
+        soon(one.read_to_end(&mut back)).await.unwrap();
+        assert!(back == bytes);
+        soon(echoing).await.unwrap();
+        soon(copying).await.unwrap();
+    });
+}
+
+#[test]
+fn blocking_streams_read_and_write_bytes() {
+    let (channel, server) = breezeway::Channel::pair(&SessionOptions::new()).unwrap();
+    let serving = std::thread::spawn(move || {
+        let Ok(Some(breezeway::Incoming::Stream(_, stream))) = server.accept() else {
+            panic!("no stream")
+        };
+        let mut stream = breezeway::ByteStream::new(stream);
+        let mut all = Vec::new();
+        stream.read_to_end(&mut all).unwrap();
+        stream.write_all(&all).unwrap();
+        stream.finish().unwrap();
+        assert!(server.accept().unwrap().is_none());
+    });
+    let mut stream = breezeway::ByteStream::new(channel.open(0, None).unwrap());
+    let bytes = pattern(3 << 20);
+    let (front, back) = bytes.split_at(1_000);
+    let pieces = [front, back].map(IoSlice::new);
+    let written = stream.write_vectored(&pieces).unwrap();
+    assert!(written > front.len() && written < bytes.len(), "the longest message");
+    stream.write_all(&bytes[written..]).unwrap();
+    stream.finish().unwrap();
+    let mut all = Vec::new();
+    stream.read_to_end(&mut all).unwrap();
+    assert!(all == bytes);
+    drop((stream, channel));
+    serving.join().unwrap();
+}

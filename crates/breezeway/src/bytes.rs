@@ -1,0 +1,174 @@
+//! A stream's messages as bytes without boundaries.
+
+use std::io::{self, BufRead, IoSlice, Read, Write};
+
+use crate::channel::{ReceiveHalf, SendHalf, Stream, StreamError};
+use crate::message::Message;
+
+/// The longest message that [`ByteStream`] makes of what it writes: larger writes are split.
+const LONGEST: usize = 1 << 20;
+
+/// Bytes of messages, in order.
+///
+/// A message that may be given as a slice is lent until all of it was consumed; another is copied
+/// once, into memory that is used again.
+#[derive(Default)]
+pub struct MessageBytes {
+    message: Option<Message>,
+    copied: Vec<u8>,
+    at: usize,
+}
+
+impl MessageBytes {
+    /// Whether everything was consumed, so that the next message is to be put in.
+    pub fn is_empty(&self) -> bool {
+        self.at == self.len()
+    }
+
+    fn len(&self) -> usize {
+        match &self.message {
+            Some(message) => message.len(),
+            None => self.copied.len(),
+        }
+    }
+
+    /// Puts in the next message, when everything was consumed.
+    pub fn put(&mut self, message: Message) {
+        debug_assert!(self.is_empty(), "bytes that nobody has consumed");
+        self.at = 0;
+        self.copied.clear();
+        self.message = if message.bytes().as_slice().is_some() {
+            Some(message)
+        } else {
+            // Of the other side's memory there are no slices; the lease ends here.
+            let bytes = message.bytes();
+            self.copied.resize(bytes.len(), 0);
+            bytes.copy_to(&mut self.copied);
+            None
+        };
+    }
+
+    /// What was not consumed.
+    pub fn remaining(&self) -> &[u8] {
+        match &self.message {
+            Some(message) => &message.bytes().as_slice().unwrap_or_default()[self.at..],
+            None => &self.copied[self.at..],
+        }
+    }
+
+    /// Consumes so many bytes. Panics if there are not as many.
+    pub fn consume(&mut self, count: usize) {
+        assert!(count <= self.len() - self.at, "more is consumed than there is");
+        self.at += count;
+        if self.is_empty() {
+            // The memory is given back at once.
+            self.message = None;
+            self.copied.clear();
+            self.at = 0;
+        }
+    }
+}
+
+/// Puts pieces of what is written into one message, of at most the longest.
+pub fn gather<'b>(pieces: &'b [IoSlice<'b>], buffer: &'b mut Vec<u8>) -> &'b [u8] {
+    buffer.clear();
+    if let Some(only) = single(pieces) {
+        return &only[..only.len().min(LONGEST)];
+    }
+    for piece in pieces {
+        let room = LONGEST - buffer.len();
+        buffer.extend_from_slice(&piece[..piece.len().min(room)]);
+    }
+    buffer
+}
+
+fn single<'b>(pieces: &'b [IoSlice<'b>]) -> Option<&'b [u8]> {
+    let mut filled = pieces.iter().filter(|piece| !piece.is_empty());
+    match (filled.next(), filled.next()) {
+        (None, _) => Some(&[]),
+        (Some(only), None) => Some(only),
+        _ => None,
+    }
+}
+
+/// A stream's error as an error of IO: what has ended it, by its kind.
+impl From<StreamError> for io::Error {
+    fn from(error: StreamError) -> Self {
+        let kind = match &error {
+            StreamError::Reset(_) => io::ErrorKind::ConnectionReset,
+            StreamError::Finished => io::ErrorKind::BrokenPipe,
+            StreamError::DeadlinePassed => io::ErrorKind::TimedOut,
+            StreamError::Session(_) => io::ErrorKind::ConnectionAborted,
+            _ => io::ErrorKind::Other,
+        };
+        Self::new(kind, error)
+    }
+}
+
+/// A stream of a session as a stream of bytes: `Read`, `BufRead` and `Write`, which block.
+///
+/// Each write is sent as a message at once; boundaries mean nothing to the reader. An end of file
+/// is the other side's [`finish`](Self::finish). Dropped before, the stream is reset.
+pub struct ByteStream {
+    send: SendHalf,
+    receive: ReceiveHalf,
+    received: MessageBytes,
+    gathered: Vec<u8>,
+}
+
+impl ByteStream {
+    /// Bytes of a stream on which nothing but bytes is sent.
+    pub fn new(stream: Stream) -> Self {
+        let (send, receive) = stream.split();
+        Self { send, receive, received: MessageBytes::default(), gathered: Vec::new() }
+    }
+
+    /// Ends the direction in which this side writes: the other side's reader comes to its end.
+    pub fn finish(&mut self) -> io::Result<()> {
+        Ok(self.send.finish()?)
+    }
+}
+
+impl BufRead for ByteStream {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        while self.received.is_empty() {
+            match self.receive.receive()? {
+                Some(message) => self.received.put(message),
+                None => return Ok(&[]),
+            }
+        }
+        Ok(self.received.remaining())
+    }
+
+    fn consume(&mut self, count: usize) {
+        self.received.consume(count);
+    }
+}
+
+impl Read for ByteStream {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let mut available = self.fill_buf()?;
+        let count = available.read(buffer)?;
+        self.consume(count);
+        Ok(count)
+    }
+}
+
+impl Write for ByteStream {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.write_vectored(&[IoSlice::new(bytes)])
+    }
+
+    fn write_vectored(&mut self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
+        let message = gather(pieces, &mut self.gathered);
+        if !message.is_empty() {
+            self.send.send(message)?;
+        }
+        Ok(message.len())
+    }
+
+    /// Does nothing: what was written is on its way.
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
