@@ -47,8 +47,8 @@ impl Stopper {
         Self { shared: Arc::new(Stopping { is_stopping: AtomicBool::new(false), notify }) }
     }
 
-    /// Lets [`Server::serve`] return: no more clients are accepted, handlers that run are awaited,
-    /// clients are notified, the socket file is removed.
+    /// Lets [`Server::serve`] return: no more clients are accepted, handlers that run are awaited
+    /// while their clients are there, clients are notified, the socket file is removed.
     pub fn stop(&self) {
         self.shared.is_stopping.store(true, Ordering::Release);
         self.shared.notify.notify_waiters();

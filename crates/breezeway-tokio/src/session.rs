@@ -73,6 +73,12 @@ where
             });
             if ended {
                 self.drive = None;
+                let stopping =
+                    self.stopper.is_stopping() || self.stopped.as_mut().poll(cx).is_ready();
+                if stopping {
+                    // Nobody is left to whom they could reply.
+                    self.waiting.abort_all();
+                }
             }
             loop {
                 match self.waiting.poll_join_next(cx) {

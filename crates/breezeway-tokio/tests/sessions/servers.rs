@@ -115,3 +115,35 @@ fn stopping_waits_for_handlers_that_run_and_removes_the_socket_file() {
         assert!(!folder.path().join("shm").exists());
     });
 }
+
+#[test]
+fn stopping_does_not_wait_for_handlers_whose_client_is_gone() {
+    on_both_runtimes(|| async {
+        let folder = tempfile::tempdir().unwrap();
+        let server = Server::bind(&addresses(folder.path())[0]).unwrap();
+        let (address, stopper) = (server.address(), server.stopper());
+        let running = Arc::new(Notify::new());
+        let serving = tokio::spawn(server.serve({
+            let running = Arc::clone(&running);
+            move |call| {
+                let running = Arc::clone(&running);
+                async move {
+                    running.notify_one();
+                    std::future::pending::<()>().await;
+                    drop(call);
+                }
+            }
+        }));
+        for stops_first in [false, true] {
+            let channel = Channel::connect(&address).await.unwrap();
+            channel.post(0, b"for ever").await.unwrap();
+            soon(running.notified()).await;
+            if stops_first {
+                stopper.stop();
+                tokio::task::yield_now().await;
+                assert!(!serving.is_finished());
+            }
+        }
+        soon(serving).await.unwrap().unwrap();
+    });
+}
