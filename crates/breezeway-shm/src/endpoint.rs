@@ -126,7 +126,7 @@ impl Endpoint {
 
     /// The largest message that can be sent.
     pub fn cap(&self) -> usize {
-        self.lender.segments.cap()
+        self.lender.accounts.longest()
     }
 
     /// Entries published so far.

@@ -59,7 +59,12 @@ use state::{Arrival, State};
 /// and between threads, there is no order.
 ///
 /// **Room.** What finds no room waits: for the server to take entries, to give memory back, or to
-/// read on the stream. A stream that nobody reads stops itself, and nothing else.
+/// read on the stream. A stream that nobody reads stops itself, and nothing else. One-way messages
+/// that a server does not take up stop the session once there are 1,024 of them, or as many bytes
+/// as the cap.
+///
+/// **End.** What was sent before the last clone is dropped is still sent: on a socket that does not
+/// take it at once, that drop waits for up to a second.
 ///
 /// ```
 /// use breezeway::{Channel, SessionOptions};
@@ -191,7 +196,8 @@ impl Channel {
         &self.handle.shared.peer
     }
 
-    /// The largest message, in bytes: the smaller cap of both sides.
+    /// The largest message, in bytes: of the smaller cap of both sides, in shared memory, what is
+    /// not kept for streams that hold nothing, three quarters.
     pub fn cap(&self) -> usize {
         self.handle.shared.cap
     }

@@ -47,6 +47,11 @@ impl Accounts {
         self.shares = shares;
     }
 
+    /// The largest message that there is ever room for: what is kept is not for one alone.
+    pub(crate) fn longest(&self) -> usize {
+        if self.shares == 0 { self.cap } else { self.cap - self.cap / 4 }
+    }
+
     /// The largest message that somebody who holds nothing can be sure of.
     fn share(&self) -> usize {
         (self.cap / 4).checked_div(self.shares).unwrap_or(0)

@@ -242,15 +242,15 @@ impl IncomingCall {
         })
     }
 
-    /// Ready once the client no longer wants the reply, or is gone.
+    /// Ready once the client no longer wants the reply, or is gone. (Of a one-way message only if it
+    /// is gone already.)
     pub fn poll_cancelled(&self, cx: &mut Context<'_>) -> Poll<()> {
-        if self.request.one_way {
-            return Poll::Pending;
-        }
         self.shared.with(|state| {
             let number = self.request.stream;
             let waker = Some(cx.waker());
-            if state.is_ended() || state.serving.is_cancelled(number, waker) {
+            if state.is_ended()
+                || !self.request.one_way && state.serving.is_cancelled(number, waker)
+            {
                 Poll::Ready(())
             } else {
                 Poll::Pending

@@ -1,16 +1,18 @@
-//! Replies for which there was no room: they go out before anything else, and nobody waits.
+//! Replies for which there was no room: they go out as soon as there is some, and nobody waits.
 
 use std::collections::VecDeque;
 
-use breezeway_shm::Head;
+use breezeway_shm::{Head, SendError};
 
 use crate::link::{Body, Link};
-use breezeway_shm::SendError;
 
 /// Replies in the order in which they were made. The client's calls in flight bound their number.
+/// They belong to different calls, so one that lacks memory holds up no other.
 #[derive(Default)]
 pub(super) struct Outbox {
     replies: VecDeque<(Head, Vec<u8>)>,
+    /// Whether they lack slots, which all entries need.
+    lacks_slots: bool,
 }
 
 impl Outbox {
@@ -18,22 +20,35 @@ impl Outbox {
         self.replies.is_empty()
     }
 
-    pub(super) fn push(&mut self, head: Head, body: Vec<u8>) {
+    /// Whether what is sent next has to wait behind replies.
+    pub(super) fn lacks_slots(&self) -> bool {
+        self.lacks_slots
+    }
+
+    pub(super) fn push(&mut self, head: Head, body: Vec<u8>, lacks_slots: bool) {
+        self.lacks_slots |= lacks_slots;
         self.replies.push_back((head, body));
     }
 
     /// Sends what there is room for. True if any went out.
     pub(super) fn send(&mut self, link: &mut Link) -> Result<bool, SendError> {
         let mut sent = false;
-        while let Some((head, body)) = self.replies.front() {
+        let mut index = 0;
+        self.lacks_slots = false;
+        while let Some((head, body)) = self.replies.get(index) {
             match link.send(*head, Body::Bytes(body)) {
-                Ok(()) => sent = true,
-                Err(SendError::Full { .. } | SendError::NoMemory { .. }) => return Ok(sent),
-                // The kernel gives no memory now: the reply waits, as for the peer's.
-                Err(SendError::Segment(_)) => return Ok(sent),
+                Ok(()) => {
+                    sent = true;
+                    self.replies.remove(index);
+                }
+                Err(SendError::Full { .. }) => {
+                    self.lacks_slots = true;
+                    break;
+                }
+                // Of the peer's or of the kernel: another reply may need less.
+                Err(SendError::NoMemory { .. } | SendError::Segment(_)) => index += 1,
                 Err(error) => return Err(error),
             }
-            self.replies.pop_front();
         }
         Ok(sent)
     }

@@ -66,11 +66,13 @@ impl Shared {
         leadership: Leadership<Waker>,
     ) -> Arc<Self> {
         clock::calibrate();
+        let max_in_flight = agreed.max_in_flight;
+        let state = State::new(agreed, is_client);
         Arc::new(Self {
-            carrier: agreed.link.carrier(),
-            cap: agreed.link.cap(),
-            max_in_flight: agreed.max_in_flight,
-            state: Mutex::new(State::new(agreed, is_client)),
+            carrier: state.link.carrier(),
+            cap: state.link.cap(),
+            max_in_flight,
+            state: Mutex::new(state),
             leadership: Mutex::new(leadership),
             stage: Mutex::new(None),
             waiting,

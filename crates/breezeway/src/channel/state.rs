@@ -6,6 +6,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
+use std::time::Duration;
 
 use breezeway_os::Deadline;
 use breezeway_shm::layout::INLINE_MAX;
@@ -29,8 +30,11 @@ use crate::time_left;
 
 /// Entries that a turn takes at most.
 const ENTRIES_PER_TURN: usize = 256;
-/// Requests, one-way ones included, that wait to be served before no more entries are taken.
-const MAX_ARRIVALS: usize = 1024;
+/// One-way messages that wait to be served before no more entries are taken. (Calls are bounded by
+/// those in flight, and streams by `max_streams`.)
+const MAX_ONE_WAY: usize = 1024;
+/// How long a session that closes waits for a peer that does not take what was sent on a socket.
+const LINGER: Duration = Duration::from_secs(1);
 /// The longest failure reason that is read from a reply.
 const LONGEST_REASON: usize = 1024;
 
@@ -65,6 +69,10 @@ pub(crate) struct State {
     pub(super) waiters: StreamWaiters,
     outbox: Outbox,
     arrivals: VecDeque<Arrival>,
+    /// How many of them are one-way messages, of how many bytes, and how many streams.
+    one_way_arrivals: usize,
+    one_way_bytes: usize,
+    stream_arrivals: usize,
     arrival_waiters: Vec<Waker>,
     /// Who waits for a slot or for memory.
     room_waiters: Vec<Waker>,
@@ -100,6 +108,9 @@ impl State {
             waiters: StreamWaiters::default(),
             outbox: Outbox::default(),
             arrivals: VecDeque::new(),
+            one_way_arrivals: 0,
+            one_way_bytes: 0,
+            stream_arrivals: 0,
             arrival_waiters: Vec::new(),
             room_waiters: Vec::new(),
             next_number: if is_client { 1 } else { 2 },
@@ -168,26 +179,40 @@ impl State {
     fn try_turn(&mut self) -> Result<bool, CallError> {
         self.link.notice(Notice::Readable)?;
         let mut taken = 0;
-        while taken < ENTRIES_PER_TURN && self.arrivals.len() < MAX_ARRIVALS {
-            if self.link.take()? {
-                self.dispatch()?;
-            } else if !self.link.ready()? {
-                break;
+        let mut shortage = None;
+        while taken < ENTRIES_PER_TURN && !self.is_flooded() {
+            match self.link.take() {
+                Ok(true) => self.dispatch()?,
+                Ok(false) if !self.link.ready()? => break,
+                Ok(false) => {}
+                // What is to be sent does not wait for it.
+                Err(LinkError::Shortage(error)) => {
+                    shortage = Some(error);
+                    break;
+                }
+                Err(error) => return Err(error.into()),
             }
             taken += 1;
         }
-        if taken == 0 && self.link.is_closed() && self.arrivals.len() < MAX_ARRIVALS {
+        if taken == 0 && shortage.is_none() && self.link.is_closed() && !self.is_flooded() {
             return Err(CallError::PeerDied);
         }
         let sent = self.send_what_waits()?;
         self.flush()?;
-        Ok(taken > 0 || sent)
+        match shortage {
+            Some(error) => Err(CallError::Shortage(error)),
+            None => Ok(taken > 0 || sent),
+        }
     }
 
     /// Sends replies and control entries for which there was no room before, and wakes who waits
     /// for some.
     fn send_what_waits(&mut self) -> Result<bool, CallError> {
-        let waits = !self.outbox.is_empty() || !self.room_waiters.is_empty();
+        // Control entries do not need new room, but what was seen of it is to be up to date before
+        // a sleep for more.
+        let waits = !self.outbox.is_empty()
+            || !self.room_waiters.is_empty()
+            || self.streams.next_control().is_some();
         let has_room = waits && self.link.has_new_room()?;
         let mut sent = false;
         if has_room {
@@ -267,9 +292,14 @@ impl State {
     /// Announces that whoever drives is about to sleep. False if there is something to do after
     /// all.
     pub(super) fn prepare_sleep(&mut self) -> bool {
-        if self.is_ended() || self.arrivals.len() >= MAX_ARRIVALS {
-            // What has come is to be taken up first; that needs no socket.
-            return self.is_ended();
+        if self.is_ended() {
+            return false;
+        }
+        if self.is_flooded() {
+            // Whoever takes one up wakes the driver; till then the socket has nothing for it. (Who
+            // waits for room waits as well.)
+            self.driver_is_awake = false;
+            return true;
         }
         match self.try_prepare_sleep() {
             Ok(asleep) => {
@@ -367,6 +397,8 @@ impl State {
         if let Event::Opened { key, method } = event {
             let deadline = deadline(head.time);
             self.arrivals.push_back(Arrival::Stream { key, method, deadline });
+            self.stream_arrivals += 1;
+            self.drop_a_stream_that_is_over();
             self.due.append(&mut self.arrival_waiters);
         }
         self.note(event);
@@ -396,6 +428,10 @@ impl State {
             }
         }
         let deadline = deadline(request.time);
+        if request.one_way {
+            self.one_way_arrivals += 1;
+            self.one_way_bytes += content.len();
+        }
         self.arrivals.push_back(Arrival::Call(request, content, deadline));
         self.due.append(&mut self.arrival_waiters);
         Ok(())
@@ -430,14 +466,48 @@ impl State {
         }
     }
 
+    /// Whether more one-way messages wait than are to be kept.
+    fn is_flooded(&self) -> bool {
+        self.one_way_arrivals >= MAX_ONE_WAY || self.one_way_bytes >= self.link.cap()
+    }
+
+    /// Of more streams than may be open at one time, one that waits to be accepted is over: nobody
+    /// is to keep them all for somebody who accepts none.
+    fn drop_a_stream_that_is_over(&mut self) {
+        if self.stream_arrivals <= self.streams.most_of_peer() {
+            return;
+        }
+        let streams = &self.streams;
+        let over = self.arrivals.iter().position(
+            |arrival| matches!(arrival, Arrival::Stream { key, .. } if streams.is_over(*key)),
+        );
+        if let Some(Arrival::Stream { key, .. }) = over.and_then(|at| self.arrivals.remove(at)) {
+            self.stream_arrivals -= 1;
+            self.streams.abandon(key);
+        }
+    }
+
     /// Takes the next arrival.
     pub(super) fn arrival(&mut self) -> Option<Arrival> {
-        self.arrivals.pop_front()
+        let arrival = self.arrivals.pop_front()?;
+        let was_flooded = self.is_flooded();
+        match &arrival {
+            Arrival::Call(request, message, _) if request.one_way => {
+                self.one_way_arrivals -= 1;
+                self.one_way_bytes -= message.len();
+            }
+            Arrival::Call(..) => {}
+            Arrival::Stream { .. } => self.stream_arrivals -= 1,
+        }
+        if was_flooded && !self.driver_is_awake {
+            self.due.extend(self.driver.clone());
+        }
+        Some(arrival)
     }
 
     /// As [`Self::arrival`], remembering who waits for one.
     pub(super) fn poll_arrival(&mut self, cx: &Context<'_>) -> Poll<Result<Arrival, CallError>> {
-        if let Some(arrival) = self.arrivals.pop_front() {
+        if let Some(arrival) = self.arrival() {
             return Poll::Ready(Ok(arrival));
         }
         self.check()?;
@@ -483,15 +553,10 @@ impl State {
         head: Head,
         outgoing: &Outgoing<'_>,
     ) -> Poll<Result<(), CallError>> {
-        // Replies that wait come first.
-        let outcome = if self.outbox.is_empty() {
-            self.send(head, outgoing)
-        } else {
-            Err(SendError::Full { unconsumed: 0, until: Want::Data })
-        };
+        let outcome = self.send_behind_replies(head, outgoing);
         match outcome {
             Ok(()) => Poll::Ready(Ok(())),
-            Err(SendError::Full { .. } | SendError::NoMemory { .. }) => {
+            Err(SendError::Full { .. } | SendError::NoMemory { until: Some(_), .. }) => {
                 remember(&mut self.room_waiters, cx);
                 Poll::Pending
             }
@@ -516,20 +581,32 @@ impl State {
         outgoing: &Outgoing<'_>,
     ) -> Result<(), CallError> {
         self.check()?;
-        let outcome = if self.outbox.is_empty() {
-            self.send(head, outgoing)
-        } else {
-            Err(SendError::Full { unconsumed: 0, until: Want::Data })
-        };
-        match outcome {
+        match self.send_behind_replies(head, outgoing) {
             Ok(()) => Ok(()),
-            Err(SendError::Full { .. } | SendError::NoMemory { .. } | SendError::Segment(_)) => {
+            Err(
+                error @ (SendError::Full { .. }
+                | SendError::NoMemory { until: Some(_), .. }
+                | SendError::Segment(_)),
+            ) => {
+                let lacks_slots = matches!(error, SendError::Full { .. });
                 let (head, body) = outgoing.to_vec(head);
-                self.outbox.push(head, body);
+                self.outbox.push(head, body, lacks_slots);
                 Ok(())
             }
             Err(error) => Err(self.failed(error)),
         }
+    }
+
+    /// Sends an entry unless replies wait for slots.
+    fn send_behind_replies(
+        &mut self,
+        head: Head,
+        outgoing: &Outgoing<'_>,
+    ) -> Result<(), SendError> {
+        if self.outbox.lacks_slots() {
+            return Err(SendError::Full { unconsumed: 0, until: Want::Data });
+        }
+        self.send(head, outgoing)
     }
 
     fn send(&mut self, head: Head, outgoing: &Outgoing<'_>) -> Result<(), SendError> {
@@ -568,7 +645,8 @@ impl State {
         }
         // A full ring or a dead peer: the end of file says the same, less politely.
         let _ = self.link.send(Head::of_session(Kind::Shutdown, 0), Body::Bytes(&[]));
-        let _ = self.link.flush_now();
+        // On a socket some of what was sent may not have been taken: a peer that reads gets it.
+        let _ = self.link.flush(Deadline::after(LINGER));
         self.finish(CallError::Ended);
     }
 }

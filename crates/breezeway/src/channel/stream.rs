@@ -300,5 +300,7 @@ impl State {
         self.streams.reset(key, code);
         self.due.extend(self.waiters.reader(key));
         self.due.extend(self.waiters.writer(key));
+        // The reader may be the thread that leads, which sleeps in another place.
+        self.due.extend(self.driver.clone());
     }
 }

@@ -143,6 +143,16 @@ impl<M> Streams<M> {
         self.slots.iter().filter(|slot| slot.stream.is_some()).count()
     }
 
+    /// The most streams that the peer may have open at one time.
+    pub(crate) fn most_of_peer(&self) -> usize {
+        usize::from(self.own.max_streams)
+    }
+
+    /// Whether both directions of a stream have ended.
+    pub(crate) fn is_over(&self, key: StreamKey) -> bool {
+        self.get(key).is_over()
+    }
+
     /// Whether a stream uses this number.
     pub(crate) fn uses(&self, number: u32) -> bool {
         self.by_number.contains_key(&number)
@@ -400,8 +410,8 @@ impl<M> Streams<M> {
             *count -= 1;
         }
         if is_abandoned {
+            // It may still be listed, which then means nothing.
             self.slots[index as usize].stream = None;
-            self.listed.retain(|&other| other != index);
             self.free.push(index);
         }
     }

@@ -1,6 +1,7 @@
 //! Sessions that threads share, and streams.
 
 mod calls;
+mod limits;
 mod streams;
 
 use std::thread;

@@ -1,0 +1,219 @@
+//! What nobody takes up, what never fits, and who waits meanwhile.
+
+use std::sync::Arc;
+use std::sync::mpsc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use breezeway::{CallError, ErrorCode, Incoming, IncomingCall, SessionOptions, StreamError};
+use breezeway::{ReceiveHalf, WaitPolicy};
+
+use super::{PATIENCE, every_policy, pair, serve};
+
+/// A waker that does nothing, and whose copies can be counted.
+struct Counted;
+
+impl Wake for Counted {
+    fn wake(self: Arc<Self>) {}
+}
+
+#[test]
+fn who_polls_often_is_remembered_once() {
+    let (channel, server) = pair(&SessionOptions::new().stream_window(1_000_000, 1 << 40));
+    let counted = Arc::new(Counted);
+    let waker = Waker::from(Arc::clone(&counted));
+    let mut cx = Context::from_waker(&waker);
+    let before = Arc::strong_count(&counted);
+    for _ in 0..1_000 {
+        assert!(server.poll_accept(&mut cx).is_pending());
+    }
+    assert!(Arc::strong_count(&counted) <= before + 1, "for what comes");
+    let before = Arc::strong_count(&counted);
+    let mut room = 0;
+    while let Poll::Ready(outcome) = channel.poll_post(&mut cx, 0, &[0]) {
+        outcome.unwrap();
+        room += 1;
+    }
+    assert!(room > 0);
+    for _ in 0..1_000 {
+        assert!(channel.poll_post(&mut cx, 0, &[0]).is_pending());
+    }
+    assert!(Arc::strong_count(&counted) <= before + 1, "for room");
+}
+
+#[test]
+fn a_message_that_never_fits_is_refused_with_the_limit() {
+    let options = SessionOptions::new().cap(1 << 20);
+    let (channel, server) = pair(&options);
+    let serving = serve(
+        server,
+        |call| {
+            let len = call.message().bytes().u32_le_at(0).unwrap() as usize;
+            call.reply(&vec![7; len]);
+        },
+        |_, stream| stream.reset(ErrorCode::Refused),
+    );
+    let cap = channel.cap();
+    let request = |len: usize| {
+        let mut request = vec![0; cap.max(4)];
+        request[..4].copy_from_slice(&(len as u32).to_le_bytes());
+        request
+    };
+    let deadline = || Instant::now() + PATIENCE;
+    let reply = channel.call_until(0, &request(cap), deadline()).unwrap();
+    assert_eq!(reply.len(), cap, "as much as it says, both ways");
+    drop(reply);
+    match channel.call_until(0, &vec![0; cap + 1], deadline()) {
+        Err(CallError::TooLarge { len, cap: limit }) => assert_eq!((len, limit), (cap + 1, cap)),
+        other => panic!("{other:?}"),
+    }
+    // A reply that never fits fails its call, and no other.
+    match channel.call_until(0, &request(cap + 1)[..4], deadline()) {
+        Err(CallError::Failed { .. }) => {}
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(channel.call_until(0, &request(9)[..4], deadline()).unwrap().len(), 9);
+    let mut stream = channel.open(0, None).unwrap();
+    match stream.sender().send_until(&vec![0; 1 << 20], deadline()) {
+        Err(StreamError::Session(CallError::TooLarge { .. }) | StreamError::Reset(_)) => {}
+        other => panic!("{other:?}"),
+    }
+    drop((stream, channel));
+    serving.join().unwrap();
+}
+
+#[test]
+fn streams_that_were_reset_before_a_client_accepts_them_are_not_kept() {
+    let (channel, server) = pair(&SessionOptions::new().max_streams(4));
+    let opener = server.clone();
+    let serving = thread::spawn(move || server.serve(IncomingCall::echo));
+    for round in 0..1_500 {
+        // The numbers are free once the client has answered the resets, in front of a reply.
+        drop(opener.open(round, None).unwrap());
+        if round % 4 == 3 {
+            let deadline = Instant::now() + PATIENCE;
+            assert_eq!(channel.call_until(0, b"x", deadline).unwrap().to_vec(), b"x");
+            assert_eq!(channel.call_until(0, b"x", deadline).unwrap().to_vec(), b"x");
+        }
+    }
+    let mut waiting = 0;
+    let mut cx = Context::from_waker(Waker::noop());
+    while let Poll::Ready(accepted) = channel.poll_accept(&mut cx) {
+        accepted.unwrap();
+        waiting += 1;
+    }
+    assert!(waiting <= 8, "{waiting} streams were kept");
+    drop((opener, channel));
+    serving.join().unwrap().unwrap();
+}
+
+#[test]
+fn a_reset_by_another_thread_wakes_who_receives() {
+    for policy in [WaitPolicy::Adaptive, WaitPolicy::Park] {
+        // Nobody drives the server, so nothing comes from there.
+        let (channel, _server) = pair(&SessionOptions::new().wait(policy));
+        for _ in 0..20 {
+            let (mut send, mut receive) = channel.open(0, None).unwrap().split();
+            let (done, receives) = mpsc::channel();
+            let receiver = thread::spawn(move || {
+                let outcome = receive.receive_until(Instant::now() + 2 * PATIENCE);
+                done.send((outcome, receive)).unwrap();
+            });
+            // Some of the receivers sleep by then.
+            thread::sleep(Duration::from_millis(5));
+            send.reset(ErrorCode::Application(3));
+            let outcome: (_, ReceiveHalf) = receives.recv_timeout(PATIENCE).unwrap();
+            match outcome.0 {
+                Err(StreamError::Reset(ErrorCode::Application(3))) => {}
+                other => panic!("{other:?}"),
+            }
+            receiver.join().unwrap();
+        }
+    }
+}
+
+#[test]
+fn the_end_of_a_session_reaches_a_thread_that_is_about_to_sleep() {
+    for round in 0..300 {
+        let options = SessionOptions::new().wait(WaitPolicy::Park);
+        let (channel, server) = pair(&options);
+        let _stream = channel.open(0, None).unwrap();
+        let Some(Incoming::Stream(_, mut served)) = server.accept().unwrap() else {
+            panic!("a call")
+        };
+        let (done, ends) = mpsc::channel();
+        let receiver = thread::spawn(move || done.send(served.receive().is_err()).unwrap());
+        for _ in 0..round * 20 {
+            std::hint::spin_loop();
+        }
+        drop(server);
+        assert!(ends.recv_timeout(PATIENCE).unwrap());
+        receiver.join().unwrap();
+    }
+}
+
+#[test]
+fn a_reply_that_lacks_memory_holds_up_no_other() {
+    every_policy(|options| {
+        let (channel, server) = pair(&options.clone().cap(64 << 10));
+        let serving = serve(
+            server,
+            |call| {
+                let len = call.request().u64_le_at(0).unwrap();
+                call.reply(&vec![7; len as usize]);
+            },
+            |_, stream| drop(stream),
+        );
+        let large = 40u64 << 10;
+        let kept = channel.call(0, &large.to_le_bytes()).unwrap();
+        let waiting = {
+            let channel = channel.clone();
+            thread::spawn(move || channel.call(0, &large.to_le_bytes()).unwrap().len())
+        };
+        let end = Instant::now() + PATIENCE;
+        for len in (0..200u64).map(|number| number % 105) {
+            let reply = channel.call_until(0, &len.to_le_bytes(), end).unwrap();
+            assert_eq!(reply.len() as u64, len);
+        }
+        assert!(!waiting.is_finished(), "there is no memory for it");
+        drop(kept);
+        assert_eq!(waiting.join().unwrap() as u64, large);
+        drop(channel);
+        serving.join().unwrap();
+    });
+}
+
+#[test]
+fn one_way_messages_that_nobody_takes_stop_their_sender_and_are_all_there_later() {
+    every_policy(|options| {
+        let (channel, server) = pair(&options.clone().ring_capacity(8));
+        let hasty = channel.clone();
+        let sending = thread::spawn(move || {
+            let mut sent = 0u64;
+            let mut cx = Context::from_waker(Waker::noop());
+            let end = Instant::now() + Duration::from_millis(100);
+            while Instant::now() < end {
+                match hasty.poll_post(&mut cx, 0, &sent.to_le_bytes()) {
+                    Poll::Ready(outcome) => outcome.unwrap(),
+                    Poll::Pending => {
+                        thread::yield_now();
+                        continue;
+                    }
+                }
+                sent += 1;
+            }
+            sent
+        });
+        // Somebody drives the server's end, and takes none of them.
+        let mut driven = server.open(1, None).unwrap();
+        let drives = thread::spawn(move || driven.receive().map(|_| ()));
+        let sent = sending.join().unwrap();
+        for number in 0..sent {
+            let Some(Incoming::Call(call)) = server.accept().unwrap() else { panic!("no message") };
+            assert_eq!(call.request().u64_le_at(0), Some(number));
+        }
+        drop((channel, server));
+        assert!(drives.join().unwrap().is_err());
+    });
+}
