@@ -3,8 +3,8 @@
 use std::hint::black_box;
 
 use breezeway_thrift::{
-    Chain, Encode, EncodeError, Fields, InPlace, Output, Pool, Sink, Slice, decode_slice, encode_slice, to_vec,
-    view_slice,
+    Chain, Encode, EncodeError, Fields, InPlace, Output, Pool, Sink, Slice, decode_slice,
+    encode_slice, to_vec, view_slice,
 };
 
 use crate::contenders::Work;

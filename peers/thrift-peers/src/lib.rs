@@ -1,6 +1,7 @@
 //! Other codecs, to check breezeway-thrift against and to measure it with.
 #![allow(missing_docs)]
 
+pub mod allocations;
 pub mod contenders;
 pub mod effects;
 pub mod generated;

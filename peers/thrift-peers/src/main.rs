@@ -1,5 +1,5 @@
-//! Prints how long breezeway-thrift and other codecs take for the three shapes, whether the targets
-//! are met, and what each technique is worth.
+//! Prints how long breezeway-thrift and other codecs take for each shape, whether the targets are
+//! met, and what each technique is worth.
 //!
 //! The one argument is the number of rounds (100).
 
@@ -23,6 +23,11 @@ fn main() {
     let rows = table::measure(test.size(), rounds, contenders::my_test(&test));
     table::print(&format!("MyTest, 131072 numbers, {} bytes", test.size()), &rows);
     targets::print(Shape::Numbers, &rows);
-    batch(40_000, rounds / 4 + 1, Shape::Small);
+    batch(40_000, rounds / 4 + 1, Shape::Many);
+    for shape in contenders::wide::all() {
+        let rows = table::measure(shape.size, rounds, shape.cases);
+        table::print(&format!("{}, {} bytes", shape.name, shape.size), &rows);
+        targets::print(Shape::Wide, &rows);
+    }
     table::print_effects(rounds, effects::all());
 }

@@ -1,5 +1,8 @@
-//! The three shapes that are measured, from a fixed seed.
+//! The shapes that are measured, from a fixed seed.
 
+use crate::generated::wide::{
+    Counts, Event, Events, LaterEvent, LaterEvents, Profile, Profiles, Texts,
+};
 use crate::ours::{Ano, Batch, Mixed, MyTest};
 
 /// SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, 2014).
@@ -48,4 +51,94 @@ pub fn batch(count: usize) -> Batch {
 pub fn my_test(count: usize) -> MyTest {
     let mut random = Random(SEED);
     MyTest { num: 1, ano: Ano { a: 2 }, nums: (0..count).map(|_| random.draw() as i64).collect() }
+}
+
+/// From `low` to `high` letters.
+fn letters(random: &mut Random, low: u64, high: u64) -> String {
+    let length = random.range(low, high);
+    (0..length).map(|_| char::from(b'a' + random.range(0, 25) as u8)).collect()
+}
+
+/// `count` texts of 2 to 20 Chinese characters.
+pub fn chinese(count: usize) -> Texts {
+    let mut random = Random(SEED);
+    let mut character =
+        |_| char::from_u32(random.range(0x4e00, 0x9fa5) as u32).unwrap_or('\u{4e00}');
+    let lengths = (0..count).map(|index| 2 + index * 7 % 19);
+    Texts { texts: lengths.map(|length| (0..length).map(&mut character).collect()).collect() }
+}
+
+/// `count` texts of 1 to 7 letters.
+pub fn short_texts(count: usize) -> Texts {
+    let mut random = Random(SEED);
+    Texts { texts: (0..count).map(|_| letters(&mut random, 1, 7)).collect() }
+}
+
+/// `count` structs of which every other field is absent, by chance.
+pub fn profiles(count: usize) -> Profiles {
+    let mut random = Random(SEED);
+    let random = &mut random;
+    Profiles { profiles: (0..count).map(|_| profile(random)).collect() }
+}
+
+fn profile(random: &mut Random) -> Profile {
+    fn some<T>(random: &mut Random, make: impl FnOnce(&mut Random) -> T) -> Option<T> {
+        (random.draw() & 1 == 1).then(|| make(random))
+    }
+    let text = |random: &mut Random| letters(random, 3, 20);
+    Profile {
+        name: some(random, text),
+        email: some(random, text),
+        age: some(random, |random| random.range(0, 99) as i32),
+        created: some(random, |random| random.draw() as i64),
+        active: some(random, |random| random.draw() & 1 == 1),
+        score: some(random, |random| random.range(0, 1000) as f64),
+        city: some(random, text),
+        country: some(random, text),
+        manager: some(random, |random| random.draw() as i64),
+        tags: some(random, |random| (0..random.range(0, 4)).map(|_| text(random)).collect()),
+        level: some(random, |random| random.range(0, 9) as i32),
+        note: some(random, text),
+    }
+}
+
+/// Two maps of `count` entries.
+pub fn counts(count: usize) -> Counts {
+    let mut random = Random(SEED);
+    let by_name = (0..count).map(|_| (letters(&mut random, 8, 16), random.0 as i64)).collect();
+    let by_number =
+        (0..count).map(|_| (random.draw() as i32, letters(&mut random, 8, 16))).collect();
+    Counts { by_name, by_number }
+}
+
+fn event(random: &mut Random) -> Event {
+    let Mixed { name, count, numbers, stamp, flag, .. } = mixed(random);
+    Event { name, count: count & 0xffff, numbers, stamp, flag }
+}
+
+/// `count` structs of which those of variable size come first.
+pub fn events(count: usize) -> Events {
+    events_of(SEED, count)
+}
+
+/// The same from another seed.
+pub fn events_of(seed: u64, count: usize) -> Events {
+    let mut random = Random(seed);
+    Events { events: (0..count).map(|_| event(&mut random)).collect() }
+}
+
+/// The same, with ten fields more.
+pub fn later(events: Events) -> LaterEvents {
+    let later = |event: Event| LaterEvent {
+        name: event.name,
+        count: event.count,
+        numbers: event.numbers,
+        stamp: event.stamp,
+        flag: event.flag,
+        seven: "seven".to_owned(),
+        eleven: "of a later version".to_owned(),
+        twelve: vec![1, 2, 3],
+        ..LaterEvent::default()
+    };
+    LaterEvents { events: events.events.into_iter().map(later).collect() }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
+use crate::allocations;
 use crate::contenders::{Case, Operation};
 use crate::effects::Effect;
 
@@ -20,6 +21,8 @@ pub struct Row {
     pub median: f64,
     /// The median of the ratios to a copy of the encoded bytes that was timed in the same round.
     pub to_copy: f64,
+    /// How often it allocates each time.
+    pub allocations: u64,
 }
 
 /// What this thread has used of a processor, in nanoseconds. Unlike a clock it does not count what
@@ -66,6 +69,8 @@ pub fn measure(size: usize, rounds: usize, mut cases: Vec<Case>) -> Vec<Row> {
     let mut copy = copy(size);
     let copies = repeats_for(&mut copy);
     let repeats: Vec<u32> = cases.iter_mut().map(|case| repeats_for(&mut case.work)).collect();
+    let allocations: Vec<u64> =
+        cases.iter_mut().map(|case| allocations::of(|| _ = black_box((case.work)()))).collect();
     let mut samples = vec![(Vec::new(), Vec::new()); cases.len()];
     for _ in 0..rounds {
         for ((case, repeats), (times, ratios)) in cases.iter_mut().zip(&repeats).zip(&mut samples) {
@@ -78,11 +83,13 @@ pub fn measure(size: usize, rounds: usize, mut cases: Vec<Case>) -> Vec<Row> {
     cases
         .iter()
         .zip(&mut samples)
-        .map(|(case, (times, ratios))| Row {
+        .zip(allocations)
+        .map(|((case, (times, ratios)), allocations)| Row {
             codec: case.codec,
             operation: case.operation,
             median: median(times),
             to_copy: median(ratios),
+            allocations,
         })
         .collect()
 }
@@ -105,6 +112,14 @@ pub fn print(title: &str, rows: &[Row]) {
             }
         }
         println!();
+    }
+    for operation in operations {
+        let rows = rows.iter().filter(|row| row.operation == operation);
+        let counts: Vec<String> =
+            rows.map(|row| format!("{} {}", row.codec, row.allocations)).collect();
+        if !counts.is_empty() {
+            println!("allocations, {operation:?}: {}", counts.join(", "));
+        }
     }
 }
 

@@ -12,8 +12,8 @@ use ::pilota::thrift::binary::TBinaryProtocol;
 use breezeway_idl_corpus::arbitrary;
 use breezeway_idl_corpus::sample::{Node, NodeView, Shape};
 use breezeway_thrift::{
-    ApplicationException, ExceptionKind, MessageHeader, MessageKind, decode_slice, message_to_vec,
-    to_vec, view_slice,
+    ApplicationException, ExceptionKind, MessageHeader, MessageKind, decode_once, decode_slice,
+    message_to_vec, to_vec, view_slice,
 };
 use convert::comparable;
 use generated::apache;
@@ -22,7 +22,9 @@ use thrift::protocol::{
     TBinaryInputProtocol, TBinaryOutputProtocol, TInputProtocol, TMessageIdentifier, TMessageType,
     TOutputProtocol, TSerializable,
 };
-use thrift_peers::generated::sample_pilota as pilota;
+use thrift_peers::generated::wide::{Events, EventsView};
+use thrift_peers::generated::{kitex, sample_pilota as pilota, wide_pilota};
+use thrift_peers::shapes;
 
 fn apache_bytes(node: &apache::Node) -> Vec<u8> {
     let mut bytes = Vec::new();
@@ -76,6 +78,50 @@ proptest! {
         prop_assert_eq!(to_vec(&comparable(read)).unwrap(), bytes.as_slice());
         let viewed: NodeView<'_> = view_slice(&theirs).unwrap();
         prop_assert_eq!(to_vec(&comparable(viewed.into())).unwrap(), bytes);
+    }
+
+    /// Also values that they write otherwise: sets with repetitions, keys that are NaN or -0.0,
+    /// unions without a value.
+    #[test]
+    fn any_value_survives_crate_thrift_and_pilota_and_every_way_to_read(
+        mut node in arbitrary::node(),
+        unset: bool,
+    ) {
+        if unset {
+            node.shape = Some(Shape::Unset);
+        }
+        let bytes = to_vec(&node).unwrap();
+        let meant = to_vec(&convert::canonical(node)).unwrap();
+        let by_thrift = apache_bytes(&apache_node(&bytes).unwrap());
+        let by_pilota = pilota_bytes(&pilota_node(&bytes));
+        for theirs in [&bytes, &by_thrift, &by_pilota] {
+            let owned: Node = decode_slice(theirs).unwrap();
+            let once: Node = decode_once(theirs).unwrap();
+            let viewed: NodeView<'_> = view_slice(theirs).unwrap();
+            for read in [owned, once, viewed.into()] {
+                prop_assert_eq!(to_vec(&convert::canonical(read)).unwrap(), meant.as_slice());
+            }
+        }
+    }
+
+    /// In the order of fields that Kitex writes, and with fields that pilota's code does not know.
+    #[test]
+    fn pilota_reads_events_of_any_order_and_version_as_we_do(count in 0..40usize, seed: u64) {
+        let events = shapes::events_of(seed, count);
+        let bytes = to_vec(&events).unwrap();
+        let kitex: kitex::Events = decode_slice(&bytes).unwrap();
+        let later = to_vec(&shapes::later(events.clone())).unwrap();
+        for bytes in [bytes.clone(), to_vec(&kitex).unwrap(), later] {
+            prop_assert_eq!(decode_slice::<Events>(&bytes).unwrap(), events.clone());
+            prop_assert_eq!(decode_once::<Events>(&bytes).unwrap(), events.clone());
+            prop_assert_eq!(view_slice::<EventsView<'_>>(&bytes).unwrap().events.len(), count);
+            let mut left = Bytes::from(bytes);
+            let protocol = &mut TBinaryProtocol::new(&mut left, false);
+            let theirs = wide_pilota::Events::decode(protocol).unwrap();
+            let mut written = ::pilota::BytesMut::new();
+            theirs.encode(&mut TBinaryProtocol::new(&mut written, false)).unwrap();
+            prop_assert_eq!(decode_slice::<Events>(&written).unwrap(), events.clone());
+        }
     }
 
     /// Changed content is the same to both.

@@ -1,33 +1,51 @@
 //! breezeway-thrift.
 
 use std::hint::black_box;
+use std::rc::Rc;
 
-use breezeway_thrift::{Decode, Encode, Output, decode_slice, decode_once, encode_slice, to_vec, view_slice};
+use breezeway_thrift::{
+    Decode, Encode, Output, decode_once, decode_slice, encode_slice, encode_vec, to_vec, view_slice,
+};
 
 use super::{Case, Operation, fold_mixed, number};
+use crate::generated::small;
 use crate::ours::{Batch, BatchView, MixedView, MyTest, MyTestView, MyTestWriter};
 
-const NAME: &str = "breezeway";
+pub(super) const NAME: &str = "breezeway";
 
-fn owned<T: Encode + Decode + 'static>(value: T, cases: &mut Vec<Case>) -> Vec<u8> {
+/// Writing and decoding, and the bytes.
+pub(super) fn owned<T>(value: T, cases: &mut Vec<Case>) -> Vec<u8>
+where
+    T: Encode + Decode + 'static,
+{
     let bytes = to_vec(&value).unwrap();
-    let mut buffer = vec![0; bytes.len()];
+    decoded::<T>(&bytes, cases);
+    let value = Rc::new(value);
+    let (mut buffer, same) = (vec![0; bytes.len()], Rc::clone(&value));
     cases.push(Case::new(NAME, Operation::Encode, move || {
-        let size = black_box(&value).size();
-        encode_slice(black_box(&value), &mut buffer[..size]).unwrap() as u64
+        let size = black_box(&*same).size();
+        encode_slice(black_box(&*same), &mut buffer[..size]).unwrap() as u64
     }));
-    let message = bytes.clone();
+    let mut buffer = Vec::new();
+    cases.push(Case::new("breezeway, reused vector", Operation::Encode, move || {
+        encode_vec(black_box(&*value), &mut buffer).unwrap();
+        black_box(&buffer).len() as u64
+    }));
+    bytes
+}
+
+/// Decoding.
+pub(super) fn decoded<T: Decode + 'static>(bytes: &[u8], cases: &mut Vec<Case>) {
+    let message = bytes.to_vec();
     cases.push(Case::new(NAME, Operation::Decode, move || {
         black_box(decode_slice::<T>(black_box(&message)).unwrap());
         0
     }));
-    let message = bytes.clone();
+    let message = bytes.to_vec();
     cases.push(Case::new("breezeway, each byte once", Operation::Decode, move || {
-        let bytes = black_box(message.as_slice());
-        black_box(decode_once::<T>(bytes).unwrap());
+        black_box(decode_once::<T>(black_box(&message)).unwrap());
         0
     }));
-    bytes
 }
 
 fn fold_view(mixed: MixedView<'_>) -> u64 {
@@ -43,6 +61,11 @@ fn sum(test: &MyTestView<'_>) -> u64 {
 
 pub fn batch(value: Batch, cases: &mut Vec<Case>) {
     let bytes = owned(value, cases);
+    let message = bytes.clone();
+    cases.push(Case::new("breezeway, small strings", Operation::Decode, move || {
+        black_box(decode_slice::<small::Batch>(black_box(&message)).unwrap());
+        0
+    }));
     cases.push(Case::new(NAME, Operation::Read, move || {
         let batch: BatchView<'_> = view_slice(black_box(&bytes)).unwrap();
         batch.items.iter().map(fold_view).fold(0, u64::wrapping_add)

@@ -6,6 +6,7 @@ pub mod capnp;
 pub mod pilota;
 pub mod prost;
 pub mod rkyv;
+pub mod wide;
 
 use crate::ours::{Batch, MyTest};
 

@@ -38,7 +38,7 @@ fn encode_unsafe<T: Message>(value: &T, buffer: &mut BytesMut) -> usize {
     }
 }
 
-fn decode_safe<T: Message>(bytes: &Bytes) -> T {
+pub(super) fn decode_safe<T: Message>(bytes: &Bytes) -> T {
     let mut bytes = bytes.clone();
     T::decode(&mut TBinaryProtocol::new(&mut bytes, false)).unwrap()
 }
@@ -50,7 +50,12 @@ fn decode_unsafe<T: Message>(bytes: &Bytes) -> T {
     T::decode(&mut protocol).unwrap()
 }
 
-fn owned<T: Message + Clone + 'static>(value: T, read: fn(&T) -> u64, cases: &mut Vec<Case>) {
+/// Writing, decoding and reading.
+pub(super) fn owned<T: Message + Clone + 'static>(
+    value: T,
+    read: fn(&T) -> u64,
+    cases: &mut Vec<Case>,
+) {
     let mut buffer = BytesMut::new();
     encode_safe(&value, &mut buffer);
     let bytes = buffer.clone().freeze();
@@ -62,6 +67,15 @@ fn owned<T: Message + Clone + 'static>(value: T, read: fn(&T) -> u64, cases: &mu
     cases.push(Case::new(UNSAFE, Operation::Encode, move || {
         encode_unsafe(black_box(&for_unsafe), &mut buffer) as u64
     }));
+    decoded(&bytes, read, cases);
+}
+
+/// Decoding and reading.
+pub(super) fn decoded<T: Message + 'static>(
+    bytes: &Bytes,
+    read: fn(&T) -> u64,
+    cases: &mut Vec<Case>,
+) {
     let message = bytes.clone();
     cases.push(Case::new(SAFE, Operation::Decode, move || {
         black_box(decode_safe::<T>(black_box(&message)));
@@ -76,8 +90,9 @@ fn owned<T: Message + Clone + 'static>(value: T, read: fn(&T) -> u64, cases: &mu
     cases.push(Case::new(SAFE, Operation::Read, move || {
         read(&decode_safe::<T>(black_box(&message)))
     }));
+    let message = bytes.clone();
     cases.push(Case::new(UNSAFE, Operation::Read, move || {
-        read(&decode_unsafe::<T>(black_box(&bytes)))
+        read(&decode_unsafe::<T>(black_box(&message)))
     }));
 }
 

@@ -15,6 +15,24 @@ mod breezeway_file {
 }
 pub use breezeway_file::bench as breezeway;
 
+mod wide_pilota_file {
+    include!(concat!(env!("OUT_DIR"), "/wide_pilota.rs"));
+}
+pub use breezeway_file::wide;
+pub use wide_pilota_file::wide_pilota::wide as wide_pilota;
+
+mod small_file {
+    include!(concat!(env!("OUT_DIR"), "/small.rs"));
+}
+/// With short strings in place.
+pub use small_file::bench as small;
+
+mod kitex_file {
+    include!(concat!(env!("OUT_DIR"), "/kitex.rs"));
+}
+/// Written in Kitex's order.
+pub use kitex_file::wide as kitex;
+
 mod sample_pilota_file {
     include!(concat!(env!("OUT_DIR"), "/sample_pilota.rs"));
 }

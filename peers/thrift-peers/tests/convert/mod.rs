@@ -21,6 +21,23 @@ pub fn comparable(mut node: Node) -> Node {
     node
 }
 
+/// What every implementation makes of any node: sets without repetitions, of equal keys the last
+/// value, of a union without a value none. Nothing is left out of it.
+pub fn canonical(mut node: Node) -> Node {
+    sort(&mut node.set_of_numbers);
+    sort(&mut node.tags);
+    let pairs = std::mem::take(&mut node.by_number).0.into_iter();
+    // Keys that are equal are the same bits: one NaN, one zero.
+    let key = |key: f64| if key.is_nan() { f64::NAN } else { key + 0.0 };
+    let by_number: std::collections::BTreeMap<OrderedFloat<f64>, Ano> =
+        pairs.map(|(number, ano)| (OrderedFloat(key(number)), ano)).collect();
+    node.by_number = Pairs(by_number.into_iter().map(|(key, ano)| (key.0, ano)).collect());
+    node.shape = node.shape.filter(|shape| *shape != Shape::Unset);
+    node.next_node = node.next_node.map(|next| Box::new(canonical(*next)));
+    node.children = node.children.into_iter().map(canonical).collect();
+    node
+}
+
 fn sort<T: Ord>(set: &mut Set<T>) {
     set.0.sort();
     set.0.dedup();
