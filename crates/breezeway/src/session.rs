@@ -241,8 +241,8 @@ impl Session {
         self.await_reply(deadline)
     }
 
-    /// As [`Self::receive`], if a reply is there; `None` if not. Never waits. (A call that finds none
-    /// asks the kernel whether the server is still there.)
+    /// As [`Self::receive`], if a reply is there; `None` if not. Never waits. (A call that finds
+    /// none asks the kernel whether the server is still there.)
     pub fn try_receive(&mut self) -> Result<Option<Reply<'_>>, CallError> {
         self.may_use()?;
         if self.calls.wanted() == 0 {

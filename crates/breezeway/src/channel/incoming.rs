@@ -242,8 +242,8 @@ impl IncomingCall {
         })
     }
 
-    /// Ready once the client no longer wants the reply, or is gone. (Of a one-way message only if it
-    /// is gone already.)
+    /// Ready once the client no longer wants the reply, or is gone. (Of a one-way message only if
+    /// it is gone already.)
     pub fn poll_cancelled(&self, cx: &mut Context<'_>) -> Poll<()> {
         self.shared.with(|state| {
             let number = self.request.stream;

@@ -178,8 +178,8 @@ impl Session {
         false
     }
 
-    /// Whether the server is still there, as far as the kernel knows. For a session without a call in
-    /// flight: what has come is dropped.
+    /// Whether the server is still there, as far as the kernel knows. For a session without a call
+    /// in flight: what has come is dropped.
     pub(crate) fn is_alive(&mut self) -> bool {
         !self.ended && !self.was_shut_down() && self.link.drain().is_ok() && !self.link.is_closed()
     }

@@ -23,5 +23,6 @@ mod random;
 mod shortage;
 mod stalled;
 mod starving;
+mod streams;
 mod sweeping;
 mod transport;

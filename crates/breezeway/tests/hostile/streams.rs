@@ -1,0 +1,161 @@
+//! Rules of streams, broken by a client of a shared session, and floods that break none.
+
+use std::os::unix::net::UnixStream;
+use std::thread;
+
+use breezeway::{
+    CallViolation, Channel, Incoming, MetadataError, ServerChannel, SessionError, SessionOptions,
+    StreamViolation, Violation, Window,
+};
+use breezeway_adversary::native::layout::{flag, kind};
+use breezeway_adversary::native::{Entry, Peer, Terms};
+
+use super::stage::options;
+use super::watchdog::{GENEROUS, within};
+
+const OPEN: u8 = flag::OPEN | flag::STREAM;
+
+fn message(flags: u8, stream: u32, body: &[u8]) -> Entry {
+    Entry { flags, ..Entry::reply(stream, body) }
+}
+
+/// A server that takes two streams and windows of three messages and 100 bytes, and reads none.
+fn terms() -> SessionOptions {
+    options().max_streams(2).stream_window(3, 100).max_metadata(16)
+}
+
+/// What a client's entries lead to.
+fn served(attack: impl FnOnce(&mut Peer) + Send) -> SessionError {
+    let (hostile, honest) = UnixStream::pair().unwrap();
+    thread::scope(|scope| {
+        let serving = scope.spawn(move || {
+            let server = ServerChannel::from_socket(honest.into(), &terms()).unwrap();
+            let mut kept = Vec::new();
+            loop {
+                match server.accept() {
+                    Ok(Some(Incoming::Call(call))) => call.echo(),
+                    Ok(Some(incoming)) => kept.push(incoming),
+                    Ok(None) => panic!("an end in order"),
+                    Err(error) => return error,
+                }
+            }
+        });
+        let mut peer = Peer::client(hostile.into(), Terms::default());
+        attack(&mut peer);
+        let error = serving.join().unwrap();
+        peer.wait_for_end();
+        error
+    })
+}
+
+#[track_caller]
+fn breaks(expected: &StreamViolation, entries: &[Entry]) {
+    let error = served(|peer| entries.iter().for_each(|entry| peer.publish(entry)));
+    let found = match &error {
+        SessionError::Violation(Violation::Stream(violation)) => violation.clone(),
+        SessionError::EndedBy(_) => {
+            assert!(error.to_string().contains(&expected.to_string()), "{error}");
+            return;
+        }
+        other => panic!("expected {expected:?}: {other:?}"),
+    };
+    assert_eq!(&found, expected);
+}
+
+#[test]
+fn each_rule_of_streams_that_a_client_breaks_ends_its_session_by_name() {
+    within(GENEROUS, || {
+        let open = |number| message(OPEN, number, &[]);
+        let window = |messages: u32, body: &[u8]| Entry {
+            stream: 1,
+            ..Entry::session(kind::WINDOW, messages, body)
+        };
+        let reset = |number| Entry { stream: number, ..Entry::session(kind::RESET, 5, &[]) };
+        for number in [0, 2, u32::MAX - 1] {
+            breaks(&StreamViolation::Number(number), &[open(number)]);
+        }
+        breaks(&StreamViolation::Number(1), &[open(1), open(1)]);
+        breaks(&StreamViolation::TooMany(2), &[open(1), open(3), open(5)]);
+        for number in [0, 1, 2, 7] {
+            breaks(&StreamViolation::NotOpen(number), &[message(0, number, b"x")]);
+        }
+        breaks(&StreamViolation::NotOpen(0), &[reset(0)]);
+        let last = message(OPEN | flag::FIN, 1, b"x");
+        breaks(&StreamViolation::AfterEnd(1), &[last.clone(), message(0, 1, b"y")]);
+        breaks(&StreamViolation::AfterEnd(1), &[last, message(flag::FIN, 1, b"y")]);
+        let byte = message(0, 1, b"x");
+        let past = [open(1), byte.clone(), byte.clone(), byte.clone()];
+        breaks(&StreamViolation::WindowExceeded, &past);
+        let long = [message(OPEN, 1, &[0; 100]), byte.clone()];
+        breaks(&StreamViolation::WindowExceeded, &long);
+        let given = Window { messages: 1, bytes: 0 };
+        let overflow = [open(1), window(1, &0u64.to_le_bytes())];
+        breaks(&StreamViolation::WindowOverflow(given), &overflow);
+        breaks(&StreamViolation::WindowLength(7), &[open(1), window(1, &[0; 7])]);
+        let empty = message(flag::EMPTY, 1, &[]);
+        breaks(&StreamViolation::Flags(flag::EMPTY), &[open(1), empty]);
+        let metadata = |body: &[u8]| [message(OPEN | flag::METADATA, 1, body)];
+        breaks(&MetadataError::NoLength(1).into(), &metadata(&[1]));
+        let behind = MetadataError::BehindTheEnd { metadata: 9, body: 3 };
+        breaks(&behind.into(), &metadata(&[9, 0, 0]));
+        let long = MetadataError::TooLong { len: 17, limit: 16 };
+        breaks(&long.into(), &metadata(&[&[17, 0][..], &[0; 20]].concat()));
+    });
+}
+
+#[test]
+fn flags_that_do_not_belong_together_end_the_session() {
+    within(GENEROUS, || {
+        for flags in [flag::STREAM, flag::ERROR, OPEN | flag::ERROR, OPEN | flag::NO_REPLY] {
+            let error = served(|peer| peer.publish(&message(flags, 1, &[])));
+            assert!(
+                error.to_string().contains(&CallViolation::Flags(flags).to_string()),
+                "{error}"
+            );
+        }
+    });
+}
+
+#[test]
+fn opening_and_resetting_without_end_stops_no_call() {
+    within(GENEROUS, || {
+        let error = served(|peer| {
+            for round in 0..5_000u32 {
+                let stream = 4 * round + 1;
+                peer.publish(&message(OPEN | flag::FIN, stream, &[]));
+                let reset = Entry { stream, ..Entry::session(kind::RESET, 5, &[]) };
+                peer.publish(&reset);
+                // Its answer frees the number, and the place among those that are allowed.
+                let answer = peer.next_entry().unwrap();
+                peer.consume();
+                assert_eq!((answer.kind(), answer.stream()), (kind::RESET, stream));
+                if round % 500 == 0 {
+                    assert_eq!(peer.call(stream + 2, 0, b"still here"), b"still here");
+                }
+            }
+            peer.publish(&Entry::session(99, 0, &[]));
+        });
+        assert!(error.to_string().contains("99"), "{error}");
+    });
+}
+
+#[test]
+fn a_client_learns_which_rule_its_server_broke() {
+    within(GENEROUS, || {
+        for (entry, rule) in [
+            (message(OPEN, 1, &[]), StreamViolation::Number(1)),
+            (message(0, 8, &[]), StreamViolation::NotOpen(8)),
+        ] {
+            let (hostile, honest) = UnixStream::pair().unwrap();
+            let calling = thread::spawn(move || {
+                let channel = Channel::from_socket(honest.into(), &terms()).unwrap();
+                channel.call(0, b"ping").map(drop).unwrap_err().to_string()
+            });
+            let mut peer = Peer::server(hostile.into(), Terms::default());
+            assert!(peer.next_message().is_some());
+            peer.publish(&entry);
+            let error = calling.join().unwrap();
+            assert!(error.contains(&rule.to_string()), "{error}");
+        }
+    });
+}
