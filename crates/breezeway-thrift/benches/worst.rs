@@ -1,8 +1,8 @@
 //! Searches for the worst message of 1 MiB: that which takes the most time to view, to walk through
 //! its view, to decode, and that which takes the most memory decoded.
 //!
-//! `cargo bench -p breezeway-thrift --bench worst` searches for about a minute; the first argument is
-//! how many generations, the second a seed. Messages are made of fields of the corpus' `Node`,
+//! `cargo bench -p breezeway-thrift --bench worst` searches for about a minute; the first argument
+//! is how many generations, the second a seed. Messages are made of fields of the corpus' `Node`,
 //! known, repeated and unknown, with lists of any length, nested in each other. The best of each
 //! generation are changed, so that the search climbs.
 #![allow(missing_docs)]

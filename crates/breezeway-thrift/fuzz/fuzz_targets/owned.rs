@@ -3,7 +3,7 @@
 #![no_main]
 
 use breezeway_idl_corpus::sample::Node;
-use breezeway_thrift::{Encode, decode_slice, decode_once, to_vec};
+use breezeway_thrift::{Encode, decode_once, decode_slice, to_vec};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
