@@ -304,7 +304,9 @@ impl Shared {
     /// Takes every connection that waits, so that the backlog has room.
     fn accept_all(self: &Arc<Self>, listener: &Listener) -> io::Result<()> {
         while let Some(socket) = listener.accept()? {
-            if !is_closed(&socket) {
+            if is_closed(&socket) {
+                tracing::debug!("a shmipc client went before it said anything");
+            } else {
                 self.begin(socket);
             }
         }
