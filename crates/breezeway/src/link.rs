@@ -409,6 +409,14 @@ impl Link {
         }
     }
 
+    /// Publishes on which CPU this side waits: whoever spins without that may leave the peer to
+    /// believe that both share one, and to sleep.
+    pub(crate) fn note_cpu(&self) {
+        if let Memory(link) = self {
+            link.endpoint.note_cpu();
+        }
+    }
+
     /// Whether the peer last waited on the CPU that this thread runs on, if that is known.
     pub(crate) fn shares_cpu(&self) -> bool {
         match self {

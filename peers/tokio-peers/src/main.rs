@@ -60,7 +60,8 @@ enum Flavour {
 }
 
 impl Flavour {
-    const ALL: [Self; 2] = [Self::CurrentThread, Self::TwoWorkers];
+    /// Pinned ones last: a process stays where it was pinned.
+    const ALL: [Self; 2] = [Self::TwoWorkers, Self::CurrentThread];
 
     fn runtime(self) -> Result<Runtime> {
         let mut builder = match self {

@@ -84,7 +84,9 @@ async fn paced(
         move || {
             let start = Instant::now();
             for number in 1..=count as u32 {
-                std::thread::sleep((start + period * number).saturating_duration_since(Instant::now()));
+                std::thread::sleep(
+                    (start + period * number).saturating_duration_since(Instant::now()),
+                );
                 due.notify_one();
             }
         }

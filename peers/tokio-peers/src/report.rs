@@ -1,11 +1,12 @@
 //! Figures on one line, as JSON.
 
-use std::process::{Child, Command, Stdio};
 use std::io::{BufRead, BufReader};
 use std::path::Path;
+use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
 use clap::ValueEnum;
+use rustix::thread::{CpuSet, Pid, sched_setaffinity};
 
 use crate::{Flavour, System};
 
@@ -24,6 +25,12 @@ pub(crate) fn quartiles(mut values: Vec<f64>) -> [f64; 3] {
     values.sort_by(f64::total_cmp);
     let last = (values.len() - 1) as f64;
     [0.5, 0.25, 0.75].map(|quantile| values[(quantile * last).round() as usize])
+}
+
+fn pin(process: Option<Pid>, cpu: usize) -> Result<()> {
+    let mut set = CpuSet::new();
+    set.set(cpu);
+    Ok(sched_setaffinity(process, &set)?)
 }
 
 /// A serving process, ended when dropped.
@@ -46,6 +53,11 @@ impl Server {
             .stdout(Stdio::piped())
             .spawn()?;
         let output = child.stdout.take().context("its output")?;
+        if runtime == Flavour::CurrentThread {
+            // Two processes that the scheduler puts on one CPU would measure the scheduler.
+            pin(None, 0)?;
+            pin(Pid::from_raw(child.id() as i32), 1)?;
+        }
         let server = Self(child);
         let mut line = String::new();
         BufReader::new(output).read_line(&mut line)?;

@@ -22,7 +22,9 @@ fn config(path: &Path, size: usize) -> SessionManagerConfig {
     inner.mem_map_type = MemMapType::MemMapTypeMemFd;
     let pair = |size: usize, percent| SizePercentPair { size: size as u32 + 256, percent };
     inner.buffer_slice_sizes = vec![pair(size, 70), pair(16 << 10, 20), pair(64 << 10, 10)];
-    inner.share_memory_path_prefix.push_str(&path.file_name().unwrap_or_default().to_string_lossy());
+    inner
+        .share_memory_path_prefix
+        .push_str(&path.file_name().unwrap_or_default().to_string_lossy());
     config.with_session_num(1)
 }
 
@@ -66,7 +68,11 @@ pub(crate) struct Client(SessionManager<DefaultUnixConnect>);
 impl Client {
     pub(crate) async fn connect(path: &Path, size: usize) -> Result<Self> {
         let address = SocketAddr::from_pathname(path)?;
-        Ok(Self(SessionManager::new(config(path, size), DefaultUnixConnect, address).await.map_err(failed)?))
+        Ok(Self(
+            SessionManager::new(config(path, size), DefaultUnixConnect, address)
+                .await
+                .map_err(failed)?,
+        ))
     }
 
     pub(crate) fn open(&self, size: usize) -> Result<Talk> {

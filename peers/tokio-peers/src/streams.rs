@@ -50,7 +50,8 @@ pub(crate) fn run(settings: &Settings) -> Result<()> {
                 theirs.push(one(settings, flavour, System::Shmipc)?);
             }
         }
-        let ratios: Vec<f64> = ours.iter().zip(&theirs).map(|(ours, theirs)| theirs / ours).collect();
+        let ratios: Vec<f64> =
+            ours.iter().zip(&theirs).map(|(ours, theirs)| theirs / ours).collect();
         let figures = |values: Vec<f64>| (!values.is_empty()).then(|| quartiles(values));
         println!(
             "{}",

@@ -151,8 +151,9 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Publishes on which CPU this side runs.
-    pub(crate) fn note_cpu(&self) {
+    /// Publishes on which CPU this side waits, for [`Self::shares_cpu`] on the other side.
+    #[inline]
+    pub fn note_cpu(&self) {
         let now = cpu::current() as u64 + 1;
         let word = self.own.word(CPU_AT);
         if word.load(Ordering::Relaxed) != now {

@@ -147,7 +147,10 @@ impl Driver {
                     spinning.worked();
                     true
                 }
-                Turn::Idle => spinning.goes_on(waiting, state.link.shares_cpu()),
+                Turn::Idle => {
+                    state.link.note_cpu();
+                    spinning.goes_on(waiting, state.link.shares_cpu())
+                }
                 Turn::Short | Turn::Ended => false,
             }
         });

@@ -197,6 +197,7 @@ impl Shared {
                 cpu::spin_hint();
             }
             let result = poll(&mut state);
+            state.link.note_cpu();
             let shares_cpu = state.link.shares_cpu();
             self.release(state);
             if let Poll::Ready(result) = result {
