@@ -15,7 +15,7 @@ LACKS = $(filter-out $(HAS),$(NEEDS))
 MSRV = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 FUZZ = $(wildcard crates/*/fuzz/Cargo.toml)
 
-.PHONY: help demo check test ship format columns links arrows unsafe lint unit model release budgets peers bench-thrift bench-tokio clean \
+.PHONY: help demo check test ship format columns links arrows unsafe lint unit model release budgets peers bench-thrift bench-tokio bench-threads clean \
 	golden carriers needs soak polling shmipc-peers bench-shmipc features docs fuzz-check peers-check benches packages msrv
 .DEFAULT_GOAL := help
 
@@ -158,6 +158,10 @@ release:
 ## Every budget, interleaved with the floor (about ten minutes).
 budgets: peers
 	$(CARGO) bench --quiet --locked -p breezeway-cli --bench budgets
+
+## Threads on one shared session against plain unix sockets (a minute).
+bench-threads:
+	$(CARGO) bench --quiet --locked -p breezeway-cli --bench threads
 
 ## What polling does for sessions on sockets (two minutes).
 polling:

@@ -98,6 +98,10 @@ pub(crate) struct ServerSettings {
     /// Threads that serve, 1..=1024; each session belongs to one of them [default: 1]
     #[arg(long, value_name = "N", env = "BREEZEWAY_WORKERS", value_parser = value::workers)]
     workers: Option<usize>,
+    /// Threads that run handlers in place of the workers, 0..=1024, so that a slow one holds up no
+    /// other session; 0: none [default: 0]
+    #[arg(long, value_name = "N", env = "BREEZEWAY_OFFLOAD", value_parser = value::offload)]
+    offload: Option<usize>,
     /// The most sessions at one time, 1..=1000000 [default: 4096]
     #[arg(long, value_name = "N", env = "BREEZEWAY_MAX_SESSIONS", value_parser = value::max_sessions)]
     max_sessions: Option<usize>,
@@ -111,6 +115,7 @@ impl ServerSettings {
     fn or(self, other: Self) -> Self {
         Self {
             workers: self.workers.or(other.workers),
+            offload: self.offload.or(other.offload),
             max_sessions: self.max_sessions.or(other.max_sessions),
             socket_mode: self.socket_mode.or(other.socket_mode),
         }
@@ -120,6 +125,7 @@ impl ServerSettings {
     pub(crate) fn options(&self, session: SessionOptions) -> ServerOptions {
         let set = ServerOptions::new().session(session);
         let set = fill(set, self.workers, ServerOptions::workers);
+        let set = fill(set, self.offload, ServerOptions::offload);
         let set = fill(set, self.max_sessions, ServerOptions::max_sessions);
         fill(set, self.socket_mode, ServerOptions::socket_mode)
     }
@@ -131,6 +137,7 @@ impl ServerSettings {
         address: &breezeway_shmipc::Address,
     ) -> Result<breezeway_shmipc::ServerOptions, Failure> {
         refuse_here("--workers", self.workers.is_some())?;
+        refuse_here("--offload", self.offload.is_some())?;
         let has_file = matches!(address, breezeway_shmipc::Address::Unix(_));
         if !has_file && self.socket_mode.is_some() {
             return Err(format!("--socket-mode does not go with {address}: no socket file").into());

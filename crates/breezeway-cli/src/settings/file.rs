@@ -18,7 +18,7 @@ pub(crate) struct File {
 type Set = fn(&mut File, &str) -> Result<(), String>;
 
 /// Every setting: its section, its key, and its place.
-const SETTINGS: [(&str, &str, Set); 11] = [
+const SETTINGS: [(&str, &str, Set); 12] = [
     ("session", "wait", |file, text| put(&mut file.session.wait, value::wait(text))),
     ("session", "spin_bound", |file, text| {
         put(&mut file.session.spin_bound, value::spin_bound(text))
@@ -40,6 +40,7 @@ const SETTINGS: [(&str, &str, Set); 11] = [
         put(&mut file.session.call_timeout, value::call_timeout(text))
     }),
     ("server", "workers", |file, text| put(&mut file.server.workers, value::workers(text))),
+    ("server", "offload", |file, text| put(&mut file.server.offload, value::offload(text))),
     ("server", "max_sessions", |file, text| {
         put(&mut file.server.max_sessions, value::max_sessions(text))
     }),
@@ -171,6 +172,7 @@ mod tests {
             call_timeout = "5s"
             [server]
             workers = 6
+            offload = 3
             max_sessions = 7
             socket_mode = 0o660
         "#;
@@ -187,8 +189,12 @@ mod tests {
             call_timeout: Some(value::CallTimeout(seconds(5))),
         };
         assert_eq!(file.session, session);
-        let server =
-            ServerSettings { workers: Some(6), max_sessions: Some(7), socket_mode: Some(0o660) };
+        let server = ServerSettings {
+            workers: Some(6),
+            offload: Some(3),
+            max_sessions: Some(7),
+            socket_mode: Some(0o660),
+        };
         assert_eq!(file.server, server);
     }
 
@@ -210,6 +216,7 @@ mod tests {
             ("session", "handshake_timeout", "\"0s\"", "1 ns to 1 h"),
             ("session", "call_timeout", "\"0s\"", "at least 1 ns, or none"),
             ("server", "workers", "0", "1..=1024"),
+            ("server", "offload", "1025", "1024"),
             ("server", "workers", "true", "a string or a whole number"),
             ("server", "max_sessions", "1000001", "1..=1000000"),
             ("server", "socket_mode", "\"999\"", "in octal"),
@@ -223,7 +230,10 @@ mod tests {
     #[test]
     fn unknown_keys_and_sections_are_refused_with_those_there_are() {
         refused("[session]\ncapp = 1", &["session.capp = 1", "not known", "cap, first_segment"]);
-        refused("[server]\ncap = 1", &["server.cap = 1", "workers, max_sessions, socket_mode"]);
+        refused(
+            "[server]\ncap = 1",
+            &["server.cap = 1", "workers, offload, max_sessions, socket_mode"],
+        );
         refused("[sesion]\ncap = 1", &["[sesion] is not known", "[session] and [server]"]);
         refused("[sesion]", &["[sesion] is not known", "[session] and [server]"]);
         refused("cap = 1", &["cap is not a section", "[session] and [server]"]);

@@ -104,6 +104,10 @@ pub(crate) fn workers(text: &str) -> Parsed<usize> {
     of_server(number(text)?, ServerOptions::workers)
 }
 
+pub(crate) fn offload(text: &str) -> Parsed<usize> {
+    of_server(number(text)?, ServerOptions::offload)
+}
+
 pub(crate) fn max_sessions(text: &str) -> Parsed<usize> {
     of_server(number(text)?, ServerOptions::max_sessions)
 }

@@ -204,3 +204,17 @@ fn the_frame_pipeline_example_keeps_frames_and_loses_none() {
     let said = output("frame_pipeline");
     assert!(said.starts_with("100 frames of 8 MiB in order, "), "{said}");
 }
+
+#[test]
+fn the_event_loop_example_drives_a_session_over_every_carrier() {
+    let folder = Folder::new();
+    for (address, _) in addresses(&folder) {
+        let mut example = Command::new(example("event_loop"));
+        example.arg(&address);
+        let output = within(PATIENCE, "the example's end", move || {
+            example.output().expect("the example runs")
+        });
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "driven from outside\n");
+    }
+}

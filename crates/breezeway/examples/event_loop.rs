@@ -1,0 +1,63 @@
+//! A session in an event loop of one's own: epoll watches the session's socket, and an eventfd by
+//! which other threads ask for a turn. With mio, or any other loop, it is the same.
+
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::task::{Wake, Waker};
+use std::thread;
+
+use breezeway::{Address, Call, Channel, Driver, Next, Server, SessionOptions};
+use rustix::buffer::spare_capacity;
+use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use rustix::event::{EventfdFlags, eventfd};
+
+/// Asks the loop for a turn.
+struct Notify(OwnedFd);
+
+impl Wake for Notify {
+    fn wake(self: Arc<Self>) {
+        // Fails only when it is full, and then the loop is woken anyway.
+        let _ = rustix::io::write(&self.0, &1u64.to_ne_bytes());
+    }
+}
+
+fn run(mut driver: Driver) -> rustix::io::Result<()> {
+    let notify = Arc::new(Notify(eventfd(0, EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC)?));
+    let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+    let edge = EventFlags::IN | EventFlags::RDHUP | EventFlags::ET;
+    epoll::add(&epoll, &driver, EventData::new_u64(0), edge | EventFlags::OUT)?;
+    epoll::add(&epoll, &notify.0, EventData::new_u64(1), edge)?;
+    let waker = Waker::from(notify);
+    let mut events = Vec::with_capacity(8);
+    loop {
+        match driver.advance(&waker) {
+            Next::Turn => continue,
+            Next::End => return Ok(()),
+            Next::Pause => thread::sleep(std::time::Duration::from_millis(10)),
+            Next::Sleep { .. } => {
+                epoll::wait(&epoll, spare_capacity(&mut events), None)?;
+                for event in events.drain(..) {
+                    let (data, flags) = (event.data, event.flags);
+                    if data.u64() == 0 {
+                        driver.ready(flags.intersects(EventFlags::RDHUP | EventFlags::HUP));
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let address: Address =
+        std::env::args().nth(1).unwrap_or("shm:/tmp/loop.sock".into()).parse()?;
+    let server = Server::bind(&address)?;
+    let (address, stopper) = (server.address(), server.stopper());
+    let serving = thread::spawn(move || server.serve(|call: Call<'_>| call.echo()));
+    let (channel, driver) = Channel::connect_driven(&address, &SessionOptions::new())?;
+    let driving = thread::spawn(move || run(driver));
+    println!("{}", String::from_utf8(channel.call(0, b"driven from outside")?.to_vec())?);
+    drop(channel);
+    driving.join().map_err(|_| "the loop panicked")??;
+    stopper.stop();
+    Ok(serving.join().map_err(|_| "the server panicked")??)
+}
