@@ -129,12 +129,14 @@ pub fn stream_fence() {
     }
 }
 
-/// A loop over whole lines: `ahead` is an instruction at its head, `store` the instruction that
-/// stores 16 bytes.
+/// A loop over whole lines, which starts at a multiple of 32 bytes wherever it is put (Zen 5: 64
+/// KiB and 1 MiB take 3 % longer where a change elsewhere in a program has moved it): `ahead` is an
+/// instruction at its head, `store` the instruction that stores 16 bytes.
 #[cfg(target_arch = "x86_64")]
 macro_rules! over_lines {
     ($to:ident, $from:ident, $lines:ident, ahead $ahead:literal, store $store:literal) => {
         asm!(
+            ".p2align 5",
             "2:",
             $ahead,
             "movups {a}, [{from}]",

@@ -52,8 +52,8 @@ impl Drop for Lease {
 
 /// Where a message's bytes are.
 enum Held {
-    /// The body of an entry. Boxed, as messages are moved from hand to hand: 199 streams under tokio
-    /// take 350 ns a round trip, and 376 where each move copies it.
+    /// The body of an entry. Boxed, as messages are moved from hand to hand: 199 streams under
+    /// tokio take 350 ns a round trip, and 376 where each move copies it.
     Inline(Box<[u8; INLINE_MAX]>),
     /// In private memory.
     Private(Vec<u8>),
