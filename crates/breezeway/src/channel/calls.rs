@@ -4,7 +4,7 @@ use std::task::{Context, Poll, Waker};
 
 use rustc_hash::FxHashMap;
 
-use super::waiters::remember;
+use super::waiters::{remember, replace};
 use crate::message::Message;
 use crate::protocol::ErrorCode;
 
@@ -28,11 +28,19 @@ pub(super) struct Calls {
     limit: usize,
     /// Who waits to make one more.
     room_waiters: Vec<Waker>,
+    /// Who waited and no longer does, to be dropped without the lock.
+    pub(super) discarded: Vec<Waker>,
 }
 
 impl Calls {
     pub(super) fn new(limit: usize) -> Self {
-        Self { calls: FxHashMap::default(), in_flight: 0, limit, room_waiters: Vec::new() }
+        Self {
+            calls: FxHashMap::default(),
+            in_flight: 0,
+            limit,
+            room_waiters: Vec::new(),
+            discarded: Vec::new(),
+        }
     }
 
     pub(super) fn has_room(&self) -> bool {
@@ -71,10 +79,7 @@ impl Calls {
     pub(super) fn poll(&mut self, number: u32, cx: &mut Context<'_>) -> Poll<Answer> {
         match self.calls.get_mut(&number) {
             Some(Call::Waiting(waker)) => {
-                match waker {
-                    Some(waker) => waker.clone_from(cx.waker()),
-                    None => *waker = Some(cx.waker().clone()),
-                }
+                self.discarded.extend(replace(waker, cx));
                 Poll::Pending
             }
             Some(Call::Answered(_)) => match self.calls.remove(&number) {
@@ -89,7 +94,9 @@ impl Calls {
     pub(super) fn give_up(&mut self, number: u32) -> bool {
         match self.calls.get_mut(&number) {
             Some(call @ Call::Waiting(_)) => {
-                *call = Call::GivenUp;
+                if let Call::Waiting(waker) = std::mem::replace(call, Call::GivenUp) {
+                    self.discarded.extend(waker);
+                }
                 true
             }
             _ => {

@@ -15,6 +15,8 @@ struct Served {
 #[derive(Default)]
 pub(super) struct Serving {
     calls: FxHashMap<u32, Served>,
+    /// Who waited and no longer does, to be dropped without the lock.
+    pub(super) discarded: Vec<Waker>,
 }
 
 impl Serving {
@@ -29,7 +31,8 @@ impl Serving {
 
     /// The reply goes out.
     pub(super) fn end(&mut self, number: u32) {
-        self.calls.remove(&number);
+        let call = self.calls.remove(&number);
+        self.discarded.extend(call.and_then(|call| call.waker));
     }
 
     /// The client no longer wants the reply. Gives who wants to know that.
@@ -45,7 +48,7 @@ impl Serving {
         if !call.cancelled
             && let Some(waker) = waker
         {
-            call.waker = Some(waker.clone());
+            self.discarded.extend(call.waker.replace(waker.clone()));
         }
         call.cancelled
     }

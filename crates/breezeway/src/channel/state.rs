@@ -265,6 +265,8 @@ impl State {
     /// What every operation ends with: what it has published reaches the peer, by whoever drives if
     /// that one is awake. Whoever drives is woken to wait for room as well.
     pub(super) fn settle(&mut self) {
+        self.due.append(&mut self.calls.discarded);
+        self.due.append(&mut self.serving.discarded);
         if self.is_ended() {
             return;
         }
@@ -644,6 +646,7 @@ impl State {
             return;
         }
         // A full ring or a dead peer: the end of file says the same, less politely.
+        let _ = self.send_outbox();
         let _ = self.link.send(Head::of_session(Kind::Shutdown, 0), Body::Bytes(&[]));
         // On a socket some of what was sent may not have been taken: a peer that reads gets it.
         let _ = self.link.flush(Deadline::after(LINGER));

@@ -66,7 +66,8 @@ struct Inner {
 impl Drop for Inner {
     fn drop(&mut self) {
         self.shared.with(|state| {
-            state.waiters.forget(self.key);
+            let waiters = state.waiters.forget(self.key);
+            state.due.extend(waiters);
             state.streams.abandon(self.key);
         });
     }
@@ -261,7 +262,8 @@ impl State {
             Ok(()) => {}
             Err(Refusal::Window) => {
                 self.check()?;
-                self.waiters.set_writer(key, cx);
+                let replaced = self.waiters.set_writer(key, cx);
+                self.due.extend(replaced);
                 return Poll::Pending;
             }
             Err(Refusal::Finished) => return Poll::Ready(Err(StreamError::Finished)),
@@ -290,7 +292,8 @@ impl State {
             Taken::Reset(code) => Poll::Ready(Err(StreamError::Reset(code))),
             Taken::Nothing => {
                 self.check()?;
-                self.waiters.set_reader(key, cx);
+                let replaced = self.waiters.set_reader(key, cx);
+                self.due.extend(replaced);
                 Poll::Pending
             }
         }

@@ -2,6 +2,7 @@
 
 use std::task::{Context, Waker};
 
+use super::waiters::replace;
 use crate::connection::StreamKey;
 
 #[derive(Default)]
@@ -25,14 +26,16 @@ impl StreamWaiters {
         &mut self.streams[index]
     }
 
-    /// Remembers who waits for something to read.
-    pub(super) fn set_reader(&mut self, key: StreamKey, cx: &Context<'_>) {
-        set(&mut self.pair(key).reader, cx);
+    /// Remembers who waits for something to read; gives whom it replaces.
+    #[must_use]
+    pub(super) fn set_reader(&mut self, key: StreamKey, cx: &Context<'_>) -> Option<Waker> {
+        replace(&mut self.pair(key).reader, cx)
     }
 
-    /// Remembers who waits for room to write.
-    pub(super) fn set_writer(&mut self, key: StreamKey, cx: &Context<'_>) {
-        set(&mut self.pair(key).writer, cx);
+    /// Remembers who waits for room to write; gives whom it replaces.
+    #[must_use]
+    pub(super) fn set_writer(&mut self, key: StreamKey, cx: &Context<'_>) -> Option<Waker> {
+        replace(&mut self.pair(key).writer, cx)
     }
 
     pub(super) fn reader(&mut self, key: StreamKey) -> Option<Waker> {
@@ -43,21 +46,15 @@ impl StreamWaiters {
         self.pair(key).writer.take()
     }
 
-    /// Nobody waits for a stream any more.
-    pub(super) fn forget(&mut self, key: StreamKey) {
-        *self.pair(key) = Pair::default();
+    /// Nobody waits for a stream any more; gives who did.
+    pub(super) fn forget(&mut self, key: StreamKey) -> impl Iterator<Item = Waker> + use<> {
+        let Pair { reader, writer } = std::mem::take(self.pair(key));
+        reader.into_iter().chain(writer)
     }
 
     pub(super) fn wake_all(&mut self, due: &mut Vec<Waker>) {
         for Pair { reader, writer } in &mut self.streams {
             due.extend(reader.take().into_iter().chain(writer.take()));
         }
-    }
-}
-
-fn set(waiter: &mut Option<Waker>, cx: &Context<'_>) {
-    match waiter {
-        Some(waker) => waker.clone_from(cx.waker()),
-        None => *waiter = Some(cx.waker().clone()),
     }
 }

@@ -9,6 +9,16 @@ pub(super) fn remember(waiters: &mut Vec<Waker>, cx: &Context<'_>) {
     }
 }
 
+/// Remembers the only one who waits. Gives whom it replaces, to be dropped without the lock: the
+/// last copy of a waker may drop a task, and with it what takes the lock.
+#[must_use]
+pub(super) fn replace(waiter: &mut Option<Waker>, cx: &Context<'_>) -> Option<Waker> {
+    match waiter {
+        Some(waker) if waker.will_wake(cx.waker()) => None,
+        waiter => waiter.replace(cx.waker().clone()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;

@@ -217,3 +217,36 @@ fn one_way_messages_that_nobody_takes_stop_their_sender_and_are_all_there_later(
         assert!(drives.join().unwrap().is_err());
     });
 }
+
+/// A waker whose last copy, when it is dropped, uses the stream that it waits for.
+struct UsesStream(std::sync::Mutex<Option<ReceiveHalf>>);
+
+impl Wake for UsesStream {
+    fn wake(self: Arc<Self>) {}
+}
+
+impl Drop for UsesStream {
+    fn drop(&mut self) {
+        // As a task does that owns the other half and goes with its last waker.
+        drop(self.0.lock().unwrap().take());
+    }
+}
+
+#[test]
+fn a_waker_that_is_replaced_may_drop_what_takes_the_lock() {
+    let (channel, _server) = pair(&SessionOptions::new());
+    let (done, ends) = mpsc::channel();
+    thread::spawn(move || {
+        let mut first = channel.open(0, None).unwrap();
+        let (_send, receive) = channel.open(0, None).unwrap().split();
+        let owner = Waker::from(Arc::new(UsesStream(std::sync::Mutex::new(Some(receive)))));
+        drop(_send);
+        assert!(first.receiver().poll_receive(&mut Context::from_waker(&owner)).is_pending());
+        drop(owner);
+        // The stream holds the last copy now, and gets another.
+        let mut cx = Context::from_waker(Waker::noop());
+        assert!(first.receiver().poll_receive(&mut cx).is_pending());
+        done.send(()).unwrap();
+    });
+    ends.recv_timeout(PATIENCE).expect("no deadlock");
+}
