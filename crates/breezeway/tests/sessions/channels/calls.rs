@@ -5,7 +5,9 @@ use std::task::{Context, Poll, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use breezeway::{CallError, ErrorCode, Incoming, IncomingCall, SessionOptions};
+use breezeway::{
+    Address, Call, CallError, Channel, ErrorCode, Incoming, IncomingCall, Server, SessionOptions,
+};
 
 use super::{PATIENCE, every_policy, pair, serve};
 
@@ -275,4 +277,35 @@ fn a_call_whose_time_is_over_is_cancelled_for_its_handler() {
     }
     assert_eq!(served.time_left(), Some(Duration::ZERO));
     drop(call);
+}
+
+#[test]
+fn what_was_posted_before_a_channel_is_dropped_arrives_also_on_a_socket() {
+    const LEN: usize = 1 << 20;
+    let folder = tempfile::tempdir().unwrap();
+    let address: Address =
+        format!("unix:{}", folder.path().join("posts.sock").display()).parse().unwrap();
+    let server = Server::bind(&address).unwrap();
+    let stopper = server.stopper();
+    let (count, counted) = mpsc::channel();
+    let serving = thread::spawn(move || {
+        server.serve(move |call: Call<'_>| {
+            count.send(call.request().len())?;
+            call.done()
+        })
+    });
+    let channel = Channel::connect(&address).unwrap();
+    // Far more than the socket holds, without waiting for room.
+    let mut cx = Context::from_waker(Waker::noop());
+    let mut posted = 0;
+    while let Poll::Ready(outcome) = channel.poll_post(&mut cx, 0, &[7; LEN]) {
+        outcome.unwrap();
+        posted += 1;
+    }
+    drop(channel);
+    for _ in 0..posted {
+        assert_eq!(counted.recv_timeout(PATIENCE).unwrap(), LEN);
+    }
+    stopper.stop();
+    serving.join().unwrap().unwrap();
 }
