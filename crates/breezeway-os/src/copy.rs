@@ -11,6 +11,9 @@ const LINE: usize = 64;
 /// Payloads whose lines are all asked for before the first is used: short enough for what a core
 /// can have under way and for the first-level cache. Measured: 1 KiB echo 0.83 of the time.
 pub const PREFETCHED_UP_TO: usize = 2048;
+/// From this many bytes on, a copy uses the widest registers that pay: below, asking whether the
+/// CPU has them would show.
+pub const WIDE_FROM: usize = 2048;
 /// From this many bytes on, a payload for a peer that is far is written past the caches. Lines that
 /// the writer's cache holds dirty must be fetched from there one by one, which between distant
 /// cores runs at about 1 GB/s whatever the copy instruction; streamed lines are read from memory or
@@ -31,7 +34,7 @@ pub unsafe fn copy_from_foreign(to: *mut u8, from: *const u8, len: usize) {
     // SAFETY: `lines * LINE <= len`, so both ranges are inside what the caller promises, as is the
     // rest behind them.
     unsafe {
-        if len > PREFETCHED_UP_TO {
+        if len >= WIDE_FROM {
             copy_many_lines(to, from, lines);
         } else if lines > 0 {
             copy_lines(to, from, lines);
@@ -174,24 +177,68 @@ unsafe fn copy_lines(to: *mut u8, from: *const u8, lines: usize) {
     unsafe { over_lines!(to, from, lines, ahead "", store "movups") }
 }
 
-/// As [`copy_lines`], asking for lines a while ahead: a hardware prefetcher stops at each page, and
-/// streamed lines come from far.
+/// As [`copy_lines`], with 32-byte loads where the CPU has them.
+///
+/// It asks for nothing ahead: the hardware does that better where the lines are in a cache nearby,
+/// and where they are far it makes no difference. Measured on Zen 4 near: a 1 MiB echo that is read
+/// through pieces takes 1.50 × bare touched memory with 16-byte loads and a prefetch of 1 KiB
+/// ahead, 1.36 without the prefetch, 1.28 with 32-byte loads.
 ///
 /// # Safety
 ///
 /// As [`copy_lines`].
 #[cfg(target_arch = "x86_64")]
 unsafe fn copy_many_lines(to: *mut u8, from: *const u8, lines: usize) {
-    // SAFETY: as in `copy_lines`; a prefetch never faults.
-    unsafe { over_lines!(to, from, lines, ahead "prefetcht0 [{from} + 1024]", store "movups") }
+    // SAFETY: promised by the caller; the CPU was asked for AVX.
+    unsafe {
+        if std::arch::is_x86_feature_detected!("avx") {
+            copy_wide_lines(to, from, lines);
+        } else {
+            copy_lines(to, from, lines);
+        }
+    }
 }
 
+/// # Safety
+///
+/// As [`copy_lines`], on a CPU that has AVX.
+#[cfg(target_arch = "x86_64")]
+unsafe fn copy_wide_lines(to: *mut u8, from: *const u8, lines: usize) {
+    // SAFETY: loads and stores exactly `lines * 64` bytes of the promised ranges, unaligned. All
+    // registers that a call may change are said to be, as `vzeroupper` clears the upper half of
+    // every vector.
+    unsafe {
+        asm!(
+            ".p2align 6",
+            "2:",
+            "vmovups ymm0, [rsi]",
+            "vmovups ymm1, [rsi + 32]",
+            "vmovups [rdi], ymm0",
+            "vmovups [rdi + 32], ymm1",
+            "add rsi, 64",
+            "add rdi, 64",
+            "dec rcx",
+            "jnz 2b",
+            "vzeroupper",
+            inout("rdi") to => _,
+            inout("rsi") from => _,
+            inout("rcx") lines => _,
+            clobber_abi("sysv64"),
+            options(nostack),
+        );
+    }
+}
+
+/// As [`copy_lines`], past the caches, and asking for lines a while ahead: a hardware prefetcher
+/// stops at each page, and streamed lines come from far.
+///
 /// # Safety
 ///
 /// As [`copy_lines`], and `to` is aligned to 64.
 #[cfg(target_arch = "x86_64")]
 unsafe fn stream_lines(to: *mut u8, from: *const u8, lines: usize) {
-    // SAFETY: as in `copy_many_lines`; movntdq needs 16-byte alignment, which `to` has.
+    // SAFETY: as in `copy_lines`; a prefetch never faults; movntdq needs 16-byte alignment, which
+    // `to` has.
     unsafe { over_lines!(to, from, lines, ahead "prefetcht0 [{from} + 1024]", store "movntdq") }
 }
 

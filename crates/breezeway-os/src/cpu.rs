@@ -67,20 +67,22 @@ pub fn online() -> usize {
     listed.unwrap_or_else(allowed).len().max(1)
 }
 
-/// Whether the CPUs of one socket share their last cache in groups only, so that some are much
-/// farther from each other than others: as AMD's since Zen.
-#[cfg(target_arch = "x86_64")]
-#[allow(unused_unsafe, reason = "__cpuid is unsafe before Rust 1.94")]
-pub(crate) fn shares_caches_in_groups() -> bool {
-    // SAFETY: every x86-64 CPU has CPUID.
-    let vendor = unsafe { std::arch::x86_64::__cpuid(0) };
-    vendor.ecx == u32::from_le_bytes(*b"cAMD")
+/// Bytes of the last cache that a CPU has, which it may share with others; `None` if the kernel
+/// does not say. Read once per process.
+#[must_use]
+pub fn last_cache() -> Option<usize> {
+    static BYTES: OnceLock<Option<usize>> = OnceLock::new();
+    *BYTES.get_or_init(|| {
+        let cpu = allowed().first().copied()?;
+        let folder = format!("/sys/devices/system/cpu/cpu{cpu}/cache");
+        let size = |index| std::fs::read_to_string(format!("{folder}/index{index}/size")).ok();
+        (0..8).map_while(size).filter_map(|text| parse_kib(&text)).max()
+    })
 }
 
-/// Not known here: nothing but x86-64 writes past its caches.
-#[cfg(not(target_arch = "x86_64"))]
-pub(crate) fn shares_caches_in_groups() -> bool {
-    false
+/// Parses a size as the kernel has it, such as `32768K`.
+fn parse_kib(text: &str) -> Option<usize> {
+    text.trim().strip_suffix('K')?.parse::<usize>().ok()?.checked_mul(1024)
 }
 
 /// `getcpu()`: the CPU on which the calling thread runs, which may have changed on return.
@@ -217,6 +219,15 @@ mod tests {
         }
         assert_eq!(parse_list(""), Some(vec![]));
         assert_eq!(parse_list("0-1,4,6-7\n"), Some(vec![0, 1, 4, 6, 7]));
+    }
+
+    #[test]
+    fn sizes_of_caches_are_read_as_the_kernel_writes_them() {
+        assert_eq!(parse_kib("32768K\n"), Some(32 << 20));
+        for text in ["", "K", "32M", "-1K", "99999999999999999999K"] {
+            assert_eq!(parse_kib(text), None, "{text}");
+        }
+        assert!(last_cache().is_none_or(|bytes| (16 << 10..4 << 30).contains(&bytes)));
     }
 
     #[test]

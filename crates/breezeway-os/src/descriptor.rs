@@ -47,8 +47,8 @@ impl ForeignDescriptor {
         self.0.as_ref().expect("present until dropped")
     }
 
-    /// The descriptor, once its seals say that closing it does not block.
-    pub(crate) fn into_sealed(mut self) -> OwnedFd {
+    /// The descriptor, once it is known that closing it does not block.
+    pub(crate) fn into_owned(mut self) -> OwnedFd {
         self.0.take().expect("present until dropped")
     }
 }

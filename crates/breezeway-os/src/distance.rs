@@ -1,92 +1,135 @@
-//! How far the peer's CPU is, seen from a line that it has written.
+//! Whether large payload is better written past the caches for a peer whose CPU is far.
 //!
-//! Whether a large payload is better written past the caches depends on it, and it may change while
-//! a session lasts: a hypervisor or a scheduler moves either side.
+//! That may change while a session lasts: a hypervisor or a scheduler moves either side. So a line
+//! that the peer has written is timed now and then. Some times speak for themselves; what is right
+//! between them differs by CPU model, and a process tries it out.
 
-use std::sync::OnceLock;
+mod trial;
+
 use std::time::Duration;
 
-use crate::{clock, cpu};
+use crate::clock;
+use trial::{Evidence, Trial};
 
 /// Large payloads between two samples, each of which takes as long as a line does.
 const SAMPLE_EVERY: u32 = 8;
 /// Faster than any line comes from another CPU: it was in our own cache.
 const OWN_CACHE: Duration = Duration::from_nanos(40);
-/// Slower than lines that come from the next cache, where CPUs share caches in groups (AMD).
-/// Measured on Zen 4: 50 to 60 ns where a round trip takes 120, 150 to 170 ns where it takes 470.
-const FAR_IN_GROUPS: Duration = Duration::from_nanos(100);
-/// The same where all CPUs of a socket share one. Measured on Cascade Lake: 130 ns inside a socket,
-/// where a 64 KiB echo past the caches takes 1.5 times as long.
+/// Lines that come sooner are from a cache nearby. Measured on Zen 4: 50 to 60 ns where a round
+/// trip takes 120.
+const NEAR: Duration = Duration::from_nanos(100);
+/// Lines that come later are from another socket. In between are a cache of the same socket on Zen
+/// 4 (150 to 170 ns, where a 64 KiB echo past the caches takes 0.17 of the time) and on Cascade
+/// Lake (130 ns, where it takes 1.5 times as long).
 const FAR: Duration = Duration::from_nanos(250);
 /// Slower than any line: something interrupted.
 const INTERRUPTED: Duration = Duration::from_micros(2);
 /// Samples that have to agree.
 const SURE: i8 = 2;
 
-/// What is known of the distance.
+/// What this process has found out.
+static FOUND: Evidence = Evidence::new();
+
+/// What is known of the distance, and a trial of what is right at it.
 #[derive(Debug, Default)]
 pub struct Distance {
     payloads: u32,
-    /// Samples that said far, less those that said near, of the last few.
-    balance: i8,
+    not_near: Balance,
+    far: Balance,
+    trial: Trial,
+}
+
+/// The last few samples: those that said so, less those that did not.
+#[derive(Clone, Copy, Debug, Default)]
+struct Balance(i8);
+
+impl Balance {
+    fn add(&mut self, says_so: bool) {
+        self.0 = (self.0 + if says_so { 1 } else { -1 }).clamp(-SURE, SURE);
+    }
+
+    fn says_so(self) -> bool {
+        self.0 > 0
+    }
 }
 
 impl Distance {
-    /// Whether lines of the peer come from so far that large payloads are better written past the
-    /// caches; not, as long as nothing is known.
+    /// Whether large payloads are better written past the caches; not, as long as nothing is known.
     #[inline]
     #[must_use]
-    pub fn is_far(&self) -> bool {
-        self.balance > 0
+    pub fn streams(&self) -> bool {
+        self.streams_by(&FOUND)
     }
 
-    /// Now and then, times `load`, of a word of its progress that the peer writes with each
-    /// message.
-    pub fn sample<T>(&mut self, load: impl FnOnce() -> T) {
+    /// Notes that a large payload of `len` bytes is about to be filled. Now and then this times
+    /// `load`, of a word of its progress that the peer writes with each message.
+    pub fn sample<T>(&mut self, len: usize, load: impl FnOnce() -> T) {
         if self.payloads.is_multiple_of(SAMPLE_EVERY) {
             let start = clock::ticks_in_order();
             std::hint::black_box(load());
             let took = clock::nanoseconds(clock::ticks_in_order().wrapping_sub(start));
-            self.learn(Duration::from_nanos(took));
+            self.learn(Duration::from_nanos(took), &FOUND);
         }
         self.payloads = self.payloads.wrapping_add(1);
-    }
-
-    fn learn(&mut self, took: Duration) {
-        if (OWN_CACHE..INTERRUPTED).contains(&took) {
-            let step = if took >= far() { 1 } else { -1 };
-            self.balance = (self.balance + step).clamp(-SURE, SURE);
+        if self.is_in_doubt(&FOUND) {
+            self.trial.count(len, clock::ticks(), &FOUND);
         }
     }
-}
 
-/// From where on a line counts as far.
-fn far() -> Duration {
-    static FAR_HERE: OnceLock<Duration> = OnceLock::new();
-    *FAR_HERE.get_or_init(|| if cpu::shares_caches_in_groups() { FAR_IN_GROUPS } else { FAR })
+    fn streams_by(&self, found: &Evidence) -> bool {
+        self.not_near.says_so()
+            && (self.far.says_so() || found.verdict().unwrap_or(self.trial.streams()))
+    }
+
+    fn is_in_doubt(&self, found: &Evidence) -> bool {
+        self.not_near.says_so() && !self.far.says_so() && found.verdict().is_none()
+    }
+
+    fn learn(&mut self, took: Duration, found: &Evidence) {
+        if (OWN_CACHE..INTERRUPTED).contains(&took) {
+            self.not_near.add(took >= NEAR);
+            self.far.add(took >= FAR);
+        }
+        if !self.is_in_doubt(found) {
+            self.trial = Trial::default();
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn after(samples: &[u64]) -> bool {
+    fn after(samples: &[u64], found: &Evidence) -> bool {
         let mut distance = Distance::default();
-        samples.iter().for_each(|&ns| distance.learn(Duration::from_nanos(ns)));
-        distance.is_far()
+        samples.iter().for_each(|&ns| distance.learn(Duration::from_nanos(ns), found));
+        distance.streams_by(found)
     }
 
     #[test]
     fn one_odd_sample_changes_nothing() {
-        assert!(!after(&[]));
-        assert!(after(&[400, 400, 90]));
-        assert!(!after(&[90, 90, 400]));
-        assert!(!after(&[400, 400, 90, 90]));
+        let found = Evidence::new();
+        assert!(!after(&[], &found));
+        assert!(after(&[400, 400, 90], &found));
+        assert!(!after(&[90, 90, 400], &found));
+        assert!(!after(&[400, 400, 90, 90], &found));
     }
 
     #[test]
     fn samples_that_are_of_no_line_do_not_count() {
-        assert!(after(&[400, 10, 20, 30]));
-        assert!(!after(&[5_000, 1_000_000]));
+        let found = Evidence::new();
+        assert!(after(&[400, 10, 20, 30], &found));
+        assert!(!after(&[5_000, 1_000_000], &found));
+    }
+
+    #[test]
+    fn in_between_counts_what_the_process_has_found() {
+        for (streamed, ordinary, streams) in [(1, 6, true), (3, 2, false)] {
+            let found = trial::tests::found(streamed, ordinary);
+            assert_eq!(found.verdict(), Some(streams));
+            assert_eq!(after(&[150, 150], &found), streams);
+            assert!(!after(&[60, 60], &found));
+            assert!(after(&[400, 400], &found));
+        }
     }
 }

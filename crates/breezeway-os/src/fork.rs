@@ -79,10 +79,10 @@ mod tests {
 
     #[test]
     fn a_wiped_page_is_another_process() {
-        let word: &'static AtomicU64 = Box::leak(Box::new(AtomicU64::new(7)));
-        let origin = Origin { word: Some(word), token: 7 };
+        static WORD: AtomicU64 = AtomicU64::new(7);
+        let origin = Origin { word: Some(&WORD), token: 7 };
         assert!(origin.is_here());
-        word.store(0, Ordering::Relaxed);
+        WORD.store(0, Ordering::Relaxed);
         assert!(!origin.is_here());
     }
 }

@@ -2,10 +2,12 @@
 //!
 //! * memory that nobody but its creator can change: [`segment`], and copies out of memory that
 //!   another process may be writing: [`copy`]
-//! * sockets: [`accept`], [`connect`], [`socket_file`], [`inherited`], bytes with descriptors
-//!   ([`scm`]), who is on the other side ([`Peer`], [`exit_descriptor`]), and descriptors that a
-//!   stranger sent ([`ForeignDescriptor`])
+//! * sockets: [`accept`], [`connect`], [`socket_file`], [`inherited`], those that already listen
+//!   ([`inherited_listeners`], [`handed_listener`]), bytes with descriptors ([`scm`]), who is on
+//!   the other side ([`Peer`], [`exit_descriptor`]), and descriptors that a stranger sent
+//!   ([`ForeignDescriptor`])
 //! * waiting: [`Deadline`], [`ready`], [`Sleeper`], [`Notifier`], [`spin`]
+//! * what another process shares in memory: [`shared_mappings`]
 //! * the machine: [`clock`], [`cpu`], [`memory`], how far away the peer's CPU is ([`Distance`])
 //! * [`Origin`] shows whether this is a forked child, and [`TrustedPeer`] is the proof that a peer
 //!   may be trusted with memory that slices point into.
@@ -35,12 +37,15 @@ mod deadline;
 mod descriptor;
 mod distance;
 mod fork;
+mod huge;
 mod inherit;
+mod listening;
 pub mod memory;
 mod peer;
 mod ready;
 pub mod scm;
 pub mod segment;
+mod shared_mapping;
 mod sleeper;
 pub mod socket_file;
 pub mod spin;
@@ -54,8 +59,10 @@ pub use descriptor::{ForeignDescriptor, open_files_limit};
 pub use distance::Distance;
 pub use fork::Origin;
 pub use inherit::{NotAStreamSocket, inherited};
+pub use listening::{handed_listener, inherited_listeners};
 pub use peer::{Peer, exit_descriptor};
 pub use ready::{any_ready, ready};
+pub use shared_mapping::{SharedMapping, SharedMemory, shared_mappings};
 pub use sleeper::{Notifier, Sleeper, Wake};
 pub use spin::{WaitPolicy, Waiting};
 pub use tcp::prepare_tcp;

@@ -5,6 +5,11 @@
 
 use crate::cgroup::{self, Folder, Version};
 use std::path::PathBuf;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+/// How long a reading counts: one takes ten times as long as making a control segment.
+const READING_COUNTS: Duration = Duration::from_secs(1);
 
 /// The tightest memory limit that binds this process, as it was when asked.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,6 +40,56 @@ impl Headroom {
 #[must_use]
 pub fn cgroup_headroom() -> Option<Headroom> {
     smallest_headroom(&cgroup::folders("memory"))
+}
+
+/// What was read last.
+#[derive(Debug)]
+struct Reading {
+    until: Instant,
+    /// Bytes that may be taken before the next reading: what others take meanwhile is not known.
+    trusted: u64,
+}
+
+impl Reading {
+    fn new(headroom: Option<&Headroom>, now: Instant) -> Self {
+        let trusted = headroom.map_or(u64::MAX, |headroom| headroom.available() / 8);
+        Self { until: now + READING_COUNTS, trusted }
+    }
+
+    /// Whether there is surely room for so many bytes, which are taken then.
+    fn take(&mut self, bytes: u64, now: Instant) -> bool {
+        let fits = now < self.until && bytes <= self.trusted;
+        self.trusted -= if fits { bytes } else { 0 };
+        fits
+    }
+}
+
+/// Checks that `bytes` can be taken, by a reading that is at most a second old and of which little
+/// was taken since.
+///
+/// # Errors
+///
+/// What is left, if that is too little.
+pub(crate) fn check_headroom(bytes: u64) -> Result<(), Headroom> {
+    static LAST: Mutex<Option<Reading>> = Mutex::new(None);
+    let now = Instant::now();
+    // Another thread may have held the lock at a fork.
+    let mut last = LAST.try_lock().ok();
+    if let Some(Some(reading)) = last.as_deref_mut()
+        && reading.take(bytes, now)
+    {
+        return Ok(());
+    }
+    let headroom = cgroup_headroom();
+    if let Some(last) = &mut last {
+        let mut reading = Reading::new(headroom.as_ref(), now);
+        reading.take(bytes, now);
+        **last = Some(reading);
+    }
+    match headroom {
+        Some(headroom) if headroom.available() < bytes => Err(headroom),
+        _ => Ok(()),
+    }
 }
 
 /// The interface files of one version.
@@ -169,6 +224,20 @@ mod tests {
             cache_in("inactive_file 18446744073709551615\nactive_file 9", &V2.cache),
             u64::MAX
         );
+    }
+
+    #[test]
+    fn a_reading_counts_for_an_eighth_of_what_was_left_and_for_a_second() {
+        let headroom =
+            Headroom { limit: 900, usage: 100, reclaimable: 0, file: PathBuf::from("memory.max") };
+        let now = Instant::now();
+        let mut reading = Reading::new(Some(&headroom), now);
+        assert!(!reading.take(101, now));
+        assert!(reading.take(60, now) && reading.take(40, now));
+        assert!(!reading.take(1, now));
+        let mut reading = Reading::new(None, now);
+        assert!(reading.take(u64::MAX / 2, now));
+        assert!(!reading.take(1, now + READING_COUNTS));
     }
 
     #[test]

@@ -2,6 +2,8 @@
 //! shrink them or write them through another mapping. The rules are section 3 of `docs/abi.md`;
 //! `memfd_create(2)` and `fcntl(2)` describe the seals.
 
+use std::io::IoSlice;
+use std::ops::RangeInclusive;
 use std::os::fd::{AsFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,13 +12,14 @@ use rustix::fs::{
     FallocateFlags, MemfdFlags, SealFlags, SeekFrom, fallocate, fcntl_add_seals, fcntl_get_seals,
     fstat, fstatfs, ftruncate, memfd_create, seek,
 };
-use rustix::io::Errno;
+use rustix::io::{Errno, pwritev};
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap};
 use thiserror::Error;
 
 use crate::descriptor::ForeignDescriptor;
 use crate::fork::Origin;
-use crate::memory::cgroup_headroom;
+use crate::huge::{self, HUGE};
+use crate::memory::{Headroom, check_headroom};
 use crate::unmap::unmap;
 
 /// `f_type` of tmpfs, from `statfs(2)`.
@@ -136,21 +139,23 @@ unsafe impl Send for Mapping {}
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// Maps a whole memfd with its pages present, so that the first touch does not fault.
-    fn new(fd: impl AsFd, len: usize, writable: bool) -> Result<Self, SegmentError> {
+    /// Maps a whole memfd, and with `POPULATE` among the flags its pages, so that the first touch
+    /// does not fault.
+    fn new(
+        fd: impl AsFd,
+        len: usize,
+        writable: bool,
+        populate: MapFlags,
+    ) -> Result<Self, SegmentError> {
         let failed = |call| move |source| SegmentError::Call { call, size: len, source };
         let protection =
             if writable { ProtFlags::READ | ProtFlags::WRITE } else { ProtFlags::READ };
-        // SAFETY: a new mapping at an address of the kernel's choice aliases no Rust object.
-        let address = unsafe {
-            mmap(
-                std::ptr::null_mut(),
-                len,
-                protection,
-                MapFlags::SHARED | MapFlags::POPULATE,
-                fd,
-                0,
-            )
+        let flags = MapFlags::SHARED | populate;
+        let address = if len >= HUGE {
+            huge::map_aligned(fd, len, protection, flags)
+        } else {
+            // SAFETY: a new mapping at an address of the kernel's choice aliases no Rust object.
+            unsafe { mmap(std::ptr::null_mut(), len, protection, flags, fd, 0) }
         }
         .map_err(failed("mmap"))?;
         let address =
@@ -189,16 +194,52 @@ impl Drop for Mapping {
 
 /// Creates a sealed segment: the one writable mapping, and the descriptor for the peer.
 pub fn create(size: usize) -> Result<(Mapping, OwnedFd), SegmentError> {
-    let failed = |call| move |source| SegmentError::Call { call, size, source };
-    if let Some(room) = cgroup_headroom()
-        && room.available() < size as u64
-    {
-        return Err(SegmentError::NoHeadroom {
-            size,
-            headroom: room.available(),
-            file: room.file.display().to_string(),
-        });
+    let fd = unbacked(size)?;
+    write_zeros(&fd, size)?;
+    let mapping = Mapping::new(&fd, size, true, MapFlags::POPULATE)?;
+    seal(&fd, size)?;
+    Ok((mapping, fd))
+}
+
+/// As [`create`], but where the kernel gives huge pages the segment has a whole number of them
+/// within `bounds`. That takes a tenth of the time and may take more memory.
+pub fn create_near(
+    size: usize,
+    bounds: RangeInclusive<usize>,
+) -> Result<(Mapping, OwnedFd), SegmentError> {
+    let huge = huge::size_near(size, &bounds);
+    // Why there are no huge pages does not matter.
+    match huge.and_then(|size| create_of_huge_pages(size).ok()) {
+        Some(made) => Ok(made),
+        None => create(size),
     }
+}
+
+/// Whether a segment can have huge pages now.
+///
+/// # Errors
+///
+/// Why not.
+pub fn try_huge_page() -> Result<(), SegmentError> {
+    create_of_huge_pages(HUGE).map(drop)
+}
+
+fn create_of_huge_pages(size: usize) -> Result<(Mapping, OwnedFd), SegmentError> {
+    let fd = unbacked(size)?;
+    let mapping = Mapping::new(&fd, size, true, MapFlags::empty())?;
+    huge::back(&fd, mapping.address().cast(), size).map_err(|source| SegmentError::Call {
+        call: "madvise(MADV_COLLAPSE)",
+        size,
+        source,
+    })?;
+    seal(&fd, size)?;
+    Ok((mapping, fd))
+}
+
+/// A memfd without pages.
+fn unbacked(size: usize) -> Result<OwnedFd, SegmentError> {
+    let failed = |call| move |source| SegmentError::Call { call, size, source };
+    check_headroom(size as u64).map_err(|headroom| no_headroom(size, &headroom))?;
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
     let fd = match memfd_create(c"breezeway", flags | MemfdFlags::NOEXEC_SEAL) {
         Err(Errno::INVAL) => memfd_create(c"breezeway", flags),
@@ -206,10 +247,48 @@ pub fn create(size: usize) -> Result<(Mapping, OwnedFd), SegmentError> {
     }
     .map_err(failed("memfd_create"))?;
     ftruncate(&fd, size as u64).map_err(failed("ftruncate"))?;
-    fallocate(&fd, FallocateFlags::empty(), 0, size as u64).map_err(failed("fallocate"))?;
-    let mapping = Mapping::new(&fd, size, true)?;
-    fcntl_add_seals(&fd, OWNER_SEALS).map_err(failed("fcntl(F_ADD_SEALS)"))?;
-    Ok((mapping, fd))
+    Ok(fd)
+}
+
+fn no_headroom(size: usize, headroom: &Headroom) -> SegmentError {
+    SegmentError::NoHeadroom {
+        size,
+        headroom: headroom.available(),
+        file: headroom.file.display().to_string(),
+    }
+}
+
+/// Gives a memfd its pages. Writing them takes two thirds of the time of `fallocate`, after which
+/// each page is cleared by a fault of its own.
+fn write_zeros(fd: &OwnedFd, size: usize) -> Result<(), SegmentError> {
+    const AT_ONCE: usize = 64;
+    static ZEROS: [u8; 4096] = [0; 4096];
+    let mut written = 0;
+    while written < size {
+        let mut slices = [IoSlice::new(&[]); AT_ONCE];
+        let mut left = size - written;
+        for slice in &mut slices {
+            let len = left.min(ZEROS.len());
+            *slice = IoSlice::new(&ZEROS[..len]);
+            left -= len;
+        }
+        match pwritev(fd, &slices, written as u64) {
+            Ok(0) => Err(Errno::NOSPC),
+            Ok(len) => {
+                written += len;
+                Ok(())
+            }
+            Err(Errno::INTR) => Ok(()),
+            Err(errno) => Err(errno),
+        }
+        .map_err(|source| SegmentError::Call { call: "pwritev", size, source })?;
+    }
+    Ok(())
+}
+
+fn seal(fd: &OwnedFd, size: usize) -> Result<(), SegmentError> {
+    let failed = |source| SegmentError::Call { call: "fcntl(F_ADD_SEALS)", size, source };
+    fcntl_add_seals(fd, OWNER_SEALS).map_err(failed)
 }
 
 /// A stranger's memfd with the seals of a segment: nobody can shrink it or write it through another
@@ -226,7 +305,7 @@ impl TryFrom<ForeignDescriptor> for SealedMemory {
         let sealed = seals.contains(SealFlags::SHRINK)
             && seals.intersects(SealFlags::FUTURE_WRITE | SealFlags::WRITE);
         if sealed {
-            Ok(Self(descriptor.into_sealed()))
+            Ok(Self(descriptor.into_owned()))
         } else {
             Err(SegmentError::NotSealed(seals.bits()))
         }
@@ -256,7 +335,7 @@ impl SealedMemory {
         if backed < size || first_hole < size {
             return Err(SegmentError::NotBacked { backed: backed.min(first_hole), size });
         }
-        Mapping::new(fd, size as usize, false)
+        Mapping::new(fd, size as usize, false, MapFlags::POPULATE)
     }
 }
 
@@ -279,7 +358,7 @@ pub fn probe() -> Result<(), SegmentError> {
 fn try_seals() -> Result<(), SegmentError> {
     const SIZE: usize = 4096;
     let (_own, fd) = create(SIZE)?;
-    if Mapping::new(&fd, SIZE, true).is_ok() {
+    if Mapping::new(&fd, SIZE, true, MapFlags::empty()).is_ok() {
         return Err(SegmentError::Probe("a sealed memfd could be mapped writable again"));
     }
     if rustix::io::pwrite(&fd, &[0], 0).is_ok() {
@@ -313,6 +392,46 @@ mod tests {
         let (own, fd) = create(8192).unwrap();
         let foreign = accept(fd.into(), 8192).unwrap();
         assert_eq!((own.size(), foreign.size()), (8192, 8192));
+    }
+
+    fn first_hole(fd: &OwnedFd) -> u64 {
+        seek(fd, SeekFrom::Hole(0)).unwrap()
+    }
+
+    /// The peer's view of a segment that its owner has filled.
+    fn arrives(own: &Mapping, fd: OwnedFd) {
+        let (size, address) = (own.size(), own.address());
+        // SAFETY: a writable mapping of that size, which nobody else writes.
+        unsafe { std::slice::from_raw_parts_mut(address, size) }.fill(7);
+        let foreign = accept(fd.into(), size as u64).unwrap();
+        // SAFETY: mapped, and nobody writes it any more.
+        let seen = unsafe { std::slice::from_raw_parts(foreign.address(), size) };
+        assert!(seen.iter().all(|&byte| byte == 7));
+    }
+
+    #[test]
+    fn every_page_of_a_new_segment_is_there_and_zero() {
+        for size in [4096, 3 * 4096, 300 * 1024, 3 << 20] {
+            let (own, fd) = create(size).unwrap();
+            assert_eq!((own.size(), first_hole(&fd)), (size, size as u64));
+            assert!(fstat(&fd).unwrap().st_blocks as usize * 512 >= size);
+            // SAFETY: mapped, and nobody writes it.
+            let bytes = unsafe { std::slice::from_raw_parts(own.address(), size) };
+            assert!(bytes.iter().all(|&byte| byte == 0));
+            arrives(&own, fd);
+        }
+    }
+
+    #[test]
+    fn a_large_segment_is_within_its_bounds_whether_or_not_there_are_huge_pages() {
+        for (size, most) in [(4096, HUGE), (3 << 19, HUGE), (3 << 20, 8 << 20), (5 << 20, 5 << 20)]
+        {
+            let (own, fd) = create_near(size, 4096..=most).unwrap();
+            assert!(own.size() <= most, "{}", own.size());
+            assert!(own.size() == size || own.size().is_multiple_of(HUGE));
+            assert_eq!(first_hole(&fd), own.size() as u64);
+            arrives(&own, fd);
+        }
     }
 
     #[test]

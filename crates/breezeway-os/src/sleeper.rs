@@ -27,7 +27,7 @@ pub struct Wake {
 
 /// A place to sleep.
 pub struct Sleeper {
-    epoll: OwnedFd,
+    epoll: Arc<OwnedFd>,
     wakes: Vec<Wake>,
 }
 
@@ -35,7 +35,12 @@ impl Sleeper {
     /// `epoll_create1(EPOLL_CLOEXEC)`.
     pub fn new() -> io::Result<Self> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
-        Ok(Self { epoll, wakes: Vec::with_capacity(EVENTS) })
+        Ok(Self { epoll: Arc::new(epoll), wakes: Vec::with_capacity(EVENTS) })
+    }
+
+    /// The same place, for another thread: what rings is given to one of both.
+    pub fn share(&self) -> Self {
+        Self { epoll: Arc::clone(&self.epoll), wakes: Vec::with_capacity(EVENTS) }
     }
 
     /// Wakes with `token` whenever something arrives on `fd`, or its other side goes.
@@ -49,6 +54,23 @@ impl Sleeper {
     pub fn watch_room(&self, fd: impl AsFd, token: u64, room: bool) -> io::Result<()> {
         let mut flags = EventFlags::IN | EventFlags::RDHUP | EventFlags::ET;
         flags.set(EventFlags::OUT, room);
+        Ok(epoll::modify(&self.epoll, fd, EventData::new_u64(token), flags)?)
+    }
+
+    /// Knows `fd`, such as another sleeper, but does not wake for it before [`Self::watch_once`].
+    /// Also ends that.
+    pub fn watch_later(&self, fd: impl AsFd, token: u64) -> io::Result<()> {
+        let (fd, data) = (fd.as_fd(), EventData::new_u64(token));
+        match epoll::add(&self.epoll, fd, data, EventFlags::empty()) {
+            Err(Errno::EXIST) => Ok(epoll::modify(&self.epoll, fd, data, EventFlags::empty())?),
+            outcome => Ok(outcome?),
+        }
+    }
+
+    /// Wakes with `token` once when `fd`, of [`Self::watch_later`], is readable, which it may be
+    /// already.
+    pub fn watch_once(&self, fd: impl AsFd, token: u64) -> io::Result<()> {
+        let flags = EventFlags::IN | EventFlags::ONESHOT;
         Ok(epoll::modify(&self.epoll, fd, EventData::new_u64(token), flags)?)
     }
 
@@ -138,6 +160,28 @@ mod tests {
             assert_eq!(wakes, [Wake { token: 7, hung_up: false }]);
             assert!(sleeper.wait(Some(Duration::ZERO)).unwrap().is_empty());
         }
+    }
+
+    #[test]
+    fn a_sleeper_in_a_sleeper_wakes_once_each_time_that_it_is_asked_to() {
+        let (mut outer, mut inner) = (Sleeper::new().unwrap(), Sleeper::new().unwrap());
+        let notifier = Notifier::new().unwrap();
+        inner.watch(&notifier, 7).unwrap();
+        outer.watch_later(&inner, 1).unwrap();
+        notifier.notify();
+        assert!(outer.wait(Some(Duration::ZERO)).unwrap().is_empty());
+        for _ in 0..2 {
+            outer.watch_once(&inner, 1).unwrap();
+            assert_eq!(outer.wait(Some(Duration::from_secs(5))).unwrap()[0].token, 1);
+            assert!(outer.wait(Some(Duration::ZERO)).unwrap().is_empty());
+        }
+        let mut other = inner.share();
+        assert_eq!(other.wait(Some(Duration::ZERO)).unwrap()[0].token, 7);
+        assert!(inner.wait(Some(Duration::ZERO)).unwrap().is_empty(), "it was given to the other");
+        outer.watch_once(&inner, 1).unwrap();
+        outer.watch_later(&inner, 1).unwrap();
+        notifier.notify();
+        assert!(outer.wait(Some(Duration::ZERO)).unwrap().is_empty());
     }
 
     #[test]

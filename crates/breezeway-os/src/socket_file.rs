@@ -40,6 +40,10 @@ const PROBE: Duration = Duration::from_millis(200);
 const TURN_TRIES: u32 = 100;
 const TURN_PAUSE: Duration = Duration::from_millis(2);
 
+/// The process of a socket that is another's to end, and the file of one that has none.
+const NOBODY: u32 = 0;
+const NO_FILE: (u64, u64) = (0, 0);
+
 /// Why nobody can listen at a path, which the caller names.
 #[derive(Debug, Error)]
 pub enum ListenError {
@@ -132,6 +136,25 @@ impl SocketFile {
         })?;
         let (identity, process) = (identity(&stat), std::process::id());
         Ok(Self { socket, path: path.into(), identity, process })
+    }
+
+    /// A socket that listens already, whose file at `path` belongs to whoever made it, as far as
+    /// anybody: it stays when this is dropped, unless [`Self::own`] comes before.
+    pub fn adopt(socket: OwnedFd, path: &Path) -> Self {
+        Self { socket, path: path.into(), identity: NO_FILE, process: NOBODY }
+    }
+
+    /// From now on the file at the path, if it is a socket's, is this process's: who made it has
+    /// [let go](Self::release) of it.
+    pub fn own(&mut self) {
+        let stat = find_socket(&self.path).ok().flatten();
+        self.identity = stat.as_ref().map_or(NO_FILE, identity);
+        self.process = std::process::id();
+    }
+
+    /// Lets go: the socket, of which another process has a copy, listens on, and its file stays.
+    pub fn release(mut self) {
+        self.process = NOBODY;
     }
 }
 
@@ -354,6 +377,21 @@ mod tests {
         });
         // A busy machine may delay one.
         assert!(durations.take(5).min().unwrap() < TURN_PAUSE * TURN_TRIES / 2);
+        assert_eq!(folder.files(), 0);
+    }
+
+    #[test]
+    fn an_adopted_socket_and_its_file_outlive_who_only_looked_at_them_and_end_with_their_owner() {
+        let folder = Folder::new();
+        let first = listen_at(&folder.path()).unwrap();
+        let copy = || first.socket.try_clone().unwrap();
+        drop(SocketFile::adopt(copy(), &folder.path()));
+        assert!(probe(&folder.path()).is_ok());
+        let mut second = SocketFile::adopt(copy(), &folder.path());
+        second.own();
+        first.release();
+        assert!(probe(&folder.path()).is_ok());
+        drop(second);
         assert_eq!(folder.files(), 0);
     }
 

@@ -15,6 +15,9 @@ pub mod hello {
     pub const PAYLOAD_CAP_AT: usize = 32;
     pub const STATUS_AT: usize = 40;
     pub const RESERVED_AT: usize = 44;
+    pub const STREAM_MESSAGES_AT: usize = 44;
+    pub const STREAM_BYTES_AT: usize = 48;
+    pub const MAX_STREAMS_AT: usize = 56;
     pub const LEN: usize = 64;
     pub const MAX_LEN: usize = 4096;
 }

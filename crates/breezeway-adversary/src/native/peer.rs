@@ -10,7 +10,7 @@ use std::sync::atomic::{Ordering, fence};
 use super::descriptor::Descriptor;
 use super::entry::{Entry, Seen};
 use super::hello::{Hello, Terms, receive_hello};
-use super::layout::{control, flag, kind, socket as byte};
+use super::layout::{self, control, flag, kind, socket as byte};
 use super::ring::{Ring, control_segment};
 use super::view::View;
 use crate::memory::{Mapping, Shared};
@@ -56,11 +56,26 @@ impl Peer {
         Self::client(UnixStream::connect(path).expect("connect").into(), terms)
     }
 
+    /// As [`Self::connect`], of a client that takes streams itself, so that the server may offer
+    /// some, and that lets so many messages be under way to it on each.
+    pub fn connect_with_streams(path: &Path, terms: Terms, window: u32) -> Self {
+        let socket = UnixStream::connect(path).expect("connect").into();
+        let hello = Hello::new(&terms)
+            .with(layout::hello::MAX_STREAMS_AT, &8u16.to_le_bytes())
+            .with(layout::hello::STREAM_MESSAGES_AT, &window.to_le_bytes())
+            .with(layout::hello::STREAM_BYTES_AT, &(1u64 << 20).to_le_bytes());
+        Self::greeting(socket, terms, &hello)
+    }
+
     /// A client on a connected socket, with a hello that follows the rules.
     pub fn client(socket: OwnedFd, terms: Terms) -> Self {
+        Self::greeting(socket, terms, &Hello::new(&terms))
+    }
+
+    fn greeting(socket: OwnedFd, terms: Terms, hello: &Hello) -> Self {
         socket::be_patient(&socket);
         let own = control_segment(&terms);
-        socket::send(&socket, &Hello::new(&terms).0, &[own.fd.as_fd()]).expect("send the hello");
+        socket::send(&socket, &hello.0, &[own.fd.as_fd()]).expect("send the hello");
         let answer = receive_hello(&socket);
         Self::agreed(socket, own, terms, answer)
     }

@@ -1,0 +1,127 @@
+//! Whether large payload travels faster past the caches: tried with the payloads of a session, and
+//! remembered for the process.
+
+use std::sync::atomic::{AtomicI8, Ordering};
+
+use crate::clock;
+
+/// Payloads that are written the same way before the time is taken.
+const RUN: u32 = 32;
+/// How many more trials than not have to say the same.
+const SURE: i8 = 6;
+/// A way has to be so much faster to be found so: others that try at the same time, as the peer
+/// does, and all that takes time beside the payload, make both ways alike.
+const CLEARLY: f64 = 1.2;
+/// Nanoseconds a byte from which on a run was mostly idle.
+const IDLE: f64 = 10.0;
+
+/// What the trials of a process have shown. Once it is sure it stays so: it is a matter of the CPU
+/// model.
+#[derive(Debug)]
+pub(super) struct Evidence(AtomicI8);
+
+impl Evidence {
+    pub(super) const fn new() -> Self {
+        Self(AtomicI8::new(0))
+    }
+
+    /// Whether streaming is faster; `None` until that is known.
+    #[inline]
+    pub(super) fn verdict(&self) -> Option<bool> {
+        let sum = self.0.load(Ordering::Relaxed);
+        (sum.abs() >= SURE).then_some(sum > 0)
+    }
+
+    /// Trials of other sessions may be lost beside this one, which only delays the verdict.
+    fn add(&self, streaming_is_faster: bool) {
+        if self.verdict().is_none() {
+            let step = if streaming_is_faster { 1 } else { -1 };
+            self.0.store(self.0.load(Ordering::Relaxed) + step, Ordering::Relaxed);
+        }
+    }
+}
+
+/// A run of payloads written one way, and then one written the other way.
+#[derive(Debug, Default)]
+pub(super) struct Trial {
+    streams: bool,
+    payloads: u32,
+    bytes: usize,
+    /// When the run began, in ticks.
+    since: u64,
+    /// Nanoseconds a byte of the first run, during the second.
+    first: Option<f64>,
+}
+
+impl Trial {
+    /// How the next payload is written.
+    pub(super) fn streams(&self) -> bool {
+        self.streams
+    }
+
+    /// Counts a payload that is about to be written.
+    pub(super) fn count(&mut self, len: usize, now: u64, found: &Evidence) {
+        if self.payloads == RUN {
+            let took = clock::nanoseconds(now.wrapping_sub(self.since)) as f64;
+            self.end_run(took / self.bytes as f64, now, found);
+        }
+        if self.payloads == 0 {
+            self.since = now;
+        }
+        self.payloads += 1;
+        self.bytes += len;
+    }
+
+    /// The clock decides which way comes first in the next trial: two sides that always took turns
+    /// would find no difference.
+    fn end_run(&mut self, took: f64, now: u64, found: &Evidence) {
+        let streamed = self.streams;
+        let next = match self.first {
+            None => Self { streams: !streamed, first: Some(took), ..Self::default() },
+            Some(first) => {
+                let (past, through) = if streamed { (took, first) } else { (first, took) };
+                if past.max(through) < IDLE && past.max(through) > CLEARLY * past.min(through) {
+                    found.add(past < through);
+                }
+                Self { streams: (now >> 4) & 1 == 1, ..Self::default() }
+            }
+        };
+        *self = next;
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// What trials show in which a payload of 64 KiB takes so many times 10 µs either way.
+    pub(in crate::distance) fn found(streamed: u64, ordinary: u64) -> Evidence {
+        let (found, mut trial) = (Evidence::new(), Trial::default());
+        let step = clock::ticks_in(std::time::Duration::from_micros(10));
+        let mut now = 0;
+        for _ in 0..20 * RUN {
+            trial.count(64 << 10, now, &found);
+            now += step * if trial.streams() { streamed } else { ordinary };
+        }
+        found
+    }
+
+    #[test]
+    fn what_is_clearly_faster_is_found() {
+        assert_eq!(found(1, 6).verdict(), Some(true));
+        assert_eq!(found(3, 2).verdict(), Some(false));
+    }
+
+    #[test]
+    fn what_is_alike_or_mostly_idle_shows_nothing() {
+        assert_eq!(found(11, 10).verdict(), None);
+        assert_eq!(found(1_000, 6_000).verdict(), None);
+    }
+
+    #[test]
+    fn a_verdict_stays() {
+        let found = found(1, 6);
+        (0..20).for_each(|_| found.add(false));
+        assert_eq!(found.verdict(), Some(true));
+    }
+}

@@ -1,0 +1,111 @@
+//! Huge pages behind large segments.
+//!
+//! A page of 4 KiB costs its owner and its reader 4 µs in all, one of 2 MiB some 200: `make
+//! bench-cold`. `MADV_COLLAPSE` (madvise(2), Linux 6.1) asks for one whatever
+//! `/sys/kernel/mm/transparent_hugepage/shmem_enabled` says, unless that is `deny`.
+
+use std::ffi::c_void;
+use std::ops::RangeInclusive;
+use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use rustix::io::{Errno, pwrite};
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
+
+use crate::clock;
+
+/// A huge page. Where the machine's are of another size, collapsing fails.
+pub(crate) const HUGE: usize = 2 << 20;
+/// Up to this size small pages take little more time than a huge one, and far less memory.
+const SMALL: usize = 512 * 1024;
+/// After a failure, or a page that took long (the kernel may move others to make one), no other is
+/// asked for in this time.
+const PAUSE: Duration = Duration::from_secs(1);
+/// Longer than small pages take.
+const LONG: Duration = Duration::from_millis(4);
+
+/// When huge pages may be asked for again, in clock ticks.
+static NOT_BEFORE: AtomicU64 = AtomicU64::new(0);
+
+/// The size in whole huge pages of a segment that is to have about `size` bytes. `None` if it is
+/// to be of small pages.
+pub(crate) fn size_near(size: usize, bounds: &RangeInclusive<usize>) -> Option<usize> {
+    if size <= SMALL || clock::ticks() < NOT_BEFORE.load(Ordering::Relaxed) {
+        return None;
+    }
+    let fits = |size: &usize| bounds.contains(size) && *size > 0;
+    let up = size.checked_next_multiple_of(HUGE).filter(fits);
+    up.or_else(|| Some(*bounds.end() / HUGE * HUGE).filter(fits))
+}
+
+/// Maps the first `len` bytes of a file shared, where a huge page could lie.
+pub(crate) fn map_aligned(
+    fd: impl AsFd,
+    len: usize,
+    protection: ProtFlags,
+    flags: MapFlags,
+) -> Result<*mut c_void, Errno> {
+    let reserved_len = len.checked_add(HUGE).ok_or(Errno::NOMEM)?;
+    let flags_of_reserve = MapFlags::PRIVATE | MapFlags::NORESERVE;
+    // SAFETY: a new mapping at an address of the kernel's choice aliases no Rust object.
+    let reserved = unsafe {
+        mmap_anonymous(std::ptr::null_mut(), reserved_len, ProtFlags::empty(), flags_of_reserve)
+    }?;
+    let before = reserved.addr().next_multiple_of(HUGE) - reserved.addr();
+    let start = reserved.wrapping_byte_add(before);
+    // SAFETY: replaces a part of the range that was reserved above, which nobody else knows.
+    let mapped = unsafe { mmap(start, len, protection, flags | MapFlags::FIXED, fd, 0) };
+    // Also after an error, when whatever lies between belongs to nobody or, as a kernel may have
+    // unmapped it first, to another thread.
+    let surplus = [(reserved, before), (start.wrapping_byte_add(len), HUGE - before)];
+    for (address, len) in surplus.into_iter().filter(|&(_, len)| len > 0) {
+        // SAFETY: an end of the reserved range, in which nothing lies. Cutting it off fails only
+        // for want of a mapping's own memory; then what is left costs address space.
+        let _ = unsafe { munmap(address, len) };
+    }
+    mapped
+}
+
+/// Puts huge pages behind a whole file that has none yet and is mapped at `address` by
+/// [`map_aligned`], and maps them. If it fails the file may be partly backed.
+pub(crate) fn back(fd: impl AsFd, address: *mut c_void, len: usize) -> Result<(), Errno> {
+    let start = clock::ticks();
+    let outcome = try_to_back(fd, address, len);
+    let taken = clock::ticks().wrapping_sub(start);
+    if outcome.is_err() || taken > clock::ticks_in(LONG).saturating_mul((len / HUGE) as u64) {
+        NOT_BEFORE.store(clock::ticks() + clock::ticks_in(PAUSE), Ordering::Relaxed);
+    }
+    outcome
+}
+
+fn try_to_back(fd: impl AsFd, address: *mut c_void, len: usize) -> Result<(), Errno> {
+    // A range without a page is not collapsed.
+    for offset in (0..len).step_by(HUGE) {
+        pwrite(&fd, &[0], offset as u64)?;
+    }
+    // SAFETY: the advice changes how the range is backed, not what is in it.
+    if unsafe { libc::madvise(address, len, libc::MADV_COLLAPSE) } != 0 {
+        let error = std::io::Error::last_os_error();
+        return Err(Errno::from_io_error(&error).unwrap_or(Errno::INVAL));
+    }
+    // SAFETY: as above.
+    unsafe { madvise(address, len, Advice::LinuxPopulateRead) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_size_is_rounded_up_to_huge_pages_or_down_to_what_the_bounds_leave() {
+        let near = |size, bounds| size_near(size, &bounds);
+        assert_eq!(near(SMALL, 1..=usize::MAX), None);
+        assert_eq!(near(SMALL + 1, 1..=usize::MAX), Some(HUGE));
+        assert_eq!(near(HUGE, 1..=HUGE), Some(HUGE));
+        assert_eq!(near(HUGE + 1, 1..=4 * HUGE), Some(2 * HUGE));
+        assert_eq!(near(HUGE + 8192, HUGE..=HUGE + 8192), Some(HUGE));
+        assert_eq!(near(HUGE + 8192, HUGE + 4096..=HUGE + 8192), None);
+        assert_eq!(near(HUGE - 4096, 4096..=HUGE - 4096), None);
+    }
+}
