@@ -8,9 +8,13 @@
 use std::fmt;
 use std::io::{self, Read};
 use std::marker::PhantomData;
+use std::mem::MaybeUninit;
 use std::ops::{Bound, RangeBounds};
 
-use breezeway_os::copy::{copy_from_foreign, stream_from_foreign};
+use breezeway_os::copy::{WIDE_FROM, copy_from_foreign, stream_from_foreign};
+
+const LINE: usize = 64;
+const PAGE: usize = 4096;
 
 /// Who else may write the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +43,10 @@ unsafe impl Send for ForeignBytes<'_> {}
 unsafe impl Sync for ForeignBytes<'_> {}
 
 impl<'a> ForeignBytes<'a> {
+    /// Bytes of a piece in [`Self::try_for_each_chunk`]. Measured on Zen 4 near, a 4 MiB echo over
+    /// bare touched memory: 1.48 with 2 KiB, 1.57 with 4 KiB, 2.0 with 16 KiB.
+    pub const CHUNK: usize = WIDE_FROM;
+
     /// Bytes that nobody else writes.
     #[inline]
     pub fn stable(bytes: &'a [u8]) -> Self {
@@ -180,22 +188,24 @@ impl<'a> ForeignBytes<'a> {
         self.array_at(offset).map(u64::from_le_bytes)
     }
 
-    /// Passes all bytes to `visit` in order, through private copies of at most `buffer.len()`
-    /// bytes: for checking or parsing a large payload in a bounded, cache-warm buffer. Stops at the
-    /// first error. Panics if `buffer` is empty and there are bytes.
+    /// Passes all bytes to `visit` in order, in pieces of [`Self::CHUNK`] bytes (the last one may
+    /// be shorter), of which each is a private copy: for checking or parsing a large payload
+    /// while it is warm. Stops at the first error. The fastest way to read all of a body that
+    /// the peer may change; of one that it may not, nothing is copied.
     #[inline]
     pub fn try_for_each_chunk<E>(
         &self,
-        buffer: &mut [u8],
         mut visit: impl FnMut(&[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
+        if let Some(bytes) = self.as_slice() {
+            return bytes.chunks(Self::CHUNK).try_for_each(visit);
+        }
+        let mut buffer = ChunkBuffer::new();
         let mut rest = *self;
         while !rest.is_empty() {
-            let len = rest.len.min(buffer.len());
-            assert!(len > 0, "chunks need a buffer");
-            rest.slice(..len).copy_to(&mut buffer[..len]);
-            visit(&buffer[..len])?;
-            rest = rest.slice(len..);
+            let piece = rest.slice(..rest.len.min(Self::CHUNK));
+            visit(buffer.copy(piece))?;
+            rest = rest.slice(piece.len..);
         }
         Ok(())
     }
@@ -209,6 +219,38 @@ impl<'a> ForeignBytes<'a> {
 impl fmt::Debug for ForeignBytes<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("ForeignBytes").field("len", &self.len).finish_non_exhaustive()
+    }
+}
+
+/// The private memory through which chunks are read. It is not cleared for each body.
+#[repr(C, align(64))]
+struct ChunkBuffer([MaybeUninit<u8>; PAGE + ForeignBytes::CHUNK]);
+
+impl ChunkBuffer {
+    #[inline]
+    fn new() -> Self {
+        Self([const { MaybeUninit::uninit() }; PAGE + ForeignBytes::CHUNK])
+    }
+
+    /// Copies a piece of at most [`ForeignBytes::CHUNK`] bytes.
+    #[inline]
+    fn copy(&mut self, piece: ForeignBytes<'_>) -> &[u8] {
+        let start = self.start_for(piece.address);
+        let room = &mut self.0[start..][..piece.len];
+        // SAFETY: the room has the piece's length and is ours alone; once copied, all of it is
+        // initialised.
+        unsafe {
+            piece.copy_raw(room.as_mut_ptr().cast());
+            std::slice::from_raw_parts(room.as_ptr().cast(), room.len())
+        }
+    }
+
+    /// Where in the buffer a piece goes: to the start of a line, half a page away from where its
+    /// source lies in a page. A CPU takes a load for one of what was just stored if their addresses
+    /// agree in the lower twelve bits, and lets it wait.
+    fn start_for(&self, source: *const u8) -> usize {
+        let away = (source.addr() + PAGE / 2).wrapping_sub(self.0.as_ptr().addr());
+        away % PAGE / LINE * LINE
     }
 }
 
@@ -277,28 +319,52 @@ mod tests {
 
     #[test]
     fn chunks_and_reader_give_all_bytes_in_order() {
-        let bytes: Vec<u8> = (0..=255).collect();
-        let mut seen = Vec::new();
-        changing(&bytes)
-            .try_for_each_chunk(&mut [0; 100], |chunk| {
-                seen.extend_from_slice(chunk);
-                Ok::<(), ()>(())
-            })
-            .unwrap();
-        assert_eq!(seen, bytes);
-        let mut read = Vec::new();
-        changing(&bytes).reader().read_to_end(&mut read).unwrap();
-        assert_eq!(read, bytes);
-        assert_eq!(changing(&bytes).to_vec(), bytes);
+        let all: Vec<u8> = (0..20_000u32).map(|at| (at ^ (at >> 7)) as u8).collect();
+        for (start, len) in [(0, 0), (0, 1), (1, 2047), (3, 2048), (64, 2049), (777, 19_000)] {
+            let bytes = &all[start..start + len];
+            for body in [changing(bytes), ForeignBytes::stable(bytes)] {
+                let mut seen = Vec::new();
+                let all_seen: Result<(), ()> = body.try_for_each_chunk(|chunk| {
+                    assert!((1..=ForeignBytes::CHUNK).contains(&chunk.len()));
+                    seen.extend_from_slice(chunk);
+                    Ok(())
+                });
+                assert_eq!((all_seen, &seen[..]), (Ok(()), bytes));
+                let mut read = Vec::new();
+                body.reader().read_to_end(&mut read).unwrap();
+                assert_eq!(read, bytes);
+                assert_eq!(body.to_vec(), bytes);
+            }
+        }
+    }
+
+    #[test]
+    fn chunks_lie_on_lines_and_away_from_where_their_source_lies_in_a_page() {
+        let bytes = vec![0; 3 * PAGE];
+        for shift in 0..PAGE {
+            let body = changing(&bytes[shift..][..2 * ForeignBytes::CHUNK]);
+            let mut source = body.address.addr();
+            let all: Result<(), ()> = body.try_for_each_chunk(|chunk| {
+                let away = chunk.as_ptr().addr().wrapping_sub(source) % PAGE;
+                assert_eq!(chunk.as_ptr().addr() % LINE, 0);
+                assert!((PAGE / 2 - LINE..=PAGE / 2).contains(&away), "{away}");
+                source += chunk.len();
+                Ok(())
+            });
+            assert_eq!(all, Ok(()));
+        }
     }
 
     #[test]
     fn a_chunk_visitor_can_stop() {
-        let mut visits = 0;
-        let stopped = changing(&[0; 100]).try_for_each_chunk(&mut [0; 10], |_| {
-            visits += 1;
-            if visits == 3 { Err("enough") } else { Ok(()) }
-        });
-        assert_eq!((stopped, visits), (Err("enough"), 3));
+        let bytes = [0; 10 * ForeignBytes::CHUNK];
+        for body in [changing(&bytes), ForeignBytes::stable(&bytes)] {
+            let mut visits = 0;
+            let stopped = body.try_for_each_chunk(|_| {
+                visits += 1;
+                if visits == 3 { Err("enough") } else { Ok(()) }
+            });
+            assert_eq!((stopped, visits), (Err("enough"), 3));
+        }
     }
 }

@@ -19,6 +19,8 @@ use breezeway_os::segment::Mapping;
 /// Payload memory that is filled elsewhere. Dropping it gives it back.
 struct Reserved {
     loan: Loan,
+    /// Bytes of the message: no more than were taken.
+    len: usize,
     /// Our segment. Present until dropped.
     segment: Option<Arc<Mapping>>,
     /// Where it goes if it is not sent.
@@ -34,7 +36,7 @@ impl Reserved {
             "space reserved before a fork cannot be filled in the child"
         );
         let segment = self.segment.as_ref().expect("present until dropped");
-        let Loan { offset, len, .. } = self.loan;
+        let (offset, len) = (self.loan.offset, self.len);
         let inside = offset.checked_add(len).is_some_and(|end| end <= segment.size());
         assert!(inside, "loan outside its segment");
         // SAFETY: the range was checked to lie in our writable mapping, which `self` keeps alive
@@ -87,7 +89,7 @@ impl OwnedSpace {
         match &self.held {
             Held::Nothing => 0,
             Held::Inline(_, len) => *len,
-            Held::Payload(reserved) => reserved.loan.len,
+            Held::Payload(reserved) => reserved.len,
         }
     }
 
@@ -109,6 +111,22 @@ impl OwnedSpace {
             Held::Inline(bytes, len) => &mut bytes[..*len],
             Held::Payload(reserved) => reserved.bytes_mut(),
         }
+    }
+
+    /// Keeps the first `len` bytes, if there are more: the message will have no others. What is not
+    /// needed comes back when it is sent.
+    #[inline]
+    pub fn truncate(&mut self, len: usize) {
+        match &mut self.held {
+            Held::Nothing => {}
+            Held::Inline(_, whole) => *whole = len.min(*whole),
+            Held::Payload(reserved) => reserved.len = len.min(reserved.len),
+        }
+    }
+
+    /// Whether it was truncated, so that sending it gives payload memory back.
+    pub fn is_cut(&self) -> bool {
+        matches!(&self.held, Held::Payload(reserved) if reserved.len < reserved.loan.len)
     }
 
     /// Copies `bytes` to `offset`, the fastest way.
@@ -150,10 +168,11 @@ impl Endpoint {
             self.reserved_elsewhere += 1;
             Held::Payload(Reserved {
                 loan,
+                len,
                 segment: Some(self.lender.segment(&loan)),
                 returned: Some(Arc::clone(&self.returned)),
                 origin: self.origin,
-                copying: if self.distance.is_far() { Copying::Far } else { Copying::Near },
+                copying: if self.distance.streams() { Copying::Far } else { Copying::Near },
             })
         };
         Ok(OwnedSpace { owner: self.id, held })
@@ -169,11 +188,22 @@ impl Endpoint {
         match &mut space.held {
             Held::Nothing => panic!("space is sent once"),
             Held::Inline(bytes, len) => self.publish(head, &bytes[..*len])?,
+            Held::Payload(reserved) if reserved.len <= INLINE_MAX => {
+                let mut bytes = [0; INLINE_MAX];
+                let bytes = &mut bytes[..reserved.len];
+                bytes.copy_from_slice(reserved.bytes_mut());
+                self.publish(head, bytes)?;
+                reserved.returned = None;
+                self.take_back(reserved.loan);
+            }
             Held::Payload(reserved) => {
-                self.lend(head, reserved.loan)?;
-                // It is the peer's now.
+                self.lend(head, reserved.loan.first(reserved.len))?;
+                // It is the peer's now, but for what the message does not need.
                 reserved.returned = None;
                 self.reserved_elsewhere -= 1;
+                if self.lender.give_back_behind(&reserved.loan, reserved.len) {
+                    self.rings.lent.note_return();
+                }
             }
         }
         space.held = Held::Nothing;
@@ -181,11 +211,16 @@ impl Endpoint {
     }
 
     /// Takes back what was reserved to be filled elsewhere and dropped there.
-    pub(super) fn collect_returned(&mut self) {
+    pub fn collect_returned(&mut self) {
         for loan in self.returned.take() {
-            self.reserved_elsewhere -= 1;
-            self.lender.give_back(loan);
-            self.rings.lent.note_return();
+            self.take_back(loan);
         }
+    }
+
+    /// Takes back what was reserved to be filled elsewhere.
+    fn take_back(&mut self, loan: Loan) {
+        self.reserved_elsewhere -= 1;
+        self.lender.give_back(loan);
+        self.rings.lent.note_return();
     }
 }

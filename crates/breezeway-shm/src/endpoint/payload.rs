@@ -1,5 +1,6 @@
 //! When an endpoint adds payload segments and gives them back, and how it announces that.
 
+use std::ops::RangeInclusive;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
@@ -37,8 +38,8 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// The usual first segment: 256 KiB.
-    pub const FIRST_SEGMENT: u64 = 256 * 1024;
+    /// The usual first segment: 64 KiB.
+    pub const FIRST_SEGMENT: u64 = 64 * 1024;
     /// The usual time before a segment is given back: 1 s.
     pub const SHRINK_AFTER: Duration = Duration::from_secs(1);
 
@@ -84,6 +85,17 @@ impl Endpoint {
         }
     }
 
+    /// Bytes that are reserved or lent, as far as is known.
+    #[inline]
+    pub fn under_way(&self) -> usize {
+        self.lender.segments.taken()
+    }
+
+    /// Takes back what the peer has released, for [`Self::under_way`].
+    pub fn collect_released(&mut self) {
+        self.collect();
+    }
+
     /// Refuses what never fits.
     pub(super) fn check_len(&self, len: usize) -> Result<(), SendError> {
         let cap = self.cap();
@@ -99,7 +111,7 @@ impl Endpoint {
             None => self.take_loan_anew(len)?,
         };
         if len >= STREAM_FROM {
-            self.distance.sample(|| self.peer.load(CONSUMED_AT));
+            self.distance.sample(len, || self.peer.load(CONSUMED_AT));
         }
         if len <= PREFETCHED_UP_TO {
             claim_lines(self.lender.bytes_mut(&loan));
@@ -175,21 +187,28 @@ impl Endpoint {
             }
         }
         let Some(size) = self.lender.segments.growth(len) else { return Ok(false) };
-        match self.add_segment(size) {
+        let needed = pages(len);
+        match self.add_segment(size, needed..=self.lender.segments.left()) {
             // Room to spare is for speed: where memory is short, what the message takes will do.
-            Err(SendError::Segment(error)) if error.is_shortage() && pages(len) < size => {
-                self.add_segment(pages(len))
+            Err(SendError::Segment(error)) if error.is_shortage() && needed < size => {
+                self.add_segment(needed, needed..=needed)
             }
             outcome => outcome,
         }
     }
 
-    /// Adds a segment; false if the peer has to consume more first.
-    fn add_segment(&mut self, size: usize) -> Result<bool, SendError> {
+    /// Adds a segment of about `size` bytes, within `bounds`; false if the peer has to consume more
+    /// first.
+    fn add_segment(
+        &mut self,
+        size: usize,
+        bounds: RangeInclusive<usize>,
+    ) -> Result<bool, SendError> {
         if !self.has_slot_for(Kind::SegmentAdd) {
             return Ok(false);
         }
-        let (mapping, fd) = segment::create(size)?;
+        let (mapping, fd) = segment::create_near(size, bounds)?;
+        let size = mapping.size();
         self.doorbell.send_segment(fd.as_fd()).map_err(|source| {
             not_handed_over(SegmentError::Call { call: "sendmsg", size, source })
         })?;
@@ -241,7 +260,7 @@ impl Endpoint {
         self.rings.producer.refresh()?;
         // Any other failure can wait for the next check: this is only to save memory.
         if let Some(size) = self.lender.segments.modest_growth()
-            && let Err(SendError::Socket(error)) = self.add_segment(size)
+            && let Err(SendError::Socket(error)) = self.add_segment(size, size..=size)
         {
             return Err(error);
         }

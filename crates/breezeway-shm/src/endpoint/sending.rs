@@ -48,6 +48,25 @@ impl Endpoint {
         space.held = Held::Nothing;
     }
 
+    /// Keeps the first `len` bytes of reserved space, if there are more, and gives the rest back.
+    pub fn truncate(&mut self, space: &mut Space, len: usize) {
+        if len >= space.len() {
+            return;
+        }
+        let loan = match *space.held_by(self.id) {
+            Held::Payload(loan) => loan,
+            Held::Inline(_) | Held::Nothing => return space.held = Held::Inline(len),
+        };
+        space.held = if len > INLINE_MAX {
+            self.lender.give_back_behind(&loan, len);
+            Held::Payload(loan.first(len))
+        } else {
+            self.staging.bytes_mut(len).copy_from_slice(&self.lender.bytes_mut(&loan)[..len]);
+            self.lender.give_back(loan);
+            Held::Inline(len)
+        };
+    }
+
     /// Reserved space, to be filled. Panics in a forked child of the process that reserved it.
     #[inline(always)]
     pub fn fill<'a>(&'a mut self, space: &'a mut Space) -> Filling<'a> {
@@ -61,7 +80,7 @@ impl Endpoint {
                 Filling::new(received, self.staging.bytes_mut(*len), Copying::Private)
             }
             Held::Payload(loan) => {
-                let copying = if self.distance.is_far() { Copying::Far } else { Copying::Near };
+                let copying = if self.distance.streams() { Copying::Far } else { Copying::Near };
                 Filling::new(received, self.lender.bytes_mut(loan), copying)
             }
             Held::Nothing => Filling::new(received, &mut [], Copying::Private),
@@ -144,7 +163,7 @@ impl Endpoint {
         self.check_len(bytes.len())?;
         self.check_slot()?;
         let loan = self.take_loan(bytes.len())?;
-        let copying = if self.distance.is_far() { Copying::Far } else { Copying::Near };
+        let copying = if self.distance.streams() { Copying::Far } else { Copying::Near };
         fill(self.lender.bytes_mut(&loan), 0, ForeignBytes::stable(bytes), copying);
         self.lend_or_give_back(head, loan)
     }
@@ -156,7 +175,7 @@ impl Endpoint {
         let Some(borrowed) = &self.borrowed else { unreachable!("the caller has seen it") };
         let len = self.borrower.bytes(borrowed, self.trusted).len();
         let loan = self.take_loan(len)?;
-        let copying = if self.distance.is_far() { Copying::Far } else { Copying::Near };
+        let copying = if self.distance.streams() { Copying::Far } else { Copying::Near };
         let received = body(&self.borrower, self.borrowed.as_ref(), &self.entry, self.trusted);
         fill(self.lender.bytes_mut(&loan), 0, received, copying);
         self.release();

@@ -67,8 +67,11 @@ impl Endpoint {
     /// Whom to wake when space from [`Self::reserve_owned`] is dropped unsent while a sleep for
     /// memory is prepared: for whoever then sleeps by other means than [`Self::sleep`], which is
     /// woken by itself.
-    pub fn set_return_waker(&mut self, waker: Waker) {
-        self.return_waker = Some(waker);
+    pub fn set_return_waker(&mut self, waker: &Waker) {
+        match &mut self.return_waker {
+            Some(present) => present.clone_from(waker),
+            None => self.return_waker = Some(waker.clone()),
+        }
     }
 
     /// Has the next return of space that was reserved to be filled elsewhere end a sleep for

@@ -105,6 +105,17 @@ impl Accounts {
         }
     }
 
+    /// Part of what was taken comes back, and its number does not.
+    pub(crate) fn shorten(&mut self, account: Account, by: usize) {
+        if self.shares == 0 {
+            return;
+        }
+        self.taken.bytes -= by;
+        if account != Account::SESSION {
+            self.held[account.0 as usize].bytes -= by;
+        }
+    }
+
     /// What an account holds, in bytes.
     pub(crate) fn held(&self, account: Account) -> usize {
         self.held.get(account.0 as usize).map_or(0, |held| held.bytes)

@@ -26,6 +26,11 @@ impl Loan {
         Place { segment: self.segment, offset: self.offset }
     }
 
+    /// Its first `len` bytes.
+    pub(crate) fn first(self, len: usize) -> Self {
+        Self { len, ..self }
+    }
+
     /// The descriptor that says to the peer where the payload lies (`docs/abi.md`, section 4.2).
     #[inline]
     pub(crate) fn descriptor(&self) -> [u8; 24] {
@@ -80,6 +85,12 @@ impl Lender {
         self.free_numbers.push(loan.lend);
         self.accounts.give_back(loan.account, loan.len);
         self.segments.give_back(loan.place(), loan.len);
+    }
+
+    /// Gives back what of a loan lies behind its first `len` bytes; whether there was any.
+    pub(crate) fn give_back_behind(&mut self, loan: &Loan, len: usize) -> bool {
+        self.accounts.shorten(loan.account, loan.len - len);
+        self.segments.shorten(loan.place(), loan.len, len)
     }
 
     /// The bytes of a loan, to be filled. The peer may read them at any time.

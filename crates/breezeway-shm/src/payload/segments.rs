@@ -4,7 +4,7 @@
 //! They are sorted by size, and space is taken from the smallest that has it. So small messages
 //! keep to a small segment, whose pages and lines are warm, and the large segments fall empty when
 //! large messages cease. A new segment has room for twice of all that is taken, so that traffic
-//! which goes on as it is soon fits into one.
+//! which goes on as it is soon fits into one; while nothing is taken it is as large as the message.
 //!
 //! A segment that traffic has not needed for a while goes. The largest that is free, the spare,
 //! goes much later, and one of the first size stays. There are no timers: time is cut into windows,
@@ -130,6 +130,16 @@ impl Segments {
         }
     }
 
+    /// Gives back what `take(len)` gave behind the first `kept` bytes; whether that is anything.
+    pub(crate) fn shorten(&mut self, place: Place, len: usize, kept: usize) -> bool {
+        let (len, kept) = (rounded(len), rounded(kept));
+        if kept < len {
+            let behind = Place { offset: place.offset + kept, ..place };
+            self.give_back(behind, len - kept);
+        }
+        kept < len
+    }
+
     /// The mapping that holds a place.
     #[inline]
     pub(crate) fn mapping(&mut self, place: Place) -> &Arc<Mapping> {
@@ -147,9 +157,17 @@ impl Segments {
     /// allows. `None` if the cap leaves no room for it.
     pub(crate) fn growth(&self, len: usize) -> Option<usize> {
         let needed = pages(len);
-        let left = (self.cap - self.total) / PAGE * PAGE;
-        let wanted = pages(self.taken).saturating_add(needed).saturating_mul(2).max(self.first);
+        let left = self.left();
+        // One message at a time, as calls send them, needs no more than its own room.
+        let spare = if self.taken == 0 { 0 } else { needed.saturating_add(2 * pages(self.taken)) };
+        // Sizes that creep up still add few segments.
+        let wanted = needed.saturating_add(spare).max(self.first).max(self.total);
         (needed <= left && !self.are_all()).then(|| wanted.min(left))
+    }
+
+    /// The most bytes that a new segment may have.
+    pub(crate) fn left(&self) -> usize {
+        (self.cap - self.total) / PAGE * PAGE
     }
 
     /// Whether there is room for `len` bytes once all wholly free segments are retired.
@@ -303,10 +321,10 @@ mod tests {
     fn the_first_segment_has_the_first_size_unless_a_message_asks_for_more() {
         assert_eq!(segments().growth(1), Some(FIRST));
         assert_eq!(segments().growth(FIRST / 2), Some(FIRST));
-        assert_eq!(segments().growth(FIRST / 2 + 1), Some(FIRST + 2 * PAGE));
+        assert_eq!(segments().growth(FIRST + 1), Some(FIRST + PAGE));
         assert_eq!(segments().growth(CAP), Some(CAP));
         assert_eq!(segments().growth(CAP + 1), None);
-        assert_eq!(Segments::new(1, CAP).growth(1), Some(2 * PAGE));
+        assert_eq!(Segments::new(1, CAP).growth(1), Some(PAGE));
         assert_eq!(Segments::new(FIRST, PAGE).growth(PAGE), Some(PAGE));
     }
 
@@ -323,6 +341,7 @@ mod tests {
     #[test]
     fn space_is_taken_from_the_smallest_segment_that_has_it() {
         let mut segments = segments();
+        segments.add(segment::create(3 * FIRST).unwrap().0);
         let large = take(&mut segments, FIRST + 1);
         let mut small = segments.take(PAGE).unwrap();
         assert_eq!(small.segment, large.segment, "there is room enough");
@@ -375,7 +394,7 @@ mod tests {
         let mut segments = segments();
         let large = take(&mut segments, 50 * FIRST);
         segments.give_back(large, 50 * FIRST);
-        assert_eq!(sizes(&segments), [800]);
+        assert_eq!(sizes(&segments), [400]);
         for _ in 0..3 * QUIET_SPARE {
             let small = take(&mut segments, PAGE);
             segments.give_back(small, PAGE);
@@ -403,6 +422,7 @@ mod tests {
     #[test]
     fn what_a_peer_still_has_of_retired_segments_stays_within_the_cap() {
         let mut segments = segments();
+        segments.add(segment::create(CAP / 2).unwrap().0);
         take(&mut segments, CAP / 4);
         let mut retire = |position| {
             let place = take(&mut segments, CAP / 4 + PAGE);

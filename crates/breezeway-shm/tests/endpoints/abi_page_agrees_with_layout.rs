@@ -224,7 +224,7 @@ fn the_descriptor() {
     );
     let mut pair = Pair::new(Terms::default());
     // The second payload of the second segment, with the fourth lend number.
-    let small: Vec<_> = (0..2).map(|_| pair.one.reserve(100_000).unwrap()).collect();
+    let small: Vec<_> = (0..2).map(|_| pair.one.reserve(25_000).unwrap()).collect();
     let mut spaces: Vec<_> = (0..2).map(|_| pair.one.reserve(200_000).unwrap()).collect();
     let space = spaces.last_mut().unwrap();
     pair.one.send(message(1, 0), Body::Space(space)).unwrap();
@@ -273,7 +273,7 @@ fn the_counters() {
     pair.one.flush().unwrap();
     assert_eq!(counter(&pair, "entries published"), 2, "the segment and the message");
     assert_eq!(counter(&pair, "payload bytes lent"), 1000);
-    assert_eq!(counter(&pair, "payload segment bytes now"), 256 * 1024);
+    assert_eq!(counter(&pair, "payload segment bytes now"), 64 * 1024);
     assert_eq!(counter(&pair, "payload segments added so far"), 1);
 
     while take(&mut pair.other).unwrap() {

@@ -111,10 +111,10 @@ fn a_segment_and_a_request_that_is_lent_from_it() {
     let mut pair = Pair::new(Terms::default());
     let mut space = pair.one.reserve(105).unwrap();
     pair.one.send(Head { stream: 3, tag: 9, ..REQUEST }, Body::Space(&mut space)).unwrap();
-    // Segment 0 of 256 KiB.
+    // Segment 0 of 64 KiB.
     let segment_add = hex("
         01 00 00 00 00 00 00 00   06 00 08 00  00 00 00 00   00 00 00 00  00 00 00 00
-        00 00 04 00 00 00 00 00   00 00 00 00 00 00 00 00   00 00 00 00 00 00 00 00
+        00 00 01 00 00 00 00 00   00 00 00 00 00 00 00 00   00 00 00 00 00 00 00 00
         00 00 00 00 00 00 00 00   00 00 00 00 00 00 00 00
     ");
     // OPEN, FIN and LENT; segment 0, lend number 0, offset 0, 105 bytes.

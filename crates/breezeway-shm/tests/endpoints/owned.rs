@@ -9,8 +9,10 @@ use std::time::Duration;
 use crate::support::{Pair, Terms, take};
 use breezeway_os::{Deadline, WaitPolicy};
 use breezeway_shm::{
-    Body, Endpoint, Flags, ForeignBytes, Head, Kind, Limits, OwnedSpace, SendError, Waiter, Want,
+    Body, Endpoint, Flags, ForeignBytes, Head, Kind, Limits, Message, OwnedSpace, SendError,
+    Waiter, Want,
 };
+use proptest::prelude::*;
 
 /// The counter `payload segment bytes now`.
 const SEGMENT_BYTES: usize = 0x420;
@@ -203,7 +205,7 @@ fn who_sleeps_by_other_means_is_woken_by_its_own_waker_once() {
     }
     let count = Arc::new(Count::default());
     let mut pair = Pair::new(Terms { lend_count: 64, ..Terms::default() });
-    pair.one.set_return_waker(Waker::from(Arc::clone(&count)));
+    pair.one.set_return_waker(&Waker::from(Arc::clone(&count)));
     let mut spaces: Vec<_> = (0..64).map(|_| pair.one.reserve_owned(105).unwrap()).collect();
     let until = more_memory(pair.one.reserve_owned(105));
     assert!(pair.one.prepare_sleep(until).unwrap());
@@ -223,4 +225,143 @@ fn what_is_only_reserved_by_the_caller_itself_is_not_waited_for() {
     let refused = pair.one.reserve(105);
     assert!(matches!(refused, Err(SendError::NoMemory { until: None, .. })), "{refused:?}");
     spaces.iter_mut().for_each(|space| pair.one.abandon(space));
+}
+
+#[test]
+fn what_a_shorter_message_does_not_need_comes_back_when_it_is_sent() {
+    const CAP: usize = 1 << 20;
+    for kept in [105, 128, 129, 5_000, CAP - 4_096] {
+        let mut pair = Pair::new(Terms { cap: CAP as u64, ..Terms::default() });
+        let mut space = pair.one.reserve_owned(CAP).unwrap();
+        space.truncate(kept);
+        fill(&mut space, 3);
+        assert_eq!(space.len(), kept);
+        // Not before it is sent: another thread may still fill it.
+        let until = more_memory(pair.one.reserve_owned(200));
+        send(&mut pair.one, &mut space);
+        assert!(pair.one.has(until).unwrap(), "who waits for memory is to try again");
+        let rest = CAP - kept.next_multiple_of(128);
+        let other = pair.one.reserve_owned(rest).expect("the rest is free");
+        more_memory(pair.one.reserve_owned(200));
+        receive(&mut pair.other, 3, kept);
+        drop(other);
+        pair.one.reserve_owned(CAP).expect("all of it is free");
+    }
+}
+
+#[test]
+fn a_message_that_fits_into_its_entry_after_all_gives_all_memory_back_at_once() {
+    for kept in [0, 1, 104] {
+        let mut pair = Pair::new(Terms { cap: 1 << 20, lend_count: 64, ..Terms::default() });
+        let mut space = pair.one.reserve_owned(1 << 20).unwrap();
+        space.truncate(kept);
+        fill(&mut space, 4);
+        send(&mut pair.one, &mut space);
+        pair.one.reserve_owned(1 << 20).expect("nothing of it is lent");
+        receive(&mut pair.other, 4, kept);
+    }
+}
+
+#[test]
+fn truncating_to_more_changes_nothing() {
+    let mut pair = Pair::new(Terms::default());
+    for len in [0, 50, 104, 105, 5_000] {
+        let mut space = pair.one.reserve_owned(len).unwrap();
+        space.truncate(len + 1);
+        assert_eq!((space.len(), space.bytes_mut().len()), (len, len));
+        let mut space = pair.one.reserve(len).unwrap();
+        pair.one.truncate(&mut space, len + 1);
+        assert_eq!(space.len(), len);
+        pair.one.abandon(&mut space);
+    }
+}
+
+#[test]
+fn plain_space_is_cut_with_what_was_written_in_it() {
+    const CAP: usize = 1 << 20;
+    for (len, kept) in [(104, 0), (104, 50), (105, 0), (105, 104), (CAP, 104), (CAP, 105)] {
+        let mut pair = Pair::new(Terms { cap: CAP as u64, ..Terms::default() });
+        let mut space = pair.one.reserve(len).unwrap();
+        pair.one.fill(&mut space).into_bytes()[..kept].copy_from_slice(&content(9, kept));
+        pair.one.truncate(&mut space, kept);
+        assert_eq!(space.len(), kept);
+        let mut other = pair.one.reserve(CAP - kept.next_multiple_of(128)).expect("the rest");
+        pair.one.send(head(), Body::Space(&mut space)).unwrap();
+        pair.one.flush().unwrap();
+        receive(&mut pair.other, 9, kept);
+        pair.one.abandon(&mut other);
+        pair.one.reserve_owned(CAP).expect("all of it is free");
+    }
+}
+
+/// What is done with spaces, by index.
+#[derive(Clone, Debug)]
+enum Step {
+    Reserve(usize),
+    Truncate(usize, usize),
+    Send(usize),
+    Drop(usize),
+    /// The receiver drops a message that it holds.
+    Release(usize),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let len = prop_oneof![0usize..300, 0usize..200_000];
+    prop_oneof![
+        3 => len.clone().prop_map(Step::Reserve),
+        2 => (any::<usize>(), len).prop_map(|(index, len)| Step::Truncate(index, len)),
+        2 => any::<usize>().prop_map(Step::Send),
+        1 => any::<usize>().prop_map(Step::Drop),
+        1 => any::<usize>().prop_map(Step::Release),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn spaces_never_overlap_and_all_memory_comes_back(
+        steps in prop::collection::vec(step(), 1..80),
+    ) {
+        let mut pair = Pair::new(Terms { cap: 1 << 20, lend_count: 64, ..Terms::default() });
+        let mut spaces: Vec<(OwnedSpace, usize)> = Vec::new();
+        let mut held: Vec<(Message, usize, usize)> = Vec::new();
+        for (mark, step) in steps.into_iter().enumerate() {
+            match step {
+                Step::Reserve(len) => if let Ok(mut space) = pair.one.reserve_owned(len) {
+                    fill(&mut space, mark);
+                    spaces.push((space, mark));
+                },
+                Step::Truncate(index, len) if !spaces.is_empty() => {
+                    let index = index % spaces.len();
+                    let before = spaces[index].0.len();
+                    spaces[index].0.truncate(len);
+                    prop_assert_eq!(spaces[index].0.len(), len.min(before));
+                }
+                Step::Send(index) if !spaces.is_empty() => {
+                    let (mut space, mark) = spaces.swap_remove(index % spaces.len());
+                    let len = space.len();
+                    send(&mut pair.one, &mut space);
+                    prop_assert!(take(&mut pair.other).unwrap());
+                    held.push((pair.other.detach(), mark, len));
+                }
+                Step::Drop(index) if !spaces.is_empty() => {
+                    spaces.swap_remove(index % spaces.len());
+                }
+                Step::Release(index) if !held.is_empty() => {
+                    held.swap_remove(index % held.len());
+                }
+                _ => {}
+            }
+            for (space, mark) in &mut spaces {
+                let len = space.len();
+                prop_assert!(space.bytes_mut() == &content(*mark, len)[..]);
+            }
+            for (message, mark, len) in &held {
+                prop_assert!(message.bytes().to_vec() == content(*mark, *len));
+            }
+        }
+        drop((spaces, held));
+        pair.other.flush().unwrap();
+        prop_assert!(pair.one.reserve_owned(1 << 20).is_ok(), "all of it is free");
+    }
 }
