@@ -1,5 +1,5 @@
 //! A session in an event loop of one's own: epoll watches the session's socket, and an eventfd by
-//! which other threads ask for a turn. With mio, or any other loop, it is the same.
+//! which other threads ask for a turn. With any other loop it is the same: `mio_loop` uses mio.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;

@@ -108,7 +108,10 @@ impl From<StreamError> for io::Error {
 /// A stream of a session as a stream of bytes: `Read`, `BufRead` and `Write`, which block.
 ///
 /// Each write is sent as a message at once; boundaries mean nothing to the reader. An end of file
-/// is the other side's [`finish`](Self::finish). Dropped before, the stream is reset.
+/// is the other side's [`finish`](Self::finish).
+///
+/// Dropped before it has finished, the stream is reset. Dropped behind that, as with TCP, the other
+/// side reads all that was written; what it writes from then on fails.
 pub struct ByteStream {
     send: SendHalf,
     receive: ReceiveHalf,

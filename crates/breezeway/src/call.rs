@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use breezeway_os::Peer;
 use breezeway_shm::layout::INLINE_MAX;
-use breezeway_shm::{Filling, Flags, ForeignBytes, Head, Kind};
+use breezeway_shm::{Filling, Flags, ForeignBytes, Head, Kind, SendError};
 
 use crate::carrier::Carrier;
+use crate::channel::OwnedSpace;
 use crate::deferred::{Caller, Deferrals, DeferredCall, DeferredError};
 use crate::error::{ReplyError, SessionError};
 use crate::link::{Body, Link};
@@ -93,11 +94,35 @@ impl Serving<'_> {
             if !matches!(body, Body::Received) {
                 self.link.release();
             }
-            self.publish(head, body)?;
-            self.sent()?;
+            match self.link.send(head, body) {
+                Ok(()) => self.sent()?,
+                Err(error) => self.reply_later(body, error)?,
+            }
         }
         *self.replied = true;
         Ok(Replied(()))
+    }
+
+    /// Lets a reply wait that found no memory. The client has to release other replies first, for
+    /// which this thread does not wait.
+    #[cold]
+    fn reply_later(&mut self, body: Body<'_>, error: SendError) -> Result<(), ReplyError> {
+        let bytes = match body {
+            Body::Bytes(bytes) => bytes.to_vec(),
+            Body::Received => self.link.body().to_vec(),
+            Body::Space => return Err(error.into()),
+        };
+        self.keep(bytes, error)
+    }
+
+    fn keep(&mut self, reply: Vec<u8>, error: SendError) -> Result<(), ReplyError> {
+        let want = match error {
+            SendError::NoMemory { until, .. } => until,
+            SendError::Segment(_) => None,
+            error => return Err(error.into()),
+        };
+        self.deferrals.keep(self.request, reply, want);
+        Ok(())
     }
 
     /// Ends the request, and lets the client see the reply.
@@ -173,7 +198,8 @@ pub struct Call<'c>(Asked<'c>);
 enum Asked<'c> {
     /// On the thread that serves the session.
     Here(Serving<'c>),
-    /// On another one. The place is empty once there is a reply.
+    /// On another one, or for a session that threads share. The place is empty once there is a
+    /// reply.
     Offloaded(&'c mut Option<DeferredCall>),
 }
 
@@ -219,6 +245,15 @@ impl<'c> Call<'c> {
         }
     }
 
+    /// The metadata block that came with the request, where the server takes some: one with
+    /// [streams](crate::Server::on_stream).
+    pub fn metadata(&self) -> Option<&[u8]> {
+        match &self.0 {
+            Here(_) => None,
+            Offloaded(place) => place.as_ref().expect(PRESENT).metadata(),
+        }
+    }
+
     /// What the call came by, and the reply goes by.
     pub fn carrier(&self) -> Carrier {
         match &self.0 {
@@ -250,6 +285,12 @@ impl<'c> Call<'c> {
     /// Replies with a copy of `bytes`. A client that sleeps is woken at once, whatever the handler
     /// does before it returns.
     ///
+    /// When the client holds so many replies that there is no memory for this one, it waits until
+    /// the client releases some, for at most
+    /// [`ServerOptions::reply_timeout`](crate::ServerOptions::reply_timeout) and no longer than the
+    /// client waits for it; then the call fails. The handler goes on meanwhile, and the worker
+    /// serves other sessions; this one's next request is served after that reply.
+    ///
     /// ```
     /// use breezeway::{Call, Handled};
     ///
@@ -261,7 +302,7 @@ impl<'c> Call<'c> {
     pub fn reply(self, bytes: &[u8]) -> Handled {
         match self.0 {
             Here(mut serving) => Ok(serving.reply(serving.head(), Body::Bytes(bytes))?),
-            Offloaded(place) => replied(take(place).reply(bytes)),
+            Offloaded(place) => replied(take(place).reply_copied(bytes)),
         }
     }
 
@@ -343,22 +384,29 @@ impl<'c> Call<'c> {
         }
     }
 
-    /// Takes space for a reply of `len` bytes, to be filled in place. Fails at once when the client
-    /// holds too many replies: a server never waits for a client. (Of an offloaded call the space
-    /// is private memory, and the reply waits.)
+    /// Takes space for a reply of `len` bytes, to be filled in place. When the client holds too
+    /// many replies, and of an offloaded call, it is private memory, and the reply waits as
+    /// that of [`Self::reply`] does.
     #[inline(always)]
     pub fn reserve(self, len: usize) -> Result<ReplySpace<'c>, ReplyError> {
         match self.0 {
             Here(serving) => {
-                serving.link.reserve(len)?;
-                Ok(ReplySpace(Space::Here(serving)))
+                let space = match serving.link.reserve(len) {
+                    Ok(()) => Space::Here(serving),
+                    Err(error) => Space::kept(serving, len, error)?,
+                };
+                Ok(ReplySpace(space))
             }
             Offloaded(place) => {
-                let cap = place.as_ref().expect(PRESENT).cap();
+                let call = place.as_ref().expect(PRESENT);
+                let cap = call.cap();
                 if len > cap {
                     return Err(ReplyError::TooLarge { len, cap });
                 }
-                Ok(ReplySpace(Space::Offloaded(place, vec![0; len])))
+                match call.try_reserve(len) {
+                    Some(space) => Ok(ReplySpace(Space::Owned(place, space))),
+                    None => Ok(ReplySpace(Space::Offloaded(place, vec![0; len]))),
+                }
             }
         }
     }
@@ -380,6 +428,22 @@ pub struct ReplySpace<'c>(Space<'c>);
 enum Space<'c> {
     Here(Serving<'c>),
     Offloaded(&'c mut Option<DeferredCall>, Vec<u8>),
+    /// Of a shared session, and in its memory.
+    Owned(&'c mut Option<DeferredCall>, OwnedSpace),
+    /// Private memory for want of shared, and what was short.
+    Kept(Box<(Serving<'c>, Vec<u8>, SendError)>),
+}
+
+impl<'c> Space<'c> {
+    #[cold]
+    fn kept(serving: Serving<'c>, len: usize, error: SendError) -> Result<Self, ReplyError> {
+        match error {
+            SendError::NoMemory { .. } | SendError::Segment(_) => {
+                Ok(Self::Kept(Box::new((serving, vec![0; len], error))))
+            }
+            error => Err(error.into()),
+        }
+    }
 }
 
 impl ReplySpace<'_> {
@@ -407,6 +471,17 @@ impl ReplySpace<'_> {
         self.filling().write_received(offset);
     }
 
+    /// Keeps the first `len` bytes, if there are more, and gives the rest back: for a reply that
+    /// turns out shorter than what was reserved.
+    pub fn truncate(&mut self, len: usize) {
+        match &mut self.0 {
+            Space::Here(serving) => serving.link.truncate(len),
+            Space::Offloaded(_, bytes) => bytes.truncate(len),
+            Space::Owned(_, space) => space.truncate(len),
+            Space::Kept(kept) => kept.1.truncate(len),
+        }
+    }
+
     #[inline(always)]
     fn filling(&mut self) -> Filling<'_> {
         match &mut self.0 {
@@ -414,6 +489,10 @@ impl ReplySpace<'_> {
             Space::Offloaded(place, bytes) => {
                 Filling::private(place.as_ref().expect(PRESENT).request(), bytes)
             }
+            Space::Owned(place, space) => {
+                Filling::private(place.as_ref().expect(PRESENT).request(), space.bytes_mut())
+            }
+            Space::Kept(kept) => Filling::private(kept.0.link.body(), &mut kept.1),
         }
     }
 
@@ -428,6 +507,15 @@ impl ReplySpace<'_> {
                 Ok(serving.reply(serving.head(), Body::Space)?)
             }
             Space::Offloaded(place, bytes) => replied(take(place).reply(bytes)),
+            Space::Owned(place, space) => replied(take(place).reply_space(space)),
+            Space::Kept(kept) => {
+                let (mut serving, bytes, error) = *kept;
+                if !serving.request.one_way {
+                    serving.keep(bytes, error)?;
+                }
+                *serving.replied = true;
+                Ok(Replied(()))
+            }
         }
     }
 }

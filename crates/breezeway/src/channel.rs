@@ -1,6 +1,7 @@
 //! A session that threads and tasks share.
 
 mod calls;
+mod closing;
 mod driver;
 mod incoming;
 mod leadership;
@@ -10,10 +11,13 @@ mod parker;
 mod pending;
 mod serving;
 mod shared;
+mod space;
+mod stand_in;
 mod state;
 mod stream;
 mod stream_waiters;
 mod waiters;
+mod worker_driver;
 
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
@@ -39,7 +43,9 @@ pub(crate) use driver::Counted;
 pub use driver::{Driver, Next};
 pub use incoming::{Incoming, IncomingCall, ServerChannel};
 pub use pending::PendingCall;
+pub use space::OwnedSpace;
 pub use stream::{ReceiveHalf, SendHalf, Stream, StreamError};
+pub(crate) use worker_driver::{Attended, WorkerDriver};
 
 use leadership::Leadership;
 use outgoing::Outgoing;
@@ -60,11 +66,14 @@ use state::{Arrival, State};
 ///
 /// **Room.** What finds no room waits: for the server to take entries, to give memory back, or to
 /// read on the stream. A stream that nobody reads stops itself, and nothing else. One-way messages
-/// that a server does not take up stop the session once there are 1,024 of them, or as many bytes
-/// as the cap.
+/// that a server does not take up stop further ones, and no stream, once there are 1,024 of them,
+/// or as many bytes as the cap. Nor do they stop calls of up to 104 bytes; larger ones share their
+/// memory.
 ///
 /// **End.** What was sent before the last clone is dropped is still sent: on a socket that does not
-/// take it at once, that drop waits for up to a second.
+/// take it at once, that drop waits for up to a second. So does that of a [`ServerChannel`] whose
+/// replies find no room; what then is left is lost, and logged as a warning. Where a [`Driver`]
+/// takes the turns, it waits instead, and the drop returns at once.
 ///
 /// ```
 /// use breezeway::{Channel, SessionOptions};
@@ -196,6 +205,12 @@ impl Channel {
         &self.handle.shared.peer
     }
 
+    /// What the other side's messages mean, as its hello says it: see
+    /// [`SessionOptions::service`].
+    pub fn service(&self) -> u16 {
+        self.handle.shared.service
+    }
+
     /// The largest message, in bytes: of the smaller cap of both sides, in shared memory, what is
     /// not kept for streams that hold nothing, three quarters.
     pub fn cap(&self) -> usize {
@@ -215,6 +230,13 @@ impl Channel {
     /// Whether the session is over.
     pub fn is_ended(&self) -> bool {
         self.handle.shared.with(|state| state.is_ended())
+    }
+
+    /// Whether another session is to be used for what is new: this one is over, or its server has
+    /// said that it ends ([`CallError::GoingAway`]). What is under way goes on, and the session
+    /// closes when its last clone and its last stream are dropped.
+    pub fn is_going_away(&self) -> bool {
+        self.handle.shared.glance(|state| state.may_begin().is_err())
     }
 
     fn deadline(&self) -> Deadline {
@@ -247,10 +269,22 @@ impl Channel {
         self.call_within(method, outgoing, self.deadline())
     }
 
+    /// As [`Self::call_with_metadata`], giving up at `deadline`.
+    pub fn call_with_metadata_until(
+        &self,
+        method: u32,
+        metadata: &[u8],
+        request: &[u8],
+        deadline: Instant,
+    ) -> Result<Message, CallError> {
+        let outgoing = Outgoing::new(Some(request), Some(metadata));
+        self.call_within(method, outgoing, Deadline::at(deadline))
+    }
+
     fn call_within(
         &self,
         method: u32,
-        outgoing: Outgoing<'_>,
+        mut outgoing: Outgoing<'_>,
         deadline: Deadline,
     ) -> Result<Message, CallError> {
         let mut call = None;
@@ -258,7 +292,7 @@ impl Channel {
         let outcome = self.handle.shared.wait(deadline, |state, cx| {
             let number = match call {
                 Some(number) => number,
-                None => match state.poll_call(cx, method, &outgoing, time) {
+                None => match state.poll_call(cx, method, &mut outgoing, time) {
                     Poll::Ready(Ok(number)) => *call.insert(number),
                     Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
                     Poll::Pending => return Poll::Pending,
@@ -288,9 +322,10 @@ impl Channel {
         request: &[u8],
         time: Option<Duration>,
     ) -> Poll<Result<PendingCall, CallError>> {
-        let outgoing = Outgoing::new(Some(request), metadata);
+        let mut outgoing = Outgoing::new(Some(request), metadata);
         let time = time_left::encode(time);
-        let sent = self.handle.shared.with(|state| state.poll_call(cx, method, &outgoing, time));
+        let sent =
+            self.handle.shared.with(|state| state.poll_call(cx, method, &mut outgoing, time));
         sent.map_ok(|number| PendingCall::new(Arc::clone(&self.handle), number))
     }
 
@@ -299,7 +334,7 @@ impl Channel {
     /// `Ok` says that it was published, not that it will be served.
     pub fn post(&self, method: u32, message: &[u8]) -> Result<(), CallError> {
         let outcome = self.handle.shared.wait(self.deadline(), |state, cx| {
-            state.poll_post(cx, method, &Outgoing::message(message))
+            state.poll_post(cx, method, &mut Outgoing::message(message))
         });
         outcome.unwrap_or(Err(CallError::DeadlinePassed))
     }
@@ -311,8 +346,8 @@ impl Channel {
         method: u32,
         message: &[u8],
     ) -> Poll<Result<(), CallError>> {
-        let outgoing = Outgoing::message(message);
-        self.handle.shared.with(|state| state.poll_post(cx, method, &outgoing))
+        let mut outgoing = Outgoing::message(message);
+        self.handle.shared.with(|state| state.poll_post(cx, method, &mut outgoing))
     }
 
     /// Opens a stream, with metadata if there is some. Waits while there is no room.
@@ -338,10 +373,11 @@ impl Channel {
         deadline: Deadline,
     ) -> Result<Stream, StreamError> {
         let shared = &self.handle.shared;
-        let outgoing = Outgoing::new(None, metadata);
+        let mut outgoing = Outgoing::new(None, metadata);
         let time = time_left::encode(deadline.time_left());
         let wait = self.deadline().min(deadline);
-        let outcome = shared.wait(wait, |state, cx| state.poll_open(cx, method, &outgoing, time));
+        let outcome =
+            shared.wait(wait, |state, cx| state.poll_open(cx, method, &mut outgoing, false, time));
         let key = outcome.map_err(|_| StreamError::DeadlinePassed)??;
         Ok(Stream::new(shared, key, Some(Arc::clone(&self.handle)), deadline))
     }
@@ -354,10 +390,43 @@ impl Channel {
         metadata: Option<&[u8]>,
         time: Option<Duration>,
     ) -> Poll<Result<Stream, StreamError>> {
+        let mut outgoing = Outgoing::new(None, metadata);
+        self.poll_opened(time, |state, coded| {
+            state.poll_open(cx, method, &mut outgoing, false, coded)
+        })
+    }
+
+    /// As [`Self::poll_open`], with a first message if there is one, which may be this side's last:
+    /// so a stream that asks once takes one entry. Waits also while as many streams are open as the
+    /// other side allows.
+    pub fn poll_open_with(
+        &self,
+        cx: &mut Context<'_>,
+        method: u32,
+        metadata: Option<&[u8]>,
+        message: Option<&[u8]>,
+        last: bool,
+        time: Option<Duration>,
+    ) -> Poll<Result<Stream, StreamError>> {
+        let mut outgoing = Outgoing::new(message, metadata);
+        self.poll_opened(time, |state, coded| {
+            match state.poll_open(cx, method, &mut outgoing, last, coded) {
+                Poll::Ready(Err(StreamError::TooMany(most))) if most > 0 => {
+                    state.await_open(cx);
+                    Poll::Pending
+                }
+                outcome => outcome,
+            }
+        })
+    }
+
+    fn poll_opened(
+        &self,
+        time: Option<Duration>,
+        open: impl FnOnce(&mut State, u16) -> Poll<Result<StreamKey, StreamError>>,
+    ) -> Poll<Result<Stream, StreamError>> {
         let shared = &self.handle.shared;
-        let outgoing = Outgoing::new(None, metadata);
-        let coded = time_left::encode(time);
-        let key = shared.with(|state| state.poll_open(cx, method, &outgoing, coded));
+        let key = shared.with(|state| open(state, time_left::encode(time)));
         key.map_ok(|key| {
             Stream::new(shared, key, Some(Arc::clone(&self.handle)), Deadline::from(time))
         })
@@ -411,7 +480,7 @@ impl State {
         &mut self,
         cx: &Context<'_>,
         method: u32,
-        outgoing: &Outgoing<'_>,
+        outgoing: &mut Outgoing<'_>,
         time: u16,
     ) -> Poll<Result<u32, CallError>> {
         self.may_begin()?;
@@ -436,6 +505,10 @@ impl State {
         cx: &mut Context<'_>,
         number: u32,
     ) -> Poll<Result<Message, CallError>> {
+        if self.calls.awaits(number) && self.may_stand_in() {
+            self.calls.withdraw(number, cx);
+            self.stand_in(cx);
+        }
         match self.calls.poll(number, cx) {
             Poll::Ready(Ok(message)) => Poll::Ready(Ok(message)),
             Poll::Ready(Err((code, reason))) => {
@@ -458,7 +531,7 @@ impl State {
             let head =
                 Head { kind: Kind::Cancel, flags: Flags::NONE, stream: number, tag: 0, time: 0 };
             // An error has ended the session, as everybody else learns.
-            let _ = self.send_or_keep(head, &Outgoing::message(&[]));
+            let _ = self.send_or_keep(head, Outgoing::message(&[]));
         }
     }
 
@@ -466,19 +539,28 @@ impl State {
         &mut self,
         cx: &Context<'_>,
         method: u32,
-        outgoing: &Outgoing<'_>,
+        outgoing: &mut Outgoing<'_>,
     ) -> Poll<Result<(), CallError>> {
         self.may_begin()?;
+        if !self.streams.may_send_one_way() {
+            self.await_one_way_window(cx);
+            return Poll::Pending;
+        }
         let stream = self.free_number();
         let head = Head { kind: Kind::Message, flags: ONE_WAY, stream, tag: method, time: 0 };
-        self.poll_send(cx, head, outgoing).map_ok(|()| self.used_number())
+        let len = outgoing.body_len();
+        self.poll_send(cx, head, outgoing).map_ok(|()| {
+            self.used_number();
+            self.streams.one_way_sent(len);
+        })
     }
 
     fn poll_open(
         &mut self,
         cx: &Context<'_>,
         method: u32,
-        outgoing: &Outgoing<'_>,
+        outgoing: &mut Outgoing<'_>,
+        last: bool,
         time: u16,
     ) -> Poll<Result<StreamKey, StreamError>> {
         self.may_begin()?;
@@ -486,11 +568,12 @@ impl State {
         self.streams.may_open().map_err(|error| StreamError::TooMany(error.0))?;
         let stream = self.free_number();
         let flags = Flags::OPEN.with(Flags::STREAM);
+        let flags = if last { flags.with(Flags::FIN) } else { flags };
         let head = Head { kind: Kind::Message, flags, stream, tag: method, time };
         let sent = self.poll_send(cx, head, outgoing);
         sent.map_err(StreamError::from).map_ok(|()| {
             self.used_number();
-            self.streams.opened(stream, outgoing.carried(false))
+            self.streams.opened(stream, outgoing.carried(last))
         })
     }
 }

@@ -4,6 +4,7 @@
 //! driver received. Blocking sessions, workers and tasks drive this same code.
 
 mod metadata;
+mod one_way;
 mod stream;
 mod streams;
 #[cfg(test)]

@@ -14,6 +14,7 @@ use breezeway_shm::{ForeignBytes, Message, Want};
 use thiserror::Error;
 
 use crate::carrier::Carrier;
+use crate::channel::{IncomingCall, OwnedSpace};
 use crate::presence::SessionId;
 use crate::protocol::{ErrorCode, Request};
 use crate::time_left;
@@ -65,9 +66,11 @@ pub(crate) enum Outcome {
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) request: Request,
-    /// Bytes of the request, which are held no more.
+    /// Bytes that count against what the session may hold, until this is published.
     pub(crate) held: usize,
     pub(crate) outcome: Outcome,
+    /// When its caller no longer waits.
+    pub(crate) deadline: Deadline,
 }
 
 /// How whoever serves a session is woken for its mailbox.
@@ -161,12 +164,26 @@ impl Mailbox {
 /// request, against what its session may have in flight: a session with as many deferred calls as
 /// it may have calls in flight, or with as many bytes of requests as its cap, is not served
 /// further until one of them is replied to.
-pub struct DeferredCall {
+pub struct DeferredCall(Way);
+
+/// How the reply gets to whoever publishes it.
+enum Way {
+    Mailed(MailedCall),
+    /// Of a shared session, which takes replies from any thread.
+    Shared(IncomingCall, SessionId),
+}
+
+use Way::{Mailed, Shared};
+
+/// A call whose reply is published by whoever serves its session.
+struct MailedCall {
     /// Present until there is an outcome.
     mailbox: Option<Arc<Mailbox>>,
     request: Request,
     body: Message,
     caller: Caller,
+    /// When the client no longer waits.
+    deadline: Deadline,
 }
 
 /// What is known of who calls, and of the way back.
@@ -185,38 +202,72 @@ impl DeferredCall {
         body: Message,
         caller: Caller,
     ) -> Self {
-        Self { mailbox: Some(mailbox), request, body, caller }
+        let deadline = request.deadline();
+        Self(Mailed(MailedCall { mailbox: Some(mailbox), request, body, caller, deadline }))
+    }
+
+    /// A call of a shared session, under the name that its server has for that.
+    pub(crate) fn of_shared(call: IncomingCall, session: SessionId) -> Self {
+        Self(Shared(call, session))
+    }
+
+    fn asked(&self) -> &Request {
+        match &self.0 {
+            Mailed(call) => &call.request,
+            Shared(call, _) => call.asked(),
+        }
     }
 
     /// The method number.
     pub fn method(&self) -> u32 {
-        self.request.method
+        self.asked().method
     }
 
     /// Whether the client wants no reply. Replying is allowed, and sends nothing.
     pub fn is_one_way(&self) -> bool {
-        self.request.one_way
+        self.asked().one_way
     }
 
     /// The request's bytes: a private copy up to 104 bytes, else the client's memory, which the
     /// client may still change, and which is lent as long as the call is not replied to.
     pub fn request(&self) -> ForeignBytes<'_> {
-        self.body.bytes()
+        match &self.0 {
+            Mailed(call) => call.body.bytes(),
+            Shared(call, _) => call.request(),
+        }
+    }
+
+    /// The metadata block that came with the request, as [`Call::metadata`](crate::Call::metadata)
+    /// gives it.
+    pub fn metadata(&self) -> Option<&[u8]> {
+        match &self.0 {
+            Mailed(_) => None,
+            Shared(call, _) => call.message().metadata(),
+        }
     }
 
     /// The session that the call came by.
     pub fn session(&self) -> SessionId {
-        self.caller.session
+        match &self.0 {
+            Mailed(call) => call.caller.session,
+            Shared(_, session) => *session,
+        }
     }
 
     /// Who calls: the credentials of the process that connected.
     pub fn peer(&self) -> &Peer {
-        &self.caller.peer
+        match &self.0 {
+            Mailed(call) => &call.caller.peer,
+            Shared(call, _) => call.peer(),
+        }
     }
 
     /// What the call came by, and the reply goes by.
     pub fn carrier(&self) -> Carrier {
-        self.caller.carrier
+        match &self.0 {
+            Mailed(call) => call.caller.carrier,
+            Shared(call, _) => call.carrier(),
+        }
     }
 
     /// Replies with these bytes; a `Vec` is not copied before it is published. A client that sleeps
@@ -224,25 +275,65 @@ impl DeferredCall {
     ///
     /// `Ok` says that the reply is on its way, not that the client gets it: it may die meanwhile.
     pub fn reply(self, bytes: impl Into<Vec<u8>>) -> Result<(), DeferredError> {
-        let (bytes, cap) = (bytes.into(), self.caller.cap);
-        let len = bytes.len();
-        if len > cap && !self.request.one_way {
-            let error = DeferredError::TooLarge { len, cap };
-            self.end(Outcome::Failure(ErrorCode::NoMemory, error.to_string()))?;
-            return Err(error);
+        let bytes = bytes.into();
+        self.refuse_if_too_large(bytes.len())?.end(Outcome::Reply(bytes))
+    }
+
+    /// As [`Self::reply`], with a copy that is made where it is published, if that is here.
+    pub(crate) fn reply_copied(self, bytes: &[u8]) -> Result<(), DeferredError> {
+        match self.refuse_if_too_large(bytes.len())?.0 {
+            Shared(call, _) => or_ended(call.try_reply(bytes)),
+            mailed => Self(mailed).end(Outcome::Reply(bytes.to_vec())),
         }
-        self.end(Outcome::Reply(bytes))
+    }
+
+    /// Fails a call whose reply would be so long, if that is too long.
+    fn refuse_if_too_large(self, len: usize) -> Result<Self, DeferredError> {
+        let cap = self.cap();
+        if len <= cap || self.is_one_way() {
+            return Ok(self);
+        }
+        let error = DeferredError::TooLarge { len, cap };
+        self.end(Outcome::Failure(ErrorCode::NoMemory, error.to_string()))?;
+        Err(error)
+    }
+
+    /// Space for a reply in the memory that it is sent from, if that can be had at once.
+    pub(crate) fn try_reserve(&self, len: usize) -> Option<OwnedSpace> {
+        match &self.0 {
+            Mailed(_) => None,
+            Shared(call, _) => call.try_reserve(len).ok(),
+        }
+    }
+
+    /// Replies with what [`Self::try_reserve`] has given.
+    pub(crate) fn reply_space(self, space: OwnedSpace) -> Result<(), DeferredError> {
+        match self.0 {
+            Mailed(_) => unreachable!("space is reserved of shared sessions"),
+            Shared(call, _) => {
+                call.reply_space(space);
+                Ok(())
+            }
+        }
     }
 
     /// Replies with the request's own bytes.
     pub fn echo(self) -> Result<(), DeferredError> {
-        let body = self.body.to_vec();
-        self.reply(body)
+        match self.0 {
+            Shared(call, _) => {
+                call.echo();
+                Ok(())
+            }
+            Mailed(call) => {
+                let body = call.body.to_vec();
+                Self(Mailed(call)).reply(body)
+            }
+        }
     }
 
     /// Replies with nothing.
     pub fn done(self) -> Result<(), DeferredError> {
-        self.reply(Vec::new())
+        self.reply_copied(&[])
     }
 
     /// Fails the call, as a handler's error does.
@@ -262,7 +353,7 @@ impl DeferredCall {
     /// How long the client said that it waits for the reply, counted from its sending; `None` if it
     /// waits for ever.
     pub fn patience(&self) -> Option<Duration> {
-        time_left::decode(self.request.time)
+        time_left::decode(self.asked().time)
     }
 
     /// Fails the call: there is no such method.
@@ -277,22 +368,39 @@ impl DeferredCall {
 
     /// The largest reply.
     pub(crate) fn cap(&self) -> usize {
-        self.caller.cap
+        match &self.0 {
+            Mailed(call) => call.caller.cap,
+            Shared(call, _) => call.cap(),
+        }
     }
 
-    fn end(mut self, outcome: Outcome) -> Result<(), DeferredError> {
-        self.post(outcome)
+    fn end(self, outcome: Outcome) -> Result<(), DeferredError> {
+        match (self.0, outcome) {
+            (Mailed(mut call), outcome) => call.post(outcome),
+            (Shared(call, _), Outcome::Reply(bytes)) => or_ended(call.try_reply(&bytes)),
+            (Shared(call, _), Outcome::Failure(code, reason)) => {
+                or_ended(call.try_fail(code, &reason))
+            }
+        }
     }
+}
 
+/// What came of a reply on a shared session, which goes on or not.
+fn or_ended(goes_on: bool) -> Result<(), DeferredError> {
+    if goes_on { Ok(()) } else { Err(DeferredError::SessionEnded) }
+}
+
+impl MailedCall {
     fn post(&mut self, outcome: Outcome) -> Result<(), DeferredError> {
         let Some(mailbox) = self.mailbox.take() else { return Ok(()) };
         // First, as it may be what the client needs for its next request.
         let held = std::mem::take(&mut self.body).len();
-        mailbox.post(Answer { request: self.request, held, outcome })
+        let (request, deadline) = (self.request, self.deadline);
+        mailbox.post(Answer { request, held, outcome, deadline })
     }
 }
 
-impl Drop for DeferredCall {
+impl Drop for MailedCall {
     fn drop(&mut self) {
         // Nobody waits if the session has ended, and a forked child is not the one that was called.
         let _ = self.post(Outcome::Failure(ErrorCode::Failed, DROPPED.to_owned()));
@@ -302,9 +410,9 @@ impl Drop for DeferredCall {
 impl fmt::Debug for DeferredCall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("DeferredCall")
-            .field("session", &self.caller.session)
-            .field("method", &self.request.method)
-            .field("len", &self.body.len())
+            .field("session", &self.session())
+            .field("method", &self.method())
+            .field("len", &self.request().len())
             .finish_non_exhaustive()
     }
 }
@@ -327,6 +435,8 @@ pub(crate) struct Deferrals {
     pub(crate) retry: Deadline,
     /// What to wait for before they are tried again, if that is known.
     pub(crate) want: Option<Want>,
+    /// Whether a handler's own reply is among them.
+    pub(crate) in_order: bool,
     /// How long a reply waits.
     pub(crate) patience: Duration,
 }
@@ -343,6 +453,7 @@ impl Deferrals {
             waiting: VecDeque::new(),
             retry: Deadline::NEVER,
             want: None,
+            in_order: false,
             patience: Self::PATIENCE,
         }
     }
@@ -351,7 +462,9 @@ impl Deferrals {
     pub(crate) const PATIENCE: Duration = Duration::from_secs(1);
 
     pub(crate) fn of_worker(&mut self, inbox: Arc<Inbox>, token: usize) {
+        debug_assert_eq!(self.calls, 0, "replies to deferred calls come to one worker");
         self.worker = Some((inbox, token));
+        self.mailbox = None;
     }
 
     pub(crate) fn mailbox(&self) -> Option<&Arc<Mailbox>> {
@@ -372,15 +485,24 @@ impl Deferrals {
         Ok(Arc::clone(self.mailbox.insert(Arc::new(Mailbox::new(recipient)))))
     }
 
+    /// Keeps a handler's reply that found no memory, until there is some or its time is over.
+    #[cold]
+    pub(crate) fn keep(&mut self, request: Request, reply: Vec<u8>, want: Option<Want>) {
+        let (held, deadline) = (reply.len(), request.deadline());
+        let answer = Answer { request, held, outcome: Outcome::Reply(reply), deadline };
+        self.waiting.push_back((answer, Deadline::after(self.patience).min(deadline)));
+        self.calls += 1;
+        self.bytes += held;
+        self.want = want;
+        self.in_order = true;
+        self.retry = Deadline::after(RETRY);
+    }
+
     /// Whether replies are to be published, or tried again.
     #[inline(always)]
     pub(crate) fn are_due(&self) -> bool {
-        match &self.mailbox {
-            None => false,
-            Some(mailbox) => {
-                mailbox.has_mail() || (!self.waiting.is_empty() && self.retry.has_passed())
-            }
-        }
+        self.calls > 0
+            && (self.have_mail() || (!self.waiting.is_empty() && self.retry.has_passed()))
     }
 
     /// Whether replies have come and were not taken.
@@ -389,10 +511,11 @@ impl Deferrals {
         self.mailbox.as_ref().is_some_and(|mailbox| mailbox.has_mail())
     }
 
-    /// Whether so many calls are deferred that no further request is taken.
+    /// Whether no further request is taken: so many calls are deferred, or a handler's own reply
+    /// waits, which is to come before the next one's.
     #[inline(always)]
     pub(crate) fn are_full(&self) -> bool {
-        self.calls >= self.max_calls || self.bytes >= self.max_bytes
+        self.calls >= self.max_calls || self.bytes >= self.max_bytes || self.in_order
     }
 }
 

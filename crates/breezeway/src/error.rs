@@ -16,6 +16,7 @@ use thiserror::Error;
 use crate::address::{AddressError, Place};
 use crate::client::ClientError;
 use crate::connection::StreamViolation;
+use crate::hand_over::TakeOverError;
 use crate::handshake::HandshakeError;
 use crate::link::{LinkError, WaitFailure};
 use crate::options::OptionError;
@@ -106,6 +107,21 @@ pub enum ConnectError {
     },
 }
 
+impl ConnectError {
+    /// Whether the server may be there the next time: it is about to start, or to restart.
+    pub fn may_pass(&self) -> bool {
+        match self {
+            Self::NoSocket(_)
+            | Self::NobodyListens(_)
+            | Self::Refused(_)
+            | Self::NotAccepting { .. } => true,
+            Self::Handshake(error) => error.may_pass(),
+            Self::NoPlace(failures) => failures.iter().any(|(_, error)| error.may_pass()),
+            _ => false,
+        }
+    }
+}
+
 /// Each place with what is wrong there.
 fn list(failures: &[(Place, ConnectError)]) -> String {
     failures.iter().map(|(place, error)| format!(" {place} ({error});")).collect()
@@ -189,6 +205,9 @@ pub enum CallError {
     /// What has ended a session that threads or tasks share.
     #[error("{0}")]
     EndedBy(Arc<CallError>),
+    /// The session had ended before: the call was not sent.
+    #[error("not sent, as the session has ended: {0}")]
+    NotSent(Arc<CallError>),
     /// The server serves what it has, and nothing new. The session goes on.
     #[error("the server takes nothing new, as it is about to end; connect to its successor")]
     GoingAway,
@@ -202,6 +221,9 @@ pub enum CallError {
         /// The other side's limit.
         limit: usize,
     },
+    /// The space was reserved from another session than the one that is to send it. Both go on.
+    #[error("the space belongs to another session; reserve it from the one that sends it")]
+    SpaceOfAnotherSession,
 }
 
 impl CallError {
@@ -222,7 +244,9 @@ impl CallError {
             | Self::Ended
             | Self::Forked
             | Self::GoingAway
-            | Self::TooMuchMetadata { .. } => false,
+            | Self::NotSent(_)
+            | Self::TooMuchMetadata { .. }
+            | Self::SpaceOfAnotherSession => false,
             Self::DeadlinePassed
             | Self::Closed
             | Self::PeerDied
@@ -246,6 +270,7 @@ impl CallError {
             | Self::RepliesPending(_)
             | Self::GoingAway
             | Self::TooMuchMetadata { .. }
+            | Self::SpaceOfAnotherSession
             | Self::NothingInFlight => true,
             Self::Closed
             | Self::PeerDied
@@ -253,6 +278,7 @@ impl CallError {
             | Self::Io(_)
             | Self::Ended
             | Self::EndedBy(_)
+            | Self::NotSent(_)
             | Self::Forked => false,
         }
     }
@@ -473,6 +499,20 @@ pub enum ServeError {
         /// The user id that it belongs to.
         owner: u32,
     },
+    /// A server is there, and this one could not take over from it.
+    #[error("cannot take over from the server whose admin socket is {path}: {source}")]
+    TakeOver {
+        /// The admin socket.
+        path: PathBuf,
+        /// Why not.
+        source: TakeOverError,
+    },
+    /// A server that can be taken over from needs an admin socket, and there is no place for one.
+    #[error(
+        "no place for the admin socket of a server without a socket file; set admin_socket to a \
+         path of its own"
+    )]
+    NoAdminSocket,
     /// The socket cannot be made there.
     #[error("cannot listen on {place}: {source}")]
     Listen {

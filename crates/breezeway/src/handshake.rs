@@ -16,7 +16,7 @@ use thiserror::Error;
 use crate::carrier::Carrier;
 use crate::connection::StreamTerms;
 use crate::hello::{
-    FIXED_LEN, Greeting, Hello, HelloError, HelloReader, LONGEST, Refusal, encode_refusal,
+    FIXED_LEN, Greeting, Hello, HelloError, HelloReader, LONGEST, MAGIC, Refusal, encode_refusal,
 };
 use crate::link::{Link, MemoryLink, SocketLink};
 use crate::options::SessionOptions;
@@ -104,6 +104,13 @@ impl HandshakeError {
         }
     }
 
+    /// Whether a later try may do better: the server ended meanwhile, hangs, or is full.
+    pub(crate) fn may_pass(&self) -> bool {
+        let busy = Refusal::Busy as u32;
+        matches!(self, Self::Refused { status, .. } if *status == busy)
+            || matches!(self, Self::Closed | Self::Timeout(_))
+    }
+
     /// What to answer a client whose hello failed, if it speaks the protocol at all.
     pub(crate) fn refusal(&self) -> Option<Refusal> {
         match self {
@@ -129,11 +136,24 @@ pub(crate) type Received = (Greeting, Option<ForeignDescriptor>);
 /// A session that both sides agreed on.
 pub(crate) struct Agreed {
     pub(crate) link: Link,
+    /// The smaller `payload_cap`. A link may take less at a time.
+    pub(crate) cap: u64,
     pub(crate) max_in_flight: usize,
     /// What this side, and what the peer, takes of streams.
     pub(crate) streams: [StreamTerms; 2],
     /// The longest metadata block that this side, and that the peer, takes.
     pub(crate) max_metadata: [u32; 2],
+    /// What the peer's messages mean, as its hello says it.
+    pub(crate) service: u16,
+    /// Whether the peer takes go-away entries.
+    pub(crate) knows_go_away: bool,
+}
+
+impl Agreed {
+    /// Whether this side has said that it takes streams or metadata.
+    pub(crate) fn takes_streams(&self) -> bool {
+        self.streams[0].max_streams > 0 || self.max_metadata[0] > 0
+    }
 }
 
 /// The client's side: offers, and waits for the answer.
@@ -142,7 +162,7 @@ pub(crate) fn connect(
     carrier: Carrier,
     options: &SessionOptions,
 ) -> Result<Agreed, HandshakeError> {
-    let terms = options.hello(carrier);
+    let terms = Hello { go_away: true, ..options.hello(carrier) };
     let own = OwnMemory::create(&terms)?;
     match send_greeting(&socket, &terms.encode(), own.as_ref().map(OwnMemory::descriptor)) {
         // A server that refuses may have closed already; its answer can still be read.
@@ -270,7 +290,9 @@ impl Agreement<'_> {
         };
         let streams = [terms, peer_terms].map(|hello| hello.streams);
         let max_metadata = [terms, peer_terms].map(|hello| hello.max_metadata);
-        Ok(Agreed { link, max_in_flight, streams, max_metadata })
+        let service = peer_terms.service;
+        let knows_go_away = peer_terms.go_away || peer_terms.streams.max_streams > 0;
+        Ok(Agreed { link, cap, max_in_flight, streams, max_metadata, service, knows_go_away })
     }
 }
 
@@ -291,9 +313,26 @@ fn send_greeting(socket: impl AsFd, bytes: &[u8], fd: Option<BorrowedFd<'_>>) ->
 pub(crate) struct GreetingReceiver {
     reader: HelloReader,
     descriptors: Vec<ForeignDescriptor>,
+    /// Whether eight bytes are waited for also where fewer show that they are no hello.
+    keeps_foreign: bool,
 }
 
 impl GreetingReceiver {
+    /// Of clients that may speak another protocol, if `keeps_foreign`.
+    pub(crate) fn new(keeps_foreign: bool) -> Self {
+        Self { keeps_foreign, ..Self::default() }
+    }
+
+    /// Whether descriptors came.
+    pub(crate) fn has_descriptors(&self) -> bool {
+        !self.descriptors.is_empty()
+    }
+
+    /// All bytes that came.
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
+        self.reader.into_bytes()
+    }
+
     /// Takes what has come, without blocking; `None` while the hello is incomplete.
     pub(crate) fn receive(
         &mut self,
@@ -319,8 +358,12 @@ impl GreetingReceiver {
             if received.bytes == 0 {
                 return Err(HandshakeError::Closed);
             }
-            if let Some(greeting) = self.reader.take(&bytes[..received.bytes])? {
-                return Ok(Some((greeting, self.descriptors.pop())));
+            match self.reader.take(&bytes[..received.bytes]) {
+                Ok(Some(greeting)) => return Ok(Some((greeting, self.descriptors.pop()))),
+                Ok(None) => {}
+                Err(HelloError::Magic(first))
+                    if self.keeps_foreign && first.len() < MAGIC.len() => {}
+                Err(error) => return Err(error.into()),
             }
         }
     }

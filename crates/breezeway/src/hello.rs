@@ -23,6 +23,7 @@ pub(crate) const CAP_UNIT: u64 = 4096;
 
 const VERSION_AT: usize = 8;
 const LENGTH_AT: usize = 10;
+const FEATURES_AT: usize = 12;
 const RING_CAPACITY_AT: usize = 16;
 const LEND_COUNT_AT: usize = 20;
 const CONTROL_SIZE_AT: usize = 24;
@@ -33,6 +34,9 @@ const STREAM_BYTES_AT: usize = 48;
 const MAX_STREAMS_AT: usize = 56;
 const SERVICE_AT: usize = 58;
 const MAX_METADATA_AT: usize = 60;
+
+/// The feature bit of a sender that takes go-away entries.
+const GO_AWAY: u32 = 1;
 
 /// One side's terms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +55,8 @@ pub(crate) struct Hello {
     pub(crate) service: u16,
     /// The longest metadata block that the sender takes.
     pub(crate) max_metadata: u32,
+    /// Whether the sender takes go-away entries even without streams.
+    pub(crate) go_away: bool,
 }
 
 impl Hello {
@@ -83,6 +89,13 @@ pub enum Refusal {
 pub(crate) enum Greeting {
     Welcome(Hello),
     Refused { status: u32, reason: String },
+}
+
+impl Greeting {
+    /// Whether it is the hello of a side that takes neither streams nor metadata.
+    pub(crate) fn is_plain(&self) -> bool {
+        matches!(self, Self::Welcome(hello) if hello.is_plain())
+    }
 }
 
 /// What is wrong with a hello.
@@ -123,9 +136,16 @@ pub enum HelloError {
 }
 
 impl Hello {
+    /// Whether this side takes neither streams nor metadata: it makes plain calls, or serves them.
+    pub(crate) fn is_plain(&self) -> bool {
+        self.streams.max_streams == 0 && self.max_metadata == 0
+    }
+
     /// The bytes of a hello with these terms.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut bytes = frame(FIXED_LEN);
+        let features = if self.go_away { GO_AWAY } else { 0 };
+        put(&mut bytes, FEATURES_AT, &features.to_le_bytes());
         put(&mut bytes, RING_CAPACITY_AT, &self.ring_capacity.to_le_bytes());
         put(&mut bytes, LEND_COUNT_AT, &self.lend_count.to_le_bytes());
         put(&mut bytes, CONTROL_SIZE_AT, &self.control_size().to_le_bytes());
@@ -155,6 +175,7 @@ impl Hello {
             },
             service: u16::from_le_bytes(get(bytes, SERVICE_AT)),
             max_metadata: u32::from_le_bytes(get(bytes, MAX_METADATA_AT)),
+            go_away: u32::from_le_bytes(get(bytes, FEATURES_AT)) & GO_AWAY != 0,
         };
         let capacity = hello.ring_capacity;
         if !capacity.is_power_of_two() || !RING_CAPACITY.contains(&capacity) {
@@ -216,6 +237,11 @@ impl HelloReader {
         usize::from(u16::from_le_bytes(get(&self.bytes, LENGTH_AT)))
     }
 
+    /// All that came.
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+
     /// Takes bytes that came, at most [`Self::wanted`]; gives the hello once it is complete.
     /// Refuses as soon as the bytes cannot be one.
     pub(crate) fn take(&mut self, bytes: &[u8]) -> Result<Option<Greeting>, HelloError> {
@@ -267,6 +293,7 @@ mod tests {
         streams: StreamTerms { window: Window { messages: 7, bytes: 1 << 33 }, max_streams: 300 },
         service: 2,
         max_metadata: 70_000,
+        go_away: true,
     };
 
     fn read(bytes: &[u8]) -> Result<Option<Greeting>, HelloError> {

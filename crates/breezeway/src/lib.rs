@@ -62,6 +62,8 @@ mod carrier;
 #[cfg(not(loom))]
 mod channel;
 #[cfg(not(loom))]
+mod channel_client;
+#[cfg(not(loom))]
 mod client;
 #[cfg(not(loom))]
 mod connect;
@@ -71,6 +73,10 @@ mod connection;
 mod deferred;
 #[cfg(not(loom))]
 mod error;
+#[cfg(not(loom))]
+mod foreign;
+#[cfg(not(loom))]
+mod hand_over;
 #[cfg(not(loom))]
 mod handshake;
 #[cfg(not(loom))]
@@ -94,6 +100,8 @@ mod printable;
 #[cfg(not(loom))]
 mod protocol;
 #[cfg(not(loom))]
+mod reconnect;
+#[cfg(not(loom))]
 mod served;
 #[cfg(not(loom))]
 mod server;
@@ -101,6 +109,8 @@ mod server;
 mod session;
 #[cfg(not(loom))]
 mod slice;
+#[cfg(not(loom))]
+mod streaming;
 #[cfg(not(loom))]
 mod time_left;
 #[cfg(not(loom))]
@@ -131,9 +141,11 @@ pub use call::{Call, Handled, Handler, HandlerError, Replied, ReplySpace};
 pub use carrier::Carrier;
 #[cfg(not(loom))]
 pub use channel::{
-    Channel, Driver, Incoming, IncomingCall, Next, PendingCall, ReceiveHalf, SendHalf,
+    Channel, Driver, Incoming, IncomingCall, Next, OwnedSpace, PendingCall, ReceiveHalf, SendHalf,
     ServerChannel, Stream, StreamError,
 };
+#[cfg(not(loom))]
+pub use channel_client::ChannelClient;
 #[cfg(not(loom))]
 pub use client::{Client, ClientError, ClientReply, PooledSession};
 #[cfg(not(loom))]
@@ -142,6 +154,10 @@ pub use connection::{MetadataError, StreamViolation, Window};
 pub use deferred::{DeferredCall, DeferredError};
 #[cfg(not(loom))]
 pub use error::{CallError, ConnectError, ReplyError, ServeError, SessionError};
+#[cfg(not(loom))]
+pub use foreign::ForeignConnection;
+#[cfg(not(loom))]
+pub use hand_over::TakeOverError;
 #[cfg(not(loom))]
 pub use handshake::HandshakeError;
 #[cfg(not(loom))]
@@ -155,9 +171,12 @@ pub use presence::SessionId;
 #[cfg(not(loom))]
 pub use protocol::{CallId, CallViolation, ErrorCode, Violation};
 #[cfg(not(loom))]
+#[doc(hidden)]
+pub use reconnect::Reconnecting;
+#[cfg(not(loom))]
 pub use served::ServerSession;
 #[cfg(not(loom))]
-pub use server::{Server, SessionListener, Stopper};
+pub use server::{Server, SessionListener, Stopper, Unserved};
 #[cfg(not(loom))]
 pub use session::{Batch, Reply, RequestSpace, Session};
 

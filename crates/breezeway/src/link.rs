@@ -8,6 +8,7 @@
 mod error;
 mod frame;
 mod memory;
+mod owned;
 mod receive_buffer;
 mod send_buffer;
 mod socket;
@@ -23,6 +24,7 @@ use breezeway_shm::{
 
 pub(crate) use error::{LinkError, WaitFailure};
 pub(crate) use memory::MemoryLink;
+pub(crate) use owned::OwnedBody;
 pub(crate) use socket::SocketLink;
 
 use crate::carrier::Carrier;
@@ -114,6 +116,27 @@ impl Link {
         match self {
             Memory(link) => link.endpoint.fill(&mut link.space),
             Socket(link) => link.fill(),
+        }
+    }
+
+    /// Bytes of payload memory that are under way to the peer, or with it, as far as is known; none
+    /// on a socket, which holds a sender back by itself.
+    #[inline]
+    pub(crate) fn under_way(&self) -> usize {
+        match self {
+            Memory(link) => link.endpoint.under_way(),
+            Socket(_) => 0,
+        }
+    }
+
+    /// Learns what of it has come back, and says what to wait for so that more does.
+    pub(crate) fn collect_released(&mut self) -> Want {
+        match self {
+            Memory(link) => {
+                link.endpoint.collect_released();
+                link.endpoint.more_memory()
+            }
+            Socket(_) => Want::Consumed(0),
         }
     }
 
@@ -239,8 +262,8 @@ impl Link {
     pub(crate) fn max_pending(&self, in_flight: usize) -> usize {
         match self {
             Memory(link) => link.endpoint.peer_capacity(),
-            // A reply to each, and the farewell.
-            Socket(_) => in_flight + 1,
+            // A reply to each, that the server goes away, and the farewell.
+            Socket(_) => in_flight + 2,
         }
     }
 
@@ -344,14 +367,21 @@ impl Link {
         }
     }
 
-    /// As [`Self::prepare_sleep`], until a message comes or there may be memory to send one.
-    pub(crate) fn prepare_sleep_for_memory(&mut self, want: Want) -> Result<bool, LinkError> {
+    /// As [`Self::prepare_sleep`], also until there may be what is wanted.
+    pub(crate) fn prepare_sleep_for(&mut self, want: Want) -> Result<bool, LinkError> {
         match self {
-            // The second announcement may have read the byte that the first one caused.
-            Memory(link) => Ok(link.endpoint.prepare_sleep(Want::Data)?
-                && link.endpoint.prepare_sleep(want)?
-                && !link.endpoint.has(Want::Data)?),
+            Memory(link) => Ok(link.prepare_sleep_for(want)?),
+            // The socket is watched for it.
             Socket(link) => link.may_sleep(),
+        }
+    }
+
+    /// What brings more room than there was when [`Self::has_new_room`] was last asked.
+    pub(crate) fn more_room(&self) -> Want {
+        match self {
+            Memory(link) => link.more_room,
+            // Nobody counts what the peer takes.
+            Socket(_) => Want::Data,
         }
     }
 
@@ -363,12 +393,19 @@ impl Link {
         }
     }
 
-    /// As [`Self::prepare_sleep`], also until the peer has made room.
-    pub(crate) fn prepare_sleep_for_room(&mut self) -> Result<bool, LinkError> {
+    /// Whether messages travel on a socket, and more of them can be sent now.
+    pub(crate) fn has_room_on_socket(&self) -> bool {
         match self {
-            Memory(link) => Ok(link.prepare_sleep_for_room()?),
-            // The socket is watched for it.
-            Socket(link) => link.may_sleep(),
+            Memory(_) => false,
+            Socket(link) => !link.is_backlogged(),
+        }
+    }
+
+    /// Waits for a message, or for more room than when [`Self::has_new_room`] was last asked.
+    pub(crate) fn wait_for_room(&mut self, deadline: Deadline) -> Result<(), WaitFailure> {
+        match self {
+            Memory(link) => Ok(link.wait_for_room(deadline)?),
+            Socket(link) => link.wait_for_room(deadline),
         }
     }
 

@@ -11,12 +11,15 @@ use breezeway_os::{accept, prepare_tcp};
 use crate::address::Place;
 use crate::carrier::Carrier;
 use crate::error::ServeError;
+use crate::hand_over::Offered;
 
 /// A listening socket.
 #[derive(Debug)]
 pub(crate) struct Listener {
     socket: Socket,
     place: Place,
+    /// Whether a service manager made it, and keeps it.
+    kept: bool,
 }
 
 #[derive(Debug)]
@@ -44,11 +47,17 @@ impl Listener {
         listener.set_nonblocking(true).map_err(failed)?;
         let port = listener.local_addr().map_err(failed)?.port();
         let place = Place::Tcp { host: host.to_owned(), port };
-        Ok(Self { socket: Socket::Tcp(listener), place })
+        Ok(Self { socket: Socket::Tcp(listener), place, kept: false })
     }
 
     fn bind_unix(place: &Place, path: &Path, mode: u32) -> Result<Self, ServeError> {
-        let file = SocketFile::listen(path, mode).map_err(|error| match error {
+        let file = Self::file(place, path, mode)?;
+        Ok(Self { socket: Socket::File(file), place: place.clone(), kept: false })
+    }
+
+    /// A unix socket that listens in a new file.
+    pub(crate) fn file(place: &Place, path: &Path, mode: u32) -> Result<SocketFile, ServeError> {
+        SocketFile::listen(path, mode).map_err(|error| match error {
             ListenError::InUse => ServeError::InUse(place.clone()),
             ListenError::NotASocket => ServeError::NotASocket(path.into()),
             ListenError::MayNotConnect { owner } => {
@@ -58,8 +67,37 @@ impl Listener {
                 ServeError::MayNotRemove { path: path.into(), owner }
             }
             ListenError::Io(source) => ServeError::Listen { place: place.clone(), source },
-        })?;
-        Ok(Self { socket: Socket::File(file), place: place.clone() })
+        })
+    }
+
+    /// A socket that listens at `place` already. Its file is left alone until [`Self::own`], and
+    /// for ever if it is `kept`.
+    pub(crate) fn adopt(socket: OwnedFd, place: Place, kept: bool) -> Self {
+        let socket = match place.path() {
+            Some(path) => Socket::File(SocketFile::adopt(socket, path)),
+            None => Socket::Tcp(socket.into()),
+        };
+        Self { socket, place, kept }
+    }
+
+    /// Its predecessor has left the socket to this process.
+    pub(crate) fn own(&mut self) {
+        if let (Socket::File(file), false) = (&mut self.socket, self.kept) {
+            file.own();
+        }
+    }
+
+    /// Leaves the socket, which goes on, to a successor.
+    pub(crate) fn release(self) {
+        if let Socket::File(file) = self.socket {
+            file.release();
+        }
+    }
+
+    /// The same socket, to be handed to a successor.
+    pub(crate) fn offer(&self) -> io::Result<Offered> {
+        let socket = self.as_fd().try_clone_to_owned()?;
+        Ok(Offered { place: self.place.clone(), kept: self.kept, socket })
     }
 
     /// Where it listens, with the port that it has.

@@ -104,7 +104,7 @@ impl Queue {
 }
 
 /// Calls the handler, and fails the call if it has not replied.
-fn serve(call: DeferredCall, handler: &impl Handler) {
+pub(crate) fn serve(call: DeferredCall, handler: &impl Handler) {
     let mut place = Some(call);
     let call = Call::offloaded(&mut place);
     // The handler sees nothing of ours but the call, of which the place is what is left.

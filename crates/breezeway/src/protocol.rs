@@ -3,10 +3,12 @@
 
 use std::collections::VecDeque;
 
+use breezeway_os::Deadline;
 use breezeway_shm::{Entry, Flags, Kind, Violation as MemoryViolation};
 use thiserror::Error;
 
 use crate::connection::StreamViolation;
+use crate::time_left;
 
 /// The peer broke a rule, which ends the session.
 #[derive(Debug, Error)]
@@ -177,6 +179,13 @@ pub(crate) struct Request {
     pub(crate) metadata: bool,
     /// How long the client will wait, as it is coded.
     pub(crate) time: u16,
+}
+
+impl Request {
+    /// Until when the client waits for the reply, if it was sent just now.
+    pub(crate) fn deadline(&self) -> Deadline {
+        time_left::decode(self.time).map_or(Deadline::NEVER, Deadline::after)
+    }
 }
 
 /// Judges a message as a request.

@@ -23,6 +23,9 @@ use crate::protocol::{CallViolation, ErrorCode, Request, plain_request};
 use crate::slice::{Group, SLICE, Slice};
 use crate::worker::Inbox;
 
+mod ending;
+pub(crate) use ending::NOT_BEGUN;
+
 /// Pause before a session that this side is too short of something to serve is tried again.
 pub(crate) const SHORTAGE_PAUSE: Duration = Duration::from_millis(10);
 /// How long a session whose client is gone is tried again. Its descriptors may be those that are
@@ -44,16 +47,41 @@ pub struct ServerSession {
     id: SessionId,
     link: Link,
     peer: Peer,
+    /// Whether the client is to be told to go away when this server ends: it takes the entry, and
+    /// was not told.
+    may_be_told: bool,
     /// Readable once the client's process is gone.
     exit: Option<OwnedFd>,
     /// Calls that were deferred.
     deferrals: Deferrals,
+    /// The most calls that the client may have in flight.
+    most_in_flight: usize,
     /// How many of its one-way messages are timed together.
     group: Group,
     /// Whether the session ended with an error.
     broken: bool,
-    /// Until when it is tried again, since its client was gone in a shortage.
-    orphaned_until: Option<Deadline>,
+    orphan: Orphan,
+}
+
+/// Until when a session is tried again, since its client was gone in a shortage.
+#[derive(Default)]
+pub(crate) struct Orphan(Option<Deadline>);
+
+impl Orphan {
+    /// Whether to try again later: for any time as long as the client lives, and for a limited time
+    /// once it is gone.
+    pub(crate) fn may_retry(&mut self, is_gone: bool) -> bool {
+        !is_gone || !self.0.get_or_insert_with(|| Deadline::after(ORPHAN_PATIENCE)).has_passed()
+    }
+}
+
+/// Asks the kernel whether a client is gone, by its session's socket or its process's descriptor.
+pub(crate) fn is_gone(socket: BorrowedFd<'_>, exit: Option<BorrowedFd<'_>>) -> bool {
+    let now = || Deadline::after(Duration::ZERO);
+    let hung_up = ready(socket, PollFlags::RDHUP, now());
+    let exited = exit.map_or(Ok(false), |exit| ready(exit, PollFlags::IN, now()));
+    // What cannot be asked now rings again, or is found when it is read.
+    hung_up.unwrap_or(false) || exited.unwrap_or(false)
 }
 
 impl ServerSession {
@@ -68,13 +96,15 @@ impl ServerSession {
     pub(crate) fn new(agreed: Agreed, peer: Peer) -> Self {
         Self {
             id: SessionId::next(),
+            may_be_told: agreed.knows_go_away,
+            most_in_flight: agreed.max_in_flight,
             deferrals: Deferrals::new(agreed.max_in_flight, agreed.link.cap()),
             link: agreed.link,
             peer,
             exit: None,
             group: Group::default(),
             broken: false,
-            orphaned_until: None,
+            orphan: Orphan::default(),
         }
     }
 
@@ -138,7 +168,7 @@ impl ServerSession {
             // It takes no request before a deferred call is replied to, whatever has come.
             None if self.deferrals.are_full() => true,
             None => self.link.prepare_sleep()?,
-            Some(want) => self.link.prepare_sleep_for_memory(want)?,
+            Some(want) => self.link.prepare_sleep_for(want)?,
         };
         Ok(may_sleep && !self.deferrals.have_mail())
     }
@@ -149,25 +179,37 @@ impl ServerSession {
         self.link.is_closed() && !self.link.ready().unwrap_or(true)
     }
 
-    /// Whether this side, being short of something, is to try again later: for any time as long as
-    /// the client lives, and for a limited time once it is gone.
+    /// Whether this side, being short of something, is to try again later.
     pub(crate) fn may_retry(&mut self) -> bool {
-        if !self.link.is_closed() {
-            return true;
-        }
-        let until = self.orphaned_until.get_or_insert_with(|| Deadline::after(ORPHAN_PATIENCE));
-        !until.has_passed()
+        self.orphan.may_retry(self.link.is_closed())
     }
 
     /// Lets a shortage be for a moment, and sees whether the client is still there.
     fn pause(&mut self) -> Result<(), SessionError> {
         std::thread::sleep(SHORTAGE_PAUSE);
-        let now = Deadline::after(Duration::ZERO);
-        let gone = ready(self.link.socket(), PollFlags::RDHUP, now);
-        if gone.map_err(|errno| SessionError::Io(errno.into()))? {
+        if self.client_is_gone() {
             self.link.notice(Notice::PeerGone)?;
         }
         Ok(())
+    }
+
+    /// Asks the kernel whether the client is still there.
+    pub(crate) fn client_is_gone(&self) -> bool {
+        is_gone(self.link.socket(), self.exit())
+    }
+
+    pub(crate) fn carrier(&self) -> Carrier {
+        self.link.carrier()
+    }
+
+    pub(crate) fn socket(&self) -> BorrowedFd<'_> {
+        self.link.socket()
+    }
+
+    /// Whether something is left to be written once the socket has room.
+    #[inline(always)]
+    pub(crate) fn has_unwritten(&self) -> bool {
+        self.link.has_unwritten()
     }
 
     pub(crate) fn link(&mut self) -> &mut Link {
@@ -245,7 +287,11 @@ impl ServerSession {
         self.deferrals.want = None;
         if let Some(mailbox) = self.deferrals.mailbox() {
             let answers = mailbox.take();
-            self.deferrals.waiting.extend(answers.into_iter().map(|answer| (answer, until)));
+            let with_end = |answer: Answer| {
+                let until = until.min(answer.deadline);
+                (answer, until)
+            };
+            self.deferrals.waiting.extend(answers.into_iter().map(with_end));
         }
         let mut published = 0;
         for _ in 0..self.deferrals.waiting.len() {
@@ -258,6 +304,7 @@ impl ServerSession {
                 self.deferrals.waiting.push_back((answer, until));
             }
         }
+        self.deferrals.in_order &= !self.deferrals.waiting.is_empty();
         self.deferrals.retry = Deadline::after(RETRY);
         if published > 0 {
             self.link.flush_now()?;
@@ -289,13 +336,16 @@ impl ServerSession {
             // A socket takes more once it has room.
             Err(ReplyError::Full { .. }) if self.link.is_backlogged() => Ok(false),
             Err(ReplyError::Full { unconsumed }) => Err(too_many_calls(unconsumed)),
-            Err(ReplyError::NoMemory { .. } | ReplyError::Segment(_)) if !until.has_passed() => {
+            Err(ReplyError::NoMemory { .. } | ReplyError::Segment(_))
+                if !until.has_passed() && !self.link.is_closed() =>
+            {
                 Ok(false)
             }
             Err(error) => {
                 let reason = error.to_string();
                 let outcome = Outcome::Failure(ErrorCode::NoMemory, reason);
-                let failure = Answer { request: *request, held: 0, outcome };
+                let deadline = Deadline::NEVER;
+                let failure = Answer { request: *request, held: 0, outcome, deadline };
                 // An inline reason needs no memory.
                 self.publish_reply(&failure, until)
             }

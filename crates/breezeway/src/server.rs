@@ -1,32 +1,38 @@
 //! A server: accepts clients, agrees with each on a session, and hands the sessions to its workers.
 
 mod acceptor;
+mod draining;
 mod half_open;
+mod listening;
 mod placement;
 mod session_listener;
+mod threads;
 
-use std::io;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use breezeway_os::{Notifier, Waiting, clock, segment};
+use breezeway_os::{Notifier, Waiting, clock};
 
 use crate::address::Address;
-use crate::call::Handler;
-use crate::carrier::Carrier;
+use crate::call::{Handler, HandlerError};
+use crate::channel::Stream;
 use crate::error::ServeError;
+use crate::handshake::HandshakeError;
 use crate::listener::Listener;
 use crate::offload::{Offloading, Queue};
 use crate::options::ServerOptions;
-use crate::presence::Hooks;
 use crate::served::ServerSession;
-use crate::worker::{Inbox, Worker};
+use crate::streaming::StreamThreads;
+use crate::worker::{Inbox, Session, SharedSession};
 
 use acceptor::{Accepted, Acceptor, Destination};
+use listening::Listening;
 use placement::{Candidate, Placement};
+use threads::Threads;
 
+pub use draining::Unserved;
 pub use session_listener::SessionListener;
 
 /// A server that listens. It serves once [`Server::serve`] is called; clients that connect before
@@ -43,8 +49,9 @@ pub use session_listener::SessionListener;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Server {
-    listeners: Vec<Listener>,
+    listening: Listening,
     options: ServerOptions,
+    streams: Option<Arc<StreamThreads>>,
     stopper: Stopper,
 }
 
@@ -53,14 +60,21 @@ pub struct Server {
 pub struct Stopper {
     stopping: Arc<AtomicBool>,
     notifier: Notifier,
+    unserved: Arc<Mutex<Unserved>>,
 }
 
 impl Stopper {
-    /// Lets [`Server::serve`] return: calls in progress are finished, clients are notified, the
-    /// socket file is removed.
+    /// Lets [`Server::serve`] return: calls that were made are served, within
+    /// [`ServerOptions::drain_timeout`], clients are notified, the socket file is removed.
     pub fn stop(&self) {
         self.stopping.store(true, Ordering::Release);
         self.notifier.notify();
+    }
+
+    /// What was left undone, once [`Server::serve`] has returned: calls and messages for which
+    /// [`ServerOptions::drain_timeout`] was too short.
+    pub fn unserved(&self) -> Unserved {
+        *self.unserved.lock().expect("nobody panics with the lock")
     }
 
     fn is_stopping(&self) -> bool {
@@ -76,16 +90,67 @@ impl Server {
 
     /// Listens at all places of the address. A socket file that nobody serves any more is replaced.
     pub fn bind_with(address: &Address, options: ServerOptions) -> Result<Self, ServeError> {
-        let listeners = listen(address, &options)?;
-        let stopper =
-            Stopper { stopping: Arc::new(AtomicBool::new(false)), notifier: Notifier::new()? };
-        Ok(Self { listeners, options, stopper })
+        let listening = Listening::at(address, &options)?;
+        let stopper = Stopper {
+            stopping: Arc::new(AtomicBool::new(false)),
+            notifier: Notifier::new()?,
+            unserved: Arc::default(),
+        };
+        Ok(Self { listening, options, streams: None, stopper })
+    }
+
+    /// From now on clients may open streams, with a [`Channel`](crate::Channel). `handler` is
+    /// called with the method and the stream, on a thread of its own, so it may wait and take as
+    /// long as it likes; a stream that is not read stops its sender, and nothing else. There are
+    /// [`ServerOptions::stream_threads`] at most; a stream beyond them is reset with
+    /// [`ErrorCode::Overloaded`](crate::ErrorCode::Overloaded).
+    ///
+    /// What the handler drops before both directions have ended is reset, as [`Stream`] says. An
+    /// error that it returns is logged; to give the client a code, it [resets](Stream::reset) the
+    /// stream. A panic resets it with [`ErrorCode::Panicked`](crate::ErrorCode::Panicked).
+    ///
+    /// Calls are served as without this, by the worker that receives for the session. Those of
+    /// clients that make nothing but plain calls, as a [`Session`](crate::Session) or a
+    /// [`Client`](crate::Client), cost what they cost without this; those of a channel may come
+    /// with [metadata](crate::Call::metadata).
+    ///
+    /// ```
+    /// use breezeway::{Call, Channel, Server};
+    ///
+    /// # let folder = format!("breezeway-stream-{}", std::process::id());
+    /// # let folder = std::env::temp_dir().join(folder);
+    /// # std::fs::create_dir(&folder)?;
+    /// # let address = format!("shm:{}", folder.join("s.sock").display()).parse()?;
+    /// let server = Server::bind(&address)?.on_stream(|_method, mut stream| {
+    ///     while let Some(message) = stream.receive()? {
+    ///         stream.send(&message.to_vec())?;
+    ///     }
+    ///     Ok(stream.finish()?)
+    /// });
+    /// # let stopper = server.stopper();
+    /// let serving = std::thread::spawn(move || server.serve(|call: Call<'_>| call.echo()));
+    ///
+    /// let mut stream = Channel::connect(&address)?.open(0, None)?;
+    /// stream.send(b"one")?;
+    /// assert_eq!(stream.receive()?.unwrap().to_vec(), b"one");
+    /// # drop(stream);
+    /// # stopper.stop();
+    /// # serving.join().unwrap()?;
+    /// # std::fs::remove_dir_all(&folder)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn on_stream(
+        mut self,
+        handler: impl Fn(u32, Stream) -> Result<(), HandlerError> + Send + Sync + 'static,
+    ) -> Self {
+        self.streams = Some(Arc::new(StreamThreads::new(self.options.stream_threads, handler)));
+        self
     }
 
     /// Where it listens: the address that it was given, with the ports that it has got where 0 was
     /// asked for.
     pub fn address(&self) -> Address {
-        address(&self.listeners)
+        address(&self.listening.listeners)
     }
 
     /// A handle that ends the server.
@@ -93,10 +158,12 @@ impl Server {
         self.stopper.clone()
     }
 
-    /// Serves until stopped. This thread accepts; the workers, threads of their own, call
+    /// Serves until stopped, or until a successor has [taken over](ServerOptions::take_over) and
+    /// clients have moved. This thread accepts; the workers, threads of their own, call
     /// `handler`. Without sessions all of them sleep, whatever the wait policy.
     ///
-    /// When it is stopped, deferred and offloaded calls have a second to be replied to.
+    /// When it is stopped, channels are told to make no more calls, and what was asked before is
+    /// served and replied to, for at most [`ServerOptions::drain_timeout`].
     pub fn serve(self, handler: impl Handler) -> Result<(), ServeError> {
         match self.options.offload {
             0 => self.serve_with(handler),
@@ -128,59 +195,46 @@ impl Server {
     fn serve_with(self, handler: impl Handler) -> Result<(), ServeError> {
         let handler = Arc::new(handler);
         let address = self.address();
-        let Self { listeners, options, stopper } = self;
-        let wait = options.session.waiting();
-        let options = ServerOptions { session: options.session.for_plain_calls(), ..options };
+        let Self { listening, options, streams, stopper } = self;
+        let session = match &streams {
+            Some(threads) => options.session.with_at_most(threads.most_of_one_session()),
+            None => options.session.for_plain_calls(),
+        };
+        let options = ServerOptions { session, ..options };
+        // Behind the sessions, whose end ends what is done on streams.
+        let _closing = streams.clone().map(CloseStreamsOnDrop);
         thread::scope(|scope| {
-            let mut inboxes = Vec::new();
-            let mut threads = Vec::new();
-            let mut started = Ok(());
-            for number in 0..options.workers {
-                let (hooks, handler) = (options.hooks.clone(), Arc::clone(&handler));
-                match spawn_worker(scope, number, wait, hooks, handler, stopper.clone()) {
-                    Ok((inbox, thread)) => {
-                        inboxes.push(inbox);
-                        threads.push(thread);
-                    }
-                    Err(error) => started = Err(error),
-                }
-            }
+            let mut threads = Threads::default();
+            let started = threads.start(scope, &options, &handler, &stopper);
+            let drain_timeout = options.drain_timeout;
+            let inboxes = threads.inboxes.clone();
             let mut acceptor = None;
-            let outcome = started.and_then(|()| {
+            let outcome = started.map_err(ServeError::Io).and_then(|()| {
                 tracing::info!(%address, "server started");
                 let placement = Placement::new(inboxes.len());
                 let reply_timeout = options.reply_timeout;
-                let workers = Workers { inboxes: &inboxes, placement, reply_timeout };
-                let acceptor = acceptor.insert(Acceptor::new(listeners, options, workers)?);
+                let waiting = options.session.waiting();
+                let streams = streams.map(|threads| (threads, waiting));
+                let workers = Workers { inboxes: &inboxes, placement, reply_timeout, streams };
+                let acceptor = acceptor.insert(Acceptor::new(listening, options, workers)?);
                 acceptor.watch_stopper(&stopper.notifier)?;
+                acceptor.begin()?;
                 while !stopper.is_stopping() {
+                    if acceptor.is_handed_over() {
+                        draining::drain(acceptor, &inboxes, &stopper, drain_timeout)?;
+                        break;
+                    }
                     let timeout = acceptor.time_left();
                     acceptor.turn(timeout)?;
                 }
                 Ok(())
             });
-            for inbox in &inboxes {
-                inbox.stop();
-            }
-            for thread in threads {
-                // A handler's panic does not get here: it is caught with its call.
-                thread.join().expect("a worker does not panic")?;
-            }
+            threads.stop()?;
+            draining::sum_up(&inboxes, &stopper);
             tracing::info!(%address, "server stopped");
             outcome
         })
-        .map_err(ServeError::Io)
     }
-}
-
-/// Listens at all places of an address, if these options are in order.
-fn listen(address: &Address, options: &ServerOptions) -> Result<Vec<Listener>, ServeError> {
-    options.validate()?;
-    if address.places().iter().any(|place| place.carrier() == Carrier::Shm) {
-        segment::probe()?;
-    }
-    let bind = |place| Listener::bind(place, options.socket_mode);
-    address.places().iter().map(bind).collect()
 }
 
 /// Where these listen.
@@ -193,6 +247,31 @@ struct Workers<'i> {
     inboxes: &'i [Arc<Inbox>],
     placement: Placement,
     reply_timeout: Duration,
+    /// Who serves streams, if anybody, and how their sessions wait.
+    streams: Option<(Arc<StreamThreads>, Waiting)>,
+}
+
+impl Workers<'_> {
+    fn session(&self, accepted: Accepted) -> Result<Session, HandshakeError> {
+        let Accepted { agreed, peer, exit, trusted } = accepted;
+        if let Some((threads, waiting)) = &self.streams
+            && agreed.takes_streams()
+        {
+            let mut session = SharedSession::new(agreed, peer, *waiting, Arc::clone(threads))?;
+            session.watch_exit(exit);
+            if let Some(proof) = trusted {
+                session.trust(proof);
+            }
+            return Ok(session.into());
+        }
+        let mut session = ServerSession::new(agreed, peer);
+        session.watch_exit(exit);
+        session.set_reply_timeout(self.reply_timeout);
+        if let Some(proof) = trusted {
+            session = session.trusting(proof);
+        }
+        Ok(session.into())
+    }
 }
 
 impl Destination for Workers<'_> {
@@ -200,14 +279,16 @@ impl Destination for Workers<'_> {
         self.inboxes.iter().map(|inbox| inbox.sessions()).sum()
     }
 
+    fn prefers_plain(&self) -> bool {
+        true
+    }
+
     fn deliver(&mut self, accepted: Accepted) {
-        let Accepted { agreed, peer, exit, trusted } = accepted;
-        let mut session = ServerSession::new(agreed, peer);
-        session.watch_exit(exit);
-        session.set_reply_timeout(self.reply_timeout);
-        if let Some(proof) = trusted {
-            session = session.trusting(proof);
-        }
+        let session = match self.session(accepted) {
+            Ok(session) => session,
+            // The client sees the end of the session.
+            Err(error) => return tracing::warn!(%error, "no session"),
+        };
         let now = clock::ticks();
         let candidate = |worker: usize| {
             let inbox = &self.inboxes[worker];
@@ -227,6 +308,15 @@ impl Drop for StopOnDrop {
     }
 }
 
+/// Waits for the threads that serve streams when dropped.
+struct CloseStreamsOnDrop(Arc<StreamThreads>);
+
+impl Drop for CloseStreamsOnDrop {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
 /// Ends the threads that run handlers when dropped.
 struct CloseOnDrop(Arc<Queue>);
 
@@ -234,25 +324,4 @@ impl Drop for CloseOnDrop {
     fn drop(&mut self) {
         self.0.close();
     }
-}
-
-type WorkerThread<'scope> = thread::ScopedJoinHandle<'scope, io::Result<()>>;
-
-fn spawn_worker<'scope, H: Handler>(
-    scope: &'scope thread::Scope<'scope, '_>,
-    number: usize,
-    wait: Waiting,
-    hooks: Hooks,
-    handler: Arc<H>,
-    stopper: Stopper,
-) -> io::Result<(Arc<Inbox>, WorkerThread<'scope>)> {
-    let inbox = Arc::new(Inbox::new()?);
-    let worker = Worker::new(wait, hooks, Arc::clone(&inbox))?;
-    let builder = thread::Builder::new().name(format!("breezeway-{number}"));
-    let thread = builder.spawn_scoped(scope, move || {
-        // However a worker ends, the server ends with it instead of handing clients to nobody.
-        let _stopper = StopOnDrop(stopper);
-        worker.run(&*handler)
-    })?;
-    Ok((inbox, thread))
 }

@@ -1,5 +1,6 @@
 //! The client's end of a session: calls, one caller at a time.
 
+mod pace;
 mod replies;
 mod requests;
 
@@ -21,6 +22,7 @@ use crate::protocol::{CallId, Calls};
 use crate::served::ServerSession;
 use crate::time_left;
 
+use pace::Pace;
 pub use replies::Reply;
 pub use requests::{Batch, RequestSpace};
 
@@ -48,7 +50,11 @@ pub struct Session {
     call_timeout: Option<Duration>,
     /// That timeout as requests say it.
     call_time: u16,
+    /// How far messages without replies may run ahead.
+    pace: Pace,
     ended: bool,
+    /// Whether the server has said that it ends.
+    going_away: bool,
     /// A one-way message on each stream whose number ends in these bits checks the server first:
     /// one in a quarter of the ring.
     check_mask: u32,
@@ -69,7 +75,10 @@ impl Session {
         connect::first_place(address, |place| Self::connect_to(place, options))
     }
 
-    fn connect_to(place: &Place, options: &SessionOptions) -> Result<Self, ConnectError> {
+    pub(crate) fn connect_to(
+        place: &Place,
+        options: &SessionOptions,
+    ) -> Result<Self, ConnectError> {
         let (socket, peer) = connect::connect(place, options.handshake_timeout)?;
         Self::negotiate(socket, peer, place.carrier(), options)
     }
@@ -96,7 +105,9 @@ impl Session {
             peer,
             call_timeout: options.call_timeout,
             call_time: time_left::encode(options.call_timeout),
+            pace: Pace::new(options.under_way),
             ended: false,
+            going_away: false,
             check_mask: agreed.max_in_flight as u32 / 2 - 1,
             reply_lent: false,
         })
@@ -155,10 +166,22 @@ impl Session {
         self.calls.late() > 0
     }
 
+    /// How long each call may take; `None` for as long as the peer lives.
+    pub fn call_timeout(&self) -> Option<Duration> {
+        self.call_timeout
+    }
+
     /// How long each call from now on may take; `None` for as long as the peer lives.
     pub fn set_call_timeout(&mut self, timeout: Option<Duration>) {
         self.call_timeout = timeout;
         self.call_time = time_left::encode(timeout);
+    }
+
+    /// Whether the server has said that it ends, as far as replies were received since: it still
+    /// serves this session, for a while. What is to be done next is better done on another one, and
+    /// this one dropped.
+    pub fn is_going_away(&self) -> bool {
+        self.going_away
     }
 
     /// Whether an error has ended the session.

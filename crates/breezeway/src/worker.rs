@@ -6,9 +6,14 @@
 //! which only never arms the last one. A session that this process is too short of something to
 //! serve is *paused*.
 
+mod armed;
+mod guard;
 mod inbox;
 mod load;
 mod news;
+mod session;
+mod shared;
+mod slot;
 mod sync;
 #[cfg(test)]
 mod tests;
@@ -22,19 +27,24 @@ use breezeway_os::spin::SpinBudget;
 use breezeway_os::{Deadline, Sleeper, WaitPolicy, Waiting, Wake, clock, cpu};
 
 use crate::call::Handler;
-use crate::carrier::Carrier;
 use crate::deferred::RETRY;
 use crate::error::SessionError;
-use crate::link::{Notice, WaitFailure};
+use crate::link::Notice;
 use crate::log_limit::LogLimit;
-use crate::presence::{Hooks, Presence};
-use crate::served::{Progress, SHORTAGE_PAUSE, ServerSession};
+use crate::presence::Hooks;
+use crate::served::{Progress, SHORTAGE_PAUSE};
 use crate::slice::{SLICE, Slice};
 
+use armed::Armed;
+pub(crate) use guard::Guard;
+use guard::Watch;
 pub(crate) use inbox::Inbox;
 pub(crate) use load::Load;
 use load::Workload;
 pub(crate) use news::News;
+pub(crate) use session::Session;
+pub(crate) use shared::SharedSession;
+use slot::{EXIT, Slot};
 use turns::Turns;
 
 /// Rounds without work over the active sessions between two readings of the clock.
@@ -47,50 +57,14 @@ const LISTEN_EVERY: Duration = Duration::from_micros(100);
 const LISTEN_FOR_MESSAGES_EVERY: Duration = Duration::from_micros(5);
 /// A session without work for so long is armed while others are busy.
 const ACTIVE_FOR: Duration = Duration::from_millis(1);
-/// How long a server that ends waits for clients to take the replies that it owes them, and how
-/// long for one of them at a time.
-const DRAIN: Duration = Duration::from_secs(1);
+/// How long a server that ends waits at a time for one client to take the replies that it is owed.
 const DRAIN_TURN: Duration = Duration::from_millis(5);
 /// Sessions whose sockets are read for each session that arrives.
 const SOCKETS_PER_ARRIVAL: usize = 16;
 /// The token of the inbox.
 const INBOX: u64 = u64::MAX;
-/// Set in the token of a client's exit descriptor.
-const EXIT: u64 = 1 << 32;
-
-struct Slot {
-    session: ServerSession,
-    /// Dropped after the session: its end is reported when the client can see it.
-    presence: Presence,
-    /// Whether its messages travel on the socket that is watched.
-    on_socket: bool,
-    /// Whether the socket is watched for room to write.
-    awaits_room: bool,
-    active: bool,
-    /// Whether its doorbell rang, and nothing was served since.
-    rang: bool,
-    /// Whether its doorbell rang since its socket was last read.
-    unread: bool,
-    /// When it last had work, in clock ticks.
-    last_work: u64,
-    /// The round in which it last had a turn.
-    round: u64,
-}
-
-impl Slot {
-    /// Lets a session whose replies its socket does not take be woken when it does.
-    #[inline(always)]
-    fn watch_room(&mut self, sleeper: &Sleeper, token: usize) -> Result<(), SessionError> {
-        let awaits_room = self.on_socket && self.session.link().has_unwritten();
-        if awaits_room != self.awaits_room {
-            self.awaits_room = awaits_room;
-            let socket = self.session.link().socket();
-            let outcome = sleeper.watch_room(socket, token as u64, awaits_room);
-            outcome.map_err(SessionError::Io)?;
-        }
-        Ok(())
-    }
-}
+/// A turn that takes so long delays others by more than they may expect.
+const SLOW: Duration = Duration::from_millis(1);
 
 /// What a worker does next.
 enum Next {
@@ -104,6 +78,7 @@ struct Times {
     listen: u64,
     listen_for_messages: u64,
     active: u64,
+    slow: u64,
 }
 
 impl Times {
@@ -113,6 +88,7 @@ impl Times {
             listen: clock::ticks_in(LISTEN_EVERY),
             listen_for_messages: clock::ticks_in(LISTEN_FOR_MESSAGES_EVERY),
             active: clock::ticks_in(ACTIVE_FOR),
+            slow: clock::ticks_in(SLOW),
         }
     }
 }
@@ -124,8 +100,12 @@ pub(crate) struct Worker {
     sleeper: Sleeper,
     times: Times,
     workload: Workload,
-    /// Sessions by token.
-    slots: Vec<Option<Slot>>,
+    /// Where others see to its armed sessions, if there are others.
+    watch: Option<Watch>,
+    /// Sessions by token, but for the armed ones that others may take.
+    slots: Vec<Option<Box<Slot>>>,
+    /// What rang, while it is taken.
+    heard: Vec<Wake>,
     /// The active ones.
     active: Turns,
     /// Rounds over the active ones so far.
@@ -163,7 +143,9 @@ impl Worker {
             sleeper,
             times: Times::new(),
             workload: Workload::new(now),
+            watch: None,
             slots: Vec::new(),
+            heard: Vec::new(),
             active: Turns::default(),
             round: 1,
             paused: Vec::new(),
@@ -180,39 +162,104 @@ impl Worker {
         })
     }
 
-    /// Serves until the inbox says stop.
-    pub(crate) fn run(mut self, handler: &impl Handler) -> io::Result<()> {
-        while !self.take_inbox() {
-            self.step(handler)?;
-        }
-        self.wait_for_deferred()?;
-        self.write_what_is_owed();
+    /// From now on, while it is in a handler for long, the guard gives its armed sessions to
+    /// others.
+    pub(crate) fn guarded_by(&mut self, guard: &mut Guard) -> io::Result<()> {
+        self.watch = Some(guard.watch(&self.sleeper, &self.inbox)?);
         Ok(())
     }
 
-    /// Before the end, gives those who have deferred calls a while to reply.
-    fn wait_for_deferred(&mut self) -> io::Result<()> {
-        let end = Deadline::after(DRAIN);
+    /// Serves until the inbox says stop, and then for a bounded time what was asked before.
+    pub(crate) fn run(mut self, handler: &impl Handler, drain: Duration) -> io::Result<()> {
+        while !self.take_inbox() {
+            self.step(handler)?;
+        }
+        let is_late = self.inbox.is_out_of_time();
+        let end = Deadline::after(if is_late { Duration::ZERO } else { drain });
+        self.reclaim_all();
+        self.serve_the_rest(handler, end);
+        self.wait_for_deferred(handler, end)?;
+        if end.has_passed() {
+            self.refuse_the_rest();
+        }
+        self.write_what_is_owed(end);
+        Ok(())
+    }
+
+    /// Before the end, serves what each client has asked for by then.
+    fn serve_the_rest(&mut self, handler: &impl Handler, end: Deadline) {
+        for slot in self.slots.iter_mut().flatten() {
+            slot.session.say_go_away();
+        }
+        let mut tokens: Vec<_> = (0..self.slots.len()).collect();
+        while !tokens.is_empty() && !end.has_passed() {
+            tokens.retain(|&token| self.serve_rest_of(token, handler));
+        }
+    }
+
+    /// There is no more time.
+    fn refuse_the_rest(&mut self) {
+        for slot in self.slots.iter_mut().flatten() {
+            self.inbox.leave_undone(slot.session.refuse_the_rest());
+        }
+    }
+
+    /// Sends clients to the successor, and serves them until they have gone.
+    #[cold]
+    fn send_away(&mut self) {
+        self.reclaim_all();
+        for token in 0..self.slots.len() {
+            if let Some(slot) = &mut self.slots[token] {
+                slot.session.say_go_away();
+            }
+            if !self.paused.contains(&token) {
+                self.put_away(token);
+            }
+        }
+    }
+
+    /// Gives a session one more turn; whether it may have more to serve.
+    fn serve_rest_of(&mut self, token: usize, handler: &impl Handler) -> bool {
+        let Some(slot) = &mut self.slots[token] else { return false };
+        let mut slice = Slice::new(clock::ticks(), self.times.slice);
+        match slot.session.serve_some(handler, 1, &mut slice) {
+            Ok(Progress::Served(served)) => served > 0,
+            Ok(Progress::Closed) => {
+                self.end(token, Ok(()));
+                false
+            }
+            Err(error) if error.is_shortage() => false,
+            Err(error) => {
+                self.end(token, Err(error));
+                false
+            }
+        }
+    }
+
+    /// Before the end, gives those who have deferred calls a while to reply, and serves what is
+    /// asked meanwhile by clients that have not heard of the end.
+    fn wait_for_deferred(&mut self, handler: &impl Handler, end: Deadline) -> io::Result<()> {
         loop {
             let mut deferred = 0;
-            let mut waiting = false;
             for token in 0..self.slots.len() {
                 let Some(slot) = &mut self.slots[token] else { continue };
                 if slot.session.deferred_calls() == 0 {
                     continue;
                 }
-                if let Err(error) = slot.session.publish_replies() {
-                    self.end(token, Err(error));
-                } else {
-                    deferred += slot.session.deferred_calls();
-                    waiting |= slot.session.has_waiting_replies();
+                match slot.session.publish_replies() {
+                    Ok(()) => deferred += slot.session.deferred_calls(),
+                    Err(error) => self.end(token, Err(error)),
                 }
             }
             if deferred == 0 || end.has_passed() {
                 return Ok(());
             }
+            for token in 0..self.slots.len() {
+                self.serve_rest_of(token, handler);
+            }
             if self.inbox.news().sleep() {
-                let until = if waiting { end.min(Deadline::after(RETRY)) } else { end };
+                // Nothing else tells of what is asked, or of memory for replies.
+                let until = end.min(Deadline::after(RETRY));
                 self.sleeper.wait(until.time_left())?;
             }
             self.inbox.news().wake();
@@ -232,18 +279,15 @@ impl Worker {
     }
 
     /// Before the end, gives clients a while to take the replies that their sockets have not taken.
-    fn write_what_is_owed(&mut self) {
-        let end = Deadline::after(DRAIN);
+    fn write_what_is_owed(&mut self, end: Deadline) {
         loop {
             let mut owing = false;
             for slot in self.slots.iter_mut().flatten() {
-                let link = slot.session.link();
-                if link.has_unwritten() {
+                if slot.session.has_unwritten() {
                     // A client that does not read delays the others by a moment only, and many of
                     // them the end by no more than its time: what a socket takes at once is written
                     // even then.
-                    let turn = Deadline::after(DRAIN_TURN).min(end);
-                    owing |= matches!(link.flush(turn), Err(WaitFailure::DeadlinePassed));
+                    owing |= slot.session.flush(Deadline::after(DRAIN_TURN).min(end));
                 }
             }
             if !owing || end.has_passed() {
@@ -256,52 +300,87 @@ impl Worker {
     #[inline]
     fn take_inbox(&mut self) -> bool {
         let Some(arrived) = self.inbox.take() else { return false };
-        self.drain_some(SOCKETS_PER_ARRIVAL * arrived.sessions.len());
+        self.drain_some(SOCKETS_PER_ARRIVAL * (arrived.sessions.len() + arrived.handed.len()));
         for (token, id) in arrived.mailed {
             // The token may be another session's by now.
+            self.reclaim(token);
             let has_mail = |slot: &Slot| slot.session.id() == id;
-            if self.slots[token].as_ref().is_some_and(has_mail) {
+            if self.slots.get(token).is_some_and(|slot| slot.as_deref().is_some_and(has_mail)) {
                 self.paused.retain(|&other| other != token);
                 self.activate(token);
+            } else if !self.paused.contains(&token) {
+                self.put_away(token);
             }
         }
         self.note_unpaused();
-        for session in arrived.sessions {
-            tracing::debug!(peer = ?session.peer(), "session started");
-            if let Err(error) = self.add(session) {
-                // ENOSPC is the sysctl fs.epoll.max_user_watches (epoll(7)).
-                tracing::warn!(%error, "cannot watch a new session, which ends");
-                self.inbox.session_ended();
+        for token in arrived.rang {
+            self.reclaim(token);
+            self.hear_again(token);
+        }
+        for slot in arrived.handed {
+            if let Some(token) = self.add(slot) {
+                self.hear_again(token);
             }
+        }
+        for session in arrived.sessions {
+            self.start(session);
+        }
+        if self.inbox.is_draining() {
+            self.send_away();
         }
         self.inbox.is_stopping()
     }
 
-    fn add(&mut self, mut session: ServerSession) -> io::Result<()> {
-        let token = self.slots.iter().position(Option::is_none).unwrap_or(self.slots.len());
-        session.join(Arc::clone(&self.inbox), token);
-        self.sleeper.watch(session.link().socket(), token as u64)?;
-        if let Some(exit) = session.exit() {
-            self.sleeper.watch(exit, token as u64 | EXIT)?;
-        }
-        let slot = Slot {
-            presence: self.hooks.start(session.id(), session.peer()),
-            on_socket: session.link().carrier() != Carrier::Shm,
-            session,
-            awaits_room: false,
-            rang: false,
-            unread: false,
-            active: true,
-            last_work: clock::ticks(),
-            round: 0,
+    fn start(&mut self, session: impl Into<Session>) {
+        let session = session.into();
+        tracing::debug!(peer = ?session.peer(), "session started");
+        self.add(Box::new(Slot::new(session, &self.hooks, clock::ticks())));
+    }
+
+    /// Takes a session; gives its token.
+    fn add(&mut self, mut slot: Box<Slot>) -> Option<usize> {
+        let is_free = |token: usize| self.slots.get(token).is_none_or(Option::is_none);
+        let token = match &self.watch {
+            Some(_) => self.inbox.armed().first_free(is_free),
+            None => self.slots.iter().position(Option::is_none).unwrap_or(self.slots.len()),
         };
-        if token == self.slots.len() {
-            self.slots.push(Some(slot));
-        } else {
-            self.slots[token] = Some(slot);
+        slot.session.join(Arc::clone(&self.inbox), token);
+        if let Err(error) = slot.watch(&self.sleeper, token) {
+            // ENOSPC is the sysctl fs.epoll.max_user_watches (epoll(7)).
+            tracing::warn!(%error, "cannot watch a session, which ends");
+            self.inbox.session_ended();
+            return None;
         }
+        (slot.active, slot.round) = (true, 0);
+        if self.slots.len() <= token {
+            self.slots.resize_with(token + 1, || None);
+        }
+        self.slots[token] = Some(slot);
         self.active.add_last(token);
-        Ok(())
+        Some(token)
+    }
+
+    /// Takes an armed session back from where others may take it.
+    fn reclaim(&mut self, token: usize) {
+        if self.watch.is_some() && self.slots.get(token).is_some_and(Option::is_none) {
+            self.slots[token] = self.inbox.armed().claim(token);
+        }
+    }
+
+    fn reclaim_all(&mut self) {
+        for token in 0..self.slots.len() {
+            self.reclaim(token);
+        }
+    }
+
+    /// Leaves an armed session to whoever claims it first, if it is anything to others.
+    fn put_away(&mut self, token: usize) {
+        if self.watch.is_some()
+            && let Some(slot) = self.slots.get_mut(token)
+            && let Some(slot) = slot.take_if(|slot| !slot.active && slot.is_movable())
+        {
+            self.inbox.armed().put(token, slot);
+        }
     }
 
     /// Reads the sockets of some sessions that rang, each in its turn. What is served is seen in
@@ -312,8 +391,11 @@ impl Worker {
     fn drain_some(&mut self, count: usize) {
         for _ in 0..count.min(self.slots.len()) {
             self.next_drained = (self.next_drained + 1) % self.slots.len();
+            self.reclaim(self.next_drained);
             if self.slots[self.next_drained].as_ref().is_some_and(|slot| slot.unread) {
                 self.drain(self.next_drained);
+            } else if !self.paused.contains(&self.next_drained) {
+                self.put_away(self.next_drained);
             }
         }
     }
@@ -323,7 +405,7 @@ impl Worker {
     fn drain(&mut self, token: usize) -> bool {
         let Some(slot) = &mut self.slots[token] else { return false };
         (slot.rang, slot.unread) = (false, false);
-        match slot.session.link().drain() {
+        match slot.session.drain() {
             Ok(()) => {
                 // What was read may be why its doorbell rang, and the kernel no longer reports
                 // that.
@@ -333,7 +415,7 @@ impl Worker {
                 true
             }
             Err(error) => {
-                self.end(token, Err(error.into()));
+                self.end(token, Err(error));
                 false
             }
         }
@@ -396,9 +478,15 @@ impl Worker {
     /// have taken long, and others are not to wait for the rest of the round.
     #[inline(always)]
     fn worked_until(&mut self, now: u64) -> io::Result<()> {
-        self.workload.worked(now.saturating_sub(self.now), now, self.inbox.load());
+        let ticks = now.saturating_sub(self.now);
+        self.workload.worked(ticks, now, self.inbox.load());
         self.now = now;
         self.rounds = 0;
+        if ticks >= self.times.slow
+            && let Some(watch) = &mut self.watch
+        {
+            watch.was_slow(&self.sleeper, now)?;
+        }
         self.listen_if_due()
     }
 
@@ -437,11 +525,7 @@ impl Worker {
             }
         }
         // Not left to closing: a forked child may hold copies, and the token is used again.
-        let forgotten = self.sleeper.forget(slot.session.link().socket());
-        let exit = slot.session.exit().map_or(Ok(()), |exit| self.sleeper.forget(exit));
-        if let Err(error) = forgotten.and(exit) {
-            tracing::warn!(%error, "cannot stop watching a session's descriptors");
-        }
+        slot.forget(&self.sleeper);
         self.inbox.session_ended();
         self.keep_one_active();
     }
@@ -452,11 +536,18 @@ impl Worker {
         if self.wait != WaitPolicy::Busy || !self.active.is_empty() {
             return;
         }
+        self.reclaim_all();
         let slots = self.slots.iter_mut().enumerate();
         let armed = slots.filter_map(|(token, slot)| Some((token, slot.as_mut()?)));
         let latest = armed.filter(|(token, _)| !self.paused.contains(token));
-        if let Some((token, _)) = latest.max_by_key(|(_, slot)| slot.last_work) {
+        let latest = latest.max_by_key(|(_, slot)| slot.last_work).map(|(token, _)| token);
+        if let Some(token) = latest {
             self.activate(token);
+        }
+        for token in 0..self.slots.len() {
+            if !self.paused.contains(&token) {
+                self.put_away(token);
+            }
         }
     }
 
@@ -569,52 +660,63 @@ impl Worker {
     fn spinning_helps(&mut self) -> bool {
         cpu::spinning_pays()
             && self.active.tokens().iter().any(|&token| {
-                self.slots[token].as_mut().is_some_and(|slot| !slot.session.link().shares_cpu())
+                self.slots[token].as_mut().is_some_and(|slot| !slot.session.shares_cpu())
             })
     }
 
     /// Takes what rang, sleeping at most `timeout` for it.
     fn listen(&mut self, timeout: Option<Duration>) -> io::Result<()> {
-        let mut failed = Vec::new();
-        let mut rang = Vec::new();
-        for &Wake { token, hung_up } in self.sleeper.wait(timeout)? {
-            if token == INBOX {
-                continue;
-            }
-            let (token, exited) = ((token & !EXIT) as usize, token & EXIT != 0);
-            let Some(Some(slot)) = self.slots.get_mut(token) else { continue };
-            // Also of an active one: this event will not come again.
-            let notice = if exited || hung_up { Notice::PeerGone } else { Notice::Readable };
-            if let Err(error) = slot.session.link().notice(notice) {
-                failed.push((token, error));
-            }
-            slot.rang = true;
-            slot.unread = true;
-            slot.session.retry_replies();
-            if !slot.active {
-                slot.last_work = self.now;
-                rang.push(token);
+        self.heard.clear();
+        self.heard.extend_from_slice(self.sleeper.wait(timeout)?);
+        for index in 0..self.heard.len() {
+            let Wake { token, hung_up } = self.heard[index];
+            if token != INBOX {
+                let gone = hung_up || token & EXIT != 0;
+                let notice = if gone { Notice::PeerGone } else { Notice::Readable };
+                self.hear((token & !EXIT) as usize, notice);
             }
         }
-        for token in rang {
+        self.note_unpaused();
+        Ok(())
+    }
+
+    /// A session's doorbell rang, or its client is gone. Also of an active one: this event will not
+    /// come again.
+    fn hear(&mut self, token: usize, notice: Notice) {
+        self.reclaim(token);
+        let Some(Some(slot)) = self.slots.get_mut(token) else { return };
+        if let Err(error) = slot.session.notice(notice) {
+            return self.end(token, Err(error));
+        }
+        (slot.rang, slot.unread) = (true, true);
+        slot.session.retry_replies();
+        if !slot.active {
+            slot.last_work = self.now;
             self.paused.retain(|&other| other != token);
             self.activate(token);
         }
-        self.note_unpaused();
-        for (token, error) in failed {
-            self.end(token, Err(error.into()));
-        }
-        Ok(())
+    }
+
+    /// A session's doorbell was heard elsewhere. The token may be another session's by now, so its
+    /// own descriptors are asked what there is to hear.
+    #[cold]
+    fn hear_again(&mut self, token: usize) {
+        let Some(Some(slot)) = self.slots.get_mut(token) else { return };
+        let gone = slot.session.client_is_gone();
+        self.hear(token, if gone { Notice::PeerGone } else { Notice::Readable });
     }
 
     /// Arms sessions that had no work for a while; under `Busy` all but the last.
     fn arm_idle(&mut self) {
+        // What a slow worker keeps active waits for it; what is armed another one may take.
+        let careful = self.watch.as_ref().is_some_and(|watch| watch.is_careful(self.now));
+        let idle_for = if careful { self.times.slice } else { self.times.active };
         let mut index = 0;
         while self.active.len() > 1
             && let Some(&token) = self.active.tokens().get(index)
         {
             let Some(slot) = &self.slots[token] else { unreachable!("active sessions exist") };
-            let is_idle = self.now.wrapping_sub(slot.last_work) >= self.times.active;
+            let is_idle = self.now.wrapping_sub(slot.last_work) >= idle_for;
             if !is_idle || !self.arm(token) {
                 index += 1;
             }
@@ -632,6 +734,7 @@ impl Worker {
                     self.paused.push(token);
                     self.resume = self.resume.min(Deadline::after(SHORTAGE_PAUSE));
                 }
+                self.put_away(token);
                 true
             }
             Ok(false) => false,
@@ -657,12 +760,19 @@ impl Worker {
             self.listen_if_due()?;
         } else {
             self.inbox.load().sleeps();
+            if let Some(watch) = &mut self.watch {
+                watch.end(&self.sleeper)?;
+            }
             if self.inbox.news().sleep() {
                 let until = if self.paused.is_empty() { Deadline::NEVER } else { self.resume };
                 self.listen(until.time_left())?;
             }
             self.inbox.news().wake();
             self.now = clock::ticks();
+            self.inbox.load().turn_begins(self.now);
+            if let Some(watch) = &mut self.watch {
+                watch.begin(&self.sleeper, self.now)?;
+            }
         }
         if let Some(since) = self.idle_since.take() {
             self.budget.learn(self.now.wrapping_sub(since));

@@ -4,7 +4,7 @@ use std::task::{Context, Poll, Waker};
 
 use rustc_hash::FxHashMap;
 
-use super::waiters::{remember, replace};
+use super::waiters::{remember, replace, withdraw};
 use crate::message::Message;
 use crate::protocol::ErrorCode;
 
@@ -87,6 +87,13 @@ impl Calls {
                 _ => unreachable!("it was there"),
             },
             Some(Call::GivenUp) | None => unreachable!("a call is polled by who waits for it"),
+        }
+    }
+
+    /// The task of `cx` no longer waits for a call's reply, if that has not come.
+    pub(super) fn withdraw(&mut self, number: u32, cx: &Context<'_>) {
+        if let Some(Call::Waiting(waker)) = self.calls.get_mut(&number) {
+            withdraw(waker, cx);
         }
     }
 

@@ -9,8 +9,9 @@ use breezeway_os::{WaitPolicy, Waiting, clock, cpu};
 use rustix::io::dup;
 
 use super::shared::Shared;
-use super::state::Turn;
-use crate::error::{CallError, SessionError};
+use super::stand_in::Alarm;
+use super::state::{State, Turn};
+use crate::error::SessionError;
 use crate::handshake::HandshakeError;
 use crate::link::Notice;
 use crate::presence::Presence;
@@ -26,7 +27,8 @@ pub enum Next {
         /// Whether to wait until the socket can be written as well.
         writable: bool,
     },
-    /// This process is short of open files or memory: take another turn in a while.
+    /// This process is short of open files or memory, or the session closes and the other side
+    /// has not taken all that was sent: take another turn in a while.
     Pause,
     /// The session is over.
     End,
@@ -38,7 +40,8 @@ pub enum Next {
 /// edge-triggered. It must not be read or written.
 ///
 /// A loop takes [turns](Self::turn), as many as it likes, asks [what to do next](Self::next), and
-/// after a sleep says [what it noticed](Self::ready). Dropping the driver ends the session.
+/// after a sleep says [what it noticed](Self::ready). Dropping the driver ends the session; if the
+/// session was closed and is still sending what it owes, that waits for the rest of its second.
 pub struct Driver {
     shared: Arc<Shared>,
     socket: OwnedFd,
@@ -58,6 +61,7 @@ pub(crate) struct Counted {
 /// How long a driver goes on taking turns although nothing comes.
 struct Spinning {
     budget: SpinBudget,
+    longest: u64,
     /// When the last turn was taken that found something.
     since: u64,
     /// Idle turns since then.
@@ -66,8 +70,15 @@ struct Spinning {
 
 impl Spinning {
     fn new(waiting: Waiting) -> Self {
-        let budget = SpinBudget::new(clock::ticks_in(waiting.spin_bound));
-        Self { budget, since: clock::ticks(), idle: 0 }
+        let longest = clock::ticks_in(waiting.spin_bound);
+        let budget = SpinBudget::new(longest);
+        Self { budget, longest, since: clock::ticks(), idle: 0 }
+    }
+
+    /// Whether messages are so rare that idle turns find none: the last waits were all too long to
+    /// be spun through.
+    fn is_rare(&self, waiting: Waiting) -> bool {
+        waiting.policy != WaitPolicy::Busy && self.budget.ticks() <= self.longest / RARE
     }
 
     /// A turn has found something.
@@ -84,6 +95,7 @@ impl Spinning {
         self.idle = self.idle.saturating_add(1);
         match waiting.policy {
             WaitPolicy::Busy => true,
+            _ if self.is_rare(waiting) => false,
             WaitPolicy::Park => self.idle <= MIN_IDLE_TURNS,
             WaitPolicy::Adaptive if self.idle <= MIN_IDLE_TURNS => true,
             WaitPolicy::Adaptive => {
@@ -94,9 +106,29 @@ impl Spinning {
     }
 }
 
-/// Turns that are always taken before a sleep: between them run the tasks that a turn has woken,
-/// and what those send may be answered by then.
+/// What to do after a turn: after one that found nothing, a sleep is announced, which `waker` ends.
+fn next_after(turn: Turn, state: &mut State, waker: &Waker) -> Next {
+    match turn {
+        Turn::Ended => return Next::End,
+        Turn::Worked => return Next::Turn,
+        Turn::Short | Turn::Closing => return Next::Pause,
+        Turn::Idle => state.set_driver(waker),
+    }
+    if state.prepare_sleep() {
+        Next::Sleep { writable: state.link.has_unwritten() }
+    } else if state.is_ended() {
+        Next::End
+    } else {
+        Next::Turn
+    }
+}
+
+/// Turns that are taken before a sleep unless messages are rare: between them run the tasks that a
+/// turn has woken, and what those send may be answered by then.
 const MIN_IDLE_TURNS: u32 = 3;
+/// Messages are rare once spins without a message have cut the spin budget to this part of the
+/// longest.
+const RARE: u64 = 32;
 
 impl AsFd for Driver {
     fn as_fd(&self) -> BorrowedFd<'_> {
@@ -109,6 +141,7 @@ impl Driver {
         let socket = shared.turn(|state, _| dup(state.link.socket()));
         let socket = socket.map_err(|_| HandshakeError::OpenFiles)?;
         let spinning = Spinning::new(shared.waiting);
+        shared.with(|state| state.has_driver = true);
         Ok(Self { shared, socket, exit: None, counted: None, spinning })
     }
 
@@ -140,41 +173,52 @@ impl Driver {
     pub fn advance(&mut self, waker: &Waker) -> Next {
         let spinning = &mut self.spinning;
         let waiting = self.shared.waiting;
-        let goes_on = self.shared.turn(|state, turn| {
+        self.shared.turn(|state, turn| {
             state.driver_is_awake = true;
+            // What a task has taken meanwhile was this driver's to take.
+            let turn = match (turn, state.take_stood_in()) {
+                (Turn::Idle, true) => Turn::Worked,
+                (turn, _) => turn,
+            };
             match turn {
                 Turn::Worked => {
                     spinning.worked();
-                    true
+                    // A rare message is likely the only one. The sleep is announced before whoever
+                    // waits for it is woken, who would find this side holding the lock.
+                    if !spinning.is_rare(waiting) {
+                        return Next::Turn;
+                    }
+                    spinning.idle = 1;
+                    // What the first turn has sent may have made room that somebody waits for.
+                    let turn = state.turn();
+                    next_after(turn, state, waker)
                 }
                 Turn::Idle => {
                     state.link.note_cpu();
-                    spinning.goes_on(waiting, state.link.shares_cpu())
+                    if spinning.goes_on(waiting, state.link.shares_cpu()) {
+                        return Next::Turn;
+                    }
+                    next_after(turn, state, waker)
                 }
-                Turn::Short | Turn::Ended => false,
+                Turn::Short | Turn::Closing | Turn::Ended => next_after(turn, state, waker),
             }
-        });
-        if goes_on { Next::Turn } else { self.next(waker) }
+        })
     }
 
     /// Announces that nobody takes turns for a while, and says what to wait for. Threads and tasks
     /// that publish something meanwhile, and need a turn for it, wake `waker`.
     pub fn next(&mut self, waker: &Waker) -> Next {
-        self.shared.turn(|state, turn| match turn {
-            Turn::Ended => Next::End,
-            Turn::Worked => Next::Turn,
-            Turn::Short => Next::Pause,
-            Turn::Idle => {
-                state.set_driver(waker);
-                if state.prepare_sleep() {
-                    Next::Sleep { writable: state.link.has_unwritten() }
-                } else if state.is_ended() {
-                    Next::End
-                } else {
-                    Next::Turn
-                }
-            }
-        })
+        self.shared.turn(|state, turn| next_after(turn, state, waker))
+    }
+
+    /// A waker that wakes a task that waits for what comes, and then `driver`, this driver's own:
+    /// to be woken when the socket is ready, where tasks run in the order in which they were woken.
+    /// Then that task finds what has come before the driver does: from now on tasks that poll while
+    /// the driver sleeps take turns themselves.
+    pub fn alarm(&self, driver: &Waker) -> Waker {
+        self.shared.with(State::set_stand_ins);
+        let (shared, driver) = (Arc::clone(&self.shared), driver.clone());
+        Waker::from(Arc::new(Alarm { shared, driver }))
     }
 
     /// Says what was noticed of the socket: that it is readable or writable, or that the other side
@@ -201,6 +245,6 @@ impl Drop for Driver {
         {
             counted.presence.fails(error);
         }
-        self.shared.with(|state| state.finish(CallError::Ended));
+        self.shared.with(State::lose_driver);
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use breezeway_os::{Deadline, Peer, TrustedPeer};
+use breezeway_os::{Deadline, Peer, TrustedPeer, Waiting};
 use breezeway_shm::{Flags, ForeignBytes, Head, Kind};
 
 use super::driver::Driver;
@@ -28,7 +28,7 @@ const LONGEST_REASON: usize = 1024;
 /// at the same time, and are answered in any order.
 #[derive(Clone)]
 pub struct ServerChannel {
-    handle: Arc<Handle>,
+    pub(super) handle: Arc<Handle>,
 }
 
 /// What a client asks for.
@@ -78,7 +78,12 @@ impl ServerChannel {
     }
 
     fn new(agreed: Agreed, peer: Peer, options: &SessionOptions, driving: Driving) -> Self {
-        let shared = Shared::new(agreed, peer, false, options.waiting(), driving.leadership());
+        Self::waiting(agreed, peer, options.waiting(), driving)
+    }
+
+    /// As the others, with no more than it takes of the options.
+    pub(super) fn waiting(agreed: Agreed, peer: Peer, waiting: Waiting, driving: Driving) -> Self {
+        let shared = Shared::new(agreed, peer, false, waiting, driving.leadership());
         Self { handle: Arc::new(Handle { shared, call_timeout: None }) }
     }
 
@@ -96,6 +101,12 @@ impl ServerChannel {
     /// What its messages travel by.
     pub fn carrier(&self) -> Carrier {
         self.handle.shared.carrier
+    }
+
+    /// What the other side's messages mean, as its hello says it: see
+    /// [`SessionOptions::service`].
+    pub fn service(&self) -> u16 {
+        self.handle.shared.service
     }
 
     /// Waits for what the client asks for next; `None` once it has closed the session.
@@ -146,13 +157,22 @@ impl ServerChannel {
         }
     }
 
+    /// Tells the client to open nothing new on this session (`docs/abi.md`, section 1.2). It is to
+    /// be served until it closes the session.
+    pub fn go_away(&self) {
+        let head = Head::of_session(Kind::GoAway, 0);
+        // An error has ended the session, as everybody else learns.
+        let _ = self.handle.shared.with(|state| state.send_or_keep(head, Outgoing::message(&[])));
+    }
+
     /// Opens a stream to the client, which [accepts](super::Channel::accept) it. Waits while there
     /// is no room.
     pub fn open(&self, method: u32, metadata: Option<&[u8]>) -> Result<Stream, StreamError> {
         let shared = &self.handle.shared;
-        let outgoing = Outgoing::new(None, metadata);
-        let outcome =
-            shared.wait(Deadline::NEVER, |state, cx| state.poll_open(cx, method, &outgoing, 0));
+        let mut outgoing = Outgoing::new(None, metadata);
+        let outcome = shared.wait(Deadline::NEVER, |state, cx| {
+            state.poll_open(cx, method, &mut outgoing, false, 0)
+        });
         let key = outcome.map_err(|_| StreamError::DeadlinePassed)??;
         Ok(Stream::new(shared, key, None, Deadline::NEVER))
     }
@@ -165,8 +185,8 @@ impl ServerChannel {
         metadata: Option<&[u8]>,
     ) -> Poll<Result<Stream, StreamError>> {
         let shared = &self.handle.shared;
-        let outgoing = Outgoing::new(None, metadata);
-        let key = shared.with(|state| state.poll_open(cx, method, &outgoing, 0));
+        let mut outgoing = Outgoing::new(None, metadata);
+        let key = shared.with(|state| state.poll_open(cx, method, &mut outgoing, false, 0));
         key.map_ok(|key| Stream::new(shared, key, None, Deadline::NEVER))
     }
 
@@ -187,10 +207,10 @@ impl ServerChannel {
 ///
 /// One that is dropped without a reply fails the call.
 pub struct IncomingCall {
-    shared: Arc<Shared>,
+    pub(super) shared: Arc<Shared>,
     request: Request,
     message: Message,
-    deadline: Deadline,
+    pub(super) deadline: Deadline,
     replied: bool,
 }
 
@@ -203,6 +223,15 @@ impl IncomingCall {
     /// Whether the client wants no reply. Replying is allowed, and sends nothing.
     pub fn is_one_way(&self) -> bool {
         self.request.one_way
+    }
+
+    pub(crate) fn asked(&self) -> &Request {
+        &self.request
+    }
+
+    /// The largest reply.
+    pub(crate) fn cap(&self) -> usize {
+        self.shared.cap
     }
 
     /// The request.
@@ -224,6 +253,11 @@ impl IncomingCall {
     /// Who calls.
     pub fn peer(&self) -> &Peer {
         &self.shared.peer
+    }
+
+    /// What the call came by, and the reply goes by.
+    pub fn carrier(&self) -> Carrier {
+        self.shared.carrier
     }
 
     /// How much longer the client waits for the reply; `None` if it waits for ever.
@@ -268,18 +302,23 @@ impl IncomingCall {
         self.send(Flags::FIN, 0, Outgoing::new(Some(bytes), Some(metadata)));
     }
 
+    /// As [`Self::reply`]; whether the session goes on.
+    pub(crate) fn try_reply(mut self, bytes: &[u8]) -> bool {
+        self.send(Flags::FIN, 0, Outgoing::message(bytes))
+    }
+
     /// Replies with the request's own bytes.
     pub fn echo(mut self) {
+        self.replied = true;
         match self.message.bytes().as_slice() {
             Some(bytes) => {
                 send(&self.shared, self.request, Flags::FIN, 0, Outgoing::message(bytes))
             }
             None => {
                 let bytes = self.message.to_vec();
-                send(&self.shared, self.request, Flags::FIN, 0, Outgoing::message(&bytes));
+                send(&self.shared, self.request, Flags::FIN, 0, Outgoing::message(&bytes))
             }
-        }
-        self.replied = true;
+        };
     }
 
     /// Fails the call. A long reason is cut.
@@ -287,15 +326,21 @@ impl IncomingCall {
         self.refuse(code, reason);
     }
 
-    fn refuse(&mut self, code: ErrorCode, reason: &str) {
-        let reason = &reason.as_bytes()[..reason.floor_char_boundary(LONGEST_REASON)];
-        let flags = Flags::FIN.with(Flags::ERROR);
-        self.send(flags, code.number(), Outgoing::message(reason));
+    /// As [`Self::fail`]; whether the session goes on.
+    pub(crate) fn try_fail(mut self, code: ErrorCode, reason: &str) -> bool {
+        self.refuse(code, reason)
     }
 
-    fn send(&mut self, flags: Flags, tag: u32, outgoing: Outgoing<'_>) {
-        send(&self.shared, self.request, flags, tag, outgoing);
+    pub(super) fn refuse(&mut self, code: ErrorCode, reason: &str) -> bool {
+        let reason = &reason.as_bytes()[..reason.floor_char_boundary(LONGEST_REASON)];
+        let flags = Flags::FIN.with(Flags::ERROR);
+        self.send(flags, code.number(), Outgoing::message(reason))
+    }
+
+    /// Sends the reply; whether the session goes on.
+    pub(super) fn send(&mut self, flags: Flags, tag: u32, outgoing: Outgoing<'_>) -> bool {
         self.replied = true;
+        send(&self.shared, self.request, flags, tag, outgoing)
     }
 }
 
@@ -307,17 +352,17 @@ impl Drop for IncomingCall {
     }
 }
 
-/// Sends a reply. That the session is over meanwhile is for whoever accepts on it to learn.
-fn send(shared: &Shared, request: Request, flags: Flags, tag: u32, outgoing: Outgoing<'_>) {
+/// Sends a reply; whether the session goes on.
+fn send(shared: &Shared, request: Request, flags: Flags, tag: u32, outgoing: Outgoing<'_>) -> bool {
     if request.one_way {
-        return;
+        return true;
     }
     let head = Head { kind: Kind::Message, flags, stream: request.stream, tag, time: 0 };
     shared.with(|state: &mut State| {
         state.serving.end(request.stream);
         let sent = state
             .check_metadata(outgoing.metadata)
-            .and_then(|()| state.send_or_keep(head, &outgoing));
+            .and_then(|()| state.send_or_keep(head, outgoing));
         if let Err(error) = sent
             && error.session_goes_on()
         {
@@ -325,7 +370,8 @@ fn send(shared: &Shared, request: Request, flags: Flags, tag: u32, outgoing: Out
             let flags = Flags::FIN.with(Flags::ERROR);
             let head = Head { flags, tag: ErrorCode::Failed.number(), ..head };
             // What is left can only be that the session is over.
-            let _ = state.send_or_keep(head, &Outgoing::message(reason.as_bytes()));
+            let _ = state.send_or_keep(head, Outgoing::message(reason.as_bytes()));
         }
-    });
+        !state.is_ended()
+    })
 }

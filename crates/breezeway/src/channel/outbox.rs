@@ -4,13 +4,13 @@ use std::collections::VecDeque;
 
 use breezeway_shm::{Head, SendError};
 
-use crate::link::{Body, Link};
+use crate::link::{Link, OwnedBody};
 
 /// Replies in the order in which they were made. The client's calls in flight bound their number.
 /// They belong to different calls, so one that lacks memory holds up no other.
 #[derive(Default)]
 pub(super) struct Outbox {
-    replies: VecDeque<(Head, Vec<u8>)>,
+    replies: VecDeque<(Head, OwnedBody)>,
     /// Whether they lack slots, which all entries need.
     lacks_slots: bool,
 }
@@ -20,12 +20,16 @@ impl Outbox {
         self.replies.is_empty()
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.replies.len()
+    }
+
     /// Whether what is sent next has to wait behind replies.
     pub(super) fn lacks_slots(&self) -> bool {
         self.lacks_slots
     }
 
-    pub(super) fn push(&mut self, head: Head, body: Vec<u8>, lacks_slots: bool) {
+    pub(super) fn push(&mut self, head: Head, body: OwnedBody, lacks_slots: bool) {
         self.lacks_slots |= lacks_slots;
         self.replies.push_back((head, body));
     }
@@ -35,8 +39,8 @@ impl Outbox {
         let mut sent = false;
         let mut index = 0;
         self.lacks_slots = false;
-        while let Some((head, body)) = self.replies.get(index) {
-            match link.send(*head, Body::Bytes(body)) {
+        while let Some((head, body)) = self.replies.get_mut(index) {
+            match link.send_owned(*head, body) {
                 Ok(()) => {
                     sent = true;
                     self.replies.remove(index);

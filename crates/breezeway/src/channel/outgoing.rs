@@ -3,29 +3,65 @@
 use breezeway_shm::{Flags, Head};
 
 use crate::connection::{Carried, METADATA_PREFIX};
+use crate::link::OwnedBody;
 
-/// Borrowed parts of an entry's body.
-#[derive(Clone, Copy, Debug, Default)]
+/// Parts of an entry's body.
+#[derive(Default)]
 pub(crate) struct Outgoing<'a> {
-    pub(crate) message: Option<&'a [u8]>,
-    /// At most 65535 bytes.
+    pub(crate) content: Content<'a>,
+    /// At most 65535 bytes. None beside space, which is the whole body.
     pub(crate) metadata: Option<&'a [u8]>,
+}
+
+/// What a message is sent from.
+#[derive(Default)]
+pub(crate) enum Content<'a> {
+    /// There is no message.
+    #[default]
+    Nothing,
+    /// These bytes, which are copied.
+    Bytes(&'a [u8]),
+    /// Space that was filled, and is empty once it was sent.
+    Space(&'a mut OwnedBody),
+}
+
+impl<'a> Content<'a> {
+    /// Bytes of the message, if there is one.
+    fn len(&self) -> Option<usize> {
+        match self {
+            Self::Nothing => None,
+            Self::Bytes(bytes) => Some(bytes.len()),
+            Self::Space(space) => Some(space.len()),
+        }
+    }
+
+    /// The bytes that are to be copied.
+    pub(super) fn copied(&self) -> Option<&'a [u8]> {
+        match self {
+            Self::Bytes(bytes) => Some(bytes),
+            Self::Nothing | Self::Space(_) => None,
+        }
+    }
 }
 
 impl<'a> Outgoing<'a> {
     /// A message, if any, and metadata, if any: an empty block is none.
     pub(crate) fn new(message: Option<&'a [u8]>, metadata: Option<&'a [u8]>) -> Self {
-        Self { message, metadata: metadata.filter(|block| !block.is_empty()) }
+        let content = message.map_or(Content::Nothing, Content::Bytes);
+        Self { content, metadata: metadata.filter(|block| !block.is_empty()) }
     }
 
     pub(crate) fn message(bytes: &'a [u8]) -> Self {
-        Self { message: Some(bytes), metadata: None }
+        Self { content: Content::Bytes(bytes), metadata: None }
+    }
+
+    pub(crate) fn space(space: &'a mut OwnedBody) -> Self {
+        Self { content: Content::Space(space), metadata: None }
     }
 
     /// As the stream's rules count it.
     pub(crate) fn carried(&self, last: bool) -> Carried {
-        let message = self.message.map(<[u8]>::len);
-        Carried { message, metadata: self.metadata.is_some(), last }
+        Carried { message: self.content.len(), metadata: self.metadata.is_some(), last }
     }
 
     /// The head with the flags that say what the body is made of.
@@ -34,7 +70,7 @@ impl<'a> Outgoing<'a> {
         if self.metadata.is_some() {
             flags = flags.with(Flags::METADATA);
         }
-        if self.message.is_none() {
+        if matches!(self.content, Content::Nothing) {
             flags = flags.with(Flags::EMPTY);
         }
         Head { flags, ..head }
@@ -43,7 +79,7 @@ impl<'a> Outgoing<'a> {
     /// Bytes of the body.
     pub(super) fn body_len(&self) -> usize {
         let metadata = self.metadata.map_or(0, |block| METADATA_PREFIX + block.len());
-        metadata + self.message.map_or(0, <[u8]>::len)
+        metadata + self.content.len().unwrap_or(0)
     }
 
     /// What precedes the metadata.
@@ -52,12 +88,12 @@ impl<'a> Outgoing<'a> {
         u16::try_from(len).expect("metadata was checked against the peer's limit").to_le_bytes()
     }
 
-    /// Writes the body, metadata first, into as many bytes as it has.
+    /// Copies the body, metadata first, into as many bytes as it has.
     pub(super) fn write_to(&self, body: &mut [u8]) {
         let prefix = self.prefix();
         let prefix = self.metadata.map(|_| &prefix[..]);
         let mut rest = body;
-        for part in [prefix, self.metadata, self.message].into_iter().flatten() {
+        for part in [prefix, self.metadata, self.content.copied()].into_iter().flatten() {
             let (here, behind) = rest.split_at_mut(part.len());
             here.copy_from_slice(part);
             rest = behind;
@@ -65,9 +101,16 @@ impl<'a> Outgoing<'a> {
     }
 
     /// The whole entry with a body of its own.
-    pub(super) fn to_vec(self, head: Head) -> (Head, Vec<u8>) {
-        let mut body = vec![0; self.body_len()];
-        self.write_to(&mut body);
-        (self.head(head), body)
+    pub(super) fn into_owned(self, head: Head) -> (Head, OwnedBody) {
+        let head = self.head(head);
+        let body = match self.content {
+            Content::Space(space) => std::mem::take(space),
+            _ => {
+                let mut bytes = vec![0; self.body_len()];
+                self.write_to(&mut bytes);
+                OwnedBody::Private(bytes)
+            }
+        };
+        (head, body)
     }
 }

@@ -1,6 +1,5 @@
 //! A thread that waits to be woken.
 
-use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Wake, Waker};
@@ -28,20 +27,17 @@ impl Wake for Parker {
 }
 
 impl Parker {
-    /// This thread's.
-    pub(super) fn current() -> (Arc<Self>, Waker) {
+    /// Does something with this thread's, and its waker.
+    pub(super) fn with_current<R>(work: impl FnOnce(&Self, &Waker) -> R) -> R {
         thread_local! {
-            static PARKER: RefCell<Option<(Arc<Parker>, Waker)>> = const { RefCell::new(None) };
-        }
-        PARKER.with_borrow_mut(|parker| {
-            let (parker, waker) = parker.get_or_insert_with(|| {
+            static PARKER: (Arc<Parker>, Waker) = {
                 let thread = thread::current();
-                let parker = Arc::new(Self { thread, notified: AtomicBool::new(false) });
+                let parker = Arc::new(Parker { thread, notified: AtomicBool::new(false) });
                 let waker = Waker::from(Arc::clone(&parker));
                 (parker, waker)
-            });
-            (Arc::clone(parker), waker.clone())
-        })
+            };
+        }
+        PARKER.with(|(parker, waker)| work(parker, waker))
     }
 
     /// Waits until somebody wakes this thread, or until the deadline.

@@ -2,6 +2,7 @@
 //! thread waits.
 
 use std::io;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, Wake, Waker};
 
@@ -28,19 +29,20 @@ pub(crate) struct TimedOut;
 /// A session, what is known of it without its lock, and the place where a leader sleeps.
 pub(crate) struct Shared {
     state: Mutex<State>,
-    leadership: Mutex<Leadership<Waker>>,
+    /// Threads that wait for the lock, which a leader that spins is to let go of.
+    contenders: AtomicU32,
     stage: Mutex<Option<Stage>>,
     pub(crate) waiting: Waiting,
     pub(crate) peer: Peer,
     pub(crate) carrier: Carrier,
     pub(crate) cap: usize,
     pub(crate) max_in_flight: usize,
+    pub(crate) service: u16,
 }
 
 /// Where the thread that leads sleeps.
 struct Stage {
     sleeper: Sleeper,
-    budget: SpinBudget,
     awaits_room: bool,
 }
 
@@ -66,29 +68,53 @@ impl Shared {
         leadership: Leadership<Waker>,
     ) -> Arc<Self> {
         clock::calibrate();
-        let max_in_flight = agreed.max_in_flight;
-        let state = State::new(agreed, is_client);
+        let Agreed { max_in_flight, service, .. } = agreed;
+        let spinning = SpinBudget::new(clock::ticks_in(waiting.spin_bound));
+        let state = State::new(agreed, is_client, leadership, spinning);
         Arc::new(Self {
             carrier: state.link.carrier(),
             cap: state.link.cap(),
             max_in_flight,
+            service,
             state: Mutex::new(state),
-            leadership: Mutex::new(leadership),
+            contenders: AtomicU32::new(0),
             stage: Mutex::new(None),
             waiting,
             peer,
         })
     }
 
+    #[inline]
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().expect("nobody panics with the lock")
+        match self.state.try_lock() {
+            Ok(state) => state,
+            Err(_) => self.lock_slowly(),
+        }
+    }
+
+    #[cold]
+    fn lock_slowly(&self) -> MutexGuard<'_, State> {
+        // Relaxed: a leader that sees it late lets go a few polls later.
+        self.contenders.fetch_add(1, Ordering::Relaxed);
+        let state = self.state.lock();
+        self.contenders.fetch_sub(1, Ordering::Relaxed);
+        state.expect("nobody panics with the lock")
+    }
+
+    fn is_contended(&self) -> bool {
+        self.contenders.load(Ordering::Relaxed) > 0
     }
 
     /// Releases the lock, and then wakes whom somebody has found something for.
     #[inline]
-    fn release(&self, state: MutexGuard<'_, State>) {
+    fn release(&self, mut state: MutexGuard<'_, State>) {
+        state.note_ended_streams();
         if !state.due.is_empty() {
-            self.release_and_wake(state);
+            // Those of a leader, which looks for itself.
+            state.due.retain(|waker| !waker.will_wake(Waker::noop()));
+            if !state.due.is_empty() {
+                self.release_and_wake(state);
+            }
         }
     }
 
@@ -115,6 +141,11 @@ impl Shared {
         result
     }
 
+    /// Who may get what comes next, unless somebody uses the session just now.
+    pub(super) fn take_waiter(&self) -> Option<Waker> {
+        self.state.try_lock().ok()?.take_waiter()
+    }
+
     /// Takes a turn from outside, for whoever drives.
     pub(crate) fn turn<R>(&self, after: impl FnOnce(&mut State, Turn) -> R) -> R {
         let mut state = self.lock();
@@ -124,123 +155,149 @@ impl Shared {
         result
     }
 
+    /// Does something under the lock, unless somebody else has it, for which this does not wait.
+    /// What that publishes is for the next turn to flush.
+    pub(super) fn try_with<R>(&self, change: impl FnOnce(&mut State) -> R) -> Option<R> {
+        let mut state = self.state.try_lock().ok()?;
+        let result = change(&mut state);
+        self.release(state);
+        Some(result)
+    }
+
+    /// Asks something after a turn, if nobody drives: whoever does sees by itself what comes.
+    pub(crate) fn glance<R>(&self, ask: impl FnOnce(&State) -> R) -> R {
+        let mut state = self.lock();
+        if state.leadership.try_lead() {
+            state.turn();
+            let next = state.leadership.resign();
+            state.due.extend(next);
+        }
+        let answer = ask(&state);
+        state.settle();
+        self.release(state);
+        answer
+    }
+
     /// Waits, on this thread, until `poll` gives something or the deadline has passed.
     pub(crate) fn wait<T>(
         &self,
         deadline: Deadline,
         mut poll: impl FnMut(&mut State, &mut Context<'_>) -> Poll<T>,
     ) -> Result<T, TimedOut> {
-        let (parker, waker) = Parker::current();
-        let mut cx = Context::from_waker(&waker);
-        loop {
-            if let Poll::Ready(result) = self.with(|state| poll(state, &mut cx)) {
-                return Ok(result);
+        Parker::with_current(|parker, waker| {
+            let mut place = None;
+            loop {
+                let mut state = self.lock();
+                if let Some(place) = place.take() {
+                    // Whoever is to lead, if nobody does, is this thread; it wakes the next.
+                    let _ = state.leadership.leave(place);
+                }
+                if state.leadership.try_lead() {
+                    let mut cx = Context::from_waker(Waker::noop());
+                    return self.lead(state, deadline, &mut |state| poll(state, &mut cx));
+                }
+                let polled = poll(&mut state, &mut Context::from_waker(waker));
+                let has_passed = polled.is_pending() && deadline.has_passed();
+                if polled.is_pending() && !has_passed {
+                    place = Some(state.leadership.follow(waker.clone()));
+                }
+                state.settle();
+                self.release(state);
+                match polled {
+                    Poll::Ready(result) => return Ok(result),
+                    Poll::Pending if has_passed => return Err(TimedOut),
+                    Poll::Pending => parker.park(deadline),
+                }
             }
-            if deadline.has_passed() {
-                return Err(TimedOut);
-            }
-            let Some(place) = self.lead_or_follow(&waker) else {
-                let outcome = self.lead(deadline, &mut |state| poll(state, &mut cx));
-                self.wake_next(|leadership| leadership.resign());
-                return outcome;
-            };
-            parker.park(deadline);
-            self.wake_next(|leadership| leadership.leave(place));
-        }
-    }
-
-    /// This thread's place among those who follow, or none if it now leads.
-    fn lead_or_follow(&self, waker: &Waker) -> Option<super::leadership::Place> {
-        let mut leadership = self.leadership();
-        if leadership.try_lead() { None } else { Some(leadership.follow(waker.clone())) }
-    }
-
-    fn leadership(&self) -> MutexGuard<'_, Leadership<Waker>> {
-        self.leadership.lock().expect("nobody panics with the lock")
-    }
-
-    fn wake_next(&self, change: impl FnOnce(&mut Leadership<Waker>) -> Option<Waker>) {
-        let next = change(&mut self.leadership());
-        if let Some(waker) = next {
-            waker.wake();
-        }
+        })
     }
 
     /// Drives the session for all who wait, until `poll` gives something.
     fn lead<T>(
         &self,
+        mut state: MutexGuard<'_, State>,
         deadline: Deadline,
         poll: &mut impl FnMut(&mut State) -> Poll<T>,
     ) -> Result<T, TimedOut> {
-        self.lock().driver_is_awake = true;
-        let outcome = self.lead_awake(deadline, poll);
+        let (mut state, outcome) = match poll(&mut state) {
+            Poll::Ready(result) => (state, Ok(result)),
+            Poll::Pending => self.lead_awake(state, deadline, poll),
+        };
         // What others have published while this thread was awake is its to send.
-        self.with(|state| state.driver_is_awake = false);
+        state.driver_is_awake = false;
+        let next = state.leadership.resign();
+        state.due.extend(next);
+        state.settle();
+        self.release(state);
         outcome
     }
 
-    fn lead_awake<T>(
-        &self,
+    fn lead_awake<'s, T>(
+        &'s self,
+        mut state: MutexGuard<'s, State>,
         deadline: Deadline,
         poll: &mut impl FnMut(&mut State) -> Poll<T>,
-    ) -> Result<T, TimedOut> {
+    ) -> (MutexGuard<'s, State>, Result<T, TimedOut>) {
+        state.driver_is_awake = true;
         let mut start = clock::ticks();
+        let polls = if self.waiting.policy == WaitPolicy::Park { 1 } else { POLLS_PER_RELEASE };
         loop {
-            let polls = if self.waiting.policy == WaitPolicy::Park { 1 } else { POLLS_PER_RELEASE };
-            let mut state = self.lock();
-            let mut turn = Turn::Idle;
-            for _ in 0..polls {
-                turn = state.turn();
-                if turn != Turn::Idle {
-                    break;
-                }
-                cpu::spin_hint();
-            }
-            let result = poll(&mut state);
+            let turn = self.take_turns(&mut state, polls);
             state.link.note_cpu();
-            let shares_cpu = state.link.shares_cpu();
-            self.release(state);
-            if let Poll::Ready(result) = result {
-                self.learn(start);
-                return Ok(result);
+            if let Poll::Ready(result) = poll(&mut state) {
+                state.spinning.learn(clock::ticks().wrapping_sub(start));
+                return (state, Ok(result));
             }
             let now = clock::ticks();
             if deadline.has_passed_at(now) {
-                return Err(TimedOut);
+                return (state, Err(TimedOut));
             }
+            let spins = self.spins(now.wrapping_sub(start), &state);
+            self.release(state);
             match turn {
-                Turn::Worked | Turn::Ended => start = now,
+                Turn::Worked | Turn::Closing | Turn::Ended => start = now,
                 Turn::Short => std::thread::sleep(SHORTAGE_PAUSE),
-                Turn::Idle if self.spins(now.wrapping_sub(start), shares_cpu) => {}
+                Turn::Idle if spins => self.give_way(),
                 Turn::Idle => {
                     if let Err(error) = self.sleep(deadline) {
                         self.with(|state| state.finish(CallError::Io(error)));
                     }
                 }
             }
+            state = self.lock();
+        }
+    }
+
+    /// Takes turns, at most `polls`, until one finds something or somebody else wants the lock.
+    pub(super) fn take_turns(&self, state: &mut State, polls: u32) -> Turn {
+        for _ in 1..polls {
+            let turn = state.turn();
+            if turn != Turn::Idle || self.is_contended() {
+                return turn;
+            }
+            cpu::spin_hint();
+        }
+        state.turn()
+    }
+
+    /// Leaves the lock, which was released, to those who wait for it.
+    fn give_way(&self) {
+        for _ in 0..POLLS_PER_RELEASE {
+            if !self.is_contended() {
+                break;
+            }
+            cpu::spin_hint();
         }
     }
 
     /// Whether a leader that has found nothing for so many ticks polls on.
-    fn spins(&self, idle: u64, shares_cpu: bool) -> bool {
+    fn spins(&self, idle: u64, state: &State) -> bool {
         match self.waiting.policy {
             WaitPolicy::Busy => true,
             WaitPolicy::Park => false,
-            WaitPolicy::Adaptive => cpu::spinning_pays() && !shares_cpu && idle < self.spin_ticks(),
-        }
-    }
-
-    fn spin_ticks(&self) -> u64 {
-        let stage = self.stage.lock().expect("nobody panics with the lock");
-        let longest = || clock::ticks_in(self.waiting.spin_bound);
-        stage.as_ref().map_or_else(longest, |stage| stage.budget.ticks())
-    }
-
-    /// Learns how long what was waited for has taken.
-    fn learn(&self, start: u64) {
-        let mut stage = self.stage.lock().expect("nobody panics with the lock");
-        if let Some(stage) = &mut *stage {
-            stage.budget.learn(clock::ticks().wrapping_sub(start));
+            WaitPolicy::Adaptive => {
+                cpu::spinning_pays() && !state.link.shares_cpu() && idle < state.spinning.ticks()
+            }
         }
     }
 
@@ -283,9 +340,8 @@ impl Shared {
         let mut state = self.lock();
         sleeper.watch(state.link.socket(), SOCKET)?;
         sleeper.watch(&interrupt.0, INTERRUPT)?;
-        state.driver = Some(Waker::from(interrupt));
-        let budget = SpinBudget::new(clock::ticks_in(self.waiting.spin_bound));
-        Ok(Stage { sleeper, budget, awaits_room: false })
+        state.set_driver(&Waker::from(interrupt));
+        Ok(Stage { sleeper, awaits_room: false })
     }
 }
 

@@ -6,16 +6,20 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
-use std::time::Duration;
 
 use breezeway_os::Deadline;
+use breezeway_os::segment::SegmentError;
+use breezeway_os::spin::SpinBudget;
 use breezeway_shm::layout::INLINE_MAX;
 use breezeway_shm::{Flags, ForeignBytes, Head, Kind, SendError, Want};
 
 use super::calls::{Answer, Calls};
+use super::closing::Closing;
+use super::leadership::Leadership;
 use super::outbox::Outbox;
-use super::outgoing::Outgoing;
+use super::outgoing::{Content, Outgoing};
 use super::serving::Serving;
+use super::stand_in::StandIn;
 use super::stream_waiters::StreamWaiters;
 use super::waiters::remember;
 use crate::connection::{
@@ -23,18 +27,17 @@ use crate::connection::{
 };
 use crate::error::CallError;
 use crate::handshake::Agreed;
-use crate::link::{Body, Link, LinkError, Notice};
+use crate::link::{Body, Link, LinkError, Notice, OwnedBody};
 use crate::message::Message;
 use crate::protocol::{CallViolation, ErrorCode, PeerHead, Request, request};
 use crate::time_left;
 
 /// Entries that a turn takes at most.
 const ENTRIES_PER_TURN: usize = 256;
-/// One-way messages that wait to be served before no more entries are taken. (Calls are bounded by
-/// those in flight, and streams by `max_streams`.)
+/// One-way messages that wait to be served before no more are taken: the messages of their window
+/// (`docs/abi.md`, section 4.3). (Calls are bounded by those in flight, and streams by
+/// `max_streams`.)
 const MAX_ONE_WAY: usize = 1024;
-/// How long a session that closes waits for a peer that does not take what was sent on a socket.
-const LINGER: Duration = Duration::from_secs(1);
 /// The longest failure reason that is read from a reply.
 const LONGEST_REASON: usize = 1024;
 
@@ -55,6 +58,8 @@ pub(crate) enum Turn {
     Idle,
     /// This process is short of something that the peer's next entry takes.
     Short,
+    /// The session is over, but for what the peer has not taken yet.
+    Closing,
     /// The session is over.
     Ended,
 }
@@ -67,7 +72,7 @@ pub(crate) struct State {
     pub(super) serving: Serving,
     pub(super) streams: Streams<Message>,
     pub(super) waiters: StreamWaiters,
-    outbox: Outbox,
+    pub(super) outbox: Outbox,
     arrivals: VecDeque<Arrival>,
     /// How many of them are one-way messages, of how many bytes, and how many streams.
     one_way_arrivals: usize,
@@ -76,35 +81,59 @@ pub(crate) struct State {
     arrival_waiters: Vec<Waker>,
     /// Who waits for a slot or for memory.
     room_waiters: Vec<Waker>,
+    /// Who waits for the peer to take up one-way messages.
+    one_way_waiters: Vec<Waker>,
+    /// Who waits for a stream of this side to end, so that another may be opened.
+    open_waiters: Vec<Waker>,
     next_number: u32,
     /// The longest metadata block that this side takes, and that the peer takes.
     max_metadata: [usize; 2],
     max_in_flight: usize,
     going_away: bool,
+    /// What this process was too short of in the last turn that says so.
+    pub(super) shortage: Option<SegmentError>,
     end: Option<Arc<CallError>>,
+    /// Set behind the end that this side wanted, until what was sent before is out.
+    pub(super) closing: Option<Closing>,
+    /// Whether a [`Driver`](super::Driver) takes the turns.
+    pub(super) has_driver: bool,
     /// Whether whoever drives takes another turn before it sleeps.
     pub(super) driver_is_awake: bool,
     /// Interrupts the sleep of whoever drives.
     pub(super) driver: Option<Waker>,
+    /// What tasks do while whoever drives sleeps.
+    pub(super) stand_in: StandIn,
     /// Whether whoever drives sleeps for room as well.
     room_is_awaited: bool,
     /// Whether something was published and the peer not yet woken for it.
-    unflushed: bool,
+    pub(super) unflushed: bool,
+    /// Which of the threads that wait drives.
+    pub(super) leadership: Leadership<Waker>,
+    /// How long it spins.
+    pub(super) spinning: SpinBudget,
     /// Who is to be woken once the lock is released.
     pub(super) due: Vec<Waker>,
 }
 
 impl State {
-    pub(super) fn new(mut agreed: Agreed, is_client: bool) -> Self {
+    pub(super) fn new(
+        mut agreed: Agreed,
+        is_client: bool,
+        leadership: Leadership<Waker>,
+        spinning: SpinBudget,
+    ) -> Self {
         let [own, peers] = agreed.streams;
-        let streams = usize::from(own.max_streams) + usize::from(peers.max_streams);
-        agreed.link.keep_for_streams(streams);
+        let mut streams = Streams::new(is_client, own, peers);
+        if own.max_streams > 0 && peers.max_streams > 0 {
+            streams.limit_one_way(Window { messages: MAX_ONE_WAY as u32, bytes: agreed.cap });
+        }
+        agreed.link.keep_for_streams(usize::from(own.max_streams) + usize::from(peers.max_streams));
         Self {
             link: agreed.link,
             is_client,
             calls: Calls::new(agreed.max_in_flight),
             serving: Serving::default(),
-            streams: Streams::new(is_client, own, peers),
+            streams,
             waiters: StreamWaiters::default(),
             outbox: Outbox::default(),
             arrivals: VecDeque::new(),
@@ -113,15 +142,23 @@ impl State {
             stream_arrivals: 0,
             arrival_waiters: Vec::new(),
             room_waiters: Vec::new(),
+            one_way_waiters: Vec::new(),
+            open_waiters: Vec::new(),
             next_number: if is_client { 1 } else { 2 },
             max_metadata: agreed.max_metadata.map(|limit| limit as usize),
             max_in_flight: agreed.max_in_flight,
             going_away: false,
+            shortage: None,
             end: None,
+            closing: None,
+            has_driver: false,
             driver_is_awake: false,
             driver: None,
+            stand_in: StandIn::default(),
             room_is_awaited: false,
             unflushed: false,
+            leadership,
+            spinning,
             due: Vec::new(),
         }
     }
@@ -150,9 +187,25 @@ impl State {
         self.calls.wake_room(&mut self.due);
         self.due.extend(self.serving.wakers());
         self.due.append(&mut self.room_waiters);
+        self.due.append(&mut self.one_way_waiters);
+        self.due.append(&mut self.open_waiters);
         self.due.append(&mut self.arrival_waiters);
         self.waiters.wake_all(&mut self.due);
+        let waiter = self.take_waiter();
+        self.due.extend(waiter);
         self.due.extend(self.driver.clone());
+    }
+
+    /// Remembers who waits until fewer streams are open.
+    pub(super) fn await_open(&mut self, cx: &Context<'_>) {
+        remember(&mut self.open_waiters, cx);
+    }
+
+    /// Whom to wake, now that the lock is released.
+    pub(super) fn note_ended_streams(&mut self) {
+        if self.streams.take_ended_here() {
+            self.due.append(&mut self.open_waiters);
+        }
     }
 
     // ---- turns ----
@@ -160,13 +213,14 @@ impl State {
     /// Takes what has come, sends what is owed, and notes who is to be woken.
     pub(super) fn turn(&mut self) -> Turn {
         if self.is_ended() {
-            return Turn::Ended;
+            return self.turn_closing();
         }
         match self.try_turn() {
             Ok(true) => Turn::Worked,
             Ok(false) => Turn::Idle,
             Err(CallError::Shortage(error)) => {
                 tracing::debug!(%error, "the next entry waits");
+                self.shortage = Some(error);
                 Turn::Short
             }
             Err(error) => {
@@ -176,7 +230,7 @@ impl State {
         }
     }
 
-    fn try_turn(&mut self) -> Result<bool, CallError> {
+    pub(super) fn try_turn(&mut self) -> Result<bool, CallError> {
         self.link.notice(Notice::Readable)?;
         let mut taken = 0;
         let mut shortage = None;
@@ -210,9 +264,7 @@ impl State {
     fn send_what_waits(&mut self) -> Result<bool, CallError> {
         // Control entries do not need new room, but what was seen of it is to be up to date before
         // a sleep for more.
-        let waits = !self.outbox.is_empty()
-            || !self.room_waiters.is_empty()
-            || self.streams.next_control().is_some();
+        let waits = self.has_more_to_send();
         let has_room = waits && self.link.has_new_room()?;
         let mut sent = false;
         if has_room {
@@ -285,10 +337,14 @@ impl State {
 
     /// Whether somebody waits for the peer to consume something.
     fn awaits_room(&mut self) -> bool {
+        self.has_more_to_send() || self.link.has_unwritten()
+    }
+
+    /// Whether entries wait for room, or who would send some.
+    fn has_more_to_send(&mut self) -> bool {
         !self.room_waiters.is_empty()
             || !self.outbox.is_empty()
             || self.streams.next_control().is_some()
-            || self.link.has_unwritten()
     }
 
     /// Announces that whoever drives is about to sleep. False if there is something to do after
@@ -316,12 +372,14 @@ impl State {
     }
 
     fn try_prepare_sleep(&mut self) -> Result<bool, LinkError> {
-        if self.unflushed {
+        // What a turn writes last may have made room on a socket, and nothing else would say so.
+        if self.unflushed || self.link.has_room_on_socket() && self.has_more_to_send() {
             return Ok(false);
         }
         self.room_is_awaited = self.awaits_room();
         if self.room_is_awaited {
-            self.link.prepare_sleep_for_room()
+            let more_room = self.link.more_room();
+            self.link.prepare_sleep_for(more_room)
         } else {
             self.link.prepare_sleep()
         }
@@ -333,6 +391,7 @@ impl State {
             Some(driver) => driver.clone_from(waker),
             None => self.driver = Some(waker.clone()),
         }
+        self.link.set_return_waker(waker);
     }
 
     /// Takes note of what was noticed of the socket.
@@ -431,6 +490,7 @@ impl State {
         }
         let deadline = deadline(request.time);
         if request.one_way {
+            self.streams.receive_one_way(content.len())?;
             self.one_way_arrivals += 1;
             self.one_way_bytes += content.len();
         }
@@ -461,6 +521,7 @@ impl State {
             Event::Nothing | Event::Opened { .. } => {}
             Event::Received(key) => self.due.extend(self.waiters.reader(key)),
             Event::Room(key) => self.due.extend(self.waiters.writer(key)),
+            Event::OneWayRoom => self.due.append(&mut self.one_way_waiters),
             Event::Reset(key) => {
                 self.due.extend(self.waiters.reader(key));
                 self.due.extend(self.waiters.writer(key));
@@ -468,8 +529,12 @@ impl State {
         }
     }
 
-    /// Whether more one-way messages wait than are to be kept.
+    /// Whether more one-way messages wait than are to be kept, of a peer that knows no window for
+    /// them: one without streams, which only holds up itself.
     fn is_flooded(&self) -> bool {
+        if self.streams.limits_one_way() {
+            return false;
+        }
         self.one_way_arrivals >= MAX_ONE_WAY || self.one_way_bytes >= self.link.cap()
     }
 
@@ -489,6 +554,11 @@ impl State {
         }
     }
 
+    /// Whether something came that nobody has taken up.
+    pub(super) fn has_arrivals(&self) -> bool {
+        !self.arrivals.is_empty()
+    }
+
     /// Takes the next arrival.
     pub(super) fn arrival(&mut self) -> Option<Arrival> {
         let arrival = self.arrivals.pop_front()?;
@@ -497,6 +567,7 @@ impl State {
             Arrival::Call(request, message, _) if request.one_way => {
                 self.one_way_arrivals -= 1;
                 self.one_way_bytes -= message.len();
+                self.streams.one_way_taken(message.len());
             }
             Arrival::Call(..) => {}
             Arrival::Stream { .. } => self.stream_arrivals -= 1,
@@ -505,6 +576,17 @@ impl State {
             self.due.extend(self.driver.clone());
         }
         Some(arrival)
+    }
+
+    /// Nobody will take up what has come.
+    pub(super) fn forget_arrivals(&mut self) {
+        self.arrivals.clear();
+        (self.one_way_arrivals, self.one_way_bytes, self.stream_arrivals) = (0, 0, 0);
+    }
+
+    /// Remembers who waits to send one-way messages.
+    pub(super) fn await_one_way_window(&mut self, cx: &Context<'_>) {
+        remember(&mut self.one_way_waiters, cx);
     }
 
     /// As [`Self::arrival`], remembering who waits for one.
@@ -538,7 +620,9 @@ impl State {
 
     /// Why no call or stream may be begun, if that is so.
     pub(super) fn may_begin(&self) -> Result<(), CallError> {
-        self.check()?;
+        if let Some(end) = &self.end {
+            return Err(CallError::NotSent(Arc::clone(end)));
+        }
         if self.going_away { Err(CallError::GoingAway) } else { Ok(()) }
     }
 
@@ -553,11 +637,20 @@ impl State {
         &mut self,
         cx: &Context<'_>,
         head: Head,
-        outgoing: &Outgoing<'_>,
+        outgoing: &mut Outgoing<'_>,
     ) -> Poll<Result<(), CallError>> {
         let outcome = self.send_behind_replies(head, outgoing);
+        self.or_await_room(cx, outcome)
+    }
+
+    /// What came of sending or reserving; remembers who waits until there is room for it.
+    pub(super) fn or_await_room<T>(
+        &mut self,
+        cx: &Context<'_>,
+        outcome: Result<T, SendError>,
+    ) -> Poll<Result<T, CallError>> {
         match outcome {
-            Ok(()) => Poll::Ready(Ok(())),
+            Ok(outcome) => Poll::Ready(Ok(outcome)),
             Err(SendError::Full { .. } | SendError::NoMemory { until: Some(_), .. }) => {
                 remember(&mut self.room_waiters, cx);
                 Poll::Pending
@@ -567,7 +660,7 @@ impl State {
     }
 
     /// Says why an entry was not sent. What concerns the session ends it.
-    fn failed(&mut self, error: SendError) -> CallError {
+    pub(super) fn failed(&mut self, error: SendError) -> CallError {
         let error = CallError::from(error);
         if error.session_goes_on() {
             return error;
@@ -580,10 +673,10 @@ impl State {
     pub(super) fn send_or_keep(
         &mut self,
         head: Head,
-        outgoing: &Outgoing<'_>,
+        mut outgoing: Outgoing<'_>,
     ) -> Result<(), CallError> {
         self.check()?;
-        match self.send_behind_replies(head, outgoing) {
+        match self.send_behind_replies(head, &mut outgoing) {
             Ok(()) => Ok(()),
             Err(
                 error @ (SendError::Full { .. }
@@ -591,7 +684,7 @@ impl State {
                 | SendError::Segment(_)),
             ) => {
                 let lacks_slots = matches!(error, SendError::Full { .. });
-                let (head, body) = outgoing.to_vec(head);
+                let (head, body) = outgoing.into_owned(head);
                 self.outbox.push(head, body, lacks_slots);
                 Ok(())
             }
@@ -603,7 +696,7 @@ impl State {
     fn send_behind_replies(
         &mut self,
         head: Head,
-        outgoing: &Outgoing<'_>,
+        outgoing: &mut Outgoing<'_>,
     ) -> Result<(), SendError> {
         if self.outbox.lacks_slots() {
             return Err(SendError::Full { unconsumed: 0, until: Want::Data });
@@ -611,14 +704,36 @@ impl State {
         self.send(head, outgoing)
     }
 
-    fn send(&mut self, head: Head, outgoing: &Outgoing<'_>) -> Result<(), SendError> {
+    fn send(&mut self, head: Head, outgoing: &mut Outgoing<'_>) -> Result<(), SendError> {
         let head = outgoing.head(head);
-        let Some(metadata) = outgoing.metadata else {
-            let bytes = outgoing.message.unwrap_or_default();
-            self.link.send(head, Body::Bytes(bytes))?;
-            self.unflushed = true;
-            return Ok(());
-        };
+        match (&mut outgoing.content, outgoing.metadata) {
+            (Content::Space(space), _) => self.send_space(head, space)?,
+            (content, None) => {
+                self.link.send(head, Body::Bytes(content.copied().unwrap_or_default()))?;
+            }
+            (_, Some(metadata)) => self.send_with_metadata(head, metadata, outgoing)?,
+        }
+        self.unflushed = true;
+        Ok(())
+    }
+
+    fn send_space(&mut self, head: Head, space: &mut OwnedBody) -> Result<(), SendError> {
+        let is_cut = space.is_cut();
+        self.link.send_owned(head, space)?;
+        if is_cut {
+            self.due.append(&mut self.room_waiters);
+            // One of them may be the thread that leads, which sleeps in another place.
+            self.due.extend(self.driver.clone());
+        }
+        Ok(())
+    }
+
+    fn send_with_metadata(
+        &mut self,
+        head: Head,
+        metadata: &[u8],
+        outgoing: &Outgoing<'_>,
+    ) -> Result<(), SendError> {
         let len = outgoing.body_len();
         if len <= INLINE_MAX {
             let mut bytes = [0; INLINE_MAX];
@@ -630,27 +745,14 @@ impl State {
             filling.write(0, ForeignBytes::stable(&outgoing.prefix()));
             filling.write(METADATA_PREFIX, ForeignBytes::stable(metadata));
             let start = METADATA_PREFIX + metadata.len();
-            filling.write(start, ForeignBytes::stable(outgoing.message.unwrap_or_default()));
+            filling
+                .write(start, ForeignBytes::stable(outgoing.content.copied().unwrap_or_default()));
             if let Err(error) = self.link.send(head, Body::Space) {
                 self.link.abandon();
                 return Err(error);
             }
         }
-        self.unflushed = true;
         Ok(())
-    }
-
-    /// The session ends in order, as far as the peer can still be reached.
-    pub(super) fn close(&mut self) {
-        if self.is_ended() {
-            return;
-        }
-        // A full ring or a dead peer: the end of file says the same, less politely.
-        let _ = self.send_outbox();
-        let _ = self.link.send(Head::of_session(Kind::Shutdown, 0), Body::Bytes(&[]));
-        // On a socket some of what was sent may not have been taken: a peer that reads gets it.
-        let _ = self.link.flush(Deadline::after(LINGER));
-        self.finish(CallError::Ended);
     }
 }
 
@@ -674,4 +776,33 @@ fn reason(content: &Message) -> String {
     let bytes = content.bytes();
     let bytes = bytes.slice(..bytes.len().min(LONGEST_REASON)).to_vec();
     String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixStream;
+    use std::thread;
+
+    use super::*;
+    use crate::carrier::Carrier;
+    use crate::handshake;
+    use crate::options::SessionOptions;
+
+    #[test]
+    fn the_window_of_one_way_messages_is_the_cap_although_a_frame_is_smaller() {
+        let (one, other) = UnixStream::pair().unwrap();
+        let options = SessionOptions::new().cap(8 << 30);
+        let accepting = thread::spawn({
+            let options = options.clone();
+            move || handshake::accept(other.into(), Carrier::Unix, &options).map(drop)
+        });
+        let agreed = handshake::connect(one.into(), Carrier::Unix, &options).unwrap();
+        accepting.join().unwrap().unwrap();
+        let mut state = State::new(agreed, true, Leadership::outside(), SpinBudget::new(0));
+        assert!(state.link.cap() < 4 << 30);
+        state.streams.one_way_sent(5 << 30);
+        assert!(state.streams.may_send_one_way());
+        state.streams.one_way_sent(3 << 30);
+        assert!(!state.streams.may_send_one_way());
+    }
 }

@@ -4,14 +4,16 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use breezeway_os::Deadline;
+use breezeway_os::{Deadline, Peer};
 use breezeway_shm::{Account, Flags, Head, Kind};
 use thiserror::Error;
 
 use super::Handle;
 use super::outgoing::Outgoing;
 use super::shared::Shared;
+use super::space::OwnedSpace;
 use super::state::State;
+use crate::carrier::Carrier;
 use crate::connection::{Refusal, StreamKey, Taken};
 use crate::error::CallError;
 use crate::message::Message;
@@ -22,7 +24,7 @@ use crate::protocol::ErrorCode;
 #[non_exhaustive]
 pub enum StreamError {
     /// One of both sides has reset the stream: both directions are over, and what was not received
-    /// is dropped.
+    /// is dropped, unless its sender had finished.
     #[error("the stream was reset: {0:?}")]
     Reset(ErrorCode),
     /// This side has sent its last message.
@@ -45,7 +47,9 @@ pub enum StreamError {
 /// Both directions of a stream: messages go out and come in, in order.
 ///
 /// Each side may end its direction and go on receiving. A stream that is dropped before both
-/// directions have ended is reset: the other side learns that nobody reads or writes it.
+/// directions have ended is reset: the other side learns that nobody reads or writes it, by
+/// [`ErrorCode::Cancelled`], or by [`ErrorCode::Panicked`] if a panic has dropped it. What was sent
+/// before this side [finished](SendHalf::finish) is still received.
 ///
 /// How much may be under way to a side that does not read is bounded by that side's
 /// [`stream_window`](crate::SessionOptions::stream_window); then sending waits.
@@ -56,9 +60,9 @@ pub struct Stream {
 }
 
 /// What both halves share.
-struct Inner {
-    shared: Arc<Shared>,
-    key: StreamKey,
+pub(super) struct Inner {
+    pub(super) shared: Arc<Shared>,
+    pub(super) key: StreamKey,
     /// Keeps a client's session open.
     _handle: Option<Arc<Handle>>,
 }
@@ -68,6 +72,9 @@ impl Drop for Inner {
         self.shared.with(|state| {
             let waiters = state.waiters.forget(self.key);
             state.due.extend(waiters);
+            if std::thread::panicking() {
+                state.streams.reset(self.key, ErrorCode::Panicked);
+            }
             state.streams.abandon(self.key);
         });
     }
@@ -75,7 +82,7 @@ impl Drop for Inner {
 
 /// The direction in which this side sends.
 pub struct SendHalf {
-    inner: Arc<Inner>,
+    pub(super) inner: Arc<Inner>,
 }
 
 /// The direction in which this side receives.
@@ -100,6 +107,16 @@ impl Stream {
         self.deadline.time_left()
     }
 
+    /// Who is on the other side.
+    pub fn peer(&self) -> &Peer {
+        &self.send.inner.shared.peer
+    }
+
+    /// What its messages travel by.
+    pub fn carrier(&self) -> Carrier {
+        self.send.inner.shared.carrier
+    }
+
     /// Both directions, each for a thread or task of its own. The stream ends when both are
     /// dropped.
     pub fn split(self) -> (SendHalf, ReceiveHalf) {
@@ -119,6 +136,16 @@ impl Stream {
     /// As [`SendHalf::send`].
     pub fn send(&mut self, message: &[u8]) -> Result<(), StreamError> {
         self.send.send(message)
+    }
+
+    /// As [`SendHalf::reserve`].
+    pub fn reserve(&mut self, len: usize) -> Result<OwnedSpace, CallError> {
+        self.send.reserve(len)
+    }
+
+    /// As [`SendHalf::send_space`].
+    pub fn send_space(&mut self, space: OwnedSpace) -> Result<(), StreamError> {
+        self.send.send_space(space)
     }
 
     /// As [`SendHalf::finish`].
@@ -173,15 +200,15 @@ impl SendHalf {
         self.send_within(Outgoing::new(message, metadata), true, Deadline::NEVER)
     }
 
-    fn send_within(
+    pub(super) fn send_within(
         &mut self,
-        outgoing: Outgoing<'_>,
+        mut outgoing: Outgoing<'_>,
         last: bool,
         deadline: Deadline,
     ) -> Result<(), StreamError> {
         let Inner { shared, key, .. } = &*self.inner;
-        let outcome =
-            shared.wait(deadline, |state, cx| state.poll_stream_send(cx, *key, &outgoing, last));
+        let outcome = shared
+            .wait(deadline, |state, cx| state.poll_stream_send(cx, *key, &mut outgoing, last));
         outcome.unwrap_or(Err(StreamError::DeadlinePassed))
     }
 
@@ -204,8 +231,16 @@ impl SendHalf {
         last: bool,
     ) -> Poll<Result<(), StreamError>> {
         let Inner { shared, key, .. } = &*self.inner;
-        let outgoing = Outgoing::new(message, metadata);
-        shared.with(|state| state.poll_stream_send(cx, *key, &outgoing, last))
+        let mut outgoing = Outgoing::new(message, metadata);
+        shared.with(|state| state.poll_stream_send(cx, *key, &mut outgoing, last))
+    }
+
+    /// Ready once the other side has reset the stream, or the session is over: for whoever has
+    /// nothing to send now, and would stop working on it. Takes the place of a pending
+    /// [`Self::poll_send`].
+    pub fn poll_reset(&mut self, cx: &mut Context<'_>) -> Poll<StreamError> {
+        let Inner { shared, key, .. } = &*self.inner;
+        shared.with(|state| state.poll_stream_reset(cx, *key))
     }
 
     /// Ends both directions at once; the other side learns the code.
@@ -250,11 +285,11 @@ impl ReceiveHalf {
 }
 
 impl State {
-    fn poll_stream_send(
+    pub(super) fn poll_stream_send(
         &mut self,
         cx: &Context<'_>,
         key: StreamKey,
-        outgoing: &Outgoing<'_>,
+        outgoing: &mut Outgoing<'_>,
         last: bool,
     ) -> Poll<Result<(), StreamError>> {
         let carried = outgoing.carried(last);
@@ -281,12 +316,30 @@ impl State {
         sent.map_err(StreamError::from).map_ok(|()| self.streams.sent(key, carried))
     }
 
+    fn poll_stream_reset(&mut self, cx: &Context<'_>, key: StreamKey) -> Poll<StreamError> {
+        if let Some(code) = self.streams.reset_code(key) {
+            return Poll::Ready(StreamError::Reset(code));
+        }
+        if let Err(error) = self.check() {
+            return Poll::Ready(error.into());
+        }
+        let replaced = self.waiters.set_writer(key, cx);
+        self.due.extend(replaced);
+        Poll::Pending
+    }
+
     fn poll_stream_receive(
         &mut self,
         cx: &Context<'_>,
         key: StreamKey,
     ) -> Poll<Result<Option<Message>, StreamError>> {
-        match self.streams.take(key) {
+        let mut taken = self.streams.take(key);
+        if matches!(taken, Taken::Nothing) && self.may_stand_in() {
+            self.waiters.withdraw_reader(key, cx);
+            self.stand_in(cx);
+            taken = self.streams.take(key);
+        }
+        match taken {
             Taken::Content(message) => Poll::Ready(Ok(Some(message))),
             Taken::End => Poll::Ready(Ok(None)),
             Taken::Reset(code) => Poll::Ready(Err(StreamError::Reset(code))),

@@ -2,7 +2,7 @@
 
 use std::task::{Context, Waker};
 
-use super::waiters::replace;
+use super::waiters::{replace, withdraw};
 use crate::connection::StreamKey;
 
 #[derive(Default)]
@@ -36,6 +36,11 @@ impl StreamWaiters {
     #[must_use]
     pub(super) fn set_writer(&mut self, key: StreamKey, cx: &Context<'_>) -> Option<Waker> {
         replace(&mut self.pair(key).writer, cx)
+    }
+
+    /// The task of `cx` no longer waits for something to read.
+    pub(super) fn withdraw_reader(&mut self, key: StreamKey, cx: &Context<'_>) {
+        withdraw(&mut self.pair(key).reader, cx);
     }
 
     pub(super) fn reader(&mut self, key: StreamKey) -> Option<Waker> {

@@ -19,6 +19,14 @@ pub(super) fn replace(waiter: &mut Option<Waker>, cx: &Context<'_>) -> Option<Wa
     }
 }
 
+/// Takes back that the task of `cx` waits: it is about to look for itself. (It runs, so this drops
+/// no task.)
+pub(super) fn withdraw(waiter: &mut Option<Waker>, cx: &Context<'_>) {
+    if waiter.as_ref().is_some_and(|waker| waker.will_wake(cx.waker())) {
+        *waiter = None;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;

@@ -17,12 +17,22 @@ pub(super) enum Direction {
     Finished,
     /// Its sender has reset the stream.
     Reset(ErrorCode),
+    /// Its sender has sent its last message, and then reset the stream: it takes no more.
+    Refusing(ErrorCode),
 }
 
 impl Direction {
     /// Whether its sender has sent its last entry.
     pub(super) fn is_over(self) -> bool {
-        matches!(self, Self::Finished | Self::Reset(_))
+        !matches!(self, Self::New | Self::Open)
+    }
+
+    /// The code with which its sender has reset the stream, if it has.
+    pub(super) fn reset_code(self) -> Option<ErrorCode> {
+        match self {
+            Self::Reset(code) | Self::Refusing(code) => Some(code),
+            _ => None,
+        }
     }
 }
 
@@ -115,19 +125,34 @@ impl<M> Stream<M> {
         Ok(true)
     }
 
-    /// The peer has reset the stream. What was not taken of it is dropped.
+    /// The peer has reset the stream. What was not taken of it is dropped, unless the reset came
+    /// behind the peer's last message: then it only no longer wants what this side still sends.
     pub(super) fn receive_reset(&mut self, code: ErrorCode) -> Result<bool, StreamViolation> {
-        if matches!(self.incoming, Direction::Reset(_)) {
-            return Err(StreamViolation::AfterEnd(self.number));
-        }
         let is_wanted = self.is_wanted();
-        // Also behind its last message: then it no longer wants what this side still sends.
-        self.incoming = Direction::Reset(code);
-        self.clear();
-        if !self.outgoing.is_over() && self.reset_due.is_none() {
-            self.reset_due = Some(code);
-        }
+        self.incoming = match self.incoming {
+            Direction::Reset(_) | Direction::Refusing(_) => {
+                return Err(StreamViolation::AfterEnd(self.number));
+            }
+            Direction::Finished if is_wanted => Direction::Refusing(code),
+            _ => {
+                self.clear();
+                Direction::Reset(code)
+            }
+        };
+        self.answer_reset();
         Ok(is_wanted)
+    }
+
+    /// Owes the answer to the peer's reset, but not while messages from before it wait to be taken:
+    /// the answer frees the stream's number, and `max_streams` is to bound what is kept. Gives
+    /// whether it is now to be sent.
+    fn answer_reset(&mut self) -> bool {
+        let Some(code) = self.incoming.reset_code() else { return false };
+        if self.first.is_some() || self.outgoing.is_over() || self.reset_due.is_some() {
+            return false;
+        }
+        self.reset_due = Some(code);
+        true
     }
 
     fn clear(&mut self) {
@@ -140,7 +165,8 @@ impl<M> Stream<M> {
         !self.abandoned && self.reset_due.is_none() && !matches!(self.outgoing, Direction::Reset(_))
     }
 
-    /// The oldest that was received and not taken; whether a window is now due with it.
+    /// The oldest that was received and not taken; whether a window, or the answer to a reset, is
+    /// now due with it.
     #[inline]
     pub(super) fn take(&mut self) -> Option<(M, bool)> {
         let Queued { content, message } = self.first.take()?;
@@ -148,7 +174,8 @@ impl<M> Stream<M> {
             self.first = self.behind.pop_front();
         }
         let due = message.is_some_and(|len| self.granted.consume(len));
-        Some((content, due && !self.incoming.is_over()))
+        let due = if self.incoming.is_over() { self.answer_reset() } else { due };
+        Some((content, due))
     }
 
     /// What the peer is to be given back of its window, if that is due.
@@ -163,6 +190,10 @@ impl<M> Stream<M> {
     /// This side wants the stream to be over, both ways. Gives whether a reset is now to be sent.
     pub(super) fn reset(&mut self, code: ErrorCode) -> bool {
         self.clear();
+        if let Direction::Refusing(code) = self.incoming {
+            // The reader's messages are gone.
+            self.incoming = Direction::Reset(code);
+        }
         if self.reset_due.is_some() || matches!(self.outgoing, Direction::Reset(_)) {
             return false;
         }

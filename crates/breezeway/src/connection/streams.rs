@@ -6,6 +6,7 @@ use rustc_hash::FxHashMap;
 use thiserror::Error;
 
 use super::StreamViolation;
+use super::one_way::OneWay;
 use super::stream::{Carried, Direction, Stream};
 use super::window::Window;
 use crate::protocol::ErrorCode;
@@ -53,6 +54,8 @@ pub(crate) enum Event {
     Reset(StreamKey),
     /// The peer takes messages again.
     Room(StreamKey),
+    /// The peer takes one-way messages again.
+    OneWayRoom,
 }
 
 /// What a stream has for its reader.
@@ -71,7 +74,7 @@ pub(crate) enum Taken<M> {
 /// An entry that this side owes the peer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Control {
-    /// So much more may be sent on the stream.
+    /// So much more may be sent on the stream, or, on number 0, of one-way messages.
     Window { number: u32, consumed: Window },
     /// The stream is over.
     Reset { number: u32, code: ErrorCode },
@@ -111,9 +114,13 @@ pub(crate) struct Streams<M> {
     /// Streams that are not over, by number.
     by_number: FxHashMap<u32, u32>,
     opened_here: u16,
+    /// Whether one of them has ended since somebody asked.
+    has_ended_here: bool,
     opened_by_peer: u16,
     /// Streams for which this side may owe an entry.
     listed: VecDeque<u32>,
+    /// The window of one-way messages, if they have one.
+    one_way: Option<OneWay>,
 }
 
 impl<M> Streams<M> {
@@ -126,9 +133,16 @@ impl<M> Streams<M> {
             free: Vec::new(),
             by_number: FxHashMap::default(),
             opened_here: 0,
+            has_ended_here: false,
             opened_by_peer: 0,
             listed: VecDeque::new(),
+            one_way: None,
         }
+    }
+
+    /// Gives one-way messages a window. Comes before the first.
+    pub(crate) fn limit_one_way(&mut self, window: Window) {
+        self.one_way = Some(OneWay::new(window));
     }
 
     /// Streams that are not over for the peer.
@@ -158,12 +172,48 @@ impl<M> Streams<M> {
         self.by_number.contains_key(&number)
     }
 
+    // ---- one-way messages ----
+
+    /// Whether one-way messages have a window.
+    pub(crate) fn limits_one_way(&self) -> bool {
+        self.one_way.is_some()
+    }
+
+    /// Whether a one-way message may be sent.
+    pub(crate) fn may_send_one_way(&self) -> bool {
+        self.one_way.as_ref().is_none_or(OneWay::may_send)
+    }
+
+    /// A one-way message that [`Self::may_send_one_way`] allowed was published.
+    pub(crate) fn one_way_sent(&mut self, len: usize) {
+        if let Some(one_way) = &mut self.one_way {
+            one_way.sent(len);
+        }
+    }
+
+    /// Judges a one-way message that came.
+    pub(crate) fn receive_one_way(&mut self, len: usize) -> Result<(), StreamViolation> {
+        self.one_way.as_mut().map_or(Ok(()), |one_way| one_way.receive(len))
+    }
+
+    /// The application has taken up a one-way message.
+    pub(crate) fn one_way_taken(&mut self, len: usize) {
+        if let Some(one_way) = &mut self.one_way {
+            one_way.consume(len);
+        }
+    }
+
     // ---- opening and sending ----
 
     /// Whether this side may open one more.
     pub(crate) fn may_open(&self) -> Result<(), TooManyStreams> {
         let most = self.peers.max_streams;
         if self.opened_here < most { Ok(()) } else { Err(TooManyStreams(most)) }
+    }
+
+    /// Whether a stream that this side opened has ended since this was last asked.
+    pub(crate) fn take_ended_here(&mut self) -> bool {
+        std::mem::take(&mut self.has_ended_here)
     }
 
     /// This side's opening entry was published.
@@ -177,7 +227,7 @@ impl<M> Streams<M> {
     /// Whether such an entry may be sent on a stream.
     pub(crate) fn may_send(&self, key: StreamKey, carried: Carried) -> Result<(), Refusal> {
         let stream = self.get(key);
-        if let Direction::Reset(code) = stream.incoming {
+        if let Some(code) = stream.incoming.reset_code() {
             return Err(Refusal::Reset(code));
         }
         match (stream.outgoing, stream.reset_due) {
@@ -189,6 +239,13 @@ impl<M> Streams<M> {
             }
             _ => Ok(()),
         }
+    }
+
+    /// The code with which one of both sides has reset a stream, if one has.
+    pub(crate) fn reset_code(&self, key: StreamKey) -> Option<ErrorCode> {
+        let stream = self.get(key);
+        let code = stream.incoming.reset_code().or(stream.outgoing.reset_code());
+        code.or(stream.reset_due)
     }
 
     /// Whether the next entry on a stream is the first of this side.
@@ -229,6 +286,9 @@ impl<M> Streams<M> {
 
     /// The next entry that this side owes. It is owed until [`Self::control_sent`].
     pub(crate) fn next_control(&mut self) -> Option<Control> {
+        if let Some(consumed) = self.one_way.as_ref().and_then(OneWay::window_due) {
+            return Some(Control::Window { number: 0, consumed });
+        }
         while let Some(&index) = self.listed.front() {
             if let Some(stream) = &mut self.slots[index as usize].stream {
                 let number = stream.number;
@@ -247,6 +307,11 @@ impl<M> Streams<M> {
 
     /// The entry that [`Self::next_control`] named was published.
     pub(crate) fn control_sent(&mut self) {
+        if let Some(one_way) = &mut self.one_way
+            && one_way.window_due().is_some()
+        {
+            return one_way.window_sent();
+        }
         let Some(&index) = self.listed.front() else { return };
         let Some(stream) = &mut self.slots[index as usize].stream else { return };
         match stream.reset_due.take() {
@@ -304,6 +369,12 @@ impl<M> Streams<M> {
         number: u32,
         consumed: Window,
     ) -> Result<Event, StreamViolation> {
+        if number == 0
+            && let Some(one_way) = &mut self.one_way
+        {
+            let has_room = one_way.receive_window(consumed)?;
+            return Ok(if has_room { Event::OneWayRoom } else { Event::Nothing });
+        }
         let Some(key) = self.find(number) else { return self.crossed(number) };
         let stream = self.get_mut(key);
         let was_full = !stream.credit.allows_a_message();
@@ -321,18 +392,14 @@ impl<M> Streams<M> {
     #[inline]
     pub(crate) fn take(&mut self, key: StreamKey) -> Taken<M> {
         let stream = self.get_mut(key);
-        if let Some((content, window_due)) = stream.take() {
-            if window_due {
+        if let Some((content, is_due)) = stream.take() {
+            if is_due {
                 self.list(key.index);
             }
             return Taken::Content(content);
         }
-        if let (Direction::Reset(code), _) | (_, Direction::Reset(code)) =
-            (stream.incoming, stream.outgoing)
-        {
-            return Taken::Reset(code);
-        }
-        match (stream.reset_due, stream.incoming) {
+        match (self.reset_code(key), self.get(key).incoming) {
+            (_, Direction::Refusing(_)) => Taken::End,
             (Some(code), _) => Taken::Reset(code),
             (None, Direction::Finished) => Taken::End,
             (None, _) => Taken::Nothing,
@@ -402,12 +469,12 @@ impl<M> Streams<M> {
         if self.by_number.get(&number) == Some(&index) {
             self.by_number.remove(&number);
             let is_odd = !number.is_multiple_of(2);
-            let count = if is_odd == self.opens_odd {
-                &mut self.opened_here
+            if is_odd == self.opens_odd {
+                self.opened_here -= 1;
+                self.has_ended_here = true;
             } else {
-                &mut self.opened_by_peer
-            };
-            *count -= 1;
+                self.opened_by_peer -= 1;
+            }
         }
         if is_abandoned {
             // It may still be listed, which then means nothing.

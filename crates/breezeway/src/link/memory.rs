@@ -12,7 +12,7 @@ pub(crate) struct MemoryLink {
     pub(super) space: Space,
     waiter: Waiter,
     /// What brings more room than there was when it was last asked for.
-    more_room: Want,
+    pub(super) more_room: Want,
 }
 
 impl MemoryLink {
@@ -24,12 +24,24 @@ impl MemoryLink {
     /// Whether the peer has consumed or released something since the last call, or sent something.
     pub(super) fn has_new_room(&mut self) -> Result<bool, SocketError> {
         let has_room = self.endpoint.has(self.more_room)?;
+        // Else it would be new room until somebody takes it.
+        self.endpoint.collect_returned();
         self.more_room = self.endpoint.more_memory();
         Ok(has_room)
     }
 
-    pub(super) fn prepare_sleep_for_room(&mut self) -> Result<bool, SocketError> {
-        self.endpoint.prepare_sleep(self.more_room)
+    /// Announces a sleep that a message ends as well as what is wanted.
+    pub(super) fn prepare_sleep_for(&mut self, want: Want) -> Result<bool, SocketError> {
+        self.endpoint.prepare_sleep(match (want, self.endpoint.more_memory()) {
+            (Want::Consumed(consumed), Want::Memory { back, .. }) => {
+                Want::Memory { consumed, back }
+            }
+            _ => want,
+        })
+    }
+
+    pub(super) fn wait_for_room(&mut self, deadline: Deadline) -> Result<(), WaitError> {
+        self.waiter.wait(&mut self.endpoint, self.more_room, deadline)
     }
 
     #[inline(always)]

@@ -22,7 +22,7 @@ const MAX_UNWRITTEN: usize = 64 * 1024;
 
 /// A socket with what has come and what is to go out.
 pub(crate) struct SocketLink {
-    origin: Origin,
+    pub(super) origin: Origin,
     socket: StreamSocket,
     carrier: Carrier,
     policy: WaitPolicy,
@@ -88,7 +88,7 @@ impl SocketLink {
         Ok(())
     }
 
-    fn check_len(&self, len: usize) -> Result<(), SendError> {
+    pub(super) fn check_len(&self, len: usize) -> Result<(), SendError> {
         let cap = self.cap;
         if len > cap { Err(SendError::TooLarge { len, cap }) } else { Ok(()) }
     }
@@ -97,6 +97,13 @@ impl SocketLink {
     pub(super) fn fill(&mut self) -> Filling<'_> {
         let received = ForeignBytes::stable(self.received.body());
         Filling::private(received, self.space.as_deref_mut().unwrap_or_default())
+    }
+
+    /// Keeps the first `len` bytes of the reserved space, if there are more.
+    pub(super) fn truncate(&mut self, len: usize) {
+        if let Some(space) = &mut self.space {
+            space.truncate(len);
+        }
     }
 
     /// Gives reserved space back.
@@ -117,15 +124,20 @@ impl SocketLink {
             }
             Body::Space => {
                 let space = self.space.take().expect("space is sent once");
-                self.unsent.push(&frame::encode(head, space.len()));
-                self.unsent.push_space(space);
+                self.push_body(head, space);
                 Ok(())
             }
             Body::Received => self.send_back(head),
         }
     }
 
-    fn check_sending(&self) -> Result<(), SendError> {
+    /// Adds a frame whose body is written from where it lies, if it is large.
+    pub(super) fn push_body(&mut self, head: Head, body: Vec<u8>) {
+        self.unsent.push(&frame::encode(head, body.len()));
+        self.unsent.push_space(body);
+    }
+
+    pub(super) fn check_sending(&self) -> Result<(), SendError> {
         if !self.origin.is_here() {
             return Err(SocketError::Forked.into());
         }

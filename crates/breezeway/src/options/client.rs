@@ -1,5 +1,7 @@
 //! The settings of a client.
 
+use std::time::Duration;
+
 use super::{OptionError, SessionOptions};
 
 /// Settings of a client.
@@ -14,11 +16,18 @@ use super::{OptionError, SessionOptions};
 pub struct ClientOptions {
     pub(crate) session: SessionOptions,
     pub(crate) max_sessions: usize,
+    pub(crate) wait_for_server: Duration,
+    pub(crate) return_to_first: Option<Duration>,
 }
 
 impl Default for ClientOptions {
     fn default() -> Self {
-        Self { session: SessionOptions::new(), max_sessions: 8 }
+        Self {
+            session: SessionOptions::new(),
+            max_sessions: 8,
+            wait_for_server: Duration::ZERO,
+            return_to_first: None,
+        }
     }
 }
 
@@ -39,6 +48,41 @@ impl ClientOptions {
     pub fn max_sessions(mut self, count: usize) -> Self {
         self.max_sessions = count;
         self
+    }
+
+    /// How long a call, or connecting, waits for a server that is not there: it tries again after
+    /// pauses that grow from 1 ms to 200 ms, each cut by a random part of up to half, so that
+    /// clients of a server that comes back do not come all at once. A call waits for no longer than
+    /// its time-out, but for a try that is under way then, and one more of its own if threads or
+    /// tasks that share its session have waited before it. By default it fails at once.
+    pub fn wait_for_server(mut self, time: Duration) -> Self {
+        self.wait_for_server = time;
+        self
+    }
+
+    /// Of an address with several places: how often a session that has got another one tries the
+    /// first again, between two calls. By default it stays where it is until it ends.
+    pub fn return_to_first(mut self, every: Duration) -> Self {
+        self.return_to_first = Some(every);
+        self
+    }
+
+    /// Settings of each session.
+    #[doc(hidden)]
+    pub fn session_options(&self) -> &SessionOptions {
+        &self.session
+    }
+
+    /// How long a server is waited for.
+    #[doc(hidden)]
+    pub fn server_wait(&self) -> Duration {
+        self.wait_for_server
+    }
+
+    /// How long a call may take.
+    #[doc(hidden)]
+    pub fn call_time(&self) -> Option<Duration> {
+        self.session.call_timeout
     }
 
     /// Refuses values outside their ranges.

@@ -1,5 +1,6 @@
 //! The settings of a server.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,6 +8,7 @@ use breezeway_os::{Peer, TrustedPeer};
 
 use super::{OptionError, SessionOptions};
 use crate::error::SessionError;
+use crate::foreign::{ForeignConnection, ForeignProtocol};
 use crate::presence::{Hooks, SessionId};
 
 /// Decides from its credentials whether a client is served; an error is the reason that the client
@@ -36,8 +38,13 @@ pub struct ServerOptions {
     pub(crate) authorize: Policy,
     pub(crate) trust: Option<TrustPolicy>,
     pub(crate) hooks: Hooks,
+    pub(crate) foreign: Option<ForeignProtocol>,
     pub(crate) offload: usize,
+    pub(crate) stream_threads: usize,
     pub(crate) reply_timeout: Duration,
+    pub(crate) drain_timeout: Duration,
+    pub(crate) take_over: bool,
+    pub(crate) admin_socket: Option<PathBuf>,
 }
 
 impl Default for ServerOptions {
@@ -50,8 +57,13 @@ impl Default for ServerOptions {
             authorize: Arc::new(|_| Ok(())),
             trust: None,
             hooks: Hooks::default(),
+            foreign: None,
             offload: 0,
+            stream_threads: 512,
             reply_timeout: Duration::from_secs(1),
+            drain_timeout: Duration::from_secs(1),
+            take_over: false,
+            admin_socket: None,
         }
     }
 }
@@ -61,6 +73,11 @@ impl ServerOptions {
     /// default session options.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// The settings of each session, as [`Self::session`] has set them.
+    pub fn session_options(&self) -> &SessionOptions {
+        &self.session
     }
 
     /// Settings of each session.
@@ -87,15 +104,62 @@ impl ServerOptions {
         self
     }
 
-    /// How long a reply to a deferred or offloaded call waits for payload memory, which its client
-    /// has to release, before the call fails, 0 s to 1 h. Default 1 s. Other replies do not wait.
+    /// Threads that serve streams, 1..=65536, where there is
+    /// [something that serves them](crate::Server::on_stream): as many as streams at one time. They
+    /// are started when they are needed. A session is given one more while it has fewer than are
+    /// left, so one alone has half of them, which also bounds what its hello says
+    /// ([`SessionOptions::max_streams`]). Default 512.
+    pub fn stream_threads(mut self, threads: usize) -> Self {
+        self.stream_threads = threads;
+        self
+    }
+
+    /// How long a reply waits for payload memory, which its client has to release, before the call
+    /// fails, 0 s to 1 h; shorter if the client itself waits no longer. Default 1 s.
     pub fn reply_timeout(mut self, timeout: Duration) -> Self {
         self.reply_timeout = timeout;
         self
     }
 
-    /// The most sessions at one time, 1..=1000000; one more is refused with the reason. Default
-    /// 4096.
+    /// How long a server that is stopped goes on with what was asked before: it serves what has
+    /// come, waits for deferred calls, and lets clients take their replies, 0 s to 1 h. Default 1
+    /// s. A handler that runs is not ended, so it may take longer.
+    pub fn drain_timeout(mut self, timeout: Duration) -> Self {
+        self.drain_timeout = timeout;
+        self
+    }
+
+    /// Lets servers be restarted without a failed call: one that is bound with this takes the
+    /// listening sockets over from a server of the same user that was bound with it as well, or
+    /// from systemd (`LISTEN_FDS`), and listens anew where there is neither. Once it serves, the
+    /// predecessor accepts nobody any more, tells its clients to go away, and serves them until
+    /// they have moved, or its [`drain_timeout`](Self::drain_timeout) is over; then its `serve`
+    /// returns. Default false.
+    ///
+    /// Both meet at the [admin socket](Self::admin_socket). Where there is a predecessor, the first
+    /// turn of the server that takes over waits for its confirmation, for milliseconds, or for at
+    /// most 5 s if the predecessor hangs, and fails then.
+    pub fn take_over(mut self, take_over: bool) -> Self {
+        self.take_over = take_over;
+        self
+    }
+
+    /// Where servers that [take over](Self::take_over) meet: a unix socket with the permission bits
+    /// `0o600`. By default it is beside the address's first socket file, whose name it has with
+    /// `.admin` behind it. An address of `tcp:` alone has no such file, and needs this.
+    pub fn admin_socket(mut self, path: impl Into<PathBuf>) -> Self {
+        self.admin_socket = Some(path.into());
+        self
+    }
+
+    /// How long a server that is stopped, or succeeded, goes on at most.
+    #[doc(hidden)]
+    pub fn drain_time(&self) -> Duration {
+        self.drain_timeout
+    }
+
+    /// The most sessions at one time, 1..=1000000; one more is refused with the reason. Connections
+    /// of [another protocol](Self::on_foreign_connection) count as sessions. Default 4096.
     pub fn max_sessions(mut self, count: usize) -> Self {
         self.max_sessions = count;
         self
@@ -158,20 +222,51 @@ impl ServerOptions {
         self
     }
 
+    /// Hands over clients of another protocol: those whose first eight bytes are not those of
+    /// Breezeway. Until these have come, the limits of a handshake hold, such as its time-out; the
+    /// policy and [`Self::max_sessions`] hold as for sessions. By default such clients are refused.
+    ///
+    /// The thread that accepts clients calls `handler`, which therefore starts a thread or a task
+    /// and returns. What it does not want it drops, which closes the connection.
+    ///
+    /// ```
+    /// use std::io::Write;
+    ///
+    /// use breezeway::{ForeignConnection, ServerOptions};
+    ///
+    /// let options = ServerOptions::new().on_foreign_connection(|mut connection| {
+    ///     if connection.first_bytes().starts_with(b"GET ") {
+    ///         std::thread::spawn(move || connection.write_all(b"HTTP/1.1 204\r\n\r\n"));
+    ///     }
+    /// });
+    /// ```
+    pub fn on_foreign_connection(
+        mut self,
+        handler: impl Fn(ForeignConnection) + Send + Sync + 'static,
+    ) -> Self {
+        self.foreign = Some(ForeignProtocol::new(handler));
+        self
+    }
+
     /// Refuses values outside their ranges.
     pub fn validate(&self) -> Result<(), OptionError> {
         self.session.validate()?;
         OptionError::check("workers", self.workers, 1..=1024, "in 1..=1024")?;
         OptionError::check("max_sessions", self.max_sessions, 1..=1_000_000, "in 1..=1000000")?;
         OptionError::check("offload", self.offload, 0..=1024, "in 0..=1024")?;
-        let value = format!("{:?}", self.reply_timeout);
-        let range = Duration::ZERO..=Duration::from_secs(3600);
-        let is_allowed = range.contains(&self.reply_timeout);
-        OptionError::check_that(is_allowed, "reply_timeout", value, "within 0 s to 1 h")?;
+        let (threads, allowed) = (self.stream_threads, "in 1..=65536");
+        OptionError::check("stream_threads", threads, 1..=65536, allowed)?;
+        check_timeout("reply_timeout", self.reply_timeout)?;
+        check_timeout("drain_timeout", self.drain_timeout)?;
         let mode = format_args!("{:#o}", self.socket_mode).to_string();
         let allowed = "in 0o000..=0o777";
         OptionError::check_that(self.socket_mode <= 0o777, "socket_mode", mode, allowed)
     }
+}
+
+fn check_timeout(name: &'static str, timeout: Duration) -> Result<(), OptionError> {
+    let is_allowed = timeout <= Duration::from_secs(3600);
+    OptionError::check_that(is_allowed, name, format!("{timeout:?}"), "within 0 s to 1 h")
 }
 
 impl std::fmt::Debug for ServerOptions {
@@ -180,9 +275,13 @@ impl std::fmt::Debug for ServerOptions {
             .field("session", &self.session)
             .field("workers", &self.workers)
             .field("offload", &self.offload)
+            .field("stream_threads", &self.stream_threads)
             .field("reply_timeout", &self.reply_timeout)
+            .field("drain_timeout", &self.drain_timeout)
             .field("max_sessions", &self.max_sessions)
             .field("socket_mode", &self.socket_mode)
+            .field("take_over", &self.take_over)
+            .field("admin_socket", &self.admin_socket)
             .finish_non_exhaustive()
     }
 }
@@ -200,8 +299,12 @@ mod tests {
             options().max_sessions(1),
             options().offload(0),
             options().offload(1024),
+            options().stream_threads(1),
+            options().stream_threads(65536),
             options().reply_timeout(Duration::ZERO),
             options().reply_timeout(Duration::from_secs(3600)),
+            options().drain_timeout(Duration::ZERO),
+            options().drain_timeout(Duration::from_secs(3600)),
             options().max_sessions(1_000_000),
             options().socket_mode(0),
             options().socket_mode(0o777),
@@ -217,9 +320,15 @@ mod tests {
             (options().workers(0), "workers = 0 is not in 1..=1024"),
             (options().workers(1025), "workers = 1025 is not in 1..=1024"),
             (options().offload(1025), "offload = 1025 is not in 0..=1024"),
+            (options().stream_threads(0), "stream_threads = 0 is not in 1..=65536"),
+            (options().stream_threads(65537), "stream_threads = 65537 is not in 1..=65536"),
             (
                 options().reply_timeout(Duration::from_secs(3601)),
                 "reply_timeout = 3601s is not within 0 s to 1 h",
+            ),
+            (
+                options().drain_timeout(Duration::from_millis(3_600_001)),
+                "drain_timeout = 3600.001s is not within 0 s to 1 h",
             ),
             (options().max_sessions(0), "max_sessions = 0 is not in 1..=1000000"),
             (options().max_sessions(1_000_001), "max_sessions = 1000001 is not in 1..=1000000"),

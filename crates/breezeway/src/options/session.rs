@@ -43,12 +43,14 @@ pub struct SessionOptions {
     cap: u64,
     first_segment: u64,
     shrink_after: Duration,
+    pub(crate) under_way: Option<u64>,
     pub(crate) ring_capacity: u32,
     pub(crate) handshake_timeout: Duration,
     pub(crate) call_timeout: Option<Duration>,
     stream_window: Window,
     max_streams: u16,
     max_metadata: u32,
+    service: u16,
 }
 
 impl Default for SessionOptions {
@@ -59,12 +61,14 @@ impl Default for SessionOptions {
             cap: 64 * 1024 * 1024,
             first_segment: Limits::FIRST_SEGMENT,
             shrink_after: Limits::SHRINK_AFTER,
+            under_way: None,
             ring_capacity: 256,
             handshake_timeout: Duration::from_secs(1),
             call_timeout: None,
             stream_window: Window { messages: 64, bytes: 1 << 20 },
             max_streams: 1024,
             max_metadata: 16 * 1024,
+            service: 0,
         }
     }
 }
@@ -99,7 +103,7 @@ impl SessionOptions {
 
     /// Size of the first payload segment that this side makes, unless a message asks for more: 1
     /// byte to 1 TiB, rounded up to whole pages; the cap counts if it is less. It is what a session
-    /// keeps when it has little to do. Default 256 KiB.
+    /// keeps when it has little to do. Default 64 KiB.
     pub fn first_segment(mut self, bytes: u64) -> Self {
         self.first_segment = bytes;
         self
@@ -111,6 +115,16 @@ impl SessionOptions {
     /// used again. Default 1 s.
     pub fn shrink_after(mut self, time: Duration) -> Self {
         self.shrink_after = time;
+        self
+    }
+
+    /// How many bytes of messages without replies may be under way in shared memory before the next
+    /// one waits for the server: 1 byte to 1 TiB; as much as the cap sets no bound. What is written
+    /// far ahead is in no cache when it is read. One message may always be under way, those below
+    /// 16 KiB never wait, and nothing waits longer than some milliseconds for a server that keeps
+    /// what it was sent. `None`, the default, is a quarter of a CPU's last cache.
+    pub fn under_way(mut self, bytes: Option<u64>) -> Self {
+        self.under_way = bytes;
         self
     }
 
@@ -161,6 +175,14 @@ impl SessionOptions {
         self
     }
 
+    /// What this side's messages mean, as the hello says it: 0, the default, whatever both sides
+    /// agree on, 1 Breezeway RPC, 2 gRPC. Nothing here acts on it: a layer above reads the other
+    /// side's number ([`Channel::service`](crate::Channel::service)).
+    pub fn service(mut self, number: u16) -> Self {
+        self.service = number;
+        self
+    }
+
     /// The most shared memory that a session maps between two sides that are set like this: payload
     /// of both directions up to the cap, and both control segments.
     ///
@@ -193,6 +215,8 @@ impl SessionOptions {
         for (option, bytes) in [("cap", self.cap), ("first_segment", self.first_segment)] {
             OptionError::check(option, bytes, 1..=LARGEST_CAP, "within 1 byte to 1 TiB")?;
         }
+        let under_way = self.under_way.unwrap_or(1);
+        OptionError::check("under_way", under_way, 1..=LARGEST_CAP, "within 1 byte to 1 TiB")?;
         let Window { messages, bytes } = self.stream_window;
         OptionError::check_that(
             messages > 0 && (1..=i64::MAX as u64).contains(&bytes),
@@ -234,6 +258,12 @@ impl SessionOptions {
         self.clone().max_streams(0).max_metadata(0)
     }
 
+    /// For an end that serves no more streams at one time than these.
+    pub(crate) fn with_at_most(&self, streams: usize) -> Self {
+        let streams = u16::try_from(streams).unwrap_or(u16::MAX);
+        self.clone().max_streams(self.max_streams.min(streams))
+    }
+
     /// How this side waits, and how long it spins.
     pub(crate) fn waiting(&self) -> Waiting {
         Waiting { policy: self.wait, spin_bound: self.spin_bound }
@@ -252,8 +282,9 @@ impl SessionOptions {
             payload_cap: self.cap.next_multiple_of(CAP_UNIT),
             memory: carrier == Carrier::Shm,
             streams: self.stream_terms(),
-            service: 0,
+            service: self.service,
             max_metadata: self.max_metadata,
+            go_away: false,
         }
     }
 
@@ -282,6 +313,8 @@ mod tests {
             options().cap(1 << 40),
             options().first_segment(1),
             options().first_segment(1 << 40),
+            options().under_way(Some(1)),
+            options().under_way(Some(1 << 40)),
             options().spin_bound(Duration::ZERO),
             options().spin_bound(Duration::from_secs(1)),
             options().shrink_after(Duration::ZERO),
@@ -315,6 +348,7 @@ mod tests {
             (options().cap(u64::MAX), "cap", "18446744073709551615", "1 byte to 1 TiB"),
             (options().first_segment(0), "first_segment", "0", "1 byte to 1 TiB"),
             (options().first_segment(u64::MAX), "first_segment", "18446744073709551615", "TiB"),
+            (options().under_way(Some(0)), "under_way", "0", "1 byte to 1 TiB"),
             (options().spin_bound(past(LONGEST_SPIN)), "spin_bound", "1.000000001s", "0 s to 1 s"),
             (options().shrink_after(past(AN_HOUR)), "shrink_after", "3600.000000001s", "to 1 h"),
             (options().handshake_timeout(Duration::ZERO), "handshake_timeout", "0ns", "1 h"),

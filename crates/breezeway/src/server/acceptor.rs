@@ -3,17 +3,22 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use breezeway_os::{Notifier, Peer, Sleeper, TrustedPeer, exit_descriptor, open_files_limit, scm};
 
 use super::address;
 use super::half_open::{HalfOpen, HalfOpens};
+use super::listening::{Listening, Succession};
 use crate::address::Address;
 use crate::carrier::Carrier;
 use crate::connect;
+use crate::error::ServeError;
+use crate::foreign::{ForeignConnection, ForeignProtocol};
+use crate::hand_over::Door;
 use crate::handshake::{Agreed, GreetingReceiver, HandshakeError, Received, refuse, welcome};
-use crate::hello::Refusal;
+use crate::hello::{HelloError, Refusal};
 use crate::listener::Listener;
 use crate::log_limit::LogLimit;
 use crate::options::ServerOptions;
@@ -36,6 +41,12 @@ pub(super) trait Destination {
 
     /// Takes one more.
     fn deliver(&mut self, accepted: Accepted);
+
+    /// Whether clients that take neither streams nor metadata are offered none, as they are served
+    /// in a faster way.
+    fn prefers_plain(&self) -> bool {
+        false
+    }
 }
 
 /// A session that was agreed on.
@@ -49,9 +60,19 @@ pub(super) struct Accepted {
 }
 
 pub(super) struct Acceptor<D> {
+    /// None once they were handed over.
     listeners: Vec<Listener>,
+    address: Address,
+    /// Until it begins, what it is to say to others that take over from each other, and then where
+    /// a successor may come.
+    succession: Option<Succession>,
+    door: Option<Door>,
+    /// Rings when a successor has taken over.
+    handed_over: Notifier,
     options: ServerOptions,
     pub(super) destination: D,
+    /// Held by each connection of another protocol.
+    foreign: Arc<()>,
     sleeper: Sleeper,
     half_open: HalfOpens,
     /// Listeners that may have another client, as far as is known.
@@ -71,11 +92,13 @@ struct Logs {
 
 impl<D: Destination> Acceptor<D> {
     pub(super) fn new(
-        listeners: Vec<Listener>,
+        listening: Listening,
         options: ServerOptions,
         destination: D,
     ) -> io::Result<Self> {
-        let sleeper = Sleeper::new()?;
+        let Listening { listeners, succession } = listening;
+        let (sleeper, handed_over) = (Sleeper::new()?, Notifier::new()?);
+        sleeper.watch(&handed_over, STOPPER)?;
         for (index, listener) in listeners.iter().enumerate() {
             sleeper.watch(listener, STOPPER + 1 + index as u64)?;
         }
@@ -88,14 +111,42 @@ impl<D: Destination> Acceptor<D> {
         };
         Ok(Self {
             pending: vec![true; listeners.len()],
+            address: address(&listeners),
             listeners,
+            succession,
+            door: None,
+            handed_over,
             options,
             destination,
+            foreign: Arc::new(()),
             sleeper,
             half_open: HalfOpens::new(quarter.clamp(1, MAX_HALF_OPEN)),
             pause_until: None,
             log,
         })
+    }
+
+    /// Comes before the first turn: this server takes over from its predecessor, if there is one.
+    pub(super) fn begin(&mut self) -> Result<(), ServeError> {
+        if let Some(succession) = self.succession.take() {
+            self.door = Some(succession.begin(&mut self.listeners, &self.handed_over)?);
+        }
+        Ok(())
+    }
+
+    /// Whether a successor has the sockets; see [`Self::let_go`].
+    pub(super) fn is_handed_over(&self) -> bool {
+        self.door.as_ref().is_some_and(|door| door.handed_over().is_some())
+    }
+
+    /// Whether [`Self::let_go`] has come.
+    pub(super) fn has_let_go(&self) -> bool {
+        self.listeners.is_empty()
+    }
+
+    /// Whether clients are still to say hello.
+    pub(super) fn has_half_open(&mut self) -> bool {
+        self.half_open.oldest().is_some()
     }
 
     /// Ends [`Self::turn`]'s sleep when this is notified.
@@ -115,7 +166,7 @@ impl<D: Destination> Acceptor<D> {
 
     /// Where it listens.
     pub(super) fn address(&self) -> Address {
-        address(&self.listeners)
+        self.address.clone()
     }
 
     /// Waits until a client, a byte of a hello, a deadline or the stopper wants attention, but no
@@ -223,12 +274,11 @@ impl<D: Destination> Acceptor<D> {
             refuse(&socket, Refusal::Denied, &reason);
             return scm::close_connection(socket);
         }
-        if self.is_full(&socket) {
-            return scm::close_connection(socket);
+        if self.is_full() {
+            return self.refuse_beyond_limit(socket);
         }
-        let accepted = Instant::now();
-        let mut client =
-            HalfOpen { socket, carrier, peer, receiver: GreetingReceiver::default(), accepted };
+        let receiver = GreetingReceiver::new(self.options.foreign.is_some());
+        let mut client = HalfOpen { socket, carrier, peer, receiver, accepted: Instant::now() };
         match client.receiver.receive(&client.socket) {
             Ok(Some(received)) => self.complete(client, Ok(received)),
             Ok(None) => self.keep(client),
@@ -251,24 +301,29 @@ impl<D: Destination> Acceptor<D> {
         }
     }
 
-    /// Refuses a client if there are as many sessions as there may be.
-    fn is_full(&mut self, socket: &OwnedFd) -> bool {
+    /// Whether there are as many sessions as there may be, of which a line is logged: a client is
+    /// about to be refused.
+    fn is_full(&mut self) -> bool {
         let limit = self.options.max_sessions;
-        let full = self.destination.sessions() >= limit;
-        if full {
-            if let Some(suppressed) = self.log.refused.admit() {
-                tracing::warn!(
-                    limit,
-                    suppressed,
-                    "client refused: as many sessions as max_sessions allows are open"
-                );
-            }
-            let sessions =
-                if limit == 1 { "1 session is" } else { &format!("{limit} sessions are") };
-            let reason = format!("{sessions} open; the server's max_sessions allows no more");
-            refuse(socket, Refusal::Busy, &reason);
+        let foreign = Arc::strong_count(&self.foreign) - 1;
+        let full = self.destination.sessions() + foreign >= limit;
+        if full && let Some(suppressed) = self.log.refused.admit() {
+            tracing::warn!(
+                limit,
+                suppressed,
+                "client refused: as many sessions as max_sessions allows are open"
+            );
         }
         full
+    }
+
+    /// Tells a client that there are as many sessions as there may be.
+    fn refuse_beyond_limit(&self, socket: OwnedFd) {
+        let limit = self.options.max_sessions;
+        let sessions = if limit == 1 { "1 session is" } else { &format!("{limit} sessions are") };
+        let reason = format!("{sessions} open; the server's max_sessions allows no more");
+        refuse(&socket, Refusal::Busy, &reason);
+        scm::close_connection(socket);
     }
 
     /// Asks the policy; one that panics admits nobody.
@@ -303,13 +358,42 @@ impl<D: Destination> Acceptor<D> {
         self.complete(client, received);
     }
 
-    /// Answers a hello and hands the session on.
+    /// Hands on what the first bytes show: a session, whose hello is answered, or a client of
+    /// another protocol.
     fn complete(&mut self, client: HalfOpen, received: Result<Received, HandshakeError>) {
-        let HalfOpen { socket, carrier, peer, .. } = client;
-        if received.is_ok() && self.is_full(&socket) {
+        match (&received, &self.options.foreign) {
+            // Descriptors with its first bytes would be lost.
+            (Err(HandshakeError::Hello(HelloError::Magic(_))), Some(protocol))
+                if !client.receiver.has_descriptors() =>
+            {
+                let protocol = protocol.clone();
+                self.hand_over(client, &protocol);
+            }
+            _ => self.open(client, received),
+        }
+    }
+
+    /// Gives a client of another protocol to whoever speaks it.
+    fn hand_over(&mut self, client: HalfOpen, protocol: &ForeignProtocol) {
+        let HalfOpen { socket, carrier, peer, receiver, .. } = client;
+        if self.is_full() {
+            // A refusal in words of this protocol would mean nothing to it.
             return scm::close_connection(socket);
         }
-        let options = &self.options.session;
+        let (first, place) = (receiver.into_bytes(), Arc::clone(&self.foreign));
+        protocol.take_over(ForeignConnection::new(socket, first, (carrier, peer), place));
+    }
+
+    /// Answers a hello and hands the session on.
+    fn open(&mut self, client: HalfOpen, received: Result<Received, HandshakeError>) {
+        let HalfOpen { socket, carrier, peer, .. } = client;
+        if received.is_ok() && self.is_full() {
+            return self.refuse_beyond_limit(socket);
+        }
+        let is_plain = received.as_ref().is_ok_and(|(greeting, _)| greeting.is_plain());
+        let plain = (is_plain && self.destination.prefers_plain())
+            .then(|| self.options.session.for_plain_calls());
+        let options = plain.as_ref().unwrap_or(&self.options.session);
         // Without it a client's death might go unnoticed for ever.
         let (exit, received) = match exit_descriptor(&socket) {
             Ok(exit) => (exit, received),
@@ -334,6 +418,31 @@ impl<D: Destination> Acceptor<D> {
                 Some(suppressed) => tracing::info!(?peer, %error, suppressed, "no session"),
                 None => tracing::debug!(?peer, %error, "no session"),
             },
+        }
+    }
+}
+
+impl<D> Acceptor<D> {
+    /// Leaves the listening sockets to the successor that has them. Whoever was accepted goes on.
+    pub(super) fn let_go(&mut self) {
+        let taken = self.door.take().and_then(|door| door.handed_over()).unwrap_or(0);
+        self.pending.clear();
+        for (number, listener) in self.listeners.drain(..).enumerate() {
+            if let Err(error) = self.sleeper.forget(&listener) {
+                tracing::warn!(%error, "cannot stop watching a listening socket");
+            }
+            if taken & 1 << number != 0 {
+                listener.release();
+            }
+        }
+    }
+}
+
+impl<D> Drop for Acceptor<D> {
+    fn drop(&mut self) {
+        // A successor may have come while this server was about to end.
+        if self.door.as_ref().is_some_and(|door| !door.close()) {
+            self.let_go();
         }
     }
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::acceptor::{Accepted, Acceptor, Destination};
+use super::listening::Listening;
 use crate::address::Address;
 use crate::channel::{Counted, Driver, ServerChannel};
 use crate::error::ServeError;
@@ -47,9 +48,24 @@ impl Destination for Agreements {
 impl SessionListener {
     /// Listens at all places of the address. The number of workers does not matter.
     pub fn bind(address: &Address, options: ServerOptions) -> Result<Self, ServeError> {
-        let listeners = super::listen(address, &options)?;
-        let acceptor = Acceptor::new(listeners, options, Agreements::default())?;
+        let listening = Listening::at(address, &options)?;
+        let acceptor = Acceptor::new(listening, options, Agreements::default())?;
         Ok(Self { acceptor, may_be_readable: true })
+    }
+
+    /// Whether a successor has [taken over](ServerOptions::take_over): nobody is accepted any more,
+    /// but for clients that had connected before, which [`Self::accept`] gives until
+    /// [`Self::is_exhausted`]. Their channels, as all others, are to be told to [go
+    /// away](ServerChannel::go_away), and to be served until they have.
+    pub fn is_handed_over(&self) -> bool {
+        self.acceptor.is_handed_over() || self.acceptor.has_let_go()
+    }
+
+    /// Whether [`Self::accept`] gives nobody any more, as a successor has taken over.
+    pub fn is_exhausted(&mut self) -> bool {
+        self.acceptor.has_let_go()
+            && !self.acceptor.has_half_open()
+            && self.acceptor.destination.waiting.is_empty()
     }
 
     /// Where it listens: the address that it was given, with the ports that it has got where 0 was
@@ -58,9 +74,14 @@ impl SessionListener {
         self.acceptor.address()
     }
 
-    /// The next client whose handshake is complete, if there is one. Never blocks. The session
-    /// counts against `max_sessions` until its driver is dropped.
+    /// The next client whose handshake is complete, if there is one. Never blocks, but for the
+    /// first call with [`ServerOptions::take_over`]: for up to 5 s, if the predecessor is stuck.
+    /// The session counts against `max_sessions` until its driver is dropped.
     pub fn accept(&mut self) -> io::Result<Option<(ServerChannel, Driver)>> {
+        self.acceptor.begin().map_err(io::Error::other)?;
+        if self.acceptor.is_handed_over() {
+            self.acceptor.let_go();
+        }
         if self.acceptor.destination.waiting.is_empty() {
             self.may_be_readable = self.acceptor.turn(Some(Duration::ZERO))?;
         }

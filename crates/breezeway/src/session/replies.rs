@@ -44,7 +44,8 @@ impl Session {
         while self.next_is_there(&mut sweep)? {
             let head = self.link.head();
             if head.kind != Kind::Message as u8 {
-                return Err(session_entry(head.kind));
+                self.session_entry(head.kind)?;
+                continue;
             }
             let answer = self.calls.answer(head)?;
             if answer.wanted {
@@ -67,7 +68,8 @@ impl Session {
             }
             let head = self.link.head();
             if head.kind != Kind::Message as u8 {
-                return Err(session_entry(head.kind));
+                self.session_entry(head.kind)?;
+                continue;
             }
             let answer = self.calls.answer(head)?;
             if answer.wanted {
@@ -152,6 +154,11 @@ impl Session {
         let mut sweep = self.sweep()?;
         while self.next_is_there(&mut sweep)? {
             let head = self.link.head();
+            if head.kind == Kind::GoAway as u8 {
+                self.session_entry(head.kind)?;
+                dropped = true;
+                continue;
+            }
             if head.kind != Kind::Message as u8 || self.calls.wants(head) {
                 break;
             }
@@ -168,8 +175,10 @@ impl Session {
     pub(super) fn was_shut_down(&mut self) -> bool {
         let Ok(mut sweep) = self.sweep() else { return false };
         while self.next_is_there(&mut sweep).unwrap_or(false) {
-            if self.link.head().kind == Kind::Shutdown as u8 {
-                return true;
+            match Kind::from_number(self.link.head().kind) {
+                Some(Kind::Shutdown) => return true,
+                Some(Kind::GoAway) => self.going_away = true,
+                _ => {}
             }
             if self.link.finish().is_err() {
                 break;
@@ -178,10 +187,28 @@ impl Session {
         false
     }
 
-    /// Whether the server is still there, as far as the kernel knows. For a session without a call
-    /// in flight: what has come is dropped.
+    /// Whether the server is still there, as far as the kernel knows, and stays. For a session
+    /// without a call in flight: what has come is dropped.
     pub(crate) fn is_alive(&mut self) -> bool {
-        !self.ended && !self.was_shut_down() && self.link.drain().is_ok() && !self.link.is_closed()
+        !self.ended
+            && !self.was_shut_down()
+            && !self.going_away
+            && self.link.drain().is_ok()
+            && !self.link.is_closed()
+    }
+
+    /// Takes an entry that is about the session, and is current.
+    #[cold]
+    fn session_entry(&mut self, kind: u8) -> Result<(), CallError> {
+        match Kind::from_number(kind) {
+            Some(Kind::GoAway) if !self.going_away => {
+                self.going_away = true;
+                Ok(self.link.finish()?)
+            }
+            Some(Kind::Shutdown) => Err(CallError::Closed),
+            Some(kind) => Err(CallViolation::Unexpected(kind).into()),
+            None => Err(CallViolation::Kind(kind).into()),
+        }
     }
 
     /// Begins to go through what has come.
@@ -212,15 +239,6 @@ impl Session {
 /// server that adds more meanwhile, without end, thus keeps nobody.
 struct Sweep {
     left: usize,
-}
-
-#[cold]
-fn session_entry(kind: u8) -> CallError {
-    match Kind::from_number(kind) {
-        Some(Kind::Shutdown) => CallError::Closed,
-        Some(kind) => CallViolation::Unexpected(kind).into(),
-        None => CallViolation::Kind(kind).into(),
-    }
 }
 
 /// A peer that always has an entry, but never a reply, does not keep a caller past its deadline.

@@ -3,6 +3,7 @@
 use breezeway_os::Deadline;
 use breezeway_shm::{ForeignBytes, Head, Kind, SendError};
 
+use super::pace::{PACED_FROM, PATIENCE};
 use super::{Reply, Session};
 use crate::error::CallError;
 use crate::link::{Body, WaitFailure};
@@ -60,6 +61,9 @@ impl Session {
         body: Body<'_>,
         deadline: Deadline,
     ) -> Result<(), CallError> {
+        if let Body::Bytes(bytes) = body {
+            self.hold_back(bytes.len(), deadline)?;
+        }
         let stream = self.calls.next_stream();
         // The number is there anyway, so it also counts; a call that takes the one that would be
         // checked notices the server's end by itself.
@@ -132,8 +136,45 @@ impl Session {
         len: usize,
         deadline: Deadline,
     ) -> Result<(), CallError> {
+        self.hold_back(len, deadline)?;
         while let Err(error) = self.link.reserve(len) {
             self.wait_for_room(error, deadline)?;
+        }
+        Ok(())
+    }
+
+    /// Waits for a moment while so much is under way that no cache holds it. Not while a reply is
+    /// to come: then what is released may be in the entries behind it.
+    #[inline(always)]
+    fn hold_back(&mut self, len: usize, deadline: Deadline) -> Result<(), CallError> {
+        if len < PACED_FROM || self.calls.wanted() > 0 {
+            return Ok(());
+        }
+        self.hold_back_large(len, deadline)
+    }
+
+    #[inline(never)]
+    fn hold_back_large(&mut self, len: usize, deadline: Deadline) -> Result<(), CallError> {
+        let mut patience = Deadline::NEVER;
+        let mut now = self.link.under_way();
+        while self.pace.is_exceeded(now, len) {
+            let before = now;
+            let more = self.link.collect_released();
+            now = self.link.under_way();
+            if !self.pace.is_exceeded(now, len) {
+                break;
+            }
+            if now < before || patience == Deadline::NEVER {
+                patience = Deadline::after(PATIENCE).min(deadline);
+            }
+            match self.link.wait(more, patience) {
+                Ok(()) if !patience.has_passed() => {}
+                Ok(()) | Err(WaitFailure::DeadlinePassed) => self.pace.widen(),
+                Err(failure) => return Err(self.not_waited(failure)),
+            }
+        }
+        if now == 0 {
+            self.pace.reset();
         }
         Ok(())
     }
@@ -233,6 +274,12 @@ impl<'s> RequestSpace<'s> {
     #[inline]
     pub fn write(&mut self, offset: usize, bytes: &[u8]) {
         self.session.link.fill().write(offset, ForeignBytes::stable(bytes));
+    }
+
+    /// Keeps the first `len` bytes, if there are more, and gives the rest back: for a message that
+    /// turns out shorter than what was reserved.
+    pub fn truncate(&mut self, len: usize) {
+        self.session.link.truncate(len);
     }
 
     /// Calls `method` with these bytes and waits for the reply.

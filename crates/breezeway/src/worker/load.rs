@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use breezeway_os::clock;
 
+use crate::slice::SLICE;
+
 /// A share of all time, in 256ths.
 const FULL: u64 = 256;
 /// Time over which work is summed up. A share counts half after as much time again.
@@ -33,6 +35,18 @@ impl Load {
         }
         let age = now.saturating_sub(self.as_of.load(Ordering::Relaxed)) / window;
         self.share.load(Ordering::Relaxed) >> age.min(63)
+    }
+
+    /// How long the present turn has taken, in clock ticks; `None` while the worker sleeps.
+    pub(super) fn turn_age(&self, now: u64) -> Option<u64> {
+        let since = self.turn_since.load(Ordering::Relaxed);
+        (since != 0).then(|| now.saturating_sub(since))
+    }
+
+    /// Whether the worker has time for others: it sleeps, or has short turns and mostly no work.
+    pub(super) fn is_free(&self, now: u64) -> bool {
+        let short = self.turn_age(now).is_none_or(|age| age <= clock::ticks_in(SLICE));
+        short && self.share(now) < FULL / 2
     }
 
     /// A turn begins.
@@ -108,6 +122,19 @@ mod tests {
         assert_eq!(load.share(window), FULL);
         assert_eq!(load.share(3 * window), FULL / 4);
         assert_eq!(load.share(1000 * window), 0);
+    }
+
+    #[test]
+    fn a_worker_is_free_that_sleeps_or_has_short_turns_with_little_work() {
+        let (load, slice) = (Load::default(), clock::ticks_in(SLICE));
+        assert!(load.is_free(5), "asleep");
+        load.turn_begins(1);
+        assert!(load.is_free(1 + slice));
+        assert!(!load.is_free(2 + slice), "in a turn for long");
+        Workload::new(0).worked(window(), window(), &load);
+        load.sleeps();
+        assert!(!load.is_free(window()), "it was busy all the time");
+        assert!(load.is_free(3 * window()), "long ago");
     }
 
     #[test]

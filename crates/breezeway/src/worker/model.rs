@@ -1,12 +1,13 @@
-//! loom models of how a worker is woken, and of mutants of that which must fail.
+//! loom models of how a worker is woken and how its armed sessions are taken over, and of mutants
+//! of that which must fail.
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test -p breezeway --profile model --lib --target-dir target/loom
 //! model`
 //!
-//! [`News`] is the shipped code. The eventfd is a [`Notify`], and the worker's loop takes its steps
-//! in the same order. What is left is a plain cell behind a lock in the shipped code; here it is an
-//! atomic that is only ever read after the news were taken, as full fences order plain cells more
-//! strictly in the checker than the language does.
+//! [`News`] and [`Armed`] are the shipped code. The eventfd is a [`Notify`], and the worker's loop
+//! takes its steps in the same order. What is left is a plain cell behind a lock in the shipped
+//! code; here it is an atomic that is only ever read after the news were taken, as full fences
+//! order plain cells more strictly in the checker than the language does.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -15,6 +16,7 @@ use loom::sync::Notify;
 use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::thread;
 
+use super::armed::Armed;
 use super::mutants::without;
 use super::news::News;
 use super::sync::Site;
@@ -98,5 +100,128 @@ fn model_without_any_of_its_parts_a_worker_sleeps_for_ever() {
         let said = found.downcast_ref::<String>().map(String::as_str);
         let said = said.or_else(|| found.downcast_ref::<&str>().copied()).unwrap_or_default();
         assert!(said.contains("deadlock"), "without {site:?}: {said}");
+    }
+}
+
+/// A worker with one session, which the guard may give to another worker.
+struct Guarded {
+    news: News,
+    /// Words that the guard left for the worker.
+    words: AtomicUsize,
+    armed: Armed<()>,
+    /// What the worker's epoll instance has to tell, to whoever asks first.
+    rang: AtomicUsize,
+    /// Wakes the worker: the epoll instance.
+    epoll: Notify,
+    /// Requests that came and were not served.
+    requests: AtomicUsize,
+    served: AtomicUsize,
+}
+
+/// The client: makes its request and rings.
+fn request(guarded: &Guarded) {
+    guarded.requests.fetch_add(1, Ordering::Release);
+    guarded.rang.fetch_add(1, Ordering::Release);
+    guarded.epoll.notify();
+}
+
+/// Whether there was something to serve for whoever has the session.
+fn serve(guarded: &Guarded) -> bool {
+    let requests = guarded.requests.swap(0, Ordering::Acquire);
+    guarded.served.fetch_add(requests, Ordering::Relaxed) + requests > 0
+}
+
+/// The guard, once, with another worker that is free. If it `tells`, it leaves word of what it has
+/// heard and cannot claim.
+fn relieve(guarded: &Guarded, tells: bool) {
+    if guarded.rang.swap(0, Ordering::Acquire) == 0 {
+        return;
+    }
+    let claimed = guarded.armed.claim(0);
+    if claimed.is_some() {
+        assert!(serve(guarded), "it rang because of a request, which nobody else can serve");
+    }
+    // Also after serving: the worker of the model is to end.
+    if claimed.is_some() || tells {
+        guarded.words.fetch_add(1, Ordering::Relaxed);
+        if guarded.news.announce() {
+            guarded.epoll.notify();
+        }
+    }
+}
+
+/// The worker, until the request was served by anybody.
+fn work_guarded(guarded: &Guarded) {
+    let mut session = Some(());
+    loop {
+        let told = guarded.news.take() && guarded.words.swap(0, Ordering::Relaxed) > 0;
+        let rang = guarded.rang.swap(0, Ordering::Acquire) > 0;
+        // After the news, which say so if the guard has served it.
+        if guarded.served.load(Ordering::Relaxed) > 0 {
+            return;
+        }
+        if (told || rang) && session.is_none() {
+            session = guarded.armed.claim(0);
+        }
+        if session.is_some() {
+            if serve(guarded) {
+                continue;
+            }
+            guarded.armed.put(0, session.take().expect("it is here"));
+        }
+        if guarded.news.sleep() {
+            guarded.epoll.wait();
+        }
+        guarded.news.wake();
+    }
+}
+
+fn request_is_served_whoever_hears_of_it(tells: bool) {
+    let guarded = Arc::new(Guarded {
+        news: News::default(),
+        words: AtomicUsize::new(0),
+        armed: Armed::default(),
+        rang: AtomicUsize::new(0),
+        epoll: Notify::new(),
+        requests: AtomicUsize::new(0),
+        served: AtomicUsize::new(0),
+    });
+    let others = [
+        thread::spawn({
+            let guarded = Arc::clone(&guarded);
+            move || request(&guarded)
+        }),
+        thread::spawn({
+            let guarded = Arc::clone(&guarded);
+            move || relieve(&guarded, tells)
+        }),
+    ];
+    work_guarded(&guarded);
+    for other in others {
+        other.join().unwrap();
+    }
+    assert_eq!(guarded.served.load(Ordering::Relaxed), 1);
+}
+
+#[test]
+fn model_a_session_that_is_armed_while_the_guard_hears_its_doorbell_is_served() {
+    bounded(|| request_is_served_whoever_hears_of_it(true));
+}
+
+#[test]
+fn model_a_guard_that_leaves_no_word_and_a_worker_that_does_not_look_lose_a_request() {
+    let silent = || bounded(|| request_is_served_whoever_hears_of_it(false));
+    let hasty = || bounded(|| request_is_served_whoever_hears_of_it(true));
+    let outcomes = [
+        ("the word", catch_unwind(silent)),
+        ("the look", without(Site::RecheckBeforeSleeping, || catch_unwind(hasty))),
+        ("a fence", without(Site::AfterFallingAsleep, || catch_unwind(hasty))),
+        ("the other", without(Site::AfterAnnouncing, || catch_unwind(hasty))),
+    ];
+    for (missing, outcome) in outcomes {
+        let found = outcome.err().unwrap_or_else(|| panic!("{missing} is not missed"));
+        let said = found.downcast_ref::<String>().map(String::as_str);
+        let said = said.or_else(|| found.downcast_ref::<&str>().copied()).unwrap_or_default();
+        assert!(said.contains("deadlock"), "without {missing}: {said}");
     }
 }

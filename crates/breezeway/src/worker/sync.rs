@@ -2,8 +2,13 @@
 
 #[cfg(not(loom))]
 pub(super) use core::sync::atomic::{AtomicBool, Ordering, fence};
+#[cfg(not(loom))]
+pub(super) use std::sync::{Mutex, MutexGuard};
+
 #[cfg(loom)]
 pub(super) use loom::sync::atomic::{AtomicBool, Ordering, fence};
+#[cfg(loom)]
+pub(super) use loom::sync::{Mutex, MutexGuard};
 
 /// Where a fence stands; the model removes each to show that it is needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,4 +40,20 @@ pub(super) fn full_fence(site: Site) {
     if !removed(site) {
         fence(Ordering::SeqCst);
     }
+}
+
+#[cfg(all(test, not(loom)))]
+thread_local! {
+    static LOCKS: core::cell::Cell<u64> = const { core::cell::Cell::new(0) };
+}
+
+/// Locks that this thread has taken for workers.
+#[cfg(all(test, not(loom)))]
+pub(super) fn locks() -> u64 {
+    LOCKS.get()
+}
+
+#[cfg(all(test, not(loom)))]
+pub(super) fn count_lock() {
+    LOCKS.set(LOCKS.get() + 1);
 }

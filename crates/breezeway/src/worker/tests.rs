@@ -11,6 +11,7 @@ use breezeway_adversary::{Shared, socket};
 use super::*;
 use crate::call::{Call, Handled};
 use crate::options::SessionOptions;
+use crate::served::ServerSession;
 
 /// Tokens of the sessions, in the order in which they are added.
 const CHURNING: usize = 0;
@@ -53,8 +54,8 @@ fn serves_beside_churn(wait: WaitPolicy, steps: u32) -> bool {
     let mut worker = worker(&options);
     let (churned, mut churning) = session(&options);
     let (served, mut honest) = session(&options);
-    worker.add(churned).unwrap();
-    worker.add(served).unwrap();
+    worker.start(churned);
+    worker.start(served);
     assert!(worker.arm(HONEST), "nothing was asked of it yet");
     // What the hellos left to report is not to wake it below.
     worker.listened = clock::ticks();
@@ -97,8 +98,8 @@ fn served_beside_slow_handler(wait: WaitPolicy) -> Vec<Vec<u8>> {
     let mut worker = worker(&options);
     let (busy, mut busy_peer) = session(&options);
     let (armed, armed_peer) = session(&options);
-    worker.add(busy).unwrap();
-    worker.add(armed).unwrap();
+    worker.start(busy);
+    worker.start(armed);
     assert!(worker.arm(1), "nothing was asked of it yet");
     // What the hellos left to report is not to wake it below.
     worker.sleeper.wait(Some(Duration::ZERO)).unwrap();
@@ -140,7 +141,7 @@ fn slow_requests_of_active_sessions_are_served_in_turn() {
     let mut peers = Vec::new();
     for _ in 0..3 {
         let (session, peer) = session(&options);
-        worker.add(session).unwrap();
+        worker.start(session);
         peers.push(peer);
     }
     for peer in &mut peers {
@@ -168,12 +169,12 @@ fn slow_requests_of_active_sessions_are_served_in_turn() {
     }
 }
 
-#[test]
-fn a_stop_is_seen_between_two_requests() {
+/// How many of 20 requests are served if the server is stopped in the third.
+fn served_of_those_that_had_come(drain: Duration) -> usize {
     let options = SessionOptions::new();
     let mut worker = worker(&options);
     let (session, mut peer) = session(&options);
-    worker.add(session).unwrap();
+    worker.start(session);
     for number in 0..20 {
         peer.publish(&Entry::request(2 * number + 1, 0, b""));
     }
@@ -186,7 +187,102 @@ fn a_stop_is_seen_between_two_requests() {
         }
         call.done()
     };
-    worker.run(&handler).unwrap();
+    worker.run(&handler, drain).unwrap();
+    served.load(Ordering::Relaxed)
+}
+
+#[test]
+fn a_stop_is_seen_between_two_requests() {
     // Slices may end anywhere, the stop ends all of them.
-    assert_eq!(served.load(Ordering::Relaxed), 3);
+    assert_eq!(served_of_those_that_had_come(Duration::ZERO), 3);
+}
+
+#[test]
+fn what_had_come_before_the_stop_is_served_within_the_time_to_drain() {
+    assert_eq!(served_of_those_that_had_come(Duration::from_secs(20)), 20);
+}
+
+/// Two workers of a server, the first of which was slow not long before, and what guards them.
+fn guarded(options: &SessionOptions) -> (Guard, Worker, Worker) {
+    let mut guard = Guard::new().unwrap();
+    let [mut slow, mut free] = [worker(options), worker(options)];
+    slow.guarded_by(&mut guard).unwrap();
+    free.guarded_by(&mut guard).unwrap();
+    let now = clock::ticks();
+    slow.watch.as_mut().unwrap().was_slow(&slow.sleeper, now).unwrap();
+    (guard, slow, free)
+}
+
+#[test]
+fn what_rings_while_its_worker_is_in_a_handler_for_long_is_served_by_a_free_one() {
+    for wait in [WaitPolicy::Busy, WaitPolicy::Adaptive, WaitPolicy::Park] {
+        let options = SessionOptions::new().wait(wait);
+        let (guard, mut slow, mut free) = guarded(&options);
+        let (blocking, mut blocking_peer) = session(&options);
+        let (armed, armed_peer) = session(&options);
+        slow.start(blocking);
+        slow.start(armed);
+        assert!(slow.arm(1), "nothing was asked of it yet");
+        slow.sleeper.wait(Some(Duration::ZERO)).unwrap();
+        slow.listened = clock::ticks();
+        blocking_peer.publish(&Entry::request(1, 0, b"blocks until the other is served"));
+        let stop = guard.stopper();
+        let free_inbox = Arc::clone(&free.inbox);
+        thread::scope(|scope| {
+            let guarding = scope.spawn(|| guard.run().unwrap());
+            let serving = scope.spawn(move || {
+                while !free.take_inbox() {
+                    free.step(&echo).unwrap();
+                }
+            });
+            let peer = Mutex::new(armed_peer);
+            let handler = move |call: Call<'_>| {
+                let mut peer = peer.lock().unwrap();
+                peer.publish(&Entry::request(1, 0, b"x"));
+                let end = Deadline::after(Duration::from_secs(10));
+                while peer.view.try_next().is_none() {
+                    assert!(!end.has_passed(), "nobody else serves it");
+                    thread::yield_now();
+                }
+                call.done()
+            };
+            while blocking_peer.view.try_next().is_none() {
+                slow.step(&handler).unwrap();
+            }
+            assert_eq!(free_inbox.sessions(), 1, "{wait:?}: nobody else has served it");
+            stop.notify();
+            guarding.join().unwrap();
+            free_inbox.stop();
+            serving.join().unwrap();
+        });
+    }
+}
+
+#[test]
+fn sessions_that_stay_active_take_no_lock() {
+    let options = SessionOptions::new().wait(WaitPolicy::Busy);
+    let mut worker = worker(&options);
+    worker.guarded_by(&mut Guard::new().unwrap()).unwrap();
+    // However long the machine pauses.
+    (worker.times.active, worker.times.slow) = (u64::MAX, u64::MAX);
+    let mut peers = Vec::new();
+    for _ in 0..2 {
+        let (session, peer) = session(&options);
+        worker.start(session);
+        peers.push(peer);
+    }
+    let before = sync::locks();
+    for number in 0..1_000 {
+        for peer in &mut peers {
+            peer.publish_silently(&Entry::request(2 * number + 1, 0, b"x"));
+        }
+        worker.step(&echo).unwrap();
+        for peer in &mut peers {
+            assert!(peer.view.try_next().is_some(), "served in each round");
+            peer.consume();
+        }
+    }
+    assert_eq!(sync::locks() - before, 0);
+    assert!(worker.arm(0));
+    assert_eq!(sync::locks() - before, 1, "the count counts");
 }

@@ -20,6 +20,7 @@ mod page;
 mod payload;
 mod progress;
 mod random;
+mod serving_streams;
 mod shortage;
 mod stalled;
 mod starving;

@@ -3,9 +3,11 @@
 use std::convert::Infallible;
 use std::io::Read;
 use std::sync::{Arc, OnceLock};
+use std::task::{Context, Waker};
 use std::thread::{self, ThreadId};
+use std::time::Duration;
 
-use breezeway::{Call, ForeignBytes, Handler, HandlerError, Replied};
+use breezeway::{Call, ForeignBytes, Handler, HandlerError, Replied, Stream};
 
 /// Replies with the request.
 pub(crate) const ECHO: u32 = 0;
@@ -13,6 +15,25 @@ pub(crate) const ECHO: u32 = 0;
 pub(crate) const INSPECT: u32 = 1;
 /// Replies with as many bytes as the request's `u64` says.
 pub(crate) const REPLY_OF: u32 = 2;
+
+/// The method of streams that are echoed; others are not read until the session is over.
+pub(crate) const ECHO_STREAM: u32 = 0;
+
+/// Serves a stream.
+pub(crate) fn on_stream(method: u32, mut stream: Stream) -> Result<(), HandlerError> {
+    if method == ECHO_STREAM {
+        while let Some(message) = stream.receive()? {
+            stream.send(&message.to_vec())?;
+        }
+        return Ok(stream.finish()?);
+    }
+    // Nothing is read: only the end of the stream, or of the session, ends this.
+    let mut cx = Context::from_waker(Waker::noop());
+    while stream.sender().poll_reset(&mut cx).is_pending() {
+        thread::sleep(Duration::from_millis(1));
+    }
+    Ok(())
+}
 
 /// The two bytes that an attacker fills an inspected payload with, and nothing else in reach of it
 /// has.
@@ -74,7 +95,7 @@ pub(crate) fn inspect(body: ForeignBytes<'_>) -> Vec<Vec<u8>> {
     body.reader().read_to_end(&mut read).expect("reading memory does not fail");
     copies.push(read);
     let mut chunks = Vec::new();
-    let Ok(()) = body.try_for_each_chunk(&mut [0; 77], |chunk| {
+    let Ok(()) = body.try_for_each_chunk(|chunk| {
         chunks.extend_from_slice(chunk);
         Ok::<(), Infallible>(())
     });

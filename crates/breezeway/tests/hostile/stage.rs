@@ -15,7 +15,7 @@ use breezeway::{
 use breezeway_adversary::native::{Peer, Terms};
 use breezeway_adversary::{PATIENCE, journal};
 
-use super::service::{ECHO, Service};
+use super::service::{self, ECHO, Service};
 
 /// What the honest side uses unless a case needs something else: terms that cases count with, and
 /// all the time for a hello that a loaded machine takes.
@@ -159,7 +159,7 @@ impl Bystander {
     }
 }
 
-/// A real server with one worker and an honest client.
+/// A real server with one worker, which takes streams as well, and an honest client.
 pub(crate) struct Stage {
     path: PathBuf,
     pub(crate) bystander: Bystander,
@@ -187,6 +187,7 @@ impl Stage {
         let stopper = server.stopper();
         let service = Service::default();
         let handler = service.clone();
+        let server = server.on_stream(service::on_stream);
         let server = thread::spawn(move || server.serve(handler));
         let bystander = Bystander::start(&address);
         bystander.goes_on();

@@ -122,7 +122,7 @@ fn opening_and_resetting_without_end_stops_no_call() {
         let error = served(|peer| {
             for round in 0..5_000u32 {
                 let stream = 4 * round + 1;
-                peer.publish(&message(OPEN | flag::FIN, stream, &[]));
+                peer.publish(&message(OPEN | flag::FIN | flag::EMPTY, stream, &[]));
                 let reset = Entry { stream, ..Entry::session(kind::RESET, 5, &[]) };
                 peer.publish(&reset);
                 // Its answer frees the number, and the place among those that are allowed.
@@ -136,6 +136,23 @@ fn opening_and_resetting_without_end_stops_no_call() {
             peer.publish(&Entry::session(99, 0, &[]));
         });
         assert!(error.to_string().contains("99"), "{error}");
+    });
+}
+
+#[test]
+fn streams_that_nobody_reads_count_though_they_were_finished_and_reset() {
+    within(GENEROUS, || {
+        let error = served(|peer| {
+            for stream in [1, 5] {
+                peer.publish(&message(OPEN | flag::FIN, stream, b"kept"));
+                peer.publish(&Entry { stream, ..Entry::session(kind::RESET, 5, &[]) });
+                // An answer to the reset would come before this reply.
+                assert_eq!(peer.call(stream + 2, 0, b"still here"), b"still here");
+            }
+            peer.publish(&message(OPEN | flag::FIN, 9, b"one too many"));
+        });
+        let expected = StreamViolation::TooMany(2).to_string();
+        assert!(error.to_string().contains(&expected), "{error}");
     });
 }
 

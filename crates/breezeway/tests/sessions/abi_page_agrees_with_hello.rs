@@ -103,14 +103,15 @@ fn both_hellos_say_what_the_page_says() {
     let magic = rows[0][3].split('`').nth(1).unwrap();
     let magic: Vec<u8> =
         magic.split(' ').map(|byte| u8::from_str_radix(byte, 16).unwrap()).collect();
-    for (captured, ring_capacity, payload_cap) in [(&offer, 32, 1 << 20), (&answer, 128, 1 << 30)] {
+    let captures = [(&offer, 1, 32, 1 << 20), (&answer, 0, 128, 1 << 30)];
+    for (captured, features, ring_capacity, payload_cap) in captures {
         let hello = &captured.bytes;
         assert_eq!(hello.len(), 64);
         assert_eq!(captured.fds.len(), 1, "one descriptor, the control segment");
         assert_eq!(field(hello, "magic"), magic);
         assert_eq!(field_number(hello, "version").to_string(), rows[1][3]);
         assert_eq!(field_number(hello, "length"), 64);
-        assert_eq!(field_number(hello, "features"), 0);
+        assert_eq!(field_number(hello, "features"), features);
         assert_eq!(field_number(hello, "ring_capacity"), ring_capacity);
         let lend_count = field_number(hello, "lend_count");
         assert!(lend_count.is_multiple_of(64) && (64..=1024).contains(&lend_count));
@@ -156,8 +157,11 @@ fn a_hello_byte_for_byte() {
     let golden: Vec<u8> =
         GOLDEN.split_whitespace().map(|byte| u8::from_str_radix(byte, 16).unwrap()).collect();
     let (offer, answer) = capture(&options(64, 64 << 20), &options(64, 64 << 20));
-    assert_eq!(offer.bytes, golden);
     assert_eq!(answer.bytes, golden);
+    // Clients say besides that they take go-away entries.
+    let mut offered = golden;
+    offered[12] = 1;
+    assert_eq!(offer.bytes, offered);
 }
 
 #[test]

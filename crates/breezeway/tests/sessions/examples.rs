@@ -88,6 +88,20 @@ fn the_hello_example_greets_over_every_carrier() {
 }
 
 #[test]
+fn the_server_that_restarts_is_succeeded_by_itself() {
+    let folder = Folder::on(breezeway::Carrier::Shm);
+    let address = folder.address().to_string();
+    let mut first = ExampleServer::start("restarting_server", &[&address]);
+    let by = |server: &ExampleServer| format!("process {}", server.process.id());
+    assert_greeted(&address, &by(&first));
+    let second = ExampleServer::start("restarting_server", &[&address]);
+    // No client is left, so it ends at once.
+    let ended = within(PATIENCE, "its end", move || first.process.wait().unwrap());
+    assert!(ended.success());
+    assert_greeted(&address, &by(&second));
+}
+
+#[test]
 fn the_readme_shows_the_hello_examples_as_they_are() {
     const README: &str = include_str!("../../../../README.md");
     for example in [
@@ -200,6 +214,21 @@ fn the_key_value_example_gives_what_was_put_and_says_what_was_not() {
 }
 
 #[test]
+fn the_running_sums_example_streams_beside_calls_over_every_carrier() {
+    let folder = Folder::new();
+    for (address, _) in addresses(&folder) {
+        let mut example = Command::new(example("running_sums"));
+        example.arg(&address);
+        let output = within(PATIENCE, "the example's end", move || {
+            example.output().expect("the example runs")
+        });
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(said, "the sum of 100 numbers is 5050\n");
+    }
+}
+
+#[test]
 fn the_frame_pipeline_example_keeps_frames_and_loses_none() {
     let said = output("frame_pipeline");
     assert!(said.starts_with("100 frames of 8 MiB in order, "), "{said}");
@@ -207,9 +236,19 @@ fn the_frame_pipeline_example_keeps_frames_and_loses_none() {
 
 #[test]
 fn the_event_loop_example_drives_a_session_over_every_carrier() {
+    drives_a_session("event_loop");
+}
+
+#[test]
+fn the_mio_example_drives_a_session_over_every_carrier() {
+    drives_a_session("mio_loop");
+}
+
+#[track_caller]
+fn drives_a_session(name: &str) {
     let folder = Folder::new();
     for (address, _) in addresses(&folder) {
-        let mut example = Command::new(example("event_loop"));
+        let mut example = Command::new(example(name));
         example.arg(&address);
         let output = within(PATIENCE, "the example's end", move || {
             example.output().expect("the example runs")

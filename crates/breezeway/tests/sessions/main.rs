@@ -16,17 +16,21 @@ mod support;
 mod abi_page_agrees_with_hello;
 mod channels;
 mod examples;
+mod vectors;
 
 mod on_every_carrier {
     pub(crate) mod clients;
     pub(crate) mod deaths;
     pub(crate) mod deferred;
     mod failures;
+    mod foreign;
     mod hooks;
     mod model;
     mod offloading;
     pub(crate) mod parent_and_child;
     mod pool;
+    pub(crate) mod restarting;
+    mod serving_streams;
     mod sizes;
     mod stopping;
     mod strangers;
@@ -50,7 +54,9 @@ mod on_sockets {
 }
 
 use by_file::addresses;
-use on_every_carrier::{clients, deaths, deferred, parent_and_child, two_processes, waiting};
+use on_every_carrier::{
+    clients, deaths, deferred, parent_and_child, restarting, two_processes, waiting,
+};
 use on_shm::growth;
 use on_sockets::frames;
 use support::{Role, play, server};
@@ -69,6 +75,7 @@ fn another_process() {
             frames::ROLES,
             growth::ROLES,
             parent_and_child::ROLES,
+            restarting::ROLES,
             two_processes::ROLES,
             waiting::ROLES,
         ]

@@ -1,6 +1,6 @@
 //! Random schedules beside a model: each reader sees a prefix of what was sent, in order, and all
-//! of it unless the stream was reset; no honest schedule is a violation; nothing is kept at the
-//! end.
+//! of it unless it reset the stream itself, or the sender did before its last message; no honest
+//! schedule is a violation; nothing is kept at the end.
 
 use std::collections::HashMap;
 
@@ -52,6 +52,8 @@ struct Direction {
     sent: Vec<u32>,
     taken: usize,
     finished: bool,
+    /// Whether its reader has reset the stream, or its sender has without a last message.
+    dropped: bool,
 }
 
 struct Game {
@@ -93,6 +95,13 @@ impl Game {
         direction.finished |= carried.last;
     }
 
+    fn note_reset(&mut self, number: u32, side: usize) {
+        self.resets.push(number);
+        let own = self.direction(number, side);
+        own.dropped |= !own.finished;
+        self.direction(number, 1 - side).dropped = true;
+    }
+
     fn play(&mut self, side: usize, step: Step) {
         self.content += 1;
         let content = self.content;
@@ -121,14 +130,14 @@ impl Game {
             Step::Reset(which) => {
                 let Some((number, key)) = self.handle(side, which) else { return };
                 self.end(side).streams.reset(key, ErrorCode::Application(1));
-                self.resets.push(number);
+                self.note_reset(number, side);
             }
             Step::Abandon(which) => {
                 let count = self.handles[side].len();
                 if count > 0 {
                     let (number, key) = self.handles[side].swap_remove(which % count);
                     self.end(side).streams.abandon(key);
-                    self.resets.push(number);
+                    self.note_reset(number, side);
                 }
             }
             Step::Settle => {
@@ -143,7 +152,6 @@ impl Game {
     /// Takes one; whether there was one.
     fn take(&mut self, side: usize, number: u32, key: StreamKey) -> bool {
         let taken = self.end(side).streams.take(key);
-        let was_reset = self.resets.contains(&number);
         let direction = self.direction(number, 1 - side);
         match taken {
             Taken::Content(content) => {
@@ -152,11 +160,11 @@ impl Game {
                 return true;
             }
             Taken::Nothing => {}
+            Taken::Reset(_) => assert!(direction.dropped, "nobody has dropped stream {number}"),
             Taken::End => {
                 assert!(direction.finished);
                 assert_eq!(direction.taken, direction.sent.len(), "nothing is lost");
             }
-            Taken::Reset(_) => assert!(was_reset, "nobody has reset stream {number}"),
         }
         false
     }
@@ -193,9 +201,11 @@ impl Game {
         self.come_to_rest();
         for side in 0..2 {
             for (number, key) in self.handles[side].clone() {
-                if !self.resets.contains(&number) {
-                    let direction = self.direction(number, 1 - side);
+                let direction = self.direction(number, 1 - side);
+                if !direction.dropped {
                     assert_eq!(direction.taken, direction.sent.len());
+                }
+                if !self.resets.contains(&number) {
                     // Everything was consumed, so whoever has not finished may send.
                     let refused = self.end(side).streams.may_send(key, message(1)).err();
                     assert!(matches!(refused, None | Some(Refusal::Finished)), "{refused:?}");

@@ -142,6 +142,81 @@ fn what_was_under_way_to_a_reset_stream_is_dropped() {
 }
 
 #[test]
+fn a_reset_behind_the_last_message_takes_nothing_back_and_refuses_the_rest() {
+    let mut pair = Pair::new();
+    let (here, there) = pair.open();
+    let code = ErrorCode::Cancelled;
+    for content in 1..=3 {
+        pair.client.send(here, message(5), content).unwrap();
+    }
+    pair.client.send(here, FIN, 0).unwrap();
+    pair.server_receives();
+    assert_eq!(pair.server.streams.take(there), Taken::Content(1));
+    pair.client.streams.abandon(here);
+    pair.client.settle();
+    assert_eq!(pair.server_receives(), [Event::Reset(there)]);
+    assert_eq!(pair.server.send(there, message(1), 9), Err(Refusal::Reset(code)));
+    assert_eq!(pair.server.streams.reset_code(there), Some(code));
+    assert_eq!(pair.server.streams.take(there), Taken::Content(2));
+    pair.server.settle();
+    assert_eq!(pair.client_receives(), [], "the answer waits for the last message to be taken");
+    assert_eq!(pair.server.streams.take(there), Taken::Content(3));
+    pair.server.settle();
+    assert_eq!(pair.client_receives(), [Event::Nothing]);
+    // Also once the answer has ended the stream.
+    assert_eq!(pair.server.streams.take(there), Taken::End);
+    pair.server.streams.abandon(there);
+    assert_eq!([pair.client.streams.kept(), pair.server.streams.kept()], [0, 0]);
+}
+
+#[test]
+fn a_stream_with_messages_to_be_taken_counts_though_its_opener_has_finished_and_reset_it() {
+    let code = ErrorCode::Cancelled;
+    let mut pair = Pair::new();
+    let mut kept = Vec::new();
+    for number in [1, 3, 5] {
+        let opened = pair.server.receive(sent(number, true, last(5))).unwrap();
+        let Event::Opened { key, .. } = opened else { panic!("{opened:?}") };
+        kept.push(key);
+        pair.server.receive(Wire::Reset { number, code }).unwrap();
+        pair.server.settle();
+    }
+    assert!(pair.server.sent.is_empty(), "{:?}", pair.server.sent);
+    for (number, expected) in [(1, StreamViolation::Number(1)), (7, StreamViolation::TooMany(3))] {
+        assert_eq!(violation(&mut pair, sent(number, true, last(5))), expected);
+    }
+    // Each way to part from the messages is one to make room.
+    pair.server.streams.take(kept[0]);
+    pair.server.streams.reset(kept[1], ErrorCode::Overloaded);
+    pair.server.streams.abandon(kept[2]);
+    pair.server.settle();
+    assert_eq!(pair.server.sent.len(), 3);
+    assert_eq!(pair.server.streams.open_count(), 0);
+    for key in &kept[..2] {
+        pair.server.streams.abandon(*key);
+    }
+    assert_eq!(pair.server.streams.kept(), 0);
+}
+
+#[test]
+fn a_reset_of_ones_own_drops_what_the_other_side_has_finished_and_refused() {
+    let code = ErrorCode::Cancelled;
+    for resets_first in [true, false] {
+        let mut pair = Pair::new();
+        let (here, there) = pair.open();
+        pair.client.send(here, last(5), 1).unwrap();
+        if resets_first {
+            pair.server.streams.reset(there, code);
+        }
+        pair.client.streams.abandon(here);
+        pair.client.settle();
+        pair.server_receives();
+        pair.server.streams.reset(there, code);
+        assert_eq!(pair.server.streams.take(there), Taken::Reset(code), "{resets_first}");
+    }
+}
+
+#[test]
 fn resets_that_cross_end_the_stream_once() {
     let mut pair = Pair::new();
     let (here, there) = pair.open();
@@ -282,7 +357,6 @@ fn nothing_follows_the_last_message_or_a_reset() {
     assert_eq!(found, StreamViolation::AfterEnd(1));
     let reset = Wire::Reset { number: 1, code: ErrorCode::Cancelled };
     pair.server.receive(reset.clone()).unwrap();
-    // That reset has freed the number: a second one could have crossed the first.
     assert_eq!(pair.server.receive(reset), Err(StreamViolation::AfterEnd(1)));
 }
 
@@ -314,4 +388,70 @@ fn entries_without_a_message_belong_at_the_ends_of_a_direction() {
     let mut pair = Pair::new();
     pair.open();
     assert_eq!(violation(&mut pair, sent(1, false, NO_BODY)), StreamViolation::Flags(0));
+}
+
+/// A pair whose one-way messages have the window of a stream.
+fn with_one_way_window() -> Pair {
+    let mut pair = Pair::new();
+    pair.client.streams.limit_one_way(WINDOW);
+    pair.server.streams.limit_one_way(WINDOW);
+    pair
+}
+
+#[test]
+fn one_way_messages_stop_at_their_window_until_half_of_it_was_taken_up() {
+    let mut pair = with_one_way_window();
+    for _ in 0..4 {
+        assert!(pair.client.streams.may_send_one_way());
+        pair.client.streams.one_way_sent(1);
+        pair.server.streams.receive_one_way(1).unwrap();
+    }
+    assert!(!pair.client.streams.may_send_one_way());
+    pair.server.streams.one_way_taken(1);
+    pair.server.settle();
+    assert_eq!(pair.client_receives(), []);
+    pair.server.streams.one_way_taken(1);
+    pair.server.settle();
+    assert_eq!(pair.client_receives(), [Event::OneWayRoom]);
+    assert!(pair.client.streams.may_send_one_way());
+    // What a stream is owed goes out beside it, each once.
+    let (client, server) = pair.open();
+    for _ in 0..2 {
+        pair.client.send(client, message(1), 0).unwrap();
+        pair.client.streams.one_way_sent(1);
+        pair.server.streams.receive_one_way(1).unwrap();
+    }
+    pair.server_receives();
+    for _ in 0..2 {
+        pair.server.streams.take(server);
+        pair.server.streams.one_way_taken(1);
+    }
+    pair.server.settle();
+    assert_eq!(pair.server.sent.len(), 2);
+    pair.client_receives();
+    assert!(pair.client.streams.may_send_one_way());
+}
+
+#[test]
+fn one_way_messages_beyond_their_window_are_a_violation() {
+    let mut pair = with_one_way_window();
+    pair.server.streams.receive_one_way(1_000).unwrap();
+    assert_eq!(pair.server.streams.receive_one_way(0), Err(StreamViolation::WindowExceeded));
+    let given = Window { messages: 1, bytes: 0 };
+    assert_eq!(
+        pair.client.streams.receive_window(0, given),
+        Err(StreamViolation::WindowOverflow(given)),
+        "nothing was sent"
+    );
+    let mut without = Pair::new();
+    for _ in 0..1_000 {
+        assert!(without.client.streams.may_send_one_way());
+        without.client.streams.one_way_sent(1_000);
+        without.server.streams.receive_one_way(1_000).unwrap();
+    }
+    assert_eq!(
+        without.client.streams.receive_window(0, given),
+        Err(StreamViolation::NotOpen(0)),
+        "there is no window"
+    );
 }

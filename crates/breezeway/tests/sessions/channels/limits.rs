@@ -250,3 +250,119 @@ fn a_waker_that_is_replaced_may_drop_what_takes_the_lock() {
     });
     ends.recv_timeout(PATIENCE).expect("no deadlock");
 }
+
+#[test]
+fn one_way_messages_that_nobody_takes_stop_no_stream_and_no_call() {
+    every_policy(|options| {
+        let (channel, server) = pair(options);
+        let mut stream = channel.open(0, None).unwrap();
+        let Some(Incoming::Stream(_, mut served)) = server.accept().unwrap() else {
+            panic!("no stream")
+        };
+        let echoing = thread::spawn(move || {
+            while let Ok(Some(message)) = served.receive() {
+                served.send(&message.to_vec()).unwrap();
+            }
+        });
+        let mut cx = Context::from_waker(Waker::noop());
+        let end = Instant::now() + PATIENCE;
+        let mut sent = 0u64;
+        let mut stuck = 0;
+        // Until none has gone out for so many round trips: it is the window that is full.
+        while stuck < 100 {
+            assert!(Instant::now() < end, "{sent} one-way messages and no end");
+            match channel.poll_post(&mut cx, 0, &sent.to_le_bytes()) {
+                Poll::Ready(outcome) => {
+                    outcome.unwrap();
+                    sent += 1;
+                    stuck = 0;
+                    continue;
+                }
+                Poll::Pending => stuck += 1,
+            }
+            stream.sender().send_until(b"on", end).unwrap();
+            let message = stream.receiver().receive_until(end).expect("the stream goes on");
+            assert_eq!(message.unwrap().to_vec(), b"on");
+        }
+        assert_eq!(sent, 1_024);
+        // A call goes by them as well, to be taken up behind them.
+        let calling = {
+            let channel = channel.clone();
+            thread::spawn(move || channel.call_until(0, b"x", end).unwrap().to_vec())
+        };
+        for number in 0..sent {
+            let Some(Incoming::Call(call)) = server.accept().unwrap() else { panic!("no message") };
+            assert_eq!(call.request().u64_le_at(0), Some(number));
+            assert!(call.is_one_way());
+        }
+        let Some(Incoming::Call(call)) = server.accept().unwrap() else { panic!("no call") };
+        call.echo();
+        assert_eq!(calling.join().unwrap(), b"x");
+        channel.post(0, b"there is room again").unwrap();
+        drop((stream, channel));
+        echoing.join().unwrap();
+    });
+}
+
+#[test]
+fn replies_without_room_are_sent_before_a_session_closes() {
+    every_policy(|options| {
+        let (channel, server) = pair(&options.clone().cap(64 << 10));
+        let large = 40u64 << 10;
+        let kept = {
+            let calling = {
+                let channel = channel.clone();
+                thread::spawn(move || channel.call(0, &[]).unwrap())
+            };
+            let Some(Incoming::Call(call)) = server.accept().unwrap() else { panic!("no call") };
+            call.reply(&vec![1; large as usize]);
+            calling.join().unwrap()
+        };
+        let waiting = {
+            let channel = channel.clone();
+            thread::spawn(move || channel.call(0, &[]).map(|reply| reply.to_vec()))
+        };
+        let Some(Incoming::Call(call)) = server.accept().unwrap() else { panic!("no call") };
+        call.reply(&vec![2; large as usize]);
+        let releasing = thread::spawn(move || {
+            thread::sleep(Duration::from_millis(50));
+            drop(kept);
+        });
+        let start = Instant::now();
+        drop(server);
+        assert!(start.elapsed() < Duration::from_millis(900), "it waits for no more than that");
+        assert_eq!(waiting.join().unwrap().expect("the reply came first"), vec![2; large as usize]);
+        releasing.join().unwrap();
+    });
+}
+
+#[test]
+fn a_session_that_closes_waits_a_second_at_most_for_a_client_that_makes_no_room() {
+    for policy in [WaitPolicy::Adaptive, WaitPolicy::Park, WaitPolicy::Busy] {
+        let options = SessionOptions::new().wait(policy).cap(64 << 10);
+        let (channel, server) = pair(&options);
+        let calling: Vec<_> = (0..3)
+            .map(|_| {
+                let channel = channel.clone();
+                thread::spawn(move || channel.call(0, &[]))
+            })
+            .collect();
+        for _ in 0..3 {
+            let Some(Incoming::Call(call)) = server.accept().unwrap() else { panic!("no call") };
+            call.reply(&[7; 40 << 10]);
+        }
+        let (done, closes) = mpsc::channel();
+        // The client's replies are kept by its threads until they are joined.
+        thread::spawn(move || {
+            drop(server);
+            done.send(()).unwrap();
+        });
+        closes.recv_timeout(PATIENCE).expect("it closes");
+        let outcomes: Vec<_> = calling.into_iter().map(|thread| thread.join().unwrap()).collect();
+        let answered = outcomes.iter().filter(|outcome| outcome.is_ok()).count();
+        assert_eq!(answered, 1, "memory for one: {outcomes:?}");
+        for error in outcomes.into_iter().filter_map(Result::err) {
+            assert_eq!(error.to_string(), "the server closed the session");
+        }
+    }
+}

@@ -1,7 +1,10 @@
 //! Sessions that threads share, and streams.
 
 mod calls;
+mod drivers;
 mod limits;
+mod spaces;
+mod stand_ins;
 mod streams;
 
 use std::thread;

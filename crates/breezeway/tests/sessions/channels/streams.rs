@@ -1,6 +1,8 @@
 //! Streams: order, ends, resets, back-pressure.
 
-use std::sync::mpsc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
+use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -10,14 +12,17 @@ use super::{PATIENCE, every_policy, pair, serve};
 
 /// Sends back what comes, until the client ends the stream or lets go of it.
 fn echo(_: u32, mut stream: Stream) {
-    loop {
-        match stream.receive() {
-            Ok(Some(message)) => stream.send(&message.to_vec()).unwrap(),
-            Ok(None) => return stream.finish().unwrap(),
-            Err(StreamError::Reset(ErrorCode::Cancelled)) => return,
-            Err(error) => panic!("{error}"),
-        }
+    match echo_all(&mut stream) {
+        Ok(()) | Err(StreamError::Reset(ErrorCode::Cancelled)) => {}
+        Err(error) => panic!("{error}"),
     }
+}
+
+fn echo_all(stream: &mut Stream) -> Result<(), StreamError> {
+    while let Some(message) = stream.receive()? {
+        stream.send(&message.to_vec())?;
+    }
+    stream.finish()
 }
 
 #[test]
@@ -304,4 +309,86 @@ fn two_hundred_streams_go_on_against_the_smallest_cap() {
     }
     drop((streams, channel));
     serving.join().unwrap();
+}
+
+#[test]
+fn a_stream_that_asks_once_takes_one_entry_each_way() {
+    every_policy(|options| {
+        let (channel, server) = pair(&options.clone().service(2));
+        assert_eq!((channel.service(), server.service()), (2, 2));
+        let mut cx = Context::from_waker(Waker::noop());
+        let opened =
+            channel.poll_open_with(&mut cx, 9, Some(b"head"), Some(b"question"), true, None);
+        let Poll::Ready(Ok(mut stream)) = opened else { panic!("there is room") };
+        let Some(Incoming::Stream(9, mut served)) = server.accept().unwrap() else {
+            panic!("a stream")
+        };
+        assert_eq!((served.peer(), served.carrier()), (server.peer(), server.carrier()));
+        let question = served.receive().unwrap().expect("it came with the opening");
+        assert_eq!(question.metadata(), Some(&b"head"[..]));
+        assert_eq!(question.to_vec(), b"question");
+        assert!(served.receive().unwrap().is_none(), "it was the last");
+        served.sender().finish_with(Some(b"answer"), Some(b"tail")).unwrap();
+        let answer = stream.receive().unwrap().expect("an answer");
+        assert_eq!((answer.metadata(), answer.to_vec()), (Some(&b"tail"[..]), b"answer".to_vec()));
+        assert!(stream.receive().unwrap().is_none());
+        assert!(matches!(stream.send(b"more"), Err(StreamError::Finished)));
+    });
+}
+
+#[test]
+fn whoever_has_nothing_to_send_learns_of_a_reset_and_of_the_end() {
+    every_policy(|options| {
+        let (channel, server) = pair(options);
+        let mut cx = Context::from_waker(Waker::noop());
+        let streams = [channel.open(0, None).unwrap(), channel.open(0, None).unwrap()];
+        let [reset, mut kept] = streams;
+        let mut served = Vec::new();
+        for _ in 0..2 {
+            let Some(Incoming::Stream(_, stream)) = server.accept().unwrap() else { panic!() };
+            served.push(stream);
+        }
+        assert!(served[0].sender().poll_reset(&mut cx).is_pending());
+        reset.reset(ErrorCode::Application(7));
+        channel.open(0, None).unwrap();
+        server.accept().unwrap();
+        let outcome = served[0].sender().poll_reset(&mut cx);
+        let Poll::Ready(StreamError::Reset(code)) = outcome else { panic!("{outcome:?}") };
+        assert_eq!(code, ErrorCode::Application(7));
+        assert!(served[1].sender().poll_reset(&mut cx).is_pending());
+        assert!(kept.sender().poll_reset(&mut cx).is_pending());
+        drop((kept, channel));
+        while server.accept().unwrap().is_some() {}
+        let outcome = served[1].sender().poll_reset(&mut cx);
+        assert!(matches!(outcome, Poll::Ready(_)), "{outcome:?}");
+    });
+}
+
+#[test]
+fn an_opening_with_a_message_waits_while_too_many_streams_are_open() {
+    struct Woken(AtomicBool);
+    impl Wake for Woken {
+        fn wake(self: Arc<Self>) {
+            self.0.store(true, Ordering::Release);
+        }
+    }
+    every_policy(|options| {
+        let (channel, server) = pair(&options.clone().max_streams(1));
+        let serving = serve(server, IncomingCall::echo, echo);
+        let woken = Arc::new(Woken(AtomicBool::new(false)));
+        let waker = Waker::from(Arc::clone(&woken));
+        let mut cx = Context::from_waker(&waker);
+        let mut first = channel.open(0, None).unwrap();
+        let waiting = channel.poll_open_with(&mut cx, 0, None, Some(b"two"), true, None);
+        assert!(waiting.is_pending());
+        assert!(!woken.0.load(Ordering::Acquire));
+        first.finish().unwrap();
+        assert!(first.receive().unwrap().is_none());
+        assert!(woken.0.load(Ordering::Acquire), "the only stream has ended");
+        let opened = channel.poll_open_with(&mut cx, 0, None, Some(b"two"), true, None);
+        let Poll::Ready(Ok(mut second)) = opened else { panic!("there is a place") };
+        assert_eq!(second.receive().unwrap().unwrap().to_vec(), b"two");
+        drop((first, second, channel));
+        serving.join().unwrap();
+    });
 }

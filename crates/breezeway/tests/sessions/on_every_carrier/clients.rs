@@ -28,9 +28,10 @@ fn call_many(settings: &Settings) {
     hear();
     let mut random = Random::new(number);
     for round in 0..settings.get("calls") {
+        session.post(SINK, &sinkable(number, round, random.len(500))).unwrap();
+        // Its reply shows that what was posted before has been taken up.
         let request = message(number * 1000 + round, random.len(20_000));
         assert!(session.call(ECHO, request).unwrap().to_vec() == request);
-        session.post(SINK, &sinkable(number, round, random.len(500))).unwrap();
     }
     say("done");
     hear();

@@ -215,6 +215,32 @@ mod on_shm {
     }
 
     #[test]
+    fn a_deferred_reply_waits_for_memory_no_longer_than_its_caller() {
+        const CAP: usize = 1 << 20;
+        const LEN: usize = CAP * 3 / 4;
+        const CALLER: Duration = Duration::from_millis(20);
+        let options = ServerOptions::new().session(patient().cap(CAP as u64));
+        let server = Deferring::start(options.reply_timeout(Duration::from_secs(3600)));
+        let mut session = connect(&server.folder);
+        for timeout in [None, Some(CALLER)] {
+            session.set_call_timeout(timeout);
+            session.send(DEFER, b"").unwrap();
+        }
+        session.set_call_timeout(None);
+        for number in 0..2 {
+            server.next().reply(message(number, LEN)).unwrap();
+        }
+        // Long enough for the caller's time to pass.
+        std::thread::sleep(10 * CALLER);
+        assert_eq!(session.receive().unwrap().to_vec().len(), LEN);
+        match session.receive().map(|reply| reply.to_vec().len()) {
+            Err(CallError::Failed { code: ErrorCode::NoMemory, .. }) => {}
+            other => panic!("{other:?}"),
+        }
+        server.stop();
+    }
+
+    #[test]
     fn a_reply_that_finds_no_memory_in_its_time_fails_its_call() {
         const CAP: usize = 1 << 20;
         const LEN: usize = CAP * 3 / 4;

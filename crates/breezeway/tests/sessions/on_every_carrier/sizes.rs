@@ -1,14 +1,16 @@
 //! Messages of every size class, between two processes, with their content checked byte by byte.
 
-use breezeway::{CallError, ErrorCode, Session, SessionOptions, WaitPolicy};
+use breezeway::{Call, CallError, ErrorCode, ServerOptions, Session, SessionOptions, WaitPolicy};
 
 use crate::support::content::{Random, message};
 use crate::support::server::{ECHO, ECHO_COPY, ECHO_SLICE, GIVE, RESERVE, ask_for, assert_serves};
-use crate::support::{EVERY_POLICY, MEBIBYTE, PATIENCE, Server, Settings, on_socket, within};
+use crate::support::{
+    EVERY_POLICY, Folder, MEBIBYTE, PATIENCE, Server, Settings, on_socket, within,
+};
 
 /// On both sides of everything that treats lengths differently: the entry's first line (40 bytes
 /// inline), the entry (104), a granule (128), a page, the copy that passes the caches (64 KiB), the
-/// first segment (256 KiB), and the cap.
+/// first segment (64 KiB), and the cap.
 const SIZES: [usize; 26] = [
     0,
     1,
@@ -264,5 +266,45 @@ fn small_replies_are_private_slices_and_large_ones_only_where_no_memory_is_share
         let mut copy = Vec::new();
         std::io::Read::read_to_end(&mut reply.bytes().reader(), &mut copy).unwrap();
         assert_eq!(copy, request);
+    }
+}
+
+#[test]
+fn requests_and_replies_that_turn_out_shorter_than_their_space_arrive_as_they_are() {
+    for offloaded in [0, 2] {
+        let folder = Folder::new();
+        let server_options = ServerOptions::new().session(options(WaitPolicy::Adaptive));
+        let server_options = match offloaded {
+            0 => server_options,
+            threads => server_options.offload(threads),
+        };
+        let server = breezeway::Server::bind_with(&folder.address(), server_options).unwrap();
+        let stopper = server.stopper();
+        let serving = std::thread::spawn(move || {
+            server.serve(|call: Call<'_>| {
+                let len = call.request().len();
+                let mut space = call.reserve(MEBIBYTE)?;
+                let (request, bytes) = space.request_and_bytes_mut();
+                request.copy_to(&mut bytes[..len]);
+                space.truncate(len);
+                space.commit()
+            })
+        });
+        let mut session =
+            Session::connect_with(&folder.address(), &options(WaitPolicy::Adaptive)).unwrap();
+        for (number, len) in SIZES.into_iter().enumerate() {
+            let request = message(number as u64, len);
+            let mut space = session.reserve(MEBIBYTE).unwrap();
+            space.bytes_mut()[..len].copy_from_slice(request);
+            space.truncate(len);
+            space.truncate(len + 1);
+            assert_eq!(space.bytes_mut().len(), len);
+            assert!(space.call(0).unwrap().to_vec() == request, "{len} bytes");
+            // All of it is free again, on both sides.
+            assert!(session.call(0, request).unwrap().to_vec() == request, "{len} bytes");
+        }
+        drop(session);
+        stopper.stop();
+        within(PATIENCE, "the server ends", move || serving.join().unwrap().unwrap());
     }
 }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use breezeway::{
-    Call, CallError, HandlerError, Replied, ServerOptions, Session, SessionOptions, WaitPolicy,
+    Call, CallError, Channel, HandlerError, Replied, ServerOptions, Session, SessionOptions,
+    WaitPolicy,
 };
 
 use crate::support::carrier::is_absent;
@@ -96,6 +97,54 @@ fn pipelined_calls_that_were_served_before_the_stop_are_answered_before_the_end(
     }
     let error = session.call(ECHO, b"hi").unwrap_err();
     assert!(matches!(error, CallError::Closed), "{error:?}");
+}
+
+#[test]
+fn a_channel_to_a_server_that_stops_makes_no_more_calls_and_gets_the_reply_to_the_last_one() {
+    for policy in EVERY_POLICY {
+        let settings = Settings::new().with("wait", policy_name(policy)).with("gate", false);
+        let settings = settings.with("offload", 2).with("drain", PATIENCE.as_millis());
+        let mut server = Server::start(settings);
+        let options = SessionOptions::new().wait(policy).handshake_timeout(PATIENCE);
+        let channel = Channel::connect_with(&server.address(), &options).unwrap();
+        let last = {
+            let channel = channel.clone();
+            std::thread::spawn(move || channel.call(GIVE_GATED, &ask_for(3, 5000)))
+        };
+        server.process.expect("waiting");
+        server.process.write_line("stop");
+        let channel = within(PATIENCE, "the news", move || {
+            loop {
+                match channel.call(ECHO, b"hi") {
+                    Ok(reply) => assert_eq!(reply.to_vec(), b"hi"),
+                    Err(CallError::GoingAway) => return channel,
+                    Err(other) => panic!("{policy:?}: {other:?}"),
+                }
+            }
+        });
+        server.process.write_line("open");
+        let reply = within(PATIENCE, "the last reply", move || last.join().unwrap().unwrap());
+        assert!(reply.to_vec() == message(3, 5000));
+        server.process.expect("served");
+        assert!(channel.call(ECHO, b"hi").is_err());
+        server.process.succeeds();
+    }
+}
+
+#[test]
+fn a_server_that_stops_waits_for_a_call_no_longer_than_its_time_to_drain() {
+    let settings = Settings::new().with("gate", false).with("offload", 1).with("drain", 50);
+    let mut server = Server::start(settings);
+    let mut session = server.connect(&SessionOptions::new());
+    session.send(GIVE_GATED, &ask_for(3, 10)).unwrap();
+    server.process.expect("waiting");
+    server.process.write_line("stop");
+    let error = within(PROMPT, "the end", move || session.receive().map(drop).unwrap_err());
+    assert!(matches!(error, CallError::Closed), "{error:?}");
+    // What runs is not ended, so the server waits for the handler.
+    server.process.write_line("open");
+    server.process.expect("served");
+    server.process.succeeds();
 }
 
 #[test]

@@ -5,6 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use std::sync::Mutex;
+use std::sync::mpsc;
+
 use breezeway::{Call, Server, ServerOptions, SessionOptions};
 
 use crate::support::{EVERY_POLICY, Folder, PATIENCE, connect, eventually, patient, within};
@@ -76,5 +79,58 @@ fn a_session_that_rings_waits_for_the_present_call_of_another_and_not_for_all_th
         let waited = slow_calls_before_a_quick_one(patient().wait(policy));
         // The present one, and one whose turn had begun when the doorbell rang.
         assert!(waited <= 2, "{policy:?}: {waited} slow calls were served first");
+    }
+}
+
+/// Blocks its worker until the test lets it go on.
+const BLOCK: u32 = 2;
+/// Sessions of a server with two workers.
+const SESSIONS: usize = 6;
+
+#[test]
+fn while_a_handler_blocks_a_free_worker_serves_the_other_sessions_of_its_worker() {
+    for policy in EVERY_POLICY {
+        let folder = Folder::new();
+        let options = ServerOptions::new().session(patient().wait(policy)).workers(2);
+        let server = Server::bind_with(&folder.address(), options).unwrap();
+        let stopper = server.stopper();
+        let (blocked, is_blocked) = mpsc::channel();
+        let (release, released) = mpsc::channel::<()>();
+        let (blocked, released) = (Mutex::new(blocked), Mutex::new(released));
+        let serving = std::thread::spawn(move || {
+            server.serve(move |call: Call<'_>| {
+                match call.method() {
+                    // By which its worker is known to be slow.
+                    SLOW => std::thread::sleep(Duration::from_millis(2)),
+                    BLOCK => {
+                        blocked.lock().unwrap().send(()).unwrap();
+                        let _ = released.lock().unwrap().recv_timeout(PATIENCE);
+                    }
+                    _ => {}
+                }
+                call.done()
+            })
+        });
+        let mut sessions: Vec<_> = (0..SESSIONS).map(|_| connect(&folder)).collect();
+        for session in &mut sessions {
+            session.call(QUICK, b"").unwrap();
+        }
+        let mut blocking = sessions.pop().unwrap();
+        blocking.call(SLOW, b"").unwrap();
+        // Long enough for the others to be armed, which nothing but time does.
+        std::thread::sleep(Duration::from_millis(20));
+        blocking.send(BLOCK, b"").unwrap();
+        is_blocked.recv_timeout(PATIENCE).expect("the handler runs");
+        within(PATIENCE, "calls of all other sessions", move || {
+            for session in &mut sessions {
+                for _ in 0..3 {
+                    session.call(QUICK, b"").unwrap();
+                }
+            }
+        });
+        release.send(()).unwrap();
+        within(PATIENCE, "the reply", move || blocking.receive().map(drop).unwrap());
+        stopper.stop();
+        within(PATIENCE, "the end", move || serving.join().unwrap().unwrap());
     }
 }

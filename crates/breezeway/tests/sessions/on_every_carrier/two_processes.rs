@@ -196,12 +196,14 @@ fn memory_stays_within_the_caps_over_very_many_messages_of_mixed_sizes() {
 /// Lengths each of which is just too large for the segments that hold the ones before it, and last
 /// the cap, which needs the room of all.
 fn lens_that_need_every_segment(cap: usize) -> Vec<usize> {
-    const FIRST_SEGMENT: usize = 256 * 1024;
+    const FIRST_SEGMENT: usize = 64 * 1024;
     const PAGE: usize = 4096;
     let (mut lens, mut segment) = (vec![1000], FIRST_SEGMENT);
     while segment < cap / 2 {
         lens.push(segment + 1);
-        segment = 2 * (segment + PAGE);
+        let next = 2 * (segment + PAGE);
+        // Larger ones may have whole huge pages.
+        segment = if next > MEBIBYTE / 2 { next.next_multiple_of(2 * MEBIBYTE) } else { next };
     }
     lens.push(cap);
     lens

@@ -9,7 +9,8 @@ use breezeway::{CallError, Session, SessionOptions, WaitPolicy};
 
 use crate::support::content::{Random, message};
 use crate::support::server::{
-    self, ECHO, GIVE, GIVE_GATED, SINK, ask_for, assert_serves, policy_name, sinkable, tally,
+    self, ECHO, GIVE, GIVE_GATED, RESERVE, SINK, ask_for, assert_serves, policy_name, sinkable,
+    tally,
 };
 use crate::support::{
     EVERY_POLICY, PATIENCE, Process, Role, Server, Settings, eventually, hear, observe, on_socket,
@@ -266,33 +267,72 @@ fn a_received_reply_makes_room_for_one_more_call() {
 }
 
 #[test]
-fn replies_that_exhaust_the_cap_fail_their_own_call_only_and_on_a_socket_none() {
+fn replies_that_exhaust_the_cap_wait_until_others_are_received_and_come_in_order() {
     const CAP: usize = 256 * 1024;
     let server = Server::start(Settings::new().with("cap", CAP));
     let mut session = server.connect(&SessionOptions::new().cap(CAP as u64));
     for round in 0..20 {
-        // Two fit; none of them is received before all were served.
+        // Two fit.
         for number in 0..4 {
             session.send(GIVE, &ask_for(number, 100_000)).unwrap();
         }
-        let mut outcomes = Vec::new();
         for number in 0..4 {
-            match session.receive() {
-                Ok(reply) => {
-                    assert!(reply.to_vec() == message(number, 100_000));
-                    outcomes.push(true);
-                }
-                Err(CallError::Failed { code: breezeway::ErrorCode::NoMemory, reason, .. }) => {
-                    assert!(reason.contains("raise the cap"), "{reason}");
-                    outcomes.push(false);
-                }
-                Err(other) => panic!("{other:?}"),
-            }
+            let reply = session.receive().unwrap();
+            assert!(reply.to_vec() == message(number, 100_000), "round {round}");
         }
-        let served = if on_socket() { &outcomes[..] } else { &outcomes[..2] };
-        assert!(served.iter().all(|served| *served), "round {round}: {outcomes:?}");
         assert!(session.call(GIVE, &ask_for(9, CAP)).unwrap().to_vec() == message(9, CAP));
     }
+}
+
+#[test]
+fn replies_made_in_place_wait_for_memory_as_well() {
+    const CAP: usize = 256 * 1024;
+    let server = Server::start(Settings::new().with("cap", CAP));
+    let mut session = server.connect(&SessionOptions::new().cap(CAP as u64));
+    for _ in 0..20 {
+        for _ in 0..4 {
+            session.send(RESERVE, &100_000u64.to_le_bytes()).unwrap();
+        }
+        for _ in 0..4 {
+            assert_eq!(session.receive().unwrap().to_vec().len(), 100_000);
+        }
+    }
+}
+
+/// What comes of a reply for which there is no memory before its time is over: of the server's, or
+/// of the one for which the client waits.
+fn late_reply(reply_timeout: Duration, call_timeout: Option<Duration>) -> Result<(), CallError> {
+    const CAP: usize = 256 * 1024;
+    const LEN: usize = CAP * 3 / 4;
+    let settings = Settings::new().with("cap", CAP).with("reply", reply_timeout.as_millis());
+    let server = Server::start(settings);
+    let mut session = server.connect(&SessionOptions::new().cap(CAP as u64));
+    session.send(GIVE, &ask_for(1, LEN)).unwrap();
+    session.set_call_timeout(call_timeout);
+    session.send(GIVE, &ask_for(2, LEN)).unwrap();
+    session.set_call_timeout(None);
+    // Long enough for either time to pass.
+    std::thread::sleep(Duration::from_millis(300));
+    assert!(session.receive().unwrap().to_vec() == message(1, LEN));
+    session.receive().map(|reply| assert!(reply.to_vec() == message(2, LEN)))
+}
+
+#[test]
+fn a_reply_waits_for_memory_no_longer_than_the_server_allows_and_its_caller_waits() {
+    const SHORT: Duration = Duration::from_millis(20);
+    const LONG: Duration = Duration::from_secs(3600);
+    for (reply_timeout, call_timeout) in [(SHORT, None), (LONG, Some(SHORT))] {
+        match late_reply(reply_timeout, call_timeout) {
+            Err(CallError::Failed { code: breezeway::ErrorCode::NoMemory, reason, .. }) => {
+                assert!(reason.contains("raise the cap"), "{reason}");
+            }
+            // Its bytes are on their way whatever the client does.
+            Ok(()) if on_socket() => {}
+            other => panic!("{reply_timeout:?}, {call_timeout:?}: {other:?}"),
+        }
+    }
+    assert!(late_reply(LONG, None).is_ok());
+    assert!(late_reply(LONG, Some(LONG)).is_ok());
 }
 
 // ---- idle ----

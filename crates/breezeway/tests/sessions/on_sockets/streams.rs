@@ -544,11 +544,14 @@ fn a_stopped_server_first_writes_the_replies_that_it_owes() {
         server.process.expect("waiting");
         server.process.write_line("open");
         server.process.write_line("stop");
-        within(PATIENCE, "the reply and the news", move || {
+        let mut session = within(PATIENCE, "the reply", move || {
             assert!(session.receive().unwrap().to_vec() == message(1, LEN), "{carrier}");
-            let error = session.call(ECHO, b"hi").map(drop).unwrap_err();
-            assert!(matches!(error, CallError::Closed), "{carrier}: {error:?}");
+            session
         });
+        // Until it has heard of its stop it serves more.
+        server.process.expect("served");
+        let error = within(PROMPT, "the news", move || session.call(ECHO, b"hi").map(drop));
+        assert!(matches!(error, Err(CallError::Closed)), "{carrier}: {error:?}");
     }
 }
 

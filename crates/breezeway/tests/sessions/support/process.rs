@@ -210,6 +210,11 @@ impl Process {
         let _ = self.child.wait();
     }
 
+    /// Whether it has ended.
+    pub(crate) fn has_ended(&mut self) -> bool {
+        self.child.try_wait().expect("it is our child").is_some()
+    }
+
     /// Waits for its end.
     #[track_caller]
     pub(crate) fn ends(&mut self) -> ExitStatus {

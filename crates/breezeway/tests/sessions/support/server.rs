@@ -90,13 +90,19 @@ pub(crate) fn session_options(settings: &Settings) -> SessionOptions {
     options.handshake_timeout(handshake)
 }
 
-fn server_options(settings: &Settings) -> ServerOptions {
+pub(crate) fn server_options(settings: &Settings) -> ServerOptions {
     let mut options = ServerOptions::new().session(session_options(settings));
     if let Some(count) = settings.find("workers") {
         options = options.workers(count);
     }
     if let Some(threads) = settings.find("offload") {
         options = options.offload(threads);
+    }
+    if let Some(milliseconds) = settings.find("drain") {
+        options = options.drain_timeout(Duration::from_millis(milliseconds));
+    }
+    if let Some(milliseconds) = settings.find("reply") {
+        options = options.reply_timeout(Duration::from_millis(milliseconds));
     }
     if let Some(count) = settings.find("sessions") {
         options = options.max_sessions(count);
@@ -135,7 +141,7 @@ pub(crate) fn serve(settings: &Settings) {
             match line.as_str() {
                 "open" => gate.set(true),
                 "shut" => gate.set(false),
-                _ => break,
+                _ => stopper.stop(),
             }
         }
         stopper.stop();
@@ -189,6 +195,11 @@ impl Everything {
         gate.set(settings.find("gate").unwrap_or(true));
         let pause_every = settings.find("pause_every").unwrap_or(u64::MAX);
         Self { gate, sunk: Sunk::default(), pause_every }
+    }
+
+    /// Lets the calls go on that wait.
+    pub(crate) fn open(&self) {
+        self.gate.set(true);
     }
 
     /// How many messages were sunk.

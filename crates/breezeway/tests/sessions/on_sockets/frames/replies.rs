@@ -5,7 +5,7 @@ use std::io::Write;
 use breezeway::{CallError, Carrier, Session, WaitPolicy};
 use breezeway_adversary::native::frame::{self, Header, request, welcome};
 use breezeway_adversary::native::layout::flag::{ERROR, FIN, LENT};
-use breezeway_adversary::native::layout::kind::{CANCEL, MESSAGE, SHUTDOWN};
+use breezeway_adversary::native::layout::kind::{CANCEL, GO_AWAY, MESSAGE, SHUTDOWN};
 
 use super::{CAP, LARGE_CAP, METHOD, SOCKETS, send_with_descriptors};
 use crate::support::content::message;
@@ -64,7 +64,8 @@ fn is_violation(policy: WaitPolicy, bytes: &[u8], rule: &str) {
 
 #[test]
 fn every_kind_that_a_server_may_not_send_is_a_violation_by_name() {
-    for kind in (0..=20).chain([127, 128, 255]).filter(|kind| ![MESSAGE, SHUTDOWN].contains(kind)) {
+    let may_be_sent = [MESSAGE, GO_AWAY, SHUTDOWN];
+    for kind in (0..=20).chain([127, 128, 255]).filter(|kind| !may_be_sent.contains(kind)) {
         let rule = match kind {
             4 => "a frame of kind 4".to_owned(),
             2..=8 => "an unexpected ".to_owned(),
@@ -72,6 +73,12 @@ fn every_kind_that_a_server_may_not_send_is_a_violation_by_name() {
         };
         is_violation(WaitPolicy::Park, &answer(|header| header.kind = kind), &rule);
     }
+}
+
+#[test]
+fn a_server_goes_away_once() {
+    let twice = answer(|header| header.kind = GO_AWAY).repeat(2);
+    is_violation(WaitPolicy::Park, &twice, "an unexpected ");
 }
 
 #[test]

@@ -1,0 +1,64 @@
+//! A session in an event loop of mio, which watches the session's socket, and whose waker asks for
+//! a turn. The example `event_loop` does the same with epoll alone.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+use std::sync::Arc;
+use std::task::{Wake, Waker};
+use std::thread;
+use std::time::Duration;
+
+use breezeway::{Address, Call, Channel, Driver, Next, Server, SessionOptions};
+use mio::unix::SourceFd;
+use mio::{Events, Interest, Poll, Token};
+
+const SESSION: Token = Token(0);
+const NOTIFY: Token = Token(1);
+
+/// Asks the loop for a turn.
+struct Notify(mio::Waker);
+
+impl Wake for Notify {
+    fn wake(self: Arc<Self>) {
+        // Without it a thread could wait in vain, so the loop is not to go on without.
+        self.0.wake().expect("the loop is woken");
+    }
+}
+
+fn run(mut driver: Driver) -> io::Result<()> {
+    let mut poll = Poll::new()?;
+    let waker = Waker::from(Arc::new(Notify(mio::Waker::new(poll.registry(), NOTIFY)?)));
+    let socket = driver.as_fd().as_raw_fd();
+    let interest = Interest::READABLE | Interest::WRITABLE;
+    poll.registry().register(&mut SourceFd(&socket), SESSION, interest)?;
+    let mut events = Events::with_capacity(8);
+    loop {
+        match driver.advance(&waker) {
+            Next::Turn => continue,
+            Next::End => return poll.registry().deregister(&mut SourceFd(&socket)),
+            Next::Pause => thread::sleep(Duration::from_millis(10)),
+            Next::Sleep { .. } => match poll.poll(&mut events, None) {
+                Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
+                _ => {
+                    for event in events.iter().filter(|event| event.token() == SESSION) {
+                        driver.ready(event.is_read_closed());
+                    }
+                }
+            },
+        }
+    }
+}
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let address: Address = std::env::args().nth(1).unwrap_or("shm:/tmp/mio.sock".into()).parse()?;
+    let server = Server::bind(&address)?;
+    let (address, stopper) = (server.address(), server.stopper());
+    let serving = thread::spawn(move || server.serve(|call: Call<'_>| call.echo()));
+    let (channel, driver) = Channel::connect_driven(&address, &SessionOptions::new())?;
+    let driving = thread::spawn(move || run(driver));
+    println!("{}", String::from_utf8(channel.call(0, b"driven from outside")?.to_vec())?);
+    drop(channel);
+    driving.join().map_err(|_| "the loop panicked")??;
+    stopper.stop();
+    Ok(serving.join().map_err(|_| "the server panicked")??)
+}

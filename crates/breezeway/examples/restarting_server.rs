@@ -1,0 +1,27 @@
+//! A server that is restarted without a failed call: start it, let clients call, and start it again
+//! beside itself. The second process takes the sockets over, and the first one ends when its
+//! clients have moved. `hello_client` calls it once.
+//!
+//! ```text
+//! cargo run --example restarting_server
+//! cargo run --example restarting_server
+//! cargo run --example hello_client
+//! ```
+
+use std::time::Duration;
+
+use breezeway::{Address, Call, Server, ServerOptions};
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let address = std::env::args().nth(1).unwrap_or("shm:/tmp/hello.sock".to_owned());
+    let options = ServerOptions::new().take_over(true).drain_timeout(Duration::from_secs(30));
+    let server = Server::bind_with(&address.parse::<Address>()?, options)?;
+    println!("listening on {}", server.address());
+    // Returns once a successor serves and all clients have moved there.
+    server.serve(|call: Call<'_>| {
+        let name = String::from_utf8(call.request().to_vec())?;
+        let greeting = format!("hello {name}, by process {}", std::process::id());
+        call.reply(greeting.as_bytes())
+    })?;
+    Ok(())
+}

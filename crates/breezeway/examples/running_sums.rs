@@ -1,0 +1,46 @@
+//! A server of calls and streams: a stream of numbers is answered by a stream of their sums so far,
+//! each on a thread of its own, while calls ask how many numbers came in all.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+
+use breezeway::{Address, Call, Channel, Server};
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let address: Address = std::env::args().nth(1).unwrap_or("shm:/tmp/sum.sock".into()).parse()?;
+    let count = Arc::new(AtomicU64::new(0));
+    let counted = Arc::clone(&count);
+    let server = Server::bind(&address)?.on_stream(move |_method, mut stream| {
+        let mut sum = 0u64;
+        // If the client is gone, this ends with an error, and the stream with it.
+        while let Some(number) = stream.receive()? {
+            sum += number.bytes().u64_le_at(0).ok_or("a number has eight bytes")?;
+            counted.fetch_add(1, Ordering::Relaxed);
+            stream.send(&sum.to_le_bytes())?;
+        }
+        Ok(stream.finish()?)
+    });
+    let (address, stopper) = (server.address(), server.stopper());
+    let serving = thread::spawn(move || {
+        server.serve(move |call: Call<'_>| call.reply(&count.load(Ordering::Relaxed).to_le_bytes()))
+    });
+
+    let channel = Channel::connect(&address)?;
+    let (mut numbers, mut sums) = channel.open(0, None)?.split();
+    let sending = thread::spawn(move || {
+        (1..=100u64).try_for_each(|number| numbers.send(&number.to_le_bytes()))?;
+        numbers.finish()
+    });
+    let mut last = 0;
+    while let Some(sum) = sums.receive()? {
+        last = sum.bytes().u64_le_at(0).ok_or("a sum has eight bytes")?;
+    }
+    sending.join().map_err(|_| "the sender panicked")??;
+    let count = channel.call(0, b"")?.bytes().u64_le_at(0);
+    println!("the sum of {} numbers is {last}", count.ok_or("a count has eight bytes")?);
+    drop((sums, channel));
+    stopper.stop();
+    serving.join().map_err(|_| "the server panicked")??;
+    Ok(())
+}

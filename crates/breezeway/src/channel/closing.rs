@@ -1,0 +1,113 @@
+//! How a shared session ends in order: what it owes is sent first, for a bounded time.
+
+use std::time::Duration;
+
+use breezeway_os::Deadline;
+use breezeway_shm::{Head, Kind};
+
+use super::state::{State, Turn};
+use crate::error::CallError;
+use crate::link::Body;
+
+/// How long a session that closes waits for a peer that makes no room for what was sent before.
+const LINGER: Duration = Duration::from_secs(1);
+
+/// A session that sends what it owes before its end, and takes up nothing more.
+pub(super) struct Closing {
+    until: Deadline,
+    has_said_so: bool,
+}
+
+impl State {
+    /// The session ends in order, as far as the peer can still be reached. What it does not take
+    /// at once is left to the driver, if there is one; else this thread waits for it. Whoever
+    /// drives may sleep for the same, and takes no turn meanwhile.
+    pub(super) fn close(&mut self) {
+        if self.is_ended() {
+            return;
+        }
+        self.finish(CallError::Ended);
+        self.closing = Some(Closing { until: Deadline::after(LINGER), has_said_so: false });
+        if self.turn() == Turn::Closing && !self.has_driver {
+            self.linger();
+        }
+    }
+
+    /// The session ends in order, as far as that needs no waiting.
+    pub(super) fn close_at_once(&mut self) {
+        if self.is_ended() {
+            return;
+        }
+        self.finish(CallError::Ended);
+        self.closing = Some(Closing { until: Deadline::after(LINGER), has_said_so: false });
+        if self.turn() == Turn::Closing {
+            self.end_closing();
+        }
+    }
+
+    /// The driver goes, and nobody takes turns from here on.
+    pub(super) fn lose_driver(&mut self) {
+        self.has_driver = false;
+        self.finish(CallError::Ended);
+        self.linger();
+    }
+
+    /// Waits until a session that closes is over.
+    fn linger(&mut self) {
+        while let Some(Closing { until, .. }) = self.closing {
+            let waited = if self.outbox.is_empty() {
+                self.link.flush(until).is_ok()
+            } else {
+                self.link.wait_for_room(until).is_ok()
+            };
+            if self.turn() == Turn::Closing && !waited {
+                self.end_closing();
+            }
+        }
+    }
+
+    /// A turn of a session that is over here.
+    pub(super) fn turn_closing(&mut self) -> Turn {
+        let Some(Closing { until, .. }) = self.closing else { return Turn::Ended };
+        let goes_on = match self.try_turn() {
+            Ok(_) | Err(CallError::Shortage(_)) => self.say_shutdown(),
+            Err(_) => false,
+        };
+        self.forget_arrivals();
+        if goes_on && !until.has_passed() {
+            return Turn::Closing;
+        }
+        self.end_closing();
+        Turn::Ended
+    }
+
+    /// Says that the session is over once nothing else is to be said; whether that has to wait.
+    fn say_shutdown(&mut self) -> bool {
+        if !self.outbox.is_empty() {
+            return true;
+        }
+        self.send_shutdown();
+        self.link.flush_now().is_ok() && self.link.has_unwritten()
+    }
+
+    /// Publishes it, if that was not done.
+    fn send_shutdown(&mut self) {
+        if let Some(closing) = &mut self.closing
+            && !std::mem::replace(&mut closing.has_said_so, true)
+        {
+            // A full ring or a dead peer: the end of file says the same, less politely.
+            let _ = self.link.send(Head::of_session(Kind::Shutdown, 0), Body::Bytes(&[]));
+        }
+    }
+
+    /// There is no more time, or nothing more to do.
+    fn end_closing(&mut self) {
+        self.send_shutdown();
+        let _ = self.link.flush_now();
+        self.closing = None;
+        if !self.outbox.is_empty() {
+            let replies = self.outbox.len();
+            tracing::warn!(replies, "a closed session's replies are lost: its client made no room");
+        }
+    }
+}

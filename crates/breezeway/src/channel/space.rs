@@ -1,0 +1,345 @@
+//! Space for a message that any thread fills and a shared session sends later.
+
+use std::sync::{Arc, Weak};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use breezeway_os::Deadline;
+use breezeway_shm::{Account, Flags, SendError};
+
+use super::incoming::IncomingCall;
+use super::outgoing::Outgoing;
+use super::shared::Shared;
+use super::state::State;
+use super::stream::{Inner, SendHalf, StreamError};
+use super::{Channel, PendingCall};
+use crate::error::CallError;
+use crate::link::OwnedBody;
+use crate::message::Message;
+use crate::protocol::ErrorCode;
+use crate::time_left;
+
+/// Space for one message that owns what it holds: any thread fills it, for as long as it likes,
+/// while others use the session. Then it is sent by one of the session's calls, streams or replies,
+/// without a copy, or dropped, which gives it back.
+///
+/// Over shared memory, more than 104 bytes lie where the peer can read them before they are sent,
+/// and count as lent until they come back. Over a socket the bytes are private memory, from which
+/// the socket is written.
+///
+/// It may outlive its session, and then only be filled and dropped. In a forked child it can only
+/// be dropped.
+///
+/// ```
+/// use breezeway::{Channel, SessionOptions};
+///
+/// let (channel, server) = Channel::pair(&SessionOptions::new())?;
+/// let serving = std::thread::spawn(move || server.serve(|call| call.echo()));
+/// let mut space = channel.reserve(100_000)?;
+/// let filled = std::thread::spawn(move || {
+///     space.bytes_mut()[..5].copy_from_slice(b"frame");
+///     space.truncate(5);
+///     space
+/// });
+/// let reply = channel.call_space(0, filled.join().unwrap())?;
+/// assert_eq!(reply.to_vec(), b"frame");
+/// # drop(channel);
+/// # serving.join().unwrap()?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct OwnedSpace {
+    body: OwnedBody,
+    session: Weak<Shared>,
+    is_sent: bool,
+}
+
+impl OwnedSpace {
+    /// Its length in bytes; 0 once it was sent.
+    pub fn len(&self) -> usize {
+        self.body.len()
+    }
+
+    /// Whether it has no bytes.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The bytes to be filled. They hold whatever this session wrote there before, or zeros.
+    ///
+    /// # Panics
+    ///
+    /// In a forked child of the process that reserved it.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        self.body.bytes_mut()
+    }
+
+    /// Copies `bytes` to `offset`. For messages from 64 KiB on this is faster than writing through
+    /// [`Self::bytes_mut`] where the two CPUs are far apart, as it passes the caches.
+    ///
+    /// # Panics
+    ///
+    /// If they reach outside, and as [`Self::bytes_mut`].
+    pub fn write(&mut self, offset: usize, bytes: &[u8]) {
+        self.body.write(offset, bytes);
+    }
+
+    /// Keeps the first `len` bytes, if there are more: for a message that turns out shorter than
+    /// what was reserved. The rest comes back when it is sent.
+    pub fn truncate(&mut self, len: usize) {
+        self.body.truncate(len);
+    }
+
+    /// What is to be sent by `session`, which must be its own.
+    fn body_for(&mut self, session: &Arc<Shared>) -> Result<&mut OwnedBody, CallError> {
+        // Here, as nobody panics with the lock.
+        assert!(!self.is_sent, "space is sent once");
+        if std::ptr::eq(self.session.as_ptr(), Arc::as_ptr(session)) {
+            Ok(&mut self.body)
+        } else {
+            Err(CallError::SpaceOfAnotherSession)
+        }
+    }
+
+    /// Tries to send it by `session`; what comes of that.
+    fn poll_sent<T, E: From<CallError>>(
+        &mut self,
+        session: &Arc<Shared>,
+        send: impl FnOnce(&mut State, &mut Outgoing<'_>) -> Poll<Result<T, E>>,
+    ) -> Poll<Result<T, E>> {
+        let mut outgoing = Outgoing::space(self.body_for(session)?);
+        let outcome = session.with(|state| send(state, &mut outgoing));
+        self.is_sent = matches!(outcome, Poll::Ready(Ok(_)));
+        outcome
+    }
+}
+
+impl std::fmt::Debug for OwnedSpace {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("OwnedSpace").field("len", &self.len()).finish_non_exhaustive()
+    }
+}
+
+/// Calls and one-way messages from space.
+impl Channel {
+    /// Takes space for a message of `len` bytes, which any of this session's calls and streams may
+    /// send. Waits, at most for the call timeout, while the memory is lent or reserved: a thread
+    /// that keeps spaces or messages while it asks for more may wait for itself.
+    pub fn reserve(&self, len: usize) -> Result<OwnedSpace, CallError> {
+        self.handle.shared.reserve(Account::SESSION, len, self.deadline())
+    }
+
+    /// As [`Self::reserve`], if there is memory now; else the error says what is short.
+    pub fn try_reserve(&self, len: usize) -> Result<OwnedSpace, CallError> {
+        self.handle.shared.try_reserve(Account::SESSION, len)
+    }
+
+    /// As [`Self::reserve`], if there is memory now. Wakes `cx` when there may be.
+    pub fn poll_reserve(
+        &self,
+        cx: &mut Context<'_>,
+        len: usize,
+    ) -> Poll<Result<OwnedSpace, CallError>> {
+        self.handle.shared.poll_reserve(cx, Account::SESSION, len)
+    }
+
+    /// Calls `method` with what `space` holds, and waits for the reply.
+    pub fn call_space(&self, method: u32, mut space: OwnedSpace) -> Result<Message, CallError> {
+        let body = space.body_for(&self.handle.shared)?;
+        self.call_within(method, Outgoing::space(body), self.deadline())
+    }
+
+    /// As [`Self::poll_start_call`], with what `space` holds, which is empty once it was sent.
+    ///
+    /// # Panics
+    ///
+    /// If the space was sent before.
+    pub fn poll_start_call_space(
+        &self,
+        cx: &mut Context<'_>,
+        method: u32,
+        space: &mut OwnedSpace,
+        time: Option<Duration>,
+    ) -> Poll<Result<PendingCall, CallError>> {
+        let time = time_left::encode(time);
+        let sent = space.poll_sent(&self.handle.shared, |state, outgoing| {
+            state.poll_call(cx, method, outgoing, time)
+        });
+        sent.map_ok(|number| PendingCall::new(Arc::clone(&self.handle), number))
+    }
+
+    /// Sends what `space` holds as a one-way message, as [`Self::post`] does.
+    pub fn post_space(&self, method: u32, mut space: OwnedSpace) -> Result<(), CallError> {
+        let mut outgoing = Outgoing::space(space.body_for(&self.handle.shared)?);
+        let outcome = self
+            .handle
+            .shared
+            .wait(self.deadline(), |state, cx| state.poll_post(cx, method, &mut outgoing));
+        outcome.unwrap_or(Err(CallError::DeadlinePassed))
+    }
+
+    /// As [`Self::post_space`], if there is room for it now. Wakes `cx` when there may be.
+    ///
+    /// # Panics
+    ///
+    /// If the space was sent before.
+    pub fn poll_post_space(
+        &self,
+        cx: &mut Context<'_>,
+        method: u32,
+        space: &mut OwnedSpace,
+    ) -> Poll<Result<(), CallError>> {
+        space
+            .poll_sent(&self.handle.shared, |state, outgoing| state.poll_post(cx, method, outgoing))
+    }
+}
+
+/// A stream's messages from space. What it reserves counts as held by the stream, so that a part of
+/// the memory is there for it whatever others hold; any space of the session may be sent.
+impl SendHalf {
+    /// Takes space for a message of `len` bytes. Waits while the memory is lent or reserved. (The
+    /// stream's window is looked at when the message is sent.)
+    pub fn reserve(&mut self, len: usize) -> Result<OwnedSpace, CallError> {
+        self.inner.shared.reserve(self.account(), len, Deadline::NEVER)
+    }
+
+    /// As [`Self::reserve`], if there is memory now; else the error says what is short.
+    pub fn try_reserve(&mut self, len: usize) -> Result<OwnedSpace, CallError> {
+        self.inner.shared.try_reserve(self.account(), len)
+    }
+
+    /// As [`Self::reserve`], if there is memory now. Wakes `cx` when there may be.
+    pub fn poll_reserve(
+        &mut self,
+        cx: &mut Context<'_>,
+        len: usize,
+    ) -> Poll<Result<OwnedSpace, CallError>> {
+        self.inner.shared.poll_reserve(cx, self.account(), len)
+    }
+
+    /// Sends what `space` holds. Waits while the other side does not read, or there is no room.
+    pub fn send_space(&mut self, space: OwnedSpace) -> Result<(), StreamError> {
+        self.space_within(space, false)
+    }
+
+    /// As [`Self::finish`], with what `space` holds as the last message.
+    pub fn finish_with_space(&mut self, space: OwnedSpace) -> Result<(), StreamError> {
+        self.space_within(space, true)
+    }
+
+    fn space_within(&mut self, mut space: OwnedSpace, last: bool) -> Result<(), StreamError> {
+        let outgoing = Outgoing::space(space.body_for(&self.inner.shared)?);
+        self.send_within(outgoing, last, Deadline::NEVER)
+    }
+
+    /// Sends what `space` holds, as the last message or not, if that needs no waiting; then it is
+    /// empty. Wakes `cx` when it may not.
+    ///
+    /// # Panics
+    ///
+    /// If the space was sent before.
+    pub fn poll_space(
+        &mut self,
+        cx: &mut Context<'_>,
+        space: &mut OwnedSpace,
+        last: bool,
+    ) -> Poll<Result<(), StreamError>> {
+        let Inner { shared, key, .. } = &*self.inner;
+        space.poll_sent(shared, |state, outgoing| state.poll_stream_send(cx, *key, outgoing, last))
+    }
+
+    fn account(&self) -> Account {
+        Account::of_stream(self.inner.key.index())
+    }
+}
+
+/// Replies from space.
+impl IncomingCall {
+    /// Takes space for a reply of `len` bytes. Waits, for as long as the client waits for the
+    /// reply, while the memory is lent or reserved.
+    pub fn reserve(&self, len: usize) -> Result<OwnedSpace, CallError> {
+        self.shared.reserve(Account::SESSION, len, self.deadline)
+    }
+
+    /// As [`Self::reserve`], if there is memory now; else the error says what is short.
+    pub fn try_reserve(&self, len: usize) -> Result<OwnedSpace, CallError> {
+        self.shared.try_reserve(Account::SESSION, len)
+    }
+
+    /// As [`Self::reserve`], if there is memory now. Wakes `cx` when there may be.
+    pub fn poll_reserve(
+        &self,
+        cx: &mut Context<'_>,
+        len: usize,
+    ) -> Poll<Result<OwnedSpace, CallError>> {
+        self.shared.poll_reserve(cx, Account::SESSION, len)
+    }
+
+    /// Replies with what `space` holds: at once, or as soon as there is room. Never waits. Space of
+    /// another session fails the call.
+    pub fn reply_space(mut self, mut space: OwnedSpace) {
+        match space.body_for(&Arc::clone(&self.shared)) {
+            Ok(body) => self.send(Flags::FIN, 0, Outgoing::space(body)),
+            Err(error) => self.refuse(ErrorCode::Failed, &error.to_string()),
+        };
+    }
+}
+
+/// Reserving, for whoever's account.
+impl Shared {
+    /// Waits until there is memory, at most until the deadline.
+    pub(super) fn reserve(
+        self: &Arc<Self>,
+        account: Account,
+        len: usize,
+        deadline: Deadline,
+    ) -> Result<OwnedSpace, CallError> {
+        let outcome = self.wait(deadline, |state, cx| state.poll_reserve(cx, account, len));
+        Ok(self.owned(outcome.unwrap_or(Err(CallError::DeadlinePassed))?))
+    }
+
+    pub(super) fn poll_reserve(
+        self: &Arc<Self>,
+        cx: &Context<'_>,
+        account: Account,
+        len: usize,
+    ) -> Poll<Result<OwnedSpace, CallError>> {
+        let body = self.with(|state| state.poll_reserve(cx, account, len));
+        body.map_ok(|body| self.owned(body))
+    }
+
+    pub(super) fn try_reserve(
+        self: &Arc<Self>,
+        account: Account,
+        len: usize,
+    ) -> Result<OwnedSpace, CallError> {
+        let body = self.with(|state| {
+            state.check()?;
+            state.reserve(account, len).map_err(|error| state.failed(error))
+        });
+        Ok(self.owned(body?))
+    }
+
+    fn owned(self: &Arc<Self>, body: OwnedBody) -> OwnedSpace {
+        OwnedSpace { body, session: Arc::downgrade(self), is_sent: false }
+    }
+}
+
+impl State {
+    fn reserve(&mut self, account: Account, len: usize) -> Result<OwnedBody, SendError> {
+        self.link.set_account(account);
+        let body = self.link.reserve_owned(len);
+        self.link.set_account(Account::SESSION);
+        body
+    }
+
+    fn poll_reserve(
+        &mut self,
+        cx: &Context<'_>,
+        account: Account,
+        len: usize,
+    ) -> Poll<Result<OwnedBody, CallError>> {
+        self.check()?;
+        let body = self.reserve(account, len);
+        self.or_await_room(cx, body)
+    }
+}

@@ -1,0 +1,288 @@
+//! Driving a shared session by a server's worker, which drives many and waits for none of them.
+//!
+//! Other threads use the session meanwhile: those that serve its streams and its deferred calls.
+//! Each sends what it has by itself, and needs the worker only to receive, or to wait for room.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::task::Waker;
+
+use breezeway_os::{Deadline, Peer, TrustedPeer, Waiting};
+use breezeway_shm::{Head, Kind};
+use rustix::io::dup;
+
+use super::shared::Shared;
+use super::state::{State, Turn};
+use super::{Driving, Incoming, ServerChannel};
+use crate::error::SessionError;
+use crate::handshake::{Agreed, HandshakeError};
+use crate::link::{Body, Notice, WaitFailure};
+
+/// What came of a turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Attended {
+    /// Somebody else had the session's lock.
+    Busy,
+    /// Nothing came.
+    Idle,
+    /// Something came, or was sent that waited.
+    Worked,
+    /// The session is over.
+    Ended,
+}
+
+/// A shared session, as the worker that drives it has it.
+pub(crate) struct WorkerDriver {
+    channel: ServerChannel,
+    socket: OwnedFd,
+    /// What was noticed of the socket and the session has not been told.
+    noticed: Option<Notice>,
+    /// Whether it has unwritten bytes, and whether its peer is gone, as of the last turn.
+    has_unwritten: bool,
+    is_closed: bool,
+}
+
+impl WorkerDriver {
+    pub(crate) fn new(
+        agreed: Agreed,
+        peer: Peer,
+        waiting: Waiting,
+    ) -> Result<Self, HandshakeError> {
+        let channel = ServerChannel::waiting(agreed, peer, waiting, Driving::Elsewhere);
+        let shared = &channel.handle.shared;
+        let socket = shared.turn(|state, _| dup(state.link.socket()));
+        let socket = socket.map_err(|_| HandshakeError::OpenFiles)?;
+        shared.with(|state| state.has_driver = true);
+        Ok(Self { channel, socket, noticed: None, has_unwritten: false, is_closed: false })
+    }
+
+    /// From now on messages are given as slices, without a copy.
+    pub(crate) fn trust(&mut self, proof: TrustedPeer) {
+        self.shared().with(|state| state.link.trust(proof));
+    }
+
+    pub(crate) fn channel(&self) -> &ServerChannel {
+        &self.channel
+    }
+
+    fn shared(&self) -> &Arc<Shared> {
+        &self.channel.handle.shared
+    }
+
+    /// From now on `waker` is woken when somebody needs the worker.
+    pub(crate) fn set_waker(&mut self, waker: &Waker) {
+        self.shared().with(|state| state.set_driver(waker));
+    }
+
+    /// Takes note of what was noticed of the socket.
+    pub(crate) fn notice(&mut self, notice: Notice) {
+        if self.noticed != Some(Notice::PeerGone) {
+            self.noticed = Some(notice);
+        }
+    }
+
+    /// Takes turns, at most `polls`, until one finds something; whether anything can be accepted.
+    /// Never waits. An error says what this process is too short of.
+    pub(crate) fn turn(&mut self, polls: u32) -> Result<(Attended, bool), SessionError> {
+        let noticed = self.noticed;
+        let shared = self.shared();
+        let seen = shared.try_with(|state| {
+            if let Some(notice) = noticed {
+                state.notice(notice);
+            }
+            let turn = shared.take_turns(state, polls);
+            // What the threads send they send by themselves: this one may be at another session.
+            state.driver_is_awake = false;
+            if turn == Turn::Idle {
+                state.link.note_cpu();
+            }
+            let has_arrivals = state.has_arrivals();
+            let shortage = if has_arrivals { None } else { state.shortage.take() };
+            let (unwritten, closed) = (state.link.has_unwritten(), state.link.is_closed());
+            (turn, has_arrivals, shortage, unwritten, closed)
+        });
+        let Some((turn, has_arrivals, shortage, unwritten, closed)) = seen else {
+            return Ok((Attended::Busy, false));
+        };
+        (self.noticed, self.has_unwritten, self.is_closed) = (None, unwritten, closed);
+        match (turn, shortage) {
+            (Turn::Short, Some(error)) => Err(SessionError::Shortage(error)),
+            (Turn::Ended, _) => Ok((Attended::Ended, has_arrivals)),
+            (Turn::Worked, _) => Ok((Attended::Worked, has_arrivals)),
+            _ => Ok((Attended::Idle, has_arrivals)),
+        }
+    }
+
+    /// What the client asks for next, if it is there.
+    pub(crate) fn accept(&self) -> Option<Incoming> {
+        self.channel.try_accept()
+    }
+
+    /// Announces that the worker takes no turns until it is woken; false if there is something to
+    /// do first, be it to watch the socket for room.
+    pub(crate) fn prepare_sleep(&mut self) -> bool {
+        if self.noticed.is_some() {
+            return false;
+        }
+        let had_unwritten = self.has_unwritten;
+        let asleep = self.shared().try_with(|state| {
+            // The socket is watched for room as of the last turn. A thread may have sent since, and
+            // have woken nobody if the last sleep was for room.
+            let asleep = state.turn() == Turn::Idle
+                && !state.has_arrivals()
+                && state.link.has_unwritten() == had_unwritten
+                && state.prepare_sleep();
+            state.driver_is_awake = false;
+            asleep
+        });
+        asleep.unwrap_or(false)
+    }
+
+    /// Reads what has come on the socket beside messages.
+    pub(crate) fn drain(&mut self) -> Result<(), SessionError> {
+        Ok(self.shared().with(|state| state.link.drain())?)
+    }
+
+    pub(crate) fn has_unwritten(&self) -> bool {
+        self.has_unwritten
+    }
+
+    /// Writes what the socket has not taken, until the deadline; true if that was too early.
+    pub(crate) fn flush(&mut self, deadline: Deadline) -> bool {
+        let flushed = self.shared().with(|state| state.link.flush(deadline));
+        self.has_unwritten = matches!(flushed, Err(WaitFailure::DeadlinePassed));
+        self.has_unwritten
+    }
+
+    /// Whether the client is gone.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.is_closed
+    }
+
+    /// Whether the client last waited on the CPU that this thread runs on.
+    pub(crate) fn shares_cpu(&self) -> bool {
+        self.shared().try_with(|state| state.link.shares_cpu()).unwrap_or(false)
+    }
+
+    /// Lets the client make no more calls and open no more streams; whether there was room for it.
+    pub(crate) fn say_go_away(&mut self) -> bool {
+        self.shared().with(State::say_go_away)
+    }
+
+    /// Whether calls or streams are being served, or replies wait for room.
+    pub(crate) fn is_in_use(&self) -> bool {
+        let shared = self.shared();
+        // The channel's own is the only one if no call and no stream is with anybody.
+        Arc::strong_count(shared) > 1
+            || shared.with(|state| state.has_arrivals() || !state.outbox.is_empty())
+    }
+
+    /// Why the session is over; none while it goes on, or if it was closed in order.
+    pub(crate) fn error(&self) -> Option<SessionError> {
+        self.shared().with(|state| state.check()).err().and_then(SessionError::of_call)
+    }
+}
+
+impl AsFd for WorkerDriver {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+impl Drop for WorkerDriver {
+    fn drop(&mut self) {
+        self.shared().with(State::close_at_once);
+    }
+}
+
+impl State {
+    /// The peer is to make no more calls and open no more streams; what is open goes on.
+    pub(super) fn say_go_away(&mut self) -> bool {
+        let head = Head::of_session(Kind::GoAway, 0);
+        // A full ring or a dead peer: the end, if it follows, says the same.
+        let said = !self.is_ended() && self.link.send(head, Body::Bytes(&[])).is_ok();
+        self.unflushed |= said;
+        said
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixStream;
+    use std::thread;
+    use std::time::Instant;
+
+    use breezeway_adversary::socket::PATIENCE;
+
+    use super::*;
+    use crate::carrier::Carrier;
+    use crate::channel::{Channel, Stream};
+    use crate::handshake;
+    use crate::options::SessionOptions;
+
+    /// So large that a socket takes some of them, and less than stops further ones.
+    static MESSAGE: [u8; 32 * 1024] = [7; 32 * 1024];
+
+    /// A session on a socket: its client, and the driver of its worker.
+    fn session() -> (Channel, WorkerDriver) {
+        let (client, server) = UnixStream::pair().unwrap();
+        let options = SessionOptions::new().stream_window(1 << 20, 1 << 40);
+        let accepting = thread::spawn({
+            let options = options.clone();
+            move || {
+                let peer = Peer::of(&server).unwrap();
+                let agreed = handshake::accept(server.into(), Carrier::Unix, &options).unwrap();
+                WorkerDriver::new(agreed, peer, options.waiting()).unwrap()
+            }
+        });
+        let peer = Peer::of(&client).unwrap();
+        let (carrier, driving) = (Carrier::Unix, Driving::ByCallers);
+        let channel = Channel::negotiate(client.into(), peer, carrier, &options, driving).unwrap();
+        (channel, accepting.join().unwrap())
+    }
+
+    /// Takes turns until one finds nothing.
+    fn take_turns(driver: &mut WorkerDriver) {
+        let finds_nothing = |_| driver.turn(1).unwrap().0 == Attended::Idle;
+        assert!((0..1000).any(finds_nothing), "each turn finds something");
+    }
+
+    /// Sends until the socket takes no more, which no turn learns; gives the number of messages.
+    fn fill(driver: &WorkerDriver, stream: &mut Stream) -> usize {
+        let is_full = |_: &usize| {
+            stream.sender().send_until(&MESSAGE, Instant::now() + PATIENCE).unwrap();
+            driver.shared().with(|state| state.link.has_unwritten())
+        };
+        (1..1000).find(is_full).expect("the socket takes everything")
+    }
+
+    /// Lets the client take so many messages, and the worker send what that makes room for.
+    fn empty(driver: &mut WorkerDriver, client: &mut Stream, messages: usize) {
+        for _ in 0..messages {
+            take_turns(driver);
+            let received = client.receiver().receive_until(Instant::now() + PATIENCE);
+            assert!(received.unwrap().unwrap().to_vec() == MESSAGE);
+        }
+        take_turns(driver);
+    }
+
+    #[test]
+    fn a_worker_does_not_sleep_on_bytes_that_were_left_since_it_looked_for_them() {
+        let (channel, mut driver) = session();
+        let mut client = channel.open(0, None).unwrap();
+        take_turns(&mut driver);
+        let Some(Incoming::Stream(0, mut stream)) = driver.accept() else { panic!("no stream") };
+        let sent = fill(&driver, &mut stream);
+        take_turns(&mut driver);
+        assert!(driver.has_unwritten() && driver.prepare_sleep(), "it sleeps for room");
+        empty(&mut driver, &mut client, sent);
+        assert!(!driver.has_unwritten(), "everything is sent");
+        // Nobody is woken: the last sleep was for room.
+        let sent = fill(&driver, &mut stream);
+        assert!(!driver.prepare_sleep(), "it sleeps, and does not watch the socket for room");
+        take_turns(&mut driver);
+        assert!(driver.has_unwritten() && driver.prepare_sleep(), "it sleeps for room again");
+        empty(&mut driver, &mut client, sent);
+        assert!(!driver.has_unwritten() && driver.prepare_sleep(), "it sleeps for the client");
+    }
+}

@@ -1,0 +1,247 @@
+//! The side that hands over: a thread that answers at the admin socket.
+//!
+//! One successor is served at a time, and each step has its time, so that one that is silent keeps
+//! another waiting for seconds and the server not at all.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::sync::mpsc::{Sender, channel};
+use std::thread::{self, Builder, JoinHandle};
+use std::time::Duration;
+
+use breezeway_os::socket_file::SocketFile;
+use breezeway_os::{Deadline, Notifier, Peer, accept, any_ready, scm};
+use rustix::event::{PollFd, PollFlags};
+
+use super::{TakeOverError, wire};
+use crate::address::Place;
+use crate::log_limit::LogLimit;
+
+/// How long who connects may take to ask.
+const ASKING: Duration = Duration::from_secs(1);
+/// How long a successor may take from there until it serves.
+const STARTING: Duration = Duration::from_secs(10);
+/// The pause after a failure to accept, which only time mends.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+const SERVING: u8 = 0;
+const HANDED_OVER: u8 = 1;
+const STOPPED: u8 = 2;
+/// A successor is just being told that it has taken over, which may fail.
+const TELLING: u8 = 3;
+
+/// A listening socket that a successor may have.
+pub(crate) struct Offered {
+    pub(crate) place: Place,
+    /// Whether a service manager keeps it.
+    pub(crate) kept: bool,
+    pub(crate) socket: OwnedFd,
+}
+
+/// All that a door needs, before there may be one.
+pub(crate) struct ClosedDoor {
+    /// The thread waits for this; first, so that it ends if it never comes.
+    admin: Sender<SocketFile>,
+    door: Door,
+}
+
+/// The admin socket of a server that serves. Dropping it ends that, unless it was handed over.
+pub(crate) struct Door {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+struct Shared {
+    /// One of the states above. Whoever leaves `SERVING` decides: the server, which stops, or a
+    /// successor, which cannot be told sometimes: then it is `SERVING` again.
+    state: AtomicU8,
+    /// Bit n: the successor has taken the n-th socket.
+    taken: AtomicU64,
+    is_stopping: AtomicBool,
+    /// Ends the thread.
+    stop: Notifier,
+    /// Tells the server that a successor has taken over.
+    handed_over: Notifier,
+}
+
+impl ClosedDoor {
+    /// Does all that may fail. `handed_over` is notified when a successor has taken over.
+    pub(crate) fn new(offered: Vec<Offered>, handed_over: Notifier) -> io::Result<Self> {
+        let shared = Arc::new(Shared {
+            state: AtomicU8::new(SERVING),
+            taken: AtomicU64::new(0),
+            is_stopping: AtomicBool::new(false),
+            stop: Notifier::new()?,
+            handed_over,
+        });
+        let (admin, opened) = channel();
+        let theirs = Arc::clone(&shared);
+        let thread = Builder::new().name("breezeway-admin".to_owned()).spawn(move || {
+            if let Ok(admin) = opened.recv() {
+                Answering { admin, offered, shared: theirs, log: LogLimit::new() }.run();
+            }
+        })?;
+        Ok(Self { admin, door: Door { shared, thread: Some(thread) } })
+    }
+
+    /// Begins to answer.
+    pub(crate) fn open(self, admin: SocketFile) -> Door {
+        // The thread waits for it.
+        let _ = self.admin.send(admin);
+        self.door
+    }
+}
+
+impl Door {
+    /// Whether a successor has taken over; gives which of the sockets it has, a bit for each.
+    pub(crate) fn handed_over(&self) -> Option<u64> {
+        let is_handed_over = self.shared.state.load(Ordering::Acquire) == HANDED_OVER;
+        is_handed_over.then(|| self.shared.taken.load(Ordering::Relaxed))
+    }
+
+    /// Hands over to nobody from now on. False if that has happened already.
+    pub(crate) fn close(&self) -> bool {
+        self.shared.leave(STOPPED)
+    }
+}
+
+impl Drop for Door {
+    fn drop(&mut self) {
+        self.close();
+        self.shared.is_stopping.store(true, Ordering::Release);
+        self.shared.stop.notify();
+        if let Some(thread) = self.thread.take() {
+            // A panic there has harmed nothing here.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Shared {
+    /// Decides what becomes of the sockets; false if that was decided.
+    fn leave(&self, state: u8) -> bool {
+        let (old, order) = (SERVING, Ordering::AcqRel);
+        loop {
+            match self.state.compare_exchange(old, state, order, Ordering::Acquire) {
+                Ok(_) => return true,
+                // For one system call that does not wait.
+                Err(TELLING) => thread::yield_now(),
+                Err(_) => return false,
+            }
+        }
+    }
+}
+
+/// The thread.
+struct Answering {
+    admin: SocketFile,
+    offered: Vec<Offered>,
+    shared: Arc<Shared>,
+    log: LogLimit,
+}
+
+impl Answering {
+    fn run(mut self) {
+        while !self.shared.is_stopping.load(Ordering::Acquire) {
+            match accept(&self.admin) {
+                Ok(Some(connection)) => {
+                    if self.answer(connection) {
+                        return self.admin.release();
+                    }
+                }
+                Ok(None) => drop(self.wait(&self.admin, Deadline::NEVER)),
+                Err(error) => {
+                    self.complain(&error.into());
+                    let pause = Deadline::after(ACCEPT_PAUSE);
+                    let stop = &self.shared.stop;
+                    // It fails as little as the pause.
+                    let _ = any_ready(&mut [PollFd::new(stop, PollFlags::IN)], pause);
+                }
+            }
+        }
+    }
+
+    /// Answers one that has connected; whether it has taken over.
+    fn answer(&mut self, connection: OwnedFd) -> bool {
+        let outcome = self.hand_over(&connection);
+        scm::close_connection(connection);
+        match outcome {
+            Ok(()) => true,
+            Err(error) => {
+                self.complain(&error);
+                false
+            }
+        }
+    }
+
+    fn complain(&mut self, error: &TakeOverError) {
+        if let Some(suppressed) = self.log.admit() {
+            tracing::warn!(%error, suppressed, "nobody has taken over at the admin socket");
+        }
+    }
+
+    fn hand_over(&self, connection: &OwnedFd) -> Result<(), TakeOverError> {
+        let peer = Peer::of(connection)?;
+        if !peer.is_same_user() {
+            return Err(TakeOverError::OtherUser(peer));
+        }
+        let mut asked = [0; 8];
+        self.receive(connection, &mut asked, Deadline::after(ASKING))?;
+        if asked != wire::ASK {
+            return Err(TakeOverError::Garbled("no request to take over"));
+        }
+        for Offered { place, kept, socket } in &self.offered {
+            let kind = if *kept { wire::KEPT } else { wire::SOCKET };
+            wire::send_socket(connection, kind, &place.to_string(), Some(socket.as_fd()))?;
+        }
+        wire::send_socket(connection, wire::ADMIN, "", Some(self.admin.as_fd()))?;
+        wire::send_socket(connection, wire::END, "", None)?;
+        let mut ready = [0; 9];
+        self.receive(connection, &mut ready, Deadline::after(STARTING))?;
+        let (word, taken) = ready.split_at(1);
+        if word != [wire::READY] {
+            return Err(TakeOverError::Garbled("no word that it serves"));
+        }
+        let taken = u64::from_le_bytes(taken.try_into().expect("eight bytes"));
+        self.shared.taken.store(taken, Ordering::Relaxed);
+        if !self.shared.leave(TELLING) {
+            return Err(TakeOverError::Ended);
+        }
+        // One that does not wait for this any more has shut the connection down, and does not
+        // serve.
+        let told = wire::send(connection, &[wire::DONE], None);
+        let state = if told.is_ok() { HANDED_OVER } else { SERVING };
+        self.shared.state.store(state, Ordering::Release);
+        told?;
+        self.shared.handed_over.notify();
+        tracing::info!(?peer, "a successor has taken over");
+        Ok(())
+    }
+
+    /// Waits for bytes, unless the server stops.
+    fn receive(
+        &self,
+        connection: &OwnedFd,
+        bytes: &mut [u8],
+        deadline: Deadline,
+    ) -> Result<(), TakeOverError> {
+        for at in 0..bytes.len() {
+            if !self.wait(connection, deadline)? {
+                return Err(TakeOverError::Silent);
+            }
+            // Descriptors that nobody wants are closed.
+            wire::receive(connection, &mut bytes[at..=at], &mut Vec::new(), deadline)?;
+        }
+        Ok(())
+    }
+
+    /// Waits until something is readable; false if the time is over, or the server stops.
+    fn wait(&self, fd: impl AsFd, deadline: Deadline) -> Result<bool, TakeOverError> {
+        let stop = &self.shared.stop;
+        let mut fds = [PollFd::new(&fd, PollFlags::IN), PollFd::new(stop, PollFlags::IN)];
+        let is_ready = any_ready(&mut fds, deadline)?;
+        Ok(is_ready && fds[1].revents().is_empty())
+    }
+}

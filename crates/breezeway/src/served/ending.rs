@@ -1,0 +1,91 @@
+//! How a session ends that its server does not go on with.
+
+use breezeway_shm::{Head, Kind};
+
+use super::ServerSession;
+use crate::error::SessionError;
+use crate::link::Body;
+use crate::protocol::{ErrorCode, plain_request};
+use crate::server::Unserved;
+
+/// What a call is told that was not begun before its server's time to drain was over.
+pub(crate) const NOT_BEGUN: &str = "the server ended before it began the call";
+
+impl ServerSession {
+    /// Lets a client that takes the entry open nothing more here (`docs/abi.md`, section 1.2).
+    /// Where there is no room for it now, the next call of this tries again.
+    pub(crate) fn say_go_away(&mut self) {
+        if self.may_be_told {
+            let said = self.link.send(Head::of_session(Kind::GoAway, 0), Body::Bytes(&[]));
+            self.may_be_told = said.is_err();
+            // Of a dead peer the next turn learns.
+            let _ = self.link.flush_now();
+        }
+    }
+
+    /// Tells the calls that were not begun that they will not be, as there is no more time, and
+    /// counts what else is left.
+    pub(crate) fn refuse_the_rest(&mut self) -> Unserved {
+        let mut rest = Unserved { calls_cut: self.deferrals.calls, ..Unserved::default() };
+        // An error ends the session, which ends anyway.
+        let _ = self.try_refuse(&mut rest);
+        rest
+    }
+
+    fn try_refuse(&mut self, rest: &mut Unserved) -> Result<(), SessionError> {
+        // A client that asks for more meanwhile, without end, keeps nobody.
+        for _ in 0..self.link.max_pending(self.most_in_flight) {
+            if !self.link.take()? {
+                // It says no behind an entry about a segment as well.
+                if self.link.ready()? {
+                    continue;
+                }
+                break;
+            }
+            match Kind::from_number(self.link.head().kind) {
+                Some(Kind::Message) => {
+                    let request = plain_request(self.link.head())?;
+                    if request.one_way {
+                        rest.messages_lost += 1;
+                    } else {
+                        rest.calls_refused += 1;
+                        let mut replied = false;
+                        let serving = self.serving(request, &mut replied);
+                        // Where there is no room the end says less: that it may have run.
+                        let _ = serving.fail(ErrorCode::Refused, NOT_BEGUN);
+                    }
+                }
+                Some(Kind::Cancel) => {}
+                _ => break,
+            }
+            self.link.finish()?;
+        }
+        Ok(self.link.flush_now()?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::CallError;
+    use crate::options::SessionOptions;
+    use crate::session::Session;
+
+    #[test]
+    fn what_was_not_begun_is_told_so_and_what_nobody_is_told_of_is_counted() {
+        let (mut client, mut server) = Session::pair(&SessionOptions::new()).unwrap();
+        let calls = [client.send(1, b"a").unwrap(), client.send(2, &[7; 5000]).unwrap()];
+        client.post(3, b"lost").unwrap();
+        server.say_go_away();
+        server.say_go_away();
+        let rest = server.refuse_the_rest();
+        assert_eq!(rest, Unserved { calls_refused: 2, calls_cut: 0, messages_lost: 1 });
+        drop(server);
+        for call in calls {
+            let error = client.receive().map(drop).unwrap_err();
+            assert!(!error.may_have_run(), "{error}");
+            assert!(matches!(error, CallError::Failed { call: refused, .. } if refused == call));
+        }
+        assert!(client.is_going_away());
+    }
+}

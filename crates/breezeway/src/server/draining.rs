@@ -1,0 +1,69 @@
+//! The end of a server whose sockets a successor has: its clients go there, in their own time.
+
+use std::ops::AddAssign;
+use std::sync::Arc;
+use std::time::Duration;
+
+use breezeway_os::Deadline;
+
+use super::Stopper;
+use super::acceptor::{Acceptor, Destination};
+use crate::error::ServeError;
+use crate::worker::Inbox;
+
+/// How often is looked whether all clients have gone, and those are told who had no room for it.
+const TURN: Duration = Duration::from_millis(5);
+
+/// What a server has left undone at its end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Unserved {
+    /// Calls that were not begun. Their callers were told so.
+    pub calls_refused: usize,
+    /// Calls, and streams, that were begun and did not end. Their callers see the end, and cannot
+    /// tell whether all was done. Those of one session with streams count as one.
+    pub calls_cut: usize,
+    /// One-way messages that nobody has served, as nobody is told.
+    pub messages_lost: usize,
+}
+
+impl AddAssign for Unserved {
+    fn add_assign(&mut self, other: Self) {
+        self.calls_refused += other.calls_refused;
+        self.calls_cut += other.calls_cut;
+        self.messages_lost += other.messages_lost;
+    }
+}
+
+/// Serves clients, who are told to go away, until all have gone or the time is over.
+pub(super) fn drain<D: Destination>(
+    acceptor: &mut Acceptor<D>,
+    inboxes: &[Arc<Inbox>],
+    stopper: &Stopper,
+    timeout: Duration,
+) -> Result<(), ServeError> {
+    let end = Deadline::after(timeout);
+    acceptor.let_go();
+    while !end.has_passed() && !stopper.is_stopping() {
+        inboxes.iter().for_each(|inbox| inbox.drain());
+        if acceptor.destination.sessions() == 0 && !acceptor.has_half_open() {
+            break;
+        }
+        acceptor.turn(Some(TURN.min(end.time_left().unwrap_or(TURN))))?;
+    }
+    if end.has_passed() {
+        inboxes.iter().for_each(|inbox| inbox.run_out_of_time());
+    }
+    Ok(())
+}
+
+/// Says what the workers have left undone.
+pub(super) fn sum_up(inboxes: &[Arc<Inbox>], stopper: &Stopper) {
+    let mut sum = Unserved::default();
+    inboxes.iter().for_each(|inbox| sum += inbox.unserved());
+    *stopper.unserved.lock().expect("nobody panics with the lock") = sum;
+    if sum != Unserved::default() {
+        let Unserved { calls_refused, calls_cut, messages_lost } = sum;
+        tracing::warn!(calls_refused, calls_cut, messages_lost, "the time to drain was too short");
+    }
+}

@@ -1,0 +1,126 @@
+//! The sockets that a server listens on: new ones, or those of a predecessor, or of a service
+//! manager.
+
+use std::ffi::OsString;
+use std::net::ToSocketAddrs;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+
+use breezeway_os::socket_file::SocketFile;
+use breezeway_os::{Notifier, inherited_listeners, segment};
+use rustix::net::{SocketAddrUnix, getsockname};
+
+use crate::address::{Address, Place};
+use crate::carrier::Carrier;
+use crate::error::ServeError;
+use crate::hand_over::{self, ClosedDoor, Door, Offering};
+use crate::listener::Listener;
+use crate::options::ServerOptions;
+
+/// The permission bits of an admin socket.
+const ADMIN_MODE: u32 = 0o600;
+
+/// What a server listens on.
+pub(super) struct Listening {
+    pub(super) listeners: Vec<Listener>,
+    /// Set if a successor may take over.
+    pub(super) succession: Option<Succession>,
+}
+
+/// A server's place among those that take over from each other.
+pub(super) struct Succession {
+    path: PathBuf,
+    admin: SocketFile,
+    /// Whom to tell that this one serves.
+    predecessor: Option<Offering>,
+}
+
+impl Listening {
+    /// Listens at all places of an address, if these options are in order.
+    pub(super) fn at(address: &Address, options: &ServerOptions) -> Result<Self, ServeError> {
+        options.validate()?;
+        if address.places().iter().any(|place| place.carrier() == Carrier::Shm) {
+            segment::probe()?;
+        }
+        if !options.take_over {
+            let bind = |place| Listener::bind(place, options.socket_mode);
+            let listeners = address.places().iter().map(bind).collect::<Result<_, _>>()?;
+            return Ok(Self { listeners, succession: None });
+        }
+        Self::taken_over(address, options)
+    }
+
+    fn taken_over(address: &Address, options: &ServerOptions) -> Result<Self, ServeError> {
+        let path = admin_path(address, options)?;
+        let failed = |source| ServeError::TakeOver { path: path.clone(), source };
+        let mut predecessor = hand_over::ask(&path).map_err(failed)?;
+        let mut inherited = inherited_listeners();
+        let listen = |place| {
+            let from_predecessor = predecessor.as_mut().and_then(|offering| offering.take(place));
+            if let Some((place, kept, socket)) = from_predecessor {
+                return Ok(Listener::adopt(socket, place, kept));
+            }
+            match inherited.iter().position(|socket| listens_at(socket, place)) {
+                Some(found) => {
+                    Ok(Listener::adopt(inherited.swap_remove(found), place.clone(), true))
+                }
+                None => Listener::bind(place, options.socket_mode),
+            }
+        };
+        let listeners = address.places().iter().map(listen).collect::<Result<_, _>>()?;
+        let admin = match &mut predecessor {
+            Some(offering) => {
+                let copy = offering.admin.try_clone();
+                SocketFile::adopt(copy.map_err(|error| failed(error.into()))?, &path)
+            }
+            None => Listener::file(&Place::Unix(path.clone()), &path, ADMIN_MODE)?,
+        };
+        Ok(Self { listeners, succession: Some(Succession { path, admin, predecessor }) })
+    }
+}
+
+impl Succession {
+    /// This server is about to accept: a predecessor leaves the sockets to it, and a successor may
+    /// come. `handed_over` is notified when one has taken over.
+    pub(super) fn begin(
+        mut self,
+        listeners: &mut [Listener],
+        handed_over: &Notifier,
+    ) -> Result<Door, ServeError> {
+        let offered = listeners.iter().map(Listener::offer).collect::<Result<_, _>>()?;
+        let door = ClosedDoor::new(offered, handed_over.clone())?;
+        if let Some(predecessor) = self.predecessor.take() {
+            let path = self.path;
+            predecessor.commit().map_err(|source| ServeError::TakeOver { path, source })?;
+            // Nothing may fail from here on: nobody but this process serves.
+            listeners.iter_mut().for_each(Listener::own);
+            self.admin.own();
+        }
+        Ok(door.open(self.admin))
+    }
+}
+
+/// Where a server's admin socket is.
+fn admin_path(address: &Address, options: &ServerOptions) -> Result<PathBuf, ServeError> {
+    if let Some(path) = &options.admin_socket {
+        return Ok(path.clone());
+    }
+    let beside = address.places().iter().find_map(Place::path).ok_or(ServeError::NoAdminSocket)?;
+    let mut path = OsString::from(beside);
+    path.push(".admin");
+    Ok(path.into())
+}
+
+/// Whether a socket listens at a place.
+fn listens_at(socket: &OwnedFd, place: &Place) -> bool {
+    let Ok(bound) = getsockname(socket) else { return false };
+    match place {
+        Place::Shm(path) | Place::Unix(path) => SocketAddrUnix::try_from(bound)
+            .is_ok_and(|bound| bound.path_bytes() == Some(path.as_os_str().as_encoded_bytes())),
+        Place::Tcp { host, port } => {
+            let bound = std::net::SocketAddr::try_from(bound);
+            let mut wanted = (host.as_str(), *port).to_socket_addrs().into_iter().flatten();
+            bound.is_ok_and(|bound| wanted.any(|wanted| wanted == bound))
+        }
+    }
+}

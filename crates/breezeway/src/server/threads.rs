@@ -1,0 +1,86 @@
+//! The threads of a server that serve: workers, and what guards them where there are several.
+
+use std::io;
+use std::sync::Arc;
+use std::thread::{Builder, Scope, ScopedJoinHandle};
+
+use breezeway_os::Notifier;
+
+use super::{StopOnDrop, Stopper};
+use crate::call::Handler;
+use crate::options::ServerOptions;
+use crate::worker::{Guard, Inbox, Worker};
+
+type Thread<'scope> = ScopedJoinHandle<'scope, io::Result<()>>;
+
+#[derive(Default)]
+pub(super) struct Threads<'scope> {
+    /// How sessions get to the workers.
+    pub(super) inboxes: Vec<Arc<Inbox>>,
+    workers: Vec<Thread<'scope>>,
+    /// What ends the guard, and its thread.
+    guard: Option<(Notifier, Thread<'scope>)>,
+}
+
+impl<'scope> Threads<'scope> {
+    /// Starts them. After an error as well, [`Self::stop`] ends those that run.
+    pub(super) fn start(
+        &mut self,
+        scope: &'scope Scope<'scope, '_>,
+        options: &ServerOptions,
+        handler: &Arc<impl Handler>,
+        stopper: &Stopper,
+    ) -> io::Result<()> {
+        let (wait, drain) = (options.session.waiting(), options.drain_timeout);
+        let mut guard = (options.workers > 1).then(Guard::new).transpose()?;
+        for number in 0..options.workers {
+            let inbox = Arc::new(Inbox::new()?);
+            let mut worker = Worker::new(wait, options.hooks.clone(), Arc::clone(&inbox))?;
+            if let Some(guard) = &mut guard {
+                worker.guarded_by(guard)?;
+            }
+            let handler = Arc::clone(handler);
+            let serve = move || worker.run(&*handler, drain);
+            let thread = spawn(scope, &format!("breezeway-{number}"), stopper, serve)?;
+            self.inboxes.push(inbox);
+            self.workers.push(thread);
+        }
+        if let Some(guard) = guard {
+            let stop = guard.stopper();
+            let thread = spawn(scope, "breezeway-guard", stopper, || guard.run())?;
+            self.guard = Some((stop, thread));
+        }
+        Ok(())
+    }
+
+    /// Ends them.
+    pub(super) fn stop(self) -> io::Result<()> {
+        // Before the workers, which end with the sessions that they have.
+        let guarded = self.guard.map_or(Ok(()), |(stop, thread)| {
+            stop.notify();
+            thread.join().expect("the guard does not panic")
+        });
+        for inbox in &self.inboxes {
+            inbox.stop();
+        }
+        for thread in self.workers {
+            // A handler's panic does not get here: it is caught with its call.
+            thread.join().expect("a worker does not panic")?;
+        }
+        guarded
+    }
+}
+
+/// However one of them ends, the server ends with it instead of handing clients to nobody.
+fn spawn<'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    name: &str,
+    stopper: &Stopper,
+    run: impl FnOnce() -> io::Result<()> + Send + 'scope,
+) -> io::Result<Thread<'scope>> {
+    let stopper = stopper.clone();
+    Builder::new().name(name.to_owned()).spawn_scoped(scope, move || {
+        let _stopper = StopOnDrop(stopper);
+        run()
+    })
+}

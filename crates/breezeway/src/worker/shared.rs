@@ -1,0 +1,229 @@
+//! A shared session of a server: this worker receives for it and serves its calls; its streams go
+//! to threads of their own.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Wake, Waker};
+
+use breezeway_os::{Deadline, Peer, TrustedPeer, Waiting};
+
+use super::Inbox;
+use crate::call::Handler;
+use crate::carrier::Carrier;
+use crate::channel::{Attended, Incoming, IncomingCall, WorkerDriver};
+use crate::deferred::DeferredCall;
+use crate::error::SessionError;
+use crate::handshake::{Agreed, HandshakeError};
+use crate::link::Notice;
+use crate::offload;
+use crate::presence::SessionId;
+use crate::protocol::ErrorCode;
+use crate::served::{NOT_BEGUN, Orphan, Progress, is_gone};
+use crate::server::Unserved;
+use crate::slice::Slice;
+use crate::streaming::{Share, StreamThreads};
+
+pub(crate) struct SharedSession {
+    id: SessionId,
+    driver: WorkerDriver,
+    exit: Option<OwnedFd>,
+    orphan: Orphan,
+    call_worker: Option<Arc<CallWorker>>,
+    streams: Arc<StreamThreads>,
+    /// Its streams that are served.
+    share: Share,
+    /// Whether the client was told to go away.
+    is_told: bool,
+}
+
+/// Lets the worker give a session a turn.
+struct CallWorker {
+    inbox: Arc<Inbox>,
+    token: usize,
+    id: SessionId,
+    /// Whether that was asked for, and no turn was taken since.
+    is_called: AtomicBool,
+}
+
+impl Wake for CallWorker {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        // What it is about was changed under the session's lock before. The worker clears the flag
+        // before it takes the lock: if this finds it set, that turn is still to come.
+        if !self.is_called.swap(true, Ordering::Relaxed) {
+            self.inbox.mail(self.token, self.id);
+        }
+    }
+}
+
+impl SharedSession {
+    pub(crate) fn new(
+        agreed: Agreed,
+        peer: Peer,
+        waiting: Waiting,
+        streams: Arc<StreamThreads>,
+    ) -> Result<Self, HandshakeError> {
+        Ok(Self {
+            id: SessionId::next(),
+            driver: WorkerDriver::new(agreed, peer, waiting)?,
+            exit: None,
+            orphan: Orphan::default(),
+            call_worker: None,
+            streams,
+            share: Share::default(),
+            is_told: false,
+        })
+    }
+
+    /// From now on messages are given as slices, without a copy.
+    pub(crate) fn trust(&mut self, proof: TrustedPeer) {
+        self.driver.trust(proof);
+    }
+
+    /// Where to see that the client's process is gone.
+    pub(crate) fn watch_exit(&mut self, exit: Option<OwnedFd>) {
+        self.exit = exit;
+    }
+
+    pub(super) fn id(&self) -> SessionId {
+        self.id
+    }
+
+    pub(super) fn peer(&self) -> &Peer {
+        self.driver.channel().peer()
+    }
+
+    pub(super) fn carrier(&self) -> Carrier {
+        self.driver.channel().carrier()
+    }
+
+    pub(super) fn socket(&self) -> BorrowedFd<'_> {
+        self.driver.as_fd()
+    }
+
+    pub(super) fn exit(&self) -> Option<BorrowedFd<'_>> {
+        self.exit.as_ref().map(OwnedFd::as_fd)
+    }
+
+    pub(super) fn join(&mut self, inbox: Arc<Inbox>, token: usize) {
+        let is_called = AtomicBool::new(false);
+        let call_worker = Arc::new(CallWorker { inbox, token, id: self.id, is_called });
+        self.driver.set_waker(&Waker::from(Arc::clone(&call_worker)));
+        self.call_worker = Some(call_worker);
+    }
+
+    /// A turn follows.
+    fn hear_calls(&self) {
+        if let Some(call_worker) = &self.call_worker {
+            call_worker.is_called.store(false, Ordering::Relaxed);
+        }
+    }
+
+    /// Serves what is there, within a slice. Out of line: a worker of plain calls is not to pay for
+    /// it.
+    #[inline(never)]
+    pub(super) fn serve_some(
+        &mut self,
+        handler: &impl Handler,
+        polls: u32,
+        slice: &mut Slice<'_>,
+    ) -> Result<Progress, SessionError> {
+        self.hear_calls();
+        let (attended, mut has_arrivals) = self.driver.turn(polls)?;
+        let mut served = 0;
+        if attended == Attended::Worked {
+            served += 1;
+            has_arrivals &= slice.goes_on_after(0);
+        }
+        while has_arrivals && let Some(incoming) = self.driver.accept() {
+            served += 1;
+            has_arrivals = slice.goes_on_after(self.serve(incoming, handler));
+        }
+        match attended {
+            Attended::Ended if served == 0 => self.driver.error().map_or(Ok(Progress::Closed), Err),
+            _ => Ok(Progress::Served(served)),
+        }
+    }
+
+    /// Serves one call, or finds a thread for a stream; gives the bytes that were asked.
+    fn serve(&self, incoming: Incoming, handler: &impl Handler) -> usize {
+        match incoming {
+            Incoming::Call(call) => self.call(call, handler),
+            Incoming::Stream(method, stream) => {
+                self.streams.serve(&self.share, method, stream);
+                0
+            }
+        }
+    }
+
+    fn call(&self, call: IncomingCall, handler: &impl Handler) -> usize {
+        let len = call.message().len();
+        offload::serve(DeferredCall::of_shared(call, self.id), handler);
+        len
+    }
+
+    pub(super) fn may_retry(&mut self) -> bool {
+        self.orphan.may_retry(self.driver.is_closed())
+    }
+
+    pub(super) fn prepare_sleep(&mut self) -> bool {
+        self.hear_calls();
+        self.driver.prepare_sleep()
+    }
+
+    pub(super) fn notice(&mut self, notice: Notice) {
+        self.driver.notice(notice);
+    }
+
+    pub(super) fn drain(&mut self) -> Result<(), SessionError> {
+        self.driver.drain()
+    }
+
+    pub(super) fn client_is_gone(&self) -> bool {
+        is_gone(self.socket(), self.exit())
+    }
+
+    pub(super) fn shares_cpu(&self) -> bool {
+        self.driver.shares_cpu()
+    }
+
+    pub(super) fn is_in_use(&self) -> bool {
+        self.driver.is_in_use()
+    }
+
+    pub(super) fn has_unwritten(&self) -> bool {
+        self.driver.has_unwritten()
+    }
+
+    pub(super) fn flush(&mut self, deadline: Deadline) -> bool {
+        self.driver.flush(deadline)
+    }
+
+    pub(super) fn say_go_away(&mut self) {
+        self.is_told = self.is_told || self.driver.say_go_away();
+    }
+
+    /// Tells the calls and streams that were not begun that they will not be, and counts what else
+    /// is left: what is being served as one call.
+    pub(super) fn refuse_the_rest(&mut self) -> Unserved {
+        let mut rest =
+            Unserved { calls_cut: usize::from(self.driver.is_in_use()), ..Unserved::default() };
+        // An error ends the session, which ends anyway.
+        let _ = self.driver.turn(1);
+        while let Some(incoming) = self.driver.accept() {
+            match incoming {
+                Incoming::Call(call) if call.is_one_way() => rest.messages_lost += 1,
+                Incoming::Call(call) => {
+                    rest.calls_refused += 1;
+                    call.fail(ErrorCode::Refused, NOT_BEGUN);
+                }
+                Incoming::Stream(_, stream) => stream.reset(ErrorCode::Refused),
+            }
+        }
+        rest
+    }
+}

@@ -1,0 +1,89 @@
+//! A session as its worker keeps it.
+
+use std::io;
+
+use breezeway_os::Sleeper;
+
+use super::Session;
+use crate::carrier::Carrier;
+use crate::error::SessionError;
+use crate::presence::{Hooks, Presence};
+
+/// Set in the token of a client's exit descriptor.
+pub(super) const EXIT: u64 = 1 << 32;
+
+pub(crate) struct Slot {
+    pub(super) session: Session,
+    /// Dropped after the session: its end is reported when the client can see it.
+    pub(super) presence: Presence,
+    /// Whether its messages travel on the socket that is watched.
+    pub(super) on_socket: bool,
+    /// Whether the socket is watched for room to write.
+    awaits_room: bool,
+    pub(super) active: bool,
+    /// Whether its doorbell rang, and nothing was served since.
+    pub(super) rang: bool,
+    /// Whether its doorbell rang since its socket was last read.
+    pub(super) unread: bool,
+    /// When it last had work, in clock ticks.
+    pub(super) last_work: u64,
+    /// The round in which it last had a turn.
+    pub(super) round: u64,
+}
+
+impl Slot {
+    pub(super) fn new(session: Session, hooks: &Hooks, now: u64) -> Self {
+        Self {
+            presence: hooks.start(session.id(), session.peer()),
+            on_socket: session.carrier() != Carrier::Shm,
+            session,
+            awaits_room: false,
+            active: true,
+            rang: false,
+            unread: false,
+            last_work: now,
+            round: 0,
+        }
+    }
+
+    /// Lets it wake its worker.
+    pub(super) fn watch(&mut self, sleeper: &Sleeper, token: usize) -> io::Result<()> {
+        self.awaits_room = false;
+        sleeper.watch(self.session.socket(), token as u64)?;
+        match self.session.exit() {
+            Some(exit) => sleeper.watch(exit, token as u64 | EXIT),
+            None => Ok(()),
+        }
+    }
+
+    /// From now on it wakes that worker no more.
+    pub(super) fn forget(&mut self, sleeper: &Sleeper) {
+        let forgotten = sleeper.forget(self.session.socket());
+        let exit = self.session.exit().map_or(Ok(()), |exit| sleeper.forget(exit));
+        if let Err(error) = forgotten.and(exit) {
+            tracing::warn!(%error, "cannot stop watching a session's descriptors");
+        }
+    }
+
+    /// Lets a session whose replies its socket does not take be woken when it does.
+    #[inline(always)]
+    pub(super) fn watch_room(
+        &mut self,
+        sleeper: &Sleeper,
+        token: usize,
+    ) -> Result<(), SessionError> {
+        let awaits_room = self.on_socket && self.session.has_unwritten();
+        if awaits_room != self.awaits_room {
+            self.awaits_room = awaits_room;
+            let socket = self.session.socket();
+            let outcome = sleeper.watch_room(socket, token as u64, awaits_room);
+            outcome.map_err(SessionError::Io)?;
+        }
+        Ok(())
+    }
+
+    /// Whether another worker may take it over.
+    pub(super) fn is_movable(&self) -> bool {
+        self.session.is_movable()
+    }
+}

@@ -1,0 +1,159 @@
+//! Streams that a hostile client opens at a server: whatever it does on them ends its own session
+//! or nothing, and neither the worker nor other sessions wait for it.
+
+use breezeway::{ErrorCode, ServerOptions, StreamViolation, Violation, Window};
+use breezeway_adversary::native::layout::{flag, kind};
+use breezeway_adversary::native::{Entry, Peer, Terms};
+use breezeway_adversary::{journal, stopwatch::eventually};
+
+use super::service::ECHO_STREAM;
+use super::stage::{Stage, options};
+use super::watchdog::{GENEROUS, within};
+
+const OPEN: u8 = flag::OPEN | flag::STREAM;
+/// Streams of this method are not read.
+const UNREAD: u32 = 1;
+
+fn message(flags: u8, stream: u32, body: &[u8]) -> Entry {
+    Entry { flags, ..Entry::reply(stream, body) }
+}
+
+/// Opens a stream without a message.
+fn open(stream: u32, method: u32) -> Entry {
+    Entry { tag: method, ..message(OPEN | flag::EMPTY, stream, &[]) }
+}
+
+/// A server with two streams for each session, and windows of three messages.
+fn stage(threads: usize) -> Stage {
+    let session = options().max_streams(2).stream_window(3, 1 << 20).max_metadata(16);
+    Stage::with(ServerOptions::new().session(session).stream_threads(threads))
+}
+
+fn client(stage: &Stage) -> Peer {
+    Peer::connect_with_streams(stage.path(), Terms::default(), 64)
+}
+
+/// The client is gone, and its worker has seen that; gives what the worker says of it.
+fn dies(stage: &Stage, peer: Peer) -> String {
+    let from = journal::length();
+    drop(peer);
+    stage.end_of_session(from)
+}
+
+/// The entries end the session for this reason.
+#[track_caller]
+fn breaks(stage: &Stage, expected: StreamViolation, entries: &[Entry]) {
+    let from = journal::length();
+    let mut peer = client(stage);
+    entries.iter().for_each(|entry| peer.publish(entry));
+    let reason = stage.end_of_session(from);
+    let expected = Violation::from(expected).to_string();
+    assert!(reason.contains(&expected), "{reason:?}, but expected {expected:?}");
+    peer.wait_for_end();
+    stage.bystander.goes_on();
+}
+
+#[test]
+fn a_client_that_breaks_a_rule_of_streams_ends_its_session_and_no_other() {
+    within(GENEROUS, || {
+        let stage = stage(16);
+        let byte = message(0, 1, b"x");
+        let threes = [open(1, UNREAD), open(3, UNREAD), open(5, UNREAD)];
+        breaks(&stage, StreamViolation::TooMany(2), &threes);
+        breaks(&stage, StreamViolation::Number(2), &[open(2, UNREAD)]);
+        breaks(&stage, StreamViolation::Number(1), &[open(1, UNREAD), open(1, UNREAD)]);
+        let past = [open(1, UNREAD), byte.clone(), byte.clone(), byte.clone(), byte.clone()];
+        breaks(&stage, StreamViolation::WindowExceeded, &past);
+        let given = Entry { stream: 1, ..Entry::session(kind::WINDOW, 9, &0u64.to_le_bytes()) };
+        let overflow = StreamViolation::WindowOverflow(Window { messages: 9, bytes: 0 });
+        breaks(&stage, overflow, &[open(1, UNREAD), given]);
+        breaks(&stage, StreamViolation::NotOpen(7), &[message(0, 7, b"x")]);
+        stage.close();
+    });
+}
+
+#[test]
+fn a_client_without_streams_is_offered_none() {
+    within(GENEROUS, || {
+        let stage = stage(16);
+        let from = journal::length();
+        let mut peer = Peer::connect(stage.path(), Terms::default());
+        peer.publish(&open(1, ECHO_STREAM));
+        let reason = stage.end_of_session(from);
+        assert!(reason.contains("is no request"), "{reason}");
+        stage.close();
+    });
+}
+
+#[test]
+fn a_client_that_dies_amid_a_stream_ends_it_and_frees_its_thread() {
+    within(GENEROUS, || {
+        // One thread: it must come back each time.
+        let stage = stage(1);
+        for round in 0..20u8 {
+            let mut served = None;
+            eventually("the stream's thread is free", || {
+                let mut peer = client(&stage);
+                peer.publish(&open(1, ECHO_STREAM));
+                peer.publish(&message(0, 1, &[round]));
+                if peer.next_entry().expect("an answer").kind() == kind::MESSAGE {
+                    served = Some(peer);
+                } else {
+                    dies(&stage, peer);
+                }
+                served.is_some()
+            });
+            let mut peer = served.expect("it is served");
+            if round % 2 == 0 {
+                // Its handler is at work, or about to be.
+                peer.publish(&message(0, 1, b"the last words"));
+            }
+            assert_eq!(dies(&stage, peer), "the peer died");
+        }
+        stage.close();
+    });
+}
+
+#[test]
+fn a_client_that_opens_more_than_there_are_threads_is_refused_and_served_on() {
+    within(GENEROUS, || {
+        let stage = stage(3);
+        let [mut greedy, mut late] = [client(&stage), client(&stage)];
+        for stream in [1, 3] {
+            greedy.publish(&open(stream, UNREAD));
+        }
+        assert_eq!(greedy.call(5, 0, b"still here"), b"still here");
+        // Two of three are taken, so the last is another's.
+        late.publish(&open(1, ECHO_STREAM));
+        late.publish(&message(0, 1, b"mine"));
+        assert_eq!(late.next_message().expect("it is served").body()[..4], *b"mine");
+        late.consume();
+        late.publish(&open(3, ECHO_STREAM));
+        let refused = late.next_entry().expect("an answer");
+        assert_eq!((refused.kind(), refused.stream()), (kind::RESET, 3));
+        assert_eq!(refused.tag(), 8, "{:?}", ErrorCode::Overloaded);
+        late.consume();
+        assert_eq!(late.call(5, 0, b"still here"), b"still here");
+        stage.bystander.goes_on();
+        drop((greedy, late));
+        stage.close();
+    });
+}
+
+#[test]
+fn a_client_that_takes_nothing_of_what_a_stream_sends_stops_that_stream_alone() {
+    within(GENEROUS, || {
+        let stage = stage(16);
+        // Nothing may be under way to it: the echo waits for ever.
+        let mut stuck = Peer::connect_with_streams(stage.path(), Terms::default(), 0);
+        stuck.publish(&open(1, ECHO_STREAM));
+        for _ in 0..3 {
+            stuck.publish(&message(0, 1, b"x"));
+        }
+        stage.bystander.goes_on();
+        let mut other = client(&stage);
+        assert_eq!(other.call(1, 0, b"served"), b"served");
+        drop(stuck);
+        stage.close();
+    });
+}

@@ -1,0 +1,176 @@
+//! Sessions driven turn by turn, as an event loop does it.
+
+use std::future::Future;
+use std::os::unix::net::UnixStream;
+use std::pin::{Pin, pin};
+use std::task::{Context, Poll, Waker};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use breezeway::{
+    Channel, Driver, Incoming, Next, PendingCall, ServerChannel, SessionOptions, WaitPolicy,
+};
+
+use super::PATIENCE;
+
+/// Longer than any policy but `Busy` takes turns in vain.
+const RARELY: Duration = Duration::from_millis(1);
+/// More rare messages than it takes to be sure that they are.
+const EVIDENCE: usize = 10;
+
+pub(super) struct Driven {
+    pub(super) client: (Channel, Driver),
+    pub(super) server: (ServerChannel, Driver),
+}
+
+impl Driven {
+    pub(super) fn new(policy: WaitPolicy) -> Self {
+        Self::with(&SessionOptions::new().wait(policy))
+    }
+
+    fn with(options: &SessionOptions) -> Self {
+        let (one, other) = UnixStream::pair().unwrap();
+        let server = thread::spawn({
+            let options = options.clone();
+            move || ServerChannel::from_socket_driven(other.into(), &options).unwrap()
+        });
+        let client = Channel::from_socket_driven(one.into(), options).unwrap();
+        Self { client, server: server.join().unwrap() }
+    }
+
+    fn post(&self) {
+        let mut cx = Context::from_waker(Waker::noop());
+        assert!(matches!(self.client.0.poll_post(&mut cx, 0, b"x"), Poll::Ready(Ok(()))));
+    }
+
+    /// What the server's driver says in the turn that takes a message.
+    fn take(&mut self) -> Next {
+        let (channel, driver) = &mut self.server;
+        driver.ready(false);
+        let next = driver.advance(Waker::noop());
+        assert!(matches!(channel.try_accept(), Some(Incoming::Call(_))), "taken in one turn");
+        next
+    }
+
+    /// Takes turns until the server's driver sleeps.
+    fn sleep(&mut self) {
+        let start = Instant::now();
+        while self.server.1.advance(Waker::noop()) == Next::Turn {
+            assert!(start.elapsed() < PATIENCE, "it never sleeps");
+        }
+    }
+
+    fn rarely(&mut self) -> Next {
+        let start = Instant::now();
+        while start.elapsed() < RARELY {
+            thread::yield_now();
+        }
+        self.post();
+        self.take()
+    }
+}
+
+#[test]
+fn a_rare_message_is_taken_in_one_turn_that_ends_in_the_sleep() {
+    for policy in [WaitPolicy::Adaptive, WaitPolicy::Park] {
+        let mut driven = Driven::new(policy);
+        driven.sleep();
+        for _ in 0..EVIDENCE {
+            driven.rarely();
+            driven.sleep();
+        }
+        for _ in 0..EVIDENCE {
+            assert_eq!(driven.rarely(), Next::Sleep { writable: false }, "{policy:?}");
+        }
+    }
+}
+
+#[test]
+fn turns_are_taken_in_vain_again_once_messages_follow_each_other() {
+    let mut driven = Driven::new(WaitPolicy::Adaptive);
+    driven.sleep();
+    for _ in 0..2 * EVIDENCE {
+        driven.rarely();
+        driven.sleep();
+    }
+    // Two messages in 100 microseconds, which a busy machine may not manage at once.
+    let start = Instant::now();
+    loop {
+        driven.post();
+        if driven.take() == Next::Turn {
+            return;
+        }
+        assert!(start.elapsed() < PATIENCE, "it sleeps after each");
+    }
+}
+
+#[test]
+fn a_busy_driver_never_sleeps_however_rare_messages_are() {
+    let mut driven = Driven::new(WaitPolicy::Busy);
+    for _ in 0..2 * EVIDENCE {
+        assert_eq!(driven.rarely(), Next::Turn);
+        assert_eq!(driven.server.1.advance(Waker::noop()), Next::Turn);
+    }
+}
+
+/// A session of which the client has kept so many bytes of the first reply that the second, of as
+/// many, finds no room; and both calls.
+fn with_a_reply_that_waits(len: usize) -> (Driven, [PendingCall; 2]) {
+    let mut driven = Driven::with(&SessionOptions::new().cap(2 * len as u64));
+    let mut cx = Context::from_waker(Waker::noop());
+    let calls =
+        [(); 2].map(|()| match driven.client.0.poll_start_call(&mut cx, 0, None, b"", None) {
+            Poll::Ready(Ok(call)) => call,
+            _ => panic!("the call does not start"),
+        });
+    driven.server.1.turn();
+    for _ in 0..2 {
+        let Some(Incoming::Call(call)) = driven.server.0.try_accept() else { panic!("no call") };
+        call.reply(&vec![1; len]);
+    }
+    driven.client.1.turn();
+    (driven, calls)
+}
+
+#[test]
+fn closing_leaves_to_the_driver_what_the_other_side_does_not_take_at_once() {
+    let (driven, [first, mut second]) = with_a_reply_that_waits(64 << 10);
+    let (server, mut server_driver) = driven.server;
+    let (client, mut client_driver) = driven.client;
+    let mut cx = Context::from_waker(Waker::noop());
+    let Poll::Ready(Ok(kept)) = pin!(first).poll(&mut cx) else { panic!("no first reply") };
+    drop(server);
+    assert_eq!(server_driver.advance(Waker::noop()), Next::Pause, "closing did not wait for it");
+    drop(kept);
+    let start = Instant::now();
+    let mut reply = Poll::Pending;
+    while reply.is_pending() {
+        assert!(start.elapsed() < PATIENCE, "the second reply does not come");
+        client_driver.turn();
+        let _ = server_driver.advance(Waker::noop());
+        reply = Pin::new(&mut second).poll(&mut cx);
+    }
+    let Poll::Ready(Ok(reply)) = reply else { panic!("the second reply is lost") };
+    assert_eq!(reply.to_vec(), vec![1; 64 << 10]);
+    assert_eq!(server_driver.advance(Waker::noop()), Next::End);
+    assert!(server_driver.error().is_none());
+    client_driver.turn();
+    assert!(client_driver.error().is_none() && client.is_ended());
+}
+
+#[test]
+fn a_driver_that_goes_while_its_session_closes_waits_for_the_rest() {
+    let (driven, [first, mut second]) = with_a_reply_that_waits(64 << 10);
+    let (server, server_driver) = driven.server;
+    let (_client, mut client_driver) = driven.client;
+    let mut cx = Context::from_waker(Waker::noop());
+    let Poll::Ready(Ok(kept)) = pin!(first).poll(&mut cx) else { panic!("no first reply") };
+    drop(server);
+    let ends = thread::spawn(move || drop(server_driver));
+    drop(kept);
+    client_driver.turn();
+    ends.join().unwrap();
+    client_driver.turn();
+    let Poll::Ready(Ok(reply)) = Pin::new(&mut second).poll(&mut cx) else { panic!("it is lost") };
+    assert_eq!(reply.len(), 64 << 10);
+}

@@ -1,0 +1,361 @@
+//! Servers that take streams: beside calls, each on a thread of its own, and none in another's way.
+
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use breezeway::{
+    Call, CallError, Channel, ErrorCode, HandlerError, ServeError, Server, ServerOptions, Session,
+    SessionOptions, Stopper, Stream, StreamError, WaitPolicy,
+};
+
+use crate::support::{EVERY_POLICY, Folder, PATIENCE, PROMPT, eventually, patient, within};
+
+/// Methods of streams.
+const ECHO: u32 = 0;
+const PANIC: u32 = 1;
+const FAIL: u32 = 2;
+/// Not read until the gate is opened; what comes of it then is reported.
+const HELD: u32 = 3;
+
+type Outcome = Result<Option<Vec<u8>>, StreamError>;
+
+fn echo(stream: &mut Stream) -> Result<(), HandlerError> {
+    while let Some(message) = stream.receive()? {
+        stream.send(&message.to_vec())?;
+    }
+    Ok(stream.finish()?)
+}
+
+/// A server in this process.
+struct Served {
+    folder: Folder,
+    stopper: Stopper,
+    serving: Option<JoinHandle<Result<(), ServeError>>>,
+    /// Lets streams go on that are held, one for each.
+    gate: Sender<()>,
+    /// What they have received first.
+    held: Receiver<Outcome>,
+}
+
+impl Served {
+    fn with(options: ServerOptions) -> Self {
+        Self::serving(options, |call| call.echo())
+    }
+
+    fn serving(options: ServerOptions, handler: fn(Call<'_>) -> breezeway::Handled) -> Self {
+        let folder = Folder::new();
+        let ((gate, opened), (report, held)) = (channel(), channel());
+        let opened = Arc::new(Mutex::new(opened));
+        let server = Server::bind_with(&folder.address(), options).unwrap();
+        let server = server.on_stream(move |method, mut stream| match method {
+            ECHO => echo(&mut stream),
+            PANIC => panic!("on purpose"),
+            FAIL => Err("on purpose".into()),
+            HELD => {
+                let _ = opened.lock().unwrap().recv_timeout(PATIENCE);
+                let first = stream.receive().map(|message| message.map(|first| first.to_vec()));
+                Ok(report.send(first)?)
+            }
+            _ => {
+                stream.reset(ErrorCode::NoSuchMethod);
+                Ok(())
+            }
+        });
+        let stopper = server.stopper();
+        let serving = Some(thread::spawn(move || server.serve(handler)));
+        Self { folder, stopper, serving, gate, held }
+    }
+
+    fn connect(&self) -> Channel {
+        self.connect_with(&patient())
+    }
+
+    fn connect_with(&self, options: &SessionOptions) -> Channel {
+        Channel::connect_with(&self.folder.address(), options).unwrap()
+    }
+
+    fn session(&self) -> Session {
+        Session::connect_with(&self.folder.address(), &patient()).unwrap()
+    }
+
+    fn stop(mut self) {
+        self.stopper.stop();
+        let serving = self.serving.take().expect("stopped once");
+        within(PATIENCE, "the end", move || serving.join().unwrap()).unwrap();
+    }
+}
+
+#[track_caller]
+fn assert_echoes(stream: &mut Stream, message: &[u8]) {
+    stream.send(message).unwrap();
+    assert!(stream.receive().unwrap().expect("an echo").to_vec() == message);
+}
+
+#[track_caller]
+fn reset_code(stream: &mut Stream) -> ErrorCode {
+    match stream.receive() {
+        Err(StreamError::Reset(code)) => code,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn streams_calls_and_plain_sessions_are_served_at_the_same_time() {
+    for policy in EVERY_POLICY {
+        let options = ServerOptions::new().session(patient().wait(policy)).workers(2);
+        let server = Served::with(options);
+        let shared = server.connect_with(&patient().wait(policy));
+        let callers: Vec<_> = (0..4u8)
+            .map(|number| {
+                let (shared, mut session) = (shared.clone(), server.session());
+                thread::spawn(move || {
+                    let mut stream = shared.open(ECHO, None).unwrap();
+                    for len in [0, 1, 40, 105, 5_000, 70_000] {
+                        let message = vec![number; len];
+                        assert_echoes(&mut stream, &message);
+                        assert!(shared.call(0, &message).unwrap().to_vec() == message);
+                        assert!(session.call(0, &message).unwrap().to_vec() == message);
+                    }
+                    stream.finish().unwrap();
+                    assert!(stream.receive().unwrap().is_none());
+                })
+            })
+            .collect();
+        for caller in callers {
+            within(PATIENCE, "calls and streams", move || caller.join().unwrap());
+        }
+        drop(shared);
+        server.stop();
+    }
+}
+
+#[test]
+fn a_stream_that_is_not_read_stops_itself_and_nothing_else() {
+    for policy in [WaitPolicy::Adaptive, WaitPolicy::Park] {
+        let session = patient().wait(policy).stream_window(4, 1 << 20);
+        let server = Served::with(ServerOptions::new().session(session));
+        let (channel, other) = (server.connect(), server.connect());
+        let mut stuck = channel.open(HELD, None).unwrap();
+        let soon = Instant::now() + Duration::from_millis(50);
+        let refused = loop {
+            if let Err(error) = stuck.sender().send_until(b"first", soon) {
+                break error;
+            }
+        };
+        assert!(matches!(refused, StreamError::DeadlinePassed), "{refused}");
+        let mut session = server.session();
+        for channel in [&channel, &other] {
+            let mut stream = channel.open(ECHO, None).unwrap();
+            for number in 0..50u8 {
+                assert_echoes(&mut stream, &[number]);
+                assert_eq!(channel.call(0, &[number]).unwrap().to_vec(), [number]);
+                assert_eq!(session.call(0, &[number]).unwrap().to_vec(), [number]);
+            }
+        }
+        server.gate.send(()).unwrap();
+        let first = server.held.recv_timeout(PATIENCE).unwrap();
+        assert_eq!(first.unwrap().unwrap(), b"first");
+        drop((stuck, channel, other, session));
+        server.stop();
+    }
+}
+
+#[test]
+fn no_session_takes_all_threads_and_streams_beyond_them_are_refused() {
+    let server = Served::with(ServerOptions::new().session(patient()).stream_threads(4));
+    let channels: Vec<_> = (0..4).map(|_| server.connect()).collect();
+    // Half of all for one that is alone, as the hello says.
+    let mut streams: Vec<_> = (0..2).map(|_| channels[0].open(ECHO, None).unwrap()).collect();
+    let error = channels[0].open(ECHO, None).map(drop).unwrap_err();
+    assert!(matches!(error, StreamError::TooMany(2)), "{error}");
+    streams.iter_mut().for_each(|stream| assert_echoes(stream, b"served"));
+    for channel in &channels[1..3] {
+        let mut stream = channel.open(ECHO, None).unwrap();
+        assert_echoes(&mut stream, b"served");
+        streams.push(stream);
+    }
+    let mut refused = channels[3].open(ECHO, None).unwrap();
+    assert_eq!(reset_code(&mut refused), ErrorCode::Overloaded);
+    assert_eq!(channels[3].call(0, b"calls go on").unwrap().to_vec(), b"calls go on");
+    drop(streams);
+    eventually("threads are free again", || {
+        let mut stream = channels[3].open(ECHO, None).unwrap();
+        stream.send(b"again").is_ok() && stream.receive().is_ok()
+    });
+    drop((refused, channels));
+    server.stop();
+}
+
+#[test]
+fn a_handler_that_panics_or_fails_resets_its_stream_and_no_other() {
+    let server = Served::with(ServerOptions::new().session(patient()));
+    let channel = server.connect();
+    let mut other = channel.open(ECHO, None).unwrap();
+    for (method, expected) in [
+        (PANIC, ErrorCode::Panicked),
+        (FAIL, ErrorCode::Cancelled),
+        (99, ErrorCode::NoSuchMethod),
+        (PANIC, ErrorCode::Panicked),
+    ] {
+        let mut stream = channel.open(method, None).unwrap();
+        assert_eq!(reset_code(&mut stream), expected, "method {method}");
+        assert_echoes(&mut other, b"goes on");
+    }
+    drop((other, channel));
+    server.stop();
+}
+
+#[test]
+fn a_client_that_is_gone_ends_what_its_streams_do() {
+    let server = Served::with(ServerOptions::new().session(patient()));
+    let channel = server.connect();
+    let stream = channel.open(HELD, None).unwrap();
+    channel.call(0, b"the stream was handed over").unwrap();
+    // Kept from being told in order.
+    drop(channel);
+    drop(stream);
+    server.gate.send(()).unwrap();
+    let first = within(PROMPT, "the news", move || {
+        let first = server.held.recv().unwrap();
+        server.stop();
+        first
+    });
+    assert!(first.is_err(), "{first:?}");
+}
+
+#[test]
+fn a_server_that_stops_lets_streams_end_and_takes_no_more() {
+    for policy in EVERY_POLICY {
+        let options = ServerOptions::new().session(patient().wait(policy)).drain_timeout(PATIENCE);
+        let server = Served::with(options);
+        let channel = server.connect();
+        let mut stream = channel.open(ECHO, None).unwrap();
+        assert_echoes(&mut stream, b"before");
+        server.stopper.stop();
+        eventually("the client hears of the end", || {
+            let refused = channel.call(0, b"more").map(drop);
+            matches!(refused, Err(CallError::GoingAway))
+        });
+        let refused = channel.open(ECHO, None).map(drop).unwrap_err();
+        assert!(matches!(refused, StreamError::Session(CallError::GoingAway)), "{refused}");
+        assert_echoes(&mut stream, b"goes on");
+        stream.finish().unwrap();
+        assert!(stream.receive().unwrap().is_none());
+        drop(stream);
+        // Long before the time to drain is over.
+        within(PROMPT, "the end", move || server.stop());
+    }
+}
+
+#[test]
+fn streams_that_go_on_behind_the_time_to_drain_are_cut_off_on_both_sides() {
+    let options = ServerOptions::new().session(patient()).drain_timeout(Duration::from_millis(50));
+    let server = Served::with(options);
+    let channel = server.connect();
+    let mut stream = channel.open(HELD, None).unwrap();
+    channel.call(0, b"the stream was handed over").unwrap();
+    server.stopper.stop();
+    let error = within(PATIENCE, "the end", move || stream.receive().map(drop).unwrap_err());
+    assert!(matches!(error, StreamError::Session(_)), "{error}");
+    server.gate.send(()).unwrap();
+    let first = server.held.recv_timeout(PATIENCE).unwrap();
+    assert!(matches!(first, Err(StreamError::Session(_))), "{first:?}");
+    server.stop();
+}
+
+#[test]
+fn metadata_comes_with_calls_where_streams_are_taken_and_is_refused_elsewhere() {
+    fn reply_with_metadata(call: Call<'_>) -> breezeway::Handled {
+        let metadata = call.metadata().unwrap_or(b"none").to_vec();
+        call.reply(&metadata)
+    }
+    for offload in [0, 1] {
+        let options = ServerOptions::new().session(patient()).offload(offload);
+        let server = Served::serving(options, reply_with_metadata);
+        let channel = server.connect();
+        let reply = channel.call_with_metadata(0, b"block", b"body").unwrap();
+        assert_eq!(reply.to_vec(), b"block");
+        assert_eq!(channel.call(0, b"body").unwrap().to_vec(), b"none");
+        assert_eq!(server.session().call(0, b"body").unwrap().to_vec(), b"none");
+        drop(channel);
+        server.stop();
+    }
+    let folder = Folder::new();
+    let server = Server::bind(&folder.address()).unwrap();
+    let stopper = server.stopper();
+    let serving = thread::spawn(move || server.serve(|call: Call<'_>| call.echo()));
+    let channel = Channel::connect_with(&folder.address(), &patient()).unwrap();
+    let error = channel.call_with_metadata(0, b"block", b"body").map(drop).unwrap_err();
+    assert!(matches!(error, CallError::TooMuchMetadata { limit: 0, .. }), "{error}");
+    let error = channel.open(0, None).map(drop).unwrap_err();
+    assert!(matches!(error, StreamError::TooMany(0)), "{error}");
+    stopper.stop();
+    serving.join().unwrap().unwrap();
+}
+
+/// Every way to end a call, by a server that takes streams.
+fn every_way(call: Call<'_>) -> breezeway::Handled {
+    match call.method() {
+        0 => call.echo(),
+        1 => {
+            let request = call.request().to_vec();
+            call.reply(&request)
+        }
+        2 => {
+            let mut space = call.reserve(100_000)?;
+            space.write_request(0);
+            space.truncate(300);
+            space.commit()
+        }
+        3 => call.fail(ErrorCode::Application(7), "no"),
+        4 => panic!("on purpose"),
+        5 => Err("failed".into()),
+        6 => {
+            let (call, later) = call.defer()?;
+            thread::spawn(move || call.reply(b"later".to_vec()));
+            Ok(later)
+        }
+        7 => {
+            let (call, later) = call.defer()?;
+            drop(call);
+            Ok(later)
+        }
+        8 => call.reply(&vec![0; 2 << 20]),
+        _ => call.no_such_method(),
+    }
+}
+
+#[test]
+fn calls_of_channels_end_in_every_way_beside_streams() {
+    for offload in [0, 2] {
+        let options = ServerOptions::new().session(patient().cap(1 << 20)).offload(offload);
+        let server = Served::serving(options, every_way);
+        let channel = server.connect();
+        let mut stream = channel.open(ECHO, None).unwrap();
+        let request = vec![7; 300];
+        for method in [0, 1, 2] {
+            assert!(channel.call(method, &request).unwrap().to_vec() == request, "{method}");
+        }
+        for (method, expected) in [
+            (3, ErrorCode::Application(7)),
+            (4, ErrorCode::Panicked),
+            (5, ErrorCode::Failed),
+            (7, ErrorCode::Failed),
+            (8, ErrorCode::NoMemory),
+            (9, ErrorCode::NoSuchMethod),
+        ] {
+            match channel.call(method, &request) {
+                Err(CallError::Failed { code, .. }) if code == expected => {}
+                other => panic!("method {method}, offload {offload}: {other:?}"),
+            }
+            assert_echoes(&mut stream, b"goes on");
+        }
+        assert_eq!(channel.call(6, &request).unwrap().to_vec(), b"later");
+        channel.post(0, b"one-way").unwrap();
+        assert_echoes(&mut stream, b"goes on");
+        drop((stream, channel));
+        server.stop();
+    }
+}
