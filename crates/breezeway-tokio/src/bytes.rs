@@ -16,7 +16,10 @@ use crate::stream::{ReceiveHalf, SendHalf, Stream};
 ///
 /// Each write is sent as a message at once; boundaries mean nothing to the reader. What was
 /// received in shared memory of a peer that is trusted is read from where it lies. An end of file
-/// is the other side's shutdown. Dropped before, the stream is reset.
+/// is the other side's shutdown.
+///
+/// Dropped before its shutdown, the stream is reset. Dropped behind it, as with TCP, the other side
+/// reads all that was written; what it writes from then on fails.
 pub struct ByteStream {
     send: SendHalf,
     receive: ReceiveHalf,

@@ -3,7 +3,7 @@
 use std::future::{Future, poll_fn};
 use std::io;
 use std::os::fd::OwnedFd;
-use std::task::{Poll, ready};
+use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
 use breezeway::{
@@ -22,7 +22,7 @@ use crate::stream::Stream;
 /// are dropped. What [`breezeway::Channel`] says of order and room holds here.
 #[derive(Clone)]
 pub struct Channel {
-    channel: breezeway::Channel,
+    pub(crate) channel: breezeway::Channel,
 }
 
 impl Channel {
@@ -86,6 +86,11 @@ impl Channel {
         self.channel.peer()
     }
 
+    /// What the other side's messages mean, as its hello says it.
+    pub fn service(&self) -> u16 {
+        self.channel.service()
+    }
+
     /// The largest message, in bytes: the smaller cap of both sides.
     pub fn cap(&self) -> usize {
         self.channel.cap()
@@ -99,6 +104,12 @@ impl Channel {
     /// Whether the session is over.
     pub fn is_ended(&self) -> bool {
         self.channel.is_ended()
+    }
+
+    /// Whether another session is to be used for what is new: this one is over, or its server has
+    /// said that it ends. What is under way goes on.
+    pub fn is_going_away(&self) -> bool {
+        self.channel.is_going_away()
     }
 
     /// Calls `method` with a copy of `request`, and gives the reply. Dropped before, the call is
@@ -128,6 +139,18 @@ impl Channel {
         self.exchange_in_time(method, Some(metadata), request).await
     }
 
+    /// As [`Self::call_with_metadata`], giving up at `deadline`.
+    pub async fn call_with_metadata_until(
+        &self,
+        method: u32,
+        metadata: &[u8],
+        request: &[u8],
+        deadline: Instant,
+    ) -> Result<Message, CallError> {
+        let time = deadline.saturating_duration_since(Instant::now());
+        within(self.exchange(method, Some(metadata), request, Some(time)), deadline).await
+    }
+
     /// As long as a call may take that is given no deadline of its own.
     async fn exchange_in_time(
         &self,
@@ -136,10 +159,17 @@ impl Channel {
         request: &[u8],
     ) -> Result<Message, CallError> {
         let time = self.channel.call_timeout();
-        let call = self.exchange(method, metadata, request, time);
-        match time {
-            None => call.await,
-            Some(time) => within(call, Instant::now() + time).await,
+        self.in_time(self.exchange(method, metadata, request, time)).await
+    }
+
+    /// Waits for as long as a call may take that is given no deadline of its own.
+    pub(crate) async fn in_time<T>(
+        &self,
+        work: impl Future<Output = Result<T, CallError>>,
+    ) -> Result<T, CallError> {
+        match self.channel.call_timeout() {
+            None => work.await,
+            Some(time) => within(work, Instant::now() + time).await,
         }
     }
 
@@ -177,6 +207,21 @@ impl Channel {
     ) -> Result<Stream, StreamError> {
         let open = poll_fn(|cx| self.channel.poll_open(cx, method, metadata, Some(time)));
         Ok(Stream::new(open.await?))
+    }
+
+    /// Opens a stream with its first entry: metadata, a message, both or neither, which may be this
+    /// side's last. Wakes `cx` when what it waits for may have come.
+    pub fn poll_open_with(
+        &self,
+        cx: &mut Context<'_>,
+        method: u32,
+        metadata: Option<&[u8]>,
+        message: Option<&[u8]>,
+        last: bool,
+        time: Option<Duration>,
+    ) -> Poll<Result<Stream, StreamError>> {
+        let opened = self.channel.poll_open_with(cx, method, metadata, message, last, time);
+        opened.map_ok(Stream::new)
     }
 
     /// Waits for a stream that the server opens, and gives its method with it.
@@ -273,7 +318,7 @@ fn failed(error: io::Error) -> ConnectError {
     ConnectError::Handshake(error.into())
 }
 
-async fn within<T>(
+pub(crate) async fn within<T>(
     call: impl Future<Output = Result<T, CallError>>,
     deadline: Instant,
 ) -> Result<T, CallError> {

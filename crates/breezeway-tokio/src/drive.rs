@@ -4,12 +4,13 @@ use std::future::Future;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use breezeway::{Carrier, Driver, Next};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
+use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::time::{Sleep, sleep};
 
 /// Turns between two checks of the socket while the session never sleeps.
@@ -25,8 +26,15 @@ pub(crate) struct Drive {
     exit: Option<AsyncFd<OwnedFd>>,
     pause: Option<Pin<Box<Sleep>>>,
     turns: u32,
+    /// Whether the last step ended in a sleep, and whether for room as well.
+    slept: Option<bool>,
     /// Whether the other side is known to be gone: the socket stays ready for ever.
     is_peer_gone: bool,
+    /// The task that drives, and what its session's socket wakes.
+    alarm: Option<(Waker, Waker)>,
+    /// Whether tasks run in the order in which they are woken. Several workers run what was woken
+    /// last first, and wake each other for two tasks: there the driver alone is woken.
+    wakes_in_order: bool,
 }
 
 /// The session's socket, owned by its driver.
@@ -59,7 +67,17 @@ impl Drive {
             _ => Interest::READABLE | Interest::WRITABLE,
         };
         let socket = watch(Socket(driver), interest)?;
-        Ok(Self { socket, exit, pause: None, turns: 0, is_peer_gone: false })
+        let wakes_in_order = Handle::current().runtime_flavor() == RuntimeFlavor::CurrentThread;
+        Ok(Self {
+            socket,
+            exit,
+            pause: None,
+            turns: 0,
+            slept: None,
+            is_peer_gone: false,
+            alarm: None,
+            wakes_in_order,
+        })
     }
 
     /// Takes a turn. One that says [`Step::Again`] has not arranged for a wake-up.
@@ -71,7 +89,10 @@ impl Drive {
             self.pause = None;
         }
         self.turns = self.turns.wrapping_add(1);
-        if self.turns.is_multiple_of(TURNS_PER_CHECK) {
+        if let Some(writable) = self.slept.take() {
+            // What woke this is over with the turn that follows.
+            let _ = self.poll_ready(cx, writable);
+        } else if self.turns.is_multiple_of(TURNS_PER_CHECK) {
             // Its outcome is the same whether or not something is ready.
             let _ = self.poll_ready(cx, false);
         }
@@ -81,6 +102,7 @@ impl Drive {
                 Next::End => return Step::Ended,
                 Next::Sleep { writable } => {
                     if self.poll_ready(cx, writable).is_pending() {
+                        self.slept = Some(writable);
                         return Step::Asleep;
                     }
                 }
@@ -116,13 +138,26 @@ impl Drive {
             // An error says that the runtime shuts down: then nothing is to be waited for.
             noticed = Some(clear(ready));
         }
-        match self.socket.poll_read_ready(cx) {
+        let alarm = self.alarm(cx.waker());
+        match self.socket.poll_read_ready(&mut Context::from_waker(&alarm)) {
             Poll::Ready(ready) => noticed = Some(clear(ready) | (noticed == Some(true))),
             Poll::Pending => {}
         }
         let Some(is_gone) = noticed else { return Poll::Pending };
         self.note(is_gone);
         Poll::Ready(())
+    }
+
+    /// What the socket wakes, for the task of `driver`.
+    fn alarm(&mut self, driver: &Waker) -> Waker {
+        if let Some((known, alarm)) = &self.alarm
+            && known.will_wake(driver)
+        {
+            return alarm.clone();
+        }
+        let alarm = if self.wakes_in_order { self.driver().alarm(driver) } else { driver.clone() };
+        self.alarm = Some((driver.clone(), alarm.clone()));
+        alarm
     }
 
     fn note(&mut self, is_peer_gone: bool) {

@@ -42,20 +42,27 @@
 
 mod bytes;
 mod channel;
+mod client;
 mod drive;
+mod foreign;
 mod handlers;
 mod server;
 mod session;
+mod space;
 mod stream;
 
 pub use bytes::{ByteListener, ByteStream};
 pub use channel::{Channel, Incoming, ServerChannel, cancelled};
+pub use client::Client;
+pub use foreign::ForeignStream;
 pub use server::{Server, Stopper};
+pub use space::reserve;
 pub use stream::{ReceiveHalf, SendHalf, Stream};
 
 pub use breezeway::{
-    Address, CallError, ConnectError, ErrorCode, IncomingCall, Message, Peer, ServeError,
-    ServerOptions, SessionError, SessionOptions, StreamError, TrustedPeer, WaitPolicy,
+    Address, CallError, Carrier, ClientError, ClientOptions, ConnectError, ErrorCode,
+    ForeignConnection, IncomingCall, Message, OwnedSpace, Peer, ServeError, ServerOptions,
+    SessionError, SessionOptions, StreamError, TrustedPeer, Unserved, WaitPolicy,
 };
 
 /// The programs of the package's README compile.

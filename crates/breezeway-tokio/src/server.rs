@@ -4,13 +4,14 @@ use std::future::{Future, poll_fn, ready};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::pin::{Pin, pin};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use breezeway::{
     Address, Driver, ErrorCode, IncomingCall, ServeError, ServerChannel, ServerOptions,
-    SessionListener,
+    SessionListener, Unserved,
 };
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
@@ -28,6 +29,7 @@ use crate::stream::Stream;
 pub struct Server {
     listener: SessionListener,
     stopper: Stopper,
+    drain_timeout: Duration,
 }
 
 /// Ends a server from anywhere.
@@ -38,13 +40,24 @@ pub struct Stopper {
 
 struct Stopping {
     is_stopping: AtomicBool,
+    /// Whether clients are to go to a successor.
+    is_draining: AtomicBool,
     notify: Arc<Notify>,
+    unserved: Mutex<Unserved>,
 }
 
 impl Stopper {
     fn new() -> Self {
         let notify = Arc::new(Notify::new());
-        Self { shared: Arc::new(Stopping { is_stopping: AtomicBool::new(false), notify }) }
+        let (is_stopping, is_draining) = (AtomicBool::new(false), AtomicBool::new(false));
+        Self {
+            shared: Arc::new(Stopping {
+                is_stopping,
+                is_draining,
+                notify,
+                unserved: Mutex::default(),
+            }),
+        }
     }
 
     /// Lets [`Server::serve`] return: no more clients are accepted, handlers that run are awaited
@@ -58,7 +71,27 @@ impl Stopper {
         self.shared.is_stopping.load(Ordering::Acquire)
     }
 
-    /// Ready once [`Self::stop`] is called from now on.
+    /// Sends clients to a successor.
+    fn drain(&self) {
+        self.shared.is_draining.store(true, Ordering::Release);
+        self.shared.notify.notify_waiters();
+    }
+
+    /// What was left undone, once [`Server::serve`] has returned after a successor has taken over:
+    /// that for which [`ServerOptions::drain_timeout`] was too short.
+    pub fn unserved(&self) -> Unserved {
+        *self.lock_unserved()
+    }
+
+    pub(crate) fn lock_unserved(&self) -> MutexGuard<'_, Unserved> {
+        self.shared.unserved.lock().expect("nobody panics with the lock")
+    }
+
+    pub(crate) fn is_draining(&self) -> bool {
+        self.shared.is_draining.load(Ordering::Acquire)
+    }
+
+    /// Ready once [`Self::stop`] is called, or clients are sent to a successor, from now on.
     pub(crate) fn stopped(&self) -> OwnedNotified {
         Arc::clone(&self.shared.notify).notified_owned()
     }
@@ -73,8 +106,9 @@ impl Server {
     /// Listens at all places of the address. A socket file that nobody serves any more is replaced.
     /// The runtime decides how many threads serve; the options' number of workers does not matter.
     pub fn bind_with(address: &Address, options: ServerOptions) -> Result<Self, ServeError> {
+        let drain_timeout = options.drain_time();
         let listener = SessionListener::bind(address, options)?;
-        Ok(Self { listener, stopper: Stopper::new() })
+        Ok(Self { listener, stopper: Stopper::new(), drain_timeout })
     }
 
     /// Where it listens: the address that it was given, with the ports that it has got where 0 was
@@ -88,7 +122,9 @@ impl Server {
         self.stopper.clone()
     }
 
-    /// Serves calls until stopped. Streams are refused.
+    /// Serves calls until stopped, or until a successor has
+    /// [taken over](ServerOptions::take_over) and clients have moved, or the options' time to drain
+    /// is over. Streams are refused.
     ///
     /// Each session is a task, in which `call` and the first poll of its future run; one that waits
     /// for something goes on as a task of its own, also when the client is gone
@@ -114,11 +150,12 @@ impl Server {
         S: Fn(u32, Stream) -> G + Send + Sync + 'static,
         G: Future<Output = ()> + Send + 'static,
     {
-        let Self { listener, stopper } = self;
+        let Self { listener, stopper, drain_timeout } = self;
         let mut accepting = Accepting::new(listener)?;
         let (call, stream) = (Arc::new(call), Arc::new(stream));
         let mut stopped = pin!(stopper.stopped());
         let mut sessions = JoinSet::new();
+        let mut drained: Option<Pin<Box<Sleep>>> = None;
         tracing::info!(address = %accepting.address(), "server started");
         while !stopper.is_stopping() {
             let accepted = poll_fn(|cx| {
@@ -126,7 +163,28 @@ impl Server {
                 if stopped.as_mut().poll(cx).is_ready() {
                     return Poll::Ready(None);
                 }
-                accepting.poll_accept(cx).map(Some)
+                if let Poll::Ready(accepted) = accepting.poll_accept(cx) {
+                    return Poll::Ready(Some(accepted));
+                }
+                if accepting.listener().is_handed_over() {
+                    if drained.is_none() {
+                        // From here on only a stop is notified.
+                        stopper.drain();
+                        stopped.set(stopper.stopped());
+                        if stopper.is_stopping() {
+                            return Poll::Ready(None);
+                        }
+                    }
+                    let end = drained.get_or_insert_with(|| Box::pin(sleep(drain_timeout)));
+                    let have_gone = sessions.is_empty() && accepting.listener().is_exhausted();
+                    if have_gone || end.as_mut().poll(cx).is_ready() {
+                        return Poll::Ready(None);
+                    }
+                    if stopped.as_mut().poll(cx).is_ready() {
+                        return Poll::Ready(None);
+                    }
+                }
+                Poll::Pending
             });
             let Some(accepted) = accepted.await.transpose()? else { break };
             let handlers = (Arc::clone(&call), Arc::clone(&stream));
@@ -137,6 +195,8 @@ impl Server {
                 Err(error) => tracing::warn!(%error, "no session"),
             }
         }
+        // Those that are still there after a drain.
+        stopper.stop();
         let address = accepting.address();
         while sessions.join_next().await.is_some() {}
         tracing::info!(%address, "server stopped");
@@ -165,6 +225,10 @@ impl Accepting {
 
     fn address(&self) -> Address {
         self.listener.get_ref().0.address()
+    }
+
+    fn listener(&mut self) -> &mut SessionListener {
+        &mut self.listener.get_mut().0
     }
 
     fn poll_accept(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<(ServerChannel, Driver)>> {

@@ -4,9 +4,9 @@ use std::future::{Future, poll_fn};
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
-use breezeway::{Driver, Incoming, IncomingCall, ServerChannel};
+use breezeway::{Driver, ErrorCode, Incoming, IncomingCall, ServerChannel};
 use tokio::sync::futures::OwnedNotified;
 use tokio::task::JoinSet;
 
@@ -29,6 +29,8 @@ pub(crate) struct Session<C, F, S, G> {
     waiting: JoinSet<()>,
     stopper: Stopper,
     stopped: Pin<Box<OwnedNotified>>,
+    /// Whether the client was told to go away.
+    is_draining: bool,
 }
 
 impl<C, F, S, G> Session<C, F, S, G>
@@ -55,30 +57,21 @@ where
             waiting: JoinSet::new(),
             stopper,
             stopped,
+            is_draining: false,
         })
     }
 
     /// Serves until the session is over, or the server stops: then what was begun is finished.
     pub(crate) async fn serve(mut self) {
         poll_fn(|cx| self.poll_requests(cx)).await;
+        if self.is_draining && self.stopper.is_stopping() {
+            self.cut();
+        }
         // Those that wait need the session, so it is driven meanwhile.
         poll_fn(|cx| {
-            let ended = self.drive.as_mut().is_none_or(|drive| match drive.step(cx) {
-                Step::Again => {
-                    cx.waker().wake_by_ref();
-                    false
-                }
-                Step::Asleep => false,
-                Step::Ended => true,
-            });
-            if ended {
-                self.drive = None;
-                let stopping =
-                    self.stopper.is_stopping() || self.stopped.as_mut().poll(cx).is_ready();
-                if stopping {
-                    // Nobody is left to whom they could reply.
-                    self.waiting.abort_all();
-                }
+            if self.poll_end(cx).is_ready() && self.poll_stopping(cx).is_ready() {
+                // Nobody is left to whom they could reply.
+                self.waiting.abort_all();
             }
             loop {
                 match self.waiting.poll_join_next(cx) {
@@ -91,10 +84,44 @@ where
         .await;
         // First the channel: the client is notified.
         self.channel = None;
-        self.drive = None;
+        // It may not have taken all replies yet.
+        poll_fn(|cx| self.poll_end(cx)).await;
+    }
+
+    /// Drives the session until it is over.
+    fn poll_end(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        match self.drive.as_mut().map(|drive| drive.step(cx)) {
+            Some(Step::Again) => {
+                cx.waker().wake_by_ref();
+                Poll::Pending
+            }
+            Some(Step::Asleep) => Poll::Pending,
+            Some(Step::Ended) | None => {
+                self.drive = None;
+                Poll::Ready(())
+            }
+        }
+    }
+
+    /// Ready once the server stops. That clients are sent away is no reason to end what runs.
+    fn poll_stopping(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        while !self.stopper.is_stopping() {
+            ready!(self.poll_news(cx));
+        }
+        Poll::Ready(())
+    }
+
+    /// Ready once after the server has said something: what it was is to be asked then. By then
+    /// the next news are waited for, so that none is lost between the two.
+    fn poll_news(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        ready!(self.stopped.as_mut().poll(cx));
+        self.stopped = Box::pin(self.stopper.stopped());
+        Poll::Ready(())
     }
 
     fn poll_requests(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        // Also if the server stops already: a session that was never told is cut as all others.
+        self.send_away();
         if self.stopper.is_stopping() {
             return Poll::Ready(());
         }
@@ -104,10 +131,38 @@ where
         let began = self.begin(cx);
         match step {
             Step::Ended if began < HANDLERS_PER_POLL => return Poll::Ready(()),
-            Step::Asleep if began == 0 && self.stopped.as_mut().poll(cx).is_pending() => {}
+            // What the handlers have left to do for whoever drives wakes this task.
+            Step::Asleep if began < HANDLERS_PER_POLL && self.poll_news(cx).is_pending() => {}
             _ => cx.waker().wake_by_ref(),
         }
         Poll::Pending
+    }
+
+    /// Lets the client go to a successor, if that is due, and serves it until it has gone.
+    fn send_away(&mut self) {
+        if !self.is_draining && self.stopper.is_draining() {
+            self.is_draining = true;
+            if let Some(channel) = &self.channel {
+                channel.go_away();
+            }
+        }
+    }
+
+    /// The time for the client to go is over: what was not begun is refused, and what runs ends.
+    fn cut(&mut self) {
+        let mut unserved = self.stopper.lock_unserved();
+        while let Some(incoming) = self.channel.as_ref().and_then(ServerChannel::try_accept) {
+            match incoming {
+                Incoming::Call(call) if call.is_one_way() => unserved.messages_lost += 1,
+                Incoming::Call(call) => {
+                    unserved.calls_refused += 1;
+                    call.fail(ErrorCode::Refused, "the server ended before it began the call");
+                }
+                Incoming::Stream(_, stream) => stream.reset(ErrorCode::Refused),
+            }
+        }
+        unserved.calls_cut += self.waiting.len();
+        self.waiting.abort_all();
     }
 
     /// Starts the handlers of what has come, but not of all if that is much. Gives how many.

@@ -3,8 +3,9 @@
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
 
-use breezeway::{ErrorCode, Message, StreamError};
+use breezeway::{Carrier, ErrorCode, Message, Peer, StreamError};
 
 /// Both directions of a stream: messages go out and come in, in order.
 ///
@@ -12,11 +13,14 @@ use breezeway::{ErrorCode, Message, StreamError};
 pub struct Stream {
     send: SendHalf,
     receive: ReceiveHalf,
+    peer: Peer,
+    carrier: Carrier,
+    deadline: Option<Instant>,
 }
 
 /// The direction in which this side sends.
 pub struct SendHalf {
-    half: breezeway::SendHalf,
+    pub(crate) half: breezeway::SendHalf,
 }
 
 /// The direction in which this side receives: also a `futures_core::Stream` of its messages.
@@ -26,8 +30,26 @@ pub struct ReceiveHalf {
 
 impl Stream {
     pub(crate) fn new(stream: breezeway::Stream) -> Self {
+        let (peer, carrier) = (*stream.peer(), stream.carrier());
+        let deadline = stream.time_left().and_then(|left| Instant::now().checked_add(left));
         let (send, receive) = stream.split();
-        Self { send: SendHalf { half: send }, receive: ReceiveHalf { half: receive } }
+        let (send, receive) = (SendHalf { half: send }, ReceiveHalf { half: receive });
+        Self { send, receive, peer, carrier, deadline }
+    }
+
+    /// How much longer whoever opened the stream will want it; `None` if that was not said.
+    pub fn time_left(&self) -> Option<Duration> {
+        self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()))
+    }
+
+    /// Who is on the other side.
+    pub fn peer(&self) -> &Peer {
+        &self.peer
+    }
+
+    /// What its messages travel by.
+    pub fn carrier(&self) -> Carrier {
+        self.carrier
     }
 
     /// Both directions, each for a task of its own. The stream ends when both are dropped.
@@ -108,6 +130,24 @@ impl SendHalf {
     /// As [`Self::finish`], if that needs no waiting. Wakes `cx` when it may not.
     pub fn poll_finish(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), StreamError>> {
         self.half.poll_entry(cx, None, None, true)
+    }
+
+    /// Sends an entry with a message, metadata, both or neither, which may be this side's last, if
+    /// that needs no waiting. Wakes `cx` when it may not.
+    pub fn poll_entry(
+        &mut self,
+        cx: &mut Context<'_>,
+        message: Option<&[u8]>,
+        metadata: Option<&[u8]>,
+        last: bool,
+    ) -> Poll<Result<(), StreamError>> {
+        self.half.poll_entry(cx, message, metadata, last)
+    }
+
+    /// Ready once the other side has reset the stream, or the session is over: for whoever has
+    /// nothing to send now, and would stop working on it. Takes the place of a pending send.
+    pub fn poll_reset(&mut self, cx: &mut Context<'_>) -> Poll<StreamError> {
+        self.half.poll_reset(cx)
     }
 
     /// Ends both directions at once; the other side learns the code.

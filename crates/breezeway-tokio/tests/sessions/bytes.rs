@@ -101,6 +101,31 @@ fn whoever_reads_learns_whether_the_other_side_ended_or_was_dropped() {
 }
 
 #[test]
+fn what_was_written_before_a_shutdown_is_read_although_the_stream_was_dropped() {
+    on_both_runtimes(|| async {
+        let (mut one, mut other, _session) = pair().await;
+        soon(other.write_all(b"never read")).await.unwrap();
+        let bytes = pattern(100_000);
+        soon(one.write_all(&bytes)).await.unwrap();
+        soon(one.shutdown()).await.unwrap();
+        drop(one);
+        // What is written to nobody is refused, which shows that the drop has come.
+        let refused = soon(async {
+            loop {
+                if let Err(error) = other.write_all(b"x").await {
+                    break error;
+                }
+                tokio::task::yield_now().await;
+            }
+        });
+        assert_eq!(refused.await.kind(), std::io::ErrorKind::ConnectionReset);
+        let mut all = Vec::new();
+        soon(other.read_to_end(&mut all)).await.unwrap();
+        assert!(all == bytes);
+    });
+}
+
+#[test]
 fn what_copies_any_streams_copies_these() {
     on_both_runtimes(|| async {
         let (mut one, mut other, _session) = pair().await;
@@ -152,4 +177,21 @@ fn blocking_streams_read_and_write_bytes() {
     assert!(all == bytes);
     drop((stream, channel));
     serving.join().unwrap();
+}
+
+#[test]
+fn blocking_streams_are_read_although_they_were_dropped_behind_their_end() {
+    let (channel, server) = breezeway::Channel::pair(&SessionOptions::new()).unwrap();
+    let mut stream = breezeway::ByteStream::new(channel.open(0, None).unwrap());
+    stream.write_all(b"all of it").unwrap();
+    stream.finish().unwrap();
+    drop(stream);
+    let Ok(Some(breezeway::Incoming::Stream(_, stream))) = server.accept() else {
+        panic!("no stream")
+    };
+    let mut stream = breezeway::ByteStream::new(stream);
+    while stream.write_all(b"x").is_ok() {}
+    let mut all = String::new();
+    stream.read_to_string(&mut all).unwrap();
+    assert_eq!(all, "all of it");
 }

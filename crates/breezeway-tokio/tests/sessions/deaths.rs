@@ -35,7 +35,7 @@ fn whoever_waits_learns_that_the_server_was_killed() {
             assert_eq!(soon(accepting).await.unwrap().unwrap_err().to_string(), "the peer died");
             assert!(channel.is_ended());
             match soon(channel.call(0, b"")).await {
-                Err(CallError::EndedBy(_)) => {}
+                Err(CallError::NotSent(_)) => {}
                 other => panic!("{other:?}"),
             }
         });

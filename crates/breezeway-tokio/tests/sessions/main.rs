@@ -3,9 +3,16 @@
 mod bytes;
 mod calls;
 mod cancelling;
+mod closing;
 mod deaths;
+mod foreign;
+mod generations;
 mod idle;
+mod rare;
+mod restarting;
 mod servers;
+mod spaces;
+mod standing_in;
 mod streams;
 mod support;
 
@@ -15,5 +22,7 @@ fn another_process() {
     support::play(&[
         ("server", support::serve_echo),
         ("client that forks", deaths::client_that_forks),
+        ("blocking generation", generations::serve_blocking),
+        ("tokio generation", generations::serve_tokio),
     ]);
 }

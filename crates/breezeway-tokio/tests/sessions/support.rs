@@ -137,6 +137,14 @@ impl Process {
         panic!("the process has ended");
     }
 
+    /// The rest of what it says, once it has ended, which must be a success.
+    pub(crate) fn ends(&mut self) -> Vec<String> {
+        let rest = self.lines.by_ref().map_while(Result::ok);
+        let said = rest.filter_map(|line| Some(line.split_once('@')?.1.to_owned())).collect();
+        assert!(self.child.wait().unwrap().success());
+        said
+    }
+
     pub(crate) fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();

@@ -1,0 +1,143 @@
+//! Clients that speak another protocol, as streams of bytes.
+
+use std::io::{self, IoSlice, Read, Write};
+use std::os::fd::{AsFd, AsRawFd, RawFd};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use breezeway::{Carrier, ForeignConnection, Peer};
+use tokio::io::unix::AsyncFd;
+use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
+
+use crate::drive::watch;
+
+/// A connection of another protocol as a stream of bytes, of which its first ones are not lost:
+/// `AsyncRead` and `AsyncWrite`. What [`ForeignConnection`] says of limits and ends holds here.
+///
+/// ```
+/// use breezeway_tokio::{ForeignStream, Server, ServerOptions};
+/// use tokio::io::{AsyncReadExt, AsyncWriteExt};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let folder = tempfile::tempdir()?;
+/// # let path = folder.path().join("both.sock").display().to_string();
+/// let options = ServerOptions::new().on_foreign_connection(|connection| {
+///     tokio::spawn(async move {
+///         let mut stream = ForeignStream::new(connection)?;
+///         let mut line = [0; 14];
+///         stream.read_exact(&mut line).await?;
+///         stream.write_all(b"you said ").await?;
+///         stream.write_all(&line).await
+///     });
+/// });
+/// let server = Server::bind_with(&format!("shm:{path}").parse()?, options)?;
+/// let stopper = server.stopper();
+/// let serving = tokio::spawn(server.serve(|call| async move { call.echo() }));
+///
+/// let mut client = tokio::net::UnixStream::connect(&path).await?;
+/// client.write_all(b"GET / HTTP/1.1").await?;
+/// let mut answer = String::new();
+/// client.read_to_string(&mut answer).await?;
+/// assert_eq!(answer, "you said GET / HTTP/1.1");
+/// stopper.stop();
+/// serving.await??;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct ForeignStream {
+    connection: AsyncFd<Connection>,
+}
+
+#[derive(Debug)]
+struct Connection(ForeignConnection);
+
+impl AsRawFd for Connection {
+    fn as_raw_fd(&self) -> RawFd {
+        self.0.as_fd().as_raw_fd()
+    }
+}
+
+impl ForeignStream {
+    /// Registers a connection at the current runtime. Panics outside one.
+    pub fn new(connection: ForeignConnection) -> io::Result<Self> {
+        connection.set_nonblocking(true)?;
+        let interest = Interest::READABLE | Interest::WRITABLE;
+        Ok(Self { connection: watch(Connection(connection), interest)? })
+    }
+
+    /// As [`ForeignConnection::first_bytes`].
+    pub fn first_bytes(&self) -> &[u8] {
+        self.connection.get_ref().0.first_bytes()
+    }
+
+    /// As [`ForeignConnection::peer`].
+    pub fn peer(&self) -> &Peer {
+        self.connection.get_ref().0.peer()
+    }
+
+    /// As [`ForeignConnection::carrier`].
+    pub fn carrier(&self) -> Carrier {
+        self.connection.get_ref().0.carrier()
+    }
+}
+
+impl AsyncRead for ForeignStream {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let room = buffer.initialize_unfilled();
+        let count = if self.first_bytes().is_empty() {
+            loop {
+                let mut ready = ready!(self.connection.poll_read_ready_mut(cx))?;
+                if let Ok(read) = ready.try_io(|socket| socket.get_mut().0.read(room)) {
+                    break read?;
+                }
+            }
+        } else {
+            self.connection.get_mut().0.read(room)?
+        };
+        buffer.advance(count);
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl AsyncWrite for ForeignStream {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        self.poll_write_vectored(cx, &[IoSlice::new(bytes)])
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        pieces: &[IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        loop {
+            let mut ready = ready!(self.connection.poll_write_ready_mut(cx))?;
+            if let Ok(written) = ready.try_io(|socket| socket.get_mut().0.write_vectored(pieces)) {
+                return Poll::Ready(written);
+            }
+        }
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    /// Does nothing: what was written is on its way.
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    /// Ends the direction in which this side writes.
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(self.connection.get_ref().0.shutdown_write())
+    }
+}

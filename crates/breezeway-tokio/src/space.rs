@@ -1,0 +1,145 @@
+//! Messages from space of their own: reserved, filled by any task, and sent without a copy.
+
+use std::future::poll_fn;
+use std::task::{Context, Poll};
+use std::time::Instant;
+
+use breezeway::{CallError, IncomingCall, Message, OwnedSpace, StreamError};
+
+use crate::channel::{Channel, within};
+use crate::stream::{SendHalf, Stream};
+
+/// Calls and one-way messages from space.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use breezeway_tokio::{Channel, Incoming, SessionOptions};
+///
+/// let (channel, server) = Channel::pair(&SessionOptions::new()).await?;
+/// tokio::spawn(async move {
+///     while let Ok(Some(Incoming::Call(call))) = server.accept().await {
+///         call.echo();
+///     }
+/// });
+/// let mut space = channel.reserve(100_000).await?;
+/// space.bytes_mut()[..5].copy_from_slice(b"frame");
+/// space.truncate(5);
+/// assert_eq!(channel.call_space(0, space).await?.to_vec(), b"frame");
+/// # Ok(())
+/// # }
+/// ```
+impl Channel {
+    /// Takes space for a message of `len` bytes, which any of this session's calls and streams may
+    /// send. Waits, at most for the call timeout, while the memory is lent or reserved: a task that
+    /// keeps spaces or messages while it asks for more may wait for itself.
+    pub async fn reserve(&self, len: usize) -> Result<OwnedSpace, CallError> {
+        self.in_time(poll_fn(|cx| self.channel.poll_reserve(cx, len))).await
+    }
+
+    /// As [`Self::reserve`], if there is memory now; else the error says what is short.
+    pub fn try_reserve(&self, len: usize) -> Result<OwnedSpace, CallError> {
+        self.channel.try_reserve(len)
+    }
+
+    /// Calls `method` with what `space` holds, and gives the reply. Dropped before, the call is
+    /// cancelled.
+    pub async fn call_space(&self, method: u32, space: OwnedSpace) -> Result<Message, CallError> {
+        self.in_time(self.exchange_space(method, space, self.channel.call_timeout())).await
+    }
+
+    /// As [`Self::call_space`], giving up at `deadline`.
+    pub async fn call_space_until(
+        &self,
+        method: u32,
+        space: OwnedSpace,
+        deadline: Instant,
+    ) -> Result<Message, CallError> {
+        let time = deadline.saturating_duration_since(Instant::now());
+        within(self.exchange_space(method, space, Some(time)), deadline).await
+    }
+
+    async fn exchange_space(
+        &self,
+        method: u32,
+        mut space: OwnedSpace,
+        time: Option<std::time::Duration>,
+    ) -> Result<Message, CallError> {
+        let channel = &self.channel;
+        poll_fn(|cx| channel.poll_start_call_space(cx, method, &mut space, time)).await?.await
+    }
+
+    /// Sends what `space` holds as a one-way message, as [`Self::post`] does.
+    pub async fn post_space(&self, method: u32, mut space: OwnedSpace) -> Result<(), CallError> {
+        poll_fn(|cx| self.channel.poll_post_space(cx, method, &mut space)).await
+    }
+}
+
+/// A stream's messages from space.
+impl Stream {
+    /// As [`SendHalf::reserve`].
+    pub async fn reserve(&mut self, len: usize) -> Result<OwnedSpace, CallError> {
+        self.sender().reserve(len).await
+    }
+
+    /// As [`SendHalf::send_space`].
+    pub async fn send_space(&mut self, space: OwnedSpace) -> Result<(), StreamError> {
+        self.sender().send_space(space).await
+    }
+}
+
+/// A stream's messages from space. What it reserves counts as held by the stream, so that a part of
+/// the memory is there for it whatever others hold; any space of the session may be sent.
+impl SendHalf {
+    /// Takes space for a message of `len` bytes. Waits while the memory is lent or reserved. (The
+    /// stream's window is looked at when the message is sent.)
+    pub async fn reserve(&mut self, len: usize) -> Result<OwnedSpace, CallError> {
+        poll_fn(|cx| self.poll_reserve(cx, len)).await
+    }
+
+    /// As [`Self::reserve`], if there is memory now; else the error says what is short.
+    pub fn try_reserve(&mut self, len: usize) -> Result<OwnedSpace, CallError> {
+        self.half.try_reserve(len)
+    }
+
+    /// As [`Self::reserve`], if there is memory now. Wakes `cx` when there may be.
+    pub fn poll_reserve(
+        &mut self,
+        cx: &mut Context<'_>,
+        len: usize,
+    ) -> Poll<Result<OwnedSpace, CallError>> {
+        self.half.poll_reserve(cx, len)
+    }
+
+    /// Sends what `space` holds. Waits while the other side does not read, or there is no room.
+    pub async fn send_space(&mut self, mut space: OwnedSpace) -> Result<(), StreamError> {
+        poll_fn(|cx| self.poll_space(cx, &mut space, false)).await
+    }
+
+    /// As [`Self::finish`], with what `space` holds as the last message.
+    pub async fn finish_with_space(&mut self, mut space: OwnedSpace) -> Result<(), StreamError> {
+        poll_fn(|cx| self.poll_space(cx, &mut space, true)).await
+    }
+
+    /// Sends what `space` holds, as the last message or not, if that needs no waiting; then it is
+    /// empty. Wakes `cx` when it may not.
+    ///
+    /// # Panics
+    ///
+    /// If the space was sent before.
+    pub fn poll_space(
+        &mut self,
+        cx: &mut Context<'_>,
+        space: &mut OwnedSpace,
+        last: bool,
+    ) -> Poll<Result<(), StreamError>> {
+        self.half.poll_space(cx, space, last)
+    }
+}
+
+/// Takes space for a reply of `len` bytes, to be sent by [`IncomingCall::reply_space`]. Waits while
+/// the memory is lent or reserved; [`cancelled`](crate::cancelled) says that nobody wants the reply
+/// any more.
+pub async fn reserve(call: &IncomingCall, len: usize) -> Result<OwnedSpace, CallError> {
+    poll_fn(|cx| call.poll_reserve(cx, len)).await
+}

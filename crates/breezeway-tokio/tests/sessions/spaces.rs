@@ -1,0 +1,114 @@
+//! Messages from space that tasks reserve and fill.
+
+use std::time::{Duration, Instant};
+
+use breezeway_tokio::{CallError, Channel, Incoming, SessionOptions, reserve};
+
+use crate::support::{on_both_runtimes, poll_and_drop, soon};
+
+const LEN: usize = 64 << 10;
+
+#[test]
+fn calls_replies_and_streams_send_space_that_was_filled_elsewhere() {
+    on_both_runtimes(|| async {
+        let (channel, server) = Channel::pair(&SessionOptions::new()).await.unwrap();
+        let serving = tokio::spawn(async move {
+            let mut posts = Vec::new();
+            while let Some(incoming) = server.accept().await.unwrap() {
+                match incoming {
+                    Incoming::Call(call) if call.is_one_way() => {
+                        posts.push(call.request().to_vec());
+                    }
+                    Incoming::Call(call) => {
+                        let bytes = call.request().to_vec();
+                        let mut space = reserve(&call, bytes.len()).await.unwrap();
+                        space.write(0, &bytes);
+                        call.reply_space(space);
+                    }
+                    Incoming::Stream(_, mut stream) => {
+                        while let Some(message) = stream.receive().await.unwrap() {
+                            let mut space = stream.reserve(message.len()).await.unwrap();
+                            space.write(0, &message.to_vec());
+                            stream.send_space(space).await.unwrap();
+                        }
+                        stream.finish().await.unwrap();
+                    }
+                }
+            }
+            posts
+        });
+        for len in [0, 1, 104, 105, LEN] {
+            let bytes = vec![len as u8; len];
+            let mut space = soon(channel.reserve(len + 1)).await.unwrap();
+            let filled = tokio::spawn({
+                let bytes = bytes.clone();
+                async move {
+                    space.write(0, &bytes);
+                    space.truncate(bytes.len());
+                    space
+                }
+            });
+            let call = channel.call_space(0, filled.await.unwrap());
+            assert_eq!(soon(call).await.unwrap().to_vec(), bytes);
+        }
+        let mut post = channel.try_reserve(2).unwrap();
+        post.bytes_mut().copy_from_slice(b"hi");
+        soon(channel.post_space(0, post)).await.unwrap();
+        let mut stream = soon(channel.open(0, None)).await.unwrap();
+        for last in [false, true] {
+            let mut space = soon(stream.sender().reserve(LEN)).await.unwrap();
+            space.bytes_mut().fill(u8::from(last));
+            if last {
+                soon(stream.sender().finish_with_space(space)).await.unwrap();
+            } else {
+                soon(stream.send_space(space)).await.unwrap();
+            }
+            let back = soon(stream.receive()).await.unwrap().unwrap();
+            assert_eq!(back.to_vec(), vec![u8::from(last); LEN]);
+        }
+        assert!(soon(stream.receive()).await.unwrap().is_none());
+        drop((stream, channel));
+        assert_eq!(soon(serving).await.unwrap(), [b"hi"]);
+    });
+}
+
+#[test]
+fn reserving_waits_for_memory_as_long_as_a_call_may_and_may_be_dropped() {
+    on_both_runtimes(|| async {
+        let options =
+            SessionOptions::new().cap(2 * LEN as u64).call_timeout(Some(Duration::from_millis(50)));
+        let (channel, _server) = Channel::pair(&options).await.unwrap();
+        let mut kept = Vec::new();
+        while let Ok(space) = channel.try_reserve(LEN) {
+            kept.push(space);
+        }
+        let outcome = soon(channel.reserve(LEN)).await;
+        assert!(matches!(outcome, Err(CallError::DeadlinePassed)), "{outcome:?}");
+        assert!(poll_and_drop(channel.reserve(LEN), 3).await.is_none());
+        let mut stream = soon(channel.open(0, None)).await.unwrap();
+        let mut part = Vec::new();
+        while let Ok(space) = stream.sender().try_reserve(LEN) {
+            part.push(space);
+        }
+        // A stream's own has no time, and gets what is dropped.
+        let reserving = tokio::spawn(async move { stream.reserve(LEN).await.map(|_| ()) });
+        tokio::task::yield_now().await;
+        drop((kept, part));
+        soon(reserving).await.unwrap().unwrap();
+    });
+}
+
+#[test]
+fn space_goes_out_by_its_own_session_and_in_its_time() {
+    on_both_runtimes(|| async {
+        let (channel, _server) = Channel::pair(&SessionOptions::new()).await.unwrap();
+        let (other, _other_server) = Channel::pair(&SessionOptions::new()).await.unwrap();
+        let space = soon(other.reserve(LEN)).await.unwrap();
+        let outcome = soon(channel.call_space(0, space)).await;
+        assert!(matches!(outcome, Err(CallError::SpaceOfAnotherSession)), "{outcome:?}");
+        let space = soon(channel.reserve(LEN)).await.unwrap();
+        let deadline = Instant::now() + Duration::from_millis(20);
+        let outcome = soon(channel.call_space_until(0, space, deadline)).await;
+        assert!(matches!(outcome, Err(CallError::DeadlinePassed)), "{outcome:?}");
+    });
+}
