@@ -12,8 +12,8 @@ mod summary;
 mod sweep;
 
 pub use host::COMPARE_SERVER;
-pub(crate) use plan::DEPTH;
 pub use plan::{Carrier, Pattern, Plan, Row, Series, Settings};
+pub(crate) use plan::{DEPTH, STREAMS, THREADS};
 pub use results::{
     AgainstPlain, Comparison, Figures, Found, Latencies, MIN_MESSAGES, Method, SCHEMA,
 };

@@ -6,25 +6,30 @@
 //!
 //! | module | one round trip |
 //! |---|---|
-//! | [`mod@line`] | one cache line there, one back: *the* floor |
-//! | [`touched`] | N bytes written, copied by the partner, compared byte for byte |
-//! | [`futex`] | a wake-up there and one back, both sides asleep in between |
-//! | [`socket`] | N bytes through a stream socket and back, blocking or spinning |
+//! | `line` | one cache line there, one back: *the* floor |
+//! | `touched` | N bytes written, copied by the partner, compared byte for byte |
+//! | `futex` | a wake-up there and one back, both sides asleep in between |
+//! | `socket` | N bytes through a stream socket and back, blocking or spinning |
+//! | `ring` | the bare ring: an entry there and back, one-way, and with large slots |
 //!
-//! Both processes map [`SharedLines`] writable. That is no session: the partner is the same
-//! program. All the same, nothing that the partner writes can do more than fail a measurement.
+//! A side that spins does so with the CPU's pause instruction or without, whichever is faster.
+//!
+//! Both processes map `SharedLines` writable. That is no session: the partner is the same program.
+//! All the same, nothing that the partner writes can do more than fail a measurement.
 
+mod futex;
+mod line;
 mod lines;
 mod measurer;
 mod payload;
+mod ring;
+mod socket;
+mod spin;
+mod touched;
 
-pub mod futex;
-pub mod line;
 pub mod partner;
-pub mod socket;
-pub mod touched;
 
-pub use lines::SharedLines;
+use lines::SharedLines;
 pub use measurer::{Measurer, jobs};
 pub use partner::FLOOR_PARTNER;
 
@@ -62,10 +67,10 @@ pub enum FloorError {
     TooLarge {
         /// The bytes of a round trip.
         size: usize,
-        /// What [`SharedLines::create`] was asked to set aside, rounded up to pages.
+        /// What was set aside, rounded up to pages.
         limit: usize,
     },
-    /// The descriptor is not the memory of a [`SharedLines`].
+    /// The descriptor is not the memory of a floor.
     #[error("this descriptor is not floor memory: its size is {0} bytes")]
     NotFloorMemory(u64),
 }
@@ -76,8 +81,9 @@ impl FloorError {
     }
 }
 
-/// How long the measuring side waits for one answer.
-const MEASURER_PATIENCE: Duration = Duration::from_millis(1_500);
+/// How long the measuring side waits for one answer: on a busy machine the first one, for which
+/// the partner has to start and to map its memory, takes more than a second.
+const MEASURER_PATIENCE: Duration = Duration::from_secs(4);
 
 /// How long the partner waits for the next round; longer, because a person may stop the measuring
 /// process for a moment. A partner should also ask for a signal when its parent dies.
@@ -106,27 +112,6 @@ fn sample(
         sequence += 1;
     }
     Ok(())
-}
-
-/// A limit on a wait that reads the clock only now and then, to keep it out of the measurement.
-struct Patience {
-    limit: Duration,
-    ends: Option<u64>,
-}
-
-impl Patience {
-    fn new(limit: Duration) -> Self {
-        Self { limit, ends: None }
-    }
-
-    /// Starts the wait on the first call; an error once `limit` has passed since.
-    #[cold]
-    fn check(&mut self) -> Result<(), FloorError> {
-        let now = clock::ticks();
-        let ends =
-            *self.ends.get_or_insert_with(|| now.saturating_add(clock::ticks_in(self.limit)));
-        if now < ends { Ok(()) } else { Err(FloorError::NoAnswer(self.limit)) }
-    }
 }
 
 #[cfg(test)]
@@ -163,13 +148,5 @@ mod tests {
             _ => Ok(()),
         });
         assert_eq!((outcome, samples.len()), (Err(error), 2));
-    }
-
-    #[test]
-    fn patience_ends() {
-        let mut patience = Patience::new(Duration::from_millis(1));
-        assert_eq!(patience.check(), Ok(()));
-        std::thread::sleep(Duration::from_millis(5));
-        assert!(matches!(patience.check(), Err(FloorError::NoAnswer(_))));
     }
 }

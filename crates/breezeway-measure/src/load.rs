@@ -1,18 +1,25 @@
 //! Load: who sends what, how much of it and for how long, and what a run of it found.
 //!
-//! [`on_sessions`] and [`on_shmipc`] drive sessions of Breezeway and of its shmipc; [`closed_loop`]
+//! [`on_sessions`] and [`on_shmipc`] drive sessions of Breezeway and of its shmipc, [`on_channel`]
+//! and [`tasks`] one session that many callers share; [`closed_loop`]
 //! and [`open_loop`] drive anything that can exchange a message, such as the comparison programs
 //! of other systems. [`Echo`] is the server's side, [`plain`] the echo that anybody would write
 //! with a std socket.
 
+mod cold;
+mod content;
 mod echo;
+pub mod empty;
 mod exchange;
 mod extent;
 pub mod methods;
 mod one_way;
 mod ping_pong;
 pub mod plain;
+mod shared;
 mod shmipc;
+mod spread;
+pub mod tasks;
 mod warm_up;
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -28,10 +35,13 @@ use serde::Serialize;
 use crate::Failure;
 use crate::statistics::Recorder;
 
+pub use cold::on_fresh_sessions;
 pub use echo::Echo;
 pub use exchange::{Rate, closed_loop, open_loop};
 pub use extent::Extent;
+pub use shared::on_channel;
 pub use shmipc::on_shmipc;
+pub use spread::{Runtime, Spread};
 
 /// Who sends what.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -43,6 +53,8 @@ pub enum Pattern {
     PingPong,
     /// Messages without replies
     OneWay,
+    /// Connect, make one call and close, again and again
+    Cold,
 }
 
 /// How much of the payload is touched.
@@ -189,7 +201,7 @@ pub fn on_sessions(
     let first = sessions.first_mut().ok_or("there is no session to measure")?;
     let before = match load.pattern {
         Pattern::OneWay => Some(one_way::tally(first)?),
-        Pattern::PingPong => None,
+        Pattern::PingPong | Pattern::Cold => None,
     };
     let (mut sessions, runs, cpu) = run_all(load, sessions, run_session, progress)?;
     if let Some(before) = before {
@@ -198,9 +210,30 @@ pub fn on_sessions(
     Ok(Measurement::of(&runs, cpu))
 }
 
+/// Runs `load`, which ends after a count, on a session without warming it up, on this thread; gives
+/// the time that it took.
+///
+/// # Errors
+///
+/// As [`on_sessions`].
+pub fn first_messages(load: &Load, session: &mut Session) -> Result<Duration, Failure> {
+    clock::calibrate();
+    let before = match load.pattern {
+        Pattern::OneWay => Some(one_way::tally(session)?),
+        Pattern::PingPong | Pattern::Cold => None,
+    };
+    let counted = run_session(load, Until::of(load.extent, 1, 0), session)?;
+    let elapsed = Duration::from_nanos(clock::nanoseconds(counted.ticks));
+    if let Some(before) = before {
+        one_way::confirm(load, session, before, &[Runs { warm_up: Outcome::default(), counted }])?;
+    }
+    Ok(elapsed)
+}
+
 fn run_session(load: &Load, until: Until, session: &mut Session) -> Result<Outcome, Failure> {
     match load.pattern {
         Pattern::PingPong => ping_pong::run(load, session, until),
+        Pattern::Cold => Err("a cold start opens its sessions itself".into()),
         Pattern::OneWay => one_way::run(load, session, until),
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Word `i` of a payload is `seed + i × STEP`, little-endian; the last word may be cut short.
 //! Compilers turn both loops into vector code, so a benchmark that touches its payload with these
-//! does the same work as the [`touched`](crate::floor::touched) floor.
+//! does the same work as the `touched` [floor](crate::floor).
 
 use std::mem::MaybeUninit;
 
@@ -59,6 +59,31 @@ fn write<B: Copy>(buffer: &mut [B], seed: u64, from: impl Fn(u8) -> B) {
     if !rest.is_empty() {
         rest.copy_from_slice(&word.to_le_bytes().map(&from)[..rest.len()]);
     }
+}
+
+/// The wrapping sum of the first `len` bytes of the pattern of `seed`, as 64-bit words of which the
+/// last one is filled up with zeros: what a receiver adds up, without reading the bytes again.
+///
+/// ```
+/// # use breezeway_measure::pattern;
+/// assert_eq!(pattern::sum(20, 7), {
+///     let [first, second, third] = pattern::words(7);
+///     first.wrapping_add(second).wrapping_add(third & 0xffff_ffff)
+/// });
+/// ```
+#[inline]
+#[must_use]
+pub fn sum(len: usize, seed: u64) -> u64 {
+    let words = len as u64 / 8;
+    // One of two numbers that follow each other is even.
+    let steps = if words.is_multiple_of(2) {
+        (words / 2).wrapping_mul(words.wrapping_sub(1))
+    } else {
+        words.wrapping_mul(words / 2)
+    };
+    let whole = words.wrapping_mul(seed).wrapping_add(steps.wrapping_mul(STEP));
+    let rest = !(u64::MAX << (8 * (len % 8)));
+    whole.wrapping_add(seed_at(seed, len - len % 8) & rest)
 }
 
 /// Whether every byte of `buffer` is that of the pattern of `seed`.
@@ -119,6 +144,15 @@ mod tests {
         fill(&mut filled, seed(5));
         let bytes = words::<7>(seed(5)).map(u64::to_le_bytes).concat();
         assert_eq!(filled, bytes[..52]);
+    }
+
+    #[test]
+    fn a_sum_is_that_of_all_words() {
+        for size in [0, 1, 7, 8, 9, 40, 64, 100, 4096, 65_541] {
+            let mut buffer = vec![0; size];
+            fill(&mut buffer, seed(3));
+            assert_eq!(sum(size, seed(3)), crate::load::methods::sum(&buffer), "{size}");
+        }
     }
 
     #[test]

@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::process::Command;
 
-use super::plan::{Carrier, FLOOR, Pattern, Plan, Row, Series};
+use super::plan::{Carrier, FLOOR, Pattern, Plan, Row, STREAMS, Series, THREADS};
+use crate::load::Runtime;
 use crate::machine::Cpus;
 use crate::process::{Server, describe};
 use crate::{Failure, Wait};
@@ -15,24 +16,26 @@ const SETTINGS: &[u8] = b"BREEZEWAY_";
 /// server after it, and [end with that parent](crate::process::end_with).
 pub const COMPARE_SERVER: &str = "compare-server";
 
-/// What a server process is started for: all rows of one carrier and wait policy.
+/// What a server process is started for: all rows of one carrier, wait policy and runtime.
 pub(super) struct Host {
     carrier: Carrier,
     wait: Wait,
+    runtime: Runtime,
     /// The server, or why there is none.
     pub(super) server: Result<Server, String>,
 }
 
-/// Starts a server for every carrier and wait policy of `plan`, in `folder`. A carrier that cannot
-/// be had is no failure.
+/// Starts a server for every carrier, wait policy and runtime of `plan`, in `folder`. A carrier
+/// that cannot be had is no failure.
 pub(super) fn start_all(plan: &Plan, program: &Path, folder: &Path) -> Result<Vec<Host>, Failure> {
     let mut hosts: Vec<Host> = Vec::new();
-    for Series { carrier, wait, .. } in plan.rows.iter().map(|row| row.series) {
-        let known = hosts.iter().any(|host| (host.carrier, host.wait) == (carrier, wait));
-        if !known && carrier != Carrier::Memory {
+    for &row in &plan.rows {
+        let Series { carrier, wait, .. } = row.series;
+        if of(&hosts, row).is_none() && carrier != Carrier::Memory {
             let number = hosts.len();
-            let server = start(carrier, wait, plan.cpus, program, folder, number);
-            hosts.push(Host { carrier, wait, server: server.map_err(|error| describe(&*error)) });
+            let server = start(row, plan.cpus, program, folder, number);
+            let server = server.map_err(|error| describe(&*error));
+            hosts.push(Host { carrier, wait, runtime: row.pattern.runtime(), server });
         }
     }
     if hosts.iter().all(|host| host.server.is_err()) {
@@ -43,17 +46,16 @@ pub(super) fn start_all(plan: &Plan, program: &Path, folder: &Path) -> Result<Ve
 }
 
 fn start(
-    carrier: Carrier,
-    wait: Wait,
+    row: Row,
     cpus: Cpus,
     program: &Path,
     folder: &Path,
     number: usize,
 ) -> Result<Server, Failure> {
     let socket = folder.join(format!("{number}.sock"));
-    let address = address(carrier, &socket.display().to_string(), 0);
+    let address = address(row.series.carrier, &socket.display().to_string(), 0);
     let mut arguments = vec![COMPARE_SERVER.to_owned(), format!("--parent={}", std::process::id())];
-    arguments.extend(serve_arguments(carrier, wait, &address, cpus));
+    arguments.extend(serve_arguments(row, &address, cpus));
     Server::start(command(program, &arguments), &folder.join(format!("{number}.log")))
 }
 
@@ -69,9 +71,10 @@ pub(super) fn command(program: &Path, arguments: &[String]) -> Command {
     command
 }
 
-/// The host that serves `series`.
-pub(super) fn of(hosts: &[Host], series: Series) -> Option<&Host> {
-    hosts.iter().find(|host| (host.carrier, host.wait) == (series.carrier, series.wait))
+/// The host that serves `row`.
+pub(super) fn of(hosts: &[Host], row: Row) -> Option<&Host> {
+    let wanted = (row.series.carrier, row.series.wait, row.pattern.runtime());
+    hosts.iter().find(|host| (host.carrier, host.wait, host.runtime) == wanted)
 }
 
 fn address(carrier: Carrier, path: &str, port: u16) -> String {
@@ -87,14 +90,22 @@ fn address_by_hand(carrier: Carrier) -> String {
     address(carrier, "/tmp/echo.sock", 7411)
 }
 
-fn serve_arguments(carrier: Carrier, wait: Wait, address: &str, cpus: Cpus) -> Vec<String> {
+fn serve_arguments(row: Row, address: &str, cpus: Cpus) -> Vec<String> {
+    let Series { carrier, wait, .. } = row.series;
     let cpu = cpus.partner.to_string();
     match carrier {
         Carrier::Memory => Vec::new(),
         Carrier::PlainUnix | Carrier::PlainTcp => {
             owned_strings(&["plain", "serve", "--addr", address, "--cpu", &cpu])
         }
-        _ => owned_strings(&["serve", "--addr", address, "--wait", wait.name(), "--cpu", &cpu]),
+        _ => {
+            let serve = ["serve", "--addr", address, "--wait", wait.name(), "--cpu", &cpu];
+            let mut arguments = owned_strings(&serve);
+            if row.pattern.runtime() == Runtime::Tokio {
+                arguments.extend(owned_strings(&["--runtime", "tokio"]));
+            }
+            arguments
+        }
     }
 }
 
@@ -131,6 +142,12 @@ fn pattern_arguments(row: Row) -> Vec<String> {
         Pattern::OneWay => {
             owned_strings(&["--pattern", "one-way", "--batch", &row.batch().to_string()])
         }
+        Pattern::Tokio => owned_strings(&["--runtime", "tokio"]),
+        Pattern::Streams => {
+            owned_strings(&["--runtime", "tokio", "--streams", &STREAMS.to_string()])
+        }
+        Pattern::Threads => owned_strings(&["--threads", &THREADS.to_string()]),
+        Pattern::Cold => owned_strings(&["--pattern", "cold"]),
     };
     if !row.series.touched {
         arguments.extend(owned_strings(&["--touch", "none"]));
@@ -167,9 +184,8 @@ fn floor_arguments(only: &str, milliseconds: &str, cpus: Cpus) -> Vec<String> {
 /// The commands that a person types to repeat `row`: the server's, if there is one, and the
 /// measuring side's.
 pub(crate) fn commands(row: Row, plan: &Plan) -> Vec<String> {
-    let Series { carrier, wait, .. } = row.series;
-    let address = address_by_hand(carrier);
-    let serve = serve_arguments(carrier, wait, &address, plan.cpus);
+    let address = address_by_hand(row.series.carrier);
+    let serve = serve_arguments(row, &address, plan.cpus);
     let bench = bench_arguments(row, &address, plan);
     let both = [serve, bench].into_iter().filter(|arguments| !arguments.is_empty());
     both.map(|arguments| format!("breezeway {}", arguments.join(" "))).collect()

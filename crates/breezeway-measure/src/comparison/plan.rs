@@ -6,10 +6,15 @@ use serde::Serialize;
 
 use super::host;
 use crate::Wait;
+use crate::load::Runtime;
 use crate::machine::Cpus;
 
 /// Calls in flight of a pipelined row.
 pub(crate) const DEPTH: u32 = 16;
+/// Streams on one session.
+pub(crate) const STREAMS: u32 = 200;
+/// Threads on one session.
+pub(crate) const THREADS: u32 = 8;
 /// Untouched payload is compared from this size on: below, touching costs next to nothing.
 const UNTOUCHED_FROM: usize = 64 << 10;
 /// The most one-way payload between two readings of the clock, so that large messages end in time
@@ -49,11 +54,44 @@ pub enum Pattern {
     Pipelined,
     /// Messages without replies.
     OneWay,
+    /// One call at a time, both sides under tokio.
+    Tokio,
+    /// 200 streams on one session, one message under way on each, both sides under tokio.
+    Streams,
+    /// 8 threads that call on one session.
+    Threads,
+    /// Connect, one call, close.
+    Cold,
 }
 
 impl Pattern {
     /// All of them, in the order in which they are measured.
-    pub const ALL: [Self; 3] = [Self::PingPong, Self::Pipelined, Self::OneWay];
+    pub const ALL: [Self; 7] = [
+        Self::PingPong,
+        Self::Pipelined,
+        Self::OneWay,
+        Self::Tokio,
+        Self::Streams,
+        Self::Threads,
+        Self::Cold,
+    ];
+
+    /// The only size that it is measured at, if it is not measured at all of them.
+    fn size(self) -> Option<usize> {
+        match self {
+            Self::PingPong | Self::Pipelined | Self::OneWay => None,
+            Self::Tokio | Self::Streams | Self::Threads => Some(64),
+            Self::Cold => Some(1 << 20),
+        }
+    }
+
+    /// What drives the server.
+    pub(super) fn runtime(self) -> Runtime {
+        match self {
+            Self::Tokio | Self::Streams => Runtime::Tokio,
+            _ => Runtime::Blocking,
+        }
+    }
 
     /// The name in reports.
     #[must_use]
@@ -62,6 +100,10 @@ impl Pattern {
             Self::PingPong => "ping-pong",
             Self::Pipelined => "pipelined",
             Self::OneWay => "one-way",
+            Self::Tokio => "tokio",
+            Self::Streams => "streams",
+            Self::Threads => "threads",
+            Self::Cold => "cold",
         }
     }
 }
@@ -136,6 +178,10 @@ impl Series {
     }
 
     fn has(self, pattern: Pattern, size: usize) -> bool {
+        if let Some(only) = pattern.size() {
+            let carries = matches!(self.carrier, Carrier::Shm | Carrier::Unix | Carrier::Tcp);
+            return carries && size == only && self.wait == Wait::Adaptive;
+        }
         let baseline =
             matches!(self.carrier, Carrier::PlainUnix | Carrier::PlainTcp | Carrier::Memory);
         (pattern == Pattern::PingPong || !baseline && self.touched)
@@ -256,7 +302,9 @@ fn rows(sizes: &[usize], quick: bool) -> Vec<Row> {
     let mut rows = Vec::new();
     for pattern in Pattern::ALL {
         for &size in sizes {
-            let wanted = Series::ALL.into_iter().filter(|series| !quick || series.is_quick());
+            let wanted = Series::ALL
+                .into_iter()
+                .filter(|series| !quick || pattern.size().is_some() || series.is_quick());
             let having = wanted.filter(|series| series.has(pattern, size));
             rows.extend(having.map(|series| Row { series, pattern, size }));
         }
@@ -271,10 +319,25 @@ mod tests {
     #[test]
     fn every_carrier_has_every_pattern_and_baselines_have_round_trips_only() {
         let rows = rows(&[8, 64 << 10], true);
+        assert!(rows.iter().all(|row| row.pattern.size().is_none()));
         let count = |pattern| rows.iter().filter(|row| row.pattern == pattern).count();
         assert_eq!(count(Pattern::Pipelined), 14);
         assert_eq!(count(Pattern::OneWay), 14);
         assert_eq!(count(Pattern::PingPong), 14 + 6 + 1);
+    }
+
+    #[test]
+    fn shared_sessions_and_cold_starts_have_one_size_and_every_carrier() {
+        let rows = rows(&[8, 64, 1 << 20], true);
+        for (pattern, size) in [
+            (Pattern::Tokio, 64),
+            (Pattern::Streams, 64),
+            (Pattern::Threads, 64),
+            (Pattern::Cold, 1 << 20),
+        ] {
+            let of: Vec<_> = rows.iter().filter(|row| row.pattern == pattern).collect();
+            assert!(of.len() == 3 && of.iter().all(|row| row.size == size), "{of:?}");
+        }
     }
 
     #[test]

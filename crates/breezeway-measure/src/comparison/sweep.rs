@@ -108,7 +108,7 @@ impl Sweep<'_> {
                 host::command(self.program, &host::bench_arguments(row, address, self.plan));
             json(command, self.plan.measuring + PATIENCE, self.interrupt)
         };
-        let Some(host) = host::of(&self.hosts, row.series) else { return bench("") };
+        let Some(host) = host::of(&self.hosts, row) else { return bench("") };
         match &host.server {
             Ok(server) => server.during(|| bench(&server.address))?,
             Err(reason) => Err(format!("not available: {reason}").into()),
@@ -148,11 +148,11 @@ impl Sample {
         sample.per_message(row.pattern).is_some().then_some(sample)
     }
 
-    /// Nanoseconds for each message: the median round trip of ping-pong, and otherwise what the
-    /// rate says.
+    /// Nanoseconds for each message: the median where there is one call at a time, and otherwise
+    /// what the rate says.
     pub(crate) fn per_message(&self, pattern: Pattern) -> Option<f64> {
         match pattern {
-            Pattern::PingPong => self.percentiles[0],
+            Pattern::PingPong | Pattern::Tokio | Pattern::Cold => self.percentiles[0],
             _ => self.per_second.filter(|rate| *rate > 0.0).map(|rate| 1e9 / rate),
         }
     }

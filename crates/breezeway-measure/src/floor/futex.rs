@@ -17,7 +17,11 @@ const STOP_WORD: u32 = STOP as u32;
 /// # Errors
 ///
 /// [`FloorError::NoAnswer`] if the partner does not run.
-pub fn measure(lines: &SharedLines, budget: u64, samples: &mut Vec<u64>) -> Result<(), FloorError> {
+pub(crate) fn measure(
+    lines: &SharedLines,
+    budget: u64,
+    samples: &mut Vec<u64>,
+) -> Result<(), FloorError> {
     let (ask, answer) = (lines.ask_futex(), lines.answer_futex());
     let outcome = sample(budget, samples, |round| {
         let sequence = word(round);
@@ -33,7 +37,7 @@ pub fn measure(lines: &SharedLines, budget: u64, samples: &mut Vec<u64>) -> Resu
 /// # Errors
 ///
 /// [`FloorError::NoAnswer`] if the measuring side does not run.
-pub fn answer(lines: &SharedLines) -> Result<(), FloorError> {
+pub(crate) fn answer(lines: &SharedLines) -> Result<(), FloorError> {
     let (ask, answer) = (lines.ask_futex(), lines.answer_futex());
     let mut sequence = 0;
     loop {

@@ -1,9 +1,10 @@
 //! The floor: one cache line to the partner and one back.
 //!
-//! Both sides spin with plain relaxed loads, without a pause: nothing that two processes do
-//! through shared memory can be faster.
+//! Both sides spin with plain relaxed loads, with or without a pause, whichever is faster: nothing
+//! that two processes do through shared memory can be faster.
 
 use super::lines::{STOP, StopOnDrop, spin_past};
+use super::spin::Spin;
 use super::{FloorError, MEASURER_PATIENCE, PARTNER_PATIENCE, SharedLines, sample};
 use std::sync::atomic::Ordering;
 
@@ -13,12 +14,17 @@ use std::sync::atomic::Ordering;
 /// # Errors
 ///
 /// [`FloorError::NoAnswer`] if the partner does not run.
-pub fn measure(lines: &SharedLines, budget: u64, samples: &mut Vec<u64>) -> Result<(), FloorError> {
+pub(crate) fn measure(
+    lines: &SharedLines,
+    spin: Spin,
+    budget: u64,
+    samples: &mut Vec<u64>,
+) -> Result<(), FloorError> {
     let _stop = StopOnDrop(lines);
     let (ask, answer) = (lines.ask(), lines.answer());
     sample(budget, samples, |sequence| {
         ask.store(sequence, Ordering::Relaxed);
-        spin_past(answer, sequence - 1, MEASURER_PATIENCE).map(drop)
+        spin_past(answer, sequence - 1, spin, MEASURER_PATIENCE).map(drop)
     })
 }
 
@@ -27,11 +33,11 @@ pub fn measure(lines: &SharedLines, budget: u64, samples: &mut Vec<u64>) -> Resu
 /// # Errors
 ///
 /// [`FloorError::NoAnswer`] if the measuring side does not run.
-pub fn answer(lines: &SharedLines) -> Result<(), FloorError> {
+pub(crate) fn answer(lines: &SharedLines, spin: Spin) -> Result<(), FloorError> {
     let (ask, answer) = (lines.ask(), lines.answer());
     let mut sequence = 0;
     loop {
-        sequence = spin_past(ask, sequence, PARTNER_PATIENCE)?;
+        sequence = spin_past(ask, sequence, spin, PARTNER_PATIENCE)?;
         if sequence == STOP {
             return Ok(());
         }
@@ -47,9 +53,9 @@ mod tests {
     fn round_trips_are_sampled_and_the_partner_ends() {
         let lines = SharedLines::create(0).unwrap();
         let partner = SharedLines::open(lines.share().unwrap()).unwrap();
-        let partner = std::thread::spawn(move || answer(&partner));
+        let partner = std::thread::spawn(move || answer(&partner, Spin::Tight));
         let mut samples = Vec::with_capacity(20);
-        measure(&lines, u64::MAX, &mut samples).unwrap();
+        measure(&lines, Spin::Tight, u64::MAX, &mut samples).unwrap();
         assert_eq!(samples.len(), samples.capacity());
         assert_eq!(partner.join().unwrap(), Ok(()));
     }
@@ -58,9 +64,9 @@ mod tests {
     fn without_a_partner_the_measurement_fails_and_stops_a_late_one() {
         let lines = SharedLines::create(0).unwrap();
         let mut samples = Vec::with_capacity(1);
-        let error = measure(&lines, u64::MAX, &mut samples).unwrap_err();
+        let error = measure(&lines, Spin::Tight, u64::MAX, &mut samples).unwrap_err();
         assert_eq!(error, FloorError::NoAnswer(MEASURER_PATIENCE));
         assert!(samples.is_empty());
-        assert_eq!(answer(&lines), Ok(()));
+        assert_eq!(answer(&lines, Spin::Tight), Ok(()));
     }
 }

@@ -13,8 +13,9 @@
 //! shared.
 #![allow(unsafe_code, reason = "maps memory that two processes share")]
 
+use super::FloorError;
 use super::payload::Payload;
-use super::{FloorError, Patience};
+use super::spin::{Spin, spin_until};
 use rustix::fs::{self, FallocateFlags, MemfdFlags};
 use rustix::mm::{self, MapFlags, ProtFlags};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -31,14 +32,11 @@ const HEADER: usize = 4096;
 /// The sequence that asks the partner to end.
 pub(super) const STOP: u64 = u64::MAX;
 
-/// How many loads pass between two readings of the clock: tens of microseconds.
-const LOADS_PER_CHECK: u32 = 1 << 14;
-
 /// Memory for one measurement, mapped writable by both of its processes.
 ///
 /// A plain memfd without seals. Serves one `measure` and one `answer`.
 #[derive(Debug)]
-pub struct SharedLines {
+pub(crate) struct SharedLines {
     fd: OwnedFd,
     map: NonNull<u8>,
     length: usize,
@@ -54,19 +52,12 @@ impl SharedLines {
     /// # Errors
     ///
     /// [`FloorError::System`] if the memory cannot be had.
-    pub fn create(payload: usize) -> Result<Self, FloorError> {
+    pub(crate) fn create(payload: usize) -> Result<Self, FloorError> {
         let payload = payload
             .checked_next_multiple_of(HEADER)
             .filter(|&payload| payload <= isize::MAX as usize / 4)
             .ok_or(FloorError::TooLarge { size: payload, limit: isize::MAX as usize / 4 })?;
-        let flags = MemfdFlags::CLOEXEC;
-        let fd = fs::memfd_create("breezeway-floor", flags)
-            .map_err(FloorError::system("memfd_create"))?;
-        let length = (HEADER + 2 * payload) as u64;
-        fs::ftruncate(&fd, length).map_err(FloorError::system("ftruncate"))?;
-        fs::fallocate(&fd, FallocateFlags::empty(), 0, length)
-            .map_err(FloorError::system("fallocate"))?;
-        Self::map(fd, payload)
+        Self::map(memory("breezeway-floor", (HEADER + 2 * payload) as u64)?, payload)
     }
 
     /// Maps the memory that the measuring process created and handed over.
@@ -74,7 +65,7 @@ impl SharedLines {
     /// # Errors
     ///
     /// [`FloorError::NotFloorMemory`] if `fd` is something else.
-    pub fn open(fd: OwnedFd) -> Result<Self, FloorError> {
+    pub(crate) fn open(fd: OwnedFd) -> Result<Self, FloorError> {
         let status = fs::fstat(&fd).map_err(FloorError::system("fstat"))?;
         let size = status.st_size.unsigned_abs();
         let is_file = fs::FileType::from_raw_mode(status.st_mode) == fs::FileType::RegularFile;
@@ -87,7 +78,7 @@ impl SharedLines {
     /// # Errors
     ///
     /// [`FloorError::System`] if there is no descriptor left.
-    pub fn share(&self) -> Result<OwnedFd, FloorError> {
+    pub(crate) fn share(&self) -> Result<OwnedFd, FloorError> {
         rustix::io::fcntl_dupfd_cloexec(&self.fd, 0).map_err(FloorError::system("fcntl"))
     }
 
@@ -164,6 +155,16 @@ impl Drop for SharedLines {
     }
 }
 
+/// New memory that can be shared: a plain memfd, all of it there.
+pub(super) fn memory(name: &str, length: u64) -> Result<OwnedFd, FloorError> {
+    let fd =
+        fs::memfd_create(name, MemfdFlags::CLOEXEC).map_err(FloorError::system("memfd_create"))?;
+    fs::ftruncate(&fd, length).map_err(FloorError::system("ftruncate"))?;
+    fs::fallocate(&fd, FallocateFlags::empty(), 0, length)
+        .map_err(FloorError::system("fallocate"))?;
+    Ok(fd)
+}
+
 /// The payload size of floor memory of `size` bytes, if that is a possible size.
 fn payload_of(size: u64) -> Option<usize> {
     let both = usize::try_from(size).ok()?.checked_sub(HEADER)?;
@@ -179,7 +180,7 @@ impl Drop for StopOnDrop<'_> {
     }
 }
 
-/// Spins with plain loads, without a pause, until `word` is no longer `previous`.
+/// Spins with plain loads until `word` is no longer `previous`.
 ///
 /// The loads are relaxed; a caller that goes on to read the other side's payload needs an acquire
 /// fence.
@@ -187,18 +188,12 @@ impl Drop for StopOnDrop<'_> {
 pub(super) fn spin_past(
     word: &AtomicU64,
     previous: u64,
+    spin: Spin,
     limit: Duration,
 ) -> Result<u64, FloorError> {
-    let mut patience = Patience::new(limit);
-    loop {
-        for _ in 0..LOADS_PER_CHECK {
-            let value = word.load(Ordering::Relaxed);
-            if value != previous {
-                return Ok(value);
-            }
-        }
-        patience.check()?;
-    }
+    spin_until(spin, limit, || {
+        Some(word.load(Ordering::Relaxed)).filter(|&value| value != previous)
+    })
 }
 
 #[cfg(test)]
@@ -265,7 +260,7 @@ mod tests {
     fn a_silent_other_side_ends_the_wait() {
         let word = AtomicU64::new(3);
         let limit = Duration::from_millis(1);
-        assert_eq!(spin_past(&word, 3, limit), Err(FloorError::NoAnswer(limit)));
-        assert_eq!(spin_past(&word, 2, limit), Ok(3));
+        assert_eq!(spin_past(&word, 3, Spin::Tight, limit), Err(FloorError::NoAnswer(limit)));
+        assert_eq!(spin_past(&word, 2, Spin::Tight, limit), Ok(3));
     }
 }

@@ -4,7 +4,9 @@
 //! side is done, is killed and reaped on every other way out, and gets a signal when its parent
 //! dies without a chance to do so.
 
+use super::ring::{self, SharedRings, echo, one_way, slots};
 use super::socket::Receive;
+use super::spin::Spin;
 use super::{FloorError, SharedLines, futex, line, socket, touched};
 use crate::Failure;
 use crate::process::{describe, end_with};
@@ -30,6 +32,14 @@ pub enum Kind {
     Line,
     /// Bytes that are written, copied and compared.
     Touched,
+    /// The bare ring: 40 bytes in an entry there, and back.
+    Ring,
+    /// The bare ring one way: 40 bytes in each entry, in batches of 64.
+    RingOneWay,
+    /// Large payload one way by the bare ring, in a few slots that stay in the caches.
+    Slots,
+    /// As `slots`, and copied back, several under way.
+    SlotsReturned,
     /// Both sides sleep on a futex.
     Futex,
     /// A unix stream socket.
@@ -43,6 +53,10 @@ impl Kind {
         match self {
             Self::Line => "line",
             Self::Touched => "touched",
+            Self::Ring => "ring",
+            Self::RingOneWay => "ring-one-way",
+            Self::Slots => "slots",
+            Self::SlotsReturned => "slots-returned",
             Self::Futex => "futex",
             Self::Unix => "unix",
             Self::Tcp => "tcp",
@@ -78,6 +92,24 @@ impl Job {
         Self { kind: Kind::Touched, size, spin: true }
     }
 
+    /// The bare ring, there and back.
+    #[must_use]
+    pub fn ring() -> Self {
+        Self { kind: Kind::Ring, size: ring::INLINE, spin: true }
+    }
+
+    /// The bare ring one way.
+    #[must_use]
+    pub fn ring_one_way() -> Self {
+        Self { kind: Kind::RingOneWay, size: ring::INLINE, spin: true }
+    }
+
+    /// `size` bytes in slots, by a kind that has them.
+    #[must_use]
+    pub fn slots(kind: Kind, size: usize) -> Self {
+        Self { kind, size, spin: true }
+    }
+
     /// Two processes that wake each other.
     #[must_use]
     pub fn futex() -> Self {
@@ -88,6 +120,22 @@ impl Job {
     #[must_use]
     pub fn socket(kind: Kind, size: usize, spin: bool) -> Self {
         Self { kind, size, spin }
+    }
+
+    /// How it may be done; the fastest way counts.
+    pub(super) fn variants(self) -> Vec<Variant> {
+        let pauses: &[bool] = match self.kind {
+            Kind::Line | Kind::Touched | Kind::Ring | Kind::RingOneWay => &[false, true],
+            // Beside moving the bytes, how the sides spin is lost.
+            Kind::Slots | Kind::SlotsReturned => &[true],
+            Kind::Futex | Kind::Unix | Kind::Tcp => &[false],
+        };
+        let slots: &[usize] = match self.kind {
+            Kind::Slots | Kind::SlotsReturned => &slots::COUNTS,
+            _ => &[1],
+        };
+        let ways = |&pause: &bool| slots.iter().map(move |&slots| Variant { pause, slots });
+        pauses.iter().flat_map(ways).collect()
     }
 
     fn arguments(self) -> Vec<String> {
@@ -105,9 +153,36 @@ impl fmt::Display for Job {
             Kind::Line => f.write_str("cache line"),
             Kind::Futex => f.write_str("futex"),
             Kind::Touched => write!(f, "touched {}", bytes(self.size)),
+            Kind::Ring => write!(f, "bare ring {}", bytes(self.size)),
+            Kind::RingOneWay => write!(f, "bare ring one-way {}", bytes(self.size)),
+            Kind::Slots => write!(f, "hot slots one-way {}", bytes(self.size)),
+            Kind::SlotsReturned => write!(f, "hot slots returned {}", bytes(self.size)),
             Kind::Unix => write!(f, "unix {} {wait}", bytes(self.size)),
             Kind::Tcp => write!(f, "tcp {} {wait}", bytes(self.size)),
         }
+    }
+}
+
+/// One way to do a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "clap", derive(clap::Args))]
+pub struct Variant {
+    /// Spin with the CPU's pause instruction
+    #[cfg_attr(feature = "clap", arg(long))]
+    pub pause: bool,
+    /// Slots of large payload
+    #[cfg_attr(feature = "clap", arg(long, default_value_t = 1))]
+    pub slots: usize,
+}
+
+impl Variant {
+    pub(super) fn spin(self) -> Spin {
+        if self.pause { Spin::Pausing } else { Spin::Tight }
+    }
+
+    fn arguments(self) -> Vec<String> {
+        let pause = self.pause.then(|| "--pause".to_owned());
+        pause.into_iter().chain([format!("--slots={}", self.slots)]).collect()
     }
 }
 
@@ -118,6 +193,9 @@ pub struct Partnership {
     /// What to measure
     #[cfg_attr(feature = "clap", command(flatten))]
     pub job: Job,
+    /// How to do it
+    #[cfg_attr(feature = "clap", command(flatten))]
+    pub variant: Variant,
     /// Where to run
     #[cfg_attr(feature = "clap", arg(long))]
     pub cpu: usize,
@@ -135,15 +213,19 @@ pub fn run(args: Partnership) -> Result<(), Failure> {
     end_with(args.parent, "breezeway floor")?;
     cpu::pin_current_thread(args.cpu)?;
     let stdin = io::stdin().as_fd().try_clone_to_owned()?;
-    answer(args.job, stdin)?;
+    answer(args.job, args.variant.spin(), stdin)?;
     Ok(())
 }
 
-fn answer(job: Job, stdin: OwnedFd) -> Result<(), FloorError> {
+fn answer(job: Job, spin: Spin, stdin: OwnedFd) -> Result<(), FloorError> {
     let receive = if job.spin { Receive::Spinning } else { Receive::Blocking };
     match job.kind {
-        Kind::Line => line::answer(&SharedLines::open(stdin)?),
-        Kind::Touched => touched::answer(&SharedLines::open(stdin)?, job.size),
+        Kind::Line => line::answer(&SharedLines::open(stdin)?, spin),
+        Kind::Touched => touched::answer(&SharedLines::open(stdin)?, job.size, spin),
+        Kind::Ring => echo::answer(&SharedRings::open(stdin)?, spin),
+        Kind::RingOneWay => one_way::answer(&SharedRings::open(stdin)?, spin),
+        Kind::Slots => slots::take(&SharedRings::open(stdin)?, spin),
+        Kind::SlotsReturned => slots::give_back(&SharedRings::open(stdin)?, spin),
         Kind::Futex => futex::answer(&SharedLines::open(stdin)?),
         Kind::Unix | Kind::Tcp => socket::answer(&stdin, job.size, receive),
     }
@@ -177,9 +259,15 @@ impl Partners {
     }
 
     /// Starts a partner that runs `job` on `cpu` over `stdin`.
-    pub(super) fn start(&self, job: Job, cpu: usize, stdin: OwnedFd) -> io::Result<Partner> {
+    pub(super) fn start(
+        &self,
+        job: Job,
+        variant: Variant,
+        cpu: usize,
+        stdin: OwnedFd,
+    ) -> io::Result<Partner> {
         let mut command = Command::new(std::env::current_exe()?);
-        command.arg(FLOOR_PARTNER).args(job.arguments());
+        command.arg(FLOOR_PARTNER).args(job.arguments()).args(variant.arguments());
         command.arg(format!("--cpu={cpu}")).arg(format!("--parent={}", std::process::id()));
         // Silent: what goes wrong there is reported here, in one line.
         command.stdin(stdin).stdout(Stdio::null()).stderr(Stdio::null());
@@ -196,12 +284,13 @@ pub(super) struct Partner {
 
 impl Partner {
     /// Ends a measurement: reaps the partner and says what went wrong, on whichever side.
-    pub(super) fn end(self, measured: Result<(), FloorError>) -> Result<(), Failure> {
-        let Some(mut child) = lock(&self.running).take() else { return Ok(()) };
+    pub(super) fn end<T>(self, measured: Result<T, FloorError>) -> Result<T, Failure> {
+        let child = lock(&self.running).take();
+        let mut child = child.ok_or("the measurement was interrupted")?;
         let early = child.try_wait()?.filter(|status| !status.success());
         kill_unless_done(child, measured.is_ok());
         match (measured, early) {
-            (Ok(()), _) => Ok(()),
+            (Ok(found), _) => Ok(found),
             (Err(error), None) => Err(error.into()),
             (Err(error), Some(status)) => {
                 let reason = describe(&error);
@@ -250,6 +339,8 @@ mod tests {
             (Job::touched(100), "touched 100 B"),
             (Job::touched(1 << 20), "touched 1 MiB"),
             (Job::touched((1 << 20) + 1024), "touched 1025 KiB"),
+            (Job::ring(), "bare ring 40 B"),
+            (Job::slots(Kind::SlotsReturned, 1 << 20), "hot slots returned 1 MiB"),
             (Job::socket(Kind::Unix, 64, false), "unix 64 B blocking"),
             (Job::socket(Kind::Tcp, 0, true), "tcp 0 B spinning"),
         ];
@@ -259,10 +350,24 @@ mod tests {
     }
 
     #[test]
+    fn spinning_rows_are_done_with_and_without_a_pause_and_slots_in_three_numbers() {
+        let pauses = |job: Job| job.variants().iter().map(|way| way.pause).collect::<Vec<_>>();
+        for job in [Job::line(), Job::touched(1), Job::ring(), Job::ring_one_way()] {
+            assert_eq!(pauses(job), [false, true], "{job}");
+        }
+        assert_eq!(Job::futex().variants().len(), 1);
+        let slots = Job::slots(Kind::Slots, 1).variants();
+        assert_eq!(slots.iter().map(|way| way.slots).collect::<Vec<_>>(), [2, 4, 8]);
+    }
+
+    #[test]
     fn a_descriptor_of_the_wrong_kind_is_refused() {
         let null = || OwnedFd::from(std::fs::File::open("/dev/null").unwrap());
-        for job in [Job::line(), Job::touched(1), Job::futex(), Job::socket(Kind::Unix, 1, true)] {
-            assert!(answer(job, null()).is_err(), "{job}");
+        let mut all = vec![Job::line(), Job::touched(1), Job::ring(), Job::ring_one_way()];
+        all.extend([Job::slots(Kind::Slots, 1), Job::slots(Kind::SlotsReturned, 1)]);
+        all.extend([Job::futex(), Job::socket(Kind::Unix, 1, true)]);
+        for job in all {
+            assert!(answer(job, Spin::Tight, null()).is_err(), "{job}");
         }
     }
 }

@@ -4,7 +4,7 @@
 //! reference: every access is a volatile load or store of one lane, through a raw pointer.
 #![allow(unsafe_code, reason = "reads and writes memory that another process maps")]
 
-use crate::pattern::STEP;
+use crate::pattern::{self, STEP};
 use lane::Lane;
 use std::marker::PhantomData;
 use std::ptr::NonNull;
@@ -24,8 +24,8 @@ impl Payload<'_> {
     ///
     /// # Safety
     ///
-    /// `start` is aligned for a lane and valid for reads and writes of `size` bytes, rounded up to
-    /// whole lanes, for the lifetime of the result.
+    /// `start` is aligned for a lane and valid for reads of `size` bytes, rounded up to whole
+    /// lanes, for the lifetime of the result, and for writes if there are any.
     pub(super) unsafe fn new(start: NonNull<u8>, size: usize) -> Self {
         Self { start: start.cast(), count: size.div_ceil(LANE), mapping: PhantomData }
     }
@@ -48,6 +48,20 @@ impl Payload<'_> {
             words = lane::add(words, step);
         }
         bytes_of(differences) == [0; LANE]
+    }
+
+    /// The wrapping sum of all words.
+    pub(super) fn sum(&self) -> u64 {
+        let sums =
+            (0..self.count).fold(lane::new(0, 0), |sums, index| lane::add(sums, self.load(index)));
+        let bytes = bytes_of(sums);
+        let words = bytes.as_chunks::<8>().0;
+        words.iter().fold(0, |sum, word| sum.wrapping_add(u64::from_ne_bytes(*word)))
+    }
+
+    /// The sum of all words of the pattern of `seed`, without reading any.
+    pub(super) fn sum_of(&self, seed: u64) -> u64 {
+        pattern::sum(self.count * LANE, seed)
     }
 
     /// Copies what `other` holds, as far as both reach.
@@ -162,7 +176,6 @@ mod lane {
 mod tests {
     use super::*;
     use crate::floor::SharedLines;
-    use crate::pattern;
 
     fn bytes(payload: &Payload<'_>) -> Vec<u8> {
         (0..payload.count).flat_map(|index| bytes_of(payload.load(index))).collect()
@@ -186,6 +199,16 @@ mod tests {
             payload.store(index, lane::add(payload.load(index), lane::new(0, 1 << 63)));
             assert!(!payload.matches(7), "lane {index}");
         }
+    }
+
+    #[test]
+    fn a_sum_is_that_of_the_pattern_until_a_bit_changes() {
+        let lines = SharedLines::create(160).unwrap();
+        let (payload, _) = lines.payloads(160).unwrap();
+        payload.fill(7);
+        assert_eq!(payload.sum(), payload.sum_of(7));
+        payload.store(3, lane::add(payload.load(3), lane::new(1, 0)));
+        assert_ne!(payload.sum(), payload.sum_of(7));
     }
 
     #[test]

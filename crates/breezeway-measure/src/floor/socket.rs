@@ -1,7 +1,8 @@
 //! Bytes through a stream socket (unix or TCP) and back, with the content touched as in
 //! [`touched`](super::touched).
 
-use super::{FloorError, MEASURER_PATIENCE, PARTNER_PATIENCE, Patience, sample};
+use super::spin::Patience;
+use super::{FloorError, MEASURER_PATIENCE, PARTNER_PATIENCE, sample};
 use crate::pattern;
 use rustix::io::Errno;
 use rustix::net::sockopt::{self, Timeout};
@@ -11,7 +12,7 @@ use std::time::Duration;
 
 /// How a side waits for bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Receive {
+pub(crate) enum Receive {
     /// `recv` sleeps until there is something.
     Blocking,
     /// `recv(MSG_DONTWAIT)` again and again.
@@ -29,7 +30,7 @@ const CALLS_PER_CHECK: u32 = 1 << 8;
 ///
 /// [`FloorError::PartnerGone`] and [`FloorError::NoAnswer`] if the partner does not run,
 /// [`FloorError::WrongContent`] if it returns something else.
-pub fn measure(
+pub(crate) fn measure(
     socket: impl AsFd,
     size: usize,
     receive: Receive,
@@ -57,7 +58,7 @@ pub fn measure(
 ///
 /// [`FloorError::NoAnswer`] if the measuring side falls silent, [`FloorError::PartnerGone`] if it
 /// goes away in the middle of a round trip.
-pub fn answer(socket: impl AsFd, size: usize, receive: Receive) -> Result<(), FloorError> {
+pub(crate) fn answer(socket: impl AsFd, size: usize, receive: Receive) -> Result<(), FloorError> {
     let stream = Stream::new(socket.as_fd(), receive, PARTNER_PATIENCE)?;
     let mut buffer = vec![0; size.max(1)];
     while stream.receive(&mut buffer)? {

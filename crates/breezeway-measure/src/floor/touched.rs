@@ -6,6 +6,7 @@
 //! handled in lanes of 16, so a size between is rounded up.
 
 use super::lines::{STOP, StopOnDrop, spin_past};
+use super::spin::Spin;
 use super::{FloorError, MEASURER_PATIENCE, PARTNER_PATIENCE, SharedLines, sample};
 use crate::pattern;
 use std::sync::atomic::{Ordering, fence};
@@ -17,9 +18,10 @@ use std::sync::atomic::{Ordering, fence};
 ///
 /// [`FloorError::TooLarge`] if `size` bytes were not set aside, [`FloorError::NoAnswer`] if the
 /// partner does not run, [`FloorError::WrongContent`] if it does not copy.
-pub fn measure(
+pub(crate) fn measure(
     lines: &SharedLines,
     size: usize,
+    spin: Spin,
     budget: u64,
     samples: &mut Vec<u64>,
 ) -> Result<(), FloorError> {
@@ -29,7 +31,7 @@ pub fn measure(
         let seed = pattern::seed(round);
         sent.fill(seed);
         lines.ask().store(round, Ordering::Release);
-        spin_past(lines.answer(), round - 1, MEASURER_PATIENCE)?;
+        spin_past(lines.answer(), round - 1, spin, MEASURER_PATIENCE)?;
         fence(Ordering::Acquire);
         if returned.matches(seed) { Ok(()) } else { Err(FloorError::WrongContent { size, round }) }
     })
@@ -41,11 +43,11 @@ pub fn measure(
 ///
 /// [`FloorError::TooLarge`] if `size` bytes were not set aside, [`FloorError::NoAnswer`] if the
 /// measuring side does not run.
-pub fn answer(lines: &SharedLines, size: usize) -> Result<(), FloorError> {
+pub(crate) fn answer(lines: &SharedLines, size: usize, spin: Spin) -> Result<(), FloorError> {
     let (received, returned) = lines.payloads(size)?;
     let mut sequence = 0;
     loop {
-        sequence = spin_past(lines.ask(), sequence, PARTNER_PATIENCE)?;
+        sequence = spin_past(lines.ask(), sequence, spin, PARTNER_PATIENCE)?;
         if sequence == STOP {
             return Ok(());
         }
@@ -67,7 +69,7 @@ mod tests {
         let theirs = SharedLines::open(lines.share().unwrap()).unwrap();
         let partner = std::thread::spawn(move || partner(theirs));
         let mut samples = Vec::with_capacity(8);
-        let outcome = measure(&lines, size, u64::MAX, &mut samples);
+        let outcome = measure(&lines, size, Spin::Pausing, u64::MAX, &mut samples);
         (outcome, samples.len(), partner.join().unwrap())
     }
 
@@ -75,7 +77,7 @@ mod tests {
     fn every_size_class_is_copied_and_compared() {
         for size in [0, 1, 15, 16, 17, 64, 1000, 4096, 4097, 70_000] {
             let (outcome, count, partner) =
-                measure_against(size, move |lines| answer(&lines, size));
+                measure_against(size, move |lines| answer(&lines, size, Spin::Pausing));
             assert_eq!((outcome, partner), (Ok(()), Ok(())), "{size}");
             assert!(count >= 8);
         }
@@ -83,14 +85,15 @@ mod tests {
 
     #[test]
     fn a_partner_that_answers_without_copying_is_found_out() {
-        let (outcome, count, _) = measure_against(64, |lines| super::super::line::answer(&lines));
+        let (outcome, count, _) =
+            measure_against(64, |lines| super::super::line::answer(&lines, Spin::Tight));
         assert_eq!(outcome, Err(FloorError::WrongContent { size: 64, round: 1 }));
         assert_eq!(count, 0);
     }
 
     #[test]
     fn a_partner_that_copies_too_little_is_found_out() {
-        let (outcome, ..) = measure_against(64, |lines| answer(&lines, 32));
+        let (outcome, ..) = measure_against(64, |lines| answer(&lines, 32, Spin::Tight));
         assert_eq!(outcome, Err(FloorError::WrongContent { size: 64, round: 1 }));
     }
 
@@ -98,7 +101,10 @@ mod tests {
     fn a_size_that_was_not_set_aside_is_refused_on_both_sides() {
         let lines = SharedLines::create(64).unwrap();
         let refused = Err(FloorError::TooLarge { size: 5000, limit: 4096 });
-        assert_eq!(answer(&lines, 5000), refused);
-        assert_eq!(measure(&lines, 5000, u64::MAX, &mut Vec::with_capacity(1)), refused);
+        assert_eq!(answer(&lines, 5000, Spin::Tight), refused);
+        assert_eq!(
+            measure(&lines, 5000, Spin::Tight, u64::MAX, &mut Vec::with_capacity(1)),
+            refused
+        );
     }
 }

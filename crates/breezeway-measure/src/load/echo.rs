@@ -4,14 +4,14 @@ use std::cell::OnceCell;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use breezeway::{Call, Handler, HandlerError, Replied};
+use breezeway::{Call, ForeignBytes, Handler, HandlerError, Replied};
 
-use super::methods::{ECHO, HOLLOW, HOLLOW_BYTES, SINK, TALLY, sum};
+use super::methods::{ECHO, GLANCE, HOLLOW, HOLLOW_BYTES, SINK, TALLY, sum};
 
-/// A handler of the four [`methods`](super::methods) that a [`Load`](super::Load) needs.
+/// A handler of the [`methods`](super::methods) that a [`Load`](super::Load) needs.
 #[derive(Debug, Default)]
 pub struct Echo {
-    tallies: Tallies,
+    pub(super) tallies: Tallies,
 }
 
 impl Handler for Echo {
@@ -28,7 +28,12 @@ impl Handler for Echo {
                 reply.commit()
             }
             SINK => {
-                self.tallies.add(&call);
+                self.tallies.add(call.request());
+                call.done()
+            }
+            GLANCE => {
+                let request = call.request();
+                self.tallies.add(request.slice(..request.len().min(HOLLOW_BYTES)));
                 call.done()
             }
             TALLY => {
@@ -49,14 +54,13 @@ struct Tally {
 
 /// What all workers have sunk.
 #[derive(Debug, Default)]
-struct Tallies(Mutex<Vec<Arc<Tally>>>);
+pub(super) struct Tallies(Mutex<Vec<Arc<Tally>>>);
 
 impl Tallies {
-    fn add(&self, call: &Call<'_>) {
+    pub(super) fn add(&self, request: ForeignBytes<'_>) {
         thread_local! {
             static OWN: OnceCell<Arc<Tally>> = const { OnceCell::new() };
         }
-        let request = call.request();
         let sum = match request.as_slice() {
             Some(bytes) => sum(bytes),
             None => sum_of_chunks(request),
@@ -74,7 +78,7 @@ impl Tallies {
         });
     }
 
-    fn total(&self) -> (u64, u64) {
+    pub(super) fn total(&self) -> (u64, u64) {
         let tallies = self.0.lock().expect("nobody panics with the lock");
         tallies.iter().fold((0, 0), |(count, sum), tally| {
             let more = tally.count.load(Ordering::Acquire);
@@ -83,14 +87,12 @@ impl Tallies {
     }
 }
 
-fn sum_of_chunks(request: breezeway::ForeignBytes<'_>) -> u64 {
+fn sum_of_chunks(request: ForeignBytes<'_>) -> u64 {
     let mut total = 0u64;
-    let mut buffer = [0; 4096];
-    let all: Result<(), std::convert::Infallible> =
-        request.try_for_each_chunk(&mut buffer, |chunk| {
-            total = total.wrapping_add(sum(chunk));
-            Ok(())
-        });
+    let all: Result<(), std::convert::Infallible> = request.try_for_each_chunk(|chunk| {
+        total = total.wrapping_add(sum(chunk));
+        Ok(())
+    });
     match all {
         Ok(()) => total,
         Err(never) => match never {},

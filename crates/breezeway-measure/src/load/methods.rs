@@ -6,10 +6,13 @@ pub const ECHO: u32 = 0;
 pub const HOLLOW: u32 = 1;
 /// Counts and sums one-way messages.
 pub const SINK: u32 = 2;
-/// Replies with the count and the sum of what was sunk, two little-endian u64.
+/// Replies with the count and the sum of what [`SINK`] and [`GLANCE`] took, two little-endian u64.
 pub const TALLY: u32 = 3;
 
-/// Bytes that [`HOLLOW`] copies.
+/// Counts one-way messages and sums the first 8 bytes of each.
+pub const GLANCE: u32 = 4;
+
+/// Bytes that [`HOLLOW`] copies and [`GLANCE`] sums.
 pub const HOLLOW_BYTES: usize = 8;
 
 /// The wrapping sum of `bytes` as little-endian 64-bit words, the last one filled up with zeros.

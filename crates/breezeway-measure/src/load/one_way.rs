@@ -4,8 +4,8 @@ use breezeway::Session;
 use breezeway_os::clock;
 use breezeway_shm::layout::INLINE_MAX;
 
-use super::methods::{SINK, TALLY, sum};
-use super::{Load, Outcome, Runs, Until};
+use super::methods::{GLANCE, SINK, TALLY};
+use super::{Load, Outcome, Runs, Touch, Until};
 use crate::{Failure, pattern};
 
 /// What a server has sunk.
@@ -44,6 +44,10 @@ pub(super) fn run(load: &Load, session: &mut Session, until: Until) -> Result<Ou
     Ok(outcome)
 }
 
+fn method(load: &Load) -> u32 {
+    if load.touch == Touch::All { SINK } else { GLANCE }
+}
+
 fn post_inline(
     load: &Load,
     session: &mut Session,
@@ -54,9 +58,10 @@ fn post_inline(
     let touched = load.touched();
     let mut batch = session.batch();
     for _ in 0..count {
-        pattern::fill(&mut bytes[..touched], pattern::seed(outcome.count));
-        outcome.sum = outcome.sum.wrapping_add(sum(&bytes[..load.size]));
-        batch.post(SINK, &bytes[..load.size])?;
+        let seed = pattern::seed(outcome.count);
+        pattern::fill(&mut bytes[..touched], seed);
+        outcome.sum = outcome.sum.wrapping_add(pattern::sum(touched, seed));
+        batch.post(method(load), &bytes[..load.size])?;
         outcome.count += 1;
     }
     batch.flush()?;
@@ -72,10 +77,10 @@ fn post_large(
     let touched = load.touched();
     for _ in 0..count {
         let mut space = session.reserve(load.size)?;
-        let bytes = space.bytes_mut();
-        pattern::fill(&mut bytes[..touched], pattern::seed(outcome.count));
-        outcome.sum = outcome.sum.wrapping_add(sum(bytes));
-        space.post(SINK)?;
+        let seed = pattern::seed(outcome.count);
+        pattern::fill(&mut space.bytes_mut()[..touched], seed);
+        outcome.sum = outcome.sum.wrapping_add(pattern::sum(touched, seed));
+        space.post(method(load))?;
         outcome.count += 1;
     }
     Ok(())

@@ -12,11 +12,11 @@ use super::{Load, Outcome, Touch, Until};
 use crate::statistics::Recorder;
 use crate::{Failure, pattern};
 
-/// Large payloads are written and compared in pieces that stay in the first-level cache. A multiple
+/// Large payloads are written in pieces that stay in the first-level cache. A multiple
 /// of 8.
-const PIECE: usize = 4096;
+pub(super) const PIECE: usize = 4096;
 /// Payloads from this size on are written through the session's copy, which passes the caches.
-const LARGE: usize = 64 * 1024;
+pub(super) const LARGE: usize = 64 * 1024;
 
 pub(super) fn run(load: &Load, session: &mut Session, until: Until) -> Result<Outcome, Failure> {
     let mut messages = Messages { load, piece: [0; PIECE] };
@@ -61,23 +61,22 @@ impl Messages<'_> {
 
     /// Compares the reply to round `round`.
     #[inline]
-    fn check(&mut self, reply: ForeignBytes<'_>, round: u64) -> Result<(), Failure> {
+    fn check(&self, reply: ForeignBytes<'_>, round: u64) -> Result<(), Failure> {
         let seed = pattern::seed(round);
         let touched = self.load.touched();
-        let same =
-            reply.len() == self.load.size && matches(reply.slice(..touched), seed, &mut self.piece);
+        let same = reply.len() == self.load.size && matches(reply.slice(..touched), seed);
         if same { Ok(()) } else { Err(mismatch(round, self.load.size, reply.len())) }
     }
 }
 
 #[inline]
-fn matches(bytes: ForeignBytes<'_>, seed: u64, buffer: &mut [u8]) -> bool {
+pub(super) fn matches(bytes: ForeignBytes<'_>, seed: u64) -> bool {
     if let Some(bytes) = bytes.as_slice() {
         return pattern::matches(bytes, seed);
     }
     let mut offset = 0;
     bytes
-        .try_for_each_chunk(buffer, |piece| {
+        .try_for_each_chunk(|piece| {
             let same = pattern::matches(piece, pattern::seed_at(seed, offset));
             offset += piece.len();
             if same { Ok(()) } else { Err(()) }
@@ -86,7 +85,7 @@ fn matches(bytes: ForeignBytes<'_>, seed: u64, buffer: &mut [u8]) -> bool {
 }
 
 #[cold]
-fn mismatch(round: u64, sent: usize, received: usize) -> Failure {
+pub(super) fn mismatch(round: u64, sent: usize, received: usize) -> Failure {
     format!("reply {round} ({received} bytes) differs from its request ({sent} bytes)").into()
 }
 

@@ -7,7 +7,7 @@ use std::fmt::Write;
 
 use serde::Serialize;
 
-use crate::load::{Measurement, Pattern, Touch};
+use crate::load::{Measurement, Pattern, Runtime, Spread, Touch};
 use crate::statistics::Percentiles;
 
 /// What was measured.
@@ -23,13 +23,26 @@ pub struct Setup<'a> {
     pub size: usize,
     /// Which of them are written and compared.
     pub touch: Touch,
+    /// What filling, comparing and the clock take of each message, in nanoseconds: see
+    /// [`empty::cost`](crate::load::empty::cost). Other systems may leave it open.
+    pub empty_ns: Option<f64>,
+    /// Who makes the calls of a session.
+    pub spread: Spread,
 }
 
 impl<'a> Setup<'a> {
     /// Round trips, every byte written and compared.
     #[must_use]
     pub fn round_trips(addr: &'a str, wait: &'a str, size: usize) -> Self {
-        Self { addr, wait, pattern: Pattern::PingPong, size, touch: Touch::All }
+        Self {
+            addr,
+            wait,
+            pattern: Pattern::PingPong,
+            size,
+            touch: Touch::All,
+            empty_ns: None,
+            spread: Spread::default(),
+        }
     }
 }
 
@@ -47,6 +60,10 @@ pub struct Report<'a> {
     bytes_per_second: f64,
     latency_ns: Option<Percentiles>,
     client_cpu_seconds: f64,
+    empty_ns: Option<f64>,
+    runtime: Runtime,
+    streams: Option<u32>,
+    threads: u32,
 }
 
 impl<'a> Report<'a> {
@@ -68,6 +85,10 @@ impl<'a> Report<'a> {
             bytes_per_second: messages_per_second * setup.size as f64,
             latency_ns: measurement.latencies.as_ref().and_then(|all| all.percentiles()),
             client_cpu_seconds: measurement.cpu.as_secs_f64(),
+            empty_ns: setup.empty_ns,
+            runtime: setup.spread.runtime,
+            streams: setup.spread.streams,
+            threads: setup.spread.threads,
         }
     }
 
@@ -91,11 +112,19 @@ impl<'a> Report<'a> {
         let mut row = |name: &str, value: String| {
             writeln!(text, "  {name:<14} {value:>16}").expect("a string takes any text");
         };
+        row("runtime", format!("{:?}", self.runtime).to_lowercase());
+        if let Some(streams) = self.streams {
+            row("streams", streams.to_string());
+        }
+        row("threads", self.threads.to_string());
         row("messages", self.count.to_string());
         row("seconds", format!("{:.3}", self.seconds));
         row("messages/s", format!("{:.0}", self.messages_per_second));
         row("MB/s", format!("{:.1}", self.bytes_per_second / 1e6));
         row("client CPU s", format!("{:.3}", self.client_cpu_seconds));
+        if let Some(empty) = self.empty_ns {
+            row("empty", format!("{empty:.1} ns"));
+        }
         if let Some(latency) = &self.latency_ns {
             for (name, nanoseconds) in [
                 ("min", latency.min),
@@ -159,6 +188,10 @@ mod tests {
             "bytes_per_second",
             "latency_ns",
             "client_cpu_seconds",
+            "empty_ns",
+            "runtime",
+            "streams",
+            "threads",
         ];
         expected.sort_unstable();
         assert_eq!(names, expected);

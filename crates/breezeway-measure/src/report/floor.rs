@@ -9,8 +9,8 @@ use std::fmt::Write;
 pub(crate) struct Row {
     pub(crate) job: Job,
     pub(crate) nanoseconds: f64,
-    /// How many round trips that is the median of.
-    pub(crate) round_trips: usize,
+    /// How many round trips that is the median of, or messages that it is the mean of.
+    pub(crate) round_trips: u64,
 }
 
 /// All medians of one run, in the order in which they were measured.
@@ -56,9 +56,9 @@ impl Report {
     /// A table for people.
     #[must_use]
     pub fn table(&self) -> String {
-        let mut table = format!("{:<24}{:>14}{:>11}\n", "round trip", "p50 ns", "floors");
+        let mut table = format!("{:<28}{:>14}{:>11}\n", "round trip", "p50 ns", "floors");
         let mut line = |name: &str, nanoseconds: f64, floors: f64, mark: &str| {
-            writeln!(table, "{name:<24}{nanoseconds:>14.1}{floors:>11.2}{mark}").ok();
+            writeln!(table, "{name:<28}{nanoseconds:>14.1}{floors:>11.2}{mark}").ok();
         };
         line(&Job::line().to_string(), self.line(), 1.0, "");
         for (index, row) in self.rows.iter().enumerate() {
@@ -84,6 +84,9 @@ impl Report {
             "cpus": self.cpus,
             "line_ns": tenths(self.line()),
             "touched": self.touched(),
+            "ring_ns": self.first(Kind::Ring, true),
+            "ring_one_way_ns": self.first(Kind::RingOneWay, true),
+            "slots": self.slots(),
             "futex_ns": self.first(Kind::Futex, false),
             "unix_ns": self.first(Kind::Unix, false),
             "unix_spin_ns": self.first(Kind::Unix, true),
@@ -106,6 +109,22 @@ impl Report {
                 "size": row.job.size,
                 "p50_ns": tenths(row.nanoseconds),
                 "round_trips": row.round_trips,
+                "line_ns": tenths(self.line_around(index)),
+                "steady": self.is_steady(index),
+            })
+        };
+        rows.map(value).collect()
+    }
+
+    fn slots(&self) -> Vec<Value> {
+        let rows = self.of(|job| matches!(job.kind, Kind::Slots | Kind::SlotsReturned));
+        let value = |(index, row): (usize, &Row)| {
+            json!({
+                "returned": row.job.kind == Kind::SlotsReturned,
+                "size": row.job.size,
+                "mean_ns": tenths(row.nanoseconds),
+                "bytes_per_second": (row.job.size as f64 / row.nanoseconds * 1e9).round(),
+                "messages": row.round_trips,
                 "line_ns": tenths(self.line_around(index)),
                 "steady": self.is_steady(index),
             })
@@ -173,7 +192,7 @@ mod tests {
     #[test]
     fn rows_that_were_not_measured_are_null() {
         let json = report().json();
-        for name in ["unix_ns", "tcp_ns", "tcp_spin_ns"] {
+        for name in ["ring_ns", "ring_one_way_ns", "unix_ns", "tcp_ns", "tcp_spin_ns"] {
             assert_eq!(json[name], Value::Null, "{name}");
         }
         assert_eq!(json["unix_spin_ns"], 3_000.0);
@@ -185,7 +204,7 @@ mod tests {
         let report = Report { cpus: [2, 3], slices: vec![90.0], rows: vec![] };
         let json = report.json();
         assert_eq!(json["line_ns"], 90.0);
-        assert_eq!(json["touched"], json!([]));
+        assert_eq!((&json["touched"], &json["slots"]), (&json!([]), &json!([])));
         assert_eq!(json["spread"], json!({ "line_min_ns": 90.0, "line_max_ns": 90.0 }));
         assert_eq!(json.to_string().lines().count(), 1);
     }

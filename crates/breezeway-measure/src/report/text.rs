@@ -1,7 +1,9 @@
 //! The comparison as text for a terminal.
 
 use super::units::{bytes, duration, rate, significant};
-use crate::comparison::{Comparison, DEPTH, Figures, Found, MIN_MESSAGES, Pattern, Series};
+use crate::comparison::{
+    Comparison, DEPTH, Figures, Found, MIN_MESSAGES, Pattern, STREAMS, Series, THREADS,
+};
 use crate::statistics::Level;
 
 /// What follows a ratio during which the machine changed its speed.
@@ -57,6 +59,12 @@ pub(crate) fn caption(pattern: Pattern) -> String {
             format!("Pipelined, {DEPTH} in flight: time for each round trip, in floors")
         }
         Pattern::OneWay => "One-way: messages a second".to_owned(),
+        Pattern::Tokio => "Both sides under tokio: median round trip, in floors".to_owned(),
+        Pattern::Streams => {
+            format!("{STREAMS} streams on one session, under tokio: messages a second")
+        }
+        Pattern::Threads => format!("{THREADS} threads on one session: calls a second"),
+        Pattern::Cold => "Cold start: connect, one call and close, median".to_owned(),
     }
 }
 
@@ -64,7 +72,10 @@ pub(crate) fn caption(pattern: Pattern) -> String {
 pub(crate) fn cell(found: &Found, main: Option<&str>) -> String {
     let Some(figures) = &found.figures else { return ABSENT.to_owned() };
     let figure = match found.pattern {
-        Pattern::OneWay => figures.messages_per_second.map_or(ABSENT.to_owned(), rate),
+        Pattern::OneWay | Pattern::Streams | Pattern::Threads => {
+            figures.messages_per_second.map_or(ABSENT.to_owned(), rate)
+        }
+        Pattern::Cold => figures.latency_ns.p50.map_or(ABSENT.to_owned(), duration),
         _ => significant(figures.floors.median),
     };
     figure + mark(figures, main)

@@ -1,0 +1,51 @@
+//! The bare ring: entries, mappings and fences as in `docs/abi.md` with nothing of the library
+//! around them, the closest honest reference for a call or a message.
+//!
+//! Each side writes its own half of the memory and maps the other's read-only. An entry has 128
+//! bytes, of which the first line is used; its sequence is published last, behind it comes a full
+//! fence and a look at the other side's intent, which never asks for a doorbell here, because both
+//! sides spin. The consumer copies the entry's line after an acquire fence and publishes its
+//! progress at every quarter of the ring.
+//!
+//! | module | measures |
+//! |---|---|
+//! | `echo` | 40 bytes in an entry there, and back |
+//! | `one_way` | 40 bytes in each entry, in batches |
+//! | `slots` | large payload in a few slots that stay in the caches, one-way and returned |
+
+mod ends;
+mod memory;
+
+pub(super) mod echo;
+pub(super) mod one_way;
+pub(super) mod slots;
+
+pub(super) use memory::SharedRings;
+
+use std::time::Duration;
+
+use breezeway_os::clock;
+
+/// Bytes of a message in an entry: what its first line holds.
+pub(super) const INLINE: usize = 40;
+
+/// Such a message as words.
+const WORDS: usize = INLINE / 8;
+
+/// What was sent in which time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Throughput {
+    /// Messages, one way.
+    pub(super) messages: u64,
+    /// Clock ticks from the first message to the proof that the last one has arrived.
+    pub(super) ticks: u64,
+}
+
+impl Throughput {
+    /// What a message takes on average; nothing if there was none.
+    #[must_use]
+    pub(super) fn nanoseconds(self) -> Option<f64> {
+        let nanoseconds = Duration::from_nanos(clock::nanoseconds(self.ticks)).as_secs_f64() * 1e9;
+        (self.messages > 0).then(|| nanoseconds / self.messages as f64)
+    }
+}
