@@ -17,6 +17,7 @@ use crate::regions::{OwnBuffer, OwnRegions};
 use crate::session::Session;
 use crate::socket::connect_socket;
 use crate::stream::Stream;
+use crate::stream_pool::StreamPool;
 
 /// Streams in a row that one session gets, as upstream.
 const STREAMS_IN_A_ROW: usize = 32;
@@ -38,6 +39,7 @@ pub(crate) struct Shared {
     pub(crate) notifier: Notifier,
     pub(crate) slots: Mutex<Slots>,
     changed: Condvar,
+    put_back: StreamPool,
     opened: AtomicUsize,
 }
 
@@ -75,6 +77,7 @@ impl Client {
             notifier: Notifier::new().map_err(failed)?,
             slots: Mutex::new(Slots { sessions, last_error: String::new(), closed: false }),
             changed: Condvar::new(),
+            put_back: StreamPool::default(),
             opened: AtomicUsize::new(0),
         });
         let keeper = Keeper::new(Arc::clone(&shared));
@@ -83,8 +86,12 @@ impl Client {
         Ok(Self { shared, keeping: Some(keeping) })
     }
 
-    /// Opens a stream; waits for a session if there is none, at most for `connect_timeout`.
+    /// A stream: one that was [put back](Self::put_back), or a new one. Waits for a session if
+    /// there is none, at most for `connect_timeout`.
     pub fn open(&self) -> Result<Stream, ConnectError> {
+        if let Some(stream) = self.shared.put_back.take() {
+            return Ok(stream);
+        }
         let timeout = self.shared.options.connect_timeout;
         let deadline = Deadline::after(timeout);
         loop {
@@ -97,9 +104,39 @@ impl Client {
         }
     }
 
+    /// Leaves a stream to whoever opens the next one, instead of closing it: the server sees the
+    /// same stream go on. That is right where the server, too, is done with it, as after a whole
+    /// reply: what it sent later would be taken for the next one's. A stream that holds unread
+    /// bytes, was ended by either side, sends over the socket, or belongs to a session that was
+    /// replaced is closed.
+    ///
+    /// ```
+    /// # use breezeway_shmipc::{Client, ClientOptions, Server, ServerOptions, Trust};
+    /// # let folder = tempfile::tempdir()?;
+    /// # let address = format!("shmipc:{}", folder.path().join("echo.sock").display()).parse()?;
+    /// # let server = Server::bind(&address, ServerOptions::new(Trust::SameUser))?;
+    /// let client = Client::connect(&address, ClientOptions::new(Trust::SameUser))?;
+    /// let stream = client.open()?;
+    /// let id = stream.id();
+    /// client.put_back(stream);
+    /// assert_eq!(client.open()?.id(), id);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn put_back(&self, stream: Stream) {
+        let session = stream.session();
+        let is_ours = |own: &Session| Arc::ptr_eq(&own.core, &session.core);
+        // Another client's, too, is closed.
+        if self.sessions().iter().any(is_ours) {
+            self.shared.put_back.put(stream);
+        }
+    }
+
     /// Opens a stream if there is a session now.
     #[cfg(feature = "tokio")]
     pub(crate) fn try_open(&self) -> Result<Option<Stream>, ConnectError> {
+        if let Some(stream) = self.shared.put_back.take() {
+            return Ok(Some(stream));
+        }
         let turn = self.shared.opened.fetch_add(1, Ordering::Relaxed) / STREAMS_IN_A_ROW;
         let slots = lock(&self.shared.slots);
         let session = slots.in_turn(turn);
@@ -155,6 +192,7 @@ impl Drop for Client {
         lock(&self.shared.slots).closed = true;
         self.shared.notifier.notify();
         self.shared.changed.notify_all();
+        self.shared.put_back.clear();
         if let Some(keeping) = self.keeping.take() {
             let _ = keeping.join();
         }
@@ -171,6 +209,11 @@ impl Shared {
         }
         let before = slots.sessions[index].replace(session);
         self.changed.notify_all();
+        drop(slots);
+        if let Some(before) = &before {
+            before.core.replaced.store(true, Ordering::SeqCst);
+        }
+        self.put_back.forget_replaced();
         before
     }
 }

@@ -84,6 +84,8 @@ pub(crate) struct Core {
     /// not enough.
     pub(crate) over_socket: AtomicUsize,
     pub(crate) restart: Restart,
+    /// Whether the client has put another session in its place.
+    pub(crate) replaced: AtomicBool,
     /// Wakes a leader that sleeps; made when the first interrupter is, since a sleep that it can
     /// end costs another system call.
     pub(crate) leader_notifier: OnceLock<Notifier>,
@@ -135,6 +137,7 @@ impl Core {
             fallback_held: AtomicUsize::new(0),
             over_socket: AtomicUsize::new(0),
             restart: Restart::default(),
+            replaced: AtomicBool::new(false),
             leader_notifier: OnceLock::new(),
             #[cfg(feature = "tokio")]
             senders: Mutex::default(),
@@ -161,6 +164,11 @@ impl Core {
     /// Elements in the queue that the peer has not taken.
     pub(crate) fn queue_depth(&self) -> u32 {
         lock(&self.producer).depth()
+    }
+
+    #[cfg(test)]
+    pub(crate) fn queue_region(&self) -> &Region {
+        &self.queue
     }
 
     /// Bytes of queue and buffer.

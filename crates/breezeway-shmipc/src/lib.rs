@@ -127,6 +127,8 @@ mod counters;
 #[cfg(not(loom))]
 mod created;
 #[cfg(not(loom))]
+pub mod dump;
+#[cfg(not(loom))]
 mod error;
 #[cfg(not(loom))]
 mod file_claim;
@@ -183,6 +185,8 @@ mod socket;
 mod spin;
 #[cfg(not(loom))]
 mod stream;
+#[cfg(not(loom))]
+mod stream_pool;
 #[cfg(not(loom))]
 mod stream_state;
 #[cfg(not(loom))]

@@ -105,13 +105,13 @@ impl Producer {
         }
     }
 
-    /// Whether the consumer's CPU is far; from time to time this is measured on its count, which it
-    /// writes with each batch.
+    /// Whether a payload of `len` bytes is better written past the caches; from time to time the
+    /// consumer's distance is measured on its count, which it writes with each batch.
     #[cfg(not(loom))]
-    pub(crate) fn is_consumer_far(&mut self) -> bool {
+    pub(crate) fn streams(&mut self, len: usize) -> bool {
         let head = self.region.count(self.ring.base + NATIVE.head);
-        self.distance.sample(|| head.observe());
-        self.distance.is_far()
+        self.distance.sample(len, || head.observe());
+        self.distance.streams()
     }
 
     /// Puts an element; the peer may be taking others.

@@ -69,12 +69,22 @@ struct State {
     ready: VecDeque<Session>,
     sessions: Vec<Weak<Core>>,
     half_open: VecDeque<(u64, OwnedFd)>,
+    restarted: Option<Restarted>,
     /// Connections that no handshake has begun on, with their tickets.
     accepted: VecDeque<(OwnedFd, u64)>,
     /// Threads that wait for one.
     resting: usize,
     next_ticket: u64,
     waiting: Vec<Waker>,
+}
+
+/// A hot restart that was announced, for clients whose handshake was under way then.
+#[derive(Clone, Copy)]
+struct Restarted {
+    epoch: u64,
+    /// The ticket of the first connection that was accepted later. Who connects that late has found
+    /// the address without a new server behind it, and would be sent here again and again.
+    next_ticket: u64,
 }
 
 impl Server {
@@ -214,8 +224,10 @@ impl Server {
     /// waits until each has a session there, at most for `timeout` (upstream: 2 s). The old
     /// sessions go on until they are closed here. `epoch` must not be 0, and differ from the last
     /// one's.
+    /// A client whose handshake is still under way is told once its session stands, and is not in
+    /// the report.
     pub fn hot_restart(&self, epoch: u64, timeout: Duration) -> RestartReport {
-        let live = self.shared.live();
+        let live = self.shared.begin_restart(epoch);
         let announced: Vec<_> = live.iter().filter(|core| announce_restart(core, epoch)).collect();
         let deadline = Deadline::after(timeout);
         let acknowledged =
@@ -394,14 +406,16 @@ impl Shared {
         let shaken = handshake::accept(socket, &self.options);
         self.unregister(ticket);
         match shaken {
-            Ok(parts) => self.hand_out(Session::new(parts, self.options.session.clone())),
+            Ok(parts) => {
+                self.hand_out(Session::new(parts, self.options.session.clone()), ticket);
+            }
             // Whoever tries whether somebody listens.
             Err(error @ HandshakeError::Closed) => tracing::debug!(%error, "shmipc handshake"),
             Err(error) => warn_limited!(%error, "a shmipc client is refused"),
         }
     }
 
-    fn hand_out(&self, session: Session) {
+    fn hand_out(&self, session: Session, ticket: u64) {
         let mut state = lock(&self.state);
         state.forget_ended();
         if state.stopped {
@@ -412,19 +426,45 @@ impl Shared {
             warn_limited!(limit, "a shmipc client is refused: raise max_sessions");
             return;
         }
+        let restarted = state.restarted.filter(|restarted| ticket < restarted.next_ticket);
+        // Held only where it must be: the last one to let go of a session gives its memory back.
+        let late = restarted.map(|restarted| (Arc::clone(&session.core), restarted.epoch));
         state.sessions.push(Arc::downgrade(&session.core));
         state.ready.push_back(session);
         state.wake_all();
         self.changed.notify_one();
+        drop(state);
+        if let Some((core, epoch)) = late {
+            announce_restart(&core, epoch);
+        }
+    }
+
+    /// The sessions that have to be told; those whose handshake is under way are told later.
+    fn begin_restart(&self, epoch: u64) -> Vec<Arc<Core>> {
+        let mut state = lock(&self.state);
+        state.restarted = Some(Restarted { epoch, next_ticket: state.next_ticket });
+        let sessions = state.held_sessions();
+        drop(state);
+        living(sessions)
     }
 
     fn live(&self) -> Vec<Arc<Core>> {
-        let live = lock(&self.state).sessions.iter().filter_map(Weak::upgrade).collect::<Vec<_>>();
-        live.into_iter().filter(|core| core.ended().is_none()).collect()
+        let sessions = lock(&self.state).held_sessions();
+        living(sessions)
     }
 }
 
+/// Apart from the lock, as the last one to drop a session frees its memory.
+fn living(mut sessions: Vec<Arc<Core>>) -> Vec<Arc<Core>> {
+    sessions.retain(|core| core.ended().is_none());
+    sessions
+}
+
 impl State {
+    fn held_sessions(&self) -> Vec<Arc<Core>> {
+        self.sessions.iter().filter_map(Weak::upgrade).collect()
+    }
+
     fn forget_ended(&mut self) {
         let lives = |core: &Weak<Core>| core.upgrade().is_some_and(|core| core.ended().is_none());
         self.sessions.retain(lives);
@@ -470,5 +510,42 @@ mod tests {
         }
         // Those of other tests count too.
         assert!(most < 100, "{most} threads for one client at a time");
+    }
+
+    /// What a client was told of a hot restart.
+    fn announced_to(client: &Session, deadline: Deadline) -> Option<u64> {
+        loop {
+            client.core.help_receive();
+            let announced = client.core.restart.take_announced();
+            if announced.is_some() || deadline.has_passed() {
+                return announced;
+            }
+            std::thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn a_client_whose_handshake_is_under_way_at_a_hot_restart_is_told_and_a_later_one_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("sock");
+        let options = ServerOptions::new(Trust::SameUser);
+        let server = Server::bind(&Address::Unix(path.clone()), options).unwrap();
+        let patience = Deadline::after(Duration::from_secs(30));
+        let connect = || UnixStream::connect(&path).unwrap();
+        let early = connect();
+        while lock(&server.shared.state).half_open.is_empty() {
+            assert!(!patience.has_passed());
+            std::thread::yield_now();
+        }
+        let report = server.hot_restart(7, Duration::ZERO);
+        assert_eq!(report, RestartReport { acknowledged: 0, missing: 0 });
+        let shake_hands = |socket: UnixStream| {
+            Session::connect_over(socket.into(), &crate::ClientOptions::new(Trust::SameUser))
+                .unwrap()
+        };
+        assert_eq!(announced_to(&shake_hands(early), patience), Some(7));
+        let late = shake_hands(connect());
+        assert!(server.accept().is_some() && server.accept().is_some());
+        assert_eq!(announced_to(&late, Deadline::after(Duration::ZERO)), None);
     }
 }

@@ -275,6 +275,13 @@ impl Session {
         self.core.ended().cloned()
     }
 
+    /// Whether its [client](crate::Client) has put another session in its place: as the server was
+    /// restarted, then this one serves its streams until the old server closes it, or as it has
+    /// ended. Whoever keeps a stream sees by this that it is time for another one.
+    pub fn is_replaced(&self) -> bool {
+        self.core.replaced.load(Ordering::SeqCst)
+    }
+
     /// Which side this is.
     pub fn role(&self) -> Role {
         self.core.role

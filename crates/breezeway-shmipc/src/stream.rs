@@ -64,9 +64,9 @@ impl Stream {
         self.reader.id()
     }
 
-    /// The session that it belongs to. A kept stream whose session has
-    /// [ended](crate::Session::ended) is of no more use: open another one at the client, which has
-    /// replaced the session or is about to.
+    /// The session that it belongs to. A kept stream whose session was
+    /// [replaced](crate::Session::is_replaced) goes on for a while, and one whose session has
+    /// [ended](crate::Session::ended) is of no more use: open another one at the client.
     pub fn session(&self) -> Session {
         Session { core: Arc::clone(self.reader.core()) }
     }
@@ -168,6 +168,11 @@ impl Stream {
 
     pub(crate) fn state(&self) -> &Arc<StreamState> {
         self.reader.state()
+    }
+
+    #[cfg(feature = "tokio")]
+    pub(crate) fn join(reader: Reader, writer: Writer) -> Self {
+        Self { reader, writer }
     }
 
     #[cfg(feature = "tokio")]

@@ -37,6 +37,12 @@ impl Client {
         };
         Ok(Stream::new(opened)?)
     }
+
+    /// Leaves a stream to whoever opens the next one, instead of closing it. See
+    /// [`crate::Client::put_back`].
+    pub fn put_back(&self, stream: Stream) {
+        self.client.put_back(stream.into_blocking());
+    }
 }
 
 /// Does what blocks in a thread of its own.

@@ -22,6 +22,11 @@ impl Reader {
         Self { reader }
     }
 
+    /// The same half as threads use it.
+    pub(super) fn into_blocking(self) -> crate::Reader {
+        self.reader
+    }
+
     /// The stream's number in the session.
     pub fn id(&self) -> u32 {
         self.reader.id()

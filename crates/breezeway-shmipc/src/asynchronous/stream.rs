@@ -49,6 +49,11 @@ impl Stream {
         Ok(Self { reader: Reader::new(reader), writer: Writer::new(writer) })
     }
 
+    /// The same stream as threads use it.
+    pub(super) fn into_blocking(self) -> crate::Stream {
+        crate::Stream::join(self.reader.into_blocking(), self.writer.into_blocking())
+    }
+
     /// Its number in the session.
     pub fn id(&self) -> u32 {
         self.reader.id()

@@ -32,6 +32,11 @@ impl Writer {
         Self { writer, patience: None, has_waited: false }
     }
 
+    /// The same half as threads use it.
+    pub(super) fn into_blocking(self) -> crate::Writer {
+        self.writer
+    }
+
     /// The stream's number in the session.
     pub fn id(&self) -> u32 {
         self.writer.id()

@@ -31,7 +31,7 @@ impl Core {
         slices: &mut Vec<SliceId>,
     ) -> Result<usize, SessionEnd> {
         if len >= STREAM_FROM {
-            self.buffer.stream_large_copies(lock(&self.producer).is_consumer_far());
+            self.buffer.stream_large_copies(lock(&self.producer).streams(len));
         }
         let reserved = lock(&self.pool).reserve(len, slices);
         reserved.map_err(|violation| self.broken(violation)).and_then(|missing| {

@@ -49,6 +49,28 @@ impl<'a> Peeked<'a> {
     /// The first `len` bytes in one piece: where they lie if that is together, otherwise copied. On
     /// the word of whoever made `proof` that the peer does not write what it has sent.
     ///
+    /// Without a copy on either side:
+    ///
+    /// ```
+    /// # use breezeway_shmipc::{ClientOptions, ServerOptions, Session, Trust, TrustedPeer};
+    /// # let server = ServerOptions::new(Trust::SameUser);
+    /// # let (client, server) = Session::pair(&ClientOptions::new(Trust::SameUser), &server)?;
+    /// // SAFETY: both sides are this program's, which writes nothing that it has sent. For others
+    /// // see the table in docs/from-shmipc.md.
+    /// let proof = || unsafe { TrustedPeer::assume() };
+    /// let mut stream = client.open()?;
+    /// let mut request = stream.reserve(5)?;
+    /// request.run_mut(proof())[..5].copy_from_slice(b"hello");
+    /// request.advance(5);
+    /// request.commit()?;
+    ///
+    /// let mut served = server.accept()?;
+    /// let arrived = served.peek_at_least(5)?.expect("it has sent something");
+    /// assert_eq!(&arrived.contiguous(5, proof())[..], b"hello");
+    /// served.release(5);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Panics
     ///
     /// If there are fewer.

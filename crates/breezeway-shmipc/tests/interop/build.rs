@@ -52,7 +52,7 @@ fn build_examples() -> PathBuf {
 }
 
 /// The examples that tests run.
-const EXAMPLES: [&str; 7] = [
+const EXAMPLES: [&str; 8] = [
     "helloworld/greeter_client",
     "helloworld/greeter_server",
     "best_practice/shmipc_client",
@@ -60,6 +60,7 @@ const EXAMPLES: [&str; 7] = [
     "best_practice/shmipc_async_client",
     "best_practice/shmipc_async_server",
     "hot_restart_test/client",
+    "hot_restart_test/server",
 ];
 
 fn build_rust() -> PathBuf {

@@ -18,20 +18,25 @@ struct Succession {
 
 impl Succession {
     #[track_caller]
-    fn prepare(client: Program, server: Program, sharing: Sharing, sessions: &str) -> Self {
+    fn prepare(
+        client: Program,
+        [old, new]: [Program; 2],
+        sharing: Sharing,
+        sessions: &str,
+    ) -> Self {
         let folder = Folder::new();
-        let old = server.serve(&folder.socket(), &[]);
+        let old = old.serve(&folder.socket(), &[]);
         let client = client.client("client", &folder.socket(), &folder.prefix(), sharing);
         let mut client = client.option("--sessions", sessions).obey();
         assert_eq!(client.ask("exchange 64,100000 40 3"), "done 12007680");
-        let new = server.serve(&folder.socket(), &[]);
+        let new = new.serve(&folder.socket(), &[]);
         Self { old, new, client, _folder: folder }
     }
 }
 
-fn follows(client: Program, server: Program) {
+fn follows(client: Program, servers: [Program; 2]) {
     for sharing in [Sharing::V2File, Sharing::V3Memfd] {
-        let mut succession = Succession::prepare(client, server, sharing, "2");
+        let mut succession = Succession::prepare(client, servers, sharing, "2");
         // The restart comes in the middle of this.
         succession.client.write_line("exchange 64,10000 40 50");
         succession.old.write_line("hot-restart 7");
@@ -49,7 +54,8 @@ fn follows(client: Program, server: Program) {
 /// The crate shmipc does not know hot restarts: it ends a session that speaks of one, and connects
 /// again.
 fn a_shmipc_rs_client_of_our_server_comes_back() {
-    let mut succession = Succession::prepare(Program::Rust, Program::Ours, Sharing::V3Memfd, "1");
+    let servers = [Program::Ours; 2];
+    let mut succession = Succession::prepare(Program::Rust, servers, Sharing::V3Memfd, "1");
     succession.old.write_line("hot-restart 7");
     eventually("the client reaches the next server", || {
         // It counts as a failure for the client while it is not connected.
@@ -62,13 +68,20 @@ fn a_shmipc_rs_client_of_our_server_comes_back() {
 pub(crate) fn trials() -> Vec<Trial> {
     use Program::{Go, Ours, Rust};
     let pairs = [
-        ("our_client_follows_a_shmipc_go_server", Ours, Go),
-        ("a_shmipc_go_client_follows_our_server", Go, Ours),
-        ("our_client_follows_our_server", Ours, Ours),
-        ("a_shmipc_go_client_follows_a_shmipc_go_server", Go, Go),
+        ("our_client_follows_a_shmipc_go_server", Ours, [Go, Go]),
+        ("a_shmipc_go_client_follows_our_server", Go, [Ours, Ours]),
+        ("our_client_follows_our_server", Ours, [Ours, Ours]),
+        ("a_shmipc_go_client_follows_a_shmipc_go_server", Go, [Go, Go]),
+        // A rollout, and the way back.
+        ("our_client_follows_from_a_shmipc_go_server_to_ours", Ours, [Go, Ours]),
+        ("a_shmipc_go_client_follows_from_a_shmipc_go_server_to_ours", Go, [Go, Ours]),
+        ("our_client_follows_back_to_a_shmipc_go_server", Ours, [Ours, Go]),
+        ("a_shmipc_go_client_follows_back_to_a_shmipc_go_server", Go, [Ours, Go]),
     ];
-    let trial_of = |(name, client, server)| {
-        trial(format!("hot_restart::{name}"), [client, server], move || follows(client, server))
+    let trial_of = |(name, client, servers): (_, _, [Program; 2])| {
+        let needed = [client, servers[0], servers[1]].into_iter().find(|&needed| needed == Go);
+        let programs = [client, needed.unwrap_or(client)];
+        trial(format!("hot_restart::{name}"), programs, move || follows(client, servers))
     };
     let mut trials: Vec<_> = pairs.map(trial_of).into();
     trials.push(trial(

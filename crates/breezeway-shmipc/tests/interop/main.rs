@@ -8,6 +8,7 @@
 
 mod build;
 mod cells;
+mod dump;
 mod folder;
 mod hello_world;
 mod hot_restart;
@@ -29,6 +30,7 @@ fn main() {
     let arguments = Arguments::from_args();
     let trials = [
         cells::trials(),
+        dump::trials(),
         hello_world::trials(),
         hot_restart::trials(),
         leftovers::trials(),

@@ -1,5 +1,5 @@
-//! The payload of all programs (`breezeway-measure's `pattern``): word `i` is `seed + i × STEP`,
-//! little-endian; the last word may be cut short.
+//! The payload of all programs, also of `peers/shmipc-rs` (`breezeway-measure's `pattern``): word
+//! `i` is `seed + i × STEP`, little-endian; the last word may be cut short.
 
 const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
 
@@ -10,25 +10,24 @@ pub(crate) fn seed(round: u64) -> u64 {
 
 /// Writes the pattern of `seed` into every byte of `buffer`.
 pub(crate) fn fill(buffer: &mut [u8], seed: u64) {
+    let mut word = seed;
     let (words, rest) = buffer.as_chunks_mut::<8>();
-    let end = word(seed, words.len()).to_le_bytes();
-    for (index, bytes) in words.iter_mut().enumerate() {
-        *bytes = word(seed, index).to_le_bytes();
+    for bytes in words {
+        *bytes = word.to_le_bytes();
+        word = word.wrapping_add(STEP);
     }
-    rest.copy_from_slice(&end[..rest.len()]);
+    rest.copy_from_slice(&word.to_le_bytes()[..rest.len()]);
 }
 
 /// Whether every byte of `buffer` is that of the pattern of `seed`.
 pub(crate) fn matches(buffer: &[u8], seed: u64) -> bool {
-    let (words, rest) = buffer.as_chunks::<8>();
-    let end = word(seed, words.len()).to_le_bytes();
+    let mut word = seed;
     // Collects differences instead of leaving early: without a branch the loop is vectorised.
-    let differences = words.iter().enumerate().fold(0, |differences, (index, bytes)| {
-        differences | (u64::from_le_bytes(*bytes) ^ word(seed, index))
-    });
-    differences == 0 && *rest == end[..rest.len()]
-}
-
-fn word(seed: u64, index: usize) -> u64 {
-    seed.wrapping_add((index as u64).wrapping_mul(STEP))
+    let mut differences = 0;
+    let (words, rest) = buffer.as_chunks::<8>();
+    for bytes in words {
+        differences |= u64::from_le_bytes(*bytes) ^ word;
+        word = word.wrapping_add(STEP);
+    }
+    differences == 0 && *rest == word.to_le_bytes()[..rest.len()]
 }

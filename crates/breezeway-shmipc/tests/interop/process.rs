@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use breezeway_adversary::stopwatch::eventually;
+use rustix::process::{Pid, Signal, kill_process};
 
 /// How long a process may say nothing before a test fails. Far above what it takes, as the machine
 /// may be busy.
@@ -54,6 +55,20 @@ impl Process {
                 panic!("{} ended instead of saying anything", self.name)
             }
         }
+    }
+
+    /// Whether, of the lines that came up to now, one begins with `word`. They are not heard again.
+    pub(crate) fn heard(&self, word: &str) -> bool {
+        self.lines.try_iter().any(|line| line.starts_with(word))
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Stops it, or lets it go on.
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).expect("it was not collected yet");
     }
 
     /// Tells it a line.

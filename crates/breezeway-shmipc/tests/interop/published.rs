@@ -22,13 +22,30 @@ fn socket(folder: &Folder) -> PathBuf {
 }
 
 /// Starts an example in a folder below.
-fn start(folder: &Folder, example: &str) -> Process {
+fn start(folder: &Folder, name: &str) -> Process {
+    Process::start(name, &mut example(folder, name))
+}
+
+fn example(folder: &Folder, name: &str) -> Command {
     let below = folder.path().join("below");
     std::fs::create_dir_all(&below).expect("our own folder");
-    let mut command = Command::new(shmipc_go_example(example));
+    let mut command = Command::new(shmipc_go_example(name));
     // Files are named below the test's folder where the example lets itself be told.
     command.current_dir(below).env("PATH_PREFIX", folder.prefix());
-    Process::start(example, &mut command)
+    command
+}
+
+/// Waits for a line that begins with `word`.
+fn hears(process: &Process, word: &str) {
+    while !process.hear().starts_with(word) {}
+}
+
+/// The errors that a server of "hot restart" has counted, by its next line with a rate.
+fn errors_of(process: &Process) -> String {
+    let counted = || process.hear().split("errcount").nth(1).map(str::to_owned);
+    let line = std::iter::repeat_with(counted).find_map(|line| line);
+    let words = line.expect("it goes on for ever");
+    words.split_whitespace().next().expect("a number").to_owned()
 }
 
 /// Waits until a server has its socket, and not one that was there before.
@@ -112,6 +129,37 @@ fn hot_restart_client() {
     eventually("its files are removed", || folder.regions().is_empty());
 }
 
+/// The example's second process makes the first hand over, and no call of ours fails. Each prints a
+/// rate every second.
+fn hot_restart_server() {
+    let folder = Folder::new();
+    let start = |environment: &[(&str, &str)]| {
+        let mut command = example(&folder, "hot_restart_test/server");
+        // Any port will do for what nobody asks for.
+        command.env("DEBUG_PORT", "0").envs(environment.iter().copied());
+        Process::start("hot_restart_test/server", &mut command)
+    };
+    let old = start(&[]);
+    hears(&old, "server normal start");
+    listens(&socket(&folder));
+    listens(&folder.path().join("admin.sock"));
+    let client =
+        Program::Ours.client("client", &socket(&folder), &folder.prefix(), Sharing::V2File);
+    let mut client = client.option("--sessions", "2").obey();
+    assert_eq!(client.ask("greet 40 50"), "done 22000");
+    let new = start(&[("IS_HOT_RESTART", "1"), ("HOT_RESTART_EPOCH", "1122")]);
+    hears(&new, "start hot restart");
+    // Until the old one has ended its sessions.
+    loop {
+        assert_eq!(client.ask("greet 40 50"), "done 22000");
+        if old.heard("shmipcListener Run Ret err") {
+            break;
+        }
+    }
+    assert_eq!(client.ask("greet 40 50"), "done 22000");
+    assert_eq!(errors_of(&new), "0");
+}
+
 pub(crate) fn trials() -> Vec<Trial> {
     use Program::{Go, Ours};
     const ASYNC_CLIENT: &str = "best_practice/shmipc_async_client";
@@ -134,5 +182,6 @@ pub(crate) fn trials() -> Vec<Trial> {
             best_practice_server(ASYNC_SERVER);
         }),
         of_client("hot_restart_client_and_our_servers", hot_restart_client),
+        of_server("our_client_and_hot_restart_servers", hot_restart_server),
     ]
 }

@@ -1,5 +1,6 @@
 //! Sessions as their users see them: in one process and between processes, by threads and by tasks.
 
+mod put_back;
 mod servers;
 mod streams;
 #[cfg(feature = "tokio")]

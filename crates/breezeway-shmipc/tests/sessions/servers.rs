@@ -1,23 +1,23 @@
 //! Clients and servers at an address, both ours.
 
 use std::io::{Read, Write};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use breezeway_shmipc::{
     Address, Client, ClientOptions, HandshakeError, Memory, ServeError, Server, ServerOptions,
     SessionEnd, Stream, StreamError, Trust,
 };
 
-const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
-struct Running {
+pub(crate) struct Running {
     address: Address,
     stopper: breezeway_shmipc::Stopper,
     thread: Option<std::thread::JoinHandle<()>>,
 }
 
 impl Running {
-    fn start(address: &Address, options: ServerOptions) -> Self {
+    pub(crate) fn start(address: &Address, options: ServerOptions) -> Self {
         let server = Server::bind(address, options).unwrap();
         let (address, stopper) = (server.address().clone(), server.stopper());
         let echoing = std::thread::spawn(move || server.serve(echo));
@@ -38,11 +38,11 @@ fn echo(stream: &mut Stream) -> Result<(), StreamError> {
     writer.forward(reader).map(|_| ())
 }
 
-fn unix_in(folder: &tempfile::TempDir) -> Address {
+pub(crate) fn unix_in(folder: &tempfile::TempDir) -> Address {
     Address::Unix(folder.path().join("echo.sock"))
 }
 
-fn small(memory: Memory) -> ClientOptions {
+pub(crate) fn small(memory: Memory) -> ClientOptions {
     ClientOptions::new(Trust::Anybody)
         .buffer_size(1 << 20)
         .memory(memory)
@@ -241,6 +241,12 @@ fn a_hot_restart_loses_no_stream_and_moves_new_ones() {
         let client = Client::connect(&address, small(Memory::Memfd).sessions(3)).unwrap();
         let mut before = client.open().unwrap();
         assert_echo(&mut before, 10);
+        // A session stands later at the server than at its client.
+        let until = Instant::now() + PATIENCE;
+        while old.sessions().len() < 3 {
+            assert!(Instant::now() < until);
+            std::thread::yield_now();
+        }
         let new = Running::start(&address, server_options(&folder).take_over(true));
         let report = old.hot_restart(7, PATIENCE);
         assert_eq!((report.acknowledged, report.missing), (3, 0));

@@ -37,6 +37,7 @@ fn perform(client: &Client, line: &str) -> Outcome<usize> {
             let (streams, count) = (streams.parse()?, count.parse()?);
             exchange(client, &sizes, streams, count)
         }
+        ["greet", streams, count] => greet(client, streams.parse()?, count.parse()?),
         ["send", size] => send(client, size.parse()?),
         ["drain", size] => drain(client, size.parse()?),
         _ => Err(format!("no command '{line}'").into()),
@@ -103,6 +104,30 @@ fn round_trip(stream: &mut Stream, size: usize, seed: u64) -> Outcome<()> {
         return Err("the answer differs".into());
     }
     Ok(())
+}
+
+/// In each of `streams` threads opens a stream `count` times, sends the greeting of upstream's
+/// example "hot restart", expects it back, and puts the stream back.
+fn greet(client: &Client, streams: usize, count: usize) -> Outcome<usize> {
+    const GREETING: &[u8] = b"hello world";
+    let one_thread = || -> Outcome<()> {
+        for _ in 0..count {
+            let mut stream = with_patience(client.open()?);
+            stream.send(GREETING)?;
+            let mut answer = [0; GREETING.len()];
+            stream.read_exact(&mut answer)?;
+            if answer != GREETING {
+                return Err("the answer differs".into());
+            }
+            client.put_back(stream);
+        }
+        Ok(())
+    };
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..streams).map(|_| scope.spawn(one_thread)).collect();
+        threads.into_iter().try_for_each(|thread| thread.join().expect("no panic"))
+    })?;
+    Ok(GREETING.len() * streams * count)
 }
 
 /// Sends `size` bytes on a stream of their own and closes it at once.

@@ -1,0 +1,176 @@
+//! What lies in the regions of a live process, seen from outside: queues and free lists.
+//!
+//! This is what shmipc-go's `DebugQueueDetail` and `DebugBufferListDetail` are for. The process may
+//! be Breezeway's or upstream's, client or server, stopped or stuck; it is not asked and not slowed
+//! down. Nothing stops while it is read, so counts that belong together may be some messages apart,
+//! and what is read is not believed: regions that break the protocol's rules are not listed.
+//!
+//! ```
+//! use breezeway_shmipc::dump::ProcessDump;
+//! # use breezeway_shmipc::{ClientOptions, ServerOptions, Session, Trust};
+//! # let server = ServerOptions::new(Trust::SameUser);
+//! # let (client, _server) = Session::pair(&ClientOptions::new(Trust::SameUser), &server)?;
+//! let mut stream = client.open()?;
+//! stream.send(b"nobody reads this")?;
+//! let dump = ProcessDump::of(std::process::id())?;
+//! assert_eq!(dump.queues[0].to_server.depth, 1);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod buffer;
+mod queue;
+
+use std::cell::RefCell;
+use std::io;
+
+use breezeway_os::{SharedMemory, shared_mappings};
+
+pub use buffer::{BufferDump, ListDump};
+pub use queue::{ElementDump, QueueDump, RingDump};
+
+/// The regions that a process has mapped.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ProcessDump {
+    /// Its queue regions, one for each session.
+    pub queues: Vec<QueueDump>,
+    /// Its buffer regions, which sessions may share.
+    pub buffers: Vec<BufferDump>,
+    /// Memory that it shares and that could not be read, so that it is not known whether regions
+    /// are among it: names and errors.
+    pub unreadable: Vec<(String, String)>,
+}
+
+impl ProcessDump {
+    /// Reads the regions of a process of the same user, or of any as root.
+    ///
+    /// A region without a file name and without a descriptor is read as a debugger would: where the
+    /// kernel lets only parents do that (`kernel.yama.ptrace_scope`), it takes root.
+    ///
+    /// # Errors
+    ///
+    /// There is no such process, or it must not be looked into.
+    pub fn of(pid: u32) -> io::Result<Self> {
+        let mut dump = Self::default();
+        for mapping in shared_mappings(pid)? {
+            let read = mapping.open().and_then(|memory| dump.add(&mapping.name, &memory));
+            if let Err(error) = read {
+                dump.unreadable.push((mapping.name, error.to_string()));
+            }
+        }
+        Ok(dump)
+    }
+
+    /// Adds what lies in a region, if it is one.
+    fn add(&mut self, name: &str, memory: &SharedMemory) -> io::Result<()> {
+        let source = Source { memory, failed: RefCell::new(None) };
+        let queue = QueueDump::read(name, &source);
+        let buffer = if queue.is_none() { BufferDump::read(name, &source) } else { None };
+        source.failed.into_inner().map_or(Ok(()), Err)?;
+        self.queues.extend(queue);
+        self.buffers.extend(buffer);
+        Ok(())
+    }
+}
+
+/// Memory to read from. What cannot be read is zero, and remembered.
+struct Source<'a> {
+    memory: &'a SharedMemory,
+    failed: RefCell<Option<io::Error>>,
+}
+
+impl Source<'_> {
+    /// As many bytes as a region may have.
+    fn len(&self) -> u32 {
+        u32::try_from(self.memory.len()).unwrap_or(u32::MAX)
+    }
+
+    fn bytes<const N: usize>(&self, at: u32) -> [u8; N] {
+        let mut bytes = [0; N];
+        if let Err(error) = self.memory.read_at(at.into(), &mut bytes) {
+            self.failed.borrow_mut().get_or_insert(error);
+            bytes = [0; N];
+        }
+        bytes
+    }
+
+    fn word(&self, at: u32) -> u32 {
+        u32::from_le_bytes(self.bytes(at))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::Ordering;
+
+    use super::*;
+    use crate::layout::buffer::HEAD_AT;
+    use crate::layout::queue::NATIVE;
+    use crate::options::{ClientOptions, ServerOptions, Trust};
+    use crate::session::Session;
+
+    /// A session whose buffer region has a size of its own, and what is seen of it from outside.
+    struct Watched {
+        client: Session,
+        _server: Session,
+        size: u32,
+    }
+
+    impl Watched {
+        fn new(size: u32) -> Self {
+            let client = ClientOptions::new(Trust::SameUser).buffer_size(size);
+            let server = ServerOptions::new(Trust::SameUser);
+            let (client, _server) = Session::pair(&client, &server).unwrap();
+            Self { client, _server, size }
+        }
+
+        fn buffer(&self) -> Option<BufferDump> {
+            let used = self.client.core.layout.used();
+            assert!(used < self.size);
+            let buffers = ProcessDump::of(std::process::id()).unwrap().buffers;
+            buffers.into_iter().find(|buffer| buffer.used == used)
+        }
+    }
+
+    #[test]
+    fn a_list_that_is_cut_or_leads_astray_is_not_whole() {
+        let watched = Watched::new(3 << 20);
+        let list = watched.client.core.layout.lists()[0];
+        let region = &watched.client.core.buffer;
+        let dump = || watched.buffer().unwrap().lists[0];
+        let fresh = dump();
+        assert!(fresh.whole && fresh.reachable == list.count, "{fresh:?}");
+
+        let third = list.area() + 2 * list.stride();
+        region.byte(third + crate::layout::buffer::FLAGS_AT).store(0, Ordering::SeqCst);
+        assert_eq!((dump().whole, dump().reachable), (false, 3));
+        // In a circle.
+        region.byte(third + crate::layout::buffer::FLAGS_AT).store(1, Ordering::SeqCst);
+        region.word(third + crate::layout::buffer::NEXT_AT).store(0, Ordering::SeqCst);
+        assert_eq!((dump().whole, dump().reachable), (false, list.count));
+        for nowhere in [1, list.stride() * list.count, u32::MAX] {
+            region.word(list.header + HEAD_AT).store(nowhere, Ordering::SeqCst);
+            assert_eq!((dump().whole, dump().reachable), (false, 0));
+        }
+    }
+
+    #[test]
+    fn counts_that_make_no_sense_show_no_more_than_fits() {
+        let options = ClientOptions::new(Trust::SameUser).queue_capacity(1000);
+        let server = ServerOptions::new(Trust::SameUser);
+        let (client, _server) = Session::pair(&options, &server).unwrap();
+        let ring = || {
+            let queues = ProcessDump::of(std::process::id()).unwrap().queues;
+            let found = queues.into_iter().find(|queue| queue.to_server.capacity == 1000);
+            found.map(|queue| queue.to_client)
+        };
+        assert_eq!(ring().unwrap().depth, 0);
+        let queue = client.core.queue_region();
+        let base = queue.len() / 2;
+        queue.word(base + NATIVE.head).store(u32::MAX, Ordering::SeqCst);
+        let forged = ring().unwrap();
+        assert_eq!((forged.depth, forged.waiting.len()), (1000, 256));
+        queue.word(base + NATIVE.capacity).store(u32::MAX, Ordering::SeqCst);
+        assert_eq!(ring(), None, "no queue");
+    }
+}
