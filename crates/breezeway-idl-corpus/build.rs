@@ -6,15 +6,23 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
-use breezeway_idl::{Builder, Error, generate, read, struct_paths};
+use breezeway_idl::{Builder, Error, Services, generate, read, struct_paths};
+use random_idl::RandomIdl;
+
+#[allow(dead_code, unreachable_pub, reason = "the library uses the rest")]
+#[path = "src/dice.rs"]
+mod dice;
+#[allow(unreachable_pub, reason = "a build script has no public")]
+mod random_idl;
 
 fn main() -> Result<(), Error> {
     find_rustfmt();
     let corpus = PathBuf::from("../breezeway-idl/tests/corpus");
     println!("cargo::rerun-if-changed={}", corpus.display());
-    let files = files(&corpus);
-    Builder::new().compile(&files)?;
     let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
+    let files = [files(&corpus), random_files(&out)?].concat();
+    Builder::new().compile(&files)?;
+    Builder::new().file_name("services.rs").services(Services::BlockingAndAsync).compile(&files)?;
     write(out.join("cases.rs"), &list(&files)?)?;
     let deep = out.join("deep.thrift");
     write(deep.clone(), &deep_structs())?;
@@ -27,6 +35,9 @@ fn main() -> Result<(), Error> {
         .runtime_path("crate::runtime")
         .extern_path("common.thrift", "::breezeway_idl_corpus::acme::common")
         .compile(&[options])?;
+    Builder::new().file_name("serde.rs").serde().compile(
+        &["sample", "keywords", "defaults"].map(|name| corpus.join(name).with_extension("thrift")),
+    )?;
     // Without the warning that `Builder::compile` would print: the test has the attribute.
     write(out.join("deep.rs"), &generate(&read(&[deep], &[])?)?)
 }
@@ -56,6 +67,15 @@ fn find_rustfmt() {
     }
 }
 
+/// Some IDLs that nobody thought of.
+fn random_files(out: &Path) -> Result<Vec<PathBuf>, Error> {
+    let file = |seed: u64| {
+        let path = out.join(format!("random_{seed}.thrift"));
+        write(path.clone(), &RandomIdl::new(seed).to_string()).map(|()| path)
+    };
+    (1..=3).map(file).collect()
+}
+
 fn files(corpus: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(corpus).into_iter().flatten().flatten();
     let mut files: Vec<_> = entries.map(|entry| entry.path()).collect();
@@ -63,7 +83,11 @@ fn files(corpus: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// A `case!` per struct: its file, its name, its owned type and its view.
+/// Files whose structs go every way there is: rustc needs long for all of them.
+const EVERY_WAY: [&str; 5] = ["containers", "defaults", "recursive", "sample", "unions"];
+
+/// A `case!` per struct: its file, its name, its owned type and its view, and whether it goes every
+/// way.
 fn list(files: &[PathBuf]) -> Result<String, Error> {
     let schema = read(files, &[])?;
     let mut cases = String::from("const CASES: &[Case] = &[\n");
@@ -71,7 +95,9 @@ fn list(files: &[PathBuf]) -> Result<String, Error> {
         let (stem, name) = (&schema.files[paths.id.file].stem, &schema.definition(paths.id).name);
         let (owned, view) = (paths.owned, paths.view);
         let types = format!("breezeway_idl_corpus::{owned}, breezeway_idl_corpus::{view}");
-        writeln!(cases, "    case!({stem:?}, {name:?}, {types}),").unwrap_or_default();
+        let every = EVERY_WAY.contains(&stem.as_str()) || stem.starts_with("random_");
+        let every = if every { ", every way" } else { "" };
+        writeln!(cases, "    case!({stem:?}, {name:?}, {types}{every}),").unwrap_or_default();
     }
     Ok(cases + "];\n")
 }

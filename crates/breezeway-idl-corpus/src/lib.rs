@@ -3,7 +3,7 @@
 #![forbid(unsafe_code)]
 
 pub mod arbitrary;
+pub mod dice;
 pub mod messages;
-mod owned;
 
 include!(concat!(env!("OUT_DIR"), "/thrift.rs"));

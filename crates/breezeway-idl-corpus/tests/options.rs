@@ -1,5 +1,5 @@
-//! What the options of `Builder` change: derived traits, the runtime's path, and types that another
-//! crate has.
+//! What the options of `Builder` change: derived traits, serde's among them, the runtime's path,
+//! and types that another crate has.
 
 /// The runtime by another path, as a crate that exports it again has it.
 mod runtime {
@@ -11,11 +11,20 @@ mod generated {
     include!(concat!(env!("OUT_DIR"), "/options.rs"));
 }
 
+#[allow(dead_code, reason = "the test uses a part of it")]
+mod with_serde {
+    include!(concat!(env!("OUT_DIR"), "/serde.rs"));
+}
+
 use std::collections::{BTreeSet, HashSet};
 
 use breezeway_idl_corpus::acme::common::{Page, PageView};
+use breezeway_thrift::{Pairs, Set};
 use breezeway_thrift::{decode_slice, to_vec, view_slice};
 use generated::options::{Either, Key, Level, Report, ReportView, ReportWriter};
+use with_serde::defaults::{Defaults, Mode, RequiredDefaults};
+use with_serde::keywords::{Fields, Impl, Keyword, Loop};
+use with_serde::sample::{Ano, Node, Shape};
 
 #[test]
 fn a_value_of_an_enum_tells_the_first_name_of_its_number() {
@@ -48,4 +57,42 @@ fn types_of_another_crate_are_used_as_if_they_were_here() {
     ReportWriter::new(&mut output).page(|writer| writer.offset(3)).end();
     let size = output.finish().unwrap();
     assert_eq!(decode_slice::<Report>(&buffer[..size]).unwrap().page.offset, 3);
+}
+
+fn json(value: &impl serde::Serialize) -> serde_json::Value {
+    serde_json::to_value(value).unwrap()
+}
+
+#[test]
+fn serde_writes_the_names_of_the_idl_and_reads_them_again() {
+    let node = Node {
+        value: 7,
+        next_node: Some(Box::new(Node::default())),
+        table: [("a".to_owned(), vec![1, 2])].into(),
+        set_of_numbers: Set(vec![3, 3]),
+        shape: Some(Shape::Ano(Ano { a: 5 })),
+        by_number: Pairs(vec![(0.5, Ano { a: 6 })]),
+        ..Node::default()
+    };
+    let text = serde_json::to_string(&node).unwrap();
+    assert_eq!(serde_json::from_str::<Node>(&text).unwrap(), node);
+    let shown = json(&node);
+    assert_eq!(shown["set_of_numbers"], serde_json::json!([3, 3]));
+    assert_eq!(shown["shape"], serde_json::json!({"ano": {"a": 5}}));
+    assert_eq!(shown["by_number"], serde_json::json!([[0.5, {"a": 6}]]));
+    let fields = Fields { self_: 1, r#type: "t".to_owned(), ..Fields::default() };
+    assert_eq!((&json(&fields)["self"], &json(&fields)["type"]), (&1.into(), &"t".into()));
+    assert_eq!(json(&Impl { r#let: Some(Keyword(9)), ..Impl::default() })["let"], 9);
+    assert_eq!(json(&Loop::For("each".to_owned())), serde_json::json!({"for": "each"}));
+    assert_eq!(json(&Loop::Unset), "Unset");
+}
+
+#[test]
+fn what_serde_does_not_find_is_the_default_of_the_idl() {
+    let some: Defaults = serde_json::from_str(r#"{"large": 1, "mode": 77}"#).unwrap();
+    assert_eq!(some, Defaults { large: 1, mode: Mode(77), ..Defaults::default() });
+    let none: RequiredDefaults = serde_json::from_str("{}").unwrap();
+    assert_eq!(none, RequiredDefaults::default());
+    assert!(serde_json::from_str::<Defaults>(r#"{"large": "much"}"#).is_err());
+    assert!(serde_json::from_str::<Shape>(r#"{"circle": 1}"#).is_err());
 }

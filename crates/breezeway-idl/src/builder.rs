@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::error::Error;
-use crate::model::{Order, Schema};
+use crate::model::{Kind, Order, Schema, Services, Type, TypeKind};
 use crate::nesting::recursion_limit;
 use crate::resolve::Strings;
 use crate::{generate, read_with};
@@ -29,9 +29,11 @@ pub struct Builder {
     order: Order,
     strings: Strings,
     ordered: bool,
+    serde: bool,
     runtime: Option<String>,
     external: Vec<(PathBuf, String)>,
     small_strings: bool,
+    services: Services,
 }
 
 impl Builder {
@@ -79,6 +81,18 @@ impl Builder {
         self
     }
 
+    /// Derives serde's `Serialize` and `Deserialize` for every owned type: for configuration, logs
+    /// and tools, with the IDL's names. The program needs serde with its feature `derive`, and
+    /// feature `serde` of breezeway-thrift.
+    ///
+    /// A field that is not there when read is as in `Default`, also a required one. An enum is its
+    /// number, a union `{"field": value}`, or `"Unset"`, and a map whose keys have no order a list
+    /// of pairs.
+    pub fn serde(mut self) -> Self {
+        self.serde = true;
+        self
+    }
+
     /// Uses `breezeway_thrift` by this path, such as `::my_rpc::thrift`, so that a crate that
     /// exports it again is enough to depend on.
     pub fn runtime_path(mut self, path: impl Into<String>) -> Self {
@@ -104,6 +118,13 @@ impl Builder {
         self
     }
 
+    /// Generates, for each service, a trait to implement, a server that dispatches to it, and a
+    /// client: those of `breezeway-rpc`, which is then the only crate to depend on.
+    pub fn services(mut self, services: Services) -> Self {
+        self.services = services;
+        self
+    }
+
     /// Generates from these files and all they include.
     ///
     /// In a build script this also tells cargo which files to watch: those and no others.
@@ -122,6 +143,7 @@ impl Builder {
         let mut schema = read_with(&files, &self.include_dirs, self.strings)?;
         schema.order = self.order;
         schema.ordered = self.ordered;
+        schema.serde = self.serde;
         schema.runtime = self.runtime.clone();
         for (file, path) in &self.external {
             let mut named = schema.files.iter_mut().filter(|found| found.path.ends_with(file));
@@ -131,6 +153,10 @@ impl Builder {
             }
         }
         schema.small_strings = self.small_strings;
+        schema.services = self.services;
+        if self.services != Services::Trait {
+            check_streams(&schema)?;
+        }
         Ok(schema)
     }
 
@@ -140,6 +166,23 @@ impl Builder {
         let path = dir.ok_or(Error::NoOutDir)?.join(name);
         fs::write(&path, text).map_err(|source| Error::Write { path, source })
     }
+}
+
+/// Replies are structs, so that a failure can be told apart from them by its first byte.
+fn check_streams(schema: &Schema) -> Result<(), Error> {
+    let is_struct = |ty: &Type| matches!(ty.kind, TypeKind::Struct(_));
+    for id in schema.ids() {
+        let definition = schema.definition(id);
+        let Kind::Service(service) = &definition.kind else { continue };
+        for method in service.methods.iter().filter(|method| method.streaming.is_stream()) {
+            let takes_one = method.arguments.fields.len() == 1;
+            if !takes_one || method.oneway || !method.result.as_ref().is_some_and(is_struct) {
+                let name = format!("{}.{}", definition.name, method.name);
+                return Err(Error::StreamsNoStruct(name));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// rustc says so too, but not in these words, and only where the types are used.

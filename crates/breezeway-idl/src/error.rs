@@ -58,6 +58,11 @@ pub enum Error {
         .0.display()
     )]
     ExternFile(PathBuf),
+    /// A method that streams returns no struct, or takes not one argument.
+    #[error(
+        "'{0}' streams: for breezeway-rpc it takes one argument, returns a struct, is not oneway"
+    )]
+    StreamsNoStruct(String),
     /// No output directory was given and cargo's is not there.
     #[error("no output directory: set one with out_dir(), or run from a build script")]
     NoOutDir,

@@ -161,11 +161,16 @@ impl Code {
 
     /// `pattern => body,`, in a block if it is too long.
     pub(crate) fn arm(&mut self, pattern: &str, body: &str) {
-        let flat = format!("{pattern} => {body},");
+        self.arm_of(pattern, &Expr::plain(body));
+    }
+
+    /// As [`Self::arm`], for a body that can be broken.
+    pub(crate) fn arm_of(&mut self, pattern: &str, body: &Expr) {
+        let flat = format!("{pattern} => {},", body.flat());
         if self.fits(&flat) {
             return self.line(&flat);
         }
-        self.block(&format!("{pattern} => {{"), |code| code.line(body));
+        self.block(&format!("{pattern} => {{"), |code| code.expr(body, ""));
     }
 
     /// `left = |parameters| body;`: on the next line, or in a block, if it is too long.
@@ -211,6 +216,15 @@ impl Code {
                 code.expr(left, &format!("{result},"));
             }
         });
+    }
+
+    /// `#[derive(traits)]`
+    pub(crate) fn derive(&mut self, traits: &[&str]) {
+        let flat = format!("#[derive({})]", traits.join(", "));
+        if self.fits(&flat) {
+            return self.line(&flat);
+        }
+        self.block_with("#[derive(", ")]", |code| code.fill(traits));
     }
 
     /// `use path::{names};`, as many names in a line as fit.
@@ -267,6 +281,8 @@ pub(crate) enum Expr {
     Plain(String),
     /// `name: value`
     Named(String, Box<Expr>),
+    /// `self.field.method()`, in its parts.
+    Chain(Vec<String>),
     /// Items in brackets.
     Group { head: String, brackets: Brackets, items: Vec<Expr> },
 }
@@ -334,7 +350,7 @@ impl Expr {
     }
 
     /// `Name<Parameters>`
-    fn ty(text: &str) -> Self {
+    pub(crate) fn ty(text: &str) -> Self {
         match text.split_once('<') {
             Some((head, parameters)) if text.ends_with('>') => {
                 let parameters = &parameters[..parameters.len() - 1];
@@ -359,7 +375,7 @@ impl Expr {
 
     fn into_items(self) -> Vec<Self> {
         match self {
-            Self::Plain(_) | Self::Named(..) => Vec::new(),
+            Self::Plain(_) | Self::Named(..) | Self::Chain(_) => Vec::new(),
             Self::Group { items, .. } => items,
         }
     }
@@ -369,6 +385,7 @@ impl Expr {
         match self {
             Self::Plain(text) => text.clone(),
             Self::Named(name, value) => format!("{name}: {}", value.flat()),
+            Self::Chain(parts) => parts.concat(),
             Self::Group { head, brackets, items } => {
                 let inner: Vec<_> = items.iter().map(Self::flat).collect();
                 let inner = inner.join(", ");
@@ -395,6 +412,7 @@ impl Expr {
         let (brackets, items) = match self {
             Self::Plain(_) => return true,
             Self::Named(_, value) => return value.may_be_flat(),
+            Self::Chain(parts) => return width(&parts.concat()) <= CHAIN_WIDTH,
             Self::Group { brackets, items, .. } => (brackets, items),
         };
         let inner: usize = items.iter().map(|item| width(&item.flat()) + 2).sum();
@@ -404,7 +422,7 @@ impl Expr {
     /// The text behind `left`: on the same line, on the next one if only that has room, or broken.
     fn layout_behind(&self, left: &str, indent: usize, column: usize, tail: usize) -> String {
         let column = column + width(left) + 1;
-        let next_line = self.fits(indent + 4, tail);
+        let next_line = self.fits(indent + 4, tail) && !matches!(self, Self::Chain(_));
         if self.fits(column, tail) || !next_line {
             return format!("{left} {}", self.layout(indent, column, tail));
         }
@@ -419,6 +437,8 @@ impl Expr {
             Self::Named(name, value) => {
                 return value.layout_behind(&format!("{name}:"), indent, column, tail);
             }
+            Self::Chain(_) if self.fits(column, tail) => return self.flat(),
+            Self::Chain(parts) => return parts.join(&format!("\n{}", " ".repeat(indent + 4))),
             Self::Group { head, brackets, items } => (head, brackets, items),
         };
         if items.is_empty() || self.fits(column, tail) {

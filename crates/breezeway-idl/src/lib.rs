@@ -52,6 +52,7 @@ pub use builder::Builder;
 pub use error::{Error, Position, Problem};
 pub use generate::StructPaths;
 use model::Schema;
+pub use model::Services;
 use resolve::Strings;
 
 /// Reads .thrift files and all they include.

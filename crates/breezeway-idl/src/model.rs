@@ -14,10 +14,38 @@ pub struct Schema {
     pub order: Order,
     /// Whether owned types have `Eq`, `PartialOrd`, `Ord` and `Hash` where no `double` is in them.
     pub ordered: bool,
+    /// Whether owned types can be written and read by serde.
+    pub serde: bool,
     /// The path of `breezeway_thrift`, if it is another.
     pub runtime: Option<String>,
     /// Whether owned strings have short text in place.
     pub small_strings: bool,
+    /// What is generated for services.
+    pub services: Services,
+}
+
+/// What is generated for services.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Services {
+    /// A trait that says nothing of how calls travel.
+    #[default]
+    Trait,
+    /// A trait, a server and a client of `breezeway-rpc` that block.
+    Blocking,
+    /// A trait, a server and a client of `breezeway-rpc` that await.
+    Async,
+    /// Both.
+    BlockingAndAsync,
+}
+
+impl Services {
+    pub(crate) fn blocking(self) -> bool {
+        matches!(self, Self::Blocking | Self::BlockingAndAsync)
+    }
+
+    pub(crate) fn awaiting(self) -> bool {
+        matches!(self, Self::Async | Self::BlockingAndAsync)
+    }
 }
 
 /// In which order the fields of a struct are written, and read fastest. Any order is read.
@@ -266,10 +294,31 @@ pub enum Streaming {
     Bidirectional,
 }
 
+impl Streaming {
+    /// Whether a side sends any number of messages, so that it is no call.
+    pub fn is_stream(self) -> bool {
+        self.of_requests() || self.of_replies()
+    }
+
+    /// Whether the client sends any number of messages.
+    pub fn of_requests(self) -> bool {
+        matches!(self, Self::Client | Self::Bidirectional)
+    }
+
+    /// Whether the server sends any number of messages.
+    pub fn of_replies(self) -> bool {
+        matches!(self, Self::Server | Self::Bidirectional)
+    }
+}
+
 impl Schema {
     /// The path of the runtime.
     pub(crate) fn runtime(&self) -> &str {
-        self.runtime.as_deref().unwrap_or(crate::generate::RUNTIME)
+        let usual = match self.services {
+            Services::Trait => crate::generate::RUNTIME,
+            _ => "breezeway_rpc::thrift",
+        };
+        self.runtime.as_deref().unwrap_or(usual)
     }
 
     /// The definition with this id.

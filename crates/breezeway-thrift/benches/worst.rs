@@ -11,7 +11,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::hint::black_box;
 
-use breezeway_idl_corpus::messages::Dice;
+use breezeway_idl_corpus::dice::Dice;
 use breezeway_idl_corpus::sample::{Node, NodeView};
 use breezeway_thrift::{Limits, Slice, View, decode_slice, view_slice};
 use rustix::time::{ClockId, clock_gettime};

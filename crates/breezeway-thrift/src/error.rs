@@ -126,6 +126,15 @@ pub enum Fault {
     /// TTHeader announces a compressed payload, which nothing supports.
     #[error("{0} transforms of the payload, which are not supported")]
     Transforms(u8),
+    /// A frame in a stream that has no stream's flag.
+    #[error("flags {0:#06x} are not those of a stream")]
+    NoStream(u16),
+    /// A payload that streams of structs do not carry.
+    #[error("streams carry Thrift structs, not {0:?}")]
+    StreamProtocol(crate::PayloadProtocol),
+    /// A kind of frame that streams do not have.
+    #[error("{:?} is no kind of frame", .0.escape_ascii().to_string())]
+    FrameKind(Vec<u8>),
     /// A block of header information that TTHeader does not have.
     #[error("{0:#04x} is no block of TTHeader")]
     HeaderBlock(u8),

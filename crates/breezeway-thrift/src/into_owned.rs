@@ -6,6 +6,10 @@ use crate::{Elements, Entries, Fixed, Nested, NumberList, Pairs, Set, SetOf, Vie
 
 /// Turns what a view has into what the owned type `T` has: for fields of generated types, that of
 /// the same name.
+///
+/// It cannot fail, and takes what memory the owned value needs, however much: a view of a few bytes
+/// may be of thousands of structs. [`crate::Limits::memory`] bounds what `decode_slice` takes, not
+/// this: decode what a peer sends that is not trusted.
 pub trait IntoOwned<T> {
     /// The owned value.
     fn into_owned(self) -> T;

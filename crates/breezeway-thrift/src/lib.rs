@@ -106,6 +106,8 @@
 //!
 //! * `small-strings`: `SmallString`, which has up to 24 bytes in place. Decoding takes no memory
 //!   for it, which is most of what a short string costs.
+//! * `serde`: serde's traits for [`Set`], [`Pairs`], [`Uuid`] and `SmallString`, for generated
+//!   types that derive them.
 //! * `prost`: the codec `Protobuf`, which sends messages of prost the same way.
 #![deny(unsafe_code)]
 
@@ -137,6 +139,7 @@ mod open_enum;
 mod output;
 mod pool;
 mod read_once;
+mod scan;
 mod sequence;
 mod set;
 mod short_copy;
@@ -181,13 +184,14 @@ pub use number_list::NumberList;
 pub use output::Output;
 pub use pool::Pool;
 pub use read_once::ReadOnce;
+pub use scan::MessageScan;
 pub use sequence::Sequence;
 pub use set::{Set, SetOf};
 pub use sink::{Sink, Size};
 pub use skip::skip;
 pub use slice::Slice;
 pub use source::Source;
-pub use ttheader::{HeaderKey, PayloadProtocol, TtFrame, TtHeader};
+pub use ttheader::{FrameKind, HeaderKey, PayloadProtocol, StreamFrame, TtFrame, TtHeader};
 pub use uuid::Uuid;
 pub use view::{View, preset, view_prefix, view_slice};
 pub use wire::Wire;

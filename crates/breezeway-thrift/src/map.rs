@@ -11,6 +11,7 @@ use crate::{Decode, DecodeError, Encode, Fault, Output, Sink, Source, Wire, Wire
 /// A map as it lies in a message: pairs in the writer's order, not searched for repeated keys. Keys
 /// need no order and no hash.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 pub struct Pairs<K, V>(pub Vec<(K, V)>);
 
 impl<K, V> Default for Pairs<K, V> {

@@ -11,6 +11,7 @@ use crate::{Decode, DecodeError, Encode, Sink, Slice, Source, View, Wire, WireTy
 ///
 /// Elements need no order and no hash, and numbers are read and written at once, as in a list.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 pub struct Set<T>(pub Vec<T>);
 
 impl<T> Deref for Set<T> {

@@ -14,9 +14,11 @@
 mod decode;
 mod encode;
 mod key;
+mod stream;
 
 pub use decode::TtFrame;
 pub use key::HeaderKey;
+pub use stream::{FrameKind, StreamFrame};
 
 use crate::Fault;
 

@@ -7,6 +7,7 @@ use crate::{Fixed, Wire, WireType, fixed_value};
 /// Kitex has another meaning for this type byte and cannot even skip it: a message for Kitex must
 /// not have a UUID.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Deserialize, serde::Serialize))]
 pub struct Uuid(pub [u8; 16]);
 
 impl Wire for Uuid {

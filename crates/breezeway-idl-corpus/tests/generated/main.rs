@@ -3,6 +3,7 @@
 mod apache;
 mod bytes;
 mod example;
+mod needs_go;
 mod round_trip;
 mod rustfmt;
 mod unions;

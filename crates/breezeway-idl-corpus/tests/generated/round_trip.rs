@@ -1,27 +1,53 @@
-//! Random messages of every struct of the corpus, through owned types and views.
+//! Random messages of every struct of the corpus, and of random IDLs, through owned types and
+//! views.
 
 use std::path::Path;
 
 use breezeway_idl::model::Schema;
-use breezeway_idl_corpus::messages::{Dice, Messages};
-use breezeway_thrift::{DecodeError, Encode, EncodeError, decode_slice, to_vec, view_slice};
+use breezeway_idl_corpus::dice::Dice;
+use breezeway_idl_corpus::messages::Messages;
+use breezeway_thrift::{
+    DecodeError, Encode, EncodeError, IntoOwned, decode_once, decode_slice, to_vec, view_slice,
+};
 
 /// One struct: how it is decoded and encoded again, and how it is viewed.
-struct Case {
-    file: &'static str,
-    name: &'static str,
-    owned: fn(&[u8]) -> Result<Owned, DecodeError>,
+pub(crate) struct Case {
+    pub(crate) file: &'static str,
+    pub(crate) name: &'static str,
+    pub(crate) owned: fn(&[u8]) -> Result<Owned, DecodeError>,
     view: fn(&[u8]) -> Result<String, DecodeError>,
+    more: Option<More>,
 }
 
-struct Owned {
+pub(crate) struct Owned {
     shown: String,
-    encoded: Result<Vec<u8>, EncodeError>,
+    pub(crate) encoded: Result<Vec<u8>, EncodeError>,
     size: usize,
+}
+
+/// The other ways through a message: read by `decode_once`, forwarded from its view, and made owned
+/// of it.
+struct More {
+    once: fn(&[u8]) -> Result<String, DecodeError>,
+    forwarded: fn(&[u8]) -> Result<Vec<u8>, EncodeError>,
+    kept: fn(&[u8]) -> Result<Vec<u8>, EncodeError>,
 }
 
 macro_rules! case {
     ($file:literal, $name:literal, $owned:ty, $view:ty) => {
+        case!(@ $file, $name, $owned, $view, None)
+    };
+    ($file:literal, $name:literal, $owned:ty, $view:ty, every way) => {
+        case!(@ $file, $name, $owned, $view, Some(More {
+            once: |bytes| decode_once::<$owned>(bytes).map(|value| format!("{value:?}")),
+            forwarded: |bytes| to_vec(&view_slice::<$view>(bytes).unwrap()),
+            kept: |bytes| {
+                let value: $owned = view_slice::<$view>(bytes).unwrap().into_owned();
+                to_vec(&value)
+            },
+        }))
+    };
+    (@ $file:literal, $name:literal, $owned:ty, $view:ty, $more:expr) => {
         Case {
             file: $file,
             name: $name,
@@ -31,6 +57,7 @@ macro_rules! case {
                 Ok(Owned { shown: format!("{value:?}"), encoded, size: value.size() })
             },
             view: |bytes| view_slice::<$view>(bytes).map(|value| format!("{value:?}")),
+            more: $more,
         }
     };
 }
@@ -41,12 +68,18 @@ fn schema() -> Schema {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../breezeway-idl/tests/corpus");
     let mut files: Vec<_> =
         std::fs::read_dir(corpus).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let random = |seed| Path::new(env!("OUT_DIR")).join(format!("random_{seed}.thrift"));
     files.sort();
+    files.extend((1..=3).map(random));
     breezeway_idl::read(&files, &[]).unwrap()
 }
 
 /// Calls `check` with messages of every struct.
-fn each_message(seed: u64, count: usize, mut check: impl FnMut(&Case, &mut Dice, &[u8])) {
+pub(crate) fn each_message(
+    seed: u64,
+    count: usize,
+    mut check: impl FnMut(&'static Case, &mut Dice, &[u8]),
+) {
     let schema = schema();
     let mut messages = Messages { schema: &schema, dice: Dice(seed), tame: false };
     for case in CASES {
@@ -106,6 +139,18 @@ fn views_show_what_owned_values_do() {
 }
 
 #[test]
+fn what_is_read_once_forwarded_or_kept_is_the_message() {
+    each_message(6, 20, |case, _, message| {
+        let Some(more) = &case.more else { return };
+        let owned = (case.owned)(message).unwrap().shown;
+        assert_eq!((more.once)(message).as_ref(), Ok(&owned), "{}.{}", case.file, case.name);
+        for written in [(more.forwarded)(message), (more.kept)(message)] {
+            assert_eq!(written.as_deref(), Ok(message), "{}.{}", case.file, case.name);
+        }
+    });
+}
+
+#[test]
 fn defaults_are_the_same_in_owned_values_and_views() {
     for case in CASES {
         match ((case.owned)(&[0]), (case.view)(&[0])) {
@@ -152,6 +197,10 @@ fn what_is_cut_off_or_changed_is_taken_by_both_or_by_neither() {
             let at = dice.below(changed.len());
             changed[at] ^= 1 << dice.below(8);
             let (owned, view) = ((case.owned)(&changed), (case.view)(&changed));
+            if let Some(more) = &case.more {
+                let once = (more.once)(&changed);
+                assert_eq!(once.err().as_ref(), owned.as_ref().err(), "{}: {at}", case.name);
+            }
             assert_eq!(owned.is_ok(), view.is_ok(), "{}: byte {at} of {message:02x?}", case.name);
         }
     });

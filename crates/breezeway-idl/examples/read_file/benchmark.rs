@@ -7,8 +7,10 @@
     clippy::approx_constant,
     clippy::large_enum_variant,
     clippy::module_inception,
+    clippy::new_ret_no_self,
     clippy::should_implement_trait,
     clippy::struct_field_names,
+    clippy::too_many_arguments,
     clippy::type_complexity,
     clippy::upper_case_acronyms,
     clippy::wrong_self_convention,
@@ -16,7 +18,8 @@
 )]
 pub mod benchmark {
     use breezeway_thrift::{
-        Decode, DecodeError, Encode, Fields, InPlace, NumberList, Sink, Slice, Source, View, Wire,
+        Decode, DecodeError, Encode, Fields, InPlace, IntoOwned, NumberList, Sink, Slice, Source,
+        View, Wire,
     };
 
     #[derive(Clone, Debug, Default, PartialEq)]
@@ -55,6 +58,13 @@ pub mod benchmark {
 
     impl Wire for AnoView {}
 
+    impl Encode for AnoView {
+        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+            to.put(1, self.num);
+            to.stop();
+        }
+    }
+
     impl<'a> View<'a> for AnoView {
         #[inline]
         fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
@@ -68,6 +78,13 @@ pub mod benchmark {
                 };
             }
             Ok(ano)
+        }
+    }
+
+    impl IntoOwned<Ano> for AnoView {
+        #[inline]
+        fn into_owned(self) -> Ano {
+            Ano { num: self.num }
         }
     }
 
@@ -136,6 +153,15 @@ pub mod benchmark {
 
     impl Wire for MyTestView<'_> {}
 
+    impl Encode for MyTestView<'_> {
+        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+            to.put(1, self.num);
+            to.field(2, &self.ano);
+            to.field(3, &self.nums);
+            to.stop();
+        }
+    }
+
     impl<'a> View<'a> for MyTestView<'a> {
         #[inline]
         fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
@@ -153,6 +179,17 @@ pub mod benchmark {
                 };
             }
             Ok(my_test)
+        }
+    }
+
+    impl IntoOwned<MyTest> for MyTestView<'_> {
+        #[inline]
+        fn into_owned(self) -> MyTest {
+            MyTest {
+                num: self.num,
+                ano: self.ano.into_owned(),
+                nums: self.nums.into_owned(),
+            }
         }
     }
 
@@ -252,6 +289,17 @@ pub mod benchmark {
         const MIN_SIZE: usize = 19;
     }
 
+    impl Encode for FiveView<'_> {
+        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+            to.put(1, self.id);
+            to.field(2, &self.name);
+            to.optional(3, &self.score);
+            to.put(4, self.active);
+            to.field(5, &self.values);
+            to.stop();
+        }
+    }
+
     impl<'a> View<'a> for FiveView<'a> {
         #[inline]
         fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
@@ -275,6 +323,19 @@ pub mod benchmark {
             fields.require(1, "id")?;
             fields.require(2, "name")?;
             Ok(five)
+        }
+    }
+
+    impl IntoOwned<Five> for FiveView<'_> {
+        #[inline]
+        fn into_owned(self) -> Five {
+            Five {
+                id: self.id,
+                name: self.name.into_owned(),
+                score: self.score,
+                active: self.active,
+                values: self.values.into_owned(),
+            }
         }
     }
 

@@ -19,11 +19,13 @@ pub(crate) struct Word {
 pub(crate) const RUNTIME: &str = "breezeway_thrift";
 
 /// The names of the standard library, by module.
-const STANDARD: [(&str, &[&str], bool); 9] = [
+const STANDARD: [(&str, &[&str], bool); 11] = [
     ("std::boxed", &["Box"], true),
     ("std::collections", &["BTreeMap"], false),
+    ("std::convert", &["From"], true),
     ("std::default", &["Default"], true),
     ("std::error", &["Error"], false),
+    ("std::future", &["Future"], false),
     ("std::iter", &["ExactSizeIterator", "IntoIterator"], true),
     ("std::ops", &["FnMut", "FnOnce"], true),
     ("std::option", &["Option"], true),
@@ -129,7 +131,7 @@ fn word(name: &'static str) -> Word {
     match (name, standard) {
         ("Vec", _) => Word { name, path: "std::vec", prelude: true },
         ("Some", _) => Word { name, path: "std::option::Option", prelude: true },
-        ("Ok", _) => Word { name, path: "std::result::Result", prelude: true },
+        ("Ok" | "Err", _) => Word { name, path: "std::result::Result", prelude: true },
         (_, Some(&(path, _, prelude))) => Word { name, path, prelude },
         _ => Word { name, path: RUNTIME, prelude: false },
     }

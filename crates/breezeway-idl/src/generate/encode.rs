@@ -6,9 +6,9 @@ use super::types::{is_fixed, is_union};
 use super::union::Origin;
 use crate::layout::{Code, Expr};
 
-/// Writes a struct field by field, in the schema's order.
-pub(crate) fn of_struct(code: &mut Code, context: &Context<'_>, owned: &str, fields: &Fields<'_>) {
-    code.implement(&format!("impl {}", context.word("Encode")), owned, |code| {
+/// Writes a struct or a view of it field by field, in the schema's order.
+pub(crate) fn of_struct(code: &mut Code, context: &Context<'_>, target: &str, fields: &Fields<'_>) {
+    code.implement(&format!("impl {}", context.word("Encode")), target, |code| {
         code.block(&signature(context), |code| {
             for step in fields.steps(context.schema.order) {
                 code.expr(&statement(context, &step), ";");
@@ -23,17 +23,18 @@ pub(crate) fn of_struct(code: &mut Code, context: &Context<'_>, owned: &str, fie
 pub(crate) fn of_union(
     code: &mut Code,
     context: &Context<'_>,
-    owned: &str,
+    name: &str,
+    target: &str,
     fields: &Fields<'_>,
     origin: Origin,
 ) {
-    code.implement(&format!("impl {}", context.word("Encode")), owned, |code| {
+    code.implement(&format!("impl {}", context.word("Encode")), target, |code| {
         code.block(&signature(context), |code| {
             code.block("match self {", |code| {
                 match origin {
                     Origin::Reply => code.line("Self::Unset => {}"),
                     Origin::Idl => {
-                        code.arm("Self::Unset", &format!("to.empty_union({owned:?})"));
+                        code.arm("Self::Unset", &format!("to.empty_union({name:?})"));
                     }
                 }
                 for named in &fields.all {

@@ -3,15 +3,19 @@
 use std::collections::HashSet;
 
 use super::context::Context;
+use super::field::serde;
 use crate::docs;
 use crate::layout::Code;
 use crate::model::{EnumValue, Id};
 use crate::names::{Taken, escape, screaming};
 
+const DERIVED: [&str; 9] =
+    ["Clone", "Copy", "Debug", "Default", "PartialEq", "Eq", "PartialOrd", "Ord", "Hash"];
+
 /// Writes the type and a constant per value.
 pub(crate) fn write(code: &mut Code, context: &Context<'_>, id: Id, values: &[EnumValue]) {
     let name = &context.naming.names[&id];
-    code.line("#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]");
+    code.derive(&[&DERIVED[..], serde(context.schema)].concat());
     code.line(&format!("pub struct {name}(pub i32);"));
     code.blank();
     if !values.is_empty() {

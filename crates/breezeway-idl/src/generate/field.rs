@@ -72,9 +72,10 @@ impl<'a> Fields<'a> {
     }
 
     /// What the owned type derives beside the usual.
-    pub(crate) fn derives(&self, schema: &Schema) -> &'static str {
+    pub(crate) fn derives(&self, schema: &Schema) -> Vec<&'static str> {
         let ordered = schema.ordered && super::types::all_ordered(schema, self.written);
-        if ordered { ", Eq, PartialOrd, Ord, Hash" } else { "" }
+        let order: &[_] = if ordered { &["Eq", "PartialOrd", "Ord", "Hash"] } else { &[] };
+        [order, serde(schema)].concat()
     }
 
     /// The fewest bytes that such a struct takes: its required fields and its end.
@@ -82,6 +83,11 @@ impl<'a> Fields<'a> {
         let required = self.all.iter().filter(|named| named.is_required());
         1 + required.map(|named| 3 + super::types::min_size(&named.field.ty)).sum::<usize>()
     }
+}
+
+/// What every owned type derives if the schema says so.
+pub(crate) fn serde(schema: &Schema) -> &'static [&'static str] {
+    if schema.serde { &["::serde::Deserialize", "::serde::Serialize"] } else { &[] }
 }
 
 impl Named<'_> {
@@ -110,6 +116,13 @@ impl Named<'_> {
 
     fn joins_group(&self) -> bool {
         is_fixed(&self.field.ty) && !self.is_optional() && !self.needs_flag()
+    }
+
+    /// What serde calls the field, if its Rust name is another than the IDL's.
+    pub(crate) fn rename(&self, schema: &Schema, rust: &str) -> Option<String> {
+        let name = &self.field.name;
+        let differs = rust.trim_start_matches("r#") != name;
+        (schema.serde && differs).then(|| format!("#[serde(rename = {name:?})]"))
     }
 
     /// The default that the IDL gives, unless it is what the type's own default is.

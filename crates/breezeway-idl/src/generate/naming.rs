@@ -2,11 +2,12 @@
 
 use std::collections::HashMap;
 
-use crate::model::{Id, Kind, Schema};
+use crate::model::{Definition, Id, Kind, Method, Schema, Service, Services};
 use crate::names::{Taken, escape, pascal, screaming, snake};
 
 /// Modules may not go by the names of what generated code uses.
-const RESERVED_MODULES: [&str; 5] = ["alloc", "breezeway_thrift", "core", "fmt", "std"];
+const RESERVED_MODULES: [&str; 6] =
+    ["alloc", "breezeway_rpc", "breezeway_thrift", "core", "fmt", "std"];
 
 /// A Rust module: the files of one namespace.
 #[derive(Debug, Default)]
@@ -32,6 +33,36 @@ pub(crate) struct StructNames {
 pub(crate) struct MethodNames {
     pub(crate) arguments: StructNames,
     pub(crate) reply: StructNames,
+    /// What a call may fail with, if the method throws and services are for `breezeway-rpc`.
+    pub(crate) error: Option<String>,
+    /// What a client holds of a stream, if the method streams and services are for
+    /// `breezeway-rpc`.
+    pub(crate) streams: Option<StreamNames>,
+}
+
+/// A client's end of a stream.
+#[derive(Debug)]
+pub(crate) struct StreamNames {
+    pub(crate) blocking: String,
+    pub(crate) awaiting: String,
+}
+
+/// What belongs to a service, if services are for `breezeway-rpc`.
+#[derive(Debug)]
+pub(crate) struct ServiceNames {
+    pub(crate) blocking: ServiceTypes,
+    pub(crate) awaiting: ServiceTypes,
+    /// The list of its methods.
+    pub(crate) methods: String,
+}
+
+/// The types of a service that blocks, or of one that is awaited.
+#[derive(Debug)]
+pub(crate) struct ServiceTypes {
+    /// The trait.
+    pub(crate) service: String,
+    pub(crate) server: String,
+    pub(crate) client: String,
 }
 
 /// Every name.
@@ -45,6 +76,7 @@ pub(crate) struct Naming {
     pub(crate) structs: HashMap<Id, StructNames>,
     /// The views of typedefs.
     pub(crate) view_aliases: HashMap<Id, String>,
+    pub(crate) services: HashMap<Id, ServiceNames>,
     /// Per service, its methods' in order.
     pub(crate) methods: HashMap<Id, Vec<MethodNames>>,
     /// The module path of each file.
@@ -110,25 +142,75 @@ impl Naming {
                 let view = self.give(schema, id.file, &format!("{}View", pascal(&definition.name)));
                 self.view_aliases.insert(id, view);
             }
-            Kind::Service(service) => {
-                let methods = service.methods.iter();
-                let base = |method: &str| format!("{}{}", pascal(&definition.name), pascal(method));
-                let names =
-                    methods.map(|method| self.method_names(schema, id.file, &base(&method.name)));
-                let names = names.collect();
-                self.methods.insert(id, names);
-            }
+            Kind::Service(service) => self.name_service(schema, id, definition, service),
             Kind::Constant(..) | Kind::Enum(_) => {}
         }
     }
 
-    fn method_names(&mut self, schema: &Schema, file: usize, base: &str) -> MethodNames {
+    fn name_service(
+        &mut self,
+        schema: &Schema,
+        id: Id,
+        definition: &Definition,
+        service: &Service,
+    ) {
+        let base = pascal(&definition.name);
+        let names = service.methods.iter();
+        let names = names.map(|method| self.method_names(schema, id.file, &base, method));
+        let names = names.collect();
+        self.methods.insert(id, names);
+        if schema.services != Services::Trait {
+            let service = self.names[&id].clone();
+            let names = self.service_names(schema, id.file, &definition.name, service);
+            self.services.insert(id, names);
+        }
+    }
+
+    fn service_names(
+        &mut self,
+        schema: &Schema,
+        file: usize,
+        name: &str,
+        service: String,
+    ) -> ServiceNames {
+        let base = pascal(name);
+        let mut give = |name: String| self.give(schema, file, &name);
+        let blocking = ServiceTypes {
+            service,
+            server: give(format!("{base}Server")),
+            client: give(format!("{base}Client")),
+        };
+        let awaiting = ServiceTypes {
+            service: give(format!("Async{base}")),
+            server: give(format!("Async{base}Server")),
+            client: give(format!("Async{base}Client")),
+        };
+        ServiceNames { blocking, awaiting, methods: give(format!("{}_METHODS", screaming(name))) }
+    }
+
+    fn method_names(
+        &mut self,
+        schema: &Schema,
+        file: usize,
+        service: &str,
+        method: &Method,
+    ) -> MethodNames {
+        let base = format!("{service}{}", pascal(&method.name));
         let mut synthetic = |suffix: &str| {
             let name = format!("{base}{suffix}");
             let owned = self.give(schema, file, &name);
             self.derived(schema, file, &name, owned)
         };
-        MethodNames { arguments: synthetic("Args"), reply: synthetic("Reply") }
+        let (arguments, reply) = (synthetic("Args"), synthetic("Reply"));
+        let is_rpc = schema.services != Services::Trait;
+        let fails = is_rpc && !method.throws.is_empty();
+        let error = fails.then(|| self.give(schema, file, &format!("{base}Error")));
+        let streams = is_rpc && method.streaming.is_stream();
+        let streams = streams.then(|| StreamNames {
+            blocking: self.give(schema, file, &format!("{base}Stream")),
+            awaiting: self.give(schema, file, &format!("Async{base}Stream")),
+        });
+        MethodNames { arguments, reply, error, streams }
     }
 
     fn derived(&mut self, schema: &Schema, file: usize, base: &str, owned: String) -> StructNames {

@@ -6,7 +6,7 @@ use super::naming::{MethodNames, StructNames};
 use super::{structure_text, union};
 use crate::docs;
 use crate::layout::{Code, Parameter};
-use crate::model::{Definition, Id, Method, Service, Shape, Streaming};
+use crate::model::{Definition, Id, Method, Service, Services, Shape, Streaming};
 use crate::names::{Taken, escape, snake};
 
 /// Writes the trait and its methods' types. The service's documentation was written already.
@@ -17,6 +17,19 @@ pub(crate) fn write(
     definition: &Definition,
     service: &Service,
 ) {
+    match context.schema.services {
+        Services::Trait => plain_trait(code, context, id, service),
+        _ => super::rpc::write(code, context, id, definition),
+    }
+    let names = &context.naming.methods[&id];
+    for (method, names) in service.methods.iter().zip(names) {
+        code.blank();
+        types(code, context, &definition.name, method, names);
+    }
+}
+
+/// A trait that says nothing of how calls travel.
+fn plain_trait(code: &mut Code, context: &Context<'_>, id: Id, service: &Service) {
     let names = &context.naming.methods[&id];
     let name = &context.naming.names[&id];
     let parent = service.extends.map(|parent| context.path(parent, &context.naming.names[&parent]));
@@ -29,10 +42,6 @@ pub(crate) fn write(
         code.line(&format!("{head} {{}}"));
     } else {
         code.block(&format!("{head} {{"), |code| declare(code, &methods));
-    }
-    for (method, names) in service.methods.iter().zip(names) {
-        code.blank();
-        types(code, context, &definition.name, method, names);
     }
 }
 
@@ -86,6 +95,9 @@ fn types(
         code.blank();
         docs::outer(code, &[format!("What {called} returns or throws.")]);
         reply(code, context, method, &names.reply);
+        if context.schema.services != Services::Trait {
+            super::rpc::outcome(code, context, service, method, names);
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use super::context::Context;
 use super::encode;
 use super::field::{Fields, Named};
+use super::into_owned;
 use super::naming::StructNames;
 use super::read::{self, Reading};
 use super::types::field_borrows;
@@ -25,9 +26,13 @@ pub(crate) fn write(
 
 fn owned(code: &mut Code, context: &Context<'_>, names: &StructNames, fields: &Fields<'_>) {
     let preset = fields.all.iter().any(|named| named.preset().is_some());
-    code.line(&derives("Clone, Debug", preset, fields.derives(context.schema)));
+    derive(code, &["Clone", "Debug"], preset, &fields.derives(context.schema));
+    if context.schema.serde {
+        code.line("#[serde(default)]");
+    }
     declare(code, &format!("pub struct {}", names.owned), fields, |code, named| {
         docs::outer(code, &docs::with_annotations(&named.field.docs, &named.field.annotations));
+        named.rename(context.schema, &named.name).iter().for_each(|line| code.line(line));
         code.typed(&format!("pub {}", named.name), &named.owned(context));
     });
     if preset {
@@ -46,7 +51,7 @@ fn view(code: &mut Code, context: &Context<'_>, names: &StructNames, fields: &Fi
     let borrows = fields.all.iter().any(borrows);
     let lifetime =
         |name: &str| if borrows { format!("{}<{name}>", names.view) } else { names.view.clone() };
-    code.line(&derives("Clone, Copy, Debug", preset, ""));
+    derive(code, &["Clone", "Copy", "Debug"], preset, &[]);
     declare(code, &format!("pub struct {}", lifetime("'a")), fields, |code, named| {
         code.typed(&format!("pub {}", named.name), &named.view(context));
     });
@@ -55,13 +60,17 @@ fn view(code: &mut Code, context: &Context<'_>, names: &StructNames, fields: &Fi
         default(code, context, &lifetime("'_"), fields, value);
     }
     wire(code, context, &lifetime("'_"), fields);
+    encode::of_struct(code, context, &lifetime("'_"), fields);
+    code.blank();
     read::of_struct(code, context, &Reading::view(context, names, &lifetime("'a")), fields);
+    code.blank();
+    into_owned::of_struct(code, context, names, &lifetime("'_"), fields);
 }
 
 /// A default that is not made of the fields' is written.
-fn derives(first: &str, preset: bool, more: &str) -> String {
-    let default = if preset { "" } else { ", Default" };
-    format!("#[derive({first}{default}, PartialEq{more})]")
+fn derive(code: &mut Code, first: &[&str], preset: bool, more: &[&str]) {
+    let default: &[_] = if preset { &[] } else { &["Default"] };
+    code.derive(&[first, default, &["PartialEq"], more].concat());
 }
 
 fn declare(

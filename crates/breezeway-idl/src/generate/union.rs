@@ -3,6 +3,7 @@
 use super::context::Context;
 use super::encode;
 use super::field::{Fields, Named};
+use super::into_owned;
 use super::naming::StructNames;
 use super::read::{self, Reading};
 use super::types::field_borrows;
@@ -29,7 +30,7 @@ pub(crate) fn write(
     owned(code, context, names, fields, origin);
     code.blank();
     docs::link(code, &format!("{}, read in place.", docs::a_link(&names.owned)));
-    view(code, context, names, fields);
+    view(code, context, names, fields, origin);
 }
 
 fn owned(
@@ -39,19 +40,26 @@ fn owned(
     fields: &Fields<'_>,
     origin: Origin,
 ) {
-    let more = fields.derives(context.schema);
-    code.line(&format!("#[derive(Clone, Debug, Default, PartialEq{more})]"));
+    let usual = ["Clone", "Debug", "Default", "PartialEq"];
+    code.derive(&[&usual[..], &fields.derives(context.schema)].concat());
     declare(code, &names.owned, fields, |code, named| {
         docs::outer(code, &docs::with_annotations(&named.field.docs, &named.field.annotations));
+        named.rename(context.schema, &named.variant).iter().for_each(|line| code.line(line));
         code.variant(&named.variant, &named.payload(context));
     });
     wire(code, context, &names.owned);
-    encode::of_union(code, context, &names.owned, fields, origin);
+    encode::of_union(code, context, &names.owned, &names.owned, fields, origin);
     code.blank();
     read::of_union(code, &Reading::owned(context, names), fields);
 }
 
-fn view(code: &mut Code, context: &Context<'_>, names: &StructNames, fields: &Fields<'_>) {
+fn view(
+    code: &mut Code,
+    context: &Context<'_>,
+    names: &StructNames,
+    fields: &Fields<'_>,
+    origin: Origin,
+) {
     let borrows = |named: &Named<'_>| field_borrows(context.schema, named.field);
     let borrows = fields.all.iter().any(borrows);
     let lifetime =
@@ -61,7 +69,11 @@ fn view(code: &mut Code, context: &Context<'_>, names: &StructNames, fields: &Fi
         code.variant(&named.variant, &named.view_payload(context));
     });
     wire(code, context, &lifetime("'_"));
+    encode::of_union(code, context, &names.owned, &lifetime("'_"), fields, origin);
+    code.blank();
     read::of_union(code, &Reading::view(context, names, &lifetime("'a")), fields);
+    code.blank();
+    into_owned::of_union(code, context, names, &lifetime("'_"), fields);
 }
 
 fn declare(

@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::PathBuf;
 
+use breezeway_idl::{Builder, Services};
+
 /// The message for `main.thrift`, the first of these files, without the directory.
 fn message(files: &[(&str, &str)]) -> String {
     let dir = tempfile::tempdir().unwrap();
@@ -235,6 +237,36 @@ fn streaming_modes_are_kitexs() {
         "service S { i32 f(1: i32 a) (streaming.mode = 'both') }",
         "1:17: streaming.mode 'both' is none of bidirectional, client, server, unary",
     );
+}
+
+#[test]
+fn methods_of_services_that_stream_take_one_argument_and_return_a_struct() {
+    let dir = tempfile::tempdir().unwrap();
+    let idl = dir.path().join("main.thrift");
+    let builder = Builder::new().services(Services::Blocking);
+    for (method, is_good) in [
+        ("A f(1: A a)", true),
+        ("A f(1: i32 a)", true),
+        ("A f(1: A a, 2: A b)", false),
+        ("A f()", false),
+        ("i32 f(1: A a)", false),
+        ("void f(1: A a)", false),
+        ("oneway void f(1: A a)", false),
+    ] {
+        for mode in ["client", "server", "bidirectional", "unary"] {
+            let text = format!(
+                "struct A {{ 1: i32 x }} service S {{ {method} (streaming.mode = '{mode}') }}"
+            );
+            fs::write(&idl, &text).unwrap();
+            match builder.read(std::slice::from_ref(&idl)) {
+                Ok(_) => assert!(is_good || mode == "unary", "{text}"),
+                Err(error) => {
+                    let error = error.to_string();
+                    assert!(!is_good && error.starts_with("'S.f' streams:"), "{text}: {error}");
+                }
+            }
+        }
+    }
 }
 
 #[test]

@@ -7,8 +7,10 @@
     clippy::approx_constant,
     clippy::large_enum_variant,
     clippy::module_inception,
+    clippy::new_ret_no_self,
     clippy::should_implement_trait,
     clippy::struct_field_names,
+    clippy::too_many_arguments,
     clippy::type_complexity,
     clippy::upper_case_acronyms,
     clippy::wrong_self_convention,
@@ -17,7 +19,7 @@
 pub mod acme {
     pub mod money {
         use breezeway_thrift::{
-            Decode, DecodeError, Encode, Fields, Sink, Slice, Source, View, Wire,
+            Decode, DecodeError, Encode, Fields, IntoOwned, Sink, Slice, Source, View, Wire,
         };
 
         /// ISO 4217.
@@ -109,6 +111,13 @@ pub mod acme {
             const MIN_SIZE: usize = 19;
         }
 
+        impl Encode for AmountView {
+            fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+                to.group(((1, self.minor_units), (2, self.currency)));
+                to.stop();
+            }
+        }
+
         impl<'a> View<'a> for AmountView {
             #[inline]
             fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
@@ -125,6 +134,16 @@ pub mod acme {
                 fields.require(1, "minor_units")?;
                 fields.require(2, "currency")?;
                 Ok(amount)
+            }
+        }
+
+        impl IntoOwned<Amount> for AmountView {
+            #[inline]
+            fn into_owned(self) -> Amount {
+                Amount {
+                    minor_units: self.minor_units,
+                    currency: self.currency,
+                }
             }
         }
 
@@ -174,8 +193,10 @@ pub mod acme {
     clippy::approx_constant,
     clippy::large_enum_variant,
     clippy::module_inception,
+    clippy::new_ret_no_self,
     clippy::should_implement_trait,
     clippy::struct_field_names,
+    clippy::too_many_arguments,
     clippy::type_complexity,
     clippy::upper_case_acronyms,
     clippy::wrong_self_convention,
@@ -185,8 +206,8 @@ pub mod consts {
     use std::collections::BTreeMap;
 
     use breezeway_thrift::{
-        Decode, DecodeError, Elements, Encode, Fields, InPlace, Sink, Slice, Source, Uuid, View,
-        Wire,
+        Decode, DecodeError, Elements, Encode, Fields, InPlace, IntoOwned, Sink, Slice, Source,
+        Uuid, View, Wire,
     };
 
     use super::acme::money;
@@ -277,6 +298,14 @@ pub mod consts {
 
     impl Wire for PointView<'_> {}
 
+    impl Encode for PointView<'_> {
+        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+            to.group(((1, self.x), (2, self.y)));
+            to.optional(3, &self.label);
+            to.stop();
+        }
+    }
+
     impl<'a> View<'a> for PointView<'a> {
         #[inline]
         fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
@@ -293,6 +322,17 @@ pub mod consts {
                 };
             }
             Ok(point)
+        }
+    }
+
+    impl IntoOwned<Point> for PointView<'_> {
+        #[inline]
+        fn into_owned(self) -> Point {
+            Point {
+                x: self.x,
+                y: self.y,
+                label: self.label.into_owned(),
+            }
         }
     }
 
@@ -409,6 +449,16 @@ pub mod consts {
         const MIN_SIZE: usize = 9;
     }
 
+    impl Encode for LineView<'_> {
+        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+            to.field(1, &self.from);
+            to.field(2, &self.to);
+            to.field(3, &self.between);
+            to.put(4, self.level);
+            to.stop();
+        }
+    }
+
     impl<'a> View<'a> for LineView<'a> {
         #[inline]
         fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
@@ -430,6 +480,18 @@ pub mod consts {
             fields.require(1, "from")?;
             fields.require(2, "to")?;
             Ok(line)
+        }
+    }
+
+    impl IntoOwned<Line> for LineView<'_> {
+        #[inline]
+        fn into_owned(self) -> Line {
+            Line {
+                from: self.from.into_owned(),
+                to: self.to.into_owned(),
+                between: self.between.into_owned(),
+                level: self.level,
+            }
         }
     }
 
@@ -530,6 +592,22 @@ pub mod consts {
 
     impl Wire for ChoiceView<'_> {}
 
+    impl Encode for ChoiceView<'_> {
+        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+            match self {
+                Self::Unset => to.empty_union("Choice"),
+                Self::Number(value) => to.field(1, value),
+                Self::Text(value) => to.field(2, value),
+                Self::Point(value) => to.field(3, value),
+            }
+            to.stop();
+        }
+
+        fn is_absent(&self) -> bool {
+            matches!(self, Self::Unset)
+        }
+    }
+
     impl<'a> View<'a> for ChoiceView<'a> {
         #[inline]
         fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
@@ -544,6 +622,18 @@ pub mod consts {
                 };
             }
             Ok(choice)
+        }
+    }
+
+    impl IntoOwned<Choice> for ChoiceView<'_> {
+        #[inline]
+        fn into_owned(self) -> Choice {
+            match self {
+                Self::Unset => Choice::Unset,
+                Self::Number(value) => Choice::Number(value),
+                Self::Text(value) => Choice::Text(value.into_owned()),
+                Self::Point(value) => Choice::Point(value.into_owned()),
+            }
         }
     }
 

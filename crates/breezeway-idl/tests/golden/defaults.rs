@@ -7,8 +7,10 @@
     clippy::approx_constant,
     clippy::large_enum_variant,
     clippy::module_inception,
+    clippy::new_ret_no_self,
     clippy::should_implement_trait,
     clippy::struct_field_names,
+    clippy::too_many_arguments,
     clippy::type_complexity,
     clippy::upper_case_acronyms,
     clippy::wrong_self_convention,
@@ -18,8 +20,8 @@ pub mod defaults {
     use std::collections::BTreeMap;
 
     use breezeway_thrift::{
-        Call, Decode, DecodeError, Elements, Encode, Entries, Fields, InPlace, NumberList, Set,
-        SetOf, Sink, Slice, Source, Uuid, View, Wire, preset,
+        Call, Decode, DecodeError, Elements, Encode, Entries, Fields, InPlace, IntoOwned,
+        NumberList, Set, SetOf, Sink, Slice, Source, Uuid, View, Wire, preset,
     };
 
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -110,6 +112,15 @@ pub mod defaults {
 
     impl Wire for InnerView<'_> {}
 
+    impl Encode for InnerView<'_> {
+        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+            to.put(1, self.a);
+            to.field(2, &self.b);
+            to.optional(3, &self.c);
+            to.stop();
+        }
+    }
+
     impl<'a> View<'a> for InnerView<'a> {
         #[inline]
         fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
@@ -127,6 +138,17 @@ pub mod defaults {
                 };
             }
             Ok(inner)
+        }
+    }
+
+    impl IntoOwned<Inner> for InnerView<'_> {
+        #[inline]
+        fn into_owned(self) -> Inner {
+            Inner {
+                a: self.a,
+                b: self.b.into_owned(),
+                c: self.c,
+            }
         }
     }
 
@@ -342,6 +364,28 @@ pub mod defaults {
 
     impl Wire for DefaultsView<'_> {}
 
+    impl Encode for DefaultsView<'_> {
+        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+            to.group((
+                (1, self.flag),
+                (2, self.tiny),
+                (3, self.short),
+                (4, self.medium),
+                (5, self.large),
+                (6, self.ratio),
+            ));
+            to.field(7, &self.name);
+            to.field(8, &self.blob);
+            to.group(((9, self.id), (10, self.mode)));
+            to.field(11, &self.inner);
+            to.field(12, &self.numbers);
+            to.field(13, &self.words);
+            to.field(14, &self.ages);
+            to.field(15, &self.inners);
+            to.stop();
+        }
+    }
+
     impl<'a> View<'a> for DefaultsView<'a> {
         #[inline]
         fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
@@ -389,6 +433,29 @@ pub mod defaults {
                 };
             }
             Ok(defaults)
+        }
+    }
+
+    impl IntoOwned<Defaults> for DefaultsView<'_> {
+        #[inline]
+        fn into_owned(self) -> Defaults {
+            Defaults {
+                flag: self.flag,
+                tiny: self.tiny,
+                short: self.short,
+                medium: self.medium,
+                large: self.large,
+                ratio: self.ratio,
+                name: self.name.into_owned(),
+                blob: self.blob.into_owned(),
+                id: self.id,
+                mode: self.mode,
+                inner: self.inner.into_owned(),
+                numbers: self.numbers.into_owned(),
+                words: self.words.into_owned(),
+                ages: self.ages.into_owned(),
+                inners: self.inners.into_owned(),
+            }
         }
     }
 
@@ -601,6 +668,20 @@ pub mod defaults {
 
     impl Wire for OptionalDefaultsView<'_> {}
 
+    impl Encode for OptionalDefaultsView<'_> {
+        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+            to.optional(1, &self.flag);
+            to.optional(2, &self.medium);
+            to.optional(3, &self.name);
+            to.optional(4, &self.mode);
+            to.optional(5, &self.words);
+            to.optional(6, &self.inner);
+            to.optional(7, &self.none);
+            to.optional(8, &self.infinite);
+            to.stop();
+        }
+    }
+
     impl<'a> View<'a> for OptionalDefaultsView<'a> {
         #[inline]
         fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
@@ -628,6 +709,22 @@ pub mod defaults {
                 };
             }
             Ok(optional_defaults)
+        }
+    }
+
+    impl IntoOwned<OptionalDefaults> for OptionalDefaultsView<'_> {
+        #[inline]
+        fn into_owned(self) -> OptionalDefaults {
+            OptionalDefaults {
+                flag: self.flag,
+                medium: self.medium,
+                name: self.name.into_owned(),
+                mode: self.mode,
+                words: self.words.into_owned(),
+                inner: self.inner.into_owned(),
+                none: self.none,
+                infinite: self.infinite,
+            }
         }
     }
 
@@ -772,6 +869,15 @@ pub mod defaults {
         const MIN_SIZE: usize = 28;
     }
 
+    impl Encode for RequiredDefaultsView<'_> {
+        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+            to.group(((1, self.flag), (2, self.medium)));
+            to.field(3, &self.name);
+            to.field(4, &self.lists);
+            to.stop();
+        }
+    }
+
     impl<'a> View<'a> for RequiredDefaultsView<'a> {
         #[inline]
         fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
@@ -797,6 +903,18 @@ pub mod defaults {
             fields.require(3, "name")?;
             fields.require(4, "lists")?;
             Ok(required_defaults)
+        }
+    }
+
+    impl IntoOwned<RequiredDefaults> for RequiredDefaultsView<'_> {
+        #[inline]
+        fn into_owned(self) -> RequiredDefaults {
+            RequiredDefaults {
+                flag: self.flag,
+                medium: self.medium,
+                name: self.name.into_owned(),
+                lists: self.lists.into_owned(),
+            }
         }
     }
 
@@ -910,6 +1028,15 @@ pub mod defaults {
 
     impl Wire for DefaultedCallArgsView<'_> {}
 
+    impl Encode for DefaultedCallArgsView<'_> {
+        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+            to.put(1, self.a);
+            to.field(2, &self.b);
+            to.optional(3, &self.mode);
+            to.stop();
+        }
+    }
+
     impl<'a> View<'a> for DefaultedCallArgsView<'a> {
         #[inline]
         fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
@@ -927,6 +1054,17 @@ pub mod defaults {
                 };
             }
             Ok(defaulted_call_args)
+        }
+    }
+
+    impl IntoOwned<DefaultedCallArgs> for DefaultedCallArgsView<'_> {
+        #[inline]
+        fn into_owned(self) -> DefaultedCallArgs {
+            DefaultedCallArgs {
+                a: self.a,
+                b: self.b.into_owned(),
+                mode: self.mode,
+            }
         }
     }
 
@@ -1014,6 +1152,16 @@ pub mod defaults {
 
     impl Wire for DefaultedCallReplyView {}
 
+    impl Encode for DefaultedCallReplyView {
+        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+            match self {
+                Self::Unset => {}
+                Self::Success(value) => to.field(0, value),
+            }
+            to.stop();
+        }
+    }
+
     impl<'a> View<'a> for DefaultedCallReplyView {
         #[inline]
         fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
@@ -1029,6 +1177,16 @@ pub mod defaults {
                 };
             }
             Ok(defaulted_call_reply)
+        }
+    }
+
+    impl IntoOwned<DefaultedCallReply> for DefaultedCallReplyView {
+        #[inline]
+        fn into_owned(self) -> DefaultedCallReply {
+            match self {
+                Self::Unset => DefaultedCallReply::Unset,
+                Self::Success(value) => DefaultedCallReply::Success(value),
+            }
         }
     }
 

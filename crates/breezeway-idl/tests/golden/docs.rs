@@ -7,8 +7,10 @@
     clippy::approx_constant,
     clippy::large_enum_variant,
     clippy::module_inception,
+    clippy::new_ret_no_self,
     clippy::should_implement_trait,
     clippy::struct_field_names,
+    clippy::too_many_arguments,
     clippy::type_complexity,
     clippy::upper_case_acronyms,
     clippy::wrong_self_convention,
@@ -18,7 +20,8 @@ pub mod docs {
     //! Comments of every kind, some of which rustdoc would trip over.
 
     use breezeway_thrift::{
-        Call, Decode, DecodeError, Encode, Fields, InPlace, Sink, Slice, Source, View, Wire,
+        Call, Decode, DecodeError, Encode, Fields, InPlace, IntoOwned, Sink, Slice, Source, View,
+        Wire,
     };
 
     /// Lists in comments:
@@ -116,6 +119,21 @@ pub mod docs {
 
     impl Wire for DocumentedView {}
 
+    impl Encode for DocumentedView {
+        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+            to.group((
+                (1, self.a),
+                (2, self.b),
+                (3, self.c),
+                (4, self.d),
+                (5, self.e),
+                (6, self.f),
+                (7, self.g),
+            ));
+            to.stop();
+        }
+    }
+
     impl<'a> View<'a> for DocumentedView {
         #[inline]
         fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
@@ -143,6 +161,21 @@ pub mod docs {
                 };
             }
             Ok(documented)
+        }
+    }
+
+    impl IntoOwned<Documented> for DocumentedView {
+        #[inline]
+        fn into_owned(self) -> Documented {
+            Documented {
+                a: self.a,
+                b: self.b,
+                c: self.c,
+                d: self.d,
+                e: self.e,
+                f: self.f,
+                g: self.g,
+            }
         }
     }
 
@@ -231,6 +264,13 @@ pub mod docs {
 
     impl Wire for BareView {}
 
+    impl Encode for BareView {
+        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+            to.put(1, self.a);
+            to.stop();
+        }
+    }
+
     impl<'a> View<'a> for BareView {
         #[inline]
         fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
@@ -244,6 +284,13 @@ pub mod docs {
                 };
             }
             Ok(bare)
+        }
+    }
+
+    impl IntoOwned<Bare> for BareView {
+        #[inline]
+        fn into_owned(self) -> Bare {
+            Bare { a: self.a }
         }
     }
 
@@ -342,6 +389,13 @@ pub mod docs {
 
     impl Wire for SpeakerSayArgsView<'_> {}
 
+    impl Encode for SpeakerSayArgsView<'_> {
+        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+            to.field(1, &self.words);
+            to.stop();
+        }
+    }
+
     impl<'a> View<'a> for SpeakerSayArgsView<'a> {
         #[inline]
         fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
@@ -355,6 +409,15 @@ pub mod docs {
                 };
             }
             Ok(speaker_say_args)
+        }
+    }
+
+    impl IntoOwned<SpeakerSayArgs> for SpeakerSayArgsView<'_> {
+        #[inline]
+        fn into_owned(self) -> SpeakerSayArgs {
+            SpeakerSayArgs {
+                words: self.words.into_owned(),
+            }
         }
     }
 
@@ -424,6 +487,13 @@ pub mod docs {
 
     impl Wire for SpeakerWhisperArgsView<'_> {}
 
+    impl Encode for SpeakerWhisperArgsView<'_> {
+        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+            to.field(1, &self.words);
+            to.stop();
+        }
+    }
+
     impl<'a> View<'a> for SpeakerWhisperArgsView<'a> {
         #[inline]
         fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
@@ -437,6 +507,15 @@ pub mod docs {
                 };
             }
             Ok(speaker_whisper_args)
+        }
+    }
+
+    impl IntoOwned<SpeakerWhisperArgs> for SpeakerWhisperArgsView<'_> {
+        #[inline]
+        fn into_owned(self) -> SpeakerWhisperArgs {
+            SpeakerWhisperArgs {
+                words: self.words.into_owned(),
+            }
         }
     }
 

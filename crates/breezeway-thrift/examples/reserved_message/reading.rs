@@ -7,8 +7,10 @@
     clippy::approx_constant,
     clippy::large_enum_variant,
     clippy::module_inception,
+    clippy::new_ret_no_self,
     clippy::should_implement_trait,
     clippy::struct_field_names,
+    clippy::too_many_arguments,
     clippy::type_complexity,
     clippy::upper_case_acronyms,
     clippy::wrong_self_convention,
@@ -16,7 +18,8 @@
 )]
 pub mod reading {
     use breezeway_thrift::{
-        Decode, DecodeError, Encode, Fields, InPlace, NumberList, Sink, Slice, Source, View, Wire,
+        Decode, DecodeError, Encode, Fields, InPlace, IntoOwned, NumberList, Sink, Slice, Source,
+        View, Wire,
     };
 
     /// What a sensor saw.
@@ -71,6 +74,15 @@ pub mod reading {
         const MIN_SIZE: usize = 8;
     }
 
+    impl Encode for ReadingView<'_> {
+        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+            to.field(1, &self.name);
+            to.put(2, self.time);
+            to.field(3, &self.values);
+            to.stop();
+        }
+    }
+
     impl<'a> View<'a> for ReadingView<'a> {
         #[inline]
         fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
@@ -89,6 +101,17 @@ pub mod reading {
             }
             fields.require(1, "name")?;
             Ok(reading)
+        }
+    }
+
+    impl IntoOwned<Reading> for ReadingView<'_> {
+        #[inline]
+        fn into_owned(self) -> Reading {
+            Reading {
+                name: self.name.into_owned(),
+                time: self.time,
+                values: self.values.into_owned(),
+            }
         }
     }
 

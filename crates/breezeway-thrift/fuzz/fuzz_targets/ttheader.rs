@@ -1,14 +1,29 @@
 //! An envelope, and the message in it: what is accepted and written again is the same, but for
-//! padding and blocks that were empty or split.
+//! padding and blocks that were empty or split. What is a frame of a stream is an envelope too.
 #![no_main]
 
-use breezeway_thrift::{Frame, Limits, MessageHeader, Output, Slice, TtFrame};
+use breezeway_thrift::{
+    Frame, HeaderKey, Limits, MessageHeader, Output, Slice, StreamFrame, TtFrame, TtHeader,
+};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
     let _ = Frame::split(bytes, Limits::default());
     let _ = MessageHeader::decode(&mut Slice::new(bytes).unwrap());
-    let Ok(Some(frame)) = TtFrame::split(bytes, Limits::default()) else { return };
+    let stream = StreamFrame::split(bytes, Limits::default());
+    let Ok(Some(frame)) = TtFrame::split(bytes, Limits::default()) else {
+        assert!(!matches!(stream, Ok(Some(_))), "a frame of a stream is an envelope");
+        return;
+    };
+    if let Ok(Some(stream)) = stream {
+        assert_eq!(
+            (&stream.header, stream.payload, stream.rest),
+            (&frame.header, frame.payload, frame.rest)
+        );
+        assert_eq!(stream.header.flags & TtHeader::STREAMING, TtHeader::STREAMING);
+        let kind = stream.header.numbered(HeaderKey::FRAME_TYPE);
+        assert_eq!(kind, Some(&[stream.kind as u8][..]));
+    }
     let mut written = vec![0; frame.header.size() + frame.payload.len()];
     let mut output = Output::new(&mut written);
     frame.header.encode(frame.payload.len(), &mut output);

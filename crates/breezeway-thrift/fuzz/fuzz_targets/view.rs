@@ -2,7 +2,7 @@
 #![no_main]
 
 use breezeway_idl_corpus::sample::{Node, NodeView};
-use breezeway_thrift::{decode_slice, to_vec, view_slice};
+use breezeway_thrift::{IntoOwned, decode_slice, to_vec, view_slice};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -10,5 +10,5 @@ fuzz_target!(|bytes: &[u8]| {
     let owned = decode_slice::<Node>(bytes);
     assert_eq!(viewed.as_ref().err(), owned.as_ref().err());
     let (Ok(viewed), Ok(owned)) = (viewed, owned) else { return };
-    assert_eq!(to_vec(&Node::from(viewed)).unwrap(), to_vec(&owned).unwrap());
+    assert_eq!(to_vec::<Node>(&viewed.into_owned()).unwrap(), to_vec(&owned).unwrap());
 });

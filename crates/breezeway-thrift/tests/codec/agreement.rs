@@ -5,8 +5,8 @@ use breezeway_idl_corpus::sample::{
     Mixed, MixedWriter, Node, NodeView, NodeWriter, Shape, ShapeWriter,
 };
 use breezeway_thrift::{
-    Chain, Encode, Output, Pool, Sink, Slice, WireType, decode_once, decode_slice, skip, to_vec,
-    view_slice,
+    Chain, Encode, IntoOwned, Output, Pool, Sink, Slice, WireType, decode_once, decode_slice, skip,
+    to_vec, view_slice,
 };
 use proptest::prelude::*;
 
@@ -66,7 +66,7 @@ fn assert_readers_agree(bytes: &[u8]) {
     let (Ok(owned), Ok(once), Ok(viewed)) = (owned, once, viewed) else { return };
     let written = to_vec(&owned).unwrap();
     assert_eq!(to_vec(&once).unwrap(), written);
-    assert_eq!(to_vec(&Node::from(viewed)).unwrap(), written);
+    assert_eq!(to_vec::<Node>(&viewed.into_owned()).unwrap(), written);
     let mut from = Slice::new(bytes).unwrap();
     skip(WireType::Struct, &mut from).unwrap();
     assert_eq!(from.end(), Ok(()));

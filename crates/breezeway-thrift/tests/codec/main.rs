@@ -11,6 +11,7 @@ mod names;
 mod number_lists;
 mod number_maps;
 mod one_call;
+mod scan;
 mod sinks;
 #[cfg(feature = "small-strings")]
 mod small_strings;

@@ -1,0 +1,183 @@
+//! Services for `breezeway-rpc`: per service a trait, a server that dispatches to it and a client;
+//! per method that throws an error type.
+
+mod client;
+mod outcome;
+mod server;
+mod streams;
+
+use super::context::Context;
+use super::field::{Fields, Named};
+use super::naming::{MethodNames, ServiceNames, ServiceTypes};
+use crate::docs;
+use crate::layout::{Code, Parameter};
+use crate::model::{Definition, Id, Kind, Method, Schema, Service};
+use crate::names::{Taken, escape, snake};
+
+pub(crate) use outcome::write as outcome;
+
+/// Where the generated text finds the crate.
+pub(crate) const RPC: &str = "breezeway_rpc";
+
+/// Whether handlers and callers block or are awaited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Flavour {
+    Blocking,
+    Async,
+}
+
+impl Flavour {
+    fn types(self, names: &ServiceNames) -> &ServiceTypes {
+        match self {
+            Self::Blocking => &names.blocking,
+            Self::Async => &names.awaiting,
+        }
+    }
+
+    /// Before a function that returns `result`.
+    fn keyword(self) -> &'static str {
+        if self == Self::Async { "async " } else { "" }
+    }
+
+    /// Behind a call of a function.
+    fn wait(self) -> &'static str {
+        if self == Self::Async { ".await" } else { "" }
+    }
+
+    /// Behind the name of what blocks and has an awaited counterpart.
+    fn suffix(self) -> &'static str {
+        if self == Self::Async { "_async" } else { "" }
+    }
+
+    /// Before the name of a type that blocks and has an awaited counterpart.
+    fn prefix(self) -> &'static str {
+        if self == Self::Async { "Async" } else { "" }
+    }
+}
+
+/// A method that a service has: its own, or one that it inherits.
+struct Served<'a> {
+    /// The service whose trait declares it.
+    owner: Id,
+    method: &'a Method,
+    names: &'a MethodNames,
+    /// What the trait calls it.
+    function: String,
+}
+
+/// Writes all of a service but its methods' types. The service's documentation was written already,
+/// for the first trait.
+pub(crate) fn write(code: &mut Code, context: &Context<'_>, id: Id, definition: &Definition) {
+    let served = served(context, id);
+    let services = context.schema.services;
+    let blocking = services.blocking().then_some(Flavour::Blocking);
+    let awaiting = services.awaiting().then_some(Flavour::Async);
+    for (index, flavour) in blocking.into_iter().chain(awaiting).enumerate() {
+        if index > 0 {
+            code.blank();
+            docs::outer(code, &docs::with_annotations(&definition.docs, &definition.annotations));
+        }
+        declare(code, context, flavour, id, &served);
+        code.blank();
+        server::write(code, context, flavour, id, definition, &served);
+        code.blank();
+        client::write(code, context, flavour, id, &served);
+        streams::write(code, context, flavour, id, &served);
+    }
+    code.blank();
+    server::methods(code, context, id, definition, &served);
+}
+
+/// A service's own methods, then those that it inherits and does not replace.
+fn served<'a>(context: &Context<'a>, id: Id) -> Vec<Served<'a>> {
+    let mut found: Vec<Served<'a>> = Vec::new();
+    let mut next = Some(id);
+    while let Some(owner) = next {
+        let service = service(context.schema, owner);
+        let mut functions = Taken::default();
+        for (method, names) in service.methods.iter().zip(&context.naming.methods[&owner]) {
+            let function = escape(&functions.give(&snake(&method.name)));
+            if found.iter().all(|other| other.method.name != method.name) {
+                found.push(Served { owner, method, names, function });
+            }
+        }
+        next = service.extends;
+    }
+    found
+}
+
+fn service(schema: &Schema, id: Id) -> &Service {
+    match &schema.definition(id).kind {
+        Kind::Service(service) => service,
+        other => unreachable!("a service extends services only, not {other:?}"),
+    }
+}
+
+/// The trait.
+fn declare(
+    code: &mut Code,
+    context: &Context<'_>,
+    flavour: Flavour,
+    id: Id,
+    served: &[Served<'_>],
+) {
+    let name = &flavour.types(&context.naming.services[&id]).service;
+    let bounds = match service(context.schema, id).extends {
+        Some(parent) => parent_trait(context, flavour, parent),
+        None => "Send + Sync + 'static".to_owned(),
+    };
+    let head = format!("pub trait {name}: {bounds}");
+    let own: Vec<_> = served.iter().filter(|served| served.owner == id).collect();
+    if own.is_empty() {
+        return code.line(&format!("{head} {{}}"));
+    }
+    code.block(&format!("{head} {{"), |code| {
+        for (index, served) in own.into_iter().enumerate() {
+            if index > 0 {
+                code.blank();
+            }
+            function(code, context, flavour, served);
+        }
+    });
+}
+
+/// A service's trait, as seen from here.
+fn parent_trait(context: &Context<'_>, flavour: Flavour, id: Id) -> String {
+    context.path(id, &flavour.types(&context.naming.services[&id]).service)
+}
+
+/// One method of the trait.
+fn function(code: &mut Code, context: &Context<'_>, flavour: Flavour, served: &Served<'_>) {
+    let Served { owner, method, names, function } = served;
+    docs::outer(code, &docs::with_annotations(&method.docs, &method.annotations));
+    let arguments = Fields::new(&method.arguments);
+    let mut taken = Taken::new(arguments.all.iter().map(|named| named.name.as_str()));
+    let mut parameters = vec![
+        Parameter::new("&self"),
+        Parameter::new(format!("{}: &{RPC}::Context", taken.give("cx"))),
+    ];
+    if method.streaming.is_stream() {
+        parameters.extend(streams::parameters(context, flavour, method, &arguments, &mut taken));
+    } else {
+        parameters.extend(arguments.all.iter().map(|named| argument(context, named)));
+    }
+    let result = match (method.oneway, flavour) {
+        (true, Flavour::Blocking) => String::new(),
+        (true, Flavour::Async) => future(context, "()"),
+        (false, Flavour::Blocking) => {
+            format!(" -> {}", outcome::result(context, *owner, method, names))
+        }
+        (false, Flavour::Async) => {
+            future(context, &outcome::result(context, *owner, method, names))
+        }
+    };
+    code.signature(&format!("fn {function}"), &parameters, &format!("{result};"));
+}
+
+fn argument(context: &Context<'_>, named: &Named<'_>) -> Parameter {
+    Parameter::new(format!("{}: {}", named.name, named.owned(context)))
+}
+
+fn future(context: &Context<'_>, output: &str) -> String {
+    format!(" -> impl {}<Output = {output}> + Send", context.word("Future"))
+}

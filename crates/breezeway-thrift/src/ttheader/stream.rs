@@ -1,0 +1,76 @@
+//! Frames of streams: TTHeader with another meaning (Kitex's TTHeader streaming).
+
+use super::{HeaderKey, PayloadProtocol, TtFrame, TtHeader};
+use crate::{DecodeError, Fault, Limits};
+
+/// What a frame of a stream is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum FrameKind {
+    /// About the connection, for what stands between both sides.
+    Meta = b'1',
+    /// The first of a side: metadata. The client's opens the stream.
+    Header = b'2',
+    /// A message.
+    Data = b'3',
+    /// The last of a side: metadata, and why the method failed if it did.
+    Trailer = b'4',
+    /// The end of both directions, at once.
+    Reset = b'5',
+}
+
+/// A frame of a stream, and what follows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StreamFrame<'a> {
+    /// What it is.
+    pub kind: FrameKind,
+    /// Whose it is: the sequence number is the stream's, [`HeaderKey::TO_METHOD`] its method.
+    pub header: TtHeader,
+    /// One struct without a message header; of trailers and resets a whole message, or nothing.
+    pub payload: &'a [u8],
+    /// What follows.
+    pub rest: &'a [u8],
+}
+
+impl<'a> StreamFrame<'a> {
+    /// The frame with which `bytes` begin. Nothing if more bytes must come first.
+    pub fn split(bytes: &'a [u8], limits: Limits) -> Result<Option<Self>, DecodeError> {
+        let Some(frame) = TtFrame::split(bytes, limits)? else { return Ok(None) };
+        let TtFrame { header, payload, rest } = frame;
+        let kind = header.frame_kind()?;
+        Ok(Some(Self { kind, header, payload, rest }))
+    }
+}
+
+impl TtHeader {
+    /// The header of a frame of a stream.
+    pub fn of_stream(stream: i32, kind: FrameKind, method: &str) -> Self {
+        Self {
+            flags: Self::STREAMING,
+            sequence: stream,
+            protocol: PayloadProtocol::Struct,
+            numbered: vec![
+                (HeaderKey::FRAME_TYPE, vec![kind as u8]),
+                (HeaderKey::TO_METHOD, method.into()),
+            ],
+            ..Self::default()
+        }
+    }
+
+    fn frame_kind(&self) -> Result<FrameKind, DecodeError> {
+        if self.flags & Self::STREAMING == 0 {
+            return Err(Fault::NoStream(self.flags).at(6));
+        }
+        if self.protocol != PayloadProtocol::Struct {
+            return Err(Fault::StreamProtocol(self.protocol).at(14));
+        }
+        Ok(match self.numbered(HeaderKey::FRAME_TYPE).unwrap_or_default() {
+            b"1" => FrameKind::Meta,
+            b"2" => FrameKind::Header,
+            b"3" => FrameKind::Data,
+            b"4" => FrameKind::Trailer,
+            b"5" => FrameKind::Reset,
+            other => return Err(Fault::FrameKind(other.to_vec()).at(14)),
+        })
+    }
+}
