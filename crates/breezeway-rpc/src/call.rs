@@ -1,0 +1,72 @@
+//! A call on its way through the server of a service.
+
+use breezeway::ForeignBytes;
+
+use crate::bytes::{INLINE, decode};
+use crate::error::Error;
+use crate::reply::Reply;
+use crate::thrift::{Decode, EncodeError, ExceptionKind, encode_slice};
+
+/// One call or stream, as generated servers see it: its arguments, and where its reply goes.
+pub struct Call<'c> {
+    pub(crate) kind: Kind<'c>,
+}
+
+pub(crate) enum Kind<'c> {
+    Call(&'c mut dyn Exchange),
+    Stream(&'c mut crate::stream::Served),
+    #[cfg(feature = "tokio")]
+    AsyncStream(&'c mut crate::tokio::stream::Served),
+}
+
+/// How a call came, and its reply goes.
+pub(crate) trait Exchange: Send {
+    /// The arguments' bytes.
+    fn request(&self) -> ForeignBytes<'_>;
+
+    /// Takes a reply. It is the call's only one.
+    fn reply_with(&mut self, bytes: &[u8]) -> Result<(), Error>;
+
+    /// Takes a reply of `size` bytes, which `fill` writes. It is the call's only one.
+    fn reply(&mut self, size: usize, fill: Fill<'_>) -> Result<(), Error>;
+}
+
+/// Writes a message and tells how long it is.
+pub(crate) type Fill<'f> = &'f mut dyn FnMut(&mut [u8]) -> Result<usize, EncodeError>;
+
+impl<'c> Call<'c> {
+    pub(crate) fn new(exchange: &'c mut dyn Exchange) -> Self {
+        Self { kind: Kind::Call(exchange) }
+    }
+
+    /// The arguments.
+    pub fn arguments<A: Decode>(&self) -> Result<A, Error> {
+        let Kind::Call(exchange) = &self.kind else { return Err(other_way()) };
+        decode(exchange.request()).map_err(Error::Arguments)
+    }
+
+    /// Replies with what the method gave. An error that the IDL does not declare is returned, and
+    /// fails the call.
+    pub fn reply<R: Reply>(&mut self, result: Result<R::Value, R::Error>) -> Result<(), Error> {
+        let Kind::Call(exchange) = &mut self.kind else { return Err(other_way()) };
+        let reply = R::from_result(result)?;
+        let mut small = [0; INLINE];
+        match encode_slice(&reply, &mut small) {
+            Ok(len) => exchange.reply_with(&small[..len]),
+            Err(EncodeError::Full { .. }) => {
+                exchange.reply(reply.size(), &mut |bytes| encode_slice(&reply, bytes))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Fails the call: the service has no such method.
+    pub fn unknown_method(&mut self) -> Result<(), Error> {
+        Err(Error::new(ExceptionKind::UNKNOWN_METHOD, "the service has no such method"))
+    }
+}
+
+/// Of a method that is not called as its IDL says, which servers refuse before they dispatch.
+pub(crate) fn other_way() -> Error {
+    Error::new(ExceptionKind::INVALID_MESSAGE_TYPE, "the method is not called in this way")
+}

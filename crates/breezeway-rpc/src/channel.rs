@@ -1,0 +1,204 @@
+//! What carries calls to a server, for callers that wait.
+
+use std::cell::RefCell;
+use std::time::Duration;
+
+use breezeway::{CallError, Client, Session};
+
+use crate::bytes::{INLINE, decode};
+use crate::caller::CallOptions;
+use crate::error::Error;
+use crate::method::Method;
+use crate::thrift::{self, Encode, EncodeError, encode_slice, encode_vec};
+
+/// What carries calls to a server.
+///
+/// * [`breezeway::Client`], a pool: each call has a session for itself. For threads that share.
+/// * [`breezeway::Channel`], one session that threads share.
+/// * `RefCell<`[`breezeway::Session`]`>`: one thread, one session, and the fastest.
+pub trait Channel {
+    /// Calls a method and waits for its reply.
+    fn call<A: thrift::Call>(
+        &self,
+        method: &Method,
+        arguments: &A,
+        options: &CallOptions,
+    ) -> Result<A::Reply, Error>;
+
+    /// Sends a oneway call, and waits at most for room.
+    fn post<A: thrift::Call>(
+        &self,
+        method: &Method,
+        arguments: &A,
+        options: &CallOptions,
+    ) -> Result<(), Error>;
+}
+
+impl<C: Channel> Channel for &C {
+    fn call<A: thrift::Call>(
+        &self,
+        method: &Method,
+        arguments: &A,
+        options: &CallOptions,
+    ) -> Result<A::Reply, Error> {
+        (**self).call(method, arguments, options)
+    }
+
+    fn post<A: thrift::Call>(
+        &self,
+        method: &Method,
+        arguments: &A,
+        options: &CallOptions,
+    ) -> Result<(), Error> {
+        (**self).post(method, arguments, options)
+    }
+}
+
+impl Channel for RefCell<Session> {
+    #[inline]
+    fn call<A: thrift::Call>(
+        &self,
+        method: &Method,
+        arguments: &A,
+        options: &CallOptions,
+    ) -> Result<A::Reply, Error> {
+        call(&mut self.borrow_mut(), method, arguments, options)
+    }
+
+    #[inline]
+    fn post<A: thrift::Call>(
+        &self,
+        method: &Method,
+        arguments: &A,
+        options: &CallOptions,
+    ) -> Result<(), Error> {
+        post(&mut self.borrow_mut(), method, arguments, options)
+    }
+}
+
+impl Channel for Client {
+    fn call<A: thrift::Call>(
+        &self,
+        method: &Method,
+        arguments: &A,
+        options: &CallOptions,
+    ) -> Result<A::Reply, Error> {
+        call(&mut *self.session()?, method, arguments, options)
+    }
+
+    fn post<A: thrift::Call>(
+        &self,
+        method: &Method,
+        arguments: &A,
+        options: &CallOptions,
+    ) -> Result<(), Error> {
+        post(&mut *self.session()?, method, arguments, options)
+    }
+}
+
+/// Calls over a session, writing the arguments where they will travel.
+#[inline]
+fn call<A: thrift::Call>(
+    session: &mut Session,
+    method: &Method,
+    arguments: &A,
+    options: &CallOptions,
+) -> Result<A::Reply, Error> {
+    without_metadata(options)?;
+    within(session, options.timeout, |session| {
+        let mut small = [0; INLINE];
+        let reply = match encode_slice(arguments, &mut small) {
+            Ok(len) => session.call(method.tag, &small[..len])?,
+            Err(EncodeError::Full { .. }) => {
+                let mut space = session.reserve(arguments.size())?;
+                encode_slice(arguments, space.bytes_mut())?;
+                space.call(method.tag)?
+            }
+            Err(error) => return Err(error.into()),
+        };
+        decode(reply.bytes()).map_err(Error::Reply)
+    })
+}
+
+fn post<A: thrift::Call>(
+    session: &mut Session,
+    method: &Method,
+    arguments: &A,
+    options: &CallOptions,
+) -> Result<(), Error> {
+    without_metadata(options)?;
+    within(session, options.timeout, |session| {
+        let mut space = session.reserve(arguments.size())?;
+        encode_slice(arguments, space.bytes_mut())?;
+        Ok(space.post(method.tag)?)
+    })
+}
+
+/// Metadata is not dropped silently.
+#[inline]
+fn without_metadata(options: &CallOptions) -> Result<(), Error> {
+    if options.metadata.0.is_empty() { Ok(()) } else { Err(Error::NoMetadata) }
+}
+
+/// Does something with a session whose calls have this timeout meanwhile.
+#[inline]
+fn within<T>(
+    session: &mut Session,
+    timeout: Option<Duration>,
+    act: impl FnOnce(&mut Session) -> Result<T, Error>,
+) -> Result<T, Error> {
+    let Some(timeout) = timeout else { return act(session) };
+    let usual = session.call_timeout();
+    session.set_call_timeout(Some(timeout));
+    let outcome = act(session);
+    session.set_call_timeout(usual);
+    outcome
+}
+
+impl Channel for breezeway::Channel {
+    fn call<A: thrift::Call>(
+        &self,
+        method: &Method,
+        arguments: &A,
+        options: &CallOptions,
+    ) -> Result<A::Reply, Error> {
+        let metadata = options.block()?;
+        let deadline = options.deadline();
+        let reply = encoded(arguments, |request| match (&metadata, deadline) {
+            (None, None) => self.call(method.tag, request),
+            (None, Some(deadline)) => self.call_until(method.tag, request, deadline),
+            (Some(block), None) => self.call_with_metadata(method.tag, block, request),
+            (Some(block), Some(deadline)) => {
+                self.call_with_metadata_until(method.tag, block, request, deadline)
+            }
+        })?;
+        options.received(reply.metadata())?;
+        decode(reply.bytes()).map_err(Error::Reply)
+    }
+
+    fn post<A: thrift::Call>(
+        &self,
+        method: &Method,
+        arguments: &A,
+        options: &CallOptions,
+    ) -> Result<(), Error> {
+        without_metadata(options)?;
+        encoded(arguments, |message| self.post(method.tag, message))
+    }
+}
+
+thread_local! {
+    static REQUEST: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Sends a message that is written to memory of this thread first.
+fn encoded<A: Encode, T>(
+    arguments: &A,
+    send: impl FnOnce(&[u8]) -> Result<T, CallError>,
+) -> Result<T, Error> {
+    let mut buffer = REQUEST.take();
+    let written = encode_vec(arguments, &mut buffer);
+    let sent = written.map_err(Error::from).and_then(|()| Ok(send(&buffer)?));
+    REQUEST.set(buffer);
+    sent
+}

@@ -1,0 +1,200 @@
+//! Why a call failed, unless by an exception that the IDL declares.
+
+use std::io;
+
+use breezeway::{Address, CallError, ClientError, ConnectError, ErrorCode, StreamError};
+
+use crate::business::BusinessError;
+use crate::kitex::WireError;
+use crate::thrift::{ApplicationException, DecodeError, EncodeError, ExceptionKind};
+
+/// What servers answer that do not know whom to give a call.
+const NEVER_RAN: [ExceptionKind; 3] =
+    [ExceptionKind::UNKNOWN_METHOD, ExceptionKind::UNKNOWN_SERVICE, ExceptionKind::NO_SERVICE_NAME];
+
+/// The code of a business error, which no kind of exception has.
+const BUSINESS: u16 = u16::MAX;
+
+/// Why a call failed, unless by an exception that the IDL declares.
+#[derive(thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// No session could be opened: the call never left.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    /// The session failed, or the call's deadline passed.
+    #[error(transparent)]
+    Call(CallError),
+    /// The server says why: its handler failed, there is no such method, it cannot read the
+    /// arguments. A handler that fails so gives the kind and the words for its client.
+    #[error("{0}")]
+    Application(ApplicationException),
+    /// The service refuses, in terms of its own business (Kitex's `BizStatusError`).
+    #[error(transparent)]
+    Business(#[from] BusinessError),
+    /// The arguments cannot be read (of a handler's call).
+    #[error("the arguments cannot be read: {0}")]
+    Arguments(DecodeError),
+    /// The server's reply cannot be read.
+    #[error("the reply cannot be read: {0}")]
+    Reply(DecodeError),
+    /// The arguments or the reply cannot be written.
+    #[error("the message cannot be written: {0}")]
+    Encode(#[from] EncodeError),
+    /// The server's reply has neither a result nor an exception that this side knows.
+    #[error("the reply has no result, nor an exception that is known here")]
+    MissingResult,
+    /// The stream failed, or this side has ended it. A handler whose client has gone away, or no
+    /// longer wants the stream, is told [`ErrorCode::Cancelled`].
+    #[error(transparent)]
+    Stream(StreamError),
+    /// The server has ended the stream, and takes no more: receive, to learn why.
+    #[error("the server has ended the stream; receive, to learn why")]
+    StreamEnded,
+    /// A session of one caller carries no metadata.
+    #[error(
+        "a session or a pool of them carries no metadata; call over a breezeway::Channel, to a \
+         server that awaits"
+    )]
+    NoMetadata,
+    /// The metadata is longer than its lengths can say.
+    #[error("a name or value of the metadata is longer than 65535 bytes")]
+    MetadataTooLong,
+    /// No connection to a Thrift server could be opened: the call never left.
+    #[error("cannot connect to {0}: {1}")]
+    Connecting(Address, io::Error),
+    /// The connection to a Thrift server failed; whether the call ran is not known.
+    #[error("the connection failed: {0}")]
+    Io(#[from] io::Error),
+    /// What the server sent is no reply to this call.
+    #[error("the server does not speak Thrift as expected: {0}")]
+    Protocol(String),
+}
+
+impl std::fmt::Debug for Error {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        std::fmt::Display::fmt(self, formatter)
+    }
+}
+
+impl Error {
+    /// A failure for a handler to return: the kind, and words for the client.
+    pub fn new(kind: ExceptionKind, message: impl Into<String>) -> Self {
+        Self::Application(ApplicationException { kind, message: message.into() })
+    }
+
+    /// Whether the server may have run the call: only one that never left is safe to repeat, unless
+    /// it does no harm twice.
+    pub fn may_have_run(&self) -> bool {
+        match self {
+            Self::Connect(_)
+            | Self::Connecting(..)
+            | Self::NoMetadata
+            | Self::MetadataTooLong
+            | Self::Encode(_) => false,
+            Self::Call(error) => error.may_have_run(),
+            Self::Application(exception) => !NEVER_RAN.contains(&exception.kind),
+            _ => true,
+        }
+    }
+
+    /// What a server sent is no message.
+    pub(crate) fn wire(error: WireError) -> Self {
+        Self::Protocol(error.to_string())
+    }
+
+    /// What a handler is told whose client has gone away, or no longer wants the stream.
+    pub(crate) fn cancelled() -> Self {
+        Self::Stream(StreamError::Reset(ErrorCode::Cancelled))
+    }
+
+    /// In the words of Thrift.
+    pub(crate) fn into_exception(self) -> ApplicationException {
+        match self {
+            Self::Application(exception) => exception,
+            Self::Arguments(_) => ApplicationException {
+                kind: ExceptionKind::PROTOCOL_ERROR,
+                message: self.to_string(),
+            },
+            other => ApplicationException {
+                kind: ExceptionKind::INTERNAL_ERROR,
+                message: other.to_string(),
+            },
+        }
+    }
+
+    /// What a client is told of it: a code and words.
+    pub(crate) fn to_client(&self) -> (ErrorCode, String) {
+        match self {
+            Self::Application(exception) => (code(exception.kind), exception.message.clone()),
+            Self::Business(error) => (ErrorCode::Application(BUSINESS), error.to_reason()),
+            Self::Arguments(_) => (code(ExceptionKind::PROTOCOL_ERROR), self.to_string()),
+            other => (ErrorCode::Failed, other.to_string()),
+        }
+    }
+}
+
+impl From<CallError> for Error {
+    fn from(error: CallError) -> Self {
+        match error {
+            CallError::Failed { code: ErrorCode::Application(BUSINESS), reason, .. } => {
+                Self::Business(BusinessError::from_reason(&reason))
+            }
+            CallError::Failed { code, reason, call } => match kind(code) {
+                Some(kind) => Self::Application(ApplicationException { kind, message: reason }),
+                None => Self::Call(CallError::Failed { code, reason, call }),
+            },
+            other => Self::Call(other),
+        }
+    }
+}
+
+impl From<StreamError> for Error {
+    fn from(error: StreamError) -> Self {
+        match error {
+            StreamError::Session(error) => error.into(),
+            StreamError::DeadlinePassed | StreamError::Reset(ErrorCode::DeadlinePassed) => {
+                Self::Call(CallError::DeadlinePassed)
+            }
+            StreamError::Reset(code) => match kind(code) {
+                Some(kind) => Self::new(kind, error.to_string()),
+                None => Self::Stream(error),
+            },
+            other => Self::Stream(other),
+        }
+    }
+}
+
+impl From<ClientError> for Error {
+    fn from(error: ClientError) -> Self {
+        match error {
+            ClientError::Connect(error) => Self::Connect(error),
+            ClientError::Call(error) => error.into(),
+            other => Self::new(ExceptionKind::UNKNOWN, other.to_string()),
+        }
+    }
+}
+
+/// The code that says this kind, for which the transport has codes of its own.
+fn code(kind: ExceptionKind) -> ErrorCode {
+    match kind {
+        ExceptionKind::UNKNOWN_METHOD => ErrorCode::NoSuchMethod,
+        ExceptionKind::INTERNAL_ERROR => ErrorCode::Failed,
+        ExceptionKind(other) => match u16::try_from(other) {
+            Ok(BUSINESS) | Err(_) => ErrorCode::Failed,
+            Ok(code) => ErrorCode::Application(code),
+        },
+    }
+}
+
+/// The kind that a code says; nothing for those that are the transport's alone.
+fn kind(code: ErrorCode) -> Option<ExceptionKind> {
+    match code {
+        ErrorCode::NoSuchMethod => Some(ExceptionKind::UNKNOWN_METHOD),
+        ErrorCode::Failed | ErrorCode::Panicked | ErrorCode::NoMemory => {
+            Some(ExceptionKind::INTERNAL_ERROR)
+        }
+        ErrorCode::Application(kind) => Some(ExceptionKind(i32::from(kind))),
+        _ => None,
+    }
+}

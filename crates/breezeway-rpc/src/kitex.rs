@@ -1,0 +1,27 @@
+//! Thrift as Kitex, Volo and Apache's libraries speak it on sockets: framed, unframed, in TTHeader.
+//!
+//! [`receiver`], [`message`], [`serving`] and [`calling`] are without IO: bytes in, messages out.
+//! So are [`frame`] and [`streams`], of Kitex's streams in TTHeader.
+
+mod calling;
+mod client;
+mod connection;
+mod connections;
+mod frame;
+mod message;
+mod pool;
+mod receiver;
+mod serving;
+mod socket;
+pub(crate) mod stream;
+mod streams;
+#[cfg(feature = "tokio")]
+pub(crate) mod tokio;
+
+pub use calling::ThriftFraming;
+pub(crate) use calling::opening;
+pub use client::ThriftClient;
+pub(crate) use connections::Connections;
+pub(crate) use message::Message;
+pub(crate) use receiver::{Receiver, WireError};
+pub(crate) use serving::Served;

@@ -1,0 +1,134 @@
+//! From a call to a request, and from a reply to what became of the call.
+
+use super::frame::Writer;
+use super::message::{Framing, Message, write_value};
+use crate::business::BusinessError;
+use crate::caller::CallOptions;
+use crate::error::Error;
+use crate::method::Method;
+use crate::thrift::{
+    self, ApplicationException, ExceptionKind, HeaderKey, MessageHeader, MessageKind, TtHeader,
+    decode_slice,
+};
+
+/// How a client's messages are wrapped. A server answers in the same way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ThriftFraming {
+    /// In TTHeader, which alone carries metadata, deadlines and business errors.
+    #[default]
+    TtHeader,
+    /// Behind their lengths: Kitex's default since 0.13, and Apache's `TFramedTransport`.
+    Framed,
+    /// One behind the other: Apache's `TBufferedTransport`.
+    Unframed,
+}
+
+impl From<ThriftFraming> for Framing {
+    fn from(framing: ThriftFraming) -> Self {
+        match framing {
+            ThriftFraming::TtHeader => Self::TtHeader { is_framed: true },
+            ThriftFraming::Framed => Self::Framed,
+            ThriftFraming::Unframed => Self::Unframed,
+        }
+    }
+}
+
+/// The bytes of a request.
+pub(super) fn request<A: thrift::Call>(
+    framing: Framing,
+    sequence: i32,
+    method: &Method,
+    arguments: &A,
+    options: &CallOptions,
+) -> Result<Vec<u8>, Error> {
+    let kind = if method.oneway { MessageKind::Oneway } else { MessageKind::Call };
+    let header = match framing {
+        Framing::TtHeader { .. } => header(sequence, kind, method, options),
+        _ if options.metadata.0.is_empty() => TtHeader::default(),
+        _ => return Err(Error::NoMetadata),
+    };
+    let head = MessageHeader { kind, name: method.name, sequence };
+    write_value(framing, &header, &head, arguments)
+}
+
+fn header(sequence: i32, kind: MessageKind, method: &Method, options: &CallOptions) -> TtHeader {
+    let mut header =
+        TtHeader { sequence, texts: options.metadata.0.clone(), ..TtHeader::default() };
+    header.texts.push((b"isn".to_vec(), method.service.into()));
+    let mut put = |key, value: String| header.numbered.push((key, value.into_bytes()));
+    put(HeaderKey::TRANSPORT_TYPE, "framed".to_owned());
+    put(HeaderKey::TO_SERVICE, method.service.to_owned());
+    put(HeaderKey::TO_METHOD, method.name.to_owned());
+    put(HeaderKey::MESSAGE_TYPE, (kind as u8).to_string());
+    if let Some(timeout) = timeout(options) {
+        put(HeaderKey::RPC_TIMEOUT, timeout);
+    }
+    header
+}
+
+/// The only stream of a connection.
+const STREAM: i32 = 1;
+
+/// What a client opens a stream with: all that it sends, if that is one message.
+pub(crate) fn opening(
+    method: &Method,
+    request: Option<&[u8]>,
+    options: &CallOptions,
+) -> Result<(Writer, Vec<u8>), Error> {
+    let writer = Writer::new(STREAM, method.name.to_owned());
+    let mut texts = options.metadata.0.clone();
+    texts.push((b"isn".to_vec(), method.service.into()));
+    let mut bytes = Vec::new();
+    writer.opening(texts, timeout(options), &mut bytes)?;
+    if let Some(request) = request {
+        writer.data(request, &mut bytes)?;
+        writer.end(&mut bytes)?;
+    }
+    Ok((writer, bytes))
+}
+
+/// How long the client waits, as it is written. Kitex takes 0 for none.
+fn timeout(options: &CallOptions) -> Option<String> {
+    options.timeout.map(|timeout| timeout.as_millis().max(1).to_string())
+}
+
+/// What a reply says of the call.
+pub(super) fn outcome<A: thrift::Call>(
+    message: &Message,
+    sequence: i32,
+    options: &CallOptions,
+) -> Result<A::Reply, Error> {
+    let head = &message.head;
+    let header = message.header.as_ref();
+    if let Some(reply) = &options.reply {
+        reply.replace(header.map(|header| header.texts.clone()).unwrap_or_default());
+    }
+    // Proxies answer with sequence number 0 where they fail.
+    let is_expected =
+        head.sequence == sequence || head.kind == MessageKind::Exception && head.sequence == 0;
+    match head.kind {
+        MessageKind::Reply | MessageKind::Exception if !is_expected => Err(Error::new(
+            ExceptionKind::BAD_SEQUENCE_ID,
+            format!("a reply with sequence number {}, not {sequence}", head.sequence),
+        )),
+        MessageKind::Exception => {
+            let exception: ApplicationException =
+                decode_slice(message.body()).map_err(Error::Reply)?;
+            Err(Error::Application(exception))
+        }
+        MessageKind::Reply => {
+            if let Some(error) = header.and_then(BusinessError::read_from) {
+                return Err(Error::Business(error));
+            }
+            decode_slice(message.body()).map_err(Error::Reply)
+        }
+        other => Err(Error::Protocol(format!("a message of kind {other:?} is no reply"))),
+    }
+}
+
+/// Whether the connection can be used for another call: what came is the reply to this one, and
+/// the server did not say that it closes it.
+pub(super) fn stays(message: &Message, sequence: i32) -> bool {
+    let leaving = message.header.as_ref().and_then(|header| header.text("crrst"));
+    leaving != Some(b"1") && message.head.sequence == sequence
+}

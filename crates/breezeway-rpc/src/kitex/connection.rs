@@ -1,0 +1,71 @@
+//! A connection of a Thrift client, served by a thread.
+
+use std::io::{self, Read, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use breezeway::ForeignConnection;
+
+use super::{Receiver, Served, stream};
+use crate::call::Call;
+use crate::error::Error;
+use crate::server::Services;
+use crate::thrift::{ExceptionKind, Limits};
+
+/// Serves a connection's requests, one after the other, until its client closes it.
+pub(crate) fn serve_connection(services: &Services, mut connection: ForeignConnection) {
+    let mut receiver = Receiver::new(Limits::default());
+    loop {
+        if receiver.begins_with_stream() == Some(true) {
+            if let Err(error) = stream::serve(services, &mut connection, &mut receiver) {
+                tracing::warn!(peer = ?connection.peer(), %error, "a Thrift client is refused");
+            }
+            return;
+        }
+        match receiver.next() {
+            Ok(Some(message)) => {
+                let reply = serve(services, &connection, Served::new(message));
+                if reply.is_some_and(|reply| connection.write_all(&reply).is_err()) {
+                    return;
+                }
+            }
+            Ok(None) => match connection.read(receiver.room()) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Ok(0) | Err(_) => return,
+                Ok(count) => receiver.take(count),
+            },
+            Err(error) => {
+                tracing::warn!(peer = ?connection.peer(), %error, "a Thrift client is refused");
+                return;
+            }
+        }
+    }
+}
+
+/// Serves a request; gives the reply if there is one.
+fn serve(
+    services: &Services,
+    connection: &ForeignConnection,
+    mut served: Served,
+) -> Option<Vec<u8>> {
+    let asked = served.asked(&services.registry, connection.carrier(), *connection.peer());
+    let (outcome, context, oneway) = match asked {
+        Err(error) => (Err(error), None, served.is_oneway()),
+        Ok(asked) => {
+            let service = services.service(asked.found);
+            let mut call = Call::new(&mut served);
+            // A handler's panic fails its call, and nothing of ours is left half done by it.
+            let outcome = catch_unwind(AssertUnwindSafe(|| {
+                service.dispatch(asked.found.method, &asked.context, &mut call)
+            }));
+            let panicked = Error::new(ExceptionKind::INTERNAL_ERROR, "the handler panicked");
+            (outcome.unwrap_or(Err(panicked)), Some(asked.context), asked.oneway)
+        }
+    };
+    if oneway {
+        if let Err(error) = outcome {
+            tracing::warn!(%error, "a oneway call failed");
+        }
+        return None;
+    }
+    Some(served.finish(outcome, context.as_ref()))
+}

@@ -1,0 +1,101 @@
+//! One message of a connection, and how the next is written.
+
+use std::ops::Range;
+
+use crate::error::Error;
+use crate::thrift::{
+    Encode, EncodeError, FRAME_HEADER_SIZE, MessageHeader, Output, TtHeader, frame_header,
+};
+
+/// How messages are wrapped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Framing {
+    Unframed,
+    Framed,
+    TtHeader { is_framed: bool },
+}
+
+impl Framing {
+    fn frame(self) -> usize {
+        match self {
+            Self::Framed | Self::TtHeader { is_framed: true } => FRAME_HEADER_SIZE,
+            Self::Unframed | Self::TtHeader { is_framed: false } => 0,
+        }
+    }
+}
+
+/// A message that came.
+#[derive(Debug)]
+pub(crate) struct Message {
+    pub(crate) framing: Framing,
+    pub(crate) header: Option<TtHeader>,
+    pub(crate) head: MessageHeader,
+    /// All of it, with what it is wrapped in.
+    pub(crate) bytes: Vec<u8>,
+    /// Where its struct is.
+    pub(crate) body: Range<usize>,
+}
+
+/// What a pair of metadata takes beside its bytes: two vectors, and what allocators add.
+const PAIR: usize = 128;
+
+/// About how much memory the pairs of a header take beside their bytes.
+pub(super) fn pairs_memory(header: &TtHeader) -> usize {
+    (header.texts.len() + header.numbered.len()) * PAIR
+}
+
+impl Message {
+    pub(crate) fn body(&self) -> &[u8] {
+        &self.bytes[self.body.clone()]
+    }
+
+    /// About how much memory it takes.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn memory(&self) -> usize {
+        self.bytes.len() + self.header.as_ref().map_or(0, pairs_memory)
+    }
+}
+
+/// Writes a message: its struct is `size` bytes, which `fill` writes.
+pub(crate) fn write(
+    framing: Framing,
+    header: &TtHeader,
+    head: &MessageHeader<&str>,
+    size: usize,
+    fill: &mut dyn FnMut(&mut [u8]) -> Result<usize, EncodeError>,
+) -> Result<Vec<u8>, Error> {
+    let message = head.size() + size;
+    let payload = framing.frame() + message;
+    let outside = match framing {
+        Framing::TtHeader { .. } => header.size(),
+        Framing::Framed | Framing::Unframed => 0,
+    };
+    let mut bytes = vec![0; outside + payload];
+    if outside > 0 {
+        let mut output = Output::new(&mut bytes[..outside]);
+        header.encode(payload, &mut output);
+        output.finish()?;
+    }
+    let (frame, rest) = bytes[outside..].split_at_mut(framing.frame());
+    if !frame.is_empty() {
+        frame.copy_from_slice(&frame_header(message).ok_or(EncodeError::TooLong(message))?);
+    }
+    let (start, body) = rest.split_at_mut(head.size());
+    let mut output = Output::new(start);
+    head.encode(&mut output);
+    output.finish()?;
+    fill(body)?;
+    Ok(bytes)
+}
+
+/// As [`write`], of a value.
+pub(crate) fn write_value<T: Encode>(
+    framing: Framing,
+    header: &TtHeader,
+    head: &MessageHeader<&str>,
+    value: &T,
+) -> Result<Vec<u8>, Error> {
+    write(framing, header, head, value.size(), &mut |bytes| {
+        crate::thrift::encode_slice(value, bytes)
+    })
+}

@@ -1,0 +1,181 @@
+//! From the bytes of a connection to its messages.
+
+use std::ops::Range;
+
+use super::frame::Frame;
+use super::message::{Framing, Message};
+use crate::thrift::{
+    self, DecodeError, Envelope, Limits, MessageHeader, MessageScan, PayloadProtocol, Slice,
+    StreamFrame, TtFrame, TtHeader,
+};
+
+/// Why a connection's bytes are no messages, which ends it.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum WireError {
+    #[error(transparent)]
+    Decode(#[from] DecodeError),
+    #[error("{0:02x?} begin no Thrift message: framed, unframed or in TTHeader")]
+    Unknown([u8; 8]),
+    #[error("{0:?} is not served here")]
+    Unsupported(Envelope),
+    #[error("payload protocol {0:?} of TTHeader is not served here")]
+    Payload(PayloadProtocol),
+    #[error("the frame inside TTHeader is not as long as TTHeader's payload")]
+    Frame,
+    #[error("stream {0} is opened, and is open")]
+    Reopened(i32),
+    #[error("stream {0} goes on behind its client's last frame")]
+    BehindTheEnd(i32),
+}
+
+/// Puts together what a connection sends.
+///
+/// Memory is taken for what came, never for what a message says will come.
+#[derive(Debug)]
+pub(crate) struct Receiver {
+    limits: Limits,
+    bytes: Vec<u8>,
+    /// Where of `bytes` is what came and was not given yet.
+    came: Range<usize>,
+    /// Looks for the end of a message without a length.
+    scan: MessageScan,
+}
+
+/// Memory for what comes is kept up to here when all of it was given.
+const KEPT: usize = 1 << 20;
+/// Room for at least so many bytes at a time.
+const PIECE: usize = 64 << 10;
+
+/// Where the next message is, counted from what came.
+struct Found {
+    framing: Framing,
+    header: Option<TtHeader>,
+    message: Range<usize>,
+    /// Behind its envelope.
+    end: usize,
+}
+
+impl Receiver {
+    pub(crate) fn new(limits: Limits) -> Self {
+        Self { limits, bytes: Vec::new(), came: 0..0, scan: MessageScan::new(limits) }
+    }
+
+    /// Room for what comes next, of which [`Self::take`] takes what came. Ask for it when there is
+    /// no further message: what is moved to make room is part of one then, once.
+    pub(crate) fn room(&mut self) -> &mut [u8] {
+        if self.came.start > 0 {
+            self.bytes.copy_within(self.came.clone(), 0);
+            self.came = 0..self.came.len();
+        }
+        let wanted = self.came.end + PIECE;
+        if self.bytes.len() < wanted {
+            self.bytes.resize(wanted, 0);
+        }
+        &mut self.bytes[self.came.end..]
+    }
+
+    /// So many bytes came into the room.
+    pub(crate) fn take(&mut self, count: usize) {
+        self.came.end += count;
+    }
+
+    /// Whether nothing of a message is there.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.came.is_empty()
+    }
+
+    /// The next message; nothing if more bytes must come first.
+    pub(crate) fn next(&mut self) -> Result<Option<Message>, WireError> {
+        let Some(Found { framing, header, message, end }) = self.find()? else { return Ok(None) };
+        let came = &self.bytes[self.came.clone()];
+        let head = MessageHeader::decode(&mut Slice::within(self.limits, &came[message.clone()])?)?;
+        let body = message.start + head.size()..message.end;
+        let bytes = self.give(end);
+        Ok(Some(Message { framing, header, head, bytes, body }))
+    }
+
+    /// Whether frames of streams come: nothing before eight bytes have.
+    pub(crate) fn begins_with_stream(&self) -> Option<bool> {
+        let first = self.bytes[self.came.clone()].first_chunk()?;
+        Some(Envelope::detect(first) == Some(Envelope::TtHeaderStreaming))
+    }
+
+    /// The next frame of a stream; nothing if more bytes must come first.
+    pub(crate) fn next_frame(&mut self) -> Result<Option<Frame>, WireError> {
+        let came = &self.bytes[self.came.clone()];
+        let Some(frame) = StreamFrame::split(came, self.limits)? else { return Ok(None) };
+        let StreamFrame { kind, header, payload, rest } = frame;
+        let (payload, end) = (payload.to_vec(), came.len() - rest.len());
+        self.came.start += end;
+        if self.came.is_empty() {
+            self.came = 0..0;
+            if self.bytes.len() > KEPT {
+                self.bytes = Vec::new();
+            }
+        }
+        Ok(Some(Frame { kind, header, payload }))
+    }
+
+    /// The first bytes of what came. A long message that is alone is given with its memory.
+    fn give(&mut self, count: usize) -> Vec<u8> {
+        let first = self.came.start..self.came.start + count;
+        self.came.start = first.end;
+        if !self.came.is_empty() {
+            return self.bytes[first].to_vec();
+        }
+        self.came = 0..0;
+        if first.start == 0 && count > KEPT {
+            self.bytes.truncate(count);
+            return std::mem::take(&mut self.bytes);
+        }
+        let given = self.bytes[first].to_vec();
+        if self.bytes.len() > KEPT {
+            self.bytes = Vec::new();
+        }
+        given
+    }
+
+    fn find(&mut self) -> Result<Option<Found>, WireError> {
+        let came = &self.bytes[self.came.clone()];
+        let Some(first) = came.first_chunk() else { return Ok(None) };
+        match Envelope::detect(first) {
+            Some(Envelope::TtHeader) => in_ttheader(came, self.limits),
+            Some(Envelope::Framed) => {
+                let Some(frame) = thrift::Frame::split(came, self.limits)? else {
+                    return Ok(None);
+                };
+                let end = came.len() - frame.rest.len();
+                let message = end - frame.message.len()..end;
+                Ok(Some(Found { framing: Framing::Framed, header: None, message, end }))
+            }
+            Some(Envelope::Unframed) => {
+                let Some(end) = self.scan.end(came)? else { return Ok(None) };
+                self.scan = MessageScan::new(self.limits);
+                Ok(Some(Found { framing: Framing::Unframed, header: None, message: 0..end, end }))
+            }
+            Some(other) => Err(WireError::Unsupported(other)),
+            None => Err(WireError::Unknown(*first)),
+        }
+    }
+}
+
+/// The message in the TTHeader with which `came` begins.
+fn in_ttheader(came: &[u8], limits: Limits) -> Result<Option<Found>, WireError> {
+    let Some(frame) = TtFrame::split(came, limits)? else { return Ok(None) };
+    if frame.header.protocol != PayloadProtocol::Binary {
+        return Err(WireError::Payload(frame.header.protocol));
+    }
+    let end = came.len() - frame.rest.len();
+    let mut message = end - frame.payload.len()..end;
+    let is_framed = frame.payload.get(4..6) == Some(&[0x80, 0x01]);
+    if is_framed {
+        let inner =
+            thrift::Frame::split(frame.payload, limits)?.filter(|inner| inner.rest.is_empty());
+        message.start = end - inner.ok_or(WireError::Frame)?.message.len();
+    }
+    let framing = Framing::TtHeader { is_framed };
+    Ok(Some(Found { framing, header: Some(frame.header), message, end }))
+}
+
+#[cfg(test)]
+mod tests;

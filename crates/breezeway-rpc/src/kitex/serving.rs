@@ -1,0 +1,155 @@
+//! From a message to a call of a service, and from what became of it to a message.
+
+use std::time::Duration;
+
+use breezeway::{Carrier, ForeignBytes, Peer};
+
+use super::message::{Message, write, write_value};
+use crate::call::{Exchange, Fill};
+use crate::context::Context;
+use crate::error::Error;
+use crate::metadata::RequestMetadata;
+use crate::registry::{Found, Registry};
+use crate::thrift::{ExceptionKind, HeaderKey, MessageHeader, MessageKind, TtHeader};
+
+/// The text key that names the service where one server has several.
+pub(super) const SERVICE: &str = "isn";
+
+/// A request, and which method it is for.
+pub(crate) struct Asked {
+    pub(crate) found: Found,
+    pub(crate) context: Context,
+    /// There is no reply of any kind: the IDL says so, or the client, which would not read it.
+    pub(crate) oneway: bool,
+}
+
+/// A message that is being served.
+pub(crate) struct Served {
+    message: Message,
+    reply: Option<Vec<u8>>,
+}
+
+impl Served {
+    pub(crate) fn new(message: Message) -> Self {
+        Self { message, reply: None }
+    }
+
+    /// What the message asks for. An error is what the client is told.
+    pub(crate) fn asked(
+        &mut self,
+        registry: &Registry,
+        carrier: Carrier,
+        peer: Peer,
+    ) -> Result<Asked, Error> {
+        let Message { header, head, .. } = &mut self.message;
+        if !matches!(head.kind, MessageKind::Call | MessageKind::Oneway) {
+            let words = format!("a message of kind {:?} is no request", head.kind);
+            return Err(Error::new(ExceptionKind::INVALID_MESSAGE_TYPE, words));
+        }
+        let service = header.as_ref().and_then(|header| header.text(SERVICE));
+        let (found, method) = registry.find_by_name(service, &head.name)?;
+        method.check_call()?;
+        let context = Context::new(peer, carrier, header.as_ref().and_then(timeout));
+        let metadata = header.as_mut().map(|header| std::mem::take(&mut header.texts));
+        let context = context.with_metadata(RequestMetadata(metadata.unwrap_or_default()));
+        Ok(Asked { found, context, oneway: method.oneway || self.is_oneway() })
+    }
+
+    /// Whether the client said that no reply is wanted: all that is known before the method is.
+    pub(crate) fn is_oneway(&self) -> bool {
+        self.message.head.kind == MessageKind::Oneway
+    }
+
+    /// Whether the client expects replies in the order of its requests.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn is_in_order(&self) -> bool {
+        self.message.header.is_none()
+    }
+
+    /// The bytes that tell the client what became of its request.
+    pub(crate) fn finish(self, outcome: Result<(), Error>, context: Option<&Context>) -> Vec<u8> {
+        let told = self.told(outcome, context);
+        told.or_else(|error| self.exception(self.header(None), error)).unwrap_or_else(|error| {
+            // The name that the client sent, and a few words: they always fit.
+            tracing::error!(%error, "a reply cannot be written");
+            Vec::new()
+        })
+    }
+
+    fn told(
+        &self,
+        outcome: Result<(), Error>,
+        context: Option<&Context>,
+    ) -> Result<Vec<u8>, Error> {
+        let mut header = self.header(context);
+        let framing = self.message.framing;
+        let head = self.message.head(MessageKind::Reply);
+        match (&self.reply, outcome) {
+            (Some(reply), Ok(())) => write(framing, &header, &head, reply.len(), &mut |bytes| {
+                bytes.copy_from_slice(reply);
+                Ok(reply.len())
+            }),
+            // A method that neither replied nor failed is void.
+            (None, Ok(())) => write_value(framing, &header, &head, &()),
+            // Status 0 says that there is no refusal.
+            (_, Err(Error::Business(error))) if self.has_header() && error.status != 0 => {
+                error.write_to(&mut header);
+                write_value(framing, &header, &head, &())
+            }
+            (_, Err(error)) => self.exception(header, error),
+        }
+    }
+
+    fn exception(&self, header: TtHeader, error: Error) -> Result<Vec<u8>, Error> {
+        let numbered = vec![(HeaderKey::MESSAGE_TYPE, b"3".to_vec())];
+        let header = TtHeader { numbered, ..header };
+        let head = self.message.head(MessageKind::Exception);
+        write_value(self.message.framing, &header, &head, &error.into_exception())
+    }
+
+    fn has_header(&self) -> bool {
+        self.message.header.is_some()
+    }
+
+    fn header(&self, context: Option<&Context>) -> TtHeader {
+        let asked = self.message.header.as_ref();
+        TtHeader {
+            sequence: asked.map_or(0, |header| header.sequence),
+            texts: context.map(Context::take_reply_metadata).unwrap_or_default(),
+            numbered: vec![(HeaderKey::MESSAGE_TYPE, b"2".to_vec())],
+            ..TtHeader::default()
+        }
+    }
+}
+
+impl Message {
+    fn head(&self, kind: MessageKind) -> MessageHeader<&str> {
+        MessageHeader { kind, name: &self.head.name, sequence: self.head.sequence }
+    }
+}
+
+impl Exchange for Served {
+    fn request(&self) -> ForeignBytes<'_> {
+        ForeignBytes::stable(self.message.body())
+    }
+
+    fn reply_with(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        self.reply = Some(bytes.to_vec());
+        Ok(())
+    }
+
+    fn reply(&mut self, size: usize, fill: Fill<'_>) -> Result<(), Error> {
+        let mut bytes = vec![0; size];
+        fill(&mut bytes)?;
+        self.reply = Some(bytes);
+        Ok(())
+    }
+}
+
+/// How long the client waits.
+pub(super) fn timeout(header: &TtHeader) -> Option<Duration> {
+    let text = std::str::from_utf8(header.numbered(HeaderKey::RPC_TIMEOUT)?).ok()?;
+    let milliseconds: u64 = text.parse().ok()?;
+    // Kitex writes 0 if there is none.
+    (milliseconds > 0).then(|| Duration::from_millis(milliseconds))
+}

@@ -1,0 +1,288 @@
+//! A connection of Kitex's streams, served by a thread for each.
+
+use std::collections::HashMap;
+use std::io::{self, Read};
+use std::os::fd::AsFd;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::{Arc, Mutex};
+use std::thread::{Builder, Scope};
+
+use breezeway::{CallError, ForeignConnection};
+
+use super::room::{Place, Room};
+use crate::call::Call;
+use crate::context::Context;
+use crate::error::Error;
+use crate::kitex::Receiver;
+use crate::kitex::frame::{TIMEOUT, Writer};
+use crate::kitex::socket::Socket;
+use crate::kitex::streams::{Came, Opening, Streams};
+use crate::server::Services;
+use crate::stream::{Body, Ended, ReceivingRequests, SendingReplies, Served};
+use crate::thrift::ExceptionKind;
+
+/// How many streams a connection may have at one time, each with a thread.
+const MAX_OPEN: usize = 128;
+
+/// What the handler of a stream gets next.
+enum Input {
+    Message(Vec<u8>, Place),
+    End,
+}
+
+/// Where the connection puts what comes for a stream.
+struct Inlet {
+    inputs: mpsc::Sender<Input>,
+    is_unwanted: Arc<AtomicBool>,
+}
+
+/// A handler is told that its client is gone.
+impl Drop for Inlet {
+    fn drop(&mut self) {
+        self.is_unwanted.store(true, Ordering::Release);
+    }
+}
+
+/// The client's direction, as its handler sees it.
+pub(crate) struct Requests {
+    inputs: mpsc::Receiver<Input>,
+    context: Arc<Context>,
+    has_ended: bool,
+}
+
+/// The server's direction.
+#[derive(Clone)]
+pub(crate) struct Replies {
+    socket: Arc<Mutex<Socket>>,
+    writer: Writer,
+    context: Arc<Context>,
+    is_unwanted: Arc<AtomicBool>,
+    has_begun: bool,
+}
+
+/// Serves the streams of a connection until its client closes it. What was not finished then is
+/// cancelled.
+///
+/// What came and no handler has read takes room; when there is no more, nothing further is read:
+/// the protocol has no other way to stop a client, and all streams of the connection wait.
+pub(crate) fn serve(
+    services: &Services,
+    connection: &mut ForeignConnection,
+    receiver: &mut Receiver,
+) -> Result<(), Error> {
+    let socket = connection.as_fd().try_clone_to_owned()?;
+    let socket = Arc::new(Mutex::new(Socket::from(socket)));
+    std::thread::scope(|scope| {
+        let (ended, reaped) = mpsc::channel();
+        let mut streams = Connection {
+            services,
+            socket,
+            room: Room::new(),
+            streams: Streams::new(MAX_OPEN),
+            inlets: HashMap::new(),
+            ended,
+        };
+        loop {
+            while let Some(frame) = receiver.next_frame().map_err(Error::wire)? {
+                while let Ok(stream) = reaped.try_recv() {
+                    streams.close(stream);
+                }
+                let came = streams.streams.take(frame).map_err(Error::wire)?;
+                streams.take(scope, connection, came);
+            }
+            match connection.read(receiver.room()) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Ok(0) | Err(_) => return Ok(()),
+                Ok(count) => receiver.take(count),
+            }
+        }
+    })
+}
+
+struct Connection<'c> {
+    services: &'c Services,
+    socket: Arc<Mutex<Socket>>,
+    room: Room,
+    streams: Streams,
+    inlets: HashMap<i32, Inlet>,
+    /// Where threads tell the numbers of their streams at the end.
+    ended: mpsc::Sender<i32>,
+}
+
+impl<'c> Connection<'c> {
+    fn close(&mut self, stream: i32) {
+        self.streams.close(stream);
+        self.inlets.remove(&stream);
+    }
+
+    fn take<'scope>(
+        &mut self,
+        scope: &'scope Scope<'scope, '_>,
+        connection: &ForeignConnection,
+        came: Came,
+    ) where
+        'c: 'scope,
+    {
+        match came {
+            Came::Opened(opening) => self.open(scope, connection, opening),
+            Came::Refused(opening, words) => {
+                let error = Error::new(ExceptionKind::INTERNAL_ERROR, words);
+                self.replies(connection, opening).0.finish(Ended::Failed(error));
+            }
+            Came::Message(stream, message) => {
+                let place = self.room.take(message.len());
+                if let Some(inlet) = self.inlets.get(&stream) {
+                    // Fails if the handler no longer reads.
+                    let _ = inlet.inputs.send(Input::Message(message, place));
+                }
+            }
+            Came::End(stream) => {
+                if let Some(inlet) = self.inlets.get(&stream) {
+                    let _ = inlet.inputs.send(Input::End);
+                }
+            }
+            Came::Reset(stream) => drop(self.inlets.remove(&stream)),
+            Came::Nothing => {}
+        }
+    }
+
+    fn open<'scope>(
+        &mut self,
+        scope: &'scope Scope<'scope, '_>,
+        connection: &ForeignConnection,
+        opening: Opening,
+    ) where
+        'c: 'scope,
+    {
+        let found = opening.find(&self.services.registry);
+        let stream = opening.stream;
+        let (mut replies, context) = self.replies(connection, opening);
+        let found = match found {
+            Ok(found) => found,
+            Err(error) => {
+                self.streams.close(stream);
+                return replies.finish(Ended::Failed(error));
+            }
+        };
+        let (inputs, came) = mpsc::channel();
+        let is_unwanted = Arc::clone(&replies.is_unwanted);
+        self.inlets.insert(stream, Inlet { inputs, is_unwanted });
+        let requests = Requests { inputs: came, context: Arc::clone(&context), has_ended: false };
+        let mut refused = replies.clone();
+        let (service, ended) = (self.services.service(found), self.ended.clone());
+        let thread = Builder::new().name("thrift stream".to_owned());
+        let started = thread.spawn_scoped(scope, move || {
+            let mut served = Served {
+                receiving: ReceivingRequests::Thrift(requests),
+                sending: SendingReplies::Thrift(replies),
+                ended: None,
+            };
+            // A handler's panic fails its stream, and nothing of ours is left half done by it.
+            let outcome = catch_unwind(AssertUnwindSafe(|| {
+                service.dispatch(found.method, &context, &mut Call::of_stream(&mut served))
+            }));
+            let panicked =
+                |_| Err(Error::new(ExceptionKind::INTERNAL_ERROR, "the handler panicked"));
+            served.finish(outcome.unwrap_or_else(panicked));
+            // Nobody wants to know once the connection is over.
+            let _ = ended.send(stream);
+        });
+        if let Err(error) = started {
+            tracing::warn!(%error, "no thread for a stream");
+            let words = "the server has no thread for the stream";
+            refused.finish(Ended::Failed(Error::new(ExceptionKind::INTERNAL_ERROR, words)));
+            self.close(stream);
+        }
+    }
+
+    fn replies(
+        &self,
+        connection: &ForeignConnection,
+        mut opening: Opening,
+    ) -> (Replies, Arc<Context>) {
+        let context = Arc::new(opening.context(connection.carrier(), *connection.peer()));
+        let replies = Replies {
+            socket: Arc::clone(&self.socket),
+            writer: Writer::new(opening.stream, opening.method),
+            context: Arc::clone(&context),
+            is_unwanted: Arc::default(),
+            has_begun: false,
+        };
+        (replies, context)
+    }
+}
+
+impl Served {
+    fn finish(self, outcome: Result<(), Error>) {
+        let SendingReplies::Thrift(mut replies) = self.sending;
+        match outcome {
+            Ok(()) => replies.finish(self.ended.unwrap_or(Ended::Well(None))),
+            Err(Error::Call(CallError::DeadlinePassed)) => replies.reset(),
+            Err(error) => replies.finish(Ended::Failed(error)),
+        }
+    }
+}
+
+impl Requests {
+    pub(crate) fn receive(&mut self) -> Result<Option<Body>, Error> {
+        if self.has_ended {
+            return Ok(None);
+        }
+        let input = match self.context.time_left() {
+            None => self.inputs.recv().map_err(RecvTimeoutError::from),
+            Some(left) => self.inputs.recv_timeout(left),
+        };
+        match input {
+            Ok(Input::Message(message, place)) => {
+                drop(place);
+                Ok(Some(Body::Private(message)))
+            }
+            Ok(Input::End) => {
+                self.has_ended = true;
+                Ok(None)
+            }
+            Err(RecvTimeoutError::Timeout) => Err(CallError::DeadlinePassed.into()),
+            Err(RecvTimeoutError::Disconnected) => Err(Error::cancelled()),
+        }
+    }
+}
+
+impl Replies {
+    pub(crate) fn send(&mut self, message: &[u8]) -> Result<(), Error> {
+        if self.is_unwanted.load(Ordering::Acquire) {
+            return Err(Error::cancelled());
+        }
+        if self.context.time_left().is_some_and(|left| left.is_zero()) {
+            return Err(CallError::DeadlinePassed.into());
+        }
+        let mut bytes = Vec::with_capacity(message.len() + 64);
+        if !self.has_begun {
+            self.writer.header(self.context.take_reply_metadata(), &mut bytes)?;
+        }
+        self.writer.data(message, &mut bytes)?;
+        self.has_begun = true;
+        self.write(&bytes).map_err(|_| Error::cancelled())
+    }
+
+    fn finish(&mut self, ended: Ended) {
+        let texts = self.context.take_reply_metadata();
+        let last = self.writer.last(self.has_begun, ended, texts);
+        if !self.is_unwanted.load(Ordering::Acquire) {
+            // Fails if the client is gone.
+            let _ = self.write(&last);
+        }
+    }
+
+    fn reset(&mut self) {
+        if let Ok(bytes) = self.writer.reset(TIMEOUT, "the stream's deadline passed") {
+            let _ = self.write(&bytes);
+        }
+    }
+
+    /// Writes whole frames, between those of other streams.
+    fn write(&self, bytes: &[u8]) -> Result<(), Error> {
+        self.socket.lock().expect("nobody panics with the lock").write(bytes, None)
+    }
+}

@@ -1,0 +1,15 @@
+//! Thrift clients and servers on sockets, under tokio.
+
+mod client;
+mod client_stream;
+mod connection;
+mod streams;
+
+pub use client::AsyncThriftClient;
+pub(crate) use connection::serve_connection;
+
+/// Streams, as their clients and as their handlers see them.
+pub(crate) mod stream {
+    pub(crate) use super::client_stream::{Replies, Requests};
+    pub(crate) use super::streams::{Replies as ServedReplies, Requests as ServedRequests};
+}

@@ -1,0 +1,196 @@
+//! Calls to Thrift servers on sockets, for tasks.
+
+use std::io;
+
+use breezeway::{Address, CallError, Place};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::{TcpStream, UnixStream};
+use tokio::time::timeout;
+
+use crate::caller::CallOptions;
+use crate::error::Error;
+use crate::kitex::calling::{ThriftFraming, outcome, stays};
+use crate::kitex::pool::Pool;
+use crate::kitex::{Message, Receiver};
+use crate::method::Method;
+use crate::thrift::{self, Limits};
+use crate::tokio::AsyncChannel;
+
+/// As [`ThriftClient`](crate::ThriftClient), for tasks.
+#[derive(Debug)]
+pub struct AsyncThriftClient {
+    pool: Pool<Connection>,
+}
+
+pub(crate) trait Bytes: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Bytes for T {}
+
+struct Connection {
+    socket: Socket,
+    receiver: Receiver,
+}
+
+#[derive(Debug)]
+pub(super) enum Socket {
+    Unix(UnixStream),
+    Tcp(TcpStream),
+}
+
+impl std::fmt::Debug for Connection {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.socket.fmt(formatter)
+    }
+}
+
+impl AsyncThriftClient {
+    /// Calls the server at the first of these places that can be connected to, in TTHeader. Nothing
+    /// is connected yet.
+    pub fn new(address: Address) -> Self {
+        Self::with_framing(address, ThriftFraming::default())
+    }
+
+    /// As [`Self::new`], with messages that are wrapped so.
+    pub fn with_framing(address: Address, framing: ThriftFraming) -> Self {
+        Self { pool: Pool::new(address, framing) }
+    }
+
+    pub(super) fn address(&self) -> &Address {
+        &self.pool.address
+    }
+
+    async fn connection(&self) -> Result<Connection, Error> {
+        if let Some(idle) = self.pool.idle(|connection| connection.socket.is_usable()) {
+            return Ok(idle);
+        }
+        let socket = connect(&self.pool.address).await?;
+        Ok(Connection { socket, receiver: Receiver::new(Limits::default()) })
+    }
+
+    async fn exchange<A: thrift::Call + Sync>(
+        &self,
+        method: &Method,
+        arguments: &A,
+        options: &CallOptions,
+    ) -> Result<A::Reply, Error> {
+        let (mut connection, sequence) = self.send(method, arguments, options).await?;
+        let message = connection.receive().await?;
+        if stays(&message, sequence) && connection.receiver.is_empty() {
+            self.pool.keep(connection);
+        }
+        outcome::<A>(&message, sequence, options)
+    }
+
+    async fn send<A: thrift::Call + Sync>(
+        &self,
+        method: &Method,
+        arguments: &A,
+        options: &CallOptions,
+    ) -> Result<(Connection, i32), Error> {
+        let (bytes, sequence) = self.pool.request(method, arguments, options)?;
+        let mut connection = self.connection().await?;
+        connection.socket.bytes().write_all(&bytes).await?;
+        Ok((connection, sequence))
+    }
+}
+
+/// Connects to the first place that can be.
+pub(super) async fn connect(address: &Address) -> Result<Socket, Error> {
+    let mut outcome = Err(io::ErrorKind::NotFound.into());
+    for place in address.places() {
+        outcome = Socket::connect(place).await;
+        if outcome.is_ok() {
+            break;
+        }
+    }
+    outcome.map_err(|error| Error::Connecting(address.clone(), error))
+}
+
+impl AsyncChannel for AsyncThriftClient {
+    async fn call<A: thrift::Call + Sync>(
+        &self,
+        method: &Method,
+        arguments: &A,
+        options: &CallOptions,
+    ) -> Result<A::Reply, Error> {
+        within(options, self.exchange(method, arguments, options)).await
+    }
+
+    async fn post<A: thrift::Call + Sync>(
+        &self,
+        method: &Method,
+        arguments: &A,
+        options: &CallOptions,
+    ) -> Result<(), Error> {
+        let (connection, _) = within(options, self.send(method, arguments, options)).await?;
+        self.pool.keep(connection);
+        Ok(())
+    }
+}
+
+/// A connection whose call is given up is dropped with it.
+async fn within<T>(
+    options: &CallOptions,
+    call: impl Future<Output = Result<T, Error>>,
+) -> Result<T, Error> {
+    match options.timeout {
+        None => call.await,
+        Some(time) => match timeout(time, call).await {
+            Ok(outcome) => outcome,
+            Err(_) => Err(Error::Call(CallError::DeadlinePassed)),
+        },
+    }
+}
+
+impl Connection {
+    async fn receive(&mut self) -> Result<Message, Error> {
+        loop {
+            if let Some(message) = self.receiver.next().map_err(Error::wire)? {
+                return Ok(message);
+            }
+            match self.socket.bytes().read(self.receiver.room()).await? {
+                0 => return Err(Error::Io(io::ErrorKind::UnexpectedEof.into())),
+                count => self.receiver.take(count),
+            }
+        }
+    }
+}
+
+impl Socket {
+    async fn connect(place: &Place) -> io::Result<Self> {
+        match place {
+            Place::Shm(path) | Place::Unix(path) => {
+                Ok(Self::Unix(UnixStream::connect(path).await?))
+            }
+            Place::Tcp { host, port } => {
+                let socket = TcpStream::connect((host.as_str(), *port)).await?;
+                socket.set_nodelay(true)?;
+                Ok(Self::Tcp(socket))
+            }
+            _ => Err(io::ErrorKind::Unsupported.into()),
+        }
+    }
+
+    pub(super) fn into_bytes(self) -> Box<dyn Bytes> {
+        match self {
+            Self::Unix(socket) => Box::new(socket),
+            Self::Tcp(socket) => Box::new(socket),
+        }
+    }
+
+    fn bytes(&mut self) -> &mut dyn Bytes {
+        match self {
+            Self::Unix(socket) => socket,
+            Self::Tcp(socket) => socket,
+        }
+    }
+
+    /// Whether an idle connection is as it was left: nothing came, not even its end.
+    fn is_usable(&self) -> bool {
+        let mut byte = [0];
+        let read = match self {
+            Self::Unix(socket) => socket.try_read(&mut byte),
+            Self::Tcp(socket) => socket.try_read(&mut byte),
+        };
+        matches!(read, Err(error) if error.kind() == io::ErrorKind::WouldBlock)
+    }
+}

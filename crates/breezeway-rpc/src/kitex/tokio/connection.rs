@@ -1,0 +1,149 @@
+//! A connection of a Thrift client, served by a task.
+
+use std::io;
+use std::sync::Arc;
+
+use breezeway::{Carrier, ForeignConnection, Peer};
+use breezeway_tokio::ForeignStream;
+use tokio::io::{AsyncReadExt, AsyncWriteExt, ReadHalf, WriteHalf, split};
+use tokio::sync::{Semaphore, mpsc, watch};
+use tokio::task::JoinSet;
+use tokio::time::timeout_at;
+
+use super::streams;
+use crate::call::Call;
+use crate::error::Error;
+use crate::kitex::{Receiver, Served};
+use crate::thrift::{ExceptionKind, Limits};
+use crate::tokio::{AsyncServices, Shared, caught};
+
+/// How many units of room one connection's requests have that are served at one time.
+pub(super) const ROOM: usize = 64 << 10;
+/// What a request takes of it beside one for each KiB of its memory: there are at most 1,024.
+const EACH: usize = 64;
+/// How many replies wait to be written before no further request is served.
+const MAX_QUEUED: usize = 64;
+
+/// Serves a connection's requests until its client closes it or the server stops.
+///
+/// A client that uses TTHeader finds its replies by their numbers: its requests are served at the
+/// same time. Others expect replies in order.
+pub(crate) async fn serve_connection<S: AsyncServices>(
+    shared: Arc<Shared<S>>,
+    connection: ForeignConnection,
+    mut stopped: watch::Receiver<()>,
+) {
+    let (carrier, peer) = (connection.carrier(), *connection.peer());
+    let stream = match ForeignStream::new(connection) {
+        Ok(stream) => stream,
+        Err(error) => return tracing::warn!(%error, "a Thrift client cannot be served"),
+    };
+    let (reading, writing) = split(stream);
+    let (replies, queue) = mpsc::channel(MAX_QUEUED);
+    // A set ends its task when it is dropped: one that waits for a client that reads nothing.
+    let mut writer = JoinSet::new();
+    writer.spawn(write(writing, queue));
+    let session = Session { shared, carrier, peer, replies };
+    if let Err(error) = session.read(reading, &mut stopped).await {
+        tracing::warn!(?peer, %error, "a Thrift client is refused");
+    }
+    // It ends once it has written what is there: the sender of more is gone.
+    writer.join_next().await;
+}
+
+pub(super) struct Session<S> {
+    pub(super) shared: Arc<Shared<S>>,
+    pub(super) carrier: Carrier,
+    pub(super) peer: Peer,
+    /// What is to be written.
+    pub(super) replies: mpsc::Sender<Vec<u8>>,
+}
+
+impl<S: AsyncServices> Session<S> {
+    /// Serves what comes until the client ends it, or the server stops.
+    async fn read(
+        self,
+        mut from: ReadHalf<ForeignStream>,
+        stopped: &mut watch::Receiver<()>,
+    ) -> Result<(), Error> {
+        let session = Arc::new(self);
+        let room = Arc::new(Semaphore::new(ROOM));
+        let mut running = JoinSet::new();
+        let mut receiver = Receiver::new(Limits::default());
+        loop {
+            if receiver.begins_with_stream() == Some(true) {
+                return streams::serve(session, receiver, from, stopped).await;
+            }
+            while let Some(message) = receiver.next().map_err(Error::wire)? {
+                let taken = (EACH + message.memory() / 1024).min(ROOM) as u32;
+                let served = Served::new(message);
+                if served.is_in_order() {
+                    session.serve(served).await;
+                    continue;
+                }
+                while running.try_join_next().is_some() {}
+                let place = Arc::clone(&room).acquire_many_owned(taken).await;
+                let session = Arc::clone(&session);
+                running.spawn(async move {
+                    session.serve(served).await;
+                    drop(place);
+                });
+            }
+            tokio::select! {
+                read = from.read(receiver.room()) => match read? {
+                    0 => break,
+                    count => receiver.take(count),
+                },
+                // An error says that its sender is gone: the server stops.
+                _ = stopped.changed() => break,
+            }
+        }
+        while running.join_next().await.is_some() {}
+        Ok(())
+    }
+
+    async fn serve(&self, mut served: Served) {
+        let asked = served.asked(&self.shared.registry, self.carrier, self.peer);
+        let (outcome, context, oneway) = match asked {
+            Err(error) => (Err(error), None, served.is_oneway()),
+            Ok(asked) => {
+                let mut call = Call::new(&mut served);
+                let (service, method) = (asked.found.service, asked.found.method);
+                let running =
+                    self.shared.services.dispatch(service, method, &asked.context, &mut call);
+                let running = caught(running);
+                let ended = match asked.context.deadline() {
+                    Some(deadline) if !asked.oneway => timeout_at(deadline.into(), running).await,
+                    _ => Ok(running.await),
+                };
+                let failed = |words| Err(Error::new(ExceptionKind::INTERNAL_ERROR, words));
+                let outcome = match ended {
+                    Ok(Ok(outcome)) => outcome,
+                    Ok(Err(_)) => failed("the handler panicked"),
+                    Err(_) => failed("the call's deadline passed"),
+                };
+                (outcome, Some(asked.context), asked.oneway)
+            }
+        };
+        if oneway {
+            if let Err(error) = outcome {
+                tracing::warn!(%error, "a oneway call failed");
+            }
+        } else {
+            let bytes = served.finish(outcome, context.as_ref());
+            // Fails only once the connection is over.
+            let _ = self.replies.send(bytes).await;
+        }
+    }
+}
+
+/// Writes replies as they come. When the client is gone, what is left is dropped.
+async fn write(
+    mut to: WriteHalf<ForeignStream>,
+    mut replies: mpsc::Receiver<Vec<u8>>,
+) -> io::Result<()> {
+    while let Some(bytes) = replies.recv().await {
+        to.write_all(&bytes).await?;
+    }
+    to.shutdown().await
+}

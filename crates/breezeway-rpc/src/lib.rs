@@ -1,0 +1,115 @@
+//! Thrift services at memory speed.
+//!
+//! A service that is described in `.thrift` becomes, by
+//! [`breezeway_idl::Builder::services`](https://docs.rs/breezeway-idl), a trait to implement, a
+//! server that dispatches to it and a client whose methods are the IDL's. They travel over
+//! Breezeway sessions: through shared memory where both sides are on one machine, else over
+//! sockets. On sockets the same server and client also speak Thrift as Kitex, Volo and Apache's
+//! libraries do ([`Server::with_thrift_clients`], [`ThriftClient`]).
+//!
+//! ```thrift
+//! exception NoSuchUser { 1: required string name }
+//! service Users {
+//!     i64 age(1: string name) throws (1: NoSuchUser missing)
+//!     oneway void seen(1: string name)
+//! }
+//! ```
+//!
+//! ```
+//! use breezeway_rpc::{Context, Server};
+//! # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/users.rs"));
+//! use users::{NoSuchUser, Users, UsersAgeError, UsersClient, UsersServer};
+//!
+//! struct Table;
+//!
+//! impl Users for Table {
+//!     fn age(&self, _: &Context, name: String) -> Result<i64, UsersAgeError> {
+//!         if name == "Ada" { Ok(36) } else { Err(NoSuchUser { name }.into()) }
+//!     }
+//!
+//!     fn seen(&self, _: &Context, name: String) {
+//!         println!("{name} was here");
+//!     }
+//! }
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let folder = tempfile::tempdir()?;
+//! # let path = folder.path().join("users.sock").display().to_string();
+//! let address = format!("shm:{path},unix:{path}-unix").parse()?;
+//! let server = Server::bind(&address)?.add_service(UsersServer(Table))?;
+//! let stopper = server.stopper();
+//! let serving = std::thread::spawn(move || server.serve());
+//!
+//! let client = UsersClient::new(breezeway::Client::connect(&address)?);
+//! assert_eq!(client.age("Ada".to_owned())?, 36);
+//! assert!(matches!(client.age("Bob".to_owned()), Err(UsersAgeError::Missing(_))));
+//! client.seen("Ada".to_owned())?;
+//! # drop(client);
+//! stopper.stop();
+//! serving.join().unwrap()?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # On the wire
+//!
+//! A method is a number of 32 bits, the FNV-1a hash of `Service.method` (an inherited method has
+//! the child's service name); a server refuses services whose numbers collide. Arguments and
+//! replies are bare Thrift Binary structs, without a message header. A declared exception is a
+//! reply; other errors fail the call with a text and a code: the transport's own, or in the range
+//! of application codes the number of Thrift's exception (65535 is a business error, whose text
+//! begins with its status). Metadata is pairs of names and values, each behind its length of 16
+//! bits, with the prefixes that Kitex gives them.
+#![cfg_attr(docsrs, feature(doc_cfg))]
+#![forbid(unsafe_code)]
+
+mod business;
+mod bytes;
+mod call;
+mod caller;
+mod channel;
+mod context;
+mod error;
+mod kitex;
+mod metadata;
+mod method;
+mod registry;
+mod reply;
+mod server;
+mod stream;
+#[cfg(feature = "tokio")]
+mod tokio;
+
+/// The Thrift runtime that generated code is written for.
+pub use breezeway_thrift as thrift;
+
+pub use business::BusinessError;
+pub use call::Call;
+pub use caller::{CallOptions, Caller};
+pub use channel::Channel;
+pub use context::Context;
+pub use error::Error;
+pub use kitex::{ThriftClient, ThriftFraming};
+pub use metadata::ReplyMetadata;
+pub use method::Method;
+pub use registry::Collision;
+pub use reply::Reply;
+pub use server::{Server, Service};
+pub use stream::{
+    DuplexStream, Opened, Replies, ReplyStream, RequestSender, RequestStream, Requests,
+    StreamChannel,
+};
+
+#[cfg(feature = "tokio")]
+pub use crate::kitex::tokio::AsyncThriftClient;
+#[cfg(feature = "tokio")]
+pub use crate::tokio::{
+    AsyncChannel, AsyncDuplexStream, AsyncReplies, AsyncReplyStream, AsyncRequestSender,
+    AsyncRequestStream, AsyncRequests, AsyncServer, AsyncService, AsyncServices,
+    AsyncStreamChannel, OpenedAsync,
+};
+
+/// The programs of the package's README compile.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,0 +1,176 @@
+//! What travels beside arguments and results: names and values.
+
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use crate::error::Error;
+
+/// What a name is preceded by if its value goes on along the whole chain of calls.
+const PERSISTENT: &str = "RPC_PERSIST_";
+/// What a name is preceded by if its value goes to the next service only.
+const TRANSIENT: &str = "RPC_TRANSIT_";
+/// What a name may be preceded by if its value goes back to the caller. Kitex reads and writes such
+/// names bare, others with this.
+const BACKWARD: &str = "RPC_BACKWARD_";
+
+/// Names and values, as they travel: with their prefixes.
+pub(crate) type Pairs = Vec<(Vec<u8>, Vec<u8>)>;
+
+/// The value of the last pair with this name and one of these prefixes.
+fn find<'p>(pairs: &'p Pairs, prefixes: &[&str], name: &str) -> Option<&'p [u8]> {
+    let is_it = |key: &[u8]| {
+        let mut rest = prefixes.iter().filter_map(|prefix| key.strip_prefix(prefix.as_bytes()));
+        rest.any(|rest| rest == name.as_bytes())
+    };
+    pairs.iter().rev().find(|(key, _)| is_it(key)).map(|(_, value)| value.as_slice())
+}
+
+fn pair(prefix: &str, name: &str, value: impl AsRef<[u8]>) -> (Vec<u8>, Vec<u8>) {
+    ([prefix, name].concat().into_bytes(), value.as_ref().to_vec())
+}
+
+/// What a request carries.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct RequestMetadata(pub(crate) Pairs);
+
+impl RequestMetadata {
+    pub(crate) fn add(&mut self, name: &str, value: impl AsRef<[u8]>) {
+        self.0.push(pair(TRANSIENT, name, value));
+    }
+
+    pub(crate) fn add_persistent(&mut self, name: &str, value: impl AsRef<[u8]>) {
+        self.0.push(pair(PERSISTENT, name, value));
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Option<&[u8]> {
+        find(&self.0, &[TRANSIENT, PERSISTENT], name)
+    }
+
+    /// What goes on along the whole chain of calls.
+    pub(crate) fn persistent(&self) -> impl Iterator<Item = &(Vec<u8>, Vec<u8>)> {
+        self.0.iter().filter(|(key, _)| key.starts_with(PERSISTENT.as_bytes()))
+    }
+}
+
+/// What comes back beside a result: names and values.
+///
+/// Give it to [`CallOptions::receive_metadata`], and look into it after the call.
+///
+/// [`CallOptions::receive_metadata`]: crate::CallOptions::receive_metadata
+#[derive(Clone, Debug, Default)]
+pub struct ReplyMetadata(Arc<Mutex<Pairs>>);
+
+impl ReplyMetadata {
+    /// Nothing so far.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The value that the last call's handler set for this name.
+    pub fn get(&self, name: &str) -> Option<Vec<u8>> {
+        find(&self.lock(), &[BACKWARD, ""], name).map(<[u8]>::to_vec)
+    }
+
+    pub(crate) fn replace(&self, pairs: Pairs) {
+        *self.lock() = pairs;
+    }
+
+    /// Adds what comes with an entry of a stream.
+    pub(crate) fn add_block(&self, block: Option<&[u8]>) -> Result<(), Error> {
+        let broken = || Error::Protocol("the metadata is no pairs of names and values".to_owned());
+        if let Some(block) = block {
+            self.add(decode(block).ok_or_else(broken)?);
+        }
+        Ok(())
+    }
+
+    /// Adds what comes later on a stream.
+    pub(crate) fn add(&self, pairs: Pairs) {
+        self.lock().extend(pairs);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Pairs> {
+        self.0.lock().expect("nobody panics with the lock")
+    }
+}
+
+/// The block in which pairs travel natively: for each two lengths of 16 bits, big-endian, and the
+/// bytes. Nothing if there are none.
+pub(crate) fn encode(pairs: &Pairs) -> Result<Option<Vec<u8>>, Error> {
+    let mut block = Vec::new();
+    for text in pairs.iter().flat_map(|(key, value)| [key, value]) {
+        let length = u16::try_from(text.len()).map_err(|_| Error::MetadataTooLong)?;
+        block.extend_from_slice(&length.to_be_bytes());
+        block.extend_from_slice(text);
+    }
+    Ok((!block.is_empty()).then_some(block))
+}
+
+/// The pairs of a block; nothing if it is none.
+pub(crate) fn decode(mut block: &[u8]) -> Option<Pairs> {
+    let mut text = || {
+        let (length, rest) = block.split_first_chunk()?;
+        let (text, rest) = rest.split_at_checked(u16::from_be_bytes(*length).into())?;
+        block = rest;
+        Some((text.to_vec(), rest.is_empty()))
+    };
+    let mut pairs = Vec::new();
+    loop {
+        let (key, _) = text()?;
+        let (value, is_end) = text()?;
+        pairs.push((key, value));
+        if is_end {
+            return Some(pairs);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pairs_survive_their_block() {
+        let mut metadata = RequestMetadata::default();
+        metadata.add("a", "1");
+        metadata.add_persistent("trace", [0, 255]);
+        metadata.add("empty", "");
+        assert_eq!(decode(&encode(&metadata.0).unwrap().unwrap()).unwrap(), metadata.0);
+    }
+
+    #[test]
+    fn what_comes_back_is_found_with_a_prefix_and_without() {
+        let reply = ReplyMetadata::new();
+        reply.replace(vec![
+            (b"a".to_vec(), b"1".to_vec()),
+            (b"RPC_BACKWARD_b".to_vec(), b"2".to_vec()),
+        ]);
+        assert_eq!((reply.get("a"), reply.get("b")), (Some(b"1".to_vec()), Some(b"2".to_vec())));
+        assert_eq!(reply.get("c"), None);
+    }
+
+    #[test]
+    fn a_block_that_is_cut_anywhere_is_refused() {
+        let mut metadata = RequestMetadata::default();
+        metadata.add("name", "value");
+        let block = encode(&metadata.0).unwrap().unwrap();
+        for end in 0..block.len() {
+            assert_eq!(decode(&block[..end]), None, "{end}");
+        }
+    }
+
+    #[test]
+    fn the_last_value_of_a_name_counts_whatever_its_prefix() {
+        let mut metadata = RequestMetadata::default();
+        metadata.add("a", "1");
+        metadata.add_persistent("a", "2");
+        assert_eq!(metadata.get("a"), Some(&b"2"[..]));
+        assert_eq!(metadata.get("b"), None);
+        assert_eq!(metadata.persistent().count(), 1);
+    }
+
+    #[test]
+    fn values_longer_than_a_block_can_say_are_refused() {
+        let outcome = encode(&vec![(b"k".to_vec(), vec![0; 65_536])]);
+        assert!(matches!(outcome, Err(Error::MetadataTooLong)));
+    }
+}

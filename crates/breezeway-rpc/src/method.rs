@@ -1,0 +1,129 @@
+//! What a method is on the wire.
+
+use crate::error::Error;
+use crate::thrift::{self, ExceptionKind, Streaming};
+
+/// A method of a service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Method {
+    /// The service's name in the IDL. An inherited method has the child's.
+    pub service: &'static str,
+    /// Its own name in the IDL.
+    pub name: &'static str,
+    /// Its number: the hash of both.
+    pub tag: u32,
+    /// Whether there is no reply of any kind.
+    pub oneway: bool,
+    /// Who sends more than one message.
+    pub streaming: Streaming,
+}
+
+impl Method {
+    /// The method whose arguments are `A`.
+    pub const fn of<A: thrift::Call>(service: &'static str) -> Self {
+        let tag = tag(service, A::METHOD);
+        Self { service, name: A::METHOD, tag, oneway: A::ONEWAY, streaming: A::STREAMING }
+    }
+
+    /// Whether it is a stream, and no call.
+    pub const fn is_stream(&self) -> bool {
+        !matches!(self.streaming, Streaming::None | Streaming::Unary)
+    }
+
+    /// Refuses a call of a method that is a stream.
+    pub(crate) fn check_call(&self) -> Result<(), Error> {
+        if !self.is_stream() {
+            return Ok(());
+        }
+        let words = format!("{}.{} is a stream, and was called", self.service, self.name);
+        Err(Error::new(ExceptionKind::INVALID_MESSAGE_TYPE, words))
+    }
+
+    /// Refuses a stream of a method that is called.
+    pub(crate) fn check_stream(&self) -> Result<(), Error> {
+        if self.is_stream() {
+            return Ok(());
+        }
+        let words = format!("{}.{} is called, and was opened as a stream", self.service, self.name);
+        Err(Error::new(ExceptionKind::INVALID_MESSAGE_TYPE, words))
+    }
+
+    /// Refuses a service in which two methods have the same number: generated code asks at compile
+    /// time. Of several services their server asks ([`Collision`](crate::Collision)).
+    ///
+    /// ```compile_fail
+    /// use breezeway_rpc::Method;
+    /// use breezeway_rpc::thrift::Streaming;
+    ///
+    /// const ONE: Method =
+    ///     Method { service: "S", name: "one", tag: 7, oneway: false, streaming: Streaming::None };
+    /// const METHODS: [Method; 2] = [ONE, Method { name: "other", ..ONE }];
+    /// const _: () = Method::check(&METHODS);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If there are two.
+    pub const fn check(methods: &[Self]) {
+        let mut one = 0;
+        while one < methods.len() {
+            let mut other = one + 1;
+            while other < methods.len() {
+                assert!(
+                    methods[one].tag != methods[other].tag,
+                    "two methods of this service have the same number: rename one"
+                );
+                other += 1;
+            }
+            one += 1;
+        }
+    }
+}
+
+/// The FNV-1a hash of `service.name` in 32 bits (Fowler, Noll, Vo: RFC 9923).
+const fn tag(service: &str, name: &str) -> u32 {
+    const OFFSET: u32 = 0x811c_9dc5;
+    fnv1a(fnv1a(fnv1a(OFFSET, service.as_bytes()), b"."), name.as_bytes())
+}
+
+const fn fnv1a(mut hash: u32, bytes: &[u8]) -> u32 {
+    const PRIME: u32 = 0x0100_0193;
+    let mut at = 0;
+    while at < bytes.len() {
+        hash = (hash ^ bytes[at] as u32).wrapping_mul(PRIME);
+        at += 1;
+    }
+    hash
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ONE: Method =
+        Method { service: "S", name: "one", tag: 7, oneway: false, streaming: Streaming::None };
+
+    #[test]
+    fn hashes_are_those_of_the_rfc() {
+        assert_eq!(fnv1a(0x811c_9dc5, b""), 0x811c_9dc5);
+        assert_eq!(fnv1a(0x811c_9dc5, b"a"), 0xe40c_292c);
+        assert_eq!(fnv1a(0x811c_9dc5, b"foobar"), 0xbf9c_f968);
+    }
+
+    #[test]
+    fn methods_with_numbers_of_their_own_are_accepted() {
+        Method::check(&[ONE, Method { name: "other", tag: 8, ..ONE }]);
+        Method::check(&[]);
+    }
+
+    #[test]
+    #[should_panic = "the same number"]
+    fn methods_with_the_same_number_are_refused_wherever_they_stand() {
+        Method::check(&[ONE, Method { tag: 8, ..ONE }, Method { name: "other", ..ONE }]);
+    }
+
+    #[test]
+    fn a_tag_is_the_hash_of_both_names_with_a_dot() {
+        assert_eq!(tag("Users", "age"), fnv1a(0x811c_9dc5, b"Users.age"));
+    }
+}

@@ -1,0 +1,138 @@
+//! Which method of which service a number means.
+
+use std::collections::HashMap;
+
+use crate::error::Error;
+use crate::method::Method;
+use crate::thrift::ExceptionKind;
+
+/// Two methods have the same number.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "{}.{} and {}.{} have the same number {:#010x}; rename one, or serve them at two addresses",
+    .0.service, .0.name, .1.service, .1.name, .0.tag
+)]
+pub struct Collision(Method, Method);
+
+/// A method, and whose it is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Found {
+    pub(crate) service: usize,
+    pub(crate) method: usize,
+}
+
+/// The methods of all services of a server, in the order of their numbers.
+#[derive(Debug, Default)]
+pub(crate) struct Registry {
+    methods: Vec<(Method, Found)>,
+    /// The methods of each name, of all services.
+    by_name: HashMap<&'static str, Vec<(Method, Found)>>,
+    /// The services' names.
+    services: Vec<&'static str>,
+}
+
+impl Registry {
+    /// Adds the methods of one more service.
+    pub(crate) fn add(&mut self, name: &'static str, methods: &[Method]) -> Result<(), Collision> {
+        let service = self.services.len();
+        for (index, &method) in methods.iter().enumerate() {
+            let found = Found { service, method: index };
+            match self.place(method.tag) {
+                Ok(at) => return Err(Collision(self.methods[at].0, method)),
+                Err(at) => self.methods.insert(at, (method, found)),
+            }
+            self.by_name.entry(method.name).or_default().push((method, found));
+        }
+        self.services.push(name);
+        Ok(())
+    }
+
+    /// The method of this name, of the service of that name where a client names one. The errors
+    /// are Kitex's.
+    pub(crate) fn find_by_name(
+        &self,
+        service: Option<&[u8]>,
+        name: &str,
+    ) -> Result<(Found, Method), Error> {
+        let wanted = |found: &&(Method, Found)| {
+            service.is_none_or(|service| self.services[found.1.service].as_bytes() == service)
+        };
+        let named = self.by_name.get(name).map_or(&[][..], Vec::as_slice);
+        let mut of_service = named.iter().filter(wanted);
+        match (of_service.next(), of_service.next(), service) {
+            (Some(&(method, found)), None, _) => Ok((found, method)),
+            (Some(_), Some(_), _) => {
+                let words = format!("several services have a method {name}: name one");
+                Err(Error::new(ExceptionKind::NO_SERVICE_NAME, words))
+            }
+            (None, _, Some(service)) if !self.has(service) => {
+                let words = format!("unknown service {}", service.escape_ascii());
+                Err(Error::new(ExceptionKind::UNKNOWN_SERVICE, words))
+            }
+            (None, ..) => {
+                let words = format!("unknown method {name}");
+                Err(Error::new(ExceptionKind::UNKNOWN_METHOD, words))
+            }
+        }
+    }
+
+    fn has(&self, service: &[u8]) -> bool {
+        self.services.iter().any(|name| name.as_bytes() == service)
+    }
+
+    /// What a number means.
+    pub(crate) fn find(&self, tag: u32) -> Option<(Found, &Method)> {
+        let (method, found) = &self.methods[self.place(tag).ok()?];
+        Some((*found, method))
+    }
+
+    fn place(&self, tag: u32) -> Result<usize, usize> {
+        self.methods.binary_search_by_key(&tag, |(method, _)| method.tag)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn method(name: &'static str, tag: u32) -> Method {
+        let streaming = crate::thrift::Streaming::None;
+        Method { service: "S", name, tag, oneway: false, streaming }
+    }
+
+    #[test]
+    fn methods_are_found_by_their_numbers() {
+        let mut registry = Registry::default();
+        registry.add("S", &[method("b", 9), method("a", 3)]).unwrap();
+        registry.add("S", &[method("c", 5)]).unwrap();
+        let found = |tag| registry.find(tag).map(|(found, _)| (found.service, found.method));
+        assert_eq!([found(9), found(3), found(5)], [Some((0, 0)), Some((0, 1)), Some((1, 0))]);
+        assert!(found(4).is_none());
+    }
+
+    #[test]
+    fn a_name_is_found_where_only_one_service_has_it_or_the_service_is_named() {
+        let mut registry = Registry::default();
+        registry.add("One", &[method("both", 1), method("one", 2)]).unwrap();
+        registry.add("Two", &[method("both", 3)]).unwrap();
+        let kind = |service: Option<&[u8]>, name| match registry.find_by_name(service, name) {
+            Ok((found, _)) => Ok(found.service),
+            Err(Error::Application(exception)) => Err(exception.kind),
+            Err(other) => panic!("{other}"),
+        };
+        assert_eq!(kind(None, "one"), Ok(0));
+        assert_eq!(kind(Some(b"Two"), "both"), Ok(1));
+        assert_eq!(kind(None, "both"), Err(ExceptionKind::NO_SERVICE_NAME));
+        assert_eq!(kind(Some(b"Three"), "both"), Err(ExceptionKind::UNKNOWN_SERVICE));
+        assert_eq!(kind(Some(b"Two"), "one"), Err(ExceptionKind::UNKNOWN_METHOD));
+        assert_eq!(kind(None, "none"), Err(ExceptionKind::UNKNOWN_METHOD));
+    }
+
+    #[test]
+    fn numbers_that_collide_are_refused_by_their_names() {
+        let mut registry = Registry::default();
+        registry.add("S", &[method("a", 3)]).unwrap();
+        let error = registry.add("S", &[method("b", 3)]).unwrap_err().to_string();
+        assert!(error.starts_with("S.a and S.b have the same number 0x00000003"), "{error}");
+    }
+}

@@ -1,0 +1,160 @@
+//! A server whose handlers block.
+
+use std::sync::Arc;
+
+use breezeway::{Address, Handled, ServeError, ServerOptions, Stopper};
+
+use crate::call::{Call, Exchange, Fill};
+use crate::context::Context;
+use crate::error::Error;
+use crate::kitex::Connections;
+use crate::method::Method;
+use crate::registry::{Collision, Found, Registry};
+
+/// What serves the calls of one service: generated, for whoever implements its trait.
+pub trait Service: Send + Sync + 'static {
+    /// The service's name in the IDL.
+    fn name(&self) -> &'static str;
+
+    /// Its methods, inherited ones included.
+    fn methods(&self) -> &'static [Method];
+
+    /// Serves a call of the method with this index. An error fails the call.
+    fn dispatch(&self, method: usize, cx: &Context, call: &mut Call<'_>) -> Result<(), Error>;
+}
+
+/// Serves any number of services at one address.
+///
+/// Handlers run on the server's workers, which also serve other sessions: let slow ones run
+/// elsewhere ([`ServerOptions::offload`]). A panic fails the call, not the server.
+pub struct Server {
+    server: breezeway::Server,
+    services: Services,
+    thrift: Arc<Connections>,
+    serves_thrift: bool,
+}
+
+/// The services of one server.
+#[derive(Default)]
+pub(crate) struct Services {
+    pub(crate) registry: Registry,
+    services: Vec<Box<dyn Service>>,
+}
+
+impl Server {
+    /// Listens with default options.
+    pub fn bind(address: &Address) -> Result<Self, ServeError> {
+        Self::bind_with(address, ServerOptions::new())
+    }
+
+    /// Listens.
+    pub fn bind_with(address: &Address, options: ServerOptions) -> Result<Self, ServeError> {
+        let thrift: Arc<Connections> = Arc::default();
+        let clients = Arc::clone(&thrift);
+        let options = options.on_foreign_connection(move |connection| clients.serve(connection));
+        let server = breezeway::Server::bind_with(address, options)?;
+        Ok(Self { server, services: Services::default(), thrift, serves_thrift: false })
+    }
+
+    /// Also serves clients that speak Thrift on the address's sockets, as those of Kitex, Volo and
+    /// Apache's libraries do: framed, unframed or in TTHeader, told apart by their first bytes.
+    ///
+    /// Each has a thread, and counts as a session ([`ServerOptions::max_sessions`]).
+    pub fn with_thrift_clients(mut self) -> Self {
+        self.serves_thrift = true;
+        self
+    }
+
+    /// Serves this service too.
+    pub fn add_service(mut self, service: impl Service) -> Result<Self, Collision> {
+        self.services.registry.add(service.name(), service.methods())?;
+        self.services.services.push(Box::new(service));
+        Ok(self)
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> Address {
+        self.server.address()
+    }
+
+    /// Stops it from another thread or a signal handler.
+    pub fn stopper(&self) -> Stopper {
+        self.server.stopper()
+    }
+
+    /// Serves until it is stopped.
+    pub fn serve(self) -> Result<(), ServeError> {
+        let services = Arc::new(self.services);
+        if self.serves_thrift {
+            self.thrift.open(&services);
+        }
+        let outcome = self.server.serve(move |call: breezeway::Call<'_>| services.handle(call));
+        self.thrift.close();
+        outcome
+    }
+}
+
+impl Services {
+    pub(crate) fn service(&self, found: Found) -> &dyn Service {
+        &*self.services[found.service]
+    }
+
+    fn handle(&self, call: breezeway::Call<'_>) -> Handled {
+        let Some((found, method)) = self.registry.find(call.method()) else {
+            return call.no_such_method();
+        };
+        if let Err(error) = method.check_call() {
+            let (code, reason) = error.to_client();
+            return call.fail(code, &reason);
+        }
+        let cx = Context::new(*call.peer(), call.carrier(), call.patience());
+        let mut native = Native { call: Some(call), handled: None };
+        let outcome = self.service(found).dispatch(found.method, &cx, &mut Call::new(&mut native));
+        native.finish(outcome)
+    }
+}
+
+/// A call of a session.
+struct Native<'c> {
+    call: Option<breezeway::Call<'c>>,
+    /// What became of the reply, once there was one.
+    handled: Option<Handled>,
+}
+
+impl Exchange for Native<'_> {
+    fn request(&self) -> breezeway::ForeignBytes<'_> {
+        self.call.as_ref().map_or(breezeway::ForeignBytes::stable(&[]), breezeway::Call::request)
+    }
+
+    fn reply_with(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        self.handled = self.call.take().map(|call| call.reply(bytes));
+        Ok(())
+    }
+
+    fn reply(&mut self, size: usize, fill: Fill<'_>) -> Result<(), Error> {
+        let Some(call) = self.call.take() else { return Ok(()) };
+        let handled = match call.reserve(size) {
+            Ok(mut space) => match fill(space.bytes_mut()) {
+                Ok(_) => space.commit(),
+                Err(error) => Err(error.into()),
+            },
+            Err(error) => Err(error.into()),
+        };
+        self.handled = Some(handled);
+        Ok(())
+    }
+}
+
+impl Native<'_> {
+    fn finish(self, outcome: Result<(), Error>) -> Handled {
+        match (self.handled, self.call, outcome) {
+            (Some(handled), ..) => handled,
+            (None, Some(call), Ok(())) => call.done(),
+            (None, Some(call), Err(error)) => {
+                let (code, reason) = error.to_client();
+                call.fail(code, &reason)
+            }
+            (None, None, _) => unreachable!("a call that is gone was replied to"),
+        }
+    }
+}

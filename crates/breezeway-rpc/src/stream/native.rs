@@ -1,0 +1,149 @@
+//! Streams of sessions, opened.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Waker};
+use std::time::Instant;
+
+use breezeway::{Channel, ErrorCode, Message, ReceiveHalf, SendHalf, Stream, StreamError};
+
+use super::{Body, Opened, Received, ReceivingReplies, SendingRequests, StreamChannel, outcome};
+use crate::caller::CallOptions;
+use crate::error::Error;
+use crate::metadata::ReplyMetadata;
+use crate::method::Method;
+
+/// The client's direction.
+pub(crate) struct Requests {
+    half: SendHalf,
+    deadline: Option<Instant>,
+    has_ended: Arc<AtomicBool>,
+}
+
+/// The server's direction.
+pub(crate) struct Replies {
+    half: ReceiveHalf,
+    deadline: Option<Instant>,
+    /// Whether the server's last entry has come.
+    has_ended: Arc<AtomicBool>,
+    /// Where the metadata goes that comes.
+    metadata: Option<ReplyMetadata>,
+}
+
+impl StreamChannel for Channel {
+    fn open(
+        &self,
+        method: &Method,
+        request: Option<&[u8]>,
+        options: &CallOptions,
+    ) -> Result<Opened, Error> {
+        let (block, deadline) = (options.block()?, options.deadline());
+        let mut stream = open(self, method.tag, block.as_deref(), options)?;
+        if let Some(request) = request {
+            stream.sender().finish_with(Some(request), None)?;
+        }
+        options.received(None)?;
+        let (send, receive) = stream.split();
+        let has_ended = Arc::new(AtomicBool::new(false));
+        let metadata = options.reply.clone();
+        let requests = Requests { half: send, deadline, has_ended: Arc::clone(&has_ended) };
+        let replies = Replies { half: receive, deadline, has_ended, metadata };
+        Ok(Opened {
+            sending: SendingRequests::Native(requests),
+            receiving: ReceivingReplies::Native(replies),
+        })
+    }
+}
+
+fn open(
+    channel: &Channel,
+    tag: u32,
+    block: Option<&[u8]>,
+    options: &CallOptions,
+) -> Result<Stream, Error> {
+    Ok(match options.timeout {
+        None => channel.open(tag, block)?,
+        Some(time) => channel.open_for(tag, block, time)?,
+    })
+}
+
+impl Requests {
+    pub(super) fn send(&mut self, message: &[u8]) -> Result<(), Error> {
+        self.check()?;
+        let sent = match self.deadline {
+            None => self.half.send(message),
+            Some(deadline) => self.half.send_until(message, deadline),
+        };
+        sent.map_err(|error| self.failed(error))
+    }
+
+    pub(super) fn finish(&mut self) -> Result<(), Error> {
+        self.check()?;
+        Ok(self.half.finish()?)
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        let has_ended = self.has_ended.load(Ordering::Acquire);
+        if has_ended { Err(Error::StreamEnded) } else { Ok(()) }
+    }
+
+    fn failed(&mut self, error: StreamError) -> Error {
+        if matches!(error, StreamError::DeadlinePassed) {
+            self.half.reset(ErrorCode::DeadlinePassed);
+        }
+        error.into()
+    }
+}
+
+impl Replies {
+    pub(super) fn receive(&mut self) -> Result<Received, Error> {
+        while !self.has_ended.load(Ordering::Acquire) {
+            let received = match self.deadline {
+                None => self.half.receive(),
+                Some(deadline) => self.half.receive_until(deadline),
+            };
+            if let Err(StreamError::DeadlinePassed) = received {
+                self.half.reset(ErrorCode::DeadlinePassed);
+            }
+            if let Some(received) = self.take(received).transpose() {
+                return received;
+            }
+        }
+        Ok(Received::End)
+    }
+
+    /// What has come, if something has.
+    pub(super) fn try_receive(&mut self) -> Option<Result<Received, Error>> {
+        let mut cx = Context::from_waker(Waker::noop());
+        while !self.has_ended.load(Ordering::Acquire) {
+            let Poll::Ready(received) = self.half.poll_receive(&mut cx) else { return None };
+            if let Some(received) = self.take(received).transpose() {
+                return Some(received);
+            }
+        }
+        Some(Ok(Received::End))
+    }
+
+    /// What an entry means; nothing if it had metadata only.
+    fn take(
+        &mut self,
+        received: Result<Option<Message>, StreamError>,
+    ) -> Result<Option<Received>, Error> {
+        let Some(message) = received? else {
+            self.end();
+            return Ok(Some(Received::End));
+        };
+        if let Some(metadata) = &self.metadata {
+            metadata.add_block(message.metadata())?;
+        }
+        if let Some(outcome) = outcome::read(message.bytes()) {
+            self.end();
+            return outcome.map(Some);
+        }
+        Ok(message.is_message().then(|| Received::Message(Body::Native(message))))
+    }
+
+    fn end(&self) {
+        self.has_ended.store(true, Ordering::Release);
+    }
+}

@@ -1,0 +1,114 @@
+//! A handler's halves of a stream.
+
+use std::marker::PhantomData;
+
+use super::{Body, Ended};
+use crate::call::{Call, Kind, other_way};
+use crate::error::Error;
+use crate::kitex::stream as thrift;
+use crate::thrift::{Decode, Encode, ExceptionKind, to_vec};
+
+/// A stream that is being served.
+pub(crate) struct Served {
+    pub(crate) receiving: ReceivingRequests,
+    pub(crate) sending: SendingReplies,
+    /// What the method ended with.
+    pub(crate) ended: Option<Ended>,
+}
+
+/// Where requests come from.
+pub(crate) enum ReceivingRequests {
+    Thrift(thrift::ServedRequests),
+}
+
+/// Where replies go.
+pub(crate) enum SendingReplies {
+    Thrift(thrift::ServedReplies),
+}
+
+impl ReceivingRequests {
+    fn receive(&mut self) -> Result<Option<Body>, Error> {
+        match self {
+            Self::Thrift(requests) => requests.receive(),
+        }
+    }
+}
+
+impl SendingReplies {
+    fn send(&mut self, message: &[u8]) -> Result<(), Error> {
+        match self {
+            Self::Thrift(replies) => replies.send(message),
+        }
+    }
+}
+
+/// The messages that a client sends on a stream.
+pub struct Requests<'s, M> {
+    receiving: &'s mut ReceivingRequests,
+    messages: PhantomData<fn() -> M>,
+}
+
+/// Where a handler sends its messages.
+pub struct Replies<'s, M> {
+    sending: &'s mut SendingReplies,
+    messages: PhantomData<fn(M)>,
+}
+
+impl<M: Decode> Requests<'_, M> {
+    /// Waits for the client's next message; nothing after its last. The client sends no more than
+    /// the stream's window ahead.
+    ///
+    /// A client that no longer wants the stream, or is gone, is an error; so is a message that
+    /// cannot be read.
+    pub fn receive(&mut self) -> Result<Option<M>, Error> {
+        self.receiving.receive()?.map(|body| body.request()).transpose()
+    }
+}
+
+impl<M: Encode> Replies<'_, M> {
+    /// Sends a message. Waits while the client does not read.
+    ///
+    /// What was set with [`Context::set_reply_metadata`](crate::Context::set_reply_metadata) before
+    /// the first message goes with it, later values with the stream's end.
+    pub fn send(&mut self, message: &M) -> Result<(), Error> {
+        self.sending.send(&to_vec(message)?)
+    }
+}
+
+impl<'c> Call<'c> {
+    pub(crate) fn of_stream(served: &'c mut Served) -> Self {
+        Self { kind: Kind::Stream(served) }
+    }
+
+    fn served(&mut self) -> Result<&mut Served, Error> {
+        match &mut self.kind {
+            Kind::Stream(served) => Ok(served),
+            _ => Err(other_way()),
+        }
+    }
+
+    /// The client's messages.
+    pub fn requests<M>(&mut self) -> Result<Requests<'_, M>, Error> {
+        let receiving = &mut self.served()?.receiving;
+        Ok(Requests { receiving, messages: PhantomData })
+    }
+
+    /// Where a handler sends its messages.
+    pub fn replies<M>(&mut self) -> Result<Replies<'_, M>, Error> {
+        let sending = &mut self.served()?.sending;
+        Ok(Replies { sending, messages: PhantomData })
+    }
+
+    /// Both.
+    pub fn halves<Q, M>(&mut self) -> Result<(Requests<'_, Q>, Replies<'_, M>), Error> {
+        let Served { receiving, sending, .. } = self.served()?;
+        let requests = Requests { receiving, messages: PhantomData };
+        Ok((requests, Replies { sending, messages: PhantomData }))
+    }
+
+    /// The client's only message.
+    pub fn request<M: Decode>(&mut self) -> Result<M, Error> {
+        let request = self.requests()?.receive()?;
+        request.ok_or_else(|| Error::new(ExceptionKind::PROTOCOL_ERROR, "there is no request"))
+    }
+}

@@ -1,0 +1,83 @@
+//! What carries calls to a server, for callers that await.
+
+use std::future::Future;
+
+use crate::bytes::decode;
+use crate::caller::CallOptions;
+use crate::error::Error;
+use crate::method::Method;
+use crate::thrift::{self, to_vec};
+
+/// What carries calls to a server for tasks: a [`breezeway_tokio::Channel`].
+pub trait AsyncChannel: Sync {
+    /// Calls a method and gives its reply. Dropped before, the call is cancelled.
+    fn call<A: thrift::Call + Sync>(
+        &self,
+        method: &Method,
+        arguments: &A,
+        options: &CallOptions,
+    ) -> impl Future<Output = Result<A::Reply, Error>> + Send;
+
+    /// Sends a oneway call, and waits at most for room.
+    fn post<A: thrift::Call + Sync>(
+        &self,
+        method: &Method,
+        arguments: &A,
+        options: &CallOptions,
+    ) -> impl Future<Output = Result<(), Error>> + Send;
+}
+
+impl<C: AsyncChannel> AsyncChannel for &C {
+    async fn call<A: thrift::Call + Sync>(
+        &self,
+        method: &Method,
+        arguments: &A,
+        options: &CallOptions,
+    ) -> Result<A::Reply, Error> {
+        (**self).call(method, arguments, options).await
+    }
+
+    async fn post<A: thrift::Call + Sync>(
+        &self,
+        method: &Method,
+        arguments: &A,
+        options: &CallOptions,
+    ) -> Result<(), Error> {
+        (**self).post(method, arguments, options).await
+    }
+}
+
+impl AsyncChannel for breezeway_tokio::Channel {
+    async fn call<A: thrift::Call + Sync>(
+        &self,
+        method: &Method,
+        arguments: &A,
+        options: &CallOptions,
+    ) -> Result<A::Reply, Error> {
+        let request = to_vec(arguments)?;
+        let deadline = options.deadline();
+        let reply = match (options.block()?, deadline) {
+            (None, None) => self.call(method.tag, &request).await?,
+            (None, Some(deadline)) => self.call_until(method.tag, &request, deadline).await?,
+            (Some(block), None) => self.call_with_metadata(method.tag, &block, &request).await?,
+            (Some(block), Some(deadline)) => {
+                self.call_with_metadata_until(method.tag, &block, &request, deadline).await?
+            }
+        };
+        options.received(reply.metadata())?;
+        decode(reply.bytes()).map_err(Error::Reply)
+    }
+
+    async fn post<A: thrift::Call + Sync>(
+        &self,
+        method: &Method,
+        arguments: &A,
+        options: &CallOptions,
+    ) -> Result<(), Error> {
+        if !options.metadata.0.is_empty() {
+            return Err(Error::NoMetadata);
+        }
+        let message = to_vec(arguments)?;
+        Ok(self.post(method.tag, &message).await?)
+    }
+}

@@ -1,0 +1,271 @@
+//! A server whose handlers are awaited.
+
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use breezeway::{
+    Address, ErrorCode, ForeignBytes, ForeignConnection, IncomingCall, ServeError, ServerOptions,
+};
+use breezeway_tokio::Stopper;
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use crate::call::{Call, Exchange, Fill};
+use crate::context::Context;
+use crate::error::Error;
+use crate::kitex::tokio::serve_connection;
+use crate::metadata;
+use crate::method::Method;
+use crate::registry::{Collision, Found, Registry};
+use crate::tokio::stream::serve_stream;
+
+/// How long Thrift clients may take, when the server stops, to read the replies to what they had
+/// sent; handlers that still run then are dropped.
+const LAST_REPLIES: Duration = Duration::from_secs(1);
+
+/// What serves the calls of one service: generated, for whoever implements its trait.
+pub trait AsyncService: Send + Sync + 'static {
+    /// The service's name in the IDL.
+    fn name(&self) -> &'static str;
+
+    /// Its methods, inherited ones included.
+    fn methods(&self) -> &'static [Method];
+
+    /// Serves a call of the method with this index. An error fails the call.
+    fn dispatch(
+        &self,
+        method: usize,
+        cx: &Context,
+        call: &mut Call<'_>,
+    ) -> impl Future<Output = Result<(), Error>> + Send;
+}
+
+/// The services of one server: `()` is none, `(services, service)` one more.
+pub trait AsyncServices: Send + Sync + 'static {
+    /// How many.
+    const COUNT: usize;
+
+    /// Serves a call of a method of one of them. An error fails the call.
+    fn dispatch(
+        &self,
+        service: usize,
+        method: usize,
+        cx: &Context,
+        call: &mut Call<'_>,
+    ) -> impl Future<Output = Result<(), Error>> + Send;
+}
+
+impl AsyncServices for () {
+    const COUNT: usize = 0;
+
+    async fn dispatch(
+        &self,
+        _: usize,
+        _: usize,
+        _: &Context,
+        call: &mut Call<'_>,
+    ) -> Result<(), Error> {
+        call.unknown_method()
+    }
+}
+
+impl<S: AsyncServices, T: AsyncService> AsyncServices for (S, T) {
+    const COUNT: usize = S::COUNT + 1;
+
+    async fn dispatch(
+        &self,
+        service: usize,
+        method: usize,
+        cx: &Context,
+        call: &mut Call<'_>,
+    ) -> Result<(), Error> {
+        if service == S::COUNT {
+            self.1.dispatch(method, cx, call).await
+        } else {
+            self.0.dispatch(service, method, cx, call).await
+        }
+    }
+}
+
+/// Serves any number of services at one address, under tokio.
+///
+/// A handler is polled where its call arrives, and becomes a task only if it waits. One whose
+/// client no longer wants the reply is dropped, at the client's deadline at the latest. A client
+/// that speaks Thrift has only the deadline to say so: when its connection ends, what it asked for
+/// is finished.
+pub struct AsyncServer<S = ()> {
+    server: breezeway_tokio::Server,
+    registry: Registry,
+    services: S,
+    /// Thrift clients that came.
+    thrift: mpsc::UnboundedReceiver<ForeignConnection>,
+    serves_thrift: bool,
+}
+
+/// The services of one server, and what finds them.
+pub(crate) struct Shared<S> {
+    pub(crate) registry: Registry,
+    pub(crate) services: S,
+}
+
+impl AsyncServer {
+    /// Listens with default options.
+    pub fn bind(address: &Address) -> Result<Self, ServeError> {
+        Self::bind_with(address, ServerOptions::new())
+    }
+
+    /// Listens.
+    pub fn bind_with(address: &Address, options: ServerOptions) -> Result<Self, ServeError> {
+        // At most as many as there may be sessions.
+        let (came, thrift) = mpsc::unbounded_channel();
+        let options = options.on_foreign_connection(move |connection| {
+            // Fails only when nothing is served any more; then it is closed.
+            let _ = came.send(connection);
+        });
+        let server = breezeway_tokio::Server::bind_with(address, options)?;
+        let registry = Registry::default();
+        Ok(Self { server, registry, services: (), thrift, serves_thrift: false })
+    }
+}
+
+impl<S: AsyncServices> AsyncServer<S> {
+    /// Serves this service too.
+    pub fn add_service<T: AsyncService>(
+        mut self,
+        service: T,
+    ) -> Result<AsyncServer<(S, T)>, Collision> {
+        self.registry.add(service.name(), service.methods())?;
+        let Self { server, registry, services, thrift, serves_thrift } = self;
+        Ok(AsyncServer { server, registry, services: (services, service), thrift, serves_thrift })
+    }
+
+    /// Also serves clients that speak Thrift on the address's sockets, as those of Kitex, Volo and
+    /// Apache's libraries do: framed, unframed or in TTHeader, told apart by their first bytes.
+    /// Each counts as a session ([`ServerOptions::max_sessions`]).
+    pub fn with_thrift_clients(mut self) -> Self {
+        self.serves_thrift = true;
+        self
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> Address {
+        self.server.address()
+    }
+
+    /// Stops it from anywhere.
+    pub fn stopper(&self) -> Stopper {
+        self.server.stopper()
+    }
+
+    /// Serves until it is stopped.
+    pub async fn serve(self) -> Result<(), ServeError> {
+        let Self { server, registry, services, mut thrift, serves_thrift } = self;
+        let shared = Arc::new(Shared { registry, services });
+        let mut connections = JoinSet::new();
+        let (stop, stopped) = watch::channel(());
+        let served = Arc::clone(&shared);
+        let streaming = Arc::clone(&shared);
+        let call = move |call| {
+            let shared = Arc::clone(&shared);
+            async move { serve(&shared, call).await }
+        };
+        let stream = move |method, stream| serve_stream(Arc::clone(&streaming), method, stream);
+        let mut serving = pin!(server.serve_streams(call, stream));
+        loop {
+            tokio::select! {
+                ended = &mut serving => {
+                    drop(stop);
+                    last_replies(connections).await;
+                    return ended;
+                }
+                Some(connection) = thrift.recv() => {
+                    while connections.try_join_next().is_some() {}
+                    if serves_thrift {
+                        let stopped = stopped.clone();
+                        connections.spawn(serve_connection(
+                            Arc::clone(&served), connection, stopped));
+                    } else {
+                        tracing::debug!(?connection, "no Thrift clients are served here");
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Lets connections end by themselves, for a while.
+async fn last_replies(mut connections: JoinSet<()>) {
+    let all = async { while connections.join_next().await.is_some() {} };
+    if timeout(LAST_REPLIES, all).await.is_err() {
+        tracing::debug!("Thrift clients do not read their last replies, or handlers still run");
+    }
+}
+
+/// Serves one call, for as long as somebody wants its reply.
+async fn serve<S: AsyncServices>(shared: &Shared<S>, call: IncomingCall) {
+    let Some((Found { service, method }, called)) = shared.registry.find(call.method()) else {
+        return call.fail(ErrorCode::NoSuchMethod, "no service here has such a method");
+    };
+    let cx = Context::new(*call.peer(), call.carrier(), call.time_left());
+    let cx = called.check_call().and_then(|()| cx.with_block(call.message().metadata()));
+    let cx = match cx {
+        Ok(cx) => cx,
+        Err(error) => {
+            let (code, reason) = error.to_client();
+            return call.fail(code, &reason);
+        }
+    };
+    let mut exchange = Native { call: &call, reply: None };
+    let outcome = {
+        let mut given = Call::new(&mut exchange);
+        let mut dispatch = pin!(shared.services.dispatch(service, method, &cx, &mut given));
+        poll_fn(|task| match dispatch.as_mut().poll(task) {
+            Poll::Ready(outcome) => Poll::Ready(Some(outcome)),
+            // A oneway call is finished also if its client is gone.
+            Poll::Pending if call.is_one_way() => Poll::Pending,
+            Poll::Pending => call.poll_cancelled(task).map(|()| None),
+        })
+        .await
+    };
+    let reply = exchange.reply.take();
+    let Some(outcome) = outcome else {
+        return call.fail(ErrorCode::Cancelled, "the client no longer wants the reply");
+    };
+    let reply = reply.unwrap_or_default();
+    match outcome.and_then(|()| metadata::encode(&cx.take_reply_metadata())) {
+        Ok(None) => call.reply(&reply),
+        Ok(Some(block)) => call.reply_with_metadata(&block, &reply),
+        Err(error) => {
+            let (code, reason) = error.to_client();
+            call.fail(code, &reason);
+        }
+    }
+}
+
+/// A call of a session.
+struct Native<'c> {
+    call: &'c IncomingCall,
+    reply: Option<Vec<u8>>,
+}
+
+impl Exchange for Native<'_> {
+    fn request(&self) -> ForeignBytes<'_> {
+        self.call.request()
+    }
+
+    fn reply_with(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        self.reply = Some(bytes.to_vec());
+        Ok(())
+    }
+
+    fn reply(&mut self, size: usize, fill: Fill<'_>) -> Result<(), Error> {
+        let mut bytes = vec![0; size];
+        fill(&mut bytes)?;
+        self.reply = Some(bytes);
+        Ok(())
+    }
+}

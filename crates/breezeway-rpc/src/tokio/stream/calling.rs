@@ -1,0 +1,111 @@
+//! How clients that await open streams, and the bytes of both directions.
+
+use std::future::Future;
+
+use super::native_client;
+use crate::caller::{CallOptions, Caller};
+use crate::error::Error;
+use crate::kitex::tokio::stream as thrift;
+use crate::method::Method;
+use crate::stream::Received;
+use crate::thrift::{Encode, to_vec};
+use crate::tokio::AsyncChannel;
+use crate::tokio::stream::{AsyncDuplexStream, AsyncReplyStream, AsyncRequestStream};
+
+/// What carries streams to a server for tasks: a [`breezeway_tokio::Channel`], or for servers of
+/// Kitex an [`AsyncThriftClient`](crate::AsyncThriftClient).
+pub trait AsyncStreamChannel: AsyncChannel {
+    /// Opens a stream, with the client's only message if there is only one.
+    fn open(
+        &self,
+        method: &Method,
+        request: Option<&[u8]>,
+        options: &CallOptions,
+    ) -> impl Future<Output = Result<OpenedAsync, Error>> + Send;
+}
+
+impl<C: AsyncStreamChannel> AsyncStreamChannel for &C {
+    async fn open(
+        &self,
+        method: &Method,
+        request: Option<&[u8]>,
+        options: &CallOptions,
+    ) -> Result<OpenedAsync, Error> {
+        (**self).open(method, request, options).await
+    }
+}
+
+/// A stream of bytes of which a client's typed one is made.
+pub struct OpenedAsync {
+    pub(crate) sending: SendingRequests,
+    pub(crate) receiving: ReceivingReplies,
+}
+
+/// Where requests go.
+pub(crate) enum SendingRequests {
+    Native(native_client::Requests),
+    Thrift(thrift::Requests),
+}
+
+/// Where replies come from.
+pub(crate) enum ReceivingReplies {
+    Native(native_client::Replies),
+    Thrift(thrift::Replies),
+}
+
+impl SendingRequests {
+    pub(crate) async fn send(&mut self, message: &[u8]) -> Result<(), Error> {
+        match self {
+            Self::Native(requests) => requests.send(message).await,
+            Self::Thrift(requests) => requests.send(message).await,
+        }
+    }
+
+    pub(crate) async fn finish(&mut self) -> Result<(), Error> {
+        match self {
+            Self::Native(requests) => requests.finish().await,
+            Self::Thrift(requests) => requests.finish().await,
+        }
+    }
+}
+
+impl ReceivingReplies {
+    /// What comes next; dropped before, nothing was taken.
+    pub(crate) async fn receive(&mut self) -> Result<Received, Error> {
+        match self {
+            Self::Native(replies) => replies.receive().await,
+            Self::Thrift(replies) => replies.receive().await,
+        }
+    }
+}
+
+impl<C: AsyncStreamChannel> Caller<C> {
+    /// Opens a stream of requests.
+    pub async fn request_stream_async<Q, R>(
+        &self,
+        method: &Method,
+    ) -> Result<AsyncRequestStream<Q, R>, Error> {
+        let opened = self.channel.open(method, None, &self.options).await?;
+        Ok(AsyncRequestStream::new(opened))
+    }
+
+    /// Opens a stream of replies.
+    pub async fn reply_stream_async<Q: Encode + Sync, M, R>(
+        &self,
+        method: &Method,
+        request: &Q,
+    ) -> Result<AsyncReplyStream<M, R>, Error> {
+        let request = to_vec(request)?;
+        let opened = self.channel.open(method, Some(&request), &self.options).await?;
+        Ok(AsyncReplyStream::new(opened))
+    }
+
+    /// Opens a stream of both.
+    pub async fn duplex_stream_async<Q, M, R>(
+        &self,
+        method: &Method,
+    ) -> Result<AsyncDuplexStream<Q, M, R>, Error> {
+        let opened = self.channel.open(method, None, &self.options).await?;
+        Ok(AsyncDuplexStream::new(opened))
+    }
+}

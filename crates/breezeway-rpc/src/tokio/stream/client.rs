@@ -1,0 +1,163 @@
+//! A client's end of a stream, typed.
+
+use std::future::{Future, poll_fn};
+use std::marker::PhantomData;
+use std::pin::pin;
+use std::task::Poll;
+
+use super::{OpenedAsync, ReceivingReplies, SendingRequests};
+use crate::error::Error;
+use crate::reply::Reply;
+use crate::stream::Received;
+use crate::thrift::{Decode, Encode, to_vec};
+
+/// A stream of requests, to which the server gives one value.
+///
+/// Dropped before [`Self::finish`] is over, the stream is cancelled, as its handler learns.
+pub struct AsyncRequestStream<Q, R> {
+    sender: AsyncRequestSender<Q>,
+    receiving: ReceivingReplies,
+    /// What the server said before this side had finished.
+    early: Option<Result<Received, Error>>,
+    reply: PhantomData<fn() -> R>,
+}
+
+/// A stream of replies to one request.
+///
+/// Dropped before its end has come, the stream is cancelled, as its handler learns.
+pub struct AsyncReplyStream<M, R> {
+    receiving: ReceivingReplies,
+    messages: PhantomData<fn() -> (M, R)>,
+}
+
+/// The direction in which a client sends.
+pub struct AsyncRequestSender<Q> {
+    sending: SendingRequests,
+    messages: PhantomData<fn(Q)>,
+}
+
+/// A stream in both directions.
+///
+/// Dropped before its end has come, the stream is cancelled, as its handler learns.
+pub struct AsyncDuplexStream<Q, M, R> {
+    sender: AsyncRequestSender<Q>,
+    replies: AsyncReplyStream<M, R>,
+}
+
+impl<Q> AsyncRequestSender<Q> {
+    fn new(sending: SendingRequests) -> Self {
+        Self { sending, messages: PhantomData }
+    }
+}
+
+impl<M, R> AsyncReplyStream<M, R> {
+    pub(super) fn new(opened: OpenedAsync) -> Self {
+        Self { receiving: opened.receiving, messages: PhantomData }
+    }
+}
+
+impl<M: Decode, R: Reply> AsyncReplyStream<M, R> {
+    /// Waits for the server's next message; nothing after its last. The server sends no more than
+    /// the stream's window ahead.
+    ///
+    /// An error says why the method failed, and is its last word. A future that is dropped has
+    /// received nothing.
+    pub async fn receive(&mut self) -> Result<Option<M>, R::Error> {
+        self.receiving.receive().await?.next::<M, R>()
+    }
+}
+
+impl<Q: Encode> AsyncRequestSender<Q> {
+    /// Sends a message. Waits while the server's handler does not read.
+    pub async fn send(&mut self, message: &Q) -> Result<(), Error> {
+        self.sending.send(&to_vec(message)?).await
+    }
+
+    /// Ends this direction: the server's handler receives what was sent, and then the end.
+    pub async fn finish(&mut self) -> Result<(), Error> {
+        self.sending.finish().await
+    }
+}
+
+impl<Q, M, R> AsyncDuplexStream<Q, M, R> {
+    pub(super) fn new(opened: OpenedAsync) -> Self {
+        let OpenedAsync { sending, receiving } = opened;
+        let replies = AsyncReplyStream { receiving, messages: PhantomData };
+        Self { sender: AsyncRequestSender::new(sending), replies }
+    }
+
+    /// Both directions, each for a task of its own. The stream ends when both are dropped.
+    pub fn split(self) -> (AsyncRequestSender<Q>, AsyncReplyStream<M, R>) {
+        (self.sender, self.replies)
+    }
+}
+
+impl<Q: Encode, M: Decode, R: Reply> AsyncDuplexStream<Q, M, R> {
+    /// As [`AsyncRequestSender::send`].
+    pub async fn send(&mut self, message: &Q) -> Result<(), Error> {
+        self.sender.send(message).await
+    }
+
+    /// As [`AsyncRequestSender::finish`].
+    pub async fn finish(&mut self) -> Result<(), Error> {
+        self.sender.finish().await
+    }
+
+    /// As [`AsyncReplyStream::receive`].
+    pub async fn receive(&mut self) -> Result<Option<M>, R::Error> {
+        self.replies.receive().await
+    }
+}
+
+impl<Q, R> AsyncRequestStream<Q, R> {
+    pub(super) fn new(opened: OpenedAsync) -> Self {
+        let OpenedAsync { sending, receiving } = opened;
+        let sender = AsyncRequestSender::new(sending);
+        Self { sender, receiving, early: None, reply: PhantomData }
+    }
+}
+
+impl<Q: Encode, R: Reply<Value: Decode>> AsyncRequestStream<Q, R> {
+    /// Sends a message. Waits while the server's handler does not read.
+    ///
+    /// A server that has given its value already, or has failed, takes no more
+    /// ([`Error::StreamEnded`]): [`Self::finish`] then gives what it said.
+    pub async fn send(&mut self, message: &Q) -> Result<(), Error> {
+        if self.early.is_none() {
+            let mut receiving = pin!(self.receiving.receive());
+            let came = poll_fn(|cx| Poll::Ready(receiving.as_mut().poll(cx))).await;
+            self.early = match came {
+                Poll::Ready(came) => Some(came),
+                Poll::Pending => None,
+            };
+        }
+        if self.early.is_some() {
+            return Err(Error::StreamEnded);
+        }
+        self.sender.send(message).await
+    }
+
+    /// Ends this direction and waits for the server's value.
+    pub async fn finish(mut self) -> Result<R::Value, R::Error> {
+        let first = match self.early {
+            Some(early) => early?,
+            None => {
+                // Why it cannot be ended comes next, too.
+                let _ = self.sender.finish().await;
+                self.receiving.receive().await?
+            }
+        };
+        if let Received::Message(_) = first {
+            match self.receiving.receive().await? {
+                Received::End => {}
+                // It failed after all.
+                Received::Thrown(body) => return Received::Thrown(body).value::<R>(),
+                Received::Message(_) => {
+                    let words = "two values, where one was to come".to_owned();
+                    return Err(Error::Protocol(words).into());
+                }
+            }
+        }
+        first.value::<R>()
+    }
+}

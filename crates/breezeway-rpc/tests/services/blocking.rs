@@ -1,0 +1,198 @@
+//! Handlers and callers that block, over every carrier and every channel.
+
+use std::cell::RefCell;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use breezeway::{Address, CallError, Client, ErrorCode, ServeError, Session, Stopper};
+use breezeway_rpc::thrift::{ApplicationException, ExceptionKind};
+use breezeway_rpc::{CallOptions, Channel, Error, Server};
+use tempfile::TempDir;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+
+use crate::shop::{Corner, Item, OutOfStock, ShopBuyError, ShopClient, ShopServer, ShopStockError};
+
+/// A server in this process, which ends with it.
+struct Running {
+    address: Address,
+    looks: UnboundedReceiver<String>,
+    stopper: Stopper,
+    serving: Option<JoinHandle<Result<(), ServeError>>>,
+    _folder: TempDir,
+}
+
+impl Running {
+    fn new(carrier: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let place = match carrier {
+            "tcp" => "tcp:127.0.0.1:0".to_owned(),
+            file => format!("{file}:{}/shop.sock", folder.path().display()),
+        };
+        let (tell, looks) = unbounded_channel();
+        let server = Server::bind(&place.parse().unwrap()).unwrap();
+        let server = server.add_service(ShopServer(Corner::new(tell))).unwrap();
+        let (address, stopper) = (server.address(), server.stopper());
+        let serving = Some(std::thread::spawn(move || server.serve()));
+        Self { address, looks, stopper, serving, _folder: folder }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.stopper.stop();
+        self.serving.take().unwrap().join().unwrap().unwrap();
+    }
+}
+
+fn on_every_carrier(test: impl Fn(&mut Running)) {
+    for carrier in ["shm", "unix", "tcp"] {
+        test(&mut Running::new(carrier));
+    }
+}
+
+fn client(running: &Running) -> ShopClient<Client> {
+    ShopClient::new(Client::connect(&running.address).unwrap())
+}
+
+fn tea(count: i32) -> Item {
+    Item { name: "tea".to_owned(), count, picture: None }
+}
+
+fn every_kind_of_method<C: Channel>(shop: &ShopClient<C>, looks: &mut UnboundedReceiver<String>) {
+    assert_eq!(shop.buy(tea(2), None).unwrap(), tea(2));
+    match shop.buy(tea(2), None) {
+        Err(ShopBuyError::Empty(OutOfStock { message, left: 1 })) => {
+            assert_eq!(message, "not so many")
+        }
+        other => panic!("{other:?}"),
+    }
+    let milk = Item { name: "milk".to_owned(), count: 1, picture: None };
+    assert!(matches!(shop.buy(milk.clone(), None), Err(ShopBuyError::Shut(_))));
+    shop.stock(vec![milk.clone()]).unwrap();
+    assert_eq!(shop.buy(milk.clone(), None).unwrap(), milk);
+    assert!(matches!(shop.stock(Vec::new()), Err(ShopStockError::Shut(_))));
+    assert_eq!(shop.r#type(5, 3).unwrap(), 2);
+    shop.look("Ada".to_owned()).unwrap();
+    assert_eq!(looks.blocking_recv().unwrap(), "Ada");
+    assert!(shop.ready().unwrap(), "inherited");
+    shop.check(1).unwrap();
+}
+
+#[test]
+fn results_exceptions_oneway_and_inherited_methods_travel_over_every_carrier() {
+    on_every_carrier(|running| every_kind_of_method(&client(running), &mut running.looks));
+}
+
+#[test]
+fn one_session_of_one_thread_carries_them_too() {
+    on_every_carrier(|running| {
+        let session = Session::connect(&running.address).unwrap();
+        every_kind_of_method(&ShopClient::new(RefCell::new(session)), &mut running.looks);
+    });
+}
+
+#[test]
+fn a_session_that_threads_share_carries_them_too() {
+    on_every_carrier(|running| {
+        let channel = breezeway::Channel::connect(&running.address).unwrap();
+        every_kind_of_method(&ShopClient::new(channel), &mut running.looks);
+    });
+}
+
+#[test]
+fn an_error_that_the_idl_does_not_declare_has_its_kind_and_its_words() {
+    on_every_carrier(|running| match client(running).buy(tea(1), Some("forged".to_owned())) {
+        Err(ShopBuyError::Rpc(Error::Application(ApplicationException { kind, message }))) => {
+            assert_eq!((kind, &*message), (ExceptionKind(77), "no such coupon"));
+        }
+        other => panic!("{other:?}"),
+    });
+}
+
+#[test]
+fn a_handler_that_panics_fails_its_call_and_no_other() {
+    on_every_carrier(|running| {
+        let shop = client(running);
+        match shop.check(-1) {
+            Err(Error::Application(ApplicationException { kind, .. })) => {
+                assert_eq!(kind, ExceptionKind::INTERNAL_ERROR);
+            }
+            other => panic!("{other:?}"),
+        }
+        shop.check(1).unwrap();
+    });
+}
+
+#[test]
+fn a_method_that_the_server_does_not_have_never_ran() {
+    let running = Running::new("shm");
+    let mut session = Session::connect(&running.address).unwrap();
+    let error = Error::from(session.call(12345, b"").unwrap_err());
+    assert!(!error.may_have_run());
+    match error {
+        Error::Application(exception) => assert_eq!(exception.kind, ExceptionKind::UNKNOWN_METHOD),
+        other => panic!("{other}"),
+    }
+}
+
+#[test]
+fn arguments_that_cannot_be_read_fail_the_call_and_not_the_session() {
+    let running = Running::new("shm");
+    let mut session = Session::connect(&running.address).unwrap();
+    let check = breezeway_rpc::Method::of::<crate::shop::HealthCheckArgs>("Shop");
+    for bad in [&b""[..], b"\x08\x00\x01\x00", b"\x05", &[0xff; 300]] {
+        match session.call(check.tag, bad) {
+            Err(CallError::Failed { code, reason, .. }) => {
+                assert_eq!(code, ErrorCode::Application(7), "{reason}");
+                assert!(reason.starts_with("the arguments cannot be read"), "{reason}");
+            }
+            other => panic!("{:?}", other.map(|reply| reply.to_vec())),
+        }
+    }
+    session.call(check.tag, b"\x08\x00\x01\x00\x00\x00\x01\x00").unwrap();
+}
+
+#[test]
+fn the_deadline_reaches_the_handler() {
+    let running = Running::new("shm");
+    let shop = client(&running);
+    assert_eq!(shop.count().unwrap(), -1, "none");
+    let options = CallOptions::new().timeout(Duration::from_secs(60));
+    let left = shop.with(options).count().unwrap();
+    assert!((50_000..=61_000).contains(&left), "{left}");
+    assert_eq!(shop.count().unwrap(), -1, "none again");
+}
+
+#[test]
+fn large_arguments_and_results_arrive_as_they_were() {
+    on_every_carrier(|running| {
+        let shop = client(running);
+        for size in [0, 1, 103, 104, 105, 4095, 65_536, 65_537, 3 << 20] {
+            let text = "é".repeat(size / 2) + if size % 2 == 1 { "x" } else { "" };
+            assert_eq!(shop.echo(text.clone()).unwrap(), text);
+        }
+    });
+}
+
+#[test]
+fn metadata_is_refused_where_it_cannot_travel() {
+    let running = Running::new("shm");
+    let options = || CallOptions::new().metadata("name", "Ada");
+    let failed = client(&running).with(options()).echo("x".to_owned());
+    assert!(matches!(failed, Err(Error::NoMetadata)), "{failed:?}");
+    let shared = ShopClient::new(breezeway::Channel::connect(&running.address).unwrap());
+    let failed = shared.with(options()).echo("x".to_owned());
+    let refused = matches!(&failed, Err(Error::Call(CallError::TooMuchMetadata { limit: 0, .. })));
+    assert!(refused, "{failed:?}");
+}
+
+#[test]
+fn services_whose_numbers_collide_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = format!("shm:{}/shop.sock", folder.path().display());
+    let (tell, _looks) = unbounded_channel();
+    let server = Server::bind(&place.parse().unwrap()).unwrap();
+    let server = server.add_service(ShopServer(Corner::new(tell.clone()))).unwrap();
+    let error = server.add_service(ShopServer(Corner::new(tell))).err().unwrap().to_string();
+    assert!(error.contains("Shop."), "{error}");
+}

@@ -1,0 +1,30 @@
+//! What is generated for the services of `tests/idl` is kept in `tests/golden`.
+//!
+//! `UPDATE_GOLDEN=1 cargo test -p breezeway-rpc --test services golden` writes the files anew.
+
+use std::fs;
+use std::path::Path;
+
+use breezeway_idl::{Builder, Services, generate};
+
+#[test]
+fn the_kept_services_generate_what_they_did() {
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    for (name, services) in [
+        ("five", Services::Blocking),
+        ("users", Services::Blocking),
+        ("shop", Services::BlockingAndAsync),
+        ("room", Services::BlockingAndAsync),
+    ] {
+        let idl = tests.join("idl").join(name).with_extension("thrift");
+        let schema = Builder::new().services(services).read(&[idl]).unwrap();
+        let text = generate(&schema).unwrap();
+        let golden = tests.join("golden").join(name).with_extension("rs");
+        if std::env::var_os("UPDATE_GOLDEN").is_some() {
+            fs::write(&golden, text).unwrap();
+        } else {
+            let kept = fs::read_to_string(&golden).unwrap_or_default();
+            assert!(text == kept, "{} differs: set UPDATE_GOLDEN=1, and look", golden.display());
+        }
+    }
+}

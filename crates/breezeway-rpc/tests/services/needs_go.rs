@@ -1,0 +1,232 @@
+//! Ours with Kitex, both ways, as real processes: its own client and server of the shop, generated
+//! by its own tool (`peers/kitex-peers`).
+
+mod streams;
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use breezeway::Address;
+use breezeway_rpc::thrift::{ApplicationException, ExceptionKind};
+use breezeway_rpc::{
+    AsyncServer, AsyncThriftClient, CallOptions, Channel, Error, Method, ReplyMetadata,
+    ThriftClient, ThriftFraming,
+};
+use tokio::sync::mpsc::unbounded_channel;
+
+use crate::shop::{
+    AsyncShopClient, AsyncShopServer, Corner, HealthReadyArgs, Item, ShopBuyError, ShopClient,
+    ShopStockError,
+};
+use crate::thrift::Running;
+
+/// Where Kitex's program is, built once for a run of the tests.
+fn program() -> &'static Path {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    PROGRAM.get_or_init(|| {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../peers/kitex-peers");
+        let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("kitex");
+        let go = |arguments: &[&str]| {
+            let mut go = Command::new("go");
+            let Output { status, stderr, .. } =
+                go.args(arguments).current_dir(&folder).output().unwrap();
+            assert!(status.success(), "{go:?}:\n{}", String::from_utf8_lossy(&stderr));
+        };
+        go(&["generate", "./..."]);
+        go(&["build", "-o", program.to_str().unwrap(), "."]);
+        program
+    })
+}
+
+/// Kitex's client tries every kind of method on the shop that is served there.
+fn kitex_calls(address: &Address, framing: &str) {
+    kitex_tries("call", address, &[framing]);
+}
+
+/// Kitex's client tries what is served there.
+fn kitex_tries(what: &str, address: &Address, how: &[&str]) {
+    // A `shm:` address's socket takes Thrift clients too.
+    let place = address.to_string().replace("shm:", "unix:");
+    let mut client = Command::new(program());
+    let Output { status, stdout, stderr } = client.args([what, &place]).args(how).output().unwrap();
+    let [stdout, stderr] = [stdout, stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+    assert!(status.success() && stdout == "all right\n", "{how:?}: {stdout}{stderr}");
+}
+
+const FRAMINGS: [&str; 4] = ["ttheader", "ttheaderframed", "framed", "buffered"];
+
+#[test]
+#[ignore = "needs Go"]
+fn kitexs_client_calls_a_server_that_blocks_in_every_framing_on_every_socket() {
+    for carrier in ["unix", "tcp", "shm"] {
+        for framing in FRAMINGS {
+            let mut running = Running::new(carrier);
+            kitex_calls(&running.address, framing);
+            assert_eq!(running.looks.blocking_recv().unwrap(), "Kitex");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs Go"]
+async fn kitexs_client_calls_a_server_that_awaits_in_every_framing_on_every_socket() {
+    for place in ["unix", "tcp", "shm"] {
+        for framing in FRAMINGS {
+            let folder = tempfile::tempdir().unwrap();
+            let place = match place {
+                "tcp" => "tcp:127.0.0.1:0".to_owned(),
+                file => format!("{file}:{}/shop.sock", folder.path().display()),
+            };
+            let (tell, mut looks) = unbounded_channel();
+            let server = AsyncServer::bind(&place.parse().unwrap()).unwrap().with_thrift_clients();
+            let server = server.add_service(AsyncShopServer(Corner::new(tell))).unwrap();
+            let (address, stopper) = (server.address(), server.stopper());
+            let serving = tokio::spawn(server.serve());
+            let called = tokio::task::spawn_blocking(move || kitex_calls(&address, framing));
+            called.await.unwrap();
+            assert_eq!(looks.recv().await.unwrap(), "Kitex");
+            stopper.stop();
+            serving.await.unwrap().unwrap();
+        }
+    }
+}
+
+/// Kitex's server, which ends with this.
+struct Kitex {
+    process: Child,
+    lines: BufReader<ChildStdout>,
+    address: Address,
+    _folder: tempfile::TempDir,
+}
+
+impl Kitex {
+    fn serve(carrier: &str) -> Self {
+        Self::serve_what("serve", carrier)
+    }
+
+    fn serve_what(what: &str, carrier: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let place = match carrier {
+            "tcp" => "tcp:127.0.0.1:0".to_owned(),
+            file => format!("{file}:{}/shop.sock", folder.path().display()),
+        };
+        let mut server = Command::new(program());
+        let mut process = server.args([what, &place]).stdout(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(process.stdout.take().unwrap());
+        let address = line(&mut lines).parse().unwrap();
+        Self { process, lines, address, _folder: folder }
+    }
+}
+
+impl Kitex {
+    /// What its handlers told next.
+    fn told(&mut self) -> String {
+        line(&mut self.lines)
+    }
+}
+
+fn line(lines: &mut BufReader<ChildStdout>) -> String {
+    let mut line = String::new();
+    lines.read_line(&mut line).unwrap();
+    line.trim_end().to_owned()
+}
+
+impl Drop for Kitex {
+    fn drop(&mut self) {
+        self.process.kill().unwrap();
+        self.process.wait().unwrap();
+    }
+}
+
+fn tea(count: i32) -> Item {
+    Item { name: "tea".to_owned(), count, picture: None }
+}
+
+#[test]
+#[ignore = "needs Go"]
+fn a_client_that_blocks_calls_kitexs_server_in_every_framing() {
+    for carrier in ["unix", "tcp"] {
+        for framing in [ThriftFraming::TtHeader, ThriftFraming::Framed, ThriftFraming::Unframed] {
+            let mut kitex = Kitex::serve(carrier);
+            let shop = ShopClient::new(ThriftClient::with_framing(kitex.address.clone(), framing));
+            every_kind_of_method(&shop);
+            shop.look("Ada".to_owned()).unwrap();
+            assert_eq!(line(&mut kitex.lines), "Ada");
+            if framing == ThriftFraming::TtHeader {
+                what_ttheader_carries(&shop);
+            }
+            unknown_method(&ThriftClient::with_framing(kitex.address.clone(), framing));
+        }
+    }
+}
+
+fn every_kind_of_method(shop: &ShopClient<ThriftClient>) {
+    assert_eq!(shop.buy(tea(2), None).unwrap(), tea(2));
+    let failed = shop.buy(tea(2), None);
+    let Err(ShopBuyError::Empty(empty)) = failed else { panic!("{failed:?}") };
+    assert_eq!((empty.left, &*empty.message), (1, "not so many"));
+    assert!(matches!(shop.stock(Vec::new()), Err(ShopStockError::Shut(_))));
+    shop.stock(vec![tea(1)]).unwrap();
+    assert!(shop.ready().unwrap());
+    shop.check(1).unwrap();
+    assert_eq!(shop.r#type(5, 3).unwrap(), 2);
+    let failed = shop.buy(tea(1), Some("forged".to_owned()));
+    let Err(ShopBuyError::Rpc(Error::Application(error))) = failed else { panic!("{failed:?}") };
+    assert!(error.message.contains("no such coupon"), "{error}");
+    for size in [0, 1, 65_536, 16 << 20] {
+        let text = "x".repeat(size);
+        assert!(shop.echo(text.clone()).unwrap() == text, "{size}");
+    }
+    let failed = shop.check(-1);
+    let Err(Error::Application(error)) = failed else { panic!("{failed:?}") };
+    assert_eq!(error.kind, ExceptionKind::INTERNAL_ERROR);
+}
+
+fn what_ttheader_carries(shop: &ShopClient<ThriftClient>) {
+    let failed = shop.buy(tea(1), Some("expired".to_owned()));
+    let Err(ShopBuyError::Rpc(Error::Business(error))) = failed else { panic!("{failed:?}") };
+    assert_eq!(
+        (error.status, &*error.message, &*error.extra["since"]),
+        (410, "too late", "\"May\"")
+    );
+    let reply = ReplyMetadata::new();
+    let options = CallOptions::new().metadata("name", "Ada").receive_metadata(&reply);
+    shop.with(options).echo("x".to_owned()).unwrap();
+    assert_eq!(reply.get("greeting").unwrap(), b"hello Ada");
+    let left = shop.with(CallOptions::new().timeout(Duration::from_secs(60))).count().unwrap();
+    assert!((50_000..=60_000).contains(&left), "{left}");
+}
+
+fn unknown_method(client: &ThriftClient) {
+    let unknown = Method { name: "unknown", ..Method::of::<HealthReadyArgs>("Shop") };
+    let failed = client.call(&unknown, &HealthReadyArgs {}, &CallOptions::new());
+    let Err(error) = failed else { panic!("it has no such method") };
+    assert!(!error.may_have_run(), "{error}");
+    // Without a service's name, Kitex looks for one that has the method.
+    let Error::Application(ApplicationException { kind, .. }) = error else { panic!("{error}") };
+    let kinds = [ExceptionKind::UNKNOWN_METHOD, ExceptionKind::UNKNOWN_SERVICE];
+    assert!(kinds.contains(&kind), "{kind:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs Go"]
+async fn five_hundred_tasks_call_kitexs_server_at_a_time() {
+    let kitex = Kitex::serve("unix");
+    let shop = AsyncShopClient::new(AsyncThriftClient::new(kitex.address.clone()));
+    let shop = std::sync::Arc::new(shop);
+    let calls: Vec<_> = (0..500)
+        .map(|number| {
+            let shop = std::sync::Arc::clone(&shop);
+            tokio::spawn(async move {
+                let text = format!("{number}").repeat(number);
+                assert_eq!(shop.echo(text.clone()).await.unwrap(), text);
+            })
+        })
+        .collect();
+    for call in calls {
+        call.await.unwrap();
+    }
+}

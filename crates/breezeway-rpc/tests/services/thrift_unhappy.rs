@@ -1,0 +1,177 @@
+//! Thrift peers that are slow, deaf or mistaken, and limits that are met.
+
+use std::io::{Read, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use breezeway::{Address, CallError};
+use breezeway_rpc::thrift::ExceptionKind;
+use breezeway_rpc::{AsyncServer, CallOptions, Error, ThriftClient, ThriftFraming};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use tempfile::TempDir;
+use tokio::sync::mpsc::unbounded_channel;
+
+use crate::shop::{AsyncShopClient, AsyncShopServer, Corner, ShopBuyError, ShopClient};
+use crate::thrift::{FRAMINGS, Running, said, tea};
+
+/// A listener that the tests answer for, and a client of it.
+fn by_hand(framing: ThriftFraming) -> (UnixListener, ShopClient<ThriftClient>, TempDir) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("shop.sock");
+    let listener = UnixListener::bind(&path).unwrap();
+    let client = ThriftClient::with_framing(Address::unix(path), framing);
+    (listener, ShopClient::new(client), folder)
+}
+
+/// What an act on another thread gives; it must end soon.
+fn soon<T: Send + 'static>(act: impl FnOnce() -> T + Send + 'static) -> T {
+    let (tell, told) = mpsc::channel();
+    std::thread::spawn(move || tell.send(act()));
+    told.recv_timeout(Duration::from_secs(10)).expect("it ends")
+}
+
+fn timeout(milliseconds: u64) -> CallOptions {
+    CallOptions::new().timeout(Duration::from_millis(milliseconds))
+}
+
+#[test]
+fn a_server_that_reads_a_little_at_a_time_costs_a_caller_its_deadline() {
+    let (listener, shop, _folder) = by_hand(ThriftFraming::Framed);
+    let (stop, stopped) = mpsc::channel::<()>();
+    let reading = std::thread::spawn(move || {
+        let (mut socket, _) = listener.accept().unwrap();
+        let mut piece = vec![0; 64 << 10];
+        while stopped.recv_timeout(Duration::from_millis(100)).is_err() {
+            if socket.read(&mut piece).unwrap() == 0 {
+                break;
+            }
+        }
+    });
+    let begun = Instant::now();
+    let failed = shop.with(timeout(1000)).echo("x".repeat(4 << 20));
+    assert!(matches!(failed, Err(Error::Call(CallError::DeadlinePassed))), "{failed:?}");
+    // All of it would take six seconds.
+    assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
+    drop(stop);
+    reading.join().unwrap();
+}
+
+#[test]
+fn a_server_that_accepts_nobody_costs_a_caller_its_deadline() {
+    let (listener, shop, folder) = by_hand(ThriftFraming::Framed);
+    rustix::net::listen(&listener, 0).unwrap();
+    let path = folder.path().join("shop.sock");
+    // A backlog of 0 has room for one.
+    let _waiting = UnixStream::connect(path).unwrap();
+    let failed = soon(move || shop.with(timeout(100)).count()).unwrap_err();
+    assert!(matches!(failed, Error::Connecting(..)), "{failed}");
+    assert!(!failed.may_have_run());
+}
+
+#[test]
+fn a_reply_to_another_call_ends_its_connection() {
+    let (listener, shop, _folder) = by_hand(ThriftFraming::Unframed);
+    let calling = std::thread::spawn(move || [shop.check(1), shop.check(1)]);
+    let answer = |kind, sequence| {
+        [b"\x80\x01\0", &[kind][..], b"\0\0\0\x05check\0\0\0", &[sequence, 0]].concat()
+    };
+    let mut request = [0; 25];
+    for answer in [answer(2, 99), answer(3, 98)] {
+        let (mut socket, _) = listener.accept().unwrap();
+        socket.read_exact(&mut request).unwrap();
+        socket.write_all(&answer).unwrap();
+    }
+    for outcome in calling.join().unwrap() {
+        let Err(Error::Application(error)) = outcome else { panic!("{outcome:?}") };
+        assert_eq!(error.kind, ExceptionKind::BAD_SEQUENCE_ID);
+    }
+}
+
+#[test]
+fn a_time_that_no_clock_can_say_is_for_ever() {
+    let running = Running::new("shm");
+    let for_ever = || CallOptions::new().timeout(Duration::MAX);
+    for framing in FRAMINGS {
+        running.client(framing).with(for_ever()).check(1).unwrap();
+    }
+    let native = breezeway::Client::connect(&running.address).unwrap();
+    ShopClient::new(native).with(for_ever()).check(1).unwrap();
+    let shared = breezeway::Channel::connect(&running.address).unwrap();
+    ShopClient::new(shared).with(for_ever()).check(1).unwrap();
+}
+
+#[test]
+fn reply_metadata_that_does_not_fit_fails_its_call_in_words() {
+    let running = Running::new("unix");
+    let shop = running.client(ThriftFraming::TtHeader);
+    let giant = CallOptions::new().metadata("name", "Goliath").timeout(Duration::from_secs(10));
+    let failed = shop.with(giant).echo("x".to_owned());
+    let Err(Error::Application(error)) = failed else { panic!("{failed:?}") };
+    assert_eq!(error.kind, ExceptionKind::INTERNAL_ERROR);
+    assert!(error.message.contains("65536"), "{error}");
+    shop.check(1).unwrap();
+}
+
+#[tokio::test]
+async fn reply_metadata_that_does_not_fit_a_session_fails_its_call_in_words() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = format!("shm:{}/shop.sock", folder.path().display()).parse().unwrap();
+    let server = AsyncServer::bind(&place).unwrap();
+    let server = server.add_service(AsyncShopServer(Corner::new(unbounded_channel().0))).unwrap();
+    let stopper = server.stopper();
+    let serving = tokio::spawn(server.serve());
+    let channel = breezeway_tokio::Channel::connect(&place).await.unwrap();
+    let giant = CallOptions::new().metadata("name", "Goliath");
+    let failed = AsyncShopClient::new(channel).with(giant).echo("x".to_owned()).await;
+    let Err(Error::Application(error)) = failed else { panic!("{failed:?}") };
+    assert!(error.message.contains("65535"), "{error}");
+    stopper.stop();
+    serving.await.unwrap().unwrap();
+}
+
+#[test]
+fn a_refusal_with_status_0_is_an_error_all_the_same() {
+    let running = Running::new("unix");
+    for framing in FRAMINGS {
+        let failed = running.client(framing).buy(tea(1), Some("nought".to_owned()));
+        let Err(ShopBuyError::Rpc(Error::Application(error))) = failed else {
+            panic!("{failed:?}")
+        };
+        assert_eq!(error.message, "all is well (status 0)");
+    }
+}
+
+#[test]
+fn a_client_that_posts_is_never_answered_whatever_the_method() {
+    let running = Running::new("unix");
+    assert_eq!(said(&running, b"\x80\x01\0\x04\0\0\0\x05ready\0\0\0\x07\0"), b"");
+}
+
+#[tokio::test]
+async fn a_stopped_server_keeps_no_connection_of_a_client_that_reads_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("shop.sock");
+    let place = format!("unix:{}", path.display()).parse().unwrap();
+    let server = AsyncServer::bind(&place).unwrap().with_thrift_clients();
+    let server = server.add_service(AsyncShopServer(Corner::new(unbounded_channel().0))).unwrap();
+    let stopper = server.stopper();
+    let serving = tokio::spawn(server.serve());
+    // It sends until the server, which waits for it to read, reads no more.
+    let sending = move || {
+        let mut socket = UnixStream::connect(path).unwrap();
+        socket.set_write_timeout(Some(Duration::from_millis(500))).unwrap();
+        let call = b"\x80\x01\0\x01\0\0\0\x05ready\0\0\0\x07\0".repeat(1000);
+        while socket.write_all(&call).is_ok() {}
+        socket
+    };
+    let socket = tokio::task::spawn_blocking(sending).await.unwrap();
+    stopper.stop();
+    serving.await.unwrap().unwrap();
+    let closed = tokio::task::spawn_blocking(move || {
+        let mut asked = [PollFd::new(&socket, PollFlags::empty())];
+        poll(&mut asked, Some(&Timespec { tv_sec: 10, tv_nsec: 0 })).unwrap();
+        asked[0].revents()
+    });
+    assert!(closed.await.unwrap().contains(PollFlags::HUP), "the server still has it");
+}
