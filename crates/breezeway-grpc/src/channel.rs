@@ -1,0 +1,215 @@
+//! What generated clients call.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
+
+use breezeway_tokio::Channel as Session;
+use http::{Request, Response};
+use tonic::body::Body;
+use tonic::{Status, transport};
+use tower_service::Service;
+
+use crate::connect_info::ConnectInfo;
+use crate::connector::{Connected, Connector, native};
+use crate::endpoint::Endpoint;
+use crate::error::Error;
+use crate::http2;
+use crate::native::{Failure, exchange};
+
+/// A channel to a gRPC service, for the clients that tonic generates.
+///
+/// It is cheap to clone, and clones share one session. A server that ends or restarts costs the
+/// calls in flight, which fail with `UNAVAILABLE`; later ones connect again, as tonic's own channel
+/// does. When the last clone is dropped, and the last call is over, the session is closed.
+///
+/// ```no_run
+/// # async fn connect() -> Result<(), breezeway_grpc::Error> {
+/// use tonic_health::pb::health_client::HealthClient; // any client that tonic has generated
+///
+/// let channel = breezeway_grpc::connect("shm:/run/app.sock").await?;
+/// let (one, other) = (HealthClient::new(channel.clone()), HealthClient::new(channel));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Channel {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    endpoint: Endpoint,
+    link: Mutex<Option<Link>>,
+    /// Held by the one call that connects: how often it was done.
+    connecting: tokio::sync::Mutex<u64>,
+}
+
+/// What is connected, with its number among those of a channel.
+#[derive(Clone)]
+struct Link {
+    by: By,
+    number: u64,
+}
+
+#[derive(Clone)]
+enum By {
+    Native(Session, ConnectInfo),
+    Http2(transport::Channel, Connector),
+}
+
+impl Link {
+    fn is_usable(&self) -> bool {
+        match &self.by {
+            By::Native(session, _) => !session.is_ended(),
+            // It connects again by itself.
+            By::Http2(..) => true,
+        }
+    }
+
+    fn info(&self) -> Option<ConnectInfo> {
+        match &self.by {
+            By::Native(_, info) => Some(*info),
+            By::Http2(_, connector) => connector.info(),
+        }
+    }
+}
+
+impl Channel {
+    pub(crate) async fn connect(endpoint: Endpoint) -> Result<Self, Error> {
+        let channel = Self::lazy(endpoint);
+        channel.shared.connected().await?;
+        Ok(channel)
+    }
+
+    pub(crate) fn lazy(endpoint: Endpoint) -> Self {
+        let (link, connecting) = (Mutex::new(None), tokio::sync::Mutex::new(0));
+        Self { shared: Arc::new(Shared { endpoint, link, connecting }) }
+    }
+
+    /// Who serves, and what the calls travel by; `None` while nothing is connected.
+    pub fn connect_info(&self) -> Option<ConnectInfo> {
+        self.shared.link().and_then(|link| link.info())
+    }
+
+    async fn exchange(self, mut request: Request<Body>) -> Result<Response<Body>, Status> {
+        // A session may end just when a call is to go out, which is tried once more then.
+        for _ in 0..2 {
+            let link = self.shared.connected().await;
+            let link = link.map_err(|error| Status::unavailable(error.to_string()))?;
+            let outcome = match &link.by {
+                By::Native(session, _) => {
+                    exchange(session, request, self.shared.endpoint.timeout).await
+                }
+                By::Http2(channel, _) => {
+                    http2::exchange(channel.clone(), request, self.shared.endpoint.timeout)
+                        .await
+                        .map_err(Failure::Status)
+                }
+            };
+            match outcome {
+                Ok(mut response) => {
+                    if let Some(info) = link.info() {
+                        response.extensions_mut().insert(info);
+                    }
+                    return Ok(response);
+                }
+                Err(Failure::Status(status)) => return Err(status),
+                Err(Failure::NotSent(unsent)) => {
+                    self.shared.give_up(&link);
+                    request = *unsent;
+                }
+            }
+        }
+        Err(Status::unavailable("the server ended each session before the call was sent"))
+    }
+}
+
+async fn connect(endpoint: &Endpoint) -> Result<By, Error> {
+    match native(&endpoint.address, &endpoint.session_options()).await? {
+        Connected::Session(session, info) => Ok(By::Native(session, info)),
+        Connected::Http2 => {
+            let connector = endpoint.connector();
+            let channel =
+                endpoint.http2_endpoint().connect_with_connector(connector.clone()).await?;
+            Ok(By::Http2(channel, connector))
+        }
+    }
+}
+
+impl Shared {
+    fn link(&self) -> Option<Link> {
+        self.link.lock().expect("nobody panics with the lock").clone()
+    }
+
+    fn usable_link(&self) -> Option<Link> {
+        self.link().filter(Link::is_usable)
+    }
+
+    /// What is connected, if need be anew.
+    async fn connected(&self) -> Result<Link, Error> {
+        if let Some(link) = self.usable_link() {
+            return Ok(link);
+        }
+        let mut connecting = self.connecting.lock().await;
+        if let Some(link) = self.usable_link() {
+            return Ok(link);
+        }
+        let by = connect(&self.endpoint).await?;
+        *connecting += 1;
+        let link = Link { by, number: *connecting };
+        *self.link.lock().expect("nobody panics with the lock") = Some(link.clone());
+        Ok(link)
+    }
+
+    /// Drops a session that takes nothing more, unless another has taken its place.
+    fn give_up(&self, link: &Link) {
+        let mut current = self.link.lock().expect("nobody panics with the lock");
+        if current.as_ref().is_some_and(|current| current.number == link.number) {
+            *current = None;
+        }
+    }
+}
+
+impl Service<Request<Body>> for Channel {
+    type Response = Response<Body>;
+    type Error = Status;
+    type Future = ResponseFuture;
+
+    /// Always ready: a call waits for its connection, and for room, by itself.
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Status>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> ResponseFuture {
+        ResponseFuture(Box::pin(self.clone().exchange(request)))
+    }
+}
+
+/// The response of a [`Channel`]. Dropped before, the call is cancelled.
+pub struct ResponseFuture(Pin<Box<dyn Future<Output = Result<Response<Body>, Status>> + Send>>);
+
+impl Future for ResponseFuture {
+    type Output = Result<Response<Body>, Status>;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
+        self.0.as_mut().poll(cx)
+    }
+}
+
+impl fmt::Debug for Channel {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Channel")
+            .field("endpoint", &self.shared.endpoint)
+            .field("connect_info", &self.connect_info())
+            .finish()
+    }
+}
+
+impl fmt::Debug for ResponseFuture {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("ResponseFuture").finish_non_exhaustive()
+    }
+}

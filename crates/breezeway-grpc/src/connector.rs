@@ -1,0 +1,164 @@
+//! Connecting to the first place of an address that works, in either gear.
+
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use breezeway::{
+    Address, Carrier, ConnectError, HandshakeError, HelloError, Peer, Place, SessionOptions,
+};
+use breezeway_tokio::Channel;
+use http::Uri;
+use hyper_util::rt::TokioIo;
+use tokio::net::{TcpStream, UnixStream};
+use tokio::time::timeout;
+use tower_service::Service;
+
+use crate::connect_info::{ConnectInfo, Gear};
+use crate::connection::Connection;
+use crate::listening::{CONNECTION, GRPC, session};
+
+/// What connecting in the native gear has led to.
+pub(crate) enum Connected {
+    Session(Channel, ConnectInfo),
+    /// Whoever serves there speaks HTTP/2 only.
+    Http2,
+}
+
+/// Connects in the native gear to the first place that works.
+pub(crate) async fn native(
+    address: &Address,
+    options: &SessionOptions,
+) -> Result<Connected, ConnectError> {
+    let options = &session(options.clone(), GRPC);
+    let mut failures = Vec::new();
+    for place in address.places() {
+        match Channel::connect_with(&place.clone().into(), options).await {
+            Ok(channel) if channel.service() == GRPC => {
+                let (peer, carrier) = (*channel.peer(), channel.carrier());
+                let info = ConnectInfo { peer, carrier, gear: Gear::Native };
+                return Ok(Connected::Session(channel, info));
+            }
+            Ok(_) => return Ok(Connected::Http2),
+            Err(error) if place.carrier() != Carrier::Shm && is_another_protocol(&error) => {
+                return Ok(Connected::Http2);
+            }
+            Err(error) => failures.push((place.clone(), error)),
+        }
+    }
+    Err(no_place(failures))
+}
+
+/// Whether the answer to the hello shows a peer that does not know it: other bytes, or none.
+fn is_another_protocol(error: &ConnectError) -> bool {
+    use HandshakeError::{Closed, Hello};
+    matches!(error, ConnectError::Handshake(Closed | Hello(HelloError::Magic(_))))
+}
+
+/// Why none of the places works.
+fn no_place(mut failures: Vec<(Place, ConnectError)>) -> ConnectError {
+    match failures.len() {
+        1 => failures.remove(0).1,
+        _ => ConnectError::NoPlace(failures),
+    }
+}
+
+/// Connects for HTTP/2: in a stream of a session where there is shared memory, else on the socket
+/// itself, as any other gRPC server expects it.
+#[derive(Clone)]
+pub(crate) struct Connector {
+    address: Address,
+    options: SessionOptions,
+    timeout: Duration,
+    /// What the newest connection travels by.
+    info: Arc<Mutex<Option<ConnectInfo>>>,
+}
+
+impl Connector {
+    pub(crate) fn new(address: Address, options: SessionOptions, timeout: Duration) -> Self {
+        Self { address, options: session(options, 0), timeout, info: Arc::default() }
+    }
+
+    pub(crate) fn info(&self) -> Option<ConnectInfo> {
+        *self.info.lock().expect("nobody panics with the lock")
+    }
+
+    async fn connect(self) -> Result<TokioIo<Connection>, ConnectError> {
+        let mut failures = Vec::new();
+        for place in self.address.places() {
+            match self.connect_to(place).await {
+                Ok(connection) => {
+                    let info = connection.info();
+                    *self.info.lock().expect("nobody panics with the lock") = Some(info);
+                    return Ok(TokioIo::new(connection));
+                }
+                Err(error) => failures.push((place.clone(), error)),
+            }
+        }
+        Err(no_place(failures))
+    }
+
+    async fn connect_to(&self, place: &Place) -> Result<Connection, ConnectError> {
+        let Place::Shm(_) = place else {
+            let connecting = timeout(self.timeout, connect_socket(place)).await;
+            let late =
+                || ConnectError::NotAccepting { place: place.clone(), timeout: self.timeout };
+            let connected = connecting.map_err(|_| late())?;
+            return connected.map_err(|source| failed(place, source));
+        };
+        let channel = Channel::connect_with(&place.clone().into(), &self.options).await?;
+        let opened = channel.open(CONNECTION, None).await;
+        let stream = opened.map_err(|error| failed(place, error.into()))?;
+        let (connection, _) = Connection::of_session(stream);
+        Ok(connection)
+    }
+}
+
+async fn connect_socket(place: &Place) -> io::Result<Connection> {
+    let (carrier, gear) = (place.carrier(), Gear::Http2);
+    match place {
+        Place::Tcp { host, port } => {
+            let socket = TcpStream::connect((host.as_str(), *port)).await?;
+            socket.set_nodelay(true)?;
+            let peer = Peer::remote(socket.peer_addr()?);
+            Ok(Connection::new(socket, ConnectInfo { peer, carrier, gear }))
+        }
+        Place::Unix(path) => {
+            let socket = UnixStream::connect(path).await?;
+            let peer = Peer::of(&socket)?;
+            Ok(Connection::new(socket, ConnectInfo { peer, carrier, gear }))
+        }
+        _ => Err(io::ErrorKind::Unsupported.into()),
+    }
+}
+
+fn failed(place: &Place, source: io::Error) -> ConnectError {
+    match (source.kind(), place) {
+        (io::ErrorKind::NotFound, Place::Unix(path)) => ConnectError::NoSocket(path.clone()),
+        (io::ErrorKind::ConnectionRefused, Place::Unix(path)) => {
+            ConnectError::NobodyListens(path.clone())
+        }
+        (io::ErrorKind::PermissionDenied, Place::Unix(path)) => {
+            ConnectError::Permission(path.clone())
+        }
+        (io::ErrorKind::ConnectionRefused, _) => ConnectError::Refused(place.clone()),
+        _ => ConnectError::Io { place: place.clone(), source },
+    }
+}
+
+impl Service<Uri> for Connector {
+    type Response = TokioIo<Connection>;
+    type Error = ConnectError;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, ConnectError>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), ConnectError>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, _: Uri) -> Self::Future {
+        Box::pin(self.clone().connect())
+    }
+}

@@ -1,0 +1,124 @@
+//! How a client connects.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use breezeway::{Address, SessionOptions};
+use tonic::transport;
+
+use crate::channel::Channel;
+use crate::connector::Connector;
+use crate::error::Error;
+use crate::http2;
+
+type Http2Settings = Arc<dyn Fn(transport::Endpoint) -> transport::Endpoint + Send + Sync>;
+
+/// Where a service is, and how it is called.
+///
+/// ```no_run
+/// use std::time::Duration;
+/// use breezeway_grpc::Endpoint;
+///
+/// # async fn connect() -> Result<(), breezeway_grpc::Error> {
+/// let endpoint = Endpoint::new("shm:/run/app.sock,unix:/run/app.sock")?;
+/// let channel = endpoint.timeout(Duration::from_secs(1)).connect().await?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Endpoint {
+    pub(crate) address: Address,
+    session: SessionOptions,
+    connect_timeout: Duration,
+    pub(crate) timeout: Option<Duration>,
+    http2: Http2Settings,
+}
+
+impl Endpoint {
+    /// The service at an address, which may list several places in the order of preference.
+    pub fn new(address: impl AsRef<str>) -> Result<Self, Error> {
+        Ok(Self {
+            address: address.as_ref().parse()?,
+            session: SessionOptions::new(),
+            connect_timeout: Duration::from_secs(1),
+            timeout: None,
+            http2: Arc::new(|endpoint| endpoint),
+        })
+    }
+
+    /// How long a call may take. A call's own `grpc-timeout` counts if it is shorter. By default a
+    /// call waits as long as the server is there.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    /// How long connecting to one place may take, and the answer to the hello as long again.
+    /// Default 1 s.
+    pub fn connect_timeout(mut self, timeout: Duration) -> Self {
+        self.connect_timeout = timeout;
+        self
+    }
+
+    /// Settings of the session: how it waits, its memory, its windows. What this crate needs is set
+    /// whatever they say: the service, the room for metadata, and the time to connect.
+    pub fn session(mut self, options: SessionOptions) -> Self {
+        self.session = options;
+        self
+    }
+
+    /// Settings of tonic's own endpoint, used where the calls travel as HTTP/2.
+    pub fn http2(
+        mut self,
+        settings: impl Fn(transport::Endpoint) -> transport::Endpoint + Send + Sync + 'static,
+    ) -> Self {
+        self.http2 = Arc::new(settings);
+        self
+    }
+
+    /// Connects to the first of the address's places that works.
+    pub async fn connect(self) -> Result<Channel, Error> {
+        Channel::connect(self).await
+    }
+
+    /// A channel that connects when it is first used. Its calls fail with `UNAVAILABLE` while
+    /// nobody serves.
+    pub fn connect_lazy(self) -> Channel {
+        Channel::lazy(self)
+    }
+
+    /// As [`Self::connect`], for tonic's own channel, in HTTP/2 only.
+    pub async fn connect_http2(self) -> Result<transport::Channel, Error> {
+        Ok(self.http2_endpoint().connect_with_connector(self.connector()).await?)
+    }
+
+    pub(crate) fn session_options(&self) -> SessionOptions {
+        self.session.clone().handshake_timeout(self.connect_timeout)
+    }
+
+    pub(crate) fn connector(&self) -> Connector {
+        Connector::new(self.address.clone(), self.session_options(), self.connect_timeout)
+    }
+
+    /// tonic's own endpoint. No call carries the name of a host that means anything here.
+    pub(crate) fn http2_endpoint(&self) -> transport::Endpoint {
+        let endpoint = http2::client(transport::Endpoint::from_static("http://localhost"));
+        let endpoint = match self.timeout {
+            Some(timeout) => endpoint.timeout(timeout),
+            None => endpoint,
+        };
+        (self.http2)(endpoint)
+    }
+}
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Endpoint")
+            .field("address", &self.address.to_string())
+            .field("session", &self.session)
+            .field("timeout", &self.timeout)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,67 @@
+//! A call through tonic's own channel, with the deadlines that the native gear has.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body::Frame;
+use tonic::body::Body;
+use tonic::{Status, TimeoutExpired, transport};
+use tower_service::Service;
+
+use crate::timeout::Timeout;
+
+/// Makes a call, up to the headers of its response.
+pub(crate) async fn exchange(
+    mut channel: transport::Channel,
+    request: Request<Body>,
+    timeout: Option<Duration>,
+) -> Result<Response<Body>, Status> {
+    let timeout = Timeout::of(request.headers(), timeout);
+    let outcome = match poll_fn(|cx| channel.poll_ready(cx)).await {
+        Ok(()) => channel.call(request).await,
+        Err(error) => Err(error),
+    };
+    let response = outcome.map_err(status_of)?;
+    if timeout.is_never() {
+        return Ok(response);
+    }
+    Ok(response.map(|body| Body::new(TimedBody { body, timeout })))
+}
+
+/// tonic says of its own deadline that the call was cancelled.
+fn status_of(error: transport::Error) -> Status {
+    let mut source: Option<&(dyn std::error::Error + 'static)> = Some(&error);
+    while let Some(error) = source {
+        if error.is::<TimeoutExpired>() {
+            return Timeout::status();
+        }
+        source = error.source();
+    }
+    Status::from_error(error.into())
+}
+
+/// A response's body that breaks off at the deadline, as tonic's own does not.
+struct TimedBody {
+    body: Body,
+    timeout: Timeout,
+}
+
+impl http_body::Body for TimedBody {
+    type Data = Bytes;
+    type Error = Status;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
+        let this = self.get_mut();
+        match Pin::new(&mut this.body).poll_frame(cx) {
+            Poll::Ready(frame) => Poll::Ready(frame),
+            Poll::Pending => this.timeout.poll(cx).map(|status| Some(Err(status))),
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! Connections for tonic's own server.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use breezeway::{Address, ServerOptions};
+use breezeway_tokio::{ErrorCode, Stream};
+
+use crate::connection::{Connection, Connections};
+use crate::error::Error;
+use crate::listening::{Listening, listen};
+
+/// What [`incoming`] gives: a stream of connections. Dropped, it stops listening; connections that
+/// are served go on to their end.
+pub struct Incoming {
+    listening: Listening,
+    connections: Connections,
+}
+
+/// Listens at an address for tonic's own server, with default options.
+///
+/// The calls travel as HTTP/2, so this is the first gear only: [`Server`](crate::Server) serves
+/// both.
+///
+/// ```no_run
+/// # async fn serve(routes: tonic::service::Routes) -> Result<(), Box<dyn std::error::Error>> {
+/// let incoming = breezeway_grpc::incoming("shm:/run/app.sock")?;
+/// tonic::transport::Server::builder().add_routes(routes).serve_with_incoming(incoming).await?;
+/// # Ok(())
+/// # }
+/// ```
+pub fn incoming(address: impl AsRef<str>) -> Result<Incoming, Error> {
+    incoming_with(address, ServerOptions::new())
+}
+
+/// As [`incoming`], with options: the mode of the socket file, who may connect, limits.
+pub fn incoming_with(address: impl AsRef<str>, options: ServerOptions) -> Result<Incoming, Error> {
+    let address: Address = address.as_ref().parse()?;
+    let no_call = |stream: Stream| {
+        stream.reset(ErrorCode::NoSuchMethod);
+        std::future::ready(())
+    };
+    let (listening, connections) = listen(&address, options, 0, no_call)?;
+    Ok(Incoming { listening, connections: Connections(connections) })
+}
+
+impl Incoming {
+    /// Where it listens, with the ports that it has got where 0 was asked for.
+    pub fn address(&self) -> &Address {
+        &self.listening.address
+    }
+}
+
+impl futures_core::Stream for Incoming {
+    type Item = io::Result<Connection>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        Pin::new(&mut self.connections).poll_next(cx)
+    }
+}

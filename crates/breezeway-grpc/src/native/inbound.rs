@@ -1,0 +1,33 @@
+//! What comes in on a stream, as a body.
+
+use breezeway_tokio::{ErrorCode, Message, ReceiveHalf, StreamError};
+use bytes::Bytes;
+use tonic::{Code, Status};
+
+/// The data of a message: a private copy, one of the two that a message's bytes take on this side
+/// (tonic's decoder makes the other).
+pub(crate) fn data(message: &Message) -> Option<Bytes> {
+    (message.is_message() && !message.is_empty()).then(|| Bytes::from(message.to_vec()))
+}
+
+/// What a call ends with whose stream or session has failed.
+pub(crate) fn status_of(error: &StreamError) -> Status {
+    let code = match error {
+        StreamError::Reset(ErrorCode::Cancelled) => Code::Cancelled,
+        StreamError::Reset(ErrorCode::DeadlinePassed) => Code::DeadlineExceeded,
+        StreamError::Reset(ErrorCode::Refused | ErrorCode::NoSuchMethod) => Code::Unavailable,
+        StreamError::Reset(ErrorCode::Overloaded | ErrorCode::NoMemory) => Code::ResourceExhausted,
+        StreamError::Reset(_) => Code::Internal,
+        StreamError::Session(error) if error.session_goes_on() => Code::ResourceExhausted,
+        StreamError::Session(_) => Code::Unavailable,
+        _ => Code::Internal,
+    };
+    Status::new(code, error.to_string())
+}
+
+/// Drops what still comes on a stream until the other side has ended it, so that it can send
+/// without being reset: a reset would take from it what it has not read yet.
+pub(crate) fn drain(mut receive: ReceiveHalf) {
+    let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+    runtime.spawn(async move { while let Ok(Some(_)) = receive.receive().await {} });
+}

@@ -1,0 +1,10 @@
+//! The second gear: calls as streams of a session, without HTTP/2.
+
+pub(crate) mod block;
+mod client;
+mod inbound;
+mod outbound;
+mod server;
+
+pub(crate) use client::{Failure, exchange};
+pub(crate) use server::Serving;

@@ -1,0 +1,235 @@
+//! A server of both gears.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::io;
+use std::time::Duration;
+
+use crate::error::BoxError;
+use breezeway::{Address, ServerOptions};
+use bytes::Bytes;
+use http::{Request, Response};
+use tokio::sync::{mpsc, oneshot};
+use tonic::body::Body;
+use tonic::server::NamedService;
+use tonic::service::Routes;
+use tonic::transport;
+use tower_layer::{Identity, Layer, Stack};
+use tower_service::Service;
+
+use crate::connection::{Connection, Connections};
+use crate::error::Error;
+use crate::http2;
+use crate::listening::{GRPC, Listening, listen};
+use crate::native::Serving;
+
+/// Builds a server of tonic services at any address, in both gears.
+///
+/// ```no_run
+/// # async fn serve(routes: tonic::service::Routes) -> Result<(), breezeway_grpc::Error> {
+/// use breezeway_grpc::Server;
+///
+/// Server::builder().add_routes(routes).serve("shm:/run/app.sock,tcp:0.0.0.0:7000").await
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Server<L = Identity> {
+    options: ServerOptions,
+    timeout: Option<Duration>,
+    layer: L,
+}
+
+/// A server with its services.
+#[derive(Clone, Debug)]
+pub struct Router<L = Identity> {
+    server: Server<L>,
+    routes: Routes,
+}
+
+impl Server {
+    /// A server without layers, with default options.
+    pub fn builder() -> Self {
+        Self { options: ServerOptions::new(), timeout: None, layer: Identity::new() }
+    }
+}
+
+impl<L> Server<L> {
+    /// Wraps all services in one more layer, inside those before it: the first that is given sees
+    /// a call first. Layers are applied once, and both gears use the one service that they make.
+    pub fn layer<N>(self, layer: N) -> Server<Stack<N, L>> {
+        Server {
+            options: self.options,
+            timeout: self.timeout,
+            layer: Stack::new(layer, self.layer),
+        }
+    }
+
+    /// How long a handler may take up to its response; a call's own `grpc-timeout` counts if it is
+    /// shorter. By default it is not bounded.
+    pub fn timeout(self, timeout: Duration) -> Self {
+        Self { timeout: Some(timeout), ..self }
+    }
+
+    /// Options of the sockets and sessions: the mode of the socket file, who may connect, limits.
+    pub fn options(self, options: ServerOptions) -> Self {
+        Self { options, ..self }
+    }
+
+    /// Adds a first service.
+    pub fn add_service<S>(self, service: S) -> Router<L>
+    where
+        S: Service<Request<Body>, Response = Response<Body>, Error = Infallible>
+            + NamedService
+            + Clone
+            + Send
+            + Sync
+            + 'static,
+        S::Future: Send + 'static,
+    {
+        self.add_routes(Routes::new(service))
+    }
+
+    /// Takes services that tonic has put together.
+    pub fn add_routes(self, routes: Routes) -> Router<L> {
+        Router { server: self, routes }
+    }
+}
+
+impl<L> Router<L> {
+    /// Adds one more service.
+    pub fn add_service<S>(self, service: S) -> Self
+    where
+        S: Service<Request<Body>, Response = Response<Body>, Error = Infallible>
+            + NamedService
+            + Clone
+            + Send
+            + Sync
+            + 'static,
+        S::Future: Send + 'static,
+    {
+        Self { routes: self.routes.add_service(service), ..self }
+    }
+
+    /// Serves at all places of an address.
+    pub async fn serve<B>(self, address: impl AsRef<str>) -> Result<(), Error>
+    where
+        L: Layer<Routes>,
+        L::Service: Service<Request<Body>, Response = Response<B>> + Clone + Send + Sync + 'static,
+        <L::Service as Service<Request<Body>>>::Future: Send,
+        <L::Service as Service<Request<Body>>>::Error: Into<BoxError> + Send,
+        B: http_body::Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<BoxError>,
+    {
+        self.bind(address)?.serve().await
+    }
+
+    /// As [`Self::serve`], until `signal` is ready: then nobody is accepted any more, and calls
+    /// that run are awaited while their clients are there.
+    pub async fn serve_with_shutdown<B>(
+        self,
+        address: impl AsRef<str>,
+        signal: impl Future<Output = ()>,
+    ) -> Result<(), Error>
+    where
+        L: Layer<Routes>,
+        L::Service: Service<Request<Body>, Response = Response<B>> + Clone + Send + Sync + 'static,
+        <L::Service as Service<Request<Body>>>::Future: Send,
+        <L::Service as Service<Request<Body>>>::Error: Into<BoxError> + Send,
+        B: http_body::Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<BoxError>,
+    {
+        self.bind(address)?.serve_with_shutdown(signal).await
+    }
+
+    /// Listens at all places of an address. Clients may connect from now on; the calls are served
+    /// already, and those of HTTP/2 once the result is awaited.
+    pub fn bind<B>(self, address: impl AsRef<str>) -> Result<Bound<L::Service>, Error>
+    where
+        L: Layer<Routes>,
+        L::Service: Service<Request<Body>, Response = Response<B>> + Clone + Send + Sync + 'static,
+        <L::Service as Service<Request<Body>>>::Future: Send,
+        <L::Service as Service<Request<Body>>>::Error: Into<BoxError> + Send,
+        B: http_body::Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<BoxError>,
+    {
+        let address: Address = address.as_ref().parse()?;
+        let Server { options, timeout, layer } = self.server;
+        let service = layer.layer(self.routes.prepare());
+        let serving = Serving { service, timeout };
+        let native = serving.clone();
+        let call = move |stream| native.clone().serve(stream);
+        let (listening, connections) = listen(&address, options, GRPC, call)?;
+        Ok(Bound { listening, connections, serving })
+    }
+}
+
+/// A server that listens.
+pub struct Bound<S> {
+    listening: Listening,
+    connections: mpsc::Receiver<Connection>,
+    serving: Serving<S>,
+}
+
+impl<S, B> Bound<S>
+where
+    S: Service<Request<Body>, Response = Response<B>> + Clone + Send + Sync + 'static,
+    S::Future: Send,
+    S::Error: Into<BoxError> + Send,
+    B: http_body::Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
+{
+    /// Where it listens, with the ports that it has got where 0 was asked for.
+    pub fn address(&self) -> &Address {
+        &self.listening.address
+    }
+
+    /// Serves until something fails.
+    pub async fn serve(self) -> Result<(), Error> {
+        self.serve_with_shutdown(std::future::pending()).await
+    }
+
+    /// Serves until `signal` is ready: then nobody is accepted any more, and calls that run are
+    /// awaited while their clients are there.
+    pub async fn serve_with_shutdown(self, signal: impl Future<Output = ()>) -> Result<(), Error> {
+        let Self { mut listening, connections, serving } = self;
+        let (stop, stopped) = oneshot::channel::<()>();
+        let mut server = http2::server(transport::Server::builder());
+        if let Some(timeout) = serving.timeout {
+            server = server.timeout(timeout);
+        }
+        let router = server.layer(Applied(serving.service)).add_routes(Routes::default());
+        let connections = Connections(connections);
+        let http2 = router.serve_with_incoming_shutdown(connections, async {
+            // Its sender sends nothing, and is dropped.
+            let _ = stopped.await;
+        });
+        let sessions = async {
+            let ended = tokio::select! {
+                () = signal => None,
+                ended = &mut listening.serving => Some(ended),
+            };
+            drop(stop);
+            listening.stopper.stop();
+            let ended = match ended {
+                Some(ended) => ended,
+                None => (&mut listening.serving).await,
+            };
+            ended.unwrap_or_else(|error| Err(io::Error::from(error).into()))
+        };
+        let (http2, sessions) = tokio::join!(http2, sessions);
+        sessions?;
+        Ok(http2?)
+    }
+}
+
+/// A layer that was applied already, as tonic's server wants one.
+#[derive(Clone)]
+struct Applied<S>(S);
+
+impl<S: Clone> Layer<Routes> for Applied<S> {
+    type Service = S;
+
+    fn layer(&self, _: Routes) -> S {
+        self.0.clone()
+    }
+}

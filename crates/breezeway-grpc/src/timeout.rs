@@ -1,0 +1,90 @@
+//! The deadline of a call, which `grpc-timeout` says.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use http::{HeaderMap, HeaderValue};
+use tokio::time::{Sleep, sleep};
+use tonic::Status;
+
+const HEADER: &str = "grpc-timeout";
+
+/// The time that a call may still take, if that is bounded.
+pub(crate) struct Timeout {
+    sleep: Option<Pin<Box<Sleep>>>,
+}
+
+impl Timeout {
+    /// No bound.
+    pub(crate) const NEVER: Self = Self { sleep: None };
+
+    /// The shorter of what the headers and this side's settings say.
+    pub(crate) fn of(headers: &HeaderMap, own: Option<Duration>) -> Self {
+        let said = headers.get(HEADER).and_then(parse);
+        let time = said.into_iter().chain(own).min();
+        Self { sleep: time.map(|time| Box::pin(sleep(time))) }
+    }
+
+    /// Whether the call may take any time.
+    pub(crate) fn is_never(&self) -> bool {
+        self.sleep.is_none()
+    }
+
+    /// What a call ends with whose time is over.
+    pub(crate) fn status() -> Status {
+        Status::deadline_exceeded("Timeout expired")
+    }
+
+    /// Ready, with the status of it, once the time is over.
+    pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Status> {
+        let Some(sleep) = &mut self.sleep else { return Poll::Pending };
+        sleep.as_mut().poll(cx).map(|()| Self::status())
+    }
+}
+
+/// At most eight digits and a unit; `None` for what is none, as if it were not there.
+fn parse(value: &HeaderValue) -> Option<Duration> {
+    let (unit, digits) = value.as_bytes().split_last()?;
+    if digits.is_empty() || digits.len() > 8 || !digits.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    let number: u64 = std::str::from_utf8(digits).ok()?.parse().ok()?;
+    Some(match unit {
+        b'H' => Duration::from_secs(number * 3600),
+        b'M' => Duration::from_secs(number * 60),
+        b'S' => Duration::from_secs(number),
+        b'm' => Duration::from_millis(number),
+        b'u' => Duration::from_micros(number),
+        b'n' => Duration::from_nanos(number),
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_unit_is_read_and_what_is_no_time_is_none() {
+        let cases = [
+            ("3H", Some(Duration::from_secs(10_800))),
+            ("2M", Some(Duration::from_secs(120))),
+            ("1S", Some(Duration::from_secs(1))),
+            ("82m", Some(Duration::from_millis(82))),
+            ("7u", Some(Duration::from_micros(7))),
+            ("99999999n", Some(Duration::from_nanos(99_999_999))),
+            ("99999999H", Some(Duration::from_secs(99_999_999 * 3600))),
+            ("100000000n", None),
+            ("S", None),
+            ("1", None),
+            ("", None),
+            ("-1S", None),
+            ("1s", None),
+        ];
+        for (value, expected) in cases {
+            assert_eq!(parse(&HeaderValue::from_static(value)), expected, "{value}");
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! Who calls, and how: the same type for every carrier and gear.
+
+use std::sync::{Arc, Mutex};
+
+use breezeway_grpc::{Carrier, ConnectInfo, Endpoint, Gear, Server};
+use breezeway_grpc_interop::cases::{self, client};
+use breezeway_grpc_interop::server;
+use tonic::Request;
+use tonic::service::interceptor::InterceptorLayer;
+
+use crate::support::{Plain, addresses, any, connect, run};
+
+#[test]
+fn one_layer_sees_the_calls_of_both_gears_and_who_makes_them() {
+    run(async {
+        let folder = tempfile::tempdir().unwrap();
+        let carriers = [Carrier::Shm, Carrier::Unix, Carrier::Tcp];
+        for (address, carrier) in addresses(folder.path()).into_iter().zip(carriers) {
+            let seen = Arc::new(Mutex::new(Vec::new()));
+            let layer = InterceptorLayer::new({
+                let seen = Arc::clone(&seen);
+                move |request: Request<()>| {
+                    let info = *request.extensions().get::<ConnectInfo>().expect("who calls");
+                    seen.lock().unwrap().push(info);
+                    Ok(request)
+                }
+            });
+            let bound =
+                Server::builder().layer(layer).add_service(server()).bind(&address).unwrap();
+            let address = bound.address().to_string();
+            tokio::spawn(bound.serve());
+            for gear in [Gear::Native, Gear::Http2] {
+                cases::empty_unary(client(connect(&address, gear).await)).await;
+            }
+            let seen = seen.lock().unwrap();
+            let [native, http2] = seen[..] else { panic!("{seen:?}") };
+            assert_eq!((native.gear, native.carrier), (Gear::Native, carrier));
+            assert_eq!((http2.gear, http2.carrier), (Gear::Http2, carrier));
+            for info in [native, http2] {
+                match carrier {
+                    Carrier::Tcp => assert!(info.peer.remote.is_some(), "{info:?}"),
+                    _ => assert_eq!(info.peer.pid, Some(std::process::id())),
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn tonics_own_server_is_told_who_calls_also_on_the_socket_of_shared_memory() {
+    run(async {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("socket").display().to_string();
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let record = {
+            let seen = Arc::clone(&seen);
+            move |request: Request<()>| {
+                seen.lock().unwrap().push(*request.extensions().get::<ConnectInfo>().unwrap());
+                Ok(request)
+            }
+        };
+        let incoming = breezeway_grpc::incoming(format!("shm:{path}")).unwrap();
+        let router = tonic::transport::Server::builder()
+            .layer(InterceptorLayer::new(record))
+            .add_service(server());
+        tokio::spawn(router.serve_with_incoming(incoming));
+        for address in [format!("shm:{path}"), format!("unix:{path}")] {
+            cases::empty_unary(client(connect(&address, Gear::Http2).await)).await;
+        }
+        let seen = seen.lock().unwrap();
+        let carriers: Vec<_> = seen.iter().map(|info| info.carrier).collect();
+        assert_eq!(carriers, [Carrier::Shm, Carrier::Unix], "the second speaks on the socket");
+        assert!(seen.iter().all(|info| info.peer.is_same_user()));
+    });
+}
+
+#[test]
+fn a_response_says_what_it_came_by() {
+    run(async {
+        let folder = tempfile::tempdir().unwrap();
+        for address in addresses(folder.path()) {
+            let plain = Plain::start(&address);
+            let channel = Endpoint::new(&plain.address).unwrap().connect_lazy();
+            assert_eq!(channel.connect_info(), None, "nothing is connected yet");
+            let mut client = client(any(channel.clone()));
+            let response = client.empty_call(breezeway_grpc_interop::pb::Empty {}).await.unwrap();
+            let info = response.extensions().get::<ConnectInfo>().copied();
+            assert_eq!(info, channel.connect_info());
+            assert_eq!(info.unwrap().gear, Gear::Http2);
+        }
+    });
+}

@@ -1,0 +1,101 @@
+//! Limits: of messages, metadata, and calls at a time.
+
+use breezeway_grpc::{Gear, Server, ServerOptions, SessionOptions};
+use breezeway_grpc_interop::cases::{client, simple};
+use breezeway_grpc_interop::pb::test_service_client::TestServiceClient;
+use breezeway_grpc_interop::pb::{self};
+use breezeway_grpc_interop::server;
+use tokio::sync::mpsc;
+use tokio_stream::wrappers::ReceiverStream;
+use tonic::{Code, Request};
+
+use crate::support::{connect, on_every_link, run, soon};
+
+#[test]
+fn a_message_over_the_clients_limit_is_refused_and_the_channel_goes_on() {
+    on_every_link(|channel, gear| async move {
+        let mut limited = TestServiceClient::new(channel).max_decoding_message_size(1_000);
+        let status = limited.unary_call(simple(0, 1_001)).await.unwrap_err();
+        assert_eq!(status.code(), Code::OutOfRange, "{status:?}");
+        assert!(limited.unary_call(simple(0, 500)).await.is_ok());
+        let mut limited = limited.max_encoding_message_size(1_000);
+        let status = limited.unary_call(simple(1_001, 0)).await.unwrap_err();
+        // hyper does not hand out why the body of a request broke off.
+        let expected = if gear == Gear::Native { Code::OutOfRange } else { Code::Internal };
+        assert_eq!(status.code(), expected, "{status:?}");
+        assert!(limited.unary_call(simple(500, 0)).await.is_ok());
+    });
+}
+
+#[test]
+fn metadata_that_is_too_long_fails_its_call_and_no_other() {
+    on_every_link(|channel, gear| async move {
+        let mut client = client(channel);
+        let mut request = Request::new(simple(0, 0));
+        request.metadata_mut().insert("key", "x".repeat(70_000).parse().unwrap());
+        let outcome = client.unary_call(request).await;
+        if gear == Gear::Native {
+            assert_eq!(outcome.unwrap_err().code(), Code::ResourceExhausted);
+        }
+        assert!(client.unary_call(simple(0, 0)).await.is_ok());
+        let mut request = Request::new(simple(0, 0));
+        request.metadata_mut().insert("key", "x".repeat(12_000).parse().unwrap());
+        assert!(client.unary_call(request).await.is_ok());
+    });
+}
+
+#[test]
+fn calls_wait_while_as_many_are_open_as_the_server_allows() {
+    run(async {
+        let folder = tempfile::tempdir().unwrap();
+        let address = format!("shm:{}/socket", folder.path().display());
+        let options = ServerOptions::new().session(SessionOptions::new().max_streams(3));
+        let router = Server::builder().options(options).add_service(server());
+        tokio::spawn(router.bind(&address).unwrap().serve());
+        let channel = connect(&address, Gear::Native).await;
+        let calls: Vec<_> = (0..200)
+            .map(|size| {
+                let mut client = client(channel.clone());
+                tokio::spawn(async move { client.unary_call(simple(100_000, size)).await })
+            })
+            .collect();
+        // Some are given up while they wait, which costs the others nothing.
+        for call in calls.iter().step_by(5) {
+            call.abort();
+        }
+        for (number, call) in calls.into_iter().enumerate() {
+            match soon(call).await {
+                Ok(outcome) => assert!(outcome.is_ok(), "call {number}: {outcome:?}"),
+                Err(error) => assert!(error.is_cancelled() && number % 5 == 0),
+            }
+        }
+    });
+}
+
+#[test]
+fn an_answer_that_comes_before_the_end_of_the_request_is_not_lost() {
+    on_every_link(|channel, _| async move {
+        for _ in 0..20 {
+            let (sender, requests) = mpsc::channel(4);
+            let mut client = client(channel.clone());
+            let feeding = tokio::spawn(async move {
+                let status = pb::EchoStatus { code: 9, message: "enough".into() };
+                let mut request = pb::StreamingOutputCallRequest {
+                    response_status: Some(status),
+                    ..Default::default()
+                };
+                request.payload = simple(200_000, 0).payload;
+                while sender.send(request.clone()).await.is_ok() {}
+            });
+            let response = client.full_duplex_call(ReceiverStream::new(requests)).await;
+            let status = match response {
+                Ok(response) => soon(response.into_inner().message()).await.unwrap_err(),
+                Err(status) => status,
+            };
+            assert_eq!((status.code(), status.message()), (Code::FailedPrecondition, "enough"));
+            // The request's stream is dropped with the call.
+            drop(client);
+            soon(feeding).await.unwrap();
+        }
+    });
+}

@@ -1,0 +1,10 @@
+//! gRPC's interoperability cases over every carrier, in both gears, and what goes wrong.
+
+mod cases;
+mod deaths;
+mod extensions;
+mod limits;
+mod needs_go;
+mod servers;
+mod sizes;
+mod support;

@@ -1,0 +1,152 @@
+//! Ours with grpc-go, both ways, as real processes: its own client of the interoperability test,
+//! and its own service (`peers/grpc-go`).
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::OnceLock;
+
+use breezeway_grpc::{Endpoint, Gear};
+use breezeway_grpc_interop::AnyChannel;
+use breezeway_grpc_interop::cases::{self, client};
+use tonic::Status;
+use tower::ServiceExt;
+
+use crate::support::{Serving, addresses, any, run};
+
+/// What grpc-go's client has of the list, and its soak tests. It has no compressed cases, and those
+/// of authentication need TLS.
+const CASES: [&str; 16] = [
+    "empty_unary",
+    "large_unary",
+    "client_streaming",
+    "server_streaming",
+    "ping_pong",
+    "empty_stream",
+    "custom_metadata",
+    "status_code_and_message",
+    "special_status_message",
+    "unimplemented_method",
+    "unimplemented_service",
+    "timeout_on_sleeping_server",
+    "cancel_after_begin",
+    "cancel_after_first_response",
+    "rpc_soak",
+    "channel_soak",
+];
+
+struct Programs {
+    server: PathBuf,
+    client: PathBuf,
+}
+
+/// grpc-go's programs, built once for a run of the tests, and before the time of a test begins:
+/// where nothing is built yet, that takes a minute.
+fn programs() -> &'static Programs {
+    static PROGRAMS: OnceLock<Programs> = OnceLock::new();
+    PROGRAMS.get_or_init(|| {
+        let build = |name: &str, package: &str| {
+            let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+            let mut go = Command::new("go");
+            go.arg("build").arg("-o").arg(&program).arg(package);
+            go.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../peers/grpc-go"));
+            let Output { status, stderr, .. } = go.output().unwrap();
+            assert!(status.success(), "{go:?}:\n{}", String::from_utf8_lossy(&stderr));
+            program
+        };
+        Programs {
+            server: build("grpc-go", "."),
+            client: build("grpc-go-client", "google.golang.org/grpc/interop/client"),
+        }
+    })
+}
+
+/// grpc-go's client tries a case at the socket of an address.
+fn grpc_go_calls(address: &str, case: &str) {
+    // A `shm:` address's socket file takes any gRPC client too.
+    let place = match address.strip_prefix("shm:") {
+        Some(path) => format!("unix:{path}"),
+        None => address.trim_start_matches("tcp:").to_owned(),
+    };
+    let mut client = Command::new(&programs().client);
+    client.args(["-server_host", &place, "-server_port", "0", "-test_case", case]);
+    let Output { status, stderr, .. } = client.output().unwrap();
+    assert!(status.success(), "{case} at {place}: {}", String::from_utf8_lossy(&stderr));
+}
+
+#[test]
+#[ignore = "needs Go"]
+fn grpc_gos_client_passes_its_cases_against_a_server_on_every_socket() {
+    programs();
+    run(async {
+        let folder = tempfile::tempdir().unwrap();
+        for address in addresses(folder.path()) {
+            let serving = Serving::start(&address);
+            let address = serving.address.clone();
+            let called = move || CASES.iter().for_each(|case| grpc_go_calls(&address, case));
+            tokio::task::spawn_blocking(called).await.unwrap();
+            serving.end().await;
+        }
+    });
+}
+
+/// grpc-go's server, which ends with this.
+struct GrpcGo {
+    process: Child,
+    address: String,
+}
+
+impl GrpcGo {
+    fn start(address: &str) -> Self {
+        let mut server = Command::new(&programs().server);
+        let mut process = server.arg(address).stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        Self { process, address: line.trim_end().to_owned() }
+    }
+}
+
+impl Drop for GrpcGo {
+    fn drop(&mut self) {
+        self.process.kill().unwrap();
+        self.process.wait().unwrap();
+    }
+}
+
+/// The cases, except for compressed ones: its service does not judge those.
+async fn every_case(channel: AnyChannel) {
+    cases::empty_unary(client(channel.clone())).await;
+    cases::large_unary(client(channel.clone())).await;
+    cases::client_streaming(client(channel.clone())).await;
+    cases::server_streaming(client(channel.clone())).await;
+    cases::ping_pong(client(channel.clone())).await;
+    cases::empty_stream(client(channel.clone())).await;
+    cases::custom_metadata(client(channel.clone())).await;
+    cases::status_code_and_message(client(channel.clone())).await;
+    cases::special_status_message(client(channel.clone())).await;
+    cases::unimplemented_method(client(channel.clone())).await;
+    cases::unimplemented_service(channel.clone()).await;
+    cases::cancel_after_begin(client(channel.clone())).await;
+    cases::cancel_after_first_response(client(channel.clone())).await;
+    // What was cancelled has left the connection as it was.
+    cases::large_unary(client(channel)).await;
+}
+
+#[test]
+#[ignore = "needs Go"]
+fn both_channels_pass_the_cases_against_grpc_gos_server() {
+    programs();
+    run(async {
+        let folder = tempfile::tempdir().unwrap();
+        for address in addresses(folder.path()).into_iter().skip(1) {
+            let grpc_go = GrpcGo::start(&address);
+            let channel = breezeway_grpc::connect(&grpc_go.address).await.unwrap();
+            assert_eq!(channel.connect_info().unwrap().gear, Gear::Http2);
+            every_case(any(channel.clone())).await;
+            cases::timeout_on_sleeping_server(client(any(channel))).await;
+            let channel = Endpoint::new(&grpc_go.address).unwrap().connect_http2().await.unwrap();
+            let of_error = |error: tonic::transport::Error| Status::from_error(error.into());
+            every_case(AnyChannel::new(channel.map_err(of_error))).await;
+        }
+    });
+}

@@ -1,0 +1,46 @@
+//! Greets whoever calls, over any carrier; any gRPC client can call at the socket. Both programs
+//! take an address, or several (`shm:/tmp/greeter.sock,tcp:localhost:7000`).
+//!
+//! ```text
+//! cargo run -p grpc-greeter --bin grpc-greeter-server -- unix:/tmp/greeter.sock
+//! cargo run -p grpc-greeter --bin grpc-greeter-client -- unix:/tmp/greeter.sock
+//! ```
+#![forbid(unsafe_code)]
+
+use breezeway_grpc::{ConnectInfo, Server};
+use grpc_greeter::greeter_server::{Greeter, GreeterServer};
+use grpc_greeter::{GreetRequest, GreetResponse};
+use tonic::{Request, Response, Status};
+
+struct Service;
+
+#[tonic::async_trait]
+impl Greeter for Service {
+    async fn greet(
+        &self,
+        request: Request<GreetRequest>,
+    ) -> Result<Response<GreetResponse>, Status> {
+        let info = request.extensions().get::<ConnectInfo>().copied();
+        let info = info.ok_or_else(|| Status::internal("the server tells no carrier"))?;
+        let name = request.into_inner().name;
+        if name.is_empty() {
+            return Err(Status::invalid_argument("a name is missing"));
+        }
+        let greeting = format!("hello {name}, by {}", info.carrier);
+        Ok(Response::new(GreetResponse { greeting }))
+    }
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let address = std::env::args().nth(1).unwrap_or("shm:/tmp/greeter.sock".to_owned());
+    let server = Server::builder().add_service(GreeterServer::new(Service)).bind(&address)?;
+    println!("listening on {}", server.address());
+    let interrupted = async {
+        if let Err(error) = tokio::signal::ctrl_c().await {
+            eprintln!("Ctrl-C cannot be awaited, so this ends: {error}");
+        }
+    };
+    server.serve_with_shutdown(interrupted).await?;
+    Ok(())
+}

@@ -1,0 +1,5 @@
+//! What prost and tonic make of `proto/greeter.proto`.
+#![forbid(unsafe_code)]
+#![allow(missing_docs, unreachable_pub, clippy::all)]
+
+tonic::include_proto!("greeter");

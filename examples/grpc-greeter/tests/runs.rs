@@ -1,0 +1,63 @@
+//! The two programs do what their comments say.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Output, Stdio};
+
+/// The server, which ends with this.
+struct Server {
+    process: Child,
+    address: String,
+}
+
+impl Server {
+    fn start(address: &str) -> Self {
+        let mut server = Command::new(env!("CARGO_BIN_EXE_grpc-greeter-server"));
+        let mut process = server.arg(address).stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let address = line.trim_end().strip_prefix("listening on ").unwrap().to_owned();
+        Self { process, address }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.process.kill().unwrap();
+        self.process.wait().unwrap();
+    }
+}
+
+fn greet(address: &str, name: &str) -> Output {
+    let mut client = Command::new(env!("CARGO_BIN_EXE_grpc-greeter-client"));
+    client.args([address, name]).output().unwrap()
+}
+
+#[test]
+fn one_argument_decides_by_what_the_greeting_travels() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().display();
+    let addresses = [
+        ("shm", format!("shm:{path}/shm.sock")),
+        ("unix", format!("unix:{path}/unix.sock")),
+        ("tcp", "tcp:127.0.0.1:0".to_owned()),
+    ];
+    for (carrier, address) in addresses {
+        let server = Server::start(&address);
+        let Output { status, stdout, stderr } = greet(&server.address, "Ada");
+        assert!(status.success(), "{}", String::from_utf8_lossy(&stderr));
+        assert_eq!(String::from_utf8_lossy(&stdout), format!("hello Ada, by {carrier}\n"));
+    }
+}
+
+#[test]
+fn a_refusal_and_a_missing_server_end_the_client_with_what_is_wrong() {
+    let folder = tempfile::tempdir().unwrap();
+    let address = format!("shm:{}/greeter.sock", folder.path().display());
+    for expected in ["start the server first", "a name is missing"] {
+        let server = expected.contains("name").then(|| Server::start(&address));
+        let Output { status, stderr, .. } = greet(&address, "");
+        let complaint = String::from_utf8_lossy(&stderr);
+        assert!(!status.success() && complaint.contains(expected), "{complaint}");
+        drop(server);
+    }
+}
