@@ -1,0 +1,79 @@
+package breezeway
+
+import (
+	"fmt"
+	"net"
+	"strings"
+)
+
+// A Carrier is what a session's messages travel by.
+type Carrier int
+
+const (
+	// Shm is shared memory.
+	Shm Carrier = iota
+	// Unix is a unix stream socket.
+	Unix
+	// TCP is a TCP connection.
+	TCP
+)
+
+var carrierNames = [...]string{"shm", "unix", "tcp"}
+
+func (c Carrier) String() string { return carrierNames[c] }
+
+// Address is where a server listens, as breezeway writes it: shm:/path, unix:/path or
+// tcp:host:port.
+type Address struct {
+	Carrier Carrier
+	// Path is the socket file's path, or host:port.
+	Path string
+}
+
+// Network is the name of the package net for the connection.
+func (a Address) network() string {
+	if a.Carrier == TCP {
+		return "tcp"
+	}
+	return "unix"
+}
+
+// Network names the carrier; with String it makes an Address a net.Addr.
+func (a Address) Network() string { return a.Carrier.String() }
+
+func (a Address) String() string { return a.Carrier.String() + ":" + a.Path }
+
+// ParseAddress reads one address.
+func ParseAddress(text string) (Address, error) {
+	scheme, path, _ := strings.Cut(text, ":")
+	for carrier, name := range carrierNames {
+		if scheme != name {
+			continue
+		}
+		address := Address{Carrier(carrier), path}
+		if path == "" {
+			return address, fmt.Errorf("breezeway: address %q names no path", text)
+		}
+		if address.Carrier == TCP {
+			if _, _, err := net.SplitHostPort(path); err != nil {
+				return address, fmt.Errorf("breezeway: address %q: %w", text, err)
+			}
+		}
+		return address, nil
+	}
+	const unknown = "breezeway: address %q has no scheme that is known (shm:, unix: or tcp:)"
+	return Address{}, fmt.Errorf(unknown, text)
+}
+
+// ParseAddresses reads several addresses in the order of preference, separated by commas.
+func ParseAddresses(text string) ([]Address, error) {
+	var addresses []Address
+	for _, part := range strings.Split(text, ",") {
+		address, err := ParseAddress(strings.TrimSpace(part))
+		if err != nil {
+			return nil, err
+		}
+		addresses = append(addresses, address)
+	}
+	return addresses, nil
+}

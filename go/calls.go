@@ -1,0 +1,281 @@
+package breezeway
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/breezeway-ipc/breezeway/go/internal/abi"
+)
+
+// pending is a call in flight.
+type pending struct {
+	number    uint32
+	inUse     bool
+	done      bool
+	abandoned bool
+	waiter    *waiter
+	err       error
+	reply     Message
+}
+
+// calls are those of a client in flight, by their stream number modulo a power of two: numbers
+// whose place is taken are left out.
+type calls struct {
+	slots    []pending
+	inFlight int
+	limit    int
+	// Who waits for one to end.
+	waiters []*waiter
+}
+
+func (c *calls) init(limit int) {
+	c.limit = limit
+	size := 16
+	for size < 2*limit {
+		size *= 2
+	}
+	c.slots = make([]pending, size)
+}
+
+func (c *calls) at(number uint32) *pending {
+	return &c.slots[int(number>>1)&(len(c.slots)-1)]
+}
+
+func (c *calls) uses(number uint32) bool {
+	p := c.at(number)
+	return p.inUse && p.number == number
+}
+
+func (c *calls) wakeAll() {
+	for i := range c.slots {
+		if p := &c.slots[i]; p.waiter != nil {
+			p.waiter.wake()
+		}
+	}
+	wake(&c.waiters, true)
+}
+
+func (c *calls) end(p *pending) {
+	p.inUse, p.done, p.abandoned, p.waiter, p.err = false, false, false, nil, nil
+	p.reply.private, p.reply.metadata, p.reply.lent = nil, nil, nil
+	c.inFlight--
+	if len(c.waiters) > 0 {
+		c.waiters[0].wake()
+	}
+}
+
+// freeNumber is a number of this side's that nothing under way uses.
+func (s *session) freeNumber() uint32 {
+	for s.calls.at(s.nextNumber).inUse || s.streams.uses(s.nextNumber) {
+		s.useNumber()
+	}
+	return s.nextNumber
+}
+
+func (s *session) useNumber() {
+	if s.nextNumber += 2; s.nextNumber == 0 {
+		s.nextNumber = 2
+	}
+}
+
+// mayBegin says why no call or stream may be begun, if that is so.
+func (s *session) mayBegin(out *outgoing) error {
+	if s.err != nil {
+		return s.err
+	}
+	if s.goaway {
+		return ErrGoingAway
+	}
+	if most := int(s.peerHello.MaxMetadata); out.hasMetadata && len(out.metadata) > most {
+		return &TooMuchMetadataError{len(out.metadata), most}
+	}
+	return nil
+}
+
+func (s *session) waitForCallRoom(lim limit) error {
+	for s.calls.inFlight >= s.calls.limit {
+		w := s.newWaiter()
+		s.calls.waiters = append(s.calls.waiters, w)
+		err := s.wait(w, lim, func() bool { return s.calls.inFlight < s.calls.limit })
+		remove(&s.calls.waiters, w)
+		s.freeWaiter(w)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// timeLeft is what a limit says to the other side (section 4.4).
+func (l *limit) timeLeft() uint16 {
+	deadline := l.deadline
+	if l.ctx != nil {
+		if until, has := l.ctx.Deadline(); has && (deadline.IsZero() || until.Before(deadline)) {
+			deadline = until
+		}
+	}
+	if deadline.IsZero() {
+		return 0
+	}
+	return abi.EncodeTime(time.Until(deadline))
+}
+
+// call sends a request and waits for its reply.
+func (s *session) call(ctx context.Context, method uint32, out *outgoing) (Reply, error) {
+	lim := limitOf(ctx)
+	if s.opts.callTimeout > 0 {
+		lim.deadline = time.Now().Add(s.opts.callTimeout)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.mayBegin(out); err != nil {
+		return Reply{}, err
+	}
+	if err := lim.err(); err != nil {
+		return Reply{}, timedOut(err)
+	}
+	if err := s.waitForCallRoom(lim); err != nil {
+		return Reply{}, timedOut(err)
+	}
+	number := s.freeNumber()
+	s.useNumber()
+	w := s.newWaiter()
+	defer s.freeWaiter(w)
+	p := s.calls.at(number)
+	p.number, p.inUse, p.waiter = number, true, w
+	s.calls.inFlight++
+	head := abi.Head{Kind: abi.KindMessage, Flags: abi.FlagOpen | abi.FlagFin, Stream: number,
+		Tag: method, Time: lim.timeLeft()}
+	if err := s.send(head, out, lim); err != nil {
+		s.calls.end(p)
+		return Reply{}, timedOut(err)
+	}
+	if err := s.wait(w, lim, func() bool { return p.done }); err != nil {
+		s.giveUp(p)
+		return Reply{}, timedOut(err)
+	}
+	reply, err := p.reply, p.err
+	s.calls.end(p)
+	return reply, err
+}
+
+// timedOut names a time-out of a call as its context would.
+func timedOut(err error) error {
+	if errors.Is(err, errDeadline) {
+		return context.DeadlineExceeded
+	}
+	return err
+}
+
+// giveUp says that nobody waits for a reply any more. Its number is taken until the reply has come.
+func (s *session) giveUp(p *pending) {
+	if s.err != nil {
+		s.calls.end(p)
+		return
+	}
+	p.abandoned, p.waiter = true, nil
+	// If there is no room for it, the other side does not learn it: it binds nobody.
+	if s.transmit(abi.Head{Kind: abi.KindCancel, Stream: p.number}, &outgoing{}) == nil {
+		s.flush()
+	}
+}
+
+// postAll sends one-way messages, and wakes the other side once.
+func (s *session) postAll(ctx context.Context, method uint32, messages [][]byte) error {
+	lim := limitOf(ctx)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, message := range messages {
+		if err := s.mayBegin(&outgoing{}); err != nil {
+			return err
+		}
+		if err := s.postOne(method, message, lim); err != nil {
+			return timedOut(err)
+		}
+	}
+	s.flush()
+	return nil
+}
+
+func (s *session) postOne(method uint32, message []byte, lim limit) error {
+	if err := s.waitForOneWayWindow(lim); err != nil {
+		return err
+	}
+	head := abi.Head{Kind: abi.KindMessage, Flags: abi.FlagOpen | abi.FlagFin | abi.FlagNoReply,
+		Stream: s.freeNumber(), Tag: method}
+	s.useNumber()
+	if head.Stream%postsPerLook == 1 && !s.leading {
+		// Nothing else would show that the other side is gone. Who drives reads it by itself, and
+		// would sleep on what is read here.
+		if s.look(); s.err == nil && s.link.isClosed() {
+			s.turnAlone()
+		}
+	}
+	out := outgoing{bytes: message}
+	for {
+		if s.err != nil {
+			return s.err
+		}
+		err := s.transmit(head, &out)
+		if err == nil {
+			s.oneWays.sent(len(message))
+			return nil
+		}
+		if err := s.waitForRoom(err, lim); err != nil {
+			return err
+		}
+	}
+}
+
+const postsPerLook = 128
+
+// turnAlone takes what has come, if nobody drives.
+func (s *session) turnAlone() {
+	if s.leading {
+		return
+	}
+	s.leading = true
+	for s.turn() && s.err == nil {
+	}
+	s.leading = false
+	if s.err != nil {
+		s.free()
+	}
+	s.promote()
+}
+
+// answer takes in a reply.
+func (s *session) answer(head abi.Head, m *Message) error {
+	const may = abi.FlagLent | abi.FlagError | abi.FlagMetadata
+	if head.Flags&^may != abi.FlagFin {
+		return violated("a message with flags %#02x is no reply", head.Flags)
+	}
+	p := s.calls.at(head.Stream)
+	if p.abandoned {
+		m.Release()
+		s.calls.end(p)
+		return nil
+	}
+	if p.done {
+		return violated("a second reply on stream %d", head.Stream)
+	}
+	p.done = true
+	if head.Flags.Has(abi.FlagError) {
+		p.err = &CallError{Code(head.Tag), reason(m)}
+		m.Release()
+	} else {
+		p.reply = *m
+	}
+	p.waiter.wake()
+	return nil
+}
+
+// reason is why a call failed, as its reply says.
+func reason(m *Message) string {
+	bytes := make([]byte, min(m.length, maxReason))
+	if m.copyOut(bytes, 0) != nil {
+		return ""
+	}
+	return printable(bytes)
+}

@@ -1,0 +1,388 @@
+package breezeway
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/breezeway-ipc/breezeway/go/internal/abi"
+	"github.com/breezeway-ipc/breezeway/go/internal/segment"
+)
+
+// soon fails the test if something does not happen.
+func soon[T any](t *testing.T, what string, done <-chan T) (value T) {
+	t.Helper()
+	select {
+	case value = <-done:
+	case <-time.After(10 * time.Second):
+		t.Fatal(what + " does not happen")
+	}
+	return value
+}
+
+// lyingServer accepts one session by hand.
+func lyingServer(t *testing.T, serve func(l *liar)) string {
+	path := filepath.Join(t.TempDir(), "s")
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	go func() {
+		conn, err := listener.AcceptUnix()
+		if err != nil {
+			return
+		}
+		hello, fds, err := receiveHello(conn)
+		defer closeAll(fds)
+		if err != nil {
+			return
+		}
+		l := &liar{t: t, conn: conn, peer: hello}
+		if l.control, err = segment.Map(fds[0], abi.ControlSize(hello.RingCapacity)); err != nil {
+			t.Error(err)
+			return
+		}
+		l.greet()
+		serve(l)
+		l.control.Drop()
+	}()
+	return "shm:" + path
+}
+
+func quietServer(t *testing.T, addr string, handler Handler, opts ...Option) (*Server, string) {
+	server := &Server{Handler: handler, Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
+	if err := server.Listen(addr, opts...); err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve() }()
+	t.Cleanup(func() {
+		_ = server.Close()
+		soon(t, "the server's end", served)
+	})
+	return server, server.Addresses()[0].String()
+}
+
+func TestWhoWaitsForRoomLearnsThatTheOtherSideIsGone(t *testing.T) {
+	address := lyingServer(t, func(l *liar) {
+		// It reads nothing of its ring, and goes once the ring is full and the client asleep.
+		_, _ = io.CopyN(io.Discard, l.conn, 1)
+		l.close()
+	})
+	conn, err := Dial(context.Background(), address, Wait(Park))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 2)
+	for range cap(ended) { // One drives, the other one follows.
+		go func() {
+			for {
+				if err := conn.Post(context.Background(), 0, []byte("never read")); err != nil {
+					ended <- err
+					return
+				}
+			}
+		}()
+	}
+	go func() { // The server's byte to wait for, once both wait.
+		for {
+			conn.session.mu.Lock()
+			waiting := len(conn.session.roomWaiters)
+			conn.session.mu.Unlock()
+			if waiting == cap(ended) {
+				_ = conn.session.raw.Control(func(fd uintptr) { _, _ = unix.Write(int(fd), []byte{0}) })
+				return
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}()
+	for range cap(ended) {
+		if err := soon(t, "the end of a post", ended); !errors.Is(err, ErrPeerDied) {
+			t.Errorf("a post ended with %v", err)
+		}
+	}
+}
+
+func TestAHandlerLearnsThatItsClientIsGone(t *testing.T) {
+	// More calls than handlers: the goroutine of the session waits for one of them.
+	cancelled := make(chan error, 4)
+	_, address := quietServer(t, "shm:"+filepath.Join(t.TempDir(), "s"), func(call *Call) error {
+		<-call.Context().Done()
+		cancelled <- context.Cause(call.Context())
+		return call.Echo()
+	}, Offload(2))
+	conn, err := Dial(context.Background(), address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range cap(cancelled) {
+		go func() { _, _ = conn.Call(context.Background(), 0, nil) }()
+	}
+	for calls := 0; calls < cap(cancelled); time.Sleep(time.Millisecond) {
+		conn.session.mu.Lock()
+		calls = conn.session.calls.inFlight
+		conn.session.mu.Unlock()
+	}
+	_ = conn.Close()
+	for range cap(cancelled) {
+		if err := soon(t, "the end of a call's context", cancelled); !errors.Is(err, ErrPeerClosed) {
+			t.Errorf("the context ended for %v", err)
+		}
+	}
+}
+
+func TestASessionEndsWhileItsBacklogIsBeingWritten(t *testing.T) {
+	_, address := quietServer(t, "unix:"+filepath.Join(t.TempDir(), "s"),
+		func(call *Call) error { return nil })
+	conn, err := Dial(context.Background(), address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := conn.session
+	s.mu.Lock()
+	// The writer runs, and waits for the lock that the end is holding.
+	s.socket.writing = true
+	entered := make(chan struct{})
+	go func() {
+		_ = s.raw.Write(func(uintptr) bool {
+			close(entered)
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return true
+		})
+		s.writeBacklog()
+	}()
+	<-entered
+	ended := make(chan struct{})
+	go func() {
+		s.finish(ErrClosed)
+		s.mu.Unlock()
+		close(ended)
+	}()
+	soon(t, "the session's end", ended)
+	for closed := false; !closed; time.Sleep(time.Millisecond) {
+		closed = errors.Is(s.conn.SetDeadline(time.Time{}), net.ErrClosed)
+	}
+}
+
+func TestASessionThatBeginsWhileTheServerDrainsIsSentAway(t *testing.T) {
+	draining := make(chan struct{})
+	drained := make(chan error, 1)
+	var server *Server
+	server, address := quietServer(t, "shm:"+filepath.Join(t.TempDir(), "s"),
+		func(call *Call) error { return call.Echo() },
+		Authorize(func(Peer) error {
+			<-draining
+			return nil
+		}))
+	connected := make(chan *Conn, 1)
+	go func() {
+		conn, _ := Dial(context.Background(), address)
+		connected <- conn
+	}()
+	for pending := 0; pending == 0; time.Sleep(time.Millisecond) {
+		server.mu.Lock()
+		pending = len(server.pending)
+		server.mu.Unlock()
+	}
+	go func() { drained <- server.Shutdown(context.Background()) }()
+	for is := false; !is; time.Sleep(time.Millisecond) {
+		is = server.isClosed()
+	}
+	close(draining)
+	conn := soon(t, "the handshake's end", connected)
+	if conn == nil {
+		t.Fatal("no session")
+	}
+	for err := error(nil); !errors.Is(err, ErrGoingAway); {
+		if _, err = conn.Call(contextOf(t), 0, nil); err != nil && !errors.Is(err, ErrGoingAway) {
+			t.Fatalf("a call to a server that drains: %v", err)
+		}
+	}
+	_ = conn.Close()
+	soon(t, "the server's draining", drained)
+}
+
+func TestAHelloWithManyDescriptorsIsRefusedAtOnce(t *testing.T) {
+	_, address := quietServer(t, "shm:"+filepath.Join(t.TempDir(), "s"), nil,
+		HandshakeTimeout(time.Hour))
+	where, _ := ParseAddress(address)
+	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: where.Path, Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	l := &liar{t: t, conn: conn}
+	for _, b := range liarHello.Encode()[:3] {
+		l.sendFDs(b, 0)
+	}
+	_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second))
+	hello := make([]byte, abi.HelloLen)
+	if _, err := io.ReadFull(conn, hello); err != nil {
+		t.Fatalf("no answer: %v", err)
+	}
+	if status := binary.LittleEndian.Uint32(hello[40:]); status != abi.RefusedViolation {
+		t.Fatalf("status %d", status)
+	}
+}
+
+func TestABacklogThatIsNeverEmptyDoesNotGrow(t *testing.T) {
+	link := &socketLink{limit: 1 << 20, writing: true}
+	sent := bytes.Repeat([]byte{7}, 4096)
+	for i := 0; i < 10_000; i++ {
+		if err := link.send(abi.Head{Kind: abi.KindMessage}, &outgoing{bytes: sent}); err != nil {
+			t.Fatal(err)
+		}
+		if i > 0 {
+			link.sent += 4096 + abi.FrameLen // What a reader that is one message behind takes.
+		}
+	}
+	if cap(link.out) > 4*backlogMax {
+		t.Fatalf("%d bytes are kept for %d that wait", cap(link.out), len(link.out)-link.sent)
+	}
+	if !bytes.Equal(link.out[link.sent+abi.FrameLen:], sent) {
+		t.Fatal("the message that waits has changed")
+	}
+}
+
+func TestArrivalsThatNeverRunOutDoNotGrow(t *testing.T) {
+	s := new(session)
+	for i := uint32(0); i < 10_000; i++ {
+		s.arrive(arrival{head: abi.Head{Stream: i}})
+		if i > 0 {
+			if a := s.nextArrival(); a.head.Stream != i-1 {
+				t.Fatalf("arrival %d in place of %d", a.head.Stream, i-1)
+			}
+		}
+	}
+	if cap(s.arrivals) > 16 {
+		t.Fatalf("room for %d arrivals, one waits", cap(s.arrivals))
+	}
+}
+
+func TestASecondReplyBreaksARule(t *testing.T) {
+	s := &session{isClient: true}
+	s.calls.init(4)
+	w := &waiter{ch: make(chan struct{}, 1)}
+	*s.calls.at(1) = pending{number: 1, inUse: true, waiter: w}
+	head := abi.Head{Kind: abi.KindMessage, Flags: abi.FlagFin, Stream: 1}
+	if err := s.message(head, &Message{}); err != nil {
+		t.Fatal(err)
+	}
+	var broken *ViolationError
+	if err := s.message(head, &Message{}); !errors.As(err, &broken) {
+		t.Fatalf("a second reply before the first was taken: %v", err)
+	}
+}
+
+func TestACallWhoseContextIsDoneIsNotSent(t *testing.T) {
+	served := make(chan struct{}, 1)
+	_, address := quietServer(t, "shm:"+filepath.Join(t.TempDir(), "s"), func(call *Call) error {
+		served <- struct{}{}
+		return call.Echo()
+	})
+	conn, err := Dial(context.Background(), address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := conn.Call(ctx, 0, nil); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	if sent := conn.Counters().EntriesPublished; sent != 0 {
+		t.Fatalf("%d entries were sent", sent)
+	}
+}
+
+func TestEchoingAReleasedRequestFailsTheCallAndNotTheSession(t *testing.T) {
+	_, address := quietServer(t, "shm:"+filepath.Join(t.TempDir(), "s"), func(call *Call) error {
+		call.Request().Release()
+		return call.Echo()
+	})
+	conn, err := Dial(context.Background(), address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	for range 2 {
+		var failure *CallError
+		if _, err := conn.Call(context.Background(), 0, make([]byte, 1000)); !errors.As(err, &failure) {
+			t.Fatalf("the call ended with %v", err)
+		}
+	}
+}
+
+func TestAWindowThatFoundNoSlotIsGivenBackOnceThereIsOne(t *testing.T) {
+	const ring, window = 8, 2
+	given := make(chan struct{})
+	address := lyingServer(t, func(l *liar) {
+		for range window {
+			l.publish(abi.Head{Kind: abi.KindMessage, Stream: 1}, 0, []byte("message"))
+		}
+		// Whoever sleeps says at which position it wants to be woken.
+		for l.control.Load(abi.SpaceWakeAt) == abi.Idle {
+			time.Sleep(time.Millisecond)
+		}
+		l.own.Store(abi.ConsumedAt, ring)
+		l.ring()
+		for l.control.Load(abi.RingAt) != ring+1 {
+			time.Sleep(time.Millisecond)
+		}
+		close(given)
+		l.close()
+	})
+	conn, err := Dial(context.Background(), address, RingCapacity(ring), StreamWindow(window, 1<<20),
+		Wait(Park))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	stream, err := conn.Open(contextOf(t), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range ring - 1 {
+		if err := conn.Post(contextOf(t), 0, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	conn.session.turnUntil(func() bool { return len(stream.queue) == window })
+	go func() { _, _ = conn.AcceptStream(context.Background()) }()
+	for asleep := false; !asleep; time.Sleep(time.Millisecond) {
+		asleep = conn.Counters().Sleeps > 0
+	}
+	for range window {
+		if _, err := stream.Recv(contextOf(t)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	soon(t, "giving back the window", given)
+}
+
+// turnUntil drives a session by hand.
+func (s *session) turnUntil(ready func() bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for !ready() {
+		s.turnAlone()
+	}
+}
+
+// contextOf bounds a test's waits.
+func contextOf(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	t.Cleanup(cancel)
+	return ctx
+}

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"strconv"
+	"sync/atomic"
+	"syscall"
+
+	breezeway "github.com/breezeway-ipc/breezeway/go"
+)
+
+// The methods of `breezeway serve`.
+const (
+	echo        = 0
+	hollow      = 1
+	sink        = 2
+	tally       = 3
+	hollowBytes = 8
+)
+
+func serve(args []string) error {
+	var s settings
+	flags := newFlags("serve", &s)
+	maxSessions := flags.Int("max-sessions", 4096, "the most sessions at one time")
+	mode := flags.String("socket-mode", "0600", "permission bits of the socket file, in octal")
+	offload := flags.Int("offload", 0,
+		"handlers that run at one time in goroutines of their own; 0: in that of their session")
+	if err := s.parse(flags, args); err != nil {
+		return err
+	}
+	options, err := s.options()
+	if err != nil {
+		return err
+	}
+	bits, err := strconv.ParseUint(*mode, 8, 32)
+	if err != nil {
+		return fmt.Errorf("--socket-mode %q is not octal", *mode)
+	}
+	options = append(options, breezeway.MaxSessions(*maxSessions), breezeway.SocketMode(uint32(bits)),
+		breezeway.Offload(*offload))
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
+	server := &breezeway.Server{Handler: new(sunk).handle, Streams: bounce}
+	if err := server.Listen(s.addr, options...); err != nil {
+		return err
+	}
+	go func() {
+		<-signals
+		_ = server.Close()
+	}()
+	for i, address := range server.Addresses() {
+		if i > 0 {
+			fmt.Print(",")
+		} else {
+			fmt.Print("listening on ")
+		}
+		fmt.Print(address)
+	}
+	fmt.Println()
+	if err := server.Serve(); !errors.Is(err, breezeway.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// sunk is what was counted of one-way messages.
+type sunk struct{ count, sum atomic.Uint64 }
+
+func (s *sunk) handle(call *breezeway.Call) error {
+	switch call.Method() {
+	case echo:
+		return call.Echo()
+	case hollow:
+		return s.hollow(call)
+	case sink:
+		sum, err := sumOf(call.Request())
+		s.sum.Add(sum)
+		s.count.Add(1)
+		return err
+	case tally:
+		var reply [16]byte
+		binary.LittleEndian.PutUint64(reply[:], s.count.Load())
+		binary.LittleEndian.PutUint64(reply[8:], s.sum.Load())
+		return call.Reply(reply[:])
+	}
+	return &breezeway.CallError{Code: breezeway.CodeNoSuchMethod}
+}
+
+// hollow replies with as many bytes as came, of which it copies the first 8.
+func (*sunk) hollow(call *breezeway.Call) error {
+	var few [hollowBytes]byte
+	n, _ := call.Request().ReadAt(few[:], 0) // A shorter request ends sooner.
+	reply, err := call.Reserve(call.Request().Len())
+	if err != nil {
+		return err
+	}
+	if _, err := reply.Write(few[:n]); err != nil {
+		return err
+	}
+	return call.ReplyReserved(reply)
+}
+
+// bounce sends back what comes on a stream.
+func bounce(stream *breezeway.Stream) {
+	ctx := stream.Context()
+	for {
+		m, err := stream.Recv(ctx)
+		if err != nil {
+			break
+		}
+		err = stream.SendMessage(ctx, &m)
+		m.Release()
+		if err != nil {
+			return
+		}
+	}
+	_ = stream.CloseSend() // One that was reset is over.
+}
+
+// sumOf is the wrapping sum of a message as little-endian words, the last one filled up with zeros.
+func sumOf(m *breezeway.Message) (uint64, error) {
+	var sum uint64
+	var piece [4096]byte
+	for at := 0; at < m.Len(); at += len(piece) {
+		n := min(len(piece), m.Len()-at)
+		if _, err := m.ReadAt(piece[:n], int64(at)); err != nil {
+			return 0, err
+		}
+		sum += sumWords(piece[:n])
+	}
+	return sum, nil
+}
+
+func sumWords(bytes []byte) (sum uint64) {
+	for ; len(bytes) >= 8; bytes = bytes[8:] {
+		sum += binary.LittleEndian.Uint64(bytes)
+	}
+	var last [8]byte
+	copy(last[:], bytes)
+	return sum + binary.LittleEndian.Uint64(last[:])
+}

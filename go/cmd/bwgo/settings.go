@@ -1,0 +1,127 @@
+package main
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	breezeway "github.com/breezeway-ipc/breezeway/go"
+)
+
+// settings are the flags that both commands have.
+type settings struct {
+	addr             string
+	cpu              int
+	wait             string
+	spinBound        time.Duration
+	cap              size
+	firstSegment     size
+	shrinkAfter      time.Duration
+	ringCapacity     uint
+	handshakeTimeout time.Duration
+	callTimeout      time.Duration
+}
+
+// size is a number of bytes, such as 40 or 64KiB.
+type size uint64
+
+func (s *size) String() string { return strconv.FormatUint(uint64(*s), 10) }
+
+func (s *size) Set(text string) error {
+	shift := 0
+	for suffix, bits := range map[string]int{"KiB": 10, "MiB": 20, "GiB": 30} {
+		if number, found := strings.CutSuffix(text, suffix); found {
+			text, shift = number, bits
+		}
+	}
+	value, err := strconv.ParseUint(text, 10, 34)
+	if err != nil {
+		return fmt.Errorf("%q is no number of bytes, such as 40 or 64KiB", text)
+	}
+	*s = size(value << shift)
+	return nil
+}
+
+func newFlags(name string, s *settings) *flag.FlagSet {
+	flags := flag.NewFlagSet("bwgo "+name, flag.ContinueOnError)
+	s.cap, s.firstSegment = 64<<20, 64<<10
+	flags.StringVar(&s.addr, "addr", "",
+		"`address`: shm:/path, unix:/path, tcp:host:port, or several, separated by commas")
+	flags.IntVar(&s.cpu, "cpu", -1, "pin all threads to this `CPU`")
+	flags.StringVar(&s.wait, "wait", or(os.Getenv("BREEZEWAY_WAIT"), "adaptive"),
+		"busy, adaptive or park")
+	flags.DurationVar(&s.spinBound, "spin-bound", 100*time.Microsecond,
+		"the longest that adaptive polls")
+	flags.Var(&s.cap, "cap", "the most payload memory per direction, and so the largest message")
+	flags.Var(&s.firstSegment, "first-segment", "size of the first payload segment")
+	flags.DurationVar(&s.shrinkAfter, "shrink-after", time.Second,
+		"how long traffic must do without a segment before it goes")
+	flags.UintVar(&s.ringCapacity, "ring-capacity", 256, "entries in the ring, a power of two")
+	flags.DurationVar(&s.handshakeTimeout, "handshake-timeout", time.Second,
+		"how long connecting and the hello may each take")
+	flags.DurationVar(&s.callTimeout, "call-timeout", 0, "how long a call may take")
+	return flags
+}
+
+func or(value, otherwise string) string {
+	if value == "" {
+		return otherwise
+	}
+	return value
+}
+
+func (s *settings) parse(flags *flag.FlagSet, args []string) error {
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	if flags.NArg() > 0 {
+		return fmt.Errorf("unexpected argument %q", flags.Arg(0))
+	}
+	if s.addr == "" {
+		return fmt.Errorf("--addr is missing\n%s", usage)
+	}
+	return pin(s.cpu)
+}
+
+func (s *settings) options() ([]breezeway.Option, error) {
+	policies := map[string]breezeway.WaitPolicy{
+		"busy": breezeway.Busy, "adaptive": breezeway.Adaptive, "park": breezeway.Park}
+	policy, known := policies[s.wait]
+	if !known {
+		return nil, fmt.Errorf("--wait %q is none of busy, adaptive and park", s.wait)
+	}
+	return []breezeway.Option{
+		breezeway.Wait(policy), breezeway.SpinBound(s.spinBound), breezeway.Cap(uint64(s.cap)),
+		breezeway.FirstSegment(uint64(s.firstSegment)), breezeway.ShrinkAfter(s.shrinkAfter),
+		breezeway.RingCapacity(uint32(s.ringCapacity)),
+		breezeway.HandshakeTimeout(s.handshakeTimeout), breezeway.CallTimeout(s.callTimeout),
+	}, nil
+}
+
+const pinned = "BWGO_PINNED"
+
+// pin pins the process to a CPU. The runtime has several threads already, so the program starts
+// once more, which inherits the mask, and counts its CPUs by it.
+func pin(cpu int) error {
+	if cpu < 0 || os.Getenv(pinned) == strconv.Itoa(cpu) {
+		return nil
+	}
+	runtime.LockOSThread()
+	var mask unix.CPUSet
+	mask.Set(cpu)
+	if err := unix.SchedSetaffinity(0, &mask); err != nil {
+		return fmt.Errorf("pinning to CPU %d: %w", cpu, err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	return syscall.Exec(self, os.Args, append(os.Environ(), pinned+"="+strconv.Itoa(cpu)))
+}

@@ -1,0 +1,230 @@
+package breezeway
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/breezeway-ipc/breezeway/go/internal/abi"
+)
+
+// A Conn is a client's session. Any number of goroutines share it: calls are multiplexed, and
+// whoever waits drives it, so that a lone caller reads its own reply.
+type Conn struct {
+	session *session
+	address Address
+}
+
+// Dial opens a session with a server at the first of the addresses, separated by commas, that can
+// be had: "shm:/run/x.sock,unix:/run/x-unix.sock,tcp:localhost:7000".
+func Dial(ctx context.Context, addresses string, opts ...Option) (*Conn, error) {
+	list, err := ParseAddresses(addresses)
+	if err != nil {
+		return nil, err
+	}
+	set, err := newOptions(opts)
+	if err != nil {
+		return nil, err
+	}
+	var failures []error
+	for _, address := range list {
+		conn, err := dial(ctx, address, set)
+		if err == nil {
+			return conn, nil
+		}
+		failures = append(failures, fmt.Errorf("%v: %w", address, err))
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return nil, fmt.Errorf("breezeway: dial %w", errors.Join(failures...))
+}
+
+func dial(ctx context.Context, address Address, opts *options) (*Conn, error) {
+	dialer := net.Dialer{Timeout: opts.handshakeTimeout}
+	conn, err := dialer.DialContext(ctx, address.network(), address.Path)
+	if err != nil {
+		return nil, err
+	}
+	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(longAgo) })
+	session, err := clientSession(conn, address.Carrier, opts)
+	if !stop() && err == nil {
+		session.close()
+		err = ctx.Err()
+	}
+	if err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	return &Conn{session, address}, nil
+}
+
+func clientSession(conn net.Conn, carrier Carrier, opts *options) (*session, error) {
+	raw, err := rawConn(conn)
+	if err != nil {
+		return nil, err
+	}
+	peer := Peer{}
+	if carrier != TCP {
+		if peer, err = peerOf(raw); err != nil {
+			return nil, err
+		}
+	}
+	agreed, err := connect(conn, carrier, opts)
+	if err != nil {
+		return nil, err
+	}
+	return newSession(agreed, conn, raw, peer, opts, true)
+}
+
+// Call sends a request and waits for its reply. The reply is released by its user. The context's
+// deadline is told to the server; if the context is done before the reply is there, the server is
+// told too, and the call may or may not have been served. A failure that the server reports is a
+// *CallError.
+func (c *Conn) Call(ctx context.Context, method uint32, request []byte) (Reply, error) {
+	return c.session.call(ctx, method, &outgoing{bytes: request})
+}
+
+// CallWithMetadata is Call with a metadata block beside the request.
+func (c *Conn) CallWithMetadata(
+	ctx context.Context, method uint32, metadata, request []byte,
+) (Reply, error) {
+	out := outgoing{metadata: metadata, hasMetadata: true, bytes: request}
+	return c.session.call(ctx, method, &out)
+}
+
+// CallReserved is Call with a request that was filled in place.
+func (c *Conn) CallReserved(ctx context.Context, method uint32, r *Reservation) (Reply, error) {
+	if r.session != c.session || !r.take() {
+		return Reply{}, ErrSent
+	}
+	out := outgoing{reserved: r}
+	reply, err := c.session.call(ctx, method, &out)
+	if out.sent {
+		r.drop()
+	} else {
+		r.untake()
+	}
+	return reply, err
+}
+
+// Post sends a one-way message, to which there is no reply. An error is one of this side; the
+// server may not have served messages that were posted before the session's end.
+func (c *Conn) Post(ctx context.Context, method uint32, message []byte) error {
+	return c.session.postAll(ctx, method, [][]byte{message})
+}
+
+// PostAll posts messages, which share one wake-up of the server. On an error, a part of them may
+// have been sent.
+func (c *Conn) PostAll(ctx context.Context, method uint32, messages [][]byte) error {
+	return c.session.postAll(ctx, method, messages)
+}
+
+// Reserve takes space for a message of n bytes, waiting while the memory for it is lent.
+func (c *Conn) Reserve(ctx context.Context, n int) (*Reservation, error) {
+	return c.session.reserve(n, limitOf(ctx))
+}
+
+func (s *session) reserve(n int, lim limit) (*Reservation, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for {
+		if s.err != nil {
+			return nil, s.err
+		}
+		r, err := s.link.reserve(n)
+		if err == nil {
+			r.session = s
+			return r, nil
+		}
+		if err := s.waitForRoom(err, lim); err != nil {
+			return nil, timedOut(err)
+		}
+	}
+}
+
+// Open opens a stream to the server.
+func (c *Conn) Open(ctx context.Context, method uint32) (*Stream, error) {
+	return c.session.openStream(ctx, method, &outgoing{})
+}
+
+// OpenWithMetadata opens a stream with a metadata block.
+func (c *Conn) OpenWithMetadata(
+	ctx context.Context, method uint32, metadata []byte,
+) (*Stream, error) {
+	return c.session.openStream(ctx, method, &outgoing{metadata: metadata, hasMetadata: true})
+}
+
+// AcceptStream waits for a stream that the server opens.
+func (c *Conn) AcceptStream(ctx context.Context) (*Stream, error) {
+	a, err := c.session.nextArrived(limitOf(ctx))
+	return a.stream, timedOut(err)
+}
+
+// Close ends the session in order. Calls that wait for a reply get ErrClosed.
+func (c *Conn) Close() error {
+	c.session.close()
+	return nil
+}
+
+// Done is closed when the session is over; Err says why. Who waits for nothing of a session learns
+// late that the other side is gone: nobody reads for it.
+func (c *Conn) Done() <-chan struct{} { return c.session.done }
+
+// Err says why the session is over; nil if it is not.
+func (c *Conn) Err() error {
+	c.session.mu.Lock()
+	defer c.session.mu.Unlock()
+	return c.session.err
+}
+
+// Carrier says what the messages travel by.
+func (c *Conn) Carrier() Carrier { return c.address.Carrier }
+
+// Address is the one that was dialled with success.
+func (c *Conn) Address() Address { return c.address }
+
+// Peer is the server, as the kernel saw it when it began to listen.
+func (c *Conn) Peer() Peer { return c.session.peer }
+
+// MaxInFlight is the most calls in flight at one time; more of them wait.
+func (c *Conn) MaxInFlight() int { return c.session.maxInFlight }
+
+// MaxMessage is the largest message.
+func (c *Conn) MaxMessage() int { return c.session.link.maxMessage() }
+
+// Counters are what this side has counted.
+func (c *Conn) Counters() Counters {
+	c.session.mu.Lock()
+	defer c.session.mu.Unlock()
+	return c.session.link.counters()
+}
+
+// nextArrived waits for what the other side asks for next.
+func (s *session) nextArrived(lim limit) (arrival, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w := s.newWaiter()
+	s.endIfServed()
+	s.acceptWaiters = append(s.acceptWaiters, w)
+	err := s.wait(w, lim, s.hasArrival)
+	remove(&s.acceptWaiters, w)
+	s.freeWaiter(w)
+	if err != nil {
+		return arrival{}, err
+	}
+	a := s.nextArrival()
+	s.promote()
+	return a, nil
+}
+
+// deadlineOf is until when a caller waits, as its entry says.
+func deadlineOf(coded uint16) time.Time {
+	left, said := abi.DecodeTime(coded)
+	if !said {
+		return time.Time{}
+	}
+	return time.Now().Add(left)
+}

@@ -1,0 +1,158 @@
+package breezeway
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/breezeway-ipc/breezeway/go/internal/abi"
+)
+
+// dispatch judges the entry in s.in, and gives it to whom it concerns.
+func (s *session) dispatch() error {
+	head, m := s.in.head, &s.in.message
+	switch head.Kind {
+	case abi.KindMessage:
+		if err := s.message(head, m); err != nil {
+			m.Release()
+			return err
+		}
+		return nil
+	case abi.KindWindow:
+		var body [8]byte
+		if m.length != len(body) {
+			return violated("a window of %d bytes", m.length)
+		}
+		if err := m.copyOut(body[:], 0); err != nil {
+			return err
+		}
+		return s.receiveWindow(head, body)
+	case abi.KindReset:
+		return s.receiveReset(head)
+	case abi.KindCancel:
+		if s.isClient {
+			return violated("a cancel from a server")
+		}
+		if call := s.serving[head.Stream]; call != nil {
+			call.cancel(&CallError{Code: CodeCancelled})
+		}
+	case abi.KindGoAway:
+		s.goaway = true
+	case abi.KindShutdown:
+		return ErrPeerClosed
+	default:
+		return violated("an unexpected entry of kind %d", head.Kind)
+	}
+	return nil
+}
+
+func (s *session) message(head abi.Head, m *Message) error {
+	flags := head.Flags
+	if flags.Has(abi.FlagMetadata) {
+		if err := m.splitMetadata(int(s.ownHello.MaxMetadata)); err != nil {
+			return err
+		}
+	}
+	isOpening := flags.Has(abi.FlagOpen)
+	if isOpening && !flags.Has(abi.FlagStream) && !s.isClient {
+		return s.request(head, m)
+	}
+	if !isOpening && s.isClient && s.calls.uses(head.Stream) {
+		return s.answer(head, m)
+	}
+	if flags&(abi.FlagError|abi.FlagNoReply) != 0 || flags.Has(abi.FlagStream) != isOpening {
+		return violated("flags %#02x do not belong together here", flags)
+	}
+	return s.streamMessage(head, m)
+}
+
+// request takes in a call, or a one-way message.
+func (s *session) request(head abi.Head, m *Message) error {
+	const may = abi.FlagLent | abi.FlagNoReply | abi.FlagMetadata
+	if head.Flags&^may != abi.FlagOpen|abi.FlagFin {
+		return violated("a message with flags %#02x is no request", head.Flags)
+	}
+	if head.Stream%2 == 0 {
+		return violated("a request on stream %d; clients use odd numbers", head.Stream)
+	}
+	if head.Flags.Has(abi.FlagNoReply) {
+		if err := s.oneWays.received(m.length); err != nil {
+			return err
+		}
+		s.oneWay++
+		s.oneWayBytes += m.length
+	} else if s.streams.uses(head.Stream) || s.serving[head.Stream] != nil {
+		return violated("a call on stream %d, which is in use", head.Stream)
+	} else {
+		s.callsArrived++
+		if s.callsArrived > s.maxInFlight && s.link.carrier() == Shm {
+			return violated("more calls in flight than the agreed %d", s.maxInFlight)
+		}
+	}
+	s.arrive(arrival{head: head, message: *m})
+	return nil
+}
+
+func (s *session) arrive(a arrival) {
+	if s.arrivalFirst == len(s.arrivals) {
+		s.arrivals, s.arrivalFirst = s.arrivals[:0], 0
+	}
+	if s.arrivalFirst > 0 && len(s.arrivals) == cap(s.arrivals) {
+		left := copy(s.arrivals, s.arrivals[s.arrivalFirst:])
+		clear(s.arrivals[left:])
+		s.arrivals, s.arrivalFirst = s.arrivals[:left], 0
+	}
+	s.arrivals = append(s.arrivals, a)
+	if a.stream != nil {
+		s.streamsArrived++
+		s.dropAStreamThatIsOver()
+	}
+	wake(&s.acceptWaiters, false)
+}
+
+// dropAStreamThatIsOver drops one that waits to be accepted, of more streams than may be open at
+// one time: nobody is to keep them all for somebody who accepts none.
+func (s *session) dropAStreamThatIsOver() {
+	if s.streamsArrived <= int(s.ownHello.MaxStreams) {
+		return
+	}
+	waiting := s.arrivals[s.arrivalFirst:]
+	at := slices.IndexFunc(waiting, func(a arrival) bool {
+		return a.stream != nil && a.stream.outgoing.isOver() && a.stream.incoming.isOver()
+	})
+	if at < 0 {
+		return
+	}
+	waiting[at].stream.drop()
+	at += s.arrivalFirst
+	s.arrivals = slices.Delete(s.arrivals, at, at+1)
+	s.streamsArrived--
+}
+
+// nextArrival takes the next one; there is one.
+func (s *session) nextArrival() arrival {
+	a := s.arrivals[s.arrivalFirst]
+	s.arrivals[s.arrivalFirst] = arrival{}
+	s.arrivalFirst++
+	switch {
+	case a.stream != nil:
+		s.streamsArrived--
+	case a.head.Flags.Has(abi.FlagNoReply):
+		s.oneWay--
+		s.oneWayBytes -= a.message.length
+		s.takenUp(a.message.length)
+	}
+	return a
+}
+
+func (s *session) hasArrival() bool { return s.arrivalFirst < len(s.arrivals) }
+
+// printable makes what the other side said fit for a log.
+func printable(bytes []byte) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) && r != '\n' {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, string(bytes))
+}

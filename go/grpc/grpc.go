@@ -1,0 +1,61 @@
+// Package grpc runs google.golang.org/grpc over Breezeway: a listener for servers, and a dialer for
+// clients, each of whose connections is a stream of a shared session.
+//
+//	listener, err := breezegrpc.Listen("shm:/run/user.sock")
+//	err = grpcServer.Serve(listener)
+//
+//	client, err := grpc.NewClient("passthrough:///user", breezegrpc.WithDialer("shm:/run/user.sock"),
+//		grpc.WithTransportCredentials(insecure.NewCredentials()))
+//
+// The transport needs no TLS on one machine: the socket file's permissions say who may connect, and
+// breezeway.Authorize decides by credentials. gRPC's own framing and HTTP/2 stay as they are.
+package grpc
+
+import (
+	"context"
+	"net"
+	"sync"
+
+	"google.golang.org/grpc"
+
+	breezeway "github.com/breezeway-ipc/breezeway/go"
+)
+
+// Listen listens at addresses, separated by commas, for grpc.Server.Serve.
+func Listen(addresses string, opts ...breezeway.Option) (net.Listener, error) {
+	return breezeway.ListenNet(addresses, opts...)
+}
+
+// WithDialer has a client connect to the first of the addresses that can be had. Its connections
+// share one session, which is dialled again once it is over.
+func WithDialer(addresses string, opts ...breezeway.Option) grpc.DialOption {
+	d := &dialer{addresses: addresses, opts: opts}
+	return grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
+		return d.dial(ctx)
+	})
+}
+
+type dialer struct {
+	addresses string
+	opts      []breezeway.Option
+	mu        sync.Mutex
+	conn      *breezeway.Conn
+}
+
+func (d *dialer) dial(ctx context.Context) (net.Conn, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.conn != nil {
+		if conn, err := d.conn.DialNet(ctx); err == nil {
+			return conn, nil
+		}
+		_ = d.conn.Close()
+		d.conn = nil
+	}
+	session, err := breezeway.Dial(ctx, d.addresses, d.opts...)
+	if err != nil {
+		return nil, err
+	}
+	d.conn = session
+	return session.DialNet(ctx)
+}

@@ -1,0 +1,229 @@
+package breezeway
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/breezeway-ipc/breezeway/go/internal/abi"
+	"github.com/breezeway-ipc/breezeway/go/internal/segment"
+	"github.com/breezeway-ipc/breezeway/go/internal/shm"
+)
+
+// maxMirroredRing is the largest ring that a server makes because a client has one.
+const maxMirroredRing = 1024
+
+// agreement is what both hellos said. The control segments are nil without shared memory.
+type agreement struct {
+	carrier                 Carrier
+	own, peer               *abi.Hello
+	ownControl, peerControl *segment.Mapping
+}
+
+// rawConn gives the descriptor of a connection to the handshake and the session.
+func rawConn(conn net.Conn) (syscall.RawConn, error) {
+	system, is := conn.(syscall.Conn)
+	if !is {
+		return nil, fmt.Errorf("breezeway: a connection of type %T has no descriptor", conn)
+	}
+	return system.SyscallConn()
+}
+
+// connect is the client's side of the handshake.
+func connect(conn net.Conn, carrier Carrier, opts *options) (*agreement, error) {
+	_ = conn.SetDeadline(time.Now().Add(opts.handshakeTimeout))
+	own := opts.hello(carrier == Shm)
+	agreed := &agreement{carrier: carrier, own: own}
+	fd := -1
+	if own.Memory {
+		var err error
+		if agreed.ownControl, fd, err = controlSegment(own); err != nil {
+			return nil, err
+		}
+		defer unix.Close(fd)
+	}
+	err := sendHello(conn, own.Encode(), fd)
+	if err != nil && !errors.Is(err, unix.EPIPE) && !errors.Is(err, unix.ECONNRESET) {
+		agreed.drop()
+		return nil, err
+	}
+	// A server that refuses may have closed already; its answer can still be read.
+	err = agreed.receive(conn, opts)
+	if err != nil {
+		agreed.drop()
+		return nil, err
+	}
+	return agreed, conn.SetDeadline(time.Time{})
+}
+
+func controlSegment(hello *abi.Hello) (*segment.Mapping, int, error) {
+	if err := segment.Probe(); err != nil {
+		return nil, -1, err
+	}
+	return shm.Control(hello)
+}
+
+func (a *agreement) drop() {
+	if a.ownControl != nil {
+		a.ownControl.Drop()
+	}
+	if a.peerControl != nil {
+		a.peerControl.Drop()
+	}
+}
+
+// receive takes in the other side's hello, and maps its control segment.
+func (a *agreement) receive(conn net.Conn, opts *options) error {
+	hello, fds, err := receiveHello(conn)
+	defer closeAll(fds)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return fmt.Errorf("breezeway: no hello within %v; the other side hangs or does not speak "+
+			"Breezeway: %w", opts.handshakeTimeout, err)
+	}
+	if err != nil {
+		return err
+	}
+	a.peer = hello
+	if hello.Memory != a.own.Memory {
+		return &abi.HelloError{Answer: abi.RefusedCarrier,
+			Text: fmt.Sprintf("this side speaks %v: here and "+
+				"the other side does not; use the same scheme on both sides", a.carrier)}
+	}
+	wanted := 0
+	if hello.Memory {
+		wanted = 1
+	}
+	if len(fds) != wanted {
+		return helloViolation("a hello comes with %d file descriptors; this one came with %d", wanted,
+			len(fds))
+	}
+	if !hello.Memory {
+		return nil
+	}
+	a.peerControl, err = segment.Map(fds[0], abi.ControlSize(hello.RingCapacity))
+	var shortage *segment.ShortageError
+	if err != nil && !errors.As(err, &shortage) {
+		return helloViolation("%v", err)
+	}
+	return err
+}
+
+func helloViolation(format string, args ...any) error {
+	return &abi.HelloError{Answer: abi.RefusedViolation, Text: fmt.Sprintf(format, args...)}
+}
+
+func closeAll(fds []int) {
+	for _, fd := range fds {
+		unix.Close(fd)
+	}
+}
+
+func sendHello(conn net.Conn, bytes []byte, fd int) error {
+	if fd < 0 {
+		_, err := conn.Write(bytes)
+		return err
+	}
+	_, _, err := conn.(*net.UnixConn).WriteMsgUnix(bytes, unix.UnixRights(fd), nil)
+	return err
+}
+
+// receiveHello reads a hello, and no byte behind it, with the descriptors that come with it.
+func receiveHello(conn net.Conn) (*abi.Hello, []int, error) {
+	var bytes []byte
+	var fds []int
+	for {
+		wanted, err := abi.HelloWanted(bytes)
+		if err != nil {
+			return nil, fds, err
+		}
+		if wanted == 0 {
+			hello, err := abi.DecodeHello(bytes)
+			return hello, fds, err
+		}
+		piece := make([]byte, wanted)
+		n, more, err := readWithRights(conn, piece)
+		if fds = append(fds, more...); len(fds) > 1 {
+			return nil, fds, helloViolation("a hello with more than one file descriptor")
+		}
+		if n == 0 || err != nil {
+			if err == nil || errors.Is(err, io.EOF) || errors.Is(err, unix.ECONNRESET) {
+				err = errHandshakeClosed
+			}
+			return nil, fds, err
+		}
+		bytes = append(bytes, piece[:n]...)
+	}
+}
+
+var errHandshakeClosed = errors.New("breezeway: the other side closed the connection during the " +
+	"handshake; it may not speak Breezeway")
+
+func readWithRights(conn net.Conn, piece []byte) (int, []int, error) {
+	socket, is := conn.(*net.UnixConn)
+	if !is {
+		n, err := conn.Read(piece)
+		return n, nil, err
+	}
+	var oob [64]byte
+	n, oobn, _, _, err := socket.ReadMsgUnix(piece, oob[:])
+	return n, rights(oob[:oobn]), err
+}
+
+// accept is the server's side of the handshake. It answers, also if it refuses.
+func accept(conn net.Conn, carrier Carrier, opts *options) (*agreement, error) {
+	_ = conn.SetDeadline(time.Now().Add(opts.handshakeTimeout))
+	agreed := &agreement{carrier: carrier, own: opts.hello(carrier == Shm)}
+	err := agreed.receive(conn, opts)
+	if err == nil {
+		err = agreed.answer(conn)
+	}
+	if err != nil {
+		agreed.drop()
+		if status := refusalOf(err); status != 0 {
+			refuse(conn, status, err.Error())
+		}
+		return nil, err
+	}
+	return agreed, conn.SetDeadline(time.Time{})
+}
+
+func (a *agreement) answer(conn net.Conn) error {
+	mirrored := min(a.peer.RingCapacity, maxMirroredRing)
+	a.own.RingCapacity = max(a.own.RingCapacity, mirrored)
+	fd := -1
+	if a.own.Memory {
+		var err error
+		if a.ownControl, fd, err = controlSegment(a.own); err != nil {
+			return err
+		}
+		defer unix.Close(fd)
+	}
+	return sendHello(conn, a.own.Encode(), fd)
+}
+
+// refusalOf is what a client is told of an error; 0 is nothing.
+func refusalOf(err error) uint32 {
+	var hello *abi.HelloError
+	var shortage *segment.ShortageError
+	var refusal *abi.Refusal
+	switch {
+	case errors.As(err, &hello):
+		return hello.Answer
+	case errors.As(err, &shortage):
+		return abi.RefusedNoMemory
+	case errors.As(err, &refusal):
+		return abi.RefusedViolation // A client that refuses.
+	}
+	return 0
+}
+
+// refuse tells a client why it is not served. Best effort: it may be gone, or not be one.
+func refuse(conn net.Conn, status uint32, reason string) {
+	_ = sendHello(conn, abi.EncodeRefusal(status, reason), -1)
+}

@@ -1,0 +1,175 @@
+package abi
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strings"
+	"unicode"
+)
+
+// HelloLen is the length of a hello without extension; MaxHello that of the longest.
+const (
+	HelloLen  = 64
+	MaxHello  = 4096
+	MaxReason = 256
+)
+
+const helloMagic = "BRZWHELO"
+
+// A Hello is what one side states once, before anything else (section 2).
+type Hello struct {
+	RingCapacity   uint32
+	LendCount      uint32
+	PayloadCap     uint64
+	Memory         bool
+	StreamMessages uint32
+	StreamBytes    uint64
+	MaxStreams     uint16
+	Service        uint16
+	MaxMetadata    uint32
+}
+
+// A Refusal is a hello that says no.
+type Refusal struct {
+	Status uint32
+	Reason string
+}
+
+// The statuses of a refusal.
+const (
+	RefusedVersion   = 1
+	RefusedDenied    = 2
+	RefusedBusy      = 3
+	RefusedNoMemory  = 4
+	RefusedViolation = 5
+	RefusedCarrier   = 6
+)
+
+func (r *Refusal) Error() string {
+	return fmt.Sprintf("the server refuses: %s (status %d)", r.Reason, r.Status)
+}
+
+// A HelloError says which rule a hello breaks, and what a server answers; 0 is nothing.
+type HelloError struct {
+	Answer uint32
+	Text   string
+}
+
+func (e *HelloError) Error() string { return e.Text }
+
+func violation(format string, args ...any) error {
+	return &HelloError{RefusedViolation, fmt.Sprintf(format, args...)}
+}
+
+func helloFrame(length int) []byte {
+	bytes := make([]byte, length)
+	copy(bytes, helloMagic)
+	binary.LittleEndian.PutUint16(bytes[8:], Version)
+	binary.LittleEndian.PutUint16(bytes[10:], uint16(length))
+	return bytes
+}
+
+func (h *Hello) controlSize() uint64 {
+	if !h.Memory {
+		return 0
+	}
+	return ControlSize(h.RingCapacity)
+}
+
+// Encode gives the bytes of a hello.
+func (h *Hello) Encode() []byte {
+	bytes := helloFrame(HelloLen)
+	binary.LittleEndian.PutUint32(bytes[16:], h.RingCapacity)
+	binary.LittleEndian.PutUint32(bytes[20:], h.LendCount)
+	binary.LittleEndian.PutUint64(bytes[24:], h.controlSize())
+	binary.LittleEndian.PutUint64(bytes[32:], h.PayloadCap)
+	binary.LittleEndian.PutUint32(bytes[44:], h.StreamMessages)
+	binary.LittleEndian.PutUint64(bytes[48:], h.StreamBytes)
+	binary.LittleEndian.PutUint16(bytes[56:], h.MaxStreams)
+	binary.LittleEndian.PutUint16(bytes[58:], h.Service)
+	binary.LittleEndian.PutUint32(bytes[60:], h.MaxMetadata)
+	return bytes
+}
+
+// EncodeRefusal gives the bytes of a refusal. A long reason is cut, at a character.
+func EncodeRefusal(status uint32, reason string) []byte {
+	if len(reason) > MaxReason {
+		reason = strings.ToValidUTF8(reason[:MaxReason], "")
+	}
+	bytes := helloFrame(HelloLen + len(reason))
+	binary.LittleEndian.PutUint32(bytes[40:], status)
+	copy(bytes[HelloLen:], reason)
+	return bytes
+}
+
+// HelloWanted says how many bytes may be read next: a receiver never reads a byte behind the hello.
+// It refuses as soon as the bytes cannot be one, and gives 0 once they are complete.
+func HelloWanted(bytes []byte) (int, error) {
+	if known := min(len(bytes), len(helloMagic)); string(bytes[:known]) != helloMagic[:known] {
+		return 0, &HelloError{0, fmt.Sprintf(
+			"the other side does not speak Breezeway: its first bytes are %x", bytes[:known])}
+	}
+	if len(bytes) < HelloLen {
+		return HelloLen - len(bytes), nil
+	}
+	length := int(binary.LittleEndian.Uint16(bytes[10:]))
+	if length < HelloLen || length > MaxHello {
+		return 0, violation("hello length %d is not in %d..=%d", length, HelloLen, MaxHello)
+	}
+	return length - len(bytes), nil
+}
+
+// DecodeHello reads a complete hello. A refusal is an error of type *Refusal.
+func DecodeHello(bytes []byte) (*Hello, error) {
+	if status := binary.LittleEndian.Uint32(bytes[40:]); status != 0 {
+		reason := bytes[HelloLen:]
+		return nil, &Refusal{status, printable(reason[:min(len(reason), MaxReason)])}
+	}
+	if version := binary.LittleEndian.Uint16(bytes[8:]); version != Version {
+		return nil, &HelloError{RefusedVersion, fmt.Sprintf("the other side speaks version %d of the "+
+			"protocol, this side version %d; upgrade the older one", version, Version)}
+	}
+	found := binary.LittleEndian.Uint64(bytes[24:])
+	hello := &Hello{
+		RingCapacity:   binary.LittleEndian.Uint32(bytes[16:]),
+		LendCount:      binary.LittleEndian.Uint32(bytes[20:]),
+		PayloadCap:     binary.LittleEndian.Uint64(bytes[32:]),
+		Memory:         found != 0,
+		StreamMessages: binary.LittleEndian.Uint32(bytes[44:]),
+		StreamBytes:    binary.LittleEndian.Uint64(bytes[48:]),
+		MaxStreams:     binary.LittleEndian.Uint16(bytes[56:]),
+		Service:        binary.LittleEndian.Uint16(bytes[58:]),
+		MaxMetadata:    binary.LittleEndian.Uint32(bytes[60:]),
+	}
+	return hello, hello.check(found)
+}
+
+func (h *Hello) check(controlSize uint64) error {
+	if ring := h.RingCapacity; ring&(ring-1) != 0 || ring < MinRing || ring > MaxRing {
+		return violation("ring capacity %d is not a power of two in %d..=%d", ring, MinRing, MaxRing)
+	}
+	if lends := h.LendCount; lends%64 != 0 || lends < MinLends || lends > MaxLends {
+		return violation("lend count %d is not a multiple of 64 in %d..=%d", lends, MinLends, MaxLends)
+	}
+	if expected := h.controlSize(); controlSize != expected {
+		return violation("control size %d is not %d, as ring capacity %d requires",
+			controlSize, expected, h.RingCapacity)
+	}
+	if h.PayloadCap == 0 || h.PayloadCap%Page != 0 {
+		return violation("payload cap %d is not a non-zero multiple of %d", h.PayloadCap, Page)
+	}
+	return nil
+}
+
+// MaxInFlight is the most calls in flight between sides with these rings.
+func MaxInFlight(one, other uint32) int { return int(min(one, other) / 2) }
+
+// printable makes what a peer said fit for a log.
+func printable(bytes []byte) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, string(bytes))
+}

@@ -1,0 +1,115 @@
+package segment
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+const ownerSeals = unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_FUTURE_WRITE |
+	unix.F_SEAL_SEAL
+
+// A ShortageError says that this process or machine has not got what a segment takes. It is
+// nobody's fault, and may pass.
+type ShortageError struct {
+	Text string
+	Err  error
+}
+
+func (e *ShortageError) Error() string { return e.Text }
+func (e *ShortageError) Unwrap() error { return e.Err }
+
+func failed(call string, size int, err error) error {
+	text := fmt.Sprintf("%s for a segment of %d bytes: %v", call, size, err)
+	switch {
+	case errors.Is(err, unix.EMFILE):
+		text += " (raise the limit of open files, ulimit -n)"
+	case errors.Is(err, unix.ENFILE):
+		text += " (raise the machine's limit of open files, sysctl fs.file-max)"
+	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.ENOMEM):
+		text += " (memory is short; lower the session's cap)"
+	case errors.Is(err, unix.ENOSYS), errors.Is(err, unix.EINVAL):
+		return fmt.Errorf("%s (shm: needs Linux 5.1 or newer; use unix: on this machine)", text)
+	default:
+		return errors.New(text)
+	}
+	return &ShortageError{text, err}
+}
+
+// Create makes a sealed segment: the one writable mapping, and the descriptor for the peer, which
+// the caller closes.
+func Create(size int) (*Mapping, int, error) {
+	if err := checkHeadroom(size); err != nil {
+		return nil, -1, err
+	}
+	fd, err := memfd()
+	if err != nil {
+		return nil, -1, failed("memfd_create", size, err)
+	}
+	mapping, err := mapAndSeal(fd, size)
+	if err != nil {
+		unix.Close(fd)
+		return nil, -1, err
+	}
+	return mapping, fd, nil
+}
+
+func memfd() (int, error) {
+	const flags = unix.MFD_CLOEXEC | unix.MFD_ALLOW_SEALING
+	fd, err := unix.MemfdCreate("breezeway", flags|unix.MFD_NOEXEC_SEAL)
+	if errors.Is(err, unix.EINVAL) {
+		return unix.MemfdCreate("breezeway", flags)
+	}
+	return fd, err
+}
+
+func mapAndSeal(fd, size int) (*Mapping, error) {
+	if err := retry(func() error { return unix.Ftruncate(fd, int64(size)) }); err != nil {
+		return nil, failed("ftruncate", size, err)
+	}
+	if err := retry(func() error { return unix.Fallocate(fd, 0, 0, int64(size)) }); err != nil {
+		return nil, failed("fallocate", size, err)
+	}
+	const protection = unix.PROT_READ | unix.PROT_WRITE
+	memory, err := unix.Mmap(fd, 0, size, protection, unix.MAP_SHARED|unix.MAP_POPULATE)
+	if err != nil {
+		return nil, failed("mmap", size, err)
+	}
+	// A forked child has no business in it. (Go programs fork to exec at once; others of the
+	// process may not.)
+	if err = unix.Madvise(memory, unix.MADV_DONTFORK); err == nil {
+		_, err = unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, ownerSeals)
+	}
+	if err != nil {
+		_ = unix.Munmap(memory) // What failed before is what is reported.
+		return nil, failed("sealing", size, err)
+	}
+	return newMapping(memory, true), nil
+}
+
+func retry(call func() error) error {
+	for {
+		if err := call(); !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
+}
+
+// Probe says, once for the process, whether sealed segments work here.
+var Probe = sync.OnceValue(func() error {
+	mapping, fd, err := Create(1)
+	if err != nil {
+		return err
+	}
+	defer mapping.Drop()
+	defer unix.Close(fd)
+	memory, err := unix.Mmap(fd, 0, 1, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err == nil {
+		_ = unix.Munmap(memory)
+		return errors.New("sealed memfds can still be mapped writable here; shm: needs Linux 5.1 or " +
+			"newer; use unix: on this machine")
+	}
+	return nil
+})

@@ -1,0 +1,186 @@
+// Package segment makes, checks and maps segments (docs/abi.md, section 3): memfds that one process
+// writes, sealed so that nobody, their owner included, can shrink them, punch holes into them or
+// write them through another mapping.
+//
+// It is the only package of this module that imports unsafe: here, and in receiver.go for one
+// system call. Everybody else reaches mapped memory by the methods of Mapping, each of which checks
+// the range that it touches.
+//
+// # Why this is sound
+//
+//   - Inside: every method checks its offset against the size of the mapping, which this process
+//     chose (own segments) or checked with fstat on a file that can no longer shrink (the peer's).
+//   - Mapped: a Mapping is unmapped when its last holder lets go of it, and holders are counted
+//     explicitly. No finalizer unmaps anything. What was unmapped has size 0, so that a wrong call
+//     panics instead of touching what may lie there now.
+//   - Backed: SIGBUS would come from a page without a backing. The seals forbid shrinking, and
+//     F_SEAL_FUTURE_WRITE (or F_SEAL_WRITE) forbids punching holes; accept checks that every page
+//     is allocated after it has seen the seals, on tmpfs, whose pages are never taken back.
+//   - Words: control words and entries are loaded and stored by sync/atomic. The entry's body is
+//     stored plainly before the sequence, which is stored atomically, as the page asks for. All
+//     accesses to words are aligned: offsets are multiples of 8 and mappings begin at pages.
+//   - Bytes: payload of the peer is read by copy alone, into memory of this process, and judged
+//     there. The peer may write it at the same time. In Go that is no undefined behaviour: a racy
+//     read of bytes gives some bytes, no value derived from them is a pointer or a length before it
+//     was copied, and memmove reads no byte outside its range, whatever it reads.
+//   - The race detector sees heap and globals only; mappings are neither, and both ends of a
+//     session in one process use mappings of their own.
+package segment
+
+import (
+	"fmt"
+	"sync/atomic"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/breezeway-ipc/breezeway/go/internal/abi"
+)
+
+// A Mapping is a mapped segment. It begins with one holder.
+type Mapping struct {
+	base     unsafe.Pointer
+	size     int
+	writable bool
+	holders  atomic.Int64
+	pinned   atomic.Bool
+	memory   []byte
+}
+
+func newMapping(memory []byte, writable bool) *Mapping {
+	m := &Mapping{base: unsafe.Pointer(&memory[0]), size: len(memory), memory: memory}
+	m.writable = writable
+	m.holders.Store(1)
+	return m
+}
+
+// Size is the size in bytes.
+func (m *Mapping) Size() int { return m.size }
+
+// Holders says how many hold the mapping.
+func (m *Mapping) Holders() int { return int(m.holders.Load()) }
+
+// Hold adds a holder. The caller is one, or is kept from letting go by a lock.
+func (m *Mapping) Hold() { m.holders.Add(1) }
+
+// Drop lets go of the mapping; the last one unmaps it, unless a slice of it was handed out.
+func (m *Mapping) Drop() {
+	if m.holders.Add(-1) > 0 || m.pinned.Load() {
+		return
+	}
+	memory := m.memory
+	m.base, m.size, m.memory = nil, 0, nil
+	if err := unix.Munmap(memory); err != nil {
+		panic(fmt.Sprintf("munmap of a mapping of ours: %v", err))
+	}
+}
+
+func (m *Mapping) check(at, length int) {
+	if at < 0 || length < 0 || at > m.size-length {
+		panic("access outside a segment")
+	}
+}
+
+func (m *Mapping) word(at int) *uint64 {
+	m.check(at, 8)
+	if at%8 != 0 {
+		panic("a word that is not aligned")
+	}
+	// Inside the mapping, aligned, and mapped as long as the caller holds it.
+	return (*uint64)(unsafe.Add(m.base, at))
+}
+
+// Load loads a word. It is at least an acquire.
+func (m *Mapping) Load(at int) uint64 { return atomic.LoadUint64(m.word(at)) }
+
+// Store stores a word of an own segment, sequentially consistent: what this process loads
+// afterwards is loaded after the store, which covers the fences of section 5.
+func (m *Mapping) Store(at int, value uint64) {
+	m.mustWrite()
+	atomic.StoreUint64(m.word(at), value)
+}
+
+// Set stores a word of an own segment in no order with others: a counter for tools. Callers hold a
+// lock against each other.
+func (m *Mapping) Set(at int, value uint64) {
+	m.mustWrite()
+	*m.word(at) = value
+}
+
+// Flip flips bits of a word of an own segment, sequentially consistent.
+func (m *Mapping) Flip(at int, bits uint64) {
+	m.mustWrite()
+	for word := m.word(at); ; {
+		old := atomic.LoadUint64(word)
+		if atomic.CompareAndSwapUint64(word, old, old^bits) {
+			return
+		}
+	}
+}
+
+func (m *Mapping) mustWrite() {
+	if !m.writable {
+		panic("a store to the peer's segment")
+	}
+}
+
+// Publish stores words 1 to count of an entry, and then its sequence, sequentially consistent.
+func (m *Mapping) Publish(at int, words *abi.Words, count int, sequence uint64) {
+	m.mustWrite()
+	m.check(at, abi.EntrySize)
+	slot := (*abi.Words)(unsafe.Pointer(m.word(at)))
+	// Plain stores: nobody in this process reads the slot, and the peer reads it after the
+	// sequence.
+	copy(slot[1:count], words[1:count])
+	atomic.StoreUint64(&slot[0], sequence)
+}
+
+// LoadWords copies words of an entry, each by one atomic load.
+func (m *Mapping) LoadWords(at int, words *abi.Words, from, to int) {
+	m.check(at, abi.EntrySize)
+	slot := (*abi.Words)(unsafe.Pointer(m.word(at)))
+	for i := from; i < to; i++ {
+		words[i] = atomic.LoadUint64(&slot[i])
+	}
+}
+
+func (m *Mapping) bytes(at, length int) []byte {
+	m.check(at, length)
+	return unsafe.Slice((*byte)(unsafe.Add(m.base, at)), length)
+}
+
+// CopyOut copies from the mapping into private memory, while the peer may write.
+func (m *Mapping) CopyOut(to []byte, at int) { move(to, m.bytes(at, len(to))) }
+
+// CopyIn copies private memory into an own segment. The peer may read it at once.
+func (m *Mapping) CopyIn(at int, from []byte) {
+	m.mustWrite()
+	move(m.bytes(at, len(from)), from)
+}
+
+// CopyAcross copies from the peer's segment into an own one.
+func (m *Mapping) CopyAcross(at int, from *Mapping, fromAt, length int) {
+	m.mustWrite()
+	move(m.bytes(at, length), from.bytes(fromAt, length))
+}
+
+// moved is how much is copied at once. The runtime copies 1 MiB and more past the caches, where the
+// other side then does not find it.
+const moved = 256 << 10
+
+func move(to, from []byte) {
+	for len(from) > moved {
+		copy(to, from[:moved])
+		to, from = to[moved:], from[moved:]
+	}
+	copy(to, from)
+}
+
+// Pin gives a slice of the mapping, which is never unmapped from now on.
+func (m *Mapping) Pin(at, length int) []byte {
+	m.pinned.Store(true)
+	return m.bytes(at, length)
+}
+
+// IsPinned says whether a slice was handed out.
+func (m *Mapping) IsPinned() bool { return m.pinned.Load() }

@@ -1,0 +1,238 @@
+package shm
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/breezeway-ipc/breezeway/go/internal/abi"
+	"github.com/breezeway-ipc/breezeway/go/internal/segment"
+)
+
+const (
+	doorbellByte = 0
+	segmentByte  = 1
+	// sendBuffer is what a session socket's send buffer is set to: 64 doorbell bytes that the peer
+	// may leave unread, and 64 segments, take less than 800 bytes each.
+	sendBuffer = 160 * 1024
+	// maxReads bounds the reads in search of one segment.
+	maxReads = 128
+	// maxPeeked bounds the bytes that were peeked at and not consumed.
+	maxPeeked = 64
+)
+
+// doorbell is our end of the session socket.
+//
+// A descriptor that is received while this process has no number for it is lost, so every read only
+// peeks, from where the last one ended (SO_PEEK_OFF), and what was peeked is consumed later, many
+// bytes at once: a sleeper makes one system call, as it would without.
+type doorbell struct {
+	raw     syscall.RawConn
+	ringFn  func(fd uintptr)
+	readFn  func(fd uintptr)
+	pending []int
+	peeked  int
+	canPeek bool
+	closed  bool
+	// What the last read came to.
+	readErr  error
+	more     bool
+	bytes    [256]byte
+	receiver segment.Receiver
+}
+
+// errNoNumber is that of a read which cannot receive a descriptor now.
+var errNoNumber = &segment.ShortageError{
+	Text: "no file descriptor is left for the peer's next segment (raise the limit of open files, " +
+		"ulimit -n)",
+	Err: unix.EMFILE,
+}
+
+func newDoorbell(raw syscall.RawConn) (*doorbell, error) {
+	d := &doorbell{raw: raw}
+	d.ringFn = func(fd uintptr) {
+		// EAGAIN means that bytes are pending, and a peer that is gone is noticed by its end of
+		// file.
+		_, _ = unix.SendmsgN(int(fd), doorbellBytes, nil, nil, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
+	}
+	d.readFn = d.read
+	var failed error
+	err := raw.Control(func(fd uintptr) {
+		failed = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_SNDBUF, sendBuffer)
+		d.canPeek = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_PEEK_OFF, 0) == nil
+	})
+	return d, errors.Join(err, failed)
+}
+
+var doorbellBytes = []byte{doorbellByte}
+
+// ring wakes a peer that announced that it sleeps.
+func (d *doorbell) ring() { _ = d.raw.Control(d.ringFn) }
+
+// sendSegment hands a payload segment's descriptor to the peer.
+func (d *doorbell) sendSegment(segmentFD int) error {
+	var err error
+	rights := unix.UnixRights(segmentFD)
+	control := d.raw.Control(func(fd uintptr) {
+		err = unix.Sendmsg(int(fd), []byte{segmentByte}, rights, nil, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
+	})
+	switch {
+	case errors.Is(err, unix.EPIPE), errors.Is(err, unix.ECONNRESET):
+		return nil // The end of file says so.
+	case errors.Is(err, unix.EAGAIN), errors.Is(err, unix.ETOOMANYREFS):
+		text := fmt.Sprintf("the peer leaves the session socket unread: %v", err)
+		return &segment.ShortageError{Text: text, Err: err}
+	}
+	return errors.Join(err, control)
+}
+
+// drain reads what is there: forgets doorbells, keeps descriptors, notes the end of file.
+func (d *doorbell) drain() error {
+	for range maxReads {
+		if d.closed {
+			break
+		}
+		if err := d.readOnce(); err != nil || !d.more {
+			return err
+		}
+	}
+	return nil
+}
+
+// readOnce reads what one recvmsg gives; more says whether it gave something.
+func (d *doorbell) readOnce() error {
+	d.more, d.readErr = false, nil
+	if err := d.raw.Control(d.readFn); err != nil {
+		d.closed = true
+		return nil
+	}
+	return d.readErr
+}
+
+func (d *doorbell) read(fd uintptr) {
+	const flags = unix.MSG_DONTWAIT | unix.MSG_CMSG_CLOEXEC | unix.MSG_PEEK
+	n, control, received, err := d.receiver.Receive(int(fd), d.bytes[:], flags)
+	switch {
+	case errors.Is(err, unix.EAGAIN):
+		return
+	case errors.Is(err, unix.EINTR):
+		d.more = true
+		return
+	case err != nil || n == 0:
+		d.closed = true
+		return
+	}
+	descriptors := parseRights(control)
+	if received&unix.MSG_CTRUNC != 0 && len(descriptors) == 0 {
+		if d.canPeek {
+			_ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_PEEK_OFF, d.peeked)
+		}
+		d.readErr = errNoNumber
+		return
+	}
+	d.more = true
+	d.peeked += n
+	if len(descriptors) > 0 || !d.canPeek || d.peeked >= maxPeeked {
+		d.consume(int(fd))
+	}
+	d.readErr = d.judge(d.bytes[:n], descriptors)
+}
+
+func parseRights(oob []byte) (descriptors []int) {
+	if len(oob) == 0 {
+		return nil
+	}
+	messages, err := unix.ParseSocketControlMessage(oob)
+	if err != nil {
+		return nil
+	}
+	for i := range messages {
+		if rights, err := unix.ParseUnixRights(&messages[i]); err == nil {
+			descriptors = append(descriptors, rights...)
+		}
+	}
+	return descriptors
+}
+
+// consume takes from the socket what was peeked at.
+func (d *doorbell) consume(fd int) {
+	var bytes [256]byte
+	for d.peeked > 0 {
+		n, err := unix.Read(fd, bytes[:min(d.peeked, len(bytes))])
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if err != nil || n == 0 {
+			d.peeked = 0
+			return
+		}
+		d.peeked -= n
+	}
+}
+
+// judge judges what a read gave, which ends with the byte that carries descriptors: so only the
+// last one can be a segment.
+func (d *doorbell) judge(bytes []byte, descriptors []int) error {
+	last := len(bytes) - 1
+	wanted := 0
+	if bytes[last] == segmentByte {
+		wanted = 1
+	}
+	violation := func() error {
+		for i, b := range bytes {
+			if b != doorbellByte && (i != last || b != segmentByte) {
+				return fmt.Errorf("byte %#02x on the session socket", b)
+			}
+		}
+		if len(descriptors) != wanted || len(d.pending)+wanted > abi.MaxPendingSegments {
+			return errors.New("unexpected file descriptors on the session socket")
+		}
+		if wanted == 1 {
+			return segment.Accept(descriptors[0])
+		}
+		return nil
+	}()
+	if violation != nil {
+		for _, fd := range descriptors {
+			unix.Close(fd)
+		}
+		return violation
+	}
+	d.pending = append(d.pending, descriptors...)
+	return nil
+}
+
+// nextSegment gives the descriptor of the next segment in order, read from the socket if need be.
+func (d *doorbell) nextSegment() (int, error) {
+	for range maxReads {
+		if len(d.pending) > 0 {
+			return d.pending[0], nil
+		}
+		if err := d.readOnce(); err != nil {
+			return -1, err
+		}
+		if !d.more {
+			break
+		}
+	}
+	if len(d.pending) > 0 {
+		return d.pending[0], nil
+	}
+	return -1, errors.New("a segment was announced, but its file descriptor was not sent before")
+}
+
+// segmentTaken closes the descriptor that nextSegment gave, which was mapped.
+func (d *doorbell) segmentTaken() {
+	unix.Close(d.pending[0])
+	d.pending = slices.Delete(d.pending, 0, 1)
+}
+
+func (d *doorbell) close() {
+	for _, fd := range d.pending {
+		unix.Close(fd)
+	}
+	d.pending = nil
+}

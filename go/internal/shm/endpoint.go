@@ -1,0 +1,442 @@
+// Package shm is one end of a session in shared memory, after the hellos: rings, lends and
+// releases, payload segments and the doorbell (docs/abi.md, sections 1 and 3 to 6). Its caller
+// keeps a lock; only Ready, and the end of a lease, need none.
+package shm
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/breezeway-ipc/breezeway/go/internal/abi"
+	"github.com/breezeway-ipc/breezeway/go/internal/segment"
+)
+
+// ErrFull is that of an entry for which the ring has no slot; ErrNoMemory that of a payload for
+// which there is no memory, or no lend number, before the peer releases some.
+var (
+	ErrFull     = errors.New("the ring is full")
+	ErrNoMemory = errors.New("payload memory is lent")
+)
+
+// A TooLargeError is that of a message which never fits.
+type TooLargeError struct{ Len, Max int }
+
+func (e *TooLargeError) Error() string {
+	return fmt.Sprintf("a message of %d bytes; this session takes %d (option Cap of either side)",
+		e.Len, e.Max)
+}
+
+// Limits bound the memory of a session.
+type Limits struct {
+	Cap, FirstSegment int
+	ShrinkAfter       time.Duration
+}
+
+// eager is the length from which payload is taken where it was released last, at the price of a
+// look at the peer's release bits.
+const eager = 2048
+
+// An Endpoint is one end of a session.
+type Endpoint struct {
+	own, peer *segment.Mapping
+	producer  producer
+	consumer  consumer
+	lender    *lender
+	borrower  borrower
+	doorbell  *doorbell
+	releaser  *Releaser
+	// Positions of segment add entries that the peer is not known to have consumed.
+	adds     []uint64
+	counters [8]uint64
+}
+
+// Control makes this side's control segment, and gives its descriptor, which the caller closes.
+func Control(hello *abi.Hello) (*segment.Mapping, int, error) {
+	mapping, fd, err := segment.Create(int(abi.ControlSize(hello.RingCapacity)))
+	if err != nil {
+		return nil, -1, err
+	}
+	mapping.Store(abi.ControlMagicAt, abi.ControlMagic)
+	mapping.Store(abi.ControlVersionAt, abi.Version)
+	mapping.Store(abi.ControlRingAt, uint64(hello.RingCapacity))
+	mapping.Store(abi.ControlLendsAt, uint64(hello.LendCount))
+	mapping.Store(abi.DataWakeAt, abi.Idle)
+	mapping.Store(abi.SpaceWakeAt, abi.Idle)
+	return mapping, fd, nil
+}
+
+// New puts together what the hellos have exchanged. It owns both control segments, also if it
+// fails.
+func New(raw syscall.RawConn, own, peer *segment.Mapping, ownHello, peerHello *abi.Hello,
+	limits Limits) (*Endpoint, error) {
+	bell, err := newDoorbell(raw)
+	if err != nil {
+		own.Drop()
+		peer.Drop()
+		return nil, err
+	}
+	ownMask, peerMask := uint64(ownHello.RingCapacity)-1, uint64(peerHello.RingCapacity)-1
+	return &Endpoint{
+		own: own, peer: peer, doorbell: bell,
+		producer: producer{own: own, peer: peer, mask: ownMask},
+		consumer: consumer{own: own, peer: peer, mask: peerMask},
+		lender:   newLender(own, peer, peerHello.LendCount, limits),
+		borrower: borrower{cap: uint64(limits.Cap), lends: ownHello.LendCount},
+		releaser: &Releaser{own: own, peer: peer, ring: bell.ring},
+	}, nil
+}
+
+// Cap is the largest message.
+func (e *Endpoint) Cap() int { return e.lender.cap }
+
+func (e *Endpoint) count(counter abi.Counter, more uint64) {
+	e.counters[counter] += more
+	e.own.Set(abi.CountersAt+8*int(counter), e.counters[counter])
+}
+
+// Counters are what this side has counted.
+func (e *Endpoint) Counters() [8]uint64 { return e.counters }
+
+// ---- receiving ----
+
+// Ready says whether the next entry is there. It needs no lock against senders, but nobody may take
+// an entry meanwhile.
+func (e *Endpoint) Ready() (bool, error) { return e.consumer.ready() }
+
+// Take consumes the next entry. False if there is none, or if it was about segments. A shortage
+// leaves the entry where it is.
+func (e *Endpoint) Take(entry *abi.Entry) (bool, error) {
+	if ready, err := e.consumer.ready(); err != nil || !ready {
+		return false, err
+	}
+	if err := e.consumer.peek(entry); err != nil {
+		return false, err
+	}
+	taken := false
+	switch entry.Kind {
+	case abi.KindSegmentAdd:
+		if err := e.addForeign(entry); err != nil {
+			return false, err
+		}
+	case abi.KindSegmentRetire:
+		if entry.Len != 0 {
+			return false, fmt.Errorf("segment retire with a body of %d bytes", entry.Len)
+		}
+		if err := e.borrower.retire(entry.Tag); err != nil {
+			return false, err
+		}
+	default:
+		taken = true
+	}
+	if entry.Released != 0 {
+		if err := e.lender.released(entry.Released - 1); err != nil {
+			return false, err
+		}
+	}
+	if e.consumer.advance() {
+		e.consumer.publishProgress()
+		if e.consumer.doorbellDue() {
+			e.ring()
+		}
+	}
+	return taken, nil
+}
+
+func (e *Endpoint) addForeign(entry *abi.Entry) error {
+	if entry.Len != 8 {
+		return fmt.Errorf("segment add with a body of %d bytes; it has 8", entry.Len)
+	}
+	size := binary.LittleEndian.Uint64(entry.Body[:])
+	if err := e.borrower.checkAdd(entry.Tag, size); err != nil {
+		return err
+	}
+	fd, err := e.doorbell.nextSegment()
+	if err != nil {
+		return err
+	}
+	mapping, err := segment.Map(fd, size)
+	if err != nil {
+		return err
+	}
+	e.doorbell.segmentTaken()
+	e.borrower.add(mapping)
+	return nil
+}
+
+// Borrow takes a lease of what a message with FlagLent names.
+func (e *Endpoint) Borrow(entry *abi.Entry) (Lease, error) {
+	return e.borrower.borrow(entry, e.releaser)
+}
+
+// ---- sending ----
+
+// Publish publishes an entry with an inline body, which a spinning peer may see at once; Flush
+// wakes a sleeping one.
+func (e *Endpoint) Publish(head abi.Head, body []byte) error {
+	if err := e.needSlots(1); err != nil {
+		return err
+	}
+	e.producer.publish(head, body)
+	return nil
+}
+
+// NeedSlot gives ErrFull if there is no slot for an entry.
+func (e *Endpoint) NeedSlot() error { return e.needSlots(1) }
+
+func (e *Endpoint) needSlots(count uint64) error {
+	enough, err := e.producer.hasSpace(count)
+	if err == nil && !enough {
+		e.count(abi.RingFull, 1)
+		err = ErrFull
+	}
+	return err
+}
+
+// Reserve takes payload space for n bytes. It is lent or abandoned later.
+func (e *Endpoint) Reserve(n int) (Loan, error) {
+	if n > e.lender.cap {
+		return Loan{}, &TooLargeError{n, e.lender.cap}
+	}
+	if n >= eager {
+		e.lender.collect()
+	}
+	loan, taken := e.lender.take(n)
+	if !taken {
+		e.lender.collect()
+		loan, taken = e.lender.take(n)
+	}
+	if taken {
+		return loan, nil
+	}
+	if err := e.grow(n); err != nil {
+		return Loan{}, err
+	}
+	loan, taken = e.lender.take(n)
+	if !taken {
+		return Loan{}, e.noMemory()
+	}
+	return loan, nil
+}
+
+func (e *Endpoint) noMemory() error {
+	e.count(abi.NoMemory, 1)
+	return ErrNoMemory
+}
+
+// Abandon gives back what was reserved and not lent.
+func (e *Endpoint) Abandon(loan Loan) { e.lender.giveBack(loan) }
+
+// Hold adds a holder of the loan's memory, who may fill it without the lock.
+func (l *Loan) Hold() { l.segment.mapping.Hold() }
+
+// Drop lets go of what Hold took.
+func (l *Loan) Drop() { l.segment.mapping.Drop() }
+
+// CopyFrom fills all of it from a lease of the same length.
+func (l *Loan) CopyFrom(at int, lease *Lease, from, length int) {
+	if at < 0 || from < 0 || length < 0 || at > l.length-length || from > lease.length-length {
+		panic("a copy outside of lent or reserved space")
+	}
+	l.segment.mapping.CopyAcross(l.offset+at, lease.mapping, lease.offset+from, length)
+}
+
+// Lend publishes a message whose body is a filled loan. If it fails, the loan stays reserved.
+func (e *Endpoint) Lend(head abi.Head, loan Loan) error {
+	if err := e.needSlots(1); err != nil {
+		return err
+	}
+	head.Flags |= abi.FlagLent
+	descriptor := loan.descriptor().Encode()
+	e.lender.lend(loan)
+	e.producer.publish(head, descriptor[:])
+	e.count(abi.PayloadBytesLent, uint64(loan.length))
+	return nil
+}
+
+// grow adds a segment in which n bytes fit, and retires free ones where the cap asks for it.
+func (e *Endpoint) grow(n int) error {
+	if len(e.lender.free) == 0 || !e.lender.canMakeRoom(n) {
+		return e.noMemory()
+	}
+	// A slot for the segment, and one for the message in it.
+	if err := e.needSlots(2); err != nil {
+		return err
+	}
+	size := e.lender.growth(n)
+	for size == 0 {
+		retired, err := e.retireSpare()
+		if err != nil {
+			return err
+		}
+		if !retired {
+			return e.noMemory()
+		}
+		if err := e.needSlots(2); err != nil {
+			return err
+		}
+		size = e.lender.growth(n)
+	}
+	return e.addOwn(size)
+}
+
+func (e *Endpoint) retireSpare() (bool, error) {
+	if err := e.producer.refresh(); err != nil {
+		return false, err
+	}
+	for i := len(e.lender.segments) - 1; i >= 0; i-- {
+		if s := e.lender.segments[i]; e.lender.mayRetire(s, e.producer.consumed) {
+			e.retire(s)
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+func (e *Endpoint) retire(s *ownSegment) {
+	e.producer.publish(abi.Head{Kind: abi.KindSegmentRetire, Tag: s.number}, nil)
+	e.lender.retire(s, e.producer.tail)
+	e.noteSegments()
+}
+
+func (e *Endpoint) addOwn(size int) error {
+	for len(e.adds) > 0 && e.adds[0] < e.producer.consumed {
+		e.adds = e.adds[1:]
+	}
+	if len(e.adds) >= abi.MaxPendingSegments {
+		return ErrFull // Progress of the peer brings room for one more.
+	}
+	mapping, fd, err := segment.Create(size)
+	if err != nil {
+		return err
+	}
+	err = e.doorbell.sendSegment(fd)
+	unix.Close(fd)
+	if err != nil {
+		mapping.Drop()
+		return err
+	}
+	var body [8]byte
+	binary.LittleEndian.PutUint64(body[:], uint64(size))
+	e.adds = append(e.adds, e.producer.tail)
+	e.producer.publish(abi.Head{Kind: abi.KindSegmentAdd, Tag: e.lender.nextNumber}, body[:])
+	e.lender.add(mapping)
+	e.count(abi.SegmentsAdded, 1)
+	e.noteSegments()
+	return nil
+}
+
+func (e *Endpoint) noteSegments() {
+	e.counters[abi.PayloadSegmentBytes] = uint64(e.lender.total)
+	e.count(abi.PayloadSegmentBytes, 0)
+}
+
+// Flush lets the peer see what was consumed, and wakes it if it sleeps for that or for anything
+// published since the last call: once for a batch.
+func (e *Endpoint) Flush() {
+	if e.lender.total > e.lender.first {
+		e.tidy()
+	}
+	e.consumer.publishProgress()
+	e.counters[abi.EntriesPublished] = e.producer.tail
+	e.own.Set(abi.CountersAt, e.producer.tail)
+	// Both are asked: each remembers how far it has compared.
+	data, space := e.producer.doorbellDue(), e.consumer.doorbellDue()
+	if data || space {
+		e.ring()
+	}
+}
+
+// tidy retires what traffic has not needed for a while.
+func (e *Endpoint) tidy() {
+	e.lender.collect()
+	s := e.lender.age(time.Now())
+	if s == nil || e.producer.refresh() != nil { // A violation shows again when space is needed.
+		return
+	}
+	// Never the last slots, which replies and control entries need.
+	if e.producer.knownSpace() > (e.producer.mask+1)/2 && e.lender.mayRetire(s, e.producer.consumed) {
+		e.retire(s)
+	}
+}
+
+func (e *Endpoint) ring() {
+	e.count(abi.DoorbellsRung, 1)
+	e.doorbell.ring()
+}
+
+// ---- waiting ----
+
+// PrepareSleep announces that this side is about to sleep for the next entry, and lets the peer see
+// everything. False if the entry, or the peer's end, is there already.
+//
+// It also reads the socket, as the poller has just forgotten what it noticed before. What was rung
+// for by then is looked for afterwards: a doorbell that was read wakes nobody any more.
+func (e *Endpoint) PrepareSleep() (bool, error) {
+	e.own.Store(abi.DataWakeAt, e.consumer.head)
+	e.Flush()
+	if err := e.doorbell.drain(); err != nil {
+		return false, err
+	}
+	ready, err := e.consumer.ready()
+	asleep := err == nil && !ready && !e.doorbell.closed
+	if asleep {
+		e.count(abi.Sleeps, 1)
+	}
+	return asleep, err
+}
+
+// ArmRoom announces that somebody sleeps until there is more room: slots, and memory too if that
+// was missing. It gives what HasRoom is to be asked with.
+func (e *Endpoint) ArmRoom(memory bool) Room {
+	e.Flush()
+	unconsumed := e.producer.tail - e.producer.consumed
+	room := Room{e.producer.consumed + max(unconsumed/4, 1), e.lender.back, memory}
+	if unconsumed > 0 {
+		e.own.Store(abi.SpaceWakeAt, room.consumed-1)
+	}
+	if memory {
+		e.lender.arm()
+	}
+	return room
+}
+
+// DisarmRoom takes the intent back, as nobody waits for room any more.
+func (e *Endpoint) DisarmRoom() { e.lender.disarm() }
+
+// Room is what somebody waits for.
+type Room struct {
+	consumed, back uint64
+	memory         bool
+}
+
+// HasRoom says whether some of it has come.
+func (e *Endpoint) HasRoom(room Room) (bool, error) {
+	if err := e.producer.refresh(); err != nil {
+		return false, err
+	}
+	if e.producer.consumed >= room.consumed {
+		return true, nil
+	}
+	return room.memory && (e.lender.back != room.back || e.lender.hasRelease()), nil
+}
+
+// Drain reads the session socket: forgets doorbells, keeps segments, notes the peer's end.
+func (e *Endpoint) Drain() error { return e.doorbell.drain() }
+
+// IsClosed says whether the peer's end of file was seen. What it committed before is still taken.
+func (e *Endpoint) IsClosed() bool { return e.doorbell.closed }
+
+// Close unmaps everything that no lease holds. The socket is the caller's.
+func (e *Endpoint) Close() {
+	e.releaser.close()
+	e.lender.close()
+	e.borrower.close()
+	e.doorbell.close()
+	e.own.Drop()
+	e.peer.Drop()
+}

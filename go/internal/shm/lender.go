@@ -1,0 +1,258 @@
+package shm
+
+import (
+	"fmt"
+	"math/bits"
+	"slices"
+	"time"
+
+	"github.com/breezeway-ipc/breezeway/go/internal/abi"
+	"github.com/breezeway-ipc/breezeway/go/internal/segment"
+)
+
+// ownSegment is a payload segment of ours.
+type ownSegment struct {
+	number  uint32
+	mapping *segment.Mapping
+	free    *space
+	// used says whether anything was taken since the last window began, and quiet counts the
+	// windows in a row in which nothing was.
+	used  bool
+	quiet int
+}
+
+// A Loan is space taken for one payload, with the lend number that it will have.
+type Loan struct {
+	segment *ownSegment
+	offset  int
+	length  int
+	lend    uint16
+}
+
+// Len is its length in bytes.
+func (l *Loan) Len() int { return l.length }
+
+// CopyIn fills part of it. The peer may read it at once.
+func (l *Loan) CopyIn(at int, bytes []byte) {
+	if at < 0 || at > l.length-len(bytes) {
+		panic("a write outside of reserved space")
+	}
+	l.segment.mapping.CopyIn(l.offset+at, bytes)
+}
+
+func (l *Loan) descriptor() abi.Descriptor {
+	return abi.Descriptor{Segment: l.segment.number, Lend: uint32(l.lend),
+		Offset: uint64(l.offset), Length: uint64(l.length)}
+}
+
+// lender keeps our payload segments, the smallest first, and what of them is lent. All but the
+// payload is private memory: the peer's bits only say which parts of our own memory we write again.
+type lender struct {
+	own, peer  *segment.Mapping
+	segments   []*ownSegment
+	nextNumber uint32
+	first, cap int
+	total      int
+	taken      int
+	// free lend numbers, of which the last was used last; loans by number, and as bits; and the
+	// peer's bits as last seen.
+	free  []uint16
+	loans []Loan
+	lent  []uint64
+	seen  []uint64
+	// back counts payloads that have come back; wait numbers our waits for one.
+	back, wait uint64
+	announced  bool
+	// Retired segments that the peer may still have mapped: their bytes, until it has consumed up
+	// to a position.
+	leaving      int
+	leavingUntil uint64
+	windowBegan  time.Time
+	window       time.Duration
+}
+
+func newLender(own, peer *segment.Mapping, lends uint32, limits Limits) *lender {
+	l := &lender{own: own, peer: peer, cap: limits.Cap, window: limits.ShrinkAfter}
+	l.first = min(int(abi.RoundUp(uint64(limits.FirstSegment))), l.cap)
+	l.loans = make([]Loan, lends)
+	l.lent, l.seen = make([]uint64, lends/64), make([]uint64, lends/64)
+	for number := int(lends) - 1; number >= 0; number-- {
+		l.free = append(l.free, uint16(number))
+	}
+	return l
+}
+
+// take takes space for n bytes and a lend number, if there is both.
+func (l *lender) take(n int) (Loan, bool) {
+	if len(l.free) == 0 {
+		return Loan{}, false
+	}
+	for _, s := range l.segments {
+		if offset, found := s.free.take(n); found {
+			s.used = true
+			l.taken += rounded(n)
+			lend := l.free[len(l.free)-1]
+			l.free = l.free[:len(l.free)-1]
+			return Loan{s, offset, n, lend}, true
+		}
+	}
+	return Loan{}, false
+}
+
+// giveBack returns what was taken and is not lent.
+func (l *lender) giveBack(loan Loan) {
+	loan.segment.free.giveBack(loan.offset, loan.length)
+	l.taken -= rounded(loan.length)
+	l.free = append(l.free, loan.lend)
+}
+
+// lend notes that a loan's descriptor is about to be published.
+func (l *lender) lend(loan Loan) {
+	l.loans[loan.lend] = loan
+	l.lent[loan.lend/64] |= 1 << (loan.lend % 64)
+}
+
+func (l *lender) takeBack(number uint16) {
+	l.lent[number/64] &^= 1 << (number % 64)
+	loan := l.loans[number]
+	l.loans[number] = Loan{}
+	l.giveBack(loan)
+	l.back++
+}
+
+// released takes back what the peer says, in an entry, that it released.
+func (l *lender) released(number uint16) error {
+	if int(number) >= len(l.loans) || l.lent[number/64]>>(number%64)&1 == 0 {
+		return fmt.Errorf("lend number %d was released but is not lent", number)
+	}
+	l.takeBack(number)
+	return nil
+}
+
+func (l *lender) flipped(word int) uint64 {
+	if l.lent[word] == 0 {
+		return 0
+	}
+	return (l.peer.Load(abi.ReleasedAt+8*word) ^ l.seen[word]) & l.lent[word]
+}
+
+// collect takes back every number whose bit the peer has flipped.
+func (l *lender) collect() {
+	for word := range l.lent {
+		for released := l.flipped(word); released != 0; released &= released - 1 {
+			bit := bits.TrailingZeros64(released)
+			l.seen[word] ^= 1 << bit
+			l.takeBack(uint16(64*word + bit))
+		}
+	}
+}
+
+// hasRelease says whether the peer has flipped a bit that was not collected.
+func (l *lender) hasRelease() bool {
+	for word := range l.lent {
+		if l.flipped(word) != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// arm announces that this side sleeps until something is released; the caller checks once more.
+func (l *lender) arm() {
+	l.wait++
+	l.own.Store(abi.ReleaseWakeAt, l.wait)
+	l.announced = true
+}
+
+// disarm takes it back, as nobody waits any more.
+func (l *lender) disarm() {
+	if l.announced {
+		l.announced = false
+		l.own.Store(abi.ReleaseWakeAt, 0)
+	}
+}
+
+// canMakeRoom says whether n bytes fit once all wholly free segments are retired.
+func (l *lender) canMakeRoom(n int) bool {
+	room := l.cap - l.total
+	for _, s := range l.segments {
+		if s.free.isWhole() {
+			room += s.free.size
+		}
+	}
+	return rounded(n) <= room
+}
+
+// growth is how large a new segment should be so that n bytes fit, with room to spare where the cap
+// allows; 0 if it leaves no room.
+func (l *lender) growth(n int) int {
+	needed := int(abi.RoundUp(uint64(rounded(n))))
+	left := l.cap - l.total
+	if needed > left || len(l.segments) == abi.MaxSegments {
+		return 0
+	}
+	return min(max(l.first, 2*(int(abi.RoundUp(uint64(l.taken)))+needed)), left)
+}
+
+func (l *lender) add(mapping *segment.Mapping) {
+	added := &ownSegment{l.nextNumber, mapping, newSpace(mapping.Size()), true, 0}
+	at := 0
+	for at < len(l.segments) && l.segments[at].free.size <= added.free.size {
+		at++
+	}
+	l.segments = slices.Insert(l.segments, at, added)
+	l.nextNumber++
+	l.total += mapping.Size()
+}
+
+// mayRetire says whether what the peer may still have mapped of retired segments stays within the
+// cap if this one joins them.
+func (l *lender) mayRetire(s *ownSegment, consumed uint64) bool {
+	if consumed >= l.leavingUntil {
+		l.leaving = 0
+	}
+	return s.free.isWhole() && l.leaving+s.free.size <= l.cap
+}
+
+// retire drops a wholly free segment, of which the entry before position tells the peer.
+func (l *lender) retire(s *ownSegment, position uint64) {
+	l.segments = slices.DeleteFunc(l.segments, func(other *ownSegment) bool { return other == s })
+	l.total -= s.free.size
+	l.leaving += s.free.size
+	l.leavingUntil = position
+	s.mapping.Drop()
+}
+
+// age ends a window, if it is over, and gives a segment that traffic has not needed for a while.
+// The largest free one is kept ten times as long, and one of the first size stays.
+func (l *lender) age(now time.Time) *ownSegment {
+	if now.Sub(l.windowBegan) >= l.window {
+		l.windowBegan = now
+		for _, s := range l.segments {
+			if s.quiet++; s.used || !s.free.isWhole() {
+				s.quiet = 0
+			}
+			s.used = false
+		}
+	}
+	const patience, sparePatience = 2, 10
+	needed := sparePatience
+	for i := len(l.segments) - 1; i >= 0; i-- {
+		s := l.segments[i]
+		if !s.free.isWhole() || i == 0 && s.free.size <= l.first {
+			continue
+		}
+		if s.quiet >= needed {
+			return s
+		}
+		needed = patience
+	}
+	return nil
+}
+
+func (l *lender) close() {
+	for _, s := range l.segments {
+		s.mapping.Drop()
+	}
+	l.segments = nil
+}

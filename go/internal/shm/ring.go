@@ -1,0 +1,119 @@
+package shm
+
+import (
+	"fmt"
+
+	"github.com/breezeway-ipc/breezeway/go/internal/abi"
+	"github.com/breezeway-ipc/breezeway/go/internal/segment"
+)
+
+// producer is the producing end of our ring.
+type producer struct {
+	own, peer *segment.Mapping
+	mask      uint64
+	// tail is the position of the next entry; positions below announced were compared with the
+	// peer's intent; consumed is what the peer is known to have consumed.
+	tail, announced, consumed uint64
+	words                     abi.Words
+}
+
+func slot(position, mask uint64) int {
+	return abi.RingAt + int(position&mask)*abi.EntrySize
+}
+
+func (p *producer) knownSpace() uint64 { return p.mask + 1 - (p.tail - p.consumed) }
+
+// refresh reads the peer's progress and judges it by its distance.
+func (p *producer) refresh() error {
+	found := p.peer.Load(abi.ConsumedAt)
+	if found-p.consumed > p.tail-p.consumed {
+		return fmt.Errorf("the peer says it consumed up to %d, but %d..=%d is possible",
+			found, p.consumed, p.tail)
+	}
+	p.consumed = found
+	return nil
+}
+
+// hasSpace says whether so many slots are free.
+func (p *producer) hasSpace(count uint64) (bool, error) {
+	if p.knownSpace() >= count {
+		return true, nil
+	}
+	err := p.refresh()
+	return err == nil && p.knownSpace() >= count, err
+}
+
+// publish publishes an entry. There is a slot for it.
+func (p *producer) publish(head abi.Head, body []byte) {
+	count := p.words.Pack(head, 0, body)
+	p.own.Publish(slot(p.tail, p.mask), &p.words, count, p.tail+1)
+	p.tail++
+}
+
+// doorbellDue says whether the peer announced to sleep on something published since the last call.
+func (p *producer) doorbellDue() bool {
+	due := abi.Crossed(p.peer.Load(abi.DataWakeAt), p.announced, p.tail)
+	p.announced = p.tail
+	return due
+}
+
+// consumer is the consuming end of the peer's ring.
+type consumer struct {
+	own, peer *segment.Mapping
+	mask      uint64
+	// head is the position of the next entry; published is the progress that the peer can see, and
+	// announced that which was compared with its intent.
+	head, published, announced uint64
+	words                      abi.Words
+}
+
+// ready says whether the next entry is committed.
+func (c *consumer) ready() (bool, error) {
+	sequence := c.peer.Load(slot(c.head, c.mask))
+	if sequence == c.head+1 {
+		return true, nil
+	}
+	previous := uint64(0)
+	if c.head > c.mask {
+		previous = c.head - c.mask
+	}
+	if sequence == previous {
+		return false, nil
+	}
+	return false, fmt.Errorf("entry %d carries sequence %d, which is neither its previous value "+
+		"nor %d",
+		c.head, sequence, c.head+1)
+}
+
+// peek copies the next entry, which is ready, into private memory.
+func (c *consumer) peek(entry *abi.Entry) error {
+	at := slot(c.head, c.mask)
+	c.peer.LoadWords(at, &c.words, 1, abi.EntryWords/2)
+	more, err := c.words.UnpackFirst(entry)
+	if more {
+		c.peer.LoadWords(at, &c.words, abi.EntryWords/2, abi.EntryWords)
+		c.words.UnpackSecond(entry)
+	}
+	return err
+}
+
+// advance consumes the entry. True if progress has to be published now.
+func (c *consumer) advance() bool {
+	c.head++
+	return c.head-c.published >= (c.mask+1)/4 ||
+		abi.Crossed(c.peer.Load(abi.SpaceWakeAt), c.published, c.head)
+}
+
+func (c *consumer) publishProgress() {
+	if c.published != c.head {
+		c.own.Store(abi.ConsumedAt, c.head)
+		c.published = c.head
+	}
+}
+
+// doorbellDue says whether the peer announced to sleep on progress published since the last call.
+func (c *consumer) doorbellDue() bool {
+	due := abi.Crossed(c.peer.Load(abi.SpaceWakeAt), c.announced, c.published)
+	c.announced = c.published
+	return due
+}

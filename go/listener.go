@@ -1,0 +1,120 @@
+package breezeway
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// bound is a socket that a server listens on.
+type bound struct {
+	address Address
+	socket  net.Listener
+	file    fs.FileInfo // nil without a socket file
+}
+
+// bind makes a listening socket. A socket file is taken over only if a failed connect proves that
+// nobody serves it.
+func bind(address Address, mode uint32) (*bound, error) {
+	if address.Carrier == TCP {
+		socket, err := net.Listen("tcp", address.Path)
+		if err != nil {
+			return nil, err
+		}
+		return &bound{Address{TCP, socket.Addr().String()}, socket, nil}, nil
+	}
+	if err := removeStale(address.Path); err != nil {
+		return nil, err
+	}
+	socket, err := listenUnix(address.Path, mode)
+	if err != nil {
+		return nil, err
+	}
+	b := &bound{address: address, socket: socket}
+	if !isAbstract(address.Path) {
+		b.file, err = os.Lstat(address.Path)
+	}
+	return b, err
+}
+
+func removeStale(path string) error {
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) || isAbstract(path) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if info.Mode().Type() != fs.ModeSocket {
+		return fmt.Errorf("%s is there and is no socket; choose another path", path)
+	}
+	conn, err := net.DialTimeout("unix", path, time.Second)
+	if err == nil {
+		_ = conn.Close()
+		return fmt.Errorf("%s is served by another process; stop it or choose another path", path)
+	}
+	if !errors.Is(err, unix.ECONNREFUSED) {
+		return fmt.Errorf("%s is there and cannot be connected to: %w", path, err)
+	}
+	return os.Remove(path)
+}
+
+func isAbstract(path string) bool { return strings.HasPrefix(path, "@") }
+
+// listenUnix binds under another name, and renames the socket once its mode is set: nobody whom the
+// mode keeps out can connect in between.
+func listenUnix(path string, mode uint32) (net.Listener, error) {
+	if isAbstract(path) {
+		return net.Listen("unix", path)
+	}
+	staging := fmt.Sprintf("%s.%d.new", path, os.Getpid())
+	socket, err := net.ListenUnix("unix", &net.UnixAddr{Name: staging, Net: "unix"})
+	if err != nil {
+		return nil, err
+	}
+	socket.SetUnlinkOnClose(false)
+	err = os.Chmod(staging, fs.FileMode(mode))
+	if err == nil {
+		err = os.Rename(staging, path)
+	}
+	if err != nil {
+		_ = socket.Close()
+		_ = os.Remove(staging)
+		return nil, err
+	}
+	return socket, nil
+}
+
+// close ends listening, and removes the socket file if it is still the server's own.
+func (b *bound) close() {
+	own := b.ownsFile()
+	_ = b.socket.Close()
+	if own {
+		_ = os.Remove(b.address.Path)
+	}
+}
+
+// ownsFile says whether the file at the path is the one that was made: another server may have
+// taken the path over.
+func (b *bound) ownsFile() bool {
+	info, err := os.Lstat(b.address.Path)
+	return b.file != nil && err == nil && os.SameFile(b.file, info)
+}
+
+// pause waits a little after a shortage of descriptors or memory, in which accepting goes on.
+func pause(err error) bool {
+	for _, shortage := range []error{unix.EMFILE, unix.ENFILE, unix.ENOBUFS, unix.ENOMEM,
+		unix.ECONNABORTED} {
+		if errors.Is(err, shortage) {
+			time.Sleep(shortagePause)
+			return true
+		}
+	}
+	return false
+}

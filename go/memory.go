@@ -1,0 +1,164 @@
+package breezeway
+
+import (
+	"errors"
+
+	"github.com/breezeway-ipc/breezeway/go/internal/abi"
+	"github.com/breezeway-ipc/breezeway/go/internal/segment"
+	"github.com/breezeway-ipc/breezeway/go/internal/shm"
+)
+
+// memoryLink carries messages by shared memory.
+type memoryLink struct {
+	end   *shm.Endpoint
+	entry abi.Entry
+	room  shm.Room
+}
+
+func (l *memoryLink) carrier() Carrier { return Shm }
+func (l *memoryLink) flush()           { l.end.Flush() }
+func (l *memoryLink) isClosed() bool   { return l.end.IsClosed() }
+func (l *memoryLink) maxMessage() int  { return l.end.Cap() }
+func (l *memoryLink) close()           { l.end.Close() }
+
+// judged makes errors of the other side violations; shortages are this side's.
+func judged(ok bool, err error) (bool, error) { return ok, violation(err) }
+
+func violation(err error) error {
+	if err == nil || isShortage(err) {
+		return err
+	}
+	return &ViolationError{err.Error()}
+}
+
+func isShortage(err error) bool {
+	var shortage *segment.ShortageError
+	return errors.As(err, &shortage)
+}
+
+func (l *memoryLink) take(in *incoming) (taken, progress bool, err error) {
+	l.entry.Kind = 0
+	taken, err = l.end.Take(&l.entry)
+	if err != nil || !taken {
+		// An entry about segments was taken, if there was one.
+		return false, l.entry.Kind != 0, violation(err)
+	}
+	in.head = l.entry.Head
+	m := &in.message
+	if in.head.Kind == abi.KindMessage && in.head.Flags.Has(abi.FlagLent) {
+		lease, err := l.end.Borrow(&l.entry)
+		if err != nil {
+			return false, false, violation(err)
+		}
+		*m = Message{}
+		m.lease(lease)
+		return true, true, nil
+	}
+	m.length, m.start, m.lent, m.private = l.entry.Len, 0, nil, nil
+	m.metadata, m.hasMetadata = nil, false
+	copy(m.inline[:], l.entry.Bytes())
+	return true, true, nil
+}
+
+func (l *memoryLink) send(head abi.Head, out *outgoing) error {
+	if out.reserved != nil {
+		return l.sendReserved(head, out)
+	}
+	head.Flags |= out.flags()
+	total := out.prefixLen() + out.length()
+	if total > abi.InlineMax {
+		return l.lend(head, out, total)
+	}
+	if !out.hasMetadata && out.message == nil {
+		return l.end.Publish(head, out.bytes)
+	}
+	var body [abi.InlineMax]byte
+	if err := out.writeTo(body[:total]); err != nil {
+		return err
+	}
+	return l.end.Publish(head, body[:total])
+}
+
+func (l *memoryLink) lend(head abi.Head, out *outgoing, total int) error {
+	loan, err := l.end.Reserve(total)
+	if err != nil {
+		return err
+	}
+	// The slot is there before anything is copied, or released.
+	err = l.end.NeedSlot()
+	if err == nil {
+		err = fill(&loan, out)
+	}
+	if err == nil && out.releases != nil {
+		out.releases.Release()
+	}
+	if err == nil {
+		err = l.end.Lend(head, loan)
+	}
+	if err != nil {
+		l.end.Abandon(loan)
+	}
+	return err
+}
+
+func fill(loan *shm.Loan, out *outgoing) error {
+	at := out.prefixLen()
+	if at > 0 {
+		prefix := make([]byte, at)
+		out.writePrefix(prefix)
+		loan.CopyIn(0, prefix)
+	}
+	m := out.message
+	switch {
+	case m == nil:
+		loan.CopyIn(at, out.bytes)
+	case m.lent != nil:
+		return m.lent.copyTo(m.generation, loan, at, m.start, m.length)
+	case m.private != nil:
+		loan.CopyIn(at, m.private[m.start:][:m.length])
+	default:
+		loan.CopyIn(at, m.inline[m.start:][:m.length])
+	}
+	return nil
+}
+
+func (l *lent) copyTo(generation uint64, loan *shm.Loan, at, from, length int) error {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	if !l.live || l.generation != generation {
+		return ErrReleased
+	}
+	loan.CopyFrom(at, &l.lease, from, length)
+	return nil
+}
+
+func (l *memoryLink) reserve(n int) (*Reservation, error) {
+	if n <= abi.InlineMax {
+		return &Reservation{length: n, private: make([]byte, n)}, nil
+	}
+	loan, err := l.end.Reserve(n)
+	if err != nil {
+		return nil, err
+	}
+	loan.Hold()
+	return &Reservation{length: n, loan: loan, isLoan: true}, nil
+}
+
+func (l *memoryLink) sendReserved(head abi.Head, out *outgoing) error {
+	r := out.reserved
+	if !r.isLoan {
+		return l.end.Publish(head, r.private)
+	}
+	return l.end.Lend(head, r.loan)
+}
+func (l *memoryLink) prepareSleep() (bool, error) { return judged(l.end.PrepareSleep()) }
+func (l *memoryLink) armRoom(memory bool)         { l.room = l.end.ArmRoom(memory) }
+func (l *memoryLink) disarmRoom()                 { l.end.DisarmRoom() }
+func (l *memoryLink) hasRoom() (bool, error)      { return judged(l.end.HasRoom(l.room)) }
+
+func (l *memoryLink) awake() error { return violation(l.end.Drain()) }
+
+func (l *memoryLink) counters() Counters {
+	c := l.end.Counters()
+	return Counters{c[0], c[1], c[2], c[3], c[4], c[5], c[6], c[7]}
+}

@@ -1,0 +1,199 @@
+package breezeway
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/breezeway-ipc/breezeway/go/internal/abi"
+)
+
+// A WaitPolicy says what a goroutine that owns a session does until something comes.
+type WaitPolicy int
+
+const (
+	// Adaptive polls for a short, self-tuning time, then parks. It never polls where GOMAXPROCS is
+	// 1.
+	Adaptive WaitPolicy = iota
+	// Busy polls without end, and yields to other goroutines now and then: lowest latency, one CPU
+	// in full for as long as it waits.
+	Busy
+	// Park parks at once, in the runtime's network poller.
+	Park
+)
+
+const lendCount = 512
+
+type options struct {
+	wait             WaitPolicy
+	spinBound        time.Duration
+	cap              uint64
+	firstSegment     uint64
+	shrinkAfter      time.Duration
+	ringCapacity     uint32
+	handshakeTimeout time.Duration
+	callTimeout      time.Duration
+	streamMessages   uint32
+	streamBytes      uint64
+	maxStreams       int
+	maxMetadata      int
+	maxSessions      int
+	socketMode       uint32
+	offload          int
+	replyTimeout     time.Duration
+	authorize        func(Peer) error
+	onStart          func(Peer)
+	onEnd            func(Peer, error)
+}
+
+func defaults() options {
+	return options{
+		spinBound: 100 * time.Microsecond, cap: 64 << 20, firstSegment: 64 << 10,
+		shrinkAfter: time.Second, ringCapacity: 256, handshakeTimeout: time.Second,
+		streamMessages: 64, streamBytes: 1 << 20, maxStreams: 1024, maxMetadata: 16 << 10,
+		maxSessions: 4096, socketMode: 0o600, replyTimeout: time.Second,
+		authorize: func(Peer) error { return nil },
+	}
+}
+
+// An Option sets something of a session or a server. Options of servers are ignored by clients.
+// Both sides have their own; of limits, the smaller value counts. Values are checked when they are
+// used.
+type Option func(*options)
+
+// Wait says how this side waits. Default Adaptive.
+func Wait(policy WaitPolicy) Option { return func(o *options) { o.wait = policy } }
+
+// SpinBound is the longest that Adaptive polls, 0 to 1 s. Default 100 µs.
+func SpinBound(longest time.Duration) Option { return func(o *options) { o.spinBound = longest } }
+
+// Cap is the most payload memory per direction, and so the largest message: 1 byte to 1 TiB,
+// rounded up to whole pages; on a socket less than 4 GiB count. Memory is taken as messages need
+// it. Default 64 MiB.
+func Cap(bytes uint64) Option { return func(o *options) { o.cap = bytes } }
+
+// FirstSegment is the size of the first payload segment, unless a message asks for more: 1 byte to
+// 1 TiB. Default 64 KiB.
+func FirstSegment(bytes uint64) Option { return func(o *options) { o.firstSegment = bytes } }
+
+// ShrinkAfter is how long traffic must do without a payload segment before its memory is given
+// back, 0 to 1 h. There are no timers: a session that rests keeps what it has. Default 1 s.
+func ShrinkAfter(after time.Duration) Option { return func(o *options) { o.shrinkAfter = after } }
+
+// RingCapacity is the number of entries in this side's ring: a power of two, 8 to 65536. Half of
+// the smaller one of both sides is the most calls in flight. A server takes the client's value up
+// to 1024. Default 256.
+func RingCapacity(entries uint32) Option { return func(o *options) { o.ringCapacity = entries } }
+
+// HandshakeTimeout is how long connecting, and the other side's hello, may each take, up to 1 h.
+// Default 1 s.
+func HandshakeTimeout(timeout time.Duration) Option {
+	return func(o *options) { o.handshakeTimeout = timeout }
+}
+
+// CallTimeout is how long each call may take, beside what its context says. Default 0: any time.
+func CallTimeout(timeout time.Duration) Option {
+	return func(o *options) { o.callTimeout = timeout }
+}
+
+// StreamWindow is what the other side may send on each stream before this side has taken some of
+// it: at least 1 message and 1 byte. A message may start while both are left, so one that is larger
+// passes alone. Default 64 messages and 1 MiB.
+func StreamWindow(messages uint32, bytes uint64) Option {
+	return func(o *options) { o.streamMessages, o.streamBytes = messages, bytes }
+}
+
+// MaxStreams is how many streams the other side may have open at one time, 0 to 65535. Default
+// 1024; a server without a stream handler takes none.
+func MaxStreams(streams int) Option { return func(o *options) { o.maxStreams = streams } }
+
+// MaxMetadata is the longest metadata block that this side takes, 0 to 65535 bytes. Default 16 KiB.
+func MaxMetadata(bytes int) Option { return func(o *options) { o.maxMetadata = bytes } }
+
+// MaxSessions is the most sessions of a server at one time, 1 to 1000000; one more is refused with
+// the reason. Default 4096.
+func MaxSessions(count int) Option { return func(o *options) { o.maxSessions = count } }
+
+// SocketMode is the permission bits of a server's socket file: who may write it may connect.
+// Default 0600.
+func SocketMode(mode uint32) Option { return func(o *options) { o.socketMode = mode } }
+
+// Offload is how many handlers of a server run at one time in goroutines of their own, 0 to 65536.
+// Default 0: the goroutine of each session runs them, one after the other, which is the fastest,
+// but a handler that blocks holds up the other calls of its session.
+func Offload(handlers int) Option { return func(o *options) { o.offload = handlers } }
+
+// ReplyTimeout is how long a server's reply waits for room that its client has to make before the
+// call fails, 0 to 1 h. Default 1 s.
+func ReplyTimeout(timeout time.Duration) Option {
+	return func(o *options) { o.replyTimeout = timeout }
+}
+
+// Authorize decides from its credentials whether a client that could connect is served; an error is
+// the reason that the client gets. By default all are served.
+func Authorize(policy func(Peer) error) Option { return func(o *options) { o.authorize = policy } }
+
+// OnSessionStart is called before a session's first request is served, by its goroutine.
+func OnSessionStart(hook func(Peer)) Option { return func(o *options) { o.onStart = hook } }
+
+// OnSessionEnd is called after a session's last request was served: without an error if either side
+// ended it in order.
+func OnSessionEnd(hook func(Peer, error)) Option { return func(o *options) { o.onEnd = hook } }
+
+func newOptions(list []Option) (*options, error) {
+	o := defaults()
+	for _, option := range list {
+		option(&o)
+	}
+	return &o, o.validate()
+}
+
+func (o *options) validate() error {
+	const largest = 1 << 40
+	checks := []struct {
+		allowed bool
+		name    string
+		value   any
+		text    string
+	}{
+		{o.wait >= Adaptive && o.wait <= Park, "Wait", o.wait, "Adaptive, Busy or Park"},
+		{o.ringCapacity&(o.ringCapacity-1) == 0 && o.ringCapacity >= abi.MinRing &&
+			o.ringCapacity <= abi.MaxRing,
+			"RingCapacity", o.ringCapacity, "a power of two in 8..=65536"},
+		{o.cap >= 1 && o.cap <= largest, "Cap", o.cap, "within 1 byte to 1 TiB"},
+		{o.firstSegment >= 1 && o.firstSegment <= largest, "FirstSegment", o.firstSegment,
+			"within 1 byte to 1 TiB"},
+		{o.streamMessages >= 1 && o.streamBytes >= 1 && o.streamBytes < 1<<63, "StreamWindow",
+			fmt.Sprint(o.streamMessages, " messages and ", o.streamBytes, " bytes"),
+			"at least 1 of each, and less than 2^63 bytes"},
+		{o.maxStreams >= 0 && o.maxStreams <= 65535, "MaxStreams", o.maxStreams, "within 0 to 65535"},
+		{o.maxMetadata >= 0 && o.maxMetadata <= 65535, "MaxMetadata", o.maxMetadata,
+			"within 0 to 65535 bytes"},
+		{within(o.spinBound, 0, time.Second), "SpinBound", o.spinBound, "within 0 s to 1 s"},
+		{within(o.shrinkAfter, 0, time.Hour), "ShrinkAfter", o.shrinkAfter, "within 0 s to 1 h"},
+		{within(o.handshakeTimeout, 1, time.Hour), "HandshakeTimeout", o.handshakeTimeout,
+			"within 1 ns to 1 h"},
+		{o.callTimeout >= 0, "CallTimeout", o.callTimeout, "at least 1 ns, or 0 for any time"},
+		{within(o.replyTimeout, 0, time.Hour), "ReplyTimeout", o.replyTimeout, "within 0 s to 1 h"},
+		{o.maxSessions >= 1 && o.maxSessions <= 1_000_000, "MaxSessions", o.maxSessions,
+			"in 1..=1000000"},
+		{o.socketMode <= 0o777, "SocketMode", fmt.Sprintf("%#o", o.socketMode), "in 0o000..=0o777"},
+		{o.offload >= 0 && o.offload <= 65536, "Offload", o.offload, "in 0..=65536"},
+	}
+	for _, check := range checks {
+		if !check.allowed {
+			return fmt.Errorf("breezeway: option %s = %v is not %s", check.name, check.value, check.text)
+		}
+	}
+	return nil
+}
+
+func within(value, least, most time.Duration) bool { return value >= least && value <= most }
+
+func (o *options) hello(memory bool) *abi.Hello {
+	return &abi.Hello{
+		RingCapacity: o.ringCapacity, LendCount: lendCount, PayloadCap: abi.RoundUp(o.cap),
+		Memory:         memory,
+		StreamMessages: o.streamMessages, StreamBytes: o.streamBytes, MaxStreams: uint16(o.maxStreams),
+		MaxMetadata: uint32(o.maxMetadata),
+	}
+}

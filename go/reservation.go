@@ -1,0 +1,109 @@
+package breezeway
+
+import (
+	"io"
+	"sync"
+
+	"github.com/breezeway-ipc/breezeway/go/internal/shm"
+)
+
+// A Reservation is space for one message, which is filled in place: in shared memory, if it is
+// longer than 104 bytes. The other side can read it before it is sent. It holds whatever this
+// session wrote there before, or zeros.
+//
+// It is an io.Writer, so that encoders write into it. Send it, or Abandon it; else its memory stays
+// taken until the session ends.
+type Reservation struct {
+	session *session
+	length  int
+	private []byte
+	isLoan  bool
+	loan    shm.Loan
+
+	mu      sync.Mutex
+	written int
+	gone    bool
+}
+
+// Len is its length in bytes.
+func (r *Reservation) Len() int { return r.length }
+
+// WriteAt writes bytes to a place, as io.WriterAt says.
+func (r *Reservation) WriteAt(bytes []byte, at int64) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.writeAt(bytes, at)
+}
+
+func (r *Reservation) writeAt(bytes []byte, at int64) (int, error) {
+	if r.gone {
+		return 0, ErrSent
+	}
+	if at < 0 {
+		return 0, errNegativeOffset
+	}
+	n := max(min(len(bytes), r.length-int(min(at, int64(r.length)))), 0)
+	if r.isLoan {
+		r.loan.CopyIn(int(at), bytes[:n])
+	} else {
+		copy(r.private[min(int(at), r.length):], bytes[:n])
+	}
+	if n < len(bytes) {
+		return n, io.ErrShortWrite
+	}
+	return n, nil
+}
+
+// Write writes bytes behind those of the last Write.
+func (r *Reservation) Write(bytes []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n, err := r.writeAt(bytes, int64(r.written))
+	r.written += n
+	return n, err
+}
+
+// Abandon gives the space back, if it was not sent.
+func (r *Reservation) Abandon() {
+	if !r.take() {
+		return
+	}
+	s := r.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r.isLoan && !s.freed {
+		s.memory.end.Abandon(r.loan)
+	}
+	r.drop()
+}
+
+// take makes sure that it is sent or abandoned once, and that nobody writes meanwhile.
+func (r *Reservation) take() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	was := r.gone
+	r.gone = true
+	return !was
+}
+
+// untake takes that back: it was not sent.
+func (r *Reservation) untake() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.gone = false
+}
+
+func (r *Reservation) drop() {
+	if r.isLoan {
+		r.loan.Drop()
+	}
+}
+
+// sentOr ends the reservation if it was sent, and gives it back to its user if not.
+func (r *Reservation) sentOr(err error) {
+	if err != nil {
+		r.untake()
+		return
+	}
+	r.drop()
+}

@@ -1,0 +1,454 @@
+package breezeway
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/breezeway-ipc/breezeway/go/internal/abi"
+	"github.com/breezeway-ipc/breezeway/go/internal/shm"
+)
+
+const (
+	// entriesPerTurn bounds what a turn takes, so that others get the lock.
+	entriesPerTurn = 256
+	// maxOneWay bounds the one-way messages that wait to be served. (Calls are bounded by those in
+	// flight, and streams by MaxStreams.)
+	maxOneWay = 1024
+	// maxReason is the longest reason of a failed call.
+	maxReason = 1024
+	// linger is how long Close waits for a socket to take what was sent.
+	linger = time.Second
+)
+
+// session is what a connection is made of, behind one lock. Nobody has a goroutine for it: whoever
+// waits for something drives it, one at a time; see waiting.go.
+type session struct {
+	mu   sync.Mutex
+	link link
+	// The link by its type, for what is called with every message: one of both is nil. Through an
+	// interface, each message would be moved to the heap.
+	memory *memoryLink
+	socket *socketLink
+	conn   net.Conn
+	raw    syscall.RawConn
+	peer   Peer
+	opts   *options
+
+	isClient    bool
+	maxInFlight int
+	peerHello   *abi.Hello
+	ownHello    *abi.Hello
+
+	err    error
+	ending error // why the other side is gone, while what it asked for before is served
+	freed  bool
+	over   atomic.Bool // err is set
+	goaway bool
+
+	// Driving; see waiting.go.
+	leading     bool
+	followers   []*waiter
+	freeWaiters []*waiter
+	maxMessage  int
+	budget      time.Duration
+	parking     int
+	parkFn      func(fd uintptr) bool
+	armed       time.Time
+	dirty       atomic.Bool
+	in          incoming
+
+	// Waiting for room.
+	roomWaiters []*waiter
+	memoryWaits int
+	short       bool
+	owes        bool
+
+	calls   calls
+	streams streams
+	oneWays oneWayWindow
+	serving map[uint32]*Call
+
+	arrivals     []arrival
+	arrivalFirst int
+	oneWay       int
+	oneWayBytes  int
+	callsArrived int
+	// streamsArrived counts the streams among arrivals.
+	streamsArrived int
+	acceptWaiters  []*waiter
+	nextNumber     uint32
+	done           chan struct{}
+}
+
+// arrival is what came from the other side and nobody has taken up.
+type arrival struct {
+	head    abi.Head
+	message Message
+	stream  *Stream
+}
+
+func newSession(agreed *agreement, conn net.Conn, raw syscall.RawConn, peer Peer, opts *options,
+	isClient bool) (*session, error) {
+	s := &session{
+		conn: conn, raw: raw, peer: peer, opts: opts, isClient: isClient,
+		ownHello: agreed.own, peerHello: agreed.peer, done: make(chan struct{}),
+		maxInFlight: abi.MaxInFlight(agreed.own.RingCapacity, agreed.peer.RingCapacity),
+		nextNumber:  2, budget: opts.spinBound,
+	}
+	if isClient {
+		s.nextNumber = 1
+	}
+	s.calls.init(s.maxInFlight)
+	s.streams.init(isClient, agreed.own, agreed.peer)
+	s.oneWays.init(agreed.own, agreed.peer)
+	s.parkFn = s.parkOnce
+	limit := min(agreed.own.PayloadCap, agreed.peer.PayloadCap)
+	if agreed.ownControl == nil {
+		s.socket = newSocketLink(agreed.carrier, conn, raw, limit, s.writeBacklog)
+		s.link, s.maxMessage = s.socket, s.socket.limit
+		return s, nil
+	}
+	limits := shm.Limits{Cap: int(limit), FirstSegment: int(opts.firstSegment),
+		ShrinkAfter: opts.shrinkAfter}
+	end, err := shm.New(raw, agreed.ownControl, agreed.peerControl, agreed.own, agreed.peer, limits)
+	if err != nil {
+		return nil, err
+	}
+	s.memory = &memoryLink{end: end}
+	s.link, s.maxMessage = s.memory, int(limit)
+	return s, nil
+}
+
+// ---- the end ----
+
+// finish ends the session, and wakes everybody. The lock is held.
+func (s *session) finish(err error) {
+	if s.err != nil {
+		return
+	}
+	s.err = err
+	s.over.Store(true)
+	close(s.done)
+	// Ends the connection also where a forked child holds a copy, and wakes whoever is parked on
+	// it.
+	_ = s.raw.Control(func(fd uintptr) { _ = unix.Shutdown(int(fd), unix.SHUT_RDWR) })
+	wake(&s.followers, false)
+	s.calls.wakeAll()
+	s.cancelServing(err)
+	s.streams.finish(err)
+	if !s.leading {
+		s.free()
+	}
+}
+
+// end ends the session for an error, a server's once it has served all that was asked for before
+// the other side's end.
+func (s *session) end(err error) {
+	if !s.isClient && (errors.Is(err, ErrPeerClosed) || errors.Is(err, ErrPeerDied)) && s.hasWork() {
+		s.ending = err
+		s.cancelServing(err) // What was asked for is served, but nobody waits for it.
+		return
+	}
+	s.finish(err)
+}
+
+func (s *session) cancelServing(err error) {
+	for _, call := range s.serving {
+		call.cancel(err)
+	}
+}
+
+func (s *session) hasWork() bool { return s.callsArrived > 0 || s.hasArrival() }
+
+// endIfServed ends a session whose other side is gone, and for which nothing is left to be served.
+func (s *session) endIfServed() {
+	if s.ending != nil && !s.hasWork() {
+		s.finish(s.ending)
+	}
+}
+
+// free lets go of all memory. Nobody drives the session, or will.
+func (s *session) free() {
+	if s.freed {
+		return
+	}
+	s.freed = true
+	s.link.close()
+	for ; s.arrivalFirst < len(s.arrivals); s.arrivalFirst++ {
+		s.arrivals[s.arrivalFirst].message.Release()
+	}
+	if s.socket == nil || !s.socket.writing {
+		_ = s.conn.Close()
+	} // Else who writes does it: Close waits for it, and it for the lock.
+}
+
+// inOrder says whether a session that ended so was closed by one of both sides.
+func inOrder(err error) bool { return errors.Is(err, ErrClosed) || errors.Is(err, ErrPeerClosed) }
+
+// close ends the session in order, as far as the other side can still be reached.
+func (s *session) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err != nil {
+		return
+	}
+	// A full ring or a dead peer: the end of file says the same, less politely.
+	_ = s.transmit(abi.Head{Kind: abi.KindShutdown}, &outgoing{})
+	s.flush()
+	if until := time.Now().Add(linger); s.hasBacklog() {
+		w := s.newWaiter()
+		_ = s.wait(w, limit{deadline: until}, func() bool { return !s.hasBacklog() })
+		s.freeWaiter(w)
+	}
+	s.finish(ErrClosed)
+}
+
+func (s *session) hasBacklog() bool {
+	return s.socket != nil && s.err == nil && s.socket.sent < len(s.socket.out)
+}
+
+// writeBacklog writes what a socket did not take at once.
+func (s *session) writeBacklog() {
+	socket := s.socket
+	_ = s.raw.Write(func(fd uintptr) bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.err != nil {
+			return true
+		}
+		socket.write(fd)
+		if has, _ := socket.hasRoom(); has && len(s.roomWaiters) > 0 {
+			s.wakeRoom()
+			s.interrupt() // One of them may be parked to read.
+		}
+		return socket.sent == len(socket.out)
+	})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	socket.writing = false
+	if s.freed {
+		_ = s.conn.Close()
+	}
+	if s.err == nil {
+		socket.flush()
+		wake(&s.followers, false) // Who closes waits for this.
+		s.interrupt()
+	}
+}
+
+// ---- turns ----
+
+// turn takes what has come and sends what is owed; true if it did something. The lock is held, and
+// the caller drives.
+func (s *session) turn() bool {
+	worked, err := s.tryTurn()
+	if err != nil {
+		if isShortage(err) {
+			s.short = true // The next entry waits until this process can take it.
+			return false
+		}
+		s.end(err)
+		return true
+	}
+	return worked
+}
+
+func (s *session) tryTurn() (bool, error) {
+	worked := false
+	for i := 0; i < entriesPerTurn && !s.isFlooded(); i++ {
+		taken, progress, err := s.take()
+		if err != nil {
+			return worked, err
+		}
+		if !taken && !progress {
+			if !worked && s.link.isClosed() {
+				return false, ErrPeerDied
+			}
+			break
+		}
+		worked = true
+		if taken {
+			if err := s.dispatch(); err != nil {
+				return true, err
+			}
+		}
+	}
+	if s.owes {
+		sent, err := s.sendOwed()
+		worked = worked || sent
+		if err != nil {
+			return worked, err
+		}
+	}
+	if len(s.roomWaiters) > 0 {
+		has, err := s.link.hasRoom()
+		if err != nil {
+			return worked, err
+		}
+		if has {
+			s.wakeRoom()
+		}
+	}
+	return worked, nil
+}
+
+// isFlooded says whether more waits to be served than is to be kept, or nothing more can come.
+func (s *session) isFlooded() bool {
+	return s.ending != nil || s.oneWay > maxOneWay || s.oneWayBytes > s.maxMessage ||
+		s.callsArrived > s.maxInFlight && s.memory == nil
+}
+
+func (s *session) wakeRoom() { wake(&s.roomWaiters, true) }
+
+// sendOwed sends window and reset entries that streams owe.
+func (s *session) sendOwed() (bool, error) {
+	sent := false
+	for {
+		owed, found := s.nextControl()
+		if !found {
+			s.owes = false
+			break
+		}
+		var body [8]byte
+		out := outgoing{}
+		if owed.head.Kind == abi.KindWindow {
+			binary.LittleEndian.PutUint64(body[:], owed.bytes)
+			out.bytes = body[:]
+		}
+		if err := s.transmit(owed.head, &out); errors.Is(err, shm.ErrFull) {
+			break
+		} else if err != nil {
+			return sent, err
+		}
+		s.controlSent(owed)
+		sent = true
+	}
+	if sent {
+		s.flush()
+	}
+	return sent, nil
+}
+
+// settle is what every operation on streams ends with: what it owes is sent.
+func (s *session) settle() {
+	if s.err != nil || !s.owes {
+		return
+	}
+	if _, err := s.sendOwed(); err != nil {
+		s.finish(err)
+	} else if s.owes && s.leading {
+		s.interrupt() // Who is parked does not wait for room yet.
+	}
+}
+
+// ---- sending ----
+
+// transmit publishes a message: all of it or, with an error, nothing.
+func (s *session) transmit(head abi.Head, out *outgoing) error {
+	if s.memory != nil {
+		return s.memory.send(head, out)
+	}
+	return s.socket.send(head, out)
+}
+
+func (s *session) flush() {
+	if s.memory != nil {
+		s.memory.flush()
+	} else {
+		s.socket.flush()
+	}
+}
+
+func (s *session) take() (taken, progress bool, err error) {
+	if s.memory != nil {
+		return s.memory.take(&s.in)
+	}
+	return s.socket.take(&s.in)
+}
+
+// send publishes a message, waiting for room, and wakes the other side. The lock is held.
+func (s *session) send(head abi.Head, out *outgoing, lim limit) error {
+	for {
+		if s.err != nil {
+			return s.err
+		}
+		err := s.transmit(head, out)
+		if err == nil {
+			out.sent = true
+			s.flush()
+			return nil
+		}
+		if err := s.waitForRoom(err, lim); err != nil {
+			return err
+		}
+	}
+}
+
+// waitForRoom waits for what an error says is missing; it gives any other error back.
+func (s *session) waitForRoom(err error, lim limit) error {
+	if s.ending != nil {
+		return s.ending
+	}
+	memory := errors.Is(err, shm.ErrNoMemory)
+	if !memory && !errors.Is(err, shm.ErrFull) {
+		return s.concerns(err)
+	}
+	w := s.newWaiter()
+	defer s.freeWaiter(w)
+	s.link.armRoom(memory)
+	if memory {
+		s.memoryWaits++
+	}
+	s.roomWaiters = append(s.roomWaiters, w)
+	var failed error
+	outcome := s.wait(w, lim, func() bool {
+		if s.err != nil {
+			return false // Its memory may be gone; wait says why.
+		}
+		var has bool
+		has, failed = s.link.hasRoom()
+		return has || failed != nil || w.isWoken()
+	})
+	remove(&s.roomWaiters, w)
+	if memory {
+		s.memoryWaits--
+		if s.memoryWaits == 0 && !s.freed {
+			s.link.disarmRoom()
+		}
+	}
+	if failed != nil {
+		return s.concerns(failed)
+	}
+	return outcome
+}
+
+// concerns ends the session if an error is one of it.
+func (s *session) concerns(err error) error {
+	var broken *ViolationError
+	if errors.As(err, &broken) || errors.Is(err, io.EOF) {
+		s.finish(err)
+	}
+	return err
+}
+
+// limit is how long somebody waits.
+type limit struct {
+	ctx      context.Context // nil if it is never done
+	deadline time.Time       // zero if there is none
+}
+
+func limitOf(ctx context.Context) limit {
+	if ctx.Done() == nil {
+		return limit{}
+	}
+	return limit{ctx: ctx}
+}

@@ -1,0 +1,267 @@
+package breezeway
+
+import (
+	"errors"
+	"net"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/breezeway-ipc/breezeway/go/internal/abi"
+	"github.com/breezeway-ipc/breezeway/go/internal/segment"
+	"github.com/breezeway-ipc/breezeway/go/internal/shm"
+)
+
+const (
+	// readAtOnce is how much is read from a socket at once, beside large bodies.
+	readAtOnce = 64 << 10
+	// backlogMax is how much is left to be written when senders begin to wait.
+	backlogMax = 256 << 10
+)
+
+// socketLink carries messages as frames on a unix or TCP connection (section 8).
+type socketLink struct {
+	kind    Carrier
+	conn    net.Conn
+	raw     syscall.RawConn
+	limit   int
+	readFn  func(fd uintptr)
+	writeFn func(fd uintptr)
+
+	// in[from:] was read and not taken; body is a large one that is under way, of which got bytes
+	// came.
+	in       []byte
+	from     int
+	head     abi.Head
+	body     []byte
+	got      int
+	inBody   bool
+	bodyLen  int
+	closed   bool
+	readErr  error
+	readMore bool
+	receiver segment.Receiver
+
+	// out[sent:] is left to be written; writing says that a goroutine does so, and calls written.
+	out     []byte
+	sent    int
+	writing bool
+	written func()
+	sleeps  uint64
+	frames  uint64
+}
+
+func newSocketLink(kind Carrier, conn net.Conn, raw syscall.RawConn, limit uint64,
+	written func()) *socketLink {
+	l := &socketLink{kind: kind, conn: conn, raw: raw, limit: int(min(limit, abi.MaxFrameBody)),
+		written: written}
+	l.readFn, l.writeFn = l.read, l.write
+	l.in = make([]byte, 0, readAtOnce)
+	return l
+}
+
+func (l *socketLink) carrier() Carrier { return l.kind }
+func (l *socketLink) isClosed() bool   { return l.closed }
+func (l *socketLink) maxMessage() int  { return l.limit }
+func (l *socketLink) armRoom(bool)     { l.flush() }
+func (l *socketLink) disarmRoom()      {}
+func (l *socketLink) close()           { l.in, l.body, l.out = nil, nil, nil }
+
+func (l *socketLink) hasRoom() (bool, error) { return len(l.out)-l.sent < backlogMax, nil }
+
+func (l *socketLink) take(in *incoming) (taken, progress bool, err error) {
+	if !l.inBody {
+		if len(l.in)-l.from < abi.FrameLen {
+			return false, false, nil
+		}
+		head, length, err := abi.DecodeFrame(l.in[l.from:], uint64(l.limit))
+		if err != nil {
+			return false, false, violation(err)
+		}
+		l.from += abi.FrameLen
+		l.head, l.bodyLen, l.inBody, l.got = head, length, true, 0
+	}
+	if rest := l.in[l.from:]; l.got == 0 && len(rest) >= l.bodyLen {
+		l.give(in, rest[:l.bodyLen])
+		l.from += l.bodyLen
+		return true, true, nil
+	}
+	if l.bodyLen > readAtOnce/2 {
+		l.collect()
+		if l.got == l.bodyLen {
+			in.head, in.message = l.head, Message{length: l.bodyLen, private: l.body}
+			l.body, l.inBody = nil, false
+			return true, true, nil
+		}
+	}
+	return false, false, nil
+}
+
+// give makes a message of bytes in the buffer.
+func (l *socketLink) give(in *incoming, bytes []byte) {
+	in.head, l.inBody = l.head, false
+	m := &in.message
+	m.length, m.start, m.lent, m.private = len(bytes), 0, nil, nil
+	m.metadata, m.hasMetadata = nil, false
+	if copy(m.inline[:], bytes) < len(bytes) {
+		m.private = append([]byte(nil), bytes...)
+	}
+}
+
+// collect moves what came of a large body to where it is kept, which grows as bytes come, not as
+// the header announces.
+func (l *socketLink) collect() {
+	n := min(len(l.in)-l.from, l.bodyLen-l.got)
+	l.body = append(l.body, l.in[l.from:l.from+n]...)
+	l.from += n
+	l.got += n
+}
+
+// fill reads once, without waiting.
+func (l *socketLink) fill() error {
+	if l.from > 0 {
+		l.in = l.in[:copy(l.in, l.in[l.from:])]
+		l.from = 0
+	}
+	l.readErr, l.readMore = nil, false
+	if err := l.raw.Control(l.readFn); err != nil {
+		l.closed = true
+	}
+	return l.readErr
+}
+
+func (l *socketLink) room() []byte {
+	// What is read of a large body goes straight to its place, once as much has come before.
+	if l.inBody && l.got > 0 && len(l.in) == 0 {
+		if cap(l.body) == len(l.body) {
+			grown := make([]byte, len(l.body), min(2*len(l.body)+readAtOnce, l.bodyLen))
+			copy(grown, l.body)
+			l.body = grown
+		}
+		return l.body[len(l.body):min(cap(l.body), l.bodyLen)]
+	}
+	return l.in[len(l.in):cap(l.in)]
+}
+
+func (l *socketLink) read(fd uintptr) {
+	room := l.room()
+	if len(room) == 0 {
+		return
+	}
+	n, control, err := l.receive(int(fd), room)
+	for errors.Is(err, unix.EINTR) {
+		n, control, err = l.receive(int(fd), room)
+	}
+	switch {
+	case len(control) > 0:
+		closeAll(rights(control))
+		l.readErr = violated("file descriptors where messages travel on the socket")
+	case errors.Is(err, unix.EAGAIN):
+	case err != nil || n == 0:
+		l.closed = true
+	case l.inBody && l.got > 0 && len(l.in) == 0:
+		l.body = l.body[:len(l.body)+n]
+		l.got += n
+		l.readMore = true
+	default:
+		l.in = l.in[:len(l.in)+n]
+		l.readMore = true
+	}
+}
+
+func (l *socketLink) receive(fd int, room []byte) (n int, control []byte, err error) {
+	if l.kind == TCP {
+		n, err = unix.Read(fd, room)
+		return n, nil, err
+	}
+	n, control, _, err = l.receiver.Receive(fd, room, unix.MSG_DONTWAIT|unix.MSG_CMSG_CLOEXEC)
+	return n, control, err
+}
+
+func (l *socketLink) prepareSleep() (bool, error) {
+	l.flush()
+	err := l.fill()
+	if err == nil && !l.readMore && !l.closed {
+		l.sleeps++
+	}
+	return !l.readMore && !l.closed, err
+}
+
+func (l *socketLink) awake() error { return l.fill() }
+
+// ---- sending ----
+
+func (l *socketLink) send(head abi.Head, out *outgoing) error {
+	head.Flags |= out.flags()
+	total := out.prefixLen() + out.length()
+	if total > l.limit {
+		return &TooLargeError{Len: total, Max: l.limit}
+	}
+	if len(l.out)-l.sent >= backlogMax && head.Kind == abi.KindMessage {
+		return shm.ErrFull
+	}
+	l.frames++
+	if l.sent >= backlogMax { // One that is never empty would grow for ever.
+		l.out, l.sent = l.out[:copy(l.out, l.out[l.sent:])], 0
+	}
+	l.out = abi.AppendFrame(l.out, head, total)
+	at := len(l.out)
+	switch {
+	case out.reserved != nil:
+		l.out = append(l.out, out.reserved.private...)
+	case !out.hasMetadata && out.message == nil:
+		l.out = append(l.out, out.bytes...)
+	default:
+		l.out = append(l.out, make([]byte, total)...)
+		if err := out.writeTo(l.out[at:]); err != nil {
+			l.out = l.out[:at-abi.FrameLen]
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *socketLink) reserve(n int) (*Reservation, error) {
+	if n > l.limit {
+		return nil, &TooLargeError{Len: n, Max: l.limit}
+	}
+	return &Reservation{length: n, private: make([]byte, n)}, nil
+}
+
+// flush writes what the socket takes; a goroutine waits for it to take the rest.
+func (l *socketLink) flush() {
+	if l.sent == len(l.out) || l.writing {
+		return
+	}
+	if err := l.raw.Control(l.writeFn); err != nil {
+		l.sent = len(l.out)
+	}
+	if l.sent == len(l.out) {
+		l.out, l.sent = l.out[:0], 0
+		if cap(l.out) > 4*backlogMax {
+			l.out = nil
+		}
+		return
+	}
+	l.writing = true
+	go l.written()
+}
+
+func (l *socketLink) write(fd uintptr) {
+	for l.sent < len(l.out) {
+		n, err := unix.SendmsgN(int(fd), l.out[l.sent:], nil, nil, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
+		switch {
+		case err == nil:
+			l.sent += n
+		case errors.Is(err, unix.EINTR):
+		case errors.Is(err, unix.EAGAIN):
+			return
+		default: // The end of file says so.
+			l.sent = len(l.out)
+		}
+	}
+}
+
+func (l *socketLink) counters() Counters {
+	return Counters{EntriesPublished: l.frames, Sleeps: l.sleeps}
+}

@@ -1,0 +1,321 @@
+package breezeway
+
+import (
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/breezeway-ipc/breezeway/go/internal/abi"
+)
+
+// A Stream carries any number of messages each way, in order. Each direction ends once. Its methods
+// may be called by several goroutines; messages of several senders come whole, in any order.
+//
+// The other side sends no more than this side's StreamWindow before messages are taken by Recv, so
+// a slow reader holds up this stream and no other.
+type Stream struct {
+	session  *session
+	number   uint32
+	method   uint32
+	deadline time.Time
+
+	outgoing, incoming direction
+	credit             credit
+	granted            granted
+	queue              []Message
+	readers, writers   []*waiter
+	wasReset           bool
+	refuses            bool // The reset came behind the other side's last message, which is kept.
+	code               Code
+	resetDue           bool
+	discarding         bool
+	owing              bool
+	openMetadata       []byte
+	hasOpenMetadata    bool
+	lastMetadata       []byte
+}
+
+// Method is the method with which it was opened.
+func (t *Stream) Method() uint32 { return t.method }
+
+// Deadline says how long the other side waits for the stream, if it has said so.
+func (t *Stream) Deadline() (time.Time, bool) { return t.deadline, !t.deadline.IsZero() }
+
+// Peer is the other side.
+func (t *Stream) Peer() Peer { return t.session.peer }
+
+// Context is done when the time is over for which the other side waits, as far as it has said so.
+// It is not done by a reset, which Recv and Send report.
+func (t *Stream) Context() context.Context {
+	if t.deadline.IsZero() {
+		return context.Background()
+	}
+	ctx, stop := context.WithDeadline(context.Background(), t.deadline)
+	context.AfterFunc(ctx, stop)
+	return ctx
+}
+
+func (t *Stream) wakeAll() {
+	wake(&t.readers, false)
+	wake(&t.writers, false)
+}
+
+// drop drops what was not taken.
+func (t *Stream) drop() {
+	for i := range t.queue {
+		t.queue[i].Release()
+	}
+	t.queue = nil
+}
+
+// openStream opens a stream to the other side, waiting while as many are open as it takes.
+func (s *session) openStream(ctx context.Context, method uint32, out *outgoing) (*Stream, error) {
+	lim := limitOf(ctx)
+	out.empty = true
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.mayBegin(out); err != nil {
+		return nil, err
+	}
+	t := &s.streams
+	if t.peer.MaxStreams == 0 {
+		return nil, &CallError{CodeRefused, "the other side takes no streams (its option MaxStreams)"}
+	}
+	for t.openedHere >= int(t.peer.MaxStreams) {
+		w := s.newWaiter()
+		t.waiters = append(t.waiters, w)
+		err := s.wait(w, lim, func() bool { return t.openedHere < int(t.peer.MaxStreams) })
+		remove(&t.waiters, w)
+		s.freeWaiter(w)
+		if err != nil {
+			return nil, timedOut(err)
+		}
+	}
+	stream := t.add(s, s.freeNumber(), method)
+	s.useNumber()
+	head := abi.Head{Kind: abi.KindMessage, Flags: abi.FlagOpen | abi.FlagStream,
+		Stream: stream.number, Tag: method, Time: lim.timeLeft()}
+	if err := s.send(head, out, lim); err != nil {
+		stream.outgoing, stream.incoming = reset, reset
+		t.settle(stream)
+		return nil, timedOut(err)
+	}
+	stream.outgoing = open
+	return stream, nil
+}
+
+// Send sends a message, waiting while the other side's window is used up. The context's deadline
+// and cancellation end the wait, and not the stream.
+func (t *Stream) Send(ctx context.Context, message []byte) error {
+	return t.send(ctx, &outgoing{bytes: message}, false)
+}
+
+// SendMessage sends what was received on this session or another one; in shared memory, without a
+// copy in between.
+func (t *Stream) SendMessage(ctx context.Context, message *Message) error {
+	return t.send(ctx, &outgoing{message: message}, false)
+}
+
+// SendReserved sends reserved space.
+func (t *Stream) SendReserved(ctx context.Context, r *Reservation) error {
+	if r.session != t.session || !r.take() {
+		return ErrSent
+	}
+	err := t.send(ctx, &outgoing{reserved: r}, false)
+	r.sentOr(err)
+	return err
+}
+
+// CloseSend ends this side's direction: the other side's Recv gives io.EOF behind what was sent.
+func (t *Stream) CloseSend() error {
+	return t.send(context.Background(), &outgoing{empty: true}, true)
+}
+
+// CloseSendWith is CloseSend with a metadata block behind the last message, as for trailers.
+func (t *Stream) CloseSendWith(metadata []byte) error {
+	return t.send(context.Background(), &outgoing{empty: true, metadata: metadata,
+		hasMetadata: true}, true)
+}
+
+func (t *Stream) send(ctx context.Context, out *outgoing, last bool) error {
+	return t.sendWithin(limitOf(ctx), out, last)
+}
+
+func (t *Stream) sendWithin(lim limit, out *outgoing, last bool) error {
+	s := t.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if most := int(s.peerHello.MaxMetadata); out.hasMetadata && len(out.metadata) > most {
+		return &TooMuchMetadataError{len(out.metadata), most}
+	}
+	for {
+		if err := t.waitToSend(lim, out); err != nil {
+			return timedOut(err)
+		}
+		head := abi.Head{Kind: abi.KindMessage, Stream: t.number}
+		if last {
+			head.Flags |= abi.FlagFin
+		}
+		err := s.transmit(head, out)
+		if err == nil {
+			break
+		}
+		if err := s.waitForRoom(err, lim); err != nil {
+			return timedOut(err)
+		}
+	}
+	if !out.empty {
+		t.credit.spend(out.length())
+	}
+	if last {
+		t.outgoing = finished
+		t.wakeAll()
+		s.streams.settle(t)
+	}
+	s.flush()
+	return nil
+}
+
+// waitToSend waits until the window allows a message.
+func (t *Stream) waitToSend(lim limit, out *outgoing) error {
+	s := t.session
+	for {
+		switch {
+		case s.err != nil:
+			return s.err
+		case t.wasReset || t.resetDue:
+			return &ResetError{t.code}
+		case t.outgoing.isOver():
+			return io.ErrClosedPipe
+		case out.empty || t.credit.allows():
+			return nil
+		}
+		w := s.newWaiter()
+		t.writers = append(t.writers, w)
+		err := s.wait(w, lim, func() bool {
+			return t.credit.allows() || t.wasReset || t.outgoing.isOver()
+		})
+		remove(&t.writers, w)
+		s.freeWaiter(w)
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// Recv takes the next message; io.EOF if the other side has sent its last one. What was received
+// before the session's end is still given.
+func (t *Stream) Recv(ctx context.Context) (Message, error) {
+	m, err := t.receiveWithin(limitOf(ctx))
+	return m, timedOut(err)
+}
+
+func (t *Stream) receiveWithin(lim limit) (Message, error) {
+	s := t.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w := s.newWaiter()
+	defer s.freeWaiter(w)
+	t.readers = append(t.readers, w)
+	defer remove(&t.readers, w)
+	if err := s.wait(w, lim, t.hasNews); err != nil {
+		return Message{}, err
+	}
+	if t.wasReset && !t.refuses {
+		return Message{}, &ResetError{t.code}
+	}
+	if len(t.queue) == 0 {
+		return Message{}, io.EOF
+	}
+	next := t.queue[0]
+	t.queue[0] = Message{}
+	if t.queue = t.queue[1:]; len(t.queue) == 0 {
+		t.queue = nil
+	}
+	t.granted.consume(next.length)
+	isDue := t.granted.isDue() && !t.incoming.isOver()
+	if isDue {
+		s.owe(t)
+	}
+	if isDue || s.answerReset(t) {
+		s.settle()
+	}
+	return next, nil
+}
+
+func (t *Stream) hasNews() bool {
+	return len(t.queue) > 0 || t.wasReset || t.incoming.isOver()
+}
+
+// Metadata is the block that came with the first entry of the other side.
+func (t *Stream) Metadata() ([]byte, bool) {
+	t.session.mu.Lock()
+	defer t.session.mu.Unlock()
+	return t.openMetadata, t.hasOpenMetadata
+}
+
+// Trailer is the block that came with the last entry of the other side.
+func (t *Stream) Trailer() []byte {
+	t.session.mu.Lock()
+	defer t.session.mu.Unlock()
+	return t.lastMetadata
+}
+
+// Reset ends both directions; what is under way is dropped.
+func (t *Stream) Reset(code Code) {
+	s := t.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t.drop()
+	t.refuses = false
+	if t.wasReset {
+		if s.answerReset(t) {
+			s.settle()
+		}
+		return
+	}
+	t.wasReset, t.code = true, code
+	t.wakeAll()
+	if s.err != nil || t.outgoing.isOver() && t.incoming.isOver() {
+		return
+	}
+	t.resetDue = true
+	s.owe(t)
+	s.settle()
+}
+
+// discard drops what came and was not taken. What still comes resets the stream.
+func (t *Stream) discard() {
+	s := t.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t.drop()
+	t.discarding = true
+	if s.answerReset(t) {
+		s.settle()
+	}
+}
+
+// Close lets go of the stream. One on which this side has not sent its last message is reset. Else
+// the other side still takes what was sent; what it sends from now on resets the stream.
+func (t *Stream) Close() error {
+	t.session.mu.Lock()
+	isFinished := t.outgoing == finished
+	t.session.mu.Unlock()
+	if isFinished {
+		t.discard()
+	} else {
+		t.Reset(CodeCancelled)
+	}
+	return nil
+}
+
+// IsReset says whether an error is that of a stream which was reset, and the code.
+func IsReset(err error) (Code, bool) {
+	var reset *ResetError
+	if errors.As(err, &reset) {
+		return reset.Code, true
+	}
+	return 0, false
+}
