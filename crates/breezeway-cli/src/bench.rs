@@ -3,8 +3,8 @@
 use std::io::Write;
 use std::time::{Duration, Instant};
 
-use breezeway::{Address, Session};
-use breezeway_measure::load::{self, Extent, Load, Measurement, Pattern, Touch};
+use breezeway::{Address, Channel, Session};
+use breezeway_measure::load::{self, Extent, Load, Measurement, Pattern, Runtime, Spread, Touch};
 use breezeway_measure::report::bench::{Report, Setup};
 use breezeway_os::{clock, cpu};
 use breezeway_shmipc::Client;
@@ -20,13 +20,17 @@ Examples:
   breezeway bench --addr shm:/tmp/echo.sock --wait busy --size 40 --cpu 0
   breezeway bench --addr shm:/tmp/echo.sock --size 1MiB --touch none --count 100000
   breezeway bench --addr shm:/tmp/echo.sock --pattern one-way --size 40 --batch 64 --json
+  breezeway bench --addr shm:/tmp/echo.sock --pattern cold --size 1MiB
   breezeway bench --addr shm:/tmp/echo.sock --rate 1000 --seconds 10
+  breezeway bench --addr shm:/tmp/echo.sock --threads 8
+  breezeway bench --addr shm:/tmp/echo.sock --runtime tokio --streams 200
   breezeway bench --addr shmipc:/tmp/echo.sock --memory file-v2
 
 Ping-pong writes every byte before each call and compares every byte of the reply (--touch none: \
 the first 8). A latency runs from one reply to the next, so it counts filling and comparing; with \
 --rate it runs from when the call was due. One-way counts what the server confirms. Each session \
-is warmed up, uncounted, with at most 100 messages (or one per call in flight).";
+is warmed up, uncounted, with at most 100 messages (or one per call in flight). \"empty\" is what \
+filling, comparing and the clock take of each message: the same work with nothing sent.";
 
 /// Measure calls to a running server
 #[derive(Clone, Debug, clap::Args)]
@@ -37,7 +41,7 @@ pub(crate) struct Args {
     /// that echoes
     #[arg(long)]
     addr: Target,
-    /// Calls with replies, or messages without
+    /// Calls with replies, messages without, or a new session for each call
     #[arg(long, value_enum, default_value_t = Pattern::PingPong)]
     pattern: Pattern,
     /// Bytes of each message, such as 40 or 64KiB
@@ -62,6 +66,16 @@ pub(crate) struct Args {
     /// Sessions at one time, each with a thread
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
     sessions: u32,
+    /// What drives the session
+    #[arg(long, value_enum, default_value_t = Runtime::Blocking)]
+    runtime: Runtime,
+    /// Exchange messages on this many streams of one session, one under way on each, in place of
+    /// calls; the server must be one of --runtime tokio
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65535))]
+    streams: Option<u32>,
+    /// Threads that share one session, or under tokio threads of the runtime
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    threads: u32,
     /// Write and compare every byte, or 8 of each message
     #[arg(long, value_enum, default_value_t = Touch::All)]
     touch: Touch,
@@ -93,9 +107,13 @@ pub(crate) fn run(mut args: Args) -> Result<(), Failure> {
     if let Some(cpu) = args.cpu {
         cpu::pin_current_thread(cpu)?;
     }
-    if args.rate.is_some() && args.pattern == Pattern::OneWay {
+    if args.rate.is_some() && args.pattern != Pattern::PingPong {
         return Err("--rate goes with --pattern ping-pong".into());
     }
+    if args.pattern == Pattern::Cold {
+        check_cold(&args)?;
+    }
+    args.spread().check(&args.load(), args.sessions)?;
     clock::calibrate();
     let measurement = match &args.addr {
         Target::Breezeway(address) => measure_calls(&args, address)?,
@@ -105,6 +123,10 @@ pub(crate) fn run(mut args: Args) -> Result<(), Failure> {
 }
 
 impl Args {
+    fn spread(&self) -> Spread {
+        Spread { runtime: self.runtime, streams: self.streams, threads: self.threads }
+    }
+
     fn load(&self) -> Load {
         let seconds = self.seconds.unwrap_or(Extent::DEFAULT_SECONDS);
         Load {
@@ -121,9 +143,22 @@ impl Args {
 
 fn measure_calls(args: &Args, address: &Address) -> Result<Measurement, Failure> {
     args.shmipc.refuse()?;
+    let (load, spread, options) = (args.load(), args.spread(), args.session.options());
+    if spread.runtime == Runtime::Tokio {
+        let progress = Progress::new(args);
+        return load::tasks::on_tasks(&load, address, &options, spread, || progress.show());
+    }
+    if !spread.is_exclusive() {
+        let channel = Channel::connect_with(address, &options)?;
+        let progress = Progress::new(args);
+        return load::on_channel(&load, &channel, spread, || progress.show());
+    }
+    if args.pattern == Pattern::Cold {
+        return load::on_fresh_sessions(&load, || open(args, address));
+    }
     let sessions: Result<Vec<_>, _> = (0..args.sessions).map(|_| open(args, address)).collect();
     let progress = Progress::new(args);
-    load::on_sessions(&args.load(), sessions?, || progress.show())
+    load::on_sessions(&load, sessions?, || progress.show())
 }
 
 /// The lengths of shmipc have 32 bits.
@@ -133,6 +168,11 @@ fn measure_streams(
     args: &Args,
     address: &breezeway_shmipc::Address,
 ) -> Result<Measurement, Failure> {
+    if !args.spread().is_exclusive() {
+        return Err("--runtime tokio, --streams and --threads do nothing for a shmipc: address; \
+            leave them out"
+            .into());
+    }
     if args.pattern != Pattern::PingPong || args.depth != 1 || args.rate.is_some() || args.size == 0
     {
         return Err(
@@ -155,6 +195,19 @@ fn measure_streams(
     load::on_shmipc(&args.load(), clients?, || progress.show())
 }
 
+/// An error for what a session of one call cannot do.
+fn check_cold(args: &Args) -> Result<(), Failure> {
+    let asked = [
+        (args.depth > 1, "--depth"),
+        (args.touch == Touch::None, "--touch none"),
+        (args.sessions > 1, "--sessions"),
+    ];
+    match asked.into_iter().find(|(is_given, _)| *is_given) {
+        Some((_, option)) => Err(format!("{option} does not go with --pattern cold").into()),
+        None => Ok(()),
+    }
+}
+
 /// Says what was measured.
 fn print(args: &Args, measurement: &Measurement) -> Result<(), Failure> {
     let setup = Setup {
@@ -163,6 +216,8 @@ fn print(args: &Args, measurement: &Measurement) -> Result<(), Failure> {
         pattern: args.pattern,
         size: args.size,
         touch: args.touch,
+        empty_ns: Some(load::empty::cost(&args.load())),
+        spread: args.spread(),
     };
     let report = Report::new(setup, measurement);
     let text = if args.json { report.json() } else { report.table() };

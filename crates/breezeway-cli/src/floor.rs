@@ -17,8 +17,11 @@ Examples:
   breezeway floor --only line --milliseconds 50
                                          a quick floor to go with a benchmark
   breezeway floor --only touched --size 1KiB --size 64KiB
+  breezeway floor --only ring,ring-one-way,slots --size 1MiB
+                                         the bare ring: what the ABI costs without the library
 
-Durations are medians. `floors` divides a row by the cache-line round trips measured directly \
+Durations are medians, those of one-way rows and of hot slots means of a message. A side that spins \
+does so with a pause and without, and hot slots are 2, 4 and 8: the fastest counts. `floors` divides a row by the cache-line round trips measured directly \
 before and after it; a ? marks a row during which the machine changed its speed, so that its ratio \
 means nothing. Stop other work on the two CPUs first.";
 
@@ -35,8 +38,8 @@ pub(crate) struct Args {
     /// Measure only these rows
     #[arg(long, value_name = "NAME", value_enum, value_delimiter = ',')]
     only: Vec<Kind>,
-    /// Bytes of a touched, unix or tcp round trip; may be repeated [default: touched 64, 1 KiB,
-    /// 64 KiB, 1 MiB and 4 MiB, sockets 64]
+    /// Bytes of a touched, slots, unix or tcp row; may be repeated [default: touched 64, 1 KiB,
+    /// 64 KiB, 1 MiB and 4 MiB, slots the last three, sockets 64]
     #[arg(long = "size", value_name = "BYTES", value_parser = value::size_up_to::<LARGEST>)]
     sizes: Vec<u32>,
     /// Measuring time of each row; a row also ends after four million round trips

@@ -11,9 +11,15 @@ Examples:
   breezeway gen user.thrift                    print the Rust text
   breezeway gen user.thrift --out src/idl.rs   write it to a file
   breezeway gen api/user.thrift -I idl         search idl/ for included files too
+  breezeway gen user.thrift --services both    services that block and that are awaited
+  breezeway gen user.thrift --serde --ordered  owned types that go to JSON and into sets
+  breezeway gen user.thrift --order fixed-first --strings bytes
+                                               write as Kitex does, read text that is no UTF-8
+  breezeway gen user.thrift --extern common.thrift=::common_idl::common
+                                               types that another crate has
 
 The text has a module per namespace, for the file and all it includes, and needs the crate \
-breezeway-thrift. In a build script, use breezeway_idl::Builder instead.";
+breezeway-thrift, or with --services the crate breezeway-rpc. In a build script, use breezeway_idl::Builder instead.";
 
 /// Generate Rust from a .thrift file
 #[derive(Debug, clap::Args)]
@@ -27,11 +33,113 @@ pub(crate) struct Args {
     /// Another directory to search for included files (repeatable)
     #[arg(long = "include-dir", short = 'I', value_name = "DIR")]
     include_dirs: Vec<PathBuf>,
+    /// What becomes of services
+    #[arg(long, value_enum, default_value_t = Services::Trait)]
+    services: Services,
+    /// In which order the fields of a struct are written; any order is read
+    #[arg(long, value_enum, default_value_t = Order::Ids)]
+    order: Order,
+    /// What becomes of strings in owned types
+    #[arg(long, value_enum, default_value_t = Strings::Text)]
+    strings: Strings,
+    /// Derive Eq, PartialOrd, Ord and Hash where there is no double
+    #[arg(long)]
+    ordered: bool,
+    /// Derive serde's Serialize and Deserialize (feature serde of breezeway-thrift)
+    #[arg(long)]
+    serde: bool,
+    /// The path of breezeway_thrift, if another crate exports it again: ::my_rpc::thrift
+    #[arg(long = "runtime", value_name = "PATH")]
+    runtime_path: Option<String>,
+    /// The module of another crate that has an included file's types (repeatable)
+    #[arg(long = "extern", value_name = "FILE=PATH", value_parser = external)]
+    externals: Vec<(PathBuf, String)>,
+}
+
+fn external(text: &str) -> Result<(PathBuf, String), String> {
+    let parts = text.split_once('=').filter(|(file, path)| !file.is_empty() && !path.is_empty());
+    let (file, path) =
+        parts.ok_or("a file and a path, such as common.thrift=::common_idl::common")?;
+    Ok((file.into(), path.to_owned()))
+}
+
+/// In which order fields are written.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Order {
+    /// By their numbers, as Apache's generators and pilota write them
+    Ids,
+    /// Those of fixed size first, then the others, as Kitex writes them
+    FixedFirst,
+}
+
+/// What becomes of strings.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Strings {
+    /// A String, which must be UTF-8
+    Text,
+    /// Bytes, whatever they are: other languages write text that is no UTF-8
+    Bytes,
+    /// A SmallString, with up to 24 bytes in place (feature small-strings of breezeway-thrift)
+    Small,
+}
+
+/// What becomes of services.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Services {
+    /// A trait that says nothing of how calls travel
+    Trait,
+    /// A trait, a server and a client that block
+    Blocking,
+    /// A trait, a server and a client that are awaited
+    Async,
+    /// Both
+    Both,
+}
+
+impl From<Services> for breezeway_idl::Services {
+    fn from(services: Services) -> Self {
+        match services {
+            Services::Trait => Self::Trait,
+            Services::Blocking => Self::Blocking,
+            Services::Async => Self::Async,
+            Services::Both => Self::BlockingAndAsync,
+        }
+    }
+}
+
+impl Args {
+    fn builder(&self) -> breezeway_idl::Builder {
+        let mut builder = breezeway_idl::Builder::new().services(self.services.into());
+        for dir in &self.include_dirs {
+            builder = builder.include_dir(dir);
+        }
+        for (file, path) in &self.externals {
+            builder = builder.extern_path(file, path);
+        }
+        if let Order::FixedFirst = self.order {
+            builder = builder.order(breezeway_idl::model::Order::FixedFirst);
+        }
+        builder = match self.strings {
+            Strings::Text => builder,
+            Strings::Bytes => builder.strings_as_bytes(),
+            Strings::Small => builder.small_strings(),
+        };
+        if self.ordered {
+            builder = builder.ordered();
+        }
+        if self.serde {
+            builder = builder.serde();
+        }
+        match &self.runtime_path {
+            Some(path) => builder.runtime_path(path),
+            None => builder,
+        }
+    }
 }
 
 /// Runs the command.
 pub(crate) fn run(args: Args) -> Result<(), Failure> {
-    let schema = breezeway_idl::read(&[args.file], &args.include_dirs)?;
+    let schema = args.builder().read(&[&args.file])?;
     let text = breezeway_idl::generate(&schema)?;
     if args.out == Path::new("-") {
         return print(&text);

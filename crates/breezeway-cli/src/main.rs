@@ -6,9 +6,11 @@ mod compare;
 mod doctor;
 mod floor;
 mod generate;
+mod inspect;
 mod serve;
 mod settings;
 mod shmipc;
+mod succession;
 mod target;
 mod thrift;
 
@@ -40,6 +42,8 @@ enum Command {
     Compare(compare::Args),
     /// Say whether this machine is fit, and for each problem what to change
     Doctor(doctor::Args),
+    /// Show what a running process shares, without its help
+    Inspect(inspect::Args),
     /// Generate Rust from a .thrift file
     Gen(generate::Args),
     /// Show Thrift messages
@@ -64,6 +68,7 @@ fn main() -> ExitCode {
         Command::Floor(args) => floor::run(args),
         Command::Compare(args) => compare::run(args),
         Command::Doctor(args) => doctor::run(args),
+        Command::Inspect(args) => inspect::run(args),
         Command::Gen(args) => generate::run(args),
         Command::Thrift(args) => thrift::run(args),
         Command::FloorPartner(args) => partner::run(args),

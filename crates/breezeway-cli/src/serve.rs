@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::io::Write;
 
 use breezeway::{Address, Server, ServerOptions};
-use breezeway_measure::load::Echo;
+use breezeway_measure::load::{Echo, Runtime, tasks};
 use breezeway_os::cpu;
 use rustix::process::{Resource, getrlimit, setrlimit};
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -17,6 +17,7 @@ use tracing_subscriber::util::SubscriberInitExt;
 use crate::Failure;
 use crate::settings::{Config, ServerSettings, SessionSettings};
 use crate::shmipc;
+use crate::succession::Succession;
 use crate::target::Target;
 
 const EXAMPLES: &str = "\
@@ -24,13 +25,18 @@ Examples:
   breezeway serve --addr shm:/tmp/echo.sock
   breezeway serve --addr shm:/tmp/echo.sock --wait busy --cpu 1
   breezeway serve --addr shm:/tmp/echo.sock,unix:/tmp/echo-unix.sock,tcp:127.0.0.1:7000
+  breezeway serve --addr shm:/tmp/echo.sock --runtime tokio --workers 2
+  breezeway serve --addr shm:/tmp/echo.sock --take-over --drain 30s
+  breezeway serve --addr tcp:127.0.0.1:7000 --take-over --admin /tmp/echo.admin
   breezeway serve --addr shmipc:/tmp/echo.sock
   breezeway serve --addr shmipc:tcp:127.0.0.1:7000 --folder /dev/shm/pool --log info
   BREEZEWAY_CAP=1GiB breezeway serve --addr shm:/tmp/echo.sock --config breezeway.toml
 
 Methods: 0 echoes the request; 1 replies with as many bytes, of which it copies the first 8; 2 \
-counts and sums one-way messages; 3 replies with that count and sum. SIGTERM and SIGINT end the \
-server, with status 0, and remove its socket file.";
+counts and sums one-way messages; 3 replies with that count and sum; 4 is as 2, of the first 8 \
+bytes. SIGTERM and SIGINT end the \
+server, with status 0, and remove its socket file. So does, with --take-over, a successor that was \
+started in the same way, once all clients have moved there.";
 
 /// Serve an echo at an address until a signal ends it
 #[derive(Debug, clap::Args)]
@@ -45,6 +51,10 @@ pub(crate) struct Args {
     /// CPU's NUMA node) [default: not pinned]
     #[arg(long, value_name = "N")]
     cpu: Option<usize>,
+    /// What serves: threads that block, which take calls alone, or tasks under tokio, which echo
+    /// the messages of streams as well; --workers is then the threads of the runtime
+    #[arg(long, value_enum, default_value_t = Runtime::Blocking)]
+    runtime: Runtime,
     /// What to log on standard error: off, error, warn, info, debug or trace, or such levels for
     /// parts, as in warn,breezeway_shmipc=debug; without it RUST_LOG says it [default: warn]
     #[arg(long, value_name = "LEVEL", env = "BREEZEWAY_LOG", value_parser = shmipc::log_filter)]
@@ -55,6 +65,8 @@ pub(crate) struct Args {
     session: SessionSettings,
     #[command(flatten)]
     config: Config,
+    #[command(flatten)]
+    succession: Succession,
     #[command(flatten)]
     shmipc: shmipc::Serving,
 }
@@ -77,9 +89,17 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
     match &args.addr {
         Target::Breezeway(address) => {
             args.shmipc.refuse()?;
-            serve_calls(address, server.options(session.options()), signals)
+            let options = args.succession.options(server.options(session.options()));
+            match args.runtime {
+                Runtime::Blocking => serve_calls(address, options, signals),
+                Runtime::Tokio => serve_tasks(address, options, server.threads()?, signals),
+            }
+        }
+        Target::Shmipc(_) if args.runtime == Runtime::Tokio => {
+            Err("--runtime tokio does nothing for a shmipc: address; leave it out".into())
         }
         Target::Shmipc(address) => {
+            args.succession.refuse()?;
             serve_streams(address, args.shmipc.options(address, &session, &server)?, signals)
         }
     }
@@ -121,6 +141,21 @@ fn serve_calls(
     std::thread::spawn(move || signals.forever().for_each(|_| stopper.stop()));
     announce(&server.address());
     server.serve(Echo::default())?;
+    closing.close();
+    Ok(())
+}
+
+fn serve_tasks(
+    address: &Address,
+    options: ServerOptions,
+    threads: usize,
+    mut signals: Signals,
+) -> Result<(), Failure> {
+    let closing = signals.handle();
+    tasks::serve(address, options, threads, |address, stopper| {
+        std::thread::spawn(move || signals.forever().for_each(|_| stopper.stop()));
+        announce(address);
+    })?;
     closing.close();
     Ok(())
 }

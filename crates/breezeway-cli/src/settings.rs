@@ -13,7 +13,7 @@ use breezeway_measure::Wait;
 use crate::Failure;
 use crate::shmipc::refuse_here;
 use file::File;
-use value::CallTimeout;
+use value::{CallTimeout, UnderWay};
 
 /// Settings of sessions; what is not given stays open.
 #[derive(Clone, Debug, Default, PartialEq, Eq, clap::Args)]
@@ -29,13 +29,18 @@ pub(crate) struct SessionSettings {
     #[arg(long, value_name = "BYTES", env = "BREEZEWAY_CAP", value_parser = value::cap)]
     cap: Option<u64>,
     /// Size of a session's first payload segment, unless a message asks for more: 1 byte to 1TiB
-    /// [default: 256KiB]
+    /// [default: 64KiB]
     #[arg(long, value_name = "BYTES", env = "BREEZEWAY_FIRST_SEGMENT", value_parser = value::first_segment)]
     first_segment: Option<u64>,
     /// How long traffic must do without a payload segment before its memory is given back: 0s to
     /// 1h [default: 1s]
     #[arg(long, value_name = "TIME", env = "BREEZEWAY_SHRINK_AFTER", value_parser = value::shrink_after)]
     shrink_after: Option<Duration>,
+    /// How many bytes of one-way messages of 16KiB and more may be under way before the next one
+    /// waits: 1 byte to 1TiB, where the cap sets no bound, or auto, a quarter of a CPU's last cache
+    /// [default: auto]
+    #[arg(long, value_name = "BYTES", env = "BREEZEWAY_UNDER_WAY", value_parser = value::under_way)]
+    under_way: Option<UnderWay>,
     /// Entries in the ring, a power of two in 8..=65536; half of them is the most calls in flight
     /// [default: 256]
     #[arg(long, value_name = "N", env = "BREEZEWAY_RING_CAPACITY", value_parser = value::ring_capacity)]
@@ -57,6 +62,7 @@ impl SessionSettings {
             cap: self.cap.or(other.cap),
             first_segment: self.first_segment.or(other.first_segment),
             shrink_after: self.shrink_after.or(other.shrink_after),
+            under_way: self.under_way.or(other.under_way),
             ring_capacity: self.ring_capacity.or(other.ring_capacity),
             handshake_timeout: self.handshake_timeout.or(other.handshake_timeout),
             call_timeout: self.call_timeout.or(other.call_timeout),
@@ -71,6 +77,7 @@ impl SessionSettings {
         let set = fill(set, self.cap, SessionOptions::cap);
         let set = fill(set, self.first_segment, SessionOptions::first_segment);
         let set = fill(set, self.shrink_after, SessionOptions::shrink_after);
+        let set = fill(set, self.under_way, |set, UnderWay(bytes)| set.under_way(bytes));
         let set = fill(set, self.ring_capacity, SessionOptions::ring_capacity);
         let set = fill(set, self.handshake_timeout, SessionOptions::handshake_timeout);
         fill(set, self.call_timeout, |set, CallTimeout(timeout)| set.call_timeout(timeout))
@@ -85,6 +92,7 @@ impl SessionSettings {
         refuse_here("--cap", self.cap.is_some())?;
         refuse_here("--first-segment", self.first_segment.is_some())?;
         refuse_here("--shrink-after", self.shrink_after.is_some())?;
+        refuse_here("--under-way", self.under_way.is_some())?;
         refuse_here("--ring-capacity", self.ring_capacity.is_some())?;
         refuse_here("--call-timeout", self.call_timeout.is_some())?;
         let timeout = self.handshake_timeout;
@@ -128,6 +136,16 @@ impl ServerSettings {
         let set = fill(set, self.offload, ServerOptions::offload);
         let set = fill(set, self.max_sessions, ServerOptions::max_sessions);
         fill(set, self.socket_mode, ServerOptions::socket_mode)
+    }
+
+    /// Threads of a runtime that serves; an error for what only workers do.
+    pub(crate) fn threads(&self) -> Result<usize, Failure> {
+        if self.offload.is_some_and(|threads| threads > 0) {
+            return Err("--offload goes with --runtime blocking; leave it out, also in the \
+                environment (BREEZEWAY_OFFLOAD) and the file of --config (offload)"
+                .into());
+        }
+        Ok(self.workers.unwrap_or(1))
     }
 
     /// The options of a server of shmipc; an error for what it does not have.

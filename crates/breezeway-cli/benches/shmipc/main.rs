@@ -2,8 +2,9 @@
 //!
 //! Every measurement has a server of its own, so that nothing else runs meanwhile. A round measures
 //! all pairs of a client and a server once; what is printed is the median of the rounds' ratios.
-//! `cargo bench -p breezeway-cli --bench shmipc -- --quick` takes under a minute; without `--quick`
-//! some five. `make shmipc-peers` builds upstream's programs.
+//! `cargo bench -p breezeway-cli --bench shmipc -- --quick` takes a minute; without `--quick` some
+//! five. A part of a work's name, as in `-- --quick 199`, measures that work only. `make
+//! shmipc-peers` builds upstream's programs.
 #![forbid(unsafe_code)]
 #![allow(missing_docs)]
 
@@ -15,7 +16,7 @@ mod work;
 
 use std::error::Error;
 
-use work::WORK;
+use work::{WORK, Work};
 
 type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
@@ -32,7 +33,11 @@ fn main() -> Outcome<()> {
     let rounds = if quick { 3 } else { 15 };
     measurement::check_peers()?;
     table::explain();
-    for work in WORK {
+    let is_wanted = |work: &&Work| {
+        let mut names = arguments.iter().filter(|argument| !argument.starts_with("--")).peekable();
+        names.peek().is_none() || names.any(|name| work.name.contains(name.as_str()))
+    };
+    for work in WORK.iter().filter(is_wanted) {
         let rounds = (0..rounds).map(|_| work.measure()).collect::<Outcome<Vec<_>>>()?;
         table::print(work, &rounds);
     }

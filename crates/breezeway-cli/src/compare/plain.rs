@@ -2,8 +2,8 @@
 
 use std::io::Write;
 
+use breezeway_measure::load::Extent;
 use breezeway_measure::load::plain::{self, Address};
-use breezeway_measure::load::{Extent, Pattern, Touch};
 use breezeway_measure::report::bench::{Report, Setup};
 use breezeway_os::cpu;
 use clap::Subcommand;
@@ -50,13 +50,8 @@ pub(crate) fn run(command: Command) -> Result<(), Failure> {
         Command::Bench { addr, size, seconds, cpu } => {
             cpu::pin_current_thread(cpu)?;
             let measurement = plain::measure(&addr, size, Extent { count: None, seconds })?;
-            let setup = Setup {
-                addr: &addr.to_string(),
-                wait: "park",
-                pattern: Pattern::PingPong,
-                size: size as usize,
-                touch: Touch::All,
-            };
+            let addr = addr.to_string();
+            let setup = Setup::round_trips(&addr, "park", size as usize);
             writeln!(std::io::stdout(), "{}", Report::new(setup, &measurement).json())?;
             Ok(())
         }

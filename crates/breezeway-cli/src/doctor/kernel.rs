@@ -14,7 +14,10 @@ pub(super) fn checks() -> Vec<Check> {
         version(&name.release().to_string_lossy()),
         seals(probe),
         memfd_noexec(read("/proc/sys/vm/memfd_noexec").as_deref()),
-        huge_pages(read("/sys/kernel/mm/transparent_hugepage/shmem_enabled").as_deref()),
+        huge_pages(
+            read("/sys/kernel/mm/transparent_hugepage/shmem_enabled").as_deref(),
+            segment::try_huge_page().map_err(|error| error.to_string()),
+        ),
     ]
 }
 
@@ -47,8 +50,8 @@ fn seals(probe: Result<(), String>) -> Check {
         Err(error) => Check::fail(
             "seals",
             error.replace('\n', " "),
-            "let the sandbox or container allow memfd_create, fcntl(F_ADD_SEALS), fallocate and \
-             mmap",
+            "let the sandbox or container allow memfd_create, fcntl(F_ADD_SEALS), fallocate, \
+             pwritev and mmap",
         ),
     }
 }
@@ -69,17 +72,26 @@ fn memfd_noexec(setting: Option<&str>) -> Check {
 }
 
 /// With `always` or `force` a small segment takes a whole huge page.
-fn huge_pages(setting: Option<&str>) -> Check {
+fn huge_pages(setting: Option<&str>, tried: Result<(), String>) -> Check {
     const NAME: &str = "huge pages";
     let chosen = setting.and_then(|text| text.split(['[', ']']).nth(1));
-    match chosen {
-        None => Check::ok(NAME, "none for shared memory"),
-        Some(value @ ("always" | "force")) => Check::warn(
+    match (chosen, tried) {
+        (Some(value @ ("always" | "force")), _) => Check::warn(
             NAME,
             format!("{value} for shared memory, so a small segment takes a huge page"),
             "echo advise > /sys/kernel/mm/transparent_hugepage/shmem_enabled",
         ),
-        Some(value) => Check::ok(NAME, format!("{value} for shared memory")),
+        (_, Ok(())) => Check::ok(NAME, "segments from 512 KiB on have them"),
+        (chosen, Err(error)) => Check::warn(
+            NAME,
+            format!(
+                "{} for shared memory, and none can be had ({error}), so the first large messages \
+                 of a session take longer",
+                chosen.unwrap_or("no setting")
+            ),
+            "use Linux 6.1 or newer with transparent huge pages, and \
+             echo advise > /sys/kernel/mm/transparent_hugepage/shmem_enabled",
+        ),
     }
 }
 
@@ -123,16 +135,19 @@ mod tests {
 
     #[test]
     fn huge_pages_for_every_segment_are_a_warning() {
-        assert_eq!(
-            huge_pages(Some("[always] within_size advise never deny force")).grade,
-            Grade::Warn
-        );
-        assert_eq!(
-            huge_pages(Some("always within_size advise never deny [force]")).grade,
-            Grade::Warn
-        );
-        for setting in [None, Some(""), Some("always [never]"), Some("garbage")] {
-            assert_eq!(huge_pages(setting).grade, Grade::Ok);
+        for setting in ["[always] within_size advise never", "always never deny [force]"] {
+            assert_eq!(huge_pages(Some(setting), Ok(())).grade, Grade::Warn);
         }
+    }
+
+    #[test]
+    fn huge_pages_for_large_segments_are_fine_and_their_lack_is_explained() {
+        for setting in [None, Some(""), Some("always [never]"), Some("garbage")] {
+            assert_eq!(huge_pages(setting, Ok(())).grade, Grade::Ok);
+        }
+        let check = huge_pages(Some("never [deny]"), Err("EINVAL".to_owned()));
+        assert_eq!(check.grade, Grade::Warn);
+        assert!(check.seen.contains("deny") && check.seen.contains("EINVAL"), "{}", check.seen);
+        assert!(check.advice.unwrap().contains("shmem_enabled"));
     }
 }

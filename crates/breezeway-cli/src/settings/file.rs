@@ -18,7 +18,7 @@ pub(crate) struct File {
 type Set = fn(&mut File, &str) -> Result<(), String>;
 
 /// Every setting: its section, its key, and its place.
-const SETTINGS: [(&str, &str, Set); 12] = [
+const SETTINGS: [(&str, &str, Set); 13] = [
     ("session", "wait", |file, text| put(&mut file.session.wait, value::wait(text))),
     ("session", "spin_bound", |file, text| {
         put(&mut file.session.spin_bound, value::spin_bound(text))
@@ -30,6 +30,7 @@ const SETTINGS: [(&str, &str, Set); 12] = [
     ("session", "shrink_after", |file, text| {
         put(&mut file.session.shrink_after, value::shrink_after(text))
     }),
+    ("session", "under_way", |file, text| put(&mut file.session.under_way, value::under_way(text))),
     ("session", "ring_capacity", |file, text| {
         put(&mut file.session.ring_capacity, value::ring_capacity(text))
     }),
@@ -167,6 +168,7 @@ mod tests {
             cap = "2MiB"
             first_segment = 4096
             shrink_after = "3s"
+            under_way = "3MiB"
             ring_capacity = 16
             handshake_timeout = "4s"
             call_timeout = "5s"
@@ -184,6 +186,7 @@ mod tests {
             cap: Some(2 << 20),
             first_segment: Some(4096),
             shrink_after: seconds(3),
+            under_way: Some(value::UnderWay(Some(3 << 20))),
             ring_capacity: Some(16),
             handshake_timeout: seconds(4),
             call_timeout: Some(value::CallTimeout(seconds(5))),
@@ -211,6 +214,7 @@ mod tests {
             ("session", "cap", "1.5", "a string or a whole number"),
             ("session", "first_segment", "0", "1 byte to 1 TiB"),
             ("session", "shrink_after", "\"2h\"", "0 s to 1 h"),
+            ("session", "under_way", "0", "1 byte to 1 TiB"),
             ("session", "ring_capacity", "100", "a power of two in 8..=65536"),
             ("session", "ring_capacity", "[8]", "a string or a whole number"),
             ("session", "handshake_timeout", "\"0s\"", "1 ns to 1 h"),

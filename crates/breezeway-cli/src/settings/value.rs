@@ -83,6 +83,15 @@ pub(crate) fn shrink_after(text: &str) -> Parsed<Duration> {
     of_session(time(text)?, SessionOptions::shrink_after)
 }
 
+/// How much may be under way, if that is set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct UnderWay(pub(crate) Option<u64>);
+
+pub(crate) fn under_way(text: &str) -> Parsed<UnderWay> {
+    let set = if text == "auto" { None } else { Some(bytes(text)?) };
+    of_session(set, SessionOptions::under_way).map(UnderWay)
+}
+
 pub(crate) fn ring_capacity(text: &str) -> Parsed<u32> {
     of_session(number(text)?, SessionOptions::ring_capacity)
 }
@@ -106,6 +115,10 @@ pub(crate) fn workers(text: &str) -> Parsed<usize> {
 
 pub(crate) fn offload(text: &str) -> Parsed<usize> {
     of_server(number(text)?, ServerOptions::offload)
+}
+
+pub(crate) fn drain(text: &str) -> Parsed<Duration> {
+    of_server(time(text)?, ServerOptions::drain_timeout)
 }
 
 pub(crate) fn max_sessions(text: &str) -> Parsed<usize> {

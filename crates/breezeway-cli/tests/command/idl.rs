@@ -191,3 +191,45 @@ fn bad_idl_is_one_line_with_its_place() {
     assert_eq!(String::from_utf8(output.stderr).unwrap(), error);
     assert!(output.stdout.is_empty());
 }
+
+#[test]
+fn every_option_of_the_generator_is_a_flag() {
+    let dir = directory("");
+    let common = "namespace rs common\nstruct Page { 1: i32 limit }";
+    fs::write(dir.path().join("common.thrift"), common).unwrap();
+    let idl =
+        "include 'common.thrift'\nstruct A { 1: string text, 2: i32 number, 3: common.Page page }";
+    fs::write(dir.path().join("a.thrift"), idl).unwrap();
+    let text = |flags: &str| {
+        let arguments: Vec<_> = ["gen", "a.thrift"].into_iter().chain(flags.split(' ')).collect();
+        let output = run(dir.path(), &arguments);
+        assert!(output.status.success(), "{output:?}");
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let fixed_first = text("--order fixed-first");
+    let (number, string) = ("to.put(2, self.number)", "to.field(1, &self.text)");
+    assert!(fixed_first.find(number).unwrap() < fixed_first.find(string).unwrap());
+    assert!(text("--order ids").find(number).unwrap() > text("--order ids").find(string).unwrap());
+    assert!(text("--strings text").contains("pub text: String,"));
+    assert!(text("--strings bytes").contains("pub text: Vec<u8>,"));
+    assert!(text("--strings small").contains("pub text: SmallString,"));
+    assert!(
+        text("--ordered").contains("PartialEq, Eq, PartialOrd, Ord, Hash)]\n    pub struct A {")
+    );
+    assert!(text("--serde").contains("::serde::Serialize)]\n    #[serde(default)]\n"));
+    assert!(text("--runtime ::my_rpc::thrift").contains("use ::my_rpc::thrift::{"));
+    let external = text("--extern common.thrift=::common_idl::common");
+    assert!(external.contains("pub page: ::common_idl::common::Page,"), "{external}");
+    assert!(!external.contains("pub mod common {"));
+}
+
+#[test]
+fn an_extern_without_a_path_or_of_no_file_is_refused() {
+    let dir = directory("");
+    let output = run(dir.path(), &["gen", "echo.thrift", "--extern", "common.thrift"]);
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(error.contains("such as common.thrift=::common_idl::common"), "{error}");
+    let output = run(dir.path(), &["gen", "echo.thrift", "--extern", "no.thrift=::common"]);
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(error.contains("no.thrift") && output.status.code() == Some(1), "{error}");
+}

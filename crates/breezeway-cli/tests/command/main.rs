@@ -5,6 +5,7 @@ mod bench;
 mod doctor;
 mod help;
 mod idl;
+mod inspect;
 mod serve;
 mod settings;
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::support::{
     Folder, PATIENCE, PROMPT, Running, Serve, breezeway, eventually, refused, statuses,
 };
-use breezeway::{CallError, Session};
+use breezeway::{CallError, Client, Session};
 use rustix::process::Signal;
 
 const EVERY_POLICY: [&str; 3] = ["busy", "adaptive", "park"];
@@ -43,6 +43,56 @@ fn sigterm_and_sigint_end_serve_with_status_0_and_remove_its_socket() {
             }
         }
     }
+}
+
+#[test]
+fn with_take_over_a_successor_serves_on_and_the_predecessor_ends_when_its_clients_have_moved() {
+    for runtime in ["blocking", "tokio"] {
+        let arguments = ["--take-over", "--drain", "60s", "--runtime", runtime];
+        let Serve { running: mut last, folder } = Serve::start(&arguments);
+        let client = Client::connect(&folder.address()).unwrap();
+        for _ in 0..2 {
+            client.call(0, b"hello").unwrap();
+            let successor = Serve::start_at(&folder.address(), &arguments);
+            let mut predecessor = std::mem::replace(&mut last, successor);
+            eventually("the client moves", || {
+                assert_eq!(client.call(0, b"again").unwrap().to_vec(), b"again");
+                predecessor.has_ended()
+            });
+            assert!(predecessor.ends_within(PATIENCE).status.success());
+        }
+        drop(client);
+        last.signal(Signal::TERM);
+        assert!(last.ends_within(PROMPT).status.success());
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    }
+}
+
+#[test]
+fn a_socket_that_a_service_manager_passes_on_is_served_and_kept() {
+    let folder = Folder::new();
+    let listener = std::os::unix::net::UnixListener::bind(folder.socket()).unwrap();
+    let address = folder.address().to_string();
+    let passed_on = "export LISTEN_PID=$$ LISTEN_FDS=1; exec \"$@\" 3<&0 </dev/null";
+    let mut command = std::process::Command::new("sh");
+    command
+        .args(["-c", passed_on, "sh", env!("CARGO_BIN_EXE_breezeway"), "serve"])
+        .args(["--take-over", "--addr", &address])
+        .stdin(std::os::fd::OwnedFd::from(listener.try_clone().unwrap()))
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped());
+    let running = Running::start(command);
+    assert_eq!(running.line(), format!("listening on {address}"));
+    let mut session = Session::connect(&folder.address()).unwrap();
+    assert_eq!(session.call(0, b"hello").unwrap().to_vec(), b"hello");
+    drop(session);
+    running.signal(Signal::TERM);
+    assert!(running.ends_within(PROMPT).status.success());
+    assert!(folder.socket().exists());
+    // The manager would start it again for this one.
+    let waiting = std::os::unix::net::UnixStream::connect(folder.socket()).unwrap();
+    assert!(listener.accept().is_ok());
+    drop(waiting);
 }
 
 #[test]
@@ -103,7 +153,11 @@ fn serve_acts_by_method_number() {
     assert_eq!(tally[..8], 5u64.to_le_bytes());
     let sum = 3u64.wrapping_add(u64::MAX).wrapping_add(5).wrapping_add(499_500);
     assert_eq!(tally[8..], sum.to_le_bytes());
-    for method in [4, u32::MAX] {
+    // 4 is as 2, of the first 8 bytes.
+    session.post(4, &large[8..]).unwrap();
+    let tally = session.call(3, &[]).unwrap().to_vec();
+    assert_eq!(tally, [6u64, sum.wrapping_add(1)].map(u64::to_le_bytes).concat());
+    for method in [5, u32::MAX] {
         let error = session.call(method, b"?").unwrap_err().to_string();
         assert!(error.contains(&format!("no method {method}")), "{error}");
     }
@@ -223,7 +277,7 @@ fn what_serve_is_told_of_shmipc_counts() {
     let folder = Folder::new();
     let address = format!("shmipc:{}", folder.socket().display());
     let mut command = breezeway(&["serve", "--addr", &address, "--socket-mode", "640"]);
-    command.args(["--max-sessions", "1", "--handshake-timeout", "50ms"]);
+    command.args(["--max-sessions", "1", "--handshake-timeout", "1s"]);
     let serve = Running::start(command);
     assert_eq!(serve.line(), format!("listening on {address}"));
     let mode = std::fs::metadata(folder.socket()).unwrap().permissions();

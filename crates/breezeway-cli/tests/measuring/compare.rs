@@ -39,7 +39,8 @@ fn compare(folder: &Path, arguments: &[&str]) -> Command {
 /// A run of an hour, which has begun to measure.
 fn long_run(folder: &Path) -> Running {
     let running = Running::start(compare(folder, &["--size", "64", "--seconds", "60"]));
-    let measuring = || owned_by(running.pid()).iter().any(|name| name.contains("bench"));
+    let measuring =
+        || owned_by(running.pid()).iter().any(|line| line.split('\0').any(|word| word == "bench"));
     eventually("the first measurement", measuring);
     running
 }
@@ -96,8 +97,8 @@ fn a_run_writes_every_row_and_a_page_that_loads_nothing_and_leaves_nothing_else(
     let _both = both_cpus();
     let (folder, results) = (Folder::new(), Folder::new());
     let (json, page) = (results.path().join("figures.json"), results.path().join("page.html"));
-    let sizes = ["--size", "8", "--size", "64KiB"];
-    let mut command = compare(folder.path(), &sizes);
+    // Rows of tokio, streams and threads are of 64 bytes, cold starts of 1 MiB.
+    let mut command = compare(folder.path(), &["--size", "64", "--size", "1MiB"]);
     command.args(["--rounds", "1", "--seconds", "0.005", "--json"]).arg(&json);
     command.arg("--report").arg(&page);
     // Settings of the environment are for servers of one's own.
@@ -113,12 +114,34 @@ fn a_run_writes_every_row_and_a_page_that_loads_nothing_and_leaves_nothing_else(
     assert_eq!(names_in(results.path()).len(), 2);
 
     let text = String::from_utf8(output.stdout).unwrap();
-    for words in ["Ping-pong", "Pipelined", "One-way", "shm adaptive", "plain tcp", "64 KiB"] {
+    for words in ["Ping-pong", "Pipelined", "One-way", "shm adaptive", "plain tcp", "1 MiB"] {
+        assert!(text.contains(words), "{words} in {text}");
+    }
+    for words in ["under tokio", "200 streams", "8 threads", "Cold start"] {
         assert!(text.contains(words), "{words} in {text}");
     }
     assert!(text.contains(&format!("report: {}", page.display())), "{text}");
-    has_every_row(&serde_json::from_slice(&std::fs::read(json).unwrap()).unwrap());
+    let report = serde_json::from_slice(&std::fs::read(json).unwrap()).unwrap();
+    has_every_row(&report);
+    has_shared_sessions_and_cold_starts_of_every_carrier(&report);
     loads_nothing(&std::fs::read_to_string(page).unwrap());
+}
+
+/// Patterns that are measured at one size, on every carrier.
+const SHARED_AND_COLD: [(&str, u64); 4] =
+    [("tokio", 64), ("streams", 64), ("threads", 64), ("cold", 1 << 20)];
+
+fn has_shared_sessions_and_cold_starts_of_every_carrier(report: &Value) {
+    let rows = report["rows"].as_array().unwrap();
+    for (pattern, size) in SHARED_AND_COLD {
+        let rows: Vec<_> = rows.iter().filter(|row| row["pattern"] == pattern).collect();
+        let carriers: Vec<_> = rows.iter().map(|row| row["carrier"].as_str().unwrap()).collect();
+        assert_eq!(carriers, ["shm", "unix", "tcp"], "{pattern}");
+        for row in rows {
+            assert!(row["error"].is_null() && row["size"] == size, "{row}");
+            is_complete(row);
+        }
+    }
 }
 
 fn has_every_row(report: &Value) {
@@ -130,7 +153,10 @@ fn has_every_row(report: &Value) {
     let rows = report["rows"].as_array().unwrap();
     for (carrier, wait, touched) in LINES {
         let of_line = rows.iter().filter(|row| {
-            row["carrier"] == carrier && row["wait"] == wait && row["touched"] == touched
+            row["carrier"] == carrier
+                && row["wait"] == wait
+                && row["touched"] == touched
+                && SHARED_AND_COLD.iter().all(|(pattern, _)| row["pattern"] != *pattern)
         });
         let plain = carrier.starts_with("plain") || carrier == "memory";
         let expected = if !touched {
@@ -143,7 +169,7 @@ fn has_every_row(report: &Value) {
         assert_eq!(of_line.clone().count(), expected, "{carrier} {wait} {touched}");
         of_line.for_each(is_complete);
     }
-    assert_eq!(rows.len(), 2 * 7 * 3 + 2 * 3 + 1);
+    assert_eq!(rows.len(), 2 * 7 * 3 + 2 * 3 + 1 + 3 * SHARED_AND_COLD.len());
     let failed: Vec<_> = rows.iter().filter(|row| !row["error"].is_null()).collect();
     assert!(failed.is_empty(), "{failed:?}");
 }

@@ -103,6 +103,11 @@ impl Running {
         kill_process(Pid::from_child(&self.child), signal).expect("it was not collected yet");
     }
 
+    /// Whether it has ended.
+    pub(crate) fn has_ended(&mut self) -> bool {
+        self.child.try_wait().expect("it is our child").is_some()
+    }
+
     /// Waits for its end within `limit`; gives its status and what it said on both outputs.
     #[track_caller]
     pub(crate) fn ends_within(mut self, limit: Duration) -> Output {
@@ -206,12 +211,18 @@ impl Serve {
     }
 
     pub(crate) fn start_in(folder: Folder, arguments: &[&str]) -> Self {
-        let address = folder.address().to_string();
+        let running = Self::start_at(&folder.address(), arguments);
+        Self { running, folder }
+    }
+
+    /// A server at an address that others have.
+    pub(crate) fn start_at(address: &Address, arguments: &[&str]) -> Running {
+        let address = address.to_string();
         let mut command = breezeway(&["serve", "--addr", &address]);
         command.args(arguments);
         let running = Running::start(command);
         assert_eq!(running.line(), format!("listening on {address}"));
-        Self { running, folder }
+        running
     }
 
     /// The arguments of a bench of this server.

@@ -5,3 +5,4 @@ mod liars;
 mod refusals;
 mod report;
 mod runs;
+mod spread;

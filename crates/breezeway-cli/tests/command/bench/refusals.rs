@@ -1,10 +1,7 @@
 //! A bench that cannot be run: refused at once, in one line that says what to do.
 
-use std::fs::File;
 use std::io::{Read, Write};
-use std::os::fd::AsRawFd;
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 
 use rustix::process::Signal;
@@ -51,6 +48,10 @@ fn bench_refuses_what_makes_no_sense() {
     with(&["--count", "1", "--seconds", "1"], &["--count", "--seconds"]);
     with(&["--rate", "1", "--depth", "2"], &["--rate", "--depth"]);
     with(&["--rate", "1", "--pattern", "one-way"], &["--rate"]);
+    for option in [&["--rate", "1"][..], &["--depth", "2"], &["--sessions", "2"]] {
+        with(&[&["--pattern", "cold"], option].concat(), &[option[0], "--pattern"]);
+    }
+    with(&["--pattern", "cold", "--touch", "none"], &["--touch none", "--pattern cold"]);
     with(&["--no-such-option"], &["--no-such-option"]);
     with(&["--depth", "1000", "--count", "1"], &["--depth 1000", "512"]);
 }
@@ -86,29 +87,37 @@ fn a_missing_server_is_named_with_what_to_do() {
     refused(&["bench", "--addr", &address], &[&address[4..], "is no socket"]);
 }
 
-#[test]
-#[ignore = "needs root: `make needs` runs it where there is"]
-fn a_refused_permission_is_named_with_what_to_do() {
-    let folder = Folder::new();
-    folder.open_to_others();
-    let serve = Serve::start_in(folder, &[]);
-    let path = serve.folder.socket();
-    let (_binary, command) = by_stranger(&serve.bench(&[]));
-    refused_command(command, &["no permission", path.to_str().unwrap(), "write permission"]);
-    let address = format!("{}2", serve.folder.address());
-    let (_binary, command) = by_stranger(&breezeway(&["serve", "--addr", &address]));
-    refused_command(command, &["ermission denied"]);
-}
+mod needs_root {
+    use std::fs::File;
+    use std::os::fd::AsRawFd;
+    use std::os::unix::process::CommandExt;
 
-/// The same by another user, who may not enter the folder of the binary: it is named by a
-/// descriptor, which has to be open until the command has started.
-fn by_stranger(command: &Command) -> (File, Command) {
-    const STRANGER: u32 = 12_345;
-    let binary = File::open(command.get_program()).unwrap();
-    let mut stranger = Command::new(format!("/proc/self/fd/{}", binary.as_raw_fd()));
-    stranger.args(command.get_args()).env_remove("RUST_BACKTRACE").uid(STRANGER).gid(STRANGER);
-    stranger.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    (binary, stranger)
+    use super::*;
+
+    #[test]
+    #[ignore = "needs root: `make needs` runs it where there is"]
+    fn a_refused_permission_is_named_with_what_to_do() {
+        let folder = Folder::new();
+        folder.open_to_others();
+        let serve = Serve::start_in(folder, &[]);
+        let path = serve.folder.socket();
+        let (_binary, command) = by_stranger(&serve.bench(&[]));
+        refused_command(command, &["no permission", path.to_str().unwrap(), "write permission"]);
+        let address = format!("{}2", serve.folder.address());
+        let (_binary, command) = by_stranger(&breezeway(&["serve", "--addr", &address]));
+        refused_command(command, &["ermission denied"]);
+    }
+
+    /// The same by another user, who may not enter the folder of the binary: it is named by a
+    /// descriptor, which has to be open until the command has started.
+    fn by_stranger(command: &Command) -> (File, Command) {
+        const STRANGER: u32 = 12_345;
+        let binary = File::open(command.get_program()).unwrap();
+        let mut stranger = Command::new(format!("/proc/self/fd/{}", binary.as_raw_fd()));
+        stranger.args(command.get_args()).env_remove("RUST_BACKTRACE").uid(STRANGER).gid(STRANGER);
+        stranger.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        (binary, stranger)
+    }
 }
 
 /// A server of another protocol: does with each connection what `act` says.

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::support::{PATIENCE, Running, Serve};
 
-const FIELDS: [&str; 11] = [
+const FIELDS: [&str; 15] = [
     "addr",
     "pattern",
     "size",
@@ -19,6 +19,10 @@ const FIELDS: [&str; 11] = [
     "bytes_per_second",
     "latency_ns",
     "client_cpu_seconds",
+    "empty_ns",
+    "runtime",
+    "streams",
+    "threads",
 ];
 const PERCENTILES: [&str; 8] = ["min", "p50", "p90", "p99", "p999", "p9999", "max", "mean"];
 
@@ -56,6 +60,7 @@ pub(crate) fn is_consistent(report: &Value) {
     let number = |name: &str| report[name].as_f64().unwrap();
     let rate = number("messages_per_second");
     assert!(number("seconds") > 0.0 && number("client_cpu_seconds") >= 0.0, "{report}");
+    assert!(number("empty_ns") > 0.0, "{report}");
     assert!(close(rate, number("count") / number("seconds")), "{report}");
     assert!(close(number("bytes_per_second"), rate * number("size")), "{report}");
     assert!(report["count"].is_u64() && report["size"].is_u64(), "{report}");

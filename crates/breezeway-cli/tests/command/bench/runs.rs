@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use breezeway::{Call, Server};
+use breezeway::{Call, Server, ServerOptions};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -270,4 +270,33 @@ fn a_cold_start_is_not_counted() {
     }
     stopper.stop();
     serving.join().unwrap().unwrap();
+}
+
+#[test]
+fn every_call_of_a_cold_start_has_a_session_of_its_own() {
+    let folder = Folder::new();
+    let sessions = Arc::new(AtomicU64::new(0));
+    let calls = Arc::new(AtomicU64::new(0));
+    let (started, called) = (Arc::clone(&sessions), Arc::clone(&calls));
+    let options = ServerOptions::new().on_session_start(move |_, _| {
+        started.fetch_add(1, Ordering::Relaxed);
+    });
+    let server = Server::bind_with(&folder.address(), options).unwrap();
+    let stopper = server.stopper();
+    let serving = std::thread::spawn(move || {
+        server.serve(move |call: Call<'_>| {
+            called.fetch_add(1, Ordering::Relaxed);
+            call.echo()
+        })
+    });
+    for size in ["64", "1MiB"] {
+        let arguments = ["--pattern", "cold", "--count", "5", "--size", size];
+        let report = report_of(bench(&folder.address(), &arguments), &arguments);
+        is_consistent(&report);
+        assert_eq!((&report["pattern"], &report["count"]), (&"cold".into(), &5.into()));
+    }
+    stopper.stop();
+    serving.join().unwrap().unwrap();
+    let (sessions, calls) = (sessions.load(Ordering::Relaxed), calls.load(Ordering::Relaxed));
+    assert!(sessions >= 10 && sessions == calls, "{sessions} sessions, {calls} calls");
 }

@@ -1,0 +1,161 @@
+//! Fresh sessions: what connecting, the first messages and the end cost over shared memory, against
+//! the same over a unix socket.
+//!
+//! `cargo bench -p breezeway-cli --bench cold` takes a minute; a word behind `--` restricts it to
+//! the rows whose names contain it. The carriers take turns, and a ratio is of two that were
+//! measured one right after the other. The server is another process on the second CPU, the client
+//! on the first; both wait adaptively. Every byte is written and compared.
+#![forbid(unsafe_code)]
+#![allow(missing_docs)]
+
+use std::error::Error;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use breezeway::{Address, Session, SessionOptions};
+use breezeway_measure::load::{self, Extent, Load, Pattern, Touch};
+use breezeway_measure::machine::{Cpus, Machine};
+use breezeway_measure::process::Server;
+use breezeway_measure::statistics::Spread;
+use breezeway_os::cpu;
+
+type Failure = Box<dyn Error + Send + Sync>;
+
+/// Messages of a fresh session that are measured.
+const FIRST: u64 = 100;
+/// What the server's sessions may hold; the client's say less, unless so much is in flight.
+const LARGE_CAP: u64 = 256 << 20;
+/// Tells this program that it is to connect once and print how many nanoseconds it took.
+const CONNECT_ONCE: &str = "BREEZEWAY_COLD_CONNECT";
+
+/// What is measured: gives its time.
+type Work = Box<dyn Fn(&Address) -> Result<Duration, Failure>>;
+
+struct Row {
+    name: String,
+    pairs: usize,
+    work: Work,
+}
+
+fn rows() -> Vec<Row> {
+    let row = |name: &str, pairs, work| Row { name: name.to_owned(), pairs, work };
+    let mut rows = vec![
+        row("connect, a process's first", 21, Box::new(first_connect)),
+        row("connect", 101, Box::new(connect)),
+        row("connect, echo 1 MiB, close", 41, Box::new(|address| visit(address, 1 << 20))),
+        row("connect, echo 64 KiB, close", 41, Box::new(|address| visit(address, 64 << 10))),
+    ];
+    for (size, of, pairs) in
+        [(64 << 10, "64 KiB", 21), (1 << 20, "1 MiB", 11), (8 << 20, "8 MiB", 3)]
+    {
+        for (pattern, depth, how) in [
+            (Pattern::PingPong, 1, "echo"),
+            (Pattern::OneWay, 1, "one-way"),
+            (Pattern::PingPong, 16, "16 in flight"),
+        ] {
+            let name = format!("first {FIRST} of {of}, {how}");
+            let work = Box::new(move |address: &Address| first(address, pattern, size, depth));
+            rows.push(Row { name, pairs, work });
+        }
+    }
+    rows
+}
+
+fn connect(address: &Address) -> Result<Duration, Failure> {
+    let start = Instant::now();
+    let session = Session::connect(address)?;
+    let elapsed = start.elapsed();
+    drop(session);
+    Ok(elapsed)
+}
+
+/// In a process of its own, which says how long it took.
+fn first_connect(address: &Address) -> Result<Duration, Failure> {
+    let mut child = Command::new(std::env::current_exe()?);
+    let output = child.env(CONNECT_ONCE, address.to_string()).output()?;
+    Ok(Duration::from_nanos(String::from_utf8(output.stdout)?.trim().parse()?))
+}
+
+/// A session for one echo, from the first system call to the last.
+fn visit(address: &Address, size: usize) -> Result<Duration, Failure> {
+    let load = messages(Pattern::PingPong, size, 1, 1);
+    let start = Instant::now();
+    let mut session = Session::connect(address)?;
+    load::first_messages(&load, &mut session)?;
+    drop(session);
+    Ok(start.elapsed())
+}
+
+fn first(
+    address: &Address,
+    pattern: Pattern,
+    size: usize,
+    depth: u32,
+) -> Result<Duration, Failure> {
+    let options = SessionOptions::new();
+    let under_way = size as u64 * u64::from(depth);
+    let options = if under_way > 32 << 20 { options.cap(LARGE_CAP) } else { options };
+    let mut session = Session::connect_with(address, &options)?;
+    load::first_messages(&messages(pattern, size, depth, FIRST), &mut session)
+}
+
+fn messages(pattern: Pattern, size: usize, depth: u32, count: u64) -> Load {
+    let extent = Extent { count: Some(count), seconds: 0.0 };
+    Load { pattern, size, touch: Touch::All, extent, rate: None, depth, batch: 64 }
+}
+
+/// Measures a row on both carriers in turn, each first in every other pair.
+fn measure(row: &Row, [shm, unix]: &[Address; 2]) -> Result<(), Failure> {
+    let (mut times, mut ratios) = ([Vec::new(), Vec::new()], Vec::new());
+    for pair in 0..row.pairs {
+        let [a, b] = if pair % 2 == 0 {
+            [(row.work)(shm)?, (row.work)(unix)?]
+        } else {
+            let second = (row.work)(unix)?;
+            [(row.work)(shm)?, second]
+        };
+        let [a, b] = [a, b].map(|time| time.as_secs_f64() * 1e6);
+        times[0].push(a);
+        times[1].push(b);
+        ratios.push(a / b);
+    }
+    let [shm, unix] = times.map(|times| Spread::of(times).map_or(f64::NAN, |spread| spread.median));
+    let Spread { q1, median, q3, .. } = Spread::of(ratios).ok_or("no figure")?;
+    println!("{:<32} {shm:>9.0} {unix:>9.0}   {median:.2} ({q1:.2}-{q3:.2})", row.name);
+    Ok(())
+}
+
+fn main() -> Result<(), Failure> {
+    if let Ok(address) = std::env::var(CONNECT_ONCE) {
+        let time = connect(&address.parse()?)?;
+        println!("{}", time.as_nanos());
+        return Ok(());
+    }
+    let mut arguments = std::env::args().skip(1);
+    // `cargo test` runs benches without this flag: then there is nothing to publish.
+    if !arguments.any(|argument| argument == "--bench") {
+        return Ok(());
+    }
+    let wanted = std::env::args().skip(1).find(|argument| !argument.starts_with("--"));
+    let folder = tempfile::tempdir()?;
+    let serve = |scheme: &str| {
+        let address = format!("{scheme}:{}", folder.path().join(scheme).display());
+        let mut command = Command::new(env!("CARGO_BIN_EXE_breezeway"));
+        command.args(["serve", "--cpu", "1", "--cap", "256MiB", "--addr", &address]);
+        Server::start(command, &folder.path().join(format!("{scheme}.log")))
+    };
+    let servers = [serve("shm")?, serve("unix")?];
+    let addresses = [servers[0].address.parse()?, servers[1].address.parse()?];
+    for (name, value) in Machine::detect(Cpus::first_allowed()?).facts() {
+        println!("{name}: {value}");
+    }
+    cpu::pin_current_thread(0)?;
+    println!("{:<32} {:>9} {:>9}   ratio, median (quartiles)", "", "shm us", "unix us");
+    let rows = rows();
+    let chosen =
+        rows.iter().filter(|row| wanted.as_ref().is_none_or(|part| row.name.contains(part)));
+    servers[0].during(|| {
+        servers[1].during(|| chosen.into_iter().try_for_each(|row| measure(row, &addresses)))
+    })???;
+    Ok(())
+}

@@ -1,0 +1,52 @@
+//! `breezeway serve --take-over`: servers that follow each other at one address.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use breezeway::ServerOptions;
+
+use crate::Failure;
+use crate::settings::value;
+
+/// What a server can be told of its predecessor and its successor.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub(crate) struct Succession {
+    /// Take the listening sockets over from a server that was started with this as well, which
+    /// then sends its clients here and ends; or from systemd (LISTEN_FDS); or listen, where
+    /// there is neither
+    #[arg(long)]
+    take_over: bool,
+    /// Where a successor asks: a unix socket [default: beside the first socket file, with .admin
+    /// behind its name]
+    #[arg(long, value_name = "PATH", requires = "take_over")]
+    admin: Option<PathBuf>,
+    /// How long this server goes on, once it is stopped or a successor has taken over, with what
+    /// clients have asked for and with clients that have not moved: 0s to 1h [default: 1s]
+    #[arg(long, value_name = "TIME", value_parser = value::drain)]
+    drain: Option<Duration>,
+}
+
+impl Succession {
+    /// An error if something was given, which a server of shmipc does not have.
+    pub(crate) fn refuse(&self) -> Result<(), Failure> {
+        if self.take_over || self.drain.is_some() {
+            return Err(
+                "--take-over and --drain do nothing for a shmipc: address; leave them out \
+                        (the library has its own hot restart, see docs/shmipc.md)"
+                    .into(),
+            );
+        }
+        Ok(())
+    }
+
+    pub(crate) fn options(self, options: ServerOptions) -> ServerOptions {
+        let mut options = options.take_over(self.take_over);
+        if let Some(path) = self.admin {
+            options = options.admin_socket(path);
+        }
+        match self.drain {
+            Some(time) => options.drain_timeout(time),
+            None => options,
+        }
+    }
+}
