@@ -64,6 +64,8 @@ func (s *settings) config() (*shmipc.Config, error) {
 	config.ShareMemoryPathPrefix = s.prefix
 	config.ShareMemoryBufferCap = uint32(s.buffer)
 	config.QueueCap = uint32(s.queue)
+	// Upstream's second is short where the machine is busy.
+	config.InitializeTimeout = 20 * time.Second
 	switch s.mode {
 	case "file":
 		config.MemMapType = shmipc.MemMapTypeDevShmFile

@@ -3,10 +3,12 @@
 //! Both sides poll. 48 bytes travel as a plain struct, every other size as a slice of bytes. The
 //! requester writes every byte, the responder copies every byte, the requester compares every byte.
 
+mod beside;
 mod fixed;
 mod participant;
 mod slice;
 
+use breezeway_measure::floor::partner::{self, Partnership};
 use breezeway_measure::load::Extent;
 use breezeway_measure::report::bench::{Report, Setup};
 use breezeway_measure::{Failure, machine, process};
@@ -18,7 +20,8 @@ const EXAMPLES: &str = "\
 Example:
   iceoryx2-ping-pong serve --name echo --size 48 --cpu 1 &
   iceoryx2-ping-pong bench --name echo --size 48 --seconds 5 --cpu 0
-  kill %1";
+  kill %1
+  iceoryx2-ping-pong beside --size 65536";
 
 /// Measure request-response of iceoryx2 between two processes
 #[derive(Parser)]
@@ -41,6 +44,12 @@ enum Command {
         #[command(flatten)]
         extent: Extent,
     },
+    /// Measure Breezeway and iceoryx2 in turn on the same work and print a table
+    Beside(beside::Settings),
+    #[command(hide = true)]
+    BesideServe(beside::Serving),
+    #[command(hide = true)]
+    FloorPartner(Partnership),
 }
 
 /// What both sides must agree on, and where this one runs.
@@ -71,6 +80,9 @@ fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Serve(service) => serve(&service),
         Command::Bench { service, extent } => bench(&service, extent),
+        Command::Beside(settings) => beside::run(&settings),
+        Command::BesideServe(serving) => beside::serve(&serving),
+        Command::FloorPartner(partnership) => partner::run(partnership),
     };
     process::report("iceoryx2-ping-pong", outcome)
 }

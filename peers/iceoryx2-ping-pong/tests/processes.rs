@@ -125,3 +125,19 @@ fn a_bench_whose_server_is_killed_says_so_in_time() {
     assert!(text.contains("server"), "{text}");
     assert!(killed.elapsed() < Duration::from_secs(5), "{:?}", killed.elapsed());
 }
+
+#[test]
+fn ours_and_theirs_are_measured_beside_each_other() {
+    let mut program = Command::new(env!("CARGO_BIN_EXE_iceoryx2-ping-pong"));
+    let output = program
+        .args(["beside", "--pairs=1", "--turn=2", "--size=48", "--size=5000"])
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(output.status.success(), "{text} {}", String::from_utf8_lossy(&output.stderr));
+    for row in ["48 B ", "5000 B ", "48 B untouched ", "5000 B untouched "] {
+        let line = text.lines().find(|line| line.starts_with(row));
+        let line = line.unwrap_or_else(|| panic!("no row {row:?} in {text}"));
+        assert_eq!(line.matches('(').count(), 5, "{line}");
+    }
+}

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use breezeway_idl::model::Schema;
-use breezeway_idl_corpus::messages::{Dice, Messages};
+use breezeway_idl_corpus::dice::Dice;
+use breezeway_idl_corpus::messages::Messages;
 use breezeway_thrift::{decode_slice, to_vec};
 use pilota::thrift::Message;
 use pilota::thrift::binary::TBinaryProtocol;

@@ -1,9 +1,9 @@
 //! The measuring side.
 
 use crate::message::flush;
+use crate::pattern;
 use crate::settings::{Client, Mode, Settings};
 use anyhow::{Result, ensure};
-use breezeway_measure::pattern;
 use clap::ValueEnum;
 use serde_json::json;
 use shmipc::buffer::{BufferReader, BufferWriter};

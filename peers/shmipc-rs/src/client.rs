@@ -1,9 +1,9 @@
 //! The asking side.
 
 use crate::message::{read_available, read_exactly, send};
+use crate::pattern;
 use crate::settings::{Client, Settings};
 use anyhow::{Context, Result, bail, ensure};
-use breezeway_measure::pattern;
 use futures::future::try_join_all;
 use shmipc::stream::Stream;
 use std::sync::Arc;
@@ -111,10 +111,21 @@ impl Caller {
         send(&mut stream, &[1]).await?;
         let answer = timeout(self.patience, read_exactly(&mut stream, size)).await??;
         ensure!(pattern::matches(&answer, pattern::seed(0)), "the answer differs");
-        let more = timeout(self.patience, read_available(&mut stream, |_| {})).await??;
+        let more = timeout(self.patience, more_than_the_end(&mut stream)).await??;
         ensure!(!more, "expected the end of the stream");
         stream.close().await?;
         Ok(size)
+    }
+}
+
+/// Whether bytes come before the end of a stream. A read that begins while the end arrives misses
+/// it and waits for ever (see README.md); the next one sees it.
+async fn more_than_the_end(stream: &mut Stream) -> Result<bool> {
+    loop {
+        let read = read_available(stream, |_| {});
+        if let Ok(outcome) = timeout(Duration::from_millis(500), read).await {
+            return outcome;
+        }
     }
 }
 

@@ -1,9 +1,9 @@
 //! The answering side.
 
 use crate::message::{flush, read_available, send};
+use crate::pattern;
 use crate::settings::Settings;
 use anyhow::Result;
-use breezeway_measure::pattern;
 use clap::ValueEnum;
 use shmipc::buffer::BufferWriter;
 use shmipc::stream::Stream;

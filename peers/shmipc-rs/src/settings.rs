@@ -78,6 +78,8 @@ impl Settings {
                 Mode::Memfd => MemMapType::MemMapTypeMemFd,
             },
             rebuild_interval: Duration::from_millis(self.rebuild),
+            // Upstream's second is short where the machine is busy.
+            initialize_timeout: self.patience(),
             ..Config::default()
         };
         if self.v4 { config.with_v4() } else { config }

@@ -12,8 +12,8 @@ use ::pilota::thrift::binary::TBinaryProtocol;
 use breezeway_idl_corpus::arbitrary;
 use breezeway_idl_corpus::sample::{Node, NodeView, Shape};
 use breezeway_thrift::{
-    ApplicationException, ExceptionKind, MessageHeader, MessageKind, decode_once, decode_slice,
-    message_to_vec, to_vec, view_slice,
+    ApplicationException, ExceptionKind, IntoOwned, MessageHeader, MessageKind, decode_once,
+    decode_slice, message_to_vec, to_vec, view_slice,
 };
 use convert::comparable;
 use generated::apache;
@@ -77,7 +77,7 @@ proptest! {
         let read: Node = decode_slice(&theirs).unwrap();
         prop_assert_eq!(to_vec(&comparable(read)).unwrap(), bytes.as_slice());
         let viewed: NodeView<'_> = view_slice(&theirs).unwrap();
-        prop_assert_eq!(to_vec(&comparable(viewed.into())).unwrap(), bytes);
+        prop_assert_eq!(to_vec(&comparable(viewed.into_owned())).unwrap(), bytes);
     }
 
     /// Also values that they write otherwise: sets with repetitions, keys that are NaN or -0.0,
@@ -98,7 +98,7 @@ proptest! {
             let owned: Node = decode_slice(theirs).unwrap();
             let once: Node = decode_once(theirs).unwrap();
             let viewed: NodeView<'_> = view_slice(theirs).unwrap();
-            for read in [owned, once, viewed.into()] {
+            for read in [owned, once, viewed.into_owned()] {
                 prop_assert_eq!(to_vec(&convert::canonical(read)).unwrap(), meant.as_slice());
             }
         }

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log"
+	"net"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/bytedance/gopkg/cloud/metainfo"
+	"github.com/cloudwego/kitex/client"
+	"github.com/cloudwego/kitex/pkg/kerrors"
+	"github.com/cloudwego/kitex/pkg/remote"
+	"github.com/cloudwego/kitex/pkg/transmeta"
+	"github.com/cloudwego/kitex/transport"
+
+	"breezeway/peers/kitex/kitex_gen/shop"
+	health "breezeway/peers/kitex/kitex_gen/shop/health"
+	called "breezeway/peers/kitex/kitex_gen/shop/shop"
+)
+
+var framings = map[string]transport.Protocol{
+	"ttheader":       transport.TTHeader,
+	"ttheaderframed": transport.TTHeaderFramed,
+	"framed":         transport.Framed,
+	"buffered":       transport.PurePayload,
+}
+
+func options(at net.Addr, framing string) []client.Option {
+	return []client.Option{
+		client.WithHostPorts(at.String()),
+		client.WithTransportProtocol(framings[framing]),
+		client.WithMetaHandler(transmeta.ClientTTHeaderHandler),
+		client.WithMetaHandler(transmeta.MetainfoClientHandler),
+		client.WithRPCTimeout(20 * time.Second),
+		// 50 ms by default, which 500 connections at once may take.
+		client.WithConnectTimeout(10 * time.Second),
+	}
+}
+
+// call tries every kind of method on a shop with three teas.
+func call(at net.Addr, framing string) {
+	has := strings.HasPrefix(framing, "ttheader")
+	c := called.MustNewClient("Shop", options(at, framing)...)
+	ctx := context.Background()
+
+	bought, err := c.Buy(ctx, &shop.Item{Name: "tea", Count: 2}, "")
+	must("buy", err)
+	expect("buy", bought.Count, 2)
+	var empty *shop.OutOfStock
+	if _, err = c.Buy(ctx, &shop.Item{Name: "tea", Count: 2}, ""); !errors.As(err, &empty) {
+		log.Fatalf("buy too much: %v", err)
+	}
+	expect("left", empty.Left, 1)
+	var shut *shop.Closed
+	if err = c.Stock(ctx, nil); !errors.As(err, &shut) {
+		log.Fatalf("stock nothing: %v", err)
+	}
+	must("stock", c.Stock(ctx, []*shop.Item{{Name: "milk", Count: 1}}))
+	ready, err := c.Ready(ctx)
+	must("ready", err)
+	expect("ready", ready, true)
+	must("check", c.Check(ctx, 1))
+	must("look", c.Look(ctx, "Kitex"))
+
+	_, err = c.Buy(ctx, &shop.Item{Name: "tea", Count: 1}, "forged")
+	var failed *remote.TransError
+	if !errors.As(err, &failed) || !strings.Contains(err.Error(), "no such coupon") {
+		log.Fatalf("a forged coupon: %v", err)
+	}
+	expect("its kind", failed.TypeID(), 77)
+	err = c.Check(ctx, -1)
+	if !errors.As(err, &failed) || failed.TypeID() != 6 {
+		log.Fatalf("a panic: %v", err)
+	}
+
+	for _, size := range []int{0, 1, 65536, 16 << 20} {
+		text := strings.Repeat("x", size)
+		echoed, err := c.Echo(ctx, text)
+		must("echo", err)
+		expect("echo", echoed == text, true)
+	}
+	var all sync.WaitGroup
+	for number := 0; number < 500; number++ {
+		all.Add(1)
+		go func() {
+			defer all.Done()
+			text := strings.Repeat(fmt.Sprint(number), number)
+			echoed, err := c.Echo(ctx, text)
+			must("echo at once", err)
+			expect("echo at once", echoed == text, true)
+		}()
+	}
+	all.Wait()
+
+	if has {
+		header(ctx, c)
+		other := health.MustNewClient("Health", options(at, framing)...)
+		if _, err = other.Ready(ctx); !errors.As(err, &failed) || failed.TypeID() != 20 {
+			log.Fatalf("an unknown service: %v", err)
+		}
+	}
+	fmt.Println("all right")
+}
+
+// header tries what only TTHeader carries.
+func header(ctx context.Context, c called.Client) {
+	_, err := c.Buy(ctx, &shop.Item{Name: "tea", Count: 1}, "expired")
+	status, ok := kerrors.FromBizStatusError(err)
+	if !ok {
+		log.Fatalf("an expired coupon: %v", err)
+	}
+	expect("status", status.BizStatusCode(), 410)
+	expect("message", status.BizMessage(), "too late")
+	expect("extra", status.BizExtra()["since"], "\"May\"")
+
+	left, err := c.Count(ctx)
+	must("count", err)
+	expect("a deadline", left > 15_000 && left <= 20_000, true)
+
+	asking := metainfo.WithBackwardValues(metainfo.WithValue(ctx, "name", "Ada"))
+	_, err = c.Echo(asking, "x")
+	must("echo with metadata", err)
+	greeting, _ := metainfo.RecvBackwardValue(asking, "greeting")
+	expect("greeting", greeting, "hello Ada")
+}

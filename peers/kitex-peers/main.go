@@ -1,0 +1,68 @@
+// The shop and the room of crates/breezeway-rpc/tests/idl as Kitex serves and calls them: calls, and
+// streams in TTHeader.
+//
+//	go generate ./... && go build .
+//	kitex serve tcp:127.0.0.1:0
+//	kitex call unix:/tmp/shop.sock ttheader
+//	kitex serve-room tcp:127.0.0.1:0
+//	kitex call-room unix:/tmp/room.sock
+package main
+
+//go:generate go tool kitex -module breezeway/peers/kitex ../../crates/breezeway-rpc/tests/idl/shop.thrift
+//go:generate go tool kitex -module breezeway/peers/kitex -streamx ../../crates/breezeway-rpc/tests/idl/room.thrift
+
+import (
+	"fmt"
+	"log"
+	"net"
+	"os"
+	"strings"
+
+	"github.com/cloudwego/kitex/pkg/klog"
+)
+
+func main() {
+	klog.SetLevel(klog.LevelFatal)
+	log.SetFlags(0)
+	switch arguments := os.Args[1:]; {
+	case len(arguments) == 2 && arguments[0] == "serve":
+		serve(address(arguments[1]))
+	case len(arguments) == 3 && arguments[0] == "call":
+		call(address(arguments[1]), arguments[2])
+	case len(arguments) == 2 && arguments[0] == "serve-room":
+		serveRoom(address(arguments[1]))
+	case len(arguments) == 2 && arguments[0] == "call-room":
+		callRoom(address(arguments[1]))
+	default:
+		log.Fatal("usage: kitex serve ADDRESS | kitex call ADDRESS FRAMING | " +
+			"kitex serve-room ADDRESS | kitex call-room ADDRESS\n" +
+			"framings: ttheader, ttheaderframed, framed, buffered")
+	}
+}
+
+// address reads unix:/path and tcp:host:port.
+func address(text string) net.Addr {
+	network, place, _ := strings.Cut(text, ":")
+	if network == "unix" {
+		return &net.UnixAddr{Net: "unix", Name: place}
+	}
+	found, err := net.ResolveTCPAddr("tcp", place)
+	if err != nil {
+		log.Fatal(err)
+	}
+	return found
+}
+
+// must ends the program with what went wrong.
+func must(what string, err error) {
+	if err != nil {
+		log.Fatalf("%s: %v", what, err)
+	}
+}
+
+// expect ends the program unless the two are the same.
+func expect(what string, got, wanted any) {
+	if fmt.Sprint(got) != fmt.Sprint(wanted) {
+		log.Fatalf("%s: %v, not %v", what, got, wanted)
+	}
+}
