@@ -1,12 +1,16 @@
 # `make help` lists what there is. CI runs `make test` and `make ship`.
 
 CARGO ?= cargo
+# The workspace as a whole, also where some of its tests are wanted: another choice of crates has other
+# features, and would be built anew.
+TEST = $(CARGO) test --workspace --all-features --locked
 LOOM = RUSTFLAGS="--cfg loom" $(CARGO) test -p breezeway-shm -p breezeway-shmipc -p breezeway --profile model --lib --target-dir target/loom
 
 # What tests may need of a machine. Such a test is in a module of this name and ignored; `make needs`
 # runs it where there is what it needs.
-NEEDS = needs_huge_pages needs_ipv6 needs_root
-HAS := $(shell grep -qs hugetlbfs /proc/filesystems && echo needs_huge_pages) \
+NEEDS = needs_go needs_huge_pages needs_ipv6 needs_root
+HAS := $(shell go version >/dev/null 2>&1 && echo needs_go) \
+	$(shell grep -qs hugetlbfs /proc/filesystems && echo needs_huge_pages) \
 	$(shell grep -qs '^0\{31\}1 ' /proc/net/if_inet6 && echo needs_ipv6) \
 	$(shell [ "$$(id -u)" = 0 ] && echo needs_root)
 LACKS = $(filter-out $(HAS),$(NEEDS))
@@ -15,8 +19,8 @@ LACKS = $(filter-out $(HAS),$(NEEDS))
 MSRV = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 FUZZ = $(wildcard crates/*/fuzz/Cargo.toml)
 
-.PHONY: help demo check test ship format columns links arrows unsafe lint unit model release budgets peers bench-thrift bench-tokio bench-threads clean \
-	golden carriers needs soak polling shmipc-peers bench-shmipc features docs fuzz-check peers-check benches packages msrv
+.PHONY: help demo check test ship format columns links arrows unsafe lint unit model release budgets peers bench-iceoryx2 bench-grpc bench-thrift bench-tokio bench-threads bench-calls bench-idle bench-fairness bench-cold bench-streams clean go \
+	golden carriers needs soak restarts polling shmipc-peers bench-shmipc features docs fuzz-check peers-check benches packages msrv asan
 .DEFAULT_GOAL := help
 
 ## This list.
@@ -39,7 +43,7 @@ check: format columns arrows unsafe links
 	$(CARGO) test --quiet --workspace --all-features --locked --lib --bins
 
 ## Before a commit is pushed: lints, every test, those of sessions on every carrier, the models.
-test: format columns arrows unsafe links lint unit carriers needs model
+test: format columns arrows unsafe links lint unit carriers needs model go
 
 ## Before a release: every feature, docs, fuzz crates, peers, benches, packages, the oldest Rust.
 ship: features docs benches fuzz-check peers-check packages msrv
@@ -70,28 +74,26 @@ unsafe:
 ## Clippy with warnings denied, with every feature and without.
 lint:
 	$(CARGO) clippy --workspace --all-targets --all-features --locked -- -D warnings
-	$(CARGO) clippy -p breezeway-shmipc --all-targets --locked -- -D warnings
-	$(CARGO) clippy -p breezeway-thrift --all-targets --locked -- -D warnings
+	$(CARGO) clippy -p breezeway-shmipc -p breezeway-thrift --all-targets --locked -- -D warnings
 
-## Every test with every feature, and those of shmipc that need no other system without tokio.
+## Every test with every feature.
 unit:
-	$(CARGO) test --workspace --all-features --locked
-	$(CARGO) test -p breezeway-shmipc --locked --lib --test hostile --test sessions
+	$(TEST)
 
 ## The tests of sessions once more, on unix sockets and on TCP: see crates/breezeway/tests/sessions/main.rs.
 carriers:
-	BREEZEWAY_TEST_CARRIER=unix $(CARGO) test -p breezeway --locked --test sessions -- \
+	BREEZEWAY_TEST_CARRIER=unix $(TEST) --test sessions -- \
 		on_every_carrier:: by_file:: --skip on_shm::
-	BREEZEWAY_TEST_CARRIER=tcp $(CARGO) test -p breezeway --locked --test sessions -- \
+	BREEZEWAY_TEST_CARRIER=tcp $(TEST) --test sessions -- \
 		on_every_carrier:: --skip on_shm:: --skip by_file::
 
 ## The tests that need something which not every machine has, as far as this one has it.
-needs:
-	$(if $(HAS),$(CARGO) test -p breezeway --locked --tests -- --ignored $(HAS:%=%::))
+needs: # shmipc's tests with other systems say themselves what they lack, and take one filter.
+	$(if $(HAS),$(TEST) --exclude breezeway-shmipc --tests -- --ignored $(HAS:%=%::))
 ifneq (,$(filter needs_root,$(HAS)))
-	BREEZEWAY_TEST_CARRIER=unix $(CARGO) test -p breezeway --locked --test sessions -- \
+	BREEZEWAY_TEST_CARRIER=unix $(TEST) --test sessions -- \
 		--ignored needs_root::
-	BREEZEWAY_TEST_CARRIER=tcp $(CARGO) test -p breezeway --locked --test sessions -- \
+	BREEZEWAY_TEST_CARRIER=tcp $(TEST) --test sessions -- \
 		--ignored needs_root:: --skip by_file::
 endif
 	@echo "Ignored, because this machine lacks what they need: $(or $(LACKS),none)"
@@ -100,11 +102,31 @@ endif
 model:
 	$(LOOM) model
 
+## The Go module against this workspace's command, and with Go's race detector.
+go:
+	@if command -v go >/dev/null; then \
+		set -e; $(TEST) --quiet --no-run --test command; cd go; \
+		test -z "$$(gofmt -l .)" || { gofmt -l .; echo "go: run gofmt -w on the files above" >&2; exit 1; }; \
+		go vet ./...; \
+		BREEZEWAY_BIN=$(CURDIR)/target/debug/breezeway go test ./...; \
+		go test -race -short ./...; \
+		cd grpc; go vet ./...; go test ./...; \
+	else echo "SKIPPED: the Go module needs go"; fi
+
+# The suites of one process. Inline assembly is not instrumented, nor is the standard library. ThreadSanitizer needs a standard
+# library that is built with it, which takes rust-src; it models no fences either.
+ASAN = RUSTFLAGS="-Zsanitizer=address" $(CARGO) +nightly test --locked --target $(shell rustc -vV | sed -n 's/^host: //p') \
+	--target-dir target/asan
+## AddressSanitizer over the unit tests of the crates that have unsafe code, and of those on top (needs a nightly).
+asan:
+	$(ASAN) --no-fail-fast --lib -p breezeway-os -p breezeway-shm -p breezeway -p breezeway-tokio -p breezeway-shmipc -p breezeway-thrift
+
 # ---- parts of `make ship` ----
 
-## Every crate without features, with each alone and with all.
+## Every crate without features, with each alone and with all; shmipc's tests without tokio.
 features:
 	.ci/features
+	$(CARGO) test -p breezeway-shmipc --locked --lib --test hostile --test sessions
 
 ## Documentation with every feature, warnings denied; with a nightly also as docs.rs builds it.
 docs:
@@ -131,7 +153,7 @@ peers-check:
 	cd peers && $(CARGO) check --workspace --all-targets --locked
 	@if command -v go >/dev/null; then \
 		set -e; for module in $$(git ls-files 'peers/*go.mod'); do \
-			echo "go vet $$module"; (cd $$(dirname $$module) && go vet ./...); \
+			echo "go vet $$module"; (cd $$(dirname $$module) && go generate ./... && go vet ./...); \
 		done; \
 	else echo "SKIPPED: the peers in Go need go"; fi
 
@@ -151,17 +173,48 @@ soak:
 	$(CARGO) test --release --locked -p breezeway --test sessions -- --ignored --exact --nocapture \
 		on_shm::growth::a_million_messages_of_random_sizes_cause_neither_page_faults_nor_growth
 
+## Two hundred generations of servers, each a process, under load from eight clients: no failed call, no message lost or doubled (minutes).
+restarts:
+	$(CARGO) test --release --locked -p breezeway-tokio --test sessions -- --ignored --exact --nocapture \
+		generations::generations_in_a_row_under_load_lose_and_leave_nothing
+
 ## The command, optimised.
 release:
 	$(CARGO) build --release --locked -p breezeway-cli
 
-## Every budget, interleaved with the floor (about ten minutes).
+## Every budget, interleaved with the floor (about fifteen minutes).
 budgets: peers
 	$(CARGO) bench --quiet --locked -p breezeway-cli --bench budgets
+	peers/target/release/iceoryx2-ping-pong beside
+
+## Breezeway and iceoryx2 in turn on the same work (a minute).
+bench-iceoryx2:
+	cd peers && $(CARGO) build --release --locked --quiet -p iceoryx2-ping-pong
+	peers/target/release/iceoryx2-ping-pong beside
 
 ## Threads on one shared session against plain unix sockets (a minute).
 bench-threads:
 	$(CARGO) bench --quiet --locked -p breezeway-cli --bench threads
+
+## A call with a time-out, and through a client, against a session's plain one (half a minute).
+bench-calls:
+	$(CARGO) bench --quiet --locked -p breezeway-cli --bench calls
+
+## What 1,000 idle sessions cost, and the busy one among them (half a minute).
+bench-idle:
+	$(CARGO) bench --quiet --locked -p breezeway-cli --bench idle
+
+## How long sessions wait whose worker is in handlers of 10 ms (half a minute).
+bench-fairness:
+	$(CARGO) bench --quiet --locked -p breezeway-cli --bench fairness
+
+## Fresh sessions in shared memory against fresh ones on unix sockets, interleaved (a minute).
+bench-cold:
+	$(CARGO) bench --quiet --locked -p breezeway-cli --bench cold
+
+## A stream beside a reader that sleeps, and frames of 8 MiB against a unix socket (a minute).
+bench-streams:
+	$(CARGO) bench --quiet --locked -p breezeway-cli --bench streams
 
 ## What polling does for sessions on sockets (two minutes).
 polling:
@@ -170,6 +223,10 @@ polling:
 ## The Thrift codec beside others, interleaved, with its targets (about a minute).
 bench-thrift:
 	cd peers && $(CARGO) run --release --locked --quiet -p thrift-peers
+
+## breezeway-grpc against tonic's own unix endpoint, interleaved (a minute).
+bench-grpc:
+	cd peers && $(CARGO) run --release --locked --quiet -p grpc-peers
 
 ## Breezeway under tokio against the crate shmipc and tokio's unix sockets, interleaved (about ten minutes).
 bench-tokio:
