@@ -28,7 +28,7 @@ fn a_message_over_the_clients_limit_is_refused_and_the_channel_goes_on() {
 }
 
 #[test]
-fn metadata_that_is_too_long_fails_its_call_and_no_other() {
+fn metadata_that_is_too_long_fails_its_call_and_stops_no_later_one() {
     on_every_link(|channel, gear| async move {
         let mut client = client(channel);
         let mut request = Request::new(simple(0, 0));
@@ -37,7 +37,11 @@ fn metadata_that_is_too_long_fails_its_call_and_no_other() {
         if gear == Gear::Native {
             assert_eq!(outcome.unwrap_err().code(), Code::ResourceExhausted);
         }
-        assert!(client.unary_call(simple(0, 0)).await.is_ok());
+        // HTTP/2 may end the connection that carried it, and the calls that do not know yet.
+        while let Err(status) = client.unary_call(simple(0, 0)).await {
+            assert_eq!(gear, Gear::Http2, "{status:?}");
+            tokio::task::yield_now().await;
+        }
         let mut request = Request::new(simple(0, 0));
         request.metadata_mut().insert("key", "x".repeat(12_000).parse().unwrap());
         assert!(client.unary_call(request).await.is_ok());
