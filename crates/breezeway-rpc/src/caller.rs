@@ -8,6 +8,8 @@ use crate::error::Error;
 use crate::metadata::{self, ReplyMetadata, RequestMetadata};
 use crate::method::Method;
 use crate::reply::Reply;
+#[cfg(feature = "tower")]
+use crate::route::Route;
 use crate::thrift;
 
 /// What a call may be told beside its arguments.
@@ -16,6 +18,10 @@ pub struct CallOptions {
     pub(crate) timeout: Option<Duration>,
     pub(crate) metadata: RequestMetadata,
     pub(crate) reply: Option<ReplyMetadata>,
+    #[cfg(feature = "tower")]
+    pub(crate) idempotent: bool,
+    #[cfg(feature = "tower")]
+    pub(crate) route: Option<Route>,
 }
 
 impl CallOptions {
@@ -51,6 +57,23 @@ impl CallOptions {
         self
     }
 
+    /// These calls do no harm when they run twice: a
+    /// [`RetryPolicy`](crate::governance::RetryPolicy) may make them again where it is not known
+    /// whether they have run.
+    #[cfg(feature = "tower")]
+    pub fn idempotent(mut self) -> Self {
+        self.idempotent = true;
+        self
+    }
+
+    /// Keeps where these calls went, the last attempt of the last call each time: a
+    /// [`breezeway_tokio::Channel`] says so.
+    #[cfg(feature = "tower")]
+    pub fn receive_route(mut self, route: &Route) -> Self {
+        self.route = Some(route.clone());
+        self
+    }
+
     /// Keeps what the handlers of these calls give beside their results, the last call's each time.
     pub fn receive_metadata(mut self, reply: &ReplyMetadata) -> Self {
         self.reply = Some(reply.clone());
@@ -62,6 +85,15 @@ impl CallOptions {
     /// When a call that begins now is given up; nothing also for a time that no clock can say.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         self.timeout.and_then(|timeout| Instant::now().checked_add(timeout))
+    }
+
+    /// Says by what the call goes.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn took(&self, _carrier: breezeway::Carrier) {
+        #[cfg(feature = "tower")]
+        if let Some(route) = &self.route {
+            route.set_carrier(_carrier);
+        }
     }
 
     /// The metadata as it travels over a shared session; nothing if there is none.

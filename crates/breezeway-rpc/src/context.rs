@@ -48,6 +48,18 @@ impl Context {
         std::mem::take(&mut *self.lock())
     }
 
+    /// The same, but for what the handler has given so far: for a handler behind layers.
+    #[cfg(feature = "tower")]
+    pub(crate) fn for_layers(&self) -> Self {
+        let (metadata, reply) = (self.metadata.clone(), Mutex::default());
+        Self { peer: self.peer, carrier: self.carrier, deadline: self.deadline, metadata, reply }
+    }
+
+    #[cfg(feature = "tower")]
+    pub(crate) fn add_reply_metadata(&self, pairs: Pairs) {
+        self.lock().extend(pairs);
+    }
+
     /// Who calls: the credentials of the process that connected.
     pub fn peer(&self) -> &Peer {
         &self.peer

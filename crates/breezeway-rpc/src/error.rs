@@ -63,6 +63,12 @@ pub enum Error {
     /// No connection to a Thrift server could be opened: the call never left.
     #[error("cannot connect to {0}: {1}")]
     Connecting(Address, io::Error),
+    /// A layer of this side has shed the call, as there are too many: the call never left.
+    #[error("too many calls are under way here, and this one was not let through")]
+    Overloaded,
+    /// A layer of this side failed the call; whether it ran is not known.
+    #[error("a layer failed the call: {0}")]
+    Layer(Box<dyn std::error::Error + Send + Sync>),
     /// The connection to a Thrift server failed; whether the call ran is not known.
     #[error("the connection failed: {0}")]
     Io(#[from] io::Error),
@@ -89,12 +95,46 @@ impl Error {
         match self {
             Self::Connect(_)
             | Self::Connecting(..)
+            | Self::Overloaded
             | Self::NoMetadata
             | Self::MetadataTooLong
             | Self::Encode(_) => false,
             Self::Call(error) => error.may_have_run(),
             Self::Application(exception) => !NEVER_RAN.contains(&exception.kind),
             _ => true,
+        }
+    }
+
+    /// Whether the same call may have more luck later, or at another instance.
+    #[cfg(feature = "tower")]
+    pub(crate) fn may_pass(&self) -> bool {
+        match self {
+            Self::Connect(_) | Self::Connecting(..) | Self::Io(_) => true,
+            Self::Call(CallError::Failed { code, .. }) => matches!(
+                code,
+                ErrorCode::Refused | ErrorCode::Overloaded | ErrorCode::DeadlinePassed
+            ),
+            Self::Call(
+                CallError::TooLarge { .. }
+                | CallError::TooMuchMetadata { .. }
+                | CallError::Forked
+                | CallError::SpaceOfAnotherSession,
+            ) => false,
+            Self::Call(_) => true,
+            _ => false,
+        }
+    }
+
+    /// What a layer failed a call with.
+    #[cfg(feature = "tower")]
+    pub(crate) fn from_layer(error: tower::BoxError) -> Self {
+        match error.downcast::<Self>() {
+            Ok(error) => *error,
+            Err(error) if error.is::<tower::timeout::error::Elapsed>() => {
+                Self::Call(CallError::DeadlinePassed)
+            }
+            Err(error) if error.is::<tower::load_shed::error::Overloaded>() => Self::Overloaded,
+            Err(error) => Self::Layer(error),
         }
     }
 
@@ -129,6 +169,8 @@ impl Error {
             Self::Application(exception) => (code(exception.kind), exception.message.clone()),
             Self::Business(error) => (ErrorCode::Application(BUSINESS), error.to_reason()),
             Self::Arguments(_) => (code(ExceptionKind::PROTOCOL_ERROR), self.to_string()),
+            Self::Overloaded => (ErrorCode::Overloaded, self.to_string()),
+            Self::Call(CallError::DeadlinePassed) => (ErrorCode::DeadlinePassed, self.to_string()),
             other => (ErrorCode::Failed, other.to_string()),
         }
     }

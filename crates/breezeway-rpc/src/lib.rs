@@ -70,11 +70,15 @@ mod caller;
 mod channel;
 mod context;
 mod error;
+#[cfg(feature = "tower")]
+pub mod governance;
 mod kitex;
 mod metadata;
 mod method;
 mod registry;
 mod reply;
+#[cfg(feature = "tower")]
+mod route;
 mod server;
 mod stream;
 #[cfg(feature = "tokio")]
@@ -94,6 +98,8 @@ pub use metadata::ReplyMetadata;
 pub use method::Method;
 pub use registry::Collision;
 pub use reply::Reply;
+#[cfg(feature = "tower")]
+pub use route::Route;
 pub use server::{Server, Service};
 pub use stream::{
     DuplexStream, Opened, Replies, ReplyStream, RequestSender, RequestStream, Requests,

@@ -76,6 +76,18 @@ impl Registry {
         }
     }
 
+    /// The methods of each service, by their indexes.
+    #[cfg(feature = "tower")]
+    pub(crate) fn by_index(&self) -> Vec<Vec<Method>> {
+        let of_service = |service| {
+            let mut methods: Vec<_> =
+                self.methods.iter().filter(|(_, found)| found.service == service).collect();
+            methods.sort_by_key(|(_, found)| found.method);
+            methods.into_iter().map(|(method, _)| *method).collect()
+        };
+        (0..self.services.len()).map(of_service).collect()
+    }
+
     fn has(&self, service: &[u8]) -> bool {
         self.services.iter().any(|name| name.as_bytes() == service)
     }

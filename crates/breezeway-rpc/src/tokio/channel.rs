@@ -55,6 +55,7 @@ impl AsyncChannel for breezeway_tokio::Channel {
         options: &CallOptions,
     ) -> Result<A::Reply, Error> {
         let request = to_vec(arguments)?;
+        options.took(self.carrier());
         let deadline = options.deadline();
         let reply = match (options.block()?, deadline) {
             (None, None) => self.call(method.tag, &request).await?,
@@ -78,6 +79,7 @@ impl AsyncChannel for breezeway_tokio::Channel {
             return Err(Error::NoMetadata);
         }
         let message = to_vec(arguments)?;
+        options.took(self.carrier());
         Ok(self.post(method.tag, &message).await?)
     }
 }

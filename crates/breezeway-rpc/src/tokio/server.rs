@@ -143,6 +143,22 @@ impl<S: AsyncServices> AsyncServer<S> {
         Ok(AsyncServer { server, registry, services: (services, service), thrift, serves_thrift })
     }
 
+    /// Lets the calls of all services that were added so far, but not their streams, pass this
+    /// layer of tower before their handlers. A layer that sheds a call fails it as overloaded; a
+    /// time-out is the call's deadline.
+    ///
+    /// A layer is cloned for each call: where its state is to be shared, it has to share it, as
+    /// [`tower::limit::GlobalConcurrencyLimitLayer`] and a `Buffer` do.
+    #[cfg(feature = "tower")]
+    pub fn layer<L: tower::Layer<crate::governance::Handlers<S>>>(
+        self,
+        layer: &L,
+    ) -> AsyncServer<crate::governance::Layered<S, L::Service>> {
+        let Self { server, registry, services, thrift, serves_thrift } = self;
+        let services = crate::governance::Layered::new(services, registry.by_index(), layer);
+        AsyncServer { server, registry, services, thrift, serves_thrift }
+    }
+
     /// Also serves clients that speak Thrift on the address's sockets, as those of Kitex, Volo and
     /// Apache's libraries do: framed, unframed or in TTHeader, told apart by their first bytes.
     /// Each counts as a session ([`ServerOptions::max_sessions`]).

@@ -3,6 +3,7 @@
 mod awaited;
 mod blocking;
 mod golden;
+mod governance;
 mod needs_go;
 mod room;
 mod shop;

@@ -1,0 +1,42 @@
+//! Clients and servers as [`tower::Service`]s, so that tower's layers govern calls.
+//!
+//! A client: [`ChannelService`] makes a service of any awaited channel, layers wrap it, and
+//! [`ServiceChannel`] makes a channel of the whole, for a generated client. A server:
+//! [`AsyncServer::layer`](crate::AsyncServer::layer). The request is plain on both sides: which
+//! method, the arguments' bytes, and what goes beside them.
+//!
+//! Streams pass by the layers of a server; a client opens them on its channel.
+//!
+//! ```
+//! use std::time::Duration;
+//!
+//! use breezeway_rpc::governance::{ChannelService, RetryPolicy, ServiceChannel};
+//! use tower::ServiceBuilder;
+//!
+//! // For a generated client: `AsyncUsersClient::new(governed(channel))`.
+//! fn governed(channel: breezeway_tokio::Channel) -> impl breezeway_rpc::AsyncChannel {
+//!     let service = ServiceBuilder::new()
+//!         .load_shed()
+//!         .concurrency_limit(64)
+//!         .timeout(Duration::from_secs(1))
+//!         .retry(RetryPolicy::new(3))
+//!         .service(ChannelService::new(channel));
+//!     ServiceChannel::new(service)
+//! }
+//! ```
+
+mod bare;
+mod channel;
+mod layered;
+mod request;
+mod retry;
+mod service;
+
+pub use channel::ServiceChannel;
+pub use layered::{Handlers, Layered, ServedReply, ServedRequest};
+pub use request::{CallReply, CallRequest};
+pub use retry::RetryPolicy;
+pub use service::ChannelService;
+
+/// A future of a service.
+pub(crate) type BoxFuture<T> = std::pin::Pin<Box<dyn Future<Output = T> + Send>>;

@@ -1,0 +1,142 @@
+//! A server's handlers as a service, below layers.
+
+use std::sync::Arc;
+use std::task::{self, Poll};
+
+use breezeway::ForeignBytes;
+use bytes::Bytes;
+use tower::{BoxError, Layer, Service, ServiceExt};
+
+use super::BoxFuture;
+use crate::call::{Call, Exchange, Fill, Kind};
+use crate::context::Context;
+use crate::error::Error;
+use crate::metadata::Pairs;
+use crate::method::Method;
+use crate::tokio::AsyncServices;
+
+/// A call that has come to a server.
+#[derive(Debug)]
+pub struct ServedRequest {
+    /// Which method.
+    pub method: Method,
+    /// The arguments, a bare Thrift Binary struct; not judged yet.
+    pub arguments: Bytes,
+    /// What goes beside them.
+    pub context: Context,
+    /// Which service, and which of its methods.
+    found: (usize, usize),
+}
+
+/// What a handler gave: a result, or an exception that the IDL declares.
+#[derive(Debug, Default)]
+pub struct ServedReply {
+    /// A bare Thrift Binary struct; empty after a oneway call.
+    pub body: Bytes,
+    metadata: Pairs,
+}
+
+/// The handlers of a server, as a [`tower::Service`]: the innermost of its layers. It is always
+/// ready.
+pub struct Handlers<S>(Arc<S>);
+
+impl<S> Clone for Handlers<S> {
+    fn clone(&self) -> Self {
+        Self(Arc::clone(&self.0))
+    }
+}
+
+impl<S: AsyncServices> Service<ServedRequest> for Handlers<S> {
+    type Response = ServedReply;
+    type Error = Error;
+    type Future = BoxFuture<Result<ServedReply, Error>>;
+
+    fn poll_ready(&mut self, _: &mut task::Context<'_>) -> Poll<Result<(), Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: ServedRequest) -> Self::Future {
+        let services = Arc::clone(&self.0);
+        Box::pin(async move {
+            let ServedRequest { arguments, context, found: (service, method), .. } = request;
+            let mut held = Held { arguments, reply: Bytes::new() };
+            let mut call = Call::new(&mut held);
+            services.dispatch(service, method, &context, &mut call).await?;
+            Ok(ServedReply { body: held.reply, metadata: context.take_reply_metadata() })
+        })
+    }
+}
+
+/// A call whose bytes are held here.
+struct Held {
+    arguments: Bytes,
+    reply: Bytes,
+}
+
+impl Exchange for Held {
+    fn request(&self) -> ForeignBytes<'_> {
+        ForeignBytes::stable(&self.arguments)
+    }
+
+    fn reply_with(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        self.reply = Bytes::copy_from_slice(bytes);
+        Ok(())
+    }
+
+    fn reply(&mut self, size: usize, fill: Fill<'_>) -> Result<(), Error> {
+        let mut bytes = vec![0; size];
+        fill(&mut bytes)?;
+        self.reply = bytes.into();
+        Ok(())
+    }
+}
+
+/// Services whose calls pass layers first.
+pub struct Layered<S, T> {
+    services: Arc<S>,
+    layered: T,
+    methods: Vec<Vec<Method>>,
+}
+
+impl<S: AsyncServices, T> Layered<S, T> {
+    /// `methods` has those of each service, by their indexes.
+    pub(crate) fn new<L>(services: S, methods: Vec<Vec<Method>>, layer: &L) -> Self
+    where
+        L: Layer<Handlers<S>, Service = T>,
+    {
+        let services = Arc::new(services);
+        let layered = layer.layer(Handlers(Arc::clone(&services)));
+        Self { services, layered, methods }
+    }
+}
+
+impl<S, T> AsyncServices for Layered<S, T>
+where
+    S: AsyncServices,
+    T: Service<ServedRequest, Response = ServedReply, Error: Into<BoxError>, Future: Send>,
+    T: Clone + Send + Sync + 'static,
+{
+    const COUNT: usize = S::COUNT;
+
+    async fn dispatch(
+        &self,
+        service: usize,
+        method: usize,
+        cx: &Context,
+        call: &mut Call<'_>,
+    ) -> Result<(), Error> {
+        let Kind::Call(exchange) = &mut call.kind else {
+            return self.services.dispatch(service, method, cx, call).await;
+        };
+        let request = ServedRequest {
+            method: self.methods[service][method],
+            arguments: exchange.request().to_vec().into(),
+            context: cx.for_layers(),
+            found: (service, method),
+        };
+        let reply = self.layered.clone().oneshot(request).await;
+        let reply = reply.map_err(|error| Error::from_layer(error.into()))?;
+        cx.add_reply_metadata(reply.metadata);
+        exchange.reply_with(&reply.body)
+    }
+}
