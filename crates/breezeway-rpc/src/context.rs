@@ -86,8 +86,8 @@ impl Context {
         self.metadata.get(name)
     }
 
-    /// Gives the client a value beside the result: it goes one call back. A session of a
-    /// [`breezeway::Server`] carries none.
+    /// Gives the client a value beside the result: it goes one call back. With a call of a session
+    /// of [`Server`](crate::Server) it does not travel; with a stream it does.
     pub fn set_reply_metadata(&self, name: &str, value: impl AsRef<[u8]>) {
         self.lock().push((name.into(), value.as_ref().into()));
     }

@@ -52,10 +52,7 @@ pub enum Error {
     #[error("the server has ended the stream; receive, to learn why")]
     StreamEnded,
     /// A session of one caller carries no metadata.
-    #[error(
-        "a session or a pool of them carries no metadata; call over a breezeway::Channel, to a \
-         server that awaits"
-    )]
+    #[error("a session or a pool of them carries no metadata; call over a breezeway::Channel")]
     NoMetadata,
     /// The metadata is longer than its lengths can say.
     #[error("a name or value of the metadata is longer than 65535 bytes")]

@@ -21,8 +21,17 @@ pub struct Method {
 impl Method {
     /// The method whose arguments are `A`.
     pub const fn of<A: thrift::Call>(service: &'static str) -> Self {
-        let tag = tag(service, A::METHOD);
-        Self { service, name: A::METHOD, tag, oneway: A::ONEWAY, streaming: A::STREAMING }
+        Self::new(service, A::METHOD, A::ONEWAY, A::STREAMING)
+    }
+
+    /// A method that is known only when the program runs, by its names in the IDL.
+    pub const fn new(
+        service: &'static str,
+        name: &'static str,
+        oneway: bool,
+        streaming: Streaming,
+    ) -> Self {
+        Self { service, name, tag: tag(service, name), oneway, streaming }
     }
 
     /// Whether it is a stream, and no call.

@@ -10,6 +10,7 @@ use crate::error::Error;
 use crate::kitex::Connections;
 use crate::method::Method;
 use crate::registry::{Collision, Found, Registry};
+use crate::stream;
 
 /// What serves the calls of one service: generated, for whoever implements its trait.
 pub trait Service: Send + Sync + 'static {
@@ -88,7 +89,12 @@ impl Server {
         if self.serves_thrift {
             self.thrift.open(&services);
         }
-        let outcome = self.server.serve(move |call: breezeway::Call<'_>| services.handle(call));
+        let streaming = Arc::clone(&services);
+        let server = self.server.on_stream(move |method, opened| {
+            stream::serve(&streaming, method, opened);
+            Ok(())
+        });
+        let outcome = server.serve(move |call: breezeway::Call<'_>| services.handle(call));
         self.thrift.close();
         outcome
     }
@@ -103,11 +109,14 @@ impl Services {
         let Some((found, method)) = self.registry.find(call.method()) else {
             return call.no_such_method();
         };
-        if let Err(error) = method.check_call() {
-            let (code, reason) = error.to_client();
-            return call.fail(code, &reason);
-        }
         let cx = Context::new(*call.peer(), call.carrier(), call.patience());
+        let cx = match method.check_call().and_then(|()| cx.with_block(call.metadata())) {
+            Ok(cx) => cx,
+            Err(error) => {
+                let (code, reason) = error.to_client();
+                return call.fail(code, &reason);
+            }
+        };
         let mut native = Native { call: Some(call), handled: None };
         let outcome = self.service(found).dispatch(found.method, &cx, &mut Call::new(&mut native));
         native.finish(outcome)

@@ -7,6 +7,7 @@
 mod calling;
 mod client;
 mod native;
+mod native_server;
 pub(crate) mod outcome;
 mod serving;
 
@@ -21,6 +22,7 @@ use crate::thrift::{Decode, Encode, to_vec};
 pub use calling::{Opened, StreamChannel};
 pub(crate) use calling::{ReceivingReplies, SendingRequests};
 pub use client::{DuplexStream, ReplyStream, RequestSender, RequestStream};
+pub(crate) use native_server::serve;
 pub(crate) use serving::{ReceivingRequests, SendingReplies, Served};
 pub use serving::{Replies, Requests};
 

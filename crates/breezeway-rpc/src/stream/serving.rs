@@ -1,11 +1,14 @@
 //! A handler's halves of a stream.
 
 use std::marker::PhantomData;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use super::{Body, Ended};
+use super::{Body, Ended, native_server as native};
 use crate::call::{Call, Kind, other_way};
+use crate::context::Context;
 use crate::error::Error;
 use crate::kitex::stream as thrift;
+use crate::server::Service;
 use crate::thrift::{Decode, Encode, ExceptionKind, to_vec};
 
 /// A stream that is being served.
@@ -18,17 +21,47 @@ pub(crate) struct Served {
 
 /// Where requests come from.
 pub(crate) enum ReceivingRequests {
+    Native(native::Requests),
     Thrift(thrift::ServedRequests),
 }
 
 /// Where replies go.
 pub(crate) enum SendingReplies {
+    Native(native::Replies),
     Thrift(thrift::ServedReplies),
+}
+
+impl Served {
+    /// Runs the handler, and ends the stream with what came of it.
+    pub(crate) fn serve(mut self, service: &dyn Service, method: usize, context: &Context) {
+        // A handler's panic fails its stream, and nothing of ours is left half done by it.
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
+            service.dispatch(method, context, &mut Call::of_stream(&mut self))
+        }));
+        let panicked = |_| Err(Error::new(ExceptionKind::INTERNAL_ERROR, "the handler panicked"));
+        self.finish(outcome.unwrap_or_else(panicked));
+    }
+
+    /// Ends the stream.
+    pub(crate) fn finish(mut self, outcome: Result<(), Error>) {
+        let ended = match outcome {
+            Ok(()) => self.ended.unwrap_or(Ended::Well(None)),
+            Err(error) => Ended::Failed(error),
+        };
+        match &mut self.sending {
+            SendingReplies::Native(replies) => replies.end(ended),
+            SendingReplies::Thrift(replies) => replies.end(ended),
+        }
+        if let ReceivingRequests::Native(requests) = &mut self.receiving {
+            requests.drain();
+        }
+    }
 }
 
 impl ReceivingRequests {
     fn receive(&mut self) -> Result<Option<Body>, Error> {
         match self {
+            Self::Native(requests) => requests.receive(),
             Self::Thrift(requests) => requests.receive(),
         }
     }
@@ -37,6 +70,7 @@ impl ReceivingRequests {
 impl SendingReplies {
     fn send(&mut self, message: &[u8]) -> Result<(), Error> {
         match self {
+            Self::Native(replies) => replies.send(message),
             Self::Thrift(replies) => replies.send(message),
         }
     }

@@ -181,9 +181,16 @@ fn metadata_is_refused_where_it_cannot_travel() {
     let failed = client(&running).with(options()).echo("x".to_owned());
     assert!(matches!(failed, Err(Error::NoMetadata)), "{failed:?}");
     let shared = ShopClient::new(breezeway::Channel::connect(&running.address).unwrap());
-    let failed = shared.with(options()).echo("x".to_owned());
-    let refused = matches!(&failed, Err(Error::Call(CallError::TooMuchMetadata { limit: 0, .. })));
+    assert_eq!(shared.with(options()).echo("x".to_owned()).unwrap(), "x");
+    let long = CallOptions::new().metadata("name", vec![b'x'; 65_536]);
+    let failed = shared.with(long).echo("x".to_owned());
+    assert!(matches!(failed, Err(Error::MetadataTooLong)), "{failed:?}");
+    let much =
+        (0..20).fold(CallOptions::new(), |much, _| much.metadata("name", vec![b'x'; 60_000]));
+    let failed = shared.with(much).echo("x".to_owned());
+    let refused = matches!(&failed, Err(Error::Call(CallError::TooMuchMetadata { .. })));
     assert!(refused, "{failed:?}");
+    assert_eq!(shared.echo("x".to_owned()).unwrap(), "x");
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! The service with streams that the tests serve and call.
 
-use std::time::Duration;
+use std::sync::{Arc, Condvar, Mutex};
 
-use breezeway::{ErrorCode, StreamError};
+use breezeway::{CallError, ErrorCode, StreamError};
 use breezeway_rpc::thrift::ExceptionKind;
 use breezeway_rpc::{
     AsyncReplies, AsyncRequests, BusinessError, Context, Error, Replies, Requests,
@@ -15,6 +15,27 @@ pub(crate) use room::*;
 /// A room that tells what happens in it.
 pub(crate) struct Hall {
     pub(crate) events: UnboundedSender<String>,
+    /// What handlers that block sleep until.
+    pub(crate) morning: Arc<Morning>,
+}
+
+/// What comes once, and for all.
+#[derive(Default)]
+pub(crate) struct Morning {
+    has_come: Mutex<bool>,
+    comes: Condvar,
+}
+
+impl Morning {
+    pub(crate) fn come(&self) {
+        *self.has_come.lock().unwrap() = true;
+        self.comes.notify_all();
+    }
+
+    fn wait(&self) {
+        let has_come = self.has_come.lock().unwrap();
+        drop(self.comes.wait_while(has_come, |has_come| !*has_come).unwrap());
+    }
 }
 
 pub(crate) fn line(from: &str, text: impl ToString) -> Line {
@@ -36,10 +57,12 @@ impl Hall {
         let _ = self.events.send(event.to_string());
     }
 
-    /// Tells of a client that has cancelled.
+    /// Tells of a client that has cancelled, and of a deadline.
     fn noted<T>(&self, outcome: Result<T, Error>) -> Result<T, Error> {
-        if let Err(Error::Stream(StreamError::Reset(ErrorCode::Cancelled))) = outcome {
-            self.told("cancelled");
+        match outcome {
+            Err(Error::Stream(StreamError::Reset(ErrorCode::Cancelled))) => self.told("cancelled"),
+            Err(Error::Call(CallError::DeadlinePassed)) => self.told("too late"),
+            _ => {}
         }
         outcome
     }
@@ -177,7 +200,10 @@ impl Room for Hall {
             match &*line.text {
                 "nowhere" => return Err(missing(&line.from).into()),
                 "enough" => return Ok(heard),
-                "sleep" => std::thread::sleep(Duration::from_millis(100)),
+                "sleep" => {
+                    self.told("asleep");
+                    self.morning.wait();
+                }
                 _ => {}
             }
         }
@@ -202,7 +228,10 @@ impl Room for Hall {
         Ok(())
     }
 
-    fn say(&self, _: &Context, line: Line) -> Result<Line, RoomSayError> {
+    fn say(&self, cx: &Context, mut line: Line) -> Result<Line, RoomSayError> {
+        if let ("who", Some(name)) = (&*line.text, cx.metadata("name")) {
+            line.text = String::from_utf8_lossy(name).into_owned();
+        }
         Ok(line)
     }
 }

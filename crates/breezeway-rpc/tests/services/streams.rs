@@ -1,5 +1,6 @@
 //! Streams whose handlers and callers await, over sessions and in Kitex's framing.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use breezeway::{Address, CallError};
@@ -36,7 +37,8 @@ impl Running {
         };
         let (events, told) = unbounded_channel();
         let server = AsyncServer::bind(&place.parse().unwrap()).unwrap().with_thrift_clients();
-        let server = server.add_service(AsyncRoomServer(Hall { events })).unwrap();
+        let server =
+            server.add_service(AsyncRoomServer(Hall { events, morning: Arc::default() })).unwrap();
         let (address, stopper) = (server.address(), server.stopper());
         let serving = tokio::spawn(async move { server.serve().await.unwrap() });
         Self { address, events: told, stopper, serving, _folder: folder }

@@ -2,20 +2,25 @@
 
 use std::io::Write;
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use breezeway::{Address, CallError, Channel, Stopper, StreamError};
-use breezeway_rpc::thrift::{ExceptionKind, FrameKind, Output, TtHeader, to_vec};
+use breezeway::{Address, CallError, Channel, ErrorCode, ServerOptions, Stopper, StreamError};
+use breezeway_rpc::thrift::{
+    ApplicationException, ExceptionKind, FrameKind, Output, TtHeader, decode_slice, to_vec,
+};
 use breezeway_rpc::{
-    AsyncThriftClient, CallOptions, Error, ReplyMetadata, Server, StreamChannel, ThriftClient,
+    AsyncThriftClient, CallOptions, Error, Method, ReplyMetadata, Server, StreamChannel,
+    ThriftClient,
 };
 use tempfile::TempDir;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::time::timeout;
 
 use crate::room::{
-    AsyncRoomClient, Hall, Heard, RoomClient, RoomListenError, RoomServer, RoomTellError, line,
+    AsyncRoomClient, Hall, Heard, Morning, RoomClient, RoomListenArgs, RoomListenError,
+    RoomSayArgs, RoomServer, RoomTellArgs, RoomTellError, line,
 };
 use crate::streams;
 
@@ -23,6 +28,7 @@ use crate::streams;
 pub(crate) struct Running {
     pub(crate) address: Address,
     events: UnboundedReceiver<String>,
+    morning: Arc<Morning>,
     stopper: Stopper,
     serving: Option<JoinHandle<()>>,
     folder: TempDir,
@@ -30,17 +36,28 @@ pub(crate) struct Running {
 
 impl Running {
     pub(crate) fn new(carrier: &str) -> Self {
+        Self::with(carrier, ServerOptions::new())
+    }
+
+    fn with(carrier: &str, options: ServerOptions) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let place = match carrier {
             "tcp" => "tcp:127.0.0.1:0".to_owned(),
             file => format!("{file}:{}/room.sock", folder.path().display()),
         };
         let (events, told) = unbounded_channel();
-        let server = Server::bind(&place.parse().unwrap()).unwrap().with_thrift_clients();
-        let server = server.add_service(RoomServer(Hall { events })).unwrap();
+        let server = Server::bind_with(&place.parse().unwrap(), options).unwrap();
+        let server = server.with_thrift_clients();
+        let morning = Arc::<Morning>::default();
+        let hall = Hall { events, morning: Arc::clone(&morning) };
+        let server = server.add_service(RoomServer(hall)).unwrap();
         let (address, stopper) = (server.address(), server.stopper());
         let serving = Some(std::thread::spawn(move || server.serve().unwrap()));
-        Self { address, events: told, stopper, serving, folder }
+        Self { address, events: told, morning, stopper, serving, folder }
+    }
+
+    fn native(&self) -> RoomClient<Channel> {
+        RoomClient::new(Channel::connect(&self.address).unwrap())
     }
 
     fn thrift(&self) -> RoomClient<ThriftClient> {
@@ -54,6 +71,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
+        self.morning.come();
         self.stopper.stop();
         self.serving.take().unwrap().join().unwrap();
     }
@@ -125,32 +143,236 @@ fn metadata_and_deadline<C: StreamChannel>(room: &RoomClient<C>) {
     assert_eq!(failed, CallError::DeadlinePassed.to_string());
 }
 
-#[test]
-fn callers_and_handlers_that_block_stream_in_kitexs_framing() {
-    for carrier in ["unix", "tcp", "shm"] {
-        let running = Running::new(carrier);
-        let room = running.thrift();
-        every_form(&room);
-        what_goes_wrong(&room);
-        metadata_and_deadline(&room);
-        every_form(&room);
+/// At one time, as some wait for a deadline.
+fn on_every_carrier(test: impl Fn(&mut Running) + Sync) {
+    std::thread::scope(|scope| {
+        for carrier in ["shm", "unix", "tcp"] {
+            let test = &test;
+            scope.spawn(move || test(&mut Running::new(carrier)));
+        }
+    });
+}
+
+/// Each test, over sessions and in Kitex's framing, over every carrier.
+macro_rules! both {
+    ($($(#[$docs:meta])* fn $name:ident($running:ident, $room:ident) $body:block)*) => {$(
+        mod $name {
+            use super::*;
+
+            $(#[$docs])*
+            fn test<C: StreamChannel>($running: &mut Running, $room: &RoomClient<C>) $body
+
+            #[test]
+            fn natively() {
+                on_every_carrier(|running| {
+                    let room = running.native();
+                    test(running, &room);
+                });
+            }
+
+            #[test]
+            fn in_ttheader() {
+                on_every_carrier(|running| {
+                    let room = running.thrift();
+                    test(running, &room);
+                });
+            }
+        }
+    )*};
+}
+
+both! {
+    fn callers_and_handlers_that_block_stream(_running, room) {
+        every_form(room);
+        what_goes_wrong(room);
+        metadata_and_deadline(room);
+        every_form(room);
+    }
+
+    fn a_handler_that_blocks_learns_that_its_client_is_gone(running, room) {
+        let mut lines = room.listen(line("hall", "endless")).unwrap();
+        lines.receive().unwrap().unwrap();
+        drop(lines);
+        running.told_of("cancelled");
+        running.told_of("dropped");
+        let mut talk = room.talk().unwrap();
+        talk.send(&line("Ada", 1)).unwrap();
+        talk.receive().unwrap().unwrap();
+        drop(talk);
+        running.told_of("cancelled");
+    }
+
+    fn a_handler_that_blocks_keeps_to_the_deadline_while_it_receives(running, room) {
+        let options = CallOptions::new().timeout(Duration::from_secs(5));
+        let mut talk = room.with(options).talk().unwrap();
+        running.told_of("too late");
+        let failed = talk.receive().unwrap_err().to_string();
+        assert_eq!(failed, CallError::DeadlinePassed.to_string());
+        every_form(room);
+    }
+
+    fn a_handler_that_sleeps_stops_its_client_and_no_other(running, room) {
+        let options = CallOptions::new().timeout(Duration::from_secs(5));
+        let mut telling = room.with(options).tell().unwrap();
+        telling.send(&line("Ada", "sleep")).unwrap();
+        running.told_of("asleep");
+        let big = line("Ada", "x".repeat(1 << 20));
+        let mut sent = 0;
+        // Until the deadline.
+        while telling.send(&big).is_ok() {
+            sent += 1;
+            assert!(sent < 200, "{sent} MiB are under way");
+        }
+        every_form(room);
+    }
+
+    fn a_server_that_ends_early_lets_the_client_know(_running, room) {
+        let mut talk = room.talk().unwrap();
+        for text in ["a", "nowhere"] {
+            talk.send(&line("Ada", text)).unwrap();
+        }
+        assert_eq!(talk.receive().unwrap(), Some(line("Ada", "a")));
+        let failed = talk.receive();
+        assert!(failed.is_err(), "{failed:?}");
+        assert!(matches!(talk.send(&line("Ada", "b")), Err(Error::StreamEnded)));
+        assert_eq!(talk.receive().unwrap(), None);
+    }
+
+    fn many_streams_at_a_time_keep_to_themselves(_running, room) {
+        let mut talks: Vec<_> = (0..20).map(|_| room.talk().unwrap()).collect();
+        for round in 0..10 {
+            for (number, talk) in talks.iter_mut().enumerate() {
+                talk.send(&line(&number.to_string(), round)).unwrap();
+            }
+            for (number, talk) in talks.iter_mut().enumerate() {
+                let said = talk.receive().unwrap();
+                assert_eq!(said, Some(line(&number.to_string(), round)));
+            }
+        }
     }
 }
 
 #[test]
-fn a_handler_that_blocks_learns_that_its_client_is_gone() {
-    let mut running = Running::new("unix");
-    let room = running.thrift();
-    let mut lines = room.listen(line("hall", "endless")).unwrap();
-    lines.receive().unwrap().unwrap();
-    drop(lines);
-    running.told_of("cancelled");
-    running.told_of("dropped");
+fn a_declared_exception_of_a_handler_that_blocks_arrives_as_it_is() {
+    on_every_carrier(|running| {
+        let room = running.native();
+        let RoomListenError::Missing(missing) = refused(&room, "nowhere") else { panic!() };
+        assert_eq!(missing.name, "nowhere");
+        let mut telling = room.tell().unwrap();
+        telling.send(&line("attic", "nowhere")).unwrap();
+        let RoomTellError::Missing(missing) = telling.finish().unwrap_err() else { panic!() };
+        assert_eq!(missing.name, "attic");
+    });
+}
+
+#[test]
+fn a_client_that_does_not_read_stops_its_handler_until_the_deadline_and_no_other() {
+    on_every_carrier(|running| {
+        let channel = Channel::connect(&running.address).unwrap();
+        let listen = Method::of::<RoomListenArgs>("Room");
+        // A client that does not keep to its own deadline.
+        let mut lines = channel.open_for(listen.tag, None, Duration::from_secs(2)).unwrap();
+        let endless = to_vec(&line(&"x".repeat(60_000), "endless")).unwrap();
+        lines.sender().finish_with(Some(&endless), None).unwrap();
+        running.told_of("begun");
+        every_form(&RoomClient::new(&channel));
+        let mut sent = 0;
+        loop {
+            match &*running.events.blocking_recv().unwrap() {
+                "too late" => break,
+                _ => sent += 1,
+            }
+        }
+        running.told_of("dropped");
+        assert!(sent < 1_000, "{sent} messages of 60,000 bytes are under way");
+        every_form(&RoomClient::new(&channel));
+    });
+}
+
+#[test]
+fn what_is_no_stream_or_no_message_fails_its_stream_only() {
+    on_every_carrier(|running| {
+        let channel = Channel::connect(&running.address).unwrap();
+        let tags = ["say", "tell"].map(|name| match name {
+            "say" => Method::of::<RoomSayArgs>("Room").tag,
+            _ => Method::of::<RoomTellArgs>("Room").tag,
+        });
+        let opened = [
+            (tags[0], None, &b"\0"[..], ExceptionKind::INVALID_MESSAGE_TYPE),
+            (tags[1], None, b"\x05", ExceptionKind::PROTOCOL_ERROR),
+            (tags[1], None, b"", ExceptionKind::PROTOCOL_ERROR),
+            (tags[1], Some(&b"\0"[..]), b"\0", ExceptionKind::PROTOCOL_ERROR),
+        ];
+        for (tag, metadata, message, kind) in opened {
+            let mut stream = channel.open(tag, metadata).unwrap();
+            stream.sender().finish_with(Some(message), None).unwrap();
+            let last = stream.receive().unwrap().unwrap().to_vec();
+            assert_eq!(last[..2], [0xff, 1], "{last:?}");
+            let exception: ApplicationException = decode_slice(&last[2..]).unwrap();
+            assert_eq!(exception.kind, kind, "{exception}");
+        }
+        let mut unknown = channel.open(12345, None).unwrap();
+        let failed = unknown.receive().unwrap_err();
+        assert!(matches!(failed, StreamError::Reset(ErrorCode::NoSuchMethod)), "{failed}");
+        let Err(CallError::Failed { reason, .. }) = channel.call(tags[1], b"\0") else {
+            panic!("a stream was called")
+        };
+        assert_eq!(reason, "Room.tell is a stream, and was called");
+        every_form(&RoomClient::new(&channel));
+    });
+}
+
+#[test]
+fn a_stream_beyond_the_servers_threads_is_refused_and_the_others_go_on() {
+    // A session alone may have half of them.
+    let running = Running::with("shm", ServerOptions::new().stream_threads(2));
+    let [room, other] = [running.native(), running.native()];
     let mut talk = room.talk().unwrap();
     talk.send(&line("Ada", 1)).unwrap();
-    talk.receive().unwrap().unwrap();
-    drop(talk);
-    running.told_of("cancelled");
+    assert_eq!(talk.receive().unwrap(), Some(line("Ada", 1)));
+    let mut second = other.talk().unwrap();
+    second.send(&line("Bob", 1)).unwrap();
+    assert_eq!(second.receive().unwrap(), Some(line("Bob", 1)));
+    let mut third = running.native().talk().unwrap();
+    let failed = third.receive().unwrap_err().to_string();
+    let overloaded = StreamError::Reset(ErrorCode::Overloaded).to_string();
+    assert_eq!(failed, overloaded);
+    for talk in [&mut talk, &mut second] {
+        talk.send(&line("Ada", 2)).unwrap();
+        assert_eq!(talk.receive().unwrap(), Some(line("Ada", 2)));
+    }
+}
+
+#[test]
+fn metadata_of_a_call_reaches_a_handler_that_blocks() {
+    on_every_carrier(|running| {
+        let options = CallOptions::new().metadata("name", "Ada");
+        let said = running.native().with(options).say(line("asks", "who")).unwrap();
+        assert_eq!(said.text, "Ada");
+        let channel = Channel::connect(&running.address).unwrap();
+        let say = Method::of::<RoomSayArgs>("Room").tag;
+        let failed = channel.call_with_metadata(say, b"\0", b"\0").unwrap_err();
+        let Error::Application(failed) = Error::from(failed) else { panic!() };
+        assert_eq!(failed.kind, ExceptionKind::PROTOCOL_ERROR);
+    });
+}
+
+#[test]
+fn a_server_that_stops_serves_streams_of_handlers_that_block_to_their_end() {
+    for carrier in ["shm", "unix", "tcp"] {
+        let options = ServerOptions::new().drain_timeout(Duration::from_secs(60));
+        let running = Running::with(carrier, options);
+        let room = running.native();
+        let mut talk = room.talk().unwrap();
+        talk.send(&line("Ada", 1)).unwrap();
+        assert_eq!(talk.receive().unwrap(), Some(line("Ada", 1)));
+        running.stopper.stop();
+        talk.send(&line("Ada", 2)).unwrap();
+        talk.finish().unwrap();
+        assert_eq!(talk.receive().unwrap(), Some(line("Ada", 2)));
+        assert_eq!(talk.receive().unwrap(), Some(line("room", "bye")));
+        assert_eq!(talk.receive().unwrap(), None);
+    }
 }
 
 fn frame(stream: i32, kind: FrameKind, payload: &[u8]) -> Vec<u8> {
@@ -198,12 +420,16 @@ fn a_client_that_cancels_its_streams_and_never_reads_has_no_more_threads_than_ot
     assert!((2..=128).contains(&most), "{most} streams at one time");
 }
 
-#[test]
-fn a_server_that_blocks_refuses_streams_of_sessions() {
-    let running = Running::new("shm");
-    let room = RoomClient::new(Channel::connect(&running.address).unwrap());
-    let failed = room.talk().map(drop).unwrap_err();
-    assert!(matches!(failed, Error::Stream(StreamError::TooMany(0))), "{failed}");
+#[tokio::test]
+async fn callers_that_await_stream_natively_with_handlers_that_block() {
+    for carrier in ["shm", "unix", "tcp"] {
+        let running = tokio::task::spawn_blocking(|| Running::new(carrier)).await.unwrap();
+        let channel = breezeway_tokio::Channel::connect(&running.address).await.unwrap();
+        let room = AsyncRoomClient::new(channel);
+        timeout(Duration::from_secs(20), streams::every_form(&room)).await.unwrap();
+        drop(room);
+        tokio::task::spawn_blocking(|| drop(running)).await.unwrap();
+    }
 }
 
 #[tokio::test]

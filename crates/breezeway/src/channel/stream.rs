@@ -200,6 +200,19 @@ impl SendHalf {
         self.send_within(Outgoing::new(message, metadata), true, Deadline::NEVER)
     }
 
+    /// Sends an entry with a message, metadata, both or neither, which may be the last, giving up
+    /// at `deadline` if there is one: then nothing was sent.
+    pub fn send_entry(
+        &mut self,
+        message: Option<&[u8]>,
+        metadata: Option<&[u8]>,
+        last: bool,
+        deadline: Option<Instant>,
+    ) -> Result<(), StreamError> {
+        let deadline = deadline.map_or(Deadline::NEVER, Deadline::at);
+        self.send_within(Outgoing::new(message, metadata), last, deadline)
+    }
+
     pub(super) fn send_within(
         &mut self,
         mut outgoing: Outgoing<'_>,

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::io::{self, Read};
 use std::os::fd::AsFd;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex};
@@ -12,7 +11,6 @@ use std::thread::{Builder, Scope};
 use breezeway::{CallError, ForeignConnection};
 
 use super::room::{Place, Room};
-use crate::call::Call;
 use crate::context::Context;
 use crate::error::Error;
 use crate::kitex::Receiver;
@@ -174,18 +172,12 @@ impl<'c> Connection<'c> {
         let (service, ended) = (self.services.service(found), self.ended.clone());
         let thread = Builder::new().name("thrift stream".to_owned());
         let started = thread.spawn_scoped(scope, move || {
-            let mut served = Served {
+            let served = Served {
                 receiving: ReceivingRequests::Thrift(requests),
                 sending: SendingReplies::Thrift(replies),
                 ended: None,
             };
-            // A handler's panic fails its stream, and nothing of ours is left half done by it.
-            let outcome = catch_unwind(AssertUnwindSafe(|| {
-                service.dispatch(found.method, &context, &mut Call::of_stream(&mut served))
-            }));
-            let panicked =
-                |_| Err(Error::new(ExceptionKind::INTERNAL_ERROR, "the handler panicked"));
-            served.finish(outcome.unwrap_or_else(panicked));
+            served.serve(service, found.method, &context);
             // Nobody wants to know once the connection is over.
             let _ = ended.send(stream);
         });
@@ -211,17 +203,6 @@ impl<'c> Connection<'c> {
             has_begun: false,
         };
         (replies, context)
-    }
-}
-
-impl Served {
-    fn finish(self, outcome: Result<(), Error>) {
-        let SendingReplies::Thrift(mut replies) = self.sending;
-        match outcome {
-            Ok(()) => replies.finish(self.ended.unwrap_or(Ended::Well(None))),
-            Err(Error::Call(CallError::DeadlinePassed)) => replies.reset(),
-            Err(error) => replies.finish(Ended::Failed(error)),
-        }
     }
 }
 
@@ -264,6 +245,14 @@ impl Replies {
         self.writer.data(message, &mut bytes)?;
         self.has_begun = true;
         self.write(&bytes).map_err(|_| Error::cancelled())
+    }
+
+    /// Ends the stream.
+    pub(crate) fn end(&mut self, ended: Ended) {
+        match ended {
+            Ended::Failed(Error::Call(CallError::DeadlinePassed)) => self.reset(),
+            ended => self.finish(ended),
+        }
     }
 
     fn finish(&mut self, ended: Ended) {

@@ -1,0 +1,133 @@
+//! Streams of sessions, served by a thread for each.
+
+use std::sync::Arc;
+use std::task::{Poll, Waker};
+use std::time::Instant;
+
+use breezeway::{CallError, ErrorCode, Message, ReceiveHalf, SendHalf, Stream};
+
+use super::{Body, Ended, ReceivingRequests, SendingReplies, Served, outcome};
+use crate::context::Context;
+use crate::error::Error;
+use crate::metadata;
+use crate::method::Method;
+use crate::server::Services;
+
+/// The client's direction.
+pub(crate) struct Requests {
+    half: ReceiveHalf,
+    /// The message that came with the stream's first entry.
+    first: Option<Message>,
+    deadline: Option<Instant>,
+}
+
+/// The server's direction.
+pub(crate) struct Replies {
+    half: SendHalf,
+    context: Arc<Context>,
+    /// What goes with the first message.
+    block: Option<Vec<u8>>,
+    has_begun: bool,
+}
+
+impl Requests {
+    pub(super) fn receive(&mut self) -> Result<Option<Body>, Error> {
+        if let Some(first) = self.first.take() {
+            return Ok(Some(Body::Native(first)));
+        }
+        loop {
+            match self.next()? {
+                Some(message) if !message.is_message() => {}
+                message => return Ok(message.map(Body::Native)),
+            }
+        }
+    }
+
+    fn next(&mut self) -> Result<Option<Message>, Error> {
+        Ok(match self.deadline {
+            None => self.half.receive()?,
+            Some(deadline) => self.half.receive_until(deadline)?,
+        })
+    }
+
+    /// Takes what still comes: a client is not reset that has not read yet how its stream ended.
+    pub(super) fn drain(&mut self) {
+        while let Ok(Some(_)) = self.next() {}
+    }
+}
+
+impl Replies {
+    pub(super) fn send(&mut self, message: &[u8]) -> Result<(), Error> {
+        if !self.has_begun && self.block.is_none() {
+            self.block = metadata::encode(&self.context.take_reply_metadata())?;
+        }
+        let (block, deadline) = (self.block.as_deref(), self.context.deadline());
+        self.half.send_entry(Some(message), block, false, deadline)?;
+        (self.has_begun, self.block) = (true, None);
+        Ok(())
+    }
+
+    /// Ends the stream, or says why it cannot end so: a value or metadata may be too long.
+    pub(super) fn end(&mut self, ended: Ended) {
+        let is_late = self.context.time_left().is_some_and(|left| left.is_zero());
+        if let (true, Ended::Failed(Error::Call(CallError::DeadlinePassed))) = (is_late, &ended) {
+            return self.half.reset(ErrorCode::DeadlinePassed);
+        }
+        if let Err(error) = self.finish(ended) {
+            let words = error.to_string();
+            if self.finish(Ended::Failed(error)).is_err() {
+                tracing::debug!(error = words, "a stream's client is gone before its end");
+            }
+        }
+    }
+
+    fn finish(&mut self, ended: Ended) -> Result<(), Error> {
+        let block = metadata::encode(&self.context.take_reply_metadata())?;
+        let (message, deadline) = (outcome::encode(ended)?, self.context.deadline());
+        Ok(self.half.send_entry(message.as_deref(), block.as_deref(), true, deadline)?)
+    }
+}
+
+/// Serves one stream to its end.
+pub(crate) fn serve(services: &Services, tag: u32, mut stream: Stream) {
+    let Some((found, method)) = services.registry.find(tag) else {
+        return stream.reset(ErrorCode::NoSuchMethod);
+    };
+    let (context, first) = match opened(&mut stream, method) {
+        Ok(opened) => opened,
+        Err(error) => return refuse(stream, error),
+    };
+    let (deadline, context) = (context.deadline(), Arc::new(context));
+    let (send, receive) = stream.split();
+    let sent = Arc::clone(&context);
+    let replies = Replies { half: send, context: sent, block: None, has_begun: false };
+    let served = Served {
+        receiving: ReceivingRequests::Native(Requests { half: receive, first, deadline }),
+        sending: SendingReplies::Native(replies),
+        ended: None,
+    };
+    served.serve(services.service(found), found.method, &context);
+}
+
+/// Tells the client why its stream is not served.
+fn refuse(mut stream: Stream, error: Error) {
+    let deadline = stream.time_left().and_then(|left| Instant::now().checked_add(left));
+    // A client that is gone needs no reason.
+    let Ok(reason) = outcome::encode(Ended::Failed(error)) else { return };
+    let _ = stream.sender().send_entry(reason.as_deref(), None, true, deadline);
+    Requests { half: stream.split().1, first: None, deadline }.drain();
+}
+
+/// What came with the stream's first entry, which is there already: metadata, a message, or
+/// neither.
+fn opened(stream: &mut Stream, method: &Method) -> Result<(Context, Option<Message>), Error> {
+    let context = Context::new(*stream.peer(), stream.carrier(), stream.time_left());
+    let mut cx = std::task::Context::from_waker(Waker::noop());
+    let first = match stream.receiver().poll_receive(&mut cx) {
+        Poll::Ready(first) => first?,
+        Poll::Pending => None,
+    };
+    method.check_stream()?;
+    let context = context.with_block(first.as_ref().and_then(Message::metadata))?;
+    Ok((context, first.filter(Message::is_message)))
+}
