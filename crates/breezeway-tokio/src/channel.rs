@@ -8,11 +8,12 @@ use std::time::{Duration, Instant};
 
 use breezeway::{
     Address, CallError, Carrier, ConnectError, Driver, IncomingCall, Message, Peer, SessionError,
-    SessionOptions, StreamError, TrustedPeer,
+    SessionOptions, StreamError, TrustedPeer, Unserved,
 };
 use tokio::task::spawn_blocking;
 use tokio::time::timeout_at;
 
+use crate::draining::DrainTimer;
 use crate::drive::{Drive, Driving};
 use crate::stream::Stream;
 
@@ -274,13 +275,32 @@ impl ServerChannel {
         self.channel.carrier()
     }
 
-    /// Waits for what the client asks for next; `None` once it has closed the session.
+    /// Waits for what the client asks for next; `None` once it has closed the session, or that has
+    /// [drained](Self::drain).
     pub async fn accept(&self) -> Result<Option<Incoming>, SessionError> {
+        let mut timer = DrainTimer::default();
         poll_fn(|cx| {
-            let incoming = ready!(self.channel.poll_accept(cx))?;
+            let incoming = ready!(timer.poll_accept(&self.channel, cx))?;
             Poll::Ready(Ok(incoming.map(Incoming::from)))
         })
         .await
+    }
+
+    /// Tells the client to open nothing new on this session. It is to be served until it closes
+    /// the session. For a server with a successor; one that ends for good [drains](Self::drain).
+    pub fn go_away(&self) {
+        self.channel.go_away();
+    }
+
+    /// Begins the session's end, as [`breezeway::ServerChannel::drain`] does: for `timeout` at
+    /// most [`Self::accept`] gives what was asked before, and then `None`.
+    pub fn drain(&self, timeout: Duration) {
+        self.channel.drain(timeout);
+    }
+
+    /// What a session that drains has left undone so far.
+    pub fn unserved(&self) -> Unserved {
+        self.channel.unserved()
     }
 
     /// Opens a stream to the client, which [accepts](Channel::accept) it. Waits while there is no

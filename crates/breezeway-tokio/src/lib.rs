@@ -43,6 +43,7 @@
 mod bytes;
 mod channel;
 mod client;
+mod draining;
 mod drive;
 mod foreign;
 mod handlers;

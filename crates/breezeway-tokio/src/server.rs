@@ -60,8 +60,11 @@ impl Stopper {
         }
     }
 
-    /// Lets [`Server::serve`] return: no more clients are accepted, handlers that run are awaited
-    /// while their clients are there, clients are notified, the socket file is removed.
+    /// Lets [`Server::serve`] return: no more clients are accepted, those that are there are told
+    /// to ask for nothing new, what they have asked for is begun, for at most
+    /// [`ServerOptions::drain_timeout`], handlers that run are awaited while their clients are
+    /// there, and the socket file is removed. Calls that were not begun fail by
+    /// [`ErrorCode::Refused`]: they never ran.
     pub fn stop(&self) {
         self.shared.is_stopping.store(true, Ordering::Release);
         self.shared.notify.notify_waiters();
@@ -77,8 +80,8 @@ impl Stopper {
         self.shared.notify.notify_waiters();
     }
 
-    /// What was left undone, once [`Server::serve`] has returned after a successor has taken over:
-    /// that for which [`ServerOptions::drain_timeout`] was too short.
+    /// What was left undone, once [`Server::serve`] has returned: that for which
+    /// [`ServerOptions::drain_timeout`] was too short.
     pub fn unserved(&self) -> Unserved {
         *self.lock_unserved()
     }
@@ -188,7 +191,7 @@ impl Server {
             });
             let Some(accepted) = accepted.await.transpose()? else { break };
             let handlers = (Arc::clone(&call), Arc::clone(&stream));
-            match Session::new(accepted, handlers, stopper.clone()) {
+            match Session::new(accepted, handlers, stopper.clone(), drain_timeout) {
                 Ok(session) => {
                     sessions.spawn(session.serve());
                 }

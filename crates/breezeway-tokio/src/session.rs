@@ -5,11 +5,13 @@ use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
-use breezeway::{Driver, ErrorCode, Incoming, IncomingCall, ServerChannel};
+use breezeway::{Driver, Incoming, IncomingCall, ServerChannel};
 use tokio::sync::futures::OwnedNotified;
 use tokio::task::JoinSet;
 
+use crate::draining::DrainTimer;
 use crate::drive::{Drive, Step};
 use crate::handlers::{Slot, reap};
 use crate::server::Stopper;
@@ -29,8 +31,20 @@ pub(crate) struct Session<C, F, S, G> {
     waiting: JoinSet<()>,
     stopper: Stopper,
     stopped: Pin<Box<OwnedNotified>>,
-    /// Whether the client was told to go away.
+    /// Whether the client was told to go to a successor.
     is_draining: bool,
+    /// How long a session drains once the server stops.
+    drain_timeout: Duration,
+    ending: Ending,
+}
+
+/// How far a session of a server that stops has got.
+enum Ending {
+    No,
+    /// What was asked before is begun.
+    Drains(DrainTimer),
+    /// Nothing more is begun.
+    Drained,
 }
 
 impl<C, F, S, G> Session<C, F, S, G>
@@ -44,6 +58,7 @@ where
         (channel, driver): (ServerChannel, Driver),
         (call, stream): (Arc<C>, Arc<S>),
         stopper: Stopper,
+        drain_timeout: Duration,
     ) -> io::Result<Self> {
         let drive = Drive::new(driver, channel.carrier())?;
         let stopped = Box::pin(stopper.stopped());
@@ -58,14 +73,19 @@ where
             stopper,
             stopped,
             is_draining: false,
+            drain_timeout,
+            ending: Ending::No,
         })
     }
 
-    /// Serves until the session is over, or the server stops: then what was begun is finished.
+    /// Serves until the session is over, or has drained as the server stops: then what was begun is
+    /// finished.
     pub(crate) async fn serve(mut self) {
         poll_fn(|cx| self.poll_requests(cx)).await;
         if self.is_draining && self.stopper.is_stopping() {
-            self.cut();
+            // The time for the client to go is over.
+            self.stopper.lock_unserved().calls_cut += self.waiting.len();
+            self.waiting.abort_all();
         }
         // Those that wait need the session, so it is driven meanwhile.
         poll_fn(|cx| {
@@ -83,7 +103,12 @@ where
         })
         .await;
         // First the channel: the client is notified.
-        self.channel = None;
+        if let Some(channel) = self.channel.take() {
+            let rest = channel.unserved();
+            let mut unserved = self.stopper.lock_unserved();
+            unserved.calls_refused += rest.calls_refused;
+            unserved.messages_lost += rest.messages_lost;
+        }
         // It may not have taken all replies yet.
         poll_fn(|cx| self.poll_end(cx)).await;
     }
@@ -120,15 +145,14 @@ where
     }
 
     fn poll_requests(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        // Also if the server stops already: a session that was never told is cut as all others.
         self.send_away();
-        if self.stopper.is_stopping() {
-            return Poll::Ready(());
-        }
         reap(&mut self.waiting);
         let Some(drive) = &mut self.drive else { return Poll::Ready(()) };
         let step = drive.step(cx);
         let began = self.begin(cx);
+        if matches!(self.ending, Ending::Drained) {
+            return Poll::Ready(());
+        }
         match step {
             Step::Ended if began < HANDLERS_PER_POLL => return Poll::Ready(()),
             // What the handlers have left to do for whoever drives wakes this task.
@@ -138,38 +162,38 @@ where
         Poll::Pending
     }
 
-    /// Lets the client go to a successor, if that is due, and serves it until it has gone.
+    /// Lets the client go to a successor, if that is due, and serves it until it has gone; or ends
+    /// the session, as the server stops. (Of one with a successor the time is over by then.)
     fn send_away(&mut self) {
+        let Some(channel) = &self.channel else { return };
         if !self.is_draining && self.stopper.is_draining() {
             self.is_draining = true;
-            if let Some(channel) = &self.channel {
-                channel.go_away();
-            }
+            channel.go_away();
+        }
+        if self.stopper.is_stopping() && matches!(self.ending, Ending::No) {
+            channel.drain(if self.is_draining { Duration::ZERO } else { self.drain_timeout });
+            self.ending = Ending::Drains(DrainTimer::default());
         }
     }
 
-    /// The time for the client to go is over: what was not begun is refused, and what runs ends.
-    fn cut(&mut self) {
-        let mut unserved = self.stopper.lock_unserved();
-        while let Some(incoming) = self.channel.as_ref().and_then(ServerChannel::try_accept) {
-            match incoming {
-                Incoming::Call(call) if call.is_one_way() => unserved.messages_lost += 1,
-                Incoming::Call(call) => {
-                    unserved.calls_refused += 1;
-                    call.fail(ErrorCode::Refused, "the server ended before it began the call");
-                }
-                Incoming::Stream(_, stream) => stream.reset(ErrorCode::Refused),
+    /// What the client asks for next, if it is there.
+    fn next(&mut self, cx: &mut Context<'_>) -> Option<Incoming> {
+        let channel = self.channel.as_ref()?;
+        let Ending::Drains(timer) = &mut self.ending else { return channel.try_accept() };
+        match timer.poll_accept(channel, cx) {
+            Poll::Ready(Ok(Some(incoming))) => Some(incoming),
+            Poll::Ready(_) => {
+                self.ending = Ending::Drained;
+                None
             }
+            Poll::Pending => None,
         }
-        unserved.calls_cut += self.waiting.len();
-        self.waiting.abort_all();
     }
 
     /// Starts the handlers of what has come, but not of all if that is much. Gives how many.
     fn begin(&mut self, cx: &mut Context<'_>) -> usize {
-        let Some(channel) = &self.channel else { return 0 };
         for began in 0..HANDLERS_PER_POLL {
-            match channel.try_accept() {
+            match self.next(cx) {
                 Some(Incoming::Call(call)) => {
                     self.calls.start(cx, (self.call)(call), &mut self.waiting);
                 }

@@ -2,6 +2,7 @@
 
 mod calls;
 mod closing;
+mod draining;
 mod driver;
 mod incoming;
 mod leadership;

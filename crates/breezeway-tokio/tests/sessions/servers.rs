@@ -1,15 +1,23 @@
 //! What servers allow and how they end.
 
+use std::future::Future;
 use std::io::Read;
 use std::os::unix::net::UnixStream;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
 
-use breezeway_tokio::{Channel, Server, ServerOptions, SessionOptions};
+use breezeway::PendingCall;
+use breezeway_tokio::{
+    Address, CallError, Channel, ErrorCode, Incoming, Message, Server, ServerOptions,
+    SessionOptions, Unserved,
+};
 use tokio::sync::Notify;
+use tokio::task::spawn_blocking;
 
-use crate::support::{addresses, echo, on_both_runtimes, soon};
+use crate::support::{PATIENCE, addresses, echo, on_both_runtimes, soon};
 
 #[test]
 fn a_client_beyond_max_sessions_is_refused_until_another_leaves() {
@@ -145,5 +153,129 @@ fn stopping_does_not_wait_for_handlers_whose_client_is_gone() {
             }
         }
         soon(serving).await.unwrap().unwrap();
+    });
+}
+
+/// A client without a driver: what it sends is out at once, over shared memory and unix sockets.
+async fn connect(address: &Address) -> breezeway::Channel {
+    let address = address.clone();
+    let connecting = spawn_blocking(move || breezeway::Channel::connect(&address).unwrap());
+    let channel = soon(connecting).await.unwrap();
+    let calling = channel.clone();
+    soon(spawn_blocking(move || calling.call(0, b"there").unwrap())).await.unwrap();
+    channel
+}
+
+/// Sends calls, and gives what awaits their replies.
+fn commit(
+    channel: &breezeway::Channel,
+    calls: u8,
+) -> impl FnOnce() -> Vec<Result<Message, CallError>> + use<> {
+    let channel = channel.clone();
+    let start = |number| {
+        let mut cx = Context::from_waker(Waker::noop());
+        match channel.poll_start_call(&mut cx, 0, None, &[number], None) {
+            Poll::Ready(Ok(call)) => call,
+            _ => panic!("it does not start"),
+        }
+    };
+    let calls: Vec<_> = (0..calls).map(start).collect();
+    let reply = move |mut call: PendingCall| {
+        let start = Instant::now();
+        loop {
+            // Takes a turn.
+            channel.is_going_away();
+            let mut cx = Context::from_waker(Waker::noop());
+            if let Poll::Ready(reply) = Pin::new(&mut call).poll(&mut cx) {
+                return reply;
+            }
+            assert!(start.elapsed() < PATIENCE, "no reply");
+            std::thread::yield_now();
+        }
+    };
+    move || calls.into_iter().map(reply).collect()
+}
+
+#[test]
+fn stopping_serves_what_clients_have_asked_for_before() {
+    on_both_runtimes(|| async {
+        for carrier in 0..2 {
+            let folder = tempfile::tempdir().unwrap();
+            let options = ServerOptions::new().drain_timeout(PATIENCE);
+            let server = Server::bind_with(&addresses(folder.path())[carrier], options).unwrap();
+            let (address, stopper) = (server.address(), server.stopper());
+            let serving = tokio::spawn(server.serve(echo));
+            let channel = connect(&address).await;
+            let replies = commit(&channel, 100);
+            stopper.stop();
+            let replies = soon(spawn_blocking(replies)).await.unwrap();
+            for (number, reply) in replies.into_iter().enumerate() {
+                assert_eq!(reply.unwrap().to_vec(), [number as u8]);
+            }
+            soon(serving).await.unwrap().unwrap();
+            assert_eq!(stopper.unserved(), Unserved::default());
+            assert!(channel.is_going_away());
+            let late = soon(spawn_blocking(move || channel.call(0, b"late"))).await.unwrap();
+            assert!(!late.unwrap_err().may_have_run());
+        }
+    });
+}
+
+#[test]
+fn past_the_time_to_drain_calls_are_refused_and_counted() {
+    on_both_runtimes(|| async {
+        for carrier in 0..2 {
+            let folder = tempfile::tempdir().unwrap();
+            let options = ServerOptions::new().drain_timeout(Duration::ZERO);
+            let server = Server::bind_with(&addresses(folder.path())[carrier], options).unwrap();
+            let (address, stopper) = (server.address(), server.stopper());
+            let serving = tokio::spawn(server.serve(echo));
+            let channel = connect(&address).await;
+            let replies = commit(&channel, 100);
+            stopper.stop();
+            let mut refused = 0;
+            for reply in soon(spawn_blocking(replies)).await.unwrap() {
+                match reply {
+                    Ok(_) => {}
+                    Err(error @ CallError::Failed { code: ErrorCode::Refused, .. }) => {
+                        assert!(!error.may_have_run());
+                        refused += 1;
+                    }
+                    Err(error) => panic!("{error}"),
+                }
+            }
+            soon(serving).await.unwrap().unwrap();
+            assert_eq!(stopper.unserved().calls_refused, refused);
+        }
+    });
+}
+
+#[test]
+fn a_channel_that_drains_accepts_until_nothing_is_left_or_the_time_is_over() {
+    on_both_runtimes(|| async {
+        for in_time in [true, false] {
+            let (channel, server) = Channel::pair(&SessionOptions::new()).await.unwrap();
+            let call = tokio::spawn(async move { channel.call(0, b"held").await });
+            let Ok(Some(Incoming::Call(held))) = soon(server.accept()).await else { panic!() };
+            // It may wait already when the session begins to drain.
+            let accepting = tokio::spawn({
+                let server = server.clone();
+                async move { assert!(server.accept().await.unwrap().is_none()) }
+            });
+            tokio::task::yield_now().await;
+            server.drain(if in_time { 2 * PATIENCE } else { Duration::from_millis(20) });
+            if in_time {
+                held.echo();
+                soon(accepting).await.unwrap();
+                assert_eq!(server.unserved(), Unserved::default());
+                assert_eq!(soon(call).await.unwrap().unwrap().to_vec(), b"held");
+            } else {
+                soon(accepting).await.unwrap();
+                assert_eq!(server.unserved().calls_cut, 1);
+                drop((held, server));
+                // The reply says that the handler dropped it, or the end came first.
+                assert!(soon(call).await.unwrap().is_err());
+            }
+        }
     });
 }

@@ -90,6 +90,11 @@ impl State {
         self.link.flush_now().is_ok() && self.link.has_unwritten()
     }
 
+    /// Whether this side may publish nothing more.
+    pub(super) fn has_said_shutdown(&self) -> bool {
+        self.closing.as_ref().is_some_and(|closing| closing.has_said_so)
+    }
+
     /// Publishes it, if that was not done.
     fn send_shutdown(&mut self) {
         if let Some(closing) = &mut self.closing

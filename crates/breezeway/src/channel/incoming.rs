@@ -2,6 +2,7 @@
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use breezeway_shm::{Flags, ForeignBytes, Head, Kind};
 
 use super::driver::Driver;
 use super::outgoing::Outgoing;
-use super::shared::Shared;
+use super::shared::{Shared, TimedOut};
 use super::state::{Arrival, State};
 use super::stream::{Stream, StreamError};
 use super::{Driving, Handle};
@@ -20,6 +21,7 @@ use crate::handshake::{self, Agreed, HandshakeError};
 use crate::message::Message;
 use crate::options::SessionOptions;
 use crate::protocol::{ErrorCode, Request};
+use crate::server::Unserved;
 
 /// The longest reason that a failed call's reply carries.
 const LONGEST_REASON: usize = 1024;
@@ -109,18 +111,36 @@ impl ServerChannel {
         self.handle.shared.service
     }
 
-    /// Waits for what the client asks for next; `None` once it has closed the session.
+    /// Waits for what the client asks for next; `None` once it has closed the session, or that has
+    /// [drained](Self::drain).
     pub fn accept(&self) -> Result<Option<Incoming>, SessionError> {
-        let arrival = self.handle.shared.wait(Deadline::NEVER, |state, cx| state.poll_arrival(cx));
-        self.taken(arrival.unwrap_or(Err(CallError::Ended)))
+        let mut until = Deadline::NEVER;
+        loop {
+            let outcome = self.handle.shared.wait(until, |state, cx| {
+                let polled = state.poll_request(cx);
+                match state.drains_until() {
+                    Some(deadline) if polled.is_pending() && deadline < until => {
+                        Poll::Ready(Err(deadline))
+                    }
+                    _ => polled.map(Ok),
+                }
+            });
+            match outcome {
+                Ok(Ok(arrival)) => return self.taken(arrival),
+                Ok(Err(deadline)) => until = deadline,
+                // The next poll sees that the time to drain is over.
+                Err(TimedOut) => {}
+            }
+        }
     }
 
-    /// As [`Self::accept`], if something is there. Wakes `cx` when that may be so.
+    /// As [`Self::accept`], if something is there. Wakes `cx` when that may be so, but for the end
+    /// of [the time to drain](Self::drain_time_left).
     pub fn poll_accept(
         &self,
         cx: &mut Context<'_>,
     ) -> Poll<Result<Option<Incoming>, SessionError>> {
-        let arrival = self.handle.shared.with(|state| state.poll_arrival(cx));
+        let arrival = self.handle.shared.with(|state| state.poll_request(cx));
         arrival.map(|arrival| self.taken(arrival))
     }
 
@@ -131,9 +151,12 @@ impl ServerChannel {
         arrival.map(|arrival| self.incoming(arrival))
     }
 
-    fn taken(&self, arrival: Result<Arrival, CallError>) -> Result<Option<Incoming>, SessionError> {
+    fn taken(
+        &self,
+        arrival: Result<Option<Arrival>, CallError>,
+    ) -> Result<Option<Incoming>, SessionError> {
         match arrival {
-            Ok(arrival) => Ok(Some(self.incoming(arrival))),
+            Ok(arrival) => Ok(arrival.map(|arrival| self.incoming(arrival))),
             Err(error) => match SessionError::of_call(error) {
                 Some(error) => Err(error),
                 None => Ok(None),
@@ -159,10 +182,63 @@ impl ServerChannel {
 
     /// Tells the client to open nothing new on this session (`docs/abi.md`, section 1.2). It is to
     /// be served until it closes the session.
+    ///
+    /// For a server with a successor. One that ends for good [drains](Self::drain).
     pub fn go_away(&self) {
-        let head = Head::of_session(Kind::GoAway, 0);
-        // An error has ended the session, as everybody else learns.
-        let _ = self.handle.shared.with(|state| state.send_or_keep(head, Outgoing::message(&[])));
+        self.handle.shared.with(State::say_or_keep_go_away);
+    }
+
+    /// Begins the session's end: the client is told to open nothing new, and what it has committed
+    /// by then is to be accepted and served as ever, for `timeout` at most. Then, or once nothing
+    /// is left, [`Self::accept`] gives `None`, and this end is to be dropped. Calls that were not
+    /// accepted fail at their callers by [`ErrorCode::Refused`], which says that they never ran;
+    /// one-way messages that were not are lost, and counted ([`Self::unserved`]).
+    ///
+    /// Nothing is left once all that came was taken and replied to, streams are over, and the
+    /// client has taken all replies, or the socket has. What still comes until this end is dropped
+    /// never runs either. Calls and streams that go on when it is dropped end with the session.
+    ///
+    /// Returns at once. A second call can only shorten the time.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// use breezeway::{Channel, Incoming, SessionOptions};
+    ///
+    /// let (channel, server) = Channel::pair(&SessionOptions::new())?;
+    /// let calling = std::thread::spawn(move || channel.call(0, b"last"));
+    /// let Some(Incoming::Call(last)) = server.accept()? else { panic!("no call") };
+    /// server.drain(Duration::from_secs(5));
+    /// last.echo();
+    /// while let Some(incoming) = server.accept()? {
+    ///     // As before.
+    ///     # drop(incoming);
+    /// }
+    /// assert_eq!(server.unserved().calls_refused, 0);
+    /// drop(server);
+    /// assert_eq!(calling.join().unwrap()?.to_vec(), b"last");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn drain(&self, timeout: Duration) {
+        // Relaxed: who waits and has not seen it is woken under the lock.
+        self.handle.shared.is_draining.store(true, Ordering::Relaxed);
+        self.handle.shared.with(|state| state.drain(Deadline::after(timeout)));
+    }
+
+    /// How much longer the session [drains](Self::drain), if it does: after that
+    /// [`Self::poll_accept`] is to be polled again.
+    pub fn drain_time_left(&self) -> Option<Duration> {
+        let shared = &self.handle.shared;
+        if !shared.is_draining.load(Ordering::Relaxed) {
+            return None;
+        }
+        shared.with(|state| state.drains_until())?.time_left()
+    }
+
+    /// What a session that [drains](Self::drain) has left undone so far; `calls_cut` are calls and
+    /// streams that go on, and would end with the session.
+    pub fn unserved(&self) -> Unserved {
+        self.handle.shared.with(|state| state.unserved())
     }
 
     /// Opens a stream to the client, which [accepts](super::Channel::accept) it. Waits while there

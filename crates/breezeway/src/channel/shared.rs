@@ -2,7 +2,7 @@
 //! thread waits.
 
 use std::io;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, Wake, Waker};
 
@@ -38,6 +38,8 @@ pub(crate) struct Shared {
     pub(crate) cap: usize,
     pub(crate) max_in_flight: usize,
     pub(crate) service: u16,
+    /// Whether the session drains, or has: set before it begins to.
+    pub(super) is_draining: AtomicBool,
 }
 
 /// Where the thread that leads sleeps.
@@ -81,6 +83,7 @@ impl Shared {
             stage: Mutex::new(None),
             waiting,
             peer,
+            is_draining: AtomicBool::new(false),
         })
     }
 

@@ -15,6 +15,7 @@ use breezeway_shm::{Flags, ForeignBytes, Head, Kind, SendError, Want};
 
 use super::calls::{Answer, Calls};
 use super::closing::Closing;
+use super::draining::Draining;
 use super::leadership::Leadership;
 use super::outbox::Outbox;
 use super::outgoing::{Content, Outgoing};
@@ -30,6 +31,7 @@ use crate::handshake::Agreed;
 use crate::link::{Body, Link, LinkError, Notice, OwnedBody};
 use crate::message::Message;
 use crate::protocol::{CallViolation, ErrorCode, PeerHead, Request, request};
+use crate::server::Unserved;
 use crate::time_left;
 
 /// Entries that a turn takes at most.
@@ -78,7 +80,7 @@ pub(crate) struct State {
     one_way_arrivals: usize,
     one_way_bytes: usize,
     stream_arrivals: usize,
-    arrival_waiters: Vec<Waker>,
+    pub(super) arrival_waiters: Vec<Waker>,
     /// Who waits for a slot or for memory.
     room_waiters: Vec<Waker>,
     /// Who waits for the peer to take up one-way messages.
@@ -90,6 +92,11 @@ pub(crate) struct State {
     max_metadata: [usize; 2],
     max_in_flight: usize,
     going_away: bool,
+    /// Whether the client is to be told to open nothing new, if that is wanted.
+    pub(super) may_say_go_away: bool,
+    pub(super) draining: Draining,
+    /// What a session that drains has left undone.
+    pub(super) unserved: Unserved,
     /// What this process was too short of in the last turn that says so.
     pub(super) shortage: Option<SegmentError>,
     end: Option<Arc<CallError>>,
@@ -148,6 +155,9 @@ impl State {
             max_metadata: agreed.max_metadata.map(|limit| limit as usize),
             max_in_flight: agreed.max_in_flight,
             going_away: false,
+            may_say_go_away: !is_client && agreed.knows_go_away,
+            draining: Draining::No,
+            unserved: Unserved::default(),
             shortage: None,
             end: None,
             closing: None,
@@ -252,7 +262,10 @@ impl State {
             return Err(CallError::PeerDied);
         }
         let sent = self.send_what_waits()?;
+        self.drain_in_turn(taken == 0 && shortage.is_none() && !self.is_flooded());
         self.flush()?;
+        // What was owed may be written by now.
+        self.end_drain();
         match shortage {
             Some(error) => Err(CallError::Shortage(error)),
             None => Ok(taken > 0 || sent),
@@ -317,6 +330,7 @@ impl State {
     /// What every operation ends with: what it has published reaches the peer, by whoever drives if
     /// that one is awake. Whoever drives is woken to wait for room as well.
     pub(super) fn settle(&mut self) {
+        self.end_drain();
         self.due.append(&mut self.calls.discarded);
         self.due.append(&mut self.serving.discarded);
         if self.is_ended() {
@@ -326,6 +340,7 @@ impl State {
             return;
         }
         let outcome = self.send_controls().and_then(|_| self.flush());
+        self.end_drain();
         match outcome {
             Ok(()) if !self.room_is_awaited && self.awaits_room() => {
                 self.due.extend(self.driver.clone());
@@ -559,8 +574,19 @@ impl State {
         !self.arrivals.is_empty()
     }
 
+    /// How much it is.
+    #[cfg(test)]
+    pub(super) fn arrivals(&self) -> usize {
+        self.arrivals.len()
+    }
+
     /// Takes the next arrival.
     pub(super) fn arrival(&mut self) -> Option<Arrival> {
+        self.end_drain();
+        self.take_arrival()
+    }
+
+    pub(super) fn take_arrival(&mut self) -> Option<Arrival> {
         let arrival = self.arrivals.pop_front()?;
         let was_flooded = self.is_flooded();
         match &arrival {
@@ -693,7 +719,7 @@ impl State {
     }
 
     /// Sends an entry unless replies wait for slots.
-    fn send_behind_replies(
+    pub(super) fn send_behind_replies(
         &mut self,
         head: Head,
         outgoing: &mut Outgoing<'_>,

@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::task::Waker;
 
 use breezeway_os::{Deadline, Peer, TrustedPeer, Waiting};
-use breezeway_shm::{Head, Kind};
 use rustix::io::dup;
 
 use super::shared::Shared;
@@ -16,7 +15,7 @@ use super::state::{State, Turn};
 use super::{Driving, Incoming, ServerChannel};
 use crate::error::SessionError;
 use crate::handshake::{Agreed, HandshakeError};
-use crate::link::{Body, Notice, WaitFailure};
+use crate::link::{Notice, WaitFailure};
 
 /// What came of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -192,17 +191,6 @@ impl AsFd for WorkerDriver {
 impl Drop for WorkerDriver {
     fn drop(&mut self) {
         self.shared().with(State::close_at_once);
-    }
-}
-
-impl State {
-    /// The peer is to make no more calls and open no more streams; what is open goes on.
-    pub(super) fn say_go_away(&mut self) -> bool {
-        let head = Head::of_session(Kind::GoAway, 0);
-        // A full ring or a dead peer: the end, if it follows, says the same.
-        let said = !self.is_ended() && self.link.send(head, Body::Bytes(&[])).is_ok();
-        self.unflushed |= said;
-        said
     }
 }
 

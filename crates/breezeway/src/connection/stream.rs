@@ -225,6 +225,11 @@ impl<M> Stream<M> {
         }
     }
 
+    /// Whether this side has reset it, or is about to.
+    pub(super) fn is_reset_here(&self) -> bool {
+        self.reset_due.is_some() || matches!(self.outgoing, Direction::Reset(_))
+    }
+
     /// Whether the application no longer holds it.
     pub(super) fn is_abandoned(&self) -> bool {
         self.abandoned

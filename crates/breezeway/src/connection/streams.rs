@@ -145,6 +145,13 @@ impl<M> Streams<M> {
         self.one_way = Some(OneWay::new(window));
     }
 
+    /// Streams that are not over, nor reset by this side.
+    pub(crate) fn going_on(&self) -> usize {
+        let streams =
+            self.by_number.values().filter_map(|&index| self.slots[index as usize].stream.as_ref());
+        streams.filter(|stream| !stream.is_reset_here()).count()
+    }
+
     /// Streams that are not over for the peer.
     #[cfg(test)]
     pub(crate) fn open_count(&self) -> usize {

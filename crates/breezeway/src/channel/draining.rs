@@ -1,0 +1,164 @@
+//! How a server's end of a shared session serves what was asked before it ends (`docs/abi.md`,
+//! section 1.2).
+
+use std::task::{Context, Poll};
+
+use breezeway_os::Deadline;
+use breezeway_shm::{Flags, Head, Kind, SendError};
+
+use super::outgoing::Outgoing;
+use super::state::{Arrival, State};
+use crate::error::CallError;
+use crate::protocol::ErrorCode;
+use crate::served::NOT_BEGUN;
+use crate::server::Unserved;
+
+/// How far a session is on its way to its end.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) enum Draining {
+    /// It is not.
+    #[default]
+    No,
+    /// What was asked is served, until nothing is left of it, or the time is over.
+    Until {
+        deadline: Deadline,
+        /// Whether everything was taken that the client had committed when it was told.
+        has_taken_all: bool,
+    },
+    /// What still comes never runs.
+    Over,
+}
+
+impl State {
+    /// The client is to open nothing new; whether nothing is left to be sent for that now. A client
+    /// that does not know the entry sees the end instead.
+    pub(super) fn say_go_away(&mut self) -> bool {
+        if self.may_say_go_away && !self.is_ended() {
+            let outgoing = &mut Outgoing::message(&[]);
+            // A dead peer: the next turn learns of it.
+            self.may_say_go_away =
+                self.send_behind_replies(Head::of_session(Kind::GoAway, 0), outgoing).is_err();
+        }
+        !self.may_say_go_away
+    }
+
+    /// As [`Self::say_go_away`], at the latest when there is room for it.
+    pub(super) fn say_or_keep_go_away(&mut self) {
+        if !self.say_go_away() && !self.is_ended() {
+            self.may_say_go_away = false;
+            // An error has ended the session, as everybody else learns.
+            let _ = self.send_or_keep(Head::of_session(Kind::GoAway, 0), Outgoing::message(&[]));
+        }
+    }
+
+    /// From now on what was asked is served, and nothing that is asked later than `deadline`.
+    pub(super) fn drain(&mut self, deadline: Deadline) {
+        match &mut self.draining {
+            Draining::No => {
+                self.draining = Draining::Until { deadline, has_taken_all: false };
+                self.say_or_keep_go_away();
+                self.due.extend(self.driver.clone());
+            }
+            Draining::Until { deadline: earlier, .. } => *earlier = deadline.min(*earlier),
+            Draining::Over => return,
+        }
+        self.due.append(&mut self.arrival_waiters);
+    }
+
+    /// Until when the session drains, if it does.
+    pub(super) fn drains_until(&self) -> Option<Deadline> {
+        match self.draining {
+            Draining::Until { deadline, .. } => Some(deadline),
+            Draining::No | Draining::Over => None,
+        }
+    }
+
+    /// A turn was taken. One that found nothing has seen all that was committed before it.
+    pub(super) fn drain_in_turn(&mut self, found_nothing: bool) {
+        match &mut self.draining {
+            Draining::No => {}
+            Draining::Until { has_taken_all, .. } => {
+                *has_taken_all = found_nothing && self.outbox.is_empty();
+                self.end_drain();
+            }
+            Draining::Over => self.refuse_arrivals(),
+        }
+    }
+
+    /// Ends the time to drain once nothing is left, or it is over: then what was not begun never
+    /// runs.
+    pub(super) fn end_drain(&mut self) {
+        let Draining::Until { deadline, has_taken_all } = self.draining else { return };
+        let is_done = has_taken_all && !self.is_under_way();
+        if is_done || self.is_ended() || deadline.has_passed() {
+            self.draining = Draining::Over;
+            self.refuse_arrivals();
+            self.due.append(&mut self.arrival_waiters);
+            // One of them may be the thread that leads, which sleeps in another place.
+            self.due.extend(self.driver.clone());
+        }
+    }
+
+    /// Whether calls or streams are begun and not over, or replies are not out.
+    fn is_under_way(&self) -> bool {
+        self.has_arrivals()
+            || self.serving.len() > 0
+            || self.streams.going_on() > 0
+            || !self.outbox.is_empty()
+            || self.link.has_unwritten()
+    }
+
+    /// Says of everything that was not begun that it will not be.
+    fn refuse_arrivals(&mut self) {
+        if self.has_said_shutdown() {
+            return;
+        }
+        while let Some(arrival) = self.take_arrival() {
+            match arrival {
+                Arrival::Call(request, ..) if request.one_way => self.unserved.messages_lost += 1,
+                Arrival::Call(request, ..) => {
+                    self.unserved.calls_refused += 1;
+                    self.refuse_call(request.stream);
+                }
+                Arrival::Stream { key, .. } => {
+                    self.streams.reset(key, ErrorCode::Refused);
+                    self.streams.abandon(key);
+                }
+            }
+        }
+    }
+
+    fn refuse_call(&mut self, stream: u32) {
+        self.serving.end(stream);
+        let flags = Flags::FIN.with(Flags::ERROR);
+        let tag = ErrorCode::Refused.number();
+        let head = Head { kind: Kind::Message, flags, stream, tag, time: 0 };
+        let mut outgoing = Outgoing::message(NOT_BEGUN.as_bytes());
+        if let Err(error) = self.send_behind_replies(head, &mut outgoing) {
+            let lacks_slots = matches!(error, SendError::Full { .. });
+            let (head, body) = outgoing.into_owned(head);
+            self.outbox.push(head, body, lacks_slots);
+        }
+    }
+
+    /// What was left undone, and what would be if the session ended now.
+    pub(super) fn unserved(&self) -> Unserved {
+        let calls_cut = self.serving.len() + self.streams.going_on();
+        Unserved { calls_cut, ..self.unserved }
+    }
+
+    /// As [`Self::poll_arrival`]; none comes any more of a session that has drained.
+    pub(super) fn poll_request(
+        &mut self,
+        cx: &Context<'_>,
+    ) -> Poll<Result<Option<Arrival>, CallError>> {
+        let polled = self.poll_arrival(cx)?;
+        match polled {
+            Poll::Pending if matches!(self.draining, Draining::Over) => Poll::Ready(Ok(None)),
+            polled => polled.map(|arrival| Ok(Some(arrival))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

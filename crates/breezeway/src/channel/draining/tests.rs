@@ -1,0 +1,327 @@
+//! Sessions that drain, on every carrier.
+
+use std::future::Future;
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use breezeway_adversary::socket::PATIENCE;
+use breezeway_os::WaitPolicy;
+
+use crate::carrier::Carrier;
+use crate::channel::{Channel, Driving, Incoming, IncomingCall, PendingCall, ServerChannel};
+use crate::connect;
+use crate::error::CallError;
+use crate::handshake;
+use crate::message::Message;
+use crate::options::SessionOptions;
+use crate::protocol::ErrorCode;
+use crate::server::Unserved;
+
+const CARRIERS: [Carrier; 3] = [Carrier::Shm, Carrier::Unix, Carrier::Tcp];
+
+fn sockets(carrier: Carrier) -> (OwnedFd, OwnedFd) {
+    if carrier == Carrier::Tcp {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        return (client.into(), listener.accept().unwrap().0.into());
+    }
+    let (one, other) = UnixStream::pair().unwrap();
+    (one.into(), other.into())
+}
+
+fn pair(carrier: Carrier, options: &SessionOptions) -> (Channel, ServerChannel) {
+    let (client, server) = sockets(carrier);
+    let accepting = thread::spawn({
+        let options = options.clone();
+        move || {
+            let peer = connect::peer(&server, carrier).unwrap();
+            let agreed = handshake::accept(server, carrier, &options).unwrap();
+            ServerChannel::waiting(agreed, peer, options.waiting(), Driving::ByCallers)
+        }
+    });
+    let peer = connect::peer(&client, carrier).unwrap();
+    let channel = Channel::negotiate(client, peer, carrier, options, Driving::ByCallers).unwrap();
+    (channel, accepting.join().unwrap())
+}
+
+fn on_every_carrier(test: impl Fn(Channel, ServerChannel)) {
+    for carrier in CARRIERS {
+        let (channel, server) = pair(carrier, &SessionOptions::new());
+        test(channel, server);
+    }
+}
+
+/// Commits a call whose reply nobody waits for yet.
+fn start(channel: &Channel, request: &[u8]) -> PendingCall {
+    let mut cx = Context::from_waker(Waker::noop());
+    match channel.poll_start_call(&mut cx, 0, None, request, None) {
+        Poll::Ready(Ok(call)) => call,
+        _ => panic!("it does not start"),
+    }
+}
+
+fn post(channel: &Channel) {
+    let mut cx = Context::from_waker(Waker::noop());
+    assert!(matches!(channel.poll_post(&mut cx, 0, b"x"), Poll::Ready(Ok(()))));
+}
+
+/// The reply to a call, for which nobody else takes turns.
+fn reply(channel: &Channel, mut call: PendingCall) -> Result<Message, CallError> {
+    let start = Instant::now();
+    loop {
+        channel.handle.shared.turn(|_, _| ());
+        let mut cx = Context::from_waker(Waker::noop());
+        if let Poll::Ready(reply) = Pin::new(&mut call).poll(&mut cx) {
+            return reply;
+        }
+        assert!(start.elapsed() < PATIENCE, "no reply");
+        thread::yield_now();
+    }
+}
+
+/// Waits until so many arrivals are there, as TCP may take its time. Elsewhere what was sent can be
+/// taken at once, and is left where it is.
+fn await_arrivals(server: &ServerChannel, arrivals: usize) {
+    let start = Instant::now();
+    while server.carrier() == Carrier::Tcp
+        && server.handle.shared.turn(|state, _| state.arrivals() < arrivals)
+    {
+        assert!(start.elapsed() < PATIENCE, "they do not come");
+        thread::yield_now();
+    }
+}
+
+fn accept_call(server: &ServerChannel) -> IncomingCall {
+    match server.accept().unwrap() {
+        Some(Incoming::Call(call)) => call,
+        _ => panic!("no call"),
+    }
+}
+
+fn is_refused(reply: Result<Message, CallError>) -> bool {
+    match reply {
+        Err(error @ CallError::Failed { code: ErrorCode::Refused, .. }) => !error.may_have_run(),
+        _ => false,
+    }
+}
+
+#[test]
+fn what_was_committed_is_served_and_nothing_new_is_begun() {
+    on_every_carrier(|channel, server| {
+        let calls: Vec<_> = (0..50u8).map(|number| start(&channel, &[number])).collect();
+        post(&channel);
+        await_arrivals(&server, 51);
+        server.drain(PATIENCE);
+        let (mut served, mut messages) = (0, 0);
+        while let Some(incoming) = server.accept().unwrap() {
+            let Incoming::Call(call) = incoming else { panic!("no call") };
+            if call.is_one_way() {
+                messages += 1;
+            } else {
+                served += 1;
+                call.echo();
+            }
+        }
+        assert_eq!((served, messages), (50, 1));
+        assert_eq!(server.unserved(), Unserved::default());
+        for (number, call) in calls.into_iter().enumerate() {
+            assert_eq!(reply(&channel, call).unwrap().to_vec(), [number as u8]);
+        }
+        assert!(channel.is_going_away());
+        assert!(matches!(channel.call(0, b"new"), Err(CallError::GoingAway)));
+        drop(server);
+    });
+}
+
+#[test]
+fn calls_that_are_served_elsewhere_are_awaited() {
+    on_every_carrier(|channel, server| {
+        let call = start(&channel, b"x");
+        let held = accept_call(&server);
+        server.drain(2 * PATIENCE);
+        let start = Instant::now();
+        let draining = thread::spawn(move || {
+            let rest = server.accept().unwrap();
+            assert!(rest.is_none());
+            server.unserved()
+        });
+        let replying = thread::spawn(move || held.echo());
+        assert_eq!(reply(&channel, call).unwrap().to_vec(), b"x");
+        replying.join().unwrap();
+        assert_eq!(draining.join().unwrap(), Unserved::default());
+        assert!(start.elapsed() < PATIENCE, "nobody noticed that it was over");
+    });
+}
+
+#[test]
+fn a_reply_that_finds_no_room_is_awaited() {
+    // More than all buffers of a socket hold, and so much that memory has room for one.
+    const LEN: usize = 16 << 20;
+    for carrier in CARRIERS {
+        let (channel, server) = pair(carrier, &SessionOptions::new().cap(3 * LEN as u64 / 2));
+        let calls = [(); 2].map(|()| start(&channel, b""));
+        for _ in 0..2 {
+            accept_call(&server).reply(&vec![7; LEN]);
+        }
+        server.drain(PATIENCE);
+        let mut cx = Context::from_waker(Waker::noop());
+        for _ in 0..10 {
+            server.handle.shared.turn(|_, _| ());
+            assert!(server.poll_accept(&mut cx).is_pending(), "{carrier:?}");
+        }
+        let draining = thread::spawn(move || {
+            assert!(server.accept().unwrap().is_none());
+            assert_eq!(server.unserved(), Unserved::default());
+        });
+        for call in calls {
+            // The one before was dropped: there is room.
+            assert!(reply(&channel, call).unwrap().to_vec() == vec![7; LEN]);
+        }
+        // Releases travel with what is sent, or a wait.
+        while !draining.is_finished() {
+            channel.handle.shared.turn(|_, _| ());
+            thread::yield_now();
+        }
+        draining.join().unwrap();
+    }
+}
+
+#[test]
+fn past_the_time_what_was_not_begun_is_refused_and_what_comes_later_too() {
+    on_every_carrier(|channel, server| {
+        let calls = [(); 3].map(|()| start(&channel, b"x"));
+        let held = accept_call(&server);
+        post(&channel);
+        let stream = channel.open(1, None).unwrap();
+        let late = start(&channel, b"late");
+        server.drain(Duration::ZERO);
+        assert!(server.accept().unwrap().is_none());
+        // What was in the ring, and not taken, is so with a turn.
+        let start = Instant::now();
+        let everything = Unserved { calls_refused: 3, calls_cut: 1, messages_lost: 1 };
+        while server.unserved() != everything {
+            server.handle.shared.turn(|_, _| ());
+            assert!(start.elapsed() < PATIENCE, "{:?}", server.unserved());
+        }
+        assert!(server.accept().unwrap().is_none());
+        let [first, second, third] = calls;
+        for call in [second, third, late] {
+            assert!(is_refused(reply(&channel, call)));
+        }
+        let reset = stream.split().1.receive_until(Instant::now() + PATIENCE);
+        assert!(reset.is_err());
+        drop(server);
+        let error = reply(&channel, first).unwrap_err();
+        assert!(error.may_have_run(), "{error}");
+        drop(held);
+    });
+}
+
+#[test]
+fn a_call_behind_the_end_of_the_drain_never_runs() {
+    on_every_carrier(|channel, server| {
+        server.drain(PATIENCE);
+        assert!(server.accept().unwrap().is_none());
+        // The client takes no turn before, and so does not know.
+        let call = start(&channel, b"x");
+        let start = Instant::now();
+        while server.carrier() == Carrier::Tcp && server.unserved().calls_refused == 0 {
+            server.handle.shared.turn(|_, _| ());
+            assert!(start.elapsed() < PATIENCE, "it does not come");
+        }
+        drop(server);
+        let error = reply(&channel, call).unwrap_err();
+        assert!(is_refused(Err(error)));
+    });
+}
+
+#[test]
+fn dropped_while_it_drains_a_session_refuses_what_was_not_begun() {
+    on_every_carrier(|channel, server| {
+        let calls = [(); 3].map(|()| start(&channel, b"x"));
+        await_arrivals(&server, 3);
+        server.drain(PATIENCE);
+        drop(server);
+        for call in calls {
+            assert!(is_refused(reply(&channel, call)));
+        }
+    });
+}
+
+#[test]
+fn threads_that_accept_learn_of_the_drain_and_of_its_end() {
+    for policy in [WaitPolicy::Park, WaitPolicy::Adaptive] {
+        for carrier in CARRIERS {
+            let (channel, server) = pair(carrier, &SessionOptions::new().wait(policy));
+            let call = start(&channel, b"held");
+            let held = accept_call(&server);
+            let accepting = [(); 3].map(|()| {
+                let server = server.clone();
+                thread::spawn(move || assert!(server.accept().unwrap().is_none()))
+            });
+            // Some of them sleep by then.
+            thread::sleep(Duration::from_millis(5));
+            server.drain(Duration::from_millis(20));
+            for thread in accepting {
+                thread.join().unwrap();
+            }
+            assert_eq!(server.unserved().calls_cut, 1);
+            // A reply still gets through as long as the session is there.
+            held.echo();
+            assert_eq!(reply(&channel, call).unwrap().to_vec(), b"held");
+        }
+    }
+}
+
+#[test]
+fn a_stream_that_goes_on_is_awaited_to_its_end() {
+    on_every_carrier(|channel, server| {
+        let mut stream = channel.open(4, None).unwrap();
+        let Some(Incoming::Stream(4, mut served)) = server.accept().unwrap() else {
+            panic!("no stream")
+        };
+        server.drain(2 * PATIENCE);
+        let start = Instant::now();
+        let draining = thread::spawn(move || {
+            assert!(server.accept().unwrap().is_none());
+            assert_eq!(server.unserved(), Unserved::default());
+        });
+        let serving = thread::spawn(move || {
+            while let Some(message) = served.receive().unwrap() {
+                served.send(&message.to_vec()).unwrap();
+            }
+            served.finish().unwrap();
+        });
+        for round in 0..20u8 {
+            stream.send(&[round]).unwrap();
+            assert_eq!(stream.receive().unwrap().unwrap().to_vec(), [round]);
+        }
+        stream.finish().unwrap();
+        assert!(stream.receive().unwrap().is_none());
+        serving.join().unwrap();
+        draining.join().unwrap();
+        assert!(start.elapsed() < PATIENCE, "nobody noticed that it was over");
+    });
+}
+
+#[test]
+fn a_drain_can_be_shortened_and_not_lengthened() {
+    on_every_carrier(|channel, server| {
+        let _call = start(&channel, b"x");
+        let _held = accept_call(&server);
+        server.drain(PATIENCE);
+        let accepting = thread::spawn({
+            let server = server.clone();
+            move || assert!(server.accept().unwrap().is_none())
+        });
+        server.drain(Duration::from_millis(5));
+        server.drain(PATIENCE);
+        accepting.join().unwrap();
+        assert!(server.drain_time_left().is_none());
+    });
+}
