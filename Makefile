@@ -20,7 +20,7 @@ MSRV = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 FUZZ = $(wildcard crates/*/fuzz/Cargo.toml)
 
 .PHONY: help demo check test ship format columns links arrows unsafe lint unit model release budgets peers bench-iceoryx2 bench-grpc bench-thrift bench-tokio bench-threads bench-calls bench-idle bench-fairness bench-cold bench-streams clean go \
-	golden carriers needs soak restarts polling shmipc-peers bench-shmipc features docs fuzz-check peers-check benches packages msrv asan
+	golden carriers needs soak restarts failover polling shmipc-peers bench-shmipc features docs fuzz-check peers-check benches packages msrv asan
 .DEFAULT_GOAL := help
 
 ## This list.
@@ -177,6 +177,11 @@ soak:
 restarts:
 	$(CARGO) test --release --locked -p breezeway-tokio --test sessions -- --ignored --exact --nocapture \
 		generations::generations_in_a_row_under_load_lose_and_leave_nothing
+
+## Three instances, killed, frozen and started again at random under load for a minute: only calls in flight there fail.
+failover:
+	$(CARGO) test --locked -p breezeway-rpc --all-features --test services -- --ignored --exact --nocapture \
+		failover::instances_that_come_and_go_for_a_minute_cost_only_what_was_in_flight_there
 
 ## The command, optimised.
 release:

@@ -60,6 +60,9 @@ pub enum Error {
     /// No connection to a Thrift server could be opened: the call never left.
     #[error("cannot connect to {0}: {1}")]
     Connecting(Address, io::Error),
+    /// No instance of the service could take the call in time: the call never left.
+    #[error("no instance of the service could take the call within {0:?}")]
+    NoInstance(std::time::Duration),
     /// A layer of this side has shed the call, as there are too many: the call never left.
     #[error("too many calls are under way here, and this one was not let through")]
     Overloaded,
@@ -92,6 +95,7 @@ impl Error {
         match self {
             Self::Connect(_)
             | Self::Connecting(..)
+            | Self::NoInstance(_)
             | Self::Overloaded
             | Self::NoMetadata
             | Self::MetadataTooLong
@@ -106,7 +110,7 @@ impl Error {
     #[cfg(feature = "tower")]
     pub(crate) fn may_pass(&self) -> bool {
         match self {
-            Self::Connect(_) | Self::Connecting(..) | Self::Io(_) => true,
+            Self::Connect(_) | Self::Connecting(..) | Self::NoInstance(_) | Self::Io(_) => true,
             Self::Call(CallError::Failed { code, .. }) => matches!(
                 code,
                 ErrorCode::Refused | ErrorCode::Overloaded | ErrorCode::DeadlinePassed

@@ -37,6 +37,7 @@ pub use layered::{Handlers, Layered, ServedReply, ServedRequest};
 pub use request::{CallReply, CallRequest};
 pub use retry::RetryPolicy;
 pub use service::ChannelService;
+pub(crate) use service::call;
 
 /// A future of a service.
 pub(crate) type BoxFuture<T> = std::pin::Pin<Box<dyn Future<Output = T> + Send>>;

@@ -72,6 +72,8 @@ mod context;
 mod error;
 #[cfg(feature = "tower")]
 pub mod governance;
+#[cfg(feature = "tower")]
+pub mod instances;
 mod kitex;
 mod metadata;
 mod method;

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use breezeway::Carrier;
 
-/// Where a call went: by which carrier.
+/// Where a call went: by which carrier, and to which instance.
 ///
 /// Give it to [`CallOptions::receive_route`], and look into it after the call, also one that
 /// failed.
@@ -16,6 +16,7 @@ pub struct Route(Arc<Mutex<Way>>);
 #[derive(Debug, Default)]
 struct Way {
     carrier: Option<Carrier>,
+    instance: Option<Arc<str>>,
 }
 
 impl Route {
@@ -27,6 +28,15 @@ impl Route {
     /// What the last call travelled by; nothing if it never left.
     pub fn carrier(&self) -> Option<Carrier> {
         self.lock().carrier
+    }
+
+    /// The name of the instance to which it went, of [`Instances`](crate::instances::Instances).
+    pub fn instance(&self) -> Option<Arc<str>> {
+        self.lock().instance.clone()
+    }
+
+    pub(crate) fn set_instance(&self, name: &Arc<str>) {
+        self.lock().instance = Some(Arc::clone(name));
     }
 
     pub(crate) fn set_carrier(&self, carrier: Carrier) {

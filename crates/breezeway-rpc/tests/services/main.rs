@@ -2,9 +2,12 @@
 
 mod awaited;
 mod blocking;
+mod failover;
 mod golden;
 mod governance;
+mod instances;
 mod needs_go;
+mod processes;
 mod room;
 mod shop;
 mod streams;
@@ -12,3 +15,9 @@ mod streams_blocking;
 mod thrift;
 mod thrift_awaited;
 mod thrift_unhappy;
+
+#[test]
+#[ignore = "a process that other tests start"]
+fn another_process() {
+    processes::play(&[("shop", failover::serve)]);
+}

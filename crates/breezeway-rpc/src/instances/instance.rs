@@ -1,0 +1,103 @@
+//! An instance of a service, as a registry knows it.
+
+use std::io;
+use std::sync::Arc;
+
+use breezeway::{Address, Place};
+
+use super::Locality;
+
+/// A server of a service: its name, where it listens, and on which host, if that is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Instance {
+    name: Arc<str>,
+    address: Address,
+    locality: Option<Locality>,
+}
+
+/// How an instance is reached from here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// By the socket files of this host.
+    Here(Address),
+    /// By the network.
+    Elsewhere(Address),
+}
+
+impl Instance {
+    /// An instance of which nobody knows on which host it is: its socket files are not used, as
+    /// files of the same name on this host may be another instance's. The name tells instances
+    /// apart.
+    pub fn new(name: &str, address: Address) -> Self {
+        Self { name: name.into(), address, locality: None }
+    }
+
+    /// An instance on this host. The folder of its sockets must exist.
+    pub fn here(name: &str, address: Address) -> io::Result<Self> {
+        let locality = Locality::of(&address)?;
+        Ok(Self::new(name, address).with_locality(locality))
+    }
+
+    /// With what the instance says of its host.
+    pub fn with_locality(mut self, locality: Locality) -> Self {
+        self.locality = Some(locality);
+        self
+    }
+
+    /// What tells it from others.
+    pub fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+
+    /// Whether the way to it may change without its doing.
+    pub(super) fn is_on_this_host(&self) -> bool {
+        self.locality.as_ref().is_some_and(Locality::is_on_this_host)
+    }
+
+    /// How it is reached now, if it is.
+    pub(super) fn way(&self) -> Option<Way> {
+        let is_here = |place: &&Place| {
+            place.path().zip(self.locality.as_ref()).is_some_and(|(path, at)| at.is_seen_at(path))
+        };
+        if let Some(address) = of(self.address.places().iter().filter(is_here)) {
+            return Some(Way::Here(address));
+        }
+        let by_network = |place: &&Place| place.path().is_none();
+        of(self.address.places().iter().filter(by_network)).map(Way::Elsewhere)
+    }
+}
+
+/// The address of these places, if there are some.
+fn of<'p>(places: impl Iterator<Item = &'p Place>) -> Option<Address> {
+    let places: Vec<_> = places.cloned().collect();
+    (!places.is_empty()).then(|| places.into_iter().collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_used_only_if_their_folder_is_known_to_be_the_instances() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().display();
+        let files = format!("shm:{path}/a,unix:{path}/b");
+        let address: Address = format!("{files},tcp:other:1").parse().unwrap();
+        let network = Some(Way::Elsewhere("tcp:other:1".parse().unwrap()));
+        assert_eq!(Instance::new("a", address.clone()).way(), network);
+        let instance = Instance::here("a", address).unwrap();
+        assert_eq!(instance.way(), Some(Way::Here(files.parse().unwrap())));
+        drop(folder);
+        assert_eq!(instance.way(), network);
+    }
+
+    #[test]
+    fn an_instance_with_files_alone_is_not_reached_from_another_host() {
+        assert_eq!(Instance::new("a", Address::shm("/run/a")).way(), None);
+    }
+}

@@ -1,0 +1,58 @@
+//! Which instances there are.
+
+use std::future::{Future, pending};
+
+use tokio::sync::watch;
+
+use super::Instance;
+
+/// Says which instances of a service there are, whenever that changes.
+pub trait Resolver: Send + 'static {
+    /// Waits for the next set, which replaces the one before; the first call gives the first. A
+    /// future that is dropped has lost no set.
+    ///
+    /// Who cannot find out tries again here and keeps to the last set: calls go on meanwhile.
+    fn next(&mut self) -> impl Future<Output = Vec<Instance>> + Send;
+}
+
+/// A set that never changes.
+#[derive(Clone, Debug)]
+pub struct Fixed(Option<Vec<Instance>>);
+
+impl Fixed {
+    /// These.
+    pub fn new(instances: Vec<Instance>) -> Self {
+        Self(Some(instances))
+    }
+}
+
+impl Resolver for Fixed {
+    async fn next(&mut self) -> Vec<Instance> {
+        match self.0.take() {
+            Some(instances) => instances,
+            None => pending().await,
+        }
+    }
+}
+
+/// A set that the program changes.
+#[derive(Debug)]
+pub struct Watched(watch::Receiver<Vec<Instance>>);
+
+impl Watched {
+    /// What the sender holds, and what it sends.
+    pub fn new(mut sets: watch::Receiver<Vec<Instance>>) -> Self {
+        sets.mark_changed();
+        Self(sets)
+    }
+}
+
+impl Resolver for Watched {
+    async fn next(&mut self) -> Vec<Instance> {
+        if self.0.changed().await.is_err() {
+            // Without a sender nothing changes any more.
+            pending::<()>().await;
+        }
+        self.0.borrow_and_update().clone()
+    }
+}

@@ -1,0 +1,245 @@
+//! Which instance gets a call, and when none does.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use breezeway::{Address, Carrier, ServerOptions};
+use breezeway_rpc::governance::{CallReply, CallRequest, ServiceChannel};
+use breezeway_rpc::instances::{Fixed, Instance, InstanceOptions, Instances, Watched};
+use breezeway_rpc::{AsyncServer, CallOptions, Error, Route};
+use breezeway_tokio::{Channel, Stopper};
+use tempfile::TempDir;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::{sleep, timeout};
+use tower::layer::layer_fn;
+use tower::service_fn;
+
+use crate::shop::{AsyncShopClient, AsyncShopServer, Corner};
+
+/// How long something may take that must come.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+struct Running {
+    address: Address,
+    looks: UnboundedReceiver<String>,
+    stopper: Stopper,
+    serving: JoinHandle<()>,
+}
+
+impl Running {
+    fn at(address: &str) -> Self {
+        Self::with(address, ServerOptions::new())
+    }
+
+    fn with(address: &str, options: ServerOptions) -> Self {
+        let (tell, looks) = unbounded_channel();
+        let server = AsyncServer::bind_with(&address.parse().unwrap(), options).unwrap();
+        let server = server.add_service(AsyncShopServer(Corner::new(tell))).unwrap();
+        let (address, stopper) = (server.address(), server.stopper());
+        let serving = tokio::spawn(async move { server.serve().await.unwrap() });
+        Self { address, looks, stopper, serving }
+    }
+
+    async fn end(self) {
+        self.stopper.stop();
+        self.serving.await.unwrap();
+    }
+}
+
+/// A server at a socket and at a port.
+fn both(folder: &TempDir, name: &str) -> Running {
+    Running::at(&format!("shm:{}/{name},tcp:127.0.0.1:0", folder.path().display()))
+}
+
+type Shop = AsyncShopClient<ServiceChannel<Instances>>;
+
+fn shop(instances: Instances) -> Shop {
+    AsyncShopClient::new(ServiceChannel::new(instances))
+}
+
+/// Calls, and gives to whom and by what.
+async fn call(shop: &Shop) -> Result<(String, Carrier), Error> {
+    let route = Route::new();
+    shop.with(CallOptions::new().timeout(PATIENCE).receive_route(&route)).count().await?;
+    Ok((route.instance().unwrap().to_string(), route.carrier().unwrap()))
+}
+
+/// Calls until it goes there.
+async fn until(shop: &Shop, name: &str, carrier: Carrier) {
+    let there = async {
+        while call(shop).await.unwrap() != (name.to_owned(), carrier) {
+            sleep(Duration::from_millis(1)).await;
+        }
+    };
+    timeout(PATIENCE, there).await.unwrap_or_else(|_| panic!("no call goes to {name}"));
+}
+
+#[tokio::test]
+async fn calls_go_by_shared_memory_while_an_instance_is_here_and_by_tcp_otherwise() {
+    let folder = tempfile::tempdir().unwrap();
+    let (here, there) = (both(&folder, "here"), both(&folder, "there"));
+    let local = Instance::here("here", here.address.clone()).unwrap();
+    // Nobody says that its socket is to be seen here too.
+    let remote = Instance::new("there", there.address.clone());
+    let (tell, sets) = watch::channel(vec![remote.clone()]);
+    let shop = shop(Instances::new(Watched::new(sets), InstanceOptions::new()));
+    until(&shop, "there", Carrier::Tcp).await;
+    tell.send_replace(vec![local.clone(), remote.clone()]);
+    until(&shop, "here", Carrier::Shm).await;
+    for _ in 0..500 {
+        assert_eq!(call(&shop).await.unwrap(), ("here".to_owned(), Carrier::Shm));
+    }
+    // The same instance, as it is seen from another host.
+    tell.send_replace(vec![Instance::new("here", here.address.clone())]);
+    until(&shop, "here", Carrier::Tcp).await;
+    tell.send_replace(vec![local, remote]);
+    until(&shop, "here", Carrier::Shm).await;
+    drop(shop);
+    here.end().await;
+    there.end().await;
+}
+
+#[tokio::test]
+async fn an_instance_whose_folder_appears_here_is_reached_over_shared_memory_from_then_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let (hidden, seen) = (folder.path().join("hidden"), folder.path().join("seen"));
+    std::fs::create_dir(&hidden).unwrap();
+    let server = Running::at(&format!("shm:{}/shop,tcp:127.0.0.1:0", hidden.display()));
+    let told = Instance::here("shop", server.address.clone()).unwrap();
+    let locality = breezeway_rpc::instances::Locality::of(told.address()).unwrap();
+    let tcp = server.address.places()[1].clone();
+    let address = [breezeway::Place::Shm(seen.join("shop")), tcp].into_iter().collect();
+    let instance = Instance::new("shop", address).with_locality(locality);
+    let shop = shop(Instances::new(Fixed::new(vec![instance]), InstanceOptions::new()));
+    until(&shop, "shop", Carrier::Tcp).await;
+    std::os::unix::fs::symlink(&hidden, &seen).unwrap();
+    until(&shop, "shop", Carrier::Shm).await;
+    std::fs::remove_file(&seen).unwrap();
+    until(&shop, "shop", Carrier::Tcp).await;
+    drop(shop);
+    server.end().await;
+}
+
+#[tokio::test]
+async fn several_instances_all_get_calls_and_one_that_leaves_gets_no_more() {
+    let folder = tempfile::tempdir().unwrap();
+    let servers = ["a", "b", "c"].map(|name| both(&folder, name));
+    let set: Vec<_> = ["a", "b", "c"]
+        .iter()
+        .zip(&servers)
+        .map(|(name, server)| Instance::here(name, server.address.clone()).unwrap())
+        .collect();
+    let (tell, sets) = watch::channel(set.clone());
+    let shop = shop(Instances::new(Watched::new(sets), InstanceOptions::new()));
+    for name in ["a", "b", "c"] {
+        until(&shop, name, Carrier::Shm).await;
+    }
+    tell.send_replace(set[1..].to_vec());
+    // The change has come to the balancer once another one, after it, has.
+    tell.send_replace(set[2..].to_vec());
+    let alone = async {
+        let mut last = BTreeSet::new();
+        while last != BTreeSet::from(["c".to_owned()]) {
+            last.clear();
+            for _ in 0..20 {
+                last.insert(call(&shop).await.unwrap().0);
+            }
+        }
+    };
+    timeout(PATIENCE, alone).await.unwrap();
+    drop(shop);
+    for server in servers {
+        server.end().await;
+    }
+}
+
+#[tokio::test]
+async fn a_call_waits_for_an_instance_and_says_when_there_is_none() {
+    let (tell, sets) = watch::channel(Vec::new());
+    let options = InstanceOptions::new().wait(Duration::from_millis(50));
+    let hasty = shop(Instances::new(Watched::new(sets.clone()), options));
+    let none = hasty.count().await.unwrap_err();
+    assert!(matches!(none, Error::NoInstance(_)) && !none.may_have_run(), "{none:?}");
+    let options = InstanceOptions::new().wait(PATIENCE);
+    let patient = shop(Instances::new(Watched::new(sets), options));
+    let waiting = tokio::spawn(async move { call(&patient).await.unwrap() });
+    let server = Running::at("tcp:127.0.0.1:0");
+    tell.send_replace(vec![Instance::new("late", server.address.clone())]);
+    assert_eq!(waiting.await.unwrap(), ("late".to_owned(), Carrier::Tcp));
+    server.end().await;
+}
+
+#[tokio::test]
+async fn an_instance_with_all_the_calls_that_it_may_have_leaves_others_to_the_next() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut here, there) = (both(&folder, "here"), both(&folder, "there"));
+    let set = vec![
+        Instance::here("here", here.address.clone()).unwrap(),
+        Instance::new("there", there.address.clone()),
+    ];
+    let options = InstanceOptions::new().max_in_flight(1);
+    let shop = shop(Instances::new(Fixed::new(set), options));
+    until(&shop, "here", Carrier::Shm).await;
+    // It is sent when it is polled, with no other call under way.
+    let mut busy = Box::pin(shop.echo("never".to_owned()));
+    assert!(timeout(Duration::from_millis(1), &mut busy).await.is_err());
+    until(&shop, "there", Carrier::Tcp).await;
+    drop(busy);
+    assert_eq!(timeout(PATIENCE, here.looks.recv()).await.unwrap().unwrap(), "dropped");
+    until(&shop, "here", Carrier::Shm).await;
+    drop(shop);
+    here.end().await;
+    there.end().await;
+}
+
+#[tokio::test]
+async fn each_instance_has_a_layer_of_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let servers = ["a", "b"].map(|name| both(&folder, name));
+    let set = ["a", "b"]
+        .iter()
+        .zip(&servers)
+        .map(|(name, server)| Instance::here(name, server.address.clone()).unwrap())
+        .collect();
+    let (count, mut counted) = unbounded_channel();
+    let layer = layer_fn(move |_| {
+        count.send(()).unwrap();
+        service_fn(|_: CallRequest| async {
+            Err::<CallReply, tower::BoxError>(Error::Overloaded.into())
+        })
+    });
+    let instances = Instances::with_layer(Fixed::new(set), InstanceOptions::new(), layer);
+    let shop = shop(instances);
+    assert!(matches!(shop.count().await, Err(Error::Overloaded)));
+    for _ in 0..2 {
+        timeout(PATIENCE, counted.recv()).await.unwrap().unwrap();
+    }
+    drop(shop);
+    for server in servers {
+        server.end().await;
+    }
+}
+
+#[tokio::test]
+async fn sessions_end_with_the_last_clone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = format!("shm:{}/shop", folder.path().display());
+    let server = Running::with(&path, ServerOptions::new().max_sessions(1));
+    let set = vec![Instance::here("shop", server.address.clone()).unwrap()];
+    let one = shop(Instances::new(Fixed::new(set), InstanceOptions::new()));
+    until(&one, "shop", Carrier::Shm).await;
+    let other = one.clone();
+    drop(one);
+    call(&other).await.unwrap();
+    assert!(Channel::connect(&server.address).await.is_err(), "there is one session");
+    drop(other);
+    let free = async {
+        while Channel::connect(&server.address).await.is_err() {
+            sleep(Duration::from_millis(5)).await;
+        }
+    };
+    timeout(PATIENCE, free).await.expect("the session ends");
+    server.end().await;
+}

@@ -1,0 +1,74 @@
+//! Servers in processes of their own.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+use breezeway::Address;
+use rustix::process::{Pid, Signal, kill_process, set_parent_process_death_signal};
+
+const ROLE: &str = "BREEZEWAY_TEST_ROLE";
+const ADDRESS: &str = "BREEZEWAY_TEST_ADDRESS";
+
+/// This test binary once more, in a role, killed when dropped.
+pub(crate) struct Process {
+    child: Child,
+    lines: std::io::Lines<BufReader<ChildStdout>>,
+}
+
+impl Process {
+    pub(crate) fn start(role: &str, address: &Address) -> Self {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--ignored", "--exact", "--nocapture", "another_process"])
+            .env(ROLE, role)
+            .env(ADDRESS, address.to_string())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        Self { child, lines }
+    }
+
+    /// The next line that the role says.
+    pub(crate) fn hear(&mut self) -> String {
+        for line in &mut self.lines {
+            if let Some((_, said)) = line.unwrap().split_once('@') {
+                return said.to_owned();
+            }
+        }
+        panic!("the process has ended");
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    pub(crate) fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        // It may be gone already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Says a line to the test.
+pub(crate) fn say(line: impl std::fmt::Display) {
+    println!("\n@{line}");
+}
+
+/// What a process does, given an address.
+pub(crate) type Role = fn(&Address);
+
+/// Plays the role that this process was started for. Does nothing in an ordinary test run.
+pub(crate) fn play(roles: &[(&str, Role)]) {
+    let Ok(name) = std::env::var(ROLE) else { return };
+    set_parent_process_death_signal(Some(Signal::KILL)).unwrap();
+    let address = std::env::var(ADDRESS).unwrap().parse().unwrap();
+    let (_, act) = roles.iter().find(|(other, _)| *other == name).expect("a role");
+    act(&address);
+}
