@@ -39,6 +39,8 @@ fn slow_calls_before_a_quick_one(options: SessionOptions) -> u64 {
         })
     });
     let (mut busy, mut armed) = (connect(&folder), connect(&folder));
+    // From then on it is the worker's: a client is connected before that.
+    armed.call(QUICK, b"").unwrap();
     let over = Arc::new(AtomicU64::new(0));
     let ends = Arc::clone(&over);
     let flood = std::thread::spawn(move || {
