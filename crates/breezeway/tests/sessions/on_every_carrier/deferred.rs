@@ -55,8 +55,9 @@ impl Deferring {
         Self { folder, stopper, serving, calls }
     }
 
+    /// Replies wait for memory as long as a test may take.
     fn with(options: SessionOptions) -> Self {
-        Self::start(ServerOptions::new().session(options))
+        Self::start(ServerOptions::new().session(options).reply_timeout(PATIENCE))
     }
 
     fn connect(&self, options: SessionOptions) -> Session {
