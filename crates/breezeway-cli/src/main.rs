@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod bench;
+mod call;
 mod compare;
 mod doctor;
 mod floor;
@@ -44,6 +45,8 @@ enum Command {
     Doctor(doctor::Args),
     /// Show what a running process shares, without its help
     Inspect(inspect::Args),
+    /// Call a method of a service, with JSON in and out
+    Call(call::Args),
     /// Generate Rust from a .thrift file
     Gen(generate::Args),
     /// Show Thrift messages
@@ -69,6 +72,7 @@ fn main() -> ExitCode {
         Command::Compare(args) => compare::run(args),
         Command::Doctor(args) => doctor::run(args),
         Command::Inspect(args) => inspect::run(args),
+        Command::Call(args) => call::run(args),
         Command::Gen(args) => generate::run(args),
         Command::Thrift(args) => thrift::run(args),
         Command::FloorPartner(args) => partner::run(args),
@@ -79,7 +83,8 @@ fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             eprintln!("breezeway: {}", one_line(&describe(&*failure)));
-            ExitCode::FAILURE
+            let called = failure.downcast_ref::<call::CallFailure>();
+            called.map_or(ExitCode::FAILURE, |failure| failure.exit_status().into())
         }
     }
 }

@@ -3,7 +3,7 @@
 mod dump;
 mod envelope;
 mod printer;
-mod text;
+pub(crate) mod text;
 
 use crate::Failure;
 

@@ -2,6 +2,7 @@
 //! `tests/measuring`.
 
 mod bench;
+mod call;
 mod doctor;
 mod help;
 mod idl;

@@ -12,6 +12,7 @@ fn the_kept_services_generate_what_they_did() {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
     for (name, services) in [
         ("five", Services::Blocking),
+        ("kinds", Services::Blocking),
         ("users", Services::Blocking),
         ("shop", Services::BlockingAndAsync),
         ("room", Services::BlockingAndAsync),

@@ -1,0 +1,241 @@
+//! `breezeway call`: a method of any service, with JSON in and out.
+
+mod method;
+mod raw;
+mod reply;
+mod request;
+mod stream;
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use breezeway::{Address, CallError, ConnectError};
+use breezeway_idl::model::Schema;
+use breezeway_rpc::{CallOptions, Error, StreamChannel, ThriftClient, ThriftFraming};
+use serde_json::Value;
+
+use self::method::Called;
+use self::raw::Raw;
+use self::reply::Outcome;
+use crate::Failure;
+
+const EXAMPLES: &str = "\
+Examples:
+  breezeway call shm:/run/users.sock --idl users.thrift Users.age '{\"name\": \"Ada\"}'
+  breezeway call tcp:10.0.0.7:8888 --idl users.thrift --framing framed Users.age '{\"name\": \"Ada\"}'
+  breezeway call unix:/run/users.sock -I idl --idl api/users.thrift Users.age - < age.json
+  breezeway call shm:/run/room.sock --idl room.thrift Room.listen '{\"from\": \"hall\"}'
+  cat lines.json | breezeway call shm:/run/room.sock --idl room.thrift Room.talk
+  breezeway call shm:/run/users.sock --idl users.thrift --timeout 2s \\
+    --metadata user=ada --metadata trace=7 Users.age '{\"name\": \"Ada\"}'
+
+A call takes one JSON object, the arguments by their names, and prints the result as one line. A \
+stream takes and prints messages, each the struct itself, one to a line. Enums are names or \
+numbers, binary is base64, maps whose keys are containers are arrays of pairs. What is not given \
+is not sent, but for defaults of the IDL; of a reply, fields that the IDL does not know are not \
+printed.
+
+Exit status: 0 if the method gave a result, 3 if it threw an exception that the IDL declares, or \
+refused (a business error), 4 if the call failed on its way or in the server, 2 for a bad command \
+line, 1 for all else, when nothing was sent, or the reply cannot be read.";
+
+/// Call a method of a service, with JSON in and out
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// Where the service is, such as shm:/run/users.sock or tcp:10.0.0.7:8888
+    address: Address,
+    /// The .thrift file that has the service
+    #[arg(long, value_name = "FILE")]
+    idl: PathBuf,
+    /// The method, such as Users.age
+    #[arg(value_name = "SERVICE.METHOD")]
+    method: String,
+    /// The arguments; - is standard input, and so is nothing of a stream, else {}
+    #[arg(value_name = "JSON")]
+    json: Option<String>,
+    /// How messages travel
+    #[arg(long, value_enum, default_value_t = Framing::Auto)]
+    framing: Framing,
+    /// Give up after this time, such as 500ms or 2s; a call waits for ever otherwise
+    #[arg(long, value_name = "TIME", value_parser = timeout)]
+    timeout: Option<Duration>,
+    /// A value beside the arguments, for the called service (repeatable)
+    #[arg(long, value_name = "NAME=VALUE", value_parser = pair)]
+    metadata: Vec<(String, String)>,
+    /// Another directory to search for included files (repeatable)
+    #[arg(long = "include-dir", short = 'I', value_name = "DIR")]
+    include_dirs: Vec<PathBuf>,
+}
+
+/// How messages travel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Framing {
+    /// Over a Breezeway session, or in TTHeader where the server does not speak that
+    Auto,
+    /// Over a Breezeway session
+    Native,
+    /// In TTHeader, as Kitex and Volo do: with metadata, and its streams
+    Ttheader,
+    /// Framed Thrift, as Kitex, Volo and Apache's TFramedTransport do
+    Framed,
+    /// Thrift without lengths, as Apache's TBufferedTransport does
+    Unframed,
+}
+
+fn timeout(text: &str) -> Result<Duration, String> {
+    let time = humantime::parse_duration(text).map_err(|error| error.to_string())?;
+    if time.is_zero() { Err("no time at all".to_owned()) } else { Ok(time) }
+}
+
+fn pair(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text
+        .split_once('=')
+        .filter(|(name, _)| !name.is_empty())
+        .ok_or("a name and a value, such as user=ada")?;
+    Ok((name.to_owned(), value.to_owned()))
+}
+
+/// What the server made of the call, if no result.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CallFailure {
+    #[error("{method} threw {exception}: {fields}")]
+    Thrown { method: String, exception: String, fields: String },
+    #[error("{0} refuses: {1}")]
+    Refused(String, Error),
+    #[error("{0} failed: {1}")]
+    Failed(String, Error),
+}
+
+impl CallFailure {
+    pub(crate) fn exit_status(&self) -> u8 {
+        match self {
+            Self::Thrown { .. } | Self::Refused(..) => 3,
+            Self::Failed(..) => 4,
+        }
+    }
+}
+
+/// Runs the command.
+pub(crate) fn run(args: Args) -> Result<(), Failure> {
+    let schema = breezeway_idl::read(std::slice::from_ref(&args.idl), &args.include_dirs)?;
+    // For threads; the command calls one method, once.
+    let called = Called::find(Box::leak(Box::new(schema)), &args.method)?;
+    let options = args
+        .metadata
+        .iter()
+        .fold(CallOptions::new(), |options, (name, value)| options.metadata(name, value));
+    let options = args.timeout.into_iter().fold(options, CallOptions::timeout);
+    let call = Call { called, options, json: args.json };
+    let thrift = |framing| ThriftClient::with_framing(args.address.clone(), framing);
+    match args.framing {
+        Framing::Native => call.perform(breezeway::Channel::connect(&args.address)?),
+        Framing::Auto => match breezeway::Channel::connect(&args.address) {
+            Ok(channel) => call.perform(channel),
+            Err(error) if speaks_otherwise(&error) => {
+                let outcome = call.perform(thrift(ThriftFraming::TtHeader));
+                outcome.map_err(|failure| neither(&error, failure))
+            }
+            Err(error) => Err(error.into()),
+        },
+        Framing::Ttheader => call.perform(thrift(ThriftFraming::TtHeader)),
+        Framing::Framed => call.perform(thrift(ThriftFraming::Framed)),
+        Framing::Unframed => call.perform(thrift(ThriftFraming::Unframed)),
+    }
+}
+
+/// Whether somebody is there, who may speak Thrift.
+fn speaks_otherwise(error: &ConnectError) -> bool {
+    match error {
+        ConnectError::Handshake(_) => true,
+        ConnectError::NoPlace(places) => places.iter().any(|(_, error)| speaks_otherwise(error)),
+        _ => false,
+    }
+}
+
+/// What a server that speaks neither is told of: both.
+fn neither(native: &ConnectError, failure: Failure) -> Failure {
+    match failure.downcast_ref() {
+        Some(CallFailure::Failed(_, Error::Io(_) | Error::Protocol(_))) => {
+            let text = format!("{failure}, in TTHeader; natively: {native} (option --framing)");
+            text.into()
+        }
+        _ => failure,
+    }
+}
+
+struct Call {
+    called: Called<'static>,
+    options: CallOptions,
+    json: Option<String>,
+}
+
+impl Call {
+    fn perform(&self, channel: impl StreamChannel) -> Result<(), Failure> {
+        if self.called.wire.is_stream() {
+            return stream::run(self, channel);
+        }
+        let arguments = self.arguments()?;
+        let Called { schema, method, wire } = &self.called;
+        let request = request::encode(schema, &method.arguments, &arguments)?;
+        if method.oneway {
+            let posted = channel.post(wire, &Raw(request), &self.options);
+            return posted.map_err(|error| self.failed(error));
+        }
+        let reply = channel.call(wire, &Raw(request), &self.options);
+        let Raw(reply) = reply.map_err(|error| self.failed(error))?;
+        match reply::read(schema, method, &reply)? {
+            Outcome::Value(text) => Ok(print(&text)?),
+            Outcome::Void => Ok(print("null")?),
+            Outcome::Thrown(exception, fields) => Err(self.thrown(exception, fields)),
+        }
+    }
+
+    /// The one JSON value of a call.
+    fn arguments(&self) -> Result<Value, Failure> {
+        let bad = |error: serde_json::Error| format!("the arguments are no JSON: {error}");
+        match self.json.as_deref() {
+            None => Ok(Value::Object(serde_json::Map::new())),
+            Some("-") => Ok(serde_json::from_reader(io::stdin().lock()).map_err(bad)?),
+            Some(text) => Ok(serde_json::from_str(text).map_err(bad)?),
+        }
+    }
+
+    fn schema(&self) -> &'static Schema {
+        self.called.schema
+    }
+
+    fn name(&self) -> String {
+        format!("{}.{}", self.called.wire.service, self.called.wire.name)
+    }
+
+    fn thrown(&self, exception: String, fields: String) -> Failure {
+        CallFailure::Thrown { method: self.name(), exception, fields }.into()
+    }
+
+    fn failed(&self, error: Error) -> Failure {
+        match error {
+            Error::Business(_) => CallFailure::Refused(self.name(), error).into(),
+            // They never left.
+            Error::Connect(_)
+            | Error::Connecting(..)
+            | Error::NoMetadata
+            | Error::MetadataTooLong
+            | Error::Encode(_)
+            | Error::Call(CallError::TooLarge { .. } | CallError::TooMuchMetadata { .. }) => {
+                error.into()
+            }
+            error => CallFailure::Failed(self.name(), error).into(),
+        }
+    }
+}
+
+/// A line of output. A reader that has seen enough, such as `head`, is no failure.
+fn print(line: &str) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    match writeln!(out, "{line}").and_then(|()| out.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
+        outcome => outcome,
+    }
+}
