@@ -1,9 +1,14 @@
 //! Which instance gets a call, and when none does.
 
 use std::collections::BTreeSet;
+use std::io::Write;
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::Duration;
 
-use breezeway::{Address, Carrier, ServerOptions};
+use breezeway::{Address, Carrier, Place, ServerOptions};
 use breezeway_rpc::governance::{CallReply, CallRequest, ServiceChannel};
 use breezeway_rpc::instances::{Fixed, Instance, InstanceOptions, Instances, Watched};
 use breezeway_rpc::{AsyncServer, CallOptions, Error, Route};
@@ -110,7 +115,7 @@ async fn an_instance_whose_folder_appears_here_is_reached_over_shared_memory_fro
     let told = Instance::here("shop", server.address.clone()).unwrap();
     let locality = breezeway_rpc::instances::Locality::of(told.address()).unwrap();
     let tcp = server.address.places()[1].clone();
-    let address = [breezeway::Place::Shm(seen.join("shop")), tcp].into_iter().collect();
+    let address = [Place::Shm(seen.join("shop")), tcp].into_iter().collect();
     let instance = Instance::new("shop", address).with_locality(locality);
     let shop = shop(Instances::new(Fixed::new(vec![instance]), InstanceOptions::new()));
     until(&shop, "shop", Carrier::Tcp).await;
@@ -169,6 +174,74 @@ async fn a_call_waits_for_an_instance_and_says_when_there_is_none() {
     tell.send_replace(vec![Instance::new("late", server.address.clone())]);
     assert_eq!(waiting.await.unwrap(), ("late".to_owned(), Carrier::Tcp));
     server.end().await;
+}
+
+#[tokio::test]
+async fn whoever_does_not_speak_this_protocol_gets_no_call() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = both(&folder, "shop");
+    // One accepts and says nothing, one says something else, one closes at once.
+    let hosts = ["silent", "chatty", "closing"].map(|manner| {
+        let host = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address: Address = Place::from(host.local_addr().unwrap()).into();
+        thread::spawn(move || {
+            let mut kept = Vec::new();
+            for client in host.incoming().map_while(Result::ok) {
+                match manner {
+                    "silent" => kept.push(client),
+                    "chatty" => {
+                        // The client may have gone.
+                        let _ = (&client).write_all(&[b'x'; 4096]);
+                        kept.push(client);
+                    }
+                    _ => drop(client),
+                }
+            }
+        });
+        Instance::new(manner, address)
+    });
+    let good = Instance::new("shop", server.address.clone());
+    let set = hosts.into_iter().chain([good]).collect();
+    let shop = shop(Instances::new(Fixed::new(set), InstanceOptions::new().wait(PATIENCE)));
+    for _ in 0..200 {
+        assert_eq!(call(&shop).await.unwrap(), ("shop".to_owned(), Carrier::Tcp));
+    }
+    drop(shop);
+    server.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_call_fails_when_a_server_is_replaced_by_its_successor() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = format!("shm:{}/shop", folder.path().display());
+    let options = || ServerOptions::new().take_over(true).drain_timeout(PATIENCE);
+    let mut serving = Running::with(&path, options());
+    let instance = Instance::here("shop", serving.address.clone()).unwrap();
+    let shop = shop(Instances::new(Fixed::new(vec![instance]), InstanceOptions::new()));
+    let over = Arc::new(AtomicBool::new(false));
+    let callers: Vec<_> = (0..4)
+        .map(|_| {
+            let (shop, over) = (shop.clone(), Arc::clone(&over));
+            tokio::spawn(async move {
+                while !over.load(Ordering::Relaxed) {
+                    call(&shop).await.unwrap();
+                    sleep(Duration::from_millis(1)).await;
+                }
+            })
+        })
+        .collect();
+    for _ in 0..3 {
+        call(&shop).await.unwrap();
+        let last = std::mem::replace(&mut serving, Running::with(&path, options()));
+        // It ends once its clients have gone to its successor.
+        timeout(PATIENCE, last.serving).await.unwrap().unwrap();
+    }
+    over.store(true, Ordering::Relaxed);
+    for caller in callers {
+        caller.await.unwrap();
+    }
+    drop(shop);
+    serving.end().await;
 }
 
 #[tokio::test]
