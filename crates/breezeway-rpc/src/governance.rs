@@ -5,7 +5,7 @@
 //! [`AsyncServer::layer`](crate::AsyncServer::layer). The request is plain on both sides: which
 //! method, the arguments' bytes, and what goes beside them.
 //!
-//! Streams pass by the layers of a server; a client opens them on its channel.
+//! The opening of a stream passes the layers of a client; a server's streams pass by its layers.
 //!
 //! ```
 //! use std::time::Duration;

@@ -1,5 +1,6 @@
 //! A service as a channel.
 
+use bytes::Bytes;
 use tower::{BoxError, Service, ServiceExt};
 
 use super::{CallReply, CallRequest};
@@ -7,7 +8,7 @@ use crate::caller::CallOptions;
 use crate::error::Error;
 use crate::method::Method;
 use crate::thrift::{self, decode_slice, to_vec};
-use crate::tokio::AsyncChannel;
+use crate::tokio::{AsyncChannel, AsyncStreamChannel, OpenedAsync};
 
 /// A [`tower::Service`] as a channel, for generated clients. Each call takes a clone of it.
 ///
@@ -30,13 +31,12 @@ where
     S: Service<CallRequest, Response = CallReply, Error: Into<BoxError>, Future: Send>,
     S: Clone + Send + Sync,
 {
-    async fn send<A: thrift::Call + Sync>(
+    async fn send(
         &self,
         method: &Method,
-        arguments: &A,
+        arguments: Bytes,
         options: &CallOptions,
     ) -> Result<CallReply, Error> {
-        let arguments = to_vec(arguments)?.into();
         let request = CallRequest { method: *method, arguments, options: options.clone() };
         let reply = self.service.clone().oneshot(request).await;
         reply.map_err(|error| Error::from_layer(error.into()))
@@ -54,7 +54,7 @@ where
         arguments: &A,
         options: &CallOptions,
     ) -> Result<A::Reply, Error> {
-        let reply = self.send(method, arguments, options).await?;
+        let reply = self.send(method, to_vec(arguments)?.into(), options).await?;
         decode_slice(&reply.body).map_err(Error::Reply)
     }
 
@@ -64,7 +64,25 @@ where
         arguments: &A,
         options: &CallOptions,
     ) -> Result<(), Error> {
-        self.send(method, arguments, options).await?;
+        self.send(method, to_vec(arguments)?.into(), options).await?;
         Ok(())
+    }
+}
+
+impl<S> AsyncStreamChannel for ServiceChannel<S>
+where
+    S: Service<CallRequest, Response = CallReply, Error: Into<BoxError>, Future: Send>,
+    S: Clone + Send + Sync,
+{
+    /// The opening passes the layers, and what goes over the stream does not.
+    async fn open(
+        &self,
+        method: &Method,
+        request: Option<&[u8]>,
+        options: &CallOptions,
+    ) -> Result<OpenedAsync, Error> {
+        let request = request.map(Bytes::copy_from_slice).unwrap_or_default();
+        let reply = self.send(method, request, options).await?;
+        reply.opened.ok_or_else(|| Error::Layer("a layer answered, and opened no stream".into()))
     }
 }

@@ -8,7 +8,7 @@ use tower::Service;
 use super::bare::Bare;
 use super::{BoxFuture, CallReply, CallRequest};
 use crate::error::Error;
-use crate::tokio::AsyncChannel;
+use crate::tokio::AsyncStreamChannel;
 
 /// An awaited channel, native or to a Thrift server, as a [`tower::Service`]. Clones share the
 /// channel.
@@ -32,7 +32,7 @@ impl<C> Clone for ChannelService<C> {
     }
 }
 
-impl<C: AsyncChannel + Send + 'static> Service<CallRequest> for ChannelService<C> {
+impl<C: AsyncStreamChannel + Send + 'static> Service<CallRequest> for ChannelService<C> {
     type Response = CallReply;
     type Error = Error;
     type Future = BoxFuture<Result<CallReply, Error>>;
@@ -47,16 +47,21 @@ impl<C: AsyncChannel + Send + 'static> Service<CallRequest> for ChannelService<C
     }
 }
 
-/// Makes a call whose arguments are encoded already.
-pub(crate) async fn call<C: AsyncChannel>(
+/// Makes a call whose arguments are encoded already, or opens a stream.
+pub(crate) async fn call<C: AsyncStreamChannel>(
     channel: &C,
     request: CallRequest,
 ) -> Result<CallReply, Error> {
     let CallRequest { method, arguments, options } = request;
+    if method.is_stream() {
+        let request = (!arguments.is_empty()).then_some(&*arguments);
+        let opened = Some(channel.open(&method, request, &options).await?);
+        return Ok(CallReply { opened, ..CallReply::default() });
+    }
     if method.oneway {
         channel.post(&method, &Bare(arguments), &options).await?;
         return Ok(CallReply::default());
     }
     let Bare(body) = channel.call(&method, &Bare(arguments), &options).await?;
-    Ok(CallReply { body })
+    Ok(CallReply::new(body))
 }

@@ -83,6 +83,10 @@ impl Session {
     }
 
     async fn call(self, request: CallRequest) -> Result<CallReply, Error> {
+        if request.method.is_stream() {
+            // That it is opened says nothing of the other side.
+            return call(&self.channel, request).await;
+        }
         let mut waiting = Waiting { lost: &self.lost, was_answered: false };
         let outcome = call(&self.channel, request).await;
         waiting.was_answered = !matches!(outcome, Err(Error::Call(CallError::DeadlinePassed)));

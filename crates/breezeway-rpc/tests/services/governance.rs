@@ -11,8 +11,8 @@ use breezeway_rpc::governance::{
 };
 use breezeway_rpc::thrift::ExceptionKind;
 use breezeway_rpc::{
-    AsyncChannel, AsyncServer, AsyncServices, AsyncThriftClient, CallOptions, Error, ReplyMetadata,
-    Route,
+    AsyncChannel, AsyncServer, AsyncServices, AsyncStreamChannel, AsyncThriftClient, CallOptions,
+    Error, ReplyMetadata, Route,
 };
 use breezeway_tokio::{Channel, Stopper};
 use tempfile::TempDir;
@@ -26,7 +26,9 @@ use tower::retry::Retry;
 use tower::retry::budget::TpsBudget;
 use tower::{ServiceBuilder, ServiceExt, service_fn};
 
+use crate::room::{AsyncRoomClient, line};
 use crate::shop::{AsyncShopClient, AsyncShopServer, Corner, Item, ShopBuyError};
+use crate::streams;
 
 /// How long something may take that must come.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -99,7 +101,7 @@ async fn trade(running: &mut Running, channel: impl AsyncChannel) {
     }
 }
 
-fn layers<C: AsyncChannel + Send + 'static>(channel: C) -> impl AsyncChannel {
+fn layers<C: AsyncStreamChannel + Send + 'static>(channel: C) -> impl AsyncStreamChannel {
     let service = ServiceBuilder::new()
         .buffer(8)
         .load_shed()
@@ -125,6 +127,38 @@ async fn a_client_of_thrift_servers_takes_the_same_layers() {
     let mut running = Running::plain();
     let unix = running.address.places()[1].clone();
     trade(&mut running, layers(AsyncThriftClient::new(unix.into()))).await;
+    running.end().await;
+}
+
+#[tokio::test]
+async fn streams_of_every_form_are_opened_below_layers() {
+    let running = streams::Running::new("unix");
+    let native = Channel::connect(&running.address).await.unwrap();
+    let thrift = AsyncThriftClient::new(running.address.clone());
+    timeout(PATIENCE, streams::every_form(&AsyncRoomClient::new(layers(native)))).await.unwrap();
+    timeout(PATIENCE, streams::every_form(&AsyncRoomClient::new(layers(thrift)))).await.unwrap();
+    running.end().await;
+}
+
+#[tokio::test]
+async fn a_layer_that_answers_a_stream_itself_fails_it_in_words() {
+    let service = service_fn(|_: CallRequest| ready(Ok::<_, Error>(CallReply::default())));
+    let room = AsyncRoomClient::new(ServiceChannel::new(service));
+    let failed = room.talk().await.err().unwrap();
+    assert!(matches!(failed, Error::Layer(_)), "{failed:?}");
+}
+
+#[tokio::test]
+async fn the_time_of_an_attempt_is_not_that_of_a_stream() {
+    let running = streams::Running::new("shm");
+    let service = ServiceBuilder::new()
+        .map_request(|request: CallRequest| request.within(Duration::from_nanos(1)))
+        .service(ChannelService::new(Channel::connect(&running.address).await.unwrap()));
+    let room = AsyncRoomClient::new(ServiceChannel::new(service));
+    let mut talk = room.talk().await.unwrap();
+    talk.send(&line("Ada", "hi")).await.unwrap();
+    assert_eq!(talk.receive().await.unwrap(), Some(line("Ada", "hi")));
+    drop((talk, room));
     running.end().await;
 }
 

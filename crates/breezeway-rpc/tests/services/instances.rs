@@ -21,7 +21,9 @@ use tokio::time::{sleep, timeout};
 use tower::layer::layer_fn;
 use tower::service_fn;
 
+use crate::room::AsyncRoomClient;
 use crate::shop::{AsyncShopClient, AsyncShopServer, Corner};
+use crate::streams;
 
 /// How long something may take that must come.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -174,6 +176,20 @@ async fn a_call_waits_for_an_instance_and_says_when_there_is_none() {
     tell.send_replace(vec![Instance::new("late", server.address.clone())]);
     assert_eq!(waiting.await.unwrap(), ("late".to_owned(), Carrier::Tcp));
     server.end().await;
+}
+
+#[tokio::test]
+async fn a_stream_is_opened_on_the_instance_that_would_get_a_call() {
+    let running = streams::Running::new("shm");
+    let set = vec![Instance::here("room", running.address.clone()).unwrap()];
+    let instances = Instances::new(Fixed::new(set), InstanceOptions::new().wait(PATIENCE));
+    let room = AsyncRoomClient::new(ServiceChannel::new(instances));
+    timeout(PATIENCE, streams::every_form(&room)).await.unwrap();
+    let route = Route::new();
+    let talk = room.with(CallOptions::new().receive_route(&route)).talk().await.unwrap();
+    assert_eq!((route.instance().as_deref(), route.carrier()), (Some("room"), Some(Carrier::Shm)));
+    drop((talk, room));
+    running.end().await;
 }
 
 #[tokio::test]

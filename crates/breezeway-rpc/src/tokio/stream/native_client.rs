@@ -41,6 +41,7 @@ impl AsyncStreamChannel for Channel {
         options: &CallOptions,
     ) -> Result<OpenedAsync, Error> {
         let (block, deadline) = (options.block()?, options.deadline());
+        options.took(self.carrier());
         let open = poll_fn(|cx| {
             let last = request.is_some();
             self.poll_open_with(cx, method.tag, block.as_deref(), request, last, options.timeout)
