@@ -20,7 +20,7 @@ MSRV = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 FUZZ = $(wildcard crates/*/fuzz/Cargo.toml)
 
 .PHONY: help demo check test ship format columns links arrows unsafe lint unit model release budgets peers bench-iceoryx2 bench-grpc bench-thrift bench-tokio bench-threads bench-calls bench-idle bench-fairness bench-cold bench-streams clean go \
-	golden carriers needs soak restarts failover polling shmipc-peers bench-shmipc features docs fuzz-check peers-check benches packages msrv asan
+	golden carriers needs soak restarts failover polling shmipc-peers bench-shmipc features docs fuzz-check peers-check random-idls benches packages msrv asan
 .DEFAULT_GOAL := help
 
 ## This list.
@@ -148,9 +148,10 @@ fuzz-check:
 		$(CARGO) check --quiet --locked --all-targets --manifest-path $$manifest --target-dir target/fuzz; \
 	done
 
-## Comparison programs compile, in Rust and, where there is Go, in Go.
+## Comparison programs compile, in Rust and, where there is Go, in Go; three random IDLs through pilota and back.
 peers-check:
 	cd peers && $(CARGO) check --workspace --all-targets --locked
+	cd peers && $(CARGO) test --quiet --locked -p idl-exchange
 	@if command -v go >/dev/null; then \
 		set -e; for module in $$(git ls-files 'peers/*go.mod'); do \
 			echo "go vet $$module"; (cd $$(dirname $$module) && go generate ./... && go vet ./...); \
@@ -165,6 +166,15 @@ packages:
 msrv:
 	rustup toolchain list | grep -q '^$(MSRV)-' || rustup toolchain install $(MSRV) --profile minimal --no-self-update
 	$(CARGO) +$(MSRV) check --workspace --all-targets --all-features --locked --target-dir target/msrv
+
+# ---- searches ----
+
+SEED ?= 1
+COUNT ?= 200
+## Random IDLs and messages through pilota and Apache's compiler (if it is installed), both ways; the first at fault is made smaller.
+random-idls:
+	cd peers && $(CARGO) run --quiet --locked -p random-idls -- --count 20 --mutant lost
+	cd peers && $(CARGO) run --quiet --locked -p random-idls -- --seed $(SEED) --count $(COUNT)
 
 # ---- figures ----
 

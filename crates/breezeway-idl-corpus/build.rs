@@ -7,13 +7,7 @@ use std::process::Command;
 use std::{env, fs};
 
 use breezeway_idl::{Builder, Error, Services, generate, read, struct_paths};
-use random_idl::RandomIdl;
-
-#[allow(dead_code, unreachable_pub, reason = "the library uses the rest")]
-#[path = "src/dice.rs"]
-mod dice;
-#[allow(unreachable_pub, reason = "a build script has no public")]
-mod random_idl;
+use breezeway_idl_random::random_idl::RandomIdl;
 
 fn main() -> Result<(), Error> {
     find_rustfmt();

@@ -66,7 +66,7 @@ fn external(text: &str) -> Result<(PathBuf, String), String> {
 /// In which order fields are written.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 enum Order {
-    /// By their numbers, as Apache's generators and pilota write them
+    /// By their numbers, as Apache's generators write them
     Ids,
     /// Those of fixed size first, then the others, as Kitex writes them
     FixedFirst,

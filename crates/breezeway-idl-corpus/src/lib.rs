@@ -2,8 +2,8 @@
 //! and the tests here, those of `breezeway-thrift`, its fuzz targets and `peers/` use it.
 #![forbid(unsafe_code)]
 
+pub use breezeway_idl_random::{dice, messages};
+
 pub mod arbitrary;
-pub mod dice;
-pub mod messages;
 
 include!(concat!(env!("OUT_DIR"), "/thrift.rs"));

@@ -51,7 +51,7 @@ impl Services {
 /// In which order the fields of a struct are written, and read fastest. Any order is read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
-    /// By their numbers, as Apache's generators and pilota write them.
+    /// By their numbers, as Apache's generators write them.
     #[default]
     Ids,
     /// Those of fixed size first, then the others, both in the IDL's order: as Kitex writes them.

@@ -23,6 +23,16 @@ pub struct Row {
     pub to_copy: f64,
     /// How often it allocates each time.
     pub allocations: u64,
+    /// Nanoseconds in each round.
+    times: Vec<f64>,
+}
+
+impl Row {
+    /// How many times as long it takes as another: the median of the ratios of each round.
+    pub fn to(&self, other: &Self) -> f64 {
+        let rounds = self.times.iter().zip(&other.times);
+        median(&mut rounds.map(|(ours, theirs)| ours / theirs).collect::<Vec<_>>())
+    }
 }
 
 /// What this thread has used of a processor, in nanoseconds. Unlike a clock it does not count what
@@ -87,9 +97,10 @@ pub fn measure(size: usize, rounds: usize, mut cases: Vec<Case>) -> Vec<Row> {
         .map(|((case, (times, ratios)), allocations)| Row {
             codec: case.codec,
             operation: case.operation,
-            median: median(times),
+            median: median(&mut times.clone()),
             to_copy: median(ratios),
             allocations,
+            times: std::mem::take(times),
         })
         .collect()
 }

@@ -1,9 +1,9 @@
-//! What the codec must show, judged from the ratios of medians of one run.
+//! What the codec must show, judged from the medians of the rounds' ratios of one run.
 
 use crate::contenders::Operation;
 use crate::table::Row;
 
-/// A limit for the ratio of two medians.
+/// A limit for how many times as long something takes.
 struct Target {
     what: &'static str,
     /// How ours does it.
@@ -106,7 +106,7 @@ pub fn print(shape: Shape, rows: &[Row]) {
             None => ("a copy", ours.to_copy, ours.to_copy <= target.limit, "≤"),
             Some(rival) => {
                 let Some(theirs) = find(rows, rival, target.operation) else { continue };
-                let ratio = theirs.median / ours.median;
+                let ratio = theirs.to(ours);
                 (rival, ratio, ratio >= target.limit, "≥")
             }
         };

@@ -7,11 +7,11 @@ use crate::dice::Dice;
 /// A file of enums, typedefs, structs, unions and exceptions that refer to each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RandomIdl {
-    definitions: Vec<Definition>,
+    pub(crate) definitions: Vec<Definition>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Definition {
+pub(crate) enum Definition {
     Enum(Vec<i32>),
     Typedef(Type),
     /// A struct, union or exception.
@@ -19,15 +19,15 @@ enum Definition {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Field {
-    id: i16,
-    requiredness: &'static str,
-    ty: Type,
-    has_default: bool,
+pub(crate) struct Field {
+    pub(crate) id: i16,
+    pub(crate) requiredness: &'static str,
+    pub(crate) ty: Type,
+    pub(crate) has_default: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Type {
+pub(crate) enum Type {
     Base(&'static str),
     /// The definition with this index.
     Named(usize),
@@ -36,7 +36,7 @@ enum Type {
     Map(Box<Type>, Box<Type>),
 }
 
-/// The base types, and a value of each.
+/// The base types, and a value of each. The last two are not for every generator.
 const BASE: [(&str, &str); 9] = [
     ("bool", "true"),
     ("string", "\"a text\""),
@@ -52,9 +52,19 @@ const BASE: [(&str, &str); 9] = [
 impl RandomIdl {
     /// What follows from `seed`.
     pub fn new(seed: u64) -> Self {
+        Self::of(seed, false)
+    }
+
+    /// What follows from `seed`, of what other generators make Rust of that compiles: nothing leads
+    /// back, keys are no structs, containers or doubles, and there is no `uuid`.
+    pub fn common(seed: u64) -> Self {
+        Self::of(seed, true)
+    }
+
+    fn of(seed: u64, common: bool) -> Self {
         let mut dice = Dice(seed);
         let count = 6 + dice.below(5);
-        let mut rolling = Rolling { definitions: Vec::new(), count, dice };
+        let mut rolling = Rolling { definitions: Vec::new(), count, common, dice };
         for index in 0..count {
             let definition = rolling.definition(index);
             rolling.definitions.push(definition);
@@ -68,6 +78,8 @@ struct Rolling {
     definitions: Vec<Definition>,
     /// How many there will be.
     count: usize,
+    /// Whether it is to be what others take too.
+    common: bool,
     dice: Dice,
 }
 
@@ -95,7 +107,7 @@ impl Rolling {
                 match word {
                     // So that every union has a value that ends.
                     "union" if at == 0 => Field::plain(id, Type::Base("i64")),
-                    "union" => Field::plain(id, self.ty(self.count, 2)),
+                    "union" => Field::plain(id, self.ty(self.known(index), 2)),
                     _ => self.field(index, id, if many { 1 } else { 3 }),
                 }
             })
@@ -109,10 +121,20 @@ impl Rolling {
     fn field(&mut self, index: usize, id: i16, depth: usize) -> Field {
         let requiredness = ["", "", "optional ", "optional ", "required "][self.dice.below(5)];
         // What requires itself has no end.
-        let known = if requiredness == "required " { index } else { self.count };
+        let known = if requiredness == "required " { index } else { self.known(index) };
         let ty = self.ty(known, depth);
         let has_default = self.dice.below(4) == 0 && ty.value(&self.definitions).is_some();
         Field { id, requiredness, ty, has_default }
+    }
+
+    /// How many definitions the one at `index` may refer to.
+    fn known(&self, index: usize) -> usize {
+        if self.common { index } else { self.count }
+    }
+
+    fn base(&mut self) -> Type {
+        let count = if self.common { BASE.len() - 1 } else { BASE.len() };
+        Type::Base(BASE[self.dice.below(count)].0)
     }
 
     /// A type that leads to none but the first `known` definitions.
@@ -125,14 +147,15 @@ impl Rolling {
                 let key = self.key(known, depth - 1);
                 Type::Map(Box::new(key), Box::new(self.ty(known, depth - 1)))
             }
-            _ => Type::Base(BASE[self.dice.below(BASE.len())].0),
+            _ => self.base(),
         }
     }
 
     fn key(&mut self, known: usize, depth: usize) -> Type {
         match self.dice.below(3) {
+            _ if self.common => Type::Base(BASE[self.dice.below(BASE.len() - 2)].0),
             0 => self.ty(known, depth),
-            _ => Type::Base(BASE[self.dice.below(BASE.len())].0),
+            _ => self.base(),
         }
     }
 }
