@@ -13,10 +13,13 @@ const SEEDS: [u64; 3] = [1, 2, 3];
 fn main() -> Result<()> {
     println!("cargo::rerun-if-env-changed=RANDOM_IDLS");
     let dir = match env::var_os("RANDOM_IDLS") {
-        Some(dir) => PathBuf::from(dir),
+        Some(dir) => {
+            let dir = PathBuf::from(dir);
+            println!("cargo::rerun-if-changed={}", dir.join("cases.rs").display());
+            dir
+        }
         None => fixed(Path::new(&env::var_os("OUT_DIR").context("cargo sets it")?))?,
     };
-    println!("cargo::rerun-if-changed={}", dir.join("cases.rs").display());
     println!("cargo::rustc-env=CASES={}", dir.join("cases.rs").display());
     Ok(())
 }
