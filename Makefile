@@ -19,7 +19,7 @@ LACKS = $(filter-out $(HAS),$(NEEDS))
 MSRV = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 FUZZ = $(wildcard crates/*/fuzz/Cargo.toml)
 
-.PHONY: help demo check test ship format columns links arrows unsafe lint unit model release budgets peers bench-iceoryx2 bench-grpc bench-thrift bench-tokio bench-threads bench-calls bench-idle bench-fairness bench-cold bench-streams clean go \
+.PHONY: help demo check test ship format columns links arrows unsafe lint unit model release budgets peers bench-iceoryx2 bench-grpc bench-rpc bench-thrift bench-tokio bench-threads bench-calls bench-idle bench-fairness bench-cold bench-streams clean go \
 	golden carriers needs soak restarts failover polling shmipc-peers bench-shmipc features docs fuzz-check peers-check random-idls benches packages msrv asan
 .DEFAULT_GOAL := help
 
@@ -242,6 +242,15 @@ bench-thrift:
 ## breezeway-grpc against tonic's own unix endpoint, interleaved (a minute).
 bench-grpc:
 	cd peers && $(CARGO) run --release --locked --quiet -p grpc-peers
+
+## Services beside a raw echo, Volo and Kitex, interleaved (about four minutes).
+bench-rpc:
+	$(CARGO) bench --quiet --locked -p breezeway-rpc --bench five_fields
+	cd peers && $(CARGO) build --release --locked --quiet -p rpc-peers
+	cd peers/kitex-peers && go generate ./... && go build -o ../target/release/kitex-peers .
+	peers/target/release/rpc-peers volo
+	peers/target/release/rpc-peers paced
+	peers/target/release/rpc-peers kitex peers/target/release/kitex-peers
 
 ## Breezeway under tokio against the crate shmipc and tokio's unix sockets, interleaved (about ten minutes).
 bench-tokio:

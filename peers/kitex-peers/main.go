@@ -6,10 +6,13 @@
 //	kitex call unix:/tmp/shop.sock ttheader
 //	kitex serve-room tcp:127.0.0.1:0
 //	kitex call-room unix:/tmp/room.sock
+//	kitex serve-echo unix:/tmp/echo.sock
+//	kitex bench-echo unix:/tmp/echo.sock MILLISECONDS
 package main
 
 //go:generate go tool kitex -module breezeway/peers/kitex ../../crates/breezeway-rpc/tests/idl/shop.thrift
 //go:generate go tool kitex -module breezeway/peers/kitex -streamx ../../crates/breezeway-rpc/tests/idl/room.thrift
+//go:generate go tool kitex -module breezeway/peers/kitex ../rpc-peers/idl/echo.thrift
 
 import (
 	"fmt"
@@ -33,9 +36,14 @@ func main() {
 		serveRoom(address(arguments[1]))
 	case len(arguments) == 2 && arguments[0] == "call-room":
 		callRoom(address(arguments[1]))
+	case len(arguments) == 2 && arguments[0] == "serve-echo":
+		serveEcho(address(arguments[1]))
+	case len(arguments) == 3 && arguments[0] == "bench-echo":
+		benchEcho(address(arguments[1]), arguments[2])
 	default:
 		log.Fatal("usage: kitex serve ADDRESS | kitex call ADDRESS FRAMING | " +
-			"kitex serve-room ADDRESS | kitex call-room ADDRESS\n" +
+			"kitex serve-room ADDRESS | kitex call-room ADDRESS | " +
+			"kitex serve-echo ADDRESS | kitex bench-echo ADDRESS MILLISECONDS\n" +
 			"framings: ttheader, ttheaderframed, framed, buffered")
 	}
 }

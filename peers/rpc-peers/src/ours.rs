@@ -1,0 +1,86 @@
+//! Breezeway's service and clients.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, ensure};
+use breezeway_rpc::{AsyncStreamChannel, Context, Error, ThriftClient};
+
+#[allow(dead_code, unreachable_pub, missing_docs, reason = "generated")]
+mod thrift {
+    include!(concat!(env!("OUT_DIR"), "/thrift.rs"));
+}
+pub(crate) use thrift::echo::*;
+
+use crate::table::at;
+
+/// Gives back what it gets.
+pub(crate) struct Mirror;
+
+impl AsyncEcho for Mirror {
+    async fn five(&self, _: &Context, five: Five) -> Result<Five, Error> {
+        Ok(five)
+    }
+
+    async fn rows(&self, _: &Context, rows: Vec<Row>) -> Result<Vec<Row>, Error> {
+        Ok(rows)
+    }
+}
+
+impl Echo for Mirror {
+    fn five(&self, _: &Context, five: Five) -> Result<Five, Error> {
+        Ok(five)
+    }
+
+    fn rows(&self, _: &Context, rows: Vec<Row>) -> Result<Vec<Row>, Error> {
+        Ok(rows)
+    }
+}
+
+pub(crate) fn five() -> Five {
+    Five { id: 1, count: 2, price: 3.0, open: true, changed: 5 }
+}
+
+/// About 14 KB.
+pub(crate) fn rows() -> Vec<Row> {
+    let row = |number: i64| Row {
+        id: number,
+        name: format!("customer number {number:>16}"),
+        street: format!("{number:>5} Long Street, near the river, behind the old harbour"),
+        count: 7,
+        price: 9.5,
+        open: true,
+    };
+    (0..100).map(row).collect()
+}
+
+/// A call of five fields.
+pub(crate) async fn call_five<C: AsyncStreamChannel>(client: &AsyncEchoClient<C>) -> Result<()> {
+    ensure!(client.five(five()).await?.id == 1, "another struct");
+    Ok(())
+}
+
+/// A call of a list.
+pub(crate) async fn call_rows<C: AsyncStreamChannel>(
+    client: &AsyncEchoClient<C>,
+    rows: &[Row],
+) -> Result<()> {
+    ensure!(client.rows(rows.to_vec()).await?.len() == rows.len(), "another list");
+    Ok(())
+}
+
+/// A client that blocks calls a Thrift server for a while: prints the median of a call in µs.
+pub(crate) fn call(address: &str, millis: u64) -> Result<()> {
+    let client = EchoClient::new(ThriftClient::new(address.parse()?));
+    let mut times = Vec::new();
+    for time in [millis / 5, millis].map(Duration::from_millis) {
+        times.clear();
+        let begun = Instant::now();
+        while begun.elapsed() < time {
+            let sent = Instant::now();
+            ensure!(client.five(five())?.id == 1, "another struct");
+            times.push(sent.elapsed().as_secs_f64() * 1e6);
+        }
+    }
+    println!("{}", at(&times, 0.5));
+    Ok(())
+}

@@ -1,0 +1,195 @@
+//! Volo's service and client, and ours beside them.
+
+use std::os::unix::net::SocketAddr;
+use std::path::Path;
+
+use ::volo::FastStr;
+use ::volo::net::Address;
+use anyhow::{Result, ensure};
+use breezeway_rpc::AsyncThriftClient;
+use breezeway_tokio::Channel;
+use volo_thrift::ServerError;
+
+use crate::ours::{self, AsyncEchoClient};
+use crate::servers::Served;
+use crate::table::{Pairs, at};
+use crate::{load, ours::rows};
+
+/// As volo-build 0.12.3 makes it of `idl/echo.thrift`. It is kept, as volo-build compiles libgit2.
+#[path = "volo_gen.rs"]
+#[allow(warnings, unreachable_pub, missing_docs, unsafe_code, reason = "generated")]
+#[allow(clippy::undocumented_unsafe_blocks, reason = "generated")]
+#[rustfmt::skip]
+mod generated;
+use generated::volo_gen::echo;
+
+/// How often each pair is measured, one directly behind the other.
+const ROUNDS: usize = 21;
+
+/// Gives back what it gets.
+struct Mirror;
+
+impl echo::Echo for Mirror {
+    async fn five(&self, five: echo::Five) -> Result<echo::Five, ServerError> {
+        Ok(five)
+    }
+
+    async fn rows(&self, rows: Vec<echo::Row>) -> Result<Vec<echo::Row>, ServerError> {
+        Ok(rows)
+    }
+}
+
+fn address(path: &str) -> Result<Address> {
+    Ok(Address::Unix(SocketAddr::from_pathname(Path::new(path))?))
+}
+
+pub(crate) async fn serve(path: &str) -> Result<()> {
+    let address = address(path)?;
+    println!("ready");
+    let served = echo::EchoServer::new(Mirror).run(address).await;
+    served.map_err(|error| anyhow::anyhow!("{error}"))
+}
+
+/// A client with all that its builder gives by default, but for the time-out.
+macro_rules! client {
+    ($path:expr) => {
+        echo::EchoClientBuilder::new("Echo").address(address($path)?).rpc_timeout(None).build()
+    };
+}
+
+fn five() -> echo::Five {
+    echo::Five { id: 1, count: 2, price: 3.0, open: true, changed: 5 }
+}
+
+fn volos(rows: &[ours::Row]) -> Vec<echo::Row> {
+    let row = |row: &ours::Row| echo::Row {
+        id: row.id,
+        name: FastStr::new(&row.name),
+        street: FastStr::new(&row.street),
+        count: row.count,
+        price: row.price,
+        open: row.open,
+    };
+    rows.iter().map(row).collect()
+}
+
+/// The sockets of a run.
+struct Places {
+    folder: tempfile::TempDir,
+}
+
+impl Places {
+    fn path(&self, name: &str) -> String {
+        self.folder.path().join(name).display().to_string()
+    }
+
+    /// Ours, at a `shm:` and a `unix:` address.
+    fn ours(&self) -> String {
+        format!("shm:{},unix:{}", self.path("shm"), self.path("unix"))
+    }
+
+    fn start(&self) -> Result<[Served; 2]> {
+        let servers =
+            [Served::start("ours", &self.ours())?, Served::start("volo", &self.path("volo"))?];
+        // Volo's says that it is ready before it listens.
+        while std::os::unix::net::UnixStream::connect(self.path("volo")).is_err() {
+            std::thread::yield_now();
+        }
+        Ok(servers)
+    }
+}
+
+/// One figure of both, in turn; which is first changes.
+macro_rules! pairs {
+    ($name:expr, $unit:expr, $load:expr, $ours:expr, $theirs:expr) => {{
+        let mut pairs = Pairs::default();
+        for round in 0..ROUNDS {
+            if round % 2 == 0 {
+                let ours = $load($ours).await?;
+                pairs.add(ours, $load($theirs).await?);
+            } else {
+                let theirs = $load($theirs).await?;
+                pairs.add($load($ours).await?, theirs);
+            }
+        }
+        pairs.print($name, $unit);
+    }};
+}
+
+pub(crate) async fn beside() -> Result<()> {
+    let places = Places { folder: tempfile::tempdir()? };
+    let _servers = places.start()?;
+    let (shm, unix) = (places.path("shm"), places.path("unix"));
+    let shm = AsyncEchoClient::new(Channel::connect(&format!("shm:{shm}").parse()?).await?);
+    let native = AsyncEchoClient::new(Channel::connect(&format!("unix:{unix}").parse()?).await?);
+    let volo_path = places.path("volo");
+    let to_volo =
+        AsyncEchoClient::new(AsyncThriftClient::new(format!("unix:{volo_path}").parse()?));
+    let volo = client!(&volo_path);
+    let from_volo = client!(&unix);
+
+    let list = rows();
+    let volo_list = volos(&list);
+    let volo_five = async || {
+        ensure!(volo.five(five()).await?.id == 1, "another struct");
+        Ok(())
+    };
+    let volo_rows = async || {
+        ensure!(volo.rows(volo_list.clone()).await?.len() == volo_list.len(), "another list");
+        Ok(())
+    };
+    let from_volo_five = async || {
+        ensure!(from_volo.five(five()).await?.id == 1, "another struct");
+        Ok(())
+    };
+    let bytes: usize = breezeway_rpc::thrift::to_vec(&list[0])?.len() * list.len();
+    println!("a list of {bytes} bytes; {ROUNDS} pairs; the ratio says how many times ours it is");
+    println!("{:<44} {:>10} {:>10}        ratio: median, quartiles", "", "ours", "Volo's");
+    let shm_five = async || ours::call_five(&shm).await;
+    let unix_five = async || ours::call_five(&native).await;
+    let shm_rows = async || ours::call_rows(&shm, &list).await;
+    let unix_rows = async || ours::call_rows(&native, &list).await;
+    let to_volo_five = async || ours::call_five(&to_volo).await;
+    pairs!("five fields, shm beside Volo on unix", "µs p50", load::one, &shm_five, &volo_five);
+    pairs!("five fields, unix beside Volo on unix", "µs p50", load::one, &unix_five, &volo_five);
+    pairs!("64 callers, shm beside Volo on unix", "µs/c", load::many, &shm_five, &volo_five);
+    pairs!("64 callers, unix beside Volo on unix", "µs/c", load::many, &unix_five, &volo_five);
+    pairs!("list, shm beside Volo on unix", "µs p50", load::one, &shm_rows, &volo_rows);
+    pairs!("list, unix beside Volo on unix", "µs p50", load::one, &unix_rows, &volo_rows);
+    pairs!("our client, theirs, of Volo's server", "µs p50", load::one, &to_volo_five, &volo_five);
+    pairs!(
+        "our server, theirs, of Volo's client",
+        "µs p50",
+        load::one,
+        &from_volo_five,
+        &volo_five
+    );
+    Ok(())
+}
+
+/// Calls at a rate, where nobody has a call to wait for the next.
+pub(crate) async fn beside_paced() -> Result<()> {
+    let places = Places { folder: tempfile::tempdir()? };
+    let _servers = places.start()?;
+    let shm = places.path("shm");
+    let shm = AsyncEchoClient::new(Channel::connect(&format!("shm:{shm}").parse()?).await?);
+    let volo = client!(&places.path("volo"));
+    let ours = async || ours::call_five(&shm).await;
+    let volo_five = async || {
+        ensure!(volo.five(five()).await?.id == 1, "another struct");
+        Ok(())
+    };
+    println!("{:<44} {:>10} {:>10}        ratio: median, quartiles", "", "ours", "Volo's");
+    for (rate, count, rounds) in [(1.0, 5, 3), (100.0, 200, 5), (10_000.0, 2_000, 5)] {
+        let (mut halves, mut tails) = (Pairs::default(), Pairs::default());
+        for _ in 0..rounds {
+            let own = load::paced(&ours, rate, count).await?;
+            let theirs = load::paced(&volo_five, rate, count).await?;
+            halves.add(at(&own, 0.5), at(&theirs, 0.5));
+            tails.add(at(&own, 0.99), at(&theirs, 0.99));
+        }
+        halves.print(&format!("{rate} calls/s, {count} in each of {rounds} rounds"), "µs p50");
+        tails.print("", "µs p99");
+    }
+    Ok(())
+}
