@@ -232,7 +232,12 @@ func (s *Server) loop(session *session) error {
 			return err
 		}
 		switch {
+		case a.stream != nil && session.servedStreams.Load() >= 2*int64(session.ownHello.MaxStreams):
+			// The client opens and resets them faster than their handlers end.
+			a.stream.Reset(CodeOverloaded)
+			_ = a.stream.Close()
 		case a.stream != nil:
+			session.servedStreams.Add(1)
 			go s.serveStream(a.stream)
 		case s.opts.offload > 0:
 			s.runOffloaded(session.newCall(new(Call), a))
@@ -319,6 +324,7 @@ func (s *session) begin(call *Call) {
 }
 
 func (s *Server) serveStream(stream *Stream) {
+	defer stream.session.servedStreams.Add(-1)
 	defer stream.Close()
 	defer func() {
 		if reason := recover(); reason != nil {

@@ -76,6 +76,8 @@ type session struct {
 	streams streams
 	oneWays oneWayWindow
 	serving map[uint32]*Call
+	// servedStreams counts handlers of streams that run.
+	servedStreams atomic.Int64
 
 	arrivals     []arrival
 	arrivalFirst int

@@ -215,3 +215,67 @@ func TestTheLastMessageOfAStreamThatDiscardsIsDropped(t *testing.T) {
 		})
 	}
 }
+
+// resetAtOnce opens a stream, sends nothing on it, and resets it.
+func resetAtOnce(ctx context.Context, s *session) error {
+	stream, err := s.openStream(ctx, 1, &outgoing{})
+	if err != nil {
+		return err
+	}
+	stream.Reset(CodeCancelled)
+	return stream.Close()
+}
+
+func TestHandlersOfStreamsThatAreResetAtOnceAreBounded(t *testing.T) {
+	for _, carrier := range []string{"shm", "unix"} {
+		t.Run(carrier, func(t *testing.T) {
+			var running, most atomic.Int64
+			goOn := make(chan struct{})
+			conn := serveStreams(t, carrier, func(*Stream) {
+				now := running.Add(1)
+				for {
+					before := most.Load()
+					if now <= before || most.CompareAndSwap(before, now) {
+						break
+					}
+				}
+				<-goOn
+				running.Add(-1)
+			})
+			ctx := briefly(t, 20*time.Second)
+			for range 25 * fewStreams {
+				if err := resetAtOnce(ctx, conn.session); err != nil {
+					t.Fatal(err)
+				}
+				if err := call(ctx, conn); err != nil {
+					t.Fatal(err)
+				}
+			}
+			stream, err := conn.session.openStream(ctx, 1, &outgoing{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var reset *ResetError
+			if _, err := stream.Recv(ctx); !errors.As(err, &reset) || reset.Code != CodeOverloaded {
+				t.Errorf("one more: %v", err)
+			}
+			close(goOn)
+			// Their places are free once they have ended.
+			for reset.Code == CodeOverloaded {
+				reset.Code = 0
+				stream, err := conn.session.openStream(ctx, 1, &outgoing{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, err = stream.Recv(ctx)
+				if errors.As(err, &reset); ctx.Err() != nil {
+					t.Fatal(err)
+				}
+				_ = stream.Close()
+			}
+			if most.Load() > 2*fewStreams {
+				t.Errorf("%d handlers ran", most.Load())
+			}
+		})
+	}
+}

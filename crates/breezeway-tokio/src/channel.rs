@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use breezeway::{
     Address, CallError, Carrier, ConnectError, Driver, IncomingCall, Message, Peer, SessionError,
-    SessionOptions, StreamError, TrustedPeer, Unserved,
+    SessionOptions, StreamError, TrustedPeer, TryPost, Unserved,
 };
 use tokio::task::spawn_blocking;
 use tokio::time::timeout_at;
@@ -24,6 +24,12 @@ use crate::stream::Stream;
 #[derive(Clone)]
 pub struct Channel {
     pub(crate) channel: breezeway::Channel,
+}
+
+impl TryPost for Channel {
+    fn try_post(&mut self, method: u32, message: &[u8]) -> Result<bool, CallError> {
+        Channel::try_post(self, method, message)
+    }
 }
 
 impl Channel {
@@ -190,6 +196,12 @@ impl Channel {
     /// room.
     pub async fn post(&self, method: u32, message: &[u8]) -> Result<(), CallError> {
         poll_fn(|cx| self.channel.poll_post(cx, method, message)).await
+    }
+
+    /// As [`Self::post`], if there is room for the message now; false if not, and then nothing was
+    /// sent. (A [`PostQueue`](breezeway::PostQueue) keeps what finds no room.)
+    pub fn try_post(&self, method: u32, message: &[u8]) -> Result<bool, CallError> {
+        self.channel.try_post(method, message)
     }
 
     /// Opens a stream, with metadata if there is some. Waits while there is no room.

@@ -16,8 +16,15 @@ impl<F: Future<Output = ()> + Send + 'static> Slot<F> {
         Self(Box::pin(None))
     }
 
-    /// Polls a handler once. One that is not done then becomes a task.
-    pub(crate) fn start(&mut self, cx: &mut Context<'_>, handler: F, waiting: &mut JoinSet<()>) {
+    /// Polls a handler once. One that is not done then becomes a task, which keeps `held` to its
+    /// end.
+    pub(crate) fn start(
+        &mut self,
+        cx: &mut Context<'_>,
+        handler: F,
+        waiting: &mut JoinSet<()>,
+        held: impl Send + 'static,
+    ) {
         self.0.set(Some(handler));
         // A future that panicked is dropped and nothing else of it is seen; its call fails.
         let polled = catch_unwind(AssertUnwindSafe(|| poll(&mut self.0, cx)));
@@ -25,7 +32,10 @@ impl<F: Future<Output = ()> + Send + 'static> Slot<F> {
             Ok(Poll::Ready(())) => self.0.set(None),
             Ok(Poll::Pending) => {
                 let mut place = std::mem::replace(&mut self.0, Box::pin(None));
-                waiting.spawn(poll_fn(move |cx| poll(&mut place, cx)));
+                waiting.spawn(async move {
+                    poll_fn(|cx| poll(&mut place, cx)).await;
+                    drop(held);
+                });
             }
             Err(_) => {
                 tracing::warn!("a handler panicked");

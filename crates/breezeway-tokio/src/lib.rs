@@ -57,13 +57,14 @@ pub use channel::{Channel, Incoming, ServerChannel, cancelled};
 pub use client::Client;
 pub use foreign::ForeignStream;
 pub use server::{Server, Stopper};
-pub use space::reserve;
+pub use space::{reserve, reserve_with_metadata};
 pub use stream::{ReceiveHalf, SendHalf, Stream};
 
 pub use breezeway::{
     Address, CallError, Carrier, ClientError, ClientOptions, ConnectError, ErrorCode,
-    ForeignConnection, IncomingCall, Message, OwnedSpace, Peer, ServeError, ServerOptions,
-    SessionError, SessionOptions, StreamError, TrustedPeer, Unserved, WaitPolicy,
+    ForeignConnection, IncomingCall, Message, OwnedSpace, Peer, PostQueue, ServeError,
+    ServerOptions, SessionError, SessionOptions, StreamError, TrustedPeer, TryPost, Unserved,
+    WaitPolicy,
 };
 
 /// The programs of the package's README compile.

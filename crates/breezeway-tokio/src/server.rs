@@ -145,7 +145,11 @@ impl Server {
         self.serve_streams(call, refuse).await
     }
 
-    /// As [`Self::serve`], with a handler for streams, which gets the stream's method with it.
+    /// As [`Self::serve`], with a handler for streams, which gets the stream's method with it. At
+    /// most twice as many handlers of a session's streams wait at one time as it may have streams
+    /// open ([`SessionOptions::max_streams`](crate::SessionOptions::max_streams)), as those of
+    /// streams that the client has reset may be about to end; a stream beyond them is refused with
+    /// [`ErrorCode::Overloaded`].
     pub async fn serve_streams<C, F, S, G>(self, call: C, stream: S) -> Result<(), ServeError>
     where
         C: Fn(IncomingCall) -> F + Send + Sync + 'static,

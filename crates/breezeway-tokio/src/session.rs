@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use breezeway::{Driver, Incoming, IncomingCall, ServerChannel};
+use breezeway::{Driver, ErrorCode, Incoming, IncomingCall, ServerChannel};
 use tokio::sync::futures::OwnedNotified;
 use tokio::task::JoinSet;
 
@@ -29,6 +29,8 @@ pub(crate) struct Session<C, F, S, G> {
     calls: Slot<F>,
     streams: Slot<G>,
     waiting: JoinSet<()>,
+    /// Handlers of streams that wait: as many as this has further copies.
+    streams_served: Arc<()>,
     stopper: Stopper,
     stopped: Pin<Box<OwnedNotified>>,
     /// Whether the client was told to go to a successor.
@@ -70,6 +72,7 @@ where
             calls: Slot::new(),
             streams: Slot::new(),
             waiting: JoinSet::new(),
+            streams_served: Arc::default(),
             stopper,
             stopped,
             is_draining: false,
@@ -190,16 +193,28 @@ where
         }
     }
 
+    /// Whether as many streams are served as may be open, and as many again that are over for the
+    /// client: it opens and resets them faster than their handlers end.
+    fn serves_enough_streams(&self) -> bool {
+        let most = self.channel.as_ref().map_or(0, ServerChannel::max_streams);
+        Arc::strong_count(&self.streams_served) > 2 * most
+    }
+
     /// Starts the handlers of what has come, but not of all if that is much. Gives how many.
     fn begin(&mut self, cx: &mut Context<'_>) -> usize {
         for began in 0..HANDLERS_PER_POLL {
             match self.next(cx) {
                 Some(Incoming::Call(call)) => {
-                    self.calls.start(cx, (self.call)(call), &mut self.waiting);
+                    self.calls.start(cx, (self.call)(call), &mut self.waiting, ());
+                }
+                Some(Incoming::Stream(_, stream)) if self.serves_enough_streams() => {
+                    tracing::debug!(peer = ?stream.peer(), "a stream is refused: too many handlers");
+                    stream.reset(ErrorCode::Overloaded);
                 }
                 Some(Incoming::Stream(method, stream)) => {
                     let handler = (self.stream)(method, Stream::new(stream));
-                    self.streams.start(cx, handler, &mut self.waiting);
+                    let held = Arc::clone(&self.streams_served);
+                    self.streams.start(cx, handler, &mut self.waiting, held);
                 }
                 None => return began,
             }

@@ -34,7 +34,17 @@ impl Channel {
     /// send. Waits, at most for the call timeout, while the memory is lent or reserved: a task that
     /// keeps spaces or messages while it asks for more may wait for itself.
     pub async fn reserve(&self, len: usize) -> Result<OwnedSpace, CallError> {
-        self.in_time(poll_fn(|cx| self.channel.poll_reserve(cx, len))).await
+        self.reserve_with_metadata(&[], len).await
+    }
+
+    /// As [`Self::reserve`], with a metadata block, which is sent in front of the message.
+    pub async fn reserve_with_metadata(
+        &self,
+        metadata: &[u8],
+        len: usize,
+    ) -> Result<OwnedSpace, CallError> {
+        let channel = &self.channel;
+        self.in_time(poll_fn(|cx| channel.poll_reserve_with_metadata(cx, metadata, len))).await
     }
 
     /// As [`Self::reserve`], if there is memory now; else the error says what is short.
@@ -97,6 +107,16 @@ impl SendHalf {
         poll_fn(|cx| self.poll_reserve(cx, len)).await
     }
 
+    /// As [`Self::reserve`], with a metadata block, which is sent in front of the message: the
+    /// first or the last of this direction.
+    pub async fn reserve_with_metadata(
+        &mut self,
+        metadata: &[u8],
+        len: usize,
+    ) -> Result<OwnedSpace, CallError> {
+        poll_fn(|cx| self.half.poll_reserve_with_metadata(cx, metadata, len)).await
+    }
+
     /// As [`Self::reserve`], if there is memory now; else the error says what is short.
     pub fn try_reserve(&mut self, len: usize) -> Result<OwnedSpace, CallError> {
         self.half.try_reserve(len)
@@ -142,4 +162,13 @@ impl SendHalf {
 /// any more.
 pub async fn reserve(call: &IncomingCall, len: usize) -> Result<OwnedSpace, CallError> {
     poll_fn(|cx| call.poll_reserve(cx, len)).await
+}
+
+/// As [`reserve`], with a metadata block, which is sent in front of the reply.
+pub async fn reserve_with_metadata(
+    call: &IncomingCall,
+    metadata: &[u8],
+    len: usize,
+) -> Result<OwnedSpace, CallError> {
+    poll_fn(|cx| call.poll_reserve_with_metadata(cx, metadata, len)).await
 }

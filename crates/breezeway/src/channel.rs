@@ -175,8 +175,13 @@ impl Channel {
         driving: Driving,
     ) -> Result<Self, ConnectError> {
         let agreed = handshake::connect(socket, carrier, options)?;
+        let trusted = options.trust.ask(&peer);
         let shared = Shared::new(agreed, peer, true, options.waiting(), driving.leadership());
-        Ok(Self { handle: Arc::new(Handle { shared, call_timeout: options.call_timeout }) })
+        let handle = Arc::new(Handle { shared, call_timeout: options.call_timeout });
+        Ok(match trusted {
+            Some(proof) => Self { handle }.trusting(proof),
+            None => Self { handle },
+        })
     }
 
     /// Both ends of a session in shared memory within this process.
@@ -338,6 +343,18 @@ impl Channel {
             state.poll_post(cx, method, &mut Outgoing::message(message))
         });
         outcome.unwrap_or(Err(CallError::DeadlinePassed))
+    }
+
+    /// As [`Self::post`], if there is room for the message now; false if not, and then nothing was
+    /// sent. Never waits. (A [`PostQueue`](crate::PostQueue) keeps what finds no room.)
+    pub fn try_post(&self, method: u32, message: &[u8]) -> Result<bool, CallError> {
+        let mut outgoing = Outgoing::message(message);
+        let cx = Context::from_waker(Waker::noop());
+        let sent = self.handle.shared.glance(|state| state.poll_post(&cx, method, &mut outgoing));
+        match sent {
+            Poll::Ready(sent) => sent.map(|()| true),
+            Poll::Pending => Ok(false),
+        }
     }
 
     /// As [`Self::post`], if there is room for it now. Wakes `cx` when there may be.
@@ -549,7 +566,7 @@ impl State {
         }
         let stream = self.free_number();
         let head = Head { kind: Kind::Message, flags: ONE_WAY, stream, tag: method, time: 0 };
-        let len = outgoing.body_len();
+        let len = outgoing.message_len();
         self.poll_send(cx, head, outgoing).map_ok(|()| {
             self.used_number();
             self.streams.one_way_sent(len);

@@ -94,6 +94,8 @@ mod offload;
 #[cfg(not(loom))]
 mod options;
 #[cfg(not(loom))]
+mod post_queue;
+#[cfg(not(loom))]
 mod presence;
 #[cfg(not(loom))]
 mod printable;
@@ -166,6 +168,8 @@ pub use hello::{HelloError, Refusal};
 pub use message::Message;
 #[cfg(not(loom))]
 pub use options::{ClientOptions, OptionError, ServerOptions, SessionOptions};
+#[cfg(not(loom))]
+pub use post_queue::{PostQueue, TryPost};
 #[cfg(not(loom))]
 pub use presence::SessionId;
 #[cfg(not(loom))]

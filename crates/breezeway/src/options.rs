@@ -4,12 +4,14 @@
 mod client;
 mod server;
 mod session;
+mod trust;
 
 use thiserror::Error;
 
 pub use client::ClientOptions;
 pub use server::ServerOptions;
 pub use session::SessionOptions;
+pub(crate) use trust::TrustPolicy;
 
 /// A setting outside its range: which, its value, and what is allowed, as in
 /// `ring_capacity = 7 is not a power of two in 8..=65536`.

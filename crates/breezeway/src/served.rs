@@ -90,7 +90,12 @@ impl ServerSession {
     pub fn from_socket(socket: OwnedFd, options: &SessionOptions) -> Result<Self, ConnectError> {
         options.validate()?;
         let peer = Peer::of(&socket).map_err(HandshakeError::from)?;
-        Ok(Self::new(handshake::accept(socket, Carrier::Shm, &options.for_plain_calls())?, peer))
+        let agreed = handshake::accept(socket, Carrier::Shm, &options.for_plain_calls())?;
+        let session = Self::new(agreed, peer);
+        Ok(match options.trust.ask(&peer) {
+            Some(proof) => session.trusting(proof),
+            None => session,
+        })
     }
 
     pub(crate) fn new(agreed: Agreed, peer: Peer) -> Self {

@@ -99,7 +99,7 @@ impl Session {
         options: &SessionOptions,
     ) -> Result<Self, ConnectError> {
         let agreed = handshake::connect(socket, carrier, &options.for_plain_calls())?;
-        Ok(Self {
+        let session = Self {
             link: agreed.link,
             calls: Calls::new(agreed.max_in_flight),
             peer,
@@ -110,6 +110,10 @@ impl Session {
             going_away: false,
             check_mask: agreed.max_in_flight as u32 / 2 - 1,
             reply_lent: false,
+        };
+        Ok(match options.trust.ask(&session.peer) {
+            Some(proof) => session.trusting(proof),
+            None => session,
         })
     }
 

@@ -1,13 +1,18 @@
 //! The threads of a server that serve streams, each one stream at a time.
 //!
 //! A thread is started when a stream needs it, and kept for the next. They are limited, and no
-//! session may take all: one more is given to a session that has fewer than are left.
+//! client may take all, by however many sessions: one more is given to a client that has fewer than
+//! are left.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::io;
+use std::net::IpAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::{self, JoinHandle};
+
+use breezeway_os::Peer;
 
 use crate::call::HandlerError;
 use crate::channel::Stream;
@@ -17,13 +22,52 @@ use crate::served::panic_message;
 
 type StreamHandler = dyn Fn(u32, Stream) -> Result<(), HandlerError> + Send + Sync;
 
-/// Streams of one session that are served: as many as this has further copies.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Share(Arc<()>);
+/// Streams of one client's sessions that are served.
+#[derive(Clone, Debug)]
+pub(crate) struct Share(Arc<Account>);
+
+#[derive(Debug, Default)]
+struct Account {
+    taken: AtomicUsize,
+}
+
+/// A stream that counts against its client's share.
+struct Taken(Share);
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        self.0.0.taken.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Whose sessions share: those of one process, as the kernel names it, or of one host. A pid that
+/// is used again while a session of the first process lives costs the second one a part of its
+/// share. `None` of a process that the kernel cannot name: its sessions share with nobody.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Client {
+    Process { pid: u32, uid: Option<u32> },
+    Host(IpAddr),
+}
+
+impl Client {
+    fn of(peer: &Peer) -> Option<Self> {
+        match (peer.remote, peer.pid) {
+            (Some(remote), _) => Some(Self::Host(remote.ip())),
+            (None, Some(pid)) => Some(Self::Process { pid, uid: peer.uid }),
+            (None, None) => None,
+        }
+    }
+}
 
 impl Share {
+    // Relaxed, here and above: it is read and added to under the threads' lock.
     fn taken(&self) -> usize {
-        Arc::strong_count(&self.0) - 1
+        self.0.taken.load(Ordering::Relaxed)
+    }
+
+    fn take(&self) -> Taken {
+        self.0.taken.fetch_add(1, Ordering::Relaxed);
+        Taken(self.clone())
     }
 }
 
@@ -31,7 +75,7 @@ impl Share {
 struct Job {
     method: u32,
     stream: Stream,
-    _share: Share,
+    _taken: Taken,
 }
 
 pub(crate) struct StreamThreads {
@@ -48,6 +92,8 @@ struct State {
     busy: usize,
     threads: Vec<JoinHandle<()>>,
     closed: bool,
+    /// What sessions that exist share, by client.
+    shares: HashMap<Client, Weak<Account>>,
     refused: LogLimit,
     failed: LogLimit,
 }
@@ -62,6 +108,7 @@ impl StreamThreads {
             busy: 0,
             threads: Vec::new(),
             closed: false,
+            shares: HashMap::new(),
             refused: LogLimit::new(),
             failed: LogLimit::new(),
         };
@@ -73,9 +120,25 @@ impl StreamThreads {
         }
     }
 
-    /// The most streams of one session that are served at one time, if there is no other session.
+    /// The most streams of one session that are served at one time, if there is no other client's,
+    /// nor another one of its own.
     pub(crate) fn most_of_one_session(&self) -> usize {
         self.limit.div_ceil(2)
+    }
+
+    /// The share of a new session: one for all sessions of its client.
+    pub(crate) fn share_of(&self, peer: &Peer) -> Share {
+        let Some(client) = Client::of(peer) else { return Share(Arc::default()) };
+        let mut state = self.lock();
+        let known = state.shares.get(&client).and_then(Weak::upgrade);
+        if let Some(account) = known {
+            return Share(account);
+        }
+        // Those of clients that have gone.
+        state.shares.retain(|_, account| account.strong_count() > 0);
+        let account = Arc::default();
+        state.shares.insert(client, Arc::downgrade(&account));
+        Share(account)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -83,7 +146,7 @@ impl StreamThreads {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Serves a stream on a thread of its own; if none is left for its session, refuses it.
+    /// Serves a stream on a thread of its own; if none is left for its client, refuses it.
     pub(crate) fn serve(self: &Arc<Self>, share: &Share, method: u32, stream: Stream) {
         let mut state = self.lock();
         let left = self.limit.saturating_sub(state.busy);
@@ -91,7 +154,7 @@ impl StreamThreads {
             return self.refuse(state, stream);
         }
         state.busy += 1;
-        state.jobs.push_back(Job { method, stream, _share: share.clone() });
+        state.jobs.push_back(Job { method, stream, _taken: share.take() });
         if state.busy <= state.threads.len() {
             drop(state);
             self.arrived.notify_one();
@@ -130,7 +193,7 @@ impl StreamThreads {
     }
 
     fn handle(&self, job: Job) {
-        let Job { method, stream, _share } = job;
+        let Job { method, stream, _taken } = job;
         // The handler sees nothing of ours but the stream, which is gone when it returns or
         // unwinds.
         let outcome = catch_unwind(AssertUnwindSafe(|| {
@@ -172,5 +235,50 @@ impl StreamThreads {
         for thread in threads {
             thread.join().expect("a handler's panic is caught");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn process(pid: u32) -> Peer {
+        Peer { pid: Some(pid), uid: Some(7), gid: Some(7), remote: None }
+    }
+
+    fn host(host: u8, port: u16) -> Peer {
+        Peer::remote(([10, 0, 0, host], port).into())
+    }
+
+    #[test]
+    fn sessions_of_one_process_or_host_share_and_others_do_not() {
+        let threads = StreamThreads::new(8, |_, _| Ok(()));
+        let shares = |one: Peer, other: Peer| {
+            let (one, other) = (threads.share_of(&one), threads.share_of(&other));
+            let taken = one.take();
+            assert_eq!(one.taken(), 1);
+            let shares = other.taken() == 1;
+            drop(taken);
+            assert_eq!(other.taken(), 0);
+            shares
+        };
+        assert!(shares(process(1), process(1)));
+        assert!(!shares(process(1), process(2)));
+        assert!(!shares(process(1), Peer { uid: Some(8), ..process(1) }));
+        assert!(shares(host(1, 1000), host(1, 1001)));
+        assert!(!shares(host(1, 1000), host(2, 1000)));
+        let unknown = Peer { pid: None, uid: None, gid: None, remote: None };
+        assert!(!shares(unknown, unknown));
+    }
+
+    #[test]
+    fn clients_that_have_gone_are_forgotten() {
+        let threads = StreamThreads::new(8, |_, _| Ok(()));
+        let kept = threads.share_of(&process(0));
+        for pid in 1..100 {
+            threads.share_of(&process(pid));
+        }
+        assert!(threads.lock().shares.len() <= 2);
+        drop(kept);
     }
 }

@@ -15,8 +15,9 @@ const CLEARLY: f64 = 1.2;
 /// Nanoseconds a byte from which on a run was mostly idle.
 const IDLE: f64 = 10.0;
 
-/// What the trials of a process have shown. Once it is sure it stays so: it is a matter of the CPU
-/// model.
+/// What the trials of a process have shown, for all its peers that are neither near nor far. Once
+/// it is sure it stays so: it is a matter of the CPU model. Peers at several distances in between
+/// would have the verdict of whoever was tried first.
 #[derive(Debug)]
 pub(super) struct Evidence(AtomicI8);
 

@@ -2,9 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use breezeway_tokio::{CallError, Channel, Incoming, SessionOptions, reserve};
+use breezeway_tokio::{
+    CallError, Channel, Incoming, Server, SessionOptions, reserve, reserve_with_metadata,
+};
 
-use crate::support::{on_both_runtimes, poll_and_drop, soon};
+use crate::support::{addresses, on_both_runtimes, poll_and_drop, soon};
 
 const LEN: usize = 64 << 10;
 
@@ -110,5 +112,35 @@ fn space_goes_out_by_its_own_session_and_in_its_time() {
         let deadline = Instant::now() + Duration::from_millis(20);
         let outcome = soon(channel.call_space_until(0, space, deadline)).await;
         assert!(matches!(outcome, Err(CallError::DeadlinePassed)), "{outcome:?}");
+    });
+}
+
+#[test]
+fn metadata_goes_with_space_in_calls_and_replies() {
+    on_both_runtimes(|| async {
+        for carrier in 0..3 {
+            let folder = tempfile::tempdir().unwrap();
+            let server = Server::bind(&addresses(folder.path())[carrier]).unwrap();
+            let (address, stopper) = (server.address(), server.stopper());
+            let serving = tokio::spawn(server.serve(|call| async move {
+                let metadata = call.message().metadata().unwrap_or_default().to_vec();
+                let len = call.request().len();
+                let mut space = reserve_with_metadata(&call, &metadata, len).await.unwrap();
+                call.request().copy_to(space.bytes_mut());
+                call.reply_space(space);
+            }));
+            let channel = Channel::connect(&address).await.unwrap();
+            for len in [0, 40, 105, 100_000] {
+                let reserved = channel.reserve_with_metadata(b"about it", len);
+                let mut space = soon(reserved).await.unwrap();
+                space.bytes_mut().fill(9);
+                let reply = soon(channel.call_space(0, space)).await.unwrap();
+                assert!(reply.to_vec() == vec![9; len]);
+                assert_eq!(reply.metadata(), Some(&b"about it"[..]));
+            }
+            drop(channel);
+            stopper.stop();
+            soon(serving).await.unwrap().unwrap();
+        }
     });
 }

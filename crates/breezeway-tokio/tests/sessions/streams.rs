@@ -1,10 +1,17 @@
 //! Streams of many tasks, and those that nobody reads.
 
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use breezeway_tokio::{Channel, ErrorCode, Incoming, SessionOptions, StreamError};
+use breezeway_tokio::{
+    Channel, ErrorCode, Incoming, Server, ServerOptions, SessionOptions, StreamError,
+};
+use tokio::sync::Semaphore;
 
-use crate::support::{echo_pair, on_both_runtimes, poll_and_drop, soon};
+use crate::support::{
+    addresses, echo, echo_pair, echo_stream, on_both_runtimes, poll_and_drop, soon,
+};
 
 #[test]
 fn two_hundred_streams_on_the_smallest_ring_go_on_at_the_same_time() {
@@ -122,5 +129,60 @@ fn a_server_opens_streams_to_its_client() {
         let opening = soon(news.receive()).await.unwrap().unwrap();
         assert_eq!(opening.metadata(), Some(&b"about it"[..]));
         assert_eq!(soon(news.receive()).await.unwrap().unwrap().to_vec(), b"news");
+    });
+}
+
+#[test]
+fn handlers_of_streams_that_are_reset_at_once_are_bounded() {
+    const MOST: usize = 4;
+    on_both_runtimes(|| async {
+        for carrier in 0..3 {
+            let folder = tempfile::tempdir().unwrap();
+            let session = SessionOptions::new().max_streams(MOST as u16);
+            let options = ServerOptions::new().session(session);
+            let server = Server::bind_with(&addresses(folder.path())[carrier], options).unwrap();
+            let (address, stopper) = (server.address(), server.stopper());
+            let gate = Arc::new(Semaphore::new(0));
+            let begun = Arc::new(AtomicUsize::new(0));
+            let handler = {
+                let (gate, begun) = (Arc::clone(&gate), Arc::clone(&begun));
+                move |method, stream| {
+                    let (gate, begun) = (Arc::clone(&gate), Arc::clone(&begun));
+                    async move {
+                        begun.fetch_add(1, Ordering::Relaxed);
+                        let _ended = gate.acquire().await.unwrap();
+                        echo_stream(method, stream).await;
+                    }
+                }
+            };
+            let serving = tokio::spawn(server.serve_streams(echo, handler));
+            let channel = Channel::connect(&address).await.unwrap();
+            // What they do before the server has answered their reset counts as open.
+            for _ in 0..25 * MOST {
+                drop(soon(channel.open(1, None)).await.unwrap());
+                soon(channel.call(0, b"x")).await.unwrap();
+            }
+            assert_eq!(begun.load(Ordering::Relaxed), 2 * MOST);
+            let mut refused = soon(channel.open(1, None)).await.unwrap();
+            let error = soon(refused.receive()).await.unwrap_err();
+            assert!(matches!(error, StreamError::Reset(ErrorCode::Overloaded)), "{error}");
+            drop(refused);
+            // Once they have ended others are served.
+            gate.add_permits(1);
+            soon(async {
+                loop {
+                    let mut stream = channel.open(1, None).await.unwrap();
+                    if stream.send(b"y").await.is_ok() && stream.receive().await.is_ok() {
+                        return;
+                    }
+                    drop(stream);
+                    channel.call(0, b"x").await.unwrap();
+                }
+            })
+            .await;
+            drop(channel);
+            stopper.stop();
+            soon(serving).await.unwrap().unwrap();
+        }
     });
 }

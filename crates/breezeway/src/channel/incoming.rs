@@ -65,7 +65,11 @@ impl ServerChannel {
         options.validate()?;
         let peer = Peer::of(&socket).map_err(HandshakeError::from)?;
         let agreed = handshake::accept(socket, Carrier::Shm, options)?;
-        Ok(Self::new(agreed, peer, options, driving))
+        let channel = Self::new(agreed, peer, options, driving);
+        Ok(match options.trust.ask(&peer) {
+            Some(proof) => channel.trusting(proof),
+            None => channel,
+        })
     }
 
     /// A session of a client that has connected, for a driver that runs elsewhere.
@@ -109,6 +113,11 @@ impl ServerChannel {
     /// [`SessionOptions::service`].
     pub fn service(&self) -> u16 {
         self.handle.shared.service
+    }
+
+    /// The most streams that the client may have open at one time.
+    pub fn max_streams(&self) -> usize {
+        self.handle.shared.max_streams
     }
 
     /// Waits for what the client asks for next; `None` once it has closed the session, or that has

@@ -21,8 +21,9 @@ pub(crate) enum Content<'a> {
     Nothing,
     /// These bytes, which are copied.
     Bytes(&'a [u8]),
-    /// Space that was filled, and is empty once it was sent.
-    Space(&'a mut OwnedBody),
+    /// Space that was filled, and is empty once it was sent; and how many bytes of it are the
+    /// metadata in front of the message, with its length.
+    Space(&'a mut OwnedBody, usize),
 }
 
 impl<'a> Content<'a> {
@@ -31,7 +32,7 @@ impl<'a> Content<'a> {
         match self {
             Self::Nothing => None,
             Self::Bytes(bytes) => Some(bytes.len()),
-            Self::Space(space) => Some(space.len()),
+            Self::Space(space, front) => Some(space.len().saturating_sub(*front)),
         }
     }
 
@@ -39,7 +40,7 @@ impl<'a> Content<'a> {
     pub(super) fn copied(&self) -> Option<&'a [u8]> {
         match self {
             Self::Bytes(bytes) => Some(bytes),
-            Self::Nothing | Self::Space(_) => None,
+            Self::Nothing | Self::Space(..) => None,
         }
     }
 }
@@ -55,19 +56,28 @@ impl<'a> Outgoing<'a> {
         Self { content: Content::Bytes(bytes), metadata: None }
     }
 
-    pub(crate) fn space(space: &'a mut OwnedBody) -> Self {
-        Self { content: Content::Space(space), metadata: None }
+    pub(crate) fn space(space: &'a mut OwnedBody, front: usize) -> Self {
+        Self { content: Content::Space(space, front), metadata: None }
+    }
+
+    fn has_metadata(&self) -> bool {
+        self.metadata.is_some() || matches!(self.content, Content::Space(_, front) if front > 0)
+    }
+
+    /// Bytes of the message; 0 if there is none.
+    pub(super) fn message_len(&self) -> usize {
+        self.content.len().unwrap_or(0)
     }
 
     /// As the stream's rules count it.
     pub(crate) fn carried(&self, last: bool) -> Carried {
-        Carried { message: self.content.len(), metadata: self.metadata.is_some(), last }
+        Carried { message: self.content.len(), metadata: self.has_metadata(), last }
     }
 
     /// The head with the flags that say what the body is made of.
     pub(super) fn head(&self, head: Head) -> Head {
         let mut flags = head.flags;
-        if self.metadata.is_some() {
+        if self.has_metadata() {
             flags = flags.with(Flags::METADATA);
         }
         if matches!(self.content, Content::Nothing) {
@@ -76,10 +86,10 @@ impl<'a> Outgoing<'a> {
         Head { flags, ..head }
     }
 
-    /// Bytes of the body.
+    /// Bytes of the body that is copied.
     pub(super) fn body_len(&self) -> usize {
         let metadata = self.metadata.map_or(0, |block| METADATA_PREFIX + block.len());
-        metadata + self.content.len().unwrap_or(0)
+        metadata + self.message_len()
     }
 
     /// What precedes the metadata.
@@ -104,7 +114,7 @@ impl<'a> Outgoing<'a> {
     pub(super) fn into_owned(self, head: Head) -> (Head, OwnedBody) {
         let head = self.head(head);
         let body = match self.content {
-            Content::Space(space) => std::mem::take(space),
+            Content::Space(space, _) => std::mem::take(space),
             _ => {
                 let mut bytes = vec![0; self.body_len()];
                 self.write_to(&mut bytes);

@@ -38,6 +38,8 @@ pub(crate) struct Shared {
     pub(crate) cap: usize,
     pub(crate) max_in_flight: usize,
     pub(crate) service: u16,
+    /// Streams that the peer may have open.
+    pub(super) max_streams: usize,
     /// Whether the session drains, or has: set before it begins to.
     pub(super) is_draining: AtomicBool,
 }
@@ -78,6 +80,7 @@ impl Shared {
             cap: state.link.cap(),
             max_in_flight,
             service,
+            max_streams: state.streams.most_of_peer(),
             state: Mutex::new(state),
             contenders: AtomicU32::new(0),
             stage: Mutex::new(None),
@@ -168,14 +171,14 @@ impl Shared {
     }
 
     /// Asks something after a turn, if nobody drives: whoever does sees by itself what comes.
-    pub(crate) fn glance<R>(&self, ask: impl FnOnce(&State) -> R) -> R {
+    pub(crate) fn glance<R>(&self, ask: impl FnOnce(&mut State) -> R) -> R {
         let mut state = self.lock();
         if state.leadership.try_lead() {
             state.turn();
             let next = state.leadership.resign();
             state.due.extend(next);
         }
-        let answer = ask(&state);
+        let answer = ask(&mut state);
         state.settle();
         self.release(state);
         answer

@@ -13,6 +13,7 @@ use super::shared::Shared;
 use super::state::State;
 use super::stream::{Inner, SendHalf, StreamError};
 use super::{Channel, PendingCall};
+use crate::connection::METADATA_PREFIX;
 use crate::error::CallError;
 use crate::link::OwnedBody;
 use crate::message::Message;
@@ -49,6 +50,8 @@ use crate::time_left;
 /// ```
 pub struct OwnedSpace {
     body: OwnedBody,
+    /// Where the message begins: behind metadata, if there is some.
+    front: usize,
     session: Weak<Shared>,
     is_sent: bool,
 }
@@ -56,7 +59,7 @@ pub struct OwnedSpace {
 impl OwnedSpace {
     /// Its length in bytes; 0 once it was sent.
     pub fn len(&self) -> usize {
-        self.body.len()
+        self.body.len().saturating_sub(self.front)
     }
 
     /// Whether it has no bytes.
@@ -70,7 +73,7 @@ impl OwnedSpace {
     ///
     /// In a forked child of the process that reserved it.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
-        self.body.bytes_mut()
+        &mut self.body.bytes_mut()[self.front..]
     }
 
     /// Copies `bytes` to `offset`. For messages from 64 KiB on this is faster than writing through
@@ -80,21 +83,21 @@ impl OwnedSpace {
     ///
     /// If they reach outside, and as [`Self::bytes_mut`].
     pub fn write(&mut self, offset: usize, bytes: &[u8]) {
-        self.body.write(offset, bytes);
+        self.body.write(self.front + offset, bytes);
     }
 
     /// Keeps the first `len` bytes, if there are more: for a message that turns out shorter than
     /// what was reserved. The rest comes back when it is sent.
     pub fn truncate(&mut self, len: usize) {
-        self.body.truncate(len);
+        self.body.truncate(self.front.saturating_add(len));
     }
 
     /// What is to be sent by `session`, which must be its own.
-    fn body_for(&mut self, session: &Arc<Shared>) -> Result<&mut OwnedBody, CallError> {
+    fn outgoing_by(&mut self, session: &Arc<Shared>) -> Result<Outgoing<'_>, CallError> {
         // Here, as nobody panics with the lock.
         assert!(!self.is_sent, "space is sent once");
         if std::ptr::eq(self.session.as_ptr(), Arc::as_ptr(session)) {
-            Ok(&mut self.body)
+            Ok(Outgoing::space(&mut self.body, self.front))
         } else {
             Err(CallError::SpaceOfAnotherSession)
         }
@@ -106,7 +109,7 @@ impl OwnedSpace {
         session: &Arc<Shared>,
         send: impl FnOnce(&mut State, &mut Outgoing<'_>) -> Poll<Result<T, E>>,
     ) -> Poll<Result<T, E>> {
-        let mut outgoing = Outgoing::space(self.body_for(session)?);
+        let mut outgoing = self.outgoing_by(session)?;
         let outcome = session.with(|state| send(state, &mut outgoing));
         self.is_sent = matches!(outcome, Poll::Ready(Ok(_)));
         outcome
@@ -125,12 +128,21 @@ impl Channel {
     /// send. Waits, at most for the call timeout, while the memory is lent or reserved: a thread
     /// that keeps spaces or messages while it asks for more may wait for itself.
     pub fn reserve(&self, len: usize) -> Result<OwnedSpace, CallError> {
-        self.handle.shared.reserve(Account::SESSION, len, self.deadline())
+        self.handle.shared.reserve(Wanted::of_session(&[], len), self.deadline())
+    }
+
+    /// As [`Self::reserve`], with a metadata block, which is sent in front of the message.
+    pub fn reserve_with_metadata(
+        &self,
+        metadata: &[u8],
+        len: usize,
+    ) -> Result<OwnedSpace, CallError> {
+        self.handle.shared.reserve(Wanted::of_session(metadata, len), self.deadline())
     }
 
     /// As [`Self::reserve`], if there is memory now; else the error says what is short.
     pub fn try_reserve(&self, len: usize) -> Result<OwnedSpace, CallError> {
-        self.handle.shared.try_reserve(Account::SESSION, len)
+        self.handle.shared.try_reserve(Wanted::of_session(&[], len))
     }
 
     /// As [`Self::reserve`], if there is memory now. Wakes `cx` when there may be.
@@ -139,13 +151,23 @@ impl Channel {
         cx: &mut Context<'_>,
         len: usize,
     ) -> Poll<Result<OwnedSpace, CallError>> {
-        self.handle.shared.poll_reserve(cx, Account::SESSION, len)
+        self.handle.shared.poll_reserve(cx, Wanted::of_session(&[], len))
+    }
+
+    /// As [`Self::poll_reserve`], with a metadata block, which is sent in front of the message.
+    pub fn poll_reserve_with_metadata(
+        &self,
+        cx: &mut Context<'_>,
+        metadata: &[u8],
+        len: usize,
+    ) -> Poll<Result<OwnedSpace, CallError>> {
+        self.handle.shared.poll_reserve(cx, Wanted::of_session(metadata, len))
     }
 
     /// Calls `method` with what `space` holds, and waits for the reply.
     pub fn call_space(&self, method: u32, mut space: OwnedSpace) -> Result<Message, CallError> {
-        let body = space.body_for(&self.handle.shared)?;
-        self.call_within(method, Outgoing::space(body), self.deadline())
+        let outgoing = space.outgoing_by(&self.handle.shared)?;
+        self.call_within(method, outgoing, self.deadline())
     }
 
     /// As [`Self::poll_start_call`], with what `space` holds, which is empty once it was sent.
@@ -169,7 +191,7 @@ impl Channel {
 
     /// Sends what `space` holds as a one-way message, as [`Self::post`] does.
     pub fn post_space(&self, method: u32, mut space: OwnedSpace) -> Result<(), CallError> {
-        let mut outgoing = Outgoing::space(space.body_for(&self.handle.shared)?);
+        let mut outgoing = space.outgoing_by(&self.handle.shared)?;
         let outcome = self
             .handle
             .shared
@@ -199,12 +221,22 @@ impl SendHalf {
     /// Takes space for a message of `len` bytes. Waits while the memory is lent or reserved. (The
     /// stream's window is looked at when the message is sent.)
     pub fn reserve(&mut self, len: usize) -> Result<OwnedSpace, CallError> {
-        self.inner.shared.reserve(self.account(), len, Deadline::NEVER)
+        self.inner.shared.reserve(self.wanted(&[], len), Deadline::NEVER)
+    }
+
+    /// As [`Self::reserve`], with a metadata block, which is sent in front of the message: the
+    /// first or the last of this direction.
+    pub fn reserve_with_metadata(
+        &mut self,
+        metadata: &[u8],
+        len: usize,
+    ) -> Result<OwnedSpace, CallError> {
+        self.inner.shared.reserve(self.wanted(metadata, len), Deadline::NEVER)
     }
 
     /// As [`Self::reserve`], if there is memory now; else the error says what is short.
     pub fn try_reserve(&mut self, len: usize) -> Result<OwnedSpace, CallError> {
-        self.inner.shared.try_reserve(self.account(), len)
+        self.inner.shared.try_reserve(self.wanted(&[], len))
     }
 
     /// As [`Self::reserve`], if there is memory now. Wakes `cx` when there may be.
@@ -213,7 +245,17 @@ impl SendHalf {
         cx: &mut Context<'_>,
         len: usize,
     ) -> Poll<Result<OwnedSpace, CallError>> {
-        self.inner.shared.poll_reserve(cx, self.account(), len)
+        self.inner.shared.poll_reserve(cx, self.wanted(&[], len))
+    }
+
+    /// As [`Self::poll_reserve`], with a metadata block, as [`Self::reserve_with_metadata`].
+    pub fn poll_reserve_with_metadata(
+        &mut self,
+        cx: &mut Context<'_>,
+        metadata: &[u8],
+        len: usize,
+    ) -> Poll<Result<OwnedSpace, CallError>> {
+        self.inner.shared.poll_reserve(cx, self.wanted(metadata, len))
     }
 
     /// Sends what `space` holds. Waits while the other side does not read, or there is no room.
@@ -227,7 +269,7 @@ impl SendHalf {
     }
 
     fn space_within(&mut self, mut space: OwnedSpace, last: bool) -> Result<(), StreamError> {
-        let outgoing = Outgoing::space(space.body_for(&self.inner.shared)?);
+        let outgoing = space.outgoing_by(&self.inner.shared)?;
         self.send_within(outgoing, last, Deadline::NEVER)
     }
 
@@ -247,8 +289,8 @@ impl SendHalf {
         space.poll_sent(shared, |state, outgoing| state.poll_stream_send(cx, *key, outgoing, last))
     }
 
-    fn account(&self) -> Account {
-        Account::of_stream(self.inner.key.index())
+    fn wanted<'a>(&self, metadata: &'a [u8], len: usize) -> Wanted<'a> {
+        Wanted { account: Account::of_stream(self.inner.key.index()), metadata, len }
     }
 }
 
@@ -257,12 +299,21 @@ impl IncomingCall {
     /// Takes space for a reply of `len` bytes. Waits, for as long as the client waits for the
     /// reply, while the memory is lent or reserved.
     pub fn reserve(&self, len: usize) -> Result<OwnedSpace, CallError> {
-        self.shared.reserve(Account::SESSION, len, self.deadline)
+        self.shared.reserve(Wanted::of_session(&[], len), self.deadline)
+    }
+
+    /// As [`Self::reserve`], with a metadata block, which is sent in front of the reply.
+    pub fn reserve_with_metadata(
+        &self,
+        metadata: &[u8],
+        len: usize,
+    ) -> Result<OwnedSpace, CallError> {
+        self.shared.reserve(Wanted::of_session(metadata, len), self.deadline)
     }
 
     /// As [`Self::reserve`], if there is memory now; else the error says what is short.
     pub fn try_reserve(&self, len: usize) -> Result<OwnedSpace, CallError> {
-        self.shared.try_reserve(Account::SESSION, len)
+        self.shared.try_reserve(Wanted::of_session(&[], len))
     }
 
     /// As [`Self::reserve`], if there is memory now. Wakes `cx` when there may be.
@@ -271,63 +322,100 @@ impl IncomingCall {
         cx: &mut Context<'_>,
         len: usize,
     ) -> Poll<Result<OwnedSpace, CallError>> {
-        self.shared.poll_reserve(cx, Account::SESSION, len)
+        self.shared.poll_reserve(cx, Wanted::of_session(&[], len))
+    }
+
+    /// As [`Self::poll_reserve`], with a metadata block, which is sent in front of the reply.
+    pub fn poll_reserve_with_metadata(
+        &self,
+        cx: &mut Context<'_>,
+        metadata: &[u8],
+        len: usize,
+    ) -> Poll<Result<OwnedSpace, CallError>> {
+        self.shared.poll_reserve(cx, Wanted::of_session(metadata, len))
     }
 
     /// Replies with what `space` holds: at once, or as soon as there is room. Never waits. Space of
     /// another session fails the call.
     pub fn reply_space(mut self, mut space: OwnedSpace) {
-        match space.body_for(&Arc::clone(&self.shared)) {
-            Ok(body) => self.send(Flags::FIN, 0, Outgoing::space(body)),
+        match space.outgoing_by(&Arc::clone(&self.shared)) {
+            Ok(outgoing) => self.send(Flags::FIN, 0, outgoing),
             Err(error) => self.refuse(ErrorCode::Failed, &error.to_string()),
         };
+    }
+}
+
+/// What space is wanted for.
+#[derive(Clone, Copy)]
+pub(super) struct Wanted<'a> {
+    /// Whose it is.
+    account: Account,
+    /// Metadata that goes with the message, if it is not empty.
+    metadata: &'a [u8],
+    /// Bytes of the message.
+    len: usize,
+}
+
+impl<'a> Wanted<'a> {
+    fn of_session(metadata: &'a [u8], len: usize) -> Self {
+        Self { account: Account::SESSION, metadata, len }
+    }
+
+    /// Bytes in front of the message.
+    fn front(&self) -> usize {
+        if self.metadata.is_empty() { 0 } else { METADATA_PREFIX + self.metadata.len() }
     }
 }
 
 /// Reserving, for whoever's account.
 impl Shared {
     /// Waits until there is memory, at most until the deadline.
-    pub(super) fn reserve(
+    fn reserve(
         self: &Arc<Self>,
-        account: Account,
-        len: usize,
+        wanted: Wanted<'_>,
         deadline: Deadline,
     ) -> Result<OwnedSpace, CallError> {
-        let outcome = self.wait(deadline, |state, cx| state.poll_reserve(cx, account, len));
-        Ok(self.owned(outcome.unwrap_or(Err(CallError::DeadlinePassed))?))
+        let outcome = self.wait(deadline, |state, cx| state.poll_reserve(cx, wanted));
+        Ok(self.owned(outcome.unwrap_or(Err(CallError::DeadlinePassed))?, wanted))
     }
 
-    pub(super) fn poll_reserve(
+    fn poll_reserve(
         self: &Arc<Self>,
         cx: &Context<'_>,
-        account: Account,
-        len: usize,
+        wanted: Wanted<'_>,
     ) -> Poll<Result<OwnedSpace, CallError>> {
-        let body = self.with(|state| state.poll_reserve(cx, account, len));
-        body.map_ok(|body| self.owned(body))
+        let body = self.with(|state| state.poll_reserve(cx, wanted));
+        body.map_ok(|body| self.owned(body, wanted))
     }
 
-    pub(super) fn try_reserve(
-        self: &Arc<Self>,
-        account: Account,
-        len: usize,
-    ) -> Result<OwnedSpace, CallError> {
+    fn try_reserve(self: &Arc<Self>, wanted: Wanted<'_>) -> Result<OwnedSpace, CallError> {
         let body = self.with(|state| {
-            state.check()?;
-            state.reserve(account, len).map_err(|error| state.failed(error))
+            state.may_reserve(wanted)?;
+            state.reserve(wanted).map_err(|error| state.failed(error))
         });
-        Ok(self.owned(body?))
+        Ok(self.owned(body?, wanted))
     }
 
-    fn owned(self: &Arc<Self>, body: OwnedBody) -> OwnedSpace {
-        OwnedSpace { body, session: Arc::downgrade(self), is_sent: false }
+    fn owned(self: &Arc<Self>, mut body: OwnedBody, wanted: Wanted<'_>) -> OwnedSpace {
+        let front = wanted.front();
+        if front > 0 {
+            let len = u16::try_from(wanted.metadata.len()).expect("it was checked");
+            body.write(0, &len.to_le_bytes());
+            body.write(METADATA_PREFIX, wanted.metadata);
+        }
+        OwnedSpace { body, front, session: Arc::downgrade(self), is_sent: false }
     }
 }
 
 impl State {
-    fn reserve(&mut self, account: Account, len: usize) -> Result<OwnedBody, SendError> {
-        self.link.set_account(account);
-        let body = self.link.reserve_owned(len);
+    fn may_reserve(&self, wanted: Wanted<'_>) -> Result<(), CallError> {
+        self.check()?;
+        self.check_metadata(Some(wanted.metadata))
+    }
+
+    fn reserve(&mut self, wanted: Wanted<'_>) -> Result<OwnedBody, SendError> {
+        self.link.set_account(wanted.account);
+        let body = self.link.reserve_owned(wanted.len.saturating_add(wanted.front()));
         self.link.set_account(Account::SESSION);
         body
     }
@@ -335,11 +423,10 @@ impl State {
     fn poll_reserve(
         &mut self,
         cx: &Context<'_>,
-        account: Account,
-        len: usize,
+        wanted: Wanted<'_>,
     ) -> Poll<Result<OwnedBody, CallError>> {
-        self.check()?;
-        let body = self.reserve(account, len);
+        self.may_reserve(wanted)?;
+        let body = self.reserve(wanted);
         self.or_await_room(cx, body)
     }
 }

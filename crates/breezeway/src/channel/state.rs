@@ -733,7 +733,7 @@ impl State {
     fn send(&mut self, head: Head, outgoing: &mut Outgoing<'_>) -> Result<(), SendError> {
         let head = outgoing.head(head);
         match (&mut outgoing.content, outgoing.metadata) {
-            (Content::Space(space), _) => self.send_space(head, space)?,
+            (Content::Space(space, _), _) => self.send_space(head, space)?,
             (content, None) => {
                 self.link.send(head, Body::Bytes(content.copied().unwrap_or_default()))?;
             }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use breezeway_os::{Peer, TrustedPeer};
 
-use super::{OptionError, SessionOptions};
+use super::{OptionError, SessionOptions, TrustPolicy};
 use crate::error::SessionError;
 use crate::foreign::{ForeignConnection, ForeignProtocol};
 use crate::presence::{Hooks, SessionId};
@@ -14,9 +14,6 @@ use crate::presence::{Hooks, SessionId};
 /// Decides from its credentials whether a client is served; an error is the reason that the client
 /// gets.
 pub(crate) type Policy = Arc<dyn Fn(&Peer) -> Result<(), String> + Send + Sync>;
-
-/// Decides whose sessions are given slices; see [`ServerOptions::trust`].
-pub(crate) type TrustPolicy = Arc<dyn Fn(&Peer) -> Option<TrustedPeer> + Send + Sync>;
 
 /// Settings of a server.
 ///
@@ -36,7 +33,7 @@ pub struct ServerOptions {
     pub(crate) max_sessions: usize,
     pub(crate) socket_mode: u32,
     pub(crate) authorize: Policy,
-    pub(crate) trust: Option<TrustPolicy>,
+    pub(crate) trust: TrustPolicy,
     pub(crate) hooks: Hooks,
     pub(crate) foreign: Option<ForeignProtocol>,
     pub(crate) offload: usize,
@@ -55,7 +52,7 @@ impl Default for ServerOptions {
             max_sessions: 4096,
             socket_mode: 0o600,
             authorize: Arc::new(|_| Ok(())),
-            trust: None,
+            trust: TrustPolicy::default(),
             hooks: Hooks::default(),
             foreign: None,
             offload: 0,
@@ -106,9 +103,9 @@ impl ServerOptions {
 
     /// Threads that serve streams, 1..=65536, where there is
     /// [something that serves them](crate::Server::on_stream): as many as streams at one time. They
-    /// are started when they are needed. A session is given one more while it has fewer than are
-    /// left, so one alone has half of them, which also bounds what its hello says
-    /// ([`SessionOptions::max_streams`]). Default 512.
+    /// are started when they are needed. A client (a process, or a host over TCP) is given one more
+    /// while it has fewer than are left, so one alone has half of them, which also bounds what the
+    /// hello of each of its sessions says ([`SessionOptions::max_streams`]). Default 512.
     pub fn stream_threads(mut self, threads: usize) -> Self {
         self.stream_threads = threads;
         self
@@ -184,7 +181,8 @@ impl ServerOptions {
 
     /// Decides from its credentials whether a client's requests are given as slices, without a
     /// copy: a proof for each client that is trusted not to write what it has lent. By default
-    /// nobody is. Asked once for each session, by the thread that accepts.
+    /// nobody is. Asked once for each session, by the thread that accepts, before the policy of the
+    /// [session's options](SessionOptions::trust).
     ///
     /// ```
     /// use breezeway::{ServerOptions, TrustedPeer};
@@ -197,7 +195,7 @@ impl ServerOptions {
         mut self,
         policy: impl Fn(&Peer) -> Option<TrustedPeer> + Send + Sync + 'static,
     ) -> Self {
-        self.trust = Some(Arc::new(policy));
+        self.trust = TrustPolicy::new(policy);
         self
     }
 

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use breezeway_os::{WaitPolicy, Waiting};
+use breezeway_os::{Peer, TrustedPeer, WaitPolicy, Waiting};
 use breezeway_shm::Limits;
 use breezeway_shm::layout::{RING_CAPACITY, control_size};
 
-use super::OptionError;
+use super::{OptionError, TrustPolicy};
 use crate::carrier::Carrier;
 use crate::connection::{StreamTerms, Window};
 use crate::hello::{CAP_UNIT, Hello};
@@ -51,6 +51,7 @@ pub struct SessionOptions {
     max_streams: u16,
     max_metadata: u32,
     service: u16,
+    pub(crate) trust: TrustPolicy,
 }
 
 impl Default for SessionOptions {
@@ -69,6 +70,7 @@ impl Default for SessionOptions {
             max_streams: 1024,
             max_metadata: 16 * 1024,
             service: 0,
+            trust: TrustPolicy::default(),
         }
     }
 }
@@ -180,6 +182,28 @@ impl SessionOptions {
     /// side's number ([`Channel::service`](crate::Channel::service)).
     pub fn service(mut self, number: u16) -> Self {
         self.service = number;
+        self
+    }
+
+    /// Decides from its credentials whether a peer's messages are given as slices, without a copy:
+    /// a proof for each peer that is trusted not to write what it has lent. By default nobody is.
+    /// Asked once for each session: by a client of who serves it, also when it connects anew, and
+    /// by a server of its client. A policy that panics trusts nobody.
+    ///
+    /// Over a unix socket a client sees the credentials of the process that called `listen`.
+    ///
+    /// ```
+    /// use breezeway::{SessionOptions, TrustedPeer};
+    ///
+    /// // SAFETY: in this example, every program of this user keeps its hands off lent payload.
+    /// let options = SessionOptions::new()
+    ///     .trust(|peer| peer.is_same_user().then(|| unsafe { TrustedPeer::assume() }));
+    /// ```
+    pub fn trust(
+        mut self,
+        policy: impl Fn(&Peer) -> Option<TrustedPeer> + Send + Sync + 'static,
+    ) -> Self {
+        self.trust = TrustPolicy::new(policy);
         self
     }
 

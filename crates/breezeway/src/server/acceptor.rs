@@ -334,11 +334,9 @@ impl<D: Destination> Acceptor<D> {
             .unwrap_or_else(|_| Err("the server's policy failed".to_owned()))
     }
 
-    /// Asks which peers are trusted; a policy that panics trusts nobody.
     fn trust(&self, peer: &Peer) -> Option<TrustedPeer> {
-        let policy = self.options.trust.as_ref()?;
-        // As above.
-        catch_unwind(AssertUnwindSafe(|| policy(peer))).unwrap_or_default()
+        let ServerOptions { trust, session, .. } = &self.options;
+        trust.ask(peer).or_else(|| session.trust.ask(peer))
     }
 
     /// Takes what has come of one hello.

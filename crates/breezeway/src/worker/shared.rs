@@ -69,12 +69,12 @@ impl SharedSession {
     ) -> Result<Self, HandshakeError> {
         Ok(Self {
             id: SessionId::next(),
+            share: streams.share_of(&peer),
             driver: WorkerDriver::new(agreed, peer, waiting)?,
             exit: None,
             orphan: Orphan::default(),
             call_worker: None,
             streams,
-            share: Share::default(),
             is_told: false,
         })
     }

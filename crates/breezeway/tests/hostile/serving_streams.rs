@@ -123,19 +123,31 @@ fn a_client_that_opens_more_than_there_are_threads_is_refused_and_served_on() {
             greedy.publish(&open(stream, UNREAD));
         }
         assert_eq!(greedy.call(5, 0, b"still here"), b"still here");
-        // Two of three are taken, so the last is another's.
+        // Two of three are taken, so the last is another client's: not another session's of this.
         late.publish(&open(1, ECHO_STREAM));
-        late.publish(&message(0, 1, b"mine"));
-        assert_eq!(late.next_message().expect("it is served").body()[..4], *b"mine");
-        late.consume();
-        late.publish(&open(3, ECHO_STREAM));
         let refused = late.next_entry().expect("an answer");
-        assert_eq!((refused.kind(), refused.stream()), (kind::RESET, 3));
+        assert_eq!((refused.kind(), refused.stream()), (kind::RESET, 1));
         assert_eq!(refused.tag(), 8, "{:?}", ErrorCode::Overloaded);
         late.consume();
+        let answer = |stream| Entry { stream, ..Entry::session(kind::RESET, 5, &[]) };
+        late.publish(&answer(1));
         assert_eq!(late.call(5, 0, b"still here"), b"still here");
         stage.bystander.goes_on();
-        drop((greedy, late));
+        assert_eq!(dies(&stage, greedy), "the peer died");
+        // Its handlers end, and their threads are there for whoever comes.
+        let mut stream = 5;
+        eventually("the threads are free", || {
+            stream += 2;
+            late.publish(&open(stream, ECHO_STREAM));
+            late.publish(&message(0, stream, b"mine"));
+            let is_served = late.next_entry().expect("an answer").kind() == kind::MESSAGE;
+            late.consume();
+            if !is_served {
+                late.publish(&answer(stream));
+            }
+            is_served
+        });
+        drop(late);
         stage.close();
     });
 }

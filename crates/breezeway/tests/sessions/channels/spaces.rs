@@ -83,6 +83,83 @@ fn on_socket(address: &str, test: impl FnOnce(Channel)) {
     serving.join().unwrap();
 }
 
+/// The same metadata and message, both from space.
+fn echo_with_metadata(call: IncomingCall) {
+    let metadata = call.message().metadata().unwrap_or_default().to_vec();
+    let mut space = call.reserve_with_metadata(&metadata, call.request().len()).unwrap();
+    call.request().copy_to(space.bytes_mut());
+    call.reply_space(space);
+}
+
+/// The first message, its metadata behind it as the last.
+fn finish_with_metadata(_: u32, mut stream: Stream) {
+    let message = stream.receive().unwrap().expect("a message");
+    let metadata = message.metadata().expect("metadata").to_vec();
+    let mut space = stream.sender().reserve_with_metadata(&metadata, message.len()).unwrap();
+    message.bytes().copy_to(space.bytes_mut());
+    stream.sender().finish_with_space(space).unwrap();
+    // Until the client has finished as well.
+    assert!(stream.receive().unwrap().is_none());
+}
+
+#[test]
+fn metadata_goes_with_space_in_calls_replies_and_at_both_ends_of_a_stream() {
+    every_policy(|options| {
+        let (channel, server) = pair(options);
+        let serving = serve(server, echo_with_metadata, finish_with_metadata);
+        for (mark, len) in LENS.into_iter().enumerate() {
+            for metadata in [&b""[..], b"m", &[7; 102], &[8; 16 << 10]] {
+                let space = channel.reserve_with_metadata(metadata, len).unwrap();
+                assert_eq!(space.len(), len);
+                let reply = channel.call_space(0, filled(space, mark)).unwrap();
+                assert!(reply.to_vec() == content(mark, len), "a call of {len} bytes");
+                assert_eq!(reply.metadata().unwrap_or_default(), metadata);
+            }
+            let mut stream = channel.open(0, None).unwrap();
+            let metadata = content(mark, 1 + mark);
+            let space = stream.sender().reserve_with_metadata(&metadata, len + 10).unwrap();
+            let mut space = filled(space, mark);
+            space.truncate(len);
+            let expected = content(mark, len + 10)[..len].to_vec();
+            // The opening entry was the first, so this is to be the last.
+            stream.sender().finish_with_space(space).unwrap();
+            let message = stream.receive().unwrap().expect("an answer");
+            assert!(message.to_vec() == expected, "a message of {len} bytes");
+            assert_eq!(message.metadata(), Some(&metadata[..]));
+            assert!(stream.receive().unwrap().is_none());
+        }
+        drop(channel);
+        serving.join().unwrap();
+    });
+}
+
+#[test]
+fn metadata_that_the_other_side_does_not_take_gets_no_space_and_its_place_is_kept() {
+    let (channel, server) = pair(&SessionOptions::new().max_metadata(100));
+    let serving = serve(server, echo_with_metadata, finish_with_metadata);
+    match channel.reserve_with_metadata(&[0; 101], 10) {
+        Err(CallError::TooMuchMetadata { len: 101, limit: 100 }) => {}
+        other => panic!("{other:?}"),
+    }
+    match channel.reserve_with_metadata(&[0; 100], channel.cap()) {
+        Err(CallError::TooLarge { len, .. }) => assert_eq!(len, channel.cap() + 102),
+        other => panic!("{other:?}"),
+    }
+    // In the middle of a direction there is none; the space stays, and can be sent as the last.
+    let mut stream = channel.open(0, None).unwrap();
+    let mut space = stream.sender().reserve_with_metadata(b"meta", 5).unwrap();
+    space.write(0, b"space");
+    let mut cx = Context::from_waker(Waker::noop());
+    let refused = stream.sender().poll_space(&mut cx, &mut space, false);
+    assert!(matches!(refused, Poll::Ready(Err(StreamError::MetadataInTheMiddle))));
+    assert_eq!(space.len(), 5);
+    stream.sender().finish_with_space(space).unwrap();
+    let message = stream.receive().unwrap().expect("an answer");
+    assert_eq!((message.to_vec(), message.metadata()), (b"space".to_vec(), Some(&b"meta"[..])));
+    drop((stream, channel));
+    serving.join().unwrap();
+}
+
 fn calls_streams_and_replies_from_space(channel: Channel) {
     let mut stream = channel.open(0, None).unwrap();
     for (mark, len) in LENS.into_iter().enumerate() {

@@ -1,9 +1,13 @@
 //! What a server's owner hears of sessions: their start, their end, and which one a call came by.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use breezeway::{Call, Handled, Server, ServerOptions, SessionId, Stopper, TrustedPeer};
+use breezeway::{
+    Call, Channel, ChannelClient, Client, ClientOptions, Handled, Server, ServerOptions, Session,
+    SessionId, Stopper, TrustedPeer,
+};
 
 use crate::support::{Folder, PATIENCE, connect, eventually, on_socket, patient, within};
 
@@ -146,5 +150,62 @@ fn a_trust_policy_that_panics_trusts_nobody() {
     let reply = session.call(0, &[7; 10_000]).unwrap().to_vec();
     assert_eq!(reply, [u8::from(on_socket())]);
     stopper.stop();
+    within(PATIENCE, "the end", move || serving.join().unwrap().unwrap());
+}
+
+#[test]
+fn a_client_asks_its_policy_at_each_session_whose_replies_are_slices() {
+    for (trusts, slices) in [(true, true), (false, on_socket())] {
+        let folder = Folder::new();
+        let options = ServerOptions::new().session(patient());
+        let server = Server::bind_with(&folder.address(), options).unwrap();
+        let stopper = server.stopper();
+        let serving = std::thread::spawn(move || server.serve(|call: Call<'_>| call.echo()));
+        let asked = Arc::new(AtomicUsize::new(0));
+        let options = patient().trust({
+            let asked = Arc::clone(&asked);
+            move |peer| {
+                asked.fetch_add(1, Ordering::Relaxed);
+                assert!(peer.is_same_user() || peer.remote.is_some());
+                // SAFETY: the server is this test, which uses the safe API alone.
+                trusts.then(|| unsafe { TrustedPeer::assume() })
+            }
+        });
+        let (address, request) = (folder.address(), [7; 10_000]);
+        let mut session = Session::connect_with(&address, &options).unwrap();
+        assert_eq!(session.call(0, &request).unwrap().bytes().as_slice().is_some(), slices);
+        let channel = Channel::connect_with(&address, &options).unwrap();
+        assert_eq!(channel.call(0, &request).unwrap().bytes().as_slice().is_some(), slices);
+        let options = ClientOptions::new().session(options);
+        let client = Client::connect_with(&address, options.clone()).unwrap();
+        assert_eq!(client.call(0, &request).unwrap().bytes().as_slice().is_some(), slices);
+        let client = ChannelClient::connect_with(&address, options).unwrap();
+        assert_eq!(client.call(0, &request).unwrap().bytes().as_slice().is_some(), slices);
+        assert_eq!(asked.load(Ordering::Relaxed), 4);
+        stopper.stop();
+        within(PATIENCE, "the end", move || serving.join().unwrap().unwrap());
+    }
+}
+
+#[test]
+fn both_ends_of_a_socket_of_ones_own_ask_their_policies() {
+    // SAFETY: both are this test, which uses the safe API alone.
+    let options = patient().trust(|_| Some(unsafe { TrustedPeer::assume() }));
+    let (channel, server) = Channel::pair(&options).unwrap();
+    let serving = std::thread::spawn(move || {
+        server.serve(|call| {
+            let is_slice = call.request().as_slice().is_some();
+            assert!(is_slice);
+            call.echo();
+        })
+    });
+    assert!(channel.call(0, &[7; 10_000]).unwrap().bytes().as_slice().is_some());
+    drop(channel);
+    within(PATIENCE, "the end", move || serving.join().unwrap().unwrap());
+    let panics = patient().trust(|_| panic!("on purpose"));
+    let (mut session, server) = Session::pair(&panics).unwrap();
+    let serving = std::thread::spawn(move || server.serve(&|call: Call<'_>| call.echo()));
+    assert!(session.call(0, &[7; 10_000]).unwrap().bytes().as_slice().is_none());
+    drop(session);
     within(PATIENCE, "the end", move || serving.join().unwrap().unwrap());
 }
