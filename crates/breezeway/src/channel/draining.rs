@@ -57,12 +57,15 @@ impl State {
             Draining::No => {
                 self.draining = Draining::Until { deadline, has_taken_all: false };
                 self.say_or_keep_go_away();
-                self.due.extend(self.driver.clone());
             }
             Draining::Until { deadline: earlier, .. } => *earlier = deadline.min(*earlier),
             Draining::Over => return,
         }
         self.due.append(&mut self.arrival_waiters);
+        // One of them may be the thread that leads: it sleeps in another place, or is about to, and
+        // takes another turn then, as if there were something to flush.
+        self.due.extend(self.driver.clone());
+        self.unflushed = true;
     }
 
     /// Until when the session drains, if it does.
@@ -90,7 +93,9 @@ impl State {
     pub(super) fn end_drain(&mut self) {
         let Draining::Until { deadline, has_taken_all } = self.draining else { return };
         let is_done = has_taken_all && !self.is_under_way();
-        if is_done || self.is_ended() || deadline.has_passed() {
+        // What a client has committed before its own end is served as ever.
+        let has_ended = self.is_ended() && (self.closing.is_some() || !self.has_arrivals());
+        if is_done || has_ended || deadline.has_passed() {
             self.draining = Draining::Over;
             self.refuse_arrivals();
             self.due.append(&mut self.arrival_waiters);

@@ -6,7 +6,8 @@ use breezeway_shm::{Head, SendError};
 
 use crate::link::{Link, OwnedBody};
 
-/// Replies in the order in which they were made. The client's calls in flight bound their number.
+/// Replies in the order in which they were made. The client's calls in flight bound their number:
+/// those whose reply waits here count.
 /// They belong to different calls, so one that lacks memory holds up no other.
 #[derive(Default)]
 pub(super) struct Outbox {

@@ -499,7 +499,9 @@ impl State {
             if self.streams.uses(request.stream) || !self.serving.begin(request.stream) {
                 return Err(StreamViolation::Number(request.stream).into());
             }
-            if self.serving.len() > self.max_in_flight {
+            // Replies that wait for room were not taken, and one go-away may wait among them.
+            let in_flight = self.serving.len() + self.outbox.len().saturating_sub(1);
+            if in_flight > self.max_in_flight {
                 return Err(CallViolation::TooManyCalls(self.max_in_flight).into());
             }
         }

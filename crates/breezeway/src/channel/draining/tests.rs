@@ -11,12 +11,15 @@ use std::time::{Duration, Instant};
 
 use breezeway_adversary::socket::PATIENCE;
 use breezeway_os::WaitPolicy;
+use breezeway_shm::{Flags, Head, Kind};
 
 use crate::carrier::Carrier;
+use crate::channel::state::State;
 use crate::channel::{Channel, Driving, Incoming, IncomingCall, PendingCall, ServerChannel};
 use crate::connect;
 use crate::error::CallError;
 use crate::handshake;
+use crate::link::Body;
 use crate::message::Message;
 use crate::options::SessionOptions;
 use crate::protocol::ErrorCode;
@@ -324,4 +327,92 @@ fn a_drain_can_be_shortened_and_not_lengthened() {
         accepting.join().unwrap();
         assert!(server.drain_time_left().is_none());
     });
+}
+
+#[test]
+fn what_a_client_committed_before_it_left_is_served() {
+    on_every_carrier(|channel, server| {
+        for _ in 0..3 {
+            post(&channel);
+        }
+        drop(channel);
+        let start = Instant::now();
+        while server.handle.shared.turn(|state, _| !state.is_ended()) {
+            assert!(start.elapsed() < PATIENCE, "the end does not come");
+            thread::yield_now();
+        }
+        server.drain(PATIENCE);
+        for _ in 0..3 {
+            assert!(accept_call(&server).is_one_way());
+        }
+        assert!(server.accept().unwrap().is_none());
+        assert_eq!(server.unserved(), Unserved::default());
+    });
+}
+
+#[test]
+fn a_thread_that_sleeps_through_the_drain_learns_that_it_was_shortened() {
+    for carrier in CARRIERS {
+        let options = SessionOptions::new().wait(WaitPolicy::Park);
+        let (channel, server) = pair(carrier, &options);
+        let _call = start(&channel, b"x");
+        let _held = accept_call(&server);
+        server.drain(10 * PATIENCE);
+        let accepting = thread::spawn({
+            let server = server.clone();
+            move || assert!(server.accept().unwrap().is_none())
+        });
+        // Till it sleeps, as far as one can tell. A thread that does not learns of it anyway.
+        thread::sleep(Duration::from_millis(50));
+        // Not over at once: that would wake it.
+        server.drain(Duration::from_millis(100));
+        let start = Instant::now();
+        while !accepting.is_finished() {
+            assert!(start.elapsed() < PATIENCE, "{carrier:?}: it sleeps on");
+            thread::yield_now();
+        }
+        accepting.join().unwrap();
+    }
+}
+
+#[test]
+fn a_client_that_takes_no_replies_ends_its_session_and_is_not_kept_them() {
+    for drains in [false, true] {
+        // A client's end over TCP is never full: it reads what has come before it writes.
+        for carrier in [Carrier::Shm, Carrier::Unix] {
+            let (channel, server) = pair(carrier, &SessionOptions::new());
+            if drains {
+                server.drain(Duration::ZERO);
+            }
+            let limit = server.handle.shared.max_in_flight;
+            let (mut number, mut most) = (1, 0);
+            let start = Instant::now();
+            let end = loop {
+                // As no client of ours does: without a look at how many are in flight.
+                channel.handle.shared.with(|state| {
+                    let flags = Flags::OPEN.with(Flags::FIN);
+                    let head = Head { kind: Kind::Message, flags, stream: number, tag: 0, time: 0 };
+                    state.link.has_new_room().unwrap();
+                    if state.link.send(head, Body::Bytes(&[7; 100])).is_ok() {
+                        (number, state.unflushed) = (number + 2, true);
+                    }
+                });
+                server.handle.shared.turn(|_, _| ());
+                let mut cx = Context::from_waker(Waker::noop());
+                while let Poll::Ready(Ok(Some(Incoming::Call(call)))) = server.poll_accept(&mut cx)
+                {
+                    call.echo();
+                }
+                let state = |state: &mut State| (state.outbox.len(), state.check().err());
+                let (kept, end) = server.handle.shared.with(state);
+                most = most.max(kept);
+                if let Some(end) = end {
+                    break end;
+                }
+                assert!(start.elapsed() < PATIENCE, "{number}, {most} are kept");
+            };
+            assert!(matches!(end, CallError::EndedBy(_)), "{end}");
+            assert!(most <= limit + 1, "{most} are kept");
+        }
+    }
 }
