@@ -164,6 +164,15 @@ impl Error {
         }
     }
 
+    /// As an error of a handler. It has run, so what never left elsewhere, on a call of its own, is
+    /// no reason for its client to call again.
+    pub(crate) fn of_handler(self) -> Self {
+        match self {
+            Self::Overloaded => Self::new(ExceptionKind::INTERNAL_ERROR, self.to_string()),
+            other => other,
+        }
+    }
+
     /// What a client is told of it: a code and words.
     pub(crate) fn to_client(&self) -> (ErrorCode, String) {
         match self {

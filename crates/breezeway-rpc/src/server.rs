@@ -119,7 +119,7 @@ impl Services {
         };
         let mut native = Native { call: Some(call), handled: None };
         let outcome = self.service(found).dispatch(found.method, &cx, &mut Call::new(&mut native));
-        native.finish(outcome)
+        native.finish(outcome.map_err(Error::of_handler))
     }
 }
 

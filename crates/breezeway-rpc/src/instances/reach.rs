@@ -4,11 +4,13 @@ use std::future::{Future, ready};
 use std::pin::Pin;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
-use std::task::{Context, Poll, ready as poll_ready};
+use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use breezeway::{Address, CallError, SessionOptions};
 use breezeway_tokio::Channel;
+use tokio::sync::Notify;
+use tokio::sync::futures::OwnedNotified;
 use tokio::time::sleep;
 use tower::Service;
 
@@ -24,14 +26,37 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(5), Duration::from_m
 
 /// One instance, as a [`tower::Service`]: ready while it has a session over which answers come.
 ///
-/// Clones share the session. Of several that wait for it only the last one is woken: layers that
-/// take a clone for each call wait with one of them, as tower has it.
-#[derive(Clone)]
+/// Clones share the session, and all that wait for it are woken once it is there.
 pub struct InstanceService {
     name: Arc<str>,
     address: Address,
     options: SessionOptions,
     state: Arc<Mutex<State>>,
+    connected: Arc<Connected>,
+    /// Set while this clone waits.
+    waiting: Option<Pin<Box<OwnedNotified>>>,
+}
+
+/// Tells all clones.
+struct Connected(Arc<Notify>);
+
+impl Wake for Connected {
+    fn wake(self: Arc<Self>) {
+        self.0.notify_waiters();
+    }
+}
+
+impl Clone for InstanceService {
+    fn clone(&self) -> Self {
+        Self {
+            name: Arc::clone(&self.name),
+            address: self.address.clone(),
+            options: self.options.clone(),
+            state: Arc::clone(&self.state),
+            connected: Arc::clone(&self.connected),
+            waiting: None,
+        }
+    }
 }
 
 enum State {
@@ -49,7 +74,29 @@ struct Session {
 impl InstanceService {
     pub(super) fn new(name: Arc<str>, address: Address, options: SessionOptions) -> Self {
         let state = Arc::new(Mutex::new(State::connecting(&name, &address, &options)));
-        Self { name, address, options, state }
+        let connected = Arc::new(Connected(Arc::default()));
+        Self { name, address, options, state, connected, waiting: None }
+    }
+
+    fn poll_session(&self) -> Poll<Result<(), Error>> {
+        let mut state = self.state.lock().expect("nobody panics with the lock");
+        loop {
+            *state = match &mut *state {
+                State::Connected(session) if session.is_usable() => return Poll::Ready(Ok(())),
+                State::Connecting(task) => {
+                    let all = Waker::from(Arc::clone(&self.connected));
+                    match Pin::new(&mut task.0).poll(&mut Context::from_waker(&all)) {
+                        Poll::Pending => return Poll::Pending,
+                        Poll::Ready(Ok(channel)) => State::Connected(Session::new(channel)),
+                        // The runtime ends, or connecting panicked.
+                        Poll::Ready(Err(error)) => {
+                            return Poll::Ready(Err(Error::Layer(error.into())));
+                        }
+                    }
+                }
+                State::Connected(_) => State::connecting(&self.name, &self.address, &self.options),
+            }
+        }
     }
 }
 
@@ -87,9 +134,17 @@ impl Session {
             // That it is opened says nothing of the other side.
             return call(&self.channel, request).await;
         }
-        let mut waiting = Waiting { lost: &self.lost, was_answered: false };
+        let is_oneway = request.method.oneway;
+        let mut waiting = Waiting { lost: &self.lost, end: End::GivenUp };
         let outcome = call(&self.channel, request).await;
-        waiting.was_answered = !matches!(outcome, Err(Error::Call(CallError::DeadlinePassed)));
+        waiting.end = match &outcome {
+            Err(Error::Call(CallError::DeadlinePassed)) => End::GivenUp,
+            Ok(_) if is_oneway => End::Unknown,
+            Ok(_) | Err(Error::Call(CallError::Failed { .. })) => End::Answered,
+            Err(Error::Application(_) | Error::Business(_) | Error::Reply(_)) => End::Answered,
+            // It failed on this side, or with the session.
+            Err(_) => End::Unknown,
+        };
         outcome
     }
 }
@@ -97,15 +152,25 @@ impl Session {
 /// A call that somebody waits for.
 struct Waiting<'s> {
     lost: &'s AtomicU32,
-    was_answered: bool,
+    end: End,
+}
+
+/// How a call ended.
+enum End {
+    GivenUp,
+    Answered,
+    /// It says nothing of the other side: a oneway call that was sent is not one that was taken.
+    Unknown,
 }
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        if self.was_answered {
-            self.lost.store(0, Ordering::Relaxed);
-        } else {
-            self.lost.fetch_add(1, Ordering::Relaxed);
+        match self.end {
+            End::Answered => self.lost.store(0, Ordering::Relaxed),
+            End::GivenUp => {
+                self.lost.fetch_add(1, Ordering::Relaxed);
+            }
+            End::Unknown => {}
         }
     }
 }
@@ -116,17 +181,23 @@ impl Service<CallRequest> for InstanceService {
     type Future = BoxFuture<Result<CallReply, Error>>;
 
     fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
-        let mut state = self.state.lock().expect("nobody panics with the lock");
         loop {
-            *state = match &mut *state {
-                State::Connected(session) if session.is_usable() => return Poll::Ready(Ok(())),
-                State::Connecting(task) => match poll_ready!(Pin::new(&mut task.0).poll(cx)) {
-                    Ok(channel) => State::Connected(Session::new(channel)),
-                    // The runtime ends, or connecting panicked.
-                    Err(error) => return Poll::Ready(Err(Error::Layer(error.into()))),
-                },
-                State::Connected(_) => State::connecting(&self.name, &self.address, &self.options),
+            // Before the look at the session, so that what comes in between is not missed.
+            if let Some(waiting) = &mut self.waiting
+                && waiting.as_mut().poll(cx).is_ready()
+            {
+                self.waiting = None;
             }
+            let polled = self.poll_session();
+            if polled.is_ready() {
+                self.waiting = None;
+                return polled;
+            }
+            if self.waiting.is_some() {
+                return Poll::Pending;
+            }
+            let connected = Arc::clone(&self.connected.0);
+            self.waiting = Some(Box::pin(connected.notified_owned()));
         }
     }
 
@@ -139,5 +210,92 @@ impl Service<CallRequest> for InstanceService {
             route.set_instance(&self.name);
         }
         Box::pin(session.call(request))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::io;
+
+    use breezeway_tokio::Server;
+    use tempfile::tempdir;
+    use tokio::task::JoinSet;
+    use tokio::time::timeout;
+    use tower::ServiceExt;
+
+    use super::*;
+    use crate::CallOptions;
+    use crate::method::Method;
+    use crate::thrift::Streaming;
+
+    /// How long something may take that must come.
+    const PATIENCE: Duration = Duration::from_secs(30);
+
+    fn instance(address: &Address) -> InstanceService {
+        InstanceService::new("one".into(), address.clone(), SessionOptions::new())
+    }
+
+    fn request(oneway: bool, options: CallOptions) -> CallRequest {
+        let method = Method::new("S", "m", oneway, Streaming::None);
+        CallRequest { method, arguments: vec![0].into(), options }
+    }
+
+    #[tokio::test]
+    async fn all_clones_that_wait_are_woken() -> io::Result<()> {
+        let folder = tempdir()?;
+        let address = Address::shm(folder.path().join("socket"));
+        let instance = instance(&address);
+        let mut waiting = JoinSet::new();
+        for number in 0..3 {
+            let mut clone = instance.clone();
+            waiting.spawn(async move { clone.ready().await.map(|_| number).unwrap() });
+        }
+        // They wait by then: nobody is there yet.
+        tokio::task::yield_now().await;
+        let server = Server::bind(&address).unwrap();
+        let stopper = server.stopper();
+        let serving = tokio::spawn(server.serve(|call| async move { call.echo() }));
+        let mut woken = BTreeSet::new();
+        while let Some(number) = timeout(PATIENCE, waiting.join_next()).await.unwrap() {
+            woken.insert(number.unwrap());
+        }
+        assert_eq!(woken.len(), 3);
+        drop(instance);
+        stopper.stop();
+        serving.await.unwrap().unwrap();
+        Ok(())
+    }
+
+    #[tokio::test]
+    async fn what_was_sent_oneway_is_no_answer() -> io::Result<()> {
+        let folder = tempdir()?;
+        let address = Address::shm(folder.path().join("socket"));
+        let server = Server::bind(&address).unwrap();
+        let stopper = server.stopper();
+        let serving = tokio::spawn(server.serve(|call| async move {
+            // What wants a reply gets none, as from one that hangs.
+            if !call.is_one_way() {
+                std::future::pending::<()>().await;
+            }
+        }));
+        let mut instance = instance(&address);
+        let first = |instance: &InstanceService| match &*instance.state.lock().unwrap() {
+            State::Connected(session) => Arc::clone(&session.lost),
+            State::Connecting(_) => panic!("not connected"),
+        };
+        timeout(PATIENCE, instance.ready()).await.unwrap().unwrap();
+        let lost = first(&instance);
+        for given_up in 1..=LOST_IN_A_ROW {
+            let options = CallOptions::new().timeout(Duration::from_millis(10));
+            let outcome = instance.call(request(false, options)).await;
+            assert!(matches!(outcome, Err(Error::Call(CallError::DeadlinePassed))), "{outcome:?}");
+            instance.call(request(true, CallOptions::new())).await.unwrap();
+            assert_eq!(lost.load(Ordering::Relaxed), given_up);
+        }
+        drop(instance);
+        stopper.stop();
+        serving.await.unwrap().unwrap();
+        Ok(())
     }
 }

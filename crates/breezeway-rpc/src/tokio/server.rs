@@ -84,7 +84,7 @@ impl<S: AsyncServices, T: AsyncService> AsyncServices for (S, T) {
         call: &mut Call<'_>,
     ) -> Result<(), Error> {
         if service == S::COUNT {
-            self.1.dispatch(method, cx, call).await
+            self.1.dispatch(method, cx, call).await.map_err(Error::of_handler)
         } else {
             self.0.dispatch(service, method, cx, call).await
         }

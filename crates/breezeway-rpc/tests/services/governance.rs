@@ -245,6 +245,26 @@ async fn a_server_over_its_limit_refuses_before_the_handler_runs() {
 }
 
 #[tokio::test]
+async fn a_handler_whose_own_call_was_shed_has_run() {
+    let shed = |coupon: Result<Item, ShopBuyError>| match coupon {
+        Err(ShopBuyError::Rpc(error)) => assert!(error.may_have_run(), "{error:?}"),
+        other => panic!("{other:?}"),
+    };
+    let crowded = Some("crowded".to_owned());
+    let running = Running::plain();
+    let shop = AsyncShopClient::new(running.channel().await);
+    shed(shop.buy(tea(1), crowded.clone()).await);
+    drop(shop);
+    running.end().await;
+    let layers = ServiceBuilder::new().load_shed().concurrency_limit(8);
+    let running = Running::new(|server| server.layer(&layers));
+    let shop = AsyncShopClient::new(running.channel().await);
+    shed(shop.buy(tea(1), crowded).await);
+    drop(shop);
+    running.end().await;
+}
+
+#[tokio::test]
 async fn a_time_out_of_a_servers_layer_is_the_calls_deadline() {
     let layers = ServiceBuilder::new().timeout(Duration::from_millis(50));
     let mut running = Running::new(|server| server.layer(&layers));

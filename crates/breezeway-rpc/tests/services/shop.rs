@@ -32,6 +32,10 @@ impl Corner {
             let error = BusinessError { status: 410, message: "too late".to_owned(), extra };
             return Err(Error::from(error).into());
         }
+        if coupon == Some("crowded") {
+            // A call of its own was shed, after it had done something.
+            return Err(Error::Overloaded.into());
+        }
         if coupon == Some("nought") {
             return Err(Error::from(BusinessError::new(0, "all is well")).into());
         }
