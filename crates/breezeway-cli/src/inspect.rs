@@ -1,36 +1,45 @@
-//! `breezeway inspect`: what a running process shares with its peers, seen without its help.
+//! `breezeway inspect`: what running processes say of their sessions, and share with their peers,
+//! seen without their help.
 
+pub(crate) mod native;
+pub(crate) mod processes;
 mod shmipc;
 
-use std::fs;
 use std::io::{self, ErrorKind, Write};
 
 use serde::Serialize;
 
 use crate::{Failure, one_line};
+use native::Sessions;
 
 const EXAMPLES: &str = "\
 Examples:
-  breezeway inspect 4242                 the sessions of process 4242, ours or upstream's
+  breezeway inspect                      all processes of this user that have sessions; as root, all
+  breezeway inspect 4242                 the sessions of process 4242
+  breezeway inspect 4242 --session 3     all that is known of one of them
   breezeway inspect $(pidof greeter)     by its name, if there is one of it
+  breezeway inspect 4242 --json | jq '.native.sessions[] | select(.waits_for == \"memory\")'
   breezeway inspect 4242 --json | jq '.shmipc.queues[] | select(.to_client.depth > 0)'
 
-The process is not asked and not slowed down; it may be stopped or stuck, and goes on meanwhile, \
-so counts that belong together may be some messages apart. It must be one of the same user, unless \
+A process is not asked and not slowed down; it may be stopped or stuck, and goes on meanwhile, so \
+counts that belong together may be some messages apart. It must be one of the same user, unless \
 this runs as root. Of shmipc this shows queues and buffer lists, also of shmipc-go and the crate \
 shmipc, as client and as server.
 
 A free list that is not whole, in a process where nothing moves, was cut by a process that died in \
 between: messages of that size have to take larger slices, or the socket.";
 
-/// Show what a running process shares: the queues and buffer lists of its shmipc: sessions
+/// Show the sessions of running processes, without their help
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The process
+    /// The process; without it, all that have sessions
     #[arg(value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
-    pid: u32,
-    /// Print one line with one JSON object
+    pid: Option<u32>,
+    /// All that is known of one session, by its number
+    #[arg(long, value_name = "NUMBER", requires = "pid")]
+    session: Option<u64>,
+    /// Print one line with one JSON object for each process
     #[arg(long)]
     json: bool,
 }
@@ -41,36 +50,52 @@ struct Report {
     pid: u32,
     /// The program's name, as the kernel has it: its first 15 bytes.
     program: String,
+    /// Sessions over `shm:`, `unix:` and `tcp:`; null if it has had none.
+    native: Option<Sessions>,
     shmipc: shmipc::Regions,
 }
 
 /// Runs the command.
 pub(crate) fn run(args: Args) -> Result<(), Failure> {
-    let report = Report::of(args.pid).map_err(|error| reason(args.pid, &error))?;
     let mut stdout = io::stdout().lock();
-    match args.json {
-        true => writeln!(stdout, "{}", serde_json::to_string(&report)?)?,
-        false => report.write(&mut stdout)?,
+    let reports = match args.pid {
+        Some(pid) => vec![Report::of(pid).map_err(|error| reason(pid, &error))?],
+        None => {
+            processes::with_sessions().into_iter().filter_map(|pid| Report::of(pid).ok()).collect()
+        }
+    };
+    for report in &reports {
+        match args.json {
+            true => writeln!(stdout, "{}", serde_json::to_string(report)?)?,
+            false => report.write(args.session, &mut stdout)?,
+        }
+    }
+    if reports.is_empty() && !args.json {
+        writeln!(stdout, "no process of this user has sessions")?;
     }
     Ok(())
 }
 
 impl Report {
     fn of(pid: u32) -> io::Result<Self> {
-        // Any bytes, cut at 15 of them.
-        let program = fs::read(format!("/proc/{pid}/comm"))?;
+        let program = processes::name(pid)?;
         let shmipc = shmipc::Regions::of(pid)?;
-        let program = String::from_utf8_lossy(&program).trim_end().to_owned();
-        Ok(Self { pid, program, shmipc })
+        let native = Sessions::of(pid)?;
+        Ok(Self { pid, program, native, shmipc })
     }
 
-    fn write(&self, out: &mut impl Write) -> io::Result<()> {
-        writeln!(out, "process {} ({})", self.pid, one_line(&self.program))?;
-        self.shmipc.write(out)
+    fn write(&self, session: Option<u64>, out: &mut impl Write) -> io::Result<()> {
+        write!(out, "process {} ({}): ", self.pid, one_line(&self.program))?;
+        match &self.native {
+            Some(native) => native.write(session, out)?,
+            None => writeln!(out, "no sessions")?,
+        }
+        if session.is_some() { Ok(()) } else { self.shmipc.write(out) }
     }
 }
 
-fn reason(pid: u32, error: &io::Error) -> String {
+/// Why a process cannot be looked into.
+pub(crate) fn reason(pid: u32, error: &io::Error) -> String {
     match error.kind() {
         ErrorKind::NotFound => format!("there is no process {pid}"),
         ErrorKind::PermissionDenied => {

@@ -14,6 +14,7 @@ mod shmipc;
 mod succession;
 mod target;
 mod thrift;
+mod top;
 
 use breezeway_measure::floor::partner;
 use breezeway_measure::process::describe;
@@ -47,6 +48,8 @@ enum Command {
     Inspect(inspect::Args),
     /// Call a method of a service, with JSON in and out
     Call(call::Args),
+    /// Show live what sessions do
+    Top(top::Args),
     /// Generate Rust from a .thrift file
     Gen(generate::Args),
     /// Show Thrift messages
@@ -73,6 +76,7 @@ fn main() -> ExitCode {
         Command::Doctor(args) => doctor::run(args),
         Command::Inspect(args) => inspect::run(args),
         Command::Call(args) => call::run(args),
+        Command::Top(args) => top::run(args),
         Command::Gen(args) => generate::run(args),
         Command::Thrift(args) => thrift::run(args),
         Command::FloorPartner(args) => partner::run(args),

@@ -80,12 +80,23 @@ fn decide() -> u8 {
     source
 }
 
+/// Nanoseconds since the machine was started, times of sleep included: the same for all processes
+/// of one time namespace, for ever (`CLOCK_BOOTTIME`).
+#[must_use]
+pub fn since_boot() -> u64 {
+    system(libc::CLOCK_BOOTTIME)
+}
+
 /// `clock_gettime(CLOCK_MONOTONIC)` in nanoseconds.
 fn monotonic() -> u64 {
+    system(libc::CLOCK_MONOTONIC)
+}
+
+fn system(clock: libc::clockid_t) -> u64 {
     let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `now` is a valid timespec that outlives the call, the only thing the call writes.
-    // It cannot fail: every Linux has CLOCK_MONOTONIC.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
+    // It cannot fail: every Linux has the clocks that are asked for.
+    unsafe { libc::clock_gettime(clock, &raw mut now) };
     now.tv_sec.unsigned_abs() * 1_000_000_000 + now.tv_nsec.unsigned_abs()
 }
 

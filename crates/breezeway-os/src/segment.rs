@@ -2,6 +2,7 @@
 //! shrink them or write them through another mapping. The rules are section 3 of `docs/abi.md`;
 //! `memfd_create(2)` and `fcntl(2)` describe the seals.
 
+use std::ffi::CStr;
 use std::io::IoSlice;
 use std::ops::RangeInclusive;
 use std::os::fd::{AsFd, OwnedFd};
@@ -215,6 +216,16 @@ pub fn create_near(
     }
 }
 
+/// A segment whose pages come when they are first written, under a name of its own: for what is
+/// read by tools, which no peer gets. A process that is out of memory then is killed by the kernel,
+/// as it is for memory of any other kind.
+pub fn create_sparse(name: &CStr, size: usize) -> Result<(Mapping, OwnedFd), SegmentError> {
+    let fd = named(name, size)?;
+    let mapping = Mapping::new(&fd, size, true, MapFlags::empty())?;
+    seal(&fd, size)?;
+    Ok((mapping, fd))
+}
+
 /// Whether a segment can have huge pages now.
 ///
 /// # Errors
@@ -238,11 +249,15 @@ fn create_of_huge_pages(size: usize) -> Result<(Mapping, OwnedFd), SegmentError>
 
 /// A memfd without pages.
 fn unbacked(size: usize) -> Result<OwnedFd, SegmentError> {
-    let failed = |call| move |source| SegmentError::Call { call, size, source };
     check_headroom(size as u64).map_err(|headroom| no_headroom(size, &headroom))?;
+    named(c"breezeway", size)
+}
+
+fn named(name: &CStr, size: usize) -> Result<OwnedFd, SegmentError> {
+    let failed = |call| move |source| SegmentError::Call { call, size, source };
     let flags = MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING;
-    let fd = match memfd_create(c"breezeway", flags | MemfdFlags::NOEXEC_SEAL) {
-        Err(Errno::INVAL) => memfd_create(c"breezeway", flags),
+    let fd = match memfd_create(name, flags | MemfdFlags::NOEXEC_SEAL) {
+        Err(Errno::INVAL) => memfd_create(name, flags),
         other => other,
     }
     .map_err(failed("memfd_create"))?;

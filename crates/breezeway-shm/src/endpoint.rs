@@ -24,6 +24,7 @@ use crate::payload::segments::Segments;
 use crate::payload::staging::Staging;
 use crate::ring::words::{ForeignWords, OwnWords};
 use crate::ring::{Duplex, Entry, Kind};
+use crate::statistics::{Meter, Record};
 use crate::violation::Violation;
 use breezeway_os::{Distance, Notifier, Origin, TrustedPeer, clock};
 
@@ -60,6 +61,7 @@ pub struct Endpoint {
     /// Whether the sleep that is prepared is to be woken by it.
     sleeps_for_return: bool,
     counters: Counters,
+    meter: Meter,
     distance: Distance,
     trusted: bool,
     intents_since_drain: u32,
@@ -102,6 +104,7 @@ impl Endpoint {
             sleeps_for_return: false,
             doorbell,
             counters: Counters::new(own.words.clone()),
+            meter: Meter::unlisted(),
             distance: Distance::default(),
             own: own.words,
             peer: peer.words,
@@ -117,6 +120,22 @@ impl Endpoint {
             staging: Staging::new(),
             entry: Entry::default(),
         }
+    }
+
+    /// From now on its numbers are kept there.
+    pub fn set_meter(&mut self, meter: Meter) {
+        self.meter = meter;
+    }
+
+    /// Its numbers.
+    #[inline(always)]
+    pub fn meter(&mut self) -> &mut Meter {
+        &mut self.meter
+    }
+
+    /// What it has counted so far.
+    pub fn stats(&self) -> Record {
+        self.meter.record()
     }
 
     /// From now on lent payload is given as slices.

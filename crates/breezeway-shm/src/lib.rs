@@ -75,6 +75,8 @@ mod foreign;
 #[cfg(not(loom))]
 mod payload;
 #[cfg(not(loom))]
+pub mod statistics;
+#[cfg(not(loom))]
 mod wait;
 
 pub use ring::{Entry, Flags, Head, Kind, Want, layout};

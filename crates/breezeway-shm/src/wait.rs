@@ -8,6 +8,7 @@ use thiserror::Error;
 use crate::doorbell::SocketError;
 use crate::endpoint::Endpoint;
 use crate::ring::Want;
+use crate::statistics::Field;
 use breezeway_os::spin::{SpinBudget, WaitPolicy, Waiting};
 use breezeway_os::{Deadline, clock, cpu};
 
@@ -75,19 +76,38 @@ impl Waiter {
         // The peer may sleep until it knows what was consumed, or published, before this.
         endpoint.flush()?;
         let start = clock::ticks();
-        let came = match self.policy {
-            WaitPolicy::Busy => self.spin(endpoint, want, start, u64::MAX, deadline)?,
-            WaitPolicy::Park => false,
-            WaitPolicy::Adaptive if !cpu::spinning_pays() || endpoint.shares_cpu() => false,
-            WaitPolicy::Adaptive => {
-                self.spin(endpoint, want, start, self.budget.ticks(), deadline)?
-            }
+        let budget = match self.policy {
+            WaitPolicy::Busy => u64::MAX,
+            WaitPolicy::Park => 0,
+            WaitPolicy::Adaptive if !cpu::spinning_pays() || endpoint.shares_cpu() => 0,
+            WaitPolicy::Adaptive => self.budget.ticks(),
         };
+        let came = budget > 0 && self.spin_counted(endpoint, want, start, budget, deadline)?;
         if !came {
             self.sleep(endpoint, want, deadline)?;
         }
         self.budget.learn(clock::ticks().wrapping_sub(start));
         Ok(())
+    }
+
+    /// Polls, and counts what came of it.
+    fn spin_counted(
+        &self,
+        endpoint: &mut Endpoint,
+        want: Want,
+        start: u64,
+        budget: u64,
+        deadline: Deadline,
+    ) -> Result<bool, WaitError> {
+        let outcome = self.spin(endpoint, want, start, budget, deadline);
+        let took = clock::nanoseconds(clock::ticks().wrapping_sub(start));
+        let meter = endpoint.meter();
+        meter.add(Field::SpinTime, took);
+        if let Ok(came) = outcome {
+            meter.add(Field::Spun, u64::from(came));
+        }
+        meter.waited();
+        outcome
     }
 
     /// Polls for at most `budget` ticks; true if what is wanted has come.
@@ -111,6 +131,9 @@ impl Waiter {
                 return Ok(false);
             }
             if now.wrapping_sub(checked) >= close_check {
+                if checked == start {
+                    endpoint.meter().waits(want.into());
+                }
                 checked = now;
                 endpoint.drain()?;
             }
@@ -129,6 +152,17 @@ impl Waiter {
 
     /// Sleeps until what is wanted has come.
     fn sleep(
+        &self,
+        endpoint: &mut Endpoint,
+        want: Want,
+        deadline: Deadline,
+    ) -> Result<(), WaitError> {
+        let outcome = self.sleep_until(endpoint, want, deadline);
+        endpoint.meter().waited();
+        outcome
+    }
+
+    fn sleep_until(
         &self,
         endpoint: &mut Endpoint,
         want: Want,

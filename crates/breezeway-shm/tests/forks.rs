@@ -3,10 +3,21 @@
 
 use std::os::unix::net::UnixStream;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use breezeway_os::WaitPolicy;
+use breezeway_shm::statistics::{Description, Field, Meter, StatisticsFile};
 use breezeway_shm::{
     Body, ControlSegment, Endpoint, Flags, ForeignControl, Head, Kind, Limits, Want,
 };
+
+/// Held by the test that runs: a lock that the other one holds in a fork is held for ever in the
+/// child.
+static ALONE: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 fn pair() -> [Endpoint; 2] {
     let (one_socket, other_socket) = UnixStream::pair().unwrap();
@@ -22,6 +33,7 @@ fn pair() -> [Endpoint; 2] {
 
 /// Runs `work` in a forked child; whether it said yes and did not die.
 fn in_forked_child(work: impl FnOnce() -> bool) -> bool {
+    assert!(ALONE.try_lock().is_err(), "the other test may hold what the child would wait for");
     // SAFETY: the child runs `work` and ends; the other thread of this process only waits.
     let child = unsafe { libc::fork() };
     assert!(child >= 0, "fork");
@@ -42,6 +54,7 @@ fn in_forked_child(work: impl FnOnce() -> bool) -> bool {
 #[test]
 fn what_a_child_does_with_its_copies_changes_nothing_for_the_parent() {
     const LEN: usize = 5_000;
+    let _alone = alone();
     let [mut sender, mut receiver] = pair();
     // SAFETY: the peer is this test, which writes no lent payload.
     receiver.trust(unsafe { breezeway_os::TrustedPeer::assume() });
@@ -76,4 +89,34 @@ fn what_a_child_does_with_its_copies_changes_nothing_for_the_parent() {
     drop(message);
     assert!(sender.has(all_that_came_back).unwrap());
     assert!(matches!(all_that_came_back, Want::Memory { .. }));
+}
+
+/// The numbers of the sessions that a process says it has.
+fn numbers(pid: u32) -> Vec<u64> {
+    let file = StatisticsFile::open(pid).unwrap().expect("it has had a session");
+    file.read().unwrap().records.iter().map(|record| record.number).collect()
+}
+
+#[test]
+fn a_child_has_statistics_of_its_own_and_its_parents_stay_as_they_are() {
+    let _alone = alone();
+    let description = Description::of_worker(WaitPolicy::Park);
+    let mut parents = Meter::new(&description);
+    parents.add(Field::Slept, 5);
+    let number = parents.record().number;
+    let fine = in_forked_child(|| {
+        let childs = Meter::new(&description);
+        let pid = std::process::id();
+        let one = numbers(pid) == [childs.record().number];
+        // What it was born with.
+        parents.waited();
+        // SAFETY: the value stays as it is, and the child drops it no second time.
+        drop(unsafe { std::ptr::read(&raw const parents) });
+        let still_one = numbers(pid) == [childs.record().number];
+        drop(childs);
+        one && still_one && numbers(pid).is_empty()
+    });
+    assert!(fine, "the child died, or shows what is its parent's");
+    assert!(numbers(std::process::id()).contains(&number));
+    assert_eq!(parents.totals().slept, 5);
 }

@@ -14,6 +14,17 @@ pub enum Carrier {
     Tcp,
 }
 
+impl Carrier {
+    /// As the statistics of a process name it (`docs/abi.md`, section 9).
+    pub(crate) fn number(self) -> u8 {
+        match self {
+            Self::Shm => 1,
+            Self::Unix => 2,
+            Self::Tcp => 3,
+        }
+    }
+}
+
 impl fmt::Display for Carrier {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {

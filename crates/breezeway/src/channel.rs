@@ -27,6 +27,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use breezeway_os::{Deadline, Peer, TrustedPeer};
+use breezeway_shm::statistics::Record;
 use breezeway_shm::{Flags, Head, Kind};
 
 use crate::address::{Address, Place};
@@ -215,6 +216,11 @@ impl Channel {
     /// [`SessionOptions::service`].
     pub fn service(&self) -> u16 {
         self.handle.shared.service
+    }
+
+    /// What it has counted so far, and holds and waits for now, as tools see it.
+    pub fn stats(&self) -> Record {
+        self.handle.shared.with(|state| state.link.stats())
     }
 
     /// The largest message, in bytes: of the smaller cap of both sides, in shared memory, what is

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use breezeway_os::scm::{self, Lost};
 use breezeway_os::{Deadline, ForeignDescriptor, ready, segment, segment::SegmentError};
+use breezeway_shm::statistics::{Description, Meter, Role};
 use breezeway_shm::{ControlSegment, Endpoint, ForeignControl, SEND_BUFFER};
 use rustix::event::PollFlags;
 use rustix::io::Errno;
@@ -14,6 +15,7 @@ use rustix::net::{RecvFlags, SendFlags};
 use thiserror::Error;
 
 use crate::carrier::Carrier;
+use crate::connect;
 use crate::connection::StreamTerms;
 use crate::hello::{
     FIXED_LEN, Greeting, Hello, HelloError, HelloReader, LONGEST, MAGIC, Refusal, encode_refusal,
@@ -172,7 +174,8 @@ pub(crate) fn connect(
     let (greeting, fd) = GreetingReceiver::default().wait(&socket, options.handshake_timeout)?;
     match greeting {
         Greeting::Welcome(peer_terms) => {
-            Agreement { socket, carrier, options, terms, peer_terms }.settle(own, fd)
+            Agreement { role: Role::Client, socket, carrier, options, terms, peer_terms }
+                .settle(own, fd)
         }
         Greeting::Refused { status, reason } => Err(HandshakeError::Refused { status, reason }),
     }
@@ -225,7 +228,8 @@ fn answer(
     let reply_on = socket.try_clone().map_err(|_| HandshakeError::OpenFiles)?;
     let own_fd = own.as_ref().map(|own| own.fd.try_clone()).transpose();
     let own_fd = own_fd.map_err(|_| HandshakeError::OpenFiles)?;
-    let agreement = Agreement { socket, carrier, options, terms, peer_terms };
+    let role = Role::Server;
+    let agreement = Agreement { role, socket, carrier, options, terms, peer_terms };
     let agreed = agreement.settle(own, fd)?;
     send_greeting(&reply_on, &terms.encode(), own_fd.as_ref().map(AsFd::as_fd))?;
     Ok(agreed)
@@ -254,6 +258,7 @@ impl OwnMemory {
 
 /// What both hellos said.
 struct Agreement<'o> {
+    role: Role,
     socket: OwnedFd,
     carrier: Carrier,
     options: &'o SessionOptions,
@@ -267,7 +272,8 @@ impl Agreement<'_> {
         own: Option<OwnMemory>,
         fd: Option<ForeignDescriptor>,
     ) -> Result<Agreed, HandshakeError> {
-        let Self { socket, carrier, options, terms, peer_terms } = self;
+        let meter = self.meter();
+        let Self { socket, carrier, options, terms, peer_terms, .. } = self;
         let waiting = options.waiting();
         if terms.memory != peer_terms.memory {
             return Err(HandshakeError::Carrier(carrier));
@@ -282,10 +288,11 @@ impl Agreement<'_> {
                 if size < SMALLEST_SEND_BUFFER {
                     return Err(HandshakeError::SendBuffer(size));
                 }
-                let endpoint = Endpoint::new(socket, own.control, peer, options.limits(cap));
+                let mut endpoint = Endpoint::new(socket, own.control, peer, options.limits(cap));
+                endpoint.set_meter(meter);
                 Link::Memory(MemoryLink::new(endpoint, waiting))
             }
-            (None, None) => Link::Socket(SocketLink::new(socket, carrier, cap, waiting)),
+            (None, None) => Link::Socket(SocketLink::new(socket, carrier, cap, waiting, meter)),
             (_, fd) => return Err(HandshakeError::Descriptors(fd.iter().len())),
         };
         let streams = [terms, peer_terms].map(|hello| hello.streams);
@@ -293,6 +300,22 @@ impl Agreement<'_> {
         let service = peer_terms.service;
         let knows_go_away = peer_terms.go_away || peer_terms.streams.max_streams > 0;
         Ok(Agreed { link, cap, max_in_flight, streams, max_metadata, service, knows_go_away })
+    }
+
+    /// Where the session's numbers are kept.
+    fn meter(&self) -> Meter {
+        let [own, peer] = [&self.terms, &self.peer_terms];
+        let rings = [own.ring_capacity, peer.ring_capacity];
+        Meter::new(&Description {
+            role: self.role,
+            carrier: self.carrier.number(),
+            policy: self.options.waiting().policy,
+            shared: own.streams.max_streams > 0 || own.max_metadata > 0,
+            peer: connect::peer(&self.socket, self.carrier).ok(),
+            cap: own.payload_cap.min(peer.payload_cap),
+            rings: if own.memory { rings } else { [0; 2] },
+            max_in_flight: max_in_flight(rings) as u64,
+        })
     }
 }
 

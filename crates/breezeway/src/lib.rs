@@ -129,6 +129,9 @@ pub use breezeway_os::{
     NotAStreamSocket, Peer, TrustedPeer, WaitPolicy, inherited, segment::SegmentError,
 };
 #[cfg(not(loom))]
+#[doc(inline)]
+pub use breezeway_shm::statistics::{Record as SessionStats, Totals};
+#[cfg(not(loom))]
 pub use breezeway_shm::{
     ForeignBytes, ForeignReader, PayloadMemory, Shortage, Violation as MemoryViolation,
 };
@@ -180,7 +183,7 @@ pub use reconnect::Reconnecting;
 #[cfg(not(loom))]
 pub use served::ServerSession;
 #[cfg(not(loom))]
-pub use server::{Server, SessionListener, Stopper, Unserved};
+pub use server::{Monitor, Server, ServerStats, SessionListener, Stopper, Unserved};
 #[cfg(not(loom))]
 pub use session::{Batch, Reply, RequestSpace, Session};
 

@@ -18,6 +18,7 @@ use std::os::fd::BorrowedFd;
 
 use breezeway_os::{Deadline, TrustedPeer};
 use breezeway_shm::layout::INLINE_MAX;
+use breezeway_shm::statistics::{Meter, Record};
 use breezeway_shm::{
     self as shm, Account, Filling, ForeignBytes, Head, Message, PayloadMemory, SendError, Want,
 };
@@ -72,6 +73,23 @@ impl Link {
         match self {
             Memory(link) => link.endpoint.payload_memory(),
             Socket(_) => PayloadMemory::default(),
+        }
+    }
+
+    /// Its numbers.
+    #[inline]
+    pub(crate) fn meter(&mut self) -> &mut Meter {
+        match self {
+            Memory(link) => link.endpoint.meter(),
+            Socket(link) => link.meter(),
+        }
+    }
+
+    /// What it has counted so far.
+    pub(crate) fn stats(&self) -> Record {
+        match self {
+            Memory(link) => link.endpoint.stats(),
+            Socket(link) => link.meter.record(),
         }
     }
 

@@ -4,6 +4,7 @@ mod acceptor;
 mod draining;
 mod half_open;
 mod listening;
+mod monitor;
 mod placement;
 mod session_listener;
 mod threads;
@@ -33,6 +34,7 @@ use placement::{Candidate, Placement};
 use threads::Threads;
 
 pub use draining::Unserved;
+pub use monitor::{Monitor, ServerStats};
 pub use session_listener::SessionListener;
 
 /// A server that listens. It serves once [`Server::serve`] is called; clients that connect before
@@ -53,6 +55,7 @@ pub struct Server {
     options: ServerOptions,
     streams: Option<Arc<StreamThreads>>,
     stopper: Stopper,
+    monitor: Monitor,
 }
 
 /// Ends a server from another thread.
@@ -96,7 +99,7 @@ impl Server {
             notifier: Notifier::new()?,
             unserved: Arc::default(),
         };
-        Ok(Self { listening, options, streams: None, stopper })
+        Ok(Self { listening, options, streams: None, stopper, monitor: Monitor::default() })
     }
 
     /// From now on clients may open streams, with a [`Channel`](crate::Channel). `handler` is
@@ -158,6 +161,34 @@ impl Server {
         self.stopper.clone()
     }
 
+    /// Where to ask what it does, while it serves.
+    ///
+    /// ```
+    /// use breezeway::{Call, Server, Session};
+    ///
+    /// # let folder = format!("breezeway-monitor-{}", std::process::id());
+    /// # let folder = std::env::temp_dir().join(folder);
+    /// # std::fs::create_dir(&folder)?;
+    /// # let address = format!("shm:{}", folder.join("s.sock").display()).parse()?;
+    /// let server = Server::bind(&address)?;
+    /// let monitor = server.monitor();
+    /// # let stopper = server.stopper();
+    /// let serving = std::thread::spawn(move || server.serve(|call: Call<'_>| call.echo()));
+    ///
+    /// let mut session = Session::connect(&address)?;
+    /// session.call(0, b"one")?;
+    /// assert_eq!(monitor.stats().totals.calls_received, 1);
+    /// assert_eq!(session.stats().totals.bytes_received, 3);
+    /// # drop(session);
+    /// # stopper.stop();
+    /// # serving.join().unwrap()?;
+    /// # std::fs::remove_dir_all(&folder)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn monitor(&self) -> Monitor {
+        self.monitor.clone()
+    }
+
     /// Serves until stopped, or until a successor has [taken over](ServerOptions::take_over) and
     /// clients have moved. This thread accepts; the workers, threads of their own, call
     /// `handler`. Without sessions all of them sleep, whatever the wait policy.
@@ -195,7 +226,7 @@ impl Server {
     fn serve_with(self, handler: impl Handler) -> Result<(), ServeError> {
         let handler = Arc::new(handler);
         let address = self.address();
-        let Self { listening, options, streams, stopper } = self;
+        let Self { listening, options, streams, stopper, monitor } = self;
         let session = match &streams {
             Some(threads) => options.session.with_at_most(threads.most_of_one_session()),
             None => options.session.for_plain_calls(),
@@ -216,7 +247,8 @@ impl Server {
                 let waiting = options.session.waiting();
                 let streams = streams.map(|threads| (threads, waiting));
                 let workers = Workers { inboxes: &inboxes, placement, reply_timeout, streams };
-                let acceptor = acceptor.insert(Acceptor::new(listening, options, workers)?);
+                let acceptor =
+                    acceptor.insert(Acceptor::new(listening, options, workers, monitor)?);
                 acceptor.watch_stopper(&stopper.notifier)?;
                 acceptor.begin()?;
                 while !stopper.is_stopping() {

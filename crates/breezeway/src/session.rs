@@ -9,6 +9,7 @@ use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use breezeway_os::{Deadline, Peer, TrustedPeer};
+use breezeway_shm::statistics::Record;
 use breezeway_shm::{Head, Kind, PayloadMemory};
 
 use crate::address::{Address, Place};
@@ -153,6 +154,11 @@ impl Session {
     /// What the session's payload segments take now: nothing over a socket, which has none.
     pub fn payload_memory(&self) -> PayloadMemory {
         self.link.payload_memory()
+    }
+
+    /// What it has counted so far, and holds and waits for now, as tools see it.
+    pub fn stats(&self) -> Record {
+        self.link.stats()
     }
 
     /// The most calls in flight.

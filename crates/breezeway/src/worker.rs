@@ -25,6 +25,7 @@ use std::time::Duration;
 
 use breezeway_os::spin::SpinBudget;
 use breezeway_os::{Deadline, Sleeper, WaitPolicy, Waiting, Wake, clock, cpu};
+use breezeway_shm::statistics::{Description, Field, Meter, WaitsFor};
 
 use crate::call::Handler;
 use crate::deferred::RETRY;
@@ -116,6 +117,8 @@ pub(crate) struct Worker {
     /// The session whose socket was last read because others arrived.
     next_drained: usize,
     budget: SpinBudget,
+    /// How this thread waits, for tools.
+    meter: Meter,
     /// The last reading of the clock, in ticks: after each turn with work, and now and then.
     now: u64,
     /// Rounds since then.
@@ -152,6 +155,7 @@ impl Worker {
             resume: Deadline::NEVER,
             next_drained: 0,
             budget,
+            meter: Meter::new(&Description::of_worker(wait.policy)),
             now,
             rounds: 0,
             idle_since: None,
@@ -626,7 +630,9 @@ impl Worker {
     #[inline(never)]
     fn tick(&mut self) -> io::Result<Next> {
         self.rounds = 0;
-        self.now = clock::ticks();
+        let before = std::mem::replace(&mut self.now, clock::ticks());
+        let spent = clock::nanoseconds(self.now.saturating_sub(before));
+        self.meter.add(Field::SpinTime, spent);
         self.listen_if_due()?;
         if self.wait == WaitPolicy::Busy {
             return Ok(Next::Poll);
@@ -765,7 +771,9 @@ impl Worker {
             }
             if self.inbox.news().sleep() {
                 let until = if self.paused.is_empty() { Deadline::NEVER } else { self.resume };
+                self.meter.sleeps(WaitsFor::Data);
                 self.listen(until.time_left())?;
+                self.meter.waited();
             }
             self.inbox.news().wake();
             self.now = clock::ticks();

@@ -77,9 +77,6 @@ impl Regions {
     }
 
     pub(super) fn write(&self, out: &mut impl Write) -> io::Result<()> {
-        if self.queues.is_empty() && self.buffers.is_empty() {
-            writeln!(out, "no shmipc: sessions")?;
-        }
         self.queues.iter().try_for_each(|queue| queue.write(out))?;
         self.buffers.iter().try_for_each(|buffer| buffer.write(out))?;
         self.unreadable.iter().try_for_each(|Unreadable { name, error }| {

@@ -2,11 +2,29 @@
 
 use std::time::{Duration, Instant};
 
+use breezeway::Session;
 use breezeway_shmipc::{Client, ClientOptions, Trust};
 use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::support::{Folder, Running, breezeway, refused, run};
+
+/// Stops a process, and waits until all of it has stopped.
+fn suspend(running: &Running) {
+    running.signal(Signal::STOP);
+    let stat = format!("/proc/{}/stat", running.pid());
+    let until = Instant::now() + Duration::from_secs(30);
+    while !std::fs::read_to_string(&stat).unwrap().contains(") T ") {
+        assert!(Instant::now() < until, "it does not stop");
+        std::thread::yield_now();
+    }
+}
+
+fn inspect(arguments: &[&str]) -> String {
+    let output = run(&[&["inspect"], arguments].concat());
+    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
 
 /// A server of shmipc:, and a client of it in this process.
 struct Served {
@@ -26,22 +44,9 @@ impl Served {
         Self { running, client, _folder: folder }
     }
 
-    /// Stops the server, and waits until all of it has stopped.
-    fn suspend(&self) {
-        self.running.signal(Signal::STOP);
-        let stat = format!("/proc/{}/stat", self.running.pid());
-        let until = Instant::now() + Duration::from_secs(30);
-        while !std::fs::read_to_string(&stat).unwrap().contains(") T ") {
-            assert!(Instant::now() < until, "it does not stop");
-            std::thread::yield_now();
-        }
-    }
-
     fn inspect(&self, arguments: &[&str]) -> String {
         let pid = self.running.pid().to_string();
-        let output = run(&[&["inspect", &pid], arguments].concat());
-        assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
-        String::from_utf8(output.stdout).unwrap()
+        inspect(&[&[&*pid], arguments].concat())
     }
 }
 
@@ -51,7 +56,7 @@ fn a_stopped_server_is_shown_with_what_waits_for_it() {
     let mut stream = served.client.open().unwrap();
     stream.send(b"first").unwrap();
     assert_eq!(stream.peek_at_least(5).unwrap().unwrap().to_vec(), b"first");
-    served.suspend();
+    suspend(&served.running);
     for _ in 0..3 {
         stream.send(b"more").unwrap();
     }
@@ -80,7 +85,7 @@ fn a_stopped_server_is_shown_with_what_waits_for_it() {
 
     let text = served.inspect(&[]);
     for line in [
-        "(breezeway)\n",
+        "(breezeway): no sessions\n",
         "  to server  4 of 8192 wait, 5 put, 1 taken, ",
         &format!("    stream {id} closes\n"),
         "  to client  0 of 8192 wait, 1 put, 1 taken, ",
@@ -95,8 +100,66 @@ fn a_stopped_server_is_shown_with_what_waits_for_it() {
 fn what_cannot_be_shown_is_said_in_a_line() {
     refused(&["inspect", "4294967295"], &["no process 4294967295"]);
     refused(&["inspect", "0"], &["0", "; see breezeway inspect --help"]);
-    refused(&["inspect"], &["PID", "; see breezeway inspect --help"]);
+    refused(&["inspect", "--session", "1"], &["PID", "; see breezeway inspect --help"]);
     let output = run(&["inspect", &std::process::id().to_string()]);
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success() && text.starts_with("process "), "{text}");
+}
+
+#[test]
+fn sessions_of_a_stopped_server_are_shown_on_every_carrier() {
+    let folder = Folder::new();
+    let (shm, unix) = (folder.path().join("shm"), folder.path().join("unix"));
+    let address = format!("shm:{},unix:{},tcp:127.0.0.1:0", shm.display(), unix.display());
+    let running = Running::start(breezeway(&["serve", "--addr", &address, "--wait", "park"]));
+    let listening = running.line();
+    let places = listening.strip_prefix("listening on ").unwrap().split(',');
+    let mut sessions: Vec<_> =
+        places.map(|place| Session::connect(&place.parse().unwrap()).unwrap()).collect();
+    for session in &mut sessions {
+        for len in [40, 5_000] {
+            session.call(0, &vec![7; len]).unwrap();
+        }
+    }
+    let pid = running.pid().to_string();
+    let asleep = |report: &Value| report["native"]["workers"][0]["asleep_ns"].is_u64();
+    let until = Instant::now() + Duration::from_secs(30);
+    let report = || serde_json::from_str(&inspect(&[&pid, "--json"])).unwrap();
+    while !asleep(&report()) {
+        assert!(Instant::now() < until, "{}", report());
+    }
+    suspend(&running);
+    sessions[0].send(0, b"nobody takes this").unwrap();
+
+    let report: Value = report();
+    assert_eq!(report["shmipc"]["queues"], Value::Array(vec![]));
+    let shown = report["native"]["sessions"].as_array().unwrap();
+    let carriers: Vec<_> = shown.iter().map(|session| &session["carrier"]).collect();
+    assert_eq!(carriers, ["shm", "unix", "tcp"]);
+    for session in shown {
+        let counts = &session["counts"];
+        assert_eq!((&session["role"], &session["policy"]), (&"server".into(), &"park".into()));
+        assert_eq!((&counts["calls_received"], &counts["ends_sent"]), (&2.into(), &2.into()));
+        assert_eq!(counts["bytes_received"], 5_040, "{session}");
+    }
+    assert_eq!(shown[0]["peer_pid"], std::process::id());
+    assert_eq!((&shown[0]["waits_for"], shown[0]["waits_ns"].is_u64()), (&"data".into(), true));
+
+    let text = inspect(&[&pid]);
+    for part in ["(breezeway): 3 sessions, 3 so far", " server shm     park ", "worker "] {
+        assert!(text.contains(part), "no {part:?} in\n{text}");
+    }
+    let number = shown[0]["session"].to_string();
+    let text = inspect(&[&pid, "--session", &number]);
+    for part in
+        ["calls received     2\n", "bytes sent         4.9 KiB\n", "waits for          data, "]
+    {
+        assert!(text.contains(part), "no {part:?} in\n{text}");
+    }
+    let lines = inspect(&["--json"]);
+    let all: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    for process in [running.pid(), std::process::id()] {
+        assert!(all.iter().any(|report| report["pid"] == process), "no {process} in {lines}");
+    }
+    running.signal(Signal::CONT);
 }

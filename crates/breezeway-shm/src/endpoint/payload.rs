@@ -14,6 +14,7 @@ use crate::payload::segments::{MOST_SEGMENTS, pages};
 use crate::payload::shortage::Shortage;
 use crate::ring::layout::CONSUMED_AT;
 use crate::ring::{Head, Kind, PublishFailure, Want};
+use crate::statistics::Field;
 use crate::violation::Violation;
 use breezeway_os::clock;
 use breezeway_os::copy::{PREFETCHED_UP_TO, STREAM_FROM, claim_lines};
@@ -141,6 +142,7 @@ impl Endpoint {
             return Ok(loan);
         }
         self.counters.add(Counter::NoMemory, 1);
+        self.meter.add(Field::NoMemory, 1);
         // Pending are also the entries by which this attempt has dropped segments.
         let pending = self.rings.producer.published() > consumed
             || self.rings.lent.is_any()
@@ -153,6 +155,16 @@ impl Endpoint {
     fn collect(&mut self) {
         self.collect_returned();
         self.lender.collect(&mut self.rings.lent);
+        self.note_lent();
+    }
+
+    /// Writes down what the peer has of ours, and what of the ring it is known to have taken.
+    pub(super) fn note_lent(&mut self) {
+        if self.origin.is_here() {
+            self.meter.set(Field::Lends, self.lender.lends() as u64);
+            self.meter.set(Field::Lent, self.lender.segments.taken() as u64);
+            self.meter.set(Field::Consumed, self.rings.producer.known_consumed());
+        }
     }
 
     /// Why space for `len` bytes could not be taken.
@@ -237,6 +249,7 @@ impl Endpoint {
     fn count_segments(&self) {
         let segments = &self.lender.segments;
         self.counters.set(Counter::SegmentBytes, segments.total() as u64);
+        self.meter.set(Field::OwnMemory, segments.total() as u64);
         self.counters.set(Counter::SegmentsAdded, u64::from(segments.next_number()));
     }
 
@@ -297,6 +310,7 @@ impl Endpoint {
         match self.rings.producer.publish(Head::of_session(kind, tag), 0, body) {
             Ok(()) => {
                 self.segment_entries.push_back((position, kind));
+                self.meter.sent(kind as u8, 0, 0);
                 Ok(true)
             }
             Err(PublishFailure::Full) => Ok(false),

@@ -5,6 +5,7 @@ use crate::doorbell::SocketError;
 use crate::foreign::ForeignBytes;
 use crate::payload::borrower::{Borrowed, Borrower};
 use crate::ring::{Entry, Flags, Kind};
+use crate::statistics::Field;
 use crate::violation::Violation;
 
 impl Endpoint {
@@ -28,9 +29,13 @@ impl Endpoint {
             return self.take_session_entry();
         }
         self.take_release()?;
+        let mut len = self.entry.inline_len();
         if self.entry.flag_bits() & Flags::LENT.bits() != 0 {
-            self.borrowed = Some(self.borrower.borrow(&self.entry)?);
+            let borrowed = self.borrower.borrow(&self.entry)?;
+            len = borrowed.len;
+            self.borrowed = Some(borrowed);
         }
+        self.meter.received(Kind::Message as u8, self.entry.flag_bits(), len);
         self.has_entry = true;
         self.consume()?;
         Ok(true)
@@ -47,7 +52,11 @@ impl Endpoint {
     #[inline(always)]
     fn take_release(&mut self) -> Result<(), Violation> {
         match self.entry.released() {
-            Some(lend) => self.lender.released(lend, &mut self.rings.lent),
+            Some(lend) => {
+                self.lender.released(lend, &mut self.rings.lent)?;
+                self.note_lent();
+                Ok(())
+            }
             None => Ok(()),
         }
     }
@@ -56,11 +65,13 @@ impl Endpoint {
     /// shortage the entry is still the next one.
     fn take_session_entry(&mut self) -> Result<bool, SocketError> {
         let number = self.entry.kind_number();
+        self.meter.received(number, 0, 0);
         match Kind::from_number(number) {
             Some(Kind::SegmentAdd) => self.add_peers_segment()?,
             Some(Kind::SegmentRetire) => {
                 self.borrower.check_len(&self.entry, 0)?;
                 self.borrower.retire(self.entry.tag())?;
+                self.meter.set(Field::PeerMemory, self.borrower.total());
             }
             Some(Kind::Reset | Kind::Cancel | Kind::Window | Kind::GoAway | Kind::Shutdown) => {
                 self.take_release()?;
@@ -86,7 +97,10 @@ impl Endpoint {
         self.borrower.check_len(&self.entry, 8)?;
         self.borrower.check_segment(self.entry.tag(), size)?;
         match self.doorbell.next_segment(size)?.map(size) {
-            Ok(mapping) => self.borrower.add(mapping),
+            Ok(mapping) => {
+                self.borrower.add(mapping);
+                self.meter.set(Field::PeerMemory, self.borrower.total());
+            }
             Err(error) if error.is_shortage() => return Err(SocketError::Shortage(error)),
             Err(error) => return Err(Violation::from(error).into()),
         }

@@ -10,6 +10,7 @@ use crate::foreign::ForeignBytes;
 use crate::payload::lender::Loan;
 use crate::ring::layout::INLINE_MAX;
 use crate::ring::{Flags, Head, PublishFailure, Want};
+use crate::statistics::Field;
 use breezeway_os::copy::{STREAM_FROM, stream_fence};
 
 impl Endpoint {
@@ -102,8 +103,10 @@ impl Endpoint {
             Body::Received if self.borrowed.is_some() => self.send_back(head),
             Body::Received => {
                 let released = self.rings.hidden_release();
-                let outcome = self.rings.producer.publish(head, released, self.entry.inline());
-                self.noted(outcome)
+                let body = self.entry.inline();
+                let (len, outcome) =
+                    (body.len(), self.rings.producer.publish(head, released, body));
+                self.noted(outcome, head, len)
             }
         }
     }
@@ -112,15 +115,21 @@ impl Endpoint {
     #[inline(always)]
     pub(super) fn publish(&mut self, head: Head, body: &[u8]) -> Result<(), SendError> {
         let outcome = self.rings.producer.publish(head, self.rings.hidden_release(), body);
-        self.noted(outcome)
+        self.noted(outcome, head, body.len())
     }
 
-    /// Notes what came of publishing.
+    /// Notes what came of publishing a message of so many bytes.
     #[inline(always)]
-    fn noted(&mut self, outcome: Result<(), PublishFailure>) -> Result<(), SendError> {
+    fn noted(
+        &mut self,
+        outcome: Result<(), PublishFailure>,
+        head: Head,
+        len: usize,
+    ) -> Result<(), SendError> {
         match outcome {
             Ok(()) => {
                 self.rings.release_published();
+                self.meter.sent(head.kind as u8, head.flags.bits(), len);
                 Ok(())
             }
             Err(failure) => Err(self.not_published(failure)),
@@ -132,6 +141,7 @@ impl Endpoint {
         match failure {
             PublishFailure::Full => {
                 self.counters.add(Counter::RingFull, 1);
+                self.meter.add(Field::RingFull, 1);
                 let known = self.known_consumed();
                 let unconsumed = self.published() - known;
                 let until = Want::Consumed(known + unconsumed / 4 - 1);
@@ -148,7 +158,7 @@ impl Endpoint {
                 let released = self.rings.hidden_release();
                 let body = self.staging.bytes(*len);
                 let outcome = self.rings.producer.publish(head, released, body);
-                self.noted(outcome)?;
+                self.noted(outcome, head, *len)?;
             }
             Held::Payload(loan) => self.lend(head, *loan)?,
             Held::Nothing => panic!("space is sent once"),
@@ -209,9 +219,12 @@ impl Endpoint {
             stream_fence();
         }
         let head = Head { flags: head.flags.with(Flags::LENT), ..head };
-        self.publish(head, &loan.descriptor())?;
+        let released = self.rings.hidden_release();
+        let outcome = self.rings.producer.publish(head, released, &loan.descriptor());
+        self.noted(outcome, head, loan.len)?;
         self.lender.lend(loan, &mut self.rings.lent);
         self.counters.add(Counter::PayloadBytesLent, loan.len as u64);
+        self.note_lent();
         Ok(())
     }
 
@@ -230,7 +243,9 @@ impl Endpoint {
         if self.lender.segments.have_grown() {
             self.tidy_now_and_then()?;
         }
-        self.counters.set(Counter::EntriesPublished, self.rings.producer.published());
+        let published = self.rings.producer.published();
+        self.counters.set(Counter::EntriesPublished, published);
+        self.meter.set(Field::Published, published);
         let due = self.rings.flush();
         self.ring_if(due)
     }
@@ -246,6 +261,7 @@ impl Endpoint {
     pub(super) fn ring_if(&mut self, due: bool) -> Result<(), SocketError> {
         if due {
             self.counters.add(Counter::DoorbellsRung, 1);
+            self.meter.add(Field::Doorbells, 1);
             self.doorbell.ring()?;
         }
         Ok(())

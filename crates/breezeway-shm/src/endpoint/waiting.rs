@@ -61,6 +61,8 @@ impl Endpoint {
             return Ok(false);
         }
         self.counters.add(Counter::Sleeps, 1);
+        self.note_lent();
+        self.meter.sleeps(want.into());
         Ok(true)
     }
 

@@ -136,6 +136,11 @@ impl Lender {
         });
     }
 
+    /// Payloads that are reserved or lent now.
+    pub(crate) fn lends(&self) -> usize {
+        self.loans.len() - self.free_numbers.len()
+    }
+
     /// Lend numbers, and so the most payloads that are lent at one time.
     pub(crate) fn numbers(&self) -> usize {
         self.loans.len()

@@ -5,6 +5,7 @@ mod page;
 mod support;
 
 mod abi_page_agrees_with_layout;
+mod abi_page_agrees_with_statistics;
 mod endpoint;
 mod golden_entries;
 mod growth;

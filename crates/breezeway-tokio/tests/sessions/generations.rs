@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use breezeway::{Call, ChannelClient, Client as Pool, HandlerError, Replied};
@@ -29,28 +29,54 @@ fn mixed(sender: u64, number: u64) -> u64 {
     (sender << 48 ^ number).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29)
 }
 
-/// Messages of each sender: how many, and the sum of what they are mixed to, which tells a lost one
-/// and a doubled one from the two that should be there.
+/// Numbers of messages, as ranges that do not touch: the first of each, and the one behind its
+/// last.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Numbers(BTreeMap<u64, u64>);
+
+impl Numbers {
+    /// Adds a range, of which none may be there.
+    fn add(&mut self, mut first: u64, mut behind: u64) {
+        if let Some((&before, &end)) = self.0.range(..=first).next_back() {
+            assert!(end <= first, "message {first} came twice");
+            if end == first {
+                first = before;
+                self.0.remove(&before);
+            }
+        }
+        if let Some((&after, &end)) = self.0.range(first..).next() {
+            assert!(behind <= after, "message {after} came twice");
+            if behind == after {
+                behind = end;
+                self.0.remove(&after);
+            }
+        }
+        self.0.insert(first, behind);
+    }
+}
+
+/// Which messages of each sender have come, each once.
 #[derive(Default)]
-struct Sunk(Mutex<BTreeMap<u64, (u64, u64)>>);
+struct Sunk(Mutex<BTreeMap<u64, Numbers>>);
 
 impl Sunk {
     fn take(&self, bytes: &[u8]) {
         let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
         let (sender, number) = (word(0), word(8));
         assert!(bytes == content(sender, number, bytes.len() - 16), "a message is not as sent");
-        self.add(sender, 1, mixed(sender, number));
+        self.add(sender, number, number + 1);
     }
 
-    fn add(&self, sender: u64, count: u64, sum: u64) {
-        let mut sunk = self.0.lock().unwrap();
-        let entry = sunk.entry(sender).or_default();
-        *entry = (entry.0.wrapping_add(count), entry.1.wrapping_add(sum));
+    fn add(&self, sender: u64, first: u64, behind: u64) {
+        let mut sunk = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        sunk.entry(sender).or_default().add(first, behind);
     }
 
     fn say(&self) {
-        for (sender, (count, sum)) in &*self.0.lock().unwrap() {
-            say(format!("{sender} {count} {sum}"));
+        for (sender, numbers) in &*self.0.lock().unwrap() {
+            for (first, behind) in &numbers.0 {
+                say(format!("{sender} {first} {behind}"));
+            }
         }
     }
 }
@@ -216,6 +242,7 @@ fn generations(
     addresses: [&Address; 2],
     [mut blocking, mut tokio]: [Process; 2],
     sunk: &Sunk,
+    posted: &mut BTreeMap<u64, u64>,
 ) -> [Process; 2] {
     let over = Arc::new(AtomicBool::new(false));
     let callers = clients.start(first, &over);
@@ -231,12 +258,10 @@ fn generations(
     }
     over.store(true, Ordering::Relaxed);
     for (sender, caller) in callers {
-        let posted = caller.join().unwrap();
-        assert!(posted > 0);
-        let sum = (0..posted).fold(0u64, |sum, number| sum.wrapping_add(mixed(sender, number)));
-        // What was posted is taken off, so that nothing is left when all has been served.
-        sunk.add(sender, posted.wrapping_neg(), sum.wrapping_neg());
-        println!("sender {sender}: {posted} rounds");
+        let rounds = caller.join().unwrap();
+        assert!(rounds > 0);
+        posted.insert(sender, rounds);
+        println!("sender {sender}: {rounds} rounds");
     }
     [blocking, tokio]
 }
@@ -275,12 +300,12 @@ fn generations_in_a_row_under_load_lose_and_leave_nothing() {
     ];
     serving.iter_mut().for_each(|process| assert_eq!(process.hear(), "listening"));
     let clients = Clients::new(&blocking, &format!("unix:{path}/tokio-unix").parse().unwrap());
-    let sunk = Sunk::default();
+    let (sunk, mut posted) = (Sunk::default(), BTreeMap::new());
     let addresses = [&blocking, &tokio];
     let warm_up = (count / 10).max(3);
-    serving = generations(warm_up, &clients, 0, addresses, serving, &sunk);
+    serving = generations(warm_up, &clients, 0, addresses, serving, &sunk, &mut posted);
     let before = (descriptors(), resident());
-    serving = generations(count, &clients, 8, addresses, serving, &sunk);
+    serving = generations(count, &clients, 8, addresses, serving, &sunk, &mut posted);
     let after = (descriptors(), resident());
     drop(clients);
     // The last ones are succeeded by nobody's load.
@@ -291,10 +316,25 @@ fn generations_in_a_row_under_load_lose_and_leave_nothing() {
         tally(&mut last, &sunk);
         successor.kill();
     }
-    for (sender, left) in &*sunk.0.lock().unwrap() {
-        assert_eq!(*left, (0, 0), "messages of sender {sender} were lost or doubled");
+    let sunk = sunk.0.into_inner().unwrap();
+    assert_eq!(sunk.len(), posted.len());
+    for (sender, numbers) in sunk {
+        // One range, so each has come, and once, since none may come twice.
+        assert_eq!(numbers, Numbers([(0, posted[&sender])].into()), "of sender {sender}");
     }
     println!("descriptors and KiB resident: {before:?} before, {after:?} after");
     assert!(after.0 <= before.0, "{before:?} {after:?}");
     assert!(after.1 <= before.1 + 8192, "{before:?} {after:?}");
+}
+
+#[test]
+#[should_panic(expected = "message 4 came twice")]
+fn a_message_that_comes_twice_is_found() {
+    let mut numbers = Numbers::default();
+    for (first, behind) in [(4, 5), (0, 2), (7, 9), (2, 4), (5, 7)] {
+        numbers.add(first, behind);
+    }
+    assert_eq!(numbers, Numbers([(0, 9)].into()));
+    let mut numbers = Numbers([(4, 5)].into());
+    numbers.add(3, 5);
 }

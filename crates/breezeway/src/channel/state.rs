@@ -11,6 +11,7 @@ use breezeway_os::Deadline;
 use breezeway_os::segment::SegmentError;
 use breezeway_os::spin::SpinBudget;
 use breezeway_shm::layout::INLINE_MAX;
+use breezeway_shm::statistics::Field;
 use breezeway_shm::{Flags, ForeignBytes, Head, Kind, SendError, Want};
 
 use super::calls::{Answer, Calls};
@@ -266,6 +267,7 @@ impl State {
         self.flush()?;
         // What was owed may be written by now.
         self.end_drain();
+        self.note_state();
         match shortage {
             Some(error) => Err(CallError::Shortage(error)),
             None => Ok(taken > 0 || sent),
@@ -327,6 +329,14 @@ impl State {
         Ok(())
     }
 
+    /// Writes down, for tools, how many streams are open and what nobody has taken up.
+    fn note_state(&mut self) {
+        let (streams, arrivals) = (self.streams.open_count(), self.arrivals.len());
+        let meter = self.link.meter();
+        meter.set(Field::Streams, streams as u64);
+        meter.set(Field::Arrivals, arrivals as u64);
+    }
+
     /// What every operation ends with: what it has published reaches the peer, by whoever drives if
     /// that one is awake. Whoever drives is woken to wait for room as well.
     pub(super) fn settle(&mut self) {
@@ -336,6 +346,7 @@ impl State {
         if self.is_ended() {
             return;
         }
+        self.note_state();
         if self.driver_is_awake {
             return;
         }

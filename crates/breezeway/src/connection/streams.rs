@@ -153,7 +153,6 @@ impl<M> Streams<M> {
     }
 
     /// Streams that are not over for the peer.
-    #[cfg(test)]
     pub(crate) fn open_count(&self) -> usize {
         self.by_number.len()
     }

@@ -6,6 +6,7 @@ use std::thread;
 
 use breezeway_os::spin::SpinBudget;
 use breezeway_os::{Deadline, Origin, WaitPolicy, Waiting, clock, cpu};
+use breezeway_shm::statistics::{Field, Meter, WaitsFor};
 use breezeway_shm::{Filling, ForeignBytes, Head, Message, SendError, SocketError, Want};
 use rustix::event::PollFlags;
 
@@ -43,10 +44,18 @@ pub(crate) struct SocketLink {
     gone: bool,
     /// Whether the peer reads no more: what is written goes nowhere, and its end of file follows.
     write_closed: bool,
+    /// Its numbers.
+    pub(super) meter: Meter,
 }
 
 impl SocketLink {
-    pub(crate) fn new(socket: OwnedFd, carrier: Carrier, cap: u64, waiting: Waiting) -> Self {
+    pub(crate) fn new(
+        socket: OwnedFd,
+        carrier: Carrier,
+        cap: u64,
+        waiting: Waiting,
+        meter: Meter,
+    ) -> Self {
         clock::calibrate();
         Self {
             origin: Origin::here(),
@@ -63,7 +72,12 @@ impl SocketLink {
             closed: false,
             gone: false,
             write_closed: false,
+            meter,
         }
+    }
+
+    pub(super) fn meter(&mut self) -> &mut Meter {
+        &mut self.meter
     }
 
     pub(super) fn carrier(&self) -> Carrier {
@@ -133,6 +147,7 @@ impl SocketLink {
 
     /// Adds a frame whose body is written from where it lies, if it is large.
     pub(super) fn push_body(&mut self, head: Head, body: Vec<u8>) {
+        self.count_sent(head, body.len());
         self.unsent.push(&frame::encode(head, body.len()));
         self.unsent.push_space(body);
     }
@@ -143,10 +158,19 @@ impl SocketLink {
         }
         // Nobody counts what the peer of a socket consumes.
         let full = SendError::Full { unconsumed: 0, until: Want::Consumed(0) };
-        if self.is_backlogged() { Err(full) } else { Ok(()) }
+        if self.is_backlogged() {
+            self.meter.add(Field::RingFull, 1);
+            return Err(full);
+        }
+        Ok(())
+    }
+
+    fn count_sent(&self, head: Head, len: usize) {
+        self.meter.sent(head.kind as u8, head.flags.bits(), len);
     }
 
     fn send_bytes(&mut self, head: Head, bytes: &[u8]) -> Result<(), SendError> {
+        self.count_sent(head, bytes.len());
         self.unsent.push(&frame::encode(head, bytes.len()));
         let written = if bytes.len() < LARGE {
             0
@@ -160,6 +184,7 @@ impl SocketLink {
     /// Sends the current message's own body back.
     fn send_back(&mut self, head: Head) -> Result<(), SendError> {
         let body = self.received.body();
+        self.meter.sent(head.kind as u8, head.flags.bits(), body.len());
         self.unsent.push(&frame::encode(head, body.len()));
         let written = if body.len() < LARGE {
             0
@@ -185,12 +210,16 @@ impl SocketLink {
         self.unsent.len() > 0
     }
 
+    fn check_origin(&self) -> Result<(), LinkError> {
+        if self.origin.is_here() { Ok(()) } else { Err(LinkError::Forked) }
+    }
+
     /// Writes what the socket takes.
     fn write(&mut self) -> Result<(), LinkError> {
-        if !self.origin.is_here() {
-            return Err(LinkError::Forked);
-        }
+        self.check_origin()?;
         write(&self.socket, &mut self.unsent, &mut self.write_closed, &[])?;
+        self.meter.add(Field::Doorbells, 1);
+        self.meter.set(Field::Unwritten, self.unsent.len() as u64);
         Ok(())
     }
 
@@ -206,7 +235,10 @@ impl SocketLink {
 
     /// Waits until messages can be sent again.
     pub(super) fn wait_for_room(&mut self, deadline: Deadline) -> Result<(), WaitFailure> {
-        self.write_all(deadline)?;
+        self.meter.waits(WaitsFor::Room);
+        let outcome = self.write_all(deadline);
+        self.meter.waited();
+        outcome?;
         if self.is_backlogged() { Err(WaitFailure::ReceiveBufferFull) } else { Ok(()) }
     }
 
@@ -261,12 +293,12 @@ impl SocketLink {
         if self.current.is_some() {
             return Ok(true);
         }
-        if !self.origin.is_here() {
-            return Err(LinkError::Forked);
-        }
+        self.check_origin()?;
         loop {
             self.current = self.received.next(self.cap)?;
-            if self.current.is_some() {
+            if let Some(head) = self.current {
+                let len = self.received.body().len();
+                self.meter.received(head.kind, head.flags, len);
                 return Ok(true);
             }
             if !self.may_read || self.closed {
@@ -347,14 +379,30 @@ impl SocketLink {
             WaitPolicy::Adaptive => Some(0),
         };
         let came = match spin {
-            Some(ticks) => self.spin(start, ticks, deadline)?,
+            Some(ticks) => self.spin_counted(start, ticks, deadline)?,
             None => false,
         };
         if !came {
-            self.sleep(deadline)?;
+            let outcome = self.sleep(deadline);
+            self.meter.waited();
+            outcome?;
         }
         self.budget.learn(clock::ticks().wrapping_sub(start));
         Ok(())
+    }
+
+    /// Reads without sleeping, and counts what came of it.
+    fn spin_counted(
+        &mut self,
+        start: u64,
+        ticks: u64,
+        deadline: Deadline,
+    ) -> Result<bool, WaitFailure> {
+        let came = self.spin(start, ticks, deadline)?;
+        let took = clock::nanoseconds(clock::ticks().wrapping_sub(start));
+        self.meter.add(Field::SpinTime, took);
+        self.meter.add(Field::Spun, u64::from(came));
+        Ok(came)
     }
 
     /// Reads without sleeping for at most `ticks`, and once more after yielding the CPU; true if a
@@ -381,6 +429,7 @@ impl SocketLink {
 
     /// Sleeps until a message has come.
     fn sleep(&mut self, deadline: Deadline) -> Result<(), WaitFailure> {
+        self.meter.sleeps(WaitsFor::Data);
         loop {
             let blocking = deadline == Deadline::NEVER && !self.has_unwritten();
             if !blocking {

@@ -31,6 +31,7 @@ pub struct ServerOptions {
     pub(crate) session: SessionOptions,
     pub(crate) workers: usize,
     pub(crate) max_sessions: usize,
+    pub(crate) max_sessions_of_user: Option<usize>,
     pub(crate) socket_mode: u32,
     pub(crate) authorize: Policy,
     pub(crate) trust: TrustPolicy,
@@ -50,6 +51,7 @@ impl Default for ServerOptions {
             session: SessionOptions::new(),
             workers: 1,
             max_sessions: 4096,
+            max_sessions_of_user: None,
             socket_mode: 0o600,
             authorize: Arc::new(|_| Ok(())),
             trust: TrustPolicy::default(),
@@ -162,6 +164,15 @@ impl ServerOptions {
         self
     }
 
+    /// The most sessions of one user at one time, 1..=1000000, so that one user's programs leave
+    /// room for others'; one more is refused with the reason. All users that are not known here (of
+    /// another user namespace) count as one; over TCP, where nobody is known, there is no such
+    /// limit. By default only [`Self::max_sessions`] counts.
+    pub fn max_sessions_of_user(mut self, count: usize) -> Self {
+        self.max_sessions_of_user = Some(count);
+        self
+    }
+
     /// Permission bits of the socket file, up to `0o777`: who has write permission may connect.
     /// Default `0o600`.
     pub fn socket_mode(mut self, mode: u32) -> Self {
@@ -251,6 +262,8 @@ impl ServerOptions {
         self.session.validate()?;
         OptionError::check("workers", self.workers, 1..=1024, "in 1..=1024")?;
         OptionError::check("max_sessions", self.max_sessions, 1..=1_000_000, "in 1..=1000000")?;
+        let of_user = self.max_sessions_of_user.unwrap_or(1);
+        OptionError::check("max_sessions_of_user", of_user, 1..=1_000_000, "in 1..=1000000")?;
         OptionError::check("offload", self.offload, 0..=1024, "in 0..=1024")?;
         let (threads, allowed) = (self.stream_threads, "in 1..=65536");
         OptionError::check("stream_threads", threads, 1..=65536, allowed)?;
@@ -277,6 +290,7 @@ impl std::fmt::Debug for ServerOptions {
             .field("reply_timeout", &self.reply_timeout)
             .field("drain_timeout", &self.drain_timeout)
             .field("max_sessions", &self.max_sessions)
+            .field("max_sessions_of_user", &self.max_sessions_of_user)
             .field("socket_mode", &self.socket_mode)
             .field("take_over", &self.take_over)
             .field("admin_socket", &self.admin_socket)
@@ -329,6 +343,7 @@ mod tests {
                 "drain_timeout = 3600.001s is not within 0 s to 1 h",
             ),
             (options().max_sessions(0), "max_sessions = 0 is not in 1..=1000000"),
+            (options().max_sessions_of_user(0), "max_sessions_of_user = 0 is not in 1..=1000000"),
             (options().max_sessions(1_000_001), "max_sessions = 1000001 is not in 1..=1000000"),
             (options().socket_mode(0o1000), "socket_mode = 0o1000 is not in 0o000..=0o777"),
             (

@@ -11,6 +11,7 @@ use breezeway_os::{Notifier, Peer, Sleeper, TrustedPeer, exit_descriptor, open_f
 use super::address;
 use super::half_open::{HalfOpen, HalfOpens};
 use super::listening::{Listening, Succession};
+use super::monitor::{Monitor, Reason};
 use crate::address::Address;
 use crate::carrier::Carrier;
 use crate::connect;
@@ -75,6 +76,7 @@ pub(super) struct Acceptor<D> {
     foreign: Arc<()>,
     sleeper: Sleeper,
     half_open: HalfOpens,
+    monitor: Monitor,
     /// Listeners that may have another client, as far as is known.
     pending: Vec<bool>,
     /// While accepting fails for want of something.
@@ -95,6 +97,7 @@ impl<D: Destination> Acceptor<D> {
         listening: Listening,
         options: ServerOptions,
         destination: D,
+        monitor: Monitor,
     ) -> io::Result<Self> {
         let Listening { listeners, succession } = listening;
         let (sleeper, handed_over) = (Sleeper::new()?, Notifier::new()?);
@@ -121,6 +124,7 @@ impl<D: Destination> Acceptor<D> {
             foreign: Arc::new(()),
             sleeper,
             half_open: HalfOpens::new(quarter.clamp(1, MAX_HALF_OPEN)),
+            monitor,
             pause_until: None,
             log,
         })
@@ -271,11 +275,15 @@ impl<D: Destination> Acceptor<D> {
                 Some(suppressed) => tracing::info!(?peer, %reason, suppressed, "client denied"),
                 None => tracing::debug!(?peer, %reason, "client denied"),
             }
+            self.monitor.turned_away(Reason::Denied);
             refuse(&socket, Refusal::Denied, &reason);
             return scm::close_connection(socket);
         }
         if self.is_full() {
             return self.refuse_beyond_limit(socket);
+        }
+        if self.user_has_enough(&peer) {
+            return self.refuse_beyond_user_limit(socket, &peer);
         }
         let receiver = GreetingReceiver::new(self.options.foreign.is_some());
         let mut client = HalfOpen { socket, carrier, peer, receiver, accepted: Instant::now() };
@@ -319,9 +327,39 @@ impl<D: Destination> Acceptor<D> {
 
     /// Tells a client that there are as many sessions as there may be.
     fn refuse_beyond_limit(&self, socket: OwnedFd) {
+        self.monitor.turned_away(Reason::BeyondLimit);
         let limit = self.options.max_sessions;
         let sessions = if limit == 1 { "1 session is" } else { &format!("{limit} sessions are") };
         let reason = format!("{sessions} open; the server's max_sessions allows no more");
+        refuse(&socket, Refusal::Busy, &reason);
+        scm::close_connection(socket);
+    }
+
+    /// Whether a client's user has as many sessions as a user may have. Over TCP nobody is known,
+    /// so nobody is limited.
+    fn user_has_enough(&mut self, peer: &Peer) -> bool {
+        let Some(limit) = self.options.max_sessions_of_user else { return false };
+        let full = peer.remote.is_none() && self.monitor.sessions_of(peer.uid) >= limit;
+        if full && let Some(suppressed) = self.log.refused.admit() {
+            let user = peer.uid;
+            tracing::warn!(
+                limit,
+                ?user,
+                suppressed,
+                "client refused: its user has as many sessions as max_sessions_of_user allows"
+            );
+        }
+        full
+    }
+
+    /// Tells a client that its user has as many sessions as a user may have.
+    fn refuse_beyond_user_limit(&self, socket: OwnedFd, peer: &Peer) {
+        self.monitor.turned_away(Reason::BeyondUserLimit);
+        let limit = self.options.max_sessions_of_user.unwrap_or_default();
+        let user = peer.uid.map_or("users unknown here".to_owned(), |uid| format!("user {uid}"));
+        let reason = format!(
+            "sessions of {user} open: {limit}; the server's max_sessions_of_user allows no more"
+        );
         refuse(&socket, Refusal::Busy, &reason);
         scm::close_connection(socket);
     }
@@ -388,6 +426,10 @@ impl<D: Destination> Acceptor<D> {
         if received.is_ok() && self.is_full() {
             return self.refuse_beyond_limit(socket);
         }
+        if received.is_ok() && self.user_has_enough(&peer) {
+            return self.refuse_beyond_user_limit(socket, &peer);
+        }
+        let was_pushed_out = matches!(received, Err(HandshakeError::PushedOut));
         let is_plain = received.as_ref().is_ok_and(|(greeting, _)| greeting.is_plain());
         let plain = (is_plain && self.destination.prefers_plain())
             .then(|| self.options.session.for_plain_calls());
@@ -398,11 +440,13 @@ impl<D: Destination> Acceptor<D> {
             Err(_) => (None, received.and(Err(HandshakeError::OpenFiles))),
         };
         match welcome(socket, carrier, options, received) {
-            Ok(agreed) => {
+            Ok(mut agreed) => {
+                self.monitor.enters(agreed.link.meter());
                 let trusted = self.trust(&peer);
                 self.destination.deliver(Accepted { agreed, peer, exit, trusted });
             }
             Err(error) if error.is_shortage() => {
+                self.monitor.turned_away(Reason::Failed);
                 let limit = open_files_limit();
                 match self.log.short.admit() {
                     Some(suppressed) => {
@@ -411,11 +455,15 @@ impl<D: Destination> Acceptor<D> {
                     None => tracing::debug!(?peer, %error, "no session"),
                 }
             }
-            Err(error) => match self.log.failed.admit() {
-                Some(0) => tracing::info!(?peer, %error, "no session"),
-                Some(suppressed) => tracing::info!(?peer, %error, suppressed, "no session"),
-                None => tracing::debug!(?peer, %error, "no session"),
-            },
+            Err(error) => {
+                let reason = if was_pushed_out { Reason::PushedOut } else { Reason::Failed };
+                self.monitor.turned_away(reason);
+                match self.log.failed.admit() {
+                    Some(0) => tracing::info!(?peer, %error, "no session"),
+                    Some(suppressed) => tracing::info!(?peer, %error, suppressed, "no session"),
+                    None => tracing::debug!(?peer, %error, "no session"),
+                }
+            }
         }
     }
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::acceptor::{Accepted, Acceptor, Destination};
 use super::listening::Listening;
+use super::monitor::Monitor;
 use crate::address::Address;
 use crate::channel::{Counted, Driver, ServerChannel};
 use crate::error::ServeError;
@@ -25,6 +26,7 @@ pub struct SessionListener {
     acceptor: Acceptor<Agreements>,
     /// Whether the descriptor may be readable still, of which no edge says so again.
     may_be_readable: bool,
+    monitor: Monitor,
 }
 
 /// Sessions that nobody has taken.
@@ -49,8 +51,14 @@ impl SessionListener {
     /// Listens at all places of the address. The number of workers does not matter.
     pub fn bind(address: &Address, options: ServerOptions) -> Result<Self, ServeError> {
         let listening = Listening::at(address, &options)?;
-        let acceptor = Acceptor::new(listening, options, Agreements::default())?;
-        Ok(Self { acceptor, may_be_readable: true })
+        let monitor = Monitor::default();
+        let acceptor = Acceptor::new(listening, options, Agreements::default(), monitor.clone())?;
+        Ok(Self { acceptor, may_be_readable: true, monitor })
+    }
+
+    /// Where to ask what its sessions do.
+    pub fn monitor(&self) -> Monitor {
+        self.monitor.clone()
     }
 
     /// Whether a successor has [taken over](ServerOptions::take_over): nobody is accepted any more,

@@ -32,6 +32,7 @@ mod on_every_carrier {
     pub(crate) mod restarting;
     mod serving_streams;
     mod sizes;
+    mod statistics;
     mod stopping;
     mod strangers;
     mod turns;

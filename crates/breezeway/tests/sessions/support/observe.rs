@@ -6,9 +6,14 @@ fn text(pid: u32, file: &str) -> String {
     std::fs::read_to_string(format!("/proc/{pid}/{file}")).unwrap_or_default()
 }
 
-/// Open descriptors.
+/// Open descriptors, without that of the process's statistics, which comes with its first session.
 pub(crate) fn descriptors(pid: u32) -> usize {
-    std::fs::read_dir(format!("/proc/{pid}/fd")).map_or(0, Iterator::count)
+    let Ok(entries) = std::fs::read_dir(format!("/proc/{pid}/fd")) else { return 0 };
+    let is_statistics = |entry: &std::fs::DirEntry| {
+        std::fs::read_link(entry.path())
+            .is_ok_and(|name| name.to_string_lossy().starts_with("/memfd:breezeway-stats "))
+    };
+    entries.flatten().filter(|entry| !is_statistics(entry)).count()
 }
 
 /// What the open descriptors refer to, each kind with its number: for the message of a test that
@@ -31,11 +36,11 @@ pub(crate) struct Segments {
     pub(crate) bytes: usize,
 }
 
-/// The segments, its own and its peers', that a process has mapped.
+/// The segments, its own and its peers', that a process has mapped, without its statistics.
 pub(crate) fn segments(pid: u32) -> Segments {
     let maps = text(pid, "maps");
     let mut segments = Segments::default();
-    for line in maps.lines().filter(|line| line.contains("/memfd:breezeway")) {
+    for line in maps.lines().filter(|line| line.contains("/memfd:breezeway ")) {
         let range = line.split(' ').next().expect("a line begins with the range");
         let (from, to) = range.split_once('-').expect("a range has two ends");
         let at = |number| usize::from_str_radix(number, 16).expect("addresses are hexadecimal");

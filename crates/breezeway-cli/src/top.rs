@@ -1,0 +1,87 @@
+//! `breezeway top`: what sessions do at this moment, in a terminal.
+
+mod rates;
+mod screen;
+mod view;
+
+use std::time::{Duration, Instant};
+
+use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
+
+use crate::Failure;
+use crate::inspect::processes;
+use rates::Watch;
+use view::{Column, View};
+
+const EXAMPLES: &str = "\
+Examples:
+  breezeway top                          all processes of this user that have sessions; as root, all
+  breezeway top 4242                     one process
+  breezeway top --sort out               by what goes out
+
+Keys: up and down choose a session, Enter shows all of it, s sorts by the next column, / filters by \
+a word, Esc goes back, q ends. Processes are not asked and not slowed down; one that is stopped is \
+shown standing still.";
+
+/// Show live what sessions do: calls, bytes and wake-ups a second, time spent polling
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// The process; without it, all that have sessions
+    #[arg(value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
+    pid: Option<u32>,
+    /// How often to look
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = humantime::parse_duration)]
+    every: Duration,
+    /// The column to sort by, the largest first
+    #[arg(long, value_enum, default_value_t)]
+    sort: Column,
+    /// Show only lines that have this word
+    #[arg(long, value_name = "WORD", default_value = "")]
+    filter: String,
+}
+
+/// How often the list of processes is made anew.
+const SEARCH_EVERY: Duration = Duration::from_secs(5);
+
+/// Runs the command.
+pub(crate) fn run(args: Args) -> Result<(), Failure> {
+    let mut terminal = ratatui::try_init()?;
+    let outcome = show(&mut terminal, args);
+    ratatui::restore();
+    outcome
+}
+
+fn show(terminal: &mut ratatui::DefaultTerminal, args: Args) -> Result<(), Failure> {
+    let every = args.every.max(Duration::from_millis(50));
+    let mut watch = Watch::default();
+    let mut view = View::new(args.sort, args.filter);
+    let mut searched: Option<Instant> = None;
+    loop {
+        if searched.is_none_or(|searched| searched.elapsed() >= SEARCH_EVERY) {
+            searched = Some(Instant::now());
+            watch.processes(match args.pid {
+                Some(pid) => vec![pid],
+                None => processes::with_sessions(),
+            });
+        }
+        let sampled = Instant::now();
+        view.show(watch.sample(sampled));
+        while let Some(left) = every.checked_sub(sampled.elapsed()) {
+            terminal.draw(|frame| screen::draw(&view, frame))?;
+            if !event::poll(left)? {
+                break;
+            }
+            match event::read()? {
+                Event::Key(key) if key.kind == KeyEventKind::Press => {
+                    let interrupted =
+                        key.code == KeyCode::Char('c') && key.modifiers == KeyModifiers::CONTROL;
+                    if interrupted || !view.press(key.code) {
+                        return Ok(());
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! What sessions have done between two looks.
+
+use std::collections::HashMap;
+use std::time::Instant;
+
+use breezeway_shm::statistics::{StatisticsFile, Totals};
+
+use crate::inspect::native::{Session, Sessions};
+use crate::inspect::processes;
+
+/// One session, or worker, of one process.
+type Key = (u32, u64);
+
+/// A session now, and what it did a second since the last look.
+#[derive(Debug, Clone)]
+pub(super) struct Row {
+    pub(super) pid: u32,
+    pub(super) program: String,
+    pub(super) session: Session,
+    pub(super) calls: f64,
+    pub(super) messages: f64,
+    /// Bytes in and out.
+    pub(super) received: f64,
+    pub(super) sent: f64,
+    /// Sleeps, each of which takes a wake-up.
+    pub(super) sleeps: f64,
+    /// The part of a CPU that went into polling in vain: of the session, and of its process's
+    /// workers.
+    pub(super) polling: f64,
+}
+
+/// What is looked at, with what was seen last.
+#[derive(Default)]
+pub(super) struct Watch {
+    files: HashMap<u32, (String, StatisticsFile)>,
+    last: Option<Instant>,
+    totals: HashMap<Key, Totals>,
+    spun: HashMap<Key, u64>,
+}
+
+impl Watch {
+    /// From now on these are looked at.
+    pub(super) fn processes(&mut self, pids: Vec<u32>) {
+        self.files.clear();
+        for pid in pids {
+            if let (Ok(program), Ok(Some(file))) = (processes::name(pid), StatisticsFile::open(pid))
+            {
+                self.files.insert(pid, (program, file));
+            }
+        }
+    }
+
+    /// What all sessions do.
+    pub(super) fn sample(&mut self, now: Instant) -> Vec<Row> {
+        let elapsed = self.last.replace(now).map_or(0.0, |last| (now - last).as_secs_f64());
+        // One that has ended says nothing new for ever.
+        self.files
+            .retain(|&pid, (program, _)| processes::name(pid).is_ok_and(|now| now == *program));
+        let mut looks = Vec::new();
+        for (&pid, (program, file)) in &self.files {
+            if let Ok(statistics) = file.read() {
+                looks.push((pid, program.clone(), Sessions::from(statistics)));
+            }
+        }
+        self.compare(elapsed, looks)
+    }
+
+    fn compare(&mut self, elapsed: f64, looks: Vec<(u32, String, Sessions)>) -> Vec<Row> {
+        let (mut totals, mut spun, mut rows) = (HashMap::new(), HashMap::new(), Vec::new());
+        for (pid, program, sessions) in looks {
+            let mut workers = 0;
+            for worker in &sessions.workers {
+                let key = (pid, worker.worker);
+                let before = self.spun.get(&key).copied().unwrap_or(worker.spin_ns);
+                workers += worker.spin_ns.saturating_sub(before);
+                spun.insert(key, worker.spin_ns);
+            }
+            for session in sessions.sessions {
+                let key = (pid, session.session);
+                let now = session.counts;
+                let before = self.totals.get(&key).copied().unwrap_or(now);
+                totals.insert(key, now);
+                let program = program.clone();
+                rows.push(Row::new(pid, program, session, [before, now], workers, elapsed));
+            }
+        }
+        (self.totals, self.spun) = (totals, spun);
+        rows
+    }
+}
+
+impl Row {
+    fn new(
+        pid: u32,
+        program: String,
+        session: Session,
+        [before, now]: [Totals; 2],
+        workers: u64,
+        elapsed: f64,
+    ) -> Self {
+        let rate = |count: fn(&Totals) -> u64| {
+            // What goes backwards was forged.
+            let grown = count(&now).saturating_sub(count(&before));
+            if elapsed > 0.0 { grown as f64 / elapsed } else { 0.0 }
+        };
+        let polling = rate(|totals| totals.spin_time) / 1e9;
+        let workers = if elapsed > 0.0 { workers as f64 / elapsed / 1e9 } else { 0.0 };
+        Self {
+            pid,
+            program,
+            session,
+            calls: rate(|totals| totals.calls_sent.wrapping_add(totals.calls_received)),
+            messages: rate(|totals| {
+                let sent = totals.posts_sent.wrapping_add(totals.messages_sent);
+                let received = totals.posts_received.wrapping_add(totals.messages_received);
+                sent.wrapping_add(received)
+            }),
+            received: rate(|totals| totals.bytes_received),
+            sent: rate(|totals| totals.bytes_sent),
+            sleeps: rate(|totals| totals.slept),
+            polling: polling + workers,
+        }
+    }
+
+    /// The part of the session's cap that its messages take now.
+    pub(super) fn fill(&self) -> f64 {
+        let counts = &self.session.counts;
+        match self.session.cap() {
+            0 => 0.0,
+            cap => (counts.lent as f64 / cap as f64).min(1.0),
+        }
+    }
+}

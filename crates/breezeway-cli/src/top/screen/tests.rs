@@ -1,0 +1,92 @@
+use std::time::{Duration, Instant};
+
+use breezeway_os::{Peer, WaitPolicy};
+use breezeway_shm::statistics::{Description, Field, Meter, Role};
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use ratatui::crossterm::event::KeyCode;
+
+use super::super::rates::Watch;
+use super::*;
+
+fn session(pid: u32, carrier: u8) -> Meter {
+    Meter::new(&Description {
+        role: Role::Server,
+        carrier,
+        policy: WaitPolicy::Busy,
+        shared: false,
+        peer: Some(Peer { pid: Some(pid), uid: Some(7), gid: None, remote: None }),
+        cap: 1000,
+        rings: [64, 64],
+        max_in_flight: 32,
+    })
+}
+
+fn screen(view: &View) -> Vec<String> {
+    let mut terminal = Terminal::new(TestBackend::new(130, 12)).unwrap();
+    terminal.draw(|frame| draw(view, frame)).unwrap();
+    let buffer = terminal.backend().buffer();
+    let line = |y| (0..130).map(|x| buffer[(x, y)].symbol()).collect::<String>();
+    (0..12).map(|y| line(y).trim_end().to_owned()).collect()
+}
+
+fn press(view: &mut View, keys: &[KeyCode]) {
+    for &key in keys {
+        assert!(view.press(key));
+    }
+}
+
+#[test]
+fn rates_are_shown_sorted_filtered_and_in_detail() {
+    let (slow, fast) = (session(70_001, 1), session(70_002, 2));
+    let mut watch = Watch::default();
+    watch.processes(vec![std::process::id()]);
+    let start = Instant::now();
+    watch.sample(start);
+    slow.add(Field::CallsReceived, 20);
+    slow.add(Field::BytesReceived, 2 * 1024 * 1024);
+    slow.set(Field::Lent, 250);
+    fast.add(Field::CallsReceived, 4_000_000);
+    fast.add(Field::SpinTime, 1_000_000_000);
+    let mut view = View::new(Column::Calls, "server".to_owned());
+    view.show(watch.sample(start + Duration::from_secs(2)));
+
+    let shown = screen(&view);
+    assert!(
+        shown[0].starts_with("2 sessions  2.00 M calls/s  1.0 MiB/s in  0 B/s out"),
+        "{shown:?}"
+    );
+    assert!(shown[1].contains("CALLS/S*"), "{shown:?}");
+    let line = |of: &str, shown: &[String]| shown.iter().position(|line| line.contains(of));
+    let (fast_line, slow_line) = (line("70002", &shown).unwrap(), line("70001", &shown).unwrap());
+    assert!(fast_line < slow_line, "{shown:?}");
+    assert!(shown[fast_line].contains("unix") && shown[fast_line].contains("50 %"), "{shown:?}");
+    assert!(shown[slow_line].contains("shm") && shown[slow_line].contains("25 %"), "{shown:?}");
+
+    // By bytes in.
+    press(&mut view, &[KeyCode::Char('s'), KeyCode::Char('s')]);
+    let shown = screen(&view);
+    assert!(
+        shown[1].contains("IN/S*") && line("70001", &shown) < line("70002", &shown),
+        "{shown:?}"
+    );
+
+    press(&mut view, &[KeyCode::Down, KeyCode::Enter]);
+    let shown = screen(&view);
+    assert!(line("process 70002, user 7", &shown).is_some(), "{shown:?}");
+    assert!(line("calls received", &shown).is_some_and(|at| shown[at].contains("4000000")));
+    press(&mut view, &[KeyCode::Esc, KeyCode::Char('/')]);
+    press(&mut view, &"shm".chars().map(KeyCode::Char).collect::<Vec<_>>());
+    assert_eq!(screen(&view)[11], "filter: shm_");
+    press(&mut view, &[KeyCode::Enter]);
+    let shown = screen(&view);
+    assert!(line("70002", &shown).is_none() && shown[0].starts_with("1 sessions"), "{shown:?}");
+
+    // What has ended is gone, and nothing breaks where nothing is left.
+    drop((slow, fast));
+    view.show(watch.sample(start + Duration::from_secs(3)));
+    assert!(screen(&view)[0].starts_with("0 sessions"));
+    press(&mut view, &[KeyCode::Up, KeyCode::Down, KeyCode::Enter, KeyCode::Esc]);
+    screen(&view);
+    assert!(!view.press(KeyCode::Char('q')));
+}

@@ -1,0 +1,13 @@
+//! What a process says about its sessions, for tools that read it from outside (`docs/abi.md`,
+//! section 9): who writes it, and who reads it.
+
+mod fields;
+mod meter;
+mod registry;
+mod snapshot;
+mod table;
+
+pub use fields::{CAPACITY, Field, HEADER_SIZE, MAGIC, RECORD_SIZE, VERSION};
+pub use meter::{Description, Meter};
+pub use registry::Registry;
+pub use snapshot::{ProcessStatistics, Record, Role, StatisticsFile, Totals, WaitsFor};

@@ -1,0 +1,318 @@
+//! The record of one session, which its owner writes.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering, fence};
+
+use breezeway_os::{Origin, Peer, WaitPolicy, clock};
+
+use super::fields::{Field, Identity, RECORD_WORDS};
+use super::registry::{Registry, Words};
+use super::snapshot::{Record, Role, Totals, WaitsFor};
+use super::table::Table;
+use crate::ring::{Flags, Kind};
+
+/// What is known of a session from its start on.
+#[derive(Clone, Copy, Debug)]
+pub struct Description {
+    /// Which end of it this is.
+    pub role: Role,
+    /// What its messages travel by: 1 shared memory, 2 a unix socket, 3 TCP.
+    pub carrier: u8,
+    /// How it waits.
+    pub policy: WaitPolicy,
+    /// Whether threads or tasks share it.
+    pub shared: bool,
+    /// Who is on the other side; `None` of a worker.
+    pub peer: Option<Peer>,
+    /// The most payload bytes per direction.
+    pub cap: u64,
+    /// Entries of the own ring and of the peer's.
+    pub rings: [u32; 2],
+    /// The most calls in flight.
+    pub max_in_flight: u64,
+}
+
+impl Description {
+    /// Of a thread that serves sessions.
+    pub fn of_worker(policy: WaitPolicy) -> Self {
+        let (role, peer) = (Role::Worker, None);
+        Self {
+            role,
+            carrier: 0,
+            policy,
+            shared: false,
+            peer,
+            cap: 0,
+            rings: [0; 2],
+            max_in_flight: 0,
+        }
+    }
+
+    /// The words of the first line behind the session's number.
+    fn words(&self, since: u64) -> [(Identity, u64); 6] {
+        let policy = match self.policy {
+            WaitPolicy::Busy => 1,
+            WaitPolicy::Park => 2,
+            WaitPolicy::Adaptive => 3,
+        };
+        let kind = [self.role as u8, self.carrier, policy, u8::from(self.shared), 0, 0, 0, 0];
+        let pair = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
+        let pid = self.peer.and_then(|peer| peer.pid).unwrap_or(0);
+        let uid = self.peer.and_then(|peer| peer.uid).unwrap_or(u32::MAX);
+        [
+            (Identity::Kind, u64::from_le_bytes(kind)),
+            (Identity::Peer, pair(pid, uid)),
+            (Identity::Since, since),
+            (Identity::Cap, self.cap),
+            (Identity::Rings, pair(self.rings[0], self.rings[1])),
+            (Identity::MaxInFlight, self.max_in_flight),
+        ]
+    }
+}
+
+/// Where a record lies.
+enum Place {
+    /// In the process's table.
+    Table(&'static Table, usize),
+    /// In memory of its own: the table is full, or there is none.
+    Private(Box<[AtomicU64; RECORD_WORDS]>),
+}
+
+/// The numbers of one session. One thread at a time writes them.
+pub struct Meter {
+    /// The record's first word.
+    words: *const AtomicU64,
+    place: Place,
+    /// Whether a wait is noted that a message ends.
+    waits: bool,
+    /// The server's whose session it is.
+    registry: Option<Arc<Registry>>,
+    origin: Origin,
+}
+
+// SAFETY: `words` points to atomics which live as long as `place`, for ever or in a box that moves
+// with this.
+unsafe impl Send for Meter {}
+// SAFETY: as above; `&Meter` only loads and stores atomics.
+unsafe impl Sync for Meter {}
+
+impl fmt::Debug for Meter {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Meter").finish_non_exhaustive()
+    }
+}
+
+/// What an entry counts as, as distance from the first word of its direction.
+const CALL: usize = 0;
+const POST: usize = 1;
+const STREAM: usize = 2;
+const MESSAGE: usize = 3;
+const END: usize = 4;
+const ERROR: usize = 5;
+const CONTROL: usize = 6;
+const BYTES: usize = 7;
+
+/// By the flags of a message, what it counts as.
+static CLASS: [u8; 256] = {
+    let mut classes = [0; 256];
+    let mut flags = 0;
+    while flags < 256 {
+        classes[flags] = class_of(flags as u8) as u8;
+        flags += 1;
+    }
+    classes
+};
+
+const fn class_of(flags: u8) -> usize {
+    if flags & Flags::ERROR.bits() != 0 {
+        ERROR
+    } else if flags & Flags::OPEN.bits() == 0 {
+        if flags & Flags::FIN.bits() != 0 { END } else { MESSAGE }
+    } else if flags & Flags::STREAM.bits() != 0 {
+        STREAM
+    } else if flags & Flags::NO_REPLY.bits() != 0 {
+        POST
+    } else {
+        CALL
+    }
+}
+
+#[inline(always)]
+fn class(kind: u8, flags: u8) -> usize {
+    if kind == Kind::Message as u8 {
+        usize::from(CLASS[usize::from(flags)])
+    } else if kind == Kind::Reset as u8 {
+        ERROR
+    } else {
+        CONTROL
+    }
+}
+
+impl Meter {
+    /// Takes a record in the process's statistics, or memory of its own where there is none left.
+    pub fn new(description: &Description) -> Self {
+        let place = match Table::of_this_process().and_then(|table| Some((table, table.take()?))) {
+            Some((table, index)) => Place::Table(table, index),
+            None => Place::Private(Box::new([const { AtomicU64::new(0) }; RECORD_WORDS])),
+        };
+        let words = match &place {
+            Place::Table(table, index) => table.record(*index).as_ptr(),
+            Place::Private(words) => words.as_ptr(),
+        };
+        let meter = Self { words, place, waits: false, registry: None, origin: Origin::here() };
+        meter.describe(description);
+        meter
+    }
+
+    /// In memory of its own, from the start: for an endpoint that nobody has described.
+    pub(crate) fn unlisted() -> Self {
+        let words = Box::new([const { AtomicU64::new(0) }; RECORD_WORDS]);
+        Self {
+            words: words.as_ptr(),
+            place: Place::Private(words),
+            waits: false,
+            registry: None,
+            origin: Origin::here(),
+        }
+    }
+
+    fn describe(&self, description: &Description) {
+        // Odd or 0 since it is free: what follows is not read before the sequence is even.
+        let sequence = self.word(Identity::Sequence as usize);
+        let before = sequence.load(Ordering::Relaxed);
+        fence(Ordering::Release);
+        for index in 1..RECORD_WORDS {
+            self.word(index).store(0, Ordering::Relaxed);
+        }
+        self.word(Identity::Number as usize).store(next_number(), Ordering::Relaxed);
+        for (field, value) in description.words(clock::since_boot()) {
+            self.word(field as usize).store(value, Ordering::Relaxed);
+        }
+        sequence.store((before | 1).wrapping_add(1), Ordering::Release);
+    }
+
+    #[inline(always)]
+    fn word(&self, index: usize) -> &AtomicU64 {
+        assert!(index < RECORD_WORDS, "word outside its record");
+        // SAFETY: the record has so many words, and lives as long as `self`.
+        unsafe { &*self.words.add(index) }
+    }
+
+    /// Adds to a number.
+    #[inline(always)]
+    pub fn add(&self, field: Field, amount: u64) {
+        self.add_to(field.word(), amount);
+    }
+
+    #[inline(always)]
+    fn add_to(&self, index: usize, amount: u64) {
+        let word = self.word(index);
+        word.store(word.load(Ordering::Relaxed).wrapping_add(amount), Ordering::Relaxed);
+    }
+
+    /// Sets a number.
+    #[inline(always)]
+    pub fn set(&self, field: Field, value: u64) {
+        self.word(field.word()).store(value, Ordering::Relaxed);
+    }
+
+    /// Counts an entry that was sent.
+    #[inline(always)]
+    pub fn sent(&self, kind: u8, flags: u8, bytes: usize) {
+        self.count(Field::CallsSent, kind, flags, bytes);
+    }
+
+    /// Counts an entry that was taken, which ends a wait for it.
+    #[inline(always)]
+    pub fn received(&mut self, kind: u8, flags: u8, bytes: usize) {
+        self.count(Field::CallsReceived, kind, flags, bytes);
+        if self.waits {
+            self.waited();
+        }
+    }
+
+    #[inline(always)]
+    fn count(&self, first: Field, kind: u8, flags: u8, bytes: usize) {
+        self.add_to(first.word() + class(kind, flags), 1);
+        if kind == Kind::Message as u8 {
+            self.add_to(first.word() + BYTES, bytes as u64);
+        }
+    }
+
+    /// Whether what is written there can be: a forked child has no table of its parent's.
+    fn is_here(&self) -> bool {
+        self.origin.is_here()
+    }
+
+    /// From now on it is one of a server's, which asks it from other threads.
+    pub fn join(&mut self, registry: &Arc<Registry>) {
+        registry.join(&self.record(), Words(self.words));
+        self.registry = Some(Arc::clone(registry));
+    }
+
+    /// Notes that this side sleeps, until [`Self::waited`] or the next entry that is taken.
+    #[cold]
+    pub fn sleeps(&mut self, what: WaitsFor) {
+        if self.is_here() {
+            self.add(Field::Slept, 1);
+            self.waits(what);
+        }
+    }
+
+    /// Notes that this side waits, until [`Self::waited`] or the next entry that is taken.
+    #[cold]
+    pub fn waits(&mut self, what: WaitsFor) {
+        if !self.is_here() {
+            return;
+        }
+        self.waits = true;
+        self.set(Field::WaitsSince, clock::since_boot());
+        self.set(Field::WaitsFor, what as u64);
+    }
+
+    /// Notes that it no longer does.
+    #[cold]
+    pub fn waited(&mut self) {
+        if !std::mem::take(&mut self.waits) || !self.is_here() {
+            return;
+        }
+        self.set(Field::WaitsFor, 0);
+        self.set(Field::WaitsSince, 0);
+    }
+
+    /// All that there is to know now.
+    pub fn record(&self) -> Record {
+        let word = |index| self.word(index).load(Ordering::Relaxed);
+        Record::read(word)
+    }
+
+    /// The numbers now.
+    pub fn totals(&self) -> Totals {
+        Totals::read(|index| self.word(index).load(Ordering::Relaxed))
+    }
+}
+
+/// Which session of this process it is.
+fn next_number() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    // Relaxed: nothing but the number itself is shared.
+    NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+impl Drop for Meter {
+    fn drop(&mut self) {
+        if !self.is_here() {
+            return;
+        }
+        if let Some(registry) = self.registry.take() {
+            registry.leave(&self.record());
+        }
+        if let Place::Table(table, index) = self.place {
+            let sequence = self.word(Identity::Sequence as usize);
+            let ended = sequence.load(Ordering::Relaxed).wrapping_add(1);
+            sequence.store(ended, Ordering::Release);
+            table.give_back(index);
+        }
+    }
+}

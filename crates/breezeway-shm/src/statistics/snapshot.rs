@@ -1,0 +1,249 @@
+//! Records as somebody reads them: the owner, or a tool that is told anything.
+
+use std::io;
+
+use breezeway_os::{SharedMemory, shared_mappings};
+
+pub use super::fields::Totals;
+use super::fields::{
+    CAPACITY, HEADER_SIZE, Header, Identity, MAGIC, RECORD_SIZE, RECORD_WORDS, VERSION,
+};
+use super::table::LABEL;
+use crate::ring::Want;
+
+/// The most records that are read of a process, whatever it says.
+const MOST_RECORDS: usize = 16 * CAPACITY;
+
+/// Which end of a session a record is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Role {
+    /// It makes the calls.
+    Client = 1,
+    /// It serves them.
+    Server = 2,
+    /// No session: a thread that serves some.
+    Worker = 3,
+}
+
+/// What a side waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum WaitsFor {
+    /// What the peer sends.
+    Data = 1,
+    /// The peer to take entries.
+    Room = 2,
+    /// Memory to come back.
+    Memory = 3,
+}
+
+impl From<Want> for WaitsFor {
+    fn from(want: Want) -> Self {
+        match want {
+            Want::Data => Self::Data,
+            Want::Consumed(_) => Self::Room,
+            Want::Memory { .. } => Self::Memory,
+        }
+    }
+}
+
+impl WaitsFor {
+    /// What a number of [`Totals::waits_for`] says.
+    pub fn from_number(number: u64) -> Option<Self> {
+        [Self::Data, Self::Room, Self::Memory].into_iter().find(|&what| what as u64 == number)
+    }
+}
+
+/// What a record says. Nothing of it is checked but the role.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Record {
+    /// Which session of its process it is, from 1 on.
+    pub number: u64,
+    /// Which end of it.
+    pub role: Role,
+    /// What its messages travel by: 1 shared memory, 2 a unix socket, 3 TCP.
+    pub carrier: u8,
+    /// How it waits: 1 busy, 2 park, 3 adaptive.
+    pub policy: u8,
+    /// Whether threads or tasks share it.
+    pub shared: bool,
+    /// The peer's process.
+    pub peer_pid: Option<u32>,
+    /// The peer's user.
+    pub peer_uid: Option<u32>,
+    /// Since when there is the session, in nanoseconds of `CLOCK_BOOTTIME`.
+    pub since: u64,
+    /// The most payload bytes per direction.
+    pub cap: u64,
+    /// Entries of the own ring and of the peer's.
+    pub rings: [u32; 2],
+    /// The most calls in flight.
+    pub max_in_flight: u64,
+    /// What was counted.
+    pub totals: Totals,
+}
+
+impl Record {
+    /// Reads one that exists.
+    pub(super) fn read(word: impl Fn(usize) -> u64) -> Self {
+        Self::parse(word).expect("an owner writes roles that exist")
+    }
+
+    fn parse(word: impl Fn(usize) -> u64) -> Option<Self> {
+        let identity = |field: Identity| word(field as usize);
+        let halves = |value: u64| [value as u32, (value >> 32) as u32];
+        let [role, carrier, policy, shared, ..] = identity(Identity::Kind).to_le_bytes();
+        let roles = [Role::Client, Role::Server, Role::Worker];
+        let role = roles.into_iter().find(|&known| known as u8 == role)?;
+        let [pid, uid] = halves(identity(Identity::Peer));
+        Some(Self {
+            number: identity(Identity::Number),
+            role,
+            carrier,
+            policy,
+            shared: shared != 0,
+            peer_pid: (pid != 0).then_some(pid),
+            peer_uid: (uid != u32::MAX).then_some(uid),
+            since: identity(Identity::Since),
+            cap: identity(Identity::Cap),
+            rings: halves(identity(Identity::Rings)),
+            max_in_flight: identity(Identity::MaxInFlight),
+            totals: Totals::read(&word),
+        })
+    }
+
+    /// Calls that have not ended, of which this side has begun, or serves, those that it can tell:
+    /// of a session without streams.
+    pub fn in_flight(&self) -> u64 {
+        let Totals {
+            calls_sent,
+            ends_sent,
+            errors_sent,
+            calls_received,
+            ends_received,
+            errors_received,
+            ..
+        } = self.totals;
+        let [begun, ended] = match self.role {
+            Role::Client => [calls_sent, ends_received.wrapping_add(errors_received)],
+            _ => [calls_received, ends_sent.wrapping_add(errors_sent)],
+        };
+        begun.saturating_sub(ended)
+    }
+}
+
+/// What a process says of its sessions.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ProcessStatistics {
+    /// When its first session began, in nanoseconds of `CLOCK_BOOTTIME`.
+    pub since: u64,
+    /// Sessions, and workers, so far.
+    pub opened: u64,
+    /// How many of them found no record.
+    pub unrecorded: u64,
+    /// Those that live.
+    pub records: Vec<Record>,
+}
+
+/// The file of statistics of another process, open.
+#[derive(Debug)]
+pub struct StatisticsFile {
+    memory: SharedMemory,
+}
+
+impl StatisticsFile {
+    /// Finds that of a process of the same user, or of any as root; `None` if it has none, as it
+    /// has had no session. The process is not asked and not slowed down.
+    ///
+    /// # Errors
+    ///
+    /// There is no such process, or it must not be looked into.
+    pub fn open(pid: u32) -> io::Result<Option<Self>> {
+        let label = LABEL.to_string_lossy();
+        let is_ours = |name: &str| {
+            let name = name.strip_prefix("/memfd:").and_then(|name| name.strip_prefix(&*label));
+            name.is_some_and(|rest| rest.is_empty() || rest == " (deleted)")
+        };
+        for mapping in shared_mappings(pid)? {
+            if is_ours(&mapping.name) {
+                return Ok(Some(Self { memory: mapping.open()? }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Reads what it says now.
+    ///
+    /// # Errors
+    ///
+    /// It is no file of statistics, or one of another version, or it cannot be read.
+    pub fn read(&self) -> io::Result<ProcessStatistics> {
+        let mut header = [0; 64];
+        self.memory.read_at(0, &mut header)?;
+        let header = Head::parse(&header)?;
+        let room = self.memory.len().saturating_sub(HEADER_SIZE as u64) / RECORD_SIZE as u64;
+        let used = header.used.min(room).min(MOST_RECORDS as u64) as usize;
+        let mut copies = [vec![0; used * RECORD_SIZE], vec![0; used * RECORD_SIZE]];
+        for copy in &mut copies {
+            self.memory.read_at(HEADER_SIZE as u64, copy)?;
+        }
+        let [first, second] = &copies;
+        Ok(header.with(first, second))
+    }
+}
+
+/// What the header says.
+struct Head {
+    since: u64,
+    opened: u64,
+    unrecorded: u64,
+    used: u64,
+}
+
+impl Head {
+    fn parse(bytes: &[u8; 64]) -> io::Result<Self> {
+        let word = |field: Header| word(bytes, field as usize);
+        if word(Header::Magic) != MAGIC {
+            return Err(invalid("it is no file of statistics"));
+        }
+        if word(Header::Version) != VERSION || word(Header::RecordSize) != RECORD_SIZE as u64 {
+            return Err(invalid("its statistics are of another version"));
+        }
+        Ok(Self {
+            since: word(Header::Since),
+            opened: word(Header::Opened),
+            unrecorded: word(Header::Unrecorded),
+            used: word(Header::Used).min(word(Header::Capacity)),
+        })
+    }
+
+    /// The records that are the same session's in both copies, as the second says them.
+    fn with(self, first: &[u8], second: &[u8]) -> ProcessStatistics {
+        let live = |(before, after): (&[u8], &[u8])| {
+            let sequence = word(before, Identity::Sequence as usize);
+            let stands = sequence == word(after, Identity::Sequence as usize);
+            let is_live = stands && sequence != 0 && sequence.is_multiple_of(2);
+            is_live.then(|| Record::parse(|index| word(after, index))).flatten()
+        };
+        let pairs = first.chunks_exact(RECORD_SIZE).zip(second.chunks_exact(RECORD_SIZE));
+        let records = pairs.filter_map(live).collect();
+        let Self { since, opened, unrecorded, .. } = self;
+        ProcessStatistics { since, opened, unrecorded, records }
+    }
+}
+
+fn invalid(what: &'static str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, what)
+}
+
+/// A word of a record or of a header.
+fn word(bytes: &[u8], index: usize) -> u64 {
+    let at = 8 * index.min(RECORD_WORDS);
+    bytes.get(at..at + 8).map_or(0, |bytes| u64::from_le_bytes(bytes.try_into().expect("8 bytes")))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,205 @@
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+
+use breezeway_os::{Peer, WaitPolicy};
+use proptest::prelude::*;
+use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::mm::{MapFlags, ProtFlags, mmap};
+
+use super::super::{Description, Meter};
+use super::*;
+use crate::ring::{Flags, Kind};
+
+fn description() -> Description {
+    Description {
+        role: Role::Server,
+        carrier: 1,
+        policy: WaitPolicy::Park,
+        shared: true,
+        peer: Some(Peer { pid: Some(77), uid: Some(1000), gid: None, remote: None }),
+        cap: 1 << 20,
+        rings: [64, 256],
+        max_in_flight: 32,
+    }
+}
+
+fn own_file() -> StatisticsFile {
+    StatisticsFile::open(std::process::id()).unwrap().expect("there was a session")
+}
+
+fn seen(number: u64) -> Option<Record> {
+    let records = own_file().read().unwrap().records;
+    records.into_iter().find(|record| record.number == number)
+}
+
+#[test]
+fn what_a_session_counts_is_seen_from_outside_until_it_ends() {
+    let mut meter = Meter::new(&description());
+    let number = meter.record().number;
+    let call = Flags::OPEN.with(Flags::FIN);
+    let kind = Kind::Message as u8;
+    meter.received(kind, call.bits(), 40);
+    meter.received(kind, call.with(Flags::LENT).bits(), 5_000);
+    meter.received(kind, call.with(Flags::NO_REPLY).bits(), 3);
+    meter.received(kind, Flags::OPEN.with(Flags::STREAM).bits(), 0);
+    meter.received(kind, Flags::NONE.bits(), 1);
+    meter.received(Kind::Window as u8, 0, 0);
+    meter.sent(kind, Flags::FIN.bits(), 10);
+    meter.sent(kind, Flags::FIN.with(Flags::ERROR).bits(), 6);
+    meter.sent(Kind::Reset as u8, 0, 0);
+    meter.sent(kind, Flags::NONE.bits(), 1);
+    meter.waits(WaitsFor::Memory);
+
+    let record = seen(number).expect("it lives");
+    assert_eq!(record, meter.record());
+    assert_eq!(
+        (record.role, record.carrier, record.policy, record.shared),
+        (Role::Server, 1, 2, true)
+    );
+    assert_eq!((record.peer_pid, record.peer_uid), (Some(77), Some(1000)));
+    assert_eq!((record.cap, record.rings, record.max_in_flight), (1 << 20, [64, 256], 32));
+    let totals = record.totals;
+    assert_eq!((totals.calls_received, totals.posts_received), (2, 1));
+    assert_eq!((totals.streams_received, totals.messages_received), (1, 1));
+    assert_eq!((totals.controls_received, totals.bytes_received), (1, 5_044));
+    assert_eq!((totals.ends_sent, totals.errors_sent, totals.bytes_sent), (1, 2, 17));
+    assert_eq!(WaitsFor::from_number(totals.waits_for), Some(WaitsFor::Memory));
+    assert!(totals.waits_since >= record.since);
+
+    meter.received(kind, call.bits(), 0);
+    assert_eq!(seen(number).unwrap().totals.waits_for, 0, "a message ends a wait");
+    drop(meter);
+    assert_eq!(seen(number), None);
+}
+
+#[test]
+fn a_record_that_is_used_again_begins_anew() {
+    for _ in 0..3 {
+        let mut meter = Meter::new(&description());
+        let record = seen(meter.record().number).expect("it lives");
+        assert_eq!(record.totals, Totals::default());
+        meter.received(Kind::Message as u8, 0, 9);
+        meter.waits(WaitsFor::Room);
+    }
+}
+
+#[test]
+fn nobody_else_can_write_it() {
+    let _meter = Meter::new(&description());
+    let own = std::fs::read_dir("/proc/self/fd").unwrap().flatten().map(|entry| entry.path());
+    let named = |path: &std::path::PathBuf| {
+        std::fs::read_link(path)
+            .is_ok_and(|name| name.starts_with("/memfd:breezeway-stats (deleted)"))
+    };
+    let paths: Vec<_> = own.filter(named).collect();
+    assert_eq!(paths.len(), 1, "one descriptor a process");
+    let mut file = OpenOptions::new().read(true).write(true).open(&paths[0]).unwrap();
+    assert!(file.write_all(b"forged").is_err());
+    assert!(file.set_len(0).is_err());
+    let rights = ProtFlags::READ | ProtFlags::WRITE;
+    // SAFETY: it fails, and a new mapping would alias no Rust object.
+    let mapped = unsafe { mmap(std::ptr::null_mut(), 4096, rights, MapFlags::SHARED, &file, 0) };
+    assert!(mapped.is_err());
+}
+
+/// A file of statistics that anybody made.
+fn forged(bytes: &[u8]) -> io::Result<ProcessStatistics> {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    let label = format!("forged-{}", NEXT.fetch_add(1, Ordering::Relaxed));
+    let mut file = File::from(memfd_create(label.as_str(), MemfdFlags::CLOEXEC).unwrap());
+    file.write_all(bytes).unwrap();
+    let len = bytes.len().max(1);
+    // SAFETY: a new mapping aliases nothing, and is never touched.
+    let address = unsafe {
+        mmap(std::ptr::null_mut(), len, ProtFlags::READ, MapFlags::SHARED, &file, 0).unwrap()
+    };
+    let mappings = shared_mappings(std::process::id()).unwrap();
+    let name = format!("/memfd:{label} (deleted)");
+    let mapping = mappings.into_iter().find(|mapping| mapping.name == name).unwrap();
+    let outcome = StatisticsFile { memory: mapping.open().unwrap() }.read();
+    // SAFETY: it was made above, and nothing points into it.
+    unsafe { rustix::mm::munmap(address, len).unwrap() };
+    outcome
+}
+
+fn header(version: u64, record_size: u64, capacity: u64, used: u64) -> Vec<u8> {
+    let mut bytes = vec![0; HEADER_SIZE];
+    for (index, value) in [MAGIC, version, record_size, capacity, used].into_iter().enumerate() {
+        bytes[8 * index..8 * index + 8].copy_from_slice(&value.to_le_bytes());
+    }
+    bytes
+}
+
+#[test]
+fn a_file_that_claims_more_than_it_has_is_read_as_far_as_it_goes() {
+    let mut bytes = header(VERSION, 512, u64::MAX, u64::MAX);
+    let mut record = [0xff; RECORD_SIZE];
+    record[..8].copy_from_slice(&2u64.to_le_bytes());
+    record[16] = 1;
+    bytes.extend(record);
+    bytes.extend(&record[..100]);
+    let read = forged(&bytes).unwrap();
+    assert_eq!(read.records.len(), 1);
+    assert_eq!(read.records[0].totals.bytes_sent, u64::MAX);
+    assert_eq!(read.records[0].in_flight(), 1);
+    assert!(forged(&header(VERSION, 512, 4, 4)).unwrap().records.is_empty(), "no records");
+}
+
+#[test]
+fn other_files_and_other_versions_are_refused() {
+    for (bytes, reason) in [
+        (vec![], "failed to fill whole buffer"),
+        (vec![0; 10], ""),
+        (vec![0; 10_000], "it is no file of statistics"),
+        (header(VERSION + 1, 512, 4, 4), "its statistics are of another version"),
+        (header(VERSION, 8, 4, 4), "its statistics are of another version"),
+    ] {
+        let error = forged(&bytes).unwrap_err();
+        assert!(bytes.len() < 64 || error.to_string() == reason, "{error}");
+    }
+}
+
+#[test]
+fn a_record_that_changed_hands_while_it_was_read_is_left_out() {
+    let head = || Head { since: 0, opened: 0, unrecorded: 0, used: 1 };
+    let record = |sequence: u64, role: u8| {
+        let mut bytes = vec![0; RECORD_SIZE];
+        bytes[..8].copy_from_slice(&sequence.to_le_bytes());
+        bytes[16] = role;
+        bytes
+    };
+    let count = |first: (u64, u8), second: (u64, u8)| {
+        head().with(&record(first.0, first.1), &record(second.0, second.1)).records.len()
+    };
+    assert_eq!(count((2, 1), (2, 1)), 1);
+    assert_eq!(count((2, 1), (4, 1)), 0);
+    assert_eq!(count((3, 1), (3, 1)), 0, "free");
+    assert_eq!(count((0, 1), (0, 1)), 0, "never used");
+    assert_eq!(count((2, 1), (2, 9)), 0, "of a role that is not known");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn any_bytes_behind_the_header_are_judged(
+        used: u64,
+        bytes in proptest::collection::vec(any::<u8>(), 0..5_000),
+    ) {
+        let mut file = header(VERSION, 512, u64::MAX, used);
+        file.extend(&bytes);
+        let read = forged(&file).unwrap();
+        prop_assert!(read.records.len() <= bytes.len() / RECORD_SIZE);
+        for record in read.records {
+            record.in_flight();
+            WaitsFor::from_number(record.totals.waits_for);
+        }
+    }
+
+    #[test]
+    fn any_header_is_judged(bytes: [[u8; 32]; 2]) {
+        let bytes: [u8; 64] = bytes.concat().try_into().unwrap();
+        prop_assert!(Head::parse(&bytes).is_err() || bytes.starts_with(b"BRZWSTAT"));
+    }
+}

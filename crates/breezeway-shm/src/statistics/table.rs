@@ -1,0 +1,148 @@
+//! The file in which a process keeps its records, and which of them are taken.
+
+use std::os::fd::OwnedFd;
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+
+use breezeway_os::segment::{self, Mapping, SegmentError};
+use breezeway_os::{Origin, clock};
+
+use super::fields::{CAPACITY, HEADER_SIZE, Header, MAGIC, RECORD_SIZE, RECORD_WORDS, VERSION};
+
+/// The name that tools know the file by.
+pub(super) const LABEL: &std::ffi::CStr = c"breezeway-stats";
+
+/// A process's records. Made once and never dropped but by a forked child, which has none of it.
+pub(super) struct Table {
+    mapping: Mapping,
+    /// Tools of the same user open the file by it.
+    _descriptor: OwnedFd,
+    origin: Origin,
+    /// A bit for each record that a session has.
+    taken: [AtomicU64; CAPACITY / 64],
+}
+
+impl Table {
+    /// This process's, made now if there is none; `None` if that fails, which is tried again for
+    /// the next session.
+    pub(super) fn of_this_process() -> Option<&'static Self> {
+        static CURRENT: AtomicPtr<Table> = AtomicPtr::new(ptr::null_mut());
+        // No lock: one that another thread holds in a fork would be held for ever in the child.
+        let current = CURRENT.load(Ordering::Acquire);
+        // SAFETY: what is stored here is a leaked box.
+        if let Some(table) = unsafe { current.as_ref() }
+            && table.is_of_this_process()
+        {
+            return Some(table);
+        }
+        let fresh = Box::into_raw(Box::new(Self::new().ok()?));
+        match CURRENT.compare_exchange(current, fresh, Ordering::AcqRel, Ordering::Acquire) {
+            // SAFETY: as above. What was there before is a parent's, of which records may be left
+            // behind in sessions that the child was born with: it stays.
+            Ok(_) => Some(unsafe { &*fresh }),
+            Err(other) => {
+                // SAFETY: it was made above and nobody else has seen it.
+                drop(unsafe { Box::from_raw(fresh) });
+                // SAFETY: as above.
+                unsafe { other.as_ref() }.filter(|table| table.is_of_this_process())
+            }
+        }
+    }
+
+    fn new() -> Result<Self, SegmentError> {
+        let size = HEADER_SIZE + CAPACITY * RECORD_SIZE;
+        let (mapping, descriptor) = segment::create_sparse(LABEL, size)?;
+        let taken = [const { AtomicU64::new(0) }; CAPACITY / 64];
+        let table = Self { mapping, _descriptor: descriptor, origin: Origin::here(), taken };
+        for (field, value) in [
+            (Header::Version, VERSION),
+            (Header::RecordSize, RECORD_SIZE as u64),
+            (Header::Capacity, CAPACITY as u64),
+            (Header::Since, clock::since_boot()),
+        ] {
+            table.header(field).store(value, Ordering::Relaxed);
+        }
+        // Whoever sees the magic sees the rest.
+        table.header(Header::Magic).store(MAGIC, Ordering::Release);
+        Ok(table)
+    }
+
+    /// Whether it was not made by a process that this one was forked from.
+    pub(super) fn is_of_this_process(&self) -> bool {
+        self.origin.is_here()
+    }
+
+    fn header(&self, field: Header) -> &AtomicU64 {
+        &self.words(0, HEADER_SIZE / 8)[field as usize]
+    }
+
+    /// The words of a record.
+    pub(super) fn record(&self, index: usize) -> &[AtomicU64] {
+        self.words(HEADER_SIZE + index * RECORD_SIZE, RECORD_WORDS)
+    }
+
+    fn words(&self, offset: usize, count: usize) -> &[AtomicU64] {
+        let end = offset + 8 * count;
+        assert!(offset.is_multiple_of(8) && end <= self.mapping.size(), "outside the file");
+        // SAFETY: the range lies in a writable mapping that lives in `self`, is aligned as the
+        // mapping's page is, and is only reached through atomics. Others map it read-only.
+        unsafe {
+            std::slice::from_raw_parts(
+                self.mapping.address().add(offset).cast::<AtomicU64>(),
+                count,
+            )
+        }
+    }
+
+    /// Takes the first free record.
+    pub(super) fn take(&self) -> Option<usize> {
+        self.header(Header::Opened).fetch_add(1, Ordering::Relaxed);
+        for (index, word) in self.taken.iter().enumerate() {
+            let mut bits = word.load(Ordering::Relaxed);
+            while bits != u64::MAX {
+                let free = (!bits).trailing_zeros();
+                // Acquire: what the last owner wrote into the record comes before.
+                match word.compare_exchange(
+                    bits,
+                    bits | 1 << free,
+                    Ordering::Acquire,
+                    Ordering::Relaxed,
+                ) {
+                    Ok(_) => {
+                        let record = 64 * index + free as usize;
+                        self.header(Header::Used).fetch_max(record as u64 + 1, Ordering::Relaxed);
+                        return Some(record);
+                    }
+                    Err(now) => bits = now,
+                }
+            }
+        }
+        self.header(Header::Unrecorded).fetch_add(1, Ordering::Relaxed);
+        None
+    }
+
+    /// Gives one back.
+    pub(super) fn give_back(&self, record: usize) {
+        self.taken[record / 64].fetch_and(!(1 << (record % 64)), Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_table_says_so_and_has_room_again_when_a_session_ends() {
+        let table = Table::new().unwrap();
+        for record in 0..CAPACITY {
+            assert_eq!(table.take(), Some(record), "the lowest free one");
+        }
+        assert_eq!((table.take(), table.take()), (None, None));
+        table.give_back(100);
+        table.give_back(99);
+        assert_eq!((table.take(), table.take(), table.take()), (Some(99), Some(100), None));
+        let header = |field| table.header(field).load(Ordering::Relaxed);
+        assert_eq!(header(Header::Used), CAPACITY as u64);
+        assert_eq!((header(Header::Opened), header(Header::Unrecorded)), (CAPACITY as u64 + 5, 3));
+    }
+}

@@ -1,0 +1,107 @@
+//! What a server does, for its owner.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use breezeway_shm::statistics::{Meter, Record, Registry, Totals};
+
+/// What a server does, asked from any thread, also before and after it serves. A clone is the same
+/// one. Asking takes no lock that a session's calls would wait for.
+#[derive(Clone, Debug, Default)]
+pub struct Monitor {
+    registry: Arc<Registry>,
+    turned_away: Arc<TurnedAway>,
+}
+
+/// Clients that got no session, by the reason.
+#[derive(Debug, Default)]
+struct TurnedAway {
+    denied: AtomicU64,
+    beyond_limit: AtomicU64,
+    beyond_user_limit: AtomicU64,
+    pushed_out: AtomicU64,
+    failed: AtomicU64,
+}
+
+/// Why a client got no session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reason {
+    Denied,
+    BeyondLimit,
+    BeyondUserLimit,
+    PushedOut,
+    Failed,
+}
+
+/// What a server has done so far, and its sessions now.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ServerStats {
+    /// The sessions that live, in the order in which they were opened.
+    pub sessions: Vec<Record>,
+    /// Sessions opened so far.
+    pub opened: u64,
+    /// The sums of what sessions have counted, those that have ended among them. What they hold
+    /// and wait for is of those that live.
+    pub totals: Totals,
+    /// Clients that [`ServerOptions::authorize`](crate::ServerOptions::authorize) has turned away.
+    pub denied: u64,
+    /// Clients that [`ServerOptions::max_sessions`](crate::ServerOptions::max_sessions) has.
+    pub beyond_limit: u64,
+    /// Clients that
+    /// [`ServerOptions::max_sessions_of_user`](crate::ServerOptions::max_sessions_of_user) has.
+    pub beyond_user_limit: u64,
+    /// Clients whose hello did not come before too many others waited for theirs.
+    pub pushed_out: u64,
+    /// Clients whose handshake has failed otherwise.
+    pub failed: u64,
+}
+
+impl Monitor {
+    /// What the server has done so far. Numbers that belong together may be a message apart.
+    pub fn stats(&self) -> ServerStats {
+        let sessions = self.registry.sessions();
+        let mut totals = self.registry.ended();
+        for session in &sessions {
+            totals.add(&session.totals);
+        }
+        (totals.waits_for, totals.waits_since) = (0, 0);
+        let count = |reason| self.count(reason).load(Ordering::Relaxed);
+        ServerStats {
+            sessions,
+            opened: self.registry.joined(),
+            totals,
+            denied: count(Reason::Denied),
+            beyond_limit: count(Reason::BeyondLimit),
+            beyond_user_limit: count(Reason::BeyondUserLimit),
+            pushed_out: count(Reason::PushedOut),
+            failed: count(Reason::Failed),
+        }
+    }
+
+    fn count(&self, reason: Reason) -> &AtomicU64 {
+        let TurnedAway { denied, beyond_limit, beyond_user_limit, pushed_out, failed } =
+            &*self.turned_away;
+        match reason {
+            Reason::Denied => denied,
+            Reason::BeyondLimit => beyond_limit,
+            Reason::BeyondUserLimit => beyond_user_limit,
+            Reason::PushedOut => pushed_out,
+            Reason::Failed => failed,
+        }
+    }
+
+    pub(crate) fn turned_away(&self, reason: Reason) {
+        self.count(reason).fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A session begins.
+    pub(crate) fn enters(&self, meter: &mut Meter) {
+        meter.join(&self.registry);
+    }
+
+    /// Sessions of a user, or of all whose user is not known.
+    pub(crate) fn sessions_of(&self, user: Option<u32>) -> usize {
+        self.registry.sessions_of(user)
+    }
+}
