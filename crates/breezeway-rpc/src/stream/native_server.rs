@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::task::{Poll, Waker};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use breezeway::{CallError, ErrorCode, Message, ReceiveHalf, SendHalf, Stream};
 
@@ -12,6 +12,10 @@ use crate::error::Error;
 use crate::metadata;
 use crate::method::Method;
 use crate::server::Services;
+
+/// How long a client has to end its direction of a stream whose handler has ended, before it is
+/// reset: a client that never does would keep a thread.
+const FAREWELL: Duration = Duration::from_secs(1);
 
 /// The client's direction.
 pub(crate) struct Requests {
@@ -50,8 +54,11 @@ impl Requests {
         })
     }
 
-    /// Takes what still comes: a client is not reset that has not read yet how its stream ended.
+    /// Takes what still comes for a while, so that a client which is about to end is not reset. A
+    /// reset behind the end takes nothing back of what was sent.
     pub(super) fn drain(&mut self) {
+        let farewell = Instant::now() + FAREWELL;
+        self.deadline = Some(self.deadline.map_or(farewell, |deadline| deadline.min(farewell)));
         while let Ok(Some(_)) = self.next() {}
     }
 }

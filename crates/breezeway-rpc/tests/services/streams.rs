@@ -67,7 +67,7 @@ impl Running {
     }
 }
 
-const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Each test, over sessions and in Kitex's framing.
 macro_rules! both {

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use breezeway::{Address, CallError, Channel, ErrorCode, ServerOptions, Stopper, StreamError};
 use breezeway_rpc::thrift::{
@@ -20,9 +20,9 @@ use tokio::time::timeout;
 
 use crate::room::{
     AsyncRoomClient, Hall, Heard, Morning, RoomClient, RoomListenArgs, RoomListenError,
-    RoomSayArgs, RoomServer, RoomTellArgs, RoomTellError, line,
+    RoomSayArgs, RoomServer, RoomTalkError, RoomTellArgs, RoomTellError, line,
 };
-use crate::streams;
+use crate::streams::{self, PATIENCE};
 
 /// A server whose handlers block, which ends with this.
 pub(crate) struct Running {
@@ -271,7 +271,7 @@ fn a_client_that_does_not_read_stops_its_handler_until_the_deadline_and_no_other
         let channel = Channel::connect(&running.address).unwrap();
         let listen = Method::of::<RoomListenArgs>("Room");
         // A client that does not keep to its own deadline.
-        let mut lines = channel.open_for(listen.tag, None, Duration::from_secs(2)).unwrap();
+        let mut lines = channel.open_for(listen.tag, None, Duration::from_secs(5)).unwrap();
         let endless = to_vec(&line(&"x".repeat(60_000), "endless")).unwrap();
         lines.sender().finish_with(Some(&endless), None).unwrap();
         running.told_of("begun");
@@ -341,6 +341,32 @@ fn a_stream_beyond_the_servers_threads_is_refused_and_the_others_go_on() {
         talk.send(&line("Ada", 2)).unwrap();
         assert_eq!(talk.receive().unwrap(), Some(line("Ada", 2)));
     }
+}
+
+#[test]
+fn a_client_that_never_ends_its_direction_keeps_no_thread_of_a_handler_that_has_ended() {
+    // Of these a client alone may have one.
+    let running = Running::with("shm", ServerOptions::new().stream_threads(2));
+    let [room, other] = [running.native(), running.native()];
+    let mut held = room.talk().unwrap();
+    held.send(&line("attic", 1)).unwrap();
+    assert_eq!(held.receive().unwrap(), Some(line("attic", 1)));
+    held.send(&line("attic", "nowhere")).unwrap();
+    let start = Instant::now();
+    loop {
+        let mut talk = other.talk().unwrap();
+        // It fails while the thread is taken.
+        let _ = talk.send(&line("Ada", 1));
+        if let Ok(said) = talk.receive() {
+            assert_eq!(said, Some(line("Ada", 1)));
+            break;
+        }
+        assert!(start.elapsed() < PATIENCE, "the thread stays with the stream that is over");
+        std::thread::yield_now();
+    }
+    // How it ended was not taken back.
+    let RoomTalkError::Missing(missing) = held.receive().unwrap_err() else { panic!() };
+    assert_eq!(missing.name, "attic");
 }
 
 #[test]
