@@ -52,7 +52,11 @@ impl ProcessDump {
     /// There is no such process, or it must not be looked into.
     pub fn of(pid: u32) -> io::Result<Self> {
         let mut dump = Self::default();
-        for mapping in shared_mappings(pid)? {
+        // A process may have thousands of segments of Breezeway's own carriers, which are no
+        // regions, and opening each takes a search among thousands of descriptors.
+        let is_other = |name: &str| name.starts_with("/memfd:breezeway ");
+        let mappings = shared_mappings(pid)?.into_iter();
+        for mapping in mappings.filter(|mapping| !is_other(&mapping.name)) {
             let read = mapping.open().and_then(|memory| dump.add(&mapping.name, &memory));
             if let Err(error) = read {
                 dump.unreadable.push((mapping.name, error.to_string()));

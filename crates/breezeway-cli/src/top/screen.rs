@@ -110,7 +110,7 @@ fn details(row: &Row, frame: &mut Frame<'_>, area: Rect) {
     let height = usize::from(area.height.saturating_sub(2)).max(1);
     let lines = (0..height.min(all.len())).map(|line| {
         let parts = all.iter().skip(line).step_by(height);
-        let parts = parts.map(|(name, value)| format!("{name:<18} {value:<24}"));
+        let parts = parts.map(|(name, value)| format!("{name:<18} {value:<24} "));
         Line::from(parts.collect::<String>())
     });
     let text = Paragraph::new(lines.collect::<Vec<_>>());
