@@ -59,7 +59,15 @@ struct Report {
 pub(crate) fn run(args: Args) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
     let reports = match args.pid {
-        Some(pid) => vec![Report::of(pid).map_err(|error| reason(pid, &error))?],
+        Some(pid) => {
+            let mut report = Report::of(pid).map_err(|error| reason(pid, &error))?;
+            if let Some(number) = args.session
+                && !report.native.as_mut().is_some_and(|native| native.keep(number))
+            {
+                return Err(format!("process {pid} has no session {number}").into());
+            }
+            vec![report]
+        }
         None => {
             processes::with_sessions().into_iter().filter_map(|pid| Report::of(pid).ok()).collect()
         }
@@ -67,7 +75,7 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
     for report in &reports {
         match args.json {
             true => writeln!(stdout, "{}", serde_json::to_string(report)?)?,
-            false => report.write(args.session, &mut stdout)?,
+            false => report.write(args.session.is_some(), &mut stdout)?,
         }
     }
     if reports.is_empty() && !args.json {
@@ -84,13 +92,13 @@ impl Report {
         Ok(Self { pid, program, native, shmipc })
     }
 
-    fn write(&self, session: Option<u64>, out: &mut impl Write) -> io::Result<()> {
+    fn write(&self, in_detail: bool, out: &mut impl Write) -> io::Result<()> {
         write!(out, "process {} ({}): ", self.pid, one_line(&self.program))?;
         match &self.native {
-            Some(native) => native.write(session, out)?,
+            Some(native) => native.write(in_detail, out)?,
             None => writeln!(out, "no sessions")?,
         }
-        if session.is_some() { Ok(()) } else { self.shmipc.write(out) }
+        if in_detail { Ok(()) } else { self.shmipc.write(out) }
     }
 }
 

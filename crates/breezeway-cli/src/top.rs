@@ -6,10 +6,11 @@ mod view;
 
 use std::time::{Duration, Instant};
 
+use breezeway_shm::statistics::StatisticsFile;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
 
 use crate::Failure;
-use crate::inspect::processes;
+use crate::inspect::{processes, reason};
 use rates::Watch;
 use view::{Column, View};
 
@@ -46,6 +47,9 @@ const SEARCH_EVERY: Duration = Duration::from_secs(5);
 
 /// Runs the command.
 pub(crate) fn run(args: Args) -> Result<(), Failure> {
+    if let Some(pid) = args.pid {
+        StatisticsFile::open(pid).map_err(|error| reason(pid, &error))?;
+    }
     let mut terminal = ratatui::try_init()?;
     let outcome = show(&mut terminal, args);
     ratatui::restore();

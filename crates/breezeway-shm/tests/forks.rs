@@ -3,10 +3,12 @@
 
 use std::os::unix::net::UnixStream;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use breezeway_os::WaitPolicy;
-use breezeway_shm::statistics::{Description, Field, Meter, StatisticsFile};
+use breezeway_shm::statistics::{
+    Description, Field, Meter, Registry, Role, StatisticsFile, Totals,
+};
 use breezeway_shm::{
     Body, ControlSegment, Endpoint, Flags, ForeignControl, Head, Kind, Limits, Want,
 };
@@ -101,7 +103,9 @@ fn numbers(pid: u32) -> Vec<u64> {
 fn a_child_has_statistics_of_its_own_and_its_parents_stay_as_they_are() {
     let _alone = alone();
     let description = Description::of_worker(WaitPolicy::Park);
-    let mut parents = Meter::new(&description);
+    let mut parents = Meter::new(&Description { role: Role::Server, ..description });
+    let registry = Arc::new(Registry::default());
+    parents.join(&registry);
     parents.add(Field::Slept, 5);
     let number = parents.record().number;
     let fine = in_forked_child(|| {
@@ -110,13 +114,18 @@ fn a_child_has_statistics_of_its_own_and_its_parents_stay_as_they_are() {
         let one = numbers(pid) == [childs.record().number];
         // What it was born with.
         parents.waited();
+        parents.holds(1, 1);
+        let nothing = parents.record().totals == Totals::default()
+            && parents.record().role == Role::Server
+            && registry.sessions().is_empty();
         // SAFETY: the value stays as it is, and the child drops it no second time.
         drop(unsafe { std::ptr::read(&raw const parents) });
         let still_one = numbers(pid) == [childs.record().number];
         drop(childs);
-        one && still_one && numbers(pid).is_empty()
+        one && nothing && still_one && numbers(pid).is_empty()
     });
     assert!(fine, "the child died, or shows what is its parent's");
     assert!(numbers(std::process::id()).contains(&number));
     assert_eq!(parents.totals().slept, 5);
+    assert_eq!(registry.sessions(), [parents.record()]);
 }

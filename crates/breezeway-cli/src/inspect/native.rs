@@ -72,12 +72,15 @@ impl Sessions {
         }
     }
 
-    pub(super) fn write(&self, only: Option<u64>, out: &mut impl Write) -> io::Result<()> {
-        if let Some(number) = only {
-            return match self.sessions.iter().find(|session| session.session == number) {
-                Some(session) => session.write(out),
-                None => writeln!(out, "no session {number}"),
-            };
+    /// Leaves all sessions but one out; false if there is none of that number.
+    pub(super) fn keep(&mut self, number: u64) -> bool {
+        self.sessions.retain(|session| session.session == number);
+        !self.sessions.is_empty()
+    }
+
+    pub(super) fn write(&self, in_detail: bool, out: &mut impl Write) -> io::Result<()> {
+        if in_detail {
+            return self.sessions.iter().try_for_each(|session| session.write(out));
         }
         writeln!(out, "{} sessions, {} so far", self.sessions.len(), self.opened_sessions())?;
         if self.unrecorded > 0 {

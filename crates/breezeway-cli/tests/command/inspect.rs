@@ -99,6 +99,8 @@ fn a_stopped_server_is_shown_with_what_waits_for_it() {
 #[test]
 fn what_cannot_be_shown_is_said_in_a_line() {
     refused(&["inspect", "4294967295"], &["no process 4294967295"]);
+    refused(&["top", "4294967295"], &["no process 4294967295"]);
+    refused(&["top", "--every", "soon"], &["soon", "; see breezeway top --help"]);
     refused(&["inspect", "0"], &["0", "; see breezeway inspect --help"]);
     refused(&["inspect", "--session", "1"], &["PID", "; see breezeway inspect --help"]);
     let output = run(&["inspect", &std::process::id().to_string()]);
@@ -155,6 +157,13 @@ fn sessions_of_a_stopped_server_are_shown_on_every_carrier() {
         ["calls received     2\n", "bytes sent         4.9 KiB\n", "waits for          data, "]
     {
         assert!(text.contains(part), "no {part:?} in\n{text}");
+    }
+    let one: Value =
+        serde_json::from_str(&inspect(&[&pid, "--session", &number, "--json"])).unwrap();
+    assert_eq!(one["native"]["sessions"].as_array().map(Vec::len), Some(1), "{one}");
+    let none = format!("process {pid} has no session 4000000000");
+    for arguments in [&["4000000000"][..], &["4000000000", "--json"]] {
+        refused(&[&["inspect", &pid, "--session"], arguments].concat(), &[&none]);
     }
     let lines = inspect(&["--json"]);
     let all: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();

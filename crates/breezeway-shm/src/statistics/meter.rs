@@ -75,8 +75,15 @@ impl Description {
 enum Place {
     /// In the process's table.
     Table(&'static Table, usize),
-    /// In memory of its own: the table is full, or there is none.
-    Private(Box<[AtomicU64; RECORD_WORDS]>),
+    /// In memory of its own: the table is full, or there is none. No box, which would claim to be
+    /// the only way to its memory.
+    Private(Arc<[AtomicU64; RECORD_WORDS]>),
+}
+
+impl Place {
+    fn private() -> Self {
+        Self::Private(Arc::new([const { AtomicU64::new(0) }; RECORD_WORDS]))
+    }
 }
 
 /// The numbers of one session. One thread at a time writes them.
@@ -88,11 +95,12 @@ pub struct Meter {
     waits: bool,
     /// The server's whose session it is.
     registry: Option<Arc<Registry>>,
+    role: Role,
     origin: Origin,
 }
 
-// SAFETY: `words` points to atomics which live as long as `place`, for ever or in a box that moves
-// with this.
+// SAFETY: `words` points to atomics which live as long as `place`, for ever or in memory that it
+// keeps and that does not move.
 unsafe impl Send for Meter {}
 // SAFETY: as above; `&Meter` only loads and stores atomics.
 unsafe impl Sync for Meter {}
@@ -141,7 +149,8 @@ const fn class_of(flags: u8) -> usize {
 #[inline(always)]
 fn class(kind: u8, flags: u8) -> usize {
     if kind == Kind::Message as u8 {
-        usize::from(CLASS[usize::from(flags)])
+        // The mask is for the compiler, which then needs no check of where this leads.
+        usize::from(CLASS[usize::from(flags)]) & BYTES
     } else if kind == Kind::Reset as u8 {
         ERROR
     } else {
@@ -154,27 +163,27 @@ impl Meter {
     pub fn new(description: &Description) -> Self {
         let place = match Table::of_this_process().and_then(|table| Some((table, table.take()?))) {
             Some((table, index)) => Place::Table(table, index),
-            None => Place::Private(Box::new([const { AtomicU64::new(0) }; RECORD_WORDS])),
+            None => Place::private(),
         };
-        let words = match &place {
-            Place::Table(table, index) => table.record(*index).as_ptr(),
-            Place::Private(words) => words.as_ptr(),
-        };
-        let meter = Self { words, place, waits: false, registry: None, origin: Origin::here() };
+        let meter = Self::at(place, description.role);
         meter.describe(description);
         meter
     }
 
-    /// In memory of its own, from the start: for an endpoint that nobody has described.
+    /// In memory of its own, from the start: for an endpoint that nobody has described. It has to
+    /// have a role, and is said to be a client's.
     pub(crate) fn unlisted() -> Self {
-        let words = Box::new([const { AtomicU64::new(0) }; RECORD_WORDS]);
-        Self {
-            words: words.as_ptr(),
-            place: Place::Private(words),
-            waits: false,
-            registry: None,
-            origin: Origin::here(),
-        }
+        let meter = Self::at(Place::private(), Role::Client);
+        meter.word(Identity::Kind as usize).store(Role::Client as u64, Ordering::Relaxed);
+        meter
+    }
+
+    fn at(place: Place, role: Role) -> Self {
+        let words = match &place {
+            Place::Table(table, index) => table.record(*index).as_ptr(),
+            Place::Private(words) => words.as_ptr(),
+        };
+        Self { words, place, waits: false, registry: None, role, origin: Origin::here() }
     }
 
     fn describe(&self, description: &Description) {
@@ -247,7 +256,7 @@ impl Meter {
 
     /// From now on it is one of a server's, which asks it from other threads.
     pub fn join(&mut self, registry: &Arc<Registry>) {
-        registry.join(&self.record(), Words(self.words));
+        registry.join(&self.record(), Words { first: self.words, origin: self.origin });
         self.registry = Some(Arc::clone(registry));
     }
 
@@ -281,15 +290,27 @@ impl Meter {
         self.set(Field::WaitsSince, 0);
     }
 
-    /// All that there is to know now.
+    /// Notes how many streams are open, and how much has come that nobody has taken up. A forked
+    /// child may ask for it.
+    pub fn holds(&self, streams: usize, arrivals: usize) {
+        if self.is_here() {
+            self.set(Field::Streams, streams as u64);
+            self.set(Field::Arrivals, arrivals as u64);
+        }
+    }
+
+    /// All that there is to know now: in a forked child nothing but the role.
     pub fn record(&self) -> Record {
-        let word = |index| self.word(index).load(Ordering::Relaxed);
-        Record::read(word)
+        if !self.is_here() {
+            let role = self.role as u64;
+            return Record::read(|index| if index == Identity::Kind as usize { role } else { 0 });
+        }
+        Record::read(|index| self.word(index).load(Ordering::Relaxed))
     }
 
     /// The numbers now.
     pub fn totals(&self) -> Totals {
-        Totals::read(|index| self.word(index).load(Ordering::Relaxed))
+        self.record().totals
     }
 }
 

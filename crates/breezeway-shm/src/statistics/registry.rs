@@ -5,6 +5,8 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
+use breezeway_os::Origin;
+
 use super::fields::{RECORD_WORDS, Totals};
 use super::snapshot::Record;
 
@@ -28,9 +30,14 @@ struct Member {
     user: u32,
 }
 
-/// The first word of a record whose owner lives.
+/// A record whose owner lives.
 #[derive(Clone, Copy)]
-pub(super) struct Words(pub(super) *const AtomicU64);
+pub(super) struct Words {
+    /// Its first word.
+    pub(super) first: *const AtomicU64,
+    /// A forked child has nothing there.
+    pub(super) origin: Origin,
+}
 
 // SAFETY: it is only followed to atomics, and only while its owner lives.
 unsafe impl Send for Words {}
@@ -71,7 +78,8 @@ impl Registry {
     /// What each session that lives counts, in the order in which they began.
     pub fn sessions(&self) -> Vec<Record> {
         let state = self.lock();
-        let mut records: Vec<_> = state.live.values().map(|member| member.words.read()).collect();
+        let mut records: Vec<_> =
+            state.live.values().filter_map(|member| member.words.read()).collect();
         records.sort_by_key(|record| record.number);
         records
     }
@@ -93,13 +101,15 @@ impl Registry {
 }
 
 impl Words {
-    /// The record, while its owner is among the members of a registry whose lock is held.
-    fn read(self) -> Record {
-        Record::read(|index| {
+    /// The record, while its owner is among the members of a registry whose lock is held; `None`
+    /// in a child of the process that it is in.
+    fn read(self) -> Option<Record> {
+        let word = |index| {
             assert!(index < RECORD_WORDS, "word outside its record");
             // SAFETY: the owner lives: before it goes it waits, to leave, for the lock that the
-            // caller holds. The record has so many words.
-            unsafe { &*self.0.add(index) }.load(Ordering::Relaxed)
-        })
+            // caller holds. The record has so many words, and this process has them mapped.
+            unsafe { &*self.first.add(index) }.load(Ordering::Relaxed)
+        };
+        self.origin.is_here().then(|| Record::read(word))
     }
 }

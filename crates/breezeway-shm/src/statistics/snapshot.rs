@@ -12,7 +12,7 @@ use super::table::LABEL;
 use crate::ring::Want;
 
 /// The most records that are read of a process, whatever it says.
-const MOST_RECORDS: usize = 16 * CAPACITY;
+const MOST_RECORDS: usize = 4 * CAPACITY;
 
 /// Which end of a session a record is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -167,12 +167,26 @@ impl StatisticsFile {
             let name = name.strip_prefix("/memfd:").and_then(|name| name.strip_prefix(&*label));
             name.is_some_and(|rest| rest.is_empty() || rest == " (deleted)")
         };
+        let mut other = None;
         for mapping in shared_mappings(pid)? {
-            if is_ours(&mapping.name) {
-                return Ok(Some(Self { memory: mapping.open()? }));
+            if !is_ours(&mapping.name) {
+                continue;
+            }
+            let memory = match mapping.open() {
+                Ok(memory) => memory,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                Err(error) => return Err(error),
+            };
+            let mut magic = [0; 8];
+            match memory.read_at(0, &mut magic).map(|()| u64::from_le_bytes(magic)) {
+                Ok(MAGIC) => return Ok(Some(Self { memory })),
+                // Nobody has used it: one that a process has made and will never use lies for a
+                // moment beside the one that it uses.
+                Ok(0) => {}
+                _ => other = Some(Self { memory }),
             }
         }
-        Ok(None)
+        Ok(other)
     }
 
     /// Reads what it says now.
@@ -186,12 +200,13 @@ impl StatisticsFile {
         let header = Head::parse(&header)?;
         let room = self.memory.len().saturating_sub(HEADER_SIZE as u64) / RECORD_SIZE as u64;
         let used = header.used.min(room).min(MOST_RECORDS as u64) as usize;
-        let mut copies = [vec![0; used * RECORD_SIZE], vec![0; used * RECORD_SIZE]];
+        let mut copies = [const { Vec::new() }; 3];
         for copy in &mut copies {
+            copy.resize(used * RECORD_SIZE, 0);
             self.memory.read_at(HEADER_SIZE as u64, copy)?;
         }
-        let [first, second] = &copies;
-        Ok(header.with(first, second))
+        let [before, records, after] = &copies;
+        Ok(header.with(before, records, after))
     }
 }
 
@@ -220,16 +235,18 @@ impl Head {
         })
     }
 
-    /// The records that are the same session's in both copies, as the second says them.
-    fn with(self, first: &[u8], second: &[u8]) -> ProcessStatistics {
-        let live = |(before, after): (&[u8], &[u8])| {
+    /// The records that are the same session's in a copy from before and in one from after. In
+    /// what order one copy was made is not known.
+    fn with(self, before: &[u8], records: &[u8], after: &[u8]) -> ProcessStatistics {
+        let [before, records, after] =
+            [before, records, after].map(|copy| copy.chunks_exact(RECORD_SIZE));
+        let live = |((before, record), after): ((&[u8], &[u8]), &[u8])| {
             let sequence = word(before, Identity::Sequence as usize);
             let stands = sequence == word(after, Identity::Sequence as usize);
             let is_live = stands && sequence != 0 && sequence.is_multiple_of(2);
-            is_live.then(|| Record::parse(|index| word(after, index))).flatten()
+            is_live.then(|| Record::parse(|index| word(record, index))).flatten()
         };
-        let pairs = first.chunks_exact(RECORD_SIZE).zip(second.chunks_exact(RECORD_SIZE));
-        let records = pairs.filter_map(live).collect();
+        let records = before.zip(records).zip(after).filter_map(live).collect();
         let Self { since, opened, unrecorded, .. } = self;
         ProcessStatistics { since, opened, unrecorded, records }
     }

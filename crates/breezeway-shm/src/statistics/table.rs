@@ -1,5 +1,6 @@
 //! The file in which a process keeps its records, and which of them are taken.
 
+use std::ffi::CStr;
 use std::os::fd::OwnedFd;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
@@ -10,7 +11,7 @@ use breezeway_os::{Origin, clock};
 use super::fields::{CAPACITY, HEADER_SIZE, Header, MAGIC, RECORD_SIZE, RECORD_WORDS, VERSION};
 
 /// The name that tools know the file by.
-pub(super) const LABEL: &std::ffi::CStr = c"breezeway-stats";
+pub(super) const LABEL: &CStr = c"breezeway-stats";
 
 /// A process's records. Made once and never dropped but by a forked child, which has none of it.
 pub(super) struct Table {
@@ -35,7 +36,7 @@ impl Table {
         {
             return Some(table);
         }
-        let fresh = Box::into_raw(Box::new(Self::new().ok()?));
+        let fresh = Box::into_raw(Box::new(Self::new(LABEL).ok()?));
         match CURRENT.compare_exchange(current, fresh, Ordering::AcqRel, Ordering::Acquire) {
             // SAFETY: as above. What was there before is a parent's, of which records may be left
             // behind in sessions that the child was born with: it stays.
@@ -49,9 +50,9 @@ impl Table {
         }
     }
 
-    fn new() -> Result<Self, SegmentError> {
+    pub(super) fn new(label: &CStr) -> Result<Self, SegmentError> {
         let size = HEADER_SIZE + CAPACITY * RECORD_SIZE;
-        let (mapping, descriptor) = segment::create_sparse(LABEL, size)?;
+        let (mapping, descriptor) = segment::create_sparse(label, size)?;
         let taken = [const { AtomicU64::new(0) }; CAPACITY / 64];
         let table = Self { mapping, _descriptor: descriptor, origin: Origin::here(), taken };
         for (field, value) in [
@@ -62,8 +63,6 @@ impl Table {
         ] {
             table.header(field).store(value, Ordering::Relaxed);
         }
-        // Whoever sees the magic sees the rest.
-        table.header(Header::Magic).store(MAGIC, Ordering::Release);
         Ok(table)
     }
 
@@ -97,6 +96,9 @@ impl Table {
     /// Takes the first free record.
     pub(super) fn take(&self) -> Option<usize> {
         self.header(Header::Opened).fetch_add(1, Ordering::Relaxed);
+        // Only now: one of two that were made at once is never used, and no tool takes it for the
+        // other. Whoever sees the magic sees the rest.
+        self.header(Header::Magic).store(MAGIC, Ordering::Release);
         for (index, word) in self.taken.iter().enumerate() {
             let mut bits = word.load(Ordering::Relaxed);
             while bits != u64::MAX {
@@ -133,7 +135,8 @@ mod tests {
 
     #[test]
     fn a_full_table_says_so_and_has_room_again_when_a_session_ends() {
-        let table = Table::new().unwrap();
+        // Under another name: other tests look for that of this process.
+        let table = Table::new(c"full-stats").unwrap();
         for record in 0..CAPACITY {
             assert_eq!(table.take(), Some(record), "the lowest free one");
         }

@@ -11,7 +11,6 @@ use breezeway_os::Deadline;
 use breezeway_os::segment::SegmentError;
 use breezeway_os::spin::SpinBudget;
 use breezeway_shm::layout::INLINE_MAX;
-use breezeway_shm::statistics::Field;
 use breezeway_shm::{Flags, ForeignBytes, Head, Kind, SendError, Want};
 
 use super::calls::{Answer, Calls};
@@ -332,9 +331,7 @@ impl State {
     /// Writes down, for tools, how many streams are open and what nobody has taken up.
     fn note_state(&mut self) {
         let (streams, arrivals) = (self.streams.open_count(), self.arrivals.len());
-        let meter = self.link.meter();
-        meter.set(Field::Streams, streams as u64);
-        meter.set(Field::Arrivals, arrivals as u64);
+        self.link.meter().holds(streams, arrivals);
     }
 
     /// What every operation ends with: what it has published reaches the peer, by whoever drives if

@@ -7,8 +7,8 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use breezeway::{
-    Call, CallError, HandlerError, Replied, ServerSession, Session, SessionError, SessionOptions,
-    WaitPolicy, inherited,
+    Call, CallError, Channel, HandlerError, Replied, ServerSession, Session, SessionError,
+    SessionOptions, WaitPolicy, inherited,
 };
 
 use crate::support::content::message;
@@ -165,6 +165,24 @@ fn use_the_session_in_a_forked_child(settings: &Settings) {
             let first = is_forked(session.call(ECHO, b"from the child").map(drop));
             first + is_forked(session.call(ECHO, b"from the child").map(drop))
         }),
+        "stats" => in_forked_child(|| {
+            let counted = session.stats().totals.calls_sent;
+            i32::from(counted != 0) + is_forked(session.call(ECHO, b"from the child").map(drop))
+        }),
+        "channel" => {
+            let channel = Channel::connect_with(&address, &options).unwrap();
+            assert_eq!(channel.call(ECHO, b"one").unwrap().to_vec(), b"one");
+            let mut kept = Some(channel);
+            let outcome = in_forked_child(|| {
+                let channel = kept.take().expect("the parent's channel");
+                let counted = channel.stats().totals.calls_sent != 0;
+                let called = channel.call(ECHO, b"from the child").is_ok();
+                i32::from(called) + i32::from(counted)
+            });
+            let channel = kept.take().expect("taken in the child only");
+            assert_eq!(channel.call(ECHO, b"two").unwrap().to_vec(), b"two");
+            outcome
+        }
         "own session" => in_forked_child(|| {
             let mut own = Session::connect_with(&address, &options).unwrap();
             assert_serves(&mut own);
@@ -222,6 +240,16 @@ fn a_forked_child_cannot_post_or_reserve_and_does_not_disturb_its_parent() {
     for used in ["post", "batch", "reserve", "small reserve"] {
         forked_child_is_refused(used);
     }
+}
+
+#[test]
+fn a_forked_child_has_no_numbers_of_its_parents_session() {
+    forked_child_is_refused("stats");
+}
+
+#[test]
+fn a_forked_child_cannot_use_its_parents_channel() {
+    forked_child_is_refused("channel");
 }
 
 #[test]
