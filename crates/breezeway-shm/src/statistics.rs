@@ -9,5 +9,5 @@ mod table;
 
 pub use fields::{CAPACITY, Field, HEADER_SIZE, MAGIC, RECORD_SIZE, VERSION};
 pub use meter::{Description, Meter};
-pub use registry::Registry;
+pub use registry::{Look, Registry};
 pub use snapshot::{ProcessStatistics, Record, Role, StatisticsFile, Totals, WaitsFor};

@@ -117,7 +117,7 @@ fn a_child_has_statistics_of_its_own_and_its_parents_stay_as_they_are() {
         parents.holds(1, 1);
         let nothing = parents.record().totals == Totals::default()
             && parents.record().role == Role::Server
-            && registry.sessions().is_empty();
+            && registry.look().live.is_empty();
         // SAFETY: the value stays as it is, and the child drops it no second time.
         drop(unsafe { std::ptr::read(&raw const parents) });
         let still_one = numbers(pid) == [childs.record().number];
@@ -127,5 +127,5 @@ fn a_child_has_statistics_of_its_own_and_its_parents_stay_as_they_are() {
     assert!(fine, "the child died, or shows what is its parent's");
     assert!(numbers(std::process::id()).contains(&number));
     assert_eq!(parents.totals().slept, 5);
-    assert_eq!(registry.sessions(), [parents.record()]);
+    assert_eq!(registry.look().live, [parents.record()]);
 }

@@ -15,6 +15,17 @@ use super::snapshot::Record;
 #[derive(Default)]
 pub struct Registry(Mutex<State>);
 
+/// The sessions of one server at a moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Look {
+    /// Those that live, in the order in which they began.
+    pub live: Vec<Record>,
+    /// How many there have been so far.
+    pub joined: u64,
+    /// The sums of those that have ended.
+    pub ended: Totals,
+}
+
 #[derive(Default)]
 struct State {
     /// By their numbers.
@@ -75,23 +86,14 @@ impl Registry {
         state.ended.add(&record.totals.without_state());
     }
 
-    /// What each session that lives counts, in the order in which they began.
-    pub fn sessions(&self) -> Vec<Record> {
+    /// What the sessions count and have counted. Each is among those that live or among those that
+    /// have ended, and never both.
+    pub fn look(&self) -> Look {
         let state = self.lock();
-        let mut records: Vec<_> =
+        let mut live: Vec<_> =
             state.live.values().filter_map(|member| member.words.read()).collect();
-        records.sort_by_key(|record| record.number);
-        records
-    }
-
-    /// Sessions that have joined so far.
-    pub fn joined(&self) -> u64 {
-        self.lock().joined
-    }
-
-    /// What the sessions that have ended have counted.
-    pub fn ended(&self) -> Totals {
-        self.lock().ended
+        live.sort_by_key(|record| record.number);
+        Look { live, joined: state.joined, ended: state.ended }
     }
 
     /// Sessions that live of a user; of those whose user is not known, with `None`.
@@ -111,5 +113,38 @@ impl Words {
             unsafe { &*self.first.add(index) }.load(Ordering::Relaxed)
         };
         self.origin.is_here().then(|| Record::read(word))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicBool;
+
+    use breezeway_os::WaitPolicy;
+
+    use super::*;
+    use crate::statistics::{Description, Field, Meter};
+
+    #[test]
+    fn a_session_that_ends_during_a_look_counts_once() {
+        const SESSIONS: u64 = 2_000;
+        let (registry, over) = (Arc::new(Registry::default()), AtomicBool::new(false));
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for _ in 0..SESSIONS {
+                    let mut meter = Meter::new(&Description::of_worker(WaitPolicy::Park));
+                    meter.add(Field::Slept, 1);
+                    meter.join(&registry);
+                }
+                over.store(true, Ordering::Release);
+            });
+            while !over.load(Ordering::Acquire) {
+                let look = registry.look();
+                let live: u64 = look.live.iter().map(|record| record.totals.slept).sum();
+                assert_eq!(live + look.ended.slept, look.joined);
+            }
+        });
+        assert_eq!(registry.look().ended.slept, SESSIONS);
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use breezeway_shm::statistics::{Meter, Record, Registry, Totals};
+use breezeway_shm::statistics::{Look, Meter, Record, Registry, Totals};
 
 /// What a server does, asked from any thread, also before and after it serves. A clone is the same
 /// one. Asking takes no lock that a session's calls would wait for.
@@ -60,8 +60,7 @@ pub struct ServerStats {
 impl Monitor {
     /// What the server has done so far. Numbers that belong together may be a message apart.
     pub fn stats(&self) -> ServerStats {
-        let sessions = self.registry.sessions();
-        let mut totals = self.registry.ended();
+        let Look { live: sessions, joined: opened, ended: mut totals } = self.registry.look();
         for session in &sessions {
             totals.add(&session.totals);
         }
@@ -69,7 +68,7 @@ impl Monitor {
         let count = |reason| self.count(reason).load(Ordering::Relaxed);
         ServerStats {
             sessions,
-            opened: self.registry.joined(),
+            opened,
             totals,
             denied: count(Reason::Denied),
             beyond_limit: count(Reason::BeyondLimit),
