@@ -10,7 +10,7 @@ use super::program::{Client, Program, Sharing};
 #[derive(Clone, Copy)]
 pub(crate) struct Cell {
     client: Program,
-    server: Program,
+    pub(crate) server: Program,
     sharing: Sharing,
 }
 
