@@ -14,6 +14,7 @@ use breezeway_adversary::{Shared, socket};
 use super::children::Child;
 use super::service::{ECHO, REPLY_OF};
 use super::stage::Stage;
+use super::starving::Slow;
 use super::watchdog::{GENEROUS, within};
 
 #[test]
@@ -36,41 +37,46 @@ fn descriptors_that_are_slow_to_close_do_not_pile_up_behind_each_other() {
 pub(crate) fn slow_to_close() {
     within(GENEROUS, || {
         let stage = Stage::set();
-        // Gives whether the server had the last copy: where it is quick, the last is this one, and
-        // its close is the slow one.
-        let send = |fd: std::os::fd::OwnedFd| {
-            let from = journal::length();
-            let mut peer = Peer::connect(stage.path(), Terms::default());
-            peer.send_segment(&fd);
-            let closing = std::thread::spawn(move || drop(fd));
-            peer.publish(&Entry::segment_add(0, 4096));
-            stage.end_of_session(from);
-            peer.wait_for_end();
-            stage.bystander.goes_on();
-            closing.is_finished()
+        let quick = || {
+            let fd = std::io::pipe().unwrap().0;
+            unwanted(&stage, |peer| peer.send_segment(&fd));
         };
-        send(std::io::pipe().unwrap().0.into());
+        quick();
         let before = count().0;
-        let mut others = Vec::new();
-        loop {
-            let (slow, other) = super::starving::lingering(60);
-            others.push(other);
-            if send(slow) {
-                break;
+        let other = loop {
+            let slow = Slow::new();
+            let other = unwanted(&stage, |peer| {
+                peer.send_segment(&slow.fd);
+                slow.leave()
+            });
+            if let Some(other) = other {
+                break other;
             }
-        }
+        };
         for _ in 0..100 {
-            send(std::io::pipe().unwrap().0.into());
+            quick();
         }
         stage.bystander.goes_on();
         let now = count().0;
-        // Each slow one itself, its other end, and what is just being closed.
-        let most = before + 2 * others.len() + 3;
+        // The slow one itself, its other end, and what is just being closed.
+        let most = before + 5;
         assert!(now <= most, "{before} descriptors were open, and now {now}, not {most}");
         println!("nothing piled up");
-        // The slow one is still open, and nobody waits for it.
-        std::process::exit(0);
+        drop(other);
+        stage.close();
     });
+}
+
+/// A session that ends for what `send` sends: no segment.
+fn unwanted<T>(stage: &Stage, send: impl FnOnce(&mut Peer) -> T) -> T {
+    let from = journal::length();
+    let mut peer = Peer::connect(stage.path(), Terms::default());
+    let sent = send(&mut peer);
+    peer.publish(&Entry::segment_add(0, 4096));
+    stage.end_of_session(from);
+    peer.wait_for_end();
+    stage.bystander.goes_on();
+    sent
 }
 
 /// Open descriptors, and mapped segments of either side.
