@@ -24,15 +24,15 @@ Keys: up and down choose a session, Enter shows all of it, s sorts by the next c
 a word, Esc goes back, q ends. Processes are not asked and not slowed down; one that is stopped is \
 shown standing still.";
 
-/// Show live what sessions do: calls, bytes and wake-ups a second, time spent polling
+/// Show live what sessions do: calls, bytes and wake-ups a second, time spent spinning
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// The process; without it, all that have sessions
     #[arg(value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
     pid: Option<u32>,
-    /// How often to look
-    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = humantime::parse_duration)]
+    /// How often to look, 50 ms at least
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = every)]
     every: Duration,
     /// The column to sort by, the largest first
     #[arg(long, value_enum, default_value_t)]
@@ -44,6 +44,17 @@ pub(crate) struct Args {
 
 /// How often the list of processes is made anew.
 const SEARCH_EVERY: Duration = Duration::from_secs(5);
+
+/// More often a terminal shows nothing more, and reading the file is no longer next to nothing.
+const SHORTEST: Duration = Duration::from_millis(50);
+
+fn every(text: &str) -> Result<Duration, String> {
+    let every = humantime::parse_duration(text).map_err(|error| error.to_string())?;
+    if every < SHORTEST {
+        return Err("not 50ms or more".to_owned());
+    }
+    Ok(every)
+}
 
 /// Runs the command.
 pub(crate) fn run(args: Args) -> Result<(), Failure> {
@@ -57,7 +68,6 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
 }
 
 fn show(terminal: &mut ratatui::DefaultTerminal, args: Args) -> Result<(), Failure> {
-    let every = args.every.max(Duration::from_millis(50));
     let mut watch = Watch::default();
     let mut view = View::new(args.sort, args.filter);
     let mut searched: Option<Instant> = None;
@@ -71,7 +81,7 @@ fn show(terminal: &mut ratatui::DefaultTerminal, args: Args) -> Result<(), Failu
         }
         let sampled = Instant::now();
         view.show(watch.sample(sampled));
-        while let Some(left) = every.checked_sub(sampled.elapsed()) {
+        while let Some(left) = args.every.checked_sub(sampled.elapsed()) {
             terminal.draw(|frame| screen::draw(&view, frame))?;
             if !event::poll(left)? {
                 break;

@@ -288,10 +288,7 @@ impl Worker {
     fn line(&self) -> String {
         let Self { worker, policy, slept, spin_ns, asleep_ns, .. } = self;
         let now = asleep_ns.map_or("awake".to_owned(), |time| format!("asleep, {}", age(time)));
-        format!(
-            "worker {worker} {policy}, slept {slept} times, polled in vain {}, {now}",
-            age(*spin_ns)
-        )
+        format!("worker {worker} {policy}, slept {slept} times, spun {}, {now}", age(*spin_ns))
     }
 }
 

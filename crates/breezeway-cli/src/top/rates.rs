@@ -24,9 +24,9 @@ pub(super) struct Row {
     pub(super) sent: f64,
     /// Sleeps, each of which takes a wake-up.
     pub(super) sleeps: f64,
-    /// The part of a CPU that went into polling in vain: of the session, and of its process's
+    /// The part of a CPU that went into spinning: of the session, and of its process's
     /// workers.
-    pub(super) polling: f64,
+    pub(super) spinning: f64,
 }
 
 /// What is looked at, with what was seen last.
@@ -103,7 +103,7 @@ impl Row {
             let grown = count(&now).saturating_sub(count(&before));
             if elapsed > 0.0 { grown as f64 / elapsed } else { 0.0 }
         };
-        let polling = rate(|totals| totals.spin_time) / 1e9;
+        let spinning = rate(|totals| totals.spin_time) / 1e9;
         let workers = if elapsed > 0.0 { workers as f64 / elapsed / 1e9 } else { 0.0 };
         Self {
             pid,
@@ -118,7 +118,7 @@ impl Row {
             received: rate(|totals| totals.bytes_received),
             sent: rate(|totals| totals.bytes_sent),
             sleeps: rate(|totals| totals.slept),
-            polling: polling + workers,
+            spinning: spinning + workers,
         }
     }
 

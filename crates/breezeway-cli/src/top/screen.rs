@@ -23,7 +23,7 @@ const COLUMNS: [(&str, u16, Option<Column>); 13] = [
     ("IN/S", 10, Some(Column::In)),
     ("OUT/S", 10, Some(Column::Out)),
     ("WAKES/S", 9, Some(Column::Wakeups)),
-    ("POLLING", 8, Some(Column::Polling)),
+    ("SPINNING", 9, Some(Column::Spinning)),
     ("FILL", 5, Some(Column::Fill)),
 ];
 
@@ -92,7 +92,7 @@ fn cells(row: &Row) -> Cells<'static> {
         bytes(row.received as u64),
         bytes(row.sent as u64),
         count(row.sleeps),
-        format!("{:.0} %", 100.0 * row.polling),
+        format!("{:.0} %", 100.0 * row.spinning),
         format!("{:.0} %", 100.0 * row.fill()),
     ])
 }

@@ -19,8 +19,8 @@ pub(crate) enum Column {
     Out,
     /// Wake-ups a second
     Wakeups,
-    /// Time spent polling
-    Polling,
+    /// Time spent spinning
+    Spinning,
     /// Payload memory in use
     Fill,
     /// Process and session
@@ -58,7 +58,7 @@ impl View {
             Column::In => row.received,
             Column::Out => row.sent,
             Column::Wakeups => row.sleeps,
-            Column::Polling => row.polling,
+            Column::Spinning => row.spinning,
             Column::Fill => row.fill(),
             Column::Pid => 0.0,
         };

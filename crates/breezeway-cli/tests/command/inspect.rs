@@ -101,6 +101,7 @@ fn what_cannot_be_shown_is_said_in_a_line() {
     refused(&["inspect", "4294967295"], &["no process 4294967295"]);
     refused(&["top", "4294967295"], &["no process 4294967295"]);
     refused(&["top", "--every", "soon"], &["soon", "; see breezeway top --help"]);
+    refused(&["top", "--every", "49ms"], &["not 50ms or more", "; see breezeway top --help"]);
     refused(&["inspect", "0"], &["0", "; see breezeway inspect --help"]);
     refused(&["inspect", "--session", "1"], &["PID", "; see breezeway inspect --help"]);
     let output = run(&["inspect", &std::process::id().to_string()]);

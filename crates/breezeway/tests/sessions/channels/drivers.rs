@@ -13,7 +13,7 @@ use breezeway::{
 
 use super::PATIENCE;
 
-/// Longer than any policy but `Busy` takes turns in vain.
+/// Longer than any policy but `Busy` spins.
 const RARELY: Duration = Duration::from_millis(1);
 /// More rare messages than it takes to be sure that they are.
 const EVIDENCE: usize = 10;
@@ -86,7 +86,7 @@ fn a_rare_message_is_taken_in_one_turn_that_ends_in_the_sleep() {
 }
 
 #[test]
-fn turns_are_taken_in_vain_again_once_messages_follow_each_other() {
+fn a_driver_spins_again_once_messages_follow_each_other() {
     let mut driven = Driven::new(WaitPolicy::Adaptive);
     driven.sleep();
     for _ in 0..2 * EVIDENCE {
