@@ -11,3 +11,4 @@ pub use fields::{CAPACITY, Field, HEADER_SIZE, MAGIC, RECORD_SIZE, VERSION};
 pub use meter::{Description, Meter};
 pub use registry::{Look, Registry};
 pub use snapshot::{ProcessStatistics, Record, Role, StatisticsFile, Totals, WaitsFor};
+pub use table::{Sums, sums_of_this_process};

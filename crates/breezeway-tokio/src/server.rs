@@ -10,7 +10,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use breezeway::{
-    Address, Driver, ErrorCode, IncomingCall, ServeError, ServerChannel, ServerOptions,
+    Address, Driver, ErrorCode, IncomingCall, Monitor, ServeError, ServerChannel, ServerOptions,
     SessionListener, Unserved,
 };
 use tokio::io::Interest;
@@ -70,6 +70,24 @@ impl Stopper {
         self.shared.notify.notify_waiters();
     }
 
+    /// Waits until the server takes no new clients any more: it was stopped, or a successor has
+    /// [taken over](ServerOptions::take_over). Then those that are there are still served.
+    pub async fn ending(&self) {
+        loop {
+            let news = self.stopped();
+            if self.is_stopping() || self.is_draining() {
+                return;
+            }
+            news.await;
+        }
+    }
+
+    /// Whether clients are sent to a successor.
+    #[doc(hidden)]
+    pub fn is_succeeded(&self) -> bool {
+        self.is_draining()
+    }
+
     pub(crate) fn is_stopping(&self) -> bool {
         self.shared.is_stopping.load(Ordering::Acquire)
     }
@@ -125,6 +143,11 @@ impl Server {
         self.stopper.clone()
     }
 
+    /// Where to ask what it does, while it serves.
+    pub fn monitor(&self) -> Monitor {
+        self.listener.monitor()
+    }
+
     /// Serves calls until stopped, or until a successor has
     /// [taken over](ServerOptions::take_over) and clients have moved, or the options' time to drain
     /// is over. Streams are refused.
@@ -151,6 +174,25 @@ impl Server {
     /// streams that the client has reset may be about to end; a stream beyond them is refused with
     /// [`ErrorCode::Overloaded`].
     pub async fn serve_streams<C, F, S, G>(self, call: C, stream: S) -> Result<(), ServeError>
+    where
+        C: Fn(IncomingCall) -> F + Send + Sync + 'static,
+        F: Future<Output = ()> + Send + 'static,
+        S: Fn(u32, Stream) -> G + Send + Sync + 'static,
+        G: Future<Output = ()> + Send + 'static,
+    {
+        #[cfg(feature = "metrics")]
+        let call = move |incoming| {
+            let timer = breezeway::metrics::HandlerTimer::start();
+            let handling = call(incoming);
+            async move {
+                handling.await;
+                timer.end();
+            }
+        };
+        self.serve_with(call, stream).await
+    }
+
+    async fn serve_with<C, F, S, G>(self, call: C, stream: S) -> Result<(), ServeError>
     where
         C: Fn(IncomingCall) -> F + Send + Sync + 'static,
         F: Future<Output = ()> + Send + 'static,

@@ -89,6 +89,9 @@ mod listener;
 mod log_limit;
 #[cfg(not(loom))]
 mod message;
+#[cfg(all(feature = "metrics", not(loom)))]
+#[cfg_attr(docsrs, doc(cfg(feature = "metrics")))]
+pub mod metrics;
 #[cfg(not(loom))]
 mod offload;
 #[cfg(not(loom))]

@@ -34,6 +34,8 @@ use placement::{Candidate, Placement};
 use threads::Threads;
 
 pub use draining::Unserved;
+#[cfg(feature = "metrics")]
+pub(crate) use monitor::refused_by_this_process;
 pub use monitor::{Monitor, ServerStats};
 pub use session_listener::SessionListener;
 
@@ -196,6 +198,8 @@ impl Server {
     /// When it is stopped, channels are told to make no more calls, and what was asked before is
     /// served and replied to, for at most [`ServerOptions::drain_timeout`].
     pub fn serve(self, handler: impl Handler) -> Result<(), ServeError> {
+        #[cfg(feature = "metrics")]
+        let handler = crate::metrics::Timed(handler);
         match self.options.offload {
             0 => self.serve_with(handler),
             threads => self.serve_offloading(threads, &handler),

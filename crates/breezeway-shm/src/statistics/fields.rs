@@ -58,6 +58,11 @@ macro_rules! numbers {
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => stringify!($name),)+ }
             }
+
+            /// What it is, in a few words.
+            pub const fn description(self) -> &'static str {
+                match self { $(Self::$variant => concat!($($doc),+).trim_ascii_start(),)+ }
+            }
         }
 
         /// The numbers of one session, or the sums of several.
@@ -126,11 +131,11 @@ numbers! {
     ControlsReceived controls_received,
     /// Bytes of message bodies received.
     BytesReceived bytes_received,
-    /// Waits that ended while polling, of those that took more than a microsecond or so.
+    /// Waits that ended while spinning, of those that took more than a microsecond or so.
     Spun spun,
     /// Waits that slept.
     Slept slept,
-    /// Nanoseconds spent polling in these waits.
+    /// Nanoseconds spent spinning in these waits.
     SpinTime spin_time,
     /// Doorbells rung, and writes to a socket.
     Doorbells doorbells,
@@ -141,7 +146,7 @@ numbers! {
     /// What this side waits for: 0 nothing, 1 what the peer sends, 2 the peer to take entries, 3
     /// memory to come back.
     WaitsFor waits_for,
-    /// Since when, in nanoseconds of `CLOCK_BOOTTIME`, if it sleeps or has polled for a
+    /// Since when, in nanoseconds of `CLOCK_BOOTTIME`, if it sleeps or has spun for a
     /// millisecond.
     WaitsSince waits_since,
     /// Entries published in the own ring.

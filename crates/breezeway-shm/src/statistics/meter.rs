@@ -77,12 +77,12 @@ enum Place {
     Table(&'static Table, usize),
     /// In memory of its own: the table is full, or there is none. No box, which would claim to be
     /// the only way to its memory.
-    Private(Arc<[AtomicU64; RECORD_WORDS]>),
+    Private(Arc<[AtomicU64; RECORD_WORDS]>, Option<&'static Table>),
 }
 
 impl Place {
-    fn private() -> Self {
-        Self::Private(Arc::new([const { AtomicU64::new(0) }; RECORD_WORDS]))
+    fn private(full: Option<&'static Table>) -> Self {
+        Self::Private(Arc::new([const { AtomicU64::new(0) }; RECORD_WORDS]), full)
     }
 }
 
@@ -161,9 +161,9 @@ fn class(kind: u8, flags: u8) -> usize {
 impl Meter {
     /// Takes a record in the process's statistics, or memory of its own where there is none left.
     pub fn new(description: &Description) -> Self {
-        let place = match Table::of_this_process().and_then(|table| Some((table, table.take()?))) {
-            Some((table, index)) => Place::Table(table, index),
-            None => Place::private(),
+        let place = match Table::of_this_process().map(|table| (table, table.take())) {
+            Some((table, Some(index))) => Place::Table(table, index),
+            full => Place::private(full.map(|(table, _)| table)),
         };
         let meter = Self::at(place, description.role);
         meter.describe(description);
@@ -173,7 +173,7 @@ impl Meter {
     /// In memory of its own, from the start: for an endpoint that nobody has described. It has to
     /// have a role, and is said to be a client's.
     pub(crate) fn unlisted() -> Self {
-        let meter = Self::at(Place::private(), Role::Client);
+        let meter = Self::at(Place::private(None), Role::Client);
         meter.word(Identity::Kind as usize).store(Role::Client as u64, Ordering::Relaxed);
         meter
     }
@@ -181,7 +181,7 @@ impl Meter {
     fn at(place: Place, role: Role) -> Self {
         let words = match &place {
             Place::Table(table, index) => table.record(*index).as_ptr(),
-            Place::Private(words) => words.as_ptr(),
+            Place::Private(words, _) => words.as_ptr(),
         };
         Self { words, place, waits: false, registry: None, role, origin: Origin::here() }
     }
@@ -329,11 +329,74 @@ impl Drop for Meter {
         if let Some(registry) = self.registry.take() {
             registry.leave(&self.record());
         }
-        if let Place::Table(table, index) = self.place {
-            let sequence = self.word(Identity::Sequence as usize);
-            let ended = sequence.load(Ordering::Relaxed).wrapping_add(1);
-            sequence.store(ended, Ordering::Release);
-            table.give_back(index);
+        match self.place {
+            Place::Table(table, index) => {
+                let sequence = self.word(Identity::Sequence as usize);
+                table.ends(self.role, &self.totals(), || {
+                    let ended = sequence.load(Ordering::Relaxed).wrapping_add(1);
+                    sequence.store(ended, Ordering::Release);
+                });
+                table.give_back(index);
+            }
+            Place::Private(_, Some(table)) => table.ends(self.role, &self.totals(), || ()),
+            Place::Private(_, None) => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+
+    use super::super::table::{Sums, sums_of_this_process};
+    use super::*;
+
+    fn workers() -> Sums {
+        sums_of_this_process().into_iter().find(|sums| sums.role == Role::Worker).unwrap()
+    }
+
+    #[test]
+    fn a_session_that_ends_while_the_process_is_summed_up_counts_once() {
+        const SESSIONS: u64 = 2_000;
+        // No other test lets a worker wait so long.
+        const MARK: u64 = 1 << 40;
+        let before = workers().totals.spin_time >> 40;
+        let (begun, over) = (AtomicU64::new(0), AtomicBool::new(false));
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for _ in 0..SESSIONS {
+                    let meter = Meter::new(&Description::of_worker(WaitPolicy::Park));
+                    meter.add(Field::SpinTime, MARK);
+                    begun.fetch_add(1, Ordering::Release);
+                }
+                over.store(true, Ordering::Release);
+            });
+            while !over.load(Ordering::Acquire) {
+                let least = begun.load(Ordering::Acquire);
+                let summed = (workers().totals.spin_time >> 40) - before;
+                // One more may have begun to count.
+                let most = begun.load(Ordering::Acquire) + 1;
+                assert!((least..=most).contains(&summed), "{summed} of {least} to {most}");
+            }
+        });
+        assert_eq!((workers().totals.spin_time >> 40) - before, SESSIONS);
+    }
+
+    #[test]
+    fn what_lives_is_counted_by_its_role_and_by_what_it_waits_for() {
+        let (before, mut meter) =
+            (workers(), Meter::new(&Description::of_worker(WaitPolicy::Park)));
+        meter.set(Field::Unwritten, 7 << 40);
+        meter.sleeps(WaitsFor::Memory);
+        let now = workers();
+        // Other tests have workers of their own.
+        assert!(now.live >= 1 && now.opened > before.opened && now.waiting[2] >= 1, "{now:?}");
+        assert_eq!((now.totals.unwritten - before.totals.unwritten) >> 40, 7);
+        assert_eq!((now.totals.waits_for, now.totals.waits_since), (0, 0));
+        drop(meter);
+        let after = workers();
+        assert_eq!(after.totals.unwritten >> 40, before.totals.unwritten >> 40, "no longer held");
+        assert!(after.opened >= now.opened);
+        assert!(after.totals.slept > before.totals.slept, "the count stays");
     }
 }

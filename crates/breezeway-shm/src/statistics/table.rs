@@ -4,11 +4,15 @@ use std::ffi::CStr;
 use std::os::fd::OwnedFd;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard};
 
 use breezeway_os::segment::{self, Mapping, SegmentError};
 use breezeway_os::{Origin, clock};
 
-use super::fields::{CAPACITY, HEADER_SIZE, Header, MAGIC, RECORD_SIZE, RECORD_WORDS, VERSION};
+use super::fields::{
+    CAPACITY, HEADER_SIZE, Header, Identity, MAGIC, RECORD_SIZE, RECORD_WORDS, Totals, VERSION,
+};
+use super::snapshot::{Record, Role, WaitsFor};
 
 /// The name that tools know the file by.
 pub(super) const LABEL: &CStr = c"breezeway-stats";
@@ -21,6 +25,52 @@ pub(super) struct Table {
     origin: Origin,
     /// A bit for each record that a session has.
     taken: [AtomicU64; CAPACITY / 64],
+    /// What those that have ended have counted. A forked child has a table of its own, and so a
+    /// lock of its own.
+    ended: Mutex<[Sums; 3]>,
+}
+
+/// What the sessions of this process, or its workers, count and have counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Sums {
+    /// Of which role they are.
+    pub role: Role,
+    /// How many live. (Of more than there is room for in the file, those beyond it are not known
+    /// before they end.)
+    pub live: u64,
+    /// How many of these wait for what the peer sends, for room, and for memory.
+    pub waiting: [u64; 3],
+    /// How many there have been.
+    pub opened: u64,
+    /// The sums: the counts of all there have been, and what those hold that live. Nothing says
+    /// what they wait for.
+    pub totals: Totals,
+}
+
+impl Sums {
+    const fn new(role: Role, totals: Totals) -> Self {
+        Self { role, live: 0, waiting: [0; 3], opened: 0, totals }
+    }
+
+    fn of_each_role() -> [Self; 3] {
+        [Role::Client, Role::Server, Role::Worker].map(|role| Self::new(role, Totals::default()))
+    }
+
+    fn add_live(&mut self, totals: &Totals) {
+        self.live += 1;
+        self.opened += 1;
+        if let Some(what) = WaitsFor::from_number(totals.waits_for) {
+            self.waiting[what as usize - 1] += 1;
+        }
+        self.totals.add(totals);
+    }
+}
+
+/// The sums of each role's, of this process. What sessions count while this looks may be in it or
+/// not; one that ends is in it once.
+pub fn sums_of_this_process() -> [Sums; 3] {
+    Table::of_this_process().map_or_else(Sums::of_each_role, Table::sums)
 }
 
 impl Table {
@@ -54,7 +104,13 @@ impl Table {
         let size = HEADER_SIZE + CAPACITY * RECORD_SIZE;
         let (mapping, descriptor) = segment::create_sparse(label, size)?;
         let taken = [const { AtomicU64::new(0) }; CAPACITY / 64];
-        let table = Self { mapping, _descriptor: descriptor, origin: Origin::here(), taken };
+        let table = Self {
+            mapping,
+            _descriptor: descriptor,
+            origin: Origin::here(),
+            taken,
+            ended: Mutex::new(Sums::of_each_role()),
+        };
         for (field, value) in [
             (Header::Version, VERSION),
             (Header::RecordSize, RECORD_SIZE as u64),
@@ -121,6 +177,45 @@ impl Table {
         }
         self.header(Header::Unrecorded).fetch_add(1, Ordering::Relaxed);
         None
+    }
+
+    fn lock(&self) -> MutexGuard<'_, [Sums; 3]> {
+        self.ended.lock().expect("nobody panics with the lock")
+    }
+
+    /// Adds what a session that ends has counted; `free` says in its record, if it has one, that
+    /// it has ended.
+    pub(super) fn ends(&self, role: Role, totals: &Totals, free: impl FnOnce()) {
+        let mut ended = self.lock();
+        if let Some(sums) = ended.iter_mut().find(|sums| sums.role == role) {
+            sums.opened += 1;
+            sums.totals.add(&totals.without_state());
+        }
+        free();
+    }
+
+    fn sums(&self) -> [Sums; 3] {
+        // With the lock, none that is seen to live ends.
+        let ended = self.lock();
+        let mut all = *ended;
+        let used = self.header(Header::Used).load(Ordering::Relaxed) as usize;
+        for index in 0..used.min(CAPACITY) {
+            let words = self.record(index);
+            // Acquire: what belongs to the session that the sequence is of.
+            let sequence = words[Identity::Sequence as usize].load(Ordering::Acquire);
+            if sequence == 0 || !sequence.is_multiple_of(2) {
+                continue;
+            }
+            let record = Record::read(|index| words[index].load(Ordering::Relaxed));
+            if let Some(sums) = all.iter_mut().find(|sums| sums.role == record.role) {
+                sums.add_live(&record.totals);
+            }
+        }
+        drop(ended);
+        for sums in &mut all {
+            (sums.totals.waits_for, sums.totals.waits_since) = (0, 0);
+        }
+        all
     }
 
     /// Gives one back.

@@ -33,6 +33,16 @@ pub(crate) enum Reason {
     Failed,
 }
 
+/// Clients that got no session of any server of this process, by the reason.
+#[cfg(feature = "metrics")]
+static OF_THIS_PROCESS: [AtomicU64; 5] = [const { AtomicU64::new(0) }; 5];
+
+/// Clients that got no session of any server of this process, in the order of the reasons.
+#[cfg(feature = "metrics")]
+pub(crate) fn refused_by_this_process() -> [u64; 5] {
+    OF_THIS_PROCESS.each_ref().map(|count| count.load(Ordering::Relaxed))
+}
+
 /// What a server has done so far, and its sessions now.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -92,6 +102,8 @@ impl Monitor {
 
     pub(crate) fn turned_away(&self, reason: Reason) {
         self.count(reason).fetch_add(1, Ordering::Relaxed);
+        #[cfg(feature = "metrics")]
+        OF_THIS_PROCESS[reason as usize].fetch_add(1, Ordering::Relaxed);
     }
 
     /// A session begins.

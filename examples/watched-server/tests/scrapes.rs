@@ -1,0 +1,132 @@
+//! What Prometheus gets of the example, and what the dashboard and the page say of it.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use breezeway::{Address, Session};
+
+const PAGE: &str = include_str!("../../../docs/watching.md");
+const DASHBOARD: &str = include_str!("../grafana.json");
+
+/// How long something may take that must come.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The example, which ends with this.
+struct Server {
+    process: Child,
+    address: Address,
+    metrics: String,
+}
+
+impl Server {
+    fn start(folder: &std::path::Path) -> Self {
+        let mut server = Command::new(env!("CARGO_BIN_EXE_watched-server"));
+        server.args([format!("shm:{}/socket", folder.display()), "127.0.0.1:0".to_owned()]);
+        let mut process = server.stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let said = line.trim_end().strip_prefix("listening on ").unwrap();
+        let (address, metrics) = said.split_once(", metrics at ").unwrap();
+        Self { process, address: address.parse().unwrap(), metrics: metrics.to_owned() }
+    }
+
+    /// Every line of a scrape that is no comment: its value, by the name with its labels.
+    fn scrape(&self) -> BTreeMap<String, f64> {
+        let mut socket = TcpStream::connect(&self.metrics).unwrap();
+        socket.write_all(b"GET /metrics HTTP/1.1\r\nHost: here\r\n\r\n").unwrap();
+        let mut text = String::new();
+        socket.read_to_string(&mut text).unwrap();
+        let (head, body) = text.split_once("\r\n\r\n").unwrap();
+        assert!(head.starts_with("HTTP/1.1 200 OK\r\n"), "{head}");
+        let lines = body.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+        let pair = |line: &str| {
+            let (name, value) = line.rsplit_once(' ').unwrap();
+            (name.to_owned(), value.parse().unwrap())
+        };
+        lines.map(pair).collect()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.process.kill().unwrap();
+        self.process.wait().unwrap();
+    }
+}
+
+/// The name of a line, without labels.
+fn name(line: &str) -> &str {
+    line.split('{').next().unwrap()
+}
+
+#[test]
+fn a_scrape_says_what_sessions_did_those_that_have_ended_among_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(folder.path());
+    let mut staying = Session::connect(&server.address).unwrap();
+    let mut leaving = Session::connect(&server.address).unwrap();
+    for session in [&mut staying, &mut leaving] {
+        for _ in 0..100 {
+            assert_eq!(session.call(0, b"Ada").unwrap().to_vec(), b"hello Ada");
+        }
+    }
+    let both = server.scrape();
+    assert_eq!(both["breezeway_sessions{role=\"server\"}"], 2.0);
+    leaving.call(0, &[0xff]).unwrap_err();
+    drop(leaving);
+    let expected = [
+        ("breezeway_sessions", 1.0),
+        ("breezeway_sessions_opened_total", 2.0),
+        ("breezeway_calls_received_total", 201.0),
+        ("breezeway_bytes_received_total", 601.0),
+        ("breezeway_ends_sent_total", 200.0),
+        ("breezeway_errors_sent_total", 1.0),
+    ];
+    // The server learns of the end, and counts what it has sent, in its turn.
+    let begun = Instant::now();
+    let last = loop {
+        let now = server.scrape();
+        let value = |name| now[&format!("{name}{{role=\"server\"}}")];
+        if expected.iter().all(|&(name, expected)| value(name) == expected) {
+            break now;
+        }
+        assert!(begun.elapsed() < PATIENCE, "{now:?}");
+    };
+    assert_eq!(last["breezeway_clients_refused_total{reason=\"limit\"}"], 0.0);
+    // One call in 61 is timed, of each of the threads that serve.
+    assert!((2.0..=3.0).contains(&last["breezeway_handler_seconds_count"]), "{last:?}");
+    assert!(last["breezeway_handler_seconds_sum"] > 0.0);
+}
+
+#[test]
+fn the_dashboard_and_the_page_name_what_a_scrape_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(folder.path());
+    let mut session = Session::connect(&server.address).unwrap();
+    // One more than it takes for one to be timed and noted.
+    for _ in 0..62 {
+        session.call(0, b"Ada").unwrap();
+    }
+    let scrape = server.scrape();
+    let said: Vec<&str> = scrape.keys().map(|line| name(line)).collect();
+    let dashboard: serde_json::Value = serde_json::from_str(DASHBOARD).unwrap();
+    let mut named = 0;
+    for panel in dashboard["panels"].as_array().unwrap() {
+        for target in panel["targets"].as_array().unwrap() {
+            let expression = target["expr"].as_str().unwrap();
+            let words = expression.split(|char: char| !(char.is_alphanumeric() || char == '_'));
+            for word in words.filter(|word| word.starts_with("breezeway_")) {
+                assert!(said.contains(&word), "{word} of {}", panel["title"]);
+                named += 1;
+            }
+        }
+    }
+    assert!(named > 20, "{named}");
+    let of_handlers = |name: &str| name.starts_with("breezeway_handler_seconds_");
+    for name in said.iter().filter(|name| !of_handlers(name)) {
+        assert!(PAGE.contains(&format!("`{name}`")), "{name} is not on the page");
+    }
+}
