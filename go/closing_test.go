@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -211,6 +212,46 @@ func TestASessionThatBeginsWhileTheServerDrainsIsSentAway(t *testing.T) {
 	}
 	_ = conn.Close()
 	soon(t, "the server's draining", drained)
+}
+
+func TestAServerSaysOnceThatItGoesAway(t *testing.T) {
+	for _, streams := range []int{0, 8} {
+		t.Run(fmt.Sprint(streams, " streams"), func(t *testing.T) { saysOnce(t, streams) })
+	}
+}
+
+func saysOnce(t *testing.T, streams int) {
+	began, end := make(chan struct{}), make(chan struct{})
+	server, address := quietServer(t, "shm:"+filepath.Join(t.TempDir(), "s"),
+		func(call *Call) error {
+			close(began)
+			<-end
+			return call.Echo()
+		})
+	conn, err := Dial(contextOf(t), address, MaxStreams(streams))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	answered := make(chan error, 1)
+	go func() {
+		_, err := conn.Call(contextOf(t), 0, nil)
+		answered <- err
+	}()
+	soon(t, "the call", began)
+	for range 3 {
+		for _, session := range server.all() {
+			session.goAway()
+		}
+	}
+	close(end)
+	// The reply comes behind them, and a second one would have ended the session.
+	if err := soon(t, "the reply", answered); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Call(contextOf(t), 0, nil); !errors.Is(err, ErrGoingAway) {
+		t.Fatalf("a call to a server that goes away: %v", err)
+	}
 }
 
 func TestAHelloWithManyDescriptorsIsRefusedAtOnce(t *testing.T) {

@@ -37,6 +37,12 @@ func (s *session) dispatch() error {
 			call.cancel(&CallError{Code: CodeCancelled})
 		}
 	case abi.KindGoAway:
+		if !s.isClient {
+			return violated("a go-away from a client")
+		}
+		if s.goaway {
+			return violated("a second go-away")
+		}
 		s.goaway = true
 	case abi.KindShutdown:
 		return ErrPeerClosed

@@ -39,6 +39,7 @@ func rawConn(conn net.Conn) (syscall.RawConn, error) {
 func connect(conn net.Conn, carrier Carrier, opts *options) (*agreement, error) {
 	_ = conn.SetDeadline(time.Now().Add(opts.handshakeTimeout))
 	own := opts.hello(carrier == Shm)
+	own.GoAway = true
 	agreed := &agreement{carrier: carrier, own: own}
 	fd := -1
 	if own.Memory {

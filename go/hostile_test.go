@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"maps"
 	"math/rand"
 	"net"
 	"os"
@@ -113,6 +114,18 @@ func (l *liar) lend(segment, lend uint32, offset, length uint64) {
 		Stream: 1}, 0, d[:])
 }
 
+// crossedReset breaks no rule: it is of a stream that the other side has forgotten.
+var crossedReset = abi.Head{Kind: abi.KindReset, Stream: 99, Tag: 5}
+
+// withLie gives the lies, and one that only one side tells.
+func withLie(name string, lie func(l *liar)) map[string]func(l *liar) {
+	all := maps.Clone(lies)
+	all[name] = lie
+	return all
+}
+
+func goAway(l *liar) { l.publish(abi.Head{Kind: abi.KindGoAway}, 0, nil) }
+
 // lies are what breaks a rule of shared memory, whoever tells it.
 var lies = map[string]func(l *liar){
 	"a sequence from the future": func(l *liar) { l.own.Store(l.slot(), 1000); l.ring() },
@@ -124,8 +137,8 @@ var lies = map[string]func(l *liar){
 	"kind 0":               func(l *liar) { l.publish(abi.Head{}, 0, nil) },
 	"a reserved kind":      func(l *liar) { l.publish(abi.Head{Kind: abi.KindDeadline}, 0, nil) },
 	"an unknown kind":      func(l *liar) { l.publish(abi.Head{Kind: 77}, 0, nil) },
-	"a release of nothing": func(l *liar) { l.publish(abi.Head{Kind: abi.KindGoAway}, 5, nil) },
-	"a release past all":   func(l *liar) { l.publish(abi.Head{Kind: abi.KindGoAway}, 65535, nil) },
+	"a release of nothing": func(l *liar) { l.publish(crossedReset, 5, nil) },
+	"a release past all":   func(l *liar) { l.publish(crossedReset, 65535, nil) },
 	"an unknown segment":   func(l *liar) { l.lend(0, 0, 0, 100) },
 	"a segment without fd": func(l *liar) {
 		l.publish(abi.Head{Kind: abi.KindSegmentAdd}, 0, make([]byte, 8))
@@ -206,7 +219,7 @@ func TestAServerEndsTheSessionOfAClientThatLiesAndNoOther(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer other.Close()
-	for name, lie := range lies {
+	for name, lie := range withLie("a go-away from a client", goAway) {
 		t.Run(name, func(t *testing.T) {
 			l := newLiar(t, path)
 			defer l.close()
@@ -221,7 +234,7 @@ func TestAServerEndsTheSessionOfAClientThatLiesAndNoOther(t *testing.T) {
 }
 
 func TestAClientEndsItsSessionWithAServerThatLies(t *testing.T) {
-	for name, lie := range lies {
+	for name, lie := range withLie("a second go-away", func(l *liar) { goAway(l); goAway(l) }) {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "s")
 			listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})

@@ -394,11 +394,15 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	return errors.Join(err, s.Close())
 }
 
-// goAway tells the other side to begin nothing new.
+// goAway tells a client that takes it to begin nothing new, once.
 func (s *session) goAway() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.err == nil && s.transmit(abi.Head{Kind: abi.KindGoAway}, &outgoing{}) == nil {
+	if s.err != nil || s.told || !s.peerHello.TakesGoAway() {
+		return
+	}
+	if s.transmit(abi.Head{Kind: abi.KindGoAway}, &outgoing{}) == nil {
+		s.told = true
 		s.flush()
 	}
 }

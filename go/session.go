@@ -52,7 +52,8 @@ type session struct {
 	ending error // why the other side is gone, while what it asked for before is served
 	freed  bool
 	over   atomic.Bool // err is set
-	goaway bool
+	goaway bool        // the server wants nothing new
+	told   bool        // the client was told so
 
 	// Driving; see waiting.go.
 	leading     bool

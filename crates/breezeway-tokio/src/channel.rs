@@ -66,9 +66,12 @@ impl Channel {
         Ok(Self { channel })
     }
 
-    /// Both ends of a session in shared memory within this process.
+    /// Both ends of a session in shared memory within this process. The handshake may take an hour
+    /// here, whatever the options say.
     pub async fn pair(options: &SessionOptions) -> Result<(Self, ServerChannel), ConnectError> {
         let (one, other) = std::os::unix::net::UnixStream::pair().map_err(failed)?;
+        options.validate()?;
+        let options = &options.clone().handshake_timeout(Duration::from_secs(3600));
         let server = tokio::spawn({
             let options = options.clone();
             async move { ServerChannel::from_socket(other.into(), &options).await }

@@ -1,6 +1,6 @@
 //! A session that threads and tasks share.
 
-mod calls;
+mod calling;
 mod closing;
 mod draining;
 mod driver;
@@ -10,7 +10,8 @@ mod outbox;
 mod outgoing;
 mod parker;
 mod pending;
-mod serving;
+mod receiving;
+mod sending;
 mod shared;
 mod space;
 mod stand_in;
@@ -28,7 +29,6 @@ use std::time::{Duration, Instant};
 
 use breezeway_os::{Deadline, Peer, TrustedPeer};
 use breezeway_shm::statistics::Record;
-use breezeway_shm::{Flags, Head, Kind};
 
 use crate::address::{Address, Place};
 use crate::carrier::Carrier;
@@ -38,7 +38,6 @@ use crate::error::{CallError, ConnectError};
 use crate::handshake::{self, HandshakeError};
 use crate::message::Message;
 use crate::options::SessionOptions;
-use crate::protocol::{CallId, ONE_WAY, REQUEST};
 use crate::time_left;
 
 pub(crate) use driver::Counted;
@@ -51,8 +50,9 @@ pub(crate) use worker_driver::{Attended, WorkerDriver};
 
 use leadership::Leadership;
 use outgoing::Outgoing;
+use receiving::Arrival;
 use shared::Shared;
-use state::{Arrival, State};
+use state::State;
 
 /// A session to a server that threads and tasks share: any number of calls and streams at one time.
 ///
@@ -185,13 +185,15 @@ impl Channel {
         })
     }
 
-    /// Both ends of a session in shared memory within this process.
+    /// Both ends of a session in shared memory within this process. The handshake may take an hour
+    /// here, whatever the options say.
     pub fn pair(options: &SessionOptions) -> Result<(Self, ServerChannel), ConnectError> {
         let (one, other) = UnixStream::pair().map_err(HandshakeError::from)?;
+        let options = options.for_own_ends()?;
         let server_options = options.clone();
         let server =
             std::thread::spawn(move || ServerChannel::from_socket(other.into(), &server_options));
-        let client = Self::from_socket(one.into(), options)?;
+        let client = Self::from_socket(one.into(), &options)?;
         let server = server.join().expect("the handshake does not panic")?;
         Ok((client, server))
     }
@@ -495,109 +497,5 @@ impl Driving {
             Self::ByCallers => Leadership::default(),
             Self::Elsewhere => Leadership::outside(),
         }
-    }
-}
-
-impl State {
-    /// Sends a request, if there is room for it.
-    fn poll_call(
-        &mut self,
-        cx: &Context<'_>,
-        method: u32,
-        outgoing: &mut Outgoing<'_>,
-        time: u16,
-    ) -> Poll<Result<u32, CallError>> {
-        self.may_begin()?;
-        self.check_metadata(outgoing.metadata)?;
-        if !self.calls.has_room() {
-            self.calls.await_room(cx);
-            return Poll::Pending;
-        }
-        let stream = self.free_number();
-        let head = Head { kind: Kind::Message, flags: REQUEST, stream, tag: method, time };
-        let sent = self.poll_send(cx, head, outgoing);
-        sent.map_ok(|()| {
-            self.used_number();
-            self.calls.sent(stream);
-            stream
-        })
-    }
-
-    /// Takes the reply to a call.
-    fn poll_answer(
-        &mut self,
-        cx: &mut Context<'_>,
-        number: u32,
-    ) -> Poll<Result<Message, CallError>> {
-        if self.calls.awaits(number) && self.may_stand_in() {
-            self.calls.withdraw(number, cx);
-            self.stand_in(cx);
-        }
-        match self.calls.poll(number, cx) {
-            Poll::Ready(Ok(message)) => Poll::Ready(Ok(message)),
-            Poll::Ready(Err((code, reason))) => {
-                let call = CallId(number);
-                Poll::Ready(Err(CallError::Failed { call, code, reason }))
-            }
-            Poll::Pending => {
-                if let Err(error) = self.check() {
-                    self.calls.give_up(number);
-                    return Poll::Ready(Err(error));
-                }
-                Poll::Pending
-            }
-        }
-    }
-
-    /// Nobody waits for a reply any more, as the server is to know.
-    fn cancel_call(&mut self, number: u32) {
-        if self.calls.give_up(number) && !self.is_ended() {
-            let head =
-                Head { kind: Kind::Cancel, flags: Flags::NONE, stream: number, tag: 0, time: 0 };
-            // An error has ended the session, as everybody else learns.
-            let _ = self.send_or_keep(head, Outgoing::message(&[]));
-        }
-    }
-
-    fn poll_post(
-        &mut self,
-        cx: &Context<'_>,
-        method: u32,
-        outgoing: &mut Outgoing<'_>,
-    ) -> Poll<Result<(), CallError>> {
-        self.may_begin()?;
-        if !self.streams.may_send_one_way() {
-            self.await_one_way_window(cx);
-            return Poll::Pending;
-        }
-        let stream = self.free_number();
-        let head = Head { kind: Kind::Message, flags: ONE_WAY, stream, tag: method, time: 0 };
-        let len = outgoing.message_len();
-        self.poll_send(cx, head, outgoing).map_ok(|()| {
-            self.used_number();
-            self.streams.one_way_sent(len);
-        })
-    }
-
-    fn poll_open(
-        &mut self,
-        cx: &Context<'_>,
-        method: u32,
-        outgoing: &mut Outgoing<'_>,
-        last: bool,
-        time: u16,
-    ) -> Poll<Result<StreamKey, StreamError>> {
-        self.may_begin()?;
-        self.check_metadata(outgoing.metadata)?;
-        self.streams.may_open().map_err(|error| StreamError::TooMany(error.0))?;
-        let stream = self.free_number();
-        let flags = Flags::OPEN.with(Flags::STREAM);
-        let flags = if last { flags.with(Flags::FIN) } else { flags };
-        let head = Head { kind: Kind::Message, flags, stream, tag: method, time };
-        let sent = self.poll_send(cx, head, outgoing);
-        sent.map_err(StreamError::from).map_ok(|()| {
-            self.used_number();
-            self.streams.opened(stream, outgoing.carried(last))
-        })
     }
 }

@@ -1,10 +1,16 @@
-//! The streams of a session without IO: entries in, decisions out (`docs/abi.md`, section 4.3).
+//! One end of a session that many share, without IO: entries in, decisions out (`docs/abi.md`,
+//! sections 4.1 and 4.3).
 //!
-//! Nothing here reads a clock, a ring or a socket, and no message is copied: `M` is whatever the
-//! driver received. Blocking sessions, workers and tasks drive this same code.
+//! Nothing here reads a clock, a ring or a socket, wakes anybody or copies a message: the driver
+//! says until when senders wait; `M` is whatever it received, `W` whom it wakes. Threads, workers
+//! and tasks drive this same code. (The exclusive sessions, of one caller and in order, keep to the
+//! same rules by [`protocol`](crate::protocol).)
 
+mod arrivals;
+mod calls;
 mod metadata;
 mod one_way;
+mod served;
 mod stream;
 mod streams;
 #[cfg(test)]
@@ -14,13 +20,23 @@ mod window;
 pub use metadata::MetadataError;
 pub use window::Window;
 
+pub(crate) use arrivals::Arrival;
 pub(crate) use metadata::{METADATA_PREFIX, split};
 pub(crate) use stream::Carried;
-pub(crate) use streams::{
-    Control, Event, Opening, Refusal, StreamKey, StreamTerms, Streams, Taken,
-};
+pub(crate) use streams::{Control, Refusal, StreamEvent, StreamKey, StreamTerms, Streams, Taken};
 
+use arrivals::Arrivals;
+use breezeway_os::Deadline;
+use breezeway_shm::Flags;
+use calls::Calls;
+use served::Served;
+use streams::Opening;
 use thiserror::Error;
+
+use crate::protocol::{
+    About, AboutShared, CallViolation, ErrorCode, PeerHead, Side, Violation, judge_shared, reply,
+    request,
+};
 
 /// The peer broke a rule of streams.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
@@ -53,4 +69,297 @@ pub enum StreamViolation {
     /// Metadata that does not fit into its message.
     #[error(transparent)]
     Metadata(#[from] MetadataError),
+}
+
+/// One-way messages that wait to be taken up before no more are received: the messages of their
+/// window (`docs/abi.md`, section 4.3). (Calls are bounded by those in flight, and streams by
+/// `max_streams`.)
+pub(crate) const MAX_ONE_WAY: usize = 1024;
+
+/// A message that came, before it is decided whose it is.
+pub(crate) trait Untaken<M> {
+    /// Its bytes, with everything that goes before the message.
+    fn len(&self) -> usize;
+
+    /// Copies as many bytes as it has.
+    fn copy_to(&self, bytes: &mut [u8; 8]);
+
+    /// Until when the sender waits, as its entry's time says.
+    fn deadline(&self, time: u16) -> Deadline;
+
+    /// Takes it, of an entry without metadata.
+    fn plain(self) -> M;
+
+    /// Takes it apart, as the entry's flags say.
+    fn whole(self, flags: Flags) -> Result<M, MetadataError>;
+}
+
+/// A message that was taken.
+pub(crate) trait MessageLike {
+    /// Bytes of the message.
+    fn len(&self) -> usize;
+
+    /// Whether there is a message at all.
+    fn is_message(&self) -> bool;
+
+    fn has_metadata(&self) -> bool;
+
+    /// The text of a failed call's reply.
+    fn reason(&self) -> String;
+}
+
+/// What came of an entry.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Event<W> {
+    /// Nothing that somebody waits for.
+    Nothing,
+    /// Something can be [taken up](Connection::take_arrival).
+    Arrived,
+    /// Something came of a stream, or of the window of one-way messages.
+    Stream(StreamEvent),
+    /// A call was answered, and another may be made. Who waits for it.
+    Answered(Option<W>),
+    /// The peer no longer wants the reply to a call. Who wants to know that.
+    Cancelled(Option<W>),
+    /// The peer has ended the session in order.
+    Shutdown,
+}
+
+/// The calls and streams of one end.
+pub(crate) struct Connection<M, W> {
+    is_client: bool,
+    /// The calls of this side.
+    pub(crate) calls: Calls<M, W>,
+    /// The peer's calls.
+    pub(crate) served: Served<W>,
+    /// The streams of both.
+    pub(crate) streams: Streams<M>,
+    pub(crate) arrivals: Arrivals<M>,
+    next_number: u32,
+    max_in_flight: usize,
+    /// Bytes of one-way messages that may wait without a window.
+    most_one_way_bytes: usize,
+    going_away: bool,
+}
+
+impl<M: MessageLike, W> Connection<M, W> {
+    pub(crate) fn new(
+        is_client: bool,
+        streams: Streams<M>,
+        max_in_flight: usize,
+        most_one_way_bytes: usize,
+    ) -> Self {
+        Self {
+            is_client,
+            calls: Calls::new(max_in_flight),
+            served: Served::new(),
+            streams,
+            arrivals: Arrivals::new(),
+            next_number: if is_client { 1 } else { 2 },
+            max_in_flight,
+            most_one_way_bytes,
+            going_away: false,
+        }
+    }
+
+    /// Whether the peer wants nothing new to be begun.
+    pub(crate) fn is_going_away(&self) -> bool {
+        self.going_away
+    }
+
+    // ---- numbers ----
+
+    /// A number of this side's that nothing under way uses.
+    pub(crate) fn free_number(&mut self) -> u32 {
+        while self.calls.uses(self.next_number) || self.streams.uses(self.next_number) {
+            self.next_number = self.next_number.wrapping_add(2);
+        }
+        self.next_number
+    }
+
+    /// A request went out on [`Self::free_number`].
+    pub(crate) fn called(&mut self, number: u32) {
+        self.calls.sent(number);
+        self.used_number();
+    }
+
+    /// A one-way message of so many bytes went out on [`Self::free_number`].
+    pub(crate) fn posted(&mut self, len: usize) {
+        self.streams.one_way_sent(len);
+        self.used_number();
+    }
+
+    /// The opening entry of a stream went out on [`Self::free_number`].
+    pub(crate) fn opened(&mut self, number: u32, carried: Carried) -> StreamKey {
+        self.used_number();
+        self.streams.opened(number, carried)
+    }
+
+    fn used_number(&mut self) {
+        self.next_number = self.next_number.wrapping_add(2);
+        if self.next_number == 0 {
+            // Even ones begin anew behind the session's own.
+            self.next_number = 2;
+        }
+    }
+
+    // ---- what came ----
+
+    /// Judges an entry. `unsent` replies to the peer's calls wait for room, a go-away among them.
+    #[inline]
+    pub(crate) fn receive(
+        &mut self,
+        head: PeerHead,
+        body: impl Untaken<M>,
+        unsent: usize,
+    ) -> Result<Event<W>, Violation> {
+        let side = match self.is_client {
+            true => Side::Client { told: self.going_away },
+            false => Side::Server,
+        };
+        let event = match judge_shared(head.kind, side)? {
+            AboutShared::Any(About::Message) => return self.message(head, body, unsent),
+            AboutShared::Window => {
+                let consumed = window(head, &body)?;
+                Event::Stream(self.streams.receive_window(head.stream, consumed)?)
+            }
+            AboutShared::Reset => {
+                let code = ErrorCode::from_number(head.tag);
+                Event::Stream(self.streams.receive_reset(head.stream, code)?)
+            }
+            AboutShared::Any(About::Cancel) => Event::Cancelled(self.served.cancel(head.stream)),
+            AboutShared::Any(About::GoAway) => {
+                self.going_away = true;
+                Event::Nothing
+            }
+            AboutShared::Any(About::Shutdown) => Event::Shutdown,
+        };
+        Ok(event)
+    }
+
+    fn message(
+        &mut self,
+        head: PeerHead,
+        body: impl Untaken<M>,
+        unsent: usize,
+    ) -> Result<Event<W>, Violation> {
+        let flags = Flags::from_bits(head.flags);
+        const IN_THE_MIDDLE: Flags = Flags::LENT.with(Flags::FIN);
+        if flags.without(IN_THE_MIDDLE) == Flags::NONE && self.streams.uses(head.stream) {
+            return self.message_in_the_middle(head, flags, body);
+        }
+        let is_opening = flags.has(Flags::OPEN);
+        let deadline = if is_opening { body.deadline(head.time) } else { Deadline::NEVER };
+        let content = body.whole(flags).map_err(StreamViolation::from)?;
+        if is_opening && !flags.has(Flags::STREAM) && !self.is_client {
+            return self.request(head, content, deadline, unsent);
+        }
+        if !is_opening && self.is_client && self.calls.awaits(head.stream) {
+            return self.answer(head, content);
+        }
+        const CALLS_ONLY: Flags = Flags::ERROR.with(Flags::NO_REPLY);
+        if flags.without(CALLS_ONLY) != flags || flags.has(Flags::STREAM) != is_opening {
+            return Err(CallViolation::Flags(head.flags).into());
+        }
+        let carried = Carried {
+            message: content.is_message().then(|| content.len()),
+            metadata: content.has_metadata(),
+            last: flags.has(Flags::FIN),
+        };
+        let opening = is_opening.then_some(Opening { number: head.stream, method: head.tag });
+        let event = self.streams.receive(head.stream, opening, head.flags, carried, || content)?;
+        let StreamEvent::Opened { key, method } = event else { return Ok(Event::Stream(event)) };
+        self.arrivals.push_stream(key, method, deadline);
+        self.drop_a_stream_that_is_over();
+        Ok(Event::Arrived)
+    }
+
+    /// A plain message on a stream that is open, which mostly is all that comes.
+    fn message_in_the_middle(
+        &mut self,
+        head: PeerHead,
+        flags: Flags,
+        body: impl Untaken<M>,
+    ) -> Result<Event<W>, Violation> {
+        let message = Some(body.len());
+        let carried = Carried { message, metadata: false, last: flags.has(Flags::FIN) };
+        let content = || body.plain();
+        Ok(Event::Stream(self.streams.receive(head.stream, None, head.flags, carried, content)?))
+    }
+
+    fn request(
+        &mut self,
+        head: PeerHead,
+        content: M,
+        deadline: Deadline,
+        unsent: usize,
+    ) -> Result<Event<W>, Violation> {
+        let request = request(head)?;
+        if request.one_way {
+            self.streams.receive_one_way(content.len())?;
+            self.arrivals.count_one_way(content.len());
+        } else {
+            if self.streams.uses(request.stream) || !self.served.begin(request.stream) {
+                return Err(StreamViolation::Number(request.stream).into());
+            }
+            // Replies that wait for room were not taken.
+            if self.served.len() + unsent.saturating_sub(1) > self.max_in_flight {
+                return Err(CallViolation::TooManyCalls(self.max_in_flight).into());
+            }
+        }
+        self.arrivals.push_call(request, content, deadline);
+        Ok(Event::Arrived)
+    }
+
+    fn answer(&mut self, head: PeerHead, content: M) -> Result<Event<W>, Violation> {
+        let answer = match reply(head, Flags::METADATA)? {
+            None => Ok(content),
+            Some(code) => Err((code, content.reason())),
+        };
+        Ok(Event::Answered(self.calls.answer(head.stream, answer)))
+    }
+
+    // ---- what nobody has taken up ----
+
+    /// Whether more one-way messages wait than are to be kept, of a peer that knows no window for
+    /// them: one without streams, which only holds up itself.
+    pub(crate) fn is_flooded(&self) -> bool {
+        !self.streams.limits_one_way()
+            && (self.arrivals.one_way >= MAX_ONE_WAY
+                || self.arrivals.one_way_bytes >= self.most_one_way_bytes)
+    }
+
+    /// Takes up what came first.
+    pub(crate) fn take_arrival(&mut self) -> Option<Arrival<M>> {
+        let arrival = self.arrivals.pop()?;
+        if let Arrival::Call(request, message, _) = &arrival
+            && request.one_way
+        {
+            self.arrivals.one_way_taken(message.len());
+            self.streams.one_way_taken(message.len());
+        }
+        Some(arrival)
+    }
+
+    /// Of more streams than may be open at one time, one that waits to be accepted is over: nobody
+    /// is to keep them all for somebody who accepts none.
+    fn drop_a_stream_that_is_over(&mut self) {
+        if self.arrivals.streams <= self.streams.most_of_peer() {
+            return;
+        }
+        let streams = &self.streams;
+        if let Some(key) = self.arrivals.remove_stream(|key| streams.is_over(key)) {
+            self.streams.abandon(key);
+        }
+    }
+}
+
+/// What a window entry says.
+fn window<M>(head: PeerHead, body: &impl Untaken<M>) -> Result<Window, StreamViolation> {
+    let mut bytes = [0; 8];
+    if body.len() != bytes.len() {
+        return Err(StreamViolation::WindowLength(body.len()));
+    }
+    body.copy_to(&mut bytes);
+    Ok(Window { messages: head.tag, bytes: u64::from_le_bytes(bytes) })
 }

@@ -15,7 +15,6 @@ use thiserror::Error;
 
 use crate::address::{AddressError, Place};
 use crate::client::ClientError;
-use crate::connection::StreamViolation;
 use crate::hand_over::TakeOverError;
 use crate::handshake::HandshakeError;
 use crate::link::{LinkError, WaitFailure};
@@ -301,9 +300,9 @@ impl From<SocketError> for CallError {
     }
 }
 
-impl From<StreamViolation> for CallError {
-    fn from(violation: StreamViolation) -> Self {
-        Self::Violation(violation.into())
+impl From<Violation> for CallError {
+    fn from(violation: Violation) -> Self {
+        Self::Violation(violation)
     }
 }
 

@@ -213,6 +213,68 @@ pub(crate) fn plain_request(head: PeerHead) -> Result<Request, CallViolation> {
     if request.metadata { Err(CallViolation::NotARequest(head.flags)) } else { Ok(request) }
 }
 
+/// Judges a message as the reply to a call in flight, which may carry `extra` as well. Gives the
+/// code of a call that failed.
+#[inline]
+pub(crate) fn reply(head: PeerHead, extra: Flags) -> Result<Option<ErrorCode>, CallViolation> {
+    let flags = Flags::from_bits(head.flags);
+    if flags.without(Flags::LENT).without(Flags::ERROR).without(extra) != Flags::FIN {
+        return Err(CallViolation::NotAReply(head.flags));
+    }
+    Ok(flags.has(Flags::ERROR).then(|| ErrorCode::from_number(head.tag)))
+}
+
+/// Which end of a session judges, and what was said there before.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Side {
+    Server,
+    Client {
+        /// Whether the server has said that it goes away.
+        told: bool,
+    },
+}
+
+/// What an entry is about that comes to any end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum About {
+    Message,
+    /// The client no longer wants a reply.
+    Cancel,
+    GoAway,
+    Shutdown,
+}
+
+/// What an entry is about that comes to an end with streams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AboutShared {
+    Any(About),
+    Window,
+    Reset,
+}
+
+/// Judges what an entry is about. Those about segments do not come here.
+#[inline]
+pub(crate) fn judge(kind: u8, side: Side) -> Result<About, CallViolation> {
+    let kind = Kind::from_number(kind).ok_or(CallViolation::Kind(kind))?;
+    match (kind, side) {
+        (Kind::Message, _) => Ok(About::Message),
+        (Kind::Shutdown, _) => Ok(About::Shutdown),
+        (Kind::Cancel, Side::Server) => Ok(About::Cancel),
+        (Kind::GoAway, Side::Client { told: false }) => Ok(About::GoAway),
+        _ => Err(CallViolation::Unexpected(kind)),
+    }
+}
+
+/// As [`judge`], at an end that has streams.
+#[inline]
+pub(crate) fn judge_shared(kind: u8, side: Side) -> Result<AboutShared, CallViolation> {
+    match Kind::from_number(kind) {
+        Some(Kind::Window) => Ok(AboutShared::Window),
+        Some(Kind::Reset) => Ok(AboutShared::Reset),
+        _ => Ok(AboutShared::Any(judge(kind, side)?)),
+    }
+}
+
 /// A call in flight, or the reply to one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CallId(pub(crate) u32);
@@ -316,12 +378,8 @@ impl Calls {
     /// Judges a message as a reply, and ends its call.
     #[inline]
     pub(crate) fn answer(&mut self, head: PeerHead) -> Result<Answer, CallViolation> {
-        let bits = head.flags;
-        let flags = Flags::from_bits(bits);
         // Metadata belongs to what the hello said this end does not take.
-        if flags.without(Flags::LENT).without(Flags::ERROR) != Flags::FIN {
-            return Err(CallViolation::NotAReply(bits));
-        }
+        let error = reply(head, Flags::NONE)?;
         let call = CallId(head.stream);
         let wanted = match self.in_flight.front() {
             Some(&(first, wanted)) if first == call => {
@@ -331,7 +389,6 @@ impl Calls {
             _ => self.end_later_call(call)?,
         };
         self.wanted -= usize::from(wanted);
-        let error = flags.has(Flags::ERROR).then(|| ErrorCode::from_number(head.tag));
         Ok(Answer { call, error, wanted })
     }
 }

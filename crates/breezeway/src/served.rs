@@ -19,7 +19,7 @@ use crate::link::{Body, Link, Notice};
 use crate::log_limit::LogLimit;
 use crate::options::SessionOptions;
 use crate::presence::SessionId;
-use crate::protocol::{CallViolation, ErrorCode, Request, plain_request};
+use crate::protocol::{About, CallViolation, ErrorCode, Request, Side, judge, plain_request};
 use crate::slice::{Group, SLICE, Slice};
 use crate::worker::Inbox;
 
@@ -395,11 +395,15 @@ impl ServerSession {
             }
             let len = self.link.body().len();
             let mut one_way = false;
-            match Kind::from_number(self.link.head().kind) {
-                Some(Kind::Message) => one_way = self.serve_request(handler)?,
-                Some(Kind::Shutdown) => return Ok(Progress::Closed),
-                Some(Kind::Cancel) => self.link.finish()?,
-                other => return Err(unexpected(other)),
+            let kind = self.link.head().kind;
+            if kind == Kind::Message as u8 {
+                one_way = self.serve_request(handler)?;
+            } else {
+                match judge(kind, Side::Server)? {
+                    About::Shutdown => return Ok(Progress::Closed),
+                    // A cancel comes too late here: what was asked is served in one piece.
+                    About::Message | About::Cancel | About::GoAway => self.link.finish()?,
+                }
             }
             served += 1;
             let goes_on = if one_way {
@@ -526,11 +530,6 @@ impl Drop for ServerSession {
         let _ = self.link.send(Head::of_session(Kind::Shutdown, 0), Body::Bytes(&[]));
         let _ = self.link.flush_now();
     }
-}
-
-#[cold]
-fn unexpected(kind: Option<Kind>) -> SessionError {
-    kind.map_or(CallViolation::Kind(0), CallViolation::Unexpected).into()
 }
 
 /// The message of a panic.

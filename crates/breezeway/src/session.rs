@@ -119,13 +119,14 @@ impl Session {
     }
 
     /// Both ends of a session in shared memory within this process: for tests, and for threads that
-    /// communicate as processes do.
+    /// communicate as processes do. The handshake may take an hour here, whatever the options say.
     pub fn pair(options: &SessionOptions) -> Result<(Self, ServerSession), ConnectError> {
         let (one, other) = UnixStream::pair().map_err(handshake::HandshakeError::from)?;
+        let options = options.for_own_ends()?;
         let server_options = options.clone();
         let server =
             std::thread::spawn(move || ServerSession::from_socket(other.into(), &server_options));
-        let client = Self::from_socket(one.into(), options)?;
+        let client = Self::from_socket(one.into(), &options)?;
         let server = server.join().expect("the handshake does not panic")?;
         Ok((client, server))
     }

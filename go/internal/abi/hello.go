@@ -27,7 +27,14 @@ type Hello struct {
 	MaxStreams     uint16
 	Service        uint16
 	MaxMetadata    uint32
+	GoAway         bool // the feature: it takes go-away although MaxStreams is 0
 }
+
+// The features of a hello.
+const featureGoAway = 1
+
+// TakesGoAway says whether the sender takes an entry of kind go-away (section 1.2).
+func (h *Hello) TakesGoAway() bool { return h.GoAway || h.MaxStreams > 0 }
 
 // A Refusal is a hello that says no.
 type Refusal struct {
@@ -79,6 +86,9 @@ func (h *Hello) controlSize() uint64 {
 // Encode gives the bytes of a hello.
 func (h *Hello) Encode() []byte {
 	bytes := helloFrame(HelloLen)
+	if h.GoAway {
+		binary.LittleEndian.PutUint32(bytes[12:], featureGoAway)
+	}
 	binary.LittleEndian.PutUint32(bytes[16:], h.RingCapacity)
 	binary.LittleEndian.PutUint32(bytes[20:], h.LendCount)
 	binary.LittleEndian.PutUint64(bytes[24:], h.controlSize())
@@ -140,6 +150,7 @@ func DecodeHello(bytes []byte) (*Hello, error) {
 		MaxStreams:     binary.LittleEndian.Uint16(bytes[56:]),
 		Service:        binary.LittleEndian.Uint16(bytes[58:]),
 		MaxMetadata:    binary.LittleEndian.Uint32(bytes[60:]),
+		GoAway:         binary.LittleEndian.Uint32(bytes[12:])&featureGoAway != 0,
 	}
 	return hello, hello.check(found)
 }

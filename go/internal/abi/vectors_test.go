@@ -144,6 +144,19 @@ func TestBitsAndCrossingsAreAsTheVectorsSay(t *testing.T) {
 	}
 }
 
+func TestAHelloSaysWhetherItsSenderTakesGoAway(t *testing.T) {
+	for _, h := range []Hello{{}, {GoAway: true}, {MaxStreams: 1}} {
+		h.RingCapacity, h.LendCount, h.PayloadCap = 64, 512, 4096
+		decoded, err := DecodeHello(h.Encode())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := h.GoAway || h.MaxStreams > 0; decoded.TakesGoAway() != want {
+			t.Errorf("%+v takes go-away: %v", h, !want)
+		}
+	}
+}
+
 func FuzzHello(f *testing.F) {
 	f.Add((&Hello{RingCapacity: 64, LendCount: 512, PayloadCap: 4096}).Encode())
 	f.Add(EncodeRefusal(RefusedDenied, "not you"))

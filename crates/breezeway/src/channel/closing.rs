@@ -73,7 +73,7 @@ impl State {
             Ok(_) | Err(CallError::Shortage(_)) => self.say_shutdown(),
             Err(_) => false,
         };
-        self.forget_arrivals();
+        self.connection.arrivals.clear();
         if goes_on && !until.has_passed() {
             return Turn::Closing;
         }

@@ -7,7 +7,8 @@ use breezeway_os::Deadline;
 use breezeway_shm::{Flags, Head, Kind, SendError};
 
 use super::outgoing::Outgoing;
-use super::state::{Arrival, State};
+use super::receiving::Arrival;
+use super::state::State;
 use crate::error::CallError;
 use crate::protocol::ErrorCode;
 use crate::served::NOT_BEGUN;
@@ -94,7 +95,8 @@ impl State {
         let Draining::Until { deadline, has_taken_all } = self.draining else { return };
         let is_done = has_taken_all && !self.is_under_way();
         // What a client has committed before its own end is served as ever.
-        let has_ended = self.is_ended() && (self.closing.is_some() || !self.has_arrivals());
+        let has_ended =
+            self.is_ended() && (self.closing.is_some() || self.connection.arrivals.is_empty());
         if is_done || has_ended || deadline.has_passed() {
             self.draining = Draining::Over;
             self.refuse_arrivals();
@@ -106,9 +108,9 @@ impl State {
 
     /// Whether calls or streams are begun and not over, or replies are not out.
     fn is_under_way(&self) -> bool {
-        self.has_arrivals()
-            || self.serving.len() > 0
-            || self.streams.going_on() > 0
+        !self.connection.arrivals.is_empty()
+            || self.connection.served.len() > 0
+            || self.connection.streams.going_on() > 0
             || !self.outbox.is_empty()
             || self.link.has_unwritten()
     }
@@ -126,15 +128,16 @@ impl State {
                     self.refuse_call(request.stream);
                 }
                 Arrival::Stream { key, .. } => {
-                    self.streams.reset(key, ErrorCode::Refused);
-                    self.streams.abandon(key);
+                    self.connection.streams.reset(key, ErrorCode::Refused);
+                    self.connection.streams.abandon(key);
                 }
             }
         }
     }
 
     fn refuse_call(&mut self, stream: u32) {
-        self.serving.end(stream);
+        let waiter = self.connection.served.end(stream);
+        self.discarded.extend(waiter);
         let flags = Flags::FIN.with(Flags::ERROR);
         let tag = ErrorCode::Refused.number();
         let head = Head { kind: Kind::Message, flags, stream, tag, time: 0 };
@@ -148,7 +151,7 @@ impl State {
 
     /// What was left undone, and what would be if the session ended now.
     pub(super) fn unserved(&self) -> Unserved {
-        let calls_cut = self.serving.len() + self.streams.going_on();
+        let calls_cut = self.connection.served.len() + self.connection.streams.going_on();
         Unserved { calls_cut, ..self.unserved }
     }
 

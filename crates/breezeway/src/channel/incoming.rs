@@ -11,8 +11,9 @@ use breezeway_shm::{Flags, ForeignBytes, Head, Kind};
 
 use super::driver::Driver;
 use super::outgoing::Outgoing;
+use super::receiving::Arrival;
 use super::shared::{Shared, TimedOut};
-use super::state::{Arrival, State};
+use super::state::State;
 use super::stream::{Stream, StreamError};
 use super::{Driving, Handle};
 use crate::carrier::Carrier;
@@ -357,7 +358,7 @@ impl IncomingCall {
         }
         self.shared.with(|state| {
             let number = self.request.stream;
-            state.is_ended() || !self.request.one_way && state.serving.is_cancelled(number, None)
+            state.is_ended() || !self.request.one_way && state.is_cancelled(number, None)
         })
     }
 
@@ -367,9 +368,7 @@ impl IncomingCall {
         self.shared.with(|state| {
             let number = self.request.stream;
             let waker = Some(cx.waker());
-            if state.is_ended()
-                || !self.request.one_way && state.serving.is_cancelled(number, waker)
-            {
+            if state.is_ended() || !self.request.one_way && state.is_cancelled(number, waker) {
                 Poll::Ready(())
             } else {
                 Poll::Pending
@@ -444,7 +443,8 @@ fn send(shared: &Shared, request: Request, flags: Flags, tag: u32, outgoing: Out
     }
     let head = Head { kind: Kind::Message, flags, stream: request.stream, tag, time: 0 };
     shared.with(|state: &mut State| {
-        state.serving.end(request.stream);
+        let waiter = state.connection.served.end(request.stream);
+        state.discarded.extend(waiter);
         let sent = state
             .check_metadata(outgoing.metadata)
             .and_then(|()| state.send_or_keep(head, outgoing));

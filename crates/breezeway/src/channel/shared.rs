@@ -80,7 +80,7 @@ impl Shared {
             cap: state.link.cap(),
             max_in_flight,
             service,
-            max_streams: state.streams.most_of_peer(),
+            max_streams: state.connection.streams.most_of_peer(),
             state: Mutex::new(state),
             contenders: AtomicU32::new(0),
             stage: Mutex::new(None),

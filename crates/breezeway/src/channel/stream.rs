@@ -73,9 +73,9 @@ impl Drop for Inner {
             let waiters = state.waiters.forget(self.key);
             state.due.extend(waiters);
             if std::thread::panicking() {
-                state.streams.reset(self.key, ErrorCode::Panicked);
+                state.connection.streams.reset(self.key, ErrorCode::Panicked);
             }
-            state.streams.abandon(self.key);
+            state.connection.streams.abandon(self.key);
         });
     }
 }
@@ -306,7 +306,7 @@ impl State {
         last: bool,
     ) -> Poll<Result<(), StreamError>> {
         let carried = outgoing.carried(last);
-        match self.streams.may_send(key, carried) {
+        match self.connection.streams.may_send(key, carried) {
             Ok(()) => {}
             Err(Refusal::Window) => {
                 self.check()?;
@@ -321,16 +321,16 @@ impl State {
         self.check()?;
         self.check_metadata(outgoing.metadata)?;
         let flags = if last { Flags::FIN } else { Flags::NONE };
-        let stream = self.streams.number(key);
+        let stream = self.connection.streams.number(key);
         let head = Head { kind: Kind::Message, flags, stream, tag: 0, time: 0 };
         self.link.set_account(Account::of_stream(key.index()));
         let sent = self.poll_send(cx, head, outgoing);
         self.link.set_account(Account::SESSION);
-        sent.map_err(StreamError::from).map_ok(|()| self.streams.sent(key, carried))
+        sent.map_err(StreamError::from).map_ok(|()| self.connection.streams.sent(key, carried))
     }
 
     fn poll_stream_reset(&mut self, cx: &Context<'_>, key: StreamKey) -> Poll<StreamError> {
-        if let Some(code) = self.streams.reset_code(key) {
+        if let Some(code) = self.connection.streams.reset_code(key) {
             return Poll::Ready(StreamError::Reset(code));
         }
         if let Err(error) = self.check() {
@@ -346,11 +346,11 @@ impl State {
         cx: &Context<'_>,
         key: StreamKey,
     ) -> Poll<Result<Option<Message>, StreamError>> {
-        let mut taken = self.streams.take(key);
+        let mut taken = self.connection.streams.take(key);
         if matches!(taken, Taken::Nothing) && self.may_stand_in() {
             self.waiters.withdraw_reader(key, cx);
             self.stand_in(cx);
-            taken = self.streams.take(key);
+            taken = self.connection.streams.take(key);
         }
         match taken {
             Taken::Content(message) => Poll::Ready(Ok(Some(message))),
@@ -366,7 +366,7 @@ impl State {
     }
 
     fn reset_stream(&mut self, key: StreamKey, code: ErrorCode) {
-        self.streams.reset(key, code);
+        self.connection.streams.reset(key, code);
         self.due.extend(self.waiters.reader(key));
         self.due.extend(self.waiters.writer(key));
         // The reader may be the thread that leads, which sleeps in another place.

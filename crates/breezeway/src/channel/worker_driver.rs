@@ -95,7 +95,7 @@ impl WorkerDriver {
             if turn == Turn::Idle {
                 state.link.note_cpu();
             }
-            let has_arrivals = state.has_arrivals();
+            let has_arrivals = !state.connection.arrivals.is_empty();
             let shortage = if has_arrivals { None } else { state.shortage.take() };
             let (unwritten, closed) = (state.link.has_unwritten(), state.link.is_closed());
             (turn, has_arrivals, shortage, unwritten, closed)
@@ -128,7 +128,7 @@ impl WorkerDriver {
             // The socket is watched for room as of the last turn. A thread may have sent since, and
             // have woken nobody if the last sleep was for room.
             let asleep = state.turn() == Turn::Idle
-                && !state.has_arrivals()
+                && state.connection.arrivals.is_empty()
                 && state.link.has_unwritten() == had_unwritten
                 && state.prepare_sleep();
             state.driver_is_awake = false;
@@ -173,7 +173,8 @@ impl WorkerDriver {
         let shared = self.shared();
         // The channel's own is the only one if no call and no stream is with anybody.
         Arc::strong_count(shared) > 1
-            || shared.with(|state| state.has_arrivals() || !state.outbox.is_empty())
+            || shared
+                .with(|state| !state.connection.arrivals.is_empty() || !state.outbox.is_empty())
     }
 
     /// Why the session is over; none while it goes on, or if it was closed in order.

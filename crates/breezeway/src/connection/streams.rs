@@ -36,14 +36,14 @@ impl StreamKey {
 
 /// An opening that came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Opening {
-    pub(crate) number: u32,
-    pub(crate) method: u32,
+pub(super) struct Opening {
+    pub(super) number: u32,
+    pub(super) method: u32,
 }
 
 /// What came of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Event {
+pub(crate) enum StreamEvent {
     /// Nothing that the application waits for.
     Nothing,
     /// The peer has opened a stream. What came with it can be taken.
@@ -332,14 +332,14 @@ impl<M> Streams<M> {
     /// Judges a message on a stream that is open, or that it opens. Its content is made where it is
     /// kept, if it is.
     #[inline]
-    pub(crate) fn receive(
+    pub(super) fn receive(
         &mut self,
         number: u32,
         opening: Option<Opening>,
         flags: u8,
         carried: Carried,
         content: impl FnOnce() -> M,
-    ) -> Result<Event, StreamViolation> {
+    ) -> Result<StreamEvent, StreamViolation> {
         let key = match opening {
             Some(_) => self.open_for_peer(number)?,
             None => self.find(number).ok_or(StreamViolation::NotOpen(number))?,
@@ -347,9 +347,9 @@ impl<M> Streams<M> {
         let is_wanted = self.get_mut(key).receive(flags, carried, content)?;
         self.settle(key.index);
         Ok(match opening {
-            Some(Opening { method, .. }) => Event::Opened { key, method },
-            None if is_wanted => Event::Received(key),
-            None => Event::Nothing,
+            Some(Opening { method, .. }) => StreamEvent::Opened { key, method },
+            None if is_wanted => StreamEvent::Received(key),
+            None => StreamEvent::Nothing,
         })
     }
 
@@ -358,7 +358,7 @@ impl<M> Streams<M> {
         &mut self,
         number: u32,
         code: ErrorCode,
-    ) -> Result<Event, StreamViolation> {
+    ) -> Result<StreamEvent, StreamViolation> {
         let Some(key) = self.find(number) else { return self.crossed(number) };
         let stream = self.get_mut(key);
         let is_wanted = stream.receive_reset(code)?;
@@ -366,7 +366,7 @@ impl<M> Streams<M> {
             self.list(key.index);
         }
         self.settle(key.index);
-        Ok(if is_wanted { Event::Reset(key) } else { Event::Nothing })
+        Ok(if is_wanted { StreamEvent::Reset(key) } else { StreamEvent::Nothing })
     }
 
     /// Takes in what the peer has consumed.
@@ -374,24 +374,24 @@ impl<M> Streams<M> {
         &mut self,
         number: u32,
         consumed: Window,
-    ) -> Result<Event, StreamViolation> {
+    ) -> Result<StreamEvent, StreamViolation> {
         if number == 0
             && let Some(one_way) = &mut self.one_way
         {
             let has_room = one_way.receive_window(consumed)?;
-            return Ok(if has_room { Event::OneWayRoom } else { Event::Nothing });
+            return Ok(if has_room { StreamEvent::OneWayRoom } else { StreamEvent::Nothing });
         }
         let Some(key) = self.find(number) else { return self.crossed(number) };
         let stream = self.get_mut(key);
         let was_full = !stream.credit.allows_a_message();
         stream.credit.add(consumed)?;
         let has_room = was_full && stream.credit.allows_a_message() && !stream.outgoing.is_over();
-        Ok(if has_room { Event::Room(key) } else { Event::Nothing })
+        Ok(if has_room { StreamEvent::Room(key) } else { StreamEvent::Nothing })
     }
 
     /// An entry of a stream that this side has forgotten; 0 never was one.
-    fn crossed(&self, number: u32) -> Result<Event, StreamViolation> {
-        if number == 0 { Err(StreamViolation::NotOpen(0)) } else { Ok(Event::Nothing) }
+    fn crossed(&self, number: u32) -> Result<StreamEvent, StreamViolation> {
+        if number == 0 { Err(StreamViolation::NotOpen(0)) } else { Ok(StreamEvent::Nothing) }
     }
 
     /// Takes the oldest that was received on a stream.

@@ -1,21 +1,89 @@
 //! Two sides of a session joined by two queues of entries, on schedules that a test scripts or
 //! proptest finds, beside a model of what each reader must see.
 
+mod calls;
 mod model;
 mod scripted;
 
 use std::collections::VecDeque;
+use std::time::Duration;
+
+use breezeway_shm::Kind;
 
 use super::streams::TooManyStreams;
 use super::*;
-use crate::protocol::ErrorCode;
+use crate::protocol::{ErrorCode, ONE_WAY, REQUEST, Request};
 
 /// What travels from one side to the other.
 #[derive(Clone, Debug)]
-enum Wire {
-    Message { number: u32, opening: bool, carried: Carried, content: u32 },
-    Window { number: u32, consumed: Window },
-    Reset { number: u32, code: ErrorCode },
+struct Wire {
+    head: PeerHead,
+    body: Sent,
+}
+
+/// A body on its way.
+#[derive(Clone, Debug)]
+enum Sent {
+    /// What an application sent.
+    Content(Received),
+    /// What a window entry gives back.
+    Bytes([u8; 8]),
+}
+
+/// What an application sent, as it arrives: which of all it is, and its length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Received {
+    content: u32,
+    carried: Carried,
+}
+
+impl MessageLike for Received {
+    fn len(&self) -> usize {
+        self.carried.message.unwrap_or(0)
+    }
+
+    fn is_message(&self) -> bool {
+        self.carried.message.is_some()
+    }
+
+    fn has_metadata(&self) -> bool {
+        self.carried.metadata
+    }
+
+    fn reason(&self) -> String {
+        self.content.to_string()
+    }
+}
+
+impl Untaken<Received> for Sent {
+    fn len(&self) -> usize {
+        match self {
+            Self::Content(received) => received.len(),
+            Self::Bytes(bytes) => bytes.len(),
+        }
+    }
+
+    fn copy_to(&self, bytes: &mut [u8; 8]) {
+        let Self::Bytes(sent) = self else { panic!("{self:?} is no window") };
+        bytes.copy_from_slice(sent);
+    }
+
+    /// Years apart, so that it does not matter when they are made.
+    fn deadline(&self, time: u16) -> Deadline {
+        const YEAR: Duration = Duration::from_secs(365 * 86_400);
+        if time == 0 { Deadline::NEVER } else { Deadline::after(YEAR * u32::from(time)) }
+    }
+
+    fn plain(self) -> Received {
+        match self {
+            Self::Content(received) => received,
+            Self::Bytes(_) => panic!("{self:?} is no message"),
+        }
+    }
+
+    fn whole(self, _: Flags) -> Result<Received, MetadataError> {
+        Ok(self.plain())
+    }
 }
 
 const NO_BODY: Carried = Carried { message: None, metadata: false, last: false };
@@ -30,28 +98,113 @@ fn last(len: usize) -> Carried {
 
 const FIN: Carried = Carried { last: true, ..NO_BODY };
 
-/// One side, with what it has sent and the other has not received.
+/// The method of every call and stream.
+const METHOD: u32 = 7;
+
+/// One side, with what it has sent and the other has not received. Whoever waits is known by a
+/// number.
 struct End {
-    streams: Streams<u32>,
-    next_number: u32,
+    connection: Connection<Received, u32>,
     sent: VecDeque<Wire>,
 }
 
 impl End {
+    fn publish(&mut self, kind: Kind, number: u32, tag: u32, flags: Flags, body: Sent) {
+        let head = PeerHead { kind: kind as u8, flags: flags.bits(), stream: number, tag, time: 0 };
+        self.sent.push_back(Wire { head, body });
+    }
+
+    fn publish_message(&mut self, number: u32, flags: Flags, carried: Carried, content: u32) {
+        let has = |flag, is: bool| if is { flag } else { Flags::NONE };
+        let flags = flags
+            .with(has(Flags::EMPTY, carried.message.is_none()))
+            .with(has(Flags::METADATA, carried.metadata))
+            .with(has(Flags::FIN, carried.last));
+        let body = Sent::Content(Received { content, carried });
+        self.publish(Kind::Message, number, METHOD, flags, body);
+    }
+
+    /// An entry whose body is not read.
+    fn publish_bare(&mut self, kind: Kind, number: u32, tag: u32) {
+        self.publish(kind, number, tag, Flags::NONE, Sent::Bytes([0; 8]));
+    }
+
+    fn streams(&mut self) -> &mut Streams<Received> {
+        &mut self.connection.streams
+    }
+
     fn open(&mut self, carried: Carried, content: u32) -> Result<StreamKey, TooManyStreams> {
-        self.streams.may_open()?;
-        let number = self.next_number;
-        self.next_number += 2;
-        self.sent.push_back(Wire::Message { number, opening: true, carried, content });
-        Ok(self.streams.opened(number, carried))
+        self.streams().may_open()?;
+        let number = self.connection.free_number();
+        self.publish_message(number, Flags::OPEN.with(Flags::STREAM), carried, content);
+        Ok(self.connection.opened(number, carried))
     }
 
     fn send(&mut self, key: StreamKey, carried: Carried, content: u32) -> Result<(), Refusal> {
-        self.streams.may_send(key, carried)?;
-        let number = self.streams.number(key);
-        self.sent.push_back(Wire::Message { number, opening: false, carried, content });
-        self.streams.sent(key, carried);
+        self.streams().may_send(key, carried)?;
+        let number = self.streams().number(key);
+        self.publish_message(number, Flags::NONE, carried, content);
+        self.streams().sent(key, carried);
         Ok(())
+    }
+
+    /// Makes a call, if that may be; gives its number.
+    fn call(&mut self, content: u32) -> Option<u32> {
+        if !self.connection.calls.has_room() {
+            return None;
+        }
+        let number = self.connection.free_number();
+        self.publish_message(number, REQUEST, message(5), content);
+        self.connection.called(number);
+        Some(number)
+    }
+
+    /// Sends a one-way message, if that may be.
+    fn post(&mut self, len: usize, content: u32) -> bool {
+        let may_send = self.streams().may_send_one_way();
+        if may_send {
+            let number = self.connection.free_number();
+            self.publish_message(number, ONE_WAY, message(len), content);
+            self.connection.posted(len);
+        }
+        may_send
+    }
+
+    /// Answers a call, well or with a code.
+    fn reply(&mut self, number: u32, content: u32, failure: Option<ErrorCode>) -> Option<u32> {
+        let waiter = self.connection.served.end(number);
+        let carried = last(5);
+        let flags = if failure.is_some() { Flags::FIN.with(Flags::ERROR) } else { Flags::FIN };
+        let tag = failure.map_or(0, ErrorCode::number);
+        let body = Sent::Content(Received { content, carried });
+        self.publish(Kind::Message, number, tag, flags, body);
+        waiter
+    }
+
+    /// Takes up a call or a one-way message.
+    fn take_request(&mut self) -> Option<(Request, u32)> {
+        match self.connection.take_arrival()? {
+            Arrival::Call(request, received, _) => Some((request, received.content)),
+            arrival => panic!("{arrival:?}"),
+        }
+    }
+
+    /// Takes the oldest that was received on a stream.
+    fn take(&mut self, key: StreamKey) -> Taken<u32> {
+        match self.streams().take(key) {
+            Taken::Content(received) => Taken::Content(received.content),
+            Taken::Nothing => Taken::Nothing,
+            Taken::End => Taken::End,
+            Taken::Reset(code) => Taken::Reset(code),
+        }
+    }
+
+    /// Takes up a stream.
+    fn accept(&mut self) -> Option<StreamKey> {
+        match self.connection.take_arrival()? {
+            Arrival::Stream { key, method: METHOD, .. } => Some(key),
+            arrival => panic!("{arrival:?}"),
+        }
     }
 
     /// Sends everything that is owed.
@@ -60,24 +213,22 @@ impl End {
     }
 
     fn settle_one(&mut self) -> bool {
-        let Some(control) = self.streams.next_control() else { return false };
-        self.sent.push_back(match control {
-            Control::Window { number, consumed } => Wire::Window { number, consumed },
-            Control::Reset { number, code } => Wire::Reset { number, code },
-        });
-        self.streams.control_sent();
+        let Some(control) = self.streams().next_control() else { return false };
+        match control {
+            Control::Window { number, consumed } => {
+                let body = Sent::Bytes(consumed.bytes.to_le_bytes());
+                self.publish(Kind::Window, number, consumed.messages, Flags::NONE, body);
+            }
+            Control::Reset { number, code } => {
+                self.publish_bare(Kind::Reset, number, code.number());
+            }
+        }
+        self.streams().control_sent();
         true
     }
 
-    fn receive(&mut self, wire: Wire) -> Result<Event, StreamViolation> {
-        match wire {
-            Wire::Message { number, opening, carried, content } => {
-                let opening = opening.then_some(Opening { number, method: 7 });
-                self.streams.receive(number, opening, 0, carried, || content)
-            }
-            Wire::Window { number, consumed } => self.streams.receive_window(number, consumed),
-            Wire::Reset { number, code } => self.streams.receive_reset(number, code),
-        }
+    fn receive(&mut self, wire: Wire) -> Result<Event<u32>, Violation> {
+        self.connection.receive(wire.head, wire.body, 0)
     }
 }
 
@@ -88,6 +239,7 @@ struct Pair {
 }
 
 const WINDOW: Window = Window { messages: 4, bytes: 100 };
+const MAX_IN_FLIGHT: usize = 4;
 const TERMS: StreamTerms = StreamTerms { window: WINDOW, max_streams: 3 };
 
 impl Pair {
@@ -96,22 +248,22 @@ impl Pair {
     }
 
     fn with(client: StreamTerms, server: StreamTerms) -> Self {
-        let end = |odd, own, peers| End {
-            streams: Streams::new(odd, own, peers),
-            next_number: if odd { 1 } else { 2 },
-            sent: VecDeque::new(),
+        let end = |is_client, own, peers| {
+            let streams = Streams::new(is_client, own, peers);
+            let connection = Connection::new(is_client, streams, MAX_IN_FLIGHT, 1_000);
+            End { connection, sent: VecDeque::new() }
         };
         Self { client: end(true, client, server), server: end(false, server, client) }
     }
 
     /// The server receives everything.
-    fn server_receives(&mut self) -> Vec<Event> {
+    fn server_receives(&mut self) -> Vec<Event<u32>> {
         let wires: Vec<_> = self.client.sent.drain(..).collect();
         wires.into_iter().map(|wire| self.server.receive(wire).unwrap()).collect()
     }
 
     /// The client receives everything.
-    fn client_receives(&mut self) -> Vec<Event> {
+    fn client_receives(&mut self) -> Vec<Event<u32>> {
         let wires: Vec<_> = self.server.sent.drain(..).collect();
         wires.into_iter().map(|wire| self.client.receive(wire).unwrap()).collect()
     }
@@ -120,7 +272,7 @@ impl Pair {
     fn open(&mut self) -> (StreamKey, StreamKey) {
         let here = self.client.open(NO_BODY, 0).unwrap();
         let events = self.server_receives();
-        let [Event::Opened { key, method: 7 }] = events[..] else { panic!("{events:?}") };
-        (here, key)
+        assert_eq!(events, [Event::Arrived]);
+        (here, self.server.accept().expect("it arrived"))
     }
 }

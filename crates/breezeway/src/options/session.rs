@@ -145,6 +145,12 @@ impl SessionOptions {
         self
     }
 
+    /// As these, for two ends of one process: their hellos may take as long as that may ever be.
+    pub(crate) fn for_own_ends(&self) -> Result<Self, OptionError> {
+        self.validate()?;
+        Ok(self.clone().handshake_timeout(AN_HOUR))
+    }
+
     /// How long a call may take, from its start to its reply, 1 ns or more. `None`, the default,
     /// waits until the peer answers or dies.
     pub fn call_timeout(mut self, timeout: Option<Duration>) -> Self {

@@ -6,7 +6,7 @@ use breezeway_shm::{ForeignBytes, Kind, Want};
 use super::Session;
 use crate::error::CallError;
 use crate::link::{LinkError, Notice, WaitFailure};
-use crate::protocol::{Answer, CallId, CallViolation, ErrorCode};
+use crate::protocol::{About, Answer, CallId, ErrorCode, Side, judge};
 
 /// The longest failure reason that is read from a reply.
 const LONGEST_REASON: usize = 1024;
@@ -175,10 +175,11 @@ impl Session {
     pub(super) fn was_shut_down(&mut self) -> bool {
         let Ok(mut sweep) = self.sweep() else { return false };
         while self.next_is_there(&mut sweep).unwrap_or(false) {
-            match Kind::from_number(self.link.head().kind) {
-                Some(Kind::Shutdown) => return true,
-                Some(Kind::GoAway) => self.going_away = true,
-                _ => {}
+            match judge(self.link.head().kind, Side::Client { told: self.going_away }) {
+                Ok(About::Shutdown) => return true,
+                Ok(About::GoAway) => self.going_away = true,
+                // What breaks a rule ends the session, if that is used again.
+                Ok(About::Message | About::Cancel) | Err(_) => {}
             }
             if self.link.finish().is_err() {
                 break;
@@ -200,15 +201,12 @@ impl Session {
     /// Takes an entry that is about the session, and is current.
     #[cold]
     fn session_entry(&mut self, kind: u8) -> Result<(), CallError> {
-        match Kind::from_number(kind) {
-            Some(Kind::GoAway) if !self.going_away => {
-                self.going_away = true;
-                Ok(self.link.finish()?)
-            }
-            Some(Kind::Shutdown) => Err(CallError::Closed),
-            Some(kind) => Err(CallViolation::Unexpected(kind).into()),
-            None => Err(CallViolation::Kind(kind).into()),
+        match judge(kind, Side::Client { told: self.going_away })? {
+            About::Shutdown => return Err(CallError::Closed),
+            About::GoAway => self.going_away = true,
+            About::Message | About::Cancel => {}
         }
+        Ok(self.link.finish()?)
     }
 
     /// Begins to go through what has come.

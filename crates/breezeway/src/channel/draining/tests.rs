@@ -39,6 +39,7 @@ fn sockets(carrier: Carrier) -> (OwnedFd, OwnedFd) {
 
 fn pair(carrier: Carrier, options: &SessionOptions) -> (Channel, ServerChannel) {
     let (client, server) = sockets(carrier);
+    let options = &options.clone().handshake_timeout(PATIENCE);
     let accepting = thread::spawn({
         let options = options.clone();
         move || {
@@ -92,7 +93,7 @@ fn reply(channel: &Channel, mut call: PendingCall) -> Result<Message, CallError>
 fn await_arrivals(server: &ServerChannel, arrivals: usize) {
     let start = Instant::now();
     while server.carrier() == Carrier::Tcp
-        && server.handle.shared.turn(|state, _| state.arrivals() < arrivals)
+        && server.handle.shared.turn(|state, _| state.connection.arrivals.len() < arrivals)
     {
         assert!(start.elapsed() < PATIENCE, "they do not come");
         thread::yield_now();

@@ -107,7 +107,7 @@ impl Game {
         let content = self.content;
         match step {
             Step::Open(carried) => {
-                let number = self.end(side).next_number;
+                let number = self.end(side).connection.free_number();
                 if let Ok(key) = self.end(side).open(carried, content) {
                     self.handles[side].push((number, key));
                     self.note_sent(number, side, carried);
@@ -116,7 +116,7 @@ impl Game {
             Step::Send(which, carried) => {
                 let Some((number, key)) = self.handle(side, which) else { return };
                 // Without a message an entry belongs at an end.
-                let first = self.end(side).streams.is_first(key);
+                let first = self.end(side).streams().is_first(key);
                 let empty = carried.message.is_none() && !carried.last && !first;
                 if !empty && self.end(side).send(key, carried, content).is_ok() {
                     self.note_sent(number, side, carried);
@@ -129,14 +129,14 @@ impl Game {
             }
             Step::Reset(which) => {
                 let Some((number, key)) = self.handle(side, which) else { return };
-                self.end(side).streams.reset(key, ErrorCode::Application(1));
+                self.end(side).streams().reset(key, ErrorCode::Application(1));
                 self.note_reset(number, side);
             }
             Step::Abandon(which) => {
                 let count = self.handles[side].len();
                 if count > 0 {
                     let (number, key) = self.handles[side].swap_remove(which % count);
-                    self.end(side).streams.abandon(key);
+                    self.end(side).streams().abandon(key);
                     self.note_reset(number, side);
                 }
             }
@@ -151,7 +151,7 @@ impl Game {
 
     /// Takes one; whether there was one.
     fn take(&mut self, side: usize, number: u32, key: StreamKey) -> bool {
-        let taken = self.end(side).streams.take(key);
+        let taken = self.end(side).take(key);
         let direction = self.direction(number, 1 - side);
         match taken {
             Taken::Content(content) => {
@@ -172,12 +172,10 @@ impl Game {
     /// Receives one; whether there was one.
     fn receive(&mut self, side: usize) -> bool {
         let Some(wire) = self.end(1 - side).sent.pop_front() else { return false };
-        let number = match wire {
-            Wire::Message { number, .. } => number,
-            _ => 0,
-        };
+        let number = wire.head.stream;
         let event = self.end(side).receive(wire).expect("an honest peer breaks no rule");
-        if let Event::Opened { key, .. } = event {
+        if let Event::Arrived = event {
+            let key = self.end(side).accept().expect("it arrived");
             self.handles[side].push((number, key));
         }
         true
@@ -207,7 +205,7 @@ impl Game {
                 }
                 if !self.resets.contains(&number) {
                     // Everything was consumed, so whoever has not finished may send.
-                    let refused = self.end(side).streams.may_send(key, message(1)).err();
+                    let refused = self.end(side).streams().may_send(key, message(1)).err();
                     assert!(matches!(refused, None | Some(Refusal::Finished)), "{refused:?}");
                 }
             }
@@ -220,14 +218,14 @@ impl Game {
             for side in 0..2 {
                 for (number, key) in std::mem::take(&mut self.handles[side]) {
                     self.resets.push(number);
-                    self.end(side).streams.abandon(key);
+                    self.end(side).streams().abandon(key);
                 }
             }
             self.come_to_rest();
         }
         for side in 0..2 {
-            assert_eq!(self.end(side).streams.kept(), 0);
-            assert_eq!(self.end(side).streams.open_count(), 0);
+            assert_eq!(self.end(side).streams().kept(), 0);
+            assert_eq!(self.end(side).streams().open_count(), 0);
         }
     }
 }

@@ -12,9 +12,9 @@ fn messages_arrive_in_order_and_then_the_end() {
     pair.client.send(here, FIN, 0).unwrap();
     assert_eq!(pair.server_receives().len(), 4);
     for content in 1..4 {
-        assert_eq!(pair.server.streams.take(there), Taken::Content(content));
+        assert_eq!(pair.server.take(there), Taken::Content(content));
     }
-    assert_eq!(pair.server.streams.take(there), Taken::End);
+    assert_eq!(pair.server.take(there), Taken::End);
     assert_eq!(pair.client.send(here, message(1), 9), Err(Refusal::Finished));
 }
 
@@ -27,14 +27,14 @@ fn half_of_a_stream_stays_open_when_the_other_has_ended() {
     for content in 0..20 {
         pair.server.send(there, message(30), content).unwrap();
         pair.client_receives();
-        assert_eq!(pair.client.streams.take(here), Taken::Content(content));
+        assert_eq!(pair.client.take(here), Taken::Content(content));
         pair.client.settle();
         pair.server_receives();
     }
     pair.server.send(there, FIN, 0).unwrap();
     pair.client_receives();
-    assert_eq!(pair.client.streams.take(here), Taken::End);
-    assert_eq!(pair.client.streams.open_count(), 0);
+    assert_eq!(pair.client.take(here), Taken::End);
+    assert_eq!(pair.client.streams().open_count(), 0);
 }
 
 #[test]
@@ -47,11 +47,11 @@ fn a_sender_waits_for_its_window_and_learns_of_room() {
     assert_eq!(pair.client.send(here, message(1), 4), Err(Refusal::Window));
     pair.server_receives();
     for content in 0..2 {
-        assert!(pair.server.streams.next_control().is_none());
-        assert_eq!(pair.server.streams.take(there), Taken::Content(content));
+        assert!(pair.server.streams().next_control().is_none());
+        assert_eq!(pair.server.take(there), Taken::Content(content));
     }
     pair.server.settle();
-    assert_eq!(pair.client_receives(), [Event::Room(here)]);
+    assert_eq!(pair.client_receives(), [Event::Stream(StreamEvent::Room(here))]);
     pair.client.send(here, message(1), 4).unwrap();
 }
 
@@ -74,9 +74,9 @@ fn a_message_larger_than_the_window_passes() {
         pair.client.send(here, message(10_000), content).unwrap();
         assert_eq!(pair.client.send(here, message(1), 9), Err(Refusal::Window));
         pair.server_receives();
-        assert_eq!(pair.server.streams.take(there), Taken::Content(content));
+        assert_eq!(pair.server.take(there), Taken::Content(content));
         pair.server.settle();
-        assert_eq!(pair.client_receives(), [Event::Room(here)]);
+        assert_eq!(pair.client_receives(), [Event::Stream(StreamEvent::Room(here))]);
     }
 }
 
@@ -89,7 +89,7 @@ fn one_full_stream_stops_no_other() {
     for content in 0..10 {
         pair.client.send(other, message(50), content).unwrap();
         pair.server_receives();
-        assert_eq!(pair.server.streams.take(there), Taken::Content(content));
+        assert_eq!(pair.server.take(there), Taken::Content(content));
         pair.server.settle();
         pair.client_receives();
     }
@@ -113,18 +113,21 @@ fn a_reset_reaches_the_other_side_and_frees_the_stream_on_both() {
     let mut pair = Pair::new();
     let (here, there) = pair.open();
     pair.client.send(here, message(5), 1).unwrap();
-    pair.client.streams.reset(here, ErrorCode::Application(3));
+    pair.client.streams().reset(here, ErrorCode::Application(3));
     pair.client.settle();
     let code = ErrorCode::Application(3);
-    assert_eq!(pair.server_receives(), [Event::Received(there), Event::Reset(there)]);
-    assert_eq!(pair.server.streams.take(there), Taken::Reset(code));
+    assert_eq!(
+        pair.server_receives(),
+        [Event::Stream(StreamEvent::Received(there)), Event::Stream(StreamEvent::Reset(there))]
+    );
+    assert_eq!(pair.server.take(there), Taken::Reset(code));
     assert_eq!(pair.server.send(there, message(1), 2), Err(Refusal::Reset(code)));
     pair.server.settle();
-    pair.server.streams.abandon(there);
-    assert_eq!(pair.client_receives(), [Event::Nothing]);
-    assert_eq!(pair.client.streams.take(here), Taken::Reset(code));
-    pair.client.streams.abandon(here);
-    assert_eq!([pair.client.streams.kept(), pair.server.streams.kept()], [0, 0]);
+    pair.server.streams().abandon(there);
+    assert_eq!(pair.client_receives(), [Event::Stream(StreamEvent::Nothing)]);
+    assert_eq!(pair.client.take(here), Taken::Reset(code));
+    pair.client.streams().abandon(here);
+    assert_eq!([pair.client.streams().kept(), pair.server.streams().kept()], [0, 0]);
 }
 
 #[test]
@@ -133,12 +136,15 @@ fn what_was_under_way_to_a_reset_stream_is_dropped() {
     let (here, there) = pair.open();
     pair.server.send(there, message(5), 1).unwrap();
     pair.server.send(there, FIN, 0).unwrap();
-    pair.client.streams.abandon(here);
+    pair.client.streams().abandon(here);
     pair.client.settle();
-    assert_eq!(pair.client_receives(), [Event::Nothing, Event::Nothing]);
-    assert_eq!(pair.server_receives(), [Event::Reset(there)]);
-    pair.server.streams.abandon(there);
-    assert_eq!([pair.client.streams.kept(), pair.server.streams.kept()], [0, 0]);
+    assert_eq!(
+        pair.client_receives(),
+        [Event::Stream(StreamEvent::Nothing), Event::Stream(StreamEvent::Nothing)]
+    );
+    assert_eq!(pair.server_receives(), [Event::Stream(StreamEvent::Reset(there))]);
+    pair.server.streams().abandon(there);
+    assert_eq!([pair.client.streams().kept(), pair.server.streams().kept()], [0, 0]);
 }
 
 #[test]
@@ -151,22 +157,22 @@ fn a_reset_behind_the_last_message_takes_nothing_back_and_refuses_the_rest() {
     }
     pair.client.send(here, FIN, 0).unwrap();
     pair.server_receives();
-    assert_eq!(pair.server.streams.take(there), Taken::Content(1));
-    pair.client.streams.abandon(here);
+    assert_eq!(pair.server.take(there), Taken::Content(1));
+    pair.client.streams().abandon(here);
     pair.client.settle();
-    assert_eq!(pair.server_receives(), [Event::Reset(there)]);
+    assert_eq!(pair.server_receives(), [Event::Stream(StreamEvent::Reset(there))]);
     assert_eq!(pair.server.send(there, message(1), 9), Err(Refusal::Reset(code)));
-    assert_eq!(pair.server.streams.reset_code(there), Some(code));
-    assert_eq!(pair.server.streams.take(there), Taken::Content(2));
+    assert_eq!(pair.server.streams().reset_code(there), Some(code));
+    assert_eq!(pair.server.take(there), Taken::Content(2));
     pair.server.settle();
     assert_eq!(pair.client_receives(), [], "the answer waits for the last message to be taken");
-    assert_eq!(pair.server.streams.take(there), Taken::Content(3));
+    assert_eq!(pair.server.take(there), Taken::Content(3));
     pair.server.settle();
-    assert_eq!(pair.client_receives(), [Event::Nothing]);
+    assert_eq!(pair.client_receives(), [Event::Stream(StreamEvent::Nothing)]);
     // Also once the answer has ended the stream.
-    assert_eq!(pair.server.streams.take(there), Taken::End);
-    pair.server.streams.abandon(there);
-    assert_eq!([pair.client.streams.kept(), pair.server.streams.kept()], [0, 0]);
+    assert_eq!(pair.server.take(there), Taken::End);
+    pair.server.streams().abandon(there);
+    assert_eq!([pair.client.streams().kept(), pair.server.streams().kept()], [0, 0]);
 }
 
 #[test]
@@ -175,10 +181,9 @@ fn a_stream_with_messages_to_be_taken_counts_though_its_opener_has_finished_and_
     let mut pair = Pair::new();
     let mut kept = Vec::new();
     for number in [1, 3, 5] {
-        let opened = pair.server.receive(sent(number, true, last(5))).unwrap();
-        let Event::Opened { key, .. } = opened else { panic!("{opened:?}") };
-        kept.push(key);
-        pair.server.receive(Wire::Reset { number, code }).unwrap();
+        pair.server.receive(sent(number, true, last(5))).unwrap();
+        kept.push(pair.server.accept().unwrap());
+        pair.server.receive(reset(number, code)).unwrap();
         pair.server.settle();
     }
     assert!(pair.server.sent.is_empty(), "{:?}", pair.server.sent);
@@ -186,16 +191,16 @@ fn a_stream_with_messages_to_be_taken_counts_though_its_opener_has_finished_and_
         assert_eq!(violation(&mut pair, sent(number, true, last(5))), expected);
     }
     // Each way to part from the messages is one to make room.
-    pair.server.streams.take(kept[0]);
-    pair.server.streams.reset(kept[1], ErrorCode::Overloaded);
-    pair.server.streams.abandon(kept[2]);
+    pair.server.take(kept[0]);
+    pair.server.streams().reset(kept[1], ErrorCode::Overloaded);
+    pair.server.streams().abandon(kept[2]);
     pair.server.settle();
     assert_eq!(pair.server.sent.len(), 3);
-    assert_eq!(pair.server.streams.open_count(), 0);
+    assert_eq!(pair.server.streams().open_count(), 0);
     for key in &kept[..2] {
-        pair.server.streams.abandon(*key);
+        pair.server.streams().abandon(*key);
     }
-    assert_eq!(pair.server.streams.kept(), 0);
+    assert_eq!(pair.server.streams().kept(), 0);
 }
 
 #[test]
@@ -206,13 +211,13 @@ fn a_reset_of_ones_own_drops_what_the_other_side_has_finished_and_refused() {
         let (here, there) = pair.open();
         pair.client.send(here, last(5), 1).unwrap();
         if resets_first {
-            pair.server.streams.reset(there, code);
+            pair.server.streams().reset(there, code);
         }
-        pair.client.streams.abandon(here);
+        pair.client.streams().abandon(here);
         pair.client.settle();
         pair.server_receives();
-        pair.server.streams.reset(there, code);
-        assert_eq!(pair.server.streams.take(there), Taken::Reset(code), "{resets_first}");
+        pair.server.streams().reset(there, code);
+        assert_eq!(pair.server.take(there), Taken::Reset(code), "{resets_first}");
     }
 }
 
@@ -220,8 +225,8 @@ fn a_reset_of_ones_own_drops_what_the_other_side_has_finished_and_refused() {
 fn resets_that_cross_end_the_stream_once() {
     let mut pair = Pair::new();
     let (here, there) = pair.open();
-    pair.client.streams.reset(here, ErrorCode::Cancelled);
-    pair.server.streams.reset(there, ErrorCode::Overloaded);
+    pair.client.streams().reset(here, ErrorCode::Cancelled);
+    pair.server.streams().reset(there, ErrorCode::Overloaded);
     pair.client.settle();
     pair.server.settle();
     pair.server_receives();
@@ -229,7 +234,7 @@ fn resets_that_cross_end_the_stream_once() {
     pair.client.settle();
     pair.server.settle();
     assert!(pair.client.sent.is_empty() && pair.server.sent.is_empty());
-    assert_eq!([pair.client.streams.open_count(), pair.server.streams.open_count()], [0, 0]);
+    assert_eq!([pair.client.streams().open_count(), pair.server.streams().open_count()], [0, 0]);
 }
 
 #[test]
@@ -239,14 +244,14 @@ fn a_reset_that_crosses_the_last_message_is_no_violation() {
     pair.client.send(here, FIN, 0).unwrap();
     pair.server_receives();
     pair.server.send(there, FIN, 0).unwrap();
-    pair.server.streams.abandon(there);
+    pair.server.streams().abandon(there);
     // The client has not received that, and wants no more of the stream.
-    pair.client.streams.reset(here, ErrorCode::Cancelled);
+    pair.client.streams().reset(here, ErrorCode::Cancelled);
     pair.client.settle();
-    assert_eq!(pair.server_receives(), [Event::Nothing]);
+    assert_eq!(pair.server_receives(), [Event::Stream(StreamEvent::Nothing)]);
     pair.client_receives();
-    pair.client.streams.abandon(here);
-    assert_eq!(pair.client.streams.kept(), 0);
+    pair.client.streams().abandon(here);
+    assert_eq!(pair.client.streams().kept(), 0);
 }
 
 #[test]
@@ -257,8 +262,8 @@ fn a_window_that_crosses_the_last_message_is_no_violation() {
         pair.client.send(here, message(1), content).unwrap();
     }
     pair.server_receives();
-    pair.server.streams.take(there);
-    pair.server.streams.take(there);
+    pair.server.take(there);
+    pair.server.take(there);
     pair.server.send(there, FIN, 0).unwrap();
     pair.client.send(here, FIN, 0).unwrap();
     pair.client_receives();
@@ -272,7 +277,7 @@ fn a_stream_that_was_let_go_while_its_last_reset_is_owed_counts_no_longer() {
     let mut pair = Pair::new();
     let (here, there) = pair.open();
     pair.server.send(there, FIN, 0).unwrap();
-    pair.server.streams.abandon(there);
+    pair.server.streams().abandon(there);
     // The reset is owed, and the ring is full. Then the client ends its side.
     pair.client_receives();
     pair.client.send(here, FIN, 0).unwrap();
@@ -280,7 +285,7 @@ fn a_stream_that_was_let_go_while_its_last_reset_is_owed_counts_no_longer() {
         pair.client.open(NO_BODY, 0).unwrap();
     }
     assert_eq!(pair.server_receives().len(), 4);
-    assert_eq!(pair.server.streams.next_control(), None);
+    assert_eq!(pair.server.streams().next_control(), None);
 }
 
 #[test]
@@ -291,25 +296,44 @@ fn metadata_goes_with_the_first_and_the_last_entry() {
     pair.client.send(here, message(1), 2).unwrap();
     assert_eq!(pair.client.send(here, opening, 3), Err(Refusal::Metadata));
     pair.client.send(here, Carried { metadata: true, ..FIN }, 4).unwrap();
-    let events = pair.server_receives();
-    let [Event::Opened { key: there, .. }, ..] = events[..] else { panic!("{events:?}") };
+    pair.server_receives();
+    let there = pair.server.accept().unwrap();
     for content in [1, 2, 4] {
-        assert_eq!(pair.server.streams.take(there), Taken::Content(content));
+        assert_eq!(pair.server.take(there), Taken::Content(content));
     }
-    assert_eq!(pair.server.streams.take(there), Taken::End);
+    assert_eq!(pair.server.take(there), Taken::End);
     pair.server.send(there, opening, 5).unwrap();
     pair.client_receives();
-    assert_eq!(pair.client.streams.take(here), Taken::Content(5));
+    assert_eq!(pair.client.take(here), Taken::Content(5));
 }
 
 // ---- violations ----
 
 fn violation(pair: &mut Pair, wire: Wire) -> StreamViolation {
-    pair.server.receive(wire).unwrap_err()
+    match pair.server.receive(wire) {
+        Err(Violation::Stream(violation)) => violation,
+        other => panic!("{other:?}"),
+    }
 }
 
 fn sent(number: u32, opening: bool, carried: Carried) -> Wire {
-    Wire::Message { number, opening, carried, content: 0 }
+    let mut sender = Pair::new().client;
+    let flags = if opening { Flags::OPEN.with(Flags::STREAM) } else { Flags::NONE };
+    sender.publish_message(number, flags, carried, 0);
+    sender.sent.remove(0).unwrap()
+}
+
+fn reset(number: u32, code: ErrorCode) -> Wire {
+    let mut sender = Pair::new().client;
+    sender.publish_bare(Kind::Reset, number, code.number());
+    sender.sent.remove(0).unwrap()
+}
+
+fn window(number: u32, consumed: Window) -> Wire {
+    let mut sender = Pair::new().client;
+    let body = Sent::Bytes(consumed.bytes.to_le_bytes());
+    sender.publish(Kind::Window, number, consumed.messages, Flags::NONE, body);
+    sender.sent.remove(0).unwrap()
 }
 
 #[test]
@@ -339,10 +363,7 @@ fn messages_on_streams_that_are_not_open_are_a_violation() {
         let found = violation(&mut pair, sent(number, false, message(1)));
         assert_eq!(found, StreamViolation::NotOpen(number));
     }
-    for wire in [
-        Wire::Window { number: 0, consumed: Window::default() },
-        Wire::Reset { number: 0, code: ErrorCode::Cancelled },
-    ] {
+    for wire in [window(0, Window::default()), reset(0, ErrorCode::Cancelled)] {
         assert_eq!(violation(&mut pair, wire), StreamViolation::NotOpen(0));
     }
 }
@@ -355,9 +376,9 @@ fn nothing_follows_the_last_message_or_a_reset() {
     pair.server_receives();
     let found = violation(&mut pair, sent(1, false, message(1)));
     assert_eq!(found, StreamViolation::AfterEnd(1));
-    let reset = Wire::Reset { number: 1, code: ErrorCode::Cancelled };
+    let reset = reset(1, ErrorCode::Cancelled);
     pair.server.receive(reset.clone()).unwrap();
-    assert_eq!(pair.server.receive(reset), Err(StreamViolation::AfterEnd(1)));
+    assert_eq!(violation(&mut pair, reset), StreamViolation::AfterEnd(1));
 }
 
 #[test]
@@ -379,7 +400,7 @@ fn a_window_that_was_not_taken_is_a_violation() {
     let mut pair = Pair::new();
     pair.open();
     let consumed = Window { messages: 1, bytes: 0 };
-    let found = violation(&mut pair, Wire::Window { number: 1, consumed });
+    let found = violation(&mut pair, window(1, consumed));
     assert_eq!(found, StreamViolation::WindowOverflow(consumed));
 }
 
@@ -387,14 +408,17 @@ fn a_window_that_was_not_taken_is_a_violation() {
 fn entries_without_a_message_belong_at_the_ends_of_a_direction() {
     let mut pair = Pair::new();
     pair.open();
-    assert_eq!(violation(&mut pair, sent(1, false, NO_BODY)), StreamViolation::Flags(0));
+    assert_eq!(
+        violation(&mut pair, sent(1, false, NO_BODY)),
+        StreamViolation::Flags(Flags::EMPTY.bits())
+    );
 }
 
 /// A pair whose one-way messages have the window of a stream.
 fn with_one_way_window() -> Pair {
     let mut pair = Pair::new();
-    pair.client.streams.limit_one_way(WINDOW);
-    pair.server.streams.limit_one_way(WINDOW);
+    pair.client.streams().limit_one_way(WINDOW);
+    pair.server.streams().limit_one_way(WINDOW);
     pair
 }
 
@@ -402,55 +426,55 @@ fn with_one_way_window() -> Pair {
 fn one_way_messages_stop_at_their_window_until_half_of_it_was_taken_up() {
     let mut pair = with_one_way_window();
     for _ in 0..4 {
-        assert!(pair.client.streams.may_send_one_way());
-        pair.client.streams.one_way_sent(1);
-        pair.server.streams.receive_one_way(1).unwrap();
+        assert!(pair.client.streams().may_send_one_way());
+        pair.client.streams().one_way_sent(1);
+        pair.server.streams().receive_one_way(1).unwrap();
     }
-    assert!(!pair.client.streams.may_send_one_way());
-    pair.server.streams.one_way_taken(1);
+    assert!(!pair.client.streams().may_send_one_way());
+    pair.server.streams().one_way_taken(1);
     pair.server.settle();
     assert_eq!(pair.client_receives(), []);
-    pair.server.streams.one_way_taken(1);
+    pair.server.streams().one_way_taken(1);
     pair.server.settle();
-    assert_eq!(pair.client_receives(), [Event::OneWayRoom]);
-    assert!(pair.client.streams.may_send_one_way());
+    assert_eq!(pair.client_receives(), [Event::Stream(StreamEvent::OneWayRoom)]);
+    assert!(pair.client.streams().may_send_one_way());
     // What a stream is owed goes out beside it, each once.
     let (client, server) = pair.open();
     for _ in 0..2 {
         pair.client.send(client, message(1), 0).unwrap();
-        pair.client.streams.one_way_sent(1);
-        pair.server.streams.receive_one_way(1).unwrap();
+        pair.client.streams().one_way_sent(1);
+        pair.server.streams().receive_one_way(1).unwrap();
     }
     pair.server_receives();
     for _ in 0..2 {
-        pair.server.streams.take(server);
-        pair.server.streams.one_way_taken(1);
+        pair.server.take(server);
+        pair.server.streams().one_way_taken(1);
     }
     pair.server.settle();
     assert_eq!(pair.server.sent.len(), 2);
     pair.client_receives();
-    assert!(pair.client.streams.may_send_one_way());
+    assert!(pair.client.streams().may_send_one_way());
 }
 
 #[test]
 fn one_way_messages_beyond_their_window_are_a_violation() {
     let mut pair = with_one_way_window();
-    pair.server.streams.receive_one_way(1_000).unwrap();
-    assert_eq!(pair.server.streams.receive_one_way(0), Err(StreamViolation::WindowExceeded));
+    pair.server.streams().receive_one_way(1_000).unwrap();
+    assert_eq!(pair.server.streams().receive_one_way(0), Err(StreamViolation::WindowExceeded));
     let given = Window { messages: 1, bytes: 0 };
     assert_eq!(
-        pair.client.streams.receive_window(0, given),
+        pair.client.streams().receive_window(0, given),
         Err(StreamViolation::WindowOverflow(given)),
         "nothing was sent"
     );
     let mut without = Pair::new();
     for _ in 0..1_000 {
-        assert!(without.client.streams.may_send_one_way());
-        without.client.streams.one_way_sent(1_000);
-        without.server.streams.receive_one_way(1_000).unwrap();
+        assert!(without.client.streams().may_send_one_way());
+        without.client.streams().one_way_sent(1_000);
+        without.server.streams().receive_one_way(1_000).unwrap();
     }
     assert_eq!(
-        without.client.streams.receive_window(0, given),
+        without.client.streams().receive_window(0, given),
         Err(StreamViolation::NotOpen(0)),
         "there is no window"
     );

@@ -30,6 +30,7 @@ impl Driven {
 
     fn with(options: &SessionOptions) -> Self {
         let (one, other) = UnixStream::pair().unwrap();
+        let options = &options.clone().handshake_timeout(PATIENCE);
         let server = thread::spawn({
             let options = options.clone();
             move || ServerChannel::from_socket_driven(other.into(), &options).unwrap()

@@ -461,10 +461,11 @@ fn space_is_sent_once_and_who_tries_twice_harms_nobody_else() {
 /// Both ends, driven by nobody but the test.
 fn driven(options: &SessionOptions) -> ((Channel, Driver), (ServerChannel, Driver)) {
     let (one, other) = UnixStream::pair().unwrap();
+    let options = options.clone().handshake_timeout(PATIENCE);
     let server_options = options.clone();
     let server =
         thread::spawn(move || ServerChannel::from_socket_driven(other.into(), &server_options));
-    let client = Channel::from_socket_driven(one.into(), options).unwrap();
+    let client = Channel::from_socket_driven(one.into(), &options).unwrap();
     (client, server.join().unwrap().unwrap())
 }
 

@@ -1,0 +1,132 @@
+//! Calls, one-way messages and streams that this side begins, and calls that it gives up.
+
+use std::task::{Context, Poll, Waker};
+
+use breezeway_shm::{Flags, Head, Kind};
+
+use super::outgoing::Outgoing;
+use super::state::State;
+use super::stream::StreamError;
+use super::waiters::{remember, replace, withdraw};
+use crate::connection::StreamKey;
+use crate::error::CallError;
+use crate::message::Message;
+use crate::protocol::{CallId, ONE_WAY, REQUEST};
+
+impl State {
+    /// Sends a request, if there is room for it.
+    pub(super) fn poll_call(
+        &mut self,
+        cx: &Context<'_>,
+        method: u32,
+        outgoing: &mut Outgoing<'_>,
+        time: u16,
+    ) -> Poll<Result<u32, CallError>> {
+        self.may_begin()?;
+        self.check_metadata(outgoing.metadata)?;
+        if !self.connection.calls.has_room() {
+            remember(&mut self.call_waiters, cx);
+            return Poll::Pending;
+        }
+        let stream = self.connection.free_number();
+        let head = Head { kind: Kind::Message, flags: REQUEST, stream, tag: method, time };
+        let sent = self.poll_send(cx, head, outgoing);
+        sent.map_ok(|()| {
+            self.connection.called(stream);
+            stream
+        })
+    }
+
+    /// Takes the reply to a call.
+    pub(super) fn poll_answer(
+        &mut self,
+        cx: &mut Context<'_>,
+        number: u32,
+    ) -> Poll<Result<Message, CallError>> {
+        if self.connection.calls.awaits(number) && self.may_stand_in() {
+            if let Some(waiter) = self.connection.calls.waiter(number) {
+                withdraw(waiter, cx);
+            }
+            self.stand_in(cx);
+        }
+        if let Some(answer) = self.connection.calls.take(number) {
+            let failed = |(code, reason)| CallError::Failed { call: CallId(number), code, reason };
+            return Poll::Ready(answer.map_err(failed));
+        }
+        if let Err(error) = self.check() {
+            self.give_up(number);
+            return Poll::Ready(Err(error));
+        }
+        if let Some(waiter) = self.connection.calls.waiter(number) {
+            self.discarded.extend(replace(waiter, cx));
+        }
+        Poll::Pending
+    }
+
+    /// Nobody waits for a reply any more, as the server is to know.
+    pub(super) fn cancel_call(&mut self, number: u32) {
+        if self.give_up(number) && !self.is_ended() {
+            let head =
+                Head { kind: Kind::Cancel, flags: Flags::NONE, stream: number, tag: 0, time: 0 };
+            // An error has ended the session, as everybody else learns.
+            let _ = self.send_or_keep(head, Outgoing::message(&[]));
+        }
+    }
+
+    /// Nobody waits for a reply any more; whether it is still to come.
+    pub(super) fn give_up(&mut self, number: u32) -> bool {
+        let waited = self.connection.calls.give_up(number);
+        let is_to_come = waited.is_some();
+        self.discarded.extend(waited.flatten());
+        is_to_come
+    }
+
+    /// Whether the client no longer wants the reply to a call; else `waker` will be woken when that
+    /// is so.
+    pub(super) fn is_cancelled(&mut self, number: u32, waker: Option<&Waker>) -> bool {
+        let Some(call) = self.connection.served.get_mut(number) else { return true };
+        if !call.cancelled
+            && let Some(waker) = waker
+        {
+            self.discarded.extend(call.waiter.replace(waker.clone()));
+        }
+        call.cancelled
+    }
+
+    pub(super) fn poll_post(
+        &mut self,
+        cx: &Context<'_>,
+        method: u32,
+        outgoing: &mut Outgoing<'_>,
+    ) -> Poll<Result<(), CallError>> {
+        self.may_begin()?;
+        if !self.connection.streams.may_send_one_way() {
+            remember(&mut self.one_way_waiters, cx);
+            return Poll::Pending;
+        }
+        let stream = self.connection.free_number();
+        let head = Head { kind: Kind::Message, flags: ONE_WAY, stream, tag: method, time: 0 };
+        let len = outgoing.message_len();
+        self.poll_send(cx, head, outgoing).map_ok(|()| self.connection.posted(len))
+    }
+
+    pub(super) fn poll_open(
+        &mut self,
+        cx: &Context<'_>,
+        method: u32,
+        outgoing: &mut Outgoing<'_>,
+        last: bool,
+        time: u16,
+    ) -> Poll<Result<StreamKey, StreamError>> {
+        self.may_begin()?;
+        self.check_metadata(outgoing.metadata)?;
+        self.connection.streams.may_open().map_err(|error| StreamError::TooMany(error.0))?;
+        let stream = self.connection.free_number();
+        let flags = Flags::OPEN.with(Flags::STREAM);
+        let flags = if last { flags.with(Flags::FIN) } else { flags };
+        let head = Head { kind: Kind::Message, flags, stream, tag: method, time };
+        let sent = self.poll_send(cx, head, outgoing);
+        sent.map_err(StreamError::from)
+            .map_ok(|()| self.connection.opened(stream, outgoing.carried(last)))
+    }
+}

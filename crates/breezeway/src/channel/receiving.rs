@@ -1,0 +1,132 @@
+//! What comes on a shared session, and whom it wakes.
+
+use std::task::{Context, Poll};
+
+use breezeway_os::Deadline;
+use breezeway_shm::Flags;
+
+use super::state::State;
+use super::waiters::remember;
+use crate::connection::{self, Event, MessageLike, MetadataError, StreamEvent, Untaken};
+use crate::error::CallError;
+use crate::link::Link;
+use crate::message::Message;
+use crate::time_left;
+
+/// The longest failure reason that is read from a reply.
+const LONGEST_REASON: usize = 1024;
+
+/// What came from the peer and nobody has taken up.
+pub(crate) type Arrival = connection::Arrival<Message>;
+
+/// The message that the link has taken.
+struct Current<'l> {
+    link: &'l mut Link,
+    max_metadata: usize,
+}
+
+impl Untaken<Message> for Current<'_> {
+    #[inline]
+    fn len(&self) -> usize {
+        self.link.body().len()
+    }
+
+    fn copy_to(&self, bytes: &mut [u8; 8]) {
+        self.link.body().copy_to(bytes);
+    }
+
+    #[inline]
+    fn deadline(&self, time: u16) -> Deadline {
+        Deadline::from(time_left::decode(time))
+    }
+
+    #[inline]
+    fn plain(self) -> Message {
+        Message::plain(self.link.detach())
+    }
+
+    #[inline]
+    fn whole(self, flags: Flags) -> Result<Message, MetadataError> {
+        Message::new(self.link.detach(), flags, self.max_metadata)
+    }
+}
+
+impl MessageLike for Message {
+    fn len(&self) -> usize {
+        self.len()
+    }
+
+    fn is_message(&self) -> bool {
+        self.is_message()
+    }
+
+    fn has_metadata(&self) -> bool {
+        self.metadata().is_some()
+    }
+
+    fn reason(&self) -> String {
+        let bytes = self.bytes();
+        let bytes = bytes.slice(..bytes.len().min(LONGEST_REASON)).to_vec();
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+}
+
+impl State {
+    /// Deals with the entry that the link has taken.
+    pub(super) fn dispatch(&mut self) -> Result<(), CallError> {
+        let head = self.link.head();
+        let body = Current { link: &mut self.link, max_metadata: self.max_metadata[0] };
+        match self.connection.receive(head, body, self.outbox.len())? {
+            Event::Nothing => {}
+            Event::Arrived => self.due.append(&mut self.arrival_waiters),
+            Event::Stream(event) => self.note(event),
+            Event::Answered(waiter) => {
+                self.due.extend(waiter);
+                self.due.append(&mut self.call_waiters);
+            }
+            Event::Cancelled(waiter) => self.due.extend(waiter),
+            Event::Shutdown => return Err(CallError::Closed),
+        }
+        // What nobody wants was not taken.
+        Ok(self.link.finish()?)
+    }
+
+    /// Wakes whom an event concerns.
+    fn note(&mut self, event: StreamEvent) {
+        match event {
+            StreamEvent::Nothing | StreamEvent::Opened { .. } => {}
+            StreamEvent::Received(key) => self.due.extend(self.waiters.reader(key)),
+            StreamEvent::Room(key) => self.due.extend(self.waiters.writer(key)),
+            StreamEvent::OneWayRoom => self.due.append(&mut self.one_way_waiters),
+            StreamEvent::Reset(key) => {
+                self.due.extend(self.waiters.reader(key));
+                self.due.extend(self.waiters.writer(key));
+            }
+        }
+    }
+
+    /// Takes the next arrival.
+    pub(super) fn arrival(&mut self) -> Option<Arrival> {
+        self.end_drain();
+        self.take_arrival()
+    }
+
+    pub(super) fn take_arrival(&mut self) -> Option<Arrival> {
+        let was_flooded = self.connection.is_flooded();
+        let arrival = self.connection.take_arrival()?;
+        if was_flooded && !self.driver_is_awake {
+            self.due.extend(self.driver.clone());
+        }
+        Some(arrival)
+    }
+
+    /// As [`Self::arrival`], remembering who waits for one.
+    pub(super) fn poll_arrival(&mut self, cx: &Context<'_>) -> Poll<Result<Arrival, CallError>> {
+        if let Some(arrival) = self.arrival() {
+            return Poll::Ready(Ok(arrival));
+        }
+        self.check()?;
+        remember(&mut self.arrival_waiters, cx);
+        Poll::Pending
+    }
+}

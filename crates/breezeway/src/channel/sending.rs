@@ -1,0 +1,153 @@
+//! How entries go out on a shared session: at once, when there is room, or behind others.
+
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use breezeway_shm::layout::INLINE_MAX;
+use breezeway_shm::{ForeignBytes, Head, SendError, Want};
+
+use super::outgoing::{Content, Outgoing};
+use super::state::State;
+use super::waiters::remember;
+use crate::connection::METADATA_PREFIX;
+use crate::error::CallError;
+use crate::link::{Body, OwnedBody};
+
+impl State {
+    /// Why no call or stream may be begun, if that is so.
+    pub(super) fn may_begin(&self) -> Result<(), CallError> {
+        if let Some(end) = &self.end {
+            return Err(CallError::NotSent(Arc::clone(end)));
+        }
+        if self.connection.is_going_away() { Err(CallError::GoingAway) } else { Ok(()) }
+    }
+
+    /// Refuses metadata that the peer does not take.
+    pub(super) fn check_metadata(&self, metadata: Option<&[u8]>) -> Result<(), CallError> {
+        let (len, limit) = (metadata.map_or(0, <[u8]>::len), self.max_metadata[1]);
+        if len > limit { Err(CallError::TooMuchMetadata { len, limit }) } else { Ok(()) }
+    }
+
+    /// Publishes an entry, or remembers who waits until there is room for it.
+    pub(super) fn poll_send(
+        &mut self,
+        cx: &Context<'_>,
+        head: Head,
+        outgoing: &mut Outgoing<'_>,
+    ) -> Poll<Result<(), CallError>> {
+        let outcome = self.send_behind_replies(head, outgoing);
+        self.or_await_room(cx, outcome)
+    }
+
+    /// What came of sending or reserving; remembers who waits until there is room for it.
+    pub(super) fn or_await_room<T>(
+        &mut self,
+        cx: &Context<'_>,
+        outcome: Result<T, SendError>,
+    ) -> Poll<Result<T, CallError>> {
+        match outcome {
+            Ok(outcome) => Poll::Ready(Ok(outcome)),
+            Err(SendError::Full { .. } | SendError::NoMemory { until: Some(_), .. }) => {
+                remember(&mut self.room_waiters, cx);
+                Poll::Pending
+            }
+            Err(error) => Poll::Ready(Err(self.failed(error))),
+        }
+    }
+
+    /// Says why an entry was not sent. What concerns the session ends it.
+    pub(super) fn failed(&mut self, error: SendError) -> CallError {
+        let error = CallError::from(error);
+        if error.session_goes_on() {
+            return error;
+        }
+        self.finish(error);
+        self.check().err().unwrap_or(CallError::Ended)
+    }
+
+    /// Sends an entry for which nobody waits, at the latest when there is room for it.
+    pub(super) fn send_or_keep(
+        &mut self,
+        head: Head,
+        mut outgoing: Outgoing<'_>,
+    ) -> Result<(), CallError> {
+        self.check()?;
+        match self.send_behind_replies(head, &mut outgoing) {
+            Ok(()) => Ok(()),
+            Err(
+                error @ (SendError::Full { .. }
+                | SendError::NoMemory { until: Some(_), .. }
+                | SendError::Segment(_)),
+            ) => {
+                let lacks_slots = matches!(error, SendError::Full { .. });
+                let (head, body) = outgoing.into_owned(head);
+                self.outbox.push(head, body, lacks_slots);
+                Ok(())
+            }
+            Err(error) => Err(self.failed(error)),
+        }
+    }
+
+    /// Sends an entry unless replies wait for slots.
+    pub(super) fn send_behind_replies(
+        &mut self,
+        head: Head,
+        outgoing: &mut Outgoing<'_>,
+    ) -> Result<(), SendError> {
+        if self.outbox.lacks_slots() {
+            return Err(SendError::Full { unconsumed: 0, until: Want::Data });
+        }
+        self.send(head, outgoing)
+    }
+
+    fn send(&mut self, head: Head, outgoing: &mut Outgoing<'_>) -> Result<(), SendError> {
+        let head = outgoing.head(head);
+        match (&mut outgoing.content, outgoing.metadata) {
+            (Content::Space(space, _), _) => self.send_space(head, space)?,
+            (content, None) => {
+                self.link.send(head, Body::Bytes(content.copied().unwrap_or_default()))?;
+            }
+            (_, Some(metadata)) => self.send_with_metadata(head, metadata, outgoing)?,
+        }
+        self.unflushed = true;
+        Ok(())
+    }
+
+    fn send_space(&mut self, head: Head, space: &mut OwnedBody) -> Result<(), SendError> {
+        let is_cut = space.is_cut();
+        self.link.send_owned(head, space)?;
+        if is_cut {
+            self.due.append(&mut self.room_waiters);
+            // One of them may be the thread that leads, which sleeps in another place.
+            self.due.extend(self.driver.clone());
+        }
+        Ok(())
+    }
+
+    fn send_with_metadata(
+        &mut self,
+        head: Head,
+        metadata: &[u8],
+        outgoing: &Outgoing<'_>,
+    ) -> Result<(), SendError> {
+        let len = outgoing.body_len();
+        if len <= INLINE_MAX {
+            let mut bytes = [0; INLINE_MAX];
+            outgoing.write_to(&mut bytes[..len]);
+            self.link.send(head, Body::Bytes(&bytes[..len]))?;
+        } else {
+            self.link.reserve(len)?;
+            let mut filling = self.link.fill();
+            filling.write(0, ForeignBytes::stable(&outgoing.prefix()));
+            filling.write(METADATA_PREFIX, ForeignBytes::stable(metadata));
+            let start = METADATA_PREFIX + metadata.len();
+            filling
+                .write(start, ForeignBytes::stable(outgoing.content.copied().unwrap_or_default()));
+            if let Err(error) = self.link.send(head, Body::Space) {
+                self.link.abandon();
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+}

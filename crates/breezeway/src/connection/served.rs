@@ -1,0 +1,61 @@
+//! Calls that this side serves and has not replied to.
+
+use std::collections::hash_map::Entry;
+
+use rustc_hash::FxHashMap;
+
+/// A call that is being served.
+pub(crate) struct ServedCall<W> {
+    /// Whether the client no longer wants the reply.
+    pub(crate) cancelled: bool,
+    /// Who wants to know that.
+    pub(crate) waiter: Option<W>,
+}
+
+/// Calls by stream number. One-way messages are none.
+pub(crate) struct Served<W> {
+    calls: FxHashMap<u32, ServedCall<W>>,
+}
+
+impl<W> Served<W> {
+    pub(super) fn new() -> Self {
+        Self { calls: FxHashMap::default() }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.calls.len()
+    }
+
+    /// A request came; whether its number is free.
+    pub(super) fn begin(&mut self, number: u32) -> bool {
+        match self.calls.entry(number) {
+            Entry::Vacant(place) => {
+                place.insert(ServedCall { cancelled: false, waiter: None });
+                true
+            }
+            Entry::Occupied(_) => false,
+        }
+    }
+
+    /// The reply goes out. Gives who waits for its cancellation.
+    pub(crate) fn end(&mut self, number: u32) -> Option<W> {
+        self.calls.remove(&number)?.waiter
+    }
+
+    /// The client no longer wants the reply. Gives who wants to know that.
+    pub(super) fn cancel(&mut self, number: u32) -> Option<W> {
+        let call = self.calls.get_mut(&number)?;
+        call.cancelled = true;
+        call.waiter.take()
+    }
+
+    /// A call that was not replied to.
+    pub(crate) fn get_mut(&mut self, number: u32) -> Option<&mut ServedCall<W>> {
+        self.calls.get_mut(&number)
+    }
+
+    /// Everybody who waits.
+    pub(crate) fn waiters(&mut self) -> impl Iterator<Item = W> + '_ {
+        self.calls.values_mut().filter_map(|call| call.waiter.take())
+    }
+}
