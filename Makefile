@@ -19,7 +19,7 @@ LACKS = $(filter-out $(HAS),$(NEEDS))
 MSRV = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 FUZZ = $(wildcard crates/*/fuzz/Cargo.toml)
 
-.PHONY: help demo check test ship format columns links arrows unsafe lint unit model release budgets peers bench-iceoryx2 bench-grpc bench-rpc bench-thrift bench-tokio bench-threads bench-calls bench-idle bench-fairness bench-cold bench-streams clean go \
+.PHONY: help demo check test ship format columns links arrows unsafe lint unit model release budgets peers bench-iceoryx2 bench-grpc study-grpc bench-rpc bench-thrift bench-tokio bench-threads bench-calls bench-idle bench-fairness bench-cold bench-streams clean go \
 	golden carriers needs soak restarts failover polling shmipc-peers bench-shmipc features docs fuzz-check peers-check random-idls benches packages msrv asan
 .DEFAULT_GOAL := help
 
@@ -242,6 +242,13 @@ bench-thrift:
 ## breezeway-grpc against tonic's own unix endpoint, interleaved (a minute).
 bench-grpc:
 	cd peers && $(CARGO) run --release --locked --quiet -p grpc-peers
+
+## 100,000 health checks each by grpc-go, tonic and ours, with allocations, then at fixed rates (five minutes).
+study-grpc:
+	cd peers && $(CARGO) build --release --locked --quiet -p grpc-peers
+	cd peers/grpc-go && go build -o ../target/release/grpc-go .
+	peers/target/release/grpc-peers study 100000 peers/target/release/grpc-go
+	peers/target/release/grpc-peers paced
 
 ## Services beside a raw echo, Volo and Kitex, interleaved (about four minutes).
 bench-rpc:

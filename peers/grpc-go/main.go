@@ -1,8 +1,11 @@
-// The service of gRPC's interoperability test as grpc-go serves it, at unix:/path or tcp:host:port:
-// grpc-go's own program listens on TCP only. Its client needs no other program.
+// grpc-go: the service of gRPC's interoperability test and the standard health service, at unix:/path
+// or tcp:host:port, and as a client health checks and the compressed cases. (grpc-go's own program
+// of the test listens on TCP only, and its own client has no compressed cases.)
 //
 //	go build . && go build -o grpc-go-client google.golang.org/grpc/interop/client
 //	grpc-go tcp:127.0.0.1:0
+//	grpc-go check unix:/tmp/interop.sock 100000
+//	grpc-go compressed unix:/tmp/interop.sock
 //	grpc-go-client -server_host unix:/tmp/interop.sock -server_port 0 -test_case large_unary
 package main
 
@@ -14,22 +17,42 @@ import (
 	"strings"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/health"
+	healthgrpc "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/interop"
 	testgrpc "google.golang.org/grpc/interop/grpc_testing"
 )
 
+const usage = "usage: grpc-go ADDRESS | grpc-go check ADDRESS COUNT | grpc-go compressed ADDRESS"
+
 func main() {
 	log.SetFlags(0)
-	if len(os.Args) != 2 {
-		log.Fatal("usage: grpc-go unix:/path | grpc-go tcp:host:port")
+	switch {
+	case len(os.Args) == 2:
+		listener := listen(os.Args[1])
+		fmt.Printf("%s:%s\n", listener.Addr().Network(), listener.Addr())
+		log.Fatal(server().Serve(listener))
+	case len(os.Args) == 4 && os.Args[1] == "check":
+		check(os.Args[2], os.Args[3])
+	case len(os.Args) == 3 && os.Args[1] == "compressed":
+		compressed(os.Args[2])
+	default:
+		log.Fatal(usage)
 	}
-	network, place, _ := strings.Cut(os.Args[1], ":")
+}
+
+func listen(address string) net.Listener {
+	network, place, _ := strings.Cut(address, ":")
 	listener, err := net.Listen(network, place)
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Printf("%s:%s\n", network, listener.Addr())
+	return listener
+}
+
+func server() *grpc.Server {
 	server := grpc.NewServer()
 	testgrpc.RegisterTestServiceServer(server, interop.NewTestServer())
-	log.Fatal(server.Serve(listener))
+	healthgrpc.RegisterHealthServer(server, health.NewServer())
+	return server
 }

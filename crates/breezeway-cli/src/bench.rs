@@ -11,6 +11,8 @@ use breezeway_shmipc::Client;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::Failure;
+use crate::grpc::bench::Gear;
+use crate::grpc::{self, Protocol};
 use crate::settings::{Config, ServerSettings, SessionSettings, value};
 use crate::shmipc;
 use crate::target::Target;
@@ -24,13 +26,17 @@ Examples:
   breezeway bench --addr shm:/tmp/echo.sock --rate 1000 --seconds 10
   breezeway bench --addr shm:/tmp/echo.sock --threads 8
   breezeway bench --addr shm:/tmp/echo.sock --runtime tokio --streams 200
+  breezeway bench --protocol grpc --addr shm:/tmp/grpc.sock --depth 64
+  breezeway bench --protocol grpc --addr unix:/tmp/grpc.sock --gear http2 --size 1MiB
   breezeway bench --addr shmipc:/tmp/echo.sock --memory file-v2
 
 Ping-pong writes every byte before each call and compares every byte of the reply (--touch none: \
 the first 8). A latency runs from one reply to the next, so it counts filling and comparing; with \
 --rate it runs from when the call was due. One-way counts what the server confirms. Each session \
 is warmed up, uncounted, with at most 100 messages (or one per call in flight). \"empty\" is what \
-filling, comparing and the clock take of each message: the same work with nothing sent.";
+filling, comparing and the clock take of each message: the same work with nothing sent. Calls of \
+gRPC are health checks, whose messages count as 0 bytes, or with --size echoes of so many bytes; \
+--depth is how many tasks call on one channel.";
 
 /// Measure calls to a running server
 #[derive(Clone, Debug, clap::Args)]
@@ -41,12 +47,18 @@ pub(crate) struct Args {
     /// that echoes
     #[arg(long)]
     addr: Target,
+    /// What the calls are written in
+    #[arg(long, value_enum, default_value_t = Protocol::Breezeway)]
+    protocol: Protocol,
+    /// How calls of gRPC travel [default: native]
+    #[arg(long, value_enum)]
+    gear: Option<Gear>,
     /// Calls with replies, messages without, or a new session for each call
     #[arg(long, value_enum, default_value_t = Pattern::PingPong)]
     pattern: Pattern,
-    /// Bytes of each message, such as 40 or 64KiB
-    #[arg(long, value_name = "BYTES", default_value_t = 64, value_parser = value::size)]
-    size: usize,
+    /// Bytes of each message, such as 40 or 64KiB [default: 64; of gRPC none, as health checks]
+    #[arg(long, value_name = "BYTES", value_parser = value::size)]
+    size: Option<usize>,
     /// End after this many messages, shared out among the sessions
     #[arg(long, value_name = "N", conflicts_with = "seconds", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
@@ -113,9 +125,16 @@ pub(crate) fn run(mut args: Args) -> Result<(), Failure> {
     if args.pattern == Pattern::Cold {
         check_cold(&args)?;
     }
-    args.spread().check(&args.load(), args.sessions)?;
+    if args.protocol == Protocol::Grpc {
+        check_grpc(&args)?;
+    } else if args.gear.is_some() {
+        return Err("--gear goes with --protocol grpc".into());
+    } else {
+        args.spread().check(&args.load(), args.sessions)?;
+    }
     clock::calibrate();
     let measurement = match &args.addr {
+        _ if args.protocol == Protocol::Grpc => measure_grpc(&args)?,
         Target::Breezeway(address) => measure_calls(&args, address)?,
         Target::Shmipc(address) => measure_streams(&args, address)?,
     };
@@ -124,14 +143,20 @@ pub(crate) fn run(mut args: Args) -> Result<(), Failure> {
 
 impl Args {
     fn spread(&self) -> Spread {
-        Spread { runtime: self.runtime, streams: self.streams, threads: self.threads }
+        let is_grpc = self.protocol == Protocol::Grpc;
+        let runtime = if is_grpc { Runtime::Tokio } else { self.runtime };
+        Spread { runtime, streams: self.streams, threads: self.threads }
+    }
+
+    fn size(&self) -> usize {
+        self.size.unwrap_or(if self.protocol == Protocol::Grpc { 0 } else { 64 })
     }
 
     fn load(&self) -> Load {
         let seconds = self.seconds.unwrap_or(Extent::DEFAULT_SECONDS);
         Load {
             pattern: self.pattern,
-            size: self.size,
+            size: self.size(),
             touch: self.touch,
             extent: Extent { count: self.count, seconds },
             rate: self.rate,
@@ -161,6 +186,13 @@ fn measure_calls(args: &Args, address: &Address) -> Result<Measurement, Failure>
     load::on_sessions(&load, sessions?, || progress.show())
 }
 
+fn measure_grpc(args: &Args) -> Result<Measurement, Failure> {
+    let at = (grpc::address(&args.addr)?, args.session.options());
+    let progress = Progress::new(args);
+    let (load, gear) = (args.load(), args.gear.unwrap_or_default());
+    grpc::bench::run(&load, args.size.is_none(), gear, args.threads, at, || progress.show())
+}
+
 /// The lengths of shmipc have 32 bits.
 const LARGEST_OF_SHMIPC: u64 = u32::MAX as u64;
 
@@ -173,7 +205,10 @@ fn measure_streams(
             leave them out"
             .into());
     }
-    if args.pattern != Pattern::PingPong || args.depth != 1 || args.rate.is_some() || args.size == 0
+    if args.pattern != Pattern::PingPong
+        || args.depth != 1
+        || args.rate.is_some()
+        || args.size() == 0
     {
         return Err(
             "a shmipc server is measured with --pattern ping-pong, --depth 1, --size above \
@@ -181,8 +216,8 @@ fn measure_streams(
                 .into(),
         );
     }
-    if args.size as u64 > LARGEST_OF_SHMIPC {
-        let size = args.size;
+    if args.size() as u64 > LARGEST_OF_SHMIPC {
+        let size = args.size();
         return Err(format!(
             "--size {size} exceeds the {LARGEST_OF_SHMIPC} bytes that a message of shmipc can have"
         )
@@ -208,13 +243,30 @@ fn check_cold(args: &Args) -> Result<(), Failure> {
     }
 }
 
+/// An error for what calls of gRPC do not have.
+fn check_grpc(args: &Args) -> Result<(), Failure> {
+    grpc::address(&args.addr)?;
+    args.shmipc.refuse()?;
+    let asked = [
+        (args.pattern != Pattern::PingPong, "--pattern"),
+        (args.rate.is_some(), "--rate"),
+        (args.sessions > 1, "--sessions"),
+        (args.streams.is_some(), "--streams"),
+        (args.touch == Touch::None, "--touch none"),
+    ];
+    match asked.into_iter().find(|(is_given, _)| *is_given) {
+        Some((_, option)) => Err(format!("{option} does not go with --protocol grpc").into()),
+        None => Ok(()),
+    }
+}
+
 /// Says what was measured.
 fn print(args: &Args, measurement: &Measurement) -> Result<(), Failure> {
     let setup = Setup {
         addr: &args.addr.to_string(),
         wait: args.session.wait.unwrap_or_default().name(),
         pattern: args.pattern,
-        size: args.size,
+        size: args.size(),
         touch: args.touch,
         empty_ns: Some(load::empty::cost(&args.load())),
         spread: args.spread(),
@@ -241,8 +293,8 @@ fn open(args: &Args, address: &Address) -> Result<Session, Failure> {
         )
         .into());
     }
-    if args.size > session.cap() {
-        let (size, cap) = (args.size, session.cap());
+    if args.size() > session.cap() {
+        let (size, cap) = (args.size(), session.cap());
         return Err(format!(
             "--size {size} exceeds the session's cap of {cap} bytes, the smaller of \
             both sides'; raise --cap of bench and serve"

@@ -7,6 +7,7 @@ mod compare;
 mod doctor;
 mod floor;
 mod generate;
+mod grpc;
 mod inspect;
 mod serve;
 mod settings;

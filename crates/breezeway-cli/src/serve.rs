@@ -15,6 +15,7 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::Failure;
+use crate::grpc::{self, Protocol};
 use crate::settings::{Config, ServerSettings, SessionSettings};
 use crate::shmipc;
 use crate::succession::Succession;
@@ -28,6 +29,7 @@ Examples:
   breezeway serve --addr shm:/tmp/echo.sock --runtime tokio --workers 2
   breezeway serve --addr shm:/tmp/echo.sock --take-over --drain 30s
   breezeway serve --addr tcp:127.0.0.1:7000 --take-over --admin /tmp/echo.admin
+  breezeway serve --protocol grpc --addr shm:/tmp/grpc.sock,tcp:127.0.0.1:7000
   breezeway serve --addr shmipc:/tmp/echo.sock
   breezeway serve --addr shmipc:tcp:127.0.0.1:7000 --folder /dev/shm/pool --log info
   BREEZEWAY_CAP=1GiB breezeway serve --addr shm:/tmp/echo.sock --config breezeway.toml
@@ -47,6 +49,9 @@ pub(crate) struct Args {
     /// stream are echoed
     #[arg(long)]
     addr: Target,
+    /// What is served
+    #[arg(long, value_enum, default_value_t = Protocol::Breezeway)]
+    protocol: Protocol,
     /// Pin all threads to this CPU, before memory is first touched (so that it comes from the
     /// CPU's NUMA node) [default: not pinned]
     #[arg(long, value_name = "N")]
@@ -86,6 +91,12 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
     let (session, server) = args.config.complete(args.session, args.server)?;
     // Before there is a socket file that a signal would leave behind.
     let signals = Signals::new([SIGTERM, SIGINT])?;
+    if args.protocol == Protocol::Grpc {
+        let address = grpc::address(&args.addr)?;
+        args.shmipc.refuse()?;
+        let options = args.succession.options(server.options(session.options()));
+        return grpc::serve::run(address, options, server.threads()?, signals);
+    }
     match &args.addr {
         Target::Breezeway(address) => {
             args.shmipc.refuse()?;
@@ -179,6 +190,6 @@ fn serve_streams(
 }
 
 /// Whoever started this may not read what it says.
-fn announce(address: &impl Display) {
+pub(crate) fn announce(address: &impl Display) {
     let _ = writeln!(std::io::stdout(), "listening on {address}");
 }

@@ -3,9 +3,10 @@
 //! [`on_sessions`] and [`on_shmipc`] drive sessions of Breezeway and of its shmipc, [`on_channel`]
 //! and [`tasks`] one session that many callers share; [`closed_loop`]
 //! and [`open_loop`] drive anything that can exchange a message, such as the comparison programs
-//! of other systems. [`Echo`] is the server's side, [`plain`] the echo that anybody would write
-//! with a std socket.
+//! of other systems, and [`awaited`] anything that can be called under tokio. [`Echo`] is the
+//! server's side, [`plain`] the echo that anybody would write with a std socket.
 
+pub mod awaited;
 mod cold;
 mod content;
 mod echo;

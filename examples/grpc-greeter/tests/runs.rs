@@ -61,3 +61,43 @@ fn a_refusal_and_a_missing_server_end_the_client_with_what_is_wrong() {
         drop(server);
     }
 }
+
+/// The containers of `compose.yaml`, as far as the kernel has them: namespaces.
+mod needs_root {
+    use super::*;
+
+    const ADDRESS: &str = "shm:/run/greeter/greeter.sock";
+    /// What both have of the machine, but for the file system: a folder.
+    const CONTAINER: &str = "mount -t tmpfs tmpfs /run && mkdir /run/greeter && \
+        mount --bind \"$0\" /run/greeter && mount -t tmpfs tmpfs /dev/shm && exec \"$@\"";
+
+    /// A program in mount, pid, network, ipc and host name namespaces of its own.
+    fn in_a_container(volume: &std::path::Path, program: &str, arguments: &[&str]) -> Command {
+        let mut command = Command::new("unshare");
+        command.args(["--mount", "--pid", "--net", "--ipc", "--uts", "--fork", "--kill-child"]);
+        command.args(["--mount-proc", "sh", "-c", CONTAINER]).arg(volume);
+        command.arg(program).args(arguments);
+        command
+    }
+
+    #[test]
+    #[ignore = "needs root, for namespaces"]
+    fn two_containers_that_share_only_the_folder_of_the_socket_share_memory() {
+        let compose = include_str!("../compose.yaml");
+        assert_eq!(compose.matches(ADDRESS).count(), 2, "what is tried here is another address");
+        let volume = tempfile::tempdir().unwrap();
+        let server = env!("CARGO_BIN_EXE_grpc-greeter-server");
+        let mut server = in_a_container(volume.path(), server, &[ADDRESS]);
+        let mut process = server.stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let _server = Server { process, address: ADDRESS.to_owned() };
+        assert_eq!(line, format!("listening on {ADDRESS}\n"));
+        let client = env!("CARGO_BIN_EXE_grpc-greeter-client");
+        let output = in_a_container(volume.path(), client, &[ADDRESS, "Ada"]).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "hello Ada, by shm\n");
+        let shared: Vec<_> = std::fs::read_dir(volume.path()).unwrap().flatten().collect();
+        assert!(shared.len() == 1 && shared[0].file_name() == "greeter.sock", "{shared:?}");
+    }
+}

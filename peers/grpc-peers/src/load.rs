@@ -58,14 +58,20 @@ impl Load {
     }
 }
 
+/// One health check.
+pub(crate) async fn check(client: &mut HealthClient<AnyChannel>) -> Result<()> {
+    let response = client.check(HealthCheckRequest::default()).await?;
+    ensure!(response.into_inner().status() == ServingStatus::Serving, "it does not serve");
+    Ok(())
+}
+
 async fn checks(channel: AnyChannel) -> Result<Vec<Duration>> {
     let mut client = HealthClient::new(channel);
     let (start, mut times) = (Instant::now(), Vec::new());
     while start.elapsed() < TIME {
         let sent = Instant::now();
-        let response = client.check(HealthCheckRequest::default()).await?;
+        check(&mut client).await?;
         times.push(sent.elapsed());
-        ensure!(response.into_inner().status() == ServingStatus::Serving, "it does not serve");
     }
     Ok(times)
 }

@@ -1,20 +1,29 @@
-//! Measures breezeway-grpc against tonic's own unix endpoint, in turn: two processes, each one
-//! thread of tokio. The server is this program with `serve FOLDER`.
-#![forbid(unsafe_code)]
+//! Measures breezeway-grpc against tonic's own endpoints and grpc-go, between two processes. Those
+//! in Rust have one thread of tokio each. The server is this program with `serve FOLDER`.
+#![deny(unsafe_code)]
 
+#[allow(unsafe_code, reason = "an allocator is")]
+mod allocations;
+mod link;
 mod load;
+mod paced;
 mod server;
+mod study;
 
 use std::path::Path;
 
-use anyhow::{Result, bail};
-use breezeway_grpc::Endpoint;
+use anyhow::{Context, Result, bail};
 use breezeway_grpc_interop::AnyChannel;
-use tonic::{Status, transport};
-use tower::ServiceExt;
+use rustix::thread::{CpuSet, sched_setaffinity};
 
+use link::Link;
 use load::Load;
-use server::Server;
+use server::{Places, Server};
+
+/// Where the two processes run: what the kernel chooses differs from run to run, and with it what
+/// is measured.
+const CLIENT_CPU: usize = 0;
+const SERVER_CPU: usize = 1;
 
 /// How often each pair is measured, one directly behind the other.
 const ROUNDS: usize = 8;
@@ -22,32 +31,44 @@ const ROUNDS: usize = 8;
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<()> {
     let arguments: Vec<_> = std::env::args().skip(1).collect();
+    let is_server = arguments.first().is_some_and(|first| first == "serve");
+    pin(if is_server { SERVER_CPU } else { CLIENT_CPU })?;
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        [] => compare().await,
-        ["serve", folder] => server::serve(Path::new(folder)).await,
-        _ => bail!("usage: grpc-peers"),
+        [] => compare("").await,
+        ["only", part] => compare(part).await,
+        ["study", count] => study::run(count.parse()?, None).await,
+        ["study", count, grpc_go] => study::run(count.parse()?, Some(grpc_go)).await,
+        ["paced"] => paced::run().await,
+        ["serve", folder] => {
+            let say = |Places { ports: [ours, tonic], .. }| println!("{ours} {tonic}");
+            server::serve(Path::new(folder), say).await
+        }
+        _ => bail!("usage: grpc-peers [only LINK] | grpc-peers study COUNT [GRPC-GO] | grpc-peers paced"),
     }
 }
 
-async fn compare() -> Result<()> {
+/// Runs this process on one CPU.
+fn pin(cpu: usize) -> Result<()> {
+    let mut set = CpuSet::new();
+    set.set(cpu);
+    sched_setaffinity(None, &set).with_context(|| format!("cpu {cpu}"))
+}
+
+/// Every link whose name has this part.
+async fn compare(part: &str) -> Result<()> {
     let folder = tempfile::tempdir()?;
-    let path = folder.path();
-    let _server = Server::start(path)?;
-    let tonic = transport::Endpoint::from_shared(format!("unix:{}/tonic", path.display()))?;
-    let tonic = any(tonic.connect().await?);
+    let server = Server::start(folder.path())?;
+    let tonic = Link::Tonic("unix").connect(&server.places).await?;
     println!("link         load      ours      tonic's   ratio of pairs: median, quartiles");
     for carrier in ["unix", "shm"] {
-        let address = format!("{carrier}:{}/{carrier}", path.display());
-        let native = AnyChannel::new(breezeway_grpc::connect(&address).await?);
-        beside(&format!("native {carrier}"), &native, &tonic).await?;
-        let http2 = any(Endpoint::new(&address)?.connect_http2().await?);
-        beside(&format!("HTTP/2 {carrier}"), &http2, &tonic).await?;
+        for link in [Link::Native(carrier), Link::Http2(carrier)] {
+            if link.name().contains(part) {
+                let ours = link.connect(&server.places).await?;
+                beside(&link.name(), &ours, &tonic).await?;
+            }
+        }
     }
     Ok(())
-}
-
-fn any(channel: transport::Channel) -> AnyChannel {
-    AnyChannel::new(channel.map_err(|error| Status::from_error(error.into())))
 }
 
 /// Every load on both channels, in turn.
@@ -76,6 +97,7 @@ async fn beside(name: &str, ours: &AnyChannel, tonic: &AnyChannel) -> Result<()>
     Ok(())
 }
 
+/// The value that so great a part of the others does not exceed.
 fn at(mut values: Vec<f64>, part: f64) -> f64 {
     values.sort_by(f64::total_cmp);
     values[(part * (values.len() - 1) as f64).round() as usize]

@@ -4,6 +4,7 @@
 mod bench;
 mod call;
 mod doctor;
+mod grpc;
 mod help;
 mod idl;
 mod inspect;

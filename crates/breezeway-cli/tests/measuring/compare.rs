@@ -97,7 +97,7 @@ fn a_run_writes_every_row_and_a_page_that_loads_nothing_and_leaves_nothing_else(
     let _both = both_cpus();
     let (folder, results) = (Folder::new(), Folder::new());
     let (json, page) = (results.path().join("figures.json"), results.path().join("page.html"));
-    // Rows of tokio, streams and threads are of 64 bytes, cold starts of 1 MiB.
+    // Rows of tokio, streams, threads and gRPC are of 64 bytes, cold starts of 1 MiB.
     let mut command = compare(folder.path(), &["--size", "64", "--size", "1MiB"]);
     command.args(["--rounds", "1", "--seconds", "0.005", "--json"]).arg(&json);
     command.arg("--report").arg(&page);
@@ -117,23 +117,29 @@ fn a_run_writes_every_row_and_a_page_that_loads_nothing_and_leaves_nothing_else(
     for words in ["Ping-pong", "Pipelined", "One-way", "shm adaptive", "plain tcp", "1 MiB"] {
         assert!(text.contains(words), "{words} in {text}");
     }
-    for words in ["under tokio", "200 streams", "8 threads", "Cold start"] {
+    for words in ["under tokio", "200 streams", "8 threads", "Cold start", "gRPC, as HTTP/2"] {
         assert!(text.contains(words), "{words} in {text}");
     }
     assert!(text.contains(&format!("report: {}", page.display())), "{text}");
     let report = serde_json::from_slice(&std::fs::read(json).unwrap()).unwrap();
     has_every_row(&report);
-    has_shared_sessions_and_cold_starts_of_every_carrier(&report);
+    has_patterns_of_one_size_on_every_carrier(&report);
     loads_nothing(&std::fs::read_to_string(page).unwrap());
 }
 
 /// Patterns that are measured at one size, on every carrier.
-const SHARED_AND_COLD: [(&str, u64); 4] =
-    [("tokio", 64), ("streams", 64), ("threads", 64), ("cold", 1 << 20)];
+const OF_ONE_SIZE: [(&str, u64); 6] = [
+    ("tokio", 64),
+    ("streams", 64),
+    ("threads", 64),
+    ("cold", 1 << 20),
+    ("grpc", 64),
+    ("grpc-http2", 64),
+];
 
-fn has_shared_sessions_and_cold_starts_of_every_carrier(report: &Value) {
+fn has_patterns_of_one_size_on_every_carrier(report: &Value) {
     let rows = report["rows"].as_array().unwrap();
-    for (pattern, size) in SHARED_AND_COLD {
+    for (pattern, size) in OF_ONE_SIZE {
         let rows: Vec<_> = rows.iter().filter(|row| row["pattern"] == pattern).collect();
         let carriers: Vec<_> = rows.iter().map(|row| row["carrier"].as_str().unwrap()).collect();
         assert_eq!(carriers, ["shm", "unix", "tcp"], "{pattern}");
@@ -156,7 +162,7 @@ fn has_every_row(report: &Value) {
             row["carrier"] == carrier
                 && row["wait"] == wait
                 && row["touched"] == touched
-                && SHARED_AND_COLD.iter().all(|(pattern, _)| row["pattern"] != *pattern)
+                && OF_ONE_SIZE.iter().all(|(pattern, _)| row["pattern"] != *pattern)
         });
         let plain = carrier.starts_with("plain") || carrier == "memory";
         let expected = if !touched {
@@ -169,7 +175,7 @@ fn has_every_row(report: &Value) {
         assert_eq!(of_line.clone().count(), expected, "{carrier} {wait} {touched}");
         of_line.for_each(is_complete);
     }
-    assert_eq!(rows.len(), 2 * 7 * 3 + 2 * 3 + 1 + 3 * SHARED_AND_COLD.len());
+    assert_eq!(rows.len(), 2 * 7 * 3 + 2 * 3 + 1 + 3 * OF_ONE_SIZE.len());
     let failed: Vec<_> = rows.iter().filter(|row| !row["error"].is_null()).collect();
     assert!(failed.is_empty(), "{failed:?}");
 }

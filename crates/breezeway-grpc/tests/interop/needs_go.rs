@@ -7,15 +7,15 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::OnceLock;
 
 use breezeway_grpc::{Endpoint, Gear};
-use breezeway_grpc_interop::AnyChannel;
 use breezeway_grpc_interop::cases::{self, client};
+use breezeway_grpc_interop::{AnyChannel, pb};
 use tonic::Status;
 use tower::ServiceExt;
 
 use crate::support::{Serving, addresses, any, run};
 
-/// What grpc-go's client has of the list, and its soak tests. It has no compressed cases, and those
-/// of authentication need TLS.
+/// What grpc-go's client has of the list, and its soak tests. It has no compressed cases (those are
+/// in `peers/grpc-go`), and those of authentication need TLS.
 const CASES: [&str; 16] = [
     "empty_unary",
     "large_unary",
@@ -87,6 +87,56 @@ fn grpc_gos_client_passes_its_cases_against_a_server_on_every_socket() {
             tokio::task::spawn_blocking(called).await.unwrap();
             serving.end().await;
         }
+    });
+}
+
+#[test]
+#[ignore = "needs Go"]
+fn grpc_go_sends_and_takes_what_is_compressed() {
+    programs();
+    run(async {
+        let folder = tempfile::tempdir().unwrap();
+        for address in addresses(folder.path()) {
+            let serving = Serving::start(&address);
+            let place = serving.address.replace("shm:", "unix:");
+            let called = move || {
+                let mut client = Command::new(&programs().server);
+                let Output { status, stderr, .. } =
+                    client.args(["compressed", &place]).output().unwrap();
+                assert!(status.success(), "{place}: {}", String::from_utf8_lossy(&stderr));
+            };
+            tokio::task::spawn_blocking(called).await.unwrap();
+            serving.end().await;
+        }
+        for address in addresses(folder.path()).into_iter().skip(1) {
+            let grpc_go = GrpcGo::start(&address);
+            let channel = breezeway_grpc::connect(&grpc_go.address).await.unwrap();
+            // It answers in the encoding that it was asked in.
+            cases::compressed_streaming(client(any(channel))).await;
+        }
+    });
+}
+
+#[test]
+#[ignore = "needs Go"]
+fn a_grpc_go_server_that_was_killed_is_found_again_once_another_is_there() {
+    programs();
+    run(async {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("socket");
+        let address = format!("unix:{}", path.display());
+        let first = GrpcGo::start(&address);
+        let channel = breezeway_grpc::connect(&address).await.unwrap();
+        cases::empty_unary(client(any(channel.clone()))).await;
+        drop(first);
+        assert!(client(any(channel.clone())).empty_call(pb::Empty {}).await.is_err());
+        // Its socket file stays, and its successor does not take it over.
+        std::fs::remove_file(&path).unwrap();
+        let _second = GrpcGo::start(&address);
+        while client(any(channel.clone())).empty_call(pb::Empty {}).await.is_err() {
+            tokio::task::yield_now().await;
+        }
+        cases::large_unary(client(any(channel))).await;
     });
 }
 

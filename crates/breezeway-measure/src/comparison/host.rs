@@ -3,8 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use super::plan::{Carrier, FLOOR, Pattern, Plan, Row, STREAMS, Series, THREADS};
-use crate::load::Runtime;
+use super::plan::{Carrier, FLOOR, Pattern, Plan, Row, STREAMS, Series, Service, THREADS};
 use crate::machine::Cpus;
 use crate::process::{Server, describe};
 use crate::{Failure, Wait};
@@ -16,16 +15,16 @@ const SETTINGS: &[u8] = b"BREEZEWAY_";
 /// server after it, and [end with that parent](crate::process::end_with).
 pub const COMPARE_SERVER: &str = "compare-server";
 
-/// What a server process is started for: all rows of one carrier, wait policy and runtime.
+/// What a server process is started for: all rows of one carrier, wait policy and service.
 pub(super) struct Host {
     carrier: Carrier,
     wait: Wait,
-    runtime: Runtime,
+    service: Service,
     /// The server, or why there is none.
     pub(super) server: Result<Server, String>,
 }
 
-/// Starts a server for every carrier, wait policy and runtime of `plan`, in `folder`. A carrier
+/// Starts a server for every carrier, wait policy and service of `plan`, in `folder`. A carrier
 /// that cannot be had is no failure.
 pub(super) fn start_all(plan: &Plan, program: &Path, folder: &Path) -> Result<Vec<Host>, Failure> {
     let mut hosts: Vec<Host> = Vec::new();
@@ -35,7 +34,7 @@ pub(super) fn start_all(plan: &Plan, program: &Path, folder: &Path) -> Result<Ve
             let number = hosts.len();
             let server = start(row, plan.cpus, program, folder, number);
             let server = server.map_err(|error| describe(&*error));
-            hosts.push(Host { carrier, wait, runtime: row.pattern.runtime(), server });
+            hosts.push(Host { carrier, wait, service: row.pattern.service(), server });
         }
     }
     if hosts.iter().all(|host| host.server.is_err()) {
@@ -73,8 +72,8 @@ pub(super) fn command(program: &Path, arguments: &[String]) -> Command {
 
 /// The host that serves `row`.
 pub(super) fn of(hosts: &[Host], row: Row) -> Option<&Host> {
-    let wanted = (row.series.carrier, row.series.wait, row.pattern.runtime());
-    hosts.iter().find(|host| (host.carrier, host.wait, host.runtime) == wanted)
+    let wanted = (row.series.carrier, row.series.wait, row.pattern.service());
+    hosts.iter().find(|host| (host.carrier, host.wait, host.service) == wanted)
 }
 
 fn address(carrier: Carrier, path: &str, port: u16) -> String {
@@ -101,9 +100,11 @@ fn serve_arguments(row: Row, address: &str, cpus: Cpus) -> Vec<String> {
         _ => {
             let serve = ["serve", "--addr", address, "--wait", wait.name(), "--cpu", &cpu];
             let mut arguments = owned_strings(&serve);
-            if row.pattern.runtime() == Runtime::Tokio {
-                arguments.extend(owned_strings(&["--runtime", "tokio"]));
-            }
+            arguments.extend(owned_strings(match row.pattern.service() {
+                Service::Blocking => &[],
+                Service::Tokio => &["--runtime", "tokio"],
+                Service::Grpc => &["--protocol", "grpc"],
+            }));
             arguments
         }
     }
@@ -148,6 +149,8 @@ fn pattern_arguments(row: Row) -> Vec<String> {
         }
         Pattern::Threads => owned_strings(&["--threads", &THREADS.to_string()]),
         Pattern::Cold => owned_strings(&["--pattern", "cold"]),
+        Pattern::Grpc => owned_strings(&["--protocol", "grpc"]),
+        Pattern::GrpcHttp2 => owned_strings(&["--protocol", "grpc", "--gear", "http2"]),
     };
     if !row.series.touched {
         arguments.extend(owned_strings(&["--touch", "none"]));

@@ -6,7 +6,6 @@ use serde::Serialize;
 
 use super::host;
 use crate::Wait;
-use crate::load::Runtime;
 use crate::machine::Cpus;
 
 /// Calls in flight of a pipelined row.
@@ -62,11 +61,26 @@ pub enum Pattern {
     Threads,
     /// Connect, one call, close.
     Cold,
+    /// One gRPC call at a time, as a stream of a session.
+    Grpc,
+    /// One gRPC call at a time, as HTTP/2.
+    GrpcHttp2,
+}
+
+/// What serves a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Service {
+    /// An echo, on threads that block.
+    Blocking,
+    /// An echo under tokio.
+    Tokio,
+    /// An echo of gRPC.
+    Grpc,
 }
 
 impl Pattern {
     /// All of them, in the order in which they are measured.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 9] = [
         Self::PingPong,
         Self::Pipelined,
         Self::OneWay,
@@ -74,22 +88,25 @@ impl Pattern {
         Self::Streams,
         Self::Threads,
         Self::Cold,
+        Self::Grpc,
+        Self::GrpcHttp2,
     ];
 
     /// The only size that it is measured at, if it is not measured at all of them.
     fn size(self) -> Option<usize> {
         match self {
             Self::PingPong | Self::Pipelined | Self::OneWay => None,
-            Self::Tokio | Self::Streams | Self::Threads => Some(64),
+            Self::Tokio | Self::Streams | Self::Threads | Self::Grpc | Self::GrpcHttp2 => Some(64),
             Self::Cold => Some(1 << 20),
         }
     }
 
-    /// What drives the server.
-    pub(super) fn runtime(self) -> Runtime {
+    /// What serves it.
+    pub(super) fn service(self) -> Service {
         match self {
-            Self::Tokio | Self::Streams => Runtime::Tokio,
-            _ => Runtime::Blocking,
+            Self::Tokio | Self::Streams => Service::Tokio,
+            Self::Grpc | Self::GrpcHttp2 => Service::Grpc,
+            _ => Service::Blocking,
         }
     }
 
@@ -104,6 +121,8 @@ impl Pattern {
             Self::Streams => "streams",
             Self::Threads => "threads",
             Self::Cold => "cold",
+            Self::Grpc => "grpc",
+            Self::GrpcHttp2 => "grpc-http2",
         }
     }
 }
@@ -327,13 +346,15 @@ mod tests {
     }
 
     #[test]
-    fn shared_sessions_and_cold_starts_have_one_size_and_every_carrier() {
+    fn shared_sessions_cold_starts_and_grpc_have_one_size_and_every_carrier() {
         let rows = rows(&[8, 64, 1 << 20], true);
         for (pattern, size) in [
             (Pattern::Tokio, 64),
             (Pattern::Streams, 64),
             (Pattern::Threads, 64),
             (Pattern::Cold, 1 << 20),
+            (Pattern::Grpc, 64),
+            (Pattern::GrpcHttp2, 64),
         ] {
             let of: Vec<_> = rows.iter().filter(|row| row.pattern == pattern).collect();
             assert!(of.len() == 3 && of.iter().all(|row| row.size == size), "{of:?}");

@@ -152,7 +152,11 @@ impl Sample {
     /// what the rate says.
     pub(crate) fn per_message(&self, pattern: Pattern) -> Option<f64> {
         match pattern {
-            Pattern::PingPong | Pattern::Tokio | Pattern::Cold => self.percentiles[0],
+            Pattern::PingPong
+            | Pattern::Tokio
+            | Pattern::Cold
+            | Pattern::Grpc
+            | Pattern::GrpcHttp2 => self.percentiles[0],
             _ => self.per_second.filter(|rate| *rate > 0.0).map(|rate| 1e9 / rate),
         }
     }

@@ -65,6 +65,8 @@ pub(crate) fn caption(pattern: Pattern) -> String {
         }
         Pattern::Threads => format!("{THREADS} threads on one session: calls a second"),
         Pattern::Cold => "Cold start: connect, one call and close, median".to_owned(),
+        Pattern::Grpc => "gRPC, natively: median of an echo".to_owned(),
+        Pattern::GrpcHttp2 => "gRPC, as HTTP/2: median of an echo".to_owned(),
     }
 }
 
@@ -75,7 +77,9 @@ pub(crate) fn cell(found: &Found, main: Option<&str>) -> String {
         Pattern::OneWay | Pattern::Streams | Pattern::Threads => {
             figures.messages_per_second.map_or(ABSENT.to_owned(), rate)
         }
-        Pattern::Cold => figures.latency_ns.p50.map_or(ABSENT.to_owned(), duration),
+        Pattern::Cold | Pattern::Grpc | Pattern::GrpcHttp2 => {
+            figures.latency_ns.p50.map_or(ABSENT.to_owned(), duration)
+        }
         _ => significant(figures.floors.median),
     };
     figure + mark(figures, main)

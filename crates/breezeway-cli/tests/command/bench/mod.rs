@@ -3,6 +3,6 @@
 mod deaths;
 mod liars;
 mod refusals;
-mod report;
+pub(crate) mod report;
 mod runs;
 mod spread;

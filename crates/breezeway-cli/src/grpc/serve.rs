@@ -1,0 +1,65 @@
+//! `breezeway serve --protocol grpc`.
+
+use breezeway::{Address, ServerOptions};
+use breezeway_grpc::Server;
+use breezeway_measure::load::awaited::runtime;
+use signal_hook::iterator::Signals;
+use tokio::sync::oneshot;
+use tonic::service::Routes;
+use tonic::{Request, Response, Status};
+
+use super::pb::echo_server::{Echo, EchoServer};
+use super::pb::{DESCRIPTION, EchoMessage};
+use super::{LARGEST, ROOM};
+use crate::Failure;
+use crate::serve::announce;
+
+/// Serves health checks and an echo in both gears, on `threads` threads, until a signal.
+pub(crate) fn run(
+    address: &Address,
+    options: ServerOptions,
+    threads: usize,
+    mut signals: Signals,
+) -> Result<(), Failure> {
+    let closing = signals.handle();
+    runtime(threads)?.block_on(async {
+        let router = Server::builder().options(options).add_routes(routes()?);
+        let bound = router.bind(address.to_string())?;
+        let (stop, stopped) = oneshot::channel::<()>();
+        std::thread::spawn(move || {
+            signals.forever().next();
+            drop(stop);
+        });
+        announce(bound.address());
+        bound
+            .serve_with_shutdown(async {
+                // Its sender sends nothing, and is dropped.
+                let _ = stopped.await;
+            })
+            .await?;
+        Ok::<_, Failure>(())
+    })?;
+    closing.close();
+    Ok(())
+}
+
+fn routes() -> Result<Routes, Failure> {
+    let (_, health) = tonic_health::server::health_reporter();
+    let echo = EchoServer::new(Returning)
+        .max_decoding_message_size(LARGEST + ROOM)
+        .max_encoding_message_size(LARGEST + ROOM);
+    let reflection = tonic_reflection::server::Builder::configure()
+        .register_encoded_file_descriptor_set(tonic_health::pb::FILE_DESCRIPTOR_SET)
+        .register_encoded_file_descriptor_set(DESCRIPTION)
+        .build_v1()?;
+    Ok(Routes::new(health).add_service(echo).add_service(reflection))
+}
+
+struct Returning;
+
+#[tonic::async_trait]
+impl Echo for Returning {
+    async fn echo(&self, request: Request<EchoMessage>) -> Result<Response<EchoMessage>, Status> {
+        Ok(Response::new(request.into_inner()))
+    }
+}
