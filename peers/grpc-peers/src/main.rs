@@ -43,7 +43,9 @@ async fn main() -> Result<()> {
             let say = |Places { ports: [ours, tonic], .. }| println!("{ours} {tonic}");
             server::serve(Path::new(folder), say).await
         }
-        _ => bail!("usage: grpc-peers [only LINK] | grpc-peers study COUNT [GRPC-GO] | grpc-peers paced"),
+        _ => bail!(
+            "usage: grpc-peers [only LINK] | grpc-peers study COUNT [GRPC-GO] | grpc-peers paced"
+        ),
     }
 }
 

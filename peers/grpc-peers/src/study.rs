@@ -11,7 +11,7 @@ use tonic_health::pb::health_client::HealthClient;
 use crate::link::Link;
 use crate::load::check;
 use crate::server::{Places, Server, serve};
-use crate::{allocations, at};
+use crate::{CLIENT_CPU, SERVER_CPU, allocations, at};
 
 /// What comes before the first call that counts.
 const WARM_UP: usize = 1_000;
@@ -82,7 +82,8 @@ fn serve_here() -> Result<Places> {
 
 /// grpc-go's own client and server.
 fn grpc_go_checks(name: &str, program: &str, place: &str, count: usize) -> Result<()> {
-    let mut server = Command::new(program).arg(place).stdout(Stdio::piped()).spawn()?;
+    let mut server = pinned(SERVER_CPU, program);
+    let mut server = server.arg(place).stdout(Stdio::piped()).spawn()?;
     let outcome = grpc_go_client(&mut server, program, count);
     server.kill()?;
     server.wait()?;
@@ -92,12 +93,19 @@ fn grpc_go_checks(name: &str, program: &str, place: &str, count: usize) -> Resul
     Ok(())
 }
 
+/// Another program, on one CPU.
+fn pinned(cpu: usize, program: &str) -> Command {
+    let mut command = Command::new("taskset");
+    command.args(["-c", &cpu.to_string(), program]);
+    command
+}
+
 fn grpc_go_client(server: &mut Child, program: &str, count: usize) -> Result<Vec<f64>> {
     let output = server.stdout.take().context("its output")?;
     let mut place = String::new();
     std::io::BufRead::read_line(&mut std::io::BufReader::new(output), &mut place)?;
     let count = count.to_string();
-    let client = Command::new(program).args(["check", place.trim(), &count]).output()?;
+    let client = pinned(CLIENT_CPU, program).args(["check", place.trim(), &count]).output()?;
     let said = String::from_utf8(client.stdout)?;
     said.split_whitespace().map(|figure| Ok(figure.parse()?)).collect()
 }
