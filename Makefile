@@ -183,10 +183,13 @@ soak:
 	$(CARGO) test --release --locked -p breezeway --test sessions -- --ignored --exact --nocapture \
 		on_shm::growth::a_million_messages_of_random_sizes_cause_neither_page_faults_nor_growth
 
-## Two hundred generations of servers, each a process, under load from eight clients: no failed call, no message lost or doubled (minutes).
+GENERATIONS ?= 200
+## Two hundred generations of servers, of services and of gRPC, each a process, under load: no failed call, no message lost or doubled (minutes).
 restarts:
-	$(CARGO) test --release --locked -p breezeway-tokio --test sessions -- --ignored --exact --nocapture \
+	GENERATIONS=$(GENERATIONS) $(CARGO) test --release --locked -p breezeway-tokio --test sessions -- --ignored --exact --nocapture \
 		generations::generations_in_a_row_under_load_lose_and_leave_nothing
+	GENERATIONS=$(GENERATIONS) $(CARGO) test --locked -p breezeway-rpc --all-features --test services -- --nocapture restarting::
+	GENERATIONS=$(GENERATIONS) $(CARGO) test --locked -p breezeway-grpc --test interop -- --nocapture restarting::
 
 ## Three instances, killed, frozen and started again at random under load for a minute: only calls in flight there fail.
 failover:

@@ -19,6 +19,9 @@ use crate::error::Error;
 use crate::http2;
 use crate::native::{Failure, exchange};
 
+/// How often a call is sent again that never left, as each server was about to end.
+pub(crate) const RESENDS: u32 = 16;
+
 /// A channel to a gRPC service, for the clients that tonic generates.
 ///
 /// It is cheap to clone, and clones share one session. A server that ends or restarts costs the
@@ -62,7 +65,7 @@ enum By {
 impl Link {
     fn is_usable(&self) -> bool {
         match &self.by {
-            By::Native(session, _) => !session.is_ended(),
+            By::Native(session, _) => !session.is_going_away(),
             // It connects again by itself.
             By::Http2(..) => true,
         }
@@ -94,8 +97,8 @@ impl Channel {
     }
 
     async fn exchange(self, mut request: Request<Body>) -> Result<Response<Body>, Status> {
-        // A session may end just when a call is to go out, which is tried once more then.
-        for _ in 0..2 {
+        // A session may end just when a call is to go out, which is tried again then.
+        for _ in 0..RESENDS {
             let link = self.shared.connected().await;
             let link = link.map_err(|error| Status::unavailable(error.to_string()))?;
             let outcome = match &link.by {

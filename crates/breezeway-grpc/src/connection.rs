@@ -2,6 +2,7 @@
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll};
 
 use breezeway_tokio::{ByteStream, Stream};
@@ -119,13 +120,31 @@ impl AsyncWrite for Connection {
     }
 }
 
-/// Connections as tonic's server takes them.
-pub(crate) struct Connections(pub(crate) mpsc::Receiver<Connection>);
+/// Connections as tonic's server takes them. Clones take from the same ones.
+#[derive(Clone)]
+pub(crate) struct Connections(Arc<Mutex<mpsc::Receiver<Connection>>>);
+
+impl Connections {
+    pub(crate) fn new(connections: mpsc::Receiver<Connection>) -> Self {
+        Self(Arc::new(Mutex::new(connections)))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, mpsc::Receiver<Connection>> {
+        self.0.lock().expect("nobody panics with the lock")
+    }
+
+    /// Refuses those that come from now on.
+    pub(crate) fn close(&self) {
+        let mut connections = self.lock();
+        connections.close();
+        while connections.try_recv().is_ok() {}
+    }
+}
 
 impl futures_core::Stream for Connections {
     type Item = io::Result<Connection>;
 
-    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.0.poll_recv(cx).map(|connection| connection.map(Ok))
+    fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.lock().poll_recv(cx).map(|connection| connection.map(Ok))
     }
 }

@@ -17,6 +17,7 @@ use tokio::net::{TcpStream, UnixStream};
 use tokio::time::timeout;
 use tower_service::Service;
 
+use crate::channel::RESENDS;
 use crate::connect_info::{ConnectInfo, Gear};
 use crate::connection::Connection;
 use crate::listening::{CONNECTION, GRPC, session};
@@ -109,11 +110,16 @@ impl Connector {
             let connected = connecting.map_err(|_| late())?;
             return connected.map_err(|source| failed(place, source));
         };
-        let channel = Channel::connect_with(&place.clone().into(), &self.options).await?;
-        let opened = channel.open(CONNECTION, None).await;
-        let stream = opened.map_err(|error| failed(place, error.into()))?;
-        let (connection, _) = Connection::of_session(stream);
-        Ok(connection)
+        let mut tries = 0;
+        loop {
+            let channel = Channel::connect_with(&place.clone().into(), &self.options).await?;
+            match channel.open(CONNECTION, None).await {
+                Ok(stream) => return Ok(Connection::of_session(stream).0),
+                // The server has a successor by now.
+                Err(_) if channel.is_going_away() && tries < RESENDS => tries += 1,
+                Err(error) => return Err(failed(place, error.into())),
+            }
+        }
     }
 }
 

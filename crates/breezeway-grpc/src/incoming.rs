@@ -42,7 +42,7 @@ pub fn incoming_with(address: impl AsRef<str>, options: ServerOptions) -> Result
         std::future::ready(())
     };
     let (listening, connections) = listen(&address, options, 0, no_call)?;
-    Ok(Incoming { listening, connections: Connections(connections) })
+    Ok(Incoming { listening, connections: Connections::new(connections) })
 }
 
 impl Incoming {

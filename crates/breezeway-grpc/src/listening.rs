@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use breezeway::{Address, ForeignConnection, ServeError, ServerOptions, SessionOptions};
 use breezeway_tokio::{ErrorCode, ForeignStream, Server, Stopper, Stream};
@@ -32,6 +33,7 @@ pub(crate) struct Listening {
     pub(crate) address: Address,
     pub(crate) stopper: Stopper,
     pub(crate) serving: JoinHandle<Result<(), ServeError>>,
+    pub(crate) drain_timeout: Duration,
 }
 
 impl Drop for Listening {
@@ -60,6 +62,7 @@ where
             tracing::warn!(%error, "a connection is refused");
         }
     });
+    let drain_timeout = options.drain_time();
     let server = Server::bind_with(address, options)?;
     let (address, stopper) = (server.address(), server.stopper());
     let call = Arc::new(call);
@@ -78,7 +81,7 @@ where
         std::future::ready(())
     };
     let serving = tokio::spawn(server.serve_streams(refuse, stream));
-    Ok((Listening { address, stopper, serving }, connections))
+    Ok((Listening { address, stopper, serving, drain_timeout }, connections))
 }
 
 /// A client that speaks HTTP/2 in a stream of a session, which lasts as long as the connection.

@@ -1,7 +1,7 @@
 //! A server of both gears.
 
 use std::convert::Infallible;
-use std::future::Future;
+use std::future::{Future, pending};
 use std::io;
 use std::time::Duration;
 
@@ -9,7 +9,8 @@ use crate::error::BoxError;
 use breezeway::{Address, ServerOptions};
 use bytes::Bytes;
 use http::{Request, Response};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
+use tokio::time::sleep;
 use tonic::body::Body;
 use tonic::server::NamedService;
 use tonic::service::Routes;
@@ -22,6 +23,9 @@ use crate::error::Error;
 use crate::http2;
 use crate::listening::{GRPC, Listening, listen};
 use crate::native::Serving;
+
+/// For so long a connection is served that comes while clients go to a successor.
+const LATE: Duration = Duration::from_secs(1);
 
 /// Builds a server of tonic services at any address, in both gears.
 ///
@@ -189,36 +193,79 @@ where
     }
 
     /// Serves until `signal` is ready: then nobody is accepted any more, and calls that run are
-    /// awaited while their clients are there.
+    /// awaited while their clients are there. So it does once a successor has
+    /// [taken over](ServerOptions::take_over), for no longer than the options' time to drain.
     pub async fn serve_with_shutdown(self, signal: impl Future<Output = ()>) -> Result<(), Error> {
         let Self { mut listening, connections, serving } = self;
-        let (stop, stopped) = oneshot::channel::<()>();
-        let mut server = http2::server(transport::Server::builder());
-        if let Some(timeout) = serving.timeout {
-            server = server.timeout(timeout);
-        }
-        let router = server.layer(Applied(serving.service)).add_routes(Routes::default());
-        let connections = Connections(connections);
-        let http2 = router.serve_with_incoming_shutdown(connections, async {
-            // Its sender sends nothing, and is dropped.
-            let _ = stopped.await;
-        });
+        let (stopper, connections) = (listening.stopper.clone(), Connections::new(connections));
+        let early = serving.http2(connections.clone(), stopper.ending());
+        // Connections of sessions that were there when the successor came: their clients are told
+        // of it a little later, as a connection that ends at its beginning fails a call.
+        let late = async {
+            stopper.ending().await;
+            if stopper.is_succeeded() {
+                serving.http2(connections.clone(), sleep(LATE)).await?;
+            }
+            connections.close();
+            Ok(())
+        };
+        let http2 = async {
+            let (early, late) = tokio::join!(early, late);
+            early.and(late)
+        };
+        let cut = async {
+            stopper.ending().await;
+            match stopper.is_succeeded() {
+                true => sleep(listening.drain_timeout).await,
+                false => pending().await,
+            }
+        };
+        let http2 = async {
+            tokio::select! {
+                ended = http2 => ended,
+                () = cut => Ok(()),
+            }
+        };
+        let serving = &mut listening.serving;
         let sessions = async {
             let ended = tokio::select! {
                 () = signal => None,
-                ended = &mut listening.serving => Some(ended),
+                ended = &mut *serving => Some(ended),
             };
-            drop(stop);
-            listening.stopper.stop();
+            stopper.stop();
             let ended = match ended {
                 Some(ended) => ended,
-                None => (&mut listening.serving).await,
+                None => serving.await,
             };
             ended.unwrap_or_else(|error| Err(io::Error::from(error).into()))
         };
         let (http2, sessions) = tokio::join!(http2, sessions);
         sessions?;
         Ok(http2?)
+    }
+}
+
+impl<S, B> Serving<S>
+where
+    S: Service<Request<Body>, Response = Response<B>> + Clone + Send + Sync + 'static,
+    S::Future: Send,
+    S::Error: Into<BoxError> + Send,
+    B: http_body::Body<Data = Bytes> + Send + 'static,
+    B::Error: Into<BoxError>,
+{
+    /// Serves connections that speak HTTP/2. At the signal no more are taken, and the clients of
+    /// those that are there are told to go; it ends with the last of them.
+    async fn http2(
+        &self,
+        connections: Connections,
+        signal: impl Future<Output = ()>,
+    ) -> Result<(), transport::Error> {
+        let mut server = http2::server(transport::Server::builder());
+        if let Some(timeout) = self.timeout {
+            server = server.timeout(timeout);
+        }
+        let router = server.layer(Applied(self.service.clone())).add_routes(Routes::default());
+        router.serve_with_incoming_shutdown(connections, signal).await
     }
 }
 

@@ -15,6 +15,7 @@ use crate::thrift::{self, Encode, EncodeError, encode_slice, encode_vec};
 ///
 /// * [`breezeway::Client`], a pool: each call has a session for itself. For threads that share.
 /// * [`breezeway::Channel`], one session that threads share.
+/// * [`breezeway::ChannelClient`], such a one that is replaced when its server is.
 /// * `RefCell<`[`breezeway::Session`]`>`: one thread, one session, and the fastest.
 pub trait Channel {
     /// Calls a method and waits for its reply.
@@ -184,6 +185,30 @@ impl Channel for breezeway::Channel {
     ) -> Result<(), Error> {
         without_metadata(options)?;
         encoded(arguments, |message| self.post(method.tag, message))
+    }
+}
+
+impl Channel for breezeway::ChannelClient {
+    fn call<A: thrift::Call>(
+        &self,
+        method: &Method,
+        arguments: &A,
+        options: &CallOptions,
+    ) -> Result<A::Reply, Error> {
+        let call =
+            |channel: &breezeway::Channel| Channel::call(channel, method, arguments, options);
+        self.retrying(call, Error::may_have_run)
+    }
+
+    fn post<A: thrift::Call>(
+        &self,
+        method: &Method,
+        arguments: &A,
+        options: &CallOptions,
+    ) -> Result<(), Error> {
+        let post =
+            |channel: &breezeway::Channel| Channel::post(channel, method, arguments, options);
+        self.retrying(post, Error::may_have_run)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use breezeway::{Address, Handled, ServeError, ServerOptions, Stopper};
+use breezeway::{Address, Handled, Monitor, ServeError, ServerOptions, Stopper};
 
 use crate::call::{Call, Exchange, Fill};
 use crate::context::Context;
@@ -81,6 +81,11 @@ impl Server {
     /// Stops it from another thread or a signal handler.
     pub fn stopper(&self) -> Stopper {
         self.server.stopper()
+    }
+
+    /// Where to ask what its sessions do, while it serves.
+    pub fn monitor(&self) -> Monitor {
+        self.server.monitor()
     }
 
     /// Serves until it is stopped.

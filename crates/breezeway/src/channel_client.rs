@@ -86,24 +86,31 @@ impl ChannelClient {
 
     /// Calls `method` with a copy of `request` and waits for the reply.
     pub fn call(&self, method: u32, request: &[u8]) -> Result<Message, ClientError> {
-        self.retrying(|channel| channel.call(method, request))
+        self.retrying(|channel| channel.call(method, request), CallError::may_have_run)
     }
 
     /// Sends a one-way message, as [`Channel::post`] does.
     pub fn post(&self, method: u32, message: &[u8]) -> Result<(), ClientError> {
-        self.retrying(|channel| channel.post(method, message))
+        self.retrying(|channel| channel.post(method, message), CallError::may_have_run)
     }
 
-    fn retrying<T>(
+    /// Does something on the session for what is new, again as long as it never ran because the
+    /// server goes away.
+    #[doc(hidden)]
+    pub fn retrying<T, E, F>(
         &self,
-        operation: impl Fn(&Channel) -> Result<T, CallError>,
-    ) -> Result<T, ClientError> {
+        operation: impl Fn(&Channel) -> Result<T, E>,
+        may_have_run: impl Fn(&E) -> bool,
+    ) -> Result<T, F>
+    where
+        F: From<ConnectError> + From<CallError> + From<E>,
+    {
         let deadline = self.deadline();
         for _ in 0..RESENDS {
             let channel = self.channel_until(deadline)?;
             match operation(&channel) {
                 Ok(done) => return Ok(done),
-                Err(error) if !error.may_have_run() && channel.is_going_away() => {
+                Err(error) if !may_have_run(&error) && channel.is_going_away() => {
                     self.asked.store(0, Ordering::Relaxed);
                 }
                 Err(error) => return Err(error.into()),

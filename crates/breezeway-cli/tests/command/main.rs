@@ -3,6 +3,7 @@
 
 mod bench;
 mod call;
+mod deploy;
 mod doctor;
 mod grpc;
 mod help;

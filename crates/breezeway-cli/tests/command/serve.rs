@@ -421,3 +421,45 @@ fn serve_says_more_of_what_happens_if_asked_to() {
     assert!(denied(&["--log", "debug"]).contains("WARN"));
     refused(&["serve", "--addr", "shm:/tmp/x", "--log", "loud"], &["loud", "--log", "warn"]);
 }
+
+#[test]
+fn logs_say_what_becomes_of_the_server_and_of_its_clients() {
+    for runtime in ["blocking", "tokio"] {
+        let folder = Folder::new();
+        let address = folder.address().to_string();
+        let arguments =
+            ["serve", "--addr", &address, "--take-over", "--drain", "60s", "--runtime", runtime];
+        let start = || {
+            let mut command = breezeway(&arguments);
+            command.env_remove("BREEZEWAY_LOG").env("RUST_LOG", "debug");
+            let serve = Running::start(command);
+            serve.line();
+            serve
+        };
+        let serve = start();
+        let says = |words: [&str; 2]| loop {
+            let line = serve.complaint();
+            if words.iter().all(|word| line.contains(word)) {
+                break;
+            }
+        };
+        says(["INFO", "server started"]);
+        let mut session = Session::connect(&folder.address()).unwrap();
+        session.call(0, b"hello").unwrap();
+        says(["DEBUG", "session started"]);
+        drop(session);
+        says(["DEBUG", "session closed"]);
+        let mut stranger = std::os::unix::net::UnixStream::connect(folder.socket()).unwrap();
+        std::io::Write::write_all(&mut stranger, b"GET / HTTP/1.1").unwrap();
+        says(["INFO", "no session"]);
+        let mut bench = breezeway(&["bench", "--addr", &address]).spawn().unwrap();
+        says(["DEBUG", "session started"]);
+        bench.kill().unwrap();
+        bench.wait().unwrap();
+        says(["WARN", "session ended"]);
+        let _successor = start();
+        says(["INFO", "a successor has taken over"]);
+        says(["INFO", "server stopped"]);
+        assert!(serve.ends_within(PATIENCE).status.success());
+    }
+}

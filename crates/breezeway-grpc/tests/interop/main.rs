@@ -5,6 +5,7 @@ mod deaths;
 mod extensions;
 mod limits;
 mod needs_go;
+mod restarting;
 mod servers;
 mod sizes;
 mod support;

@@ -2,13 +2,19 @@
 
 use std::future::Future;
 
+use breezeway::CallError;
+
 use crate::bytes::decode;
 use crate::caller::CallOptions;
 use crate::error::Error;
 use crate::method::Method;
 use crate::thrift::{self, to_vec};
 
-/// What carries calls to a server for tasks: a [`breezeway_tokio::Channel`].
+/// How often a call is sent again that never ran, as the server was about to end.
+const RESENDS: u32 = 16;
+
+/// What carries calls to a server for tasks: a [`breezeway_tokio::Channel`], or a
+/// [`breezeway_tokio::Client`], whose session is replaced when its server is.
 pub trait AsyncChannel: Sync {
     /// Calls a method and gives its reply. Dropped before, the call is cancelled.
     fn call<A: thrift::Call + Sync>(
@@ -81,5 +87,39 @@ impl AsyncChannel for breezeway_tokio::Channel {
         let message = to_vec(arguments)?;
         options.took(self.carrier());
         Ok(self.post(method.tag, &message).await?)
+    }
+}
+
+impl AsyncChannel for breezeway_tokio::Client {
+    async fn call<A: thrift::Call + Sync>(
+        &self,
+        method: &Method,
+        arguments: &A,
+        options: &CallOptions,
+    ) -> Result<A::Reply, Error> {
+        for _ in 0..RESENDS {
+            let channel = self.channel().await?;
+            match AsyncChannel::call(&channel, method, arguments, options).await {
+                Err(error) if !error.may_have_run() && channel.is_going_away() => {}
+                outcome => return outcome,
+            }
+        }
+        Err(CallError::GoingAway.into())
+    }
+
+    async fn post<A: thrift::Call + Sync>(
+        &self,
+        method: &Method,
+        arguments: &A,
+        options: &CallOptions,
+    ) -> Result<(), Error> {
+        for _ in 0..RESENDS {
+            let channel = self.channel().await?;
+            match AsyncChannel::post(&channel, method, arguments, options).await {
+                Err(error) if !error.may_have_run() && channel.is_going_away() => {}
+                outcome => return outcome,
+            }
+        }
+        Err(CallError::GoingAway.into())
     }
 }

@@ -7,7 +7,8 @@ use std::task::Poll;
 use std::time::Duration;
 
 use breezeway::{
-    Address, ErrorCode, ForeignBytes, ForeignConnection, IncomingCall, ServeError, ServerOptions,
+    Address, ErrorCode, ForeignBytes, ForeignConnection, IncomingCall, Monitor, ServeError,
+    ServerOptions,
 };
 use breezeway_tokio::Stopper;
 use tokio::sync::{mpsc, watch};
@@ -175,6 +176,11 @@ impl<S: AsyncServices> AsyncServer<S> {
     /// Stops it from anywhere.
     pub fn stopper(&self) -> Stopper {
         self.server.stopper()
+    }
+
+    /// Where to ask what its sessions do, while it serves.
+    pub fn monitor(&self) -> Monitor {
+        self.server.monitor()
     }
 
     /// Serves until it is stopped.

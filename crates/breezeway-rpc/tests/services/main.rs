@@ -8,6 +8,7 @@ mod governance;
 mod instances;
 mod needs_go;
 mod processes;
+mod restarting;
 mod room;
 mod shop;
 mod streams;
@@ -19,5 +20,9 @@ mod thrift_unhappy;
 #[test]
 #[ignore = "a process that other tests start"]
 fn another_process() {
-    processes::play(&[("shop", failover::serve)]);
+    processes::play(&[
+        ("shop", failover::serve),
+        ("blocking generation", restarting::serve_blocking),
+        ("awaited generation", restarting::serve_awaited),
+    ]);
 }

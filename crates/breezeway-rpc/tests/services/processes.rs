@@ -38,6 +38,14 @@ impl Process {
         panic!("the process has ended");
     }
 
+    /// What the role says up to its end, which is an orderly one.
+    pub(crate) fn ends(&mut self) -> Vec<String> {
+        let lines = self.lines.by_ref().map(Result::unwrap);
+        let said = lines.filter_map(|line| Some(line.split_once('@')?.1.to_owned())).collect();
+        assert!(self.child.wait().unwrap().success());
+        said
+    }
+
     pub(crate) fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }

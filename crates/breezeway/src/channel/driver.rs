@@ -1,11 +1,11 @@
 //! Driving a shared session from an event loop of any kind.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock, Mutex};
 use std::task::Waker;
 
 use breezeway_os::spin::SpinBudget;
-use breezeway_os::{WaitPolicy, Waiting, clock, cpu};
+use breezeway_os::{Peer, WaitPolicy, Waiting, clock, cpu};
 use rustix::io::dup;
 
 use super::shared::Shared;
@@ -14,6 +14,7 @@ use super::state::{State, Turn};
 use crate::error::SessionError;
 use crate::handshake::HandshakeError;
 use crate::link::Notice;
+use crate::log_limit::LogLimit;
 use crate::presence::Presence;
 
 /// What a driver does next.
@@ -240,11 +241,25 @@ impl Driver {
 
 impl Drop for Driver {
     fn drop(&mut self) {
-        if let Some(error) = self.error()
-            && let Some(counted) = &mut self.counted
-        {
-            counted.presence.fails(error);
+        let error = self.error();
+        if let Some(counted) = &mut self.counted {
+            log_end(&self.shared.peer, error.as_ref());
+            if let Some(error) = error {
+                counted.presence.fails(error);
+            }
         }
         self.shared.with(State::lose_driver);
+    }
+}
+
+/// Logs a session's end, as workers do, and of many that break only some.
+fn log_end(peer: &Peer, error: Option<&SessionError>) {
+    static BROKEN: LazyLock<Mutex<LogLimit>> = LazyLock::new(|| Mutex::new(LogLimit::new()));
+    let Some(error) = error else { return tracing::debug!(?peer, "session closed") };
+    // Another that breaks at this moment is not worth a wait.
+    match BROKEN.try_lock().ok().and_then(|mut limit| limit.admit()) {
+        Some(0) => tracing::warn!(?peer, %error, "session ended"),
+        Some(suppressed) => tracing::warn!(?peer, %error, suppressed, "session ended"),
+        None => tracing::debug!(?peer, %error, "session ended"),
     }
 }

@@ -106,6 +106,7 @@ impl SessionListener {
     fn open(&self, accepted: Accepted) -> Result<(ServerChannel, Driver), HandshakeError> {
         let Accepted { agreed, peer, exit, trusted } = accepted;
         let options = self.acceptor.options();
+        tracing::debug!(?peer, "session started");
         let presence = options.hooks.start(SessionId::next(), &peer);
         let place = Arc::clone(&self.acceptor.destination.taken);
         let (channel, driver) = ServerChannel::accepted(agreed, peer, &options.session)?;
