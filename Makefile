@@ -173,7 +173,8 @@ SEED ?= 1
 COUNT ?= 200
 ## Random IDLs and messages through pilota and Apache's compiler (if it is installed), both ways; the first at fault is made smaller.
 random-idls:
-	cd peers && $(CARGO) run --quiet --locked -p random-idls -- --count 20 --mutant lost
+	cd peers && set -e; for mutant in lost number; do \
+		$(CARGO) run --quiet --locked -p random-idls -- --count 20 --mutant $$mutant; done
 	cd peers && $(CARGO) run --quiet --locked -p random-idls -- --seed $(SEED) --count $(COUNT)
 
 # ---- figures ----

@@ -79,7 +79,7 @@ enum Strings {
     Text,
     /// Bytes, whatever they are: other languages write text that is no UTF-8
     Bytes,
-    /// A SmallString, with up to 24 bytes in place (feature small-strings of breezeway-thrift)
+    /// A SmallString, with up to 30 bytes in place (feature small-strings of breezeway-thrift)
     Small,
 }
 

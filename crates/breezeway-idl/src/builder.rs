@@ -110,7 +110,7 @@ impl Builder {
         self
     }
 
-    /// Makes a `breezeway_thrift::SmallString` of every owned `string`, which has up to 24 bytes in
+    /// Makes a `breezeway_thrift::SmallString` of every owned `string`, which has up to 30 bytes in
     /// place: decoding short text then takes no memory. The program needs feature `small-strings`
     /// of breezeway-thrift.
     pub fn small_strings(mut self) -> Self {

@@ -2,8 +2,9 @@
 //! widest vectors that the processor has.
 //!
 //! The only file with `unsafe`: to call what is compiled for a feature once that was found, to fill
-//! a vector's memory without writing it twice, and to load short lists behind a mask. The loops
-//! themselves are safe Rust; the compiler makes shuffles of them.
+//! a vector's memory without writing it twice, to load short lists behind a mask, and to show bytes
+//! as the text that they are known to be. The loops themselves are safe Rust; the compiler makes
+//! shuffles of them.
 //!
 //! Short lists have no loop at all: their lengths differ from list to list, and one loop whose end
 //! the processor guesses wrong costs more than converting sixteen numbers.
@@ -339,6 +340,35 @@ pub(crate) fn fold<T: Fixed, A>(from: &[u8], first: A, fold: impl FnMut(A, T) ->
 pub(crate) fn ascii_text(bytes: &[u8]) -> Option<&str> {
     // SAFETY: ASCII is UTF-8.
     is_ascii(bytes).then(|| unsafe { std::str::from_utf8_unchecked(bytes) })
+}
+
+/// Short text in place.
+#[cfg(feature = "small-strings")]
+#[derive(Clone, Copy, Default)]
+pub(crate) struct ShortText {
+    length: u8,
+    bytes: [u8; 30],
+}
+
+#[cfg(feature = "small-strings")]
+impl ShortText {
+    /// How many bytes there can be.
+    pub(crate) const ROOM: usize = 30;
+
+    /// A copy of `text`, if it is short enough.
+    #[inline(always)]
+    pub(crate) fn new(text: &str) -> Option<Self> {
+        let mut bytes = [0; Self::ROOM];
+        crate::short_copy::copy(text.as_bytes(), bytes.get_mut(..text.len())?);
+        Some(Self { length: text.len() as u8, bytes })
+    }
+
+    #[inline(always)]
+    pub(crate) fn as_str(&self) -> &str {
+        // SAFETY: the fields are private to this file. `new` copied whole text there and its
+        // length; without it there is none, and no byte is text.
+        unsafe { std::str::from_utf8_unchecked(&self.bytes[..usize::from(self.length)]) }
+    }
 }
 
 #[cfg(all(test, target_arch = "x86_64"))]

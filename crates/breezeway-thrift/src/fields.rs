@@ -39,6 +39,16 @@ impl<'s, S: Source> Fields<'s, S> {
         Ok(true)
     }
 
+    /// As [`Self::read`], by one function for all fields of a type: less to compile, where structs
+    /// have many fields, and some nanoseconds slower.
+    #[inline(always)]
+    pub fn read_shared<T: Decode>(&mut self, id: i16, place: &mut T) -> Result<bool, DecodeError> {
+        if !self.takes::<T>(id) {
+            return Ok(false);
+        }
+        decode_next(self.from, place)
+    }
+
     /// As [`Self::read`], for a value of fixed size.
     #[inline(always)]
     pub(crate) fn read_fixed<T: Fixed>(

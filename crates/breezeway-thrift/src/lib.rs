@@ -104,7 +104,7 @@
 //!
 //! # Features
 //!
-//! * `small-strings`: `SmallString`, which has up to 24 bytes in place. Decoding takes no memory
+//! * `small-strings`: `SmallString`, which has up to 30 bytes in place. Decoding takes no memory
 //!   for it, which is most of what a short string costs.
 //! * `serde`: serde's traits for [`Set`], [`Pairs`], [`Uuid`] and `SmallString`, for generated
 //!   types that derive them.
@@ -146,6 +146,8 @@ mod short_copy;
 mod sink;
 mod skip;
 mod slice;
+#[cfg(feature = "small-strings")]
+mod small_string;
 mod source;
 mod text;
 mod ttheader;
@@ -154,10 +156,6 @@ mod view;
 mod wire;
 mod wire_type;
 mod writer;
-
-/// A string of up to 24 bytes in place, and in memory of its own if it is longer.
-#[cfg(feature = "small-strings")]
-pub use compact_str::CompactString as SmallString;
 
 pub use call::{Call, Streaming};
 pub use chain::Chain;
@@ -190,6 +188,8 @@ pub use set::{Set, SetOf};
 pub use sink::{Sink, Size};
 pub use skip::skip;
 pub use slice::Slice;
+#[cfg(feature = "small-strings")]
+pub use small_string::SmallString;
 pub use source::Source;
 pub use ttheader::{FrameKind, HeaderKey, PayloadProtocol, StreamFrame, TtFrame, TtHeader};
 pub use uuid::Uuid;

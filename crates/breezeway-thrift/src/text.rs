@@ -53,10 +53,10 @@ impl Decode for crate::SmallString {
     #[inline(always)]
     fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
         let length = from.length()?;
-        if length > size_of::<Self>() {
+        if length > Self::ROOM {
             from.charge(length)?;
         }
-        from.text_as(length, |text| Self::new(text))
+        from.text_as(length, Self::new)
     }
 }
 

@@ -1,3 +1,6 @@
+//! Made by volo-build 0.12.3 of `idl/echo.thrift`, not by hand. It is kept because volo-build
+//! compiles libgit2; see ../README.md in `peers/`.
+
 pub mod volo_gen {
     #![allow(warnings, clippy::all)]
 

@@ -3,6 +3,7 @@
 use super::context::Context;
 use super::field::{Fields, Named, Step};
 use super::naming::StructNames;
+use super::types::is_fixed;
 use crate::layout::{Code, Expr};
 use crate::names::{escape, snake};
 
@@ -14,6 +15,8 @@ pub(crate) struct Reading {
     signature: String,
     /// The runtime's method that takes a field.
     method: &'static str,
+    /// The same, by a function that all structs share.
+    shared: &'static str,
     /// What the runtime reads fields with.
     fields: String,
     /// The value in the making: a variable, or `self`.
@@ -38,6 +41,7 @@ impl Reading {
             target: names.owned.clone(),
             signature: format!("fn decode_into<{s}: {source}>({parameters}) -> {result} {{"),
             method: "read",
+            shared: "read_shared",
             fields: context.word("Fields"),
             place: "self".to_owned(),
             whole: "self".to_owned(),
@@ -56,6 +60,7 @@ impl Reading {
             target: target.to_owned(),
             signature: format!("fn view(from: &mut {slice}<'a>) -> {result} {{"),
             method: "view",
+            shared: "view",
             fields: context.word("Fields"),
             whole: format!("&mut {place}"),
             start: Some(format!("let mut {place} = Self::default();")),
@@ -79,6 +84,10 @@ fn place(owned: &str) -> String {
 /// How many steps are offered before it is asked whether that is still the order.
 const PORTION: usize = 8;
 
+/// Structs with more fields read those of variable size by functions that all structs share: what
+/// is inlined for each field takes rustc long.
+const MANY: usize = 12;
+
 /// Reads a struct's fields: in the expected order as long as they come in it, then by number.
 pub(crate) fn of_struct(
     code: &mut Code,
@@ -93,14 +102,15 @@ pub(crate) fn of_struct(
         fits: usize::MAX,
     };
     let steps = fields.steps(context.schema.order);
+    let method = if fields.all.len() > MANY { reading.shared } else { reading.method };
     body(code, reading, fields, next, |code| match steps.len() {
-        ..=PORTION => steps.iter().for_each(|step| take(code, reading, step)),
+        ..=PORTION => steps.iter().for_each(|step| take(code, reading.method, reading, step)),
         _ => code.block("'ordered: {", |code| {
             for (index, portion) in steps.chunks(PORTION).enumerate() {
                 if index > 0 {
                     code.block("if !fields.in_order() {", |code| code.line("break 'ordered;"));
                 }
-                portion.iter().for_each(|step| take(code, reading, step));
+                portion.iter().for_each(|step| take(code, method, reading, step));
             }
         }),
     });
@@ -200,7 +210,7 @@ fn by_number(code: &mut Code, fields: &Fields<'_>, next: impl Fn(&Named<'_>) -> 
     });
 }
 
-fn take(code: &mut Code, reading: &Reading, step: &Step<'_, '_>) {
+fn take(code: &mut Code, method: &str, reading: &Reading, step: &Step<'_, '_>) {
     let place = |named: &Named<'_>| format!("&mut {}.{}", reading.place, named.name);
     match step {
         Step::Group(group) => {
@@ -212,7 +222,8 @@ fn take(code: &mut Code, reading: &Reading, step: &Step<'_, '_>) {
         }
         Step::One(named) => {
             let arguments = [named.id().to_string(), place(named)].map(Expr::Plain);
-            let call = Expr::call(format!("fields.{}", reading.method), arguments);
+            let method = if is_fixed(&named.field.ty) { reading.method } else { method };
+            let call = Expr::call(format!("fields.{method}"), arguments);
             if named.needs_flag() {
                 code.assign(&format!("{} |=", flag(named)), &call, "?;");
             } else {

@@ -278,17 +278,17 @@ pub mod defaults {
                     (5, &mut self.large),
                     (6, &mut self.ratio),
                 ))?;
-                fields.read(7, &mut self.name)?;
-                fields.read(8, &mut self.blob)?;
+                fields.read_shared(7, &mut self.name)?;
+                fields.read_shared(8, &mut self.blob)?;
                 fields.group(((9, &mut self.id), (10, &mut self.mode)))?;
-                fields.read(11, &mut self.inner)?;
-                fields.read(12, &mut self.numbers)?;
-                fields.read(13, &mut self.words)?;
-                fields.read(14, &mut self.ages)?;
+                fields.read_shared(11, &mut self.inner)?;
+                fields.read_shared(12, &mut self.numbers)?;
+                fields.read_shared(13, &mut self.words)?;
+                fields.read_shared(14, &mut self.ages)?;
                 if !fields.in_order() {
                     break 'ordered;
                 }
-                fields.read(15, &mut self.inners)?;
+                fields.read_shared(15, &mut self.inners)?;
             }
             while let Some(id) = fields.next_id()? {
                 match id {

@@ -1,6 +1,7 @@
 //! Strings that have short text in place are written and read as others are.
 
 use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 
 use breezeway_thrift::{
     Decode, DecodeError, Fault, Limits, Slice, SmallString, decode_once, decode_slice, to_vec,
@@ -8,7 +9,7 @@ use breezeway_thrift::{
 
 #[test]
 fn small_strings_are_what_strings_are() {
-    for length in [0, 1, 7, 8, 23, 24, 25, 32, 33, 255, 256, 257, 5000] {
+    for length in [0, 1, 7, 8, 29, 30, 31, 32, 33, 255, 256, 257, 5000] {
         for text in ["x".repeat(length), "楼".repeat(length)] {
             let bytes = to_vec(&text).unwrap();
             let small = SmallString::from(text.as_str());
@@ -45,6 +46,40 @@ fn only_text_that_takes_memory_counts_against_the_limit() {
         let limits = Limits { memory: 10, ..Limits::default() };
         SmallString::decode(&mut Slice::within(limits, &bytes).unwrap())
     };
-    assert_eq!(decode(24).unwrap().len(), 24);
-    assert_eq!(decode(25).unwrap_err().fault, Fault::Memory { needed: 41, left: 10 });
+    assert_eq!(decode(30).unwrap().len(), 30);
+    assert_eq!(decode(31).unwrap_err().fault, Fault::Memory { needed: 47, left: 10 });
+}
+
+#[test]
+fn a_small_string_takes_32_bytes_and_so_does_an_absent_one() {
+    assert_eq!(size_of::<SmallString>(), 32);
+    assert_eq!(size_of::<Option<SmallString>>(), 32);
+}
+
+#[test]
+fn small_strings_compare_hash_and_show_as_their_text_does() {
+    let texts = ["", "a", "b", "楼", "x".repeat(30).leak(), "x".repeat(31).leak()];
+    let hash = |hashed: &dyn Fn(&mut DefaultHasher)| {
+        let mut hasher = DefaultHasher::new();
+        hashed(&mut hasher);
+        hasher.finish()
+    };
+    for text in texts {
+        let small = SmallString::from(text.to_owned());
+        assert_eq!(small, text);
+        assert_eq!(small.as_str().len(), text.len());
+        assert_eq!(
+            (small.to_string(), format!("{small:?}")),
+            (text.to_owned(), format!("{text:?}"))
+        );
+        assert_eq!(hash(&|to| small.hash(to)), hash(&|to| text.hash(to)));
+        assert_eq!(String::from(small.clone()), text);
+        for other in texts {
+            assert_eq!(small.cmp(&SmallString::new(other)), text.cmp(other));
+            assert_eq!(small == SmallString::new(other), text == other);
+        }
+    }
+    assert_eq!(SmallString::default(), "");
+    let map = BTreeMap::from([(SmallString::from("key"), 1)]);
+    assert_eq!(map.get("key"), Some(&1), "looked up by the text");
 }
