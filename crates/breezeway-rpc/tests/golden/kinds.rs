@@ -220,25 +220,25 @@ pub mod kinds {
         fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
             let mut fields = Fields::begin(from)?;
             'ordered: {
-                fields.read(1, &mut self.name)?;
+                fields.read_shared(1, &mut self.name)?;
                 fields.read(2, &mut self.yes)?;
                 fields.read(3, &mut self.tiny)?;
                 fields.read(4, &mut self.small)?;
                 fields.read(5, &mut self.middle)?;
                 fields.read(6, &mut self.large)?;
                 fields.read(7, &mut self.fraction)?;
-                fields.read(8, &mut self.bytes)?;
+                fields.read_shared(8, &mut self.bytes)?;
                 if !fields.in_order() {
                     break 'ordered;
                 }
                 fields.read(9, &mut self.id)?;
                 fields.read(10, &mut self.mood)?;
-                fields.read(11, &mut self.either)?;
-                fields.read(12, &mut self.inner)?;
-                fields.read(13, &mut self.numbers)?;
-                fields.read(14, &mut self.moods)?;
-                fields.read(15, &mut self.names)?;
-                fields.read(16, &mut self.odd)?;
+                fields.read_shared(11, &mut self.either)?;
+                fields.read_shared(12, &mut self.inner)?;
+                fields.read_shared(13, &mut self.numbers)?;
+                fields.read_shared(14, &mut self.moods)?;
+                fields.read_shared(15, &mut self.names)?;
+                fields.read_shared(16, &mut self.odd)?;
             }
             while let Some(id) = fields.next_id()? {
                 match id {
