@@ -4,6 +4,7 @@ use std::io::Write;
 use std::time::{Duration, Instant};
 
 use breezeway::{Address, Channel, Session};
+use breezeway_grpc::Endpoint;
 use breezeway_measure::load::{self, Extent, Load, Measurement, Pattern, Runtime, Spread, Touch};
 use breezeway_measure::report::bench::{Report, Setup};
 use breezeway_os::{clock, cpu};
@@ -187,10 +188,14 @@ fn measure_calls(args: &Args, address: &Address) -> Result<Measurement, Failure>
 }
 
 fn measure_grpc(args: &Args) -> Result<Measurement, Failure> {
-    let at = (grpc::address(&args.addr)?, args.session.options());
+    let mut endpoint = Endpoint::new(grpc::address(&args.addr)?.to_string())?;
+    endpoint = endpoint.session(args.session.options());
+    if let Some(timeout) = args.session.handshake_timeout {
+        endpoint = endpoint.connect_timeout(timeout);
+    }
     let progress = Progress::new(args);
     let (load, gear) = (args.load(), args.gear.unwrap_or_default());
-    grpc::bench::run(&load, args.size.is_none(), gear, args.threads, at, || progress.show())
+    grpc::bench::run(&load, args.size.is_none(), gear, args.threads, endpoint, || progress.show())
 }
 
 /// The lengths of shmipc have 32 bits.

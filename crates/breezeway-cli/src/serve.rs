@@ -94,8 +94,9 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
     if args.protocol == Protocol::Grpc {
         let address = grpc::address(&args.addr)?;
         args.shmipc.refuse()?;
+        let drain = args.succession.drain();
         let options = args.succession.options(server.options(session.options()));
-        return grpc::serve::run(address, options, server.threads()?, signals);
+        return grpc::serve::run(address, options, drain, server.threads()?, signals);
     }
     match &args.addr {
         Target::Breezeway(address) => {

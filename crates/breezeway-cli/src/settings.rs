@@ -47,7 +47,7 @@ pub(crate) struct SessionSettings {
     pub(crate) ring_capacity: Option<u32>,
     /// How long connecting, and the other side's hello, may each take: up to 1h [default: 1s]
     #[arg(long, value_name = "TIME", env = "BREEZEWAY_HANDSHAKE_TIMEOUT", value_parser = value::handshake_timeout)]
-    handshake_timeout: Option<Duration>,
+    pub(crate) handshake_timeout: Option<Duration>,
     /// How long a call may take, or none. For the calling side [default: none]
     #[arg(long, value_name = "TIME", env = "BREEZEWAY_CALL_TIMEOUT", value_parser = value::call_timeout)]
     call_timeout: Option<CallTimeout>,

@@ -39,6 +39,11 @@ impl Succession {
         Ok(())
     }
 
+    /// How long a server goes on that is stopped.
+    pub(crate) fn drain(&self) -> Duration {
+        self.drain.unwrap_or(Duration::from_secs(1))
+    }
+
     pub(crate) fn options(self, options: ServerOptions) -> ServerOptions {
         let mut options = options.take_over(self.take_over);
         if let Some(path) = self.admin {

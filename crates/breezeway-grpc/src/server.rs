@@ -25,7 +25,7 @@ use crate::listening::{GRPC, Listening, listen};
 use crate::native::Serving;
 
 /// For so long a connection is served that comes while clients go to a successor.
-const LATE: Duration = Duration::from_secs(1);
+const LATE: Duration = Duration::from_secs(3);
 
 /// Builds a server of tonic services at any address, in both gears.
 ///

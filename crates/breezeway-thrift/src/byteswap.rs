@@ -347,13 +347,17 @@ pub(crate) fn ascii_text(bytes: &[u8]) -> Option<&str> {
 #[derive(Clone, Copy, Default)]
 pub(crate) struct ShortText {
     length: u8,
-    bytes: [u8; 30],
+    bytes: [u8; SHORT_TEXT],
 }
+
+/// The most bytes of short text.
+#[cfg(feature = "small-strings")]
+const SHORT_TEXT: usize = 30;
 
 #[cfg(feature = "small-strings")]
 impl ShortText {
     /// How many bytes there can be.
-    pub(crate) const ROOM: usize = 30;
+    pub(crate) const ROOM: usize = SHORT_TEXT;
 
     /// A copy of `text`, if it is short enough.
     #[inline(always)]
@@ -365,8 +369,9 @@ impl ShortText {
 
     #[inline(always)]
     pub(crate) fn as_str(&self) -> &str {
-        // SAFETY: the fields are private to this file. `new` copied whole text there and its
-        // length; without it there is none, and no byte is text.
+        // SAFETY: the fields are private to this file. `new` copied whole text there, as
+        // `short_copy::copy` copies every length whole (its tests show it), and its length; without
+        // it there is none, and no byte is text.
         unsafe { std::str::from_utf8_unchecked(&self.bytes[..usize::from(self.length)]) }
     }
 }

@@ -40,7 +40,7 @@ impl<'s, S: Source> Fields<'s, S> {
     }
 
     /// As [`Self::read`], by one function for all fields of a type: less to compile, where structs
-    /// have many fields, and some nanoseconds slower.
+    /// have many fields, for a call each.
     #[inline(always)]
     pub fn read_shared<T: Decode>(&mut self, id: i16, place: &mut T) -> Result<bool, DecodeError> {
         if !self.takes::<T>(id) {

@@ -2,9 +2,11 @@
 
 use std::borrow::Borrow;
 use std::cmp::Ordering;
+use std::convert::Infallible;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::ops::Deref;
+use std::str::FromStr;
 
 use crate::byteswap::ShortText;
 
@@ -133,6 +135,38 @@ impl PartialEq<str> for SmallString {
 impl PartialEq<&str> for SmallString {
     fn eq(&self, other: &&str) -> bool {
         self.as_str() == *other
+    }
+}
+
+impl PartialEq<String> for SmallString {
+    fn eq(&self, other: &String) -> bool {
+        self.as_str() == other
+    }
+}
+
+impl PartialEq<SmallString> for str {
+    fn eq(&self, other: &SmallString) -> bool {
+        self == other.as_str()
+    }
+}
+
+impl PartialEq<SmallString> for &str {
+    fn eq(&self, other: &SmallString) -> bool {
+        *self == other.as_str()
+    }
+}
+
+impl PartialEq<SmallString> for String {
+    fn eq(&self, other: &SmallString) -> bool {
+        self == other.as_str()
+    }
+}
+
+impl FromStr for SmallString {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        Ok(Self::new(text))
     }
 }
 

@@ -55,6 +55,8 @@ impl Decode for crate::SmallString {
         let length = from.length()?;
         if length > Self::ROOM {
             from.charge(length)?;
+            // In memory of its own at once, and only there.
+            return from.string(length).map(Self::from);
         }
         from.text_as(length, Self::new)
     }

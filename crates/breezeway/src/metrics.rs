@@ -51,8 +51,8 @@ pub fn describe() {
 /// Gives the recorder what was counted so far. Counters are absolute, so nothing is lost or doubled
 /// between two calls; handlers are those since the last one.
 ///
-/// It takes no lock that a call waits for. A session that begins or ends waits for it, for some
-/// microseconds.
+/// It takes no lock that a call waits for. A session that ends waits for it, the longer the more
+/// sessions there are.
 pub fn record() {
     for sums in sums_of_this_process() {
         let role = match sums.role {

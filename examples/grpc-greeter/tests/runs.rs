@@ -63,7 +63,7 @@ fn a_refusal_and_a_missing_server_end_the_client_with_what_is_wrong() {
 }
 
 /// The containers of `compose.yaml`, as far as the kernel has them: namespaces.
-mod needs_root {
+mod needs_namespaces {
     use super::*;
 
     const ADDRESS: &str = "shm:/run/greeter/greeter.sock";
@@ -81,7 +81,7 @@ mod needs_root {
     }
 
     #[test]
-    #[ignore = "needs root, for namespaces"]
+    #[ignore = "needs namespaces: `make needs` runs it where there are"]
     fn two_containers_that_share_only_the_folder_of_the_socket_share_memory() {
         let compose = include_str!("../compose.yaml");
         assert_eq!(compose.matches(ADDRESS).count(), 2, "what is tried here is another address");

@@ -1,6 +1,5 @@
 //! `breezeway bench --protocol grpc`.
 
-use breezeway::{Address, SessionOptions};
 use breezeway_grpc::Endpoint;
 use breezeway_measure::load::{Load, Measurement, awaited};
 use breezeway_measure::pattern;
@@ -31,7 +30,7 @@ pub(crate) fn run(
     is_check: bool,
     gear: Gear,
     threads: u32,
-    (address, session): (&Address, SessionOptions),
+    endpoint: Endpoint,
     progress: impl FnMut(),
 ) -> Result<Measurement, Failure> {
     if load.size > LARGEST {
@@ -39,7 +38,6 @@ pub(crate) fn run(
         return Err(format!("--size {size} exceeds the {LARGEST} bytes of an echo in gRPC").into());
     }
     let size = (!is_check).then_some(load.size);
-    let endpoint = Endpoint::new(address.to_string())?.session(session);
     let (depth, threads) = (load.depth as usize, threads as usize);
     match gear {
         Gear::Native => {

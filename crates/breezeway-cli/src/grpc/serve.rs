@@ -1,10 +1,12 @@
 //! `breezeway serve --protocol grpc`.
 
+use std::time::Duration;
+
 use breezeway::{Address, ServerOptions};
 use breezeway_grpc::Server;
 use breezeway_measure::load::awaited::runtime;
 use signal_hook::iterator::Signals;
-use tokio::sync::oneshot;
+use tokio::sync::watch;
 use tonic::service::Routes;
 use tonic::{Request, Response, Status};
 
@@ -14,10 +16,12 @@ use super::{LARGEST, ROOM};
 use crate::Failure;
 use crate::serve::announce;
 
-/// Serves health checks and an echo in both gears, on `threads` threads, until a signal.
+/// Serves health checks and an echo in both gears, on `threads` threads, until a signal, and behind
+/// it for at most `drain`.
 pub(crate) fn run(
     address: &Address,
     options: ServerOptions,
+    drain: Duration,
     threads: usize,
     mut signals: Signals,
 ) -> Result<(), Failure> {
@@ -25,18 +29,29 @@ pub(crate) fn run(
     runtime(threads)?.block_on(async {
         let router = Server::builder().options(options).add_routes(routes()?);
         let bound = router.bind(address.to_string())?;
-        let (stop, stopped) = oneshot::channel::<()>();
+        let (stop, stopped) = watch::channel(false);
         std::thread::spawn(move || {
-            signals.forever().next();
-            drop(stop);
+            signals.forever().for_each(|_| {
+                stop.send_replace(true);
+            });
         });
         announce(bound.address());
-        bound
-            .serve_with_shutdown(async {
-                // Its sender sends nothing, and is dropped.
-                let _ = stopped.await;
-            })
-            .await?;
+        let until_stopped = || {
+            let mut stopped = stopped.clone();
+            async move {
+                // Its sender lives as long as there are signals.
+                let _ = stopped.wait_for(|is_stopped| *is_stopped).await;
+            }
+        };
+        // A client that never leaves, or never says what it wants, does not keep the server.
+        let drained = async {
+            until_stopped().await;
+            tokio::time::sleep(drain).await;
+        };
+        tokio::select! {
+            served = bound.serve_with_shutdown(until_stopped()) => served?,
+            () = drained => tracing::warn!("connections that had not ended were cut"),
+        }
         Ok::<_, Failure>(())
     })?;
     closing.close();

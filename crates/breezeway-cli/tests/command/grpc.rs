@@ -1,5 +1,7 @@
 //! `--protocol grpc` of `serve` and `bench`.
 
+use std::io::Write;
+use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use breezeway_grpc::Endpoint;
@@ -119,6 +121,24 @@ fn a_signal_ends_the_server_with_status_0_while_clients_are_there() {
             is_one_line_of_failure(&output, gear, &[]);
         }
     }
+}
+
+#[test]
+fn a_client_that_never_says_what_it_wants_does_not_keep_a_server_that_is_to_end() {
+    let folder = Folder::new();
+    let (running, _) = serve(&in_folder(&folder), &["--drain", "100ms"]);
+    let mut client = UnixStream::connect(folder.socket()).unwrap();
+    client.write_all(b"PRI * HTTP/2.0\r\n\r\n").unwrap();
+    let shown = eventually_served(&in_folder(&folder));
+    assert_eq!(shown["count"], 1);
+    running.signal(Signal::TERM);
+    assert!(running.ends_within(PATIENCE).status.success());
+    drop(client);
+}
+
+/// Another client is served, so that the server has seen those before it.
+fn eventually_served(address: &str) -> Value {
+    bench(address, &["--count", "1"])
 }
 
 #[test]

@@ -452,10 +452,9 @@ fn logs_say_what_becomes_of_the_server_and_of_its_clients() {
         let mut stranger = std::os::unix::net::UnixStream::connect(folder.socket()).unwrap();
         std::io::Write::write_all(&mut stranger, b"GET / HTTP/1.1").unwrap();
         says(["INFO", "no session"]);
-        let mut bench = breezeway(&["bench", "--addr", &address]).spawn().unwrap();
+        let bench = Running::start(breezeway(&["bench", "--addr", &address, "--seconds", "600"]));
         says(["DEBUG", "session started"]);
-        bench.kill().unwrap();
-        bench.wait().unwrap();
+        drop(bench);
         says(["WARN", "session ended"]);
         let _successor = start();
         says(["INFO", "a successor has taken over"]);

@@ -62,6 +62,8 @@ pub(crate) fn breezeway(arguments: &[&str]) -> Command {
     command
         .args(arguments)
         .env_remove("RUST_BACKTRACE")
+        // A loaded machine takes its time.
+        .env("BREEZEWAY_HANDSHAKE_TIMEOUT", "15s")
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());

@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 /// How long a process may say nothing before a test fails. Far above what it takes, as the machine
 /// may be busy.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A process whose standard input and output are lines from and to the test. Killed and collected
 /// when dropped.
@@ -55,6 +55,18 @@ impl Process {
                 panic!("{} ended instead of saying anything", self.name)
             }
         }
+    }
+
+    /// Waits for a complaint that has `words`; gives what follows them.
+    #[track_caller]
+    pub(crate) fn complains(&self, words: &str) -> String {
+        let mut found = None;
+        eventually(&format!("{} complains", self.name), || {
+            let complaints = self.complaints.lock().map(|text| text.clone()).unwrap_or_default();
+            found = complaints.split_once(words).map(|(_, rest)| rest.to_owned());
+            found.is_some()
+        });
+        found.unwrap_or_default()
     }
 
     /// Whether, of the lines that came up to now, one begins with `word`. They are not heard again.

@@ -179,6 +179,18 @@ fn a_message_that_would_take_more_memory_than_the_limit_is_refused_before_it_tak
     assert_eq!(decode_slice::<Wides>(&empty_structs(1000)).unwrap().wides.len(), 1000);
 }
 
+#[cfg(feature = "small-strings")]
+#[test]
+fn a_small_string_takes_memory_once_and_only_if_it_is_long() {
+    use breezeway_thrift::{SmallString, decode_once};
+
+    for (length, expected) in [(0, (0, 0)), (30, (0, 0)), (31, (1, 31)), (300, (1, 300))] {
+        let bytes = to_vec(&"x".repeat(length)).unwrap();
+        assert_eq!(taken(|| decode_slice::<SmallString>(&bytes).unwrap()), expected);
+        assert_eq!(taken(|| decode_once::<SmallString>(&bytes).unwrap()), expected, "once");
+    }
+}
+
 /// Decodes with a limit.
 fn within<T: Decode>(memory: usize, bytes: &[u8]) -> Result<T, DecodeError> {
     T::decode(&mut Slice::within(Limits { memory, ..Limits::default() }, bytes).unwrap())

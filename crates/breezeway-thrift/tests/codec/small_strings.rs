@@ -74,6 +74,10 @@ fn small_strings_compare_hash_and_show_as_their_text_does() {
         );
         assert_eq!(hash(&|to| small.hash(to)), hash(&|to| text.hash(to)));
         assert_eq!(String::from(small.clone()), text);
+        assert_eq!(text.parse(), Ok(small.clone()));
+        let string = text.to_owned();
+        assert_eq!((text, &string), (small.as_str(), &String::from(small.clone())));
+        assert!([text == small, *text == small, string == small, small == string] == [true; 4]);
         for other in texts {
             assert_eq!(small.cmp(&SmallString::new(other)), text.cmp(other));
             assert_eq!(small == SmallString::new(other), text == other);

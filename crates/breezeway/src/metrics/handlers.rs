@@ -12,6 +12,8 @@ use crate::call::{Call, Handled, Handler};
 /// Of how many calls of a thread one is timed. A prime, so that calls which come in a pattern are
 /// timed alike.
 const ONE_IN: u32 = 61;
+/// The most times between two exports: an exporter may take memory for each.
+const MOST_NOTED: u64 = 1 << 16;
 /// The longest time that is told apart, in ticks: more than 10 minutes at 10 GHz.
 const MOST: u64 = 1 << 43;
 
@@ -57,7 +59,9 @@ impl HandlerTimer {
 /// has the lock as it was.
 #[cold]
 fn note(ticks: u64) {
-    if let Ok(mut times) = TIMES.try_lock() {
+    if let Ok(mut times) = TIMES.try_lock()
+        && times.len() < MOST_NOTED
+    {
         times.saturating_record(ticks);
     }
 }

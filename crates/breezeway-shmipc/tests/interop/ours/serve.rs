@@ -96,6 +96,10 @@ fn answer(session: &Session, role: Role) {
             }
             echo_what_came(stream)
         });
+        // Why, for the report of a test that fails.
+        if let Some(end) = session.ended() {
+            eprintln!("ours: a session ended: {end}");
+        }
         return;
     }
     while let Ok(mut stream) = session.accept() {
