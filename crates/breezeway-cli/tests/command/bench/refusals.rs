@@ -161,14 +161,20 @@ fn a_server_that_speaks_something_else_is_named_in_one_line() {
 fn a_silent_server_is_given_up_in_time() {
     let folder = Folder::new();
     other_server(&folder, |connection, kept| kept.push(connection));
-    refused_command(bench(&folder.address(), &[]), &["no answer", "Breezeway"]);
+    refused_command(by_default(bench(&folder.address(), &[])), &["no answer", "Breezeway"]);
+}
+
+/// With the time for hellos that the command has by itself.
+fn by_default(mut command: Command) -> Command {
+    command.env_remove("BREEZEWAY_HANDSHAKE_TIMEOUT");
+    command
 }
 
 #[test]
 fn a_server_that_stands_still_is_given_up_in_time() {
     let serve = Serve::start(&[]);
     serve.running.signal(Signal::STOP);
-    refused_command(serve.bench(&[]), &["hangs"]);
+    refused_command(by_default(serve.bench(&[])), &["hangs"]);
 }
 
 #[test]
