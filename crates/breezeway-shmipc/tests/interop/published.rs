@@ -95,12 +95,12 @@ fn greeter_server() {
     }
 }
 
-/// How often an example may lose its session by its own fault.
+/// How often an example may lose its session to the finding below.
 const ATTEMPTS: usize = 5;
 
-/// On a loaded machine the asynchronous example now and then sends a slice that it has also given
-/// back: the header is that of a free one, and the list counts one slice more than there are. Our
-/// server ends that session, and the example does not go on with another.
+/// An open finding: on a loaded machine the asynchronous example now and then sends a slice with
+/// the header of a free one, and the list counts one slice more than there are. Our server ends
+/// that session, and the example does not go on with another. Whose fault it is, is not known.
 fn best_practice_client(example: &str) {
     for _ in 0..ATTEMPTS {
         let folder = Folder::new();
@@ -112,7 +112,7 @@ fn best_practice_client(example: &str) {
         }
         let why = server.complains("ours: a session ended: ");
         assert!(why.contains("is not the start of a slice"), "{why}");
-        eprintln!("{example} sent a slice that was free; once more");
+        eprintln!("{example} sent a slice with the header of a free one; once more");
     }
     panic!("{example} lost its session {ATTEMPTS} times");
 }
