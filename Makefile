@@ -23,8 +23,8 @@ LACKS = $(filter-out $(HAS),$(NEEDS))
 MSRV = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 FUZZ = $(wildcard crates/*/fuzz/Cargo.toml)
 
-.PHONY: help demo check test ship format columns links arrows unsafe lint unit model release budgets peers bench-iceoryx2 bench-grpc study-grpc bench-rpc bench-thrift bench-tokio bench-threads bench-calls bench-idle bench-fairness bench-cold bench-streams clean go \
-	golden carriers needs soak restarts failover polling shmipc-peers bench-shmipc features docs fuzz-check peers-check random-idls benches packages msrv asan
+.PHONY: help demo check test ship format columns links arrows unsafe lint unit model release budgets peers bench-iceoryx2 bench-grpc study-grpc bench-rpc bench-thrift bench-compile bench-tokio bench-threads bench-calls bench-idle bench-fairness bench-cold bench-streams clean go \
+	golden carriers needs soak restarts failover polling shmipc-peers bench-shmipc features docs tutorial fuzz-check peers-check random-idls benches packages msrv asan
 .DEFAULT_GOAL := help
 
 ## This list.
@@ -50,7 +50,7 @@ check: format columns arrows unsafe links
 test: format columns arrows unsafe links lint unit carriers needs model go
 
 ## Before a release: every feature, docs, fuzz crates, peers, benches, packages, the oldest Rust.
-ship: features docs benches fuzz-check peers-check packages msrv
+ship: features docs tutorial benches fuzz-check peers-check packages msrv
 
 # ---- parts of `make test` ----
 
@@ -141,6 +141,10 @@ docs:
 			--locked --target-dir target/docsrs; \
 	else echo "SKIPPED: docs as docs.rs builds them need a nightly toolchain"; fi
 
+## The tutorial makes a server and a client that do what it says.
+tutorial:
+	.ci/tutorial
+
 ## Benchmarks compile.
 benches:
 	$(CARGO) check --workspace --benches --examples --all-features --locked
@@ -177,7 +181,7 @@ SEED ?= 1
 COUNT ?= 200
 ## Random IDLs and messages through pilota and Apache's compiler (if it is installed), both ways; the first at fault is made smaller.
 random-idls:
-	cd peers && set -e; for mutant in lost number; do \
+	cd peers && set -e; for mutant in lost number name; do \
 		$(CARGO) run --quiet --locked -p random-idls -- --count 20 --mutant $$mutant; done
 	cd peers && $(CARGO) run --quiet --locked -p random-idls -- --seed $(SEED) --count $(COUNT)
 
@@ -246,6 +250,10 @@ polling:
 ## The Thrift codec beside others, interleaved, with its targets (about a minute).
 bench-thrift:
 	cd peers && $(CARGO) run --release --locked --quiet -p thrift-peers
+
+## CPU seconds of rustc for the generated Rust of IDL=FILE, beside pilota-build's (without: a struct of 300 fields).
+bench-compile:
+	IDL="$(IDL)" peers/compile-time/measure
 
 ## breezeway-grpc against tonic's own unix endpoint, interleaved (a minute).
 bench-grpc:
