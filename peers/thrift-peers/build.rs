@@ -21,7 +21,7 @@ fn main() -> Result<(), Error> {
     pilota(BENCH, &out.join("bench_pilota.rs"));
     pilota(WIDE, &out.join("wide_pilota.rs"));
     pilota(SAMPLE, &out.join("sample_pilota.rs"));
-    Builder::new().small_strings().file_name("small.rs").compile(&[BENCH])?;
+    Builder::new().small_strings().file_name("small.rs").compile(&[BENCH, WIDE])?;
     Builder::new().order(Order::FixedFirst).file_name("kitex.rs").compile(&[WIDE])?;
     Builder::new().compile(&[BENCH, WIDE])
 }

@@ -72,8 +72,8 @@ def pypi(name, version, into):
 
 
 def pypi_source(name, version, into):
-    """Tests are in the source only."""
-    source = ["--no-deps", "--no-binary", ":all:", "-d", into]
+    """Tests are in the source only. What builds it comes as wheels, or pip would compile it."""
+    source = ["--no-deps", "--no-binary", name, "-d", into]
     done("pip", "download", "--quiet", *source, f"{name}=={version}")
     return only(into)
 

@@ -4,6 +4,17 @@ use breezeway_idl::model::{Field, Id, Requiredness, Schema, Shape, Type, TypeKin
 
 use crate::dice::Dice;
 
+/// Empty, short and long, also longer than what a small string has in place.
+const TEXTS: [&str; 7] = [
+    "",
+    "a",
+    "é",
+    "message",
+    "楼台",
+    "a somewhat longer text",
+    "a text for which no small string has room 🦀",
+];
+
 /// A message as the owned type would write it: fields by their numbers, map keys in Rust's.
 pub struct Messages<'a> {
     /// Where the structs are defined.
@@ -85,7 +96,7 @@ impl Messages<'_> {
             TypeKind::I64 | TypeKind::Double => to.extend(number),
             TypeKind::Uuid => to.extend([number, number].concat()),
             TypeKind::String => {
-                let text = ["", "a", "é", "message", "a somewhat longer text"][self.dice.below(5)];
+                let text = TEXTS[self.dice.below(TEXTS.len())];
                 counted(text.as_bytes(), to);
             }
             TypeKind::Binary => counted(&number[..self.dice.below(9)], to),

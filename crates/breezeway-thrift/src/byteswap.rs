@@ -14,6 +14,7 @@ use std::mem::MaybeUninit;
 
 use crate::Fixed;
 use crate::ascii::is_ascii;
+use crate::utf8::is_short_utf8;
 
 /// Below this many elements a call costs more than shuffles save.
 const FEW: usize = 8;
@@ -340,6 +341,14 @@ pub(crate) fn fold<T: Fixed, A>(from: &[u8], first: A, fold: impl FnMut(A, T) ->
 pub(crate) fn ascii_text(bytes: &[u8]) -> Option<&str> {
     // SAFETY: ASCII is UTF-8.
     is_ascii(bytes).then(|| unsafe { std::str::from_utf8_unchecked(bytes) })
+}
+
+/// `bytes` as text, if they are UTF-8 without characters of four bytes.
+#[inline]
+pub(crate) fn short_utf8_text(bytes: &[u8]) -> Option<&str> {
+    // SAFETY: what `is_short_utf8` takes is UTF-8: `utf8.rs` holds it to the standard library, with
+    // every edge of every byte at every place of a word.
+    is_short_utf8(bytes).then(|| unsafe { std::str::from_utf8_unchecked(bytes) })
 }
 
 /// Short text in place.

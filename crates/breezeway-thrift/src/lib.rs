@@ -151,6 +151,7 @@ mod small_string;
 mod source;
 mod text;
 mod ttheader;
+mod utf8;
 mod uuid;
 mod view;
 mod wire;

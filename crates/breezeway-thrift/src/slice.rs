@@ -150,5 +150,8 @@ impl Source for Slice<'_> {
 #[cold]
 #[inline(never)]
 fn utf8_text(bytes: &[u8], offset: usize) -> Result<&str, DecodeError> {
+    if let Some(text) = byteswap::short_utf8_text(bytes) {
+        return Ok(text);
+    }
     std::str::from_utf8(bytes).map_err(|error| Fault::Utf8.at(offset + error.valid_up_to()))
 }

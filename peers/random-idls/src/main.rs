@@ -34,8 +34,6 @@ fn random(seed: u64) -> RandomIdl {
 
 fn main() -> Result<()> {
     let options = Options::parse();
-    // What pilota-build refuses, it panics at.
-    std::panic::set_hook(Box::new(|_| {}));
     let peers = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
     let search = Search::new(peers.canonicalize()?, options.mutant);
     let seeds: Vec<u64> = (options.seed..options.seed + options.count).collect();
@@ -48,10 +46,10 @@ fn main() -> Result<()> {
         println!("seed {}: {fault}\n{}", seeds[index], idls[index]);
         let (smallest, fault) = search.smallest(idls[index].clone(), fault)?;
         println!("the smallest IDL that fails so: {fault}\n{smallest}");
-        match options.mutant {
-            Some(_) => return Ok(()),
-            None => bail!("seed {} shows a fault", seeds[index]),
-        }
+        let Some(mutant) = options.mutant else { bail!("seed {} shows a fault", seeds[index]) };
+        search.is_planted(&smallest)?;
+        println!("the planted fault {mutant:?} was found");
+        return Ok(());
     }
     println!("{tally}");
     match options.mutant {

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::{fs, io};
@@ -156,7 +156,12 @@ fn pilota(file: &Path, out: &Path) -> bool {
             pilota_build::Output::File(out.join(Rival::Pilota.file())),
         );
     };
-    catch_unwind(AssertUnwindSafe(compile)).is_ok()
+    // Only of these panics nothing is said: ours are to be seen.
+    let loud = panic::take_hook();
+    panic::set_hook(Box::new(|_| {}));
+    let made = panic::catch_unwind(AssertUnwindSafe(compile)).is_ok();
+    panic::set_hook(loud);
+    made
 }
 
 /// Whether Apache's compiler is there and makes anything of it.

@@ -172,6 +172,15 @@ impl Search {
         Ok(self.cargo("run").arg("--").args(stems).output()?)
     }
 
+    /// An error unless an IDL is without fault once none is planted.
+    pub(crate) fn is_planted(&self, idl: &RandomIdl) -> Result<()> {
+        let search = Self { peers: self.peers.clone(), mutant: None };
+        match search.run(std::slice::from_ref(idl))?.first_fault() {
+            Some((_, fault)) => bail!("it fails without the planted fault too: {fault}"),
+            None => Ok(()),
+        }
+    }
+
     /// The smallest IDL that fails like this one.
     pub(crate) fn smallest(&self, idl: RandomIdl, fault: Fault) -> Result<(RandomIdl, Fault)> {
         let (mut last, mut failure) = (fault, None);

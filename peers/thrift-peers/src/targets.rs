@@ -66,9 +66,11 @@ const NUMBERS: [Target; 3] = [
     target("fill, encode, read in place, sum", Operation::Cycle, Some("capnp"), 1.0),
 ];
 
-const WIDE: [Target; 3] = [
+const WIDE: [Target; 4] = [
     target("encode", Operation::Encode, Some("pilota"), 1.0),
     target("decode", Operation::Decode, Some("pilota"), 1.0),
+    target("decode, small strings", Operation::Decode, Some("pilota"), 1.0)
+        .by("breezeway, small strings"),
     target("view and read every field", Operation::Read, Some("pilota"), 1.0),
 ];
 

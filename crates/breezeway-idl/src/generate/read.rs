@@ -104,7 +104,7 @@ pub(crate) fn of_struct(
     let steps = fields.steps(context.schema.order);
     let method = if fields.all.len() > MANY { reading.shared } else { reading.method };
     body(code, reading, fields, next, |code| match steps.len() {
-        ..=PORTION => steps.iter().for_each(|step| take(code, reading.method, reading, step)),
+        ..=PORTION => steps.iter().for_each(|step| take(code, method, reading, step)),
         _ => code.block("'ordered: {", |code| {
             for (index, portion) in steps.chunks(PORTION).enumerate() {
                 if index > 0 {

@@ -48,6 +48,15 @@ pub(super) fn decoded<T: Decode + 'static>(bytes: &[u8], cases: &mut Vec<Case>) 
     }));
 }
 
+/// Decoding, with short text in place.
+pub(super) fn decoded_small<T: Decode + 'static>(bytes: &[u8], cases: &mut Vec<Case>) {
+    let message = bytes.to_vec();
+    cases.push(Case::new("breezeway, small strings", Operation::Decode, move || {
+        black_box(decode_slice::<T>(black_box(&message)).unwrap());
+        0
+    }));
+}
+
 fn fold_view(mixed: MixedView<'_>) -> u64 {
     let numbers = mixed.numbers.iter().fold(0, i64::wrapping_add) as u64;
     let rest = fold_mixed(mixed.flag, mixed.count, mixed.stamp, mixed.ratio, mixed.name);
@@ -61,11 +70,7 @@ fn sum(test: &MyTestView<'_>) -> u64 {
 
 pub fn batch(value: Batch, cases: &mut Vec<Case>) {
     let bytes = owned(value, cases);
-    let message = bytes.clone();
-    cases.push(Case::new("breezeway, small strings", Operation::Decode, move || {
-        black_box(decode_slice::<small::Batch>(black_box(&message)).unwrap());
-        0
-    }));
+    decoded_small::<small::Batch>(&bytes, cases);
     cases.push(Case::new(NAME, Operation::Read, move || {
         let batch: BatchView<'_> = view_slice(black_box(&bytes)).unwrap();
         batch.items.iter().map(fold_view).fold(0, u64::wrapping_add)

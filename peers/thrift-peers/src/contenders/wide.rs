@@ -7,7 +7,7 @@ use breezeway_thrift::{Decode, Encode, View, decode_slice, to_vec, view_slice};
 
 use super::{Case, Operation, breezeway, pilota};
 use crate::generated::wide_pilota as theirs;
-use crate::generated::{kitex, wide};
+use crate::generated::{kitex, small_wide as small, wide};
 use crate::shapes;
 
 /// A shape: what it is called, how many bytes it takes, and who does it.
@@ -27,11 +27,23 @@ pub fn all() -> Vec<Shape> {
     let kitex = to_vec(&in_kitex_order).unwrap();
     let later = to_vec(&shapes::later(events.clone())).unwrap();
     vec![
-        written("1,000 texts of 2 to 20 Chinese characters", shapes::chinese(1000), TEXTS),
-        written("1,000 texts of 1 to 7 letters", shapes::short_texts(1000), TEXTS),
-        written("200 structs, half of 12 optional fields", shapes::profiles(200), PROFILES),
-        written("two maps of 300 entries", shapes::counts(300), COUNTS),
-        written("130 structs, names first", events, EVENTS),
+        written::<_, small::Texts, _, _>(
+            "1,000 texts of 2 to 20 Chinese characters",
+            shapes::chinese(1000),
+            TEXTS,
+        ),
+        written::<_, small::Texts, _, _>(
+            "1,000 texts of 1 to 7 letters",
+            shapes::short_texts(1000),
+            TEXTS,
+        ),
+        written::<_, small::Profiles, _, _>(
+            "200 structs, half of 12 optional fields",
+            shapes::profiles(200),
+            PROFILES,
+        ),
+        written::<_, small::Counts, _, _>("two maps of 300 entries", shapes::counts(300), COUNTS),
+        written::<_, small::Events, _, _>("130 structs, names first", events, EVENTS),
         read("the same in Kitex's order: fixed sizes first", kitex, EVENTS),
         read("the same of a later version: 10 unknown fields each", later, EVENTS),
     ]
@@ -43,15 +55,17 @@ struct Reading<V, P> {
     pilota: fn(&P) -> u64,
 }
 
-/// A shape that is also written, and read into an owned value.
-fn written<T, V, P>(name: &'static str, value: T, reading: Reading<V, P>) -> Shape
+/// A shape that is also written, and read into an owned value: that of `S` has short text in place.
+fn written<T, S, V, P>(name: &'static str, value: T, reading: Reading<V, P>) -> Shape
 where
     T: Encode + Decode + 'static,
+    S: Decode + 'static,
     V: View<'static> + 'static,
     P: Message + Clone + 'static,
 {
     let mut cases = Vec::new();
     let bytes = breezeway::owned(value, &mut cases);
+    breezeway::decoded_small::<S>(&bytes, &mut cases);
     add_reading(&bytes, &reading, &mut cases);
     let value = pilota::decode_safe::<P>(&bytes.clone().into());
     pilota::owned(value, reading.pilota, &mut cases);

@@ -25,7 +25,7 @@ mod small_file {
     include!(concat!(env!("OUT_DIR"), "/small.rs"));
 }
 /// With short strings in place.
-pub use small_file::bench as small;
+pub use small_file::{bench as small, wide as small_wide};
 
 mod kitex_file {
     include!(concat!(env!("OUT_DIR"), "/kitex.rs"));
