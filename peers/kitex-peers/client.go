@@ -42,9 +42,10 @@ func options(at net.Addr, framing string) []client.Option {
 }
 
 // call tries every kind of method on a shop with three teas.
-func call(at net.Addr, framing string) {
+func call(at net.Addr, framing string, more ...client.Option) {
 	has := strings.HasPrefix(framing, "ttheader")
-	c := called.MustNewClient("Shop", options(at, framing)...)
+	options := append(options(at, framing), more...)
+	c := called.MustNewClient("Shop", options...)
 	ctx := context.Background()
 
 	bought, err := c.Buy(ctx, &shop.Item{Name: "tea", Count: 2}, "")
@@ -98,7 +99,7 @@ func call(at net.Addr, framing string) {
 
 	if has {
 		header(ctx, c)
-		other := health.MustNewClient("Health", options(at, framing)...)
+		other := health.MustNewClient("Health", options...)
 		if _, err = other.Ready(ctx); !errors.As(err, &failed) || failed.TypeID() != 20 {
 			log.Fatalf("an unknown service: %v", err)
 		}

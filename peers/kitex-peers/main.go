@@ -4,6 +4,7 @@
 //	go generate ./... && go build .
 //	kitex serve tcp:127.0.0.1:0
 //	kitex call unix:/tmp/shop.sock ttheader
+//	kitex call-shmipc unix:/tmp/shmipc.sock ttheader
 //	kitex serve-room tcp:127.0.0.1:0
 //	kitex call-room unix:/tmp/room.sock
 //	kitex serve-echo unix:/tmp/echo.sock
@@ -32,6 +33,9 @@ func main() {
 		serve(address(arguments[1]))
 	case len(arguments) == 3 && arguments[0] == "call":
 		call(address(arguments[1]), arguments[2])
+	case len(arguments) == 3 && arguments[0] == "call-shmipc":
+		at := address(arguments[1])
+		call(at, arguments[2], overShmipc(at)...)
 	case len(arguments) == 2 && arguments[0] == "serve-room":
 		serveRoom(address(arguments[1]))
 	case len(arguments) == 2 && arguments[0] == "call-room":
@@ -42,6 +46,7 @@ func main() {
 		benchEcho(address(arguments[1]), arguments[2])
 	default:
 		log.Fatal("usage: kitex serve ADDRESS | kitex call ADDRESS FRAMING | " +
+			"kitex call-shmipc ADDRESS FRAMING | " +
 			"kitex serve-room ADDRESS | kitex call-room ADDRESS | " +
 			"kitex serve-echo ADDRESS | kitex bench-echo ADDRESS MILLISECONDS\n" +
 			"framings: ttheader, ttheaderframed, framed, buffered")

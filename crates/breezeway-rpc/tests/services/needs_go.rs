@@ -15,6 +15,7 @@ use breezeway_rpc::{
     AsyncServer, AsyncThriftClient, CallOptions, Channel, Error, Method, ReplyMetadata,
     ThriftClient, ThriftFraming,
 };
+use breezeway_shmipc as shmipc;
 use tokio::sync::mpsc::unbounded_channel;
 
 use crate::shop::{
@@ -91,6 +92,42 @@ async fn kitexs_client_calls_a_server_that_awaits_in_every_framing_on_every_sock
             stopper.stop();
             serving.await.unwrap().unwrap();
         }
+    }
+}
+
+/// Hands the bytes of each stream of shmipc on to a socket, and back.
+async fn forward(streams: shmipc::asynchronous::Server, socket: PathBuf) {
+    while let Some(session) = streams.accept().await {
+        let socket = socket.clone();
+        tokio::spawn(async move {
+            while let Ok(mut stream) = session.accept().await {
+                let socket = socket.clone();
+                tokio::spawn(async move {
+                    let mut connection = tokio::net::UnixStream::connect(socket).await?;
+                    tokio::io::copy_bidirectional(&mut stream, &mut connection).await
+                });
+            }
+        });
+    }
+}
+
+/// Kitex publishes no such transport, but takes a dialer: its connections are streams of shmipc-go.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs Go"]
+async fn kitexs_client_calls_over_streams_of_shmipc_in_every_framing() {
+    for framing in FRAMINGS {
+        let mut running = Running::new("unix");
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join("shmipc.sock");
+        let options = shmipc::ServerOptions::new(shmipc::Trust::SameUser);
+        let address = shmipc::Address::Unix(place.clone());
+        let streams = shmipc::asynchronous::Server::bind(&address, options).unwrap();
+        let forwarding = tokio::spawn(forward(streams, running.path()));
+        let address = Address::unix(&place);
+        let trying = move || kitex_tries("call-shmipc", &address, &[framing]);
+        tokio::task::spawn_blocking(trying).await.unwrap();
+        assert_eq!(running.looks.recv().await.unwrap(), "Kitex");
+        forwarding.abort();
     }
 }
 

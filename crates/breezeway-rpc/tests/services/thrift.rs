@@ -43,7 +43,7 @@ impl Running {
         ShopClient::new(ThriftClient::with_framing(self.address.clone(), framing))
     }
 
-    fn path(&self) -> PathBuf {
+    pub(crate) fn path(&self) -> PathBuf {
         self.folder.path().join("shop.sock")
     }
 }

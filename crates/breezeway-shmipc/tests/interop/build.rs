@@ -63,6 +63,46 @@ const EXAMPLES: [&str; 8] = [
     "hot_restart_test/server",
 ];
 
+/// Where the asynchronous example is, with a `Flush` that empties its buffer before it sends.
+pub(crate) fn mended_async_client() -> &'static Path {
+    static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
+    PROGRAM.get_or_init(build_mended)
+}
+
+/// What is changed in the `Flush` of shmipc-go.
+const MENDED: [(&str, &str); 3] = [
+    ("\tdefer s.sendBuf.clean()\n", ""),
+    ("\tbuf := s.sendBuf\n", "\tbuf := s.sendBuf\n\troot := buf.rootBufOffset()\n\tbuf.clean()\n"),
+    ("buf.rootBufOffset(),", "root,"),
+];
+
+/// In a copy of the module, since go replaces none of its files.
+fn build_mended() -> PathBuf {
+    announce("building an example of shmipc-go with a mended Flush");
+    let copy = target().join("shmipc-go-mended");
+    let peers = peers().join("shmipc-go");
+    check(Command::new("go").args(["mod", "download"]).current_dir(&peers));
+    let mut list = Command::new("go");
+    list.args(["list", "-m", "-f", "{{.Dir}}", "github.com/cloudwego/shmipc-go"]);
+    let found = check(list.current_dir(&peers)).stdout;
+    let module = String::from_utf8_lossy(&found).trim().to_owned();
+    assert!(!module.is_empty(), "go has no sources of shmipc-go");
+    let module = Path::new(&module).join(".");
+    std::fs::create_dir_all(&copy).expect("our own folder");
+    check(Command::new("cp").args(["-r", "--no-preserve=mode"]).arg(module).arg(&copy));
+    let path = copy.join("stream.go");
+    let mut source = std::fs::read_to_string(&path).expect("it was copied");
+    for (from, to) in MENDED {
+        assert!(source.contains(from), "{path:?} has no {from:?}");
+        source = source.replace(from, to);
+    }
+    std::fs::write(&path, source).expect("our own folder");
+    let mut go = Command::new("go");
+    go.args(["build", "./example/best_practice/shmipc_async_client"]);
+    check(go.current_dir(&copy));
+    copy.join("shmipc_async_client")
+}
+
 fn build_rust() -> PathBuf {
     announce("building peers/shmipc-rs, which takes a minute the first time");
     let target = target();
@@ -87,10 +127,12 @@ fn target() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("peers")
 }
 
-fn check(command: &mut Command) {
-    let Output { status, stderr, .. } =
+fn check(command: &mut Command) -> Output {
+    let output =
         command.output().unwrap_or_else(|error| panic!("{command:?} does not start: {error}"));
-    assert!(status.success(), "{command:?} failed:\n{}", String::from_utf8_lossy(&stderr));
+    let complaints = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?} failed:\n{complaints}");
+    output
 }
 
 /// Says a line past the test harness, which would keep it back.

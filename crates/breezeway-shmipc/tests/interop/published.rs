@@ -10,11 +10,14 @@ use std::process::Command;
 use breezeway_adversary::stopwatch::{Stopwatch, eventually};
 use libtest_mimic::Trial;
 
-use super::build::shmipc_go_example;
+use super::build::{mended_async_client, shmipc_go_example};
 use super::folder::Folder;
 use super::process::{PATIENCE, Process};
 use super::program::{Program, Sharing};
 use super::trial::trial;
+
+const ASYNC_CLIENT: &str = "best_practice/shmipc_async_client";
+const ASYNC_SERVER: &str = "best_practice/shmipc_async_server";
 
 /// The place of the socket in the folder of a test.
 fn socket(folder: &Folder) -> PathBuf {
@@ -27,9 +30,13 @@ fn start(folder: &Folder, name: &str) -> Process {
 }
 
 fn example(folder: &Folder, name: &str) -> Command {
+    at(folder, &shmipc_go_example(name))
+}
+
+fn at(folder: &Folder, program: &Path) -> Command {
     let below = folder.path().join("below");
     std::fs::create_dir_all(&below).expect("our own folder");
-    let mut command = Command::new(shmipc_go_example(name));
+    let mut command = Command::new(program);
     // Files are named below the test's folder where the example lets itself be told.
     command.current_dir(below).env("PATH_PREFIX", folder.prefix());
     command
@@ -95,26 +102,35 @@ fn greeter_server() {
     }
 }
 
-/// How often an example may lose its session to the finding below.
+/// How often the asynchronous example may lose its session to the defect below.
 const ATTEMPTS: usize = 5;
 
-/// An open finding: on a loaded machine the asynchronous example now and then sends a slice with
-/// the header of a free one, and the list counts one slice more than there are. Our server ends
-/// that session, and the example does not go on with another. Whose fault it is, is not known.
-fn best_practice_client(example: &str) {
+/// It goes on, and all of its streams are served.
+fn best_practice_client(program: &Path) {
+    let folder = Folder::new();
+    let mut server = Program::Ours.serve(&socket(&folder), &[]);
+    let client = Process::start("best practice", &mut at(&folder, program));
+    runs(&client, 2);
+    assert_eq!(server.ask("streams"), "streams 500");
+}
+
+/// Upstream's `Flush` empties its buffer after it has sent it. A callback that runs meanwhile, as
+/// the answer may be there already, appends to what was sent (docs/from-shmipc.md). Our server ends
+/// such a session, and the example does not go on with another.
+fn best_practice_async_client() {
     for _ in 0..ATTEMPTS {
         let folder = Folder::new();
         let mut server = Program::Ours.serve(&socket(&folder), &[]);
-        let client = start(&folder, example);
+        let client = start(&folder, ASYNC_CLIENT);
         if goes_on(&client, 2) {
             assert_eq!(server.ask("streams"), "streams 500");
             return;
         }
         let why = server.complains("ours: a session ended: ");
-        assert!(why.contains("is not the start of a slice"), "{why}");
-        eprintln!("{example} sent a slice with the header of a free one; once more");
+        assert!(why.contains("the peer broke the protocol"), "{why}");
+        eprintln!("the example sent what it had given back; once more");
     }
-    panic!("{example} lost its session {ATTEMPTS} times");
+    panic!("the example lost its session {ATTEMPTS} times");
 }
 
 /// Waits for so many lines with a rate above 0; false if its session ends before.
@@ -199,21 +215,20 @@ fn hot_restart_server() {
 
 pub(crate) fn trials() -> Vec<Trial> {
     use Program::{Go, Ours};
-    const ASYNC_CLIENT: &str = "best_practice/shmipc_async_client";
-    const ASYNC_SERVER: &str = "best_practice/shmipc_async_server";
     let of_client = |name, test: fn()| trial(format!("published::{name}"), [Go, Ours], test);
     let of_server = |name, test: fn()| trial(format!("published::{name}"), [Ours, Go], test);
     vec![
         of_client("helloworld_client_and_our_server", greeter_client),
         of_server("our_client_and_helloworld_server", greeter_server),
         of_client("best_practice_client_and_our_server", || {
-            best_practice_client("best_practice/shmipc_client");
+            best_practice_client(&shmipc_go_example("best_practice/shmipc_client"));
         }),
         of_server("our_client_and_best_practice_server", || {
             best_practice_server("best_practice/shmipc_server");
         }),
-        of_client("best_practice_async_client_and_our_server", || {
-            best_practice_client(ASYNC_CLIENT);
+        of_client("best_practice_async_client_and_our_server", best_practice_async_client),
+        of_client("mended_best_practice_async_client_and_our_server", || {
+            best_practice_client(mended_async_client());
         }),
         of_server("our_client_and_best_practice_async_server", || {
             best_practice_server(ASYNC_SERVER);

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"net"
+	"time"
+
+	"github.com/cloudwego/gopkg/bufiox"
+	"github.com/cloudwego/kitex/client"
+	"github.com/cloudwego/kitex/pkg/remote/trans/gonet"
+	"github.com/cloudwego/shmipc-go"
+)
+
+// overShmipc makes every connection of a client a stream of shmipc-go.
+func overShmipc(at net.Addr) []client.Option {
+	config := shmipc.DefaultSessionManagerConfig()
+	config.Network, config.Address = "unix", at.String()
+	config.MemMapType = shmipc.MemMapTypeMemFd
+	// Enough for the longest message and its echo: who runs out of it gets no streams for 30 s.
+	config.ShareMemoryBufferCap = 256 << 20
+	sessions, err := shmipc.NewSessionManager(config)
+	must("sessions", err)
+	return []client.Option{
+		client.WithDialer(dialer{sessions}),
+		client.WithTransHandlerFactory(gonet.NewCliTransHandlerFactory()),
+	}
+}
+
+type dialer struct{ sessions *shmipc.SessionManager }
+
+func (d dialer) DialTimeout(_, _ string, _ time.Duration) (net.Conn, error) {
+	stream, err := d.sessions.GetStream()
+	if err != nil {
+		return nil, err
+	}
+	return &conn{stream, bufiox.NewDefaultReader(stream), bufiox.NewDefaultWriter(stream)}, nil
+}
+
+// conn is what the handlers of gonet ask of a connection.
+type conn struct {
+	*shmipc.Stream
+	reader *bufiox.DefaultReader
+	writer *bufiox.DefaultWriter
+}
+
+func (c *conn) Reader() *bufiox.DefaultReader  { return c.reader }
+func (c *conn) Writer() *bufiox.DefaultWriter  { return c.writer }
+func (c *conn) Read(bytes []byte) (int, error) { return c.reader.Read(bytes) }
