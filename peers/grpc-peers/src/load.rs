@@ -35,6 +35,10 @@ impl Load {
         }
     }
 
+    pub(crate) fn is_many(self) -> bool {
+        matches!(self, Self::Many)
+    }
+
     pub(crate) fn unit(self) -> &'static str {
         match self {
             Self::One => "µs p50",

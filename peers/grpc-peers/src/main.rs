@@ -44,7 +44,7 @@ async fn main() -> Result<()> {
             server::serve(Path::new(folder), say).await
         }
         _ => bail!(
-            "usage: grpc-peers [only LINK] | grpc-peers study COUNT [GRPC-GO] | grpc-peers paced"
+            "usage: grpc-peers [only ROW] | grpc-peers study COUNT [GRPC-GO] | grpc-peers paced"
         ),
     }
 }
@@ -56,27 +56,35 @@ fn pin(cpu: usize) -> Result<()> {
     sched_setaffinity(None, &set).with_context(|| format!("cpu {cpu}"))
 }
 
-/// Every link whose name has this part.
+/// Every row whose name has this part.
 async fn compare(part: &str) -> Result<()> {
     let folder = tempfile::tempdir()?;
     let server = Server::start(folder.path())?;
     let tonic = Link::Tonic("unix").connect(&server.places).await?;
-    println!("link         load      ours      tonic's   ratio of pairs: median, quartiles");
+    println!(
+        "link         load      ours      tonic's       none         ratio of ours and tonic's, by \
+         pairs: median, quartiles"
+    );
     for carrier in ["unix", "shm"] {
         for link in [Link::Native(carrier), Link::Http2(carrier)] {
-            if link.name().contains(part) {
+            let loads =
+                Load::ALL.map(|load| (load, format!("{:<12} {:<8}", link.name(), load.name())));
+            let loads: Vec<_> = loads.into_iter().filter(|(_, row)| row.contains(part)).collect();
+            if !loads.is_empty() {
                 let ours = link.connect(&server.places).await?;
-                beside(&link.name(), &ours, &tonic).await?;
+                beside(&loads, &ours, &tonic).await?;
             }
         }
     }
     Ok(())
 }
 
-/// Every load on both channels, in turn.
-async fn beside(name: &str, ours: &AnyChannel, tonic: &AnyChannel) -> Result<()> {
-    for load in Load::ALL {
+/// These loads on both channels, in turn, and without a link.
+async fn beside(loads: &[(Load, String)], ours: &AnyChannel, tonic: &AnyChannel) -> Result<()> {
+    let here = link::none();
+    for (load, row) in loads {
         let (mut own, mut others, mut ratios) = (Vec::new(), Vec::new(), Vec::new());
+        let mut none = Vec::new();
         for round in 0..ROUNDS {
             let [a, b] = if round % 2 == 0 {
                 [load.run(ours).await?, load.run(tonic).await?]
@@ -87,12 +95,13 @@ async fn beside(name: &str, ours: &AnyChannel, tonic: &AnyChannel) -> Result<()>
             own.push(a);
             others.push(b);
             ratios.push(a / b);
+            // Many at a time would be as many one after the other.
+            none.push(if load.is_many() { f64::NAN } else { load.run(&here).await? });
         }
-        let [ours, tonic] = [own, others].map(|values| at(values, 0.5));
+        let [ours, tonic, none] = [own, others, none].map(|values| at(values, 0.5));
         let [low, median, high] = [0.25, 0.5, 0.75].map(|part| at(ratios.clone(), part));
         println!(
-            "{name:<12} {:<8} {ours:>7.0} {tonic:>10.0} {}   {median:.2} ({low:.2} to {high:.2})",
-            load.name(),
+            "{row} {ours:>7.0} {tonic:>10.0} {none:>10.0} {}   {median:.2} ({low:.2} to {high:.2})",
             load.unit(),
         );
     }

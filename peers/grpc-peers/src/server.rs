@@ -64,11 +64,16 @@ impl Drop for Server {
     }
 }
 
+/// The standard health check and the service of the interoperability test.
+pub(crate) fn routes() -> Routes {
+    let (_reporter, health) = tonic_health::server::health_reporter();
+    Routes::new(health).add_service(breezeway_grpc_interop::server())
+}
+
 /// Serves the standard health check and the service of the interoperability test, once it has said
 /// where.
 pub(crate) async fn serve(folder: &Path, started: impl FnOnce(Places)) -> Result<()> {
-    let (_reporter, health) = tonic_health::server::health_reporter();
-    let routes = Routes::new(health).add_service(breezeway_grpc_interop::server());
+    let routes = routes();
     let path = folder.display();
     let address = format!("unix:{path}/unix,shm:{path}/shm,tcp:127.0.0.1:0");
     let ours = breezeway_grpc::Server::builder().add_routes(routes.clone()).bind(address)?;
