@@ -13,10 +13,11 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use breezeway::{Address, Call, Server, ServerOptions, Session};
 use breezeway_measure::machine::{Cpus, Machine};
+use breezeway_os::clock;
 
 type Failure = Box<dyn Error + Send + Sync>;
 
@@ -43,11 +44,38 @@ fn serve(folder: &Path, way: usize) -> Result<(), Failure> {
     let server = Server::bind_with(&address(folder)?, options)?;
     println!("ready");
     Ok(server.serve(|call: Call<'_>| {
+        let begin = clock::since_boot();
         if call.method() == SLOW {
             thread::sleep(HANDLER);
         }
-        call.reply(thread::current().name().unwrap_or_default().as_bytes())
+        let times = [begin, clock::since_boot()].map(u64::to_le_bytes);
+        let thread = thread::current();
+        call.reply(
+            &[&times[0][..], &times[1], thread.name().unwrap_or_default().as_bytes()].concat(),
+        )
     })?)
+}
+
+/// When a handler ran, in nanoseconds since the machine started, and on which thread.
+struct Ran {
+    begin: u64,
+    end: u64,
+    thread: Vec<u8>,
+}
+
+fn call(session: &mut Session, method: u32) -> Result<Ran, Failure> {
+    let reply = session.call(method, b"")?.to_vec();
+    let (times, thread) = reply.split_at_checked(16).ok_or("a short reply")?;
+    let [begin, end] = [0, 8].map(|at| times[at..].first_chunk().copied().map(u64::from_le_bytes));
+    let (begin, end) = begin.zip(end).ok_or("a short reply")?;
+    Ok(Ran { begin, end, thread: thread.to_vec() })
+}
+
+/// One quick call: when it was made, served and over.
+struct Quick {
+    made: u64,
+    served: u64,
+    over: u64,
 }
 
 /// The server's process, ended with the measurement.
@@ -76,17 +104,18 @@ impl Drop for Serving {
     }
 }
 
-/// Times of quick calls, the first of each session and later ones, while slow ones are served.
-fn wait_beside_slow_calls(address: &Address) -> Result<[Vec<Duration>; 2], Failure> {
+/// Quick calls, the first of each session and later ones, and the slow ones that were served
+/// meanwhile.
+fn wait_beside_slow_calls(address: &Address) -> Result<([Vec<Quick>; 2], Vec<Ran>), Failure> {
     let mut sessions = (0..=SESSIONS)
         .map(|_| Ok(Session::connect(address)?))
         .collect::<Result<Vec<_>, Failure>>()?;
     let mut slow = sessions.pop().ok_or("no session")?;
-    let worker = slow.call(SLOW, b"")?.to_vec();
+    let worker = call(&mut slow, SLOW)?.thread;
     let mut beside = Vec::new();
     for mut session in sessions {
         // Handlers on threads of their own do not say which worker it is, of which there is one.
-        let replied = session.call(QUICK, b"")?.to_vec();
+        let replied = call(&mut session, QUICK)?.thread;
         if replied == worker || worker.starts_with(b"breezeway-call") {
             beside.push(session);
         }
@@ -96,34 +125,52 @@ fn wait_beside_slow_calls(address: &Address) -> Result<[Vec<Duration>; 2], Failu
     let over = AtomicBool::new(false);
     thread::scope(|scope| {
         let flood = scope.spawn(|| {
+            let mut ran = Vec::new();
             while !over.load(Ordering::Relaxed) {
-                slow.call(SLOW, b"")?;
+                ran.push(call(&mut slow, SLOW)?);
             }
-            Ok::<(), Failure>(())
+            Ok::<_, Failure>(ran)
         });
-        let mut times = [Vec::new(), Vec::new()];
+        let mut calls = [Vec::new(), Vec::new()];
         let outcome = (0..=MORE).try_for_each(|number| {
             for (index, session) in beside.iter_mut().enumerate() {
                 // At every phase of the slow handler.
                 thread::sleep(Duration::from_micros(2_000 + (index as u64 * 1_370) % 9_000));
-                let start = Instant::now();
-                session.call(QUICK, b"")?;
-                times[number.min(1)].push(start.elapsed());
+                let made = clock::since_boot();
+                let served = call(session, QUICK)?.begin;
+                calls[number.min(1)].push(Quick { made, served, over: clock::since_boot() });
             }
             Ok::<(), Failure>(())
         });
         over.store(true, Ordering::Relaxed);
-        flood.join().map_err(|_| "the slow caller panicked")??;
-        outcome.map(|()| times)
+        let ran = flood.join().map_err(|_| "the slow caller panicked")??;
+        outcome.map(|()| (calls, ran))
     })
 }
 
-fn describe(mut times: Vec<Duration>) -> String {
+fn milliseconds(nanoseconds: u64) -> f64 {
+    nanoseconds as f64 / 1e6
+}
+
+fn describe(calls: &[Quick], slow: &[Ran]) -> String {
+    let mut times: Vec<_> = calls.iter().map(|call| call.over - call.made).collect();
     times.sort_unstable();
-    let at = |share: f64| times[((times.len() - 1) as f64 * share) as usize];
-    let ms = |share: f64| at(share).as_secs_f64() * 1e3;
-    let (median, most, largest) = (ms(0.5), ms(0.9), ms(1.0));
-    format!("p50 {median:.2}, p90 {most:.2}, max {largest:.2} ms of {}", times.len())
+    let at = |share: f64| milliseconds(times[((times.len() - 1) as f64 * share) as usize]);
+    let (median, most, largest) = (at(0.5), at(0.9), at(1.0));
+    // Where the largest comes from: slow handlers that began although somebody waited, or the
+    // kernel, which lets a handler sleep longer, or a thread wait for a CPU.
+    let begun = |call: &Quick| {
+        slow.iter().filter(|ran| (call.made..call.served).contains(&ran.begin)).count()
+    };
+    let before = calls.iter().map(begun).max().unwrap_or(0);
+    let back = milliseconds(calls.iter().map(|call| call.over - call.served).max().unwrap_or(0));
+    let handler = milliseconds(slow.iter().map(|ran| ran.end - ran.begin).max().unwrap_or(0));
+    format!(
+        "p50 {median:.2}, p90 {most:.2}, max {largest:.2} ms of {}; slow handlers that began \
+         while one waited: at most {before}; the longest of them {handler:.2} ms; from the quick \
+         handler back to its caller at most {back:.2} ms",
+        times.len()
+    )
 }
 
 fn main() -> Result<(), Failure> {
@@ -137,9 +184,9 @@ fn main() -> Result<(), Failure> {
     for (way, (name, ..)) in WAYS.iter().enumerate() {
         let folder = tempfile::tempdir()?;
         let _serving = Serving::start(folder.path(), way)?;
-        let [first, later] = wait_beside_slow_calls(&address(folder.path())?)?;
-        println!("{name}, first call of each session: {}", describe(first));
-        println!("{name}, later calls: {}", describe(later));
+        let ([first, later], slow) = wait_beside_slow_calls(&address(folder.path())?)?;
+        println!("{name}, first call of each session: {}", describe(&first, &slow));
+        println!("{name}, later calls: {}", describe(&later, &slow));
     }
     Ok(())
 }

@@ -16,6 +16,7 @@ use breezeway_rpc::{CallOptions, Error, StreamChannel, ThriftClient, ThriftFrami
 use serde_json::Value;
 
 use self::method::Called;
+pub(crate) use self::method::by_number as methods_by_number;
 use self::raw::Raw;
 use self::reply::Outcome;
 use crate::Failure;

@@ -5,6 +5,7 @@ mod bench;
 mod call;
 mod compare;
 mod doctor;
+mod dump;
 mod floor;
 mod generate;
 mod grpc;
@@ -47,6 +48,8 @@ enum Command {
     Doctor(doctor::Args),
     /// Show what a running process shares, without its help
     Inspect(inspect::Args),
+    /// Print the last entries of both rings of a session
+    Dump(dump::Args),
     /// Call a method of a service, with JSON in and out
     Call(call::Args),
     /// Show live what sessions do
@@ -76,6 +79,7 @@ fn main() -> ExitCode {
         Command::Compare(args) => compare::run(args),
         Command::Doctor(args) => doctor::run(args),
         Command::Inspect(args) => inspect::run(args),
+        Command::Dump(args) => dump::run(args),
         Command::Call(args) => call::run(args),
         Command::Top(args) => top::run(args),
         Command::Gen(args) => generate::run(args),

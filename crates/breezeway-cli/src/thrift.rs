@@ -2,7 +2,7 @@
 
 mod dump;
 mod envelope;
-mod printer;
+pub(crate) mod printer;
 pub(crate) mod text;
 
 use crate::Failure;

@@ -1,7 +1,7 @@
 //! What Breezeway asks of the kernel and the CPU. No protocol is known here.
 //!
-//! * memory that nobody but its creator can change: [`segment`], and copies out of memory that
-//!   another process may be writing: [`copy`]
+//! * memory that nobody but its creator can change: [`segment`]; who holds what was handed out of
+//!   it: [`MemoryLedger`]; and copies out of memory that another process may be writing: [`copy`]
 //! * sockets: [`accept`], [`connect`], [`socket_file`], [`inherited`], those that already listen
 //!   ([`inherited_listeners`], [`handed_listener`]), bytes with descriptors ([`scm`]), who is on
 //!   the other side ([`Peer`], [`exit_descriptor`]), and descriptors that a stranger sent
@@ -39,6 +39,7 @@ mod distance;
 mod fork;
 mod huge;
 mod inherit;
+mod ledger;
 mod listening;
 pub mod memory;
 mod peer;
@@ -59,6 +60,7 @@ pub use descriptor::{ForeignDescriptor, open_files_limit};
 pub use distance::Distance;
 pub use fork::Origin;
 pub use inherit::{NotAStreamSocket, inherited};
+pub use ledger::{MemoryAccount, MemoryLedger, MemoryLimit, MemoryLimits};
 pub use listening::{handed_listener, inherited_listeners};
 pub use peer::{Peer, exit_descriptor};
 pub use ready::{any_ready, ready};

@@ -20,6 +20,7 @@ use thiserror::Error;
 use crate::descriptor::ForeignDescriptor;
 use crate::fork::Origin;
 use crate::huge::{self, HUGE};
+use crate::ledger::{MemoryAccount, MemoryLimit};
 use crate::memory::{Headroom, check_headroom};
 use crate::unmap::unmap;
 
@@ -55,6 +56,26 @@ pub enum SegmentError {
         headroom: u64,
         /// Where the limit stands.
         file: String,
+    },
+    /// Clients, or this one's user, hold as much memory as they may.
+    #[error("no room for a segment of {size} bytes: {limit}; raise it, or let some be released")]
+    Limit {
+        /// Size of the segment.
+        size: usize,
+        /// Which limit.
+        limit: MemoryLimit,
+    },
+    /// What is handed out is to be counted, and this segment could not be.
+    #[error(
+        "no segment of {size} bytes: whether clients hold it would not be known: inotify: {source} \
+         (raise sysctl fs.inotify.max_user_instances and max_user_watches, or do without max_memory \
+         and max_memory_of_user)"
+    )]
+    Uncounted {
+        /// Size of the segment.
+        size: usize,
+        /// What the kernel said.
+        source: Errno,
     },
     /// The peer's segment lacks the seals that keep it as it is.
     #[error(
@@ -94,7 +115,7 @@ impl SegmentError {
     /// may be mended.
     pub fn is_shortage(&self) -> bool {
         match self {
-            Self::NoHeadroom { .. } => true,
+            Self::NoHeadroom { .. } | Self::Limit { .. } | Self::Uncounted { .. } => true,
             Self::Call { source, .. } => matches!(
                 *source,
                 Errno::MFILE
@@ -202,17 +223,26 @@ pub fn create(size: usize) -> Result<(Mapping, OwnedFd), SegmentError> {
     Ok((mapping, fd))
 }
 
-/// As [`create`], but where the kernel gives huge pages the segment has a whole number of them
+/// As [`create`], on this account.
+pub fn create_for(
+    size: usize,
+    account: &MemoryAccount,
+) -> Result<(Mapping, OwnedFd), SegmentError> {
+    account.make(size, create)
+}
+
+/// As [`create_for`], but where the kernel gives huge pages the segment has a whole number of them
 /// within `bounds`. That takes a tenth of the time and may take more memory.
 pub fn create_near(
     size: usize,
     bounds: RangeInclusive<usize>,
+    account: &MemoryAccount,
 ) -> Result<(Mapping, OwnedFd), SegmentError> {
     let huge = huge::size_near(size, &bounds);
     // Why there are no huge pages does not matter.
-    match huge.and_then(|size| create_of_huge_pages(size).ok()) {
+    match huge.and_then(|size| account.make(size, create_of_huge_pages).ok()) {
         Some(made) => Ok(made),
-        None => create(size),
+        None => create_for(size, account),
     }
 }
 
@@ -441,7 +471,7 @@ mod tests {
     fn a_large_segment_is_within_its_bounds_whether_or_not_there_are_huge_pages() {
         for (size, most) in [(4096, HUGE), (3 << 19, HUGE), (3 << 20, 8 << 20), (5 << 20, 5 << 20)]
         {
-            let (own, fd) = create_near(size, 4096..=most).unwrap();
+            let (own, fd) = create_near(size, 4096..=most, &MemoryAccount::default()).unwrap();
             assert!(own.size() <= most, "{}", own.size());
             assert!(own.size() == size || own.size().is_multiple_of(HUGE));
             assert_eq!(first_hole(&fd), own.size() as u64);

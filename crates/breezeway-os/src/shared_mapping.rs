@@ -80,6 +80,12 @@ impl SharedMapping {
         is_shared.then_some(mapping)
     }
 
+    /// Whether it is mapped at this address.
+    #[must_use]
+    pub fn starts_at(&self, address: u64) -> bool {
+        self.start == address
+    }
+
     fn is_of(&self, device: Device, inode: u64) -> bool {
         (self.device, self.inode) == (device, inode)
     }

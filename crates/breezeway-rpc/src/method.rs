@@ -34,6 +34,11 @@ impl Method {
         Self { service, name, tag: tag(service, name), oneway, streaming }
     }
 
+    /// What a method of this name is on the wire: the FNV-1a hash of `service.name` in 32 bits.
+    pub const fn number(service: &str, name: &str) -> u32 {
+        tag(service, name)
+    }
+
     /// Whether it is a stream, and no call.
     pub const fn is_stream(&self) -> bool {
         !matches!(self.streaming, Streaming::None | Streaming::Unary)

@@ -24,9 +24,9 @@ use crate::payload::segments::Segments;
 use crate::payload::staging::Staging;
 use crate::ring::words::{ForeignWords, OwnWords};
 use crate::ring::{Duplex, Entry, Kind};
-use crate::statistics::{Meter, Record};
+use crate::statistics::{Field, Meter, Record};
 use crate::violation::Violation;
-use breezeway_os::{Distance, Notifier, Origin, TrustedPeer, clock};
+use breezeway_os::{Distance, MemoryAccount, Notifier, Origin, TrustedPeer, clock};
 
 pub use error::SendError;
 pub use message::Message;
@@ -62,6 +62,8 @@ pub struct Endpoint {
     sleeps_for_return: bool,
     counters: Counters,
     meter: Meter,
+    /// To whom its segments are handed out.
+    memory: MemoryAccount,
     distance: Distance,
     trusted: bool,
     intents_since_drain: u32,
@@ -105,6 +107,7 @@ impl Endpoint {
             doorbell,
             counters: Counters::new(own.words.clone()),
             meter: Meter::unlisted(),
+            memory: MemoryAccount::default(),
             distance: Distance::default(),
             own: own.words,
             peer: peer.words,
@@ -124,7 +127,14 @@ impl Endpoint {
 
     /// From now on its numbers are kept there.
     pub fn set_meter(&mut self, meter: Meter) {
+        meter.set(Field::OwnControl, self.own.address());
+        meter.set(Field::PeerControl, self.peer.address());
         self.meter = meter;
+    }
+
+    /// From now on its segments count on this account.
+    pub fn set_memory_account(&mut self, account: MemoryAccount) {
+        self.memory = account;
     }
 
     /// Its numbers.

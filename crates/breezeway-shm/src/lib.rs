@@ -69,6 +69,8 @@ mod counters;
 #[cfg(not(loom))]
 mod doorbell;
 #[cfg(not(loom))]
+pub mod dump;
+#[cfg(not(loom))]
 mod endpoint;
 #[cfg(not(loom))]
 mod foreign;

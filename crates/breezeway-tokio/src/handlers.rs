@@ -16,14 +16,14 @@ impl<F: Future<Output = ()> + Send + 'static> Slot<F> {
         Self(Box::pin(None))
     }
 
-    /// Polls a handler once. One that is not done then becomes a task, which keeps `held` to its
-    /// end.
-    pub(crate) fn start(
+    /// Polls a handler once. One that is not done then becomes a task, which keeps what `hold`
+    /// gives to its end.
+    pub(crate) fn start<H: Send + 'static>(
         &mut self,
         cx: &mut Context<'_>,
         handler: F,
         waiting: &mut JoinSet<()>,
-        held: impl Send + 'static,
+        hold: impl FnOnce() -> H,
     ) {
         self.0.set(Some(handler));
         // A future that panicked is dropped and nothing else of it is seen; its call fails.
@@ -32,6 +32,7 @@ impl<F: Future<Output = ()> + Send + 'static> Slot<F> {
             Ok(Poll::Ready(())) => self.0.set(None),
             Ok(Poll::Pending) => {
                 let mut place = std::mem::replace(&mut self.0, Box::pin(None));
+                let held = hold();
                 waiting.spawn(async move {
                     poll_fn(|cx| poll(&mut place, cx)).await;
                     drop(held);

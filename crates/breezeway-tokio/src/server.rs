@@ -200,6 +200,7 @@ impl Server {
         G: Future<Output = ()> + Send + 'static,
     {
         let Self { listener, stopper, drain_timeout } = self;
+        let limit = listener.call_limit();
         let mut accepting = Accepting::new(listener)?;
         let (call, stream) = (Arc::new(call), Arc::new(stream));
         let mut stopped = pin!(stopper.stopped());
@@ -237,7 +238,8 @@ impl Server {
             });
             let Some(accepted) = accepted.await.transpose()? else { break };
             let handlers = (Arc::clone(&call), Arc::clone(&stream));
-            match Session::new(accepted, handlers, stopper.clone(), drain_timeout) {
+            let bounds = (stopper.clone(), limit.clone());
+            match Session::new(accepted, handlers, bounds, drain_timeout) {
                 Ok(session) => {
                     sessions.spawn(session.serve());
                 }

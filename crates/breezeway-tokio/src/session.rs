@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use breezeway::{Driver, ErrorCode, Incoming, IncomingCall, ServerChannel};
+use breezeway::{CallLimit, Driver, ErrorCode, Incoming, IncomingCall, ServerChannel};
 use tokio::sync::futures::OwnedNotified;
 use tokio::task::JoinSet;
 
@@ -32,6 +32,8 @@ pub(crate) struct Session<C, F, S, G> {
     /// Handlers of streams that wait: as many as this has further copies.
     streams_served: Arc<()>,
     stopper: Stopper,
+    /// Of the server's calls in flight.
+    limit: CallLimit,
     stopped: Pin<Box<OwnedNotified>>,
     /// Whether the client was told to go to a successor.
     is_draining: bool,
@@ -59,7 +61,7 @@ where
     pub(crate) fn new(
         (channel, driver): (ServerChannel, Driver),
         (call, stream): (Arc<C>, Arc<S>),
-        stopper: Stopper,
+        (stopper, limit): (Stopper, CallLimit),
         drain_timeout: Duration,
     ) -> io::Result<Self> {
         let drive = Drive::new(driver, channel.carrier())?;
@@ -74,6 +76,7 @@ where
             waiting: JoinSet::new(),
             streams_served: Arc::default(),
             stopper,
+            limit,
             stopped,
             is_draining: false,
             drain_timeout,
@@ -205,7 +208,14 @@ where
         for began in 0..HANDLERS_PER_POLL {
             match self.next(cx) {
                 Some(Incoming::Call(call)) => {
-                    self.calls.start(cx, (self.call)(call), &mut self.waiting, ());
+                    if !call.is_one_way()
+                        && let Some(reason) = self.limit.refusal()
+                    {
+                        call.fail(ErrorCode::Overloaded, &reason);
+                    } else {
+                        let (handler, limit) = ((self.call)(call), &self.limit);
+                        self.calls.start(cx, handler, &mut self.waiting, || limit.begin());
+                    }
                 }
                 Some(Incoming::Stream(_, stream)) if self.serves_enough_streams() => {
                     tracing::debug!(peer = ?stream.peer(), "a stream is refused: too many handlers");
@@ -213,8 +223,8 @@ where
                 }
                 Some(Incoming::Stream(method, stream)) => {
                     let handler = (self.stream)(method, Stream::new(stream));
-                    let held = Arc::clone(&self.streams_served);
-                    self.streams.start(cx, handler, &mut self.waiting, held);
+                    let served = &self.streams_served;
+                    self.streams.start(cx, handler, &mut self.waiting, || Arc::clone(served));
                 }
                 None => return began,
             }

@@ -8,6 +8,7 @@ use breezeway_os::Peer;
 use breezeway_shm::layout::INLINE_MAX;
 use breezeway_shm::{Filling, Flags, ForeignBytes, Head, Kind, SendError};
 
+use crate::call_limit::CallLimit;
 use crate::carrier::Carrier;
 use crate::channel::OwnedSpace;
 use crate::deferred::{Caller, Deferrals, DeferredCall, DeferredError};
@@ -192,7 +193,7 @@ impl Serving<'_> {
 }
 
 /// One request to serve: lent by the client until it is replied to.
-pub struct Call<'c>(Asked<'c>);
+pub struct Call<'c>(Asked<'c>, Option<&'c CallLimit>);
 
 /// Where the handler runs.
 enum Asked<'c> {
@@ -210,11 +211,17 @@ const PRESENT: &str = "a call is replied to once";
 impl<'c> Call<'c> {
     #[inline(always)]
     pub(crate) fn here(serving: Serving<'c>) -> Self {
-        Self(Here(serving))
+        Self(Here(serving), None)
     }
 
     pub(crate) fn offloaded(place: &'c mut Option<DeferredCall>) -> Self {
-        Self(Offloaded(place))
+        Self(Offloaded(place), None)
+    }
+
+    /// Counts there if it is deferred.
+    #[inline]
+    pub(crate) fn counted_by(self, limit: &'c CallLimit) -> Self {
+        Self(self.0, Some(limit))
     }
 
     /// The method number.
@@ -378,10 +385,14 @@ impl<'c> Call<'c> {
     /// Fails if the process is short of descriptors: a [`ServerSession`](crate::ServerSession) that
     /// is served on its own takes one for its first deferred call.
     pub fn defer(self) -> io::Result<(DeferredCall, Replied)> {
-        match self.0 {
-            Here(serving) => serving.defer(),
-            Offloaded(place) => Ok((take(place), Replied(()))),
+        let (mut call, later) = match self.0 {
+            Here(serving) => serving.defer()?,
+            Offloaded(place) => (take(place), Replied(())),
+        };
+        if let Some(limit) = self.1 {
+            call.count(limit.begin());
         }
+        Ok((call, later))
     }
 
     /// Takes space for a reply of `len` bytes, to be filled in place. When the client holds too

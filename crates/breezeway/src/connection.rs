@@ -245,8 +245,10 @@ impl<M: MessageLike, W> Connection<M, W> {
     ) -> Result<Event<W>, Violation> {
         let flags = Flags::from_bits(head.flags);
         const IN_THE_MIDDLE: Flags = Flags::LENT.with(Flags::FIN);
-        if flags.without(IN_THE_MIDDLE) == Flags::NONE && self.streams.uses(head.stream) {
-            return self.message_in_the_middle(head, flags, body);
+        if flags.without(IN_THE_MIDDLE) == Flags::NONE
+            && let Some(key) = self.streams.find(head.stream)
+        {
+            return self.message_in_the_middle(key, flags, body);
         }
         let is_opening = flags.has(Flags::OPEN);
         let deadline = if is_opening { body.deadline(head.time) } else { Deadline::NEVER };
@@ -277,14 +279,14 @@ impl<M: MessageLike, W> Connection<M, W> {
     /// A plain message on a stream that is open, which mostly is all that comes.
     fn message_in_the_middle(
         &mut self,
-        head: PeerHead,
+        key: StreamKey,
         flags: Flags,
         body: impl Untaken<M>,
     ) -> Result<Event<W>, Violation> {
         let message = Some(body.len());
         let carried = Carried { message, metadata: false, last: flags.has(Flags::FIN) };
-        let content = || body.plain();
-        Ok(Event::Stream(self.streams.receive(head.stream, None, head.flags, carried, content)?))
+        let event = self.streams.receive_on(key, flags.bits(), carried, || body.plain())?;
+        Ok(Event::Stream(event))
     }
 
     fn request(

@@ -13,6 +13,7 @@ use breezeway_os::{Deadline, Notifier, Origin, Peer};
 use breezeway_shm::{ForeignBytes, Message, Want};
 use thiserror::Error;
 
+use crate::call_limit::CallInFlight;
 use crate::carrier::Carrier;
 use crate::channel::{IncomingCall, OwnedSpace};
 use crate::presence::SessionId;
@@ -164,7 +165,7 @@ impl Mailbox {
 /// request, against what its session may have in flight: a session with as many deferred calls as
 /// it may have calls in flight, or with as many bytes of requests as its cap, is not served
 /// further until one of them is replied to.
-pub struct DeferredCall(Way);
+pub struct DeferredCall(Way, Option<CallInFlight>);
 
 /// How the reply gets to whoever publishes it.
 enum Way {
@@ -203,12 +204,18 @@ impl DeferredCall {
         caller: Caller,
     ) -> Self {
         let deadline = request.deadline();
-        Self(Mailed(MailedCall { mailbox: Some(mailbox), request, body, caller, deadline }))
+        let mailbox = Some(mailbox);
+        Self(Mailed(MailedCall { mailbox, request, body, caller, deadline }), None)
     }
 
     /// A call of a shared session, under the name that its server has for that.
     pub(crate) fn of_shared(call: IncomingCall, session: SessionId) -> Self {
-        Self(Shared(call, session))
+        Self(Shared(call, session), None)
+    }
+
+    /// From now on it counts among the server's calls in flight.
+    pub(crate) fn count(&mut self, counted: CallInFlight) {
+        self.1 = Some(counted);
     }
 
     fn asked(&self) -> &Request {
@@ -281,9 +288,9 @@ impl DeferredCall {
 
     /// As [`Self::reply`], with a copy that is made where it is published, if that is here.
     pub(crate) fn reply_copied(self, bytes: &[u8]) -> Result<(), DeferredError> {
-        match self.refuse_if_too_large(bytes.len())?.0 {
-            Shared(call, _) => or_ended(call.try_reply(bytes)),
-            mailed => Self(mailed).end(Outcome::Reply(bytes.to_vec())),
+        match self.refuse_if_too_large(bytes.len())? {
+            Self(Shared(call, _), _counted) => or_ended(call.try_reply(bytes)),
+            mailed => mailed.end(Outcome::Reply(bytes.to_vec())),
         }
     }
 
@@ -319,14 +326,14 @@ impl DeferredCall {
 
     /// Replies with the request's own bytes.
     pub fn echo(self) -> Result<(), DeferredError> {
-        match self.0 {
-            Shared(call, _) => {
+        match self {
+            Self(Shared(call, _), _counted) => {
                 call.echo();
                 Ok(())
             }
-            Mailed(call) => {
+            Self(Mailed(call), counted) => {
                 let body = call.body.to_vec();
-                Self(Mailed(call)).reply(body)
+                Self(Mailed(call), counted).reply(body)
             }
         }
     }

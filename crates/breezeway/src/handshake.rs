@@ -6,7 +6,9 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use breezeway_os::scm::{self, Lost};
-use breezeway_os::{Deadline, ForeignDescriptor, ready, segment, segment::SegmentError};
+use breezeway_os::{
+    Deadline, ForeignDescriptor, MemoryAccount, ready, segment, segment::SegmentError,
+};
 use breezeway_shm::statistics::{Description, Meter, Role};
 use breezeway_shm::{ControlSegment, Endpoint, ForeignControl, SEND_BUFFER};
 use rustix::event::PollFlags;
@@ -106,6 +108,11 @@ impl HandshakeError {
         }
     }
 
+    /// Whether clients hold as much memory as they may.
+    pub(crate) fn is_memory_limit(&self) -> bool {
+        matches!(self, Self::Segment(SegmentError::Limit { .. }))
+    }
+
     /// Whether a later try may do better: the server ended meanwhile, hangs, or is full.
     pub(crate) fn may_pass(&self) -> bool {
         let busy = Refusal::Busy as u32;
@@ -124,9 +131,8 @@ impl HandshakeError {
             | Self::PushedOut
             | Self::Timeout(_)
             | Self::Socket(_) => None,
-            Self::Segment(SegmentError::Call { .. } | SegmentError::NoHeadroom { .. }) => {
-                Some(Refusal::NoMemory)
-            }
+            Self::Segment(error) if error.is_shortage() => Some(Refusal::NoMemory),
+            Self::Segment(SegmentError::Call { .. }) => Some(Refusal::NoMemory),
             _ => Some(Refusal::Violation),
         }
     }
@@ -165,7 +171,7 @@ pub(crate) fn connect(
     options: &SessionOptions,
 ) -> Result<Agreed, HandshakeError> {
     let terms = Hello { go_away: true, ..options.hello(carrier) };
-    let own = OwnMemory::create(&terms)?;
+    let own = OwnMemory::create(&terms, MemoryAccount::default())?;
     match send_greeting(&socket, &terms.encode(), own.as_ref().map(OwnMemory::descriptor)) {
         // A server that refuses may have closed already; its answer can still be read.
         Ok(()) | Err(Errno::PIPE | Errno::CONNRESET) => {}
@@ -188,19 +194,21 @@ pub(crate) fn accept(
     options: &SessionOptions,
 ) -> Result<Agreed, HandshakeError> {
     let received = GreetingReceiver::default().wait(&socket, options.handshake_timeout);
-    welcome(socket, carrier, options, received)
+    welcome(socket, carrier, options, MemoryAccount::default(), received)
 }
 
 /// The server's side once the client's hello is there, or has failed: answers, or refuses with the
-/// reason.
+/// reason. What the session makes is handed out on `account`.
 pub(crate) fn welcome(
     socket: OwnedFd,
     carrier: Carrier,
     options: &SessionOptions,
+    account: MemoryAccount,
     received: Result<Received, HandshakeError>,
 ) -> Result<Agreed, HandshakeError> {
     let refuse_on = socket.try_clone().map_err(|_| HandshakeError::OpenFiles)?;
-    let agreed = received.and_then(|(greeting, fd)| answer(socket, carrier, options, greeting, fd));
+    let offer = Offer { socket, carrier, options, account };
+    let agreed = received.and_then(|(greeting, fd)| offer.answer(greeting, fd));
     if let Err(error) = &agreed {
         if let Some(refusal) = error.refusal() {
             refuse(&refuse_on, refusal, &error.to_string());
@@ -210,45 +218,58 @@ pub(crate) fn welcome(
     agreed
 }
 
-fn answer(
+/// What a server has for a client.
+struct Offer<'o> {
     socket: OwnedFd,
     carrier: Carrier,
-    options: &SessionOptions,
-    greeting: Greeting,
-    fd: Option<ForeignDescriptor>,
-) -> Result<Agreed, HandshakeError> {
-    let Greeting::Welcome(peer_terms) = greeting else { return Err(HandshakeError::ClientRefuses) };
-    let offer = options.hello(carrier);
-    if peer_terms.memory != offer.memory {
-        return Err(HandshakeError::Carrier(carrier));
+    options: &'o SessionOptions,
+    account: MemoryAccount,
+}
+
+impl Offer<'_> {
+    fn answer(
+        self,
+        greeting: Greeting,
+        fd: Option<ForeignDescriptor>,
+    ) -> Result<Agreed, HandshakeError> {
+        let Self { socket, carrier, options, account } = self;
+        let Greeting::Welcome(peer_terms) = greeting else {
+            return Err(HandshakeError::ClientRefuses);
+        };
+        let offer = options.hello(carrier);
+        if peer_terms.memory != offer.memory {
+            return Err(HandshakeError::Carrier(carrier));
+        }
+        let mirrored = peer_terms.ring_capacity.min(LARGEST_MIRRORED_RING);
+        let terms = Hello { ring_capacity: mirrored.max(offer.ring_capacity), ..offer };
+        let own = OwnMemory::create(&terms, account)?;
+        let reply_on = socket.try_clone().map_err(|_| HandshakeError::OpenFiles)?;
+        let own_fd = own.as_ref().map(|own| own.fd.try_clone()).transpose();
+        let own_fd = own_fd.map_err(|_| HandshakeError::OpenFiles)?;
+        let role = Role::Server;
+        let agreement = Agreement { role, socket, carrier, options, terms, peer_terms };
+        let agreed = agreement.settle(own, fd)?;
+        send_greeting(&reply_on, &terms.encode(), own_fd.as_ref().map(AsFd::as_fd))?;
+        Ok(agreed)
     }
-    let mirrored = peer_terms.ring_capacity.min(LARGEST_MIRRORED_RING);
-    let terms = Hello { ring_capacity: mirrored.max(offer.ring_capacity), ..offer };
-    let own = OwnMemory::create(&terms)?;
-    let reply_on = socket.try_clone().map_err(|_| HandshakeError::OpenFiles)?;
-    let own_fd = own.as_ref().map(|own| own.fd.try_clone()).transpose();
-    let own_fd = own_fd.map_err(|_| HandshakeError::OpenFiles)?;
-    let role = Role::Server;
-    let agreement = Agreement { role, socket, carrier, options, terms, peer_terms };
-    let agreed = agreement.settle(own, fd)?;
-    send_greeting(&reply_on, &terms.encode(), own_fd.as_ref().map(AsFd::as_fd))?;
-    Ok(agreed)
 }
 
 /// This side's control segment, where there is shared memory.
 struct OwnMemory {
     control: ControlSegment,
     fd: OwnedFd,
+    account: MemoryAccount,
 }
 
 impl OwnMemory {
-    fn create(terms: &Hello) -> Result<Option<Self>, SegmentError> {
+    fn create(terms: &Hello, account: MemoryAccount) -> Result<Option<Self>, SegmentError> {
         if !terms.memory {
             return Ok(None);
         }
         segment::probe()?;
-        let (control, fd) = ControlSegment::create(terms.ring_capacity, terms.lend_count)?;
-        Ok(Some(Self { control, fd }))
+        let (capacity, lends) = (terms.ring_capacity, terms.lend_count);
+        let (control, fd) = ControlSegment::create_for(capacity, lends, &account)?;
+        Ok(Some(Self { control, fd, account }))
     }
 
     fn descriptor(&self) -> BorrowedFd<'_> {
@@ -290,6 +311,7 @@ impl Agreement<'_> {
                 }
                 let mut endpoint = Endpoint::new(socket, own.control, peer, options.limits(cap));
                 endpoint.set_meter(meter);
+                endpoint.set_memory_account(own.account);
                 Link::Memory(MemoryLink::new(endpoint, waiting))
             }
             (None, None) => Link::Socket(SocketLink::new(socket, carrier, cap, waiting, meter)),

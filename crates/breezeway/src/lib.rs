@@ -58,6 +58,8 @@ mod bytes;
 #[cfg(not(loom))]
 mod call;
 #[cfg(not(loom))]
+mod call_limit;
+#[cfg(not(loom))]
 mod carrier;
 #[cfg(not(loom))]
 mod channel;
@@ -145,6 +147,9 @@ pub use bytes::gather;
 pub use bytes::{ByteStream, MessageBytes};
 #[cfg(not(loom))]
 pub use call::{Call, Handled, Handler, HandlerError, Replied, ReplySpace};
+#[cfg(not(loom))]
+#[doc(hidden)]
+pub use call_limit::{CallInFlight, CallLimit};
 #[cfg(not(loom))]
 pub use carrier::Carrier;
 #[cfg(not(loom))]

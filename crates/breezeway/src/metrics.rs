@@ -20,7 +20,8 @@ pub use handlers::HandlerTimer;
 pub(crate) use handlers::Timed;
 
 /// Why clients got no session, as the label `reason` says it.
-const REASONS: [&str; 5] = ["denied", "limit", "user_limit", "pushed_out", "failed"];
+const REASONS: [&str; 6] =
+    ["denied", "limit", "user_limit", "memory_limit", "pushed_out", "failed"];
 /// What a session waits for, as the label `for` says it.
 const WAITS: [&str; 3] = ["data", "room", "memory"];
 
@@ -99,9 +100,12 @@ enum Kind {
 
 fn kind(field: Field) -> Kind {
     match field {
-        Field::WaitsFor | Field::WaitsSince | Field::Published | Field::Consumed => {
-            Kind::OfOneSession
-        }
+        Field::WaitsFor
+        | Field::WaitsSince
+        | Field::Published
+        | Field::Consumed
+        | Field::OwnControl
+        | Field::PeerControl => Kind::OfOneSession,
         _ if field.is_state() => Kind::State,
         _ => Kind::Count,
     }

@@ -18,6 +18,7 @@ use breezeway_os::{Notifier, Waiting, clock};
 
 use crate::address::Address;
 use crate::call::{Handler, HandlerError};
+use crate::call_limit::{CallLimit, Limited};
 use crate::channel::Stream;
 use crate::error::ServeError;
 use crate::handshake::HandshakeError;
@@ -101,7 +102,8 @@ impl Server {
             notifier: Notifier::new()?,
             unserved: Arc::default(),
         };
-        Ok(Self { listening, options, streams: None, stopper, monitor: Monitor::default() })
+        let monitor = Monitor::new(&options);
+        Ok(Self { listening, options, streams: None, stopper, monitor })
     }
 
     /// From now on clients may open streams, with a [`Channel`](crate::Channel). `handler` is
@@ -200,14 +202,20 @@ impl Server {
     pub fn serve(self, handler: impl Handler) -> Result<(), ServeError> {
         #[cfg(feature = "metrics")]
         let handler = crate::metrics::Timed(handler);
+        let limit = self.monitor.call_limit().clone();
         match self.options.offload {
-            0 => self.serve_with(handler),
-            threads => self.serve_offloading(threads, &handler),
+            0 => self.serve_with(Limited(handler, limit)),
+            threads => self.serve_offloading(threads, &handler, limit),
         }
     }
 
     /// Serves with threads that run the handler for the workers.
-    fn serve_offloading(self, threads: usize, handler: &impl Handler) -> Result<(), ServeError> {
+    fn serve_offloading(
+        self,
+        threads: usize,
+        handler: &impl Handler,
+        limit: CallLimit,
+    ) -> Result<(), ServeError> {
         let queue = Arc::new(Queue::default());
         thread::scope(|scope| {
             // However this ends, the threads end with it.
@@ -221,7 +229,7 @@ impl Server {
                     queue.serve(handler);
                 })?;
             }
-            let outcome = self.serve_with(Offloading(Arc::clone(&closing.0)));
+            let outcome = self.serve_with(Limited(Offloading(Arc::clone(&closing.0)), limit));
             drop(closing);
             outcome
         })

@@ -7,6 +7,7 @@
 //! serve is *paused*.
 
 mod armed;
+mod ending;
 mod guard;
 mod inbox;
 mod load;
@@ -28,7 +29,6 @@ use breezeway_os::{Deadline, Sleeper, WaitPolicy, Waiting, Wake, clock, cpu};
 use breezeway_shm::statistics::{Description, Field, Meter, WaitsFor};
 
 use crate::call::Handler;
-use crate::deferred::RETRY;
 use crate::error::SessionError;
 use crate::link::Notice;
 use crate::log_limit::LogLimit;
@@ -58,8 +58,6 @@ const LISTEN_EVERY: Duration = Duration::from_micros(100);
 const LISTEN_FOR_MESSAGES_EVERY: Duration = Duration::from_micros(5);
 /// A session without work for so long is armed while others are busy.
 const ACTIVE_FOR: Duration = Duration::from_millis(1);
-/// How long a server that ends waits at a time for one client to take the replies that it is owed.
-const DRAIN_TURN: Duration = Duration::from_millis(5);
 /// Sessions whose sockets are read for each session that arrives.
 const SOCKETS_PER_ARRIVAL: usize = 16;
 /// The token of the inbox.
@@ -178,34 +176,7 @@ impl Worker {
         while !self.take_inbox() {
             self.step(handler)?;
         }
-        let is_late = self.inbox.is_out_of_time();
-        let end = Deadline::after(if is_late { Duration::ZERO } else { drain });
-        self.reclaim_all();
-        self.serve_the_rest(handler, end);
-        self.wait_for_deferred(handler, end)?;
-        if end.has_passed() {
-            self.refuse_the_rest();
-        }
-        self.write_what_is_owed(end);
-        Ok(())
-    }
-
-    /// Before the end, serves what each client has asked for by then.
-    fn serve_the_rest(&mut self, handler: &impl Handler, end: Deadline) {
-        for slot in self.slots.iter_mut().flatten() {
-            slot.session.say_go_away();
-        }
-        let mut tokens: Vec<_> = (0..self.slots.len()).collect();
-        while !tokens.is_empty() && !end.has_passed() {
-            tokens.retain(|&token| self.serve_rest_of(token, handler));
-        }
-    }
-
-    /// There is no more time.
-    fn refuse_the_rest(&mut self) {
-        for slot in self.slots.iter_mut().flatten() {
-            self.inbox.leave_undone(slot.session.refuse_the_rest());
-        }
+        self.finish(handler, drain)
     }
 
     /// Sends clients to the successor, and serves them until they have gone.
@@ -222,55 +193,6 @@ impl Worker {
         }
     }
 
-    /// Gives a session one more turn; whether it may have more to serve.
-    fn serve_rest_of(&mut self, token: usize, handler: &impl Handler) -> bool {
-        let Some(slot) = &mut self.slots[token] else { return false };
-        let mut slice = Slice::new(clock::ticks(), self.times.slice);
-        match slot.session.serve_some(handler, 1, &mut slice) {
-            Ok(Progress::Served(served)) => served > 0,
-            Ok(Progress::Closed) => {
-                self.end(token, Ok(()));
-                false
-            }
-            Err(error) if error.is_shortage() => false,
-            Err(error) => {
-                self.end(token, Err(error));
-                false
-            }
-        }
-    }
-
-    /// Before the end, gives those who have deferred calls a while to reply, and serves what is
-    /// asked meanwhile by clients that have not heard of the end.
-    fn wait_for_deferred(&mut self, handler: &impl Handler, end: Deadline) -> io::Result<()> {
-        loop {
-            let mut deferred = 0;
-            for token in 0..self.slots.len() {
-                let Some(slot) = &mut self.slots[token] else { continue };
-                if slot.session.deferred_calls() == 0 {
-                    continue;
-                }
-                match slot.session.publish_replies() {
-                    Ok(()) => deferred += slot.session.deferred_calls(),
-                    Err(error) => self.end(token, Err(error)),
-                }
-            }
-            if deferred == 0 || end.has_passed() {
-                return Ok(());
-            }
-            for token in 0..self.slots.len() {
-                self.serve_rest_of(token, handler);
-            }
-            if self.inbox.news().sleep() {
-                // Nothing else tells of what is asked, or of memory for replies.
-                let until = end.min(Deadline::after(RETRY));
-                self.sleeper.wait(until.time_left())?;
-            }
-            self.inbox.news().wake();
-            self.inbox.take();
-        }
-    }
-
     /// Serves the active sessions once, and sleeps if that is due.
     #[inline(always)]
     fn step(&mut self, handler: &impl Handler) -> io::Result<()> {
@@ -279,24 +201,6 @@ impl Worker {
         match self.after_round(found)? {
             Next::Poll => Ok(()),
             Next::Sleep => self.sleep(),
-        }
-    }
-
-    /// Before the end, gives clients a while to take the replies that their sockets have not taken.
-    fn write_what_is_owed(&mut self, end: Deadline) {
-        loop {
-            let mut owing = false;
-            for slot in self.slots.iter_mut().flatten() {
-                if slot.session.has_unwritten() {
-                    // A client that does not read delays the others by a moment only, and many of
-                    // them the end by no more than its time: what a socket takes at once is written
-                    // even then.
-                    owing |= slot.session.flush(Deadline::after(DRAIN_TURN).min(end));
-                }
-            }
-            if !owing || end.has_passed() {
-                return;
-            }
         }
     }
 

@@ -1,5 +1,7 @@
 //! The method that a command line names.
 
+use std::collections::HashMap;
+
 use breezeway_idl::model::{Id, Kind, Method, Schema, Service, Streaming};
 use breezeway_rpc::thrift;
 
@@ -59,6 +61,19 @@ fn methods(schema: &Schema, id: Id) -> Vec<&Method> {
         found.extends.and_then(|parent| service(schema, parent))
     });
     services.flat_map(|service| &service.methods).collect()
+}
+
+/// All methods of all services by what they are on the wire, each with its name.
+pub(crate) fn by_number(schema: &Schema) -> HashMap<u32, (String, &Method)> {
+    let services = schema.ids().filter(|&id| service(schema, id).is_some());
+    let methods = services.flat_map(|id| {
+        let service = schema.definition(id).name.as_str();
+        methods(schema, id).into_iter().map(move |method| {
+            let number = breezeway_rpc::Method::number(service, &method.name);
+            (number, (format!("{service}.{}", method.name), method))
+        })
+    });
+    methods.collect()
 }
 
 fn streaming(streaming: Streaming) -> thrift::Streaming {

@@ -56,8 +56,12 @@ pub(crate) struct Worker {
 
 /// Each by its name on the page of the layout.
 fn by_name<S: Serializer>(totals: &Totals, serializer: S) -> Result<S::Ok, S::Error> {
-    let shown =
-        Field::ALL.iter().filter(|field| !matches!(field, Field::WaitsFor | Field::WaitsSince));
+    let shown = Field::ALL.iter().filter(|field| {
+        !matches!(
+            field,
+            Field::WaitsFor | Field::WaitsSince | Field::OwnControl | Field::PeerControl
+        )
+    });
     let map: Map<String, Value> =
         shown.map(|&field| (field.name().to_owned(), totals.get(field).into())).collect();
     map.serialize(serializer)
@@ -247,7 +251,12 @@ impl Session {
         let shown = Field::ALL.iter().filter(|field| {
             !matches!(
                 field,
-                Field::WaitsFor | Field::WaitsSince | Field::Published | Field::Consumed
+                Field::WaitsFor
+                    | Field::WaitsSince
+                    | Field::Published
+                    | Field::Consumed
+                    | Field::OwnControl
+                    | Field::PeerControl
             )
         });
         lines.extend(shown.map(|&field| {

@@ -4,7 +4,7 @@ use crate::support::{PROMPT, Running, breezeway, refused, run};
 
 #[test]
 fn help_of_every_subcommand_has_examples() {
-    for command in ["serve", "bench", "floor", "doctor", "inspect", "call"] {
+    for command in ["serve", "bench", "floor", "doctor", "inspect", "dump", "call"] {
         for help in ["--help", "-h"] {
             let output = run(&[command, help]);
             assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
@@ -52,7 +52,7 @@ fn the_command_without_a_subcommand_lists_them() {
     let output = run(&[]);
     assert_eq!(output.status.code(), Some(2));
     let text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
-    for command in ["serve", "bench", "floor", "doctor", "inspect", "call"] {
+    for command in ["serve", "bench", "floor", "doctor", "inspect", "dump", "call"] {
         assert!(text.contains(command), "{text}");
     }
     refused(&["server"], &["server", "--help"]);

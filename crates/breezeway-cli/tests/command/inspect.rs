@@ -173,3 +173,91 @@ fn sessions_of_a_stopped_server_are_shown_on_every_carrier() {
     }
     running.signal(Signal::CONT);
 }
+
+fn dump(arguments: &[&str]) -> String {
+    let output = run(&[&["dump"], arguments].concat());
+    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn entries_of_both_rings_of_a_running_and_of_a_stopped_server_are_dumped() {
+    let folder = Folder::new();
+    let address = format!("shm:{}", folder.socket().display());
+    let running = Running::start(breezeway(&["serve", "--addr", &address, "--wait", "park"]));
+    assert_eq!(running.line(), format!("listening on {address}"));
+    let mut session = Session::connect(&address.parse().unwrap()).unwrap();
+    for len in [40, 5_000] {
+        session.call(0, &vec![b'x'; len]).unwrap();
+    }
+    let pid = running.pid().to_string();
+    let report: Value = serde_json::from_str(&inspect(&[&pid, "--json"])).unwrap();
+    let number = report["native"]["sessions"][0]["session"].to_string();
+    let text = dump(&[&pid, &number]);
+    for part in [
+        &format!("(breezeway), session {number}: server, peer {}\n", std::process::id()),
+        "received: ",
+        "0  message  stream 1, method 0, 40 bytes (open, fin)\n",
+        ", method 0, 5000 bytes in segment 0 at 0, lend ",
+        "segment  0 added, ",
+        "  message  stream 1, 40 bytes (fin)\n",
+    ] {
+        assert!(text.contains(part), "no {part:?} in\n{text}");
+    }
+    assert!(!text.contains("xxxx"), "bodies only if they are asked for: {text}");
+    suspend(&running);
+    session.send(0, b"nobody takes this").unwrap();
+    let text = dump(&[&pid, &number, "--bodies", "--last", "1"]);
+    let waiting = text.split_once("received: ").unwrap().1;
+    assert!(waiting.contains(" of 256 wait to be taken\n*"), "{text}");
+    assert!(waiting.contains(&format!("{:?}", "nobody takes this")) && !text.contains("x\""));
+    assert_eq!(waiting.matches("message").count(), 1, "{text}");
+    // The other end's view of the same rings.
+    let own = std::process::id().to_string();
+    let report: Value = serde_json::from_str(&inspect(&[&own, "--json"])).unwrap();
+    let mine = report["native"]["sessions"].as_array().unwrap().iter();
+    let mine = mine.filter(|session| session["peer_pid"] == running.pid());
+    let number = mine.map(|session| session["session"].to_string()).next().unwrap();
+    let text = dump(&[&own, &number, "--bodies"]);
+    let sent = text.split_once("received: ").unwrap().0;
+    assert!(sent.contains("client") && sent.contains("nobody takes this"), "{text}");
+    running.signal(Signal::CONT);
+
+    let folder = Folder::new();
+    let address = format!("unix:{}", folder.socket().display());
+    let other = Running::start(breezeway(&["serve", "--addr", &address]));
+    other.line();
+    let mut session = Session::connect(&address.parse().unwrap()).unwrap();
+    session.call(0, b"").unwrap();
+    let pid = other.pid().to_string();
+    let report: Value = serde_json::from_str(&inspect(&[&pid, "--json"])).unwrap();
+    let number = report["native"]["sessions"][0]["session"].to_string();
+    refused(&["dump", &pid, &number], &["is not over shm:"]);
+    refused(&["dump", &pid, "4000000000"], &["has no session 4000000000"]);
+    refused(&["dump", "4294967295", "1"], &["no process 4294967295"]);
+}
+
+#[test]
+fn bodies_are_dumped_with_the_names_of_an_idl() {
+    let folder = Folder::new();
+    let idl = folder.path().join("users.thrift");
+    std::fs::write(&idl, "service Users { i32 age(1: string name) }").unwrap();
+    let address = format!("shm:{}", folder.socket().display());
+    let running = Running::start(breezeway(&["serve", "--addr", &address]));
+    running.line();
+    let mut session = Session::connect(&address.parse().unwrap()).unwrap();
+    // A string in field 1, and the end of the struct.
+    let arguments = b"\x0b\x00\x01\x00\x00\x00\x03Ada\x00";
+    // It only echoes calls of method 0.
+    session.call(breezeway_rpc::Method::number("Users", "age"), arguments).map(drop).unwrap_err();
+    let pid = running.pid().to_string();
+    let report: Value = serde_json::from_str(&inspect(&[&pid, "--json"])).unwrap();
+    let number = report["native"]["sessions"][0]["session"].to_string();
+    let text = dump(&[&pid, &number, "--idl", idl.to_str().unwrap()]);
+    assert!(text.contains(" Users.age, 11 bytes (open, fin)\n"), "{text}");
+    assert!(text.contains("name") && text.contains("\"Ada\""), "{text}");
+    assert!(
+        text.contains(" Users.age, code 4, ") && text.contains("\"there is no method"),
+        "{text}"
+    );
+}

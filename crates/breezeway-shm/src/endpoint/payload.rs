@@ -134,21 +134,29 @@ impl Endpoint {
         if let Some(loan) = self.lender.take(len) {
             return Ok(loan);
         }
-        if self.lender.has_numbers()
-            && self.lender.may_take(len)
-            && self.grow(len)?
-            && let Some(loan) = self.lender.take(len)
-        {
-            return Ok(loan);
+        if self.lender.has_numbers() && self.lender.may_take(len) {
+            let grown = self.grow(len);
+            if grown.is_ok()
+                && let Some(loan) = self.lender.take(len)
+            {
+                return Ok(loan);
+            }
+            self.count_no_memory();
+            grown?;
+        } else {
+            self.count_no_memory();
         }
-        self.counters.add(Counter::NoMemory, 1);
-        self.meter.add(Field::NoMemory, 1);
         // Pending are also the entries by which this attempt has dropped segments.
         let pending = self.rings.producer.published() > consumed
             || self.rings.lent.is_any()
             || self.reserved_elsewhere > 0;
         let until = pending.then_some(Want::Memory { consumed, back: self.rings.lent.back() });
         Err(SendError::NoMemory { len, shortage: self.shortage(len), until })
+    }
+
+    fn count_no_memory(&mut self) {
+        self.counters.add(Counter::NoMemory, 1);
+        self.meter.add(Field::NoMemory, 1);
     }
 
     /// Takes back what the peer has released, and what was reserved elsewhere and not sent.
@@ -219,7 +227,7 @@ impl Endpoint {
         if !self.has_slot_for(Kind::SegmentAdd) {
             return Ok(false);
         }
-        let (mapping, fd) = segment::create_near(size, bounds)?;
+        let (mapping, fd) = segment::create_near(size, bounds, &self.memory)?;
         let size = mapping.size();
         self.doorbell.send_segment(fd.as_fd()).map_err(|source| {
             not_handed_over(SegmentError::Call { call: "sendmsg", size, source })

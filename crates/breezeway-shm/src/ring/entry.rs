@@ -163,6 +163,16 @@ impl Entry {
         entry
     }
 
+    /// An entry as it lies in a ring, for tools.
+    #[cfg(not(loom))]
+    pub(crate) fn of_bytes(bytes: &[u8]) -> Self {
+        let mut entry = Self::default();
+        for (word, bytes) in entry.words.iter_mut().zip(bytes.chunks_exact(8)) {
+            *word = u64::from_le_bytes(bytes.try_into().expect("8 bytes"));
+        }
+        entry
+    }
+
     /// The number of the kind, as the peer wrote it.
     #[inline]
     pub fn kind_number(&self) -> u8 {

@@ -42,6 +42,11 @@ impl Words {
         Self { first: backing.as_ptr(), count: backing.len(), _backing: backing }
     }
 
+    #[cfg(not(loom))]
+    fn address(&self) -> u64 {
+        self.first.addr() as u64
+    }
+
     #[inline(always)]
     fn word(&self, byte_offset: usize) -> &AtomicU64 {
         let index = byte_offset / 8;
@@ -74,6 +79,12 @@ impl OwnWords {
         Self(Words::new(backing))
     }
 
+    /// Where they are mapped, for tools.
+    #[cfg(not(loom))]
+    pub(crate) fn address(&self) -> u64 {
+        self.0.address()
+    }
+
     /// The word at a byte offset.
     #[inline(always)]
     pub(crate) fn word(&self, byte_offset: usize) -> &AtomicU64 {
@@ -94,6 +105,12 @@ pub(crate) struct ForeignWords(Words);
 impl ForeignWords {
     pub(crate) fn new(backing: Arc<Backing>) -> Self {
         Self(Words::new(backing))
+    }
+
+    /// Where they are mapped, for tools.
+    #[cfg(not(loom))]
+    pub(crate) fn address(&self) -> u64 {
+        self.0.address()
     }
 
     /// Relaxed load of the word at a byte offset.

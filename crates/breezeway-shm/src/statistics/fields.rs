@@ -167,6 +167,10 @@ numbers! {
     Streams streams,
     /// Calls, messages and streams that have come and nobody has taken up.
     Arrivals arrivals,
+    /// Where the process has mapped its own control segment.
+    OwnControl own_control,
+    /// Where it has mapped the peer's.
+    PeerControl peer_control,
 }
 
 impl Field {

@@ -15,7 +15,7 @@ use breezeway_tokio::{
     SessionOptions, Unserved,
 };
 use tokio::sync::Notify;
-use tokio::task::spawn_blocking;
+use tokio::task::{spawn_blocking, yield_now};
 
 use crate::support::{PATIENCE, addresses, echo, on_both_runtimes, soon};
 
@@ -42,6 +42,48 @@ fn a_client_beyond_max_sessions_is_refused_until_another_leaves() {
         });
         let second = second.await;
         assert_eq!(soon(second.call(0, b"y")).await.unwrap().to_vec(), b"y");
+        stopper.stop();
+        soon(serving).await.unwrap().unwrap();
+    });
+}
+
+#[test]
+fn one_call_more_than_a_server_may_have_in_flight_is_refused_by_name() {
+    on_both_runtimes(|| async {
+        let folder = tempfile::tempdir().unwrap();
+        let options = ServerOptions::new().max_calls_in_flight(1);
+        let server = Server::bind_with(&addresses(folder.path())[0], options).unwrap();
+        let (address, stopper) = (server.address(), server.stopper());
+        let (running, go_on) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+        let serving = tokio::spawn(server.serve({
+            let (running, go_on) = (running.clone(), go_on.clone());
+            move |call| {
+                let (running, go_on) = (running.clone(), go_on.clone());
+                async move {
+                    running.notify_one();
+                    go_on.notified().await;
+                    call.reply(b"done");
+                }
+            }
+        }));
+        let [one, other] = [(); 2].map(|()| Channel::connect(&address));
+        let (one, other) = (one.await.unwrap(), other.await.unwrap());
+        let waiting = tokio::spawn(async move { one.call(0, b"").await.map(|it| it.to_vec()) });
+        soon(running.notified()).await;
+        let error = soon(other.call(0, b"")).await.map(drop).unwrap_err();
+        assert!(matches!(error, CallError::Failed { code: ErrorCode::Overloaded, .. }));
+        assert!(error.to_string().contains("max_calls_in_flight"), "{error}");
+        go_on.notify_one();
+        assert_eq!(soon(waiting).await.unwrap().unwrap(), b"done");
+        go_on.notify_one();
+        // The first one counts until its handler has returned, a moment after its reply.
+        let reply = loop {
+            match soon(other.call(0, b"")).await {
+                Err(CallError::Failed { code: ErrorCode::Overloaded, .. }) => yield_now().await,
+                outcome => break outcome.unwrap().to_vec(),
+            }
+        };
+        assert_eq!(reply, b"done");
         stopper.stop();
         soon(serving).await.unwrap().unwrap();
     });

@@ -5,6 +5,7 @@ use std::task::{Context, Poll, Waker};
 use breezeway_shm::{Flags, Head, Kind};
 
 use super::outgoing::Outgoing;
+use super::receiving::Kept;
 use super::state::State;
 use super::stream::StreamError;
 use super::waiters::{remember, replace, withdraw};
@@ -51,7 +52,7 @@ impl State {
         }
         if let Some(answer) = self.connection.calls.take(number) {
             let failed = |(code, reason)| CallError::Failed { call: CallId(number), code, reason };
-            return Poll::Ready(answer.map_err(failed));
+            return Poll::Ready(answer.map(Kept::into_message).map_err(failed));
         }
         if let Err(error) = self.check() {
             self.give_up(number);

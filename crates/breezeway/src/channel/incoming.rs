@@ -7,6 +7,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use breezeway_os::{Deadline, Peer, TrustedPeer, Waiting};
+use breezeway_shm::layout::INLINE_MAX;
 use breezeway_shm::{Flags, ForeignBytes, Head, Kind};
 
 use super::driver::Driver;
@@ -180,7 +181,7 @@ impl ServerChannel {
             Arrival::Call(request, message, deadline) => Incoming::Call(IncomingCall {
                 shared: Arc::clone(shared),
                 request,
-                message,
+                message: message.into_message(),
                 deadline,
                 replied: false,
             }),
@@ -454,8 +455,12 @@ fn send(shared: &Shared, request: Request, flags: Flags, tag: u32, outgoing: Out
             let reason = error.to_string();
             let flags = Flags::FIN.with(Flags::ERROR);
             let head = Head { flags, tag: ErrorCode::Failed.number(), ..head };
-            // What is left can only be that the session is over.
-            let _ = state.send_or_keep(head, Outgoing::message(reason.as_bytes()));
+            let reason = reason.as_bytes();
+            if state.send_or_keep(head, Outgoing::message(reason)).is_err() {
+                // The beginning needs no memory. What is left can only be that the session is over.
+                let beginning = &reason[..reason.len().min(INLINE_MAX)];
+                let _ = state.send_or_keep(head, Outgoing::message(beginning));
+            }
         }
         !state.is_ended()
     })

@@ -3,7 +3,8 @@
 use std::task::{Context, Poll};
 
 use breezeway_os::Deadline;
-use breezeway_shm::Flags;
+use breezeway_shm::layout::INLINE_MAX;
+use breezeway_shm::{self as shm, Flags};
 
 use super::state::State;
 use super::waiters::remember;
@@ -17,7 +18,29 @@ use crate::time_left;
 const LONGEST_REASON: usize = 1024;
 
 /// What came from the peer and nobody has taken up.
-pub(crate) type Arrival = connection::Arrival<Message>;
+pub(crate) type Arrival = connection::Arrival<Kept>;
+
+/// A message until it is taken. A small one has no memory of its own before that: of many that come
+/// in one turn each would be cold again when its reader runs.
+pub(crate) enum Kept {
+    /// One without metadata.
+    Small { bytes: [u8; INLINE_MAX], len: u8 },
+    /// Any other.
+    Whole(Message),
+}
+
+impl Kept {
+    /// What its reader gets.
+    #[inline]
+    pub(super) fn into_message(self) -> Message {
+        match self {
+            Self::Small { bytes, len } => {
+                Message::plain(shm::Message::from(bytes[..usize::from(len)].to_vec()))
+            }
+            Self::Whole(message) => message,
+        }
+    }
+}
 
 /// The message that the link has taken.
 struct Current<'l> {
@@ -25,7 +48,7 @@ struct Current<'l> {
     max_metadata: usize,
 }
 
-impl Untaken<Message> for Current<'_> {
+impl Untaken<Kept> for Current<'_> {
     #[inline]
     fn len(&self) -> usize {
         self.link.body().len()
@@ -41,33 +64,57 @@ impl Untaken<Message> for Current<'_> {
     }
 
     #[inline]
-    fn plain(self) -> Message {
-        Message::plain(self.link.detach())
+    fn plain(self) -> Kept {
+        match self.link.body().as_slice() {
+            Some(body) if body.len() <= INLINE_MAX => {
+                let mut bytes = [0; INLINE_MAX];
+                bytes[..body.len()].copy_from_slice(body);
+                Kept::Small { bytes, len: body.len() as u8 }
+            }
+            _ => Kept::Whole(Message::plain(self.link.detach())),
+        }
     }
 
     #[inline]
-    fn whole(self, flags: Flags) -> Result<Message, MetadataError> {
-        Message::new(self.link.detach(), flags, self.max_metadata)
+    fn whole(self, flags: Flags) -> Result<Kept, MetadataError> {
+        if !flags.has(Flags::METADATA) && !flags.has(Flags::EMPTY) {
+            return Ok(self.plain());
+        }
+        Ok(Kept::Whole(Message::new(self.link.detach(), flags, self.max_metadata)?))
     }
 }
 
-impl MessageLike for Message {
+impl MessageLike for Kept {
     fn len(&self) -> usize {
-        self.len()
+        match self {
+            Self::Small { len, .. } => usize::from(*len),
+            Self::Whole(message) => message.len(),
+        }
     }
 
     fn is_message(&self) -> bool {
-        self.is_message()
+        match self {
+            Self::Small { .. } => true,
+            Self::Whole(message) => message.is_message(),
+        }
     }
 
     fn has_metadata(&self) -> bool {
-        self.metadata().is_some()
+        match self {
+            Self::Small { .. } => false,
+            Self::Whole(message) => message.metadata().is_some(),
+        }
     }
 
     fn reason(&self) -> String {
-        let bytes = self.bytes();
-        let bytes = bytes.slice(..bytes.len().min(LONGEST_REASON)).to_vec();
-        String::from_utf8_lossy(&bytes).into_owned()
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        match self {
+            Self::Small { bytes, len } => text(&bytes[..usize::from(*len)]),
+            Self::Whole(message) => {
+                let bytes = message.bytes();
+                text(&bytes.slice(..bytes.len().min(LONGEST_REASON)).to_vec())
+            }
+        }
     }
 }
 

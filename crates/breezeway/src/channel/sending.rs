@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use breezeway_os::segment::SegmentError;
 use breezeway_shm::layout::INLINE_MAX;
 use breezeway_shm::{ForeignBytes, Head, SendError, Want};
 
@@ -74,6 +75,8 @@ impl State {
         self.check()?;
         match self.send_behind_replies(head, &mut outgoing) {
             Ok(()) => Ok(()),
+            // What other sessions hold may come back at any time, or never: nothing would tell.
+            Err(error @ SendError::Segment(SegmentError::Limit { .. })) => Err(self.failed(error)),
             Err(
                 error @ (SendError::Full { .. }
                 | SendError::NoMemory { until: Some(_), .. }

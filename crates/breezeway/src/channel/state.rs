@@ -14,6 +14,7 @@ use super::closing::Closing;
 use super::draining::Draining;
 use super::leadership::Leadership;
 use super::outbox::Outbox;
+use super::receiving::Kept;
 use super::stand_in::StandIn;
 use super::stream_waiters::StreamWaiters;
 use super::waiters::remember;
@@ -21,7 +22,6 @@ use crate::connection::{Connection, Control, MAX_ONE_WAY, Streams, Window};
 use crate::error::CallError;
 use crate::handshake::Agreed;
 use crate::link::{Body, Link, LinkError, Notice};
-use crate::message::Message;
 use crate::server::Unserved;
 
 /// Entries that a turn takes at most.
@@ -45,7 +45,7 @@ pub(crate) enum Turn {
 /// A shared session, behind its lock.
 pub(crate) struct State {
     pub(super) link: Link,
-    pub(super) connection: Connection<Message, Waker>,
+    pub(super) connection: Connection<Kept, Waker>,
     pub(super) waiters: StreamWaiters,
     pub(super) outbox: Outbox,
     /// Who waits for something to be taken up.
@@ -312,13 +312,11 @@ impl State {
     pub(super) fn settle(&mut self) {
         self.end_drain();
         self.due.append(&mut self.discarded);
-        if self.is_ended() {
+        if self.is_ended() || self.driver_is_awake {
+            // Whoever drives notes in its next turn, or before it sleeps, what there is to know.
             return;
         }
         self.note_state();
-        if self.driver_is_awake {
-            return;
-        }
         let outcome = self.send_controls().and_then(|_| self.flush());
         self.end_drain();
         match outcome {
@@ -348,6 +346,8 @@ impl State {
         if self.is_ended() {
             return false;
         }
+        // What others did since the last turn has to be there to be seen for as long as the sleep.
+        self.note_state();
         if self.connection.is_flooded() {
             // Whoever takes one up wakes the driver; till then the socket has nothing for it. (Who
             // waits for room waits as well.)

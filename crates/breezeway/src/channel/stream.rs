@@ -353,7 +353,7 @@ impl State {
             taken = self.connection.streams.take(key);
         }
         match taken {
-            Taken::Content(message) => Poll::Ready(Ok(Some(message))),
+            Taken::Content(kept) => Poll::Ready(Ok(Some(kept.into_message()))),
             Taken::End => Poll::Ready(Ok(None)),
             Taken::Reset(code) => Poll::Ready(Err(StreamError::Reset(code))),
             Taken::Nothing => {

@@ -272,7 +272,9 @@ impl<M> Streams<M> {
             stream.credit.spend(len);
         }
         stream.outgoing = if carried.last { Direction::Finished } else { Direction::Open };
-        self.settle(key.index);
+        if carried.last {
+            self.settle(key.index);
+        }
     }
 
     /// Ends a stream both ways, whatever is under way on it.
@@ -340,17 +342,29 @@ impl<M> Streams<M> {
         carried: Carried,
         content: impl FnOnce() -> M,
     ) -> Result<StreamEvent, StreamViolation> {
-        let key = match opening {
-            Some(_) => self.open_for_peer(number)?,
-            None => self.find(number).ok_or(StreamViolation::NotOpen(number))?,
+        let Some(Opening { method, .. }) = opening else {
+            let key = self.find(number).ok_or(StreamViolation::NotOpen(number))?;
+            return self.receive_on(key, flags, carried, content);
         };
+        let key = self.open_for_peer(number)?;
+        self.receive_on(key, flags, carried, content)?;
+        Ok(StreamEvent::Opened { key, method })
+    }
+
+    /// Judges a message on a stream that is open.
+    #[inline]
+    pub(super) fn receive_on(
+        &mut self,
+        key: StreamKey,
+        flags: u8,
+        carried: Carried,
+        content: impl FnOnce() -> M,
+    ) -> Result<StreamEvent, StreamViolation> {
         let is_wanted = self.get_mut(key).receive(flags, carried, content)?;
-        self.settle(key.index);
-        Ok(match opening {
-            Some(Opening { method, .. }) => StreamEvent::Opened { key, method },
-            None if is_wanted => StreamEvent::Received(key),
-            None => StreamEvent::Nothing,
-        })
+        if carried.last {
+            self.settle(key.index);
+        }
+        Ok(if is_wanted { StreamEvent::Received(key) } else { StreamEvent::Nothing })
     }
 
     /// Takes in a reset. One of a stream that is over has crossed this side's last entry.
@@ -439,7 +453,9 @@ impl<M> Streams<M> {
         StreamKey { index, generation: slot.generation }
     }
 
-    fn find(&self, number: u32) -> Option<StreamKey> {
+    /// The stream that has this number.
+    #[inline]
+    pub(super) fn find(&self, number: u32) -> Option<StreamKey> {
         let &index = self.by_number.get(&number)?;
         Some(StreamKey { index, generation: self.slots[index as usize].generation })
     }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use breezeway_os::{Peer, TrustedPeer};
+use breezeway_os::{MemoryLimits, Peer, TrustedPeer};
 
 use super::{OptionError, SessionOptions, TrustPolicy};
 use crate::error::SessionError;
@@ -32,6 +32,8 @@ pub struct ServerOptions {
     pub(crate) workers: usize,
     pub(crate) max_sessions: usize,
     pub(crate) max_sessions_of_user: Option<usize>,
+    pub(crate) memory: MemoryLimits,
+    pub(crate) max_calls_in_flight: usize,
     pub(crate) socket_mode: u32,
     pub(crate) authorize: Policy,
     pub(crate) trust: TrustPolicy,
@@ -52,6 +54,8 @@ impl Default for ServerOptions {
             workers: 1,
             max_sessions: 4096,
             max_sessions_of_user: None,
+            memory: MemoryLimits::default(),
+            max_calls_in_flight: 65_536,
             socket_mode: 0o600,
             authorize: Arc::new(|_| Ok(())),
             trust: TrustPolicy::default(),
@@ -173,6 +177,37 @@ impl ServerOptions {
         self
     }
 
+    /// The most bytes of shared memory that clients may hold of what this server makes, 1 to 2⁶³:
+    /// control segments and what replies lie in, also those of sessions that have ended, until no
+    /// process has them any more. Beyond it a client is refused with the reason, and a reply that
+    /// would need more fails, or waits, as for memory of any kind. What clients make, requests lie
+    /// in, and is theirs.
+    ///
+    /// By default there is no limit, and nothing is counted. Counting takes an instance of inotify
+    /// for the server and a watch for each segment (`fs.inotify.max_user_instances` and
+    /// `max_user_watches`): what cannot be counted is not made.
+    pub fn max_memory(mut self, bytes: u64) -> Self {
+        self.memory.total = Some(bytes);
+        self
+    }
+
+    /// The same for the clients of each user, so that one user's programs leave room for others'.
+    /// All users that are not known here count as one. By default there is no limit.
+    pub fn max_memory_of_user(mut self, bytes: u64) -> Self {
+        self.memory.of_user = Some(bytes);
+        self
+    }
+
+    /// The most calls of all sessions that are in flight, 1 to 2²⁴: those that were begun and are
+    /// replied to later, as they were [deferred](crate::Call::defer) or [offloaded](Self::offload)
+    /// or are awaited. One more is refused by [`ErrorCode::Overloaded`](crate::ErrorCode) with the
+    /// reason, and never runs. (One-way messages are not refused, and each thread may exceed it by
+    /// one call. Streams are not counted, and so calls of gRPC are not.) Default 65,536.
+    pub fn max_calls_in_flight(mut self, calls: usize) -> Self {
+        self.max_calls_in_flight = calls;
+        self
+    }
+
     /// Permission bits of the socket file, up to `0o777`: who has write permission may connect.
     /// Default `0o600`.
     pub fn socket_mode(mut self, mode: u32) -> Self {
@@ -264,6 +299,14 @@ impl ServerOptions {
         OptionError::check("max_sessions", self.max_sessions, 1..=1_000_000, "in 1..=1000000")?;
         let of_user = self.max_sessions_of_user.unwrap_or(1);
         OptionError::check("max_sessions_of_user", of_user, 1..=1_000_000, "in 1..=1000000")?;
+        for (option, bytes) in
+            [("max_memory", self.memory.total), ("max_memory_of_user", self.memory.of_user)]
+        {
+            let bytes = bytes.unwrap_or(1);
+            OptionError::check(option, bytes, 1..=1 << 63, "within 1 byte to 2^63 bytes")?;
+        }
+        let (calls, allowed) = (self.max_calls_in_flight, "in 1..=16777216");
+        OptionError::check("max_calls_in_flight", calls, 1..=1 << 24, allowed)?;
         OptionError::check("offload", self.offload, 0..=1024, "in 0..=1024")?;
         let (threads, allowed) = (self.stream_threads, "in 1..=65536");
         OptionError::check("stream_threads", threads, 1..=65536, allowed)?;
@@ -291,6 +334,8 @@ impl std::fmt::Debug for ServerOptions {
             .field("drain_timeout", &self.drain_timeout)
             .field("max_sessions", &self.max_sessions)
             .field("max_sessions_of_user", &self.max_sessions_of_user)
+            .field("memory", &self.memory)
+            .field("max_calls_in_flight", &self.max_calls_in_flight)
             .field("socket_mode", &self.socket_mode)
             .field("take_over", &self.take_over)
             .field("admin_socket", &self.admin_socket)
@@ -332,6 +377,12 @@ mod tests {
             (options().workers(0), "workers = 0 is not in 1..=1024"),
             (options().workers(1025), "workers = 1025 is not in 1..=1024"),
             (options().offload(1025), "offload = 1025 is not in 0..=1024"),
+            (options().max_memory(0), "max_memory = 0 is not within 1 byte to 2^63 bytes"),
+            (
+                options().max_memory_of_user(0),
+                "max_memory_of_user = 0 is not within 1 byte to 2^63 bytes",
+            ),
+            (options().max_calls_in_flight(0), "max_calls_in_flight = 0 is not in 1..=16777216"),
             (options().stream_threads(0), "stream_threads = 0 is not in 1..=65536"),
             (options().stream_threads(65537), "stream_threads = 65537 is not in 1..=65536"),
             (

@@ -439,14 +439,17 @@ impl<D: Destination> Acceptor<D> {
             Ok(exit) => (exit, received),
             Err(_) => (None, received.and(Err(HandshakeError::OpenFiles))),
         };
-        match welcome(socket, carrier, options, received) {
+        let account = self.monitor.memory_of(peer.uid);
+        match welcome(socket, carrier, options, account, received) {
             Ok(mut agreed) => {
                 self.monitor.enters(agreed.link.meter());
                 let trusted = self.trust(&peer);
                 self.destination.deliver(Accepted { agreed, peer, exit, trusted });
             }
             Err(error) if error.is_shortage() => {
-                self.monitor.turned_away(Reason::Failed);
+                let is_limit = error.is_memory_limit();
+                let reason = if is_limit { Reason::BeyondMemory } else { Reason::Failed };
+                self.monitor.turned_away(reason);
                 let limit = open_files_limit();
                 match self.log.short.admit() {
                     Some(suppressed) => {

@@ -3,13 +3,19 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use breezeway_os::{MemoryAccount, MemoryLedger};
 use breezeway_shm::statistics::{Look, Meter, Record, Registry, Totals};
+
+use crate::call_limit::CallLimit;
+use crate::options::ServerOptions;
 
 /// What a server does, asked from any thread, also before and after it serves. A clone is the same
 /// one. Asking takes no lock that a session's calls would wait for.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Monitor {
     registry: Arc<Registry>,
+    memory: MemoryLedger,
+    calls: CallLimit,
     turned_away: Arc<TurnedAway>,
 }
 
@@ -19,6 +25,7 @@ struct TurnedAway {
     denied: AtomicU64,
     beyond_limit: AtomicU64,
     beyond_user_limit: AtomicU64,
+    beyond_memory: AtomicU64,
     pushed_out: AtomicU64,
     failed: AtomicU64,
 }
@@ -29,17 +36,18 @@ pub(crate) enum Reason {
     Denied,
     BeyondLimit,
     BeyondUserLimit,
+    BeyondMemory,
     PushedOut,
     Failed,
 }
 
 /// Clients that got no session of any server of this process, by the reason.
 #[cfg(feature = "metrics")]
-static OF_THIS_PROCESS: [AtomicU64; 5] = [const { AtomicU64::new(0) }; 5];
+static OF_THIS_PROCESS: [AtomicU64; 6] = [const { AtomicU64::new(0) }; 6];
 
 /// Clients that got no session of any server of this process, in the order of the reasons.
 #[cfg(feature = "metrics")]
-pub(crate) fn refused_by_this_process() -> [u64; 5] {
+pub(crate) fn refused_by_this_process() -> [u64; 6] {
     OF_THIS_PROCESS.each_ref().map(|count| count.load(Ordering::Relaxed))
 }
 
@@ -61,6 +69,17 @@ pub struct ServerStats {
     /// Clients that
     /// [`ServerOptions::max_sessions_of_user`](crate::ServerOptions::max_sessions_of_user) has.
     pub beyond_user_limit: u64,
+    /// Clients for whose session there was no room below
+    /// [`ServerOptions::max_memory`](crate::ServerOptions::max_memory) or
+    /// [`ServerOptions::max_memory_of_user`](crate::ServerOptions::max_memory_of_user).
+    pub beyond_memory: u64,
+    /// Bytes of shared memory made by this server that any process holds now, those that kept some
+    /// when their session had ended among them. Counted only with one of these two limits.
+    pub memory: u64,
+    /// Calls that
+    /// [`ServerOptions::max_calls_in_flight`](crate::ServerOptions::max_calls_in_flight) has turned
+    /// away.
+    pub calls_refused: u64,
     /// Clients whose hello did not come before too many others waited for theirs.
     pub pushed_out: u64,
     /// Clients whose handshake has failed otherwise.
@@ -68,6 +87,25 @@ pub struct ServerStats {
 }
 
 impl Monitor {
+    pub(crate) fn new(options: &ServerOptions) -> Self {
+        Self {
+            registry: Arc::default(),
+            memory: MemoryLedger::new(options.memory),
+            calls: CallLimit::new(options.max_calls_in_flight),
+            turned_away: Arc::default(),
+        }
+    }
+
+    /// What bounds the calls of all sessions that are in flight.
+    pub(crate) fn call_limit(&self) -> &CallLimit {
+        &self.calls
+    }
+
+    /// Where memory that a client of this user gets is counted.
+    pub(crate) fn memory_of(&self, user: Option<u32>) -> MemoryAccount {
+        self.memory.account(user)
+    }
+
     /// What the server has done so far. Numbers that belong together may be a message apart.
     pub fn stats(&self) -> ServerStats {
         let Look { live: sessions, joined: opened, ended: mut totals } = self.registry.look();
@@ -75,6 +113,7 @@ impl Monitor {
             totals.add(&session.totals);
         }
         (totals.waits_for, totals.waits_since) = (0, 0);
+        (totals.own_control, totals.peer_control) = (0, 0);
         let count = |reason| self.count(reason).load(Ordering::Relaxed);
         ServerStats {
             sessions,
@@ -83,18 +122,28 @@ impl Monitor {
             denied: count(Reason::Denied),
             beyond_limit: count(Reason::BeyondLimit),
             beyond_user_limit: count(Reason::BeyondUserLimit),
+            beyond_memory: count(Reason::BeyondMemory),
+            memory: self.memory.held(),
+            calls_refused: self.calls.refused(),
             pushed_out: count(Reason::PushedOut),
             failed: count(Reason::Failed),
         }
     }
 
     fn count(&self, reason: Reason) -> &AtomicU64 {
-        let TurnedAway { denied, beyond_limit, beyond_user_limit, pushed_out, failed } =
-            &*self.turned_away;
+        let TurnedAway {
+            denied,
+            beyond_limit,
+            beyond_user_limit,
+            beyond_memory,
+            pushed_out,
+            failed,
+        } = &*self.turned_away;
         match reason {
             Reason::Denied => denied,
             Reason::BeyondLimit => beyond_limit,
             Reason::BeyondUserLimit => beyond_user_limit,
+            Reason::BeyondMemory => beyond_memory,
             Reason::PushedOut => pushed_out,
             Reason::Failed => failed,
         }

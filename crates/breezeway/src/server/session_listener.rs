@@ -10,6 +10,7 @@ use super::acceptor::{Accepted, Acceptor, Destination};
 use super::listening::Listening;
 use super::monitor::Monitor;
 use crate::address::Address;
+use crate::call_limit::CallLimit;
 use crate::channel::{Counted, Driver, ServerChannel};
 use crate::error::ServeError;
 use crate::handshake::HandshakeError;
@@ -51,7 +52,7 @@ impl SessionListener {
     /// Listens at all places of the address. The number of workers does not matter.
     pub fn bind(address: &Address, options: ServerOptions) -> Result<Self, ServeError> {
         let listening = Listening::at(address, &options)?;
-        let monitor = Monitor::default();
+        let monitor = Monitor::new(&options);
         let acceptor = Acceptor::new(listening, options, Agreements::default(), monitor.clone())?;
         Ok(Self { acceptor, may_be_readable: true, monitor })
     }
@@ -59,6 +60,12 @@ impl SessionListener {
     /// Where to ask what its sessions do.
     pub fn monitor(&self) -> Monitor {
         self.monitor.clone()
+    }
+
+    /// What bounds the calls of all its sessions that are in flight.
+    #[doc(hidden)]
+    pub fn call_limit(&self) -> CallLimit {
+        self.monitor.call_limit().clone()
     }
 
     /// Whether a successor has [taken over](ServerOptions::take_over): nobody is accepted any more,

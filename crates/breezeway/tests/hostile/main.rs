@@ -13,6 +13,7 @@ mod watchdog;
 mod calls;
 mod children;
 mod greetings;
+mod holding;
 mod leaks;
 mod noise;
 mod own_end;

@@ -1,7 +1,7 @@
 //! Streams: order, ends, resets, back-pressure.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Barrier, mpsc};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -275,6 +275,64 @@ fn one_stream_that_keeps_all_it_may_stops_no_other() {
         drop((others, hog, channel));
         serving.join().unwrap();
     });
+}
+
+/// Sends until nothing more fits, and only once the other side has done the same reads, and sends
+/// as much again.
+fn flood(stream: Stream, full: &Barrier) {
+    const MORE: u32 = 100;
+    let message = |number: u32| number.to_le_bytes().repeat(500);
+    let (mut send, mut receive) = stream.split();
+    let mut sent = 0;
+    let soon = || Instant::now() + Duration::from_millis(50);
+    while send.send_until(&message(sent), soon()).is_ok() {
+        sent += 1;
+    }
+    full.wait();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            for number in sent..sent + MORE {
+                send.send_until(&message(number), Instant::now() + PATIENCE).unwrap();
+            }
+            send.finish().unwrap();
+        });
+        let mut received = 0;
+        while let Some(next) = receive.receive_until(Instant::now() + PATIENCE).unwrap() {
+            assert_eq!(next.to_vec(), message(received));
+            received += 1;
+        }
+        assert!(received > MORE, "{received} messages");
+    });
+}
+
+#[test]
+fn two_sides_that_are_full_of_each_others_messages_go_on_once_they_read() {
+    // Memory is what is full, and then slots.
+    for (cap, ring) in [(32 << 10, 256), (1 << 20, 16)] {
+        every_policy(|options| {
+            let options = options.clone().cap(cap).ring_capacity(ring);
+            let (channel, server) = pair(&options.stream_window(10_000, 1 << 30));
+            let full = Arc::new(Barrier::new(2));
+            let serving = serve(server, IncomingCall::echo, {
+                let full = Arc::clone(&full);
+                move |_, stream| flood(stream, &full)
+            });
+            let stream = channel.open(0, None).unwrap();
+            let calling = thread::spawn({
+                let channel = channel.clone();
+                move || {
+                    for _ in 0..100 {
+                        // Its request and its reply need a slot among all that.
+                        assert_eq!(channel.call(0, &[7; 104]).unwrap().to_vec(), [7; 104]);
+                    }
+                }
+            });
+            flood(stream, &full);
+            calling.join().unwrap();
+            drop(channel);
+            serving.join().unwrap();
+        });
+    }
 }
 
 #[test]

@@ -6,8 +6,8 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use breezeway::{
-    Call, CallError, DeferredCall, DeferredError, ErrorCode, Handled, Server, ServerOptions,
-    ServerSession, Session, SessionOptions, Stopper, WaitPolicy,
+    Call, CallError, DeferredCall, DeferredError, ErrorCode, Handled, Monitor, Server,
+    ServerOptions, ServerSession, Session, SessionOptions, Stopper, WaitPolicy,
 };
 
 use super::parent_and_child::in_forked_child;
@@ -28,6 +28,7 @@ const ECHO: u32 = 1;
 struct Deferring {
     folder: Folder,
     stopper: Stopper,
+    monitor: Monitor,
     serving: JoinHandle<()>,
     calls: Receiver<DeferredCall>,
 }
@@ -47,12 +48,12 @@ impl Deferring {
     fn start(options: ServerOptions) -> Self {
         let folder = Folder::new();
         let server = Server::bind_with(&folder.address(), options).unwrap();
-        let stopper = server.stopper();
+        let (stopper, monitor) = (server.stopper(), server.monitor());
         let (sender, calls) = channel();
         let sender = Mutex::new(sender);
         let handler = move |call: Call<'_>| defer_to(&sender, call);
         let serving = std::thread::spawn(move || server.serve(handler).unwrap());
-        Self { folder, stopper, serving, calls }
+        Self { folder, stopper, monitor, serving, calls }
     }
 
     /// Replies wait for memory as long as a test may take.
@@ -123,6 +124,37 @@ fn a_worker_serves_other_calls_while_one_is_deferred() {
     assert_eq!((reply.call(), reply.to_vec()), (deferred, b"done".to_vec()));
     drop(reply);
     server.stop();
+}
+
+/// Calls once more than the server's limit of two allows: with all in flight, and again when one
+/// was replied to.
+fn one_call_more_than_a_server_may_have_in_flight(options: ServerOptions) {
+    let server = Deferring::start(options.session(patient()).max_calls_in_flight(2));
+    let mut sessions = [connect(&server.folder), connect(&server.folder), connect(&server.folder)];
+    let mut calls = Vec::new();
+    for session in &mut sessions[..2] {
+        session.send(DEFER, b"").unwrap();
+        calls.push(server.next());
+    }
+    let [first, _, third] = &mut sessions;
+    let error = third.call(DEFER, b"").map(drop).unwrap_err();
+    assert!(matches!(error, CallError::Failed { code: ErrorCode::Overloaded, .. }), "{error:?}");
+    assert!(!error.may_have_run(), "{error}");
+    let said = "2 calls are in flight; the server's max_calls_in_flight allows no more";
+    assert!(error.to_string().contains(said), "{error}");
+    assert_eq!(server.monitor.stats().calls_refused, 1);
+    calls.remove(0).reply(b"done").unwrap();
+    assert_eq!(first.receive().unwrap().to_vec(), b"done");
+    third.send(DEFER, b"").unwrap();
+    calls.push(server.next());
+    drop((calls, sessions));
+    server.stop();
+}
+
+#[test]
+fn one_call_more_than_a_server_may_have_in_flight_is_refused_by_name_and_never_runs() {
+    one_call_more_than_a_server_may_have_in_flight(ServerOptions::new());
+    one_call_more_than_a_server_may_have_in_flight(ServerOptions::new().offload(1));
 }
 
 #[test]

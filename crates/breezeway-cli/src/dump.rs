@@ -1,0 +1,154 @@
+//! `breezeway dump`: the last entries of both rings of a session of a running process.
+
+mod text;
+
+use std::collections::HashMap;
+use std::io::{self, BufWriter, Write};
+use std::path::PathBuf;
+
+use breezeway_idl::model::{Method, Schema};
+use breezeway_shm::dump::ControlDump;
+use breezeway_shm::statistics::{Field, Record, Role, StatisticsFile};
+
+use crate::inspect::{processes, reason};
+use crate::{Failure, call, one_line};
+use text::Line;
+
+const EXAMPLES: &str = "\
+Examples:
+  breezeway dump 4242 3                      the last 16 entries of each ring of session 3
+  breezeway dump 4242 3 --last 100           more of them
+  breezeway dump 4242 3 --bodies             with what messages say, as far as entries hold it
+  breezeway dump 4242 3 --idl users.thrift   the same, decoded, with the names of methods
+  breezeway inspect 4242                     which sessions there are
+
+The session must be one over shm:, and the process one of the same user that may be traced (see \
+ptrace(2)), unless this runs as root. The process is not asked and not slowed down; it may be \
+stopped or stuck. Messages of more than 104 bytes lie elsewhere: of those it is said how long they \
+are.";
+
+/// Print the last entries of both rings of a session, without the help of its process
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// The process
+    #[arg(value_name = "PID", value_parser = clap::value_parser!(u32).range(1..))]
+    pid: u32,
+    /// The session, by its number (see breezeway inspect)
+    #[arg(value_name = "SESSION")]
+    session: u64,
+    /// How many entries of each ring, at most
+    #[arg(long, value_name = "N", default_value = "16")]
+    last: usize,
+    /// Print bodies as well: they may be secret
+    #[arg(long)]
+    bodies: bool,
+    /// Print bodies decoded, with the names of this .thrift file
+    #[arg(long, value_name = "FILE")]
+    idl: Option<PathBuf>,
+    /// Another directory to search for included files (repeatable)
+    #[arg(long = "include-dir", short = 'I', value_name = "DIR")]
+    include_dirs: Vec<PathBuf>,
+}
+
+/// Runs the command.
+pub(crate) fn run(args: Args) -> Result<(), Failure> {
+    let Args { pid, session, last, .. } = args;
+    let record = find(pid, session)?;
+    let place = |field| match record.totals.get(field) {
+        0 => {
+            Err(format!("session {session} of process {pid} has no rings, as it is not over shm:"))
+        }
+        address => Ok(address),
+    };
+    let unreadable = |error: io::Error| match error.kind() {
+        io::ErrorKind::PermissionDenied => format!(
+            "process {pid} may not be traced: run this as root (kernel.yama.ptrace_scope may keep \
+             its own user out)"
+        ),
+        _ => format!("its rings: {}", reason(pid, &error)),
+    };
+    let ring = |field| ControlDump::of(pid, place(field)?, last).map_err(unreadable);
+    let [own, peers] = [ring(Field::OwnControl)?, ring(Field::PeerControl)?];
+    let idl = args.idl.as_ref().map(std::slice::from_ref);
+    let schema = idl.map(|idl| breezeway_idl::read(idl, &args.include_dirs)).transpose()?;
+    let names = schema.as_ref().map(call::methods_by_number).unwrap_or_default();
+    let out = BufWriter::new(io::stdout().lock());
+    let mut printer = Printer {
+        schema: schema.as_ref(),
+        names,
+        bodies: args.bodies || schema.is_some(),
+        methods: HashMap::new(),
+        out,
+    };
+    let role = if record.role == Role::Client { "client" } else { "server" };
+    let peer = record.peer_pid.map_or("-".to_owned(), |peer| peer.to_string());
+    let program = processes::name(pid).unwrap_or_default();
+    let program = one_line(&program);
+    let printed =
+        writeln!(printer.out, "process {pid} ({program}), session {session}: {role}, peer {peer}")
+            .and_then(|()| printer.rings(&own, &peers))
+            .and_then(|()| printer.out.flush());
+    match printed {
+        // A reader that has seen enough, such as `head`, is no failure.
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(()),
+    }
+}
+
+fn find(pid: u32, session: u64) -> Result<Record, Failure> {
+    let read = || match StatisticsFile::open(pid)? {
+        Some(file) => Ok(file.read()?.records),
+        None => Ok(Vec::new()),
+    };
+    let records = read().map_err(|error: io::Error| reason(pid, &error))?;
+    let is_it = |record: &Record| record.number == session && record.role != Role::Worker;
+    let found = records.into_iter().find(is_it);
+    found.ok_or_else(|| format!("process {pid} has no session {session}").into())
+}
+
+/// What is printed, and how.
+struct Printer<'s, W> {
+    schema: Option<&'s Schema>,
+    /// What the IDL says of methods, by their numbers.
+    names: HashMap<u32, (String, &'s Method)>,
+    bodies: bool,
+    /// The methods of calls that were seen, by their streams.
+    methods: HashMap<u32, u32>,
+    out: W,
+}
+
+impl<W: Write> Printer<'_, W> {
+    fn rings(&mut self, own: &ControlDump, peers: &ControlDump) -> io::Result<()> {
+        for (_, entry) in own.entries.iter().chain(&peers.entries) {
+            if let Some(method) = text::opens(entry) {
+                self.methods.insert(entry.stream(), method);
+            }
+        }
+        self.ring("sent", own, peers.consumed)?;
+        self.ring("received", peers, own.consumed)
+    }
+
+    fn ring(&mut self, what: &str, ring: &ControlDump, consumed: u64) -> io::Result<()> {
+        let ControlDump { capacity, published, entries, .. } = ring;
+        let shown = entries.len();
+        let waiting = published.saturating_sub(consumed).min(u64::from(*capacity));
+        writeln!(
+            self.out,
+            "{what}: {published} entries, the last {shown} below; {waiting} of {capacity} wait to \
+             be taken"
+        )?;
+        for (position, entry) in entries {
+            let method = self.methods.get(&entry.stream());
+            let named = method.and_then(|number| self.names.get(number));
+            let line = Line { entry, method: named.map(|(name, _)| name.as_str()) };
+            let taken = if *position < consumed { ' ' } else { '*' };
+            writeln!(self.out, "{taken}{position:>6}  {line}")?;
+            if self.bodies {
+                let found = named.map(|&(_, method)| method);
+                text::body(entry, self.schema, found, &mut self.out)?;
+            }
+        }
+        Ok(())
+    }
+}

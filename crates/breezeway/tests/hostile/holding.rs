@@ -1,0 +1,102 @@
+//! Clients that keep the memory that a server has handed out to them.
+
+use std::path::Path;
+use std::thread;
+
+use breezeway::{
+    Address, CallError, Channel, ConnectError, Monitor, Server, ServerOptions, Session, Stopper,
+};
+use breezeway_adversary::native::layout::control;
+use breezeway_adversary::native::{Peer, Terms};
+use breezeway_adversary::stopwatch::eventually;
+
+use super::service::{ECHO, ECHO_STREAM, Service, on_stream};
+use super::stage::options;
+use super::watchdog::{GENEROUS, within};
+
+/// A server with these options, of which `usage` is a client.
+fn with_server(server: ServerOptions, usage: impl FnOnce(&Path, Monitor)) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("holding.sock");
+    let server = Server::bind_with(&Address::shm(&path), server.session(options())).unwrap();
+    let server = server.on_stream(on_stream);
+    let (monitor, stopper) = (server.monitor(), server.stopper());
+    thread::scope(|scope| {
+        scope.spawn(|| server.serve(Service::default()).unwrap());
+        // Also if that panics.
+        let _stop = StopOnDrop(stopper);
+        usage(&path, monitor);
+    });
+}
+
+struct StopOnDrop(Stopper);
+
+impl Drop for StopOnDrop {
+    fn drop(&mut self) {
+        self.0.stop();
+    }
+}
+
+fn connect(path: &Path) -> Result<Session, ConnectError> {
+    Session::connect_with(&Address::shm(path), &options())
+}
+
+#[test]
+fn what_a_client_keeps_of_ended_sessions_counts_against_its_user_until_it_lets_go() {
+    within(GENEROUS, || {
+        let one = control::size(Terms::default().ring_capacity) as u64;
+        let server = ServerOptions::new().max_memory_of_user(2 * one + 100);
+        with_server(server, |path, monitor| {
+            let Peer { socket, view, .. } = Peer::connect(path, Terms::default());
+            drop(socket);
+            eventually("its session ends", || monitor.stats().sessions.is_empty());
+            assert_eq!(monitor.stats().memory, one, "the client has it mapped still");
+            let _other = connect(path).unwrap();
+            let refused = connect(path).err().expect("no room");
+            let said = refused.to_string();
+            assert!(said.contains("the server's max_memory_of_user allows"), "{said}");
+            eventually("it is counted", || monitor.stats().beyond_memory == 1);
+            drop(view);
+            assert_eq!(monitor.stats().memory, one, "the kernel has it back");
+            connect(path).unwrap();
+        });
+    });
+}
+
+#[test]
+fn a_reply_for_which_clients_hold_too_much_fails_by_name_and_the_session_goes_on() {
+    within(GENEROUS, || {
+        with_server(ServerOptions::new().max_memory(1 << 20), |path, monitor| {
+            let mut session = connect(path).unwrap();
+            let error = session.call(ECHO, &[7; 2 << 20]).map(drop).unwrap_err();
+            assert!(matches!(error, CallError::Failed { .. }), "{error:?}");
+            assert!(error.to_string().contains("the server's max_memory allows"), "{error}");
+            assert_eq!(session.call(ECHO, &[7; 10_000]).unwrap().to_vec(), [7; 10_000]);
+            let stats = monitor.stats();
+            assert!(stats.memory <= 1 << 20, "{}", stats.memory);
+            assert!(stats.totals.no_memory > 0, "{stats:?}");
+        });
+    });
+}
+
+#[test]
+fn so_it_does_on_a_session_that_many_share_also_where_there_is_room_for_nothing() {
+    within(GENEROUS, || {
+        let one = control::size(Terms::default().ring_capacity) as u64;
+        for (limit, said) in [
+            (1 << 20, "the server's max_memory allows"),
+            // A longer reason finds no room either.
+            (one + 100, "no room for a segment"),
+        ] {
+            with_server(ServerOptions::new().max_memory(limit), |path, _| {
+                let channel = Channel::connect_with(&Address::shm(path), &options()).unwrap();
+                // From now on the session is one that may have streams.
+                channel.open(ECHO_STREAM, None).unwrap();
+                let error = channel.call(ECHO, &[7; 2 << 20]).map(drop).unwrap_err();
+                assert!(matches!(error, CallError::Failed { .. }), "{error:?}");
+                assert!(error.to_string().contains(said), "{error}");
+                assert_eq!(channel.call(ECHO, &[7; 100]).unwrap().to_vec(), [7; 100]);
+            });
+        }
+    });
+}
