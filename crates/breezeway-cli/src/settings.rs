@@ -13,7 +13,7 @@ use breezeway_measure::Wait;
 use crate::Failure;
 use crate::shmipc::refuse_here;
 use file::File;
-use value::{CallTimeout, UnderWay};
+use value::{CallTimeout, MaxMemory, UnderWay};
 
 /// Settings of sessions; what is not given stays open.
 #[derive(Clone, Debug, Default, PartialEq, Eq, clap::Args)]
@@ -113,6 +113,17 @@ pub(crate) struct ServerSettings {
     /// The most sessions at one time, 1..=1000000 [default: 4096]
     #[arg(long, value_name = "N", env = "BREEZEWAY_MAX_SESSIONS", value_parser = value::max_sessions)]
     max_sessions: Option<usize>,
+    /// The most shared memory that clients may hold of what the server makes: 1 byte to 2^63, or
+    /// none, no limit. A client beyond it is refused, a reply fails or waits [default: none]
+    #[arg(long, value_name = "BYTES", env = "BREEZEWAY_MAX_MEMORY", value_parser = value::max_memory)]
+    max_memory: Option<MaxMemory>,
+    /// The same for the clients of each user [default: none]
+    #[arg(long, value_name = "BYTES", env = "BREEZEWAY_MAX_MEMORY_OF_USER", value_parser = value::max_memory_of_user)]
+    max_memory_of_user: Option<MaxMemory>,
+    /// The most calls in flight of all sessions, 1..=16777216, of those that are replied to later:
+    /// with --offload or --runtime tokio, and not of gRPC [default: 65536]
+    #[arg(long, value_name = "N", env = "BREEZEWAY_MAX_CALLS_IN_FLIGHT", value_parser = value::max_calls_in_flight)]
+    max_calls_in_flight: Option<usize>,
     /// Permission bits of the socket file, in octal: who may write it may connect [default: 0600]
     #[arg(long, value_name = "MODE", env = "BREEZEWAY_SOCKET_MODE", value_parser = value::socket_mode)]
     socket_mode: Option<u32>,
@@ -125,6 +136,9 @@ impl ServerSettings {
             workers: self.workers.or(other.workers),
             offload: self.offload.or(other.offload),
             max_sessions: self.max_sessions.or(other.max_sessions),
+            max_memory: self.max_memory.or(other.max_memory),
+            max_memory_of_user: self.max_memory_of_user.or(other.max_memory_of_user),
+            max_calls_in_flight: self.max_calls_in_flight.or(other.max_calls_in_flight),
             socket_mode: self.socket_mode.or(other.socket_mode),
         }
     }
@@ -135,6 +149,10 @@ impl ServerSettings {
         let set = fill(set, self.workers, ServerOptions::workers);
         let set = fill(set, self.offload, ServerOptions::offload);
         let set = fill(set, self.max_sessions, ServerOptions::max_sessions);
+        let limit = |limit: Option<MaxMemory>| limit.and_then(|MaxMemory(bytes)| bytes);
+        let set = fill(set, limit(self.max_memory), ServerOptions::max_memory);
+        let set = fill(set, limit(self.max_memory_of_user), ServerOptions::max_memory_of_user);
+        let set = fill(set, self.max_calls_in_flight, ServerOptions::max_calls_in_flight);
         fill(set, self.socket_mode, ServerOptions::socket_mode)
     }
 
@@ -156,6 +174,9 @@ impl ServerSettings {
     ) -> Result<breezeway_shmipc::ServerOptions, Failure> {
         refuse_here("--workers", self.workers.is_some())?;
         refuse_here("--offload", self.offload.is_some())?;
+        refuse_here("--max-memory", self.max_memory.is_some())?;
+        refuse_here("--max-memory-of-user", self.max_memory_of_user.is_some())?;
+        refuse_here("--max-calls-in-flight", self.max_calls_in_flight.is_some())?;
         let has_file = matches!(address, breezeway_shmipc::Address::Unix(_));
         if !has_file && self.socket_mode.is_some() {
             return Err(format!("--socket-mode does not go with {address}: no socket file").into());

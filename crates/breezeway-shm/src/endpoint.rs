@@ -24,7 +24,7 @@ use crate::payload::segments::Segments;
 use crate::payload::staging::Staging;
 use crate::ring::words::{ForeignWords, OwnWords};
 use crate::ring::{Duplex, Entry, Kind};
-use crate::statistics::{Field, Meter, Record};
+use crate::statistics::{Field, HandlerTimes, Meter, Record};
 use crate::violation::Violation;
 use breezeway_os::{Distance, MemoryAccount, Notifier, Origin, TrustedPeer, clock};
 
@@ -141,6 +141,11 @@ impl Endpoint {
     #[inline(always)]
     pub fn meter(&mut self) -> &mut Meter {
         &mut self.meter
+    }
+
+    /// Where its handlers are noted.
+    pub fn handler_times(&self) -> Option<HandlerTimes> {
+        self.meter.handler_times()
     }
 
     /// What it has counted so far.

@@ -6,9 +6,11 @@ mod meter;
 mod registry;
 mod snapshot;
 mod table;
+mod times;
 
-pub use fields::{CAPACITY, Field, HEADER_SIZE, MAGIC, RECORD_SIZE, VERSION};
+pub use fields::{CAPACITY, Field, HEADER_SIZE, MAGIC, RECORD_SIZE, TIMES_SIZE, VERSION};
 pub use meter::{Description, Meter};
 pub use registry::{Look, Registry};
 pub use snapshot::{ProcessStatistics, Record, Role, StatisticsFile, Totals, WaitsFor};
 pub use table::{Sums, sums_of_this_process};
+pub use times::{HandlerTimes, Times, shortest};

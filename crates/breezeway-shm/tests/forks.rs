@@ -107,7 +107,7 @@ fn a_child_has_statistics_of_its_own_and_its_parents_stay_as_they_are() {
     let registry = Arc::new(Registry::default());
     parents.join(&registry);
     parents.add(Field::Slept, 5);
-    let number = parents.record().number;
+    let (number, times) = (parents.record().number, parents.handler_times().unwrap());
     let fine = in_forked_child(|| {
         let childs = Meter::new(&description);
         let pid = std::process::id();
@@ -115,6 +115,7 @@ fn a_child_has_statistics_of_its_own_and_its_parents_stay_as_they_are() {
         // What it was born with.
         parents.waited();
         parents.holds(1, 1);
+        times.note(1_000);
         let nothing = parents.record().totals == Totals::default()
             && parents.record().role == Role::Server
             && registry.look().live.is_empty();
@@ -126,6 +127,6 @@ fn a_child_has_statistics_of_its_own_and_its_parents_stay_as_they_are() {
     });
     assert!(fine, "the child died, or shows what is its parent's");
     assert!(numbers(std::process::id()).contains(&number));
-    assert_eq!(parents.totals().slept, 5);
+    assert_eq!((parents.totals().slept, parents.totals().timed), (5, 0));
     assert_eq!(registry.look().live, [parents.record()]);
 }

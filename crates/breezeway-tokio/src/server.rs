@@ -10,8 +10,8 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use breezeway::{
-    Address, Driver, ErrorCode, IncomingCall, Monitor, ServeError, ServerChannel, ServerOptions,
-    SessionListener, Unserved,
+    Address, Driver, ErrorCode, HandlerTimer, IncomingCall, Monitor, ServeError, ServerChannel,
+    ServerOptions, SessionListener, Unserved,
 };
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
@@ -180,9 +180,8 @@ impl Server {
         S: Fn(u32, Stream) -> G + Send + Sync + 'static,
         G: Future<Output = ()> + Send + 'static,
     {
-        #[cfg(feature = "metrics")]
-        let call = move |incoming| {
-            let timer = breezeway::metrics::HandlerTimer::start();
+        let call = move |incoming: IncomingCall| {
+            let timer = HandlerTimer::start(|| incoming.handler_times());
             let handling = call(incoming);
             async move {
                 handling.await;

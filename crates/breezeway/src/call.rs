@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use breezeway_os::Peer;
 use breezeway_shm::layout::INLINE_MAX;
+use breezeway_shm::statistics::HandlerTimes;
 use breezeway_shm::{Filling, Flags, ForeignBytes, Head, Kind, SendError};
 
 use crate::call_limit::CallLimit;
@@ -147,6 +148,7 @@ impl Serving<'_> {
             peer: *self.peer,
             carrier: self.link.carrier(),
             cap: self.link.cap(),
+            times: self.link.handler_times(),
         };
         Ok((DeferredCall::new(mailbox, self.request, body, caller), Replied(())))
     }
@@ -216,6 +218,14 @@ impl<'c> Call<'c> {
 
     pub(crate) fn offloaded(place: &'c mut Option<DeferredCall>) -> Self {
         Self(Offloaded(place), None)
+    }
+
+    /// Where it is noted how long handlers of its session take.
+    pub(crate) fn handler_times(&self) -> Option<HandlerTimes> {
+        match &self.0 {
+            Here(serving) => serving.link.handler_times(),
+            Offloaded(place) => place.as_ref().expect(PRESENT).handler_times(),
+        }
     }
 
     /// Counts there if it is deferred.

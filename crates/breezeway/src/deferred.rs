@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use breezeway_os::{Deadline, Notifier, Origin, Peer};
+use breezeway_shm::statistics::HandlerTimes;
 use breezeway_shm::{ForeignBytes, Message, Want};
 use thiserror::Error;
 
@@ -194,6 +195,8 @@ pub(crate) struct Caller {
     pub(crate) peer: Peer,
     pub(crate) carrier: Carrier,
     pub(crate) cap: usize,
+    /// Where the session's handlers are noted.
+    pub(crate) times: Option<HandlerTimes>,
 }
 
 impl DeferredCall {
@@ -374,6 +377,14 @@ impl DeferredCall {
     }
 
     /// The largest reply.
+    /// Where it is noted how long handlers of its session take.
+    pub(crate) fn handler_times(&self) -> Option<HandlerTimes> {
+        match &self.0 {
+            Mailed(call) => call.caller.times,
+            Shared(call, _) => call.handler_times(),
+        }
+    }
+
     pub(crate) fn cap(&self) -> usize {
         match &self.0 {
             Mailed(call) => call.caller.cap,

@@ -80,6 +80,8 @@ mod foreign;
 #[cfg(not(loom))]
 mod hand_over;
 #[cfg(not(loom))]
+mod handler_timer;
+#[cfg(not(loom))]
 mod handshake;
 #[cfg(not(loom))]
 mod hello;
@@ -171,6 +173,9 @@ pub use error::{CallError, ConnectError, ReplyError, ServeError, SessionError};
 pub use foreign::ForeignConnection;
 #[cfg(not(loom))]
 pub use hand_over::TakeOverError;
+#[cfg(not(loom))]
+#[doc(hidden)]
+pub use handler_timer::HandlerTimer;
 #[cfg(not(loom))]
 pub use handshake::HandshakeError;
 #[cfg(not(loom))]

@@ -18,7 +18,7 @@ use std::os::fd::BorrowedFd;
 
 use breezeway_os::{Deadline, TrustedPeer};
 use breezeway_shm::layout::INLINE_MAX;
-use breezeway_shm::statistics::{Meter, Record};
+use breezeway_shm::statistics::{HandlerTimes, Meter, Record};
 use breezeway_shm::{
     self as shm, Account, Filling, ForeignBytes, Head, Message, PayloadMemory, SendError, Want,
 };
@@ -82,6 +82,14 @@ impl Link {
         match self {
             Memory(link) => link.endpoint.meter(),
             Socket(link) => link.meter(),
+        }
+    }
+
+    /// Where its handlers are noted.
+    pub(crate) fn handler_times(&self) -> Option<HandlerTimes> {
+        match self {
+            Memory(link) => link.endpoint.handler_times(),
+            Socket(link) => link.meter.handler_times(),
         }
     }
 

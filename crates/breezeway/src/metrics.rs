@@ -15,9 +15,7 @@ mod handlers;
 
 use crate::server::refused_by_this_process;
 
-#[doc(hidden)]
-pub use handlers::HandlerTimer;
-pub(crate) use handlers::Timed;
+pub(crate) use handlers::note;
 
 /// Why clients got no session, as the label `reason` says it.
 const REASONS: [&str; 6] =
@@ -105,7 +103,8 @@ fn kind(field: Field) -> Kind {
         | Field::Published
         | Field::Consumed
         | Field::OwnControl
-        | Field::PeerControl => Kind::OfOneSession,
+        | Field::PeerControl
+        | Field::Timed => Kind::OfOneSession,
         _ if field.is_state() => Kind::State,
         _ => Kind::Count,
     }

@@ -21,6 +21,7 @@ use crate::call::{Handler, HandlerError};
 use crate::call_limit::{CallLimit, Limited};
 use crate::channel::Stream;
 use crate::error::ServeError;
+use crate::handler_timer::Timed;
 use crate::handshake::HandshakeError;
 use crate::listener::Listener;
 use crate::offload::{Offloading, Queue};
@@ -200,8 +201,7 @@ impl Server {
     /// When it is stopped, channels are told to make no more calls, and what was asked before is
     /// served and replied to, for at most [`ServerOptions::drain_timeout`].
     pub fn serve(self, handler: impl Handler) -> Result<(), ServeError> {
-        #[cfg(feature = "metrics")]
-        let handler = crate::metrics::Timed(handler);
+        let handler = Timed(handler);
         let limit = self.monitor.call_limit().clone();
         match self.options.offload {
             0 => self.serve_with(Limited(handler, limit)),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use breezeway_os::clock;
 use breezeway_shm::statistics::{
-    Field, ProcessStatistics, Record, Role, StatisticsFile, Totals, WaitsFor,
+    Field, ProcessStatistics, Record, Role, StatisticsFile, Times, Totals, WaitsFor,
 };
 use bytesize::ByteSize;
 use serde::{Serialize, Serializer};
@@ -39,8 +39,28 @@ pub(crate) struct Session {
     max_in_flight: u64,
     waits_for: Option<&'static str>,
     waits_ns: Option<u64>,
+    /// Null if none was timed.
+    handlers: Option<Handlers>,
+    /// What that is of.
+    #[serde(skip)]
+    pub(crate) times: Option<Times>,
     #[serde(serialize_with = "by_name")]
     pub(crate) counts: Totals,
+}
+
+/// How long handlers took: of each so many of a hundred no longer than that.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub(crate) struct Handlers {
+    timed: u64,
+    pub(crate) p50_ns: u64,
+    pub(crate) p99_ns: u64,
+}
+
+impl Handlers {
+    pub(crate) fn of(times: &Times) -> Option<Self> {
+        let (p50_ns, p99_ns) = (times.percentile(50)?, times.percentile(99)?);
+        Some(Self { timed: times.count(), p50_ns, p99_ns })
+    }
 }
 
 /// A thread that serves sessions.
@@ -59,7 +79,11 @@ fn by_name<S: Serializer>(totals: &Totals, serializer: S) -> Result<S::Ok, S::Er
     let shown = Field::ALL.iter().filter(|field| {
         !matches!(
             field,
-            Field::WaitsFor | Field::WaitsSince | Field::OwnControl | Field::PeerControl
+            Field::WaitsFor
+                | Field::WaitsSince
+                | Field::OwnControl
+                | Field::PeerControl
+                | Field::Timed
         )
     });
     let map: Map<String, Value> =
@@ -106,12 +130,12 @@ impl Sessions {
 impl From<ProcessStatistics> for Sessions {
     fn from(statistics: ProcessStatistics) -> Self {
         let now = clock::since_boot();
-        let ProcessStatistics { opened, unrecorded, records, .. } = statistics;
+        let ProcessStatistics { opened, unrecorded, records, mut times, .. } = statistics;
         let (mut sessions, mut workers) = (Vec::new(), Vec::new());
         for record in &records {
             match record.role {
                 Role::Worker => workers.push(Worker::new(record, now)),
-                _ => sessions.push(Session::new(record, now)),
+                _ => sessions.push(Session::new(record, times.remove(&record.number), now)),
             }
         }
         sessions.sort_by_key(|session: &Session| session.session);
@@ -136,9 +160,10 @@ fn since(then: u64, now: u64) -> Option<u64> {
 
 impl Session {
     pub(crate) const HEAD: &'static str = "session role   carrier policy   peer     user   \
-        age        calls      messages   in         out        lent  memory     waits for";
+        age        calls      messages   in         out        lent  memory     p50        p99        \
+        waits for";
 
-    fn new(record: &Record, now: u64) -> Self {
+    fn new(record: &Record, times: Option<Times>, now: u64) -> Self {
         let waits = WaitsFor::from_number(record.totals.waits_for);
         Self {
             session: record.number,
@@ -164,6 +189,8 @@ impl Session {
                 WaitsFor::Memory => "memory",
             }),
             waits_ns: waits.and_then(|_| since(record.totals.waits_since, now)),
+            handlers: times.as_ref().and_then(Handlers::of),
+            times,
             counts: record.totals,
         }
     }
@@ -202,6 +229,12 @@ impl Session {
         }
     }
 
+    fn handling(&self) -> String {
+        let [p50, p99] = percentiles(self.handlers);
+        let timed = self.handlers.map_or(0, |handlers| handlers.timed);
+        format!("p50 {p50}, p99 {p99}, {timed} timed")
+    }
+
     /// Role, carrier, policy, peer and user.
     pub(crate) fn who(&self) -> [String; 5] {
         let number = |known: Option<u32>| known.map_or("-".to_owned(), |number| number.to_string());
@@ -216,10 +249,11 @@ impl Session {
 
     fn line(&self) -> String {
         let [role, carrier, policy, peer, user] = self.who();
+        let [p50, p99] = percentiles(self.handlers);
         let Totals { bytes_sent, bytes_received, lends, own_memory, peer_memory, .. } = self.counts;
         format!(
             "{:<7} {role:<6} {carrier:<7} {policy:<8} {peer:<8} {user:<6} {:<10} {:<10} {:<10} \
-             {:<10} {:<10} {lends:<5} {:<10} {}",
+             {:<10} {:<10} {lends:<5} {:<10} {p50:<10} {p99:<10} {}",
             self.session,
             age(self.age_ns),
             self.calls(),
@@ -247,6 +281,7 @@ impl Session {
                 format!("{} calls in flight, {}", self.max_in_flight, bytes(self.cap)),
             ),
             ("ring".to_owned(), format!("at most {ring} of {} entries", self.ring)),
+            ("handlers".to_owned(), self.handling()),
         ];
         let shown = Field::ALL.iter().filter(|field| {
             !matches!(
@@ -257,6 +292,7 @@ impl Session {
                     | Field::Consumed
                     | Field::OwnControl
                     | Field::PeerControl
+                    | Field::Timed
             )
         });
         lines.extend(shown.map(|&field| {
@@ -301,10 +337,18 @@ impl Worker {
     }
 }
 
+/// How long half of the handlers took at most, and how long 99 of 100, where that is known.
+pub(crate) fn percentiles(handlers: Option<Handlers>) -> [String; 2] {
+    let known = handlers.map(|handlers| [handlers.p50_ns, handlers.p99_ns].map(age));
+    known.unwrap_or_else(|| ["-", "-"].map(str::to_owned))
+}
+
 /// A time in its largest unit, with a digit behind the point.
 pub(crate) fn age(nanoseconds: u64) -> String {
     let seconds = Duration::from_nanos(nanoseconds).as_secs_f64();
     match seconds {
+        ..1e-6 => format!("{nanoseconds} ns"),
+        ..1e-4 => format!("{:.1} us", seconds * 1e6),
         ..1e-3 => format!("{:.0} us", seconds * 1e6),
         ..1.0 => format!("{:.0} ms", seconds * 1e3),
         ..600.0 => format!("{seconds:.1} s"),

@@ -18,7 +18,7 @@ pub(crate) struct File {
 type Set = fn(&mut File, &str) -> Result<(), String>;
 
 /// Every setting: its section, its key, and its place.
-const SETTINGS: [(&str, &str, Set); 13] = [
+const SETTINGS: [(&str, &str, Set); 16] = [
     ("session", "wait", |file, text| put(&mut file.session.wait, value::wait(text))),
     ("session", "spin_bound", |file, text| {
         put(&mut file.session.spin_bound, value::spin_bound(text))
@@ -44,6 +44,15 @@ const SETTINGS: [(&str, &str, Set); 13] = [
     ("server", "offload", |file, text| put(&mut file.server.offload, value::offload(text))),
     ("server", "max_sessions", |file, text| {
         put(&mut file.server.max_sessions, value::max_sessions(text))
+    }),
+    ("server", "max_memory", |file, text| {
+        put(&mut file.server.max_memory, value::max_memory(text))
+    }),
+    ("server", "max_memory_of_user", |file, text| {
+        put(&mut file.server.max_memory_of_user, value::max_memory_of_user(text))
+    }),
+    ("server", "max_calls_in_flight", |file, text| {
+        put(&mut file.server.max_calls_in_flight, value::max_calls_in_flight(text))
     }),
     ("server", "socket_mode", |file, text| {
         put(&mut file.server.socket_mode, value::socket_mode(text))
@@ -176,6 +185,9 @@ mod tests {
             workers = 6
             offload = 3
             max_sessions = 7
+            max_memory = "8MiB"
+            max_memory_of_user = "none"
+            max_calls_in_flight = 9
             socket_mode = 0o660
         "#;
         let file = File::parse(text).unwrap();
@@ -196,9 +208,21 @@ mod tests {
             workers: Some(6),
             offload: Some(3),
             max_sessions: Some(7),
+            max_memory: Some(value::MaxMemory(Some(8 << 20))),
+            max_memory_of_user: Some(value::MaxMemory(None)),
+            max_calls_in_flight: Some(9),
             socket_mode: Some(0o660),
         };
         assert_eq!(file.server, server);
+        let expected = ServerOptions::new()
+            .workers(6)
+            .offload(3)
+            .max_sessions(7)
+            .max_memory(8 << 20)
+            .max_calls_in_flight(9)
+            .socket_mode(0o660);
+        let options = file.server.options(SessionOptions::new());
+        assert_eq!(format!("{options:?}"), format!("{expected:?}"));
     }
 
     #[test]
@@ -223,6 +247,9 @@ mod tests {
             ("server", "offload", "1025", "1024"),
             ("server", "workers", "true", "a string or a whole number"),
             ("server", "max_sessions", "1000001", "1..=1000000"),
+            ("server", "max_memory", "0", "1 byte to 2^63 bytes"),
+            ("server", "max_memory_of_user", "\"some\"", "such as 65536"),
+            ("server", "max_calls_in_flight", "0", "1..=16777216"),
             ("server", "socket_mode", "\"999\"", "in octal"),
             ("server", "socket_mode", "512", "in 0o000..=0o777"),
         ] {
@@ -236,7 +263,7 @@ mod tests {
         refused("[session]\ncapp = 1", &["session.capp = 1", "not known", "cap, first_segment"]);
         refused(
             "[server]\ncap = 1",
-            &["server.cap = 1", "workers, offload, max_sessions, socket_mode"],
+            &["server.cap = 1", "workers, offload, max_sessions, max_memory, "],
         );
         refused("[sesion]\ncap = 1", &["[sesion] is not known", "[session] and [server]"]);
         refused("[sesion]", &["[sesion] is not known", "[session] and [server]"]);

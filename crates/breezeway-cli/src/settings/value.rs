@@ -125,6 +125,29 @@ pub(crate) fn max_sessions(text: &str) -> Parsed<usize> {
     of_server(number(text)?, ServerOptions::max_sessions)
 }
 
+/// How much memory clients may hold, if there is a limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct MaxMemory(pub(crate) Option<u64>);
+
+fn limit_of_memory(text: &str, set: fn(ServerOptions, u64) -> ServerOptions) -> Parsed<MaxMemory> {
+    match text {
+        "none" => Ok(MaxMemory(None)),
+        _ => of_server(bytes(text)?, set).map(|bytes| MaxMemory(Some(bytes))),
+    }
+}
+
+pub(crate) fn max_memory(text: &str) -> Parsed<MaxMemory> {
+    limit_of_memory(text, ServerOptions::max_memory)
+}
+
+pub(crate) fn max_memory_of_user(text: &str) -> Parsed<MaxMemory> {
+    limit_of_memory(text, ServerOptions::max_memory_of_user)
+}
+
+pub(crate) fn max_calls_in_flight(text: &str) -> Parsed<usize> {
+    of_server(number(text)?, ServerOptions::max_calls_in_flight)
+}
+
 /// Permission bits in octal, as chmod(1) takes them.
 pub(crate) fn socket_mode(text: &str) -> Parsed<u32> {
     let digits = text.strip_prefix("0o").unwrap_or(text);
@@ -204,6 +227,20 @@ mod tests {
     }
 
     #[test]
+    fn limits_of_memory_are_bytes_or_none() {
+        for limit in [max_memory, max_memory_of_user] {
+            assert_eq!(limit("none"), Ok(MaxMemory(None)));
+            assert_eq!(limit("2GiB"), Ok(MaxMemory(Some(2 << 30))));
+            assert_eq!(limit("9223372036854775808"), Ok(MaxMemory(Some(1 << 63))));
+            for text in ["0", "9223372036854775809"].into_iter().chain(MORE_THAN_CAN_BE_COUNTED) {
+                let reason = limit(text).unwrap_err();
+                assert_eq!(reason, "it is not within 1 byte to 2^63 bytes", "{text}");
+            }
+            assert!(limit("some").unwrap_err().contains("such as 65536, 256KiB"));
+        }
+    }
+
+    #[test]
     fn times_have_units() {
         for (text, nanoseconds) in
             [("100us", 100_000), ("1s", 1_000_000_000), ("2ms 5us", 2_005_000), ("0s", 0)]
@@ -235,6 +272,9 @@ mod tests {
         }
         for text in ["0", "1000001"] {
             assert_eq!(max_sessions(text).unwrap_err(), "it is not in 1..=1000000");
+        }
+        for text in ["0", "16777217"] {
+            assert_eq!(max_calls_in_flight(text).unwrap_err(), "it is not in 1..=16777216");
         }
         for text in ["-1", "1.5", "", "many", "99999999999999999999999"] {
             assert_eq!(workers(text).unwrap_err(), "expected a whole number", "{text}");

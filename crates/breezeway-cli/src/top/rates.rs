@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::time::Instant;
 
-use breezeway_shm::statistics::{StatisticsFile, Totals};
+use breezeway_shm::statistics::{StatisticsFile, Times, Totals};
 
-use crate::inspect::native::{Session, Sessions};
+use crate::inspect::native::{Handlers, Session, Sessions};
 use crate::inspect::processes;
 
 /// One session, or worker, of one process.
@@ -27,6 +27,38 @@ pub(super) struct Row {
     /// The part of a CPU that went into spinning: of the session, and of its process's
     /// workers.
     pub(super) spinning: f64,
+    /// How long handlers took of late.
+    pub(super) handlers: Option<Handlers>,
+}
+
+/// So many handlers have to be timed before what they took is shown in place of what was shown
+/// before: fewer have no p99.
+const ENOUGH: u64 = 100;
+
+/// How long a session's handlers take.
+#[derive(Clone)]
+struct Recent {
+    /// What is shown.
+    shown: Option<Handlers>,
+    /// Where the next ones begin.
+    from: Times,
+}
+
+impl Recent {
+    /// At first all there were so far are shown, and then always the last [`ENOUGH`] or more.
+    fn next(before: Option<Self>, now: &Times) -> Self {
+        match before {
+            None => Self { shown: Handlers::of(now), from: now.clone() },
+            Some(before) => {
+                let fresh = now.since(&before.from);
+                if fresh.count() >= ENOUGH {
+                    Self { shown: Handlers::of(&fresh), from: now.clone() }
+                } else {
+                    Self { shown: before.shown.or_else(|| Handlers::of(now)), ..before }
+                }
+            }
+        }
+    }
 }
 
 /// What is looked at, with what was seen last.
@@ -35,6 +67,7 @@ pub(super) struct Watch {
     files: HashMap<u32, (String, StatisticsFile)>,
     last: Option<Instant>,
     totals: HashMap<Key, Totals>,
+    recent: HashMap<Key, Recent>,
     spun: HashMap<Key, u64>,
 }
 
@@ -66,7 +99,8 @@ impl Watch {
     }
 
     fn compare(&mut self, elapsed: f64, looks: Vec<(u32, String, Sessions)>) -> Vec<Row> {
-        let (mut totals, mut spun, mut rows) = (HashMap::new(), HashMap::new(), Vec::new());
+        let (mut totals, mut spun, mut recent) = (HashMap::new(), HashMap::new(), HashMap::new());
+        let mut rows = Vec::new();
         for (pid, program, sessions) in looks {
             let mut workers = 0;
             for worker in &sessions.workers {
@@ -80,11 +114,21 @@ impl Watch {
                 let now = session.counts;
                 let before = self.totals.get(&key).copied().unwrap_or(now);
                 totals.insert(key, now);
+                let mut handlers = None;
+                if let Some(times) = &session.times {
+                    let now = Recent::next(self.recent.remove(&key), times);
+                    handlers = now.shown;
+                    recent.insert(key, now);
+                }
                 let program = program.clone();
-                rows.push(Row::new(pid, program, session, [before, now], workers, elapsed));
+                let counts = [before, now];
+                rows.push(Row {
+                    handlers,
+                    ..Row::new(pid, program, session, counts, workers, elapsed)
+                });
             }
         }
-        (self.totals, self.spun) = (totals, spun);
+        (self.totals, self.spun, self.recent) = (totals, spun, recent);
         rows
     }
 }
@@ -119,6 +163,7 @@ impl Row {
             sent: rate(|totals| totals.bytes_sent),
             sleeps: rate(|totals| totals.slept),
             spinning: spinning + workers,
+            handlers: None,
         }
     }
 

@@ -8,10 +8,10 @@ use ratatui::widgets::{Block, Cell, Paragraph, Row as Cells, Table, TableState};
 
 use super::rates::Row;
 use super::view::{Column, View};
-use crate::inspect::native::bytes;
+use crate::inspect::native::{bytes, percentiles};
 use crate::one_line;
 
-const COLUMNS: [(&str, u16, Option<Column>); 13] = [
+const COLUMNS: [(&str, u16, Option<Column>); 15] = [
     ("PID", 8, Some(Column::Pid)),
     ("PROGRAM", 15, None),
     ("SESSION", 7, None),
@@ -25,6 +25,8 @@ const COLUMNS: [(&str, u16, Option<Column>); 13] = [
     ("WAKES/S", 9, Some(Column::Wakeups)),
     ("SPINNING", 9, Some(Column::Spinning)),
     ("FILL", 5, Some(Column::Fill)),
+    ("P50", 8, Some(Column::P50)),
+    ("P99", 8, Some(Column::P99)),
 ];
 
 /// Draws the whole screen.
@@ -80,6 +82,7 @@ fn table(view: &View, rows: &[&Row], frame: &mut Frame<'_>, area: Rect) {
 
 fn cells(row: &Row) -> Cells<'static> {
     let [role, carrier, _, peer, _] = row.session.who();
+    let [p50, p99] = percentiles(row.handlers);
     Cells::new([
         row.pid.to_string(),
         one_line(&row.program),
@@ -94,16 +97,20 @@ fn cells(row: &Row) -> Cells<'static> {
         count(row.sleeps),
         format!("{:.0} %", 100.0 * row.spinning),
         format!("{:.0} %", 100.0 * row.fill()),
+        p50,
+        p99,
     ])
 }
 
 fn details(row: &Row, frame: &mut Frame<'_>, area: Rect) {
     let title = format!(" process {} ({}) ", row.pid, one_line(&row.program));
+    let [p50, p99] = percentiles(row.handlers);
     let rates = [
         ("calls/s".to_owned(), count(row.calls)),
         ("in/s".to_owned(), bytes(row.received as u64)),
         ("out/s".to_owned(), bytes(row.sent as u64)),
         ("wake-ups/s".to_owned(), count(row.sleeps)),
+        ("handlers now".to_owned(), format!("p50 {p50}, p99 {p99}")),
     ];
     let all: Vec<_> = rates.into_iter().chain(row.session.details()).collect();
     // In columns, as far as they go.

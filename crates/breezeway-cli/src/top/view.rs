@@ -23,6 +23,10 @@ pub(crate) enum Column {
     Spinning,
     /// Payload memory in use
     Fill,
+    /// How long half of the handlers take at most
+    P50,
+    /// How long 99 of 100 handlers take at most
+    P99,
     /// Process and session
     Pid,
 }
@@ -60,6 +64,8 @@ impl View {
             Column::Wakeups => row.sleeps,
             Column::Spinning => row.spinning,
             Column::Fill => row.fill(),
+            Column::P50 => row.handlers.map_or(0.0, |handlers| handlers.p50_ns as f64),
+            Column::P99 => row.handlers.map_or(0.0, |handlers| handlers.p99_ns as f64),
             Column::Pid => 0.0,
         };
         self.rows.sort_by(|one, other| {

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use breezeway::Session;
+use breezeway::{Channel, Session};
 use breezeway_shmipc::{Client, ClientOptions, Trust};
 use rustix::process::Signal;
 use serde_json::Value;
@@ -172,6 +172,52 @@ fn sessions_of_a_stopped_server_are_shown_on_every_carrier() {
         assert!(all.iter().any(|report| report["pid"] == process), "no {process} in {lines}");
     }
     running.signal(Signal::CONT);
+}
+
+#[test]
+fn how_long_handlers_take_is_shown_by_session_whoever_runs_them() {
+    for (gear, shared) in [
+        (&["--workers", "1"][..], false),
+        (&["--offload", "1"], false),
+        (&["--runtime", "tokio"], false),
+        (&["--runtime", "tokio"], true),
+    ] {
+        let folder = Folder::new();
+        let address = folder.address();
+        let mut command = breezeway(&["serve", "--addr", &address.to_string()]);
+        command.args(gear);
+        let running = Running::start(command);
+        running.line();
+        let (mut idle, pid) = (Session::connect(&address).unwrap(), running.pid().to_string());
+        idle.call(0, b"once").unwrap();
+        // One call in 61 of the one thread, and some that bring the last one to its end.
+        if shared {
+            let channel = Channel::connect(&address).unwrap();
+            (0..620).for_each(|_| drop(channel.call(0, b"again").unwrap()));
+            shows_ten(&pid, gear);
+        } else {
+            let mut session = Session::connect(&address).unwrap();
+            (0..620).for_each(|_| drop(session.call(0, b"again").unwrap()));
+            shows_ten(&pid, gear);
+        }
+    }
+}
+
+/// Of two sessions, of which the second one's handlers were timed.
+fn shows_ten(pid: &str, gear: &[&str]) {
+    let report: Value = serde_json::from_str(&inspect(&[pid, "--json"])).unwrap();
+    let shown = report["native"]["sessions"].as_array().unwrap();
+    assert_eq!((shown.len(), &shown[0]["handlers"]), (2, &Value::Null), "{gear:?}");
+    let handlers = &shown[1]["handlers"];
+    assert_eq!(handlers["timed"], 10, "{gear:?}: {handlers}");
+    let [p50, p99] = ["p50_ns", "p99_ns"].map(|name| handlers[name].as_u64().unwrap());
+    assert!(0 < p50 && p50 <= p99, "{gear:?}: {handlers}");
+    let detail = inspect(&[pid, "--session", &shown[1]["session"].to_string()]);
+    assert!(detail.contains(", 10 timed\n"), "{detail}");
+    let idle = inspect(&[pid, "--session", &shown[0]["session"].to_string()]);
+    assert!(idle.contains("handlers           p50 -, p99 -, 0 timed\n"), "{idle}");
+    let lines = inspect(&[pid]);
+    assert!(lines.contains(" p50        p99        waits for\n"), "{lines}");
 }
 
 fn dump(arguments: &[&str]) -> String {

@@ -243,6 +243,9 @@ fn every_option_goes_with_shmipc_or_is_refused() {
     let address = format!("shmipc:{}", folder.socket().display());
     for (option, value) in [
         ("--workers", "2"),
+        ("--max-memory", "1GiB"),
+        ("--max-memory-of-user", "1GiB"),
+        ("--max-calls-in-flight", "9"),
         ("--spin-bound", "1us"),
         ("--cap", "1MiB"),
         ("--first-segment", "1MiB"),
@@ -252,7 +255,7 @@ fn every_option_goes_with_shmipc_or_is_refused() {
     ] {
         let words = [option, "does nothing for a shmipc: address"];
         refused(&["serve", "--addr", &address, option, value], &words);
-        if option != "--workers" {
+        if option != "--workers" && !option.starts_with("--max-") {
             refused(&["bench", "--addr", &address, option, value], &words);
         }
     }
@@ -331,6 +334,18 @@ fn serve_logs_what_it_is_told_to_and_else_what_rust_log_says() {
     says(&["--log", "warn,breezeway_shmipc=off"], "", "", &[]);
     for bad in ["loud", "breezeway_shmipc", "breezeway_shmipc=loud", "warn,"] {
         refused(&["serve", "--addr", &address, "--log", bad], &["--log", "target=level"]);
+    }
+}
+
+#[test]
+fn a_client_beyond_the_limit_of_memory_is_refused_with_the_option_that_serve_has() {
+    for option in ["--max-memory", "--max-memory-of-user"] {
+        // Less than a session's own control segment takes.
+        let serve = Serve::start(&[option, "4KiB"]);
+        let refused = Session::connect(&serve.folder.address()).map(drop).unwrap_err().to_string();
+        let name = option.trim_start_matches("--").replace('-', "_");
+        let words = format!("of the 4096 bytes that the server's {name} ");
+        assert!(refused.contains(&words), "{refused}");
     }
 }
 

@@ -112,6 +112,9 @@ fn a_bad_value_in_the_environment_is_refused_with_the_variable_and_the_range() {
         ("BREEZEWAY_CALL_TIMEOUT", "0s", "--call-timeout", "at least 1 ns, or none"),
         ("BREEZEWAY_WORKERS", "0", "--workers", "1..=1024"),
         ("BREEZEWAY_MAX_SESSIONS", "0", "--max-sessions", "1..=1000000"),
+        ("BREEZEWAY_MAX_MEMORY", "0", "--max-memory", "1 byte to 2^63 bytes"),
+        ("BREEZEWAY_MAX_MEMORY_OF_USER", "0", "--max-memory-of-user", "1 byte to 2^63 bytes"),
+        ("BREEZEWAY_MAX_CALLS_IN_FLIGHT", "0", "--max-calls-in-flight", "in 1..=16777216"),
         ("BREEZEWAY_SOCKET_MODE", "1000", "--socket-mode", "in 0o000..=0o777"),
     ] {
         let words = [value, flag, range, "from the environment", name];

@@ -12,6 +12,12 @@ pub const RECORD_SIZE: usize = 512;
 pub(super) const RECORD_WORDS: usize = RECORD_SIZE / 8;
 /// Records that this version makes room for.
 pub const CAPACITY: usize = 4096;
+/// Words that say how many handlers took how long, of each record.
+pub(super) const TIMES: usize = 128;
+/// Bytes of them.
+pub const TIMES_SIZE: usize = 8 * TIMES;
+/// Where those of the first record begin: behind all records.
+pub(super) const TIMES_OFFSET: usize = HEADER_SIZE + CAPACITY * RECORD_SIZE;
 
 /// Words of the header, in their order.
 #[derive(Clone, Copy, Debug)]
@@ -25,6 +31,8 @@ pub(super) enum Header {
     Opened,
     Unrecorded,
     Since,
+    TimesOffset,
+    TimesSize,
 }
 
 /// Words of a record up to the first number.
@@ -171,6 +179,8 @@ numbers! {
     OwnControl own_control,
     /// Where it has mapped the peer's.
     PeerControl peer_control,
+    /// Calls whose handler was timed.
+    Timed timed,
 }
 
 impl Field {

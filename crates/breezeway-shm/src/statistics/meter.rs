@@ -10,6 +10,7 @@ use super::fields::{Field, Identity, RECORD_WORDS};
 use super::registry::{Registry, Words};
 use super::snapshot::{Record, Role, Totals, WaitsFor};
 use super::table::Table;
+use super::times::HandlerTimes;
 use crate::ring::{Flags, Kind};
 
 /// What is known of a session from its start on.
@@ -191,6 +192,12 @@ impl Meter {
         let sequence = self.word(Identity::Sequence as usize);
         let before = sequence.load(Ordering::Relaxed);
         fence(Ordering::Release);
+        // Only where there are some: otherwise their page is a hole, which is to stay one.
+        if let Place::Table(table, index) = self.place
+            && self.word(Field::Timed.word()).load(Ordering::Relaxed) != 0
+        {
+            table.times(index).iter().for_each(|word| word.store(0, Ordering::Relaxed));
+        }
         for index in 1..RECORD_WORDS {
             self.word(index).store(0, Ordering::Relaxed);
         }
@@ -252,6 +259,16 @@ impl Meter {
     /// Whether what is written there can be: a forked child has no table of its parent's.
     fn is_here(&self) -> bool {
         self.origin.is_here()
+    }
+
+    /// Where the session's handlers are noted; `None` if it has no record that anybody reads.
+    pub fn handler_times(&self) -> Option<HandlerTimes> {
+        match self.place {
+            Place::Table(table, index) => {
+                Some(HandlerTimes::new(table.record(index), table.times(index), self.origin))
+            }
+            Place::Private(..) => None,
+        }
     }
 
     /// From now on it is one of a server's, which asks it from other threads.

@@ -1,14 +1,16 @@
 //! Records as somebody reads them: the owner, or a tool that is told anything.
 
+use std::collections::{HashMap, HashSet};
 use std::io;
 
 use breezeway_os::{SharedMemory, shared_mappings};
 
 pub use super::fields::Totals;
 use super::fields::{
-    CAPACITY, HEADER_SIZE, Header, Identity, MAGIC, RECORD_SIZE, RECORD_WORDS, VERSION,
+    CAPACITY, Field, HEADER_SIZE, Header, Identity, MAGIC, RECORD_SIZE, TIMES_SIZE, VERSION,
 };
 use super::table::LABEL;
+use super::times::Times;
 use crate::ring::Want;
 
 /// The most records that are read of a process, whatever it says.
@@ -146,6 +148,8 @@ pub struct ProcessStatistics {
     pub unrecorded: u64,
     /// Those that live.
     pub records: Vec<Record>,
+    /// How long handlers took, by the number of their session; of those of which it is known.
+    pub times: HashMap<u64, Times>,
 }
 
 /// The file of statistics of another process, open.
@@ -195,20 +199,38 @@ impl StatisticsFile {
     ///
     /// It is no file of statistics, or one of another version, or it cannot be read.
     pub fn read(&self) -> io::Result<ProcessStatistics> {
-        let mut header = [0; 64];
+        let mut header = [0; HEAD_SIZE];
         self.memory.read_at(0, &mut header)?;
         let header = Head::parse(&header)?;
         let room = self.memory.len().saturating_sub(HEADER_SIZE as u64) / RECORD_SIZE as u64;
         let used = header.used.min(room).min(MOST_RECORDS as u64) as usize;
-        let mut copies = [const { Vec::new() }; 3];
-        for copy in &mut copies {
-            copy.resize(used * RECORD_SIZE, 0);
-            self.memory.read_at(HEADER_SIZE as u64, copy)?;
+        let copy = || {
+            let mut copy = vec![0; used * RECORD_SIZE];
+            self.memory.read_at(HEADER_SIZE as u64, &mut copy).map(|()| copy)
+        };
+        let (before, records) = (copy()?, copy()?);
+        let mut times = HashMap::new();
+        for (index, record) in records.chunks_exact(RECORD_SIZE).enumerate() {
+            if word(record, Field::Timed.word()) != 0
+                && let Some(found) = self.times(header.times, index)
+            {
+                times.insert(word(record, Identity::Number as usize), found);
+            }
         }
-        let [before, records, after] = &copies;
-        Ok(header.with(before, records, after))
+        Ok(header.with(&before, &records, &copy()?, times))
+    }
+
+    /// Those of one record, if they begin there and can be read.
+    fn times(&self, begin: Option<u64>, index: usize) -> Option<Times> {
+        let mut bytes = [0; TIMES_SIZE];
+        let offset = begin?.checked_add((index * TIMES_SIZE) as u64)?;
+        self.memory.read_at(offset, &mut bytes).ok()?;
+        Some(Times::read(|index| word(&bytes, index)))
     }
 }
+
+/// Bytes of the header that mean something.
+const HEAD_SIZE: usize = 8 * (Header::TimesSize as usize + 1);
 
 /// What the header says.
 struct Head {
@@ -216,10 +238,12 @@ struct Head {
     opened: u64,
     unrecorded: u64,
     used: u64,
+    /// Where the times begin, if there are some.
+    times: Option<u64>,
 }
 
 impl Head {
-    fn parse(bytes: &[u8; 64]) -> io::Result<Self> {
+    fn parse(bytes: &[u8; HEAD_SIZE]) -> io::Result<Self> {
         let word = |field: Header| word(bytes, field as usize);
         if word(Header::Magic) != MAGIC {
             return Err(invalid("it is no file of statistics"));
@@ -232,12 +256,20 @@ impl Head {
             opened: word(Header::Opened),
             unrecorded: word(Header::Unrecorded),
             used: word(Header::Used).min(word(Header::Capacity)),
+            times: (word(Header::TimesSize) == TIMES_SIZE as u64)
+                .then(|| word(Header::TimesOffset)),
         })
     }
 
     /// The records that are the same session's in a copy from before and in one from after. In
     /// what order one copy was made is not known.
-    fn with(self, before: &[u8], records: &[u8], after: &[u8]) -> ProcessStatistics {
+    fn with(
+        self,
+        before: &[u8],
+        records: &[u8],
+        after: &[u8],
+        mut times: HashMap<u64, Times>,
+    ) -> ProcessStatistics {
         let [before, records, after] =
             [before, records, after].map(|copy| copy.chunks_exact(RECORD_SIZE));
         let live = |((before, record), after): ((&[u8], &[u8]), &[u8])| {
@@ -246,9 +278,11 @@ impl Head {
             let is_live = stands && sequence != 0 && sequence.is_multiple_of(2);
             is_live.then(|| Record::parse(|index| word(record, index))).flatten()
         };
-        let records = before.zip(records).zip(after).filter_map(live).collect();
+        let records: Vec<Record> = before.zip(records).zip(after).filter_map(live).collect();
+        let numbers: HashSet<u64> = records.iter().map(|record| record.number).collect();
+        times.retain(|number, _| numbers.contains(number));
         let Self { since, opened, unrecorded, .. } = self;
-        ProcessStatistics { since, opened, unrecorded, records }
+        ProcessStatistics { since, opened, unrecorded, records, times }
     }
 }
 
@@ -258,7 +292,7 @@ fn invalid(what: &'static str) -> io::Error {
 
 /// A word of a record or of a header.
 fn word(bytes: &[u8], index: usize) -> u64 {
-    let at = 8 * index.min(RECORD_WORDS);
+    let at = 8 * index;
     bytes.get(at..at + 8).map_or(0, |bytes| u64::from_le_bytes(bytes.try_into().expect("8 bytes")))
 }
 

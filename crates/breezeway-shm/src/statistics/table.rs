@@ -10,7 +10,8 @@ use breezeway_os::segment::{self, Mapping, SegmentError};
 use breezeway_os::{Origin, clock};
 
 use super::fields::{
-    CAPACITY, HEADER_SIZE, Header, Identity, MAGIC, RECORD_SIZE, RECORD_WORDS, Totals, VERSION,
+    CAPACITY, HEADER_SIZE, Header, Identity, MAGIC, RECORD_SIZE, RECORD_WORDS, TIMES, TIMES_OFFSET,
+    TIMES_SIZE, Totals, VERSION,
 };
 use super::snapshot::{Record, Role, WaitsFor};
 
@@ -101,7 +102,7 @@ impl Table {
     }
 
     pub(super) fn new(label: &CStr) -> Result<Self, SegmentError> {
-        let size = HEADER_SIZE + CAPACITY * RECORD_SIZE;
+        let size = TIMES_OFFSET + CAPACITY * TIMES_SIZE;
         let (mapping, descriptor) = segment::create_sparse(label, size)?;
         let taken = [const { AtomicU64::new(0) }; CAPACITY / 64];
         let table = Self {
@@ -116,6 +117,8 @@ impl Table {
             (Header::RecordSize, RECORD_SIZE as u64),
             (Header::Capacity, CAPACITY as u64),
             (Header::Since, clock::since_boot()),
+            (Header::TimesOffset, TIMES_OFFSET as u64),
+            (Header::TimesSize, TIMES_SIZE as u64),
         ] {
             table.header(field).store(value, Ordering::Relaxed);
         }
@@ -134,6 +137,11 @@ impl Table {
     /// The words of a record.
     pub(super) fn record(&self, index: usize) -> &[AtomicU64] {
         self.words(HEADER_SIZE + index * RECORD_SIZE, RECORD_WORDS)
+    }
+
+    /// How long the handlers took of the session that has a record.
+    pub(super) fn times(&self, index: usize) -> &[AtomicU64] {
+        self.words(TIMES_OFFSET + index * TIMES_SIZE, TIMES)
     }
 
     fn words(&self, offset: usize, count: usize) -> &[AtomicU64] {

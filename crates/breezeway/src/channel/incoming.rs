@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use breezeway_os::{Deadline, Peer, TrustedPeer, Waiting};
 use breezeway_shm::layout::INLINE_MAX;
+use breezeway_shm::statistics::HandlerTimes;
 use breezeway_shm::{Flags, ForeignBytes, Head, Kind};
 
 use super::driver::Driver;
@@ -314,6 +315,12 @@ impl IncomingCall {
 
     pub(crate) fn asked(&self) -> &Request {
         &self.request
+    }
+
+    /// Where it is noted how long handlers of its session take.
+    #[doc(hidden)]
+    pub fn handler_times(&self) -> Option<HandlerTimes> {
+        self.shared.handler_times
     }
 
     /// The largest reply.

@@ -8,6 +8,7 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use breezeway_os::spin::SpinBudget;
 use breezeway_os::{Deadline, Notifier, Peer, Sleeper, WaitPolicy, Waiting, clock, cpu};
+use breezeway_shm::statistics::HandlerTimes;
 
 use super::leadership::Leadership;
 use super::parker::Parker;
@@ -38,6 +39,8 @@ pub(crate) struct Shared {
     pub(crate) cap: usize,
     pub(crate) max_in_flight: usize,
     pub(crate) service: u16,
+    /// Where its handlers are noted.
+    pub(super) handler_times: Option<HandlerTimes>,
     /// Streams that the peer may have open.
     pub(super) max_streams: usize,
     /// Whether the session drains, or has: set before it begins to.
@@ -80,6 +83,7 @@ impl Shared {
             cap: state.link.cap(),
             max_in_flight,
             service,
+            handler_times: state.link.handler_times(),
             max_streams: state.connection.streams.most_of_peer(),
             state: Mutex::new(state),
             contenders: AtomicU32::new(0),

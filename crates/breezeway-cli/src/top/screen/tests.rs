@@ -23,10 +23,10 @@ fn session(pid: u32, carrier: u8) -> Meter {
 }
 
 fn screen(view: &View) -> Vec<String> {
-    let mut terminal = Terminal::new(TestBackend::new(130, 12)).unwrap();
+    let mut terminal = Terminal::new(TestBackend::new(150, 12)).unwrap();
     terminal.draw(|frame| draw(view, frame)).unwrap();
     let buffer = terminal.backend().buffer();
-    let line = |y| (0..130).map(|x| buffer[(x, y)].symbol()).collect::<String>();
+    let line = |y| (0..150).map(|x| buffer[(x, y)].symbol()).collect::<String>();
     (0..12).map(|y| line(y).trim_end().to_owned()).collect()
 }
 
@@ -82,9 +82,31 @@ fn rates_are_shown_sorted_filtered_and_in_detail() {
     let shown = screen(&view);
     assert!(line("70002", &shown).is_none() && shown[0].starts_with("1 sessions"), "{shown:?}");
 
+    press(&mut view, &[KeyCode::Esc]);
+    let times = slow.handler_times().unwrap();
+    (0..98).for_each(|_| times.note(1_000));
+    (0..2).for_each(|_| times.note(3_000_000));
+    view.show(watch.sample(start + Duration::from_secs(3)));
+    let shown = screen(&view);
+    let percentiles = |of: &str, shown: &[String]| -> Vec<String> {
+        let line = &shown[line(of, shown).unwrap()];
+        let mut words: Vec<_> = line.split("  ").map(|word| word.trim().to_owned()).collect();
+        words.retain(|word| !word.is_empty());
+        words.split_off(words.len() - 2)
+    };
+    assert_eq!(percentiles("70001", &shown), ["960 ns", "3 ms"], "{shown:?}");
+    assert_eq!(percentiles("70002", &shown), ["-", "-"], "{shown:?}");
+    // A few that are new leave what is shown; enough of them take its place.
+    (0..99).for_each(|_| times.note(50_000));
+    view.show(watch.sample(start + Duration::from_secs(4)));
+    assert_eq!(percentiles("70001", &screen(&view)), ["960 ns", "3 ms"]);
+    times.note(50_000);
+    view.show(watch.sample(start + Duration::from_secs(5)));
+    assert_eq!(percentiles("70001", &screen(&view)), ["53.2 us", "53.2 us"]);
+
     // What has ended is gone, and nothing breaks where nothing is left.
     drop((slow, fast));
-    view.show(watch.sample(start + Duration::from_secs(3)));
+    view.show(watch.sample(start + Duration::from_secs(6)));
     assert!(screen(&view)[0].starts_with("0 sessions"));
     press(&mut view, &[KeyCode::Up, KeyCode::Down, KeyCode::Enter, KeyCode::Esc]);
     screen(&view);

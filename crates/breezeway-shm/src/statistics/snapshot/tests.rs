@@ -74,6 +74,49 @@ fn what_a_session_counts_is_seen_from_outside_until_it_ends() {
 }
 
 #[test]
+fn how_long_handlers_took_is_seen_from_outside() {
+    let meter = Meter::new(&description());
+    let number = meter.record().number;
+    assert!(!own_file().read().unwrap().times.contains_key(&number), "nothing is known yet");
+    let times = meter.handler_times().unwrap();
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| (0..250).for_each(|_| times.note(1_000)));
+        }
+    });
+    times.note(1_000_000);
+    let read = own_file().read().unwrap();
+    let seen = &read.times[&number];
+    assert_eq!((seen.count(), meter.totals().timed), (1_001, 1_001));
+    assert_eq!((seen.percentile(99), seen.percentile(100)), (Some(960), Some(983_040)));
+
+    // The next one that has the record knows nothing of it, and a handler that ends late notes
+    // nothing.
+    drop(meter);
+    times.note(1_000);
+    for _ in 0..3 {
+        let next = Meter::new(&description());
+        times.note(1_000);
+        let read = own_file().read().unwrap();
+        assert!(!read.times.contains_key(&next.record().number));
+        next.handler_times().unwrap().note(5_000);
+        let read = own_file().read().unwrap();
+        assert_eq!(read.times[&next.record().number].count(), 1);
+    }
+}
+
+#[test]
+fn a_file_of_a_process_that_times_nothing_is_read_as_before() {
+    let mut file = header(VERSION, 512, 1, 1);
+    let mut record = [0; RECORD_SIZE];
+    record[..8].copy_from_slice(&2u64.to_le_bytes());
+    record[16] = 2;
+    file.extend(record);
+    let read = forged(&file).unwrap();
+    assert_eq!((read.records.len(), read.times.len(), read.records[0].totals.timed), (1, 0, 0));
+}
+
+#[test]
 fn a_record_that_is_used_again_begins_anew() {
     for _ in 0..3 {
         let mut meter = Meter::new(&description());
@@ -212,7 +255,7 @@ fn other_files_and_other_versions_are_refused() {
 
 #[test]
 fn a_record_that_changed_hands_while_it_was_read_is_left_out() {
-    let head = || Head { since: 0, opened: 0, unrecorded: 0, used: 1 };
+    let head = || Head { since: 0, opened: 0, unrecorded: 0, used: 1, times: None };
     let record = |sequence: u64, role: u8| {
         let mut bytes = vec![0; RECORD_SIZE];
         bytes[..8].copy_from_slice(&sequence.to_le_bytes());
@@ -223,7 +266,10 @@ fn a_record_that_changed_hands_while_it_was_read_is_left_out() {
         let (before, after) = (record(first.0, first.1), record(second.0, second.1));
         let mut between = record(9, second.1);
         between[8] = 5;
-        let records = head().with(&before, &between, &after).records;
+        let times = HashMap::from([(5, Times::default()), (6, Times::default())]);
+        let read = head().with(&before, &between, &after, times);
+        let records = read.records;
+        assert_eq!(read.times.len(), records.len(), "of those that are left");
         assert!(records.iter().all(|record| record.number == 5), "as it was in between");
         records.len()
     };
@@ -253,8 +299,33 @@ proptest! {
     }
 
     #[test]
-    fn any_header_is_judged(bytes: [[u8; 32]; 2]) {
-        let bytes: [u8; 64] = bytes.concat().try_into().unwrap();
+    fn any_bytes_of_times_are_judged(
+        timed: u64,
+        offset in prop_oneof![any::<u64>(), 0..20_000u64],
+        size in prop_oneof![Just(TIMES_SIZE as u64), any::<u64>()],
+        bytes in proptest::collection::vec(any::<u8>(), 0..5_000),
+    ) {
+        let mut file = header(VERSION, 512, 1, 1);
+        file[64..72].copy_from_slice(&offset.to_le_bytes());
+        file[72..80].copy_from_slice(&size.to_le_bytes());
+        let mut record = [0; RECORD_SIZE];
+        record[..8].copy_from_slice(&2u64.to_le_bytes());
+        record[16] = 2;
+        record[Field::Timed.offset()..][..8].copy_from_slice(&timed.to_le_bytes());
+        file.extend(record);
+        file.extend(&bytes);
+        let there = timed != 0 && size == TIMES_SIZE as u64
+            && offset.checked_add(size).is_some_and(|end| end <= file.len() as u64);
+        let read = forged(&file).unwrap();
+        prop_assert_eq!((read.records.len(), read.times.len()), (1, usize::from(there)));
+        for times in read.times.values() {
+            prop_assert!(times.percentile(50) <= times.percentile(99));
+        }
+    }
+
+    #[test]
+    fn any_header_is_judged(bytes: [[u8; 16]; 5]) {
+        let bytes: [u8; HEAD_SIZE] = bytes.concat().try_into().unwrap();
         prop_assert!(Head::parse(&bytes).is_err() || bytes.starts_with(b"BRZWSTAT"));
     }
 }
