@@ -3,6 +3,7 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -344,6 +345,25 @@ fn a_clients_forked_child_does_not_keep_a_closed_session_alive() {
     victim.write_line("close");
     victim.expect("closed");
     server.returns_to(before);
+}
+
+#[test]
+fn no_descriptor_of_a_session_or_a_server_is_inherited_over_exec() {
+    let server = Server::waiting(WaitPolicy::Adaptive);
+    let settings = Settings::new().with("address", server.address());
+    let mut client = Process::start("forking victim", &settings);
+    let _child = LeftBehind::new(&client.expect("forked"));
+    // What both were born with: standard streams, and what this process has of its parent.
+    let own = observe::inherited_over_exec(std::process::id());
+    for pid in [server.pid(), client.pid()] {
+        assert!(observe::descriptors(pid) > 3, "a session is under way");
+        let inherited = observe::inherited_over_exec(pid);
+        let kinds = ["anon_inode:", "socket:", "/memfd:"];
+        let is_ours =
+            |target: &&PathBuf| kinds.iter().any(|kind| target.to_string_lossy().starts_with(kind));
+        let ours: Vec<_> = inherited.difference(&own).filter(is_ours).collect();
+        assert!(ours.is_empty(), "process {pid}: {ours:?}");
+    }
 }
 
 /// The role: serves, and forks a child that holds everything open once it is told.

@@ -1,6 +1,7 @@
 //! What a process has and does, seen from outside (proc(5)).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 
 fn text(pid: u32, file: &str) -> String {
     std::fs::read_to_string(format!("/proc/{pid}/{file}")).unwrap_or_default()
@@ -27,6 +28,20 @@ pub(crate) fn descriptor_kinds(pid: u32) -> BTreeMap<String, usize> {
         *kinds.entry(kind.to_owned()).or_default() += 1;
     }
     kinds
+}
+
+/// What the open descriptors refer to that a program inherits which the process executes.
+pub(crate) fn inherited_over_exec(pid: u32) -> BTreeSet<PathBuf> {
+    let Ok(entries) = std::fs::read_dir(format!("/proc/{pid}/fd")) else { return BTreeSet::new() };
+    let stays = |entry: &std::fs::DirEntry| {
+        let info = text(pid, &format!("fdinfo/{}", entry.file_name().to_string_lossy()));
+        let flags = info.lines().find_map(|line| line.strip_prefix("flags:"));
+        let flags = flags.and_then(|flags| u32::from_str_radix(flags.trim(), 8).ok());
+        // A descriptor that was closed meanwhile has none.
+        flags.is_some_and(|flags| flags & libc::O_CLOEXEC as u32 == 0)
+    };
+    let stay = entries.flatten().filter(stays);
+    stay.filter_map(|entry| std::fs::read_link(entry.path()).ok()).collect()
 }
 
 /// Mapped segments of sessions.
