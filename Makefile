@@ -24,7 +24,7 @@ MSRV = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 FUZZ = $(wildcard crates/*/fuzz/Cargo.toml)
 
 .PHONY: help demo check test ship format columns links arrows unsafe lint unit model release budgets peers bench-iceoryx2 bench-grpc study-grpc bench-rpc bench-thrift bench-compile bench-tokio bench-threads bench-calls bench-idle bench-fairness bench-cold bench-streams clean go \
-	golden carriers needs soak restarts failover polling shmipc-peers bench-shmipc features docs tutorial fuzz-check peers-check random-idls benches packages msrv asan
+	golden carriers needs soak restarts failover polling shmipc-peers bench-shmipc features docs tutorial fuzz-check peers-check random-idls packages msrv asan
 .DEFAULT_GOAL := help
 
 ## This list.
@@ -49,8 +49,8 @@ check: format columns arrows unsafe links
 ## Before a commit is pushed: lints, every test, those of sessions on every carrier, the models.
 test: format columns arrows unsafe links lint unit carriers needs model go
 
-## Before a release: every feature, docs, fuzz crates, peers, benches, packages, the oldest Rust.
-ship: features docs tutorial benches fuzz-check peers-check packages msrv
+## Before a release: every feature, docs, fuzz crates, peers, packages, the oldest Rust.
+ship: features docs tutorial fuzz-check peers-check packages msrv
 
 # ---- parts of `make test` ----
 
@@ -132,22 +132,18 @@ features:
 	.ci/features
 	$(CARGO) test -p breezeway-shmipc --locked --lib --test hostile --test sessions
 
-## Documentation with every feature, warnings denied; with a nightly also as docs.rs builds it.
+## Documentation with every feature, warnings denied: with a nightly as docs.rs builds it, else as this toolchain does.
 docs:
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --all-features --locked
 	@if $(CARGO) +nightly --version >/dev/null 2>&1; then \
-		echo "docs as docs.rs builds them"; \
-		RUSTDOCFLAGS="-D warnings --cfg docsrs" $(CARGO) +nightly doc --quiet --workspace --no-deps --all-features \
+		set -x; RUSTDOCFLAGS="-D warnings --cfg docsrs" $(CARGO) +nightly doc --workspace --no-deps --all-features \
 			--locked --target-dir target/docsrs; \
-	else echo "SKIPPED: docs as docs.rs builds them need a nightly toolchain"; fi
+	else \
+		set -x; RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --all-features --locked; \
+	fi
 
 ## The tutorial makes a server and a client that do what it says.
 tutorial:
 	.ci/tutorial
-
-## Benchmarks compile.
-benches:
-	$(CARGO) check --workspace --benches --examples --all-features --locked
 
 # A check needs no nightly; a run does.
 ## Fuzz crates compile.
@@ -170,10 +166,11 @@ peers-check:
 packages:
 	.ci/packages
 
-## The workspace compiles with the oldest Rust that it promises.
+# What is for users: tests and benchmarks may need a newer one.
+## Libraries and commands compile with the oldest Rust that they promise.
 msrv:
 	rustup toolchain list | grep -q '^$(MSRV)-' || rustup toolchain install $(MSRV) --profile minimal --no-self-update
-	$(CARGO) +$(MSRV) check --workspace --all-targets --all-features --locked --target-dir target/msrv
+	$(CARGO) +$(MSRV) check --workspace --all-features --locked --target-dir target/msrv
 
 # ---- searches ----
 
