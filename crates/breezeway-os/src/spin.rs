@@ -36,23 +36,33 @@ impl From<WaitPolicy> for Waiting {
     }
 }
 
-/// The self-tuning time of [`WaitPolicy::Adaptive`]: the longest spin while waits end within it,
-/// halved by each wait that did not, down to none.
+/// The self-tuning time of [`WaitPolicy::Adaptive`]: the longest spin while spinning pays, halved
+/// by each wait that outlasted it, down to none.
 ///
 /// The evidence is each wait's length, whether it was spun or slept through, so a budget of zero
-/// finds back as soon as a short wait shows that spinning would have paid (competitive spinning:
+/// finds back when a short wait suggests that spinning would have paid (competitive spinning:
 /// Karlin et al., "Empirical Studies of Competitive Spinning for a Shared-Memory Multiprocessor",
-/// SOSP 1991).
+/// SOSP 1991). A short wait that was slept through is weak evidence: where the peer runs only once
+/// this thread sleeps, each wait is short and each spin is lost. So such waits bring the budget
+/// back at once the first time, and after a break twice as long each time that it was lost again.
 #[derive(Debug)]
 pub struct SpinBudget {
     longest: u64,
     now: u64,
+    /// Short waits that are still to be slept through.
+    skip: u16,
+    /// How many the next break has.
+    next_break: u16,
 }
 
 impl SpinBudget {
+    /// The most short waits that are slept through before spinning is tried anew: a spin that is
+    /// lost then costs each wait less than half a percent of it.
+    const LONGEST_BREAK: u16 = 256;
+
     /// A budget that never exceeds `longest` ticks, and starts there.
     pub fn new(longest: u64) -> Self {
-        Self { longest, now: longest }
+        Self { longest, now: longest, skip: 0, next_break: 0 }
     }
 
     /// How many ticks to spin in the next wait.
@@ -62,7 +72,21 @@ impl SpinBudget {
 
     /// Learns from a wait that took `ticks`, sleep included.
     pub fn learn(&mut self, ticks: u64) {
-        self.now = if ticks <= self.longest { self.longest } else { self.now / 2 };
+        if ticks <= self.now {
+            *self = Self::new(self.longest);
+            return;
+        }
+        self.now /= 2;
+        if ticks > self.longest {
+            return;
+        }
+        if self.skip > 0 {
+            self.skip -= 1;
+        } else {
+            self.now = self.longest;
+            self.skip = self.next_break;
+            self.next_break = (2 * self.next_break).clamp(1, Self::LONGEST_BREAK);
+        }
     }
 }
 
@@ -80,6 +104,41 @@ mod tests {
         budget.learn(1001);
         assert_eq!(budget.ticks(), 0);
         budget.learn(1000);
+        assert_eq!(budget.ticks(), 1000);
+    }
+
+    /// Spins, then a wait that ends `beyond` after the spin was given up: ticks spun in all.
+    fn waits(budget: &mut SpinBudget, beyond: u64, count: u32) -> u64 {
+        (0..count)
+            .map(|_| {
+                let spun = budget.ticks();
+                budget.learn(spun + beyond);
+                spun
+            })
+            .sum()
+    }
+
+    #[test]
+    fn a_peer_that_runs_only_once_this_thread_sleeps_is_hardly_spun_for() {
+        let mut budget = SpinBudget::new(1000);
+        waits(&mut budget, 50, 10_000);
+        let spun = waits(&mut budget, 50, 10_000);
+        assert!(spun < 10_000 * 1000 / 100, "{spun}");
+    }
+
+    #[test]
+    fn one_spin_that_paid_ends_the_breaks() {
+        let mut budget = SpinBudget::new(1000);
+        waits(&mut budget, 50, 10_000);
+        while budget.ticks() < 1000 {
+            waits(&mut budget, 50, 1);
+        }
+        budget.learn(999);
+        for _ in 0..16 {
+            budget.learn(1_000_000);
+        }
+        assert_eq!(budget.ticks(), 0);
+        budget.learn(50);
         assert_eq!(budget.ticks(), 1000);
     }
 }
