@@ -17,7 +17,7 @@ fn main() -> Result<(), Error> {
     let files = [files(&corpus), random_files(&out)?].concat();
     Builder::new().compile(&files)?;
     Builder::new().file_name("services.rs").services(Services::BlockingAndAsync).compile(&files)?;
-    write(out.join("cases.rs"), &list(&files, "breezeway_idl_corpus")?)?;
+    write(out.join("cases.rs"), &list(&files, "breezeway_idl_corpus::")?)?;
     let deep = out.join("deep.thrift");
     write(deep.clone(), &deep_structs())?;
     let options = Path::new("idl/options.thrift");
@@ -32,8 +32,9 @@ fn main() -> Result<(), Error> {
     let with_serde = ["containers", "defaults", "keywords", "sample", "unions"]
         .map(|name| corpus.join(name).with_extension("thrift"));
     Builder::new().file_name("serde.rs").serde().compile(&with_serde)?;
-    Builder::new().file_name("small.rs").serde().small_strings().compile(&with_serde)?;
-    write(out.join("small_cases.rs"), &list(&with_serde, "small")?)?;
+    let small = Builder::new().file_name("small.rs").serde().small_strings().shared_bytes();
+    small.compile(&with_serde)?;
+    write(out.join("small_cases.rs"), &list(&with_serde, "")?)?;
     // Without the warning that `Builder::compile` would print: the test has the attribute.
     write(out.join("deep.rs"), &generate(&read(&[deep], &[])?)?)
 }
@@ -82,15 +83,15 @@ fn files(corpus: &Path) -> Vec<PathBuf> {
 /// Files whose structs go every way there is: rustc needs long for all of them.
 const EVERY_WAY: [&str; 5] = ["containers", "defaults", "recursive", "sample", "unions"];
 
-/// A `case!` per struct: its file, its name, its owned type and its view, by this path, and whether
-/// it goes every way.
+/// A `case!` per struct: its file, its name, its owned type and its view, behind this path, and
+/// whether it goes every way.
 fn list(files: &[PathBuf], path: &str) -> Result<String, Error> {
     let schema = read(files, &[])?;
     let mut cases = String::from("const CASES: &[Case] = &[\n");
     for paths in struct_paths(&schema)? {
         let (stem, name) = (&schema.files[paths.id.file].stem, &schema.definition(paths.id).name);
         let (owned, view) = (paths.owned, paths.view);
-        let types = format!("{path}::{owned}, {path}::{view}");
+        let types = format!("{path}{owned}, {path}{view}");
         let every = EVERY_WAY.contains(&stem.as_str()) || stem.starts_with("random_");
         let every = if every { ", every way" } else { "" };
         writeln!(cases, "    case!({stem:?}, {name:?}, {types}{every}),").unwrap_or_default();

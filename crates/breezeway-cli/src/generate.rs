@@ -42,6 +42,9 @@ pub(crate) struct Args {
     /// What becomes of strings in owned types
     #[arg(long, value_enum, default_value_t = Strings::Text)]
     strings: Strings,
+    /// What becomes of binaries in owned types
+    #[arg(long, value_enum, default_value_t = Binary::Owned)]
+    binary: Binary,
     /// Derive Eq, PartialOrd, Ord and Hash where there is no double
     #[arg(long)]
     ordered: bool,
@@ -81,6 +84,15 @@ enum Strings {
     Bytes,
     /// A SmallString, with up to 30 bytes in place (feature small-strings of breezeway-thrift)
     Small,
+}
+
+/// What becomes of binaries.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Binary {
+    /// A Vec<u8>
+    Owned,
+    /// Bytes, which may be a part of the message (feature shared-bytes of breezeway-thrift)
+    Shared,
 }
 
 /// What becomes of services.
@@ -124,6 +136,9 @@ impl Args {
             Strings::Bytes => builder.strings_as_bytes(),
             Strings::Small => builder.small_strings(),
         };
+        if let Binary::Shared = self.binary {
+            builder = builder.shared_bytes();
+        }
         if self.ordered {
             builder = builder.ordered();
         }

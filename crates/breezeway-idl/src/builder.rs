@@ -33,6 +33,7 @@ pub struct Builder {
     runtime: Option<String>,
     external: Vec<(PathBuf, String)>,
     small_strings: bool,
+    shared_bytes: bool,
     services: Services,
 }
 
@@ -118,6 +119,14 @@ impl Builder {
         self
     }
 
+    /// Makes a `breezeway_thrift::Bytes` of every owned `binary`, which is that of crate bytes:
+    /// `decode_shared` makes it a part of the message, without a copy. The program needs feature
+    /// `shared-bytes` of breezeway-thrift.
+    pub fn shared_bytes(mut self) -> Self {
+        self.shared_bytes = true;
+        self
+    }
+
     /// Generates, for each service, a trait to implement, a server that dispatches to it, and a
     /// client: those of `breezeway-rpc`, which is then the only crate to depend on.
     pub fn services(mut self, services: Services) -> Self {
@@ -153,6 +162,7 @@ impl Builder {
             }
         }
         schema.small_strings = self.small_strings;
+        schema.shared_bytes = self.shared_bytes;
         schema.services = self.services;
         if self.services != Services::Trait {
             check_streams(&schema)?;

@@ -20,6 +20,8 @@ pub struct Schema {
     pub runtime: Option<String>,
     /// Whether owned strings have short text in place.
     pub small_strings: bool,
+    /// Whether owned binaries may be parts of the message they came in.
+    pub shared_bytes: bool,
     /// What is generated for services.
     pub services: Services,
 }

@@ -44,6 +44,15 @@ impl IntoOwned<Vec<u8>> for &[u8] {
     }
 }
 
+/// A copy: a view does not know who owns the message.
+#[cfg(feature = "shared-bytes")]
+impl IntoOwned<bytes::Bytes> for &[u8] {
+    #[inline]
+    fn into_owned(self) -> bytes::Bytes {
+        bytes::Bytes::copy_from_slice(self)
+    }
+}
+
 impl<T, V: IntoOwned<T>> IntoOwned<Option<T>> for Option<V> {
     #[inline]
     fn into_owned(self) -> Option<T> {

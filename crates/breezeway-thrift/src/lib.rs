@@ -14,6 +14,7 @@
 //! | send on a socket without copying large values | [`Chain`] | pooled buffers |
 //! | read bytes that nobody changes: a copy, a file, a trusted peer's message | [`view_slice`] | none |
 //! | own what was read | [`decode_slice`] | one piece for each string, list, map and box |
+//! | own it, with large binaries where they came | `decode_shared` | the same, none for binaries |
 //! | read bytes that a peer may be changing, or that come from a reader | [`decode_once`] | the same, and 0.5 KiB of stack |
 //!
 //! # Example
@@ -106,8 +107,10 @@
 //!
 //! * `small-strings`: `SmallString`, which has up to 30 bytes in place. Decoding takes no memory
 //!   for it, which is most of what a short string costs.
-//! * `serde`: serde's traits for [`Set`], [`Pairs`], [`Uuid`] and `SmallString`, for generated
-//!   types that derive them.
+//! * `shared-bytes`: `Bytes`, of crate bytes, as binaries. `decode_shared` makes them parts of the
+//!   message, without a copy; every other way to decode copies.
+//! * `serde`: serde's traits for [`Set`], [`Pairs`], [`Uuid`], `SmallString` and `Bytes`, for
+//!   generated types that derive them.
 //! * `prost`: the codec `Protobuf`, which sends messages of prost the same way.
 #![deny(unsafe_code)]
 
@@ -142,6 +145,8 @@ mod read_once;
 mod scan;
 mod sequence;
 mod set;
+#[cfg(feature = "shared-bytes")]
+mod shared;
 mod short_copy;
 mod sink;
 mod skip;
@@ -158,6 +163,8 @@ mod wire;
 mod wire_type;
 mod writer;
 
+#[cfg(feature = "shared-bytes")]
+pub use bytes::Bytes;
 pub use call::{Call, Streaming};
 pub use chain::Chain;
 #[cfg(feature = "prost")]
@@ -186,6 +193,8 @@ pub use read_once::ReadOnce;
 pub use scan::MessageScan;
 pub use sequence::Sequence;
 pub use set::{Set, SetOf};
+#[cfg(feature = "shared-bytes")]
+pub use shared::{SharedSlice, decode_shared};
 pub use sink::{Sink, Size};
 pub use skip::skip;
 pub use slice::Slice;

@@ -27,8 +27,16 @@ pub trait Source: Sized {
     /// Takes `size` bytes without a look.
     fn pass(&mut self, size: usize) -> Result<(), DecodeError>;
 
-    /// Takes `length` bytes, which [`Self::length`] gave.
+    /// Takes `length` bytes, which [`Self::length`] gave. The caller counts the memory.
     fn binary(&mut self, length: usize) -> Result<Vec<u8>, DecodeError>;
+
+    /// As [`Self::binary`], with the memory counted: none, if it is a part of the message.
+    #[cfg(feature = "shared-bytes")]
+    #[inline(always)]
+    fn shared(&mut self, length: usize) -> Result<bytes::Bytes, DecodeError> {
+        self.charge(length)?;
+        self.binary(length).map(bytes::Bytes::from)
+    }
 
     /// As [`Self::binary`], for bytes that are UTF-8.
     fn string(&mut self, length: usize) -> Result<String, DecodeError>;

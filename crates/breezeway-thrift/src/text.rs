@@ -62,6 +62,18 @@ impl Decode for crate::SmallString {
     }
 }
 
+#[cfg(feature = "shared-bytes")]
+bytes!(bytes::Bytes, bytes => bytes.as_ref());
+
+#[cfg(feature = "shared-bytes")]
+impl Decode for bytes::Bytes {
+    #[inline(always)]
+    fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {
+        let length = from.length()?;
+        from.shared(length)
+    }
+}
+
 impl Decode for Vec<u8> {
     #[inline(always)]
     fn decode<S: Source>(from: &mut S) -> Result<Self, DecodeError> {

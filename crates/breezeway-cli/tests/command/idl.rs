@@ -197,8 +197,8 @@ fn every_option_of_the_generator_is_a_flag() {
     let dir = directory("");
     let common = "namespace rs common\nstruct Page { 1: i32 limit }";
     fs::write(dir.path().join("common.thrift"), common).unwrap();
-    let idl =
-        "include 'common.thrift'\nstruct A { 1: string text, 2: i32 number, 3: common.Page page }";
+    let idl = "include 'common.thrift'\n\
+        struct A { 1: string text, 2: i32 number, 3: common.Page page, 4: binary bytes }";
     fs::write(dir.path().join("a.thrift"), idl).unwrap();
     let text = |flags: &str| {
         let arguments: Vec<_> = ["gen", "a.thrift"].into_iter().chain(flags.split(' ')).collect();
@@ -213,6 +213,8 @@ fn every_option_of_the_generator_is_a_flag() {
     assert!(text("--strings text").contains("pub text: String,"));
     assert!(text("--strings bytes").contains("pub text: Vec<u8>,"));
     assert!(text("--strings small").contains("pub text: SmallString,"));
+    assert!(text("--binary owned").contains("pub bytes: Vec<u8>,"));
+    assert!(text("--binary shared").contains("pub bytes: Bytes,"));
     assert!(
         text("--ordered").contains("PartialEq, Eq, PartialOrd, Ord, Hash)]\n    pub struct A {")
     );

@@ -19,6 +19,7 @@ impl Context<'_> {
     fn owned_kind(&self, kind: &TypeKind) -> String {
         match kind {
             TypeKind::String => self.string(),
+            TypeKind::Binary if self.schema.shared_bytes => self.word("Bytes"),
             TypeKind::Binary => format!("{}<u8>", self.word("Vec")),
             TypeKind::List(of) => format!("{}<{}>", self.word("Vec"), self.owned(of)),
             TypeKind::Set(of) => format!("{}<{}>", self.word("Set"), self.owned(of)),

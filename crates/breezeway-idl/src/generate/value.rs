@@ -51,6 +51,10 @@ pub(crate) fn owned(context: &Context<'_>, ty: &Type, value: &Value) -> Expr {
         }
         (_, Value::String(text)) => Expr::plain(format!("{text:?}.to_owned()")),
         (_, Value::Binary(bytes)) if bytes.is_empty() => zero(context, ty),
+        (_, Value::Binary(bytes)) if context.schema.shared_bytes => {
+            let new = format!("{}::from_static", context.word("Bytes"));
+            Expr::plain(format!("{new}({})", byte_string(bytes)))
+        }
         (_, Value::Binary(bytes)) => Expr::plain(format!("{}.to_vec()", byte_string(bytes))),
         (_, Value::List(values)) if values.is_empty() => zero(context, ty),
         (TypeKind::List(of), Value::List(values)) => vector(context, of, values),
@@ -185,6 +189,9 @@ fn zero(context: &Context<'_>, ty: &Type) -> Expr {
             format!("{}::default()", context.string())
         }
         TypeKind::String => format!("{}::new()", context.string()),
+        TypeKind::Binary if context.schema.shared_bytes => {
+            format!("{}::new()", context.word("Bytes"))
+        }
         TypeKind::Binary | TypeKind::List(_) => format!("{}::new()", context.word("Vec")),
         TypeKind::Set(_) => format!("{}::default()", context.word("Set")),
         TypeKind::Map(key, _) => format!("{}::default()", context.map(key)),

@@ -44,6 +44,32 @@ fn strings_may_have_short_text_in_place() {
     }
 }
 
+#[test]
+fn binaries_may_be_parts_of_the_message() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("a.thrift");
+    let fields = "1: binary a, 2: optional binary b = 'x', 3: map<binary, list<binary>> c, \
+        4: string text, 5: string d (strings = 'bytes')";
+    let constant = "const binary FIRST = 'y'";
+    fs::write(&file, format!("{constant}\nstruct A {{ {fields} }}\nstruct Bytes {{}}")).unwrap();
+    Builder::new().out_dir(dir.path()).shared_bytes().compile(&[file]).unwrap();
+    let text = fs::read_to_string(dir.path().join("thrift.rs")).unwrap();
+    for line in [
+        "Bytes as ThriftBytes, ",
+        "pub a: ThriftBytes,",
+        "pub b: Option<ThriftBytes>,",
+        "pub c: BTreeMap<ThriftBytes, Vec<ThriftBytes>>,",
+        "pub text: String,",
+        "pub d: ThriftBytes,",
+        "a: ThriftBytes::new(),",
+        "b: Some(ThriftBytes::from_static(b\"x\")),",
+        "pub b: Option<&'a [u8]>,",
+        "pub const FIRST: &[u8] = b\"y\";",
+    ] {
+        assert!(text.contains(line), "{line}: {text}");
+    }
+}
+
 /// The text for the first of these files.
 fn of_files(files: &[(&str, &str)]) -> Result<String, breezeway_idl::Error> {
     let dir = tempfile::tempdir().unwrap();

@@ -191,6 +191,20 @@ fn a_small_string_takes_memory_once_and_only_if_it_is_long() {
     }
 }
 
+#[cfg(feature = "shared-bytes")]
+#[test]
+fn parts_of_a_message_take_no_memory_but_once_for_what_counts_its_owners() {
+    use breezeway_thrift::{Bytes, decode_shared};
+
+    let message = Bytes::from(to_vec(&vec![vec![1_u8; 100_000]; 3]).unwrap());
+    let list = 3 * size_of::<Bytes>();
+    let (count, bytes) = taken(|| decode_shared::<Vec<Bytes>>(&message).unwrap());
+    assert!(count == 2 && bytes <= list + 64, "{count} allocations of {bytes} bytes");
+    let again = taken(|| decode_shared::<Vec<Bytes>>(&message).unwrap());
+    assert_eq!(again, (1, list), "the message has owners already");
+    assert_eq!(taken(|| decode_slice::<Vec<Bytes>>(&message).unwrap()), (4, list + 300_000));
+}
+
 /// Decodes with a limit.
 fn within<T: Decode>(memory: usize, bytes: &[u8]) -> Result<T, DecodeError> {
     T::decode(&mut Slice::within(Limits { memory, ..Limits::default() }, bytes).unwrap())

@@ -10,11 +10,17 @@ use breezeway_thrift::{
     Slice, Source, TtFrame, WireType, decode_once, decode_slice, frame_size, skip, view_slice,
 };
 
-/// Reads an owned struct in both ways, which must agree, also on the place and fault. Returns
+/// Reads an owned struct in every way, which must agree, also on the place and fault. Returns
 /// whether it could be read.
 fn owned<T: Decode>(bytes: &[u8]) -> bool {
     let once = decode_once::<T>(bytes).map(drop);
     assert_eq!(decode_slice::<T>(bytes).map(drop), once, "{bytes:02x?}");
+    #[cfg(feature = "shared-bytes")]
+    {
+        let message = breezeway_thrift::Bytes::copy_from_slice(bytes);
+        let shared = breezeway_thrift::decode_shared::<T>(&message).map(drop);
+        assert_eq!(shared, once, "{bytes:02x?}");
+    }
     once.is_ok()
 }
 

@@ -12,6 +12,8 @@ mod number_lists;
 mod number_maps;
 mod one_call;
 mod scan;
+#[cfg(feature = "shared-bytes")]
+mod shared_bytes;
 mod sinks;
 #[cfg(feature = "small-strings")]
 mod small_strings;
