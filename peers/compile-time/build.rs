@@ -24,8 +24,12 @@ fn main() -> Result<(), Error> {
     if env::var_os("CARGO_FEATURE_THEIRS").is_some() {
         pilota(&idl, &out.join("pilota.rs"));
     }
-    let mut paths: Vec<_> =
-        struct_paths(&read(&[idl], &[])?)?.into_iter().map(|paths| paths.owned).collect();
+    let schema = read(&[idl], &[])?;
+    // pilota-build says nothing of included files. What is written here is newer than every run.
+    for file in schema.files.iter().filter(|file| !file.path.starts_with(&out)) {
+        println!("cargo::rerun-if-changed={}", file.path.display());
+    }
+    let mut paths: Vec<_> = struct_paths(&schema)?.into_iter().map(|paths| paths.owned).collect();
     if env::var_os("CARGO_FEATURE_THEIRS").is_some() {
         paths = paths_of_pilota(&out.join("pilota.rs"), &paths);
     }
