@@ -18,7 +18,7 @@ fn corpus() -> Vec<PathBuf> {
 }
 
 /// Those whose text is kept; the rest is compiled by `breezeway-idl-corpus`.
-const KEPT: [&str; 4] = ["benchmark", "consts", "defaults", "docs"];
+const KEPT: [&str; 5] = ["benchmark", "consts", "defaults", "docs", "large"];
 
 fn kept() -> impl Iterator<Item = PathBuf> {
     let is_kept = |file: &PathBuf| KEPT.iter().any(|name| file.file_stem().unwrap() == *name);
