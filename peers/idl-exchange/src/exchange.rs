@@ -72,8 +72,12 @@ pub(crate) fn apache<T: TSerializable>(bytes: &[u8]) -> Vec<u8> {
 /// How many messages of each struct.
 const MESSAGES: usize = 30;
 
-/// How deep a message is, below which all that can be empty is.
+/// How deep a message is at most, below which all that can be empty is.
 const DEPTH: usize = 5;
+
+/// How long a message is at most, unless it has no depth: structs of many fields in structs of many
+/// fields are of megabytes, and show nothing that shorter ones do not.
+const LONGEST: usize = 2048;
 
 /// The messages of one IDL.
 pub(crate) struct Exchange {
@@ -98,7 +102,9 @@ impl Exchange {
             return None;
         }
         for _ in 0..MESSAGES {
-            let message = messages.message(id, DEPTH);
+            let mut depths = (1..=DEPTH).rev().map(|depth| messages.message(id, depth));
+            let message = depths.find(|message| message.len() <= LONGEST);
+            let message = message.unwrap_or_else(|| messages.message(id, 0));
             self.messages += 1;
             // Of a union with two fields others refuse the second, also one that they do not know.
             let is_union = self.schema.structure(id).is_none_or(|it| it.shape == Shape::Union);

@@ -164,6 +164,8 @@ impl Search {
     fn cargo(&self, verb: &str) -> Command {
         let mut command = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()));
         command.args([verb, "--quiet", "--locked", "-p", "idl-exchange"]).current_dir(&self.peers);
+        // Without what a debugger wants, which is much of the work.
+        command.args(["--profile", "interop"]);
         command.env("RANDOM_IDLS", self.peers.join("target/random-idls"));
         command
     }
