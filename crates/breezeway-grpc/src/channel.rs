@@ -1,7 +1,7 @@
 //! What generated clients call.
 
 use std::fmt;
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
@@ -18,6 +18,7 @@ use crate::endpoint::Endpoint;
 use crate::error::Error;
 use crate::http2;
 use crate::native::{Failure, exchange};
+use crate::timeout::Timeout;
 
 /// How often a call is sent again that never left, as each server was about to end.
 pub(crate) const RESENDS: u32 = 16;
@@ -97,19 +98,15 @@ impl Channel {
     }
 
     async fn exchange(self, mut request: Request<Body>) -> Result<Response<Body>, Status> {
+        let mut timeout = Timeout::of(request.headers(), self.shared.endpoint.timeout);
         // A session may end just when a call is to go out, which is tried again then.
         for _ in 0..RESENDS {
-            let link = self.shared.connected().await;
-            let link = link.map_err(|error| Status::unavailable(error.to_string()))?;
+            let link = self.shared.connected_within(&mut timeout).await?;
             let outcome = match &link.by {
-                By::Native(session, _) => {
-                    exchange(session, request, self.shared.endpoint.timeout).await
-                }
-                By::Http2(channel, _) => {
-                    http2::exchange(channel.clone(), request, self.shared.endpoint.timeout)
-                        .await
-                        .map_err(Failure::Status)
-                }
+                By::Native(session, _) => exchange(session, request, timeout).await,
+                By::Http2(channel, _) => http2::exchange(channel.clone(), request, timeout)
+                    .await
+                    .map_err(Failure::Status),
             };
             match outcome {
                 Ok(mut response) => {
@@ -119,9 +116,9 @@ impl Channel {
                     return Ok(response);
                 }
                 Err(Failure::Status(status)) => return Err(status),
-                Err(Failure::NotSent(unsent)) => {
+                Err(Failure::NotSent(unsent, left)) => {
                     self.shared.give_up(&link);
-                    request = *unsent;
+                    (request, timeout) = (*unsent, left);
                 }
             }
         }
@@ -148,6 +145,28 @@ impl Shared {
 
     fn usable_link(&self) -> Option<Link> {
         self.link().filter(Link::is_usable)
+    }
+
+    /// What is connected, if need be anew, for a call that waits no longer than its time. The next
+    /// one finds what this one did not wait for.
+    async fn connected_within(self: &Arc<Self>, timeout: &mut Timeout) -> Result<Link, Status> {
+        if let Some(link) = self.usable_link() {
+            return Ok(link);
+        }
+        let unavailable = |error: Error| Status::unavailable(error.to_string());
+        if timeout.is_never() {
+            return self.connected().await.map_err(unavailable);
+        }
+        let shared = Arc::clone(self);
+        let mut connecting = tokio::spawn(async move { shared.connected().await });
+        let connected = poll_fn(|cx| match Pin::new(&mut connecting).poll(cx) {
+            Poll::Ready(connected) => Poll::Ready(Ok(connected)),
+            Poll::Pending => timeout.poll(cx).map(Err),
+        });
+        match connected.await? {
+            Ok(connected) => connected.map_err(unavailable),
+            Err(error) => Err(Status::unavailable(error.to_string())),
+        }
     }
 
     /// What is connected, if need be anew.

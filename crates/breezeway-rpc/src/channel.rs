@@ -1,7 +1,7 @@
 //! What carries calls to a server, for callers that wait.
 
 use std::cell::RefCell;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use breezeway::{CallError, Client, Session};
 
@@ -163,18 +163,7 @@ impl Channel for breezeway::Channel {
         arguments: &A,
         options: &CallOptions,
     ) -> Result<A::Reply, Error> {
-        let metadata = options.block()?;
-        let deadline = options.deadline();
-        let reply = encoded(arguments, |request| match (&metadata, deadline) {
-            (None, None) => self.call(method.tag, request),
-            (None, Some(deadline)) => self.call_until(method.tag, request, deadline),
-            (Some(block), None) => self.call_with_metadata(method.tag, block, request),
-            (Some(block), Some(deadline)) => {
-                self.call_with_metadata_until(method.tag, block, request, deadline)
-            }
-        })?;
-        options.received(reply.metadata())?;
-        decode(reply.bytes()).map_err(Error::Reply)
+        call_until(self, method, arguments, options, options.deadline())
     }
 
     fn post<A: thrift::Call>(
@@ -195,9 +184,10 @@ impl Channel for breezeway::ChannelClient {
         arguments: &A,
         options: &CallOptions,
     ) -> Result<A::Reply, Error> {
-        let call =
-            |channel: &breezeway::Channel| Channel::call(channel, method, arguments, options);
-        self.retrying(call, Error::may_have_run)
+        let call = |channel: &breezeway::Channel, until| {
+            call_until(channel, method, arguments, options, until)
+        };
+        self.retrying(options.timeout, call, Error::may_have_run)
     }
 
     fn post<A: thrift::Call>(
@@ -207,9 +197,31 @@ impl Channel for breezeway::ChannelClient {
         options: &CallOptions,
     ) -> Result<(), Error> {
         let post =
-            |channel: &breezeway::Channel| Channel::post(channel, method, arguments, options);
-        self.retrying(post, Error::may_have_run)
+            |channel: &breezeway::Channel, _| Channel::post(channel, method, arguments, options);
+        self.retrying(options.timeout, post, Error::may_have_run)
     }
+}
+
+/// Calls over a shared session, giving up at the deadline: of a call that is made again, that of
+/// the first time.
+fn call_until<A: thrift::Call>(
+    channel: &breezeway::Channel,
+    method: &Method,
+    arguments: &A,
+    options: &CallOptions,
+    deadline: Option<Instant>,
+) -> Result<A::Reply, Error> {
+    let metadata = options.block()?;
+    let reply = encoded(arguments, |request| match (&metadata, deadline) {
+        (None, None) => channel.call(method.tag, request),
+        (None, Some(deadline)) => channel.call_until(method.tag, request, deadline),
+        (Some(block), None) => channel.call_with_metadata(method.tag, block, request),
+        (Some(block), Some(deadline)) => {
+            channel.call_with_metadata_until(method.tag, block, request, deadline)
+        }
+    })?;
+    options.received(reply.metadata())?;
+    decode(reply.bytes()).map_err(Error::Reply)
 }
 
 thread_local! {

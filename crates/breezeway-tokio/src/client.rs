@@ -1,12 +1,12 @@
 //! A client that tasks share, on one session at a time.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use breezeway::{
     Address, CallError, ClientError, ClientOptions, ConnectError, Message, Reconnecting,
 };
 use tokio::sync::{Mutex, MutexGuard};
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::time::{sleep, timeout_at};
 
 use crate::channel::Channel;
 
@@ -63,17 +63,19 @@ impl Client {
     }
 
     /// When a call that begins now is to end.
-    fn until(&self) -> Option<Instant> {
+    #[doc(hidden)]
+    pub fn until(&self) -> Option<Instant> {
         Instant::now().checked_add(self.options.call_time()?)
     }
 
     /// As [`Self::channel`], for a call: another task may be waiting for the server.
-    async fn channel_until(&self, until: Option<Instant>) -> Result<Channel, ClientError> {
+    #[doc(hidden)]
+    pub async fn channel_until(&self, until: Option<Instant>) -> Result<Channel, ClientError> {
         let channel = match (self.channel.try_lock(), until) {
             (Ok(channel), _) => channel,
             (Err(_), None) => self.channel.lock().await,
             (Err(_), Some(until)) => {
-                let locked = timeout_at(until, self.channel.lock()).await;
+                let locked = timeout_at(until.into(), self.channel.lock()).await;
                 locked.map_err(|_| CallError::DeadlinePassed)?
             }
         };
@@ -97,7 +99,12 @@ impl Client {
         let until = self.until();
         for _ in 0..RESENDS {
             let channel = self.channel_until(until).await?;
-            match channel.call(method, request).await {
+            let called = match until {
+                None => channel.call(method, request).await,
+                // The channel's own timeout would begin anew.
+                Some(until) => channel.call_until(method, request, until).await,
+            };
+            match called {
                 Err(error) if is_to_be_resent(&error, &channel) => {}
                 outcome => return Ok(outcome?),
             }

@@ -295,6 +295,16 @@ impl Channel {
         self.call_within(method, outgoing, Deadline::at(deadline))
     }
 
+    /// As [`Self::call`], giving up at `deadline`.
+    pub(crate) fn call_by(
+        &self,
+        method: u32,
+        request: &[u8],
+        deadline: Deadline,
+    ) -> Result<Message, CallError> {
+        self.call_within(method, Outgoing::message(request), deadline)
+    }
+
     fn call_within(
         &self,
         method: u32,

@@ -2,7 +2,7 @@
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use breezeway_os::{Deadline, clock};
 
@@ -86,29 +86,47 @@ impl ChannelClient {
 
     /// Calls `method` with a copy of `request` and waits for the reply.
     pub fn call(&self, method: u32, request: &[u8]) -> Result<Message, ClientError> {
-        self.retrying(|channel| channel.call(method, request), CallError::may_have_run)
+        let call = |channel: &Channel, until| channel.call_by(method, request, until);
+        self.resending(self.deadline(), call, CallError::may_have_run)
     }
 
     /// Sends a one-way message, as [`Channel::post`] does.
     pub fn post(&self, method: u32, message: &[u8]) -> Result<(), ClientError> {
-        self.retrying(|channel| channel.post(method, message), CallError::may_have_run)
+        let post = |channel: &Channel, _| channel.post(method, message);
+        self.resending(self.deadline(), post, CallError::may_have_run)
     }
 
     /// Does something on the session for what is new, again as long as it never ran because the
-    /// server goes away.
+    /// server goes away. All of it takes no longer than `timeout`, or than a call may: the
+    /// operation is told until when.
     #[doc(hidden)]
     pub fn retrying<T, E, F>(
         &self,
-        operation: impl Fn(&Channel) -> Result<T, E>,
+        timeout: Option<Duration>,
+        operation: impl Fn(&Channel, Option<Instant>) -> Result<T, E>,
         may_have_run: impl Fn(&E) -> bool,
     ) -> Result<T, F>
     where
         F: From<ConnectError> + From<CallError> + From<E>,
     {
-        let deadline = self.deadline();
+        let deadline = Deadline::from(timeout.or(self.options.session.call_timeout));
+        let until = |deadline: Deadline| deadline.time_left().map(|left| Instant::now() + left);
+        let operation = |channel: &Channel, deadline| operation(channel, until(deadline));
+        self.resending(deadline, operation, may_have_run)
+    }
+
+    fn resending<T, E, F>(
+        &self,
+        deadline: Deadline,
+        operation: impl Fn(&Channel, Deadline) -> Result<T, E>,
+        may_have_run: impl Fn(&E) -> bool,
+    ) -> Result<T, F>
+    where
+        F: From<ConnectError> + From<CallError> + From<E>,
+    {
         for _ in 0..RESENDS {
             let channel = self.channel_until(deadline)?;
-            match operation(&channel) {
+            match operation(&channel, deadline) {
                 Ok(done) => return Ok(done),
                 Err(error) if !may_have_run(&error) && channel.is_going_away() => {
                     self.asked.store(0, Ordering::Relaxed);

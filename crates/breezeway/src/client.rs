@@ -139,10 +139,17 @@ impl Client {
 
     /// Calls `method` with a copy of `request` and waits for the reply.
     pub fn call(&self, method: u32, request: &[u8]) -> Result<ClientReply<'_>, ClientError> {
-        for _ in 0..RESENDS {
-            let mut session = self.session()?;
+        let deadline = Deadline::from(self.options.session.call_timeout);
+        for attempt in 0..RESENDS {
+            let mut session = self.session_until(deadline)?;
+            let is_resent = attempt > 0;
+            let reply = match is_resent.then(|| deadline.time_left()).flatten() {
+                None => session.call(method, request),
+                // The session's own timeout would begin anew.
+                Some(left) => session.call_until(method, request, Instant::now() + left),
+            };
             // The reply stays in the session, which the result holds.
-            match session.call(method, request).map(std::mem::forget) {
+            match reply.map(std::mem::forget) {
                 Ok(()) => return Ok(ClientReply { session }),
                 Err(error) if !error.may_have_run() && session.is_going_away() => {}
                 Err(error) => return Err(error.into()),
@@ -155,7 +162,10 @@ impl Client {
     /// returns to the pool when dropped. Waits while all are in use, for at most the call timeout:
     /// a thread that keeps replies or sessions while it asks for more may wait for itself.
     pub fn session(&self) -> Result<PooledSession<'_>, ClientError> {
-        let deadline = Deadline::from(self.options.session.call_timeout);
+        self.session_until(Deadline::from(self.options.session.call_timeout))
+    }
+
+    fn session_until(&self, deadline: Deadline) -> Result<PooledSession<'_>, ClientError> {
         let mut pool = self.lock();
         loop {
             if let Some(mut member) = pool.idle.pop() {

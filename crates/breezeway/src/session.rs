@@ -221,7 +221,11 @@ impl Session {
         if deadline.has_passed() {
             return Err(CallError::DeadlinePassed);
         }
-        self.request(method, Body::Bytes(request), deadline)?;
+        let time = time_left::encode(deadline.time_left());
+        let usual = std::mem::replace(&mut self.call_time, time);
+        let sent = self.request(method, Body::Bytes(request), deadline);
+        self.call_time = usual;
+        sent?;
         self.await_reply(deadline)
     }
 

@@ -3,7 +3,6 @@
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Request, Response};
@@ -18,9 +17,8 @@ use crate::timeout::Timeout;
 pub(crate) async fn exchange(
     mut channel: transport::Channel,
     request: Request<Body>,
-    timeout: Option<Duration>,
+    timeout: Timeout,
 ) -> Result<Response<Body>, Status> {
-    let timeout = Timeout::of(request.headers(), timeout);
     let outcome = match poll_fn(|cx| channel.poll_ready(cx)).await {
         Ok(()) => channel.call(request).await,
         Err(error) => Err(error),

@@ -3,7 +3,6 @@
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
 
 use breezeway_tokio::{CallError, Channel, ErrorCode, Message, ReceiveHalf, Stream, StreamError};
 use bytes::Bytes;
@@ -23,8 +22,9 @@ const LONGEST_WITH_HEAD: usize = 16 << 10;
 
 /// Why a call has no response.
 pub(crate) enum Failure {
-    /// The session took nothing of it, as it is over or about to end: another one may.
-    NotSent(Box<Request<Body>>),
+    /// The session took nothing of it, as it is over or about to end: another one may, in the time
+    /// that is left.
+    NotSent(Box<Request<Body>>, Timeout),
     /// The call has failed.
     Status(Status),
 }
@@ -39,15 +39,14 @@ impl From<Status> for Failure {
 pub(crate) async fn exchange(
     channel: &Channel,
     request: Request<Body>,
-    timeout: Option<Duration>,
+    mut timeout: Timeout,
 ) -> Result<Response<Body>, Failure> {
     if channel.is_ended() {
-        return Err(Failure::NotSent(Box::new(request)));
+        return Err(Failure::NotSent(Box::new(request), timeout));
     }
     let (head, body) = request.into_parts();
     let block =
         block::request(&head).map_err(|error| Status::resource_exhausted(error.to_string()))?;
-    let mut timeout = Timeout::of(&head.headers, timeout);
     let mut outbound = Outbound::new(body);
     let opened = poll_fn(|cx| match poll_open(channel, cx, &block, &mut outbound) {
         Poll::Pending => timeout.poll(cx).map(Opened::Over),
@@ -58,7 +57,7 @@ pub(crate) async fn exchange(
         Opened::Over(status) => return Err(status.into()),
         Opened::Failed(StreamError::Session(error)) if is_over(&error) => {
             let request = Request::from_parts(head, Body::new(outbound));
-            return Err(Failure::NotSent(Box::new(request)));
+            return Err(Failure::NotSent(Box::new(request), timeout));
         }
         Opened::Failed(error) => return Err(status_of(&error).into()),
     };

@@ -1,6 +1,7 @@
 //! gRPC's interoperability cases over every carrier, in both gears, and what goes wrong.
 
 mod cases;
+mod deadlines;
 mod deaths;
 mod extensions;
 mod limits;

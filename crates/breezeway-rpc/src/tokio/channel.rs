@@ -1,6 +1,7 @@
 //! What carries calls to a server, for callers that await.
 
 use std::future::Future;
+use std::time::Instant;
 
 use breezeway::CallError;
 
@@ -60,19 +61,7 @@ impl AsyncChannel for breezeway_tokio::Channel {
         arguments: &A,
         options: &CallOptions,
     ) -> Result<A::Reply, Error> {
-        let request = to_vec(arguments)?;
-        options.took(self.carrier());
-        let deadline = options.deadline();
-        let reply = match (options.block()?, deadline) {
-            (None, None) => self.call(method.tag, &request).await?,
-            (None, Some(deadline)) => self.call_until(method.tag, &request, deadline).await?,
-            (Some(block), None) => self.call_with_metadata(method.tag, &block, &request).await?,
-            (Some(block), Some(deadline)) => {
-                self.call_with_metadata_until(method.tag, &block, &request, deadline).await?
-            }
-        };
-        options.received(reply.metadata())?;
-        decode(reply.bytes()).map_err(Error::Reply)
+        call_until(self, method, arguments, options, options.deadline()).await
     }
 
     async fn post<A: thrift::Call + Sync>(
@@ -90,6 +79,29 @@ impl AsyncChannel for breezeway_tokio::Channel {
     }
 }
 
+/// Calls over a session, giving up at the deadline: of a call that is made again, that of the first
+/// time.
+async fn call_until<A: thrift::Call + Sync>(
+    channel: &breezeway_tokio::Channel,
+    method: &Method,
+    arguments: &A,
+    options: &CallOptions,
+    deadline: Option<Instant>,
+) -> Result<A::Reply, Error> {
+    let request = to_vec(arguments)?;
+    options.took(channel.carrier());
+    let reply = match (options.block()?, deadline) {
+        (None, None) => channel.call(method.tag, &request).await?,
+        (None, Some(deadline)) => channel.call_until(method.tag, &request, deadline).await?,
+        (Some(block), None) => channel.call_with_metadata(method.tag, &block, &request).await?,
+        (Some(block), Some(deadline)) => {
+            channel.call_with_metadata_until(method.tag, &block, &request, deadline).await?
+        }
+    };
+    options.received(reply.metadata())?;
+    decode(reply.bytes()).map_err(Error::Reply)
+}
+
 impl AsyncChannel for breezeway_tokio::Client {
     async fn call<A: thrift::Call + Sync>(
         &self,
@@ -97,9 +109,10 @@ impl AsyncChannel for breezeway_tokio::Client {
         arguments: &A,
         options: &CallOptions,
     ) -> Result<A::Reply, Error> {
+        let until = options.deadline().or_else(|| self.until());
         for _ in 0..RESENDS {
-            let channel = self.channel().await?;
-            match AsyncChannel::call(&channel, method, arguments, options).await {
+            let channel = self.channel_until(until).await?;
+            match call_until(&channel, method, arguments, options, until).await {
                 Err(error) if !error.may_have_run() && channel.is_going_away() => {}
                 outcome => return outcome,
             }
@@ -113,8 +126,9 @@ impl AsyncChannel for breezeway_tokio::Client {
         arguments: &A,
         options: &CallOptions,
     ) -> Result<(), Error> {
+        let until = options.deadline().or_else(|| self.until());
         for _ in 0..RESENDS {
-            let channel = self.channel().await?;
+            let channel = self.channel_until(until).await?;
             match AsyncChannel::post(&channel, method, arguments, options).await {
                 Err(error) if !error.may_have_run() && channel.is_going_away() => {}
                 outcome => return outcome,

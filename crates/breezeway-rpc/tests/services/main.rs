@@ -8,6 +8,7 @@ mod governance;
 mod instances;
 mod needs_go;
 mod processes;
+mod resending;
 mod restarting;
 mod room;
 mod shop;

@@ -9,6 +9,7 @@ mod foreign;
 mod generations;
 mod idle;
 mod rare;
+mod resending;
 mod restarting;
 mod servers;
 mod spaces;

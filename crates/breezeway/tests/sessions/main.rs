@@ -30,7 +30,7 @@ mod on_every_carrier {
     pub(crate) mod parent_and_child;
     mod pool;
     pub(crate) mod restarting;
-    mod serving_streams;
+    pub(crate) mod serving_streams;
     mod sizes;
     mod statistics;
     mod stopping;
@@ -56,7 +56,8 @@ mod on_sockets {
 
 use by_file::addresses;
 use on_every_carrier::{
-    clients, deaths, deferred, parent_and_child, restarting, two_processes, waiting,
+    clients, deaths, deferred, parent_and_child, restarting, serving_streams, two_processes,
+    waiting,
 };
 use on_shm::growth;
 use on_sockets::frames;
@@ -77,6 +78,7 @@ fn another_process() {
             growth::ROLES,
             parent_and_child::ROLES,
             restarting::ROLES,
+            serving_streams::ROLES,
             two_processes::ROLES,
             waiting::ROLES,
         ]

@@ -3,6 +3,7 @@
 mod calls;
 mod drivers;
 mod limits;
+mod resending;
 mod spaces;
 mod stand_ins;
 mod streams;

@@ -10,7 +10,12 @@ use breezeway::{
     SessionOptions, Stopper, Stream, StreamError, WaitPolicy,
 };
 
-use crate::support::{EVERY_POLICY, Folder, PATIENCE, PROMPT, eventually, patient, within};
+use crate::support::{
+    EVERY_POLICY, Folder, PATIENCE, PROMPT, Process, Role, Settings, eventually, hear, patient,
+    say, within,
+};
+
+pub(crate) const ROLES: &[(&str, Role)] = &[("server of streams", serve)];
 
 /// Methods of streams.
 const ECHO: u32 = 0;
@@ -99,6 +104,74 @@ fn reset_code(stream: &mut Stream) -> ErrorCode {
         Err(StreamError::Reset(code)) => code,
         other => panic!("{other:?}"),
     }
+}
+
+/// The role: echoes calls and streams until told to stop.
+fn serve(settings: &Settings) {
+    let address = settings.get("address");
+    let options = ServerOptions::new().session(patient());
+    let server = Server::bind_with(&address, options).unwrap();
+    let server = server.on_stream(|_, mut stream| echo(&mut stream));
+    let stopper = server.stopper();
+    thread::spawn(move || {
+        hear();
+        stopper.stop();
+    });
+    say("listening");
+    server.serve(|call: Call<'_>| call.echo()).unwrap();
+}
+
+/// The address space of a process, in bytes.
+fn address_space(pid: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmSize:")).unwrap();
+    1024 * line.trim().trim_end_matches(" kB").parse::<u64>().unwrap()
+}
+
+fn limit_address_space(pid: u32, bytes: Option<u64>) {
+    let pid = rustix::process::Pid::from_raw(pid as i32);
+    let limit = rustix::process::Rlimit { current: bytes, maximum: None };
+    rustix::process::prlimit(pid, rustix::process::Resource::As, limit).unwrap();
+}
+
+#[test]
+fn a_server_that_can_make_no_thread_serves_those_that_it_has_and_recovers() {
+    let folder = Folder::new();
+    let address = folder.address();
+    let settings = Settings::new().with("address", &address);
+    let mut server = Process::start("server of streams", &settings);
+    server.expect("listening");
+    let (channel, mut session) = within(PATIENCE, "clients", move || {
+        let channel = Channel::connect_with(&address, &patient()).unwrap();
+        let session = Session::connect_with(&address, &patient()).unwrap();
+        (channel, session)
+    });
+    // What it has: a thread for one stream, and the memory that it needs.
+    let mut stream = channel.open(ECHO, None).unwrap();
+    let serves = |stream: &mut Stream, session: &mut Session| {
+        for len in [1, 105, 5_000] {
+            assert_echoes(stream, &vec![7; len]);
+            assert_eq!(channel.call(0, &vec![8; len]).unwrap().to_vec(), vec![8; len]);
+            assert_eq!(session.call(0, &vec![9; len]).unwrap().to_vec(), vec![9; len]);
+        }
+    };
+    serves(&mut stream, &mut session);
+    // Half of what a thread's stack takes. No right of a user's, nor root's, goes beyond it.
+    limit_address_space(server.pid(), Some(address_space(server.pid()) + (1 << 20)));
+    for _ in 0..3 {
+        let mut refused = channel.open(ECHO, None).unwrap();
+        assert_eq!(reset_code(&mut refused), ErrorCode::Overloaded);
+        serves(&mut stream, &mut session);
+    }
+    let mut late = Session::connect_with(&folder.address(), &patient()).unwrap();
+    assert_eq!(late.call(0, b"let in").unwrap().to_vec(), b"let in");
+    limit_address_space(server.pid(), None);
+    let mut another = channel.open(ECHO, None).unwrap();
+    assert_echoes(&mut another, b"recovered");
+    serves(&mut stream, &mut session);
+    drop((stream, another, session, late, channel));
+    server.write_line("stop");
+    server.succeeds();
 }
 
 #[test]

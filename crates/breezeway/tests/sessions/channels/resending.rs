@@ -1,0 +1,77 @@
+//! Calls that are made again on another session: their time goes on.
+
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixListener;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use breezeway::{
+    Carrier, ChannelClient, Client, ClientOptions, ErrorCode, Incoming, IncomingCall,
+    ServerChannel, SessionOptions,
+};
+
+use crate::support::{Folder, PATIENCE};
+
+/// So long that two times which differ by it are different in an entry too.
+const WHILE: Duration = Duration::from_millis(200);
+
+fn accept(listener: &UnixListener) -> ServerChannel {
+    let (socket, _) = listener.accept().unwrap();
+    let options = SessionOptions::new().handshake_timeout(PATIENCE);
+    ServerChannel::from_socket(OwnedFd::from(socket), &options).unwrap()
+}
+
+fn call(server: &ServerChannel) -> IncomingCall {
+    match server.accept() {
+        Ok(Some(Incoming::Call(call))) => call,
+        _ => panic!("no call"),
+    }
+}
+
+/// How long the caller says that it waits, when a server takes its call, lets some time pass and
+/// goes away, and when the next one takes it.
+fn said(listener: &UnixListener) -> [Option<Duration>; 2] {
+    let first = accept(listener);
+    let asked = call(&first);
+    let (said, began) = (asked.time_left(), Instant::now());
+    while began.elapsed() < WHILE {
+        thread::sleep(WHILE);
+    }
+    first.go_away();
+    asked.fail(ErrorCode::Refused, "it goes away");
+    let second = accept(listener);
+    let asked = call(&second);
+    let said = [said, asked.time_left()];
+    asked.echo();
+    said
+}
+
+fn of_a_client(make: impl FnOnce(&Folder, ClientOptions)) {
+    let folder = Folder::on(Carrier::Shm);
+    let listener = UnixListener::bind(folder.socket()).unwrap();
+    let session = SessionOptions::new().handshake_timeout(PATIENCE).call_timeout(Some(PATIENCE));
+    let said = thread::scope(|scope| {
+        let serving = scope.spawn(|| said(&listener));
+        make(&folder, ClientOptions::new().session(session));
+        serving.join().unwrap()
+    });
+    let [first, second] = said.map(Option::unwrap);
+    assert!(first <= PATIENCE + PATIENCE / 1_000, "{first:?}");
+    assert!(second + WHILE / 2 < first, "{first:?}, then {second:?}");
+}
+
+#[test]
+fn the_time_of_a_call_that_a_shared_session_makes_again_goes_on() {
+    of_a_client(|folder, options| {
+        let client = ChannelClient::connect_with(&folder.address(), options).unwrap();
+        assert_eq!(client.call(0, b"again").unwrap().to_vec(), b"again");
+    });
+}
+
+#[test]
+fn the_time_of_a_call_that_a_pool_makes_again_goes_on() {
+    of_a_client(|folder, options| {
+        let client = Client::connect_with(&folder.address(), options).unwrap();
+        assert_eq!(client.call(0, b"again").unwrap().to_vec(), b"again");
+    });
+}
