@@ -136,7 +136,8 @@ impl Channel {
         deadline: Instant,
     ) -> Result<Message, CallError> {
         let time = deadline.saturating_duration_since(Instant::now());
-        within(self.exchange(method, None, request, Some(time)), deadline).await
+        let call = within(self.exchange(method, None, request, Some(time)), deadline);
+        self.spanned(method, call).await
     }
 
     /// As [`Self::call`], with a metadata block beside the request.
@@ -158,7 +159,8 @@ impl Channel {
         deadline: Instant,
     ) -> Result<Message, CallError> {
         let time = deadline.saturating_duration_since(Instant::now());
-        within(self.exchange(method, Some(metadata), request, Some(time)), deadline).await
+        let call = within(self.exchange(method, Some(metadata), request, Some(time)), deadline);
+        self.spanned(method, call).await
     }
 
     /// As long as a call may take that is given no deadline of its own.
@@ -169,7 +171,27 @@ impl Channel {
         request: &[u8],
     ) -> Result<Message, CallError> {
         let time = self.channel.call_timeout();
-        self.in_time(self.exchange(method, metadata, request, time)).await
+        let call = self.in_time(self.exchange(method, metadata, request, time));
+        self.spanned(method, call).await
+    }
+
+    /// A call in a span from its beginning to its end.
+    #[cfg(feature = "spans")]
+    async fn spanned<T>(
+        &self,
+        method: u32,
+        call: impl Future<Output = Result<T, CallError>>,
+    ) -> Result<T, CallError> {
+        let span = self.channel.span(method);
+        let mut call = std::pin::pin!(call);
+        let outcome = poll_fn(|cx| span.enter(|| call.as_mut().poll(cx))).await;
+        span.end(&outcome);
+        outcome
+    }
+
+    #[cfg(not(feature = "spans"))]
+    fn spanned<F: Future>(&self, _method: u32, call: F) -> F {
+        call
     }
 
     /// Waits for as long as a call may take that is given no deadline of its own.

@@ -13,6 +13,8 @@ use breezeway::{
     Address, Driver, ErrorCode, HandlerTimer, IncomingCall, Monitor, ServeError, ServerChannel,
     ServerOptions, SessionListener, Unserved,
 };
+#[cfg(feature = "spans")]
+use breezeway::{CallOf, CallSpan};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::sync::Notify;
@@ -180,6 +182,8 @@ impl Server {
         S: Fn(u32, Stream) -> G + Send + Sync + 'static,
         G: Future<Output = ()> + Send + 'static,
     {
+        #[cfg(feature = "spans")]
+        let call = move |incoming: IncomingCall| spanned(incoming, &call);
         let call = move |incoming: IncomingCall| {
             let timer = HandlerTimer::start(|| incoming.handler_times());
             let handling = call(incoming);
@@ -251,6 +255,24 @@ impl Server {
         while sessions.join_next().await.is_some() {}
         tracing::info!(%address, "server stopped");
         Ok(())
+    }
+}
+
+/// A call's handler, in a span from its beginning to its end.
+#[cfg(feature = "spans")]
+fn spanned<C, F>(incoming: IncomingCall, handler: &C) -> impl Future<Output = ()> + use<C, F>
+where
+    C: Fn(IncomingCall) -> F,
+    F: Future<Output = ()>,
+{
+    let of = || CallOf { carrier: incoming.carrier(), times: incoming.handler_times() };
+    let span = CallSpan::of_server(incoming.method(), of);
+    let handling = span.enter(|| handler(incoming));
+    async move {
+        let mut handling = pin!(handling);
+        poll_fn(|cx| span.enter(|| handling.as_mut().poll(cx))).await;
+        // What it has replied is its own business.
+        span.end(&Ok::<(), std::convert::Infallible>(()));
     }
 }
 

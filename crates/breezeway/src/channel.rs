@@ -38,6 +38,7 @@ use crate::error::{CallError, ConnectError};
 use crate::handshake::{self, HandshakeError};
 use crate::message::Message;
 use crate::options::SessionOptions;
+use crate::spans::{CallOf, CallSpan};
 use crate::time_left;
 
 pub(crate) use driver::Counted;
@@ -306,6 +307,24 @@ impl Channel {
     }
 
     fn call_within(
+        &self,
+        method: u32,
+        outgoing: Outgoing<'_>,
+        deadline: Deadline,
+    ) -> Result<Message, CallError> {
+        self.span(method).of(|| self.exchange(method, outgoing, deadline))
+    }
+
+    /// The span of a call that begins.
+    #[doc(hidden)]
+    #[inline(always)]
+    pub fn span(&self, method: u32) -> CallSpan {
+        let shared = &self.handle.shared;
+        let of = || CallOf { carrier: shared.carrier, times: shared.handler_times };
+        CallSpan::of_client(method, of)
+    }
+
+    fn exchange(
         &self,
         method: u32,
         mut outgoing: Outgoing<'_>,

@@ -119,6 +119,8 @@ mod session;
 #[cfg(not(loom))]
 mod slice;
 #[cfg(not(loom))]
+mod spans;
+#[cfg(not(loom))]
 mod streaming;
 #[cfg(not(loom))]
 mod time_left;
@@ -199,6 +201,9 @@ pub use served::ServerSession;
 pub use server::{Monitor, Server, ServerStats, SessionListener, Stopper, Unserved};
 #[cfg(not(loom))]
 pub use session::{Batch, Reply, RequestSpace, Session};
+#[cfg(not(loom))]
+#[doc(hidden)]
+pub use spans::{CallOf, CallSpan};
 
 /// The programs of the package's README compile.
 #[cfg(doctest)]

@@ -201,6 +201,8 @@ impl Server {
     /// When it is stopped, channels are told to make no more calls, and what was asked before is
     /// served and replied to, for at most [`ServerOptions::drain_timeout`].
     pub fn serve(self, handler: impl Handler) -> Result<(), ServeError> {
+        #[cfg(feature = "spans")]
+        let handler = crate::spans::Spanned(handler);
         let handler = Timed(handler);
         let limit = self.monitor.call_limit().clone();
         match self.options.offload {

@@ -21,6 +21,7 @@ use crate::link::{Body, Link};
 use crate::options::SessionOptions;
 use crate::protocol::{CallId, Calls};
 use crate::served::ServerSession;
+use crate::spans::{CallOf, CallSpan};
 use crate::time_left;
 
 use pace::Pace;
@@ -203,10 +204,18 @@ impl Session {
     /// Calls `method` with a copy of `request` and waits for the reply.
     #[inline]
     pub fn call(&mut self, method: u32, request: &[u8]) -> Result<Reply<'_>, CallError> {
-        let deadline = self.deadline();
-        self.may_call()?;
-        self.request(method, Body::Bytes(request), deadline)?;
-        self.await_reply(deadline)
+        self.span(method).of(move || {
+            let deadline = self.deadline();
+            self.may_call()?;
+            self.request(method, Body::Bytes(request), deadline)?;
+            self.await_reply(deadline)
+        })
+    }
+
+    #[inline(always)]
+    fn span(&self, method: u32) -> CallSpan {
+        let of = || CallOf { carrier: self.link.carrier(), times: self.link.handler_times() };
+        CallSpan::of_client(method, of)
     }
 
     /// As [`Self::call`], giving up at `deadline`.
@@ -217,16 +226,18 @@ impl Session {
         deadline: Instant,
     ) -> Result<Reply<'_>, CallError> {
         let deadline = Deadline::at(deadline);
-        self.may_call()?;
-        if deadline.has_passed() {
-            return Err(CallError::DeadlinePassed);
-        }
-        let time = time_left::encode(deadline.time_left());
-        let usual = std::mem::replace(&mut self.call_time, time);
-        let sent = self.request(method, Body::Bytes(request), deadline);
-        self.call_time = usual;
-        sent?;
-        self.await_reply(deadline)
+        self.span(method).of(move || {
+            self.may_call()?;
+            if deadline.has_passed() {
+                return Err(CallError::DeadlinePassed);
+            }
+            let time = time_left::encode(deadline.time_left());
+            let usual = std::mem::replace(&mut self.call_time, time);
+            let sent = self.request(method, Body::Bytes(request), deadline);
+            self.call_time = usual;
+            sent?;
+            self.await_reply(deadline)
+        })
     }
 
     /// Takes space for a request of `len` bytes, to be filled in place: what is over 104 bytes

@@ -88,6 +88,13 @@ impl HandlerTimes {
         Self { record, times, sequence, origin }
     }
 
+    /// The session's number in its process, while it lives.
+    pub fn session(&self) -> Option<u64> {
+        let word = |field: Identity| self.record[field as usize].load(Ordering::Relaxed);
+        let lives = self.origin.is_here() && word(Identity::Sequence) == self.sequence;
+        lives.then(|| word(Identity::Number))
+    }
+
     /// Notes that a handler took so long, in nanoseconds.
     #[cold]
     pub fn note(&self, nanoseconds: u64) {

@@ -285,10 +285,12 @@ impl<'s> RequestSpace<'s> {
     /// Calls `method` with these bytes and waits for the reply.
     #[inline]
     pub fn call(self, method: u32) -> Result<Reply<'s>, CallError> {
-        self.session.may_call()?;
-        let deadline = self.session.deadline();
-        self.session.request(method, Body::Space, deadline)?;
-        self.session.await_reply(deadline)
+        self.session.span(method).of(move || {
+            self.session.may_call()?;
+            let deadline = self.session.deadline();
+            self.session.request(method, Body::Space, deadline)?;
+            self.session.await_reply(deadline)
+        })
     }
 
     /// Sends these bytes as a request whose reply is taken later by [`Session::receive`].

@@ -1,0 +1,72 @@
+//! With the feature `spans`, each call has a span on both sides. One test, as a process has one
+//! subscriber for all threads.
+
+#[path = "../../breezeway/tests/support/collector.rs"]
+mod collector;
+
+use std::future::pending;
+use std::time::{Duration, Instant};
+
+use breezeway_tokio::{Address, Channel, Client, ErrorCode, IncomingCall, Server};
+use collector::{Collector, assert_says};
+
+const ECHO: u32 = 0;
+const FAIL: u32 = 1;
+const PANIC: u32 = 2;
+const NEVER: u32 = 3;
+
+/// The last digit says what to do.
+async fn handle(call: IncomingCall) {
+    tokio::task::yield_now().await;
+    match call.method() % 10 {
+        FAIL => call.fail(ErrorCode::Failed, "on purpose"),
+        PANIC => panic!("on purpose"),
+        NEVER => pending().await,
+        _ => call.echo(),
+    }
+}
+
+#[test]
+fn each_call_has_a_span_on_both_sides_that_says_what_came_of_it() {
+    let spans = Collector::default();
+    tracing::subscriber::set_global_default(spans.clone()).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().display();
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    for (gear, carrier) in [(1, "shm"), (2, "unix")] {
+        let address: Address = format!("{carrier}:{path}/{carrier}").parse().unwrap();
+        let method = |caller: u32, what: u32| 100 * gear + 10 * caller + what;
+        runtime.block_on(async {
+            let server = Server::bind(&address).unwrap();
+            let stopper = server.stopper();
+            let serving = tokio::spawn(server.serve(handle));
+            let channel = Channel::connect(&address).await.unwrap();
+            let client = Client::connect(&address).await.unwrap();
+            channel.call(method(1, ECHO), b"one").await.unwrap();
+            client.call(method(2, ECHO), b"one").await.unwrap();
+            assert!(channel.call(method(1, FAIL), b"two").await.is_err());
+            assert!(channel.call(method(1, PANIC), b"three").await.is_err());
+            let soon = Instant::now() + Duration::from_millis(20);
+            assert!(channel.call_until(method(1, NEVER), b"four", soon).await.is_err());
+            drop((channel, client));
+            stopper.stop();
+            serving.await.unwrap().unwrap();
+        });
+        let says = |role, method, outcome, error| {
+            assert_says(&spans.of(role, method), carrier, outcome, error);
+        };
+        for caller in 1..=2 {
+            says("client", method(caller, ECHO), "ok", None);
+            says("server", method(caller, ECHO), "ok", None);
+        }
+        says("client", method(1, FAIL), "failed", Some("on purpose"));
+        // What it has replied is not known to whoever awaits a handler.
+        says("server", method(1, FAIL), "ok", None);
+        says("client", method(1, PANIC), "failed", Some(""));
+        says("server", method(1, PANIC), "panicked", None);
+        says("client", method(1, NEVER), "failed", Some("deadline"));
+        // It waits for nothing, so it is dropped with its session.
+        says("server", method(1, NEVER), "cancelled", None);
+    }
+}

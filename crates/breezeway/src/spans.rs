@@ -1,0 +1,150 @@
+//! A span of `tracing` for each call, with the feature `spans`; without it, nothing at all.
+//!
+//! Each has the target `breezeway::calls`, the level info, the name `call`, and these fields:
+//! `role`, `carrier`, `method`, `session` (the number that `breezeway inspect` shows), `outcome`
+//! (`ok`, `failed`, `panicked`, or `cancelled` if it was dropped before its end), and of one that
+//! has failed `error`.
+
+use std::fmt::Display;
+
+use breezeway_shm::statistics::HandlerTimes;
+
+#[cfg(feature = "spans")]
+use crate::call::{Call, Handled, Handler};
+use crate::carrier::Carrier;
+
+/// The session of a call.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct CallOf {
+    /// What it travels by.
+    pub carrier: Carrier,
+    /// Where its number stands.
+    pub times: Option<HandlerTimes>,
+}
+
+#[cfg(feature = "spans")]
+mod enabled {
+    use super::{CallOf, Display};
+
+    /// The span of one call.
+    #[doc(hidden)]
+    #[derive(Debug)]
+    pub struct CallSpan {
+        span: tracing::Span,
+        is_ended: bool,
+    }
+
+    macro_rules! span_of {
+        ($role:literal, $method:ident, $of:ident) => {{
+            let span = tracing::info_span!(
+                target: "breezeway::calls",
+                "call",
+                role = $role,
+                carrier = tracing::field::Empty,
+                method = $method,
+                session = tracing::field::Empty,
+                outcome = tracing::field::Empty,
+                error = tracing::field::Empty,
+            );
+            // Only for somebody who looks.
+            if !span.is_disabled() {
+                let CallOf { carrier, times } = $of();
+                span.record("carrier", tracing::field::display(carrier));
+                if let Some(session) = times.and_then(|times| times.session()) {
+                    span.record("session", session);
+                }
+            }
+            CallSpan { span, is_ended: false }
+        }};
+    }
+
+    impl CallSpan {
+        /// Of a call that is made.
+        #[must_use]
+        pub fn of_client(method: u32, of: impl FnOnce() -> CallOf) -> Self {
+            span_of!("client", method, of)
+        }
+
+        /// Of a call that is served.
+        #[must_use]
+        pub fn of_server(method: u32, of: impl FnOnce() -> CallOf) -> Self {
+            span_of!("server", method, of)
+        }
+
+        /// Does a part of it.
+        pub fn enter<T>(&self, part: impl FnOnce() -> T) -> T {
+            self.span.in_scope(part)
+        }
+
+        /// All of it is done.
+        pub fn end<T, E: Display>(mut self, outcome: &Result<T, E>) {
+            self.is_ended = true;
+            match outcome {
+                Ok(_) => self.span.record("outcome", "ok"),
+                Err(error) => self
+                    .span
+                    .record("outcome", "failed")
+                    .record("error", tracing::field::display(error)),
+            };
+        }
+
+        /// Does all of it.
+        pub fn of<T, E: Display>(self, work: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
+            let outcome = self.enter(work);
+            self.end(&outcome);
+            outcome
+        }
+    }
+
+    impl Drop for CallSpan {
+        fn drop(&mut self) {
+            if !self.is_ended {
+                let panics = std::thread::panicking();
+                self.span.record("outcome", if panics { "panicked" } else { "cancelled" });
+            }
+        }
+    }
+}
+
+#[cfg(not(feature = "spans"))]
+mod disabled {
+    use super::{CallOf, Display};
+
+    /// Nothing.
+    #[doc(hidden)]
+    #[derive(Debug)]
+    pub struct CallSpan;
+
+    impl CallSpan {
+        /// Of a call that is made.
+        #[inline(always)]
+        #[must_use]
+        pub fn of_client(_: u32, _: impl FnOnce() -> CallOf) -> Self {
+            Self
+        }
+
+        /// Does all of it.
+        #[inline(always)]
+        pub fn of<T, E: Display>(self, work: impl FnOnce() -> Result<T, E>) -> Result<T, E> {
+            work()
+        }
+    }
+}
+
+#[cfg(not(feature = "spans"))]
+pub use disabled::CallSpan;
+#[cfg(feature = "spans")]
+pub use enabled::CallSpan;
+
+/// A server's handler, each call of which has a span.
+#[cfg(feature = "spans")]
+pub(crate) struct Spanned<H>(pub(crate) H);
+
+#[cfg(feature = "spans")]
+impl<H: Handler> Handler for Spanned<H> {
+    fn handle(&self, call: Call<'_>) -> Handled {
+        let of = || CallOf { carrier: call.carrier(), times: call.handler_times() };
+        CallSpan::of_server(call.method(), of).of(|| self.0.handle(call))
+    }
+}
