@@ -17,7 +17,7 @@ use rustix::io::Errno;
 use thiserror::Error;
 
 use crate::fork::Origin;
-use crate::segment::SegmentError;
+use crate::segment::{SegmentError, create_sparse};
 
 /// How much memory clients may hold. Without a limit nothing is counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -98,6 +98,32 @@ impl MemoryLedger {
         Self((limits != MemoryLimits::default()).then(|| Arc::new(inner())))
     }
 
+    /// Makes sure that this machine reports what is gone: a server that counts what it never gets
+    /// back would sooner or later refuse everybody.
+    ///
+    /// # Errors
+    ///
+    /// It does not, or nothing can be watched.
+    pub fn probe() -> Result<(), SegmentError> {
+        Self::probe_by(path_of)
+    }
+
+    fn probe_by(path: impl Fn(&OwnedFd) -> String) -> Result<(), SegmentError> {
+        const SIZE: usize = 4096;
+        let uncounted = |source| SegmentError::Uncounted { size: SIZE, source };
+        let reports =
+            inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).map_err(uncounted)?;
+        let (mapping, fd) = create_sparse(c"breezeway-probe", SIZE)?;
+        let number =
+            inotify::add_watch(&reports, path(&fd), WatchFlags::DELETE_SELF).map_err(uncounted)?;
+        drop((mapping, fd));
+        let mut state = State::default();
+        state.add(None, SIZE as u64);
+        state.handed_out.insert(number, (None, SIZE as u64));
+        state.take(&reports);
+        if state.handed_out.is_empty() { Ok(()) } else { Err(SegmentError::NotReported) }
+    }
+
     /// The account of a user, or of all who are not known.
     pub fn account(&self, user: Option<u32>) -> MemoryAccount {
         MemoryAccount(self.0.clone().map(|inner| (inner, user)))
@@ -146,8 +172,7 @@ impl Inner {
     fn watch(&self, user: Option<u32>, size: u64, segment: impl AsFd) -> Result<(), Errno> {
         let mut state = self.lock();
         let watched = self.reports.as_ref().map_err(|&errno| errno).and_then(|reports| {
-            let path = format!("/proc/self/fd/{}", segment.as_fd().as_raw_fd());
-            inotify::add_watch(reports, path, WatchFlags::DELETE_SELF)
+            inotify::add_watch(reports, path_of(&segment), WatchFlags::DELETE_SELF)
         });
         match watched {
             Ok(number) => {
@@ -157,6 +182,11 @@ impl Inner {
         }
         watched.map(drop)
     }
+}
+
+/// Where the kernel finds what has no name.
+fn path_of(fd: &impl AsFd) -> String {
+    format!("/proc/self/fd/{}", fd.as_fd().as_raw_fd())
 }
 
 impl State {
@@ -282,6 +312,20 @@ mod tests {
         assert_eq!(limit, MemoryLimit::Total { taken: 24576, limit: 24576 });
         drop(held);
         make(&other).unwrap();
+    }
+
+    #[test]
+    fn this_machine_reports_what_is_gone() {
+        MemoryLedger::probe().unwrap();
+    }
+
+    #[test]
+    fn a_machine_that_does_not_report_what_is_gone_fails_the_probe() {
+        // What stays there, and what is not there at all, as without /proc.
+        let stays = MemoryLedger::probe_by(|_| "/proc/self".to_owned());
+        assert!(matches!(stays, Err(SegmentError::NotReported)), "{stays:?}");
+        let absent = MemoryLedger::probe_by(|_| "/proc/self/fd/none".to_owned());
+        assert!(matches!(absent, Err(SegmentError::Uncounted { .. })), "{absent:?}");
     }
 
     #[test]

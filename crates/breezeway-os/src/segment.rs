@@ -77,6 +77,12 @@ pub enum SegmentError {
         /// What the kernel said.
         source: Errno,
     },
+    /// What is handed out is to be counted, and this machine does not report what is gone.
+    #[error(
+        "this machine does not report by inotify that a memfd is gone, which max_memory and \
+         max_memory_of_user need; do without them here"
+    )]
+    NotReported,
     /// The peer's segment lacks the seals that keep it as it is.
     #[error(
         "the segment is not sealed against shrinking and writing by others (seals {0:#x}); no \

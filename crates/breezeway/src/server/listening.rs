@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
 use breezeway_os::socket_file::SocketFile;
-use breezeway_os::{Notifier, inherited_listeners, segment};
+use breezeway_os::{MemoryLedger, MemoryLimits, Notifier, inherited_listeners, segment};
 use rustix::net::{SocketAddrUnix, getsockname};
 
 use crate::address::{Address, Place};
@@ -41,6 +41,9 @@ impl Listening {
         options.validate()?;
         if address.places().iter().any(|place| place.carrier() == Carrier::Shm) {
             segment::probe()?;
+            if options.memory != MemoryLimits::default() {
+                MemoryLedger::probe()?;
+            }
         }
         if !options.take_over {
             let bind = |place| Listener::bind(place, options.socket_mode);
