@@ -1,5 +1,6 @@
 //! `breezeway dump`: the last entries of both rings of a session of a running process.
 
+mod json;
 mod text;
 
 use std::collections::HashMap;
@@ -7,6 +8,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
 use breezeway_idl::model::{Method, Schema};
+use breezeway_shm::Entry;
 use breezeway_shm::dump::ControlDump;
 use breezeway_shm::statistics::{Field, Record, Role, StatisticsFile};
 
@@ -20,6 +22,7 @@ Examples:
   breezeway dump 4242 3 --last 100           more of them
   breezeway dump 4242 3 --bodies             with what messages say, as far as entries hold it
   breezeway dump 4242 3 --idl users.thrift   the same, decoded, with the names of methods
+  breezeway dump 4242 3 --json | jq '.received.entries[] | select(.taken | not)'
   breezeway inspect 4242                     which sessions there are
 
 The session must be one over shm:, and the process one of the same user that may be traced (see \
@@ -43,6 +46,9 @@ pub(crate) struct Args {
     /// Print bodies as well: they may be secret
     #[arg(long)]
     bodies: bool,
+    /// Print one line with one JSON object
+    #[arg(long)]
+    json: bool,
     /// Print bodies decoded, with the names of this .thrift file
     #[arg(long, value_name = "FILE")]
     idl: Option<PathBuf>,
@@ -73,23 +79,26 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
     let idl = args.idl.as_ref().map(std::slice::from_ref);
     let schema = idl.map(|idl| breezeway_idl::read(idl, &args.include_dirs)).transpose()?;
     let names = schema.as_ref().map(call::methods_by_number).unwrap_or_default();
-    let out = BufWriter::new(io::stdout().lock());
-    let mut printer = Printer {
-        schema: schema.as_ref(),
-        names,
-        bodies: args.bodies || schema.is_some(),
-        methods: HashMap::new(),
-        out,
-    };
+    let known = Known::new(names, [&own, &peers]);
+    let (schema, bodies) = (schema.as_ref(), args.bodies || schema.is_some());
+    let mut out = BufWriter::new(io::stdout().lock());
     let role = if record.role == Role::Client { "client" } else { "server" };
-    let peer = record.peer_pid.map_or("-".to_owned(), |peer| peer.to_string());
     let program = processes::name(pid).unwrap_or_default();
-    let program = one_line(&program);
-    let printed =
+    let printed = if args.json {
+        let ring = |ring, consumed| json::Ring::new(ring, consumed, &known, schema, bodies);
+        let (sent, received) = (ring(&own, peers.consumed), ring(&peers, own.consumed));
+        let peer_pid = record.peer_pid;
+        let report = json::Report { pid, program, session, role, peer_pid, sent, received };
+        writeln!(out, "{}", serde_json::to_string(&report)?)
+    } else {
+        let peer = record.peer_pid.map_or("-".to_owned(), |peer| peer.to_string());
+        let program = one_line(&program);
+        let mut printer = Printer { schema, known, bodies, out: &mut out };
         writeln!(printer.out, "process {pid} ({program}), session {session}: {role}, peer {peer}")
-            .and_then(|()| printer.rings(&own, &peers))
-            .and_then(|()| printer.out.flush());
-    match printed {
+            .and_then(|()| printer.ring("sent", &own, peers.consumed))
+            .and_then(|()| printer.ring("received", &peers, own.consumed))
+    };
+    match printed.and_then(|()| out.flush()) {
         // A reader that has seen enough, such as `head`, is no failure.
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
         _ => Ok(()),
@@ -107,40 +116,56 @@ fn find(pid: u32, session: u64) -> Result<Record, Failure> {
     found.ok_or_else(|| format!("process {pid} has no session {session}").into())
 }
 
+/// What is known of methods.
+struct Known<'s> {
+    /// What the IDL says of them, by their numbers.
+    names: HashMap<u32, (String, &'s Method)>,
+    /// Those of calls that were seen, by their streams.
+    methods: HashMap<u32, u32>,
+}
+
+impl<'s> Known<'s> {
+    fn new(names: HashMap<u32, (String, &'s Method)>, rings: [&ControlDump; 2]) -> Self {
+        let entries = rings.into_iter().flat_map(|ring| &ring.entries);
+        let opens = |(_, entry): &(u64, Entry)| Some((entry.stream(), text::opens(entry)?));
+        Self { names, methods: entries.filter_map(opens).collect() }
+    }
+
+    /// The method that an entry belongs to.
+    fn method(&self, entry: &Entry) -> Option<u32> {
+        self.methods.get(&entry.stream()).copied()
+    }
+
+    fn named(&self, entry: &Entry) -> Option<&(String, &'s Method)> {
+        self.names.get(&self.method(entry)?)
+    }
+}
+
+/// Entries that nobody has taken, as far as the peer has said.
+fn waiting(ring: &ControlDump, consumed: u64) -> u64 {
+    ring.published.saturating_sub(consumed).min(u64::from(ring.capacity))
+}
+
 /// What is printed, and how.
 struct Printer<'s, W> {
     schema: Option<&'s Schema>,
-    /// What the IDL says of methods, by their numbers.
-    names: HashMap<u32, (String, &'s Method)>,
+    known: Known<'s>,
     bodies: bool,
-    /// The methods of calls that were seen, by their streams.
-    methods: HashMap<u32, u32>,
     out: W,
 }
 
 impl<W: Write> Printer<'_, W> {
-    fn rings(&mut self, own: &ControlDump, peers: &ControlDump) -> io::Result<()> {
-        for (_, entry) in own.entries.iter().chain(&peers.entries) {
-            if let Some(method) = text::opens(entry) {
-                self.methods.insert(entry.stream(), method);
-            }
-        }
-        self.ring("sent", own, peers.consumed)?;
-        self.ring("received", peers, own.consumed)
-    }
-
     fn ring(&mut self, what: &str, ring: &ControlDump, consumed: u64) -> io::Result<()> {
         let ControlDump { capacity, published, entries, .. } = ring;
         let shown = entries.len();
-        let waiting = published.saturating_sub(consumed).min(u64::from(*capacity));
+        let waiting = waiting(ring, consumed);
         writeln!(
             self.out,
             "{what}: {published} entries, the last {shown} below; {waiting} of {capacity} wait to \
              be taken"
         )?;
         for (position, entry) in entries {
-            let method = self.methods.get(&entry.stream());
-            let named = method.and_then(|number| self.names.get(number));
+            let named = self.known.named(entry);
             let line = Line { entry, method: named.map(|(name, _)| name.as_str()) };
             let taken = if *position < consumed { ' ' } else { '*' };
             writeln!(self.out, "{taken}{position:>6}  {line}")?;

@@ -9,7 +9,7 @@ use breezeway_thrift::{Limits, Slice};
 
 use crate::thrift::{printer::Printer, text::bytes};
 
-const FLAGS: [(Flags, &str); 8] = [
+pub(super) const FLAGS: [(Flags, &str); 8] = [
     (Flags::OPEN, "open"),
     (Flags::FIN, "fin"),
     (Flags::LENT, "lent"),
@@ -20,7 +20,7 @@ const FLAGS: [(Flags, &str); 8] = [
     (Flags::STREAM, "stream"),
 ];
 
-fn has(entry: &Entry, flag: Flags) -> bool {
+pub(super) fn has(entry: &Entry, flag: Flags) -> bool {
     entry.kind_number() == Kind::Message as u8 && entry.flag_bits() & flag.bits() != 0
 }
 
@@ -88,7 +88,7 @@ impl Line<'_> {
 }
 
 /// A word of the body; 0 where the body is shorter.
-fn word(entry: &Entry, index: usize) -> u64 {
+pub(super) fn word(entry: &Entry, index: usize) -> u64 {
     let bytes = entry.inline().get(8 * index..8 * index + 8);
     bytes.map_or(0, |bytes| u64::from_le_bytes(bytes.try_into().expect("8 bytes")))
 }
@@ -100,20 +100,12 @@ pub(super) fn body(
     method: Option<&Method>,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let is_message = entry.kind_number() == Kind::Message as u8;
-    if !is_message || has(entry, Flags::LENT) || entry.inline().is_empty() {
-        return Ok(());
-    }
-    let mut message = entry.inline();
-    if has(entry, Flags::METADATA) {
-        let Some((len, rest)) = message.split_first_chunk() else { return Ok(()) };
-        let (block, rest) = rest.split_at(rest.len().min(u16::from_le_bytes(*len).into()));
+    let Some((metadata, message)) = parts(entry) else { return Ok(()) };
+    if let Some(block) = metadata {
         writeln!(out, "         metadata {}", bytes(block, true))?;
-        message = rest;
     }
     if let Some(schema) = schema
-        && !has(entry, Flags::ERROR)
-        && let Some(text) = decoded(message, schema, method, opens(entry).is_some())
+        && let Some(text) = decoded(entry, message, schema, method)
     {
         for line in text.lines() {
             writeln!(out, "         {line}")?;
@@ -123,14 +115,32 @@ pub(super) fn body(
     writeln!(out, "         {}", bytes(message, false))
 }
 
-/// A body as Thrift; `None` if it is none.
-fn decoded(
+/// The metadata and the rest of a message that an entry holds; `None` if it holds none.
+pub(super) fn parts(entry: &Entry) -> Option<(Option<&[u8]>, &[u8])> {
+    let is_message = entry.kind_number() == Kind::Message as u8;
+    let message = entry.inline();
+    if !is_message || has(entry, Flags::LENT) || message.is_empty() {
+        return None;
+    }
+    if !has(entry, Flags::METADATA) {
+        return Some((None, message));
+    }
+    let (len, rest) = message.split_first_chunk()?;
+    let (block, rest) = rest.split_at(rest.len().min(u16::from_le_bytes(*len).into()));
+    Some((Some(block), rest))
+}
+
+/// The message of an entry as Thrift; `None` if it is none.
+pub(super) fn decoded(
+    entry: &Entry,
     message: &[u8],
     schema: &Schema,
     method: Option<&Method>,
-    is_request: bool,
 ) -> Option<String> {
-    let fields = method.map(|method| match is_request {
+    if has(entry, Flags::ERROR) {
+        return None;
+    }
+    let fields = method.map(|method| match opens(entry).is_some() {
         true => method.arguments.clone(),
         false => method.reply(),
     });

@@ -258,6 +258,26 @@ fn entries_of_both_rings_of_a_running_and_of_a_stopped_server_are_dumped() {
     assert!(waiting.contains(" of 256 wait to be taken\n*"), "{text}");
     assert!(waiting.contains(&format!("{:?}", "nobody takes this")) && !text.contains("x\""));
     assert_eq!(waiting.matches("message").count(), 1, "{text}");
+    let report: Value =
+        serde_json::from_str(&dump(&[&pid, &number, "--json", "--last", "1"])).unwrap();
+    assert_eq!((&report["role"], &report["received"]["capacity"]), (&"server".into(), &256.into()));
+    assert!(report["received"]["waiting"].as_u64() >= Some(1), "{report}");
+    let [entry] = &report["received"]["entries"].as_array().unwrap()[..] else {
+        panic!("{report}")
+    };
+    assert_eq!((&entry["kind"], &entry["taken"]), (&"message".into(), &false.into()));
+    assert_eq!((&entry["method"], &entry["bytes"]), (&0.into(), &17.into()));
+    assert_eq!((&entry["flags"], &entry["body"]), (&vec!["open", "fin"].into(), &Value::Null));
+    let report: Value =
+        serde_json::from_str(&dump(&[&pid, &number, "--json", "--bodies"])).unwrap();
+    let all = report["received"]["entries"].as_array().unwrap();
+    let hexadecimal: String =
+        b"nobody takes this".iter().map(|byte| format!("{byte:02x}")).collect();
+    assert_eq!(all.last().unwrap()["body"], hexadecimal);
+    let large = all.iter().find(|entry| entry["bytes"] == 5_000).unwrap();
+    assert_eq!((&large["lent"]["segment"], &large["body"]), (&0.into(), &Value::Null), "{large}");
+    let sent = report["sent"]["entries"].as_array().unwrap();
+    assert!(sent.iter().all(|entry| entry["taken"] == true), "{report}");
     // The other end's view of the same rings.
     let own = std::process::id().to_string();
     let report: Value = serde_json::from_str(&inspect(&[&own, "--json"])).unwrap();
