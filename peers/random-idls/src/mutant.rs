@@ -9,7 +9,7 @@ pub enum Mutant {
     Number,
     /// A view does not take field 4 where it does not come in order.
     Lost,
-    /// Sets of maps have another name.
+    /// Sets have another name.
     Name,
 }
 
@@ -26,7 +26,7 @@ impl Mutant {
                 "4 => fields.skip_next()?,".to_owned()
             }
             Self::Lost => line.to_owned(),
-            Self::Name => line.replace("Set<BTreeMap<", "Set<TreeMap<"),
+            Self::Name => line.replace("Set<", "Sets<"),
         }
     }
 }

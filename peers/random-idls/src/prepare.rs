@@ -51,6 +51,7 @@ struct Case {
 pub struct Workshop {
     dir: PathBuf,
     mutant: Option<Mutant>,
+    rivals: bool,
 }
 
 impl Workshop {
@@ -60,7 +61,12 @@ impl Workshop {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
             _ => fs::create_dir_all(dir)?,
         }
-        Ok(Self { dir: dir.canonicalize()?, mutant })
+        Ok(Self { dir: dir.canonicalize()?, mutant, rivals: true })
+    }
+
+    /// Leaves the other generators out, whose code is most of what there is to compile.
+    pub fn without_rivals(self) -> Self {
+        Self { rivals: false, ..self }
     }
 
     /// Lets every generator make Rust of an IDL.
@@ -74,10 +80,11 @@ impl Workshop {
             Err(error) => (Some(error.to_string()), Vec::new()),
         };
         let mut rivals = HashSet::new();
-        if refused.is_none() && pilota(&file, &out) {
+        let rivals_too = self.rivals && refused.is_none();
+        if rivals_too && pilota(&file, &out) {
             rivals.insert(Rival::Pilota);
         }
-        if refused.is_none() && apache(&file, &out)? {
+        if rivals_too && apache(&file, &out)? {
             rivals.insert(Rival::Apache);
         }
         Ok(Idl { stem: stem.to_owned(), refused, rivals, cases })

@@ -82,6 +82,7 @@ impl fmt::Display for Tally {
 pub(crate) struct Search {
     peers: PathBuf,
     mutant: Option<Mutant>,
+    rivals: bool,
 }
 
 /// How many smaller IDLs are compiled at a time.
@@ -89,12 +90,15 @@ const PORTION: usize = 24;
 
 impl Search {
     pub(crate) fn new(peers: PathBuf, mutant: Option<Mutant>) -> Self {
-        Self { peers, mutant }
+        Self { peers, mutant, rivals: true }
     }
 
     /// Compiles all, and exchanges messages.
     pub(crate) fn run(&self, random: &[RandomIdl]) -> Result<Outcome> {
-        let workshop = Workshop::new(&self.peers.join("target/random-idls"), self.mutant)?;
+        let mut workshop = Workshop::new(&self.peers.join("target/random-idls"), self.mutant)?;
+        if !self.rivals {
+            workshop = workshop.without_rivals();
+        }
         let make = |(index, idl): (usize, &RandomIdl)| {
             workshop.make(&format!("idl_{index}"), &idl.to_string())
         };
@@ -176,15 +180,22 @@ impl Search {
 
     /// An error unless an IDL is without fault once none is planted.
     pub(crate) fn is_planted(&self, idl: &RandomIdl) -> Result<()> {
-        let search = Self { peers: self.peers.clone(), mutant: None };
-        match search.run(std::slice::from_ref(idl))?.first_fault() {
+        match Self::new(self.peers.clone(), None).run(std::slice::from_ref(idl))?.first_fault() {
             Some((_, fault)) => bail!("it fails without the planted fault too: {fault}"),
             None => Ok(()),
         }
     }
 
-    /// The smallest IDL that fails like this one.
+    /// The smallest IDL that fails like this one: without the other generators, if it does so too.
     pub(crate) fn smallest(&self, idl: RandomIdl, fault: Fault) -> Result<(RandomIdl, Fault)> {
+        let alone = Self { peers: self.peers.clone(), mutant: self.mutant, rivals: false };
+        match alone.run(std::slice::from_ref(&idl))?.first_fault() {
+            Some((_, same)) if same.is_like(&fault) => alone.smaller(idl, same),
+            _ => self.smaller(idl, fault),
+        }
+    }
+
+    fn smaller(&self, idl: RandomIdl, fault: Fault) -> Result<(RandomIdl, Fault)> {
         let (mut last, mut failure) = (fault, None);
         let smallest = idl.smallest(|smaller| {
             for (portion, idls) in smaller.chunks(PORTION).enumerate() {
