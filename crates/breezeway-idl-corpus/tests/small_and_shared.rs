@@ -6,8 +6,8 @@ use std::path::Path;
 use breezeway_idl_corpus::dice::Dice;
 use breezeway_idl_corpus::messages::Messages;
 use breezeway_thrift::{
-    Bytes, Decode, Encode, IntoOwned, SmallString, decode_once, decode_shared, decode_slice,
-    encode_vec, to_vec, view_slice,
+    Bytes, Decode, DecodeError, Encode, IntoOwned, SmallString, decode_once, decode_shared,
+    decode_slice, encode_vec, to_vec, view_slice,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -31,16 +31,30 @@ type Shown = fn(&[u8]) -> Result<String, String>;
 /// The message of what serde reads.
 type Read = fn(&str) -> Result<Vec<u8>, String>;
 
+/// What came of reading bytes that may be no message.
+type Outcome = Result<(), DecodeError>;
+
 /// One struct.
 struct Case {
     file: &'static str,
     name: &'static str,
     /// What is written of a message that was read each way.
     ways: [Way; 5],
+    /// With `String` and `Vec<u8>`, then with small strings and shared bytes in every way.
+    outcomes: fn(&[u8]) -> [Outcome; 4],
     /// With small strings and without.
     shown: [Shown; 2],
     /// With small strings and without.
     read: [Read; 2],
+}
+
+fn outcomes<P: Decode, S: Decode>(bytes: &[u8]) -> [Outcome; 4] {
+    [
+        decode_slice::<P>(bytes).map(drop),
+        decode_slice::<S>(bytes).map(drop),
+        decode_once::<S>(bytes).map(drop),
+        decode_shared::<S>(&Bytes::copy_from_slice(bytes)).map(drop),
+    ]
 }
 
 fn shown<T: Decode + Serialize>(message: &[u8]) -> Result<String, String> {
@@ -77,6 +91,7 @@ macro_rules! case {
                     to_vec(&value).unwrap()
                 },
             ],
+            outcomes: outcomes::<plain::$($owned)::+, small::$($owned)::+>,
             shown: [shown::<small::$($owned)::+>, shown::<plain::$($owned)::+>],
             read: [read::<small::$($owned)::+>, read::<plain::$($owned)::+>],
         }
@@ -109,6 +124,28 @@ fn messages_come_back_byte_for_byte_however_they_are_read() {
         count += 1;
     });
     assert!(count > 500, "{count}");
+}
+
+#[test]
+fn what_is_cut_off_or_changed_is_refused_at_the_same_byte_for_the_same_reason() {
+    let mut dice = Dice(11);
+    let mut refused = 0;
+    each_message(|case, message| {
+        let changed = |dice: &mut Dice| {
+            let mut bytes = message.to_vec();
+            bytes[dice.below(message.len())] = dice.roll() as u8;
+            bytes
+        };
+        let cut = |dice: &mut Dice| message[..dice.below(message.len())].to_vec();
+        for bytes in (0..10).flat_map(|_| [changed(&mut dice), cut(&mut dice)]) {
+            let [plain, others @ ..] = (case.outcomes)(&bytes);
+            for other in others {
+                assert_eq!(other, plain, "{} {}: {bytes:02x?}", case.file, case.name);
+            }
+            refused += usize::from(plain.is_err());
+        }
+    });
+    assert!(refused > 5000, "{refused}");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use crate::{Decode, DecodeError, Fixed, Limits, Slice, Source};
 /// Reads a message from its start. Every binary that is a [`Bytes`] becomes a part of the message
 /// instead of a copy: it takes no memory, and keeps all of the message for as long as it lives.
 ///
-/// A part counts nothing against [`Limits::memory`]: it was counted when the message was received.
+/// A part counts nothing against [`Limits::memory`]: its memory is the message's.
 #[derive(Clone, Debug)]
 pub struct SharedSlice<'m> {
     from: Slice<'m>,
