@@ -6,7 +6,12 @@ pub mod ours {
 }
 
 /// From pilota-build.
-#[allow(clippy::all, warnings, reason = "another generator's text")]
+#[allow(
+    clippy::all,
+    clippy::undocumented_unsafe_blocks,
+    warnings,
+    reason = "another generator's text"
+)]
 pub mod theirs {
     include!(concat!(env!("OUT_DIR"), "/pilota.rs"));
     pub use self::pilota::*;

@@ -42,7 +42,10 @@ fn main() -> Result<()> {
         let idls: Vec<_> = seeds.iter().map(|seed| random(*seed)).collect();
         let outcome = search.run(&idls)?;
         tally.add(&outcome);
-        let Some((index, fault)) = outcome.first_fault() else { continue };
+        let Some((index, fault)) = outcome.first_fault() else {
+            eprintln!("so far: {tally}");
+            continue;
+        };
         println!("seed {}: {fault}\n{}", seeds[index], idls[index]);
         let (smallest, fault) = search.smallest(idls[index].clone(), fault)?;
         println!("the smallest IDL that fails so: {fault}\n{smallest}");
