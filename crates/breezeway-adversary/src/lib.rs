@@ -24,6 +24,8 @@
 //! A peer panics where the *honest* side does what no attack calls for, as a test wants it: says
 //! nothing for [`PATIENCE`], or breaks a rule itself.
 
+#[cfg(feature = "certificates")]
+pub mod certificates;
 pub mod chance;
 pub mod connection;
 pub mod flipping;

@@ -74,7 +74,7 @@ impl Link {
 
     fn info(&self) -> Option<ConnectInfo> {
         match &self.by {
-            By::Native(_, info) => Some(*info),
+            By::Native(_, info) => Some(info.clone()),
             By::Http2(_, connector) => connector.info(),
         }
     }

@@ -14,7 +14,7 @@ use breezeway_tokio::{ForeignStream, Stream};
 ///     info.is_some_and(|info| info.peer.is_same_user())
 /// }
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ConnectInfo {
     /// Over shared memory and unix sockets the process on the other side: its user, group and
@@ -37,7 +37,7 @@ pub enum Gear {
 
 impl ConnectInfo {
     pub(crate) fn of_stream(stream: &Stream, gear: Gear) -> Self {
-        Self { peer: *stream.peer(), carrier: stream.carrier(), gear }
+        Self { peer: stream.peer().clone(), carrier: stream.carrier(), gear }
     }
 
     /// Of a client that speaks HTTP/2 on the socket itself.
@@ -47,6 +47,6 @@ impl ConnectInfo {
             Carrier::Shm => Carrier::Unix,
             other => other,
         };
-        Self { peer: *stream.peer(), carrier, gear: Gear::Http2 }
+        Self { peer: stream.peer().clone(), carrier, gear: Gear::Http2 }
     }
 }

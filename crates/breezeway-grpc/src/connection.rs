@@ -53,7 +53,7 @@ impl Connection {
     }
 
     pub(crate) fn info(&self) -> ConnectInfo {
-        self.info
+        self.info.clone()
     }
 
     /// A stream of a session, and what ends with it.
@@ -75,7 +75,7 @@ impl Connected for Connection {
     type ConnectInfo = ConnectInfo;
 
     fn connect_info(&self) -> ConnectInfo {
-        self.info
+        self.info.clone()
     }
 }
 

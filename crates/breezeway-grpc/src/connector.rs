@@ -39,7 +39,7 @@ pub(crate) async fn native(
     for place in address.places() {
         match Channel::connect_with(&place.clone().into(), options).await {
             Ok(channel) if channel.service() == GRPC => {
-                let (peer, carrier) = (*channel.peer(), channel.carrier());
+                let (peer, carrier) = (channel.peer().clone(), channel.carrier());
                 let info = ConnectInfo { peer, carrier, gear: Gear::Native };
                 return Ok(Connected::Session(channel, info));
             }
@@ -84,7 +84,7 @@ impl Connector {
     }
 
     pub(crate) fn info(&self) -> Option<ConnectInfo> {
-        *self.info.lock().expect("nobody panics with the lock")
+        self.info.lock().expect("nobody panics with the lock").clone()
     }
 
     async fn connect(self) -> Result<TokioIo<Connection>, ConnectError> {

@@ -62,7 +62,7 @@ pub use fork::Origin;
 pub use inherit::{NotAStreamSocket, inherited};
 pub use ledger::{MemoryAccount, MemoryLedger, MemoryLimit, MemoryLimits};
 pub use listening::{handed_listener, inherited_listeners};
-pub use peer::{Peer, exit_descriptor};
+pub use peer::{Identity, Peer, exit_descriptor};
 pub use ready::{any_ready, ready};
 pub use shared_mapping::{SharedMapping, SharedMemory, shared_mappings};
 pub use sleeper::{Notifier, Sleeper, Wake};

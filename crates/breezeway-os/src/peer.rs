@@ -1,16 +1,18 @@
 //! Who is on the other side of a connection.
 
+use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::sync::Arc;
 
 /// The uid that the kernel shows for users that this user namespace does not map.
 const OVERFLOW_UID: u32 = 65534;
 
 /// Who is on the other side of a connection: over a unix socket the credentials at the moment it
-/// connected (`SO_PEERCRED`, unix(7)), over TCP the address. For policy, not for identity: a pid
-/// may be reused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// connected (`SO_PEERCRED`, unix(7)), over TCP the address, over TLS also what its certificate
+/// says. For policy, not for identity: a pid may be reused.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Peer {
     /// Process id as seen from this pid namespace; `None` if it is not visible here.
     pub pid: Option<u32>,
@@ -21,6 +23,40 @@ pub struct Peer {
     pub gid: Option<u32>,
     /// The address from which it is connected over TCP. Its credentials are unknown then.
     pub remote: Option<SocketAddr>,
+    /// Over TLS who the peer has proved to be; `None` of a client that was not asked for it.
+    pub identity: Option<Arc<Identity>>,
+}
+
+/// Who a peer has proved to be: its certificate, which one of the roots that this side trusts
+/// vouches for.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Identity {
+    certificate: Vec<u8>,
+    names: Vec<String>,
+}
+
+impl Identity {
+    /// Of a certificate that was verified, and the names that it is for.
+    pub fn new(certificate: Vec<u8>, names: Vec<String>) -> Self {
+        Self { certificate, names }
+    }
+
+    /// The certificate (X.509) in DER.
+    pub fn certificate(&self) -> &[u8] {
+        &self.certificate
+    }
+
+    /// The DNS names and URIs that the certificate is for (its `subjectAltName`), DNS names first;
+    /// its IP addresses are in the certificate only.
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+}
+
+impl fmt::Debug for Identity {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Identity").field("names", &self.names).finish_non_exhaustive()
+    }
 }
 
 impl Peer {
@@ -37,12 +73,13 @@ impl Peer {
             uid: known(credentials.uid),
             gid: known(credentials.gid),
             remote: None,
+            identity: None,
         })
     }
 
     /// Whoever is connected over TCP from this address.
     pub fn remote(address: SocketAddr) -> Self {
-        Self { pid: None, uid: None, gid: None, remote: Some(address) }
+        Self { pid: None, uid: None, gid: None, remote: Some(address), identity: None }
     }
 
     /// Whether the peer runs under the same user id as this process.
@@ -114,7 +151,7 @@ mod tests {
 
     #[test]
     fn a_user_that_is_not_mapped_here_is_nobody() {
-        let stranger = Peer { pid: None, uid: None, gid: None, remote: None };
+        let stranger = Peer { pid: None, uid: None, gid: None, remote: None, identity: None };
         assert!(!stranger.is_same_user());
     }
 }

@@ -52,7 +52,13 @@ impl Context {
     #[cfg(feature = "tower")]
     pub(crate) fn for_layers(&self) -> Self {
         let (metadata, reply) = (self.metadata.clone(), Mutex::default());
-        Self { peer: self.peer, carrier: self.carrier, deadline: self.deadline, metadata, reply }
+        Self {
+            peer: self.peer.clone(),
+            carrier: self.carrier,
+            deadline: self.deadline,
+            metadata,
+            reply,
+        }
     }
 
     #[cfg(feature = "tower")]

@@ -114,7 +114,7 @@ impl Services {
         let Some((found, method)) = self.registry.find(call.method()) else {
             return call.no_such_method();
         };
-        let cx = Context::new(*call.peer(), call.carrier(), call.patience());
+        let cx = Context::new(call.peer().clone(), call.carrier(), call.patience());
         let cx = match method.check_call().and_then(|()| cx.with_block(call.metadata())) {
             Ok(cx) => cx,
             Err(error) => {

@@ -103,7 +103,7 @@ fn numbers(pid: u32) -> Vec<u64> {
 fn a_child_has_statistics_of_its_own_and_its_parents_stay_as_they_are() {
     let _alone = alone();
     let description = Description::of_worker(WaitPolicy::Park);
-    let mut parents = Meter::new(&Description { role: Role::Server, ..description });
+    let mut parents = Meter::new(&Description { role: Role::Server, ..description.clone() });
     let registry = Arc::new(Registry::default());
     parents.join(&registry);
     parents.add(Field::Slept, 5);

@@ -290,8 +290,8 @@ impl Core {
     /// Ends the session for a broken rule.
     pub(crate) fn broken(&self, violation: Violation) -> SessionEnd {
         if self.ended().is_none() {
-            let process = self.peer.and_then(|peer| peer.pid);
-            let user = self.peer.and_then(|peer| peer.uid);
+            let process = self.peer.as_ref().and_then(|peer| peer.pid);
+            let user = self.peer.as_ref().and_then(|peer| peer.uid);
             warn_limited!(%violation, process, user, "a peer broke the shmipc protocol");
         }
         self.end(violation.clone().into());

@@ -294,7 +294,7 @@ impl Session {
 
     /// Who is on the other side, over a unix socket. For policy, not for identity.
     pub fn peer(&self) -> Option<Peer> {
-        self.core.peer
+        self.core.peer.clone()
     }
 
     /// What the session holds at this moment.

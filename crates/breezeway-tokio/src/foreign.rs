@@ -83,6 +83,25 @@ impl ForeignStream {
     }
 }
 
+impl ForeignStream {
+    /// Does what may want room in the socket, as only TLS does.
+    fn poll_out(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        work: impl Fn(&mut ForeignConnection) -> io::Result<()>,
+    ) -> Poll<io::Result<()>> {
+        if self.carrier() != Carrier::Tls {
+            return Poll::Ready(work(&mut self.connection.get_mut().0));
+        }
+        loop {
+            let mut ready = ready!(self.connection.poll_write_ready_mut(cx))?;
+            if let Ok(done) = ready.try_io(|socket| work(&mut socket.get_mut().0)) {
+                return Poll::Ready(done);
+            }
+        }
+    }
+}
+
 impl AsyncRead for ForeignStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
@@ -90,15 +109,20 @@ impl AsyncRead for ForeignStream {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let room = buffer.initialize_unfilled();
-        let count = if self.first_bytes().is_empty() {
-            loop {
-                let mut ready = ready!(self.connection.poll_read_ready_mut(cx))?;
-                if let Ok(read) = ready.try_io(|socket| socket.get_mut().0.read(room)) {
-                    break read?;
+        if self.connection.get_ref().0.has_buffered() {
+            match self.connection.get_mut().0.read(room) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                read => {
+                    buffer.advance(read?);
+                    return Poll::Ready(Ok(()));
                 }
             }
-        } else {
-            self.connection.get_mut().0.read(room)?
+        }
+        let count = loop {
+            let mut ready = ready!(self.connection.poll_read_ready_mut(cx))?;
+            if let Ok(read) = ready.try_io(|socket| socket.get_mut().0.read(room)) {
+                break read?;
+            }
         };
         buffer.advance(count);
         Poll::Ready(Ok(()))
@@ -131,13 +155,13 @@ impl AsyncWrite for ForeignStream {
         true
     }
 
-    /// Does nothing: what was written is on its way.
-    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(Ok(()))
+    /// Waits until what was written over TLS is on its way, as it is at once elsewhere.
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.poll_out(cx, |connection| connection.flush())
     }
 
     /// Ends the direction in which this side writes.
-    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(self.connection.get_ref().0.shutdown_write())
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.poll_out(cx, ForeignConnection::shutdown_write)
     }
 }

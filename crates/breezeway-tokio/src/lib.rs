@@ -62,9 +62,9 @@ pub use stream::{ReceiveHalf, SendHalf, Stream};
 
 pub use breezeway::{
     Address, CallError, Carrier, ClientError, ClientOptions, ConnectError, ErrorCode,
-    ForeignConnection, IncomingCall, Message, Monitor, OwnedSpace, Peer, PostQueue, ServeError,
-    ServerOptions, ServerStats, SessionError, SessionOptions, StreamError, TrustedPeer, TryPost,
-    Unserved, WaitPolicy,
+    ForeignConnection, Identity, IncomingCall, Message, Monitor, OwnedSpace, Peer, PostQueue,
+    ServeError, ServerOptions, ServerStats, SessionError, SessionOptions, StreamError, TrustedPeer,
+    TryPost, Unserved, WaitPolicy,
 };
 
 /// The programs of the package's README compile.

@@ -30,7 +30,7 @@ pub struct ReceiveHalf {
 
 impl Stream {
     pub(crate) fn new(stream: breezeway::Stream) -> Self {
-        let (peer, carrier) = (*stream.peer(), stream.carrier());
+        let (peer, carrier) = (stream.peer().clone(), stream.carrier());
         let deadline = stream.time_left().and_then(|left| Instant::now().checked_add(left));
         let (send, receive) = stream.split();
         let (send, receive) = (SendHalf { half: send }, ReceiveHalf { half: receive });

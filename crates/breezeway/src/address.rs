@@ -13,7 +13,7 @@ use crate::printable::printable;
 /// The longest path of a unix socket, without its terminating zero (`sun_path`, unix(7)).
 const LONGEST_PATH: usize = 107;
 /// How to write an address, for errors.
-const FORMS: &str = "shm:/path/to.sock, unix:/path/to.sock or tcp:host:port";
+const FORMS: &str = "shm:/path/to.sock, unix:/path/to.sock, tcp:host:port or tls:host:port";
 
 /// Where a server is: one place, or several in the order of preference, separated by commas:
 /// `shm:/run/a.sock, unix:/run/b.sock, tcp:localhost:7000`.
@@ -44,6 +44,14 @@ pub enum Place {
         /// The port; 0 lets a server have any that is free.
         port: u16,
     },
+    /// TLS over TCP: encrypted, and both sides are who their certificates say. It takes the feature
+    /// `tls`, and certificates ([`SessionOptions`](crate::SessionOptions)).
+    Tls {
+        /// A name, or an IP address (without brackets): a server's certificate is for it.
+        host: String,
+        /// The port; 0 lets a server have any that is free.
+        port: u16,
+    },
 }
 
 impl Address {
@@ -70,6 +78,7 @@ impl Place {
             Self::Shm(_) => Carrier::Shm,
             Self::Unix(_) => Carrier::Unix,
             Self::Tcp { .. } => Carrier::Tcp,
+            Self::Tls { .. } => Carrier::Tls,
         }
     }
 
@@ -77,7 +86,7 @@ impl Place {
     pub fn path(&self) -> Option<&Path> {
         match self {
             Self::Shm(path) | Self::Unix(path) => Some(path),
-            Self::Tcp { .. } => None,
+            Self::Tcp { .. } | Self::Tls { .. } => None,
         }
     }
 }
@@ -134,9 +143,10 @@ pub enum AddressError {
     /// The path has a zero byte.
     #[error("'{0}' contains a zero byte, which ends a path; remove it")]
     ZeroByte(String),
-    /// There is no host or no port behind `tcp:`.
+    /// There is no host or no port behind `tcp:` or `tls:`.
     #[error(
-        "'{0}' is no TCP address: write tcp:host:port, with a port in 0..=65535, or tcp:[::1]:port"
+        "'{0}' is no TCP address: write tcp:host:port, with a port in 0..=65535, or \
+         tcp:[::1]:port; for TLS likewise behind tls:"
     )]
     NotHostAndPort(String),
 }
@@ -189,6 +199,9 @@ impl FromStr for Place {
             "tcp" => host_and_port(rest)
                 .map(|(host, port)| Self::Tcp { host, port })
                 .ok_or_else(|| AddressError::NotHostAndPort(printable(text))),
+            "tls" => host_and_port(rest)
+                .map(|(host, port)| Self::Tls { host, port })
+                .ok_or_else(|| AddressError::NotHostAndPort(printable(text))),
             "shmipc" => Err(AddressError::UnsupportedScheme("shmipc:")),
             _ => Err(unknown()),
         }
@@ -237,13 +250,17 @@ impl fmt::Display for Address {
 
 impl fmt::Display for Place {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let carrier = self.carrier();
         match self {
-            Self::Shm(path) => write!(formatter, "shm:{}", path.display()),
-            Self::Unix(path) => write!(formatter, "unix:{}", path.display()),
-            Self::Tcp { host, port } if host.contains(':') => {
-                write!(formatter, "tcp:[{host}]:{port}")
+            Self::Shm(path) | Self::Unix(path) => {
+                write!(formatter, "{carrier}:{}", path.display())
             }
-            Self::Tcp { host, port } => write!(formatter, "tcp:{host}:{port}"),
+            Self::Tcp { host, port } | Self::Tls { host, port } if host.contains(':') => {
+                write!(formatter, "{carrier}:[{host}]:{port}")
+            }
+            Self::Tcp { host, port } | Self::Tls { host, port } => {
+                write!(formatter, "{carrier}:{host}:{port}")
+            }
         }
     }
 }
@@ -269,6 +286,8 @@ mod tests {
             "tcp:localhost:7000",
             "tcp:127.0.0.1:0",
             "tcp:[::1]:65535",
+            "tls:localhost:7000",
+            "tls:[::1]:7000",
             "shm:/a,unix:/b,tcp:localhost:1",
         ] {
             assert_eq!(text.parse::<Address>().unwrap().to_string(), text);
@@ -328,7 +347,8 @@ mod tests {
             ("shm:/a,,unix:/b", "has a comma without an address"),
             (",", "has a comma without an address"),
             ("shm:/a, unxi:/b", "'unxi:/b' is no address"),
-            ("shm:/a,tls:host:1", "'tls:host:1' is no address"),
+            ("shm:/a,tls:host", "'tls:host' is no TCP address"),
+            ("shm:/a,quic:host:1", "'quic:host:1' is no address"),
             ("shm:@name", "'shm:@name' names an abstract socket"),
             ("shm:/a, unix:@name", "'unix:@name' names an abstract socket"),
             ("http://it's\x1b[2J", "'http://it's\\u{1b}[2J' is no address"),

@@ -145,7 +145,7 @@ impl Serving<'_> {
         *self.replied = true;
         let caller = Caller {
             session: self.id,
-            peer: *self.peer,
+            peer: self.peer.clone(),
             carrier: self.link.carrier(),
             cap: self.link.cap(),
             times: self.link.handler_times(),

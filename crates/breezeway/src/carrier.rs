@@ -12,6 +12,8 @@ pub enum Carrier {
     Unix,
     /// A TCP connection.
     Tcp,
+    /// TLS over a TCP connection.
+    Tls,
 }
 
 impl Carrier {
@@ -21,6 +23,7 @@ impl Carrier {
             Self::Shm => 1,
             Self::Unix => 2,
             Self::Tcp => 3,
+            Self::Tls => 4,
         }
     }
 }
@@ -31,6 +34,7 @@ impl fmt::Display for Carrier {
             Self::Shm => "shm",
             Self::Unix => "unix",
             Self::Tcp => "tcp",
+            Self::Tls => "tls",
         })
     }
 }

@@ -40,6 +40,8 @@ use crate::message::Message;
 use crate::options::SessionOptions;
 use crate::spans::{CallOf, CallSpan};
 use crate::time_left;
+use crate::tls::SESSION;
+use crate::wire::Wire;
 
 pub(crate) use driver::Counted;
 pub use driver::{Driver, Next};
@@ -145,8 +147,8 @@ impl Channel {
         options: &SessionOptions,
         driving: Driving,
     ) -> Result<Self, ConnectError> {
-        let (socket, peer) = connect::connect(place, options.handshake_timeout)?;
-        Self::negotiate(socket, peer, place.carrier(), options, driving)
+        let (wire, peer) = connect::connect(place, options, SESSION)?;
+        Self::negotiate(wire, peer, place.carrier(), options, driving)
     }
 
     /// Opens a session in shared memory over a connected unix stream socket, as
@@ -170,13 +172,13 @@ impl Channel {
     }
 
     fn negotiate(
-        socket: OwnedFd,
+        wire: impl Into<Wire>,
         peer: Peer,
         carrier: Carrier,
         options: &SessionOptions,
         driving: Driving,
     ) -> Result<Self, ConnectError> {
-        let agreed = handshake::connect(socket, carrier, options)?;
+        let agreed = handshake::connect(wire, carrier, options)?;
         let trusted = options.trust.ask(&peer);
         let shared = Shared::new(agreed, peer, true, options.waiting(), driving.leadership());
         let handle = Arc::new(Handle { shared, call_timeout: options.call_timeout });

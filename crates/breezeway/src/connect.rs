@@ -15,6 +15,9 @@ use crate::address::{Address, Place};
 use crate::carrier::Carrier;
 use crate::error::ConnectError;
 use crate::handshake::HandshakeError;
+use crate::options::SessionOptions;
+use crate::tls::{Tls, TlsSocket};
+use crate::wire::Wire;
 
 /// What `connect` gives for the first of an address's places that works, or why none does.
 pub(crate) fn first_place<T>(
@@ -34,22 +37,43 @@ pub(crate) fn first_place<T>(
     })
 }
 
-/// Connects to a place; gives the socket and who listens there. Takes at most `timeout`, and what
-/// the resolver of names takes.
-pub(crate) fn connect(place: &Place, timeout: Duration) -> Result<(OwnedFd, Peer), ConnectError> {
-    let socket = match place {
-        Place::Shm(path) | Place::Unix(path) => connect_unix(place, path, timeout)?,
-        Place::Tcp { host, port } => connect_tcp(place, (host, *port), timeout)?,
-    };
-    let peer = peer(&socket, place.carrier()).map_err(HandshakeError::from)?;
-    Ok((socket, peer))
+/// Connects to a place, for `protocol` where that is said below it; gives the socket and who
+/// listens there. Takes at most the handshake timeout, and what the resolver of names takes.
+pub(crate) fn connect(
+    place: &Place,
+    options: &SessionOptions,
+    protocol: &[u8],
+) -> Result<(Wire, Peer), ConnectError> {
+    let timeout = options.handshake_timeout;
+    let deadline = Deadline::after(timeout);
+    match place {
+        Place::Shm(path) | Place::Unix(path) => {
+            let socket = connect_unix(place, path, timeout)?;
+            let peer = peer(&socket, place.carrier()).map_err(HandshakeError::from)?;
+            Ok((socket.into(), peer))
+        }
+        Place::Tcp { host, port } => {
+            let socket = connect_tcp(place, (host, *port), (deadline, timeout))?;
+            let peer = peer(&socket, place.carrier()).map_err(HandshakeError::from)?;
+            Ok((socket.into(), peer))
+        }
+        Place::Tls { host, port } => {
+            let tls = options.own_tls();
+            Tls::check_client(tls)?;
+            let socket = connect_tcp(place, (host, *port), (deadline, timeout))?;
+            let mut peer = peer(&socket, place.carrier()).map_err(HandshakeError::from)?;
+            let tls = TlsSocket::connect(socket, host, tls, protocol, (deadline, timeout))?;
+            peer.identity = tls.identity();
+            Ok((tls.into(), peer))
+        }
+    }
 }
 
 /// Who is on the other side of a connected socket.
 pub(crate) fn peer(socket: impl AsFd, carrier: Carrier) -> io::Result<Peer> {
     match carrier {
         Carrier::Shm | Carrier::Unix => Peer::of(socket),
-        Carrier::Tcp => {
+        Carrier::Tcp | Carrier::Tls => {
             let remote = getpeername(socket)?.ok_or(Errno::NOTCONN)?;
             Ok(Peer::remote(SocketAddr::try_from(remote)?))
         }
@@ -59,13 +83,13 @@ pub(crate) fn peer(socket: impl AsFd, carrier: Carrier) -> io::Result<Peer> {
 fn connect_tcp(
     place: &Place,
     (host, port): (&str, u16),
-    timeout: Duration,
+    (deadline, timeout): (Deadline, Duration),
 ) -> Result<OwnedFd, ConnectError> {
     let addresses: Vec<_> = (host, port)
         .to_socket_addrs()
         .map_err(|source| ConnectError::NoSuchHost { place: place.clone(), source })?
         .collect();
-    connect::tcp(&addresses, Deadline::after(timeout)).map_err(|error| match error.kind() {
+    connect::tcp(&addresses, deadline).map_err(|error| match error.kind() {
         io::ErrorKind::ConnectionRefused => ConnectError::Refused(place.clone()),
         io::ErrorKind::TimedOut => ConnectError::NotAccepting { place: place.clone(), timeout },
         // Somebody listened, and has ended since.
@@ -99,6 +123,7 @@ fn is_socket(path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tls::SESSION;
 
     fn try_to(path: &Path) -> Result<OwnedFd, ConnectError> {
         connect_unix(&Place::Shm(path.into()), path, Duration::from_millis(50))
@@ -141,10 +166,11 @@ mod tests {
     #[test]
     fn a_port_without_a_server_and_a_host_without_an_address_are_told_apart() {
         let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        let error = connect(&free.into(), Duration::from_secs(5)).unwrap_err();
+        let options = SessionOptions::new().handshake_timeout(Duration::from_secs(5));
+        let error = connect(&free.into(), &options, SESSION).unwrap_err();
         assert!(matches!(error, ConnectError::Refused(_)), "{error}");
         let nowhere = Place::Tcp { host: "no-such-host.invalid".into(), port: 1 };
-        let error = connect(&nowhere, Duration::from_secs(5)).unwrap_err();
+        let error = connect(&nowhere, &options, SESSION).unwrap_err();
         assert!(matches!(error, ConnectError::NoSuchHost { .. }), "{error}");
     }
 }

@@ -189,7 +189,7 @@ struct MailedCall {
 }
 
 /// What is known of who calls, and of the way back.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Caller {
     pub(crate) session: SessionId,
     pub(crate) peer: Peer,

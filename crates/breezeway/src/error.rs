@@ -21,6 +21,7 @@ use crate::link::{LinkError, WaitFailure};
 use crate::options::OptionError;
 use crate::printable::printable;
 use crate::protocol::{CallId, CallViolation, ErrorCode, Violation};
+use crate::tls::TlsError;
 
 /// `main` and `unwrap` print errors in their debug form: for these it is the message, which says
 /// more to a reader than the fields.
@@ -90,7 +91,10 @@ pub enum ConnectError {
         /// How long was waited.
         timeout: Duration,
     },
-    /// The hello failed.
+    /// The certificates for TLS lack something.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    /// The hello failed, or TLS's handshake before it.
     #[error("handshake: {0}")]
     Handshake(#[from] HandshakeError),
     /// None of an address's places works.
@@ -195,6 +199,9 @@ pub enum CallError {
     /// The session socket failed, which ended the session.
     #[error("the session socket failed, which ended the session: {0}")]
     Io(io::Error),
+    /// TLS has ended the session: the bytes were changed on their way, or the server says so.
+    #[error("TLS has ended the session: {0}")]
+    Tls(TlsError),
     /// An earlier error ended the session.
     #[error("an earlier error ended the session; open another one")]
     Ended,
@@ -252,6 +259,7 @@ impl CallError {
             | Self::Violation(_)
             | Self::Shortage(_)
             | Self::Io(_)
+            | Self::Tls(_)
             | Self::EndedBy(_) => true,
         }
     }
@@ -275,6 +283,7 @@ impl CallError {
             | Self::PeerDied
             | Self::Violation(_)
             | Self::Io(_)
+            | Self::Tls(_)
             | Self::Ended
             | Self::EndedBy(_)
             | Self::NotSent(_)
@@ -289,6 +298,7 @@ impl From<LinkError> for CallError {
             LinkError::Violation(violation) => Self::Violation(violation),
             LinkError::Shortage(error) => Self::Shortage(error),
             LinkError::Io(errno) => Self::Io(errno.into()),
+            LinkError::Tls(error) => Self::Tls(error),
             LinkError::Forked => Self::Forked,
         }
     }
@@ -341,6 +351,9 @@ pub enum SessionError {
     /// The session socket failed.
     #[error("the session socket failed: {0}")]
     Io(io::Error),
+    /// TLS has ended the session: the bytes were changed on their way, or the client says so.
+    #[error("TLS has ended the session: {0}")]
+    Tls(TlsError),
     /// This is a forked child of the process that opened the session.
     #[error("a session cannot be used in a forked child; open one there")]
     Forked,
@@ -357,6 +370,7 @@ impl SessionError {
             CallError::PeerDied => Some(Self::PeerDied),
             CallError::Violation(violation) => Some(Self::Violation(violation)),
             CallError::Io(error) => Some(Self::Io(error)),
+            CallError::Tls(error) => Some(Self::Tls(error)),
             CallError::Forked => Some(Self::Forked),
             CallError::EndedBy(end) => match Arc::try_unwrap(end) {
                 Ok(error) => Self::of_call(error),
@@ -379,6 +393,7 @@ impl From<LinkError> for SessionError {
             LinkError::Violation(violation) => Self::Violation(violation),
             LinkError::Shortage(error) => Self::Shortage(error),
             LinkError::Io(errno) => Self::Io(errno.into()),
+            LinkError::Tls(error) => Self::Tls(error),
             LinkError::Forked => Self::Forked,
         }
     }
@@ -470,6 +485,9 @@ pub enum ServeError {
     /// This machine cannot do what the address asks for.
     #[error(transparent)]
     Segment(#[from] SegmentError),
+    /// The certificates for TLS lack something.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
     /// A server already listens there.
     #[error("{0} is in use by a running server; choose another address or end that one")]
     InUse(Place),

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -12,7 +12,12 @@ use rustix::net::{
     RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown, recv, send, sendmsg, shutdown,
 };
 
+use crate::address::Place;
 use crate::carrier::Carrier;
+use crate::connect;
+use crate::error::ConnectError;
+use crate::options::SessionOptions;
+use crate::wire::{Wire, only};
 
 /// What takes over clients of another protocol.
 #[derive(Clone)]
@@ -36,12 +41,13 @@ impl ForeignProtocol {
 ///
 /// What it has sent so far was read, and is what [`Read`] gives first. Reads and writes block,
 /// unless [`Self::set_nonblocking`] says otherwise. Nothing bounds the time that its client takes
-/// from here on. File descriptors that it sends are closed. Counts as a session of its server
+/// from here on. File descriptors that it sends are closed. Over TLS an end without its farewell is
+/// an error, as somebody may have cut the connection. Counts as a session of its server
 /// ([`ServerOptions::max_sessions`](crate::ServerOptions::max_sessions)) until it is dropped, which
 /// shuts it down, also for those that hold a copy of its descriptor.
 pub struct ForeignConnection {
     /// There until this is dropped.
-    socket: Option<OwnedFd>,
+    wire: Option<Wire>,
     unread: Unread,
     carrier: Carrier,
     peer: Peer,
@@ -57,13 +63,25 @@ struct Unread {
 
 impl ForeignConnection {
     pub(crate) fn new(
-        socket: OwnedFd,
+        wire: impl Into<Wire>,
         first: Vec<u8>,
         (carrier, peer): (Carrier, Peer),
         place: Arc<()>,
     ) -> Self {
         let unread = Unread { bytes: first, start: 0 };
-        Self { socket: Some(socket), unread, carrier, peer, _place: place }
+        Self { wire: Some(wire.into()), unread, carrier, peer, _place: place }
+    }
+
+    /// Connects to a server of another protocol, which TLS tells it by its name (ALPN). Takes at
+    /// most the handshake timeout.
+    #[doc(hidden)]
+    pub fn connect(
+        place: &Place,
+        options: &SessionOptions,
+        protocol: &[u8],
+    ) -> Result<Self, ConnectError> {
+        let (wire, peer) = connect::connect(place, options, protocol)?;
+        Ok(Self::new(wire, Vec::new(), (place.carrier(), peer), Arc::default()))
     }
 
     /// What came first and was not read from this yet: at first eight bytes or more, up to 64, by
@@ -72,13 +90,25 @@ impl ForeignConnection {
         &self.unread.bytes[self.unread.start..]
     }
 
+    /// Whether a read may give something of which the socket says nothing, so that nobody is to
+    /// wait for that before it.
+    #[doc(hidden)]
+    pub fn has_buffered(&self) -> bool {
+        let within = match &self.wire {
+            Some(Wire::Tls(tls)) => tls.has_buffered(),
+            _ => false,
+        };
+        within || !self.first_bytes().is_empty()
+    }
+
     /// Who connected, as the server's policy saw it.
     pub fn peer(&self) -> &Peer {
         &self.peer
     }
 
     /// What sessions of the address that it connected to travel by. These bytes travel by its
-    /// socket: a unix socket, also for [`Carrier::Shm`], or a TCP connection.
+    /// socket: a unix socket, also for [`Carrier::Shm`], or a TCP connection, and for
+    /// [`Carrier::Tls`] within TLS.
     pub fn carrier(&self) -> Carrier {
         self.carrier
     }
@@ -90,9 +120,16 @@ impl ForeignConnection {
     }
 
     /// Ends the direction in which this side writes; the client reads the end behind what was
-    /// written.
-    pub fn shutdown_write(&self) -> io::Result<()> {
-        Ok(shutdown(self, Shutdown::Write)?)
+    /// written. Over TLS it waits, or would have to, for room for the farewell.
+    pub fn shutdown_write(&mut self) -> io::Result<()> {
+        match self.wire() {
+            Wire::Plain(socket) => Ok(shutdown(socket, Shutdown::Write)?),
+            Wire::Tls(tls) => tls.end_writing(),
+        }
+    }
+
+    fn wire(&mut self) -> &mut Wire {
+        self.wire.as_mut().expect("taken only when this is dropped")
     }
 }
 
@@ -105,13 +142,15 @@ impl Read for ForeignConnection {
             self.unread.start += count;
             return Ok(count);
         }
-        match self.carrier {
-            Carrier::Tcp => Ok(recv(&*self, buffer, RecvFlags::empty())?.1),
+        let carrier = self.carrier;
+        match (self.wire(), carrier) {
+            (Wire::Tls(tls), _) => tls.read_stream(buffer),
             // Descriptors are received too, so that they are closed where that may take long.
-            Carrier::Shm | Carrier::Unix => {
+            (Wire::Plain(socket), Carrier::Shm | Carrier::Unix) => {
                 let mut descriptors = Vec::new();
-                Ok(scm::receive(&*self, buffer, &mut descriptors, RecvFlags::empty())?.bytes)
+                Ok(scm::receive(socket, buffer, &mut descriptors, RecvFlags::empty())?.bytes)
             }
+            (Wire::Plain(socket), _) => Ok(recv(socket, buffer, RecvFlags::empty())?.1),
         }
     }
 
@@ -125,30 +164,42 @@ impl Read for ForeignConnection {
 
 impl Write for ForeignConnection {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        Ok(send(&*self, bytes, SendFlags::NOSIGNAL)?)
+        match self.wire() {
+            Wire::Plain(socket) => Ok(send(socket, bytes, SendFlags::NOSIGNAL)?),
+            Wire::Tls(tls) => tls.write_stream(&only(bytes)),
+        }
     }
 
     fn write_vectored(&mut self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
-        let mut control = SendAncillaryBuffer::default();
-        Ok(sendmsg(&*self, pieces, &mut control, SendFlags::NOSIGNAL)?)
+        match self.wire() {
+            Wire::Plain(socket) => {
+                let mut control = SendAncillaryBuffer::default();
+                Ok(sendmsg(socket, pieces, &mut control, SendFlags::NOSIGNAL)?)
+            }
+            Wire::Tls(tls) => tls.write_stream(pieces),
+        }
     }
 
-    /// Does nothing: what was written is on its way.
+    /// What was written is on its way, but over TLS, where reads and writes do not wait, some of it
+    /// may still want room.
     fn flush(&mut self) -> io::Result<()> {
-        Ok(())
+        match self.wire() {
+            Wire::Plain(_) => Ok(()),
+            Wire::Tls(tls) => tls.flush_stream(),
+        }
     }
 }
 
 impl AsFd for ForeignConnection {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.socket.as_ref().expect("taken only when this is dropped").as_fd()
+        self.wire.as_ref().expect("taken only when this is dropped").as_fd()
     }
 }
 
 impl Drop for ForeignConnection {
     fn drop(&mut self) {
-        if let Some(socket) = self.socket.take() {
-            scm::close_connection(socket);
+        if let Some(wire) = self.wire.take() {
+            wire.close();
         }
     }
 }

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use breezeway_os::scm::{self, Lost};
 use breezeway_os::{
-    Deadline, ForeignDescriptor, MemoryAccount, ready, segment, segment::SegmentError,
+    Deadline, ForeignDescriptor, MemoryAccount, Waiting, ready, segment, segment::SegmentError,
 };
 use breezeway_shm::statistics::{Description, Meter, Role};
-use breezeway_shm::{ControlSegment, Endpoint, ForeignControl, SEND_BUFFER};
+use breezeway_shm::{ControlSegment, Endpoint, ForeignControl, Limits, SEND_BUFFER};
 use rustix::event::PollFlags;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags};
@@ -22,9 +22,11 @@ use crate::connection::StreamTerms;
 use crate::hello::{
     FIXED_LEN, Greeting, Hello, HelloError, HelloReader, LONGEST, MAGIC, Refusal, encode_refusal,
 };
-use crate::link::{Link, MemoryLink, SocketLink};
+use crate::link::{Link, LinkError, MemoryLink, Read, SocketLink, Write};
 use crate::options::SessionOptions;
 use crate::protocol::max_in_flight;
+use crate::tls::TlsError;
+use crate::wire::{Wire, only};
 
 /// The largest ring that a server makes because a client has one.
 const LARGEST_MIRRORED_RING: u32 = 1024;
@@ -93,6 +95,9 @@ pub enum HandshakeError {
          net.core.wmem_max"
     )]
     SendBuffer(usize),
+    /// TLS's handshake failed, which comes before the hello.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
     /// The socket failed.
     #[error("session socket: {0}")]
     Socket(#[from] Errno),
@@ -118,6 +123,7 @@ impl HandshakeError {
         let busy = Refusal::Busy as u32;
         matches!(self, Self::Refused { status, .. } if *status == busy)
             || matches!(self, Self::Closed | Self::Timeout(_))
+            || matches!(self, Self::Tls(error) if error.may_pass())
     }
 
     /// What to answer a client whose hello failed, if it speaks the protocol at all.
@@ -130,6 +136,7 @@ impl HandshakeError {
             | Self::Closed
             | Self::PushedOut
             | Self::Timeout(_)
+            | Self::Tls(_)
             | Self::Socket(_) => None,
             Self::Segment(error) if error.is_shortage() => Some(Refusal::NoMemory),
             Self::Segment(SegmentError::Call { .. }) => Some(Refusal::NoMemory),
@@ -166,22 +173,23 @@ impl Agreed {
 
 /// The client's side: offers, and waits for the answer.
 pub(crate) fn connect(
-    socket: OwnedFd,
+    wire: impl Into<Wire>,
     carrier: Carrier,
     options: &SessionOptions,
 ) -> Result<Agreed, HandshakeError> {
+    let mut wire = wire.into();
     let terms = Hello { go_away: true, ..options.hello(carrier) };
     let own = OwnMemory::create(&terms, MemoryAccount::default())?;
-    match send_greeting(&socket, &terms.encode(), own.as_ref().map(OwnMemory::descriptor)) {
+    match send_greeting(&mut wire, &terms.encode(), own.as_ref().map(OwnMemory::descriptor)) {
         // A server that refuses may have closed already; its answer can still be read.
         Ok(()) | Err(Errno::PIPE | Errno::CONNRESET) => {}
         Err(errno) => return Err(errno.into()),
     }
-    let (greeting, fd) = GreetingReceiver::default().wait(&socket, options.handshake_timeout)?;
+    let (greeting, fd) = GreetingReceiver::default().wait(&mut wire, options.handshake_timeout)?;
     match greeting {
         Greeting::Welcome(peer_terms) => {
-            Agreement { role: Role::Client, socket, carrier, options, terms, peer_terms }
-                .settle(own, fd)
+            let agreement = Agreement { role: Role::Client, carrier, options, terms, peer_terms };
+            Ok(agreement.settle(&wire, own, fd)?.on(wire))
         }
         Greeting::Refused { status, reason } => Err(HandshakeError::Refused { status, reason }),
     }
@@ -189,38 +197,39 @@ pub(crate) fn connect(
 
 /// The server's side, waiting for the client.
 pub(crate) fn accept(
-    socket: OwnedFd,
+    wire: impl Into<Wire>,
     carrier: Carrier,
     options: &SessionOptions,
 ) -> Result<Agreed, HandshakeError> {
-    let received = GreetingReceiver::default().wait(&socket, options.handshake_timeout);
-    welcome(socket, carrier, options, MemoryAccount::default(), received)
+    let mut wire = wire.into();
+    let received = GreetingReceiver::default().wait(&mut wire, options.handshake_timeout);
+    welcome(wire, carrier, options, MemoryAccount::default(), received)
 }
 
 /// The server's side once the client's hello is there, or has failed: answers, or refuses with the
 /// reason. What the session makes is handed out on `account`.
 pub(crate) fn welcome(
-    socket: OwnedFd,
+    mut wire: Wire,
     carrier: Carrier,
     options: &SessionOptions,
     account: MemoryAccount,
     received: Result<Received, HandshakeError>,
 ) -> Result<Agreed, HandshakeError> {
-    let refuse_on = socket.try_clone().map_err(|_| HandshakeError::OpenFiles)?;
-    let offer = Offer { socket, carrier, options, account };
-    let agreed = received.and_then(|(greeting, fd)| offer.answer(greeting, fd));
-    if let Err(error) = &agreed {
-        if let Some(refusal) = error.refusal() {
-            refuse(&refuse_on, refusal, &error.to_string());
+    let offer = Offer { carrier, options, account };
+    match received.and_then(|(greeting, fd)| offer.answer(&mut wire, greeting, fd)) {
+        Ok(settled) => Ok(settled.on(wire)),
+        Err(error) => {
+            if let Some(refusal) = error.refusal() {
+                refuse(&mut wire, refusal, &error.to_string());
+            }
+            wire.close();
+            Err(error)
         }
-        scm::close_connection(refuse_on);
     }
-    agreed
 }
 
 /// What a server has for a client.
 struct Offer<'o> {
-    socket: OwnedFd,
     carrier: Carrier,
     options: &'o SessionOptions,
     account: MemoryAccount,
@@ -229,10 +238,11 @@ struct Offer<'o> {
 impl Offer<'_> {
     fn answer(
         self,
+        wire: &mut Wire,
         greeting: Greeting,
         fd: Option<ForeignDescriptor>,
-    ) -> Result<Agreed, HandshakeError> {
-        let Self { socket, carrier, options, account } = self;
+    ) -> Result<Settled, HandshakeError> {
+        let Self { carrier, options, account } = self;
         let Greeting::Welcome(peer_terms) = greeting else {
             return Err(HandshakeError::ClientRefuses);
         };
@@ -243,14 +253,10 @@ impl Offer<'_> {
         let mirrored = peer_terms.ring_capacity.min(LARGEST_MIRRORED_RING);
         let terms = Hello { ring_capacity: mirrored.max(offer.ring_capacity), ..offer };
         let own = OwnMemory::create(&terms, account)?;
-        let reply_on = socket.try_clone().map_err(|_| HandshakeError::OpenFiles)?;
-        let own_fd = own.as_ref().map(|own| own.fd.try_clone()).transpose();
-        let own_fd = own_fd.map_err(|_| HandshakeError::OpenFiles)?;
-        let role = Role::Server;
-        let agreement = Agreement { role, socket, carrier, options, terms, peer_terms };
-        let agreed = agreement.settle(own, fd)?;
-        send_greeting(&reply_on, &terms.encode(), own_fd.as_ref().map(AsFd::as_fd))?;
-        Ok(agreed)
+        let agreement = Agreement { role: Role::Server, carrier, options, terms, peer_terms };
+        let settled = agreement.settle(wire, own, fd)?;
+        send_greeting(wire, &terms.encode(), settled.descriptor())?;
+        Ok(settled)
     }
 }
 
@@ -280,52 +286,67 @@ impl OwnMemory {
 /// What both hellos said.
 struct Agreement<'o> {
     role: Role,
-    socket: OwnedFd,
     carrier: Carrier,
     options: &'o SessionOptions,
     terms: Hello,
     peer_terms: Hello,
 }
 
+/// A session that only lacks its socket: nothing can fail any more.
+struct Settled {
+    memory: Option<(OwnMemory, ForeignControl)>,
+    carrier: Carrier,
+    limits: Limits,
+    waiting: Waiting,
+    meter: Meter,
+    max_in_flight: usize,
+    streams: [StreamTerms; 2],
+    max_metadata: [u32; 2],
+    service: u16,
+    knows_go_away: bool,
+}
+
 impl Agreement<'_> {
     fn settle(
         self,
+        socket: &Wire,
         own: Option<OwnMemory>,
         fd: Option<ForeignDescriptor>,
-    ) -> Result<Agreed, HandshakeError> {
-        let meter = self.meter();
-        let Self { socket, carrier, options, terms, peer_terms, .. } = self;
-        let waiting = options.waiting();
+    ) -> Result<Settled, HandshakeError> {
+        let meter = self.meter(socket);
+        let Self { carrier, options, terms, peer_terms, .. } = self;
         if terms.memory != peer_terms.memory {
             return Err(HandshakeError::Carrier(carrier));
         }
-        let cap = terms.payload_cap.min(peer_terms.payload_cap);
-        let max_in_flight = max_in_flight([terms.ring_capacity, peer_terms.ring_capacity]);
-        let link = match (own, fd) {
+        let memory = match (own, fd) {
             (Some(own), Some(fd)) => {
                 let peer =
                     ForeignControl::accept(fd, peer_terms.ring_capacity, peer_terms.lend_count)?;
-                let size = scm::widen_send_buffer(&socket, SEND_BUFFER)?;
+                let size = scm::widen_send_buffer(socket, SEND_BUFFER)?;
                 if size < SMALLEST_SEND_BUFFER {
                     return Err(HandshakeError::SendBuffer(size));
                 }
-                let mut endpoint = Endpoint::new(socket, own.control, peer, options.limits(cap));
-                endpoint.set_meter(meter);
-                endpoint.set_memory_account(own.account);
-                Link::Memory(MemoryLink::new(endpoint, waiting))
+                Some((own, peer))
             }
-            (None, None) => Link::Socket(SocketLink::new(socket, carrier, cap, waiting, meter)),
+            (None, None) => None,
             (_, fd) => return Err(HandshakeError::Descriptors(fd.iter().len())),
         };
-        let streams = [terms, peer_terms].map(|hello| hello.streams);
-        let max_metadata = [terms, peer_terms].map(|hello| hello.max_metadata);
-        let service = peer_terms.service;
-        let knows_go_away = peer_terms.go_away || peer_terms.streams.max_streams > 0;
-        Ok(Agreed { link, cap, max_in_flight, streams, max_metadata, service, knows_go_away })
+        Ok(Settled {
+            memory,
+            carrier,
+            limits: options.limits(terms.payload_cap.min(peer_terms.payload_cap)),
+            waiting: options.waiting(),
+            meter,
+            max_in_flight: max_in_flight([terms.ring_capacity, peer_terms.ring_capacity]),
+            streams: [terms, peer_terms].map(|hello| hello.streams),
+            max_metadata: [terms, peer_terms].map(|hello| hello.max_metadata),
+            service: peer_terms.service,
+            knows_go_away: peer_terms.go_away || peer_terms.streams.max_streams > 0,
+        })
     }
 
     /// Where the session's numbers are kept.
-    fn meter(&self) -> Meter {
+    fn meter(&self, socket: &Wire) -> Meter {
         let [own, peer] = [&self.terms, &self.peer_terms];
         let rings = [own.ring_capacity, peer.ring_capacity];
         Meter::new(&Description {
@@ -333,7 +354,7 @@ impl Agreement<'_> {
             carrier: self.carrier.number(),
             policy: self.options.waiting().policy,
             shared: own.streams.max_streams > 0 || own.max_metadata > 0,
-            peer: connect::peer(&self.socket, self.carrier).ok(),
+            peer: connect::peer(socket, self.carrier).ok(),
             cap: own.payload_cap.min(peer.payload_cap),
             rings: if own.memory { rings } else { [0; 2] },
             max_in_flight: max_in_flight(rings) as u64,
@@ -341,15 +362,48 @@ impl Agreement<'_> {
     }
 }
 
+impl Settled {
+    /// What goes out with this side's hello.
+    fn descriptor(&self) -> Option<BorrowedFd<'_>> {
+        self.memory.as_ref().map(|(own, _)| own.descriptor())
+    }
+
+    /// The session on its socket.
+    fn on(self, wire: Wire) -> Agreed {
+        let Self { memory, carrier, limits, waiting, meter, max_in_flight, .. } = self;
+        let cap = limits.cap;
+        let link = match (memory, wire) {
+            (Some((own, peer)), Wire::Plain(socket)) => {
+                let mut endpoint = Endpoint::new(socket, own.control, peer, limits);
+                endpoint.set_meter(meter);
+                endpoint.set_memory_account(own.account);
+                Link::Memory(MemoryLink::new(endpoint, waiting))
+            }
+            (_, wire) => Link::Socket(SocketLink::new(wire, carrier, cap, waiting, meter)),
+        };
+        let Self { streams, max_metadata, service, knows_go_away, .. } = self;
+        Agreed { link, cap, max_in_flight, streams, max_metadata, service, knows_go_away }
+    }
+}
+
 /// Tells a client why it is not served. Best effort: the client may be gone, or may not be one.
-pub(crate) fn refuse(socket: impl AsFd, refusal: Refusal, reason: &str) {
-    let _ = send_greeting(socket, &encode_refusal(refusal, reason), None);
+pub(crate) fn refuse(wire: &mut Wire, refusal: Refusal, reason: &str) {
+    let _ = send_greeting(wire, &encode_refusal(refusal, reason), None);
 }
 
 /// Sends a hello in one piece: a new socket has room for it.
-fn send_greeting(socket: impl AsFd, bytes: &[u8], fd: Option<BorrowedFd<'_>>) -> Result<(), Errno> {
-    let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
-    let sent = scm::send(socket, bytes, fd.as_slice(), flags)?;
+fn send_greeting(wire: &mut Wire, bytes: &[u8], fd: Option<BorrowedFd<'_>>) -> Result<(), Errno> {
+    let sent = match wire {
+        Wire::Plain(socket) => {
+            let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+            scm::send(socket, bytes, fd.as_slice(), flags)?
+        }
+        Wire::Tls(tls) => match tls.write(&only(bytes))? {
+            Write::Bytes(len) => len,
+            Write::Full => 0,
+            Write::End => return Err(Errno::PIPE),
+        },
+    };
     if sent == bytes.len() { Ok(()) } else { Err(Errno::MSGSIZE) }
 }
 
@@ -379,31 +433,29 @@ impl GreetingReceiver {
     }
 
     /// Takes what has come, without blocking; `None` while the hello is incomplete.
-    pub(crate) fn receive(
-        &mut self,
-        socket: impl AsFd,
-    ) -> Result<Option<Received>, HandshakeError> {
+    pub(crate) fn receive(&mut self, wire: &mut Wire) -> Result<Option<Received>, HandshakeError> {
         let mut bytes = [0; LONGEST];
         loop {
             let room = &mut bytes[..self.reader.wanted()];
-            let flags = RecvFlags::DONTWAIT;
-            let received = match scm::receive(&socket, room, &mut self.descriptors, flags) {
-                Ok(received) => received,
-                Err(Errno::AGAIN) => return Ok(None),
-                Err(Errno::INTR) => continue,
-                Err(Errno::CONNRESET) => return Err(HandshakeError::Closed),
-                Err(errno) => return Err(errno.into()),
+            let count = match wire {
+                Wire::Plain(socket) => self.receive_plain(socket, room)?,
+                Wire::Tls(tls) => match tls.read(room, false) {
+                    Ok(Read::Bytes { len, .. }) => Some(len),
+                    Ok(Read::Nothing) => None,
+                    Ok(Read::End) => Some(0),
+                    Err(LinkError::Tls(error)) => return Err(error.into()),
+                    Err(LinkError::Io(errno)) => return Err(errno.into()),
+                    Err(_) => return Err(HandshakeError::Closed),
+                },
             };
-            if received.lost == Some(Lost::NoRoom) {
-                return Err(HandshakeError::OpenFiles);
-            }
+            let Some(count) = count else { return Ok(None) };
             if self.descriptors.len() > 1 {
                 return Err(HandshakeError::Descriptors(self.descriptors.len()));
             }
-            if received.bytes == 0 {
+            if count == 0 {
                 return Err(HandshakeError::Closed);
             }
-            match self.reader.take(&bytes[..received.bytes]) {
+            match self.reader.take(&bytes[..count]) {
                 Ok(Some(greeting)) => return Ok(Some((greeting, self.descriptors.pop()))),
                 Ok(None) => {}
                 Err(HelloError::Magic(first))
@@ -413,14 +465,34 @@ impl GreetingReceiver {
         }
     }
 
+    /// Bytes and descriptors from a socket that is as it is; `None` if there are none now.
+    fn receive_plain(
+        &mut self,
+        socket: &OwnedFd,
+        room: &mut [u8],
+    ) -> Result<Option<usize>, HandshakeError> {
+        loop {
+            return match scm::receive(socket, room, &mut self.descriptors, RecvFlags::DONTWAIT) {
+                Ok(received) if received.lost == Some(Lost::NoRoom) => {
+                    Err(HandshakeError::OpenFiles)
+                }
+                Ok(received) => Ok(Some(received.bytes)),
+                Err(Errno::AGAIN) => Ok(None),
+                Err(Errno::INTR) => continue,
+                Err(Errno::CONNRESET) => Err(HandshakeError::Closed),
+                Err(errno) => Err(errno.into()),
+            };
+        }
+    }
+
     /// Waits for the whole hello.
-    fn wait(mut self, socket: &OwnedFd, timeout: Duration) -> Result<Received, HandshakeError> {
+    fn wait(mut self, wire: &mut Wire, timeout: Duration) -> Result<Received, HandshakeError> {
         let deadline = Deadline::after(timeout);
         loop {
-            if let Some(received) = self.receive(socket)? {
+            if let Some(received) = self.receive(wire)? {
                 return Ok(received);
             }
-            if !ready(socket, PollFlags::IN, deadline)? {
+            if !ready(&*wire, PollFlags::IN, deadline)? {
                 return Err(HandshakeError::Timeout(timeout));
             }
         }

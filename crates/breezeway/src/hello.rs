@@ -98,12 +98,24 @@ impl Greeting {
     }
 }
 
+/// What the first bytes of another protocol suggest to do.
+fn hint(bytes: &[u8]) -> &'static str {
+    match bytes {
+        // A record of a handshake or an alert (RFC 8446, section 5.1).
+        [21 | 22, 3, ..] => "; it speaks TLS: use tls: on both sides",
+        _ => "",
+    }
+}
+
 /// What is wrong with a hello.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HelloError {
     /// The first bytes are not those of a hello: the other side speaks another protocol.
-    #[error("the other side does not speak Breezeway: its first bytes are {0:02x?}")]
+    #[error(
+        "the other side does not speak Breezeway: its first bytes are {0:02x?}{hint}",
+        hint = hint(.0)
+    )]
     Magic(Vec<u8>),
     /// A length outside 64..=4096.
     #[error("hello length {0} is not in {FIXED_LEN}..={LONGEST}")]

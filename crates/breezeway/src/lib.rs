@@ -125,6 +125,10 @@ mod streaming;
 #[cfg(not(loom))]
 mod time_left;
 #[cfg(not(loom))]
+mod tls;
+#[cfg(not(loom))]
+mod wire;
+#[cfg(not(loom))]
 mod worker;
 /// What of it the model checker runs, which needs no operating system.
 #[cfg(loom)]
@@ -135,7 +139,7 @@ mod worker;
 pub use address::{Address, AddressError, Place};
 #[cfg(not(loom))]
 pub use breezeway_os::{
-    NotAStreamSocket, Peer, TrustedPeer, WaitPolicy, inherited, segment::SegmentError,
+    Identity, NotAStreamSocket, Peer, TrustedPeer, WaitPolicy, inherited, segment::SegmentError,
 };
 #[cfg(not(loom))]
 #[doc(inline)]
@@ -204,6 +208,11 @@ pub use session::{Batch, Reply, RequestSpace, Session};
 #[cfg(not(loom))]
 #[doc(hidden)]
 pub use spans::{CallOf, CallSpan};
+#[cfg(all(feature = "tls", not(loom)))]
+#[cfg_attr(docsrs, doc(cfg(feature = "tls")))]
+pub use tls::Tls;
+#[cfg(not(loom))]
+pub use tls::TlsError;
 
 /// The programs of the package's README compile.
 #[cfg(doctest)]

@@ -27,6 +27,7 @@ pub(crate) use error::{LinkError, WaitFailure};
 pub(crate) use memory::MemoryLink;
 pub(crate) use owned::OwnedBody;
 pub(crate) use socket::SocketLink;
+pub(crate) use stream_socket::{Read, Write};
 
 use crate::carrier::Carrier;
 use crate::protocol::PeerHead;

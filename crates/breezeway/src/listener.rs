@@ -34,7 +34,9 @@ impl Listener {
     pub(crate) fn bind(place: &Place, mode: u32) -> Result<Self, ServeError> {
         match place {
             Place::Shm(path) | Place::Unix(path) => Self::bind_unix(place, path, mode),
-            Place::Tcp { host, port } => Self::bind_tcp(place, (host, *port)),
+            Place::Tcp { host, port } | Place::Tls { host, port } => {
+                Self::bind_tcp(place, (host, *port))
+            }
         }
     }
 
@@ -46,7 +48,11 @@ impl Listener {
         let listener = TcpListener::bind((host, port)).map_err(failed)?;
         listener.set_nonblocking(true).map_err(failed)?;
         let port = listener.local_addr().map_err(failed)?.port();
-        let place = Place::Tcp { host: host.to_owned(), port };
+        let host = host.to_owned();
+        let place = match place {
+            Place::Tls { .. } => Place::Tls { host, port },
+            _ => Place::Tcp { host, port },
+        };
         Ok(Self { socket: Socket::Tcp(listener), place, kept: false })
     }
 
@@ -113,7 +119,7 @@ impl Listener {
     /// Takes the next connection; `None` if there is none.
     pub(crate) fn accept(&self) -> io::Result<Option<OwnedFd>> {
         let accepted = accept(self)?;
-        if let (Some(socket), Carrier::Tcp) = (&accepted, self.carrier()) {
+        if let (Some(socket), Carrier::Tcp | Carrier::Tls) = (&accepted, self.carrier()) {
             prepare_tcp(socket)?;
         }
         Ok(accepted)

@@ -158,7 +158,7 @@ mod tests {
     }
 
     fn call(mailbox: &Arc<Mailbox>, session: SessionId, method: u32) -> DeferredCall {
-        let peer = Peer { pid: None, uid: None, gid: None, remote: None };
+        let peer = Peer { pid: None, uid: None, gid: None, remote: None, identity: None };
         let caller = Caller { session, peer, carrier: Carrier::Shm, cap: 1000, times: None };
         let request = Request { stream: 1, method, one_way: false, metadata: false, time: 0 };
         DeferredCall::new(Arc::clone(mailbox), request, Message::from(vec![7; 3]), caller)

@@ -91,7 +91,7 @@ impl ServerSession {
         options.validate()?;
         let peer = Peer::of(&socket).map_err(HandshakeError::from)?;
         let agreed = handshake::accept(socket, Carrier::Shm, &options.for_plain_calls())?;
-        let session = Self::new(agreed, peer);
+        let session = Self::new(agreed, peer.clone());
         Ok(match options.trust.ask(&peer) {
             Some(proof) => session.trusting(proof),
             None => session,

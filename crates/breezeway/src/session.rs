@@ -23,6 +23,8 @@ use crate::protocol::{CallId, Calls};
 use crate::served::ServerSession;
 use crate::spans::{CallOf, CallSpan};
 use crate::time_left;
+use crate::tls::SESSION;
+use crate::wire::Wire;
 
 use pace::Pace;
 pub use replies::Reply;
@@ -81,8 +83,8 @@ impl Session {
         place: &Place,
         options: &SessionOptions,
     ) -> Result<Self, ConnectError> {
-        let (socket, peer) = connect::connect(place, options.handshake_timeout)?;
-        Self::negotiate(socket, peer, place.carrier(), options)
+        let (wire, peer) = connect::connect(place, options, SESSION)?;
+        Self::negotiate(wire, peer, place.carrier(), options)
     }
 
     /// Opens a session in shared memory over a connected unix stream socket, such as one end of a
@@ -95,12 +97,12 @@ impl Session {
     }
 
     fn negotiate(
-        socket: OwnedFd,
+        wire: impl Into<Wire>,
         peer: Peer,
         carrier: Carrier,
         options: &SessionOptions,
     ) -> Result<Self, ConnectError> {
-        let agreed = handshake::connect(socket, carrier, &options.for_plain_calls())?;
+        let agreed = handshake::connect(wire, carrier, &options.for_plain_calls())?;
         let session = Self {
             link: agreed.link,
             calls: Calls::new(agreed.max_in_flight),

@@ -243,7 +243,7 @@ mod tests {
     use super::*;
 
     fn process(pid: u32) -> Peer {
-        Peer { pid: Some(pid), uid: Some(7), gid: Some(7), remote: None }
+        Peer { pid: Some(pid), uid: Some(7), gid: Some(7), remote: None, identity: None }
     }
 
     fn host(host: u8, port: u16) -> Peer {
@@ -267,8 +267,8 @@ mod tests {
         assert!(!shares(process(1), Peer { uid: Some(8), ..process(1) }));
         assert!(shares(host(1, 1000), host(1, 1001)));
         assert!(!shares(host(1, 1000), host(2, 1000)));
-        let unknown = Peer { pid: None, uid: None, gid: None, remote: None };
-        assert!(!shares(unknown, unknown));
+        let unknown = Peer { pid: None, uid: None, gid: None, remote: None, identity: None };
+        assert!(!shares(unknown.clone(), unknown));
     }
 
     #[test]

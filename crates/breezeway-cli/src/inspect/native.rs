@@ -172,6 +172,7 @@ impl Session {
                 1 => "shm",
                 2 => "unix",
                 3 => "tcp",
+                4 => "tls",
                 _ => "unknown",
             },
             policy: policy(record.policy),

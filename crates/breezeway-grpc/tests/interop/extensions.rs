@@ -20,8 +20,8 @@ fn one_layer_sees_the_calls_of_both_gears_and_who_makes_them() {
             let layer = InterceptorLayer::new({
                 let seen = Arc::clone(&seen);
                 move |request: Request<()>| {
-                    let info = *request.extensions().get::<ConnectInfo>().expect("who calls");
-                    seen.lock().unwrap().push(info);
+                    let info = request.extensions().get::<ConnectInfo>().expect("who calls");
+                    seen.lock().unwrap().push(info.clone());
                     Ok(request)
                 }
             });
@@ -33,7 +33,7 @@ fn one_layer_sees_the_calls_of_both_gears_and_who_makes_them() {
                 cases::empty_unary(client(connect(&address, gear).await)).await;
             }
             let seen = seen.lock().unwrap();
-            let [native, http2] = seen[..] else { panic!("{seen:?}") };
+            let [native, http2] = &seen[..] else { panic!("{seen:?}") };
             assert_eq!((native.gear, native.carrier), (Gear::Native, carrier));
             assert_eq!((http2.gear, http2.carrier), (Gear::Http2, carrier));
             for info in [native, http2] {
@@ -55,7 +55,8 @@ fn tonics_own_server_is_told_who_calls_also_on_the_socket_of_shared_memory() {
         let record = {
             let seen = Arc::clone(&seen);
             move |request: Request<()>| {
-                seen.lock().unwrap().push(*request.extensions().get::<ConnectInfo>().unwrap());
+                let info = request.extensions().get::<ConnectInfo>().unwrap();
+                seen.lock().unwrap().push(info.clone());
                 Ok(request)
             }
         };
@@ -84,7 +85,7 @@ fn a_response_says_what_it_came_by() {
             assert_eq!(channel.connect_info(), None, "nothing is connected yet");
             let mut client = client(any(channel.clone()));
             let response = client.empty_call(breezeway_grpc_interop::pb::Empty {}).await.unwrap();
-            let info = response.extensions().get::<ConnectInfo>().copied();
+            let info = response.extensions().get::<ConnectInfo>().cloned();
             assert_eq!(info, channel.connect_info());
             assert_eq!(info.unwrap().gear, Gear::Http2);
         }

@@ -47,7 +47,7 @@ fn serve(
     connection: &ForeignConnection,
     mut served: Served,
 ) -> Option<Vec<u8>> {
-    let asked = served.asked(&services.registry, connection.carrier(), *connection.peer());
+    let asked = served.asked(&services.registry, connection.carrier(), connection.peer().clone());
     let (outcome, context, oneway) = match asked {
         Err(error) => (Err(error), None, served.is_oneway()),
         Ok(asked) => {

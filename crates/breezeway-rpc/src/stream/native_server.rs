@@ -128,7 +128,7 @@ fn refuse(mut stream: Stream, error: Error) {
 /// What came with the stream's first entry, which is there already: metadata, a message, or
 /// neither.
 fn opened(stream: &mut Stream, method: &Method) -> Result<(Context, Option<Message>), Error> {
-    let context = Context::new(*stream.peer(), stream.carrier(), stream.time_left());
+    let context = Context::new(stream.peer().clone(), stream.carrier(), stream.time_left());
     let mut cx = std::task::Context::from_waker(Waker::noop());
     let first = match stream.receiver().poll_receive(&mut cx) {
         Poll::Ready(first) => first?,

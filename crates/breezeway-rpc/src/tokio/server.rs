@@ -232,7 +232,7 @@ async fn serve<S: AsyncServices>(shared: &Shared<S>, call: IncomingCall) {
     let Some((Found { service, method }, called)) = shared.registry.find(call.method()) else {
         return call.fail(ErrorCode::NoSuchMethod, "no service here has such a method");
     };
-    let cx = Context::new(*call.peer(), call.carrier(), call.time_left());
+    let cx = Context::new(call.peer().clone(), call.carrier(), call.time_left());
     let cx = called.check_call().and_then(|()| cx.with_block(call.message().metadata()));
     let cx = match cx {
         Ok(cx) => cx,

@@ -14,7 +14,7 @@ use super::times::HandlerTimes;
 use crate::ring::{Flags, Kind};
 
 /// What is known of a session from its start on.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Description {
     /// Which end of it this is.
     pub role: Role,
@@ -59,8 +59,8 @@ impl Description {
         };
         let kind = [self.role as u8, self.carrier, policy, u8::from(self.shared), 0, 0, 0, 0];
         let pair = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
-        let pid = self.peer.and_then(|peer| peer.pid).unwrap_or(0);
-        let uid = self.peer.and_then(|peer| peer.uid).unwrap_or(u32::MAX);
+        let pid = self.peer.as_ref().and_then(|peer| peer.pid).unwrap_or(0);
+        let uid = self.peer.as_ref().and_then(|peer| peer.uid).unwrap_or(u32::MAX);
         [
             (Identity::Kind, u64::from_le_bytes(kind)),
             (Identity::Peer, pair(pid, uid)),

@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use breezeway_tokio::{
-    Address, Carrier, Channel, ForeignStream, Server, ServerOptions, SessionOptions,
+    Address, Carrier, Channel, ForeignConnection, ForeignStream, Server, ServerOptions,
+    SessionOptions,
 };
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixStream};
@@ -20,6 +21,12 @@ async fn connect(address: &Address) -> Box<dyn ByteStream> {
     let (scheme, place) = text.split_once(':').unwrap();
     match scheme {
         "tcp" => Box::new(TcpStream::connect(place).await.unwrap()),
+        "tls" => {
+            let place = address.places()[0].clone();
+            let connect = move || ForeignConnection::connect(&place, &SessionOptions::new(), b"h2");
+            let connection = tokio::task::spawn_blocking(connect).await.unwrap().unwrap();
+            Box::new(ForeignStream::new(connection).unwrap())
+        }
         _ => Box::new(UnixStream::connect(place).await.unwrap()),
     }
 }
@@ -27,7 +34,8 @@ async fn connect(address: &Address) -> Box<dyn ByteStream> {
 /// Sends back what comes; its end, too.
 async fn echo_bytes(stream: ForeignStream) -> std::io::Result<()> {
     assert_eq!(stream.first_bytes()[..8], PREFACE[..8]);
-    assert_eq!(stream.peer().remote.is_some(), stream.carrier() == Carrier::Tcp);
+    let is_remote = matches!(stream.carrier(), Carrier::Tcp | Carrier::Tls);
+    assert_eq!(stream.peer().remote.is_some(), is_remote);
     let (mut reader, mut writer) = tokio::io::split(stream);
     tokio::io::copy(&mut reader, &mut writer).await?;
     writer.shutdown().await

@@ -70,9 +70,30 @@ pub(crate) async fn echo(call: IncomingCall) {
 /// An address of every carrier.
 pub(crate) fn addresses(folder: &Path) -> Vec<Address> {
     let path = folder.display();
-    [format!("shm:{path}/shm"), format!("unix:{path}/unix"), "tcp:127.0.0.1:0".to_owned()]
-        .map(|address| address.parse().unwrap())
-        .into()
+    let mut all =
+        vec![format!("shm:{path}/shm"), format!("unix:{path}/unix"), "tcp:127.0.0.1:0".to_owned()];
+    if cfg!(feature = "tls") {
+        install_certificates();
+        all.push("tls:127.0.0.1:0".to_owned());
+    }
+    all.into_iter().map(|address| address.parse().unwrap()).collect()
+}
+
+/// Lets every session of this process prove by a certificate who it is, and ask for one: the
+/// processes of a run share an authority.
+pub(crate) fn install_certificates() {
+    #[cfg(feature = "tls")]
+    {
+        use breezeway_adversary::certificates::{Authority, Valid};
+
+        let own = tempfile::tempdir().unwrap();
+        let key = Path::new(env!("CARGO_TARGET_TMPDIR")).join("authority.key");
+        let authority = Authority::shared(&key, own.path());
+        let issued = authority.issue(&["127.0.0.1"], Valid::Now);
+        let tls = breezeway::Tls::new().certificate(issued.chain, issued.key).unwrap();
+        // Another test may have done it.
+        let _ = tls.roots(authority.root()).unwrap().install_default();
+    }
 }
 
 /// A server that echoes, in this process.
@@ -170,6 +191,7 @@ pub(crate) type Role = fn(&Address);
 /// Plays the role that this process was started for. Does nothing in an ordinary test run.
 pub(crate) fn play(roles: &[(&str, Role)]) {
     let Ok(name) = std::env::var(ROLE) else { return };
+    install_certificates();
     // SAFETY: an integer in, none out.
     unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
     let address = std::env::var(ADDRESS).unwrap().parse().unwrap();

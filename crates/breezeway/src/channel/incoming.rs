@@ -68,7 +68,7 @@ impl ServerChannel {
         options.validate()?;
         let peer = Peer::of(&socket).map_err(HandshakeError::from)?;
         let agreed = handshake::accept(socket, Carrier::Shm, options)?;
-        let channel = Self::new(agreed, peer, options, driving);
+        let channel = Self::new(agreed, peer.clone(), options, driving);
         Ok(match options.trust.ask(&peer) {
             Some(proof) => channel.trusting(proof),
             None => channel,

@@ -399,6 +399,7 @@ impl State {
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::OwnedFd;
     use std::os::unix::net::UnixStream;
     use std::thread;
 
@@ -413,9 +414,9 @@ mod tests {
         let options = SessionOptions::new().cap(8 << 30);
         let accepting = thread::spawn({
             let options = options.clone();
-            move || handshake::accept(other.into(), Carrier::Unix, &options).map(drop)
+            move || handshake::accept(OwnedFd::from(other), Carrier::Unix, &options).map(drop)
         });
-        let agreed = handshake::connect(one.into(), Carrier::Unix, &options).unwrap();
+        let agreed = handshake::connect(OwnedFd::from(one), Carrier::Unix, &options).unwrap();
         accepting.join().unwrap().unwrap();
         let mut state = State::new(agreed, true, Leadership::outside(), SpinBudget::new(0));
         assert!(state.link.cap() < 4 << 30);

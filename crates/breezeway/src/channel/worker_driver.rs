@@ -220,13 +220,15 @@ mod tests {
             let options = options.clone();
             move || {
                 let peer = Peer::of(&server).unwrap();
-                let agreed = handshake::accept(server.into(), Carrier::Unix, &options).unwrap();
+                let server = OwnedFd::from(server);
+                let agreed = handshake::accept(server, Carrier::Unix, &options).unwrap();
                 WorkerDriver::new(agreed, peer, options.waiting()).unwrap()
             }
         });
         let peer = Peer::of(&client).unwrap();
         let (carrier, driving) = (Carrier::Unix, Driving::ByCallers);
-        let channel = Channel::negotiate(client.into(), peer, carrier, &options, driving).unwrap();
+        let client = OwnedFd::from(client);
+        let channel = Channel::negotiate(client, peer, carrier, &options, driving).unwrap();
         (channel, accepting.join().unwrap())
     }
 

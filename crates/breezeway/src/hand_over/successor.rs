@@ -71,7 +71,8 @@ impl Offering {
     /// the predecessor's.)
     pub(crate) fn take(&mut self, place: &Place) -> Option<(Place, bool, OwnedFd)> {
         let is_it = |offer: &&mut Offer| match (&offer.place, place) {
-            (Place::Tcp { host, .. }, Place::Tcp { host: wanted, port: 0 }) => host == wanted,
+            (Place::Tcp { host, .. }, Place::Tcp { host: wanted, port: 0 })
+            | (Place::Tls { host, .. }, Place::Tls { host: wanted, port: 0 }) => host == wanted,
             (offered, wanted) => offered == wanted,
         };
         let offer = self.sockets.iter_mut().filter(|offer| offer.socket.is_some()).find(is_it)?;

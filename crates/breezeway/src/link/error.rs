@@ -5,6 +5,7 @@ use breezeway_shm::{SocketError, Violation as MemoryViolation, WaitError};
 use rustix::io::Errno;
 
 use crate::protocol::{CallViolation, Violation};
+use crate::tls::TlsError;
 
 /// Why a link failed, which ends the session but for a shortage.
 #[derive(Debug)]
@@ -15,8 +16,16 @@ pub(crate) enum LinkError {
     Shortage(SegmentError),
     /// A system call on the session socket failed.
     Io(Errno),
+    /// TLS has ended the connection.
+    Tls(TlsError),
     /// This is a forked child of the process that opened the session.
     Forked,
+}
+
+impl From<TlsError> for LinkError {
+    fn from(error: TlsError) -> Self {
+        Self::Tls(error)
+    }
 }
 
 impl From<SocketError> for LinkError {

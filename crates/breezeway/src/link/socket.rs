@@ -1,7 +1,7 @@
 //! One process's end of a session whose messages travel on a socket (`docs/abi.md`, section 8).
 
 use std::io::IoSlice;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::thread;
 
 use breezeway_os::spin::SpinBudget;
@@ -17,6 +17,7 @@ use super::stream_socket::{Read, StreamSocket, Write};
 use super::{Body, LinkError, Notice, WaitFailure};
 use crate::carrier::Carrier;
 use crate::protocol::PeerHead;
+use crate::wire::Wire;
 
 /// Unwritten bytes from which a message waits until earlier ones are out.
 const MAX_UNWRITTEN: usize = 64 * 1024;
@@ -50,7 +51,7 @@ pub(crate) struct SocketLink {
 
 impl SocketLink {
     pub(crate) fn new(
-        socket: OwnedFd,
+        wire: Wire,
         carrier: Carrier,
         cap: u64,
         waiting: Waiting,
@@ -59,7 +60,7 @@ impl SocketLink {
         clock::calibrate();
         Self {
             origin: Origin::here(),
-            socket: StreamSocket::new(socket, carrier),
+            socket: StreamSocket::new(wire, carrier),
             carrier,
             policy: waiting.policy,
             budget: SpinBudget::new(clock::ticks_in(waiting.spin_bound)),
@@ -175,7 +176,7 @@ impl SocketLink {
         let written = if bytes.len() < LARGE {
             0
         } else {
-            write(&self.socket, &mut self.unsent, &mut self.write_closed, bytes)?
+            write(&mut self.socket, &mut self.unsent, &mut self.write_closed, bytes)?
         };
         self.unsent.push(&bytes[written..]);
         Ok(())
@@ -189,7 +190,7 @@ impl SocketLink {
         let written = if body.len() < LARGE {
             0
         } else {
-            write(&self.socket, &mut self.unsent, &mut self.write_closed, body)?
+            write(&mut self.socket, &mut self.unsent, &mut self.write_closed, body)?
         };
         self.unsent.push(&body[written..]);
         Ok(())
@@ -207,7 +208,7 @@ impl SocketLink {
 
     /// Whether something is still to be written.
     pub(super) fn has_unwritten(&self) -> bool {
-        self.unsent.len() > 0
+        self.unsent.len() > 0 || self.socket.has_unwritten()
     }
 
     fn check_origin(&self) -> Result<(), LinkError> {
@@ -217,7 +218,7 @@ impl SocketLink {
     /// Writes what the socket takes.
     fn write(&mut self) -> Result<(), LinkError> {
         self.check_origin()?;
-        write(&self.socket, &mut self.unsent, &mut self.write_closed, &[])?;
+        write(&mut self.socket, &mut self.unsent, &mut self.write_closed, &[])?;
         self.meter.add(Field::Doorbells, 1);
         self.meter.set(Field::Unwritten, self.unsent.len() as u64);
         Ok(())
@@ -252,7 +253,9 @@ impl SocketLink {
             }
             // An end of file stays readable for ever, and would end each sleep at once.
             let wanted = if self.closed { PollFlags::OUT } else { PollFlags::IN | PollFlags::OUT };
-            self.poll(wanted, deadline)?;
+            if self.closed || !self.socket.has_buffered() {
+                self.poll(wanted, deadline)?;
+            }
             if !self.closed {
                 self.read(false)?;
             }
@@ -264,12 +267,11 @@ impl SocketLink {
     /// One read into the buffer.
     fn read(&mut self, blocking: bool) -> Result<(), LinkError> {
         let room = self.received.room(self.cap);
-        let size = room.len();
         match self.socket.read(room, blocking)? {
-            Read::Bytes(len) => {
+            Read::Bytes { len, more } => {
                 self.received.filled(len);
                 // No further event announces the end behind these bytes.
-                self.may_read = len == size || self.gone;
+                self.may_read = more || self.gone;
             }
             Read::Nothing => {
                 self.may_read = false;
@@ -432,7 +434,7 @@ impl SocketLink {
         self.meter.sleeps(WaitsFor::Data);
         loop {
             let blocking = deadline == Deadline::NEVER && !self.has_unwritten();
-            if !blocking {
+            if !blocking && !self.socket.has_buffered() {
                 let mut wanted = PollFlags::IN;
                 wanted.set(PollFlags::OUT, self.has_unwritten());
                 self.poll(wanted, deadline)?;
@@ -467,7 +469,7 @@ impl Drop for SocketLink {
 /// Writes what is unsent and then `more`, as far as the socket takes it; gives how much of `more`
 /// is out.
 fn write(
-    socket: &StreamSocket,
+    socket: &mut StreamSocket,
     unsent: &mut SendBuffer,
     write_closed: &mut bool,
     more: &[u8],
@@ -485,6 +487,9 @@ fn write(
             Write::Full => break,
             Write::End => *write_closed = true,
         }
+    }
+    if let Write::End = socket.flush()? {
+        *write_closed = true;
     }
     Ok(done)
 }

@@ -1,7 +1,7 @@
 //! The system calls on a stream socket that carries messages.
 
 use std::io::IoSlice;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 
 use breezeway_os::scm::{Lost, receive};
 use breezeway_os::{Deadline, ready};
@@ -14,10 +14,11 @@ use rustix::net::{
 use super::LinkError;
 use crate::carrier::Carrier;
 use crate::protocol::CallViolation;
+use crate::wire::Wire;
 
 /// A connected stream socket.
 pub(super) struct StreamSocket {
-    socket: OwnedFd,
+    wire: Wire,
     /// Whether a peer can send descriptors, which are a violation, and closed elsewhere: closing
     /// one may take long.
     has_descriptors: bool,
@@ -25,9 +26,13 @@ pub(super) struct StreamSocket {
 
 /// What came of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Read {
+pub(crate) enum Read {
     /// So many bytes, at least one.
-    Bytes(usize),
+    Bytes {
+        len: usize,
+        /// Whether a further read may find something at once.
+        more: bool,
+    },
     /// Nothing is there now.
     Nothing,
     /// Nothing will come any more.
@@ -36,8 +41,8 @@ pub(super) enum Read {
 
 /// What came of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Write {
-    /// So many bytes went out.
+pub(crate) enum Write {
+    /// So many bytes went out, or within TLS are to go out before any others.
     Bytes(usize),
     /// There is no room now.
     Full,
@@ -46,27 +51,36 @@ pub(super) enum Write {
 }
 
 impl StreamSocket {
-    pub(super) fn new(socket: OwnedFd, carrier: Carrier) -> Self {
-        Self { socket, has_descriptors: carrier == Carrier::Unix }
+    pub(super) fn new(wire: Wire, carrier: Carrier) -> Self {
+        Self { wire, has_descriptors: carrier == Carrier::Unix }
     }
 
     /// `recv`, sleeping for the first byte if `blocking`.
-    pub(super) fn read(&self, room: &mut [u8], blocking: bool) -> Result<Read, LinkError> {
+    pub(super) fn read(&mut self, room: &mut [u8], blocking: bool) -> Result<Read, LinkError> {
         debug_assert!(!room.is_empty(), "no room reads as an end");
-        let flags = if blocking { RecvFlags::empty() } else { RecvFlags::DONTWAIT };
-        let outcome = if self.has_descriptors {
-            self.receive_without_descriptors(room, flags)
-        } else {
-            recv(&self.socket, room, flags).map(|(_, len)| len).map_err(LinkError::from)
+        let size = room.len();
+        let outcome = match &mut self.wire {
+            Wire::Tls(tls) => match tls.read(room, blocking) {
+                Ok(Read::Nothing) => Err(LinkError::Io(Errno::AGAIN)),
+                outcome => return outcome,
+            },
+            Wire::Plain(socket) => {
+                let flags = if blocking { RecvFlags::empty() } else { RecvFlags::DONTWAIT };
+                if self.has_descriptors {
+                    Self::receive_without_descriptors(socket.as_fd(), room, flags)
+                } else {
+                    recv(socket, room, flags).map(|(_, len)| len).map_err(LinkError::from)
+                }
+            }
         };
         match outcome {
             Ok(0) | Err(LinkError::Io(Errno::CONNRESET | Errno::TIMEDOUT | Errno::PIPE)) => {
                 Ok(Read::End)
             }
-            Ok(len) => Ok(Read::Bytes(len)),
+            Ok(len) => Ok(Read::Bytes { len, more: len == size }),
             Err(LinkError::Io(Errno::AGAIN)) if blocking => {
                 // Somebody who shares the socket has made it non-blocking.
-                ready(&self.socket, PollFlags::IN, Deadline::NEVER)?;
+                ready(&self.wire, PollFlags::IN, Deadline::NEVER)?;
                 Ok(Read::Nothing)
             }
             Err(LinkError::Io(Errno::AGAIN | Errno::INTR)) => Ok(Read::Nothing),
@@ -74,14 +88,23 @@ impl StreamSocket {
         }
     }
 
+    /// Whether a read may find something of which the socket says nothing, so that nobody is to
+    /// wait for that before it.
+    pub(super) fn has_buffered(&self) -> bool {
+        match &self.wire {
+            Wire::Plain(_) => false,
+            Wire::Tls(tls) => tls.has_buffered(),
+        }
+    }
+
     /// `recvmsg`; a descriptor that comes along is a violation.
     fn receive_without_descriptors(
-        &self,
+        socket: BorrowedFd<'_>,
         room: &mut [u8],
         flags: RecvFlags,
     ) -> Result<usize, LinkError> {
         let mut descriptors = Vec::new();
-        let received = receive(&self.socket, room, &mut descriptors, flags)?;
+        let received = receive(socket, room, &mut descriptors, flags)?;
         // Those that did not arrive were sent all the same.
         let lost = match received.lost {
             Some(Lost::TooMany | Lost::NoRoom) => 1,
@@ -94,13 +117,14 @@ impl StreamSocket {
     }
 
     /// `send` or `sendmsg`, never waiting.
-    pub(super) fn write(&self, slices: &[IoSlice<'_>]) -> Result<Write, Errno> {
+    pub(super) fn write(&mut self, slices: &[IoSlice<'_>]) -> Result<Write, Errno> {
         let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
-        let outcome = match slices {
-            [only] => send(&self.socket, only, flags),
-            several => {
+        let outcome = match (&mut self.wire, slices) {
+            (Wire::Tls(tls), slices) => return tls.write(slices),
+            (Wire::Plain(socket), [only]) => send(socket, only, flags),
+            (Wire::Plain(socket), several) => {
                 let mut control = SendAncillaryBuffer::default();
-                sendmsg(&self.socket, several, &mut control, flags)
+                sendmsg(socket, several, &mut control, flags)
             }
         };
         match outcome {
@@ -112,21 +136,41 @@ impl StreamSocket {
         }
     }
 
+    /// Whether something that was written is not out.
+    #[inline(always)]
+    pub(super) fn has_unwritten(&self) -> bool {
+        match &self.wire {
+            Wire::Plain(_) => false,
+            Wire::Tls(tls) => tls.has_unwritten(),
+        }
+    }
+
+    /// Lets out what was written, as far as there is room.
+    pub(super) fn flush(&mut self) -> Result<Write, Errno> {
+        match &mut self.wire {
+            Wire::Plain(_) => Ok(Write::Bytes(0)),
+            Wire::Tls(tls) => tls.flush(),
+        }
+    }
+
     /// Sleeps until one of these is so, or the other side is gone; false if the deadline passed
     /// first.
     pub(super) fn poll(&self, flags: PollFlags, deadline: Deadline) -> Result<bool, Errno> {
-        ready(&self.socket, flags, deadline)
+        ready(&self.wire, flags, deadline)
     }
 
     /// Ends the connection for both, also where a forked child holds a copy of the socket.
-    pub(super) fn shut_down(&self) {
+    pub(super) fn shut_down(&mut self) {
+        if let Wire::Tls(tls) = &mut self.wire {
+            tls.say_goodbye();
+        }
         // Fails only if the peer was faster.
-        let _ = shutdown(&self.socket, Shutdown::Both);
+        let _ = shutdown(&self.wire, Shutdown::Both);
     }
 }
 
 impl AsFd for StreamSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
+        self.wire.as_fd()
     }
 }

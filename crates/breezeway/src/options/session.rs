@@ -1,5 +1,6 @@
 //! The settings of a session, the same on both sides.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use breezeway_os::{Peer, TrustedPeer, WaitPolicy, Waiting};
@@ -10,6 +11,7 @@ use super::{OptionError, TrustPolicy};
 use crate::carrier::Carrier;
 use crate::connection::{StreamTerms, Window};
 use crate::hello::{CAP_UNIT, Hello};
+use crate::tls::Tls;
 
 /// Lend numbers that each side keeps release bits for: one cache line of bits.
 const LEND_COUNT: u32 = 512;
@@ -52,6 +54,7 @@ pub struct SessionOptions {
     max_metadata: u32,
     service: u16,
     pub(crate) trust: TrustPolicy,
+    tls: Option<Arc<Tls>>,
 }
 
 impl Default for SessionOptions {
@@ -71,6 +74,7 @@ impl Default for SessionOptions {
             max_metadata: 16 * 1024,
             service: 0,
             trust: TrustPolicy::default(),
+            tls: None,
         }
     }
 }
@@ -211,6 +215,21 @@ impl SessionOptions {
     ) -> Self {
         self.trust = TrustPolicy::new(policy);
         self
+    }
+
+    /// The certificates of `tls:` addresses: this side's own, and those that it trusts. By default
+    /// those of the process ([`Tls::install_default`]), and if there are none either, there is no
+    /// `tls:`.
+    #[cfg(feature = "tls")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "tls")))]
+    pub fn tls(mut self, tls: Tls) -> Self {
+        self.tls = Some(Arc::new(tls));
+        self
+    }
+
+    /// The certificates that these name.
+    pub(crate) fn own_tls(&self) -> Option<&Tls> {
+        self.tls.as_deref()
     }
 
     /// The most shared memory that a session maps between two sides that are set like this: payload

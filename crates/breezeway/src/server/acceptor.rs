@@ -6,10 +6,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use breezeway_os::{Notifier, Peer, Sleeper, TrustedPeer, exit_descriptor, open_files_limit, scm};
+use breezeway_os::{Notifier, Peer, Sleeper, TrustedPeer, exit_descriptor, open_files_limit};
 
 use super::address;
-use super::half_open::{HalfOpen, HalfOpens};
+use super::half_open::{HalfOpen, HalfOpens, Shaken};
 use super::listening::{Listening, Succession};
 use super::monitor::{Monitor, Reason};
 use crate::address::Address;
@@ -23,6 +23,8 @@ use crate::hello::{HelloError, Refusal};
 use crate::listener::Listener;
 use crate::log_limit::LogLimit;
 use crate::options::ServerOptions;
+use crate::tls::TlsSocket;
+use crate::wire::Wire;
 
 /// Clients whose hello is not complete, at most: more than are accepted in the milliseconds that an
 /// honest client takes for its hello. A quarter of the descriptors that this process may have, if
@@ -82,6 +84,16 @@ pub(super) struct Acceptor<D> {
     /// While accepting fails for want of something.
     pause_until: Option<Instant>,
     log: Logs,
+}
+
+/// Why a client is turned away whose hello has not come.
+enum Objection {
+    /// By the policy, for this reason.
+    Denied(String),
+    /// There are as many sessions as there may be.
+    Full,
+    /// Its user has as many as a user may have.
+    UserHasEnough,
 }
 
 /// One limit for each kind of line that strangers can cause.
@@ -270,27 +282,63 @@ impl<D: Destination> Acceptor<D> {
                 return;
             }
         };
-        if let Err(reason) = self.authorize(&peer) {
-            match self.log.denied.admit() {
-                Some(suppressed) => tracing::info!(?peer, %reason, suppressed, "client denied"),
-                None => tracing::debug!(?peer, %reason, "client denied"),
-            }
-            self.monitor.turned_away(Reason::Denied);
-            refuse(&socket, Refusal::Denied, &reason);
-            return scm::close_connection(socket);
-        }
-        if self.is_full() {
-            return self.refuse_beyond_limit(socket);
-        }
-        if self.user_has_enough(&peer) {
-            return self.refuse_beyond_user_limit(socket, &peer);
-        }
+        let wire = match carrier {
+            Carrier::Tls => match TlsSocket::accept(socket, self.options.session.own_tls()) {
+                Ok(tls) => Wire::from(tls),
+                Err(error) => {
+                    if let Some(suppressed) = self.log.failed.admit() {
+                        tracing::warn!(%error, suppressed, "no TLS for a client");
+                    }
+                    return;
+                }
+            },
+            _ => socket.into(),
+        };
         let receiver = GreetingReceiver::new(self.options.foreign.is_some());
-        let mut client = HalfOpen { socket, carrier, peer, receiver, accepted: Instant::now() };
-        match client.receiver.receive(&client.socket) {
+        let mut client = HalfOpen { wire, carrier, peer, receiver, accepted: Instant::now() };
+        match client.shake() {
+            Ok(Shaken::Before | Shaken::Now) => {}
+            Ok(Shaken::NotYet { .. }) => return self.keep(client),
+            Err(error) => return self.complete(client, Err(error)),
+        }
+        if let Some(objection) = self.objection(&client.peer) {
+            return self.turn_away(client, objection);
+        }
+        match client.receiver.receive(&mut client.wire) {
             Ok(Some(received)) => self.complete(client, Ok(received)),
             Ok(None) => self.keep(client),
             Err(error) => self.complete(client, Err(error)),
+        }
+    }
+
+    /// Why a client of which all is known but its hello is not served, if it is not.
+    fn objection(&mut self, peer: &Peer) -> Option<Objection> {
+        if let Err(reason) = self.authorize(peer) {
+            return Some(Objection::Denied(reason));
+        }
+        if self.is_full() {
+            return Some(Objection::Full);
+        }
+        self.user_has_enough(peer).then_some(Objection::UserHasEnough)
+    }
+
+    /// Tells a client why it is not served.
+    fn turn_away(&mut self, client: HalfOpen, objection: Objection) {
+        let HalfOpen { mut wire, peer, .. } = client;
+        match objection {
+            Objection::Denied(reason) => {
+                match self.log.denied.admit() {
+                    Some(suppressed) => {
+                        tracing::info!(?peer, %reason, suppressed, "client denied");
+                    }
+                    None => tracing::debug!(?peer, %reason, "client denied"),
+                }
+                self.monitor.turned_away(Reason::Denied);
+                refuse(&mut wire, Refusal::Denied, &reason);
+                wire.close();
+            }
+            Objection::Full => self.refuse_beyond_limit(wire),
+            Objection::UserHasEnough => self.refuse_beyond_user_limit(wire, &peer),
         }
     }
 
@@ -326,13 +374,13 @@ impl<D: Destination> Acceptor<D> {
     }
 
     /// Tells a client that there are as many sessions as there may be.
-    fn refuse_beyond_limit(&self, socket: OwnedFd) {
+    fn refuse_beyond_limit(&self, mut wire: Wire) {
         self.monitor.turned_away(Reason::BeyondLimit);
         let limit = self.options.max_sessions;
         let sessions = if limit == 1 { "1 session is" } else { &format!("{limit} sessions are") };
         let reason = format!("{sessions} open; the server's max_sessions allows no more");
-        refuse(&socket, Refusal::Busy, &reason);
-        scm::close_connection(socket);
+        refuse(&mut wire, Refusal::Busy, &reason);
+        wire.close();
     }
 
     /// Whether a client's user has as many sessions as a user may have. Over TCP nobody is known,
@@ -353,15 +401,15 @@ impl<D: Destination> Acceptor<D> {
     }
 
     /// Tells a client that its user has as many sessions as a user may have.
-    fn refuse_beyond_user_limit(&self, socket: OwnedFd, peer: &Peer) {
+    fn refuse_beyond_user_limit(&self, mut wire: Wire, peer: &Peer) {
         self.monitor.turned_away(Reason::BeyondUserLimit);
         let limit = self.options.max_sessions_of_user.unwrap_or_default();
         let user = peer.uid.map_or("users unknown here".to_owned(), |uid| format!("user {uid}"));
         let reason = format!(
             "sessions of {user} open: {limit}; the server's max_sessions_of_user allows no more"
         );
-        refuse(&socket, Refusal::Busy, &reason);
-        scm::close_connection(socket);
+        refuse(&mut wire, Refusal::Busy, &reason);
+        wire.close();
     }
 
     /// Asks the policy; one that panics admits nobody.
@@ -380,18 +428,46 @@ impl<D: Destination> Acceptor<D> {
     /// Takes what has come of one hello.
     fn advance(&mut self, token: u64) {
         let Some(client) = self.half_open.get_mut(token) else { return };
-        if let Some(received) = client.receiver.receive(&client.socket).transpose() {
+        match client.shake() {
+            Ok(Shaken::Before) => {}
+            Ok(Shaken::Now) => {
+                let peer = client.peer.clone();
+                if let Some(objection) = self.objection(&peer) {
+                    if let Some(client) = self.remove(token) {
+                        self.turn_away(client, objection);
+                    }
+                    return;
+                }
+            }
+            Ok(Shaken::NotYet { room: false }) => return,
+            Ok(Shaken::NotYet { room: true }) => {
+                if let Err(error) = self.sleeper.watch_room(&*client, token, true) {
+                    self.finish(token, Err(error.into()));
+                }
+                return;
+            }
+            Err(error) => return self.finish(token, Err(error)),
+        }
+        let Some(client) = self.half_open.get_mut(token) else { return };
+        if let Some(received) = client.receiver.receive(&mut client.wire).transpose() {
             self.finish(token, received);
         }
     }
 
-    /// Ends one handshake, if it has not ended.
-    fn finish(&mut self, token: u64, received: Result<Received, HandshakeError>) {
-        let Some(client) = self.half_open.remove(token) else { return };
+    /// Takes a client out of those whose handshake goes on.
+    fn remove(&mut self, token: u64) -> Option<HalfOpen> {
+        let client = self.half_open.remove(token)?;
         if let Err(error) = self.sleeper.forget(&client) {
             tracing::warn!(%error, "cannot stop watching a client");
         }
-        self.complete(client, received);
+        Some(client)
+    }
+
+    /// Ends one handshake, if it has not ended.
+    fn finish(&mut self, token: u64, received: Result<Received, HandshakeError>) {
+        if let Some(client) = self.remove(token) {
+            self.complete(client, received);
+        }
     }
 
     /// Hands on what the first bytes show: a session, whose hello is answered, or a client of
@@ -411,23 +487,23 @@ impl<D: Destination> Acceptor<D> {
 
     /// Gives a client of another protocol to whoever speaks it.
     fn hand_over(&mut self, client: HalfOpen, protocol: &ForeignProtocol) {
-        let HalfOpen { socket, carrier, peer, receiver, .. } = client;
+        let HalfOpen { wire, carrier, peer, receiver, .. } = client;
         if self.is_full() {
             // A refusal in words of this protocol would mean nothing to it.
-            return scm::close_connection(socket);
+            return wire.close();
         }
         let (first, place) = (receiver.into_bytes(), Arc::clone(&self.foreign));
-        protocol.take_over(ForeignConnection::new(socket, first, (carrier, peer), place));
+        protocol.take_over(ForeignConnection::new(wire, first, (carrier, peer), place));
     }
 
     /// Answers a hello and hands the session on.
     fn open(&mut self, client: HalfOpen, received: Result<Received, HandshakeError>) {
-        let HalfOpen { socket, carrier, peer, .. } = client;
+        let HalfOpen { wire, carrier, peer, .. } = client;
         if received.is_ok() && self.is_full() {
-            return self.refuse_beyond_limit(socket);
+            return self.refuse_beyond_limit(wire);
         }
         if received.is_ok() && self.user_has_enough(&peer) {
-            return self.refuse_beyond_user_limit(socket, &peer);
+            return self.refuse_beyond_user_limit(wire, &peer);
         }
         let was_pushed_out = matches!(received, Err(HandshakeError::PushedOut));
         let is_plain = received.as_ref().is_ok_and(|(greeting, _)| greeting.is_plain());
@@ -435,12 +511,12 @@ impl<D: Destination> Acceptor<D> {
             .then(|| self.options.session.for_plain_calls());
         let options = plain.as_ref().unwrap_or(&self.options.session);
         // Without it a client's death might go unnoticed for ever.
-        let (exit, received) = match exit_descriptor(&socket) {
+        let (exit, received) = match exit_descriptor(&wire) {
             Ok(exit) => (exit, received),
             Err(_) => (None, received.and(Err(HandshakeError::OpenFiles))),
         };
         let account = self.monitor.memory_of(peer.uid);
-        match welcome(socket, carrier, options, account, received) {
+        match welcome(wire, carrier, options, account, received) {
             Ok(mut agreed) => {
                 self.monitor.enters(agreed.link.meter());
                 let trusted = self.trust(&peer);

@@ -7,17 +7,18 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::net::{IpAddr, Ipv6Addr};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Instant;
 
 use breezeway_os::Peer;
 
 use crate::carrier::Carrier;
-use crate::handshake::GreetingReceiver;
+use crate::handshake::{GreetingReceiver, HandshakeError};
+use crate::wire::Wire;
 
 /// A client whose hello is not complete.
 pub(super) struct HalfOpen {
-    pub(super) socket: OwnedFd,
+    pub(super) wire: Wire,
     pub(super) carrier: Carrier,
     pub(super) peer: Peer,
     pub(super) receiver: GreetingReceiver,
@@ -26,7 +27,34 @@ pub(super) struct HalfOpen {
 
 impl AsFd for HalfOpen {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
+        self.wire.as_fd()
+    }
+}
+
+/// How far TLS's handshake is, which comes before a hello over `tls:`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shaken {
+    /// It was not to come, or complete before.
+    Before,
+    /// It is complete since this call: who the client is, is known from now on.
+    Now,
+    /// It needs more from the client, or, if so, room to write to it.
+    NotYet { room: bool },
+}
+
+impl HalfOpen {
+    /// Takes TLS's handshake on as far as it goes without waiting.
+    pub(super) fn shake(&mut self) -> Result<Shaken, HandshakeError> {
+        match &mut self.wire {
+            Wire::Tls(tls) if tls.is_shaking() => {
+                if !tls.shake()? {
+                    return Ok(Shaken::NotYet { room: tls.has_unwritten() });
+                }
+                self.peer.identity = tls.identity();
+                Ok(Shaken::Now)
+            }
+            _ => Ok(Shaken::Before),
+        }
     }
 }
 
@@ -135,13 +163,14 @@ impl HalfOpens {
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::OwnedFd;
     use std::os::unix::net::UnixStream;
 
     use super::*;
 
     fn client(peer: Peer) -> HalfOpen {
         HalfOpen {
-            socket: UnixStream::pair().unwrap().0.into(),
+            wire: OwnedFd::from(UnixStream::pair().unwrap().0).into(),
             carrier: Carrier::Shm,
             peer,
             receiver: GreetingReceiver::default(),
@@ -150,7 +179,7 @@ mod tests {
     }
 
     fn of_user(uid: u32) -> HalfOpen {
-        client(Peer { pid: None, uid: Some(uid), gid: None, remote: None })
+        client(Peer { pid: None, uid: Some(uid), gid: None, remote: None, identity: None })
     }
 
     fn source_of(address: &str) -> Source {

@@ -16,6 +16,7 @@ use crate::error::ServeError;
 use crate::hand_over::{self, ClosedDoor, Door, Offering};
 use crate::listener::Listener;
 use crate::options::ServerOptions;
+use crate::tls::Tls;
 
 /// The permission bits of an admin socket.
 const ADMIN_MODE: u32 = 0o600;
@@ -44,6 +45,9 @@ impl Listening {
             if options.memory != MemoryLimits::default() {
                 MemoryLedger::probe()?;
             }
+        }
+        if address.places().iter().any(|place| place.carrier() == Carrier::Tls) {
+            Tls::check_server(options.session.own_tls())?;
         }
         if !options.take_over {
             let bind = |place| Listener::bind(place, options.socket_mode);
@@ -120,7 +124,7 @@ fn listens_at(socket: &OwnedFd, place: &Place) -> bool {
     match place {
         Place::Shm(path) | Place::Unix(path) => SocketAddrUnix::try_from(bound)
             .is_ok_and(|bound| bound.path_bytes() == Some(path.as_os_str().as_encoded_bytes())),
-        Place::Tcp { host, port } => {
+        Place::Tcp { host, port } | Place::Tls { host, port } => {
             let bound = std::net::SocketAddr::try_from(bound);
             let mut wanted = (host.as_str(), *port).to_socket_addrs().into_iter().flatten();
             bound.is_ok_and(|bound| wanted.any(|wanted| wanted == bound))

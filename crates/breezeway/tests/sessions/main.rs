@@ -48,6 +48,9 @@ mod on_shm {
     pub(crate) mod growth;
 }
 
+#[cfg(feature = "tls")]
+mod over_tls;
+
 mod on_sockets {
     mod addresses;
     pub(crate) mod frames;

@@ -20,7 +20,7 @@ impl Greeter for Service {
         &self,
         request: Request<GreetRequest>,
     ) -> Result<Response<GreetResponse>, Status> {
-        let info = request.extensions().get::<ConnectInfo>().copied();
+        let info = request.extensions().get::<ConnectInfo>().cloned();
         let info = info.ok_or_else(|| Status::internal("the server tells no carrier"))?;
         let name = request.into_inner().name;
         if name.is_empty() {

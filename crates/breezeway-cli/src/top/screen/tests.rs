@@ -15,7 +15,7 @@ fn session(pid: u32, carrier: u8) -> Meter {
         carrier,
         policy: WaitPolicy::Busy,
         shared: false,
-        peer: Some(Peer { pid: Some(pid), uid: Some(7), gid: None, remote: None }),
+        peer: Some(Peer { pid: Some(pid), uid: Some(7), gid: None, remote: None, identity: None }),
         cap: 1000,
         rings: [64, 64],
         max_in_flight: 32,

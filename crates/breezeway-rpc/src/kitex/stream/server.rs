@@ -194,7 +194,7 @@ impl<'c> Connection<'c> {
         connection: &ForeignConnection,
         mut opening: Opening,
     ) -> (Replies, Arc<Context>) {
-        let context = Arc::new(opening.context(connection.carrier(), *connection.peer()));
+        let context = Arc::new(opening.context(connection.carrier(), connection.peer().clone()));
         let replies = Replies {
             socket: Arc::clone(&self.socket),
             writer: Writer::new(opening.stream, opening.method),

@@ -33,7 +33,7 @@ pub(crate) async fn serve_connection<S: AsyncServices>(
     connection: ForeignConnection,
     mut stopped: watch::Receiver<()>,
 ) {
-    let (carrier, peer) = (connection.carrier(), *connection.peer());
+    let (carrier, peer) = (connection.carrier(), connection.peer().clone());
     let stream = match ForeignStream::new(connection) {
         Ok(stream) => stream,
         Err(error) => return tracing::warn!(%error, "a Thrift client cannot be served"),
@@ -43,7 +43,7 @@ pub(crate) async fn serve_connection<S: AsyncServices>(
     // A set ends its task when it is dropped: one that waits for a client that reads nothing.
     let mut writer = JoinSet::new();
     writer.spawn(write(writing, queue));
-    let session = Session { shared, carrier, peer, replies };
+    let session = Session { shared, carrier, peer: peer.clone(), replies };
     if let Err(error) = session.read(reading, &mut stopped).await {
         tracing::warn!(?peer, %error, "a Thrift client is refused");
     }
@@ -103,7 +103,7 @@ impl<S: AsyncServices> Session<S> {
     }
 
     async fn serve(&self, mut served: Served) {
-        let asked = served.asked(&self.shared.registry, self.carrier, self.peer);
+        let asked = served.asked(&self.shared.registry, self.carrier, self.peer.clone());
         let (outcome, context, oneway) = match asked {
             Err(error) => (Err(error), None, served.is_oneway()),
             Ok(asked) => {

@@ -172,7 +172,7 @@ async fn serve_stream<S: AsyncServices>(
         Ok(found) => found,
         Err(error) => return replies.finish(Ended::Failed(error)).await,
     };
-    let context = Arc::new(opening.context(session.carrier, session.peer));
+    let context = Arc::new(opening.context(session.carrier, session.peer.clone()));
     replies.context = Arc::clone(&context);
     let mut served = Served {
         receiving: ReceivingRequests::Thrift(requests),
@@ -243,7 +243,7 @@ impl Replies {
         Self {
             frames: session.replies.clone(),
             writer: Writer::new(opening.stream, opening.method.clone()),
-            context: Arc::new(Context::new(session.peer, session.carrier, None)),
+            context: Arc::new(Context::new(session.peer.clone(), session.carrier, None)),
             has_begun: false,
         }
     }

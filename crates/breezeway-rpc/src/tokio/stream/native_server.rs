@@ -112,7 +112,7 @@ pub(crate) async fn serve_stream<S: AsyncServices>(
 /// What came with the stream's first entry, which is there already: metadata, a message, or
 /// neither.
 async fn opened(stream: &mut Stream, method: &Method) -> Result<(Context, Option<Message>), Error> {
-    let context = Context::new(*stream.peer(), stream.carrier(), stream.time_left());
+    let context = Context::new(stream.peer().clone(), stream.carrier(), stream.time_left());
     let receiver = stream.receiver();
     let first = match poll_fn(|cx| Poll::Ready(receiver.poll_receive(cx))).await {
         Poll::Ready(first) => first?,

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use breezeway::{
-    CallError, Carrier, ConnectError, HandshakeError, Session, SessionOptions, WaitPolicy,
+    CallError, ConnectError, HandshakeError, Session, SessionOptions, TlsError, WaitPolicy,
 };
 use rustix::process::Signal;
 
@@ -19,8 +19,8 @@ use crate::support::server::{
     sinkable, tally,
 };
 use crate::support::{
-    EVERY_POLICY, MEBIBYTE, PROMPT, Process, Role, Server, Settings, carrier, eventually, hear,
-    observe, on_socket, patient, say, stands_still, within,
+    EVERY_POLICY, MEBIBYTE, PROMPT, Process, Role, Server, Settings, eventually, has_socket_file,
+    hear, observe, on_socket, patient, say, stands_still, within,
 };
 
 /// What other processes of these tests do.
@@ -449,7 +449,7 @@ fn the_first_one_way_message_to_a_server_that_died_in_its_sleep_fails() {
         server.at_rest();
         server.process.kill();
         // A socket notices when the other side's answer to the first message has come.
-        let least = usize::from(carrier() == Carrier::Tcp);
+        let least = usize::from(!has_socket_file());
         let error = (0..=least).find_map(|_| session.post(SINK, &sinkable(1, 0, 20)).err());
         assert!(matches!(error, Some(CallError::PeerDied)), "{policy:?}: {error:?}");
     }
@@ -495,8 +495,13 @@ fn a_server_that_dies_during_the_handshake_is_reported_at_once() {
     eventually("the client waits", || connections(&server.address()) > 0);
     server.process.kill();
     let error = within(PROMPT, "the news", move || client.join().unwrap().unwrap());
-    let closed = matches!(error, ConnectError::Handshake(HandshakeError::Closed));
-    assert!(closed, "{error:?}");
+    assert!(is_closed(&error), "{error:?}");
+}
+
+/// Whether the server closed the connection during the handshake.
+fn is_closed(error: &ConnectError) -> bool {
+    use HandshakeError::{Closed, Tls};
+    matches!(error, ConnectError::Handshake(Closed | Tls(TlsError::Closed)))
 }
 
 /// The role: connects and calls until the server dies, again and again; says what it heard when it
@@ -515,9 +520,9 @@ fn outlive_servers(settings: &Settings) {
             Err(
                 ConnectError::NoSocket(_)
                 | ConnectError::NobodyListens(_)
-                | ConnectError::Refused(_)
-                | ConnectError::Handshake(HandshakeError::Closed),
+                | ConnectError::Refused(_),
             ) => CallError::PeerDied,
+            Err(error) if is_closed(&error) => CallError::PeerDied,
             Err(other) => panic!("{other:?}"),
         };
         assert!(matches!(error, CallError::PeerDied), "{policy:?}: {error:?}");

@@ -1,7 +1,7 @@
 //! The carrier that a run of the tests is about: `BREEZEWAY_TEST_CARRIER` is `shm` (the default),
-//! `unix` or `tcp`.
+//! `unix`, `tcp` or `tls`.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU16, Ordering};
@@ -19,7 +19,11 @@ pub(crate) fn carrier() -> Carrier {
         Err(_) | Ok("shm") => Carrier::Shm,
         Ok("unix") => Carrier::Unix,
         Ok("tcp") => Carrier::Tcp,
-        Ok(other) => panic!("{VARIABLE}={other} is none of shm, unix and tcp"),
+        Ok("tls") => {
+            install_certificates();
+            Carrier::Tls
+        }
+        Ok(other) => panic!("{VARIABLE}={other} is none of shm, unix, tcp and tls"),
     })
 }
 
@@ -30,7 +34,31 @@ pub(crate) fn on_socket() -> bool {
 
 /// Whether the server is found by a file.
 pub(crate) fn has_socket_file() -> bool {
-    carrier() != Carrier::Tcp
+    !matches!(carrier(), Carrier::Tcp | Carrier::Tls)
+}
+
+/// Lets every session of this process prove by a certificate who it is, and ask for one: the
+/// processes of a run share an authority.
+#[cfg(feature = "tls")]
+fn install_certificates() {
+    use breezeway_adversary::certificates::{Authority, Valid};
+
+    let own = tempfile::tempdir().expect("a temporary folder");
+    let key = Path::new(env!("CARGO_TARGET_TMPDIR")).join("authority.key");
+    let authority = Authority::shared(&key, own.path());
+    // A server is often another process than the test that knows its address.
+    let hosts = [std::process::id(), std::os::unix::process::parent_id()];
+    let hosts = hosts.map(|process| own_host(process).to_string());
+    let names = [hosts[0].as_str(), &hosts[1], "127.0.0.1", "localhost"];
+    let issued = authority.issue(&names, Valid::Now);
+    let tls = breezeway::Tls::new().certificate(issued.chain, issued.key);
+    let tls = tls.and_then(|tls| tls.roots(authority.root())).expect("certificates");
+    assert!(tls.install_default());
+}
+
+#[cfg(not(feature = "tls"))]
+fn install_certificates() {
+    panic!("build these tests with the feature `tls`");
 }
 
 /// A TCP address that no other test has, in this process or another that runs now, and that the
@@ -38,16 +66,20 @@ pub(crate) fn has_socket_file() -> bool {
 /// one server follows the other.
 pub(crate) fn own_tcp_address() -> SocketAddr {
     static NEXT: AtomicU16 = AtomicU16::new(FIRST_PORT);
-    let [_, high, middle, low] = std::process::id().to_be_bytes();
-    // Process ids have 22 bits, so these are loopback addresses of this process alone.
-    SocketAddr::from(([127, 64 + high % 64, middle, low], NEXT.fetch_add(1, Ordering::Relaxed)))
+    (own_host(std::process::id()), NEXT.fetch_add(1, Ordering::Relaxed)).into()
+}
+
+/// The loopback address that is a process's alone, as process ids have 22 bits.
+fn own_host(process: u32) -> Ipv4Addr {
+    let [_, high, middle, low] = process.to_be_bytes();
+    Ipv4Addr::new(127, 64 + high % 64, middle, low)
 }
 
 /// The connections to an address that are open at the client's end, accepted or not.
 pub(crate) fn connections(address: &Address) -> usize {
     match &address.places()[0] {
-        Place::Tcp { host, port } => {
-            let ip: std::net::Ipv4Addr = host.parse().expect("a loopback address");
+        Place::Tcp { host, port } | Place::Tls { host, port } => {
+            let ip: Ipv4Addr = host.parse().expect("a loopback address");
             // The kernel prints the address as the number that its bytes are in memory (proc(5)).
             let remote = format!("{:08X}:{port:04X}", u32::from_ne_bytes(ip.octets()));
             let open = |line: &str| {
@@ -72,7 +104,7 @@ fn lines_of(table: impl AsRef<Path>, wanted: impl Fn(&str) -> bool) -> usize {
 /// Whether an error says that there is no server and never was one, or that it ended in order.
 pub(crate) fn is_absent(error: &ConnectError) -> bool {
     match carrier() {
-        Carrier::Tcp => matches!(error, ConnectError::Refused(_)),
+        Carrier::Tcp | Carrier::Tls => matches!(error, ConnectError::Refused(_)),
         _ => matches!(error, ConnectError::NoSocket(_)),
     }
 }
@@ -81,7 +113,7 @@ pub(crate) fn is_absent(error: &ConnectError) -> bool {
 /// absent one.
 pub(crate) fn is_left_over(error: &ConnectError) -> bool {
     match carrier() {
-        Carrier::Tcp => matches!(error, ConnectError::Refused(_)),
+        Carrier::Tcp | Carrier::Tls => matches!(error, ConnectError::Refused(_)),
         _ => matches!(error, ConnectError::NobodyListens(_)),
     }
 }

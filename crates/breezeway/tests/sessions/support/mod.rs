@@ -57,6 +57,10 @@ impl Folder {
         let socket = folder.path().join(SOCKET);
         let address = match carrier {
             Carrier::Tcp => Place::from(carrier::own_tcp_address()).into(),
+            Carrier::Tls => {
+                let address = carrier::own_tcp_address();
+                Place::Tls { host: address.ip().to_string(), port: address.port() }.into()
+            }
             Carrier::Unix => Address::unix(socket),
             _ => Address::shm(socket),
         };

@@ -66,6 +66,8 @@ pub(crate) type Role = fn(&Settings);
 /// Plays the role that this process was started for. Does nothing in an ordinary test run.
 pub(crate) fn play(roles: &[(&str, Role)]) {
     let Ok(name) = std::env::var(ROLE) else { return };
+    // What its carrier takes is to be there, also where the role does not ask for it.
+    super::carrier();
     set_parent_process_death_signal(Some(Signal::KILL)).expect("prctl");
     let settings = Settings::parse(&std::env::var(SETTINGS).unwrap_or_default());
     let role = roles.iter().find(|(other, _)| *other == name);

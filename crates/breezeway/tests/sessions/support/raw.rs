@@ -13,7 +13,7 @@ pub(crate) fn connect(address: &Address) -> Connection {
 
 pub(crate) fn try_connect(address: &Address) -> io::Result<Connection> {
     match &address.places()[0] {
-        Place::Tcp { host, port } => Connection::tcp(host, *port),
+        Place::Tcp { host, port } | Place::Tls { host, port } => Connection::tcp(host, *port),
         place => Connection::unix(place.path().expect("a file")),
     }
 }
@@ -22,7 +22,9 @@ pub(crate) fn try_connect(address: &Address) -> io::Result<Connection> {
 #[track_caller]
 pub(crate) fn listen(address: &Address) -> Listener {
     match &address.places()[0] {
-        Place::Tcp { host, port } => Listener::tcp(host, *port).expect("a free port"),
+        Place::Tcp { host, port } | Place::Tls { host, port } => {
+            Listener::tcp(host, *port).expect("a free port")
+        }
         place => Listener::unix(place.path().expect("a file")).expect("a path"),
     }
 }

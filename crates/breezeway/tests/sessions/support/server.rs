@@ -334,7 +334,7 @@ impl Handler for Everything {
             FAIL => Err(String::from_utf8(call.request().to_vec())?.into()),
             PANIC => panic_sometime(call),
             WHO => {
-                let peer = *call.peer();
+                let peer = call.peer().clone();
                 call.reply(format!("{:?} {:?} {:?}", peer.pid, peer.uid, peer.gid).as_bytes())
             }
             RESERVE => {

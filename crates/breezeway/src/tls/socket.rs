@@ -1,0 +1,467 @@
+//! A socket whose bytes are within TLS. It decides when to read and write, and TLS itself is
+//! rustls's, which does no IO.
+
+use std::io::{self, IoSlice, Read as _, Write as _};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::time::Duration;
+
+use breezeway_os::{Deadline, Identity, ready};
+use rustix::event::PollFlags;
+use rustix::io::Errno;
+use rustix::net::{
+    RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown, recv, send, sendmsg, shutdown,
+};
+use rustls::pki_types::ServerName;
+use rustls::{AlertDescription, CertificateError, ClientConnection, Connection, ServerConnection};
+
+use super::identity::identity_of;
+use super::{Tls, TlsError};
+use crate::handshake::HandshakeError;
+use crate::link::{LinkError, Read, Write};
+
+/// Bytes that one system call takes out of the socket. In the handshake fewer: a stranger has not
+/// shown yet that it is worth the memory.
+const ROOM: usize = 64 * 1024;
+const FIRST_ROOM: usize = 4 * 1024;
+
+/// A connected stream socket within TLS.
+#[derive(Debug)]
+pub(crate) struct TlsSocket {
+    socket: OwnedFd,
+    connection: Connection,
+    /// What came and was not given to TLS yet.
+    received: Vec<u8>,
+    start: usize,
+    end: usize,
+    /// Whether the last read left something that another one gives without the socket.
+    has_buffered: bool,
+    /// Whether the other side has said that it sends no more, and whether the socket has: the one
+    /// without the other may be somebody's work between the two.
+    said_goodbye: bool,
+    has_ended: bool,
+    /// Whether the other side reads no more: what is not out stays here.
+    is_unread: bool,
+    /// What has ended it.
+    failure: Option<rustls::Error>,
+    /// The host that the server's certificate is to be for.
+    host: Option<String>,
+}
+
+/// What came of a read of the socket.
+enum Received {
+    /// Bytes; whether there may be more.
+    Some {
+        more: bool,
+    },
+    Nothing,
+    End,
+}
+
+impl TlsSocket {
+    /// The client's end, once the handshake is complete as far as it is the client's. `protocol` is
+    /// what it wants to speak.
+    pub(crate) fn connect(
+        socket: OwnedFd,
+        host: &str,
+        tls: Option<&Tls>,
+        protocol: &[u8],
+        (deadline, timeout): (Deadline, Duration),
+    ) -> Result<Self, HandshakeError> {
+        let config = Tls::client(tls)?;
+        let name = ServerName::try_from(host.to_owned());
+        let name = name.map_err(|_| TlsError::HostName(host.to_owned()))?;
+        let connection = ClientConnection::new_with_alpn(config, name, vec![protocol.to_vec()]);
+        let connection = connection.map_err(|error| describe(error, Some(host), false))?;
+        let mut this = Self::new(socket, connection.into(), Some(host.to_owned()));
+        while !this.shake()? {
+            let mut wanted = PollFlags::IN;
+            wanted.set(PollFlags::OUT, this.has_unwritten());
+            if !ready(&this.socket, wanted, deadline)? {
+                return Err(HandshakeError::Timeout(timeout));
+            }
+        }
+        Ok(this)
+    }
+
+    /// The server's end, whose handshake is still to come.
+    pub(crate) fn accept(socket: OwnedFd, tls: Option<&Tls>) -> Result<Self, TlsError> {
+        let connection = ServerConnection::new(Tls::server(tls)?);
+        let connection = connection.map_err(|error| describe(error, None, false))?;
+        Ok(Self::new(socket, connection.into(), None))
+    }
+
+    fn new(socket: OwnedFd, connection: Connection, host: Option<String>) -> Self {
+        Self {
+            socket,
+            connection,
+            received: Vec::new(),
+            start: 0,
+            end: 0,
+            has_buffered: false,
+            said_goodbye: false,
+            has_ended: false,
+            is_unread: false,
+            failure: None,
+            host,
+        }
+    }
+
+    // ---- the handshake ----
+
+    /// Whether the handshake is not complete.
+    pub(crate) fn is_shaking(&self) -> bool {
+        self.connection.is_handshaking()
+    }
+
+    /// Takes the handshake on as far as it goes without waiting; true once it is complete.
+    pub(crate) fn shake(&mut self) -> Result<bool, HandshakeError> {
+        loop {
+            // Whoever reads no more may have said why before.
+            self.flush()?;
+            if !self.is_shaking() {
+                // The other side may have said more at once.
+                self.has_buffered = true;
+                return Ok(true);
+            }
+            if self.start < self.end {
+                if self.decrypt().is_err() {
+                    return Err(self.explain().into());
+                }
+                continue;
+            }
+            match self.receive(RecvFlags::DONTWAIT)? {
+                Received::Some { .. } => {}
+                Received::Nothing => return Ok(false),
+                Received::End => return Err(TlsError::Closed.into()),
+            }
+        }
+    }
+
+    /// Whom the other side's certificate names, if it has shown one.
+    pub(crate) fn identity(&self) -> Option<Arc<Identity>> {
+        let certificate = self.connection.peer_certificates()?.first()?;
+        Some(Arc::new(identity_of(certificate)))
+    }
+
+    // ---- reading ----
+
+    /// What [`Self::decrypt`] failed with.
+    fn explain(&self) -> TlsError {
+        match &self.failure {
+            Some(error) => {
+                describe(error.clone(), self.host.as_deref(), self.connection.is_handshaking())
+            }
+            None => TlsError::Closed,
+        }
+    }
+
+    /// As [`Read`] says of a socket: `room` is filled as far as bytes are there, and if `blocking`
+    /// the first one is waited for.
+    pub(crate) fn read(&mut self, room: &mut [u8], blocking: bool) -> Result<Read, LinkError> {
+        let flags = if blocking { RecvFlags::empty() } else { RecvFlags::DONTWAIT };
+        self.read_with(room, flags)
+    }
+
+    fn read_with(&mut self, room: &mut [u8], flags: RecvFlags) -> Result<Read, LinkError> {
+        let mut len = 0;
+        let mut is_dry = false;
+        self.has_buffered = false;
+        loop {
+            len += self.take_plaintext(&mut room[len..]);
+            if len == room.len() {
+                self.has_buffered = true;
+                return Ok(Read::Bytes { len, more: true });
+            }
+            let is_over = self.said_goodbye || self.failure.is_some();
+            if len > 0 && (is_over || self.has_ended && self.start == self.end) {
+                // What there is comes first, and then why there is no more.
+                self.has_buffered = true;
+                return Ok(Read::Bytes { len, more: true });
+            }
+            if self.failure.is_some() {
+                return Err(self.explain().into());
+            }
+            if is_over || self.has_ended && self.start == self.end {
+                return Ok(Read::End);
+            }
+            if self.start < self.end {
+                // Its error is found above, behind what came before it.
+                let _ = self.decrypt();
+                continue;
+            }
+            if len > 0 && is_dry {
+                return Ok(Read::Bytes { len, more: false });
+            }
+            // The other side may want an answer to what TLS said beside the bytes.
+            self.flush()?;
+            let flags = if len > 0 { RecvFlags::DONTWAIT } else { flags };
+            match self.receive(flags)? {
+                Received::Some { more } => is_dry = !more,
+                Received::Nothing if len > 0 => return Ok(Read::Bytes { len, more: false }),
+                Received::Nothing => return Ok(Read::Nothing),
+                Received::End => self.has_ended = true,
+            }
+        }
+    }
+
+    /// Whether the last read left something that another one may give, of which the socket says
+    /// nothing.
+    pub(crate) fn has_buffered(&self) -> bool {
+        self.has_buffered
+    }
+
+    /// Decrypted bytes, as many as there are and fit.
+    fn take_plaintext(&mut self, room: &mut [u8]) -> usize {
+        let mut reader = self.connection.reader();
+        let mut len = 0;
+        while len < room.len() {
+            match reader.read(&mut room[len..]) {
+                Ok(count) if count > 0 => len += count,
+                // There is none, or will be none any more, which is known from elsewhere.
+                _ => break,
+            }
+        }
+        len
+    }
+
+    /// Gives TLS some of what came.
+    fn decrypt(&mut self) -> Result<(), ()> {
+        let mut bytes = &self.received[self.start..self.end];
+        match self.connection.read_tls(&mut bytes) {
+            // What comes behind a farewell is no part of the conversation.
+            Ok(0) => self.start = self.end,
+            Ok(count) => self.start += count,
+            Err(error) => {
+                self.failure = Some(rustls::Error::General(error.to_string()));
+                return Err(());
+            }
+        }
+        match self.connection.process_new_packets() {
+            Ok(state) => {
+                self.said_goodbye |= state.peer_has_closed();
+                Ok(())
+            }
+            Err(error) => {
+                // Tells the other side, if it is still there to be told.
+                let _ = self.flush();
+                self.failure = Some(error);
+                Err(())
+            }
+        }
+    }
+
+    /// Reads the socket, of which everything was given to TLS.
+    fn receive(&mut self, flags: RecvFlags) -> Result<Received, Errno> {
+        let room = if self.is_shaking() { FIRST_ROOM } else { ROOM };
+        if self.received.len() < room {
+            self.received = vec![0; room];
+        }
+        loop {
+            return match recv(&self.socket, &mut self.received[..], flags) {
+                Ok((_, 0)) | Err(Errno::CONNRESET | Errno::TIMEDOUT | Errno::PIPE) => {
+                    Ok(Received::End)
+                }
+                Ok((_, len)) => {
+                    (self.start, self.end) = (0, len);
+                    Ok(Received::Some { more: len == self.received.len() })
+                }
+                Err(Errno::AGAIN) => Ok(Received::Nothing),
+                Err(Errno::INTR) => continue,
+                Err(errno) => Err(errno),
+            };
+        }
+    }
+
+    // ---- writing ----
+
+    /// As [`Write`] says of a socket. Takes nothing more while what it has taken before is not out.
+    pub(crate) fn write(&mut self, slices: &[IoSlice<'_>]) -> Result<Write, Errno> {
+        self.write_with(slices, SendFlags::DONTWAIT)
+    }
+
+    fn write_with(&mut self, slices: &[IoSlice<'_>], flags: SendFlags) -> Result<Write, Errno> {
+        match self.flush_with(flags)? {
+            Write::Bytes(_) => {}
+            full_or_end => return Ok(full_or_end),
+        }
+        let Ok(len) = self.connection.writer().write_vectored(slices) else {
+            return Ok(Write::End);
+        };
+        match self.flush_with(flags)? {
+            Write::End => Ok(Write::End),
+            Write::Bytes(_) | Write::Full => Ok(Write::Bytes(len)),
+        }
+    }
+
+    /// Writes what is encrypted and not out.
+    pub(crate) fn flush(&mut self) -> Result<Write, Errno> {
+        self.flush_with(SendFlags::DONTWAIT)
+    }
+
+    fn flush_with(&mut self, flags: SendFlags) -> Result<Write, Errno> {
+        if self.is_unread {
+            return Ok(Write::End);
+        }
+        let mut output = Output { socket: &self.socket, flags };
+        while self.connection.wants_write() {
+            let Err(error) = self.connection.write_tls(&mut output) else { continue };
+            return match Errno::from_io_error(&error).unwrap_or(Errno::IO) {
+                Errno::AGAIN => Ok(Write::Full),
+                Errno::INTR => continue,
+                Errno::PIPE | Errno::CONNRESET | Errno::TIMEDOUT => {
+                    self.is_unread = true;
+                    Ok(Write::End)
+                }
+                errno => Err(errno),
+            };
+        }
+        Ok(Write::Bytes(0))
+    }
+
+    /// Whether something is encrypted and not out.
+    pub(crate) fn has_unwritten(&self) -> bool {
+        self.connection.wants_write() && !self.is_unread
+    }
+
+    // ---- as a stream of bytes, which waits as the socket is set ----
+
+    /// Without a farewell its end is an error: somebody may have cut it off.
+    pub(crate) fn read_stream(&mut self, room: &mut [u8]) -> io::Result<usize> {
+        if room.is_empty() {
+            return Ok(0);
+        }
+        match self.read_with(room, RecvFlags::empty()) {
+            Ok(Read::Bytes { len, .. }) => Ok(len),
+            Ok(Read::Nothing) => Err(io::ErrorKind::WouldBlock.into()),
+            Ok(Read::End) if self.said_goodbye => Ok(0),
+            Ok(Read::End) => Err(io::Error::new(
+                io::ErrorKind::UnexpectedEof,
+                "the connection ended without TLS's farewell (close_notify)",
+            )),
+            Err(LinkError::Io(errno)) => Err(errno.into()),
+            Err(LinkError::Tls(error)) => Err(io::Error::new(io::ErrorKind::InvalidData, error)),
+            Err(_) => Err(io::ErrorKind::InvalidData.into()),
+        }
+    }
+
+    pub(crate) fn write_stream(&mut self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
+        match self.write_with(pieces, SendFlags::empty())? {
+            Write::Bytes(len) => Ok(len),
+            Write::Full => Err(io::ErrorKind::WouldBlock.into()),
+            Write::End => Err(io::ErrorKind::BrokenPipe.into()),
+        }
+    }
+
+    pub(crate) fn flush_stream(&mut self) -> io::Result<()> {
+        match self.flush_with(SendFlags::empty())? {
+            Write::Bytes(_) => Ok(()),
+            Write::Full => Err(io::ErrorKind::WouldBlock.into()),
+            Write::End => Err(io::ErrorKind::BrokenPipe.into()),
+        }
+    }
+
+    // ---- the end ----
+
+    /// Ends the direction in which this side writes.
+    pub(crate) fn end_writing(&mut self) -> io::Result<()> {
+        self.connection.send_close_notify();
+        self.flush_stream()?;
+        Ok(shutdown(&self.socket, Shutdown::Write)?)
+    }
+
+    /// Tells the other side that this one sends no more, if the socket takes that at once.
+    pub(crate) fn say_goodbye(&mut self) {
+        self.connection.send_close_notify();
+        let _ = self.flush();
+    }
+
+    /// The socket alone.
+    pub(crate) fn into_socket(self) -> OwnedFd {
+        self.socket
+    }
+}
+
+impl AsFd for TlsSocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+/// Where encrypted bytes go.
+struct Output<'s> {
+    socket: &'s OwnedFd,
+    flags: SendFlags,
+}
+
+impl io::Write for Output<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        Ok(send(self.socket, bytes, self.flags | SendFlags::NOSIGNAL)?)
+    }
+
+    fn write_vectored(&mut self, slices: &[IoSlice<'_>]) -> io::Result<usize> {
+        match slices {
+            [only] => self.write(only),
+            several => {
+                let mut control = SendAncillaryBuffer::default();
+                let flags = self.flags | SendFlags::NOSIGNAL;
+                Ok(sendmsg(self.socket, several, &mut control, flags)?)
+            }
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// What went wrong, in words for who is to mend it.
+fn describe(error: rustls::Error, host: Option<&str>, is_shaking: bool) -> TlsError {
+    use rustls::Error;
+    match error {
+        // Whoever speaks TLS says so in the first bytes.
+        Error::InvalidMessage(_) if is_shaking => TlsError::NotTls,
+        Error::InvalidCertificate(error) => match error {
+            CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
+                TlsError::Expired
+            }
+            CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
+                TlsError::NotYetValid
+            }
+            CertificateError::UnknownIssuer => TlsError::UnknownIssuer,
+            CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+                TlsError::WrongName(host.unwrap_or_default().to_owned())
+            }
+            error => TlsError::Certificate(error.to_string()),
+        },
+        Error::NoCertificatesPresented => TlsError::NoClientCertificate,
+        Error::AlertReceived(AlertDescription::NoApplicationProtocol) => TlsError::OtherProtocol,
+        Error::AlertReceived(alert) => TlsError::Alert(name_of(alert)),
+        error => TlsError::Protocol(error.to_string()),
+    }
+}
+
+/// An alert as RFC 8446, section 6, calls it.
+fn name_of(alert: AlertDescription) -> String {
+    let mut name = String::new();
+    let mut was_lower = false;
+    for char in format!("{alert:?}").chars() {
+        if char.is_uppercase() && was_lower {
+            name.push('_');
+        }
+        was_lower = char.is_lowercase();
+        name.push(char.to_ascii_lowercase());
+    }
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn alerts_have_the_names_of_their_standard() {
+        assert_eq!(name_of(AlertDescription::CertificateExpired), "certificate_expired");
+        assert_eq!(name_of(AlertDescription::UnknownCA), "unknown_ca");
+    }
+}

@@ -1,0 +1,55 @@
+//! What bytes between two sides go over: a socket as it is, or within TLS. Whoever has one is its
+//! only owner, from the first byte on, as TLS has a state that cannot be shared.
+
+use std::io::IoSlice;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use breezeway_os::scm;
+
+use crate::tls::TlsSocket;
+
+/// A connected stream socket, and what its bytes are within.
+#[derive(Debug)]
+pub(crate) enum Wire {
+    Plain(OwnedFd),
+    Tls(Box<TlsSocket>),
+}
+
+impl From<OwnedFd> for Wire {
+    fn from(socket: OwnedFd) -> Self {
+        Self::Plain(socket)
+    }
+}
+
+impl From<TlsSocket> for Wire {
+    fn from(socket: TlsSocket) -> Self {
+        Self::Tls(Box::new(socket))
+    }
+}
+
+impl Wire {
+    /// Ends the connection for both sides, also where others have the socket, without waiting.
+    pub(crate) fn close(self) {
+        scm::close_connection(match self {
+            Self::Plain(socket) => socket,
+            Self::Tls(mut tls) => {
+                tls.say_goodbye();
+                tls.into_socket()
+            }
+        });
+    }
+}
+
+impl AsFd for Wire {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Plain(socket) => socket.as_fd(),
+            Self::Tls(tls) => tls.as_fd(),
+        }
+    }
+}
+
+/// One slice, as calls that take several want it.
+pub(crate) fn only(bytes: &[u8]) -> [IoSlice<'_>; 1] {
+    [IoSlice::new(bytes)]
+}

@@ -1,0 +1,631 @@
+//! What only TLS does to a session: certificates, good and bad, and peers that speak it halfway.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use breezeway::{
+    Address, Call, CallError, Carrier, Channel, ConnectError, ForeignConnection, HandshakeError,
+    HelloError, Place, ServeError, Server, ServerOptions, Session, SessionOptions, Stopper, Tls,
+    TlsError,
+};
+use breezeway_adversary::certificates::{Authority, Issued, Valid};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+use tempfile::TempDir;
+
+use crate::support::{PATIENCE, eventually, patient, wait_for, within};
+
+const SERVER_NAMES: [&str; 3] = ["localhost", "127.0.0.1", "spiffe://test/echo"];
+const SERVER_NAMES_SEEN: [&str; 2] = ["localhost", "spiffe://test/echo"];
+const CLIENT_NAMES: [&str; 1] = ["client.test"];
+
+/// An authority, and what lies in its folder.
+struct Certificates {
+    folder: TempDir,
+    authority: Authority,
+}
+
+impl Certificates {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let authority = Authority::new(folder.path());
+        Self { folder, authority }
+    }
+
+    fn issue(&self, names: &[&str], valid: Valid) -> Issued {
+        self.authority.issue(names, valid)
+    }
+
+    /// Of a server, by a good certificate.
+    fn server(&self) -> Tls {
+        own(Tls::new(), &self.issue(&SERVER_NAMES, Valid::Now))
+    }
+
+    /// Of a server that asks for a certificate.
+    fn mutual_server(&self) -> Tls {
+        self.server().roots(self.authority.root()).unwrap()
+    }
+
+    /// Of a client without a certificate.
+    fn client(&self) -> Tls {
+        Tls::new().roots(self.authority.root()).unwrap()
+    }
+}
+
+fn own(tls: Tls, issued: &Issued) -> Tls {
+    tls.certificate(&issued.chain, &issued.key).unwrap()
+}
+
+fn session(tls: Tls) -> SessionOptions {
+    patient().tls(tls)
+}
+
+/// A server in this process that echoes.
+struct Echo {
+    address: Address,
+    stopper: Stopper,
+    serving: Option<JoinHandle<()>>,
+}
+
+impl Echo {
+    fn start(tls: Tls) -> Self {
+        Self::with(ServerOptions::new().session(session(tls)))
+    }
+
+    fn with(options: ServerOptions) -> Self {
+        Self::at("tls:127.0.0.1:0", options)
+    }
+
+    fn at(address: &str, options: ServerOptions) -> Self {
+        let server = Server::bind_with(&address.parse().unwrap(), options).unwrap();
+        let (address, stopper) = (server.address(), server.stopper());
+        let echo = |call: Call<'_>| {
+            let request = call.request().to_vec();
+            call.reply(&request)
+        };
+        let serving = std::thread::spawn(move || server.serve(echo).unwrap());
+        Self { address, stopper, serving: Some(serving) }
+    }
+
+    fn port(&self) -> u16 {
+        match &self.address.places()[0] {
+            Place::Tls { port, .. } | Place::Tcp { port, .. } => *port,
+            other => panic!("{other}"),
+        }
+    }
+
+    fn connect(&self, tls: Tls) -> Result<Session, ConnectError> {
+        Session::connect_with(&self.address, &session(tls))
+    }
+
+    /// A connection by hand.
+    fn raw(&self) -> TcpStream {
+        let stream = TcpStream::connect(("127.0.0.1", self.port())).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream
+    }
+
+    #[track_caller]
+    fn serves(&self, tls: Tls) {
+        let mut session = self.connect(tls).unwrap();
+        assert_eq!(session.call(0, b"hello").unwrap().to_vec(), b"hello");
+    }
+
+    #[track_caller]
+    fn refuses(&self, tls: Tls) -> TlsError {
+        match self.connect(tls) {
+            Err(ConnectError::Handshake(HandshakeError::Tls(error))) => error,
+            Err(other) => panic!("{other}"),
+            Ok(_) => panic!("it is served"),
+        }
+    }
+}
+
+impl Drop for Echo {
+    fn drop(&mut self) {
+        self.stopper.stop();
+        if let Some(serving) = self.serving.take() {
+            assert!(serving.join().is_ok() || std::thread::panicking());
+        }
+    }
+}
+
+/// A peer by hand behind an address, with one connection.
+fn peer(act: impl FnOnce(TcpStream) + Send + 'static) -> (Address, JoinHandle<()>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let acting = std::thread::spawn(move || act(listener.accept().unwrap().0));
+    (format!("tls:127.0.0.1:{port}").parse().unwrap(), acting)
+}
+
+#[track_caller]
+fn tls_error(address: &Address, options: &SessionOptions) -> TlsError {
+    match Session::connect_with(address, options).err() {
+        Some(ConnectError::Handshake(HandshakeError::Tls(error))) => error,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A client by hand that speaks TLS, and in it what it likes.
+fn by_hand(root: &Path, port: u16, protocol: Option<&str>) -> Hand {
+    let mut roots = RootCertStore::empty();
+    roots.add(CertificateDer::from_pem_file(root).unwrap()).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let mut config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    config.alpn_protocols.extend(protocol.map(|protocol| protocol.as_bytes().to_vec()));
+    let name = ServerName::try_from("localhost").unwrap();
+    let connection = ClientConnection::new(Arc::new(config), name).unwrap();
+    let stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    StreamOwned::new(connection, stream)
+}
+
+type Hand = StreamOwned<ClientConnection, TcpStream>;
+
+// ---- who is who ----
+
+#[test]
+fn both_sides_know_whom_the_others_certificate_names() {
+    let all = Certificates::new();
+    let (sender, seen) = channel();
+    let options =
+        ServerOptions::new().session(session(all.mutual_server())).authorize(move |who| {
+            sender.send(who.clone()).unwrap();
+            Ok(())
+        });
+    let echo = Echo::with(options);
+    let issued = all.issue(&CLIENT_NAMES, Valid::Now);
+    let mut session = echo.connect(own(all.client(), &issued)).unwrap();
+    assert_eq!(session.carrier(), Carrier::Tls);
+    let server = session.peer().identity.clone().unwrap();
+    assert_eq!(server.names(), SERVER_NAMES_SEEN);
+    assert!(session.peer().remote.is_some());
+    session.call(0, b"").unwrap();
+    let client = wait_for(&seen, PATIENCE).unwrap();
+    let identity = client.identity.unwrap();
+    assert_eq!(identity.names(), CLIENT_NAMES);
+    let certificate = CertificateDer::from_pem_file(&issued.chain).unwrap();
+    assert_eq!(identity.certificate(), certificate.as_ref());
+}
+
+#[test]
+fn a_client_that_is_not_asked_for_a_certificate_is_nobody() {
+    let all = Certificates::new();
+    let (sender, seen) = channel();
+    let options = ServerOptions::new().session(session(all.server())).authorize(move |who| {
+        sender.send(who.clone()).unwrap();
+        Ok(())
+    });
+    let echo = Echo::with(options);
+    echo.serves(own(all.client(), &all.issue(&CLIENT_NAMES, Valid::Now)));
+    assert_eq!(wait_for(&seen, PATIENCE).unwrap().identity, None);
+}
+
+#[test]
+fn the_policy_refuses_by_what_a_certificate_says_and_its_reason_arrives() {
+    let all = Certificates::new();
+    let options = ServerOptions::new().session(session(all.mutual_server())).authorize(|who| {
+        match &who.identity {
+            Some(identity) if identity.names() == CLIENT_NAMES => Ok(()),
+            other => Err(format!("not for {:?}", other.as_ref().unwrap().names())),
+        }
+    });
+    let echo = Echo::with(options);
+    echo.serves(own(all.client(), &all.issue(&CLIENT_NAMES, Valid::Now)));
+    let other = own(all.client(), &all.issue(&["other.test"], Valid::Now));
+    let error = echo.connect(other).err().unwrap().to_string();
+    assert!(error.contains(r#"not for ["other.test"]"#), "{error}");
+}
+
+#[test]
+fn shared_sessions_and_messages_of_any_size_travel_over_it() {
+    let all = Certificates::new();
+    let echo = Echo::start(all.server());
+    let channel = Channel::connect_with(&echo.address, &session(all.client())).unwrap();
+    assert!(channel.peer().identity.is_some());
+    for len in [0, 1, 16_383, 16_384, 16_385, 65_536, 1 << 20, 5_000_001] {
+        let request: Vec<u8> = (0..len).map(|at: u32| at.to_le_bytes()[at as usize % 3]).collect();
+        assert_eq!(channel.call(0, &request).unwrap().to_vec(), request, "{len}");
+    }
+}
+
+// ---- bad certificates ----
+
+#[test]
+fn a_server_whose_certificate_is_bad_is_refused_with_what_is_wrong() {
+    let (all, others) = (Certificates::new(), Certificates::new());
+    for (issued, expected) in [
+        (all.issue(&SERVER_NAMES, Valid::Before), "has expired"),
+        (all.issue(&SERVER_NAMES, Valid::Later), "not valid yet"),
+        (all.issue(&["elsewhere.test"], Valid::Now), "certificate is not for 127.0.0.1"),
+        (others.issue(&SERVER_NAMES, Valid::Now), "no root that this side trusts"),
+    ] {
+        let echo = Echo::start(own(Tls::new(), &issued));
+        let error = echo.refuses(all.client());
+        assert!(error.to_string().contains(expected), "{error}");
+    }
+}
+
+#[test]
+fn the_kinds_of_bad_certificates_can_be_told_apart() {
+    let (all, others) = (Certificates::new(), Certificates::new());
+    let refused = |issued: &Issued| Echo::start(own(Tls::new(), issued)).refuses(all.client());
+    let expired = refused(&all.issue(&SERVER_NAMES, Valid::Before));
+    assert!(matches!(expired, TlsError::Expired), "{expired}");
+    let unknown = refused(&others.issue(&SERVER_NAMES, Valid::Now));
+    assert!(matches!(unknown, TlsError::UnknownIssuer), "{unknown}");
+    let wrong = refused(&all.issue(&["elsewhere.test"], Valid::Now));
+    assert!(matches!(wrong, TlsError::WrongName(name) if name == "127.0.0.1"));
+}
+
+#[test]
+fn a_client_whose_certificate_is_bad_or_absent_learns_that_by_an_alert() {
+    let (all, others) = (Certificates::new(), Certificates::new());
+    let echo = Echo::start(all.mutual_server());
+    let with = |issued: &Issued| own(all.client(), issued);
+    for (tls, expected) in [
+        (all.client(), "certificate_required"),
+        (with(&all.issue(&CLIENT_NAMES, Valid::Before)), "certificate_expired"),
+        (with(&others.issue(&CLIENT_NAMES, Valid::Now)), "unknown_ca"),
+    ] {
+        match echo.refuses(tls) {
+            TlsError::Alert(alert) => assert_eq!(alert, expected),
+            other => panic!("{expected}: {other}"),
+        }
+    }
+    echo.serves(with(&all.issue(&CLIENT_NAMES, Valid::Now)));
+}
+
+#[test]
+fn without_certificates_there_is_no_tls() {
+    if crate::support::carrier() == Carrier::Tls {
+        return; // This process has some by default.
+    }
+    let all = Certificates::new();
+    let address: Address = "tls:127.0.0.1:0".parse().unwrap();
+    let bound = Server::bind_with(&address, ServerOptions::new());
+    assert!(matches!(bound.err(), Some(ServeError::Tls(TlsError::NoCertificate))));
+    let only_roots = ServerOptions::new().session(session(all.client()));
+    let bound = Server::bind_with(&address, only_roots);
+    assert!(matches!(bound.err(), Some(ServeError::Tls(TlsError::NoCertificate))));
+    for options in [patient(), session(all.server())] {
+        let error = Session::connect_with(&address, &options).err();
+        assert!(matches!(error, Some(ConnectError::Tls(TlsError::NoRoots))), "{error:?}");
+    }
+}
+
+#[test]
+fn files_that_do_not_hold_what_they_are_to_hold_are_named() {
+    let all = Certificates::new();
+    let good = all.issue(&SERVER_NAMES, Valid::Now);
+    let other = all.issue(&CLIENT_NAMES, Valid::Now);
+    let absent = all.folder.path().join("absent.pem");
+    let garbled = all.folder.path().join("garbled.pem");
+    std::fs::write(&garbled, "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n")
+        .unwrap();
+    let failed = |outcome: Result<Tls, TlsError>| outcome.unwrap_err().to_string();
+    for (error, expected) in [
+        (failed(Tls::new().roots(&absent)), "cannot read"),
+        (failed(Tls::new().roots(&good.key)), "is not PEM with a certificate in it"),
+        (failed(Tls::new().roots(&garbled)), "garbled.pem cannot be used"),
+        (failed(Tls::new().certificate(&good.chain, &absent)), "absent.pem"),
+        (failed(Tls::new().certificate(&good.chain, &good.chain)), "with a private key in it"),
+        (failed(Tls::new().certificate(&good.chain, &other.key)), "is not that of the certificate"),
+    ] {
+        assert!(error.contains(expected), "{error}");
+    }
+}
+
+// ---- peers that speak something else, or only half of it ----
+
+#[test]
+fn a_plain_client_is_told_that_tls_is_spoken_here_and_others_are_served() {
+    let all = Certificates::new();
+    let echo = Echo::start(all.server());
+    let plain = Place::Tcp { host: "127.0.0.1".to_owned(), port: echo.port() };
+    match Session::connect_with(&plain.into(), &patient()).err() {
+        Some(ConnectError::Handshake(error @ HandshakeError::Hello(HelloError::Magic(_)))) => {
+            assert!(error.to_string().contains("it speaks TLS"), "{error}");
+        }
+        other => panic!("{other:?}"),
+    }
+    echo.serves(all.client());
+}
+
+#[test]
+fn a_client_of_a_plain_server_says_that_it_may_not_speak_tls() {
+    let all = Certificates::new();
+    let plain = Echo::at("tcp:127.0.0.1:0", ServerOptions::new().session(patient()));
+    let address = format!("tls:127.0.0.1:{}", plain.port()).parse().unwrap();
+    let error = tls_error(&address, &session(all.client()));
+    assert!(matches!(error, TlsError::Closed), "{error}");
+}
+
+#[test]
+fn a_peer_that_answers_something_else_does_not_speak_tls() {
+    let all = Certificates::new();
+    let (address, acting) = peer(|mut stream| {
+        stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").unwrap();
+        // Until the client goes.
+        let _ = stream.read_to_end(&mut Vec::new());
+    });
+    let error = tls_error(&address, &session(all.client()));
+    assert!(matches!(error, TlsError::NotTls), "{error}");
+    acting.join().unwrap();
+}
+
+#[test]
+fn a_server_that_ends_in_the_middle_of_the_handshake_is_told_from_one_that_refuses() {
+    let all = Certificates::new();
+    let (address, acting) = peer(|mut stream| {
+        stream.read_exact(&mut [0; 100]).unwrap();
+        // Half a record.
+        stream.write_all(&[22, 3, 3, 0, 100, 2]).unwrap();
+        stream.shutdown(Shutdown::Write).unwrap();
+        let _ = stream.read_to_end(&mut Vec::new());
+    });
+    let error = tls_error(&address, &session(all.client()));
+    assert!(matches!(error, TlsError::Closed), "{error}");
+    acting.join().unwrap();
+}
+
+#[test]
+fn an_alert_is_named() {
+    let all = Certificates::new();
+    let (address, acting) = peer(|mut stream| {
+        stream.read_exact(&mut [0; 100]).unwrap();
+        stream.write_all(&[21, 3, 3, 0, 2, 2, 40]).unwrap();
+        let _ = stream.read_to_end(&mut Vec::new());
+    });
+    let error = tls_error(&address, &session(all.client()));
+    assert!(matches!(&error, TlsError::Alert(alert) if alert == "handshake_failure"), "{error}");
+    acting.join().unwrap();
+}
+
+#[test]
+fn a_server_that_says_nothing_is_given_up_when_the_handshake_has_taken_too_long() {
+    let all = Certificates::new();
+    let (address, acting) = peer(|mut stream| drop(stream.read_to_end(&mut Vec::new())));
+    let options = SessionOptions::new().tls(all.client());
+    let options = options.handshake_timeout(Duration::from_millis(50));
+    let error = Session::connect_with(&address, &options).err();
+    let silent = matches!(&error, Some(ConnectError::Handshake(HandshakeError::Timeout(_))));
+    assert!(silent, "{error:?}");
+    acting.join().unwrap();
+}
+
+#[test]
+fn clients_in_the_middle_of_their_handshake_delay_nobody_and_are_given_up() {
+    let all = Certificates::new();
+    let options = session(all.server()).handshake_timeout(Duration::from_secs(2));
+    let echo = Echo::with(ServerOptions::new().session(options));
+    // Nothing, a part of a record's head, a part of a record.
+    let parts: [&[u8]; 3] = [&[], &[22, 3], &[22, 3, 1, 1, 0, 1, 0, 0]];
+    let mut silent: Vec<TcpStream> = (0..60).map(|_| echo.raw()).collect();
+    for (number, stream) in silent.iter_mut().enumerate() {
+        stream.write_all(parts[number % 3]).unwrap();
+    }
+    let (address, options) = (echo.address.clone(), session(all.client()));
+    within(PATIENCE, "a client", move || {
+        let mut session = Session::connect_with(&address, &options).unwrap();
+        session.call(0, b"").unwrap();
+    });
+    for stream in &mut silent {
+        // An alert may come before.
+        match stream.read_to_end(&mut Vec::new()) {
+            Ok(_) => {}
+            Err(error) => assert_eq!(error.kind(), ErrorKind::ConnectionReset),
+        }
+    }
+    echo.serves(all.client());
+}
+
+#[test]
+fn a_client_that_ends_in_the_middle_of_its_handshake_leaves_nothing() {
+    let all = Certificates::new();
+    let echo = Echo::start(all.server());
+    for part in [&[22, 3, 1][..], &[22, 3, 1, 0, 200, 1, 0, 0, 196, 3, 3], b"BRZW", b"GET / HTTP"] {
+        let mut stream = echo.raw();
+        stream.write_all(part).unwrap();
+        stream.shutdown(Shutdown::Write).unwrap();
+        // Whatever it says to that, it ends it.
+        let _ = stream.read_to_end(&mut Vec::new());
+    }
+    echo.serves(all.client());
+}
+
+// ---- in the middle of a session ----
+
+/// Between a client and a server: passes bytes on, and changes one of the server's when told.
+fn between(port: u16, spoil: &Arc<AtomicBool>) -> (Address, JoinHandle<()>) {
+    let spoil = Arc::clone(spoil);
+    peer(move |mut client| {
+        let mut server = TcpStream::connect(("127.0.0.1", port)).unwrap();
+        let (mut from, mut to) = (client.try_clone().unwrap(), server.try_clone().unwrap());
+        let forth = std::thread::spawn(move || {
+            let _ = std::io::copy(&mut from, &mut to);
+            let _ = to.shutdown(Shutdown::Both);
+        });
+        let mut bytes = [0; 4096];
+        while let Ok(count @ 1..) = server.read(&mut bytes) {
+            if spoil.load(Ordering::Relaxed) {
+                bytes[count - 1] ^= 1;
+            }
+            if client.write_all(&bytes[..count]).is_err() {
+                break;
+            }
+        }
+        let _ = client.shutdown(Shutdown::Both);
+        forth.join().unwrap();
+    })
+}
+
+#[test]
+fn bytes_that_were_changed_on_their_way_end_the_session() {
+    let all = Certificates::new();
+    let echo = Echo::start(all.server());
+    let spoil = Arc::new(AtomicBool::new(false));
+    let (address, passing) = between(echo.port(), &spoil);
+    let mut changed = Session::connect_with(&address, &session(all.client())).unwrap();
+    assert_eq!(changed.call(0, b"hello").unwrap().to_vec(), b"hello");
+    spoil.store(true, Ordering::Relaxed);
+    let error = changed.call(0, b"hello").err();
+    assert!(matches!(error, Some(CallError::Tls(TlsError::Protocol(_)))), "{error:?}");
+    drop(changed);
+    passing.join().unwrap();
+    echo.serves(all.client());
+}
+
+#[test]
+fn a_connection_that_somebody_cuts_is_the_peers_death_and_no_end_in_order() {
+    let all = Certificates::new();
+    let (sender, cut) = channel::<TcpStream>();
+    let echo = Echo::start(all.server());
+    let port = echo.port();
+    let (address, passing) = peer(move |mut client| {
+        let mut server = TcpStream::connect(("127.0.0.1", port)).unwrap();
+        let (mut from, mut to) = (client.try_clone().unwrap(), server.try_clone().unwrap());
+        let forth = std::thread::spawn(move || drop(std::io::copy(&mut from, &mut to)));
+        sender.send(client.try_clone().unwrap()).unwrap();
+        let _ = std::io::copy(&mut server, &mut client);
+        let _ = server.shutdown(Shutdown::Both);
+        forth.join().unwrap();
+    });
+    let mut session = Session::connect_with(&address, &session(all.client())).unwrap();
+    session.call(0, b"").unwrap();
+    // The end of TCP, and no farewell of TLS's.
+    wait_for(&cut, PATIENCE).unwrap().shutdown(Shutdown::Both).unwrap();
+    let error = session.call(0, b"").err();
+    assert!(matches!(error, Some(CallError::PeerDied)), "{error:?}");
+    drop(session);
+    echo.stopper.stop();
+    passing.join().unwrap();
+}
+
+// ---- other protocols ----
+
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+
+/// A server that gives clients of another protocol to the test.
+fn both(all: &Certificates) -> (Echo, Receiver<ForeignConnection>) {
+    let (sender, handed_over) = channel();
+    let options = ServerOptions::new().session(session(all.server()));
+    let options = options.on_foreign_connection(move |connection| {
+        sender.send(connection).unwrap();
+    });
+    (Echo::with(options), handed_over)
+}
+
+#[test]
+fn another_protocol_within_tls_is_handed_over_with_every_byte() {
+    let all = Certificates::new();
+    let (echo, handed_over) = both(&all);
+    for protocol in [None, Some("h2")] {
+        let mut client = by_hand(&all.authority.root(), echo.port(), protocol);
+        client.write_all(PREFACE).unwrap();
+        let long: Vec<u8> = (0..300_000u32).map(|number| number as u8).collect();
+        let sending = {
+            let long = long.clone();
+            std::thread::spawn(move || {
+                client.write_all(&long).unwrap();
+                client
+            })
+        };
+        let mut connection = wait_for(&handed_over, PATIENCE).unwrap();
+        assert_eq!(connection.first_bytes()[..8], PREFACE[..8]);
+        assert_eq!(connection.carrier(), Carrier::Tls);
+        let mut read = vec![0; PREFACE.len() + long.len()];
+        connection.read_exact(&mut read).unwrap();
+        assert_eq!(read, [PREFACE, &long].concat());
+        let mut client = sending.join().unwrap();
+        let answering = {
+            let long = long.clone();
+            std::thread::spawn(move || {
+                connection.write_all(&long).unwrap();
+                connection.shutdown_write().unwrap();
+                let mut rest = Vec::new();
+                connection.read_to_end(&mut rest).map(|_| rest)
+            })
+        };
+        let mut answer = Vec::new();
+        client.read_to_end(&mut answer).unwrap();
+        assert_eq!(answer, long);
+        client.write_all(b"bye").unwrap();
+        client.conn.send_close_notify();
+        client.flush().unwrap();
+        assert_eq!(answering.join().unwrap().unwrap(), b"bye");
+    }
+    echo.serves(all.client());
+}
+
+#[test]
+fn a_stream_of_bytes_that_ends_without_a_farewell_was_cut() {
+    let all = Certificates::new();
+    let (echo, handed_over) = both(&all);
+    let mut client = by_hand(&all.authority.root(), echo.port(), None);
+    client.write_all(PREFACE).unwrap();
+    let mut connection = wait_for(&handed_over, PATIENCE).unwrap();
+    client.sock.shutdown(Shutdown::Both).unwrap();
+    let error = connection.read_to_end(&mut Vec::new()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::UnexpectedEof, "{error}");
+}
+
+#[test]
+fn where_nobody_waits_what_finds_no_room_is_flushed_later() {
+    let all = Certificates::new();
+    let (echo, handed_over) = both(&all);
+    let mut client = by_hand(&all.authority.root(), echo.port(), None);
+    client.write_all(PREFACE).unwrap();
+    let mut connection = wait_for(&handed_over, PATIENCE).unwrap();
+    connection.set_nonblocking(true).unwrap();
+    let (piece, mut sent) = (vec![7; 60_000], 0);
+    loop {
+        match connection.write(&piece) {
+            Ok(count) => sent += count,
+            Err(error) => break assert_eq!(error.kind(), ErrorKind::WouldBlock),
+        }
+    }
+    assert_eq!(connection.flush().unwrap_err().kind(), ErrorKind::WouldBlock);
+    let reading = std::thread::spawn(move || {
+        let mut answer = Vec::new();
+        client.read_to_end(&mut answer).map(|_| answer.len())
+    });
+    eventually("there is room for the rest", || connection.flush().is_ok());
+    connection.set_nonblocking(false).unwrap();
+    connection.shutdown_write().unwrap();
+    assert_eq!(reading.join().unwrap().unwrap(), sent);
+}
+
+#[test]
+fn a_session_at_a_server_of_another_protocol_within_tls_is_refused_by_its_name() {
+    let all = Certificates::new();
+    let issued = all.issue(&SERVER_NAMES, Valid::Now);
+    let chain = vec![CertificateDer::from_pem_file(&issued.chain).unwrap()];
+    let key = rustls::pki_types::PrivateKeyDer::from_pem_file(&issued.key).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let mut config = rustls::ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(chain, key)
+        .unwrap();
+    config.alpn_protocols = vec![b"h2".to_vec()];
+    let (address, acting) = peer(move |stream| {
+        let connection = rustls::ServerConnection::new(Arc::new(config)).unwrap();
+        let _ = StreamOwned::new(connection, stream).read(&mut [0]);
+    });
+    let error = tls_error(&address, &session(all.client()));
+    assert!(matches!(error, TlsError::OtherProtocol), "{error}");
+    acting.join().unwrap();
+}
