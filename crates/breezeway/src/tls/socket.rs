@@ -165,7 +165,7 @@ impl TlsSocket {
 
     fn read_with(&mut self, room: &mut [u8], flags: RecvFlags) -> Result<Read, LinkError> {
         let mut len = 0;
-        let mut is_dry = false;
+        let mut received = None;
         self.has_buffered = false;
         loop {
             len += self.take_plaintext(&mut room[len..]);
@@ -190,14 +190,17 @@ impl TlsSocket {
                 let _ = self.decrypt();
                 continue;
             }
-            if len > 0 && is_dry {
-                return Ok(Read::Bytes { len, more: false });
+            // One system call that finds something is enough: others want to be served as well.
+            if len > 0
+                && let Some(more) = received
+            {
+                return Ok(Read::Bytes { len, more });
             }
             // The other side may want an answer to what TLS said beside the bytes.
             self.flush()?;
             let flags = if len > 0 { RecvFlags::DONTWAIT } else { flags };
             match self.receive(flags)? {
-                Received::Some { more } => is_dry = !more,
+                Received::Some { more } => received = Some(more),
                 Received::Nothing if len > 0 => return Ok(Read::Bytes { len, more: false }),
                 Received::Nothing => return Ok(Read::Nothing),
                 Received::End => self.has_ended = true,
