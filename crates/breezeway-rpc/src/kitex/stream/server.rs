@@ -8,7 +8,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex};
 use std::thread::{Builder, Scope};
 
-use breezeway::{CallError, ForeignConnection};
+use breezeway::{CallError, Carrier, ForeignConnection};
 
 use super::room::{Place, Room};
 use crate::context::Context;
@@ -70,6 +70,11 @@ pub(crate) fn serve(
     connection: &mut ForeignConnection,
     receiver: &mut Receiver,
 ) -> Result<(), Error> {
+    if connection.carrier() == Carrier::Tls {
+        // Whoever writes to a copy of its descriptor would write past TLS.
+        let words = "streams over tls: are served under tokio only";
+        return Err(Error::new(ExceptionKind::INTERNAL_ERROR, words));
+    }
     let socket = connection.as_fd().try_clone_to_owned()?;
     let socket = Arc::new(Mutex::new(Socket::from(socket)));
     std::thread::scope(|scope| {

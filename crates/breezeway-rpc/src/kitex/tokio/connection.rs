@@ -144,6 +144,8 @@ async fn write(
 ) -> io::Result<()> {
     while let Some(bytes) = replies.recv().await {
         to.write_all(&bytes).await?;
+        // Over TLS some of it may still want room.
+        to.flush().await?;
     }
     to.shutdown().await
 }
