@@ -412,6 +412,16 @@ impl Link {
         }
     }
 
+    /// Whether more room still ends the sleep that was prepared for it: whoever has looked for
+    /// memory since has taken back what was announced.
+    pub(crate) fn is_room_announced(&self) -> bool {
+        match self {
+            Memory(link) => link.endpoint.is_release_announced(),
+            // The socket is watched for it.
+            Socket(_) => true,
+        }
+    }
+
     /// Whether the peer has made room, in its ring or of memory, since the last call.
     pub(crate) fn has_new_room(&mut self) -> Result<bool, LinkError> {
         match self {

@@ -66,6 +66,13 @@ impl Endpoint {
         Ok(true)
     }
 
+    /// Whether the peer still rings for what a prepared sleep for memory waits for. A reservation
+    /// that finds too little looks at what was released, and takes the intent back: a thread that
+    /// sleeps meanwhile has to be woken then, to announce another.
+    pub fn is_release_announced(&self) -> bool {
+        self.rings.lent.is_announced()
+    }
+
     /// Whom to wake when space from [`Self::reserve_owned`] is dropped unsent while a sleep for
     /// memory is prepared: for whoever then sleeps by other means than [`Self::sleep`], which is
     /// woken by itself.

@@ -189,6 +189,11 @@ impl Lent {
         self.announced = true;
     }
 
+    /// Whether the peer still rings for the next release, as the last sleep for memory asked.
+    pub(crate) fn is_announced(&self) -> bool {
+        self.announced
+    }
+
     /// Takes the intent back: whoever flips from now on need not ring.
     fn withdraw(&mut self) {
         if std::mem::take(&mut self.announced) {

@@ -308,7 +308,7 @@ impl State {
     }
 
     /// What every operation ends with: what it has published reaches the peer, by whoever drives if
-    /// that one is awake. Whoever drives is woken to wait for room as well.
+    /// that one is awake. Whoever drives is woken to wait for room as well, or anew.
     pub(super) fn settle(&mut self) {
         self.end_drain();
         self.due.append(&mut self.discarded);
@@ -320,12 +320,17 @@ impl State {
         let outcome = self.send_controls().and_then(|_| self.flush());
         self.end_drain();
         match outcome {
-            Ok(()) if !self.room_is_awaited && self.awaits_room() => {
+            Ok(()) if !self.sleeps_for_room() && self.awaits_room() => {
                 self.due.extend(self.driver.clone());
             }
             Ok(()) => {}
             Err(error) => self.finish(error),
         }
+    }
+
+    /// Whether more room ends the sleep of whoever drives.
+    fn sleeps_for_room(&self) -> bool {
+        self.room_is_awaited && self.link.is_room_announced()
     }
 
     /// Whether somebody waits for the peer to consume something.

@@ -6,9 +6,13 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use breezeway::{ErrorCode, Incoming, IncomingCall, SessionOptions, Stream, StreamError};
+use breezeway::{
+    ErrorCode, Incoming, IncomingCall, SessionOptions, Stream, StreamError, WaitPolicy,
+};
+use breezeway_shm::statistics::WaitsFor;
 
 use super::{PATIENCE, every_policy, pair, serve};
+use crate::support::eventually;
 
 /// Sends back what comes, until the client ends the stream or lets go of it.
 fn echo(_: u32, mut stream: Stream) {
@@ -303,6 +307,49 @@ fn flood(stream: Stream, full: &Barrier) {
         }
         assert!(received > MORE, "{received} messages");
     });
+}
+
+/// Says that it was woken.
+struct Told(mpsc::Sender<()>);
+
+impl Wake for Told {
+    fn wake(self: Arc<Self>) {
+        // The test may be over.
+        let _ = self.0.send(());
+    }
+}
+
+#[test]
+fn looking_for_memory_in_vain_does_not_make_the_sleeping_thread_miss_its_release() {
+    for policy in [WaitPolicy::Park, WaitPolicy::Adaptive] {
+        let options = SessionOptions::new().wait(policy).cap(32 << 10);
+        let (channel, server) = pair(&options.stream_window(10_000, 1 << 30));
+        let (mut send, mut receive) = channel.open(0, None).unwrap().split();
+        let leading = thread::spawn(move || receive.receive_until(Instant::now() + 2 * PATIENCE));
+        let message = [7; 2_000];
+        let mut nobody = Context::from_waker(Waker::noop());
+        send.send(&message).unwrap();
+        let Some(Incoming::Stream(0, mut served)) = server.accept().unwrap() else {
+            panic!("a stream")
+        };
+        let mut kept = vec![served.receive().unwrap().unwrap()];
+        while send.poll_send(&mut nobody, &message).is_ready() {
+            kept.push(served.receive().unwrap().unwrap());
+        }
+        eventually("the other thread sleeps for memory", || {
+            assert!(send.poll_send(&mut nobody, &message).is_pending());
+            channel.stats().totals.waits_for == WaitsFor::Memory as u64
+        });
+        let (told, woken) = mpsc::channel();
+        let waker = Waker::from(Arc::new(Told(told)));
+        assert!(send.poll_send(&mut Context::from_waker(&waker), &message).is_pending());
+        drop(kept);
+        woken.recv_timeout(PATIENCE).expect("memory is back");
+        assert!(send.poll_send(&mut nobody, &message).is_ready());
+        assert_eq!(served.receive().unwrap().unwrap().to_vec(), message);
+        served.finish().unwrap();
+        assert!(leading.join().unwrap().unwrap().is_none());
+    }
 }
 
 #[test]
