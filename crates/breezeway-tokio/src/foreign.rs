@@ -28,7 +28,9 @@ use crate::drive::watch;
 ///         let mut line = [0; 14];
 ///         stream.read_exact(&mut line).await?;
 ///         stream.write_all(b"you said ").await?;
-///         stream.write_all(&line).await
+///         stream.write_all(&line).await?;
+///         // Over TLS some of it may still want room, and would be lost.
+///         stream.shutdown().await
 ///     });
 /// });
 /// let server = Server::bind_with(&format!("shm:{path}").parse()?, options)?;
@@ -102,6 +104,12 @@ impl ForeignStream {
     }
 }
 
+/// Others come first: the client sends much, and nothing within TLS.
+fn later(cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+    cx.waker().wake_by_ref();
+    Poll::Pending
+}
+
 impl AsyncRead for ForeignStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
@@ -112,6 +120,7 @@ impl AsyncRead for ForeignStream {
         if self.connection.get_ref().0.has_buffered() {
             match self.connection.get_mut().0.read(room) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => return later(cx),
                 read => {
                     buffer.advance(read?);
                     return Poll::Ready(Ok(()));
@@ -120,8 +129,10 @@ impl AsyncRead for ForeignStream {
         }
         let count = loop {
             let mut ready = ready!(self.connection.poll_read_ready_mut(cx))?;
-            if let Ok(read) = ready.try_io(|socket| socket.get_mut().0.read(room)) {
-                break read?;
+            match ready.try_io(|socket| socket.get_mut().0.read(room)) {
+                Ok(Err(error)) if error.kind() == io::ErrorKind::Interrupted => return later(cx),
+                Ok(read) => break read?,
+                Err(_) => {}
             }
         };
         buffer.advance(count);

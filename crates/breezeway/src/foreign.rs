@@ -41,10 +41,14 @@ impl ForeignProtocol {
 ///
 /// What it has sent so far was read, and is what [`Read`] gives first. Reads and writes block,
 /// unless [`Self::set_nonblocking`] says otherwise. Nothing bounds the time that its client takes
-/// from here on. File descriptors that it sends are closed. Over TLS an end without its farewell is
-/// an error, as somebody may have cut the connection. Counts as a session of its server
+/// from here on. File descriptors that it sends are closed. Counts as a session of its server
 /// ([`ServerOptions::max_sessions`](crate::ServerOptions::max_sessions)) until it is dropped, which
 /// shuts it down, also for those that hold a copy of its descriptor.
+///
+/// Over TLS an end without its farewell is an error, as somebody may have cut the connection. What
+/// was written is lost if this is dropped before [`flush`](Write::flush) or
+/// [`Self::shutdown_write`] has succeeded: some of it may still want room. In a forked child of the
+/// process that has the connection, it is of no use, and dropping it ends nothing.
 pub struct ForeignConnection {
     /// There until this is dropped.
     wire: Option<Wire>,
@@ -68,8 +72,10 @@ impl ForeignConnection {
         (carrier, peer): (Carrier, Peer),
         place: Arc<()>,
     ) -> Self {
+        let mut wire = wire.into();
+        wire.read_in_bulk();
         let unread = Unread { bytes: first, start: 0 };
-        Self { wire: Some(wire.into()), unread, carrier, peer, _place: place }
+        Self { wire: Some(wire), unread, carrier, peer, _place: place }
     }
 
     /// Connects to a server of another protocol, which TLS tells it by its name (ALPN). Takes at

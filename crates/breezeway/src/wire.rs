@@ -28,15 +28,19 @@ impl From<TlsSocket> for Wire {
 }
 
 impl Wire {
+    /// What the other side wants is known: from here on it may take memory.
+    pub(crate) fn read_in_bulk(&mut self) {
+        if let Self::Tls(tls) = self {
+            tls.read_in_bulk();
+        }
+    }
+
     /// Ends the connection for both sides, also where others have the socket, without waiting.
     pub(crate) fn close(self) {
-        scm::close_connection(match self {
-            Self::Plain(socket) => socket,
-            Self::Tls(mut tls) => {
-                tls.say_goodbye();
-                tls.into_socket()
-            }
-        });
+        match self {
+            Self::Plain(socket) => scm::close_connection(socket),
+            Self::Tls(tls) => tls.close(),
+        }
     }
 }
 

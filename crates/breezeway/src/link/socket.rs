@@ -21,6 +21,8 @@ use crate::wire::Wire;
 
 /// Unwritten bytes from which a message waits until earlier ones are out.
 const MAX_UNWRITTEN: usize = 64 * 1024;
+/// Bytes that one look for a message reads in vain, at most.
+const MAX_IN_VAIN: usize = 64 * 1024;
 
 /// A socket with what has come and what is to go out.
 pub(crate) struct SocketLink {
@@ -257,17 +259,21 @@ impl SocketLink {
                 self.poll(wanted, deadline)?;
             }
             if !self.closed {
-                self.read(false)?;
+                self.read_until(deadline, false)?;
             }
         }
     }
 
     // ---- receiving ----
 
-    /// One read into the buffer.
-    fn read(&mut self, blocking: bool) -> Result<(), LinkError> {
+    /// One read into the buffer. Gives how many bytes came in vain, for TLS alone.
+    fn read(&mut self, blocking: bool) -> Result<usize, LinkError> {
         let room = self.received.room(self.cap);
         match self.socket.read(room, blocking)? {
+            Read::InVain(len) => {
+                self.may_read = true;
+                return Ok(len);
+            }
             Read::Bytes { len, more } => {
                 self.received.filled(len);
                 // No further event announces the end behind these bytes.
@@ -281,6 +287,15 @@ impl SocketLink {
                 self.may_read = false;
                 self.closed = true;
             }
+        }
+        Ok(0)
+    }
+
+    /// One read, of somebody who waits. A socket that is always readable, and brings nothing, keeps
+    /// nobody beyond the deadline.
+    fn read_until(&mut self, deadline: Deadline, blocking: bool) -> Result<(), WaitFailure> {
+        if self.read(blocking)? > 0 && deadline.has_passed() {
+            return Err(WaitFailure::DeadlinePassed);
         }
         Ok(())
     }
@@ -296,6 +311,7 @@ impl SocketLink {
             return Ok(true);
         }
         self.check_origin()?;
+        let mut in_vain = 0;
         loop {
             self.current = self.received.next(self.cap)?;
             if let Some(head) = self.current {
@@ -303,10 +319,10 @@ impl SocketLink {
                 self.meter.received(head.kind, head.flags, len);
                 return Ok(true);
             }
-            if !self.may_read || self.closed {
+            if !self.may_read || self.closed || in_vain > MAX_IN_VAIN {
                 return Ok(false);
             }
-            self.read(false)?;
+            in_vain += self.read(false)?;
         }
     }
 
@@ -411,7 +427,7 @@ impl SocketLink {
     /// message has come.
     fn spin(&mut self, start: u64, ticks: u64, deadline: Deadline) -> Result<bool, WaitFailure> {
         loop {
-            if self.advance(false)? {
+            if self.advance(false, deadline)? {
                 return Ok(true);
             }
             let now = clock::ticks();
@@ -424,7 +440,7 @@ impl SocketLink {
                 thread::yield_now();
             }
             if spent {
-                return self.advance(false);
+                return self.advance(false, deadline);
             }
         }
     }
@@ -439,18 +455,18 @@ impl SocketLink {
                 wanted.set(PollFlags::OUT, self.has_unwritten());
                 self.poll(wanted, deadline)?;
             }
-            if self.advance(blocking)? {
+            if self.advance(blocking, deadline)? {
                 return Ok(());
             }
         }
     }
 
     /// Moves bytes both ways once; true if a message has come.
-    fn advance(&mut self, blocking: bool) -> Result<bool, WaitFailure> {
+    fn advance(&mut self, blocking: bool, deadline: Deadline) -> Result<bool, WaitFailure> {
         if self.has_unwritten() {
             self.write()?;
         }
-        self.read(blocking)?;
+        self.read_until(deadline, blocking)?;
         if self.has_frame()? {
             return Ok(true);
         }

@@ -33,6 +33,10 @@ pub(crate) enum Read {
         /// Whether a further read may find something at once.
         more: bool,
     },
+    /// So many bytes came, all of them for TLS itself. A further read may find something at once,
+    /// of which the socket says so, but which may again be nothing but that.
+    #[cfg_attr(not(feature = "tls"), expect(dead_code, reason = "only TLS has bytes of its own"))]
+    InVain(usize),
     /// Nothing is there now.
     Nothing,
     /// Nothing will come any more.
@@ -51,7 +55,8 @@ pub(crate) enum Write {
 }
 
 impl StreamSocket {
-    pub(super) fn new(wire: Wire, carrier: Carrier) -> Self {
+    pub(super) fn new(mut wire: Wire, carrier: Carrier) -> Self {
+        wire.read_in_bulk();
         Self { wire, has_descriptors: carrier == Carrier::Unix }
     }
 

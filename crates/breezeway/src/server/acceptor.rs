@@ -351,7 +351,12 @@ impl<D: Destination> Acceptor<D> {
             self.advance(victim);
             self.finish(victim, Err(HandshakeError::PushedOut));
         }
-        match self.sleeper.watch(&client, self.half_open.next_token()) {
+        let token = self.half_open.next_token();
+        let mut watched = self.sleeper.watch(&client, token);
+        if client.has_unwritten() {
+            watched = watched.and_then(|()| self.sleeper.watch_room(&client, token, true));
+        }
+        match watched {
             Ok(()) => self.half_open.insert(client),
             Err(error) => self.complete(client, Err(error.into())),
         }

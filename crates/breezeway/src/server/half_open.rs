@@ -43,6 +43,11 @@ pub(super) enum Shaken {
 }
 
 impl HalfOpen {
+    /// Whether something to the client wants room.
+    pub(super) fn has_unwritten(&self) -> bool {
+        matches!(&self.wire, Wire::Tls(tls) if tls.has_unwritten())
+    }
+
     /// Takes TLS's handshake on as far as it goes without waiting.
     pub(super) fn shake(&mut self) -> Result<Shaken, HandshakeError> {
         match &mut self.wire {

@@ -61,6 +61,10 @@ impl TlsSocket {
         match *self {}
     }
 
+    pub(crate) fn read_in_bulk(&mut self) {
+        match *self {}
+    }
+
     pub(crate) fn has_buffered(&self) -> bool {
         match *self {}
     }
@@ -97,7 +101,7 @@ impl TlsSocket {
         match *self {}
     }
 
-    pub(crate) fn into_socket(self) -> OwnedFd {
+    pub(crate) fn close(self) {
         match self {}
     }
 }

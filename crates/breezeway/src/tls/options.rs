@@ -11,6 +11,7 @@ use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::version::TLS13;
 use rustls::{ClientConfig, InconsistentKeys, RootCertStore, ServerConfig};
 
+use super::authority::check_authority;
 use super::{SESSION, TlsError};
 
 /// What a server takes by ALPN beside sessions: HTTP/2, which is gRPC's. (It also takes whoever
@@ -93,8 +94,8 @@ impl Tls {
     }
 
     /// Whom this side trusts to issue the other side's certificate: a PEM file with the
-    /// certificates of one or more authorities, or the other side's own. A server with roots asks
-    /// each client for a certificate.
+    /// certificates of one or more authorities (`cA` is true in their `basicConstraints`). A server
+    /// with roots asks each client for a certificate.
     pub fn roots(mut self, path: impl AsRef<Path>) -> Result<Self, TlsError> {
         let path = path.as_ref();
         let unusable = |error: rustls::Error| TlsError::Unusable {
@@ -103,7 +104,9 @@ impl Tls {
         };
         let mut roots = RootCertStore::empty();
         for certificate in certificates(path)? {
-            roots.add(certificate).map_err(unusable)?;
+            roots.add(certificate.clone()).map_err(unusable)?;
+            check_authority(&certificate)
+                .map_err(|problem| TlsError::Unusable { path: path.into(), problem })?;
         }
         self.roots = Some(Arc::new(roots));
         self.configure().map_err(unusable)

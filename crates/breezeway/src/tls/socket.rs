@@ -6,34 +6,44 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
-use breezeway_os::{Deadline, Identity, ready};
+use breezeway_os::{Deadline, Identity, Origin, ready, scm};
 use rustix::event::PollFlags;
 use rustix::io::Errno;
 use rustix::net::{
     RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown, recv, send, sendmsg, shutdown,
 };
 use rustls::pki_types::ServerName;
-use rustls::{AlertDescription, CertificateError, ClientConnection, Connection, ServerConnection};
+use rustls::{
+    AlertDescription, CertificateError, ClientConnection, Connection, InvalidMessage,
+    ServerConnection,
+};
 
 use super::identity::identity_of;
 use super::{Tls, TlsError};
 use crate::handshake::HandshakeError;
 use crate::link::{LinkError, Read, Write};
 
-/// Bytes that one system call takes out of the socket. In the handshake fewer: a stranger has not
-/// shown yet that it is worth the memory.
+/// Bytes that one system call takes out of the socket. Until it is known what the other side wants,
+/// fewer: a stranger has not shown yet that it is worth the memory.
 const ROOM: usize = 64 * 1024;
 const FIRST_ROOM: usize = 4 * 1024;
+/// Reads of a stream of bytes in a row that bring none before its reader is told.
+const READS_IN_VAIN: usize = 16;
 
 /// A connected stream socket within TLS.
 #[derive(Debug)]
 pub(crate) struct TlsSocket {
+    /// A forked child has a copy of all this, keys and counters too. What it encrypted would be
+    /// under the nonces that its parent uses for other bytes, which gives the keys away.
+    origin: Origin,
     socket: OwnedFd,
     connection: Connection,
     /// What came and was not given to TLS yet.
     received: Vec<u8>,
     start: usize,
     end: usize,
+    /// How many bytes are taken out of the socket at once.
+    room: usize,
     /// Whether the last read left something that another one gives without the socket.
     has_buffered: bool,
     /// Whether the other side has said that it sends no more, and whether the socket has: the one
@@ -44,14 +54,17 @@ pub(crate) struct TlsSocket {
     is_unread: bool,
     /// What has ended it.
     failure: Option<rustls::Error>,
+    /// What the next read is to say of the socket.
+    errno: Option<Errno>,
     /// The host that the server's certificate is to be for.
     host: Option<String>,
 }
 
 /// What came of a read of the socket.
 enum Received {
-    /// Bytes; whether there may be more.
+    /// So many bytes; whether there may be more.
     Some {
+        len: usize,
         more: bool,
     },
     Nothing,
@@ -59,8 +72,8 @@ enum Received {
 }
 
 impl TlsSocket {
-    /// The client's end, once the handshake is complete as far as it is the client's. `protocol` is
-    /// what it wants to speak.
+    /// The client's end, once the handshake is complete as far as it is the client's, and out.
+    /// `protocol` is what it wants to speak.
     pub(crate) fn connect(
         socket: OwnedFd,
         host: &str,
@@ -74,14 +87,19 @@ impl TlsSocket {
         let connection = ClientConnection::new_with_alpn(config, name, vec![protocol.to_vec()]);
         let connection = connection.map_err(|error| describe(error, Some(host), false))?;
         let mut this = Self::new(socket, connection.into(), Some(host.to_owned()));
-        while !this.shake()? {
-            let mut wanted = PollFlags::IN;
-            wanted.set(PollFlags::OUT, this.has_unwritten());
+        loop {
+            let is_complete = this.shake()?;
+            let has_unwritten = this.has_unwritten();
+            if is_complete && !has_unwritten {
+                return Ok(this);
+            }
+            let mut wanted = PollFlags::empty();
+            wanted.set(PollFlags::IN, !is_complete);
+            wanted.set(PollFlags::OUT, has_unwritten);
             if !ready(&this.socket, wanted, deadline)? {
                 return Err(HandshakeError::Timeout(timeout));
             }
         }
-        Ok(this)
     }
 
     /// The server's end, whose handshake is still to come.
@@ -93,16 +111,19 @@ impl TlsSocket {
 
     fn new(socket: OwnedFd, connection: Connection, host: Option<String>) -> Self {
         Self {
+            origin: Origin::here(),
             socket,
             connection,
             received: Vec::new(),
             start: 0,
             end: 0,
+            room: FIRST_ROOM,
             has_buffered: false,
             said_goodbye: false,
             has_ended: false,
             is_unread: false,
             failure: None,
+            errno: None,
             host,
         }
     }
@@ -163,7 +184,15 @@ impl TlsSocket {
         self.read_with(room, flags)
     }
 
+    /// At most one system call that finds something: others want to be served as well, whatever the
+    /// other side sends.
     fn read_with(&mut self, room: &mut [u8], flags: RecvFlags) -> Result<Read, LinkError> {
+        if !self.origin.is_here() {
+            return Err(LinkError::Forked);
+        }
+        if let Some(errno) = self.errno.take() {
+            return Err(errno.into());
+        }
         let mut len = 0;
         let mut received = None;
         self.has_buffered = false;
@@ -190,22 +219,32 @@ impl TlsSocket {
                 let _ = self.decrypt();
                 continue;
             }
-            // One system call that finds something is enough: others want to be served as well.
-            if len > 0
-                && let Some(more) = received
-            {
-                return Ok(Read::Bytes { len, more });
+            if let Some((bytes, more)) = received {
+                return Ok(match len {
+                    0 => Read::InVain(bytes),
+                    len => Read::Bytes { len, more },
+                });
             }
-            // The other side may want an answer to what TLS said beside the bytes.
-            self.flush()?;
             let flags = if len > 0 { RecvFlags::DONTWAIT } else { flags };
-            match self.receive(flags)? {
-                Received::Some { more } => received = Some(more),
-                Received::Nothing if len > 0 => return Ok(Read::Bytes { len, more: false }),
-                Received::Nothing => return Ok(Read::Nothing),
-                Received::End => self.has_ended = true,
+            // The other side may want an answer to what TLS said beside the bytes.
+            match self.flush().and_then(|_| self.receive(flags)) {
+                Ok(Received::Some { len, more }) => received = Some((len, more)),
+                Ok(Received::Nothing) if len > 0 => return Ok(Read::Bytes { len, more: false }),
+                Ok(Received::Nothing) => return Ok(Read::Nothing),
+                Ok(Received::End) => self.has_ended = true,
+                Err(errno) if len > 0 => {
+                    self.errno = Some(errno);
+                    self.has_buffered = true;
+                    return Ok(Read::Bytes { len, more: true });
+                }
+                Err(errno) => return Err(errno.into()),
             }
         }
+    }
+
+    /// From now on a system call takes as much as a busy connection brings.
+    pub(crate) fn read_in_bulk(&mut self) {
+        self.room = ROOM;
     }
 
     /// Whether the last read left something that another one may give, of which the socket says
@@ -256,9 +295,8 @@ impl TlsSocket {
 
     /// Reads the socket, of which everything was given to TLS.
     fn receive(&mut self, flags: RecvFlags) -> Result<Received, Errno> {
-        let room = if self.is_shaking() { FIRST_ROOM } else { ROOM };
-        if self.received.len() < room {
-            self.received = vec![0; room];
+        if self.received.len() < self.room {
+            self.received = vec![0; self.room];
         }
         loop {
             return match recv(&self.socket, &mut self.received[..], flags) {
@@ -267,7 +305,7 @@ impl TlsSocket {
                 }
                 Ok((_, len)) => {
                     (self.start, self.end) = (0, len);
-                    Ok(Received::Some { more: len == self.received.len() })
+                    Ok(Received::Some { len, more: len == self.received.len() })
                 }
                 Err(Errno::AGAIN) => Ok(Received::Nothing),
                 Err(Errno::INTR) => continue,
@@ -303,7 +341,7 @@ impl TlsSocket {
     }
 
     fn flush_with(&mut self, flags: SendFlags) -> Result<Write, Errno> {
-        if self.is_unread {
+        if self.is_unread || !self.origin.is_here() {
             return Ok(Write::End);
         }
         let mut output = Output { socket: &self.socket, flags };
@@ -329,13 +367,22 @@ impl TlsSocket {
 
     // ---- as a stream of bytes, which waits as the socket is set ----
 
-    /// Without a farewell its end is an error: somebody may have cut it off.
+    /// Without a farewell its end is an error: somebody may have cut it off. A peer that goes on to
+    /// send what holds no bytes interrupts it.
     pub(crate) fn read_stream(&mut self, room: &mut [u8]) -> io::Result<usize> {
         if room.is_empty() {
             return Ok(0);
         }
-        match self.read_with(room, RecvFlags::empty()) {
+        let mut outcome = self.read_with(room, RecvFlags::empty());
+        for _ in 1..READS_IN_VAIN {
+            if !matches!(outcome, Ok(Read::InVain(_))) {
+                break;
+            }
+            outcome = self.read_with(room, RecvFlags::empty());
+        }
+        match outcome {
             Ok(Read::Bytes { len, .. }) => Ok(len),
+            Ok(Read::InVain(_)) => Err(io::ErrorKind::Interrupted.into()),
             Ok(Read::Nothing) => Err(io::ErrorKind::WouldBlock.into()),
             Ok(Read::End) if self.said_goodbye => Ok(0),
             Ok(Read::End) => Err(io::Error::new(
@@ -344,6 +391,9 @@ impl TlsSocket {
             )),
             Err(LinkError::Io(errno)) => Err(errno.into()),
             Err(LinkError::Tls(error)) => Err(io::Error::new(io::ErrorKind::InvalidData, error)),
+            Err(LinkError::Forked) => {
+                Err(io::Error::other("this is a forked child of the process that connected"))
+            }
             Err(_) => Err(io::ErrorKind::InvalidData.into()),
         }
     }
@@ -379,9 +429,12 @@ impl TlsSocket {
         let _ = self.flush();
     }
 
-    /// The socket alone.
-    pub(crate) fn into_socket(self) -> OwnedFd {
-        self.socket
+    /// As [`Wire::close`](crate::wire::Wire::close). A forked child's copy ends nothing.
+    pub(crate) fn close(mut self) {
+        if self.origin.is_here() {
+            self.say_goodbye();
+            scm::close_connection(self.socket);
+        }
     }
 }
 
@@ -422,8 +475,10 @@ impl io::Write for Output<'_> {
 fn describe(error: rustls::Error, host: Option<&str>, is_shaking: bool) -> TlsError {
     use rustls::Error;
     match error {
-        // Whoever speaks TLS says so in the first bytes.
-        Error::InvalidMessage(_) if is_shaking => TlsError::NotTls,
+        // The head of a record is none. All else within one is TLS, if a bad one.
+        Error::InvalidMessage(
+            InvalidMessage::InvalidContentType | InvalidMessage::UnknownProtocolVersion,
+        ) if is_shaking => TlsError::NotTls,
         Error::InvalidCertificate(error) => match error {
             CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
                 TlsError::Expired

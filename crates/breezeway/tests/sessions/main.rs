@@ -79,6 +79,7 @@ fn another_process() {
             deferred::ROLES,
             frames::ROLES,
             growth::ROLES,
+            over_tls::ROLES,
             parent_and_child::ROLES,
             restarting::ROLES,
             serving_streams::ROLES,

@@ -2,7 +2,7 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
@@ -16,11 +16,17 @@ use breezeway::{
 };
 use breezeway_adversary::certificates::{Authority, Issued, Valid};
 use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, ServerName};
-use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::{ClientConfig, ClientConnection, RootCertStore, ServerConnection, StreamOwned};
 use tempfile::TempDir;
 
-use crate::support::{PATIENCE, eventually, patient, wait_for, within};
+use crate::parent_and_child::in_forked_child;
+use crate::support::{
+    PATIENCE, Process, Role, Settings, eventually, patient, say, wait_for, within,
+};
+
+/// What other processes of these tests do.
+pub(crate) const ROLES: &[(&str, Role)] = &[("forker within tls", use_a_stream_in_a_forked_child)];
 
 const SERVER_NAMES: [&str; 3] = ["localhost", "127.0.0.1", "spiffe://test/echo"];
 const SERVER_NAMES_SEEN: [&str; 2] = ["localhost", "spiffe://test/echo"];
@@ -172,6 +178,19 @@ fn by_hand(root: &Path, port: u16, protocol: Option<&str>) -> Hand {
 }
 
 type Hand = StreamOwned<ClientConnection, TcpStream>;
+
+/// What a server by hand has.
+fn config_by_hand(issued: &Issued) -> rustls::ServerConfig {
+    let chain = vec![CertificateDer::from_pem_file(&issued.chain).unwrap()];
+    let key = PrivateKeyDer::from_pem_file(&issued.key).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    rustls::ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(chain, key)
+        .unwrap()
+}
 
 // ---- who is who ----
 
@@ -327,6 +346,22 @@ fn files_that_do_not_hold_what_they_are_to_hold_are_named() {
     }
 }
 
+#[test]
+fn a_root_is_an_authoritys_certificate_and_no_servers() {
+    let all = Certificates::new();
+    let leaf = all.issue(&SERVER_NAMES, Valid::Now);
+    let error = Tls::new().roots(&leaf.chain).unwrap_err();
+    assert!(matches!(&error, TlsError::Unusable { path, .. } if *path == leaf.chain), "{error}");
+    assert!(error.to_string().contains("is no authority"), "{error}");
+    // Among good ones too.
+    let mixed = all.folder.path().join("mixed.pem");
+    let [root, leaf] =
+        [&all.authority.root(), &leaf.chain].map(|path| std::fs::read(path).unwrap());
+    std::fs::write(&mixed, [root, leaf].concat()).unwrap();
+    let error = Tls::new().roots(&mixed).unwrap_err();
+    assert!(matches!(&error, TlsError::Unusable { path, .. } if *path == mixed), "{error}");
+}
+
 // ---- peers that speak something else, or only half of it ----
 
 #[test]
@@ -362,6 +397,38 @@ fn a_peer_that_answers_something_else_does_not_speak_tls() {
     });
     let error = tls_error(&address, &session(all.client()));
     assert!(matches!(error, TlsError::NotTls), "{error}");
+    acting.join().unwrap();
+}
+
+#[test]
+fn a_peer_whose_tls_is_bad_speaks_tls_all_the_same() {
+    let all = Certificates::new();
+    let (address, acting) = peer(|mut stream| {
+        stream.read_exact(&mut [0; 100]).unwrap();
+        // A record with a ServerHello that says nothing.
+        stream.write_all(&[22, 3, 3, 0, 4, 2, 0, 0, 0]).unwrap();
+        let _ = stream.read_to_end(&mut Vec::new());
+    });
+    let error = tls_error(&address, &session(all.client()));
+    assert!(matches!(error, TlsError::Protocol(_)), "{error}");
+    acting.join().unwrap();
+}
+
+#[test]
+fn a_server_that_says_much_and_no_hello_is_given_up() {
+    let all = Certificates::new();
+    let mut config = config_by_hand(&all.issue(&SERVER_NAMES, Valid::Now));
+    // Records without a byte for the session, beyond what a client may be told.
+    config.send_tls13_tickets = 1000;
+    let (address, acting) = peer(move |stream| {
+        let connection = ServerConnection::new(Arc::new(config)).unwrap();
+        let mut server = StreamOwned::new(connection, stream);
+        // Until the client goes.
+        while matches!(server.read(&mut [0; 100]), Ok(1..)) {}
+    });
+    let error = tls_error(&address, &session(all.client()));
+    let is_given_up = matches!(&error, TlsError::Protocol(what) if what.contains("no hello"));
+    assert!(is_given_up, "{error}");
     acting.join().unwrap();
 }
 
@@ -581,6 +648,49 @@ fn a_stream_of_bytes_that_ends_without_a_farewell_was_cut() {
     assert_eq!(error.kind(), ErrorKind::UnexpectedEof, "{error}");
 }
 
+/// The role: has a connection of another protocol, and tries to use it in a forked child.
+fn use_a_stream_in_a_forked_child(settings: &Settings) {
+    let root: PathBuf = settings.get("root");
+    let address: Address = settings.get("address");
+    let options = session(Tls::new().roots(root).unwrap());
+    let connection = ForeignConnection::connect(&address.places()[0], &options, b"h2").unwrap();
+    let mut kept = Some(connection);
+    kept.as_mut().unwrap().write_all(PREFACE).unwrap();
+    let outcome = in_forked_child(|| {
+        let mut connection = kept.take().unwrap();
+        let written = connection.write(b"from the child").is_err();
+        let ended = connection.shutdown_write().is_err();
+        let read = connection.read(&mut [0; 10]).is_err();
+        drop(connection);
+        i32::from(!(written && ended && read))
+    });
+    say(format!("child {outcome:?}"));
+    let mut connection = kept.take().expect("taken in the child only");
+    connection.write_all(b"from the parent").unwrap();
+    connection.shutdown_write().unwrap();
+    let mut answer = Vec::new();
+    connection.read_to_end(&mut answer).unwrap();
+    assert_eq!(answer, b"yes");
+    say("went on");
+}
+
+#[test]
+fn a_forked_child_writes_and_ends_nothing_of_its_parents_stream() {
+    let all = Certificates::new();
+    let (echo, handed_over) = both(&all);
+    let settings =
+        Settings::new().with("address", &echo.address).with("root", all.authority.root().display());
+    let mut forker = Process::start("forker within tls", &settings);
+    let mut connection = wait_for(&handed_over, PATIENCE).unwrap();
+    forker.expect("child Ok(0)");
+    let mut all_of_it = Vec::new();
+    connection.read_to_end(&mut all_of_it).unwrap();
+    assert_eq!(all_of_it, [PREFACE, b"from the parent"].concat());
+    connection.write_all(b"yes").unwrap();
+    connection.shutdown_write().unwrap();
+    forker.expect("went on");
+}
+
 #[test]
 fn where_nobody_waits_what_finds_no_room_is_flushed_later() {
     let all = Certificates::new();
@@ -610,19 +720,10 @@ fn where_nobody_waits_what_finds_no_room_is_flushed_later() {
 #[test]
 fn a_session_at_a_server_of_another_protocol_within_tls_is_refused_by_its_name() {
     let all = Certificates::new();
-    let issued = all.issue(&SERVER_NAMES, Valid::Now);
-    let chain = vec![CertificateDer::from_pem_file(&issued.chain).unwrap()];
-    let key = rustls::pki_types::PrivateKeyDer::from_pem_file(&issued.key).unwrap();
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let mut config = rustls::ServerConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_no_client_auth()
-        .with_single_cert(chain, key)
-        .unwrap();
+    let mut config = config_by_hand(&all.issue(&SERVER_NAMES, Valid::Now));
     config.alpn_protocols = vec![b"h2".to_vec()];
     let (address, acting) = peer(move |stream| {
-        let connection = rustls::ServerConnection::new(Arc::new(config)).unwrap();
+        let connection = ServerConnection::new(Arc::new(config)).unwrap();
         let _ = StreamOwned::new(connection, stream).read(&mut [0]);
     });
     let error = tls_error(&address, &session(all.client()));

@@ -1,0 +1,18 @@
+//! Whether a certificate is an authority's.
+
+use rustls::pki_types::CertificateDer;
+use x509_parser::prelude::{FromDer as _, X509Certificate};
+
+/// Verification does not ask this of a root. Whoever has the key of one that is no authority's, a
+/// server's for example, could issue certificates for any host.
+pub(super) fn check_authority(certificate: &CertificateDer<'_>) -> Result<(), String> {
+    let (_, parsed) = X509Certificate::from_der(certificate).map_err(|error| error.to_string())?;
+    if parsed.is_ca() {
+        return Ok(());
+    }
+    Err(format!(
+        "'{}' is no authority, as its basicConstraints do not say cA; a root is the certificate of \
+         who issues the others",
+        parsed.subject()
+    ))
+}
