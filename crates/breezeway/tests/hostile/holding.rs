@@ -57,7 +57,8 @@ fn what_a_client_keeps_of_ended_sessions_counts_against_its_user_until_it_lets_g
             assert!(said.contains("the server's max_memory_of_user allows"), "{said}");
             eventually("it is counted", || monitor.stats().beyond_memory == 1);
             drop(view);
-            assert_eq!(monitor.stats().memory, one, "the kernel has it back");
+            // A child that another test forks meanwhile has it until it executes a program.
+            eventually("the kernel has it back", || monitor.stats().memory == one);
             connect(path).unwrap();
         });
     });
