@@ -89,7 +89,7 @@ enum Strings {
 /// What becomes of binaries.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
 enum Binary {
-    /// A Vec<u8>
+    /// A Vec of u8, copied out of the message
     Owned,
     /// Bytes, which may be a part of the message (feature shared-bytes of breezeway-thrift)
     Shared,
