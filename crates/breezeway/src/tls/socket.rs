@@ -515,7 +515,47 @@ fn name_of(alert: AlertDescription) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::net::UnixStream;
+
+    use breezeway_adversary::certificates::{Authority, Valid};
+    use rustls::StreamOwned;
+    use rustls::server::ServerSessionMemoryCache;
+
     use super::*;
+    use crate::tls::SESSION;
+
+    const PATIENCE: Duration = Duration::from_secs(10);
+
+    #[test]
+    fn a_read_ends_whatever_comes_in_vain() {
+        let folder = tempfile::tempdir().unwrap();
+        let authority = Authority::new(folder.path());
+        let issued = authority.issue(&["localhost"], Valid::Now);
+        let server = Tls::new().certificate(&issued.chain, &issued.key).unwrap();
+        let mut config = Arc::unwrap_or_clone(Tls::server(Some(&server)).unwrap());
+        // More than all the reads below take.
+        config.session_storage = ServerSessionMemoryCache::new(1);
+        config.send_tls13_tickets = 5000;
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let serving = std::thread::spawn(move || {
+            let connection = ServerConnection::new(Arc::new(config)).unwrap();
+            // Until the client goes.
+            let _ = StreamOwned::new(connection, theirs).read(&mut [0]);
+        });
+        let tls = Tls::new().roots(authority.root()).unwrap();
+        let deadline = (Deadline::after(PATIENCE), PATIENCE);
+        let mut client =
+            TlsSocket::connect(ours.into(), "localhost", Some(&tls), SESSION, deadline).unwrap();
+        let room = &mut [0; 10];
+        for _ in 0..8 {
+            match client.read(room, true).unwrap() {
+                Read::InVain(len) => assert!(len <= FIRST_ROOM, "{len} before it is known"),
+                other => panic!("{other:?}"),
+            }
+        }
+        drop(client);
+        serving.join().unwrap();
+    }
 
     #[test]
     fn alerts_have_the_names_of_their_standard() {
