@@ -79,6 +79,7 @@ fn another_process() {
             deferred::ROLES,
             frames::ROLES,
             growth::ROLES,
+            #[cfg(feature = "tls")]
             over_tls::ROLES,
             parent_and_child::ROLES,
             restarting::ROLES,
