@@ -21,7 +21,7 @@ use crate::wire::Wire;
 
 /// Unwritten bytes from which a message waits until earlier ones are out.
 const MAX_UNWRITTEN: usize = 64 * 1024;
-/// Bytes that one look for a message reads in vain, at most.
+/// Bytes within TLS, at most, that one look for a message reads and that bring no plaintext.
 const MAX_IN_VAIN: usize = 64 * 1024;
 
 /// A socket with what has come and what is to go out.
@@ -266,7 +266,7 @@ impl SocketLink {
 
     // ---- receiving ----
 
-    /// One read into the buffer. Gives how many bytes came in vain, for TLS alone.
+    /// One read into the buffer. Gives how many bytes brought no plaintext, for TLS alone.
     fn read(&mut self, blocking: bool) -> Result<usize, LinkError> {
         let room = self.received.room(self.cap);
         match self.socket.read(room, blocking)? {
