@@ -407,18 +407,19 @@ func (s *session) waitForRoom(err error, lim limit) error {
 	}
 	w := s.newWaiter()
 	defer s.freeWaiter(w)
-	s.link.armRoom(memory)
 	if memory {
 		s.memoryWaits++
 	}
+	failed := s.armRoom()
 	s.roomWaiters = append(s.roomWaiters, w)
-	var failed error
 	outcome := s.wait(w, lim, func() bool {
 		if s.err != nil {
 			return false // Its memory may be gone; wait says why.
 		}
 		var has bool
-		has, failed = s.link.hasRoom()
+		if failed == nil {
+			has, failed = s.link.hasRoom()
+		}
 		return has || failed != nil || w.isWoken()
 	})
 	remove(&s.roomWaiters, w)
@@ -432,6 +433,23 @@ func (s *session) waitForRoom(err error, lim limit) error {
 		return s.concerns(failed)
 	}
 	return outcome
+}
+
+// armRoom announces that somebody waits for room. The announcement is one for all who wait, and what
+// came before it does not end a wait: so those who wait for that are woken first.
+func (s *session) armRoom() error {
+	if len(s.roomWaiters) > 0 {
+		has, err := s.link.hasRoom()
+		if err != nil {
+			return err
+		}
+		if has {
+			s.wakeRoom()
+			s.interrupt() // One of them may be parked.
+		}
+	}
+	s.link.armRoom(s.memoryWaits > 0)
+	return nil
 }
 
 // concerns ends the session if an error is one of it.

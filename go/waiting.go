@@ -95,8 +95,8 @@ func (s *session) wait(w *waiter, lim limit, ready func() bool) error {
 		}
 		if s.leading || s.isFlooded() {
 			s.follow(w, &lim)
-		} else {
-			s.lead(&lim, ready)
+		} else if s.lead(&lim, ready) {
+			break // It may say so only once.
 		}
 	}
 	s.promote()
@@ -140,19 +140,23 @@ func (s *session) follow(w *waiter, lim *limit) {
 	remove(&s.followers, w)
 }
 
-// lead drives the session until ready says so, or it is over, or the limit is reached.
-func (s *session) lead(lim *limit, ready func() bool) {
+// lead drives the session until ready says so, or it is over, or the limit is reached. It gives what
+// ready said last.
+func (s *session) lead(lim *limit, ready func() bool) (is bool) {
 	s.leading = true
 	began := time.Time{}
 	for s.err == nil && lim.err() == nil && !s.isFlooded() {
 		if s.turn() {
-			if ready() {
+			if is = ready(); is {
 				break
 			}
 			began = time.Time{}
 			continue
 		}
-		if s.err != nil || ready() {
+		if s.err != nil {
+			break
+		}
+		if is = ready(); is {
 			break
 		}
 		if s.short {
@@ -163,6 +167,10 @@ func (s *session) lead(lim *limit, ready func() bool) {
 		if s.spin(&began) {
 			continue
 		}
+		// An interrupt that came while this goroutine polled does not end its sleep.
+		if is = ready(); is {
+			break
+		}
 		s.park(lim)
 		s.learn(time.Since(began))
 		began = time.Time{}
@@ -171,6 +179,7 @@ func (s *session) lead(lim *limit, ready func() bool) {
 	if s.err != nil {
 		s.free()
 	}
+	return is
 }
 
 // learn adjusts how long is polled before parking by the length of a wait, however it was spent:
@@ -332,13 +341,18 @@ func (s *session) parkOnce(uintptr) bool {
 		s.note(err)
 		return true
 	}
-	if asleep && s.owes {
-		s.link.armRoom(false)
+	if asleep && len(s.roomWaiters) > 0 && s.mayHaveRoom() {
+		return true
 	}
-	if asleep && (len(s.roomWaiters) > 0 || s.owes) {
-		if has, err := s.link.hasRoom(); has || err != nil {
-			return true
-		}
+	if asleep && s.owes {
+		s.link.armRoom(s.memoryWaits > 0)
+		return s.mayHaveRoom()
 	}
 	return !asleep
+}
+
+// mayHaveRoom says whether a turn finds room, or why there is none.
+func (s *session) mayHaveRoom() bool {
+	has, err := s.link.hasRoom()
+	return has || err != nil
 }

@@ -1,0 +1,133 @@
+package breezeway
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// waitsForMemory waits until so many of a session's goroutines wait for memory, and one drives it.
+func (s *session) waitsForMemory(count int) {
+	for waits := false; !waits; time.Sleep(time.Millisecond) {
+		s.mu.Lock()
+		waits = s.memoryWaits == count && s.leading
+		s.mu.Unlock()
+	}
+}
+
+// lookInVain looks for more memory than there is, while what is released is not yet reported to
+// anybody, and waits for it no longer than its context says.
+func (s *session) lookInVain(t *testing.T, n int) {
+	_, err := s.link.reserve(n)
+	if err == nil {
+		t.Fatalf("there were %d bytes", n)
+	}
+	if err := s.waitForRoom(err, limit{deadline: time.Now()}); !errors.Is(err, errDeadline) {
+		t.Fatalf("a wait of no length ended with %v", err)
+	}
+}
+
+func TestLookingForMemoryInVainDoesNotMakeOthersMissTheirRelease(t *testing.T) {
+	for name, policy := range map[string]WaitPolicy{"park": Park, "adaptive": Adaptive} {
+		t.Run(name, func(t *testing.T) {
+			kept := make(chan Message, 100)
+			server := &Server{Handler: func(*Call) error { return nil }, Streams: func(t *Stream) {
+				for {
+					m, err := t.Recv(context.Background())
+					if err != nil {
+						return
+					}
+					kept <- m
+				}
+			}}
+			if err := server.Listen("shm:"+filepath.Join(t.TempDir(), "s"),
+				StreamWindow(1000, 1<<30)); err != nil {
+				t.Fatal(err)
+			}
+			served := make(chan error, 1)
+			go func() { served <- server.Serve() }()
+			defer func() {
+				_ = server.Close()
+				soon(t, "the server's end", served)
+			}()
+			conn, err := Dial(contextOf(t), server.Addresses()[0].String(), Cap(32<<10), Wait(policy))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			go func() { _, _ = conn.AcceptStream(context.Background()) }() // It drives.
+			stream, err := conn.Open(contextOf(t), 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			// One message is kept in the end, of all that fit.
+			sent := make(chan error)
+			message := make([]byte, 2000)
+			count, full := 0, waiting(conn.session)
+			for more := true; more; {
+				go func() { sent <- stream.Send(context.Background(), message) }()
+				select {
+				case err := <-sent:
+					if err != nil {
+						t.Fatal(err)
+					}
+					count++
+				case <-full:
+					more = false
+				}
+			}
+			released := soon(t, "the first message", kept)
+			conn.session.mu.Lock()
+			released.Release()
+			conn.session.lookInVain(t, 20_000)
+			conn.session.mu.Unlock()
+			if err := soon(t, "the send, for which there is memory", sent); err != nil {
+				t.Fatal(err)
+			}
+			for range count {
+				m := soon(t, "a message", kept)
+				m.Release()
+			}
+		})
+	}
+}
+
+// waiting tells once somebody waits for memory.
+func waiting(s *session) <-chan struct{} {
+	does := make(chan struct{})
+	go func() {
+		s.waitsForMemory(1)
+		close(does)
+	}()
+	return does
+}
+
+func TestWhoIsToldSomethingWhilePollingDoesNotSleepOnIt(t *testing.T) {
+	_, address := quietServer(t, "shm:"+filepath.Join(t.TempDir(), "s"), nil)
+	conn, err := Dial(contextOf(t), address, SpinBound(100*time.Millisecond))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	s, has, told := conn.session, false, make(chan error, 1)
+	w := &waiter{ch: make(chan struct{}, 1)}
+	go func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		told <- s.wait(w, limit{}, func() bool { return has })
+	}()
+	for leads := false; !leads; time.Sleep(time.Millisecond) {
+		s.mu.Lock()
+		if leads = s.leading; leads {
+			has = true
+			w.wake()
+			s.interrupt()
+		}
+		s.mu.Unlock()
+	}
+	if err := soon(t, "the end of a wait", told); err != nil {
+		t.Fatal(err)
+	}
+}
