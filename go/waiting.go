@@ -140,11 +140,11 @@ func (s *session) follow(w *waiter, lim *limit) {
 	remove(&s.followers, w)
 }
 
-// lead drives the session until ready says so, or it is over, or the limit is reached. It gives what
-// ready said last.
-func (s *session) lead(lim *limit, ready func() bool) (is bool) {
+// lead drives the session until ready says so, or it is over, or the limit is reached. True if ready
+// said so, and the session goes on: of one that is over, nothing is left but what ready says then.
+func (s *session) lead(lim *limit, ready func() bool) bool {
 	s.leading = true
-	began := time.Time{}
+	is, began := false, time.Time{}
 	for s.err == nil && lim.err() == nil && !s.isFlooded() {
 		if s.turn() {
 			if is = ready(); is {
@@ -179,7 +179,7 @@ func (s *session) lead(lim *limit, ready func() bool) (is bool) {
 	if s.err != nil {
 		s.free()
 	}
-	return is
+	return is && s.err == nil
 }
 
 // learn adjusts how long is polled before parking by the length of a wait, however it was spent:
