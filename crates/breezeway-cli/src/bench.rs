@@ -12,6 +12,7 @@ use breezeway_shmipc::Client;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::Failure;
+use crate::certificates::Certificates;
 use crate::grpc::bench::Gear;
 use crate::grpc::{self, Protocol};
 use crate::settings::{Config, ServerSettings, SessionSettings, value};
@@ -29,6 +30,7 @@ Examples:
   breezeway bench --addr shm:/tmp/echo.sock --runtime tokio --streams 200
   breezeway bench --protocol grpc --addr shm:/tmp/grpc.sock --depth 64
   breezeway bench --protocol grpc --addr unix:/tmp/grpc.sock --gear http2 --size 1MiB
+  breezeway bench --addr tls:echo.example.org:7000 --roots ca.pem
   breezeway bench --addr shmipc:/tmp/echo.sock --memory file-v2
 
 Ping-pong writes every byte before each call and compares every byte of the reply (--touch none: \
@@ -43,9 +45,9 @@ gRPC are health checks, whose messages count as 0 bytes, or with --size echoes o
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Where the server listens: shm:/path/to.sock, unix:/path/to.sock, tcp:host:port, or several
-    /// in the order of preference, separated by commas; or shmipc:/path/to.sock, any shmipc server
-    /// that echoes
+    /// Where the server listens: shm:/path/to.sock, unix:/path/to.sock, tcp:host:port,
+    /// tls:host:port, or several in the order of preference, separated by commas; or
+    /// shmipc:/path/to.sock, any shmipc server that echoes
     #[arg(long)]
     addr: Target,
     /// What the calls are written in
@@ -99,6 +101,8 @@ pub(crate) struct Args {
     #[command(flatten)]
     session: SessionSettings,
     #[command(flatten)]
+    certificates: Certificates,
+    #[command(flatten)]
     config: Config,
     #[command(flatten)]
     shmipc: shmipc::Calling,
@@ -133,6 +137,7 @@ pub(crate) fn run(mut args: Args) -> Result<(), Failure> {
     } else {
         args.spread().check(&args.load(), args.sessions)?;
     }
+    args.certificates.install_for_client(args.addr.places())?;
     clock::calibrate();
     let measurement = match &args.addr {
         _ if args.protocol == Protocol::Grpc => measure_grpc(&args)?,

@@ -10,7 +10,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use breezeway::{Address, CallError, ConnectError};
+use breezeway::{Address, CallError, ConnectError, HandshakeError, TlsError};
 use breezeway_idl::model::Schema;
 use breezeway_rpc::{CallOptions, Error, StreamChannel, ThriftClient, ThriftFraming};
 use serde_json::Value;
@@ -20,6 +20,7 @@ pub(crate) use self::method::by_number as methods_by_number;
 use self::raw::Raw;
 use self::reply::Outcome;
 use crate::Failure;
+use crate::certificates::Certificates;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -30,6 +31,8 @@ Examples:
   cat lines.json | breezeway call shm:/run/room.sock --idl room.thrift Room.talk
   breezeway call shm:/run/users.sock --idl users.thrift --timeout 2s \\
     --metadata user=ada --metadata trace=7 Users.age '{\"name\": \"Ada\"}'
+  breezeway call tls:users.example.org:7000 --roots ca.pem --certificate me.pem --key me.key \\
+    --idl users.thrift Users.age '{\"name\": \"Ada\"}'
 
 A call takes one JSON object, the arguments by their names, and prints the result as one line. A \
 stream takes and prints messages, each the struct itself, one to a line. Enums are names or \
@@ -45,7 +48,8 @@ line, 1 for all else, when nothing was sent, or the reply cannot be read.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Where the service is, such as shm:/run/users.sock or tcp:10.0.0.7:8888
+    /// Where the service is, such as shm:/run/users.sock, tcp:10.0.0.7:8888 or
+    /// tls:users.example.org:7000
     address: Address,
     /// The .thrift file that has the service
     #[arg(long, value_name = "FILE")]
@@ -68,6 +72,8 @@ pub(crate) struct Args {
     /// Another directory to search for included files (repeatable)
     #[arg(long = "include-dir", short = 'I', value_name = "DIR")]
     include_dirs: Vec<PathBuf>,
+    #[command(flatten)]
+    certificates: Certificates,
 }
 
 /// How messages travel.
@@ -120,6 +126,7 @@ impl CallFailure {
 
 /// Runs the command.
 pub(crate) fn run(args: Args) -> Result<(), Failure> {
+    args.certificates.install_for_client(args.address.places())?;
     let schema = breezeway_idl::read(std::slice::from_ref(&args.idl), &args.include_dirs)?;
     // For threads; the command calls one method, once.
     let called = Called::find(Box::leak(Box::new(schema)), &args.method)?;
@@ -149,6 +156,9 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
 /// Whether somebody is there, who may speak Thrift.
 fn speaks_otherwise(error: &ConnectError) -> bool {
     match error {
+        ConnectError::Handshake(HandshakeError::Tls(TlsError::OtherProtocol)) => true,
+        // Another protocol would fail of it as well.
+        ConnectError::Handshake(HandshakeError::Tls(_)) => false,
         ConnectError::Handshake(_) => true,
         ConnectError::NoPlace(places) => places.iter().any(|(_, error)| speaks_otherwise(error)),
         _ => false,

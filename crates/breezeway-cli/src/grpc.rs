@@ -37,8 +37,10 @@ mod pb {
 pub(crate) fn address(target: &Target) -> Result<&Address, Failure> {
     match target {
         Target::Breezeway(address) => Ok(address),
-        Target::Shmipc(_) => Err("--protocol grpc goes with shm:, unix: and tcp: addresses, not \
-            with shmipc:"
-            .into()),
+        Target::Shmipc(_) => {
+            Err("--protocol grpc goes with shm:, unix:, tcp: and tls: addresses, \
+            not with shmipc:"
+                .into())
+        }
     }
 }

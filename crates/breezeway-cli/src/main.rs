@@ -3,6 +3,7 @@
 
 mod bench;
 mod call;
+mod certificates;
 mod compare;
 mod doctor;
 mod dump;

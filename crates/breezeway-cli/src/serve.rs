@@ -15,6 +15,7 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 
 use crate::Failure;
+use crate::certificates::Certificates;
 use crate::grpc::{self, Protocol};
 use crate::settings::{Config, ServerSettings, SessionSettings};
 use crate::shmipc;
@@ -30,6 +31,7 @@ Examples:
   breezeway serve --addr shm:/tmp/echo.sock --take-over --drain 30s
   breezeway serve --addr tcp:127.0.0.1:7000 --take-over --admin /tmp/echo.admin
   breezeway serve --protocol grpc --addr shm:/tmp/grpc.sock,tcp:127.0.0.1:7000
+  breezeway serve --addr tls:0.0.0.0:7000 --certificate server.pem --key server.key --roots ca.pem
   breezeway serve --addr shmipc:/tmp/echo.sock
   breezeway serve --addr shmipc:tcp:127.0.0.1:7000 --folder /dev/shm/pool --log info
   BREEZEWAY_CAP=1GiB breezeway serve --addr shm:/tmp/echo.sock --config breezeway.toml
@@ -45,8 +47,8 @@ started in the same way, once all clients have moved there.";
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// Where to listen: shm:/path/to.sock, unix:/path/to.sock, tcp:host:port (port 0: any free
-    /// one), or several, separated by commas; or shmipc:/path/to.sock, where the bytes of every
-    /// stream are echoed
+    /// one), tls:host:port, or several, separated by commas; or shmipc:/path/to.sock, where the
+    /// bytes of every stream are echoed
     #[arg(long)]
     addr: Target,
     /// What is served
@@ -69,6 +71,8 @@ pub(crate) struct Args {
     #[command(flatten)]
     session: SessionSettings,
     #[command(flatten)]
+    certificates: Certificates,
+    #[command(flatten)]
     config: Config,
     #[command(flatten)]
     succession: Succession,
@@ -88,6 +92,7 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
         .with(args.filter()?)
         .init();
     raise_limit_of_open_files();
+    args.certificates.install_for_server(args.addr.places())?;
     let (session, server) = args.config.complete(args.session, args.server)?;
     // Before there is a socket file that a signal would leave behind.
     let signals = Signals::new([SIGTERM, SIGINT])?;

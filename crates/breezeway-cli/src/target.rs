@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use breezeway::Address;
+use breezeway::{Address, Place};
 
 use crate::Failure;
 
@@ -14,6 +14,16 @@ pub(crate) enum Target {
     Breezeway(Address),
     /// A socket on which shmipc is negotiated, with peers that are trusted.
     Shmipc(breezeway_shmipc::Address),
+}
+
+impl Target {
+    /// Where Breezeway is spoken; nothing for a shmipc server.
+    pub(crate) fn places(&self) -> &[Place] {
+        match self {
+            Self::Breezeway(address) => address.places(),
+            Self::Shmipc(_) => &[],
+        }
+    }
 }
 
 impl FromStr for Target {

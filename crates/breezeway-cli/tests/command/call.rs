@@ -3,12 +3,13 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::process::{Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
-use breezeway::{Address, Stopper};
+use breezeway::{Address, ServerOptions, SessionOptions, Stopper, Tls};
+use breezeway_adversary::certificates::{Authority, Valid};
 use breezeway_rpc::thrift::ExceptionKind;
 use breezeway_rpc::{BusinessError, Context, Error, Replies, Requests, Server};
 
@@ -111,6 +112,8 @@ struct Served {
     address: Address,
     heard: Receiver<String>,
     folder: Folder,
+    /// What a client of it has to be told.
+    arguments: Vec<String>,
     night: Option<Sender<()>>,
     stopper: Stopper,
     serving: Option<JoinHandle<()>>,
@@ -120,21 +123,37 @@ impl Served {
     fn new(carrier: &str) -> Self {
         let folder = Folder::new();
         let place = match carrier {
-            "tcp" => "tcp:127.0.0.1:0".to_owned(),
+            "tcp" | "tls" => format!("{carrier}:127.0.0.1:0"),
             file => format!("{file}:{}", folder.socket().display()),
         };
         let (hears, heard) = channel();
-        let server = Server::bind(&place.parse().unwrap()).unwrap().with_thrift_clients();
+        let (mut session, mut arguments) = (SessionOptions::new(), Vec::new());
+        if carrier == "tls" {
+            let authority = Authority::new(folder.path());
+            let issued = authority.issue(&["127.0.0.1"], Valid::Now);
+            session = session.tls(Tls::new().certificate(issued.chain, issued.key).unwrap());
+            arguments = vec!["--roots".to_owned(), authority.root().display().to_string()];
+        }
+        let options = ServerOptions::new().session(session);
+        let server = Server::bind_with(&place.parse().unwrap(), options).unwrap();
+        let server = server.with_thrift_clients();
         let (night, morning) = channel();
         let mirror = Mirror { hears: Mutex::new(hears), morning: Mutex::new(morning) };
         let server = server.add_service(KindsServer(mirror)).unwrap();
         let (address, stopper) = (server.address(), server.stopper());
         let serving = Some(std::thread::spawn(move || server.serve().unwrap()));
-        Self { address, heard, folder, night: Some(night), stopper, serving }
+        Self { address, heard, folder, arguments, night: Some(night), stopper, serving }
+    }
+
+    /// A call of what is served.
+    fn command(&self, rest: &[&str]) -> Command {
+        let mut command = breezeway(&["call", &self.address.to_string(), "--idl", IDL]);
+        command.args(&self.arguments).args(rest);
+        command
     }
 
     fn call(&self, rest: &[&str], input: &str) -> Output {
-        call(&self.address.to_string(), rest, input)
+        output(self.command(rest), input)
     }
 
     #[track_caller]
@@ -178,7 +197,10 @@ fn text(bytes: &[u8]) -> &str {
 }
 
 fn call(address: &str, rest: &[&str], input: &str) -> Output {
-    let mut command = breezeway(&[&["call", address, "--idl", IDL], rest].concat());
+    output(breezeway(&[&["call", address, "--idl", IDL], rest].concat()), input)
+}
+
+fn output(mut command: Command, input: &str) -> Output {
     let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
     // One that wants no input may have ended.
     let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
@@ -192,6 +214,7 @@ fn each_way(test: impl Fn(&Served, &[&str]) + Sync) {
             ("shm", "auto"),
             ("unix", "native"),
             ("tcp", "auto"),
+            ("tls", "auto"),
             ("unix", "ttheader"),
             ("tcp", "ttheader"),
         ] {
@@ -294,9 +317,8 @@ fn streams_are_lines_of_json_in_and_out() {
 #[test]
 fn a_stream_goes_both_ways_at_one_time_and_ends_when_the_server_ends_it() {
     each_way(|served, framing| {
-        let address = served.address.to_string();
-        let rest = [&["call", &address, "--idl", IDL, "Kinds.talk"], framing].concat();
-        let mut child = breezeway(&rest).stdin(Stdio::piped()).spawn().unwrap();
+        let mut command = served.command(&[&["Kinds.talk"], framing].concat());
+        let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
         let mut input = child.stdin.take().unwrap();
         let mut output = BufReader::new(child.stdout.take().unwrap()).lines();
         for number in 0..10 {
@@ -341,9 +363,7 @@ fn a_business_error_has_status_3_and_other_failures_have_4() {
         let late = ["--timeout", "500ms", "Kinds.echo", r#"{"all":{"name":"sleep"}}"#];
         served.fails(&[framing, &late].concat(), 4, "deadline passed");
         let late = ["--timeout", "500ms", "Kinds.talk"];
-        let mut command = breezeway(
-            &[&["call", &served.address.to_string(), "--idl", IDL], framing, &late].concat(),
-        );
+        let mut command = served.command(&[framing, &late].concat());
         // Its input stays open.
         let mut child = command.stdin(Stdio::piped()).spawn().unwrap();
         let input = child.stdin.take();

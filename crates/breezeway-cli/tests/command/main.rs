@@ -11,6 +11,7 @@ mod idl;
 mod inspect;
 mod serve;
 mod settings;
+mod tls;
 
 #[path = "../support/mod.rs"]
 mod support;
