@@ -7,6 +7,7 @@ mod shmipc;
 
 use std::io::{self, ErrorKind, Write};
 
+use breezeway_shm::statistics::StatisticsFile;
 use serde::Serialize;
 
 use crate::{Failure, one_line};
@@ -60,7 +61,8 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
     let reports = match args.pid {
         Some(pid) => {
-            let mut report = Report::of(pid).map_err(|error| reason(pid, &error))?;
+            let report = StatisticsFile::open(pid).and_then(|file| Report::of(pid, file.as_ref()));
+            let mut report = report.map_err(|error| reason(pid, &error))?;
             if let Some(number) = args.session
                 && !report.native.as_mut().is_some_and(|native| native.keep(number))
             {
@@ -69,7 +71,8 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
             vec![report]
         }
         None => {
-            processes::with_sessions().into_iter().filter_map(|pid| Report::of(pid).ok()).collect()
+            let found = processes::with_sessions().into_iter();
+            found.filter_map(|(pid, file)| Report::of(pid, Some(&file)).ok()).collect()
         }
     };
     for report in &reports {
@@ -85,10 +88,10 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
 }
 
 impl Report {
-    fn of(pid: u32) -> io::Result<Self> {
+    fn of(pid: u32, statistics: Option<&StatisticsFile>) -> io::Result<Self> {
         let program = processes::name(pid)?;
         let shmipc = shmipc::Regions::of(pid)?;
-        let native = Sessions::of(pid)?;
+        let native = statistics.map(Sessions::of).transpose()?;
         Ok(Self { pid, program, native, shmipc })
     }
 

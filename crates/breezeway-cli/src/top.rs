@@ -67,6 +67,11 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
     outcome
 }
 
+/// That of a process, if it has one by now.
+fn file_of(pid: u32) -> Option<(u32, StatisticsFile)> {
+    Some((pid, StatisticsFile::open(pid).ok()??))
+}
+
 fn show(terminal: &mut ratatui::DefaultTerminal, args: Args) -> Result<(), Failure> {
     let mut watch = Watch::default();
     let mut view = View::new(args.sort, args.filter);
@@ -74,8 +79,8 @@ fn show(terminal: &mut ratatui::DefaultTerminal, args: Args) -> Result<(), Failu
     loop {
         if searched.is_none_or(|searched| searched.elapsed() >= SEARCH_EVERY) {
             searched = Some(Instant::now());
-            watch.processes(match args.pid {
-                Some(pid) => vec![pid],
+            watch.files(match args.pid {
+                Some(pid) => Vec::from_iter(file_of(pid)),
                 None => processes::with_sessions(),
             });
         }

@@ -4,6 +4,7 @@
 //! meanwhile and may be forged. It is copied by system calls, so a file that is truncated under a
 //! reader is an error and no fault.
 
+use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
@@ -45,14 +46,12 @@ pub struct SharedMemory {
 pub fn shared_mappings(pid: u32) -> io::Result<Vec<SharedMapping>> {
     let devices = memory_devices(pid)?;
     let maps = lossy(format!("/proc/{pid}/maps"))?;
-    let mut found: Vec<SharedMapping> = Vec::new();
-    for mapping in maps.lines().filter_map(|line| SharedMapping::parse(pid, line)) {
-        let known = found.iter().any(|other| other.is_of(mapping.device, mapping.inode));
-        if !known && devices.contains(&mapping.device) {
-            found.push(mapping);
-        }
-    }
-    Ok(found)
+    let mut known = HashSet::new();
+    let mut is_first = |mapping: &SharedMapping| {
+        devices.contains(&mapping.device) && known.insert((mapping.device, mapping.inode))
+    };
+    let mappings = maps.lines().filter_map(|line| SharedMapping::parse(pid, line));
+    Ok(mappings.filter(|mapping| is_first(mapping)).collect())
 }
 
 impl SharedMapping {
@@ -97,7 +96,7 @@ impl SharedMapping {
     ///
     /// Neither is allowed, or the process has ended.
     pub fn open(&self) -> io::Result<SharedMemory> {
-        let file = self.ways().into_iter().find_map(|path| self.open_same(path));
+        let file = self.ways().find_map(|path| self.open_same(path));
         if let Some((file, len)) = file {
             return Ok(SharedMemory { file, base: 0, len });
         }
@@ -106,19 +105,19 @@ impl SharedMapping {
     }
 
     /// Where the file may be found: by the mapping itself, as root; by its path, as the process
-    /// sees it; by a descriptor of the process's.
-    fn ways(&self) -> Vec<PathBuf> {
+    /// sees it; by a descriptor of the process's. A process may have thousands of descriptors:
+    /// they are searched only if nothing before them leads there.
+    fn ways(&self) -> impl Iterator<Item = PathBuf> {
         let process = PathBuf::from(format!("/proc/{}", self.pid));
-        let mut ways = vec![process.join(format!("map_files/{:x}-{:x}", self.start, self.end))];
-        if !self.name.starts_with("/memfd:") {
-            ways.push(process.join("root").join(self.name.trim_start_matches('/')));
-        }
-        let descriptors = fs::read_dir(process.join("fd")).into_iter().flatten().flatten();
+        let mapped = process.join(format!("map_files/{:x}-{:x}", self.start, self.end));
+        let has_path = !self.name.starts_with("/memfd:");
+        let path = has_path.then(|| process.join("root").join(self.name.trim_start_matches('/')));
+        let descriptors = move || fs::read_dir(process.join("fd")).into_iter().flatten().flatten();
         let is_named = |path: &PathBuf| {
             fs::read_link(path).is_ok_and(|name| name.as_os_str() == self.name.as_str())
         };
-        ways.extend(descriptors.map(|entry| entry.path()).filter(is_named));
-        ways
+        let described = std::iter::once_with(descriptors).flatten().map(|entry| entry.path());
+        std::iter::once(mapped).chain(path).chain(described.filter(is_named))
     }
 
     /// Opens a file if it is the mapped one, and says how long it is.

@@ -92,12 +92,9 @@ fn by_name<S: Serializer>(totals: &Totals, serializer: S) -> Result<S::Ok, S::Er
 }
 
 impl Sessions {
-    /// Those of a process; `None` if it has had none.
-    pub(crate) fn of(pid: u32) -> io::Result<Option<Self>> {
-        match StatisticsFile::open(pid)? {
-            Some(file) => Ok(Some(file.read()?.into())),
-            None => Ok(None),
-        }
+    /// What a file of statistics says now.
+    pub(super) fn of(file: &StatisticsFile) -> io::Result<Self> {
+        Ok(file.read()?.into())
     }
 
     /// Leaves all sessions but one out; false if there is none of that number.

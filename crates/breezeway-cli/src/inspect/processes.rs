@@ -4,14 +4,14 @@ use std::{fs, io};
 
 use breezeway_shm::statistics::StatisticsFile;
 
-/// The processes that may be looked into and have, or had, sessions.
-pub(crate) fn with_sessions() -> Vec<u32> {
+/// The processes that may be looked into and have, or had, sessions, with what they say of them.
+pub(crate) fn with_sessions() -> Vec<(u32, StatisticsFile)> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
     // Others' processes, and those that end meanwhile, are passed over.
-    let has_sessions = |&pid: &u32| matches!(StatisticsFile::open(pid), Ok(Some(_)));
-    let mut found: Vec<u32> = pids.filter(has_sessions).collect();
-    found.sort_unstable();
+    let opened = |pid: u32| Some((pid, StatisticsFile::open(pid).ok()??));
+    let mut found: Vec<(u32, StatisticsFile)> = pids.filter_map(opened).collect();
+    found.sort_unstable_by_key(|&(pid, _)| pid);
     found
 }
 

@@ -73,14 +73,10 @@ pub(super) struct Watch {
 
 impl Watch {
     /// From now on these are looked at.
-    pub(super) fn processes(&mut self, pids: Vec<u32>) {
-        self.files.clear();
-        for pid in pids {
-            if let (Ok(program), Ok(Some(file))) = (processes::name(pid), StatisticsFile::open(pid))
-            {
-                self.files.insert(pid, (program, file));
-            }
-        }
+    pub(super) fn files(&mut self, files: Vec<(u32, StatisticsFile)>) {
+        // One that has ended meanwhile has no name.
+        let named = |(pid, file)| Some((pid, (processes::name(pid).ok()?, file)));
+        self.files = files.into_iter().filter_map(named).collect();
     }
 
     /// What all sessions do.

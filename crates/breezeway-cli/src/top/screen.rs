@@ -73,10 +73,14 @@ fn table(view: &View, rows: &[&Row], frame: &mut Frame<'_>, area: Rect) {
         Cell::from(if sorted { format!("{name}*") } else { name.to_owned() }).style(bold)
     });
     let widths = COLUMNS.map(|(_, width, _)| Constraint::Length(width));
-    let table = Table::new(rows.iter().map(|row| cells(row)), widths)
+    // Only what fits below the header is written out: there may be thousands more.
+    let fit = usize::from(area.height.saturating_sub(1));
+    let first = (view.chosen() + 1).saturating_sub(fit);
+    let visible = rows.iter().skip(first).take(fit);
+    let table = Table::new(visible.map(|row| cells(row)), widths)
         .header(Cells::new(heads))
         .row_highlight_style(Style::new().add_modifier(Modifier::REVERSED));
-    let selected = (!rows.is_empty()).then(|| view.chosen());
+    let selected = (!rows.is_empty()).then(|| view.chosen() - first);
     frame.render_stateful_widget(table, area, &mut TableState::new().with_selected(selected));
 }
 

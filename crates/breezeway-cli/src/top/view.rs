@@ -77,6 +77,9 @@ impl View {
     /// What passes the filter, in order.
     pub(super) fn rows(&self) -> Vec<&Row> {
         let passes = |row: &&Row| {
+            if self.filter.is_empty() {
+                return true;
+            }
             let pid = row.pid.to_string();
             let who = row.session.who();
             let mut words = who.iter().map(String::as_str).chain([&*pid, &*row.program]);

@@ -209,23 +209,28 @@ impl StatisticsFile {
             self.memory.read_at(HEADER_SIZE as u64, &mut copy).map(|()| copy)
         };
         let (before, records) = (copy()?, copy()?);
-        let mut times = HashMap::new();
-        for (index, record) in records.chunks_exact(RECORD_SIZE).enumerate() {
-            if word(record, Field::Timed.word()) != 0
-                && let Some(found) = self.times(header.times, index)
-            {
-                times.insert(word(record, Identity::Number as usize), found);
-            }
-        }
+        let times = self.times(header.times, &records).unwrap_or_default();
         Ok(header.with(&before, &records, &copy()?, times))
     }
 
-    /// Those of one record, if they begin there and can be read.
-    fn times(&self, begin: Option<u64>, index: usize) -> Option<Times> {
-        let mut bytes = [0; TIMES_SIZE];
-        let offset = begin?.checked_add((index * TIMES_SIZE) as u64)?;
+    /// Those of the records that have some, by session, as far as they begin there and can be
+    /// read: a thousand of them by one system call.
+    fn times(&self, begin: Option<u64>, records: &[u8]) -> Option<HashMap<u64, Times>> {
+        let records = records.chunks_exact(RECORD_SIZE).enumerate();
+        let timed: Vec<(usize, u64)> = records
+            .filter(|(_, record)| word(record, Field::Timed.word()) != 0)
+            .map(|(index, record)| (index, word(record, Identity::Number as usize)))
+            .collect();
+        let (first, last) = (timed.first()?.0, timed.last()?.0);
+        let offset = begin?.checked_add((first * TIMES_SIZE) as u64)?;
+        let there = self.memory.len().saturating_sub(offset);
+        let mut bytes = vec![0; there.min(((last + 1 - first) * TIMES_SIZE) as u64) as usize];
         self.memory.read_at(offset, &mut bytes).ok()?;
-        Some(Times::read(|index| word(&bytes, index)))
+        let of = |(index, number): (usize, u64)| {
+            let found = bytes.chunks_exact(TIMES_SIZE).nth(index - first)?;
+            Some((number, Times::read(|index| word(found, index))))
+        };
+        Some(timed.into_iter().filter_map(of).collect())
     }
 }
 

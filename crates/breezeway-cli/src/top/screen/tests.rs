@@ -1,13 +1,17 @@
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use breezeway_os::{Peer, WaitPolicy};
-use breezeway_shm::statistics::{Description, Field, Meter, Role};
+use breezeway_shm::statistics::{Description, Field, Meter, Role, StatisticsFile};
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::crossterm::event::KeyCode;
 
 use super::super::rates::Watch;
 use super::*;
+
+/// A process has one table of sessions, in which each test counts.
+static TABLE: Mutex<()> = Mutex::new(());
 
 fn session(pid: u32, carrier: u8) -> Meter {
     Meter::new(&Description {
@@ -30,6 +34,11 @@ fn screen(view: &View) -> Vec<String> {
     (0..12).map(|y| line(y).trim_end().to_owned()).collect()
 }
 
+fn own_file() -> Vec<(u32, StatisticsFile)> {
+    let pid = std::process::id();
+    vec![(pid, StatisticsFile::open(pid).unwrap().unwrap())]
+}
+
 fn press(view: &mut View, keys: &[KeyCode]) {
     for &key in keys {
         assert!(view.press(key));
@@ -38,9 +47,10 @@ fn press(view: &mut View, keys: &[KeyCode]) {
 
 #[test]
 fn rates_are_shown_sorted_filtered_and_in_detail() {
+    let _table = TABLE.lock().unwrap_or_else(PoisonError::into_inner);
     let (slow, fast) = (session(70_001, 1), session(70_002, 2));
     let mut watch = Watch::default();
-    watch.processes(vec![std::process::id()]);
+    watch.files(own_file());
     let start = Instant::now();
     watch.sample(start);
     slow.add(Field::CallsReceived, 20);
@@ -111,4 +121,30 @@ fn rates_are_shown_sorted_filtered_and_in_detail() {
     press(&mut view, &[KeyCode::Up, KeyCode::Down, KeyCode::Enter, KeyCode::Esc]);
     screen(&view);
     assert!(!view.press(KeyCode::Char('q')));
+}
+
+#[test]
+fn sessions_beyond_the_screen_are_counted_and_reached_by_the_keys() {
+    let _table = TABLE.lock().unwrap_or_else(PoisonError::into_inner);
+    let sessions: Vec<Meter> = (71_001..=71_030).map(|pid| session(pid, 3)).collect();
+    let mut watch = Watch::default();
+    watch.files(own_file());
+    let mut view = View::new(Column::Pid, String::new());
+    view.show(watch.sample(Instant::now()));
+
+    let shown = screen(&view);
+    assert!(shown[0].starts_with("30 sessions"), "{shown:?}");
+    let peers = |shown: &[String]| -> Vec<u32> {
+        (71_001..=71_030).filter(|pid| shown.join("\n").contains(&pid.to_string())).collect()
+    };
+    assert_eq!(peers(&shown), (71_001..=71_009).collect::<Vec<_>>());
+    press(&mut view, &[KeyCode::Down; 8]);
+    assert_eq!(peers(&screen(&view))[0], 71_001);
+    press(&mut view, &[KeyCode::Down; 4]);
+    assert_eq!(peers(&screen(&view)), (71_005..=71_013).collect::<Vec<_>>());
+    press(&mut view, &[KeyCode::Down; 100]);
+    assert_eq!(peers(&screen(&view)), (71_022..=71_030).collect::<Vec<_>>());
+    press(&mut view, &[KeyCode::Enter]);
+    assert!(screen(&view).join("\n").contains("process 71030"));
+    drop(sessions);
 }
