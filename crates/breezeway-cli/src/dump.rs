@@ -28,7 +28,7 @@ Examples:
 The session must be one over shm:, and the process one of the same user that may be traced (see \
 ptrace(2)), unless this runs as root. The process is not asked and not slowed down; it may be \
 stopped or stuck. Messages of more than 104 bytes lie elsewhere: of those it is said how long they \
-are.";
+are. The queues and buffer lists of shmipc are shown by breezeway inspect.";
 
 /// Print the last entries of both rings of a session, without the help of its process
 #[derive(Debug, clap::Args)]
@@ -113,7 +113,10 @@ fn find(pid: u32, session: u64) -> Result<Record, Failure> {
     let records = read().map_err(|error: io::Error| reason(pid, &error))?;
     let is_it = |record: &Record| record.number == session && record.role != Role::Worker;
     let found = records.into_iter().find(is_it);
-    found.ok_or_else(|| format!("process {pid} has no session {session}").into())
+    found.ok_or_else(|| {
+        let see = format!("see breezeway inspect {pid}, which shows shmipc's queues as well");
+        format!("process {pid} has no session {session}: {see}").into()
+    })
 }
 
 /// What is known of methods.
