@@ -100,8 +100,15 @@ impl Channel {
     async fn exchange(self, mut request: Request<Body>) -> Result<Response<Body>, Status> {
         let mut timeout = Timeout::of(request.headers(), self.shared.endpoint.timeout);
         // A session may end just when a call is to go out, which is tried again then.
-        for _ in 0..RESENDS {
-            let link = self.shared.connected_within(&mut timeout).await?;
+        for attempt in 0..RESENDS {
+            let link = match self.shared.usable_link() {
+                Some(link) if attempt == 0 => link,
+                _ => {
+                    let link = self.shared.connected_within(&mut timeout).await?;
+                    timeout.renew(request.headers_mut());
+                    link
+                }
+            };
             let outcome = match &link.by {
                 By::Native(session, _) => exchange(session, request, timeout).await,
                 By::Http2(channel, _) => http2::exchange(channel.clone(), request, timeout)
@@ -148,11 +155,8 @@ impl Shared {
     }
 
     /// What is connected, if need be anew, for a call that waits no longer than its time. The next
-    /// one finds what this one did not wait for.
+    /// call finds what this one did not wait for.
     async fn connected_within(self: &Arc<Self>, timeout: &mut Timeout) -> Result<Link, Status> {
-        if let Some(link) = self.usable_link() {
-            return Ok(link);
-        }
         let unavailable = |error: Error| Status::unavailable(error.to_string());
         if timeout.is_never() {
             return self.connected().await.map_err(unavailable);

@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use http::{HeaderMap, HeaderValue};
-use tokio::time::{Sleep, sleep};
+use tokio::time::{Instant, Sleep, sleep};
 use tonic::Status;
 
 const HEADER: &str = "grpc-timeout";
@@ -25,6 +25,14 @@ impl Timeout {
         let said = headers.get(HEADER).and_then(parse);
         let time = said.into_iter().chain(own).min();
         Self { sleep: time.map(|time| Box::pin(sleep(time))) }
+    }
+
+    /// Writes into the headers what is left, where they say how long the call may take: for one
+    /// that has waited for its connection, so that the server does not count that time again.
+    pub(crate) fn renew(&self, headers: &mut HeaderMap) {
+        if let (Some(sleep), Some(said)) = (&self.sleep, headers.get_mut(HEADER)) {
+            *said = write(sleep.deadline().saturating_duration_since(Instant::now()));
+        }
     }
 
     /// Whether the call may take any time.
@@ -62,6 +70,15 @@ fn parse(value: &HeaderValue) -> Option<Duration> {
     })
 }
 
+/// In the smallest unit of which eight digits are enough, rounded down.
+fn write(time: Duration) -> HeaderValue {
+    const MOST: u128 = 99_999_999;
+    let units = [(time.as_nanos(), 'n'), (time.as_micros(), 'u'), (time.as_millis(), 'm')];
+    let fits = units.into_iter().find(|&(number, _)| number <= MOST);
+    let (number, unit) = fits.unwrap_or((u128::from(time.as_secs()).min(MOST), 'S'));
+    format!("{number}{unit}").try_into().expect("digits and a letter")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -86,5 +103,44 @@ mod tests {
         for (value, expected) in cases {
             assert_eq!(parse(&HeaderValue::from_static(value)), expected, "{value}");
         }
+    }
+
+    #[test]
+    fn what_is_written_is_read_as_no_more_than_it_was() {
+        let cases = [
+            (Duration::ZERO, "0n"),
+            (Duration::from_nanos(99_999_999), "99999999n"),
+            (Duration::from_nanos(100_000_999), "100000u"),
+            (Duration::from_secs(100), "100000m"),
+            (Duration::from_micros(99_999_999), "99999999u"),
+            (Duration::from_secs(100_000), "100000S"),
+            (Duration::MAX, "99999999S"),
+        ];
+        for (time, expected) in cases {
+            let written = write(time);
+            assert_eq!(written, expected);
+            assert!(parse(&written).is_some_and(|read| read <= time), "{expected}");
+        }
+    }
+
+    #[test]
+    fn a_call_that_has_waited_says_what_is_left_of_its_own_time() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let _within = runtime.enter();
+        let mut headers = HeaderMap::new();
+        let (own, time) = (Duration::from_secs(30), Duration::from_secs(60));
+        Timeout::of(&headers, Some(own)).renew(&mut headers);
+        assert!(headers.is_empty(), "a call that said nothing goes on saying nothing");
+
+        headers.insert(HEADER, write(time));
+        let left = |headers: &HeaderMap| parse(&headers[HEADER]).unwrap();
+        Timeout::of(&headers, None).renew(&mut headers);
+        assert!(left(&headers) < time, "some time has passed");
+        Timeout::of(&headers, Some(own)).renew(&mut headers);
+        assert!(left(&headers) < own, "this side's is the shorter");
+        Timeout::of(&headers, Some(Duration::ZERO)).renew(&mut headers);
+        assert_eq!(left(&headers), Duration::ZERO);
+        Timeout::NEVER.renew(&mut headers);
+        assert_eq!(left(&headers), Duration::ZERO);
     }
 }
