@@ -6,6 +6,7 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use breezeway_grpc::{Endpoint, Gear, Server, ServerOptions, SessionOptions};
 use breezeway_grpc_interop::cases::{client, simple};
@@ -20,6 +21,9 @@ use tower::{Service, ServiceExt};
 use crate::support::{PATIENCE, any, soon};
 
 const ADDRESS: &str = "BREEZEWAY_TEST_GENERATION";
+
+/// Far longer than one lives: one that hangs ends, and with it the test that waits for it.
+const LONGEST: Duration = Duration::from_secs(300);
 
 /// Counts the calls that are begun.
 #[derive(Clone)]
@@ -46,6 +50,11 @@ impl<R, S: Service<R>> Service<R> for Counted<S> {
 fn another_process() {
     let Ok(address) = std::env::var(ADDRESS) else { return };
     rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL)).unwrap();
+    std::thread::spawn(|| {
+        std::thread::sleep(LONGEST);
+        eprintln!("a generation that still runs after {LONGEST:?}: a hang");
+        std::process::exit(1);
+    });
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
         let calls = Arc::new(AtomicU64::new(0));

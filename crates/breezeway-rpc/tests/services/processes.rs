@@ -2,12 +2,17 @@
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::thread;
+use std::time::Duration;
 
 use breezeway::Address;
 use rustix::process::{Pid, Signal, kill_process, set_parent_process_death_signal};
 
 const ROLE: &str = "BREEZEWAY_TEST_ROLE";
 const ADDRESS: &str = "BREEZEWAY_TEST_ADDRESS";
+
+/// Far longer than a test lets one live: one that hangs ends, and with it the test that waits.
+const LONGEST: Duration = Duration::from_secs(300);
 
 /// This test binary once more, in a role, killed when dropped.
 pub(crate) struct Process {
@@ -76,6 +81,11 @@ pub(crate) type Role = fn(&Address);
 pub(crate) fn play(roles: &[(&str, Role)]) {
     let Ok(name) = std::env::var(ROLE) else { return };
     set_parent_process_death_signal(Some(Signal::KILL)).unwrap();
+    thread::spawn(|| {
+        thread::sleep(LONGEST);
+        eprintln!("a role that still runs after {LONGEST:?}: a hang");
+        std::process::exit(1);
+    });
     let address = std::env::var(ADDRESS).unwrap().parse().unwrap();
     let (_, act) = roles.iter().find(|(other, _)| *other == name).expect("a role");
     act(&address);

@@ -129,6 +129,9 @@ pub(crate) async fn echo_pair(options: &SessionOptions) -> (Channel, Echo, tempf
 const ROLE: &str = "BREEZEWAY_TEST_ROLE";
 const ADDRESS: &str = "BREEZEWAY_TEST_ADDRESS";
 
+/// Far longer than a test lets one live: one that hangs ends, and with it the test that waits.
+const LONGEST: Duration = Duration::from_secs(300);
+
 /// This test binary once more, in a role, killed when dropped.
 pub(crate) struct Process {
     child: Child,
@@ -194,6 +197,11 @@ pub(crate) fn play(roles: &[(&str, Role)]) {
     install_certificates();
     // SAFETY: an integer in, none out.
     unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+    std::thread::spawn(|| {
+        std::thread::sleep(LONGEST);
+        eprintln!("a role that still runs after {LONGEST:?}: a hang");
+        std::process::exit(1);
+    });
     let address = std::env::var(ADDRESS).unwrap().parse().unwrap();
     let (_, act) = roles.iter().find(|(other, _)| *other == name).expect("a role");
     act(&address);
