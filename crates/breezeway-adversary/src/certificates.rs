@@ -52,6 +52,7 @@ impl Authority {
     #[must_use]
     pub fn shared(key: &Path, folder: &Path) -> Self {
         if !key.exists() {
+            key.parent().map_or(Ok(()), fs::create_dir_all).expect("a folder of the test's");
             let mine = key.with_extension(std::process::id().to_string());
             let new = KeyPair::generate().expect("randomness");
             fs::write(&mine, new.serialize_pem()).expect("a folder of the test's");
