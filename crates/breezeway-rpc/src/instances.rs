@@ -4,7 +4,7 @@
 //! A [`Resolver`] says which instances there are. Each has a session, which is connected before the
 //! instance gets its first call and replaced when it ends. Calls go to instances on this host while
 //! one of them can take a call, else to those elsewhere; among several it is the less busy one of
-//! two taken at random ([`tower::balance::p2c`]).
+//! two taken at random ([`tower::balance::p2c`]), as often as their weights say.
 //!
 //! An instance is on this host if its sockets' folder is seen here too ([`Locality`]).
 //!
@@ -34,6 +34,7 @@ mod instance;
 mod locality;
 mod reach;
 mod resolver;
+mod weights;
 
 pub use balancing::{InstanceOptions, Instances};
 pub use dns::Dns;

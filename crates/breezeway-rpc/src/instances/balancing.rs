@@ -13,7 +13,7 @@ use tower::balance::p2c::Balance;
 use tower::layer::util::Identity;
 use tower::limit::ConcurrencyLimit;
 use tower::load::{CompleteOnResponse, PendingRequests};
-use tower::util::BoxService;
+use tower::util::BoxCloneService;
 use tower::{BoxError, Layer, Service, ServiceExt};
 
 use super::discovery::{Changes, changes, follow};
@@ -53,7 +53,7 @@ impl InstanceOptions {
     }
 
     /// At most so many calls are in flight to one instance, at least 1; others go elsewhere, or
-    /// wait.
+    /// wait. An instance of a larger weight than this may get fewer calls than that says.
     ///
     /// An instance that hangs gets at most two calls more than this before it is left alone.
     pub fn max_in_flight(mut self, calls: usize) -> Self {
@@ -80,7 +80,7 @@ pub struct Instances {
     _following: Arc<Task<()>>,
 }
 
-type Boxed = BoxService<CallRequest, CallReply, BoxError>;
+type Boxed = BoxCloneService<CallRequest, CallReply, BoxError>;
 type Counted = PendingRequests<Boxed, CompleteOnResponse>;
 type Balancer = Balance<Changes<Counted>, CallRequest>;
 
@@ -100,7 +100,8 @@ impl Instances {
     }
 
     /// As [`Self::new`], with a layer for each instance, which has its own state for it: such as a
-    /// circuit breaker. While what it makes is not ready, calls go to other instances.
+    /// circuit breaker. Clones of what it makes share the state: an instance has as many as its
+    /// weight asks for. While they are not ready, calls go to other instances.
     ///
     /// # Panics
     ///
@@ -109,7 +110,7 @@ impl Instances {
     where
         L: Layer<ConcurrencyLimit<InstanceService>> + Send + Sync + 'static,
         L::Service: Service<CallRequest, Response = CallReply, Error: Into<BoxError>>,
-        L::Service: Service<CallRequest, Future: Send> + Send + 'static,
+        L::Service: Service<CallRequest, Future: Send> + Clone + Send + 'static,
     {
         let (tell_here, here) = changes();
         let (tell_elsewhere, elsewhere) = changes();
@@ -119,8 +120,9 @@ impl Instances {
             let name = Arc::clone(instance.name());
             let reached = InstanceService::new(name, address.clone(), session.clone());
             let service = layer.layer(ConcurrencyLimit::new(reached, max_in_flight));
-            let boxed = BoxService::new(service.map_err(Into::into));
-            PendingRequests::new(boxed, CompleteOnResponse::default())
+            let boxed = BoxCloneService::new(service.map_err(Into::into));
+            // What is under way is counted for each share, so that a heavy instance may be busier.
+            move || PendingRequests::new(boxed.clone(), CompleteOnResponse::default())
         };
         let following = tokio::spawn(follow(resolver, tell_here, tell_elsewhere, make));
         let balancers = Balancers { here: Balance::new(here), elsewhere: Balance::new(elsewhere) };
@@ -189,4 +191,104 @@ impl Service<CallRequest> for Instances {
 fn was_over(error: &Error) -> bool {
     let Error::Call(error) = error else { return false };
     matches!(error, CallError::Ended | CallError::GoingAway | CallError::NotSent(_))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+    use std::hash::{BuildHasherDefault, DefaultHasher};
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use tower::service_fn;
+    use tower::util::rng::HasherRng;
+
+    use super::*;
+    use crate::CallOptions;
+    use crate::instances::Fixed;
+    use crate::method::Method;
+    use crate::thrift::Streaming;
+
+    fn request() -> CallRequest {
+        let method = Method::new("S", "m", false, Streaming::None);
+        CallRequest { method, arguments: vec![0].into(), options: CallOptions::new() }
+    }
+
+    /// Instances of these weights, which count their calls and answer them or never do. The source
+    /// of chance is the same in each run.
+    struct Weighed<const N: usize> {
+        balancers: Mutex<Balancers>,
+        counts: [Arc<AtomicU32>; N],
+        _following: Task<()>,
+    }
+
+    impl<const N: usize> Weighed<N> {
+        fn new(weights: [u32; N], answer: bool) -> Self {
+            let counts: [Arc<AtomicU32>; N] = std::array::from_fn(|_| Arc::default());
+            let name = |index: usize| index.to_string();
+            let set = weights.iter().enumerate().map(|(index, weight)| {
+                Instance::new(&name(index), "tcp:host:1".parse().unwrap()).with_weight(*weight)
+            });
+            let resolver = Fixed::new(set.collect());
+            let (tell_here, here) = changes();
+            let (tell_elsewhere, elsewhere) = changes();
+            let counting = counts.clone();
+            let reach = move |instance: &Instance, _: &Way| {
+                let count = Arc::clone(&counting[instance.name().parse::<usize>().unwrap()]);
+                let service = BoxCloneService::new(service_fn(move |_: CallRequest| {
+                    count.fetch_add(1, Ordering::Relaxed);
+                    async move {
+                        if !answer {
+                            pending::<()>().await;
+                        }
+                        Ok(CallReply::default())
+                    }
+                }));
+                move || PendingRequests::new(service.clone(), CompleteOnResponse::default())
+            };
+            let following = Task(tokio::spawn(follow(resolver, tell_here, tell_elsewhere, reach)));
+            let chance = HasherRng::with_hasher(BuildHasherDefault::<DefaultHasher>::default());
+            let balancers = Balancers {
+                here: Balance::new(here),
+                elsewhere: Balance::from_rng(elsewhere, chance),
+            };
+            Self { balancers: Mutex::new(balancers), counts, _following: following }
+        }
+
+        fn counts(&self) -> [u32; N] {
+            std::array::from_fn(|index| self.counts[index].load(Ordering::Relaxed))
+        }
+    }
+
+    #[tokio::test]
+    async fn an_instance_of_three_times_the_weight_gets_three_times_the_calls() {
+        let weighed = Weighed::new([10, 30], true);
+        for _ in 0..8_000 {
+            send(&weighed.balancers, request()).await.unwrap().await.unwrap();
+        }
+        let [light, heavy] = weighed.counts();
+        assert!(light.abs_diff(2_000) < 200 && light + heavy == 8_000, "{light}, {heavy}");
+    }
+
+    #[tokio::test]
+    async fn calls_that_take_long_are_shared_out_by_weight_too() {
+        let weighed = Weighed::new([1, 3, 4], false);
+        let mut under_way = Vec::new();
+        for _ in 0..800 {
+            under_way.push(send(&weighed.balancers, request()).await.unwrap());
+        }
+        let counts = weighed.counts();
+        let near =
+            counts.iter().zip([100, 300, 400]).all(|(count, fair)| count.abs_diff(fair) < 20);
+        assert!(near && counts.iter().sum::<u32>() == 800, "{counts:?}");
+    }
+
+    #[tokio::test]
+    async fn an_instance_of_no_weight_gets_no_call() {
+        let weighed = Weighed::new([0, 2, 2], true);
+        for _ in 0..1_000 {
+            send(&weighed.balancers, request()).await.unwrap().await.unwrap();
+        }
+        let counts = weighed.counts();
+        assert!(counts[0] == 0 && counts[1] > 400 && counts[2] > 400, "{counts:?}");
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::convert::Infallible;
+use std::ops::Range;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
@@ -12,6 +13,7 @@ use tokio::time::sleep;
 use tower::discover::Change;
 
 use super::instance::Way;
+use super::weights::{Share, shares};
 use super::{Instance, Resolver};
 
 /// How often it is looked whether the folders of instances on this host are seen here. Mounts come
@@ -25,11 +27,11 @@ pub(super) struct Changes<S>(Arc<Mutex<Queue<S>>>);
 pub(super) struct Told<S>(Arc<Mutex<Queue<S>>>);
 
 /// What a balancer has not taken yet. It takes something when there is a call; until then a later
-/// change of an instance replaces the one before, whose session ends.
+/// change of a share replaces the one before, whose session ends.
 struct Queue<S> {
-    changes: VecDeque<Change<Arc<str>, S>>,
-    /// The instances of which the balancer knows.
-    known: HashSet<Arc<str>>,
+    changes: VecDeque<Change<Share, S>>,
+    /// What of instances the balancer has.
+    known: HashSet<Share>,
     waker: Option<Waker>,
 }
 
@@ -39,13 +41,13 @@ pub(super) fn changes<S>() -> (Told<S>, Changes<S>) {
     (Told(Arc::clone(&queue)), Changes(queue))
 }
 
-fn name<S>(change: &Change<Arc<str>, S>) -> &Arc<str> {
-    let (Change::Insert(name, _) | Change::Remove(name)) = change;
-    name
+fn share<S>(change: &Change<Share, S>) -> &Share {
+    let (Change::Insert(share, _) | Change::Remove(share)) = change;
+    share
 }
 
 impl<S> Stream for Changes<S> {
-    type Item = Result<Change<Arc<str>, S>, Infallible>;
+    type Item = Result<Change<Share, S>, Infallible>;
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let mut queue = self.0.lock().expect("nobody panics with the lock");
@@ -54,19 +56,31 @@ impl<S> Stream for Changes<S> {
             return Poll::Pending;
         };
         match &change {
-            Change::Insert(name, _) => queue.known.insert(Arc::clone(name)),
-            Change::Remove(name) => queue.known.remove(name),
+            Change::Insert(share, _) => queue.known.insert(share.clone()),
+            Change::Remove(share) => queue.known.remove(share),
         };
         Poll::Ready(Some(Ok(change)))
     }
 }
 
 impl<S> Told<S> {
-    fn tell(&self, change: Change<Arc<str>, S>) {
+    fn join(&self, name: &Arc<str>, numbers: Range<u32>, make: impl Fn() -> S) {
+        for number in numbers {
+            self.tell(Change::Insert(Share { instance: Arc::clone(name), number }, make()));
+        }
+    }
+
+    fn leave(&self, name: &Arc<str>, numbers: Range<u32>) {
+        for number in numbers {
+            self.tell(Change::Remove(Share { instance: Arc::clone(name), number }));
+        }
+    }
+
+    fn tell(&self, change: Change<Share, S>) {
         let mut queue = self.0.lock().expect("nobody panics with the lock");
-        let earlier = queue.changes.iter().position(|earlier| name(earlier) == name(&change));
+        let earlier = queue.changes.iter().position(|earlier| share(earlier) == share(&change));
         let earlier = earlier.and_then(|at| queue.changes.remove(at));
-        if matches!(change, Change::Insert(..)) || queue.known.contains(name(&change)) {
+        if matches!(change, Change::Insert(..)) || queue.known.contains(share(&change)) {
             queue.changes.push_back(change);
         }
         let waker = queue.waker.take();
@@ -79,12 +93,21 @@ impl<S> Told<S> {
     }
 }
 
-/// Follows the resolver, and tells of instances here and elsewhere.
-pub(super) async fn follow<R: Resolver, S>(
+/// An instance of which a balancer was told.
+struct Reached<M> {
+    way: Way,
+    shares: u32,
+    /// Makes one more share of it.
+    share: M,
+}
+
+/// Follows the resolver, and tells of instances here and elsewhere: of each as many times as its
+/// weight asks for. What `reach` gives makes those of one instance.
+pub(super) async fn follow<R: Resolver, S, M: Fn() -> S>(
     mut resolver: R,
     here: Told<S>,
     elsewhere: Told<S>,
-    make: impl Fn(&Instance, &Way) -> S,
+    reach: impl Fn(&Instance, &Way) -> M,
 ) {
     let mut known = HashMap::new();
     let mut set: Vec<Instance> = Vec::new();
@@ -98,44 +121,66 @@ pub(super) async fn follow<R: Resolver, S>(
             next = resolver.next() => set = next,
             () = sleep(FOLDERS), if may_move => {}
         }
-        let found: HashMap<_, _> = set
-            .iter()
-            .filter_map(|instance| {
-                let way = instance.way();
-                if way.is_none() {
-                    tracing::debug!(?instance, "has no place that is reached from here");
-                }
-                Some((Arc::clone(instance.name()), (instance, way?)))
-            })
-            .collect();
-        known.retain(|name, way: &mut Way| {
-            let new = found.get(name).map(|(_, way)| way);
+        let found = found(&set);
+        known.retain(|name, reached: &mut Reached<M>| {
+            let new = found.get(name).map(|(_, way, _)| way);
             // One whose address alone has changed is replaced, below, once the new one is ready.
-            let stays = new.is_some_and(|new| std::ptr::eq(of(new), of(way)));
+            let stays = new.is_some_and(|new| std::ptr::eq(of(new), of(&reached.way)));
             if !stays {
-                of(way).tell(Change::Remove(Arc::clone(name)));
+                of(&reached.way).leave(name, 0..reached.shares);
             }
             stays
         });
-        for (name, (instance, way)) in found {
-            if known.get(&name) != Some(&way) {
-                tracing::debug!(instance = &*name, ?way, "is to be reached");
-                of(&way).tell(Change::Insert(Arc::clone(&name), make(instance, &way)));
-                known.insert(name, way);
+        for (name, (instance, way, shares)) in found {
+            let told = of(&way);
+            match known.get_mut(&name) {
+                Some(reached) if reached.way == way => {
+                    told.join(&name, reached.shares..shares, &reached.share);
+                    told.leave(&name, shares..reached.shares);
+                    reached.shares = shares;
+                }
+                last => {
+                    tracing::debug!(instance = &*name, ?way, shares, "is to be reached");
+                    let share = reach(instance, &way);
+                    told.join(&name, 0..shares, &share);
+                    told.leave(&name, shares..last.map_or(0, |last| last.shares));
+                    known.insert(name, Reached { way, shares, share });
+                }
             }
         }
     }
 }
 
+/// Those that can be reached and may be called: by which way, and how many shares each has.
+fn found(set: &[Instance]) -> HashMap<Arc<str>, (&Instance, Way, u32)> {
+    let shares = shares(set.iter());
+    set.iter()
+        .filter_map(|instance| {
+            let shares = *shares.get(instance.name())?;
+            let way = instance.way();
+            if way.is_none() {
+                tracing::debug!(?instance, "has no place that is reached from here");
+            }
+            Some((Arc::clone(instance.name()), (instance, way?, shares)))
+        })
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+    use std::future::Future;
+
+    use tokio::sync::watch;
+
     use super::*;
+    use crate::instances::Watched;
 
     fn taken(changes: &mut Changes<Arc<()>>) -> Vec<(bool, String)> {
         let mut cx = Context::from_waker(Waker::noop());
         let mut taken = Vec::new();
         while let Poll::Ready(Some(Ok(change))) = Pin::new(&mut *changes).poll_next(&mut cx) {
-            taken.push((matches!(change, Change::Insert(..)), name(&change).to_string()));
+            taken.push((matches!(change, Change::Insert(..)), share(&change).instance.to_string()));
         }
         taken
     }
@@ -144,8 +189,8 @@ mod tests {
     fn what_nobody_takes_is_replaced_by_what_comes_later() {
         let (told, mut changes) = changes();
         let session = Arc::new(());
-        let insert = |name: &str| told.tell(Change::Insert(name.into(), Arc::clone(&session)));
-        let remove = |name: &str| told.tell(Change::Remove(name.into()));
+        let insert = |name: &str| told.join(&name.into(), 0..1, || Arc::clone(&session));
+        let remove = |name: &str| told.leave(&name.into(), 0..1);
         insert("known");
         assert_eq!(taken(&mut changes), [(true, "known".to_owned())]);
         for round in 0..1000 {
@@ -162,5 +207,51 @@ mod tests {
         remove("new");
         insert("new");
         assert_eq!(taken(&mut changes), [(true, "new".to_owned())]);
+    }
+
+    #[tokio::test]
+    async fn shares_come_and_go_with_weights_and_addresses() {
+        let (tell_here, _here) = changes();
+        let (tell_elsewhere, mut elsewhere) = changes();
+        let (tell, sets) = watch::channel(Vec::new());
+        let reach = |_: &Instance, way: &Way| {
+            let way = way.clone();
+            move || way.clone()
+        };
+        let follower = follow(Watched::new(sets), tell_here, tell_elsewhere, reach);
+        let mut follower = std::pin::pin!(follower);
+        let mut cx = Context::from_waker(Waker::noop());
+        let mut balancer = BTreeMap::new();
+        let mut after = |set: &[(&str, &str, u32)]| {
+            let of = |&(name, address, weight): &(_, &str, _)| {
+                Instance::new(name, address.parse().unwrap()).with_weight(weight)
+            };
+            tell.send_replace(set.iter().map(of).collect());
+            assert!(follower.as_mut().poll(&mut cx).is_pending());
+            while let Poll::Ready(Some(Ok(change))) = Pin::new(&mut elsewhere).poll_next(&mut cx) {
+                let (key, way) = match change {
+                    Change::Insert(share, way) => (share, Some(way)),
+                    Change::Remove(share) => (share, None),
+                };
+                let key = format!("{} {}", key.instance, key.number);
+                match way {
+                    Some(Way::Here(address) | Way::Elsewhere(address)) => {
+                        balancer.insert(key, address.to_string())
+                    }
+                    None => balancer.remove(&key),
+                };
+            }
+            let rows = balancer.iter().map(|(share, address)| format!("{share} {address}"));
+            rows.collect::<Vec<_>>()
+        };
+        let (a, b) = (("a", "tcp:a:1", 10), ("b", "tcp:b:1", 20));
+        assert_eq!(after(&[a, b]), ["a 0 tcp:a:1", "b 0 tcp:b:1", "b 1 tcp:b:1"]);
+        assert_eq!(after(&[b]), ["b 0 tcp:b:1"]);
+        let b = ("b", "tcp:b:2", 30);
+        let all = ["a 0 tcp:a:1", "b 0 tcp:b:2", "b 1 tcp:b:2", "b 2 tcp:b:2"];
+        assert_eq!(after(&[a, b]), all);
+        assert_eq!(after(&[a, ("b", "tcp:b:3", 10)]), ["a 0 tcp:a:1", "b 0 tcp:b:3"]);
+        assert_eq!(after(&[a, ("b", "tcp:b:3", 0)]), ["a 0 tcp:a:1"]);
+        assert!(after(&[]).is_empty());
     }
 }

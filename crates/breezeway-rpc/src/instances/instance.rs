@@ -13,6 +13,7 @@ pub struct Instance {
     name: Arc<str>,
     address: Address,
     locality: Option<Locality>,
+    weight: u32,
 }
 
 /// How an instance is reached from here.
@@ -29,7 +30,7 @@ impl Instance {
     /// files of the same name on this host may be another instance's. The name tells instances
     /// apart.
     pub fn new(name: &str, address: Address) -> Self {
-        Self { name: name.into(), address, locality: None }
+        Self { name: name.into(), address, locality: None, weight: 1 }
     }
 
     /// An instance on this host. The folder of its sockets must exist.
@@ -44,6 +45,15 @@ impl Instance {
         self
     }
 
+    /// How many calls it gets in relation to others that calls may go to: one of weight 3 gets three
+    /// times as many as one of weight 1, which each has that is not given another. 0 is none at all.
+    ///
+    /// Relations are kept to 1 in 64: beside one of weight 1000, one of weight 1 counts as 16.
+    pub fn with_weight(mut self, weight: u32) -> Self {
+        self.weight = weight;
+        self
+    }
+
     /// What tells it from others.
     pub fn name(&self) -> &Arc<str> {
         &self.name
@@ -52,6 +62,16 @@ impl Instance {
     /// Where it listens.
     pub fn address(&self) -> &Address {
         &self.address
+    }
+
+    /// Its share of the calls, in relation to the weights of others.
+    pub fn weight(&self) -> u32 {
+        self.weight
+    }
+
+    /// What it says of its host, if anything.
+    pub fn locality(&self) -> Option<&Locality> {
+        self.locality.as_ref()
     }
 
     /// Whether the way to it may change without its doing.

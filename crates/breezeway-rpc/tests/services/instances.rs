@@ -1,6 +1,6 @@
 //! Which instance gets a call, and when none does.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::io::Write;
 use std::net::TcpListener;
 use std::sync::Arc;
@@ -163,6 +163,43 @@ async fn several_instances_all_get_calls_and_one_that_leaves_gets_no_more() {
 }
 
 #[tokio::test]
+async fn calls_go_by_weight_and_to_this_host_whatever_the_weight() {
+    let folder = tempfile::tempdir().unwrap();
+    let names = ["light", "heavy", "none", "here"];
+    let servers = names.map(|name| both(&folder, name));
+    let address = |index: usize| servers[index].address.clone();
+    let weights = [1, 3, 0];
+    let set: Vec<_> = (0..3)
+        .map(|index| Instance::new(names[index], address(index)).with_weight(weights[index]))
+        .collect();
+    let (tell, sets) = watch::channel(set.clone());
+    let shop = shop(Instances::new(Watched::new(sets), InstanceOptions::new()));
+    until(&shop, "light", Carrier::Tcp).await;
+    until(&shop, "heavy", Carrier::Tcp).await;
+    let mut counts = HashMap::new();
+    for _ in 0..2_000 {
+        *counts.entry(call(&shop).await.unwrap().0).or_default() += 1;
+    }
+    let count = |name: &str| -> u32 { counts.get(name).copied().unwrap_or(0) };
+    // Chance alone is as far off once in 10^12 runs.
+    assert!(count("heavy").abs_diff(1_500) < 140 && count("none") == 0, "{counts:?}");
+    let here = Instance::here("here", address(3)).unwrap();
+    tell.send_replace([set.as_slice(), &[here]].concat());
+    until(&shop, "here", Carrier::Shm).await;
+    for _ in 0..500 {
+        assert_eq!(call(&shop).await.unwrap(), ("here".to_owned(), Carrier::Shm));
+    }
+    // As a server says that it wants no more calls.
+    let here = Instance::here("here", address(3)).unwrap().with_weight(0);
+    tell.send_replace([set.as_slice(), &[here]].concat());
+    until(&shop, "heavy", Carrier::Tcp).await;
+    drop(shop);
+    for server in servers {
+        server.end().await;
+    }
+}
+
+#[tokio::test]
 async fn a_call_waits_for_an_instance_and_says_when_there_is_none() {
     let (tell, sets) = watch::channel(Vec::new());
     let options = InstanceOptions::new().wait(Duration::from_millis(50));
@@ -290,9 +327,13 @@ async fn each_instance_has_a_layer_of_its_own() {
     let set = ["a", "b"]
         .iter()
         .zip(&servers)
-        .map(|(name, server)| Instance::here(name, server.address.clone()).unwrap())
+        .zip([1, 5])
+        .map(|((name, server), weight)| {
+            Instance::here(name, server.address.clone()).unwrap().with_weight(weight)
+        })
         .collect();
     let (count, mut counted) = unbounded_channel();
+    // Also one that has several places in the balancer.
     let layer = layer_fn(move |_| {
         count.send(()).unwrap();
         service_fn(|_: CallRequest| async {
@@ -306,6 +347,8 @@ async fn each_instance_has_a_layer_of_its_own() {
         timeout(PATIENCE, counted.recv()).await.unwrap().unwrap();
     }
     drop(shop);
+    let more = timeout(PATIENCE, counted.recv()).await.unwrap();
+    assert!(more.is_none(), "a layer is made once for an instance");
     for server in servers {
         server.end().await;
     }
