@@ -45,8 +45,8 @@ impl Instance {
         self
     }
 
-    /// How many calls it gets in relation to others that calls may go to: one of weight 3 gets three
-    /// times as many as one of weight 1, which each has that is not given another. 0 is none at all.
+    /// How many calls it gets in relation to others that calls may go to: one of weight 3 gets
+    /// three times as many as one of weight 1, which is what it has otherwise. 0 is none at all.
     ///
     /// Relations are kept to 1 in 64: beside one of weight 1000, one of weight 1 counts as 16.
     pub fn with_weight(mut self, weight: u32) -> Self {
