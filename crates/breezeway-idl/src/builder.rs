@@ -84,7 +84,7 @@ impl Builder {
 
     /// Derives serde's `Serialize` and `Deserialize` for every owned type: for configuration, logs
     /// and tools, with the IDL's names. The program needs serde with its feature `derive`, and
-    /// feature `serde` of breezeway-thrift.
+    /// feature `serde` of breezeway-thrift, or of breezeway-rpc for services.
     ///
     /// A field that is not there when read is as in `Default`, also a required one. An enum is its
     /// number, a union `{"field": value}`, or `"Unset"`, and a map whose keys have no order a list
@@ -113,7 +113,7 @@ impl Builder {
 
     /// Makes a `breezeway_thrift::SmallString` of every owned `string`, which has up to 30 bytes in
     /// place: decoding short text then takes no memory. The program needs feature `small-strings`
-    /// of breezeway-thrift.
+    /// of breezeway-thrift, or of breezeway-rpc for services.
     pub fn small_strings(mut self) -> Self {
         self.small_strings = true;
         self
@@ -121,7 +121,7 @@ impl Builder {
 
     /// Makes a `breezeway_thrift::Bytes` of every owned `binary`, which is that of crate bytes:
     /// `decode_shared` makes it a part of the message, without a copy. The program needs feature
-    /// `shared-bytes` of breezeway-thrift.
+    /// `shared-bytes` of breezeway-thrift, or of breezeway-rpc for services, which receive copies.
     pub fn shared_bytes(mut self) -> Self {
         self.shared_bytes = true;
         self

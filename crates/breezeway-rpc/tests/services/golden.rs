@@ -20,12 +20,25 @@ fn the_kept_services_generate_what_they_did() {
         let idl = tests.join("idl").join(name).with_extension("thrift");
         let schema = Builder::new().services(services).read(&[idl]).unwrap();
         let text = generate(&schema).unwrap();
-        let golden = tests.join("golden").join(name).with_extension("rs");
-        if std::env::var_os("UPDATE_GOLDEN").is_some() {
-            fs::write(&golden, text).unwrap();
-        } else {
-            let kept = fs::read_to_string(&golden).unwrap_or_default();
-            assert!(text == kept, "{} differs: set UPDATE_GOLDEN=1, and look", golden.display());
-        }
+        compare(&tests, name, &text);
+    }
+}
+
+#[test]
+fn a_kept_service_with_small_strings_and_shared_bytes_generates_what_it_did() {
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+    let builder = Builder::new().services(Services::BlockingAndAsync);
+    let schema = builder.small_strings().shared_bytes().serde();
+    let schema = schema.read(&[tests.join("idl/gallery.thrift")]).unwrap();
+    compare(&tests, "gallery", &generate(&schema).unwrap());
+}
+
+fn compare(tests: &Path, name: &str, text: &str) {
+    let golden = tests.join("golden").join(name).with_extension("rs");
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        fs::write(&golden, text).unwrap();
+    } else {
+        let kept = fs::read_to_string(&golden).unwrap_or_default();
+        assert!(text == kept, "{} differs: set UPDATE_GOLDEN=1, and look", golden.display());
     }
 }

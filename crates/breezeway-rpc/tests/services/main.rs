@@ -3,6 +3,8 @@
 mod awaited;
 mod blocking;
 mod failover;
+#[cfg(all(feature = "serde", feature = "shared-bytes", feature = "small-strings"))]
+mod gallery;
 mod golden;
 mod governance;
 mod instances;
