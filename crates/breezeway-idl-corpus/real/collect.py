@@ -1,17 +1,19 @@
 #!/usr/bin/env python3
 """Puts real IDL through this generator, Apache's compiler and thriftgo, and prints what each says.
 
-    crates/breezeway-idl-corpus/real/collect.py [folder]
+    crates/breezeway-idl-corpus/real/collect.py [folder [source...]]
 
 The files come out of the packages in packages.tsv, which are fetched with the clients of their
-registries (go, cargo, pip, npm, mvn) into the folder (target/real-idl). `thrift` and `thriftgo` are
-asked if they are on the PATH. Every file is a root of its own, with its folder and those above it
+registries (go, cargo, pip, npm, mvn) into the folder (target/real-idl), and out of the sources:
+folders or archives, such as a repository's working tree. `thrift` and `thriftgo` are asked if they
+are on the PATH. Every file is a root of its own, with its folder and those above it
 in its package to search for includes; equal files of one name count once. What is accepted is then
 type-checked, all of it in one crate.
 """
 
 import collections
 import hashlib
+import itertools
 import json
 import os
 import pathlib
@@ -130,6 +132,16 @@ def collect(folder):
         yield f"{registry}: {name} {version} | {licence}", place
 
 
+def given(folder, sources):
+    """The files of the sources that were named, taken out anew each time."""
+    shutil.rmtree(folder / "files/given", ignore_errors=True)
+    for source in map(pathlib.Path, sources):
+        place = folder / "files/given" / source.name
+        place.mkdir(parents=True)
+        extract(source, place)
+        yield f"given: {source.name} |", place
+
+
 def without_repetitions(found):
     seen = set()
     for name, place in found:
@@ -211,8 +223,9 @@ def main():
     asked = [ask for program, ask in programs if shutil.which(program)]
     shutil.rmtree(folder / "rust", ignore_errors=True)
     (folder / "rust").mkdir(parents=True)
+    found = itertools.chain(collect(folder), given(folder, sys.argv[2:]))
     rows, texts, said = [], {}, {}
-    for name, place, files in without_repetitions(collect(folder)):
+    for name, place, files in without_repetitions(found):
         rows.append((name, files))
         for path in files:
             text = folder / "rust" / f"m{len(said)}.rs"
