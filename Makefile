@@ -115,6 +115,7 @@ go:
 		BREEZEWAY_BIN=$(CURDIR)/target/debug/breezeway go test ./...; \
 		go test -race -short ./...; \
 		cd grpc; go vet ./...; go test ./...; \
+		cd ../kitex; go generate ./...; go vet ./...; go test ./...; \
 	else echo "SKIPPED: the Go module needs go"; fi
 
 # The suites of one process. Inline assembly is not instrumented, nor is the standard library. ThreadSanitizer needs a standard

@@ -1,0 +1,3 @@
+package kitex
+
+//go:generate go tool kitex -module github.com/breezeway-ipc/breezeway/go/kitex idl/echo.thrift

@@ -1,0 +1,118 @@
+// Package kitex runs Kitex (github.com/cloudwego/kitex) over Breezeway: options for a server and
+// for a client, each of whose connections is a stream of a shared session.
+//
+//	listener, err := breezekitex.Listen("shm:/run/user.sock")
+//	s := user.NewServer(new(handler), breezekitex.WithListener(listener)...)
+//
+//	c, err := user.NewClient("user", breezekitex.WithDialer("shm:/run/user.sock")...)
+//
+// Framing, codecs, middlewares and everything else of Kitex stay as they are. Its default transport
+// (netpoll) wants sockets of its own, so that the one on top of net.Conn (gonet) is used.
+package kitex
+
+import (
+	"context"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/cloudwego/gopkg/bufiox"
+	"github.com/cloudwego/kitex/client"
+	"github.com/cloudwego/kitex/pkg/remote"
+	"github.com/cloudwego/kitex/pkg/remote/trans/gonet"
+	"github.com/cloudwego/kitex/server"
+
+	breezeway "github.com/breezeway-ipc/breezeway/go"
+)
+
+// Listen listens at addresses, separated by commas, for WithListener.
+func Listen(addresses string, opts ...breezeway.Option) (net.Listener, error) {
+	return breezeway.ListenNet(addresses, opts...)
+}
+
+// WithListener has a server serve the connections of a listener from Listen.
+func WithListener(listener net.Listener) []server.Option {
+	return []server.Option{
+		server.WithListener(listener),
+		server.WithTransServerFactory(gonet.NewTransServerFactory()),
+		server.WithTransHandlerFactory(gonet.NewSvrTransHandlerFactory()),
+	}
+}
+
+// WithDialer has a client connect to the first of the addresses that can be had, whatever instance
+// Kitex has resolved. Its connections share one session, which is dialled again once it is over.
+func WithDialer(addresses string, opts ...breezeway.Option) []client.Option {
+	return []client.Option{
+		// Kitex resolves an instance before it dials; this one is never looked at.
+		client.WithHostPorts(unresolved),
+		client.WithDialer(&dialer{addresses: addresses, opts: opts}),
+		client.WithTransHandlerFactory(gonet.NewCliTransHandlerFactory()),
+	}
+}
+
+const unresolved = "127.0.0.1:1"
+
+type dialer struct {
+	addresses string
+	opts      []breezeway.Option
+	mu        sync.Mutex
+	session   *breezeway.Conn
+}
+
+// DialTimeout opens a stream, as remote.Dialer says.
+func (d *dialer) DialTimeout(_, _ string, timeout time.Duration) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.session != nil {
+		if conn, err := d.session.DialNet(ctx); err == nil {
+			return newConn(conn), nil
+		}
+		_ = d.session.Close()
+		d.session = nil
+	}
+	session, err := breezeway.Dial(ctx, d.addresses, d.opts...)
+	if err != nil {
+		return nil, err
+	}
+	d.session = session
+	conn, err := session.DialNet(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return newConn(conn), nil
+}
+
+var _ remote.Dialer = (*dialer)(nil)
+
+// conn is what the client's handlers of gonet take: a connection with buffers.
+type conn struct {
+	net.Conn
+	reader *bufiox.DefaultReader
+	writer *bufiox.DefaultWriter
+	closed sync.Once
+}
+
+func newConn(c net.Conn) *conn {
+	return &conn{Conn: c, reader: bufiox.NewDefaultReader(c), writer: bufiox.NewDefaultWriter(c)}
+}
+
+// Reader is the buffer of what came.
+func (c *conn) Reader() *bufiox.DefaultReader { return c.reader }
+
+// Writer is the buffer of what goes out.
+func (c *conn) Writer() *bufiox.DefaultWriter { return c.writer }
+
+// Read reads what the buffer has, and then the connection.
+func (c *conn) Read(to []byte) (int, error) { return c.reader.Read(to) }
+
+// Close closes the connection, once.
+func (c *conn) Close() error {
+	err := net.ErrClosed
+	c.closed.Do(func() {
+		_ = c.reader.Release(nil)
+		err = c.Conn.Close()
+	})
+	return err
+}
