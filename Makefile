@@ -24,7 +24,7 @@ MSRV = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 FUZZ = $(wildcard crates/*/fuzz/Cargo.toml)
 
 .PHONY: help demo check test ship format columns links arrows unsafe lint unit model release budgets peers bench-iceoryx2 bench-grpc study-grpc bench-rpc bench-thrift bench-compile bench-tokio bench-threads bench-calls bench-idle bench-fairness bench-cold bench-streams clean go \
-	golden carriers needs soak restarts failover polling shmipc-peers bench-shmipc features docs tutorial fuzz-check peers-check random-idls packages msrv asan
+	golden carriers needs soak restarts failover polling shmipc-peers bench-shmipc features docs tutorial fuzz-check peers-check random-idls packages msrv asan hostile
 .DEFAULT_GOAL := help
 
 ## This list.
@@ -182,6 +182,18 @@ random-idls:
 	cd peers && set -e; for mutant in lost number name; do \
 		$(CARGO) run --quiet --locked -p random-idls -- --count 20 --mutant $$mutant; done
 	cd peers && $(CARGO) run --quiet --locked -p random-idls -- --seed $(SEED) --count $(COUNT)
+
+# ---- attacks ----
+
+# Optimised, but linked in a minute.
+TORTURE = $(CARGO) build --release --locked -p breezeway-torture \
+	--config profile.release.lto=false --config profile.release.codegen-units=16
+SESSIONS ?= 100000
+## Hostile sessions by chance against each engine (SESSIONS=100000), while an honest client measures (half an hour).
+hostile:
+	$(TORTURE)
+	@if command -v go >/dev/null; then cd go && go build -o ../target/release/bwgo ./cmd/bwgo; fi
+	BREEZEWAY_BWGO=target/release/bwgo target/release/torture hostile --sessions $(SESSIONS)
 
 # ---- figures ----
 

@@ -8,7 +8,9 @@
 //!   on sockets. Most attacks begin with [`native::Peer`].
 //! * [`shmipc`] speaks shmipc, versions 2 and 3: handshake, queue, buffers. Most attacks begin with
 //!   [`shmipc::Peer`].
-//! * What both use: bytes and descriptors on a [`socket`], [`memory`] and [`memfd`]s of every
+//! * [`native::by_chance`] and [`shmipc::by_chance`] are sessions by chance. A [`recording`] of
+//!   what an honest client said is repeated nearly, in any protocol.
+//! * What all use: bytes and descriptors on a [`socket`], [`memory`] and [`memfd`]s of every
 //!   fitness, threads that go on [`flipping`] bytes, repeatable [`chance`], a [`journal`] of what
 //!   the honest side logs, a [`stopwatch`] for what must come in time.
 //!
@@ -35,6 +37,7 @@ pub mod memory;
 pub mod native;
 #[cfg(feature = "arbitrary")]
 pub mod offered;
+pub mod recording;
 pub mod shmipc;
 pub mod socket;
 pub mod stopwatch;

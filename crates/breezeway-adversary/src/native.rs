@@ -1,5 +1,6 @@
 //! The native protocol, by hand: `docs/abi.md`.
 
+pub mod by_chance;
 pub mod frame;
 pub mod layout;
 

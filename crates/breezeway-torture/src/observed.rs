@@ -1,0 +1,67 @@
+//! What a process has, seen from outside (proc(5)).
+
+use std::fmt;
+
+/// What a session takes and must give back.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Holdings {
+    pub(crate) descriptors: usize,
+    /// Mapped memfds and files of sessions.
+    pub(crate) mappings: usize,
+    /// Without those that a server keeps for streams, up to a limit.
+    pub(crate) threads: usize,
+    /// Shared memory that it has mapped, in KiB.
+    pub(crate) shared: usize,
+}
+
+impl Holdings {
+    /// Of a process, but for its statistics, which come with its first session and stay.
+    pub(crate) fn of(pid: u32) -> Self {
+        let text =
+            |file: &str| std::fs::read_to_string(format!("/proc/{pid}/{file}")).unwrap_or_default();
+        let entries = |folder: &str| std::fs::read_dir(format!("/proc/{pid}/{folder}"));
+        let is_statistics = |name: &str| name.contains("/memfd:breezeway-stats ");
+        let descriptors = entries("fd").map_or(0, |entries| {
+            let targets = entries.flatten().filter_map(|entry| entry.path().read_link().ok());
+            targets.filter(|name| !is_statistics(&name.to_string_lossy())).count()
+        });
+        let maps = text("maps");
+        let is_segment = |line: &&str| {
+            line.split(' ').nth(1).is_some_and(|bits| bits.ends_with('s')) && !is_statistics(line)
+        };
+        let status = text("status");
+        let field = |name: &str| {
+            let line = status.lines().find(|line| line.starts_with(name)).unwrap_or_default();
+            line.split_whitespace().nth(1).and_then(|number| number.parse().ok()).unwrap_or(0)
+        };
+        let threads = entries("task").map_or(0, |entries| {
+            let names = entries.flatten().map(|entry| std::fs::read(entry.path().join("comm")));
+            names.flatten().filter(|name| !name.starts_with(b"breezeway-strea")).count()
+        });
+        Self {
+            descriptors,
+            mappings: maps.lines().filter(is_segment).count(),
+            threads,
+            shared: field("RssShmem:"),
+        }
+    }
+
+    /// Whether nothing is left beyond what there was before.
+    pub(crate) fn is_within(&self, before: &Self) -> bool {
+        self.descriptors <= before.descriptors
+            && self.mappings <= before.mappings
+            && self.threads <= before.threads
+            // The same segments, of which more pages may have been touched.
+            && (self.mappings < before.mappings || self.shared <= before.shared + 4096)
+    }
+}
+
+impl fmt::Display for Holdings {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { descriptors, mappings, threads, shared } = self;
+        write!(
+            formatter,
+            "{descriptors} fds, {mappings} mappings, {threads} threads, {shared} KiB shared"
+        )
+    }
+}
