@@ -28,6 +28,13 @@ var (
 	errNegativeOffset = errors.New("breezeway: a read at a negative offset")
 	// ErrSent is that of a reservation, or of a call's reply, which was sent before.
 	ErrSent = errors.New("breezeway: it was sent before, or given up")
+	// ErrNotTrusted is that of a slice of a session without the option TrustPeer.
+	ErrNotTrusted = errors.New("breezeway: slices of the other side's memory need the option " +
+		"TrustPeer; ReadAt and AppendTo copy")
+	// ErrTooMuchPinned is that of a slice for which more memory would stay mapped for ever than the
+	// option TrustPeer allows.
+	ErrTooMuchPinned = errors.New("breezeway: slices have taken as much memory as the option " +
+		"TrustPeer allows; copy, or raise it")
 	// ErrServerClosed is what Serve returns after Close or Shutdown.
 	ErrServerClosed = errors.New("breezeway: the server was closed")
 )

@@ -13,6 +13,8 @@ type memoryLink struct {
 	end   *shm.Endpoint
 	entry abi.Entry
 	room  shm.Room
+	// trusted is the option TrustPeer.
+	trusted uint64
 }
 
 func (l *memoryLink) carrier() Carrier { return Shm }
@@ -51,7 +53,7 @@ func (l *memoryLink) take(in *incoming) (taken, progress bool, err error) {
 			return false, false, violation(err)
 		}
 		*m = Message{}
-		m.lease(lease)
+		m.lease(lease, l.trusted)
 		return true, true, nil
 	}
 	m.length, m.start, m.lent, m.private = l.entry.Len, 0, nil, nil

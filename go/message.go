@@ -37,6 +37,8 @@ type lent struct {
 	lease      shm.Lease
 	generation uint64
 	live       bool
+	// trusted is the session's option TrustPeer.
+	trusted uint64
 }
 
 var lentPool = sync.Pool{New: func() any {
@@ -46,10 +48,10 @@ var lentPool = sync.Pool{New: func() any {
 	return l
 }}
 
-func (m *Message) lease(lease shm.Lease) {
+func (m *Message) lease(lease shm.Lease, trusted uint64) {
 	l := lentPool.Get().(*lent)
 	l.mu.Lock()
-	l.lease, l.live = lease, true
+	l.lease, l.live, l.trusted = lease, true, trusted
 	m.lent, m.generation, m.length = l, l.generation, lease.Len()
 	l.mu.Unlock()
 }
@@ -143,6 +145,29 @@ func (m *Message) Bytes() []byte {
 		return nil
 	}
 	return bytes
+}
+
+// Slice is its bytes without a copy, if the session has the option TrustPeer: until Release, the
+// sender's own memory, which is not to be written. Afterwards the sender may write it again; it
+// stays mapped. Metadata is not part of it.
+func (m *Message) Slice() ([]byte, error) {
+	if m.lent == nil {
+		return m.Bytes(), nil // What is private needs no trust.
+	}
+	l := m.lent
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.live || l.generation != m.generation {
+		return nil, ErrReleased
+	}
+	if l.trusted == 0 {
+		return nil, ErrNotTrusted
+	}
+	slice, pinned := l.lease.Pin(m.start, m.length, l.trusted)
+	if !pinned {
+		return nil, ErrTooMuchPinned
+	}
+	return slice, nil
 }
 
 var chunks = sync.Pool{New: func() any { return new([16 << 10]byte) }}

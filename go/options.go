@@ -40,6 +40,7 @@ type options struct {
 	socketMode       uint32
 	offload          int
 	replyTimeout     time.Duration
+	trusted          uint64
 	authorize        func(Peer) error
 	onStart          func(Peer)
 	onEnd            func(Peer, error)
@@ -109,6 +110,12 @@ func MaxStreams(streams int) Option { return func(o *options) { o.maxStreams = s
 // MaxMetadata is the longest metadata block that this side takes, 0 to 65535 bytes. Default 16 KiB.
 func MaxMetadata(bytes int) Option { return func(o *options) { o.maxMetadata = bytes } }
 
+// TrustPeer lets Message.Slice hand out slices of the other side's memory: it is trusted not to write
+// what it has lent, which nothing prevents. A segment of which a slice was handed out is never
+// unmapped while this process lives; they may take so many bytes in sum, of all sessions, 1 byte to
+// 1 TiB. Default 0: no slices.
+func TrustPeer(most uint64) Option { return func(o *options) { o.trusted = most } }
+
 // MaxSessions is the most sessions of a server at one time, 1 to 1000000; one more is refused with
 // the reason. Default 4096.
 func MaxSessions(count int) Option { return func(o *options) { o.maxSessions = count } }
@@ -174,6 +181,7 @@ func (o *options) validate() error {
 			"within 1 ns to 1 h"},
 		{o.callTimeout >= 0, "CallTimeout", o.callTimeout, "at least 1 ns, or 0 for any time"},
 		{within(o.replyTimeout, 0, time.Hour), "ReplyTimeout", o.replyTimeout, "within 0 s to 1 h"},
+		{o.trusted <= largest, "TrustPeer", o.trusted, "within 1 byte to 1 TiB, or 0 for no slices"},
 		{o.maxSessions >= 1 && o.maxSessions <= 1_000_000, "MaxSessions", o.maxSessions,
 			"in 1..=1000000"},
 		{o.socketMode <= 0o777, "SocketMode", fmt.Sprintf("%#o", o.socketMode), "in 0o000..=0o777"},

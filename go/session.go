@@ -90,6 +90,8 @@ type session struct {
 	acceptWaiters  []*waiter
 	nextNumber     uint32
 	done           chan struct{}
+
+	sent, received traffic
 }
 
 // arrival is what came from the other side and nobody has taken up.
@@ -118,6 +120,7 @@ func newSession(agreed *agreement, conn net.Conn, raw syscall.RawConn, peer Peer
 	if agreed.ownControl == nil {
 		s.socket = newSocketLink(agreed.carrier, conn, raw, limit, s.writeBacklog)
 		s.link, s.maxMessage = s.socket, s.socket.limit
+		s.enroll()
 		return s, nil
 	}
 	limits := shm.Limits{Cap: int(limit), FirstSegment: int(opts.firstSegment),
@@ -126,8 +129,9 @@ func newSession(agreed *agreement, conn net.Conn, raw syscall.RawConn, peer Peer
 	if err != nil {
 		return nil, err
 	}
-	s.memory = &memoryLink{end: end}
+	s.memory = &memoryLink{end: end, trusted: opts.trusted}
 	s.link, s.maxMessage = s.memory, int(limit)
+	s.enroll()
 	return s, nil
 }
 
@@ -141,6 +145,7 @@ func (s *session) finish(err error) {
 	s.err = err
 	s.over.Store(true)
 	close(s.done)
+	s.retire()
 	// Ends the connection also where a forked child holds a copy, and wakes whoever is parked on
 	// it.
 	_ = s.raw.Control(func(fd uintptr) { _ = unix.Shutdown(int(fd), unix.SHUT_RDWR) })
@@ -279,7 +284,10 @@ func (s *session) tryTurn() (bool, error) {
 			break
 		}
 		worked = true
-		if taken {
+		if !taken {
+			s.received.entries[aControl]++
+		} else {
+			s.received.count(s.in.head, s.in.message.length)
 			if err := s.dispatch(); err != nil {
 				return true, err
 			}
@@ -357,10 +365,16 @@ func (s *session) settle() {
 
 // transmit publishes a message: all of it or, with an error, nothing.
 func (s *session) transmit(head abi.Head, out *outgoing) error {
+	var err error
 	if s.memory != nil {
-		return s.memory.send(head, out)
+		err = s.memory.send(head, out)
+	} else {
+		err = s.socket.send(head, out)
 	}
-	return s.socket.send(head, out)
+	if err == nil {
+		s.sent.count(head, out.prefixLen()+out.length())
+	}
+	return err
 }
 
 func (s *session) flush() {

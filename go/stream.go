@@ -132,10 +132,11 @@ func (t *Stream) CloseSend() error {
 	return t.send(context.Background(), &outgoing{empty: true}, true)
 }
 
-// CloseSendWith is CloseSend with a metadata block behind the last message, as for trailers.
+// CloseSendWith is CloseSend with a metadata block behind the last message, as for trailers. One of
+// 0 bytes is none.
 func (t *Stream) CloseSendWith(metadata []byte) error {
 	return t.send(context.Background(), &outgoing{empty: true, metadata: metadata,
-		hasMetadata: true}, true)
+		hasMetadata: len(metadata) > 0}, true)
 }
 
 func (t *Stream) send(ctx context.Context, out *outgoing, last bool) error {

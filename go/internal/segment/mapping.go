@@ -29,6 +29,7 @@ package segment
 
 import (
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"unsafe"
 
@@ -176,11 +177,24 @@ func move(to, from []byte) {
 	copy(to, from)
 }
 
-// Pin gives a slice of the mapping, which is never unmapped from now on.
-func (m *Mapping) Pin(at, length int) []byte {
-	m.pinned.Store(true)
-	return m.bytes(at, length)
+// pinned counts the bytes of mappings that are never unmapped.
+var pinned struct {
+	mu    sync.Mutex
+	bytes uint64
 }
 
-// IsPinned says whether a slice was handed out.
-func (m *Mapping) IsPinned() bool { return m.pinned.Load() }
+// Pin gives a slice of the mapping, which is never unmapped from now on. False if such mappings
+// would take more than limit bytes.
+func (m *Mapping) Pin(at, length int, limit uint64) ([]byte, bool) {
+	pinned.mu.Lock()
+	defer pinned.mu.Unlock()
+	if !m.pinned.Load() {
+		if size := uint64(m.size); size > limit || pinned.bytes > limit-size {
+			return nil, false
+		}
+		pinned.bytes += uint64(m.size)
+		m.pinned.Store(true)
+	}
+	slice := m.bytes(at, length)
+	return slice[:length:length], true
+}

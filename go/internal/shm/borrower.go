@@ -111,6 +111,15 @@ func (l *Lease) CopyOut(to []byte, at int) {
 	l.mapping.CopyOut(to, l.offset+at)
 }
 
+// Pin gives a slice of it, whose segment is never unmapped from now on; false if segments that are
+// so would take more than limit bytes.
+func (l *Lease) Pin(at, length int, limit uint64) ([]byte, bool) {
+	if at < 0 || length < 0 || at > l.length-length {
+		panic("a slice outside of a lent message")
+	}
+	return l.mapping.Pin(l.offset+at, length, limit)
+}
+
 // End says that it is no longer read.
 func (l *Lease) End() {
 	// In this order: once the peer sees the release it may retire the segment, which is to find no

@@ -102,6 +102,12 @@ func (e *Endpoint) count(counter abi.Counter, more uint64) {
 // Counters are what this side has counted.
 func (e *Endpoint) Counters() [8]uint64 { return e.counters }
 
+// Memory gives the bytes of payload segments, own and the peer's, and the bits of the lends that are
+// not known to be released.
+func (e *Endpoint) Memory() (own, peer uint64, lent []uint64) {
+	return uint64(e.lender.total), e.borrower.total, e.lender.lent
+}
+
 // ---- receiving ----
 
 // Ready says whether the next entry is there. It needs no lock against senders, but nobody may take

@@ -1,0 +1,63 @@
+// Package metrics publishes what Breezeway's sessions in this process count, under the names that
+// the Rust crates have (docs/watching.md): for expvar, and as text for Prometheus.
+//
+// Nothing is recorded by itself: sessions keep their sums anyway, and they are read at each look.
+package metrics
+
+import (
+	"expvar"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	breezeway "github.com/breezeway-ipc/breezeway/go"
+)
+
+// Publish publishes a map by that name in expvar, once for each name.
+func Publish(name string) {
+	expvar.Publish(name, expvar.Func(func() any {
+		values := map[string]uint64{}
+		for _, s := range breezeway.Statistics() {
+			values[labelled(s)] = s.Value
+		}
+		return values
+	}))
+}
+
+func labelled(s breezeway.Statistic) string {
+	return fmt.Sprintf("%s{role=%q}", s.Name, s.Role)
+}
+
+// Write writes them in Prometheus's text format.
+func Write(w io.Writer) error {
+	var text strings.Builder
+	all := breezeway.Statistics()
+	typed := map[string]bool{}
+	for _, first := range all {
+		if typed[first.Name] {
+			continue
+		}
+		typed[first.Name] = true
+		kind := "gauge"
+		if strings.HasSuffix(first.Name, "_total") {
+			kind = "counter"
+		}
+		fmt.Fprintf(&text, "# TYPE %s %s\n", first.Name, kind)
+		for _, s := range all {
+			if s.Name == first.Name {
+				fmt.Fprintf(&text, "%s %d\n", labelled(s), s.Value)
+			}
+		}
+	}
+	_, err := io.WriteString(w, text.String())
+	return err
+}
+
+// Handler serves what Write writes.
+func Handler() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; version=0.0.4")
+		_ = Write(w) // Who asked may be gone.
+	})
+}
