@@ -24,7 +24,7 @@ MSRV = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 FUZZ = $(wildcard crates/*/fuzz/Cargo.toml)
 
 .PHONY: help demo check test ship format columns links arrows unsafe lint unit model release budgets peers bench-iceoryx2 bench-grpc study-grpc bench-rpc bench-thrift bench-compile bench-tokio bench-threads bench-calls bench-idle bench-fairness bench-cold bench-streams clean go \
-	golden carriers needs soak restarts failover polling shmipc-peers bench-shmipc features docs tutorial fuzz-check peers-check random-idls packages msrv asan hostile
+	golden carriers needs soak restarts failover polling shmipc-peers bench-shmipc features docs tutorial fuzz-check peers-check random-idls packages msrv asan hostile fuzz
 .DEFAULT_GOAL := help
 
 ## This list.
@@ -194,6 +194,19 @@ hostile:
 	$(TORTURE)
 	@if command -v go >/dev/null; then cd go && go build -o ../target/release/bwgo ./cmd/bwgo; fi
 	BREEZEWAY_BWGO=target/release/bwgo target/release/torture hostile --sessions $(SESSIONS)
+
+SECONDS ?= 300
+## Each fuzz target for a while (SECONDS=300), one after the other (needs a nightly and cargo-fuzz).
+fuzz:
+	@if cargo +nightly fuzz --version >/dev/null 2>&1; then \
+		set -e; for target in $(wildcard crates/*/fuzz/fuzz_targets/*.rs); do \
+			name=$$(basename $$target .rs); folder=$${target%/fuzz_targets/*}; \
+			seeds=; [ -d $$folder/seeds/$$name ] && seeds=$$PWD/$$folder/seeds/$$name; \
+			mkdir -p $$folder/corpus/$$name; \
+			(cd $$folder/.. && cargo +nightly fuzz run $$name fuzz/corpus/$$name $$seeds \
+				-- -max_total_time=$(SECONDS) -print_final_stats=1); \
+		done; \
+	else echo "SKIPPED: fuzzing needs a nightly toolchain and cargo-fuzz"; fi
 
 # ---- figures ----
 
