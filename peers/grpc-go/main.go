@@ -4,6 +4,7 @@
 //
 //	go build . && go build -o grpc-go-client google.golang.org/grpc/interop/client
 //	grpc-go tcp:127.0.0.1:0
+//	grpc-go tls:127.0.0.1:0 CERTIFICATE.pem CERTIFICATE.key
 //	grpc-go check unix:/tmp/interop.sock 100000
 //	grpc-go compressed unix:/tmp/interop.sock
 //	grpc-go-client -server_host unix:/tmp/interop.sock -server_port 0 -test_case large_unary
@@ -17,13 +18,15 @@ import (
 	"strings"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/health"
 	healthgrpc "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/interop"
 	testgrpc "google.golang.org/grpc/interop/grpc_testing"
 )
 
-const usage = "usage: grpc-go ADDRESS | grpc-go check ADDRESS COUNT | grpc-go compressed ADDRESS"
+const usage = "usage: grpc-go ADDRESS | grpc-go tls:HOST:PORT CERTIFICATE KEY | " +
+	"grpc-go check ADDRESS COUNT | grpc-go compressed ADDRESS"
 
 func main() {
 	log.SetFlags(0)
@@ -32,6 +35,14 @@ func main() {
 		listener := listen(os.Args[1])
 		fmt.Printf("%s:%s\n", listener.Addr().Network(), listener.Addr())
 		log.Fatal(server().Serve(listener))
+	case len(os.Args) == 4 && strings.HasPrefix(os.Args[1], "tls:"):
+		own, err := credentials.NewServerTLSFromFile(os.Args[2], os.Args[3])
+		if err != nil {
+			log.Fatal(err)
+		}
+		listener := listen("tcp:" + strings.TrimPrefix(os.Args[1], "tls:"))
+		fmt.Printf("tls:%s\n", listener.Addr())
+		log.Fatal(server(grpc.Creds(own)).Serve(listener))
 	case len(os.Args) == 4 && os.Args[1] == "check":
 		check(os.Args[2], os.Args[3])
 	case len(os.Args) == 3 && os.Args[1] == "compressed":
@@ -50,8 +61,8 @@ func listen(address string) net.Listener {
 	return listener
 }
 
-func server() *grpc.Server {
-	server := grpc.NewServer()
+func server(options ...grpc.ServerOption) *grpc.Server {
+	server := grpc.NewServer(options...)
 	testgrpc.RegisterTestServiceServer(server, interop.NewTestServer())
 	healthgrpc.RegisterHealthServer(server, health.NewServer())
 	return server

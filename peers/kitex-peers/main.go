@@ -5,6 +5,8 @@
 //	kitex serve tcp:127.0.0.1:0
 //	kitex call unix:/tmp/shop.sock ttheader
 //	kitex call-shmipc unix:/tmp/shmipc.sock ttheader
+//	kitex call-tls tcp:127.0.0.1:7000 ttheader ROOT.pem CERTIFICATE.pem CERTIFICATE.key
+//	kitex serve-tls tcp:127.0.0.1:0 CERTIFICATE.pem CERTIFICATE.key
 //	kitex serve-room tcp:127.0.0.1:0
 //	kitex call-room unix:/tmp/room.sock
 //	kitex serve-echo unix:/tmp/echo.sock
@@ -36,6 +38,11 @@ func main() {
 	case len(arguments) == 3 && arguments[0] == "call-shmipc":
 		at := address(arguments[1])
 		call(at, arguments[2], overShmipc(at)...)
+	case len(arguments) == 6 && arguments[0] == "call-tls":
+		call(address(arguments[1]), arguments[2],
+			overTLS(arguments[3], arguments[4], arguments[5])...)
+	case len(arguments) == 4 && arguments[0] == "serve-tls":
+		serveTLS(address(arguments[1]), arguments[2], arguments[3])
 	case len(arguments) == 2 && arguments[0] == "serve-room":
 		serveRoom(address(arguments[1]))
 	case len(arguments) == 2 && arguments[0] == "call-room":
@@ -47,6 +54,8 @@ func main() {
 	default:
 		log.Fatal("usage: kitex serve ADDRESS | kitex call ADDRESS FRAMING | " +
 			"kitex call-shmipc ADDRESS FRAMING | " +
+			"kitex call-tls ADDRESS FRAMING ROOT CERTIFICATE KEY | " +
+			"kitex serve-tls ADDRESS CERTIFICATE KEY | " +
 			"kitex serve-room ADDRESS | kitex call-room ADDRESS | " +
 			"kitex serve-echo ADDRESS | kitex bench-echo ADDRESS MILLISECONDS\n" +
 			"framings: ttheader, ttheaderframed, framed, buffered")

@@ -29,11 +29,18 @@ func serve(at net.Addr) {
 		unix.SetUnlinkOnClose(true)
 	}
 	fmt.Printf("%s:%s\n", listener.Addr().Network(), listener.Addr())
-	s := served.NewServer(&corner{left: 3}, server.WithListener(listener),
+	run(listener)
+}
+
+// run serves the shop until the program ends.
+func run(listener net.Listener, more ...server.Option) {
+	options := append([]server.Option{
+		server.WithListener(listener),
 		server.WithMetaHandler(transmeta.ServerTTHeaderHandler),
 		server.WithMetaHandler(transmeta.MetainfoServerHandler),
-		server.WithEnableContextTimeout(true))
-	must("serve", s.Run())
+		server.WithEnableContextTimeout(true),
+	}, more...)
+	must("serve", served.NewServer(&corner{left: 3}, options...).Run())
 }
 
 func (c *corner) Buy(_ context.Context, wanted *shop.Item, coupon string) (*shop.Item, error) {

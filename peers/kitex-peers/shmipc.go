@@ -4,7 +4,6 @@ import (
 	"net"
 	"time"
 
-	"github.com/cloudwego/gopkg/bufiox"
 	"github.com/cloudwego/kitex/client"
 	"github.com/cloudwego/kitex/pkg/remote/trans/gonet"
 	"github.com/cloudwego/shmipc-go"
@@ -32,16 +31,5 @@ func (d dialer) DialTimeout(_, _ string, _ time.Duration) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &conn{stream, bufiox.NewDefaultReader(stream), bufiox.NewDefaultWriter(stream)}, nil
+	return buffered(stream), nil
 }
-
-// conn is what the handlers of gonet ask of a connection.
-type conn struct {
-	*shmipc.Stream
-	reader *bufiox.DefaultReader
-	writer *bufiox.DefaultWriter
-}
-
-func (c *conn) Reader() *bufiox.DefaultReader  { return c.reader }
-func (c *conn) Writer() *bufiox.DefaultWriter  { return c.writer }
-func (c *conn) Read(bytes []byte) (int, error) { return c.reader.Read(bytes) }

@@ -8,12 +8,14 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use breezeway::{
-    Address, Carrier, ConnectError, HandshakeError, HelloError, Peer, Place, SessionOptions,
+    Address, Carrier, ConnectError, ForeignConnection, HandshakeError, HelloError, Peer, Place,
+    SessionOptions, TlsError,
 };
-use breezeway_tokio::Channel;
+use breezeway_tokio::{Channel, ForeignStream};
 use http::Uri;
 use hyper_util::rt::TokioIo;
 use tokio::net::{TcpStream, UnixStream};
+use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 use tower_service::Service;
 
@@ -21,6 +23,9 @@ use crate::channel::RESENDS;
 use crate::connect_info::{ConnectInfo, Gear};
 use crate::connection::Connection;
 use crate::listening::{CONNECTION, GRPC, session};
+
+/// What TLS is told that is to be spoken in it.
+const HTTP2: &[u8] = b"h2";
 
 /// What connecting in the native gear has led to.
 pub(crate) enum Connected {
@@ -53,10 +58,12 @@ pub(crate) async fn native(
     Err(no_place(failures))
 }
 
-/// Whether the answer to the hello shows a peer that does not know it: other bytes, or none.
+/// Whether the answer to the hello shows a peer that does not know it: other bytes, or none. Over
+/// TLS it may say so.
 fn is_another_protocol(error: &ConnectError) -> bool {
-    use HandshakeError::{Closed, Hello};
-    matches!(error, ConnectError::Handshake(Closed | Hello(HelloError::Magic(_))))
+    use HandshakeError::{Closed, Hello, Tls};
+    let ConnectError::Handshake(error) = error else { return false };
+    matches!(error, Closed | Hello(HelloError::Magic(_)) | Tls(TlsError::OtherProtocol))
 }
 
 /// Why none of the places works.
@@ -104,6 +111,9 @@ impl Connector {
 
     async fn connect_to(&self, place: &Place) -> Result<Connection, ConnectError> {
         let Place::Shm(_) = place else {
+            if let Place::Tls { .. } = place {
+                return connect_within_tls(place.clone(), self.options.clone()).await;
+            }
             let connecting = timeout(self.timeout, connect_socket(place)).await;
             let late =
                 || ConnectError::NotAccepting { place: place.clone(), timeout: self.timeout };
@@ -139,6 +149,19 @@ async fn connect_socket(place: &Place) -> io::Result<Connection> {
         }
         _ => Err(io::ErrorKind::Unsupported.into()),
     }
+}
+
+/// Elsewhere: it blocks for a moment, and keeps the handshake timeout by itself.
+async fn connect_within_tls(
+    place: Place,
+    options: SessionOptions,
+) -> Result<Connection, ConnectError> {
+    let at = place.clone();
+    let connecting = spawn_blocking(move || ForeignConnection::connect(&at, &options, HTTP2));
+    let connection = connecting.await.map_err(|error| failed(&place, error.into()))??;
+    let stream = ForeignStream::new(connection).map_err(|error| failed(&place, error))?;
+    let info = ConnectInfo::of_foreign(&stream);
+    Ok(Connection::new(stream, info))
 }
 
 fn failed(place: &Place, source: io::Error) -> ConnectError {

@@ -37,8 +37,9 @@ pub(crate) fn first_place<T>(
     })
 }
 
-/// Connects to a place, for `protocol` where that is said below it; gives the socket and who
-/// listens there. Takes at most the handshake timeout, and what the resolver of names takes.
+/// Connects to a place, for `protocol` where that is said below it (empty: nothing is said); gives
+/// the socket and who listens there. Takes at most the handshake timeout, and what the resolver of
+/// names takes.
 pub(crate) fn connect(
     place: &Place,
     options: &SessionOptions,

@@ -78,8 +78,8 @@ impl ForeignConnection {
         Self { wire: Some(wire), unread, carrier, peer, _place: place }
     }
 
-    /// Connects to a server of another protocol, which TLS tells it by its name (ALPN). Takes at
-    /// most the handshake timeout.
+    /// Connects to a server of another protocol, which TLS tells it by its name (ALPN), if it has
+    /// one. Takes at most the handshake timeout.
     #[doc(hidden)]
     pub fn connect(
         place: &Place,

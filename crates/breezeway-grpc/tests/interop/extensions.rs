@@ -14,7 +14,7 @@ use crate::support::{Plain, addresses, any, connect, run};
 fn one_layer_sees_the_calls_of_both_gears_and_who_makes_them() {
     run(async {
         let folder = tempfile::tempdir().unwrap();
-        let carriers = [Carrier::Shm, Carrier::Unix, Carrier::Tcp];
+        let carriers = [Carrier::Shm, Carrier::Unix, Carrier::Tcp, Carrier::Tls];
         for (address, carrier) in addresses(folder.path()).into_iter().zip(carriers) {
             let seen = Arc::new(Mutex::new(Vec::new()));
             let layer = InterceptorLayer::new({
@@ -38,7 +38,7 @@ fn one_layer_sees_the_calls_of_both_gears_and_who_makes_them() {
             assert_eq!((http2.gear, http2.carrier), (Gear::Http2, carrier));
             for info in [native, http2] {
                 match carrier {
-                    Carrier::Tcp => assert!(info.peer.remote.is_some(), "{info:?}"),
+                    Carrier::Tcp | Carrier::Tls => assert!(info.peer.remote.is_some(), "{info:?}"),
                     _ => assert_eq!(info.peer.pid, Some(std::process::id())),
                 }
             }

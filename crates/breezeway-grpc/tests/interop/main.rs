@@ -6,6 +6,8 @@ mod deaths;
 mod extensions;
 mod limits;
 mod needs_go;
+#[cfg(feature = "tls")]
+mod over_tls;
 mod restarting;
 mod servers;
 mod sizes;

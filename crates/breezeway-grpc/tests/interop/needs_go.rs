@@ -12,7 +12,9 @@ use breezeway_grpc_interop::{AnyChannel, pb};
 use tonic::Status;
 use tower::ServiceExt;
 
-use crate::support::{Serving, addresses, any, run};
+#[cfg(feature = "tls")]
+use crate::over_tls::{self, Certificates};
+use crate::support::{Serving, any, plain_addresses, run};
 
 /// What grpc-go's client has of the list, and its soak tests. It has no compressed cases (those are
 /// in `peers/grpc-go`), and those of authentication need TLS.
@@ -62,7 +64,7 @@ fn programs() -> &'static Programs {
 }
 
 /// grpc-go's client tries a case at the socket of an address.
-fn grpc_go_calls(address: &str, case: &str) {
+fn grpc_go_calls(address: &str, case: &str, more: &[&str]) {
     // A `shm:` address's socket file takes any gRPC client too.
     let place = match address.strip_prefix("shm:") {
         Some(path) => format!("unix:{path}"),
@@ -70,6 +72,7 @@ fn grpc_go_calls(address: &str, case: &str) {
     };
     let mut client = Command::new(&programs().client);
     client.args(["-server_host", &place, "-server_port", "0", "-test_case", case]);
+    client.args(more);
     let Output { status, stderr, .. } = client.output().unwrap();
     assert!(status.success(), "{case} at {place}: {}", String::from_utf8_lossy(&stderr));
 }
@@ -80,10 +83,10 @@ fn grpc_gos_client_passes_its_cases_against_a_server_on_every_socket() {
     programs();
     run(async {
         let folder = tempfile::tempdir().unwrap();
-        for address in addresses(folder.path()) {
+        for address in plain_addresses(folder.path()) {
             let serving = Serving::start(&address);
             let address = serving.address.clone();
-            let called = move || CASES.iter().for_each(|case| grpc_go_calls(&address, case));
+            let called = move || CASES.iter().for_each(|case| grpc_go_calls(&address, case, &[]));
             tokio::task::spawn_blocking(called).await.unwrap();
             serving.end().await;
         }
@@ -96,7 +99,7 @@ fn grpc_go_sends_and_takes_what_is_compressed() {
     programs();
     run(async {
         let folder = tempfile::tempdir().unwrap();
-        for address in addresses(folder.path()) {
+        for address in plain_addresses(folder.path()) {
             let serving = Serving::start(&address);
             let place = serving.address.replace("shm:", "unix:");
             let called = move || {
@@ -108,7 +111,7 @@ fn grpc_go_sends_and_takes_what_is_compressed() {
             tokio::task::spawn_blocking(called).await.unwrap();
             serving.end().await;
         }
-        for address in addresses(folder.path()).into_iter().skip(1) {
+        for address in plain_addresses(folder.path()).into_iter().skip(1) {
             let grpc_go = GrpcGo::start(&address);
             let channel = breezeway_grpc::connect(&grpc_go.address).await.unwrap();
             // It answers in the encoding that it was asked in.
@@ -148,8 +151,12 @@ struct GrpcGo {
 
 impl GrpcGo {
     fn start(address: &str) -> Self {
+        Self::start_with(&[address])
+    }
+
+    fn start_with(arguments: &[&str]) -> Self {
         let mut server = Command::new(&programs().server);
-        let mut process = server.arg(address).stdout(Stdio::piped()).spawn().unwrap();
+        let mut process = server.args(arguments).stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
         Self { process, address: line.trim_end().to_owned() }
@@ -188,7 +195,7 @@ fn both_channels_pass_the_cases_against_grpc_gos_server() {
     programs();
     run(async {
         let folder = tempfile::tempdir().unwrap();
-        for address in addresses(folder.path()).into_iter().skip(1) {
+        for address in plain_addresses(folder.path()).into_iter().skip(1) {
             let grpc_go = GrpcGo::start(&address);
             let channel = breezeway_grpc::connect(&grpc_go.address).await.unwrap();
             assert_eq!(channel.connect_info().unwrap().gear, Gear::Http2);
@@ -198,5 +205,47 @@ fn both_channels_pass_the_cases_against_grpc_gos_server() {
             let of_error = |error: tonic::transport::Error| Status::from_error(error.into());
             every_case(AnyChannel::new(channel.map_err(of_error))).await;
         }
+    });
+}
+
+#[cfg(feature = "tls")]
+#[test]
+#[ignore = "needs Go"]
+fn grpc_gos_client_passes_its_cases_within_tls() {
+    programs();
+    let all = Certificates::new();
+    run(async {
+        // Its program has no certificate of its own.
+        let serving = Serving::with("tls:127.0.0.1:0", over_tls::options(all.server()));
+        let place = serving.address.replace("tls:", "tcp:");
+        let root = all.authority.root().display().to_string();
+        let called = move || {
+            let tls = ["-use_tls", "-use_test_ca", "-ca_file", &root];
+            CASES.iter().for_each(|case| grpc_go_calls(&place, case, &tls));
+        };
+        tokio::task::spawn_blocking(called).await.unwrap();
+        serving.end().await;
+    });
+}
+
+#[cfg(feature = "tls")]
+#[test]
+#[ignore = "needs Go"]
+fn both_channels_pass_the_cases_against_grpc_gos_server_within_tls() {
+    programs();
+    let all = Certificates::new();
+    let issued = all.issue("127.0.0.1");
+    let [chain, key] = [&issued.chain, &issued.key].map(|path| path.display().to_string());
+    run(async {
+        let grpc_go = GrpcGo::start_with(&["tls:127.0.0.1:0", &chain, &key]);
+        let endpoint = || over_tls::endpoint(&grpc_go.address, all.nobody());
+        // Its server names HTTP/2 within TLS, and refuses a session by that.
+        let channel = endpoint().connect().await.unwrap();
+        assert_eq!(channel.connect_info().unwrap().gear, Gear::Http2);
+        every_case(any(channel.clone())).await;
+        cases::timeout_on_sleeping_server(client(any(channel))).await;
+        let channel = endpoint().connect_http2().await.unwrap();
+        let of_error = |error: tonic::transport::Error| Status::from_error(error.into());
+        every_case(AnyChannel::new(channel.map_err(of_error))).await;
     });
 }

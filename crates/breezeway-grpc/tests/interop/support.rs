@@ -4,7 +4,7 @@ use std::future::Future;
 use std::path::Path;
 use std::time::Duration;
 
-use breezeway_grpc::{Channel, Endpoint, Gear, Server};
+use breezeway_grpc::{Channel, Endpoint, Gear, Server, ServerOptions};
 use breezeway_grpc_interop::{AnyChannel, server};
 use tokio::runtime::Builder;
 use tokio::sync::oneshot;
@@ -35,7 +35,11 @@ pub(crate) struct Serving {
 
 impl Serving {
     pub(crate) fn start(address: &str) -> Self {
-        let bound = Server::builder().add_service(server()).bind(address).unwrap();
+        Self::with(address, ServerOptions::new())
+    }
+
+    pub(crate) fn with(address: &str, options: ServerOptions) -> Self {
+        let bound = Server::builder().options(options).add_service(server()).bind(address).unwrap();
         let address = bound.address().to_string();
         let (stop, stopped) = oneshot::channel();
         let serving = tokio::spawn(bound.serve_with_shutdown(async {
@@ -76,8 +80,19 @@ impl Drop for Plain {
     }
 }
 
-/// An address of every carrier.
-pub(crate) fn addresses(folder: &Path) -> [String; 3] {
+/// An address of every carrier; for that of TLS this process has certificates by default.
+pub(crate) fn addresses(folder: &Path) -> Vec<String> {
+    let mut all = plain_addresses(folder).to_vec();
+    #[cfg(feature = "tls")]
+    {
+        crate::over_tls::install_default();
+        all.push("tls:127.0.0.1:0".to_owned());
+    }
+    all
+}
+
+/// Those that everybody can speak at.
+pub(crate) fn plain_addresses(folder: &Path) -> [String; 3] {
     let path = folder.display();
     [format!("shm:{path}/shm"), format!("unix:{path}/unix"), "tcp:127.0.0.1:0".to_owned()]
 }

@@ -1,12 +1,12 @@
 //! Calls to Thrift servers on sockets: a pool of connections, each with one call at a time.
 
 use std::io;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use breezeway::Address;
+use breezeway::{Address, Place};
 
 use super::calling::{ThriftFraming, outcome, stays};
-use super::pool::Pool;
+use super::pool::{Pool, Reach};
 use super::socket::Socket;
 use super::{Message, Receiver};
 use crate::caller::CallOptions;
@@ -15,11 +15,13 @@ use crate::error::Error;
 use crate::method::Method;
 use crate::thrift::{self, Limits};
 
-/// Calls a Thrift server, such as one of Kitex, Volo or an Apache library, on a unix or TCP socket.
+/// Calls a Thrift server, such as one of Kitex, Volo or an Apache library, on a unix or TCP socket,
+/// or within TLS.
 ///
 /// Threads share it: each call has a connection for itself, which is opened when no other is idle,
-/// within a second for each of the server's addresses. A connection that failed, or whose reply was
-/// given up, is closed; one that the server closed while idle is replaced before it is used.
+/// within a second for each of the server's addresses ([`Self::connect_timeout`]). A connection
+/// that failed, or whose reply was given up, is closed; one that the server closed while idle is
+/// replaced before it is used.
 ///
 /// ```no_run
 /// use breezeway_rpc::ThriftClient;
@@ -50,15 +52,31 @@ impl ThriftClient {
         Self { pool: Pool::new(address, framing) }
     }
 
-    pub(super) fn address(&self) -> &Address {
-        &self.pool.address
+    /// How long connecting to one of the server's addresses may take, with TLS's handshake where
+    /// there is one. Default 1 s.
+    pub fn connect_timeout(mut self, timeout: Duration) -> Self {
+        self.pool.reach.timeout = timeout;
+        self
+    }
+
+    /// The certificates of `tls:` addresses. Without, those that are
+    /// [installed](breezeway::Tls::install_default).
+    #[cfg(feature = "tls")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "tls")))]
+    pub fn tls(mut self, tls: breezeway::Tls) -> Self {
+        self.pool.reach.options = self.pool.reach.options.tls(tls);
+        self
+    }
+
+    pub(super) fn reach(&self) -> &Reach {
+        &self.pool.reach
     }
 
     fn connection(&self, deadline: Option<Instant>) -> Result<Connection, Error> {
         if let Some(idle) = self.pool.idle(|connection| connection.socket.is_usable()) {
             return Ok(idle);
         }
-        let socket = connect(&self.pool.address, deadline)?;
+        let socket = connect(&self.pool.reach, deadline)?;
         Ok(Connection { socket, receiver: Receiver::new(Limits::default()) })
     }
 
@@ -77,15 +95,21 @@ impl ThriftClient {
 }
 
 /// Connects to the first place that can be.
-pub(super) fn connect(address: &Address, deadline: Option<Instant>) -> Result<Socket, Error> {
-    let mut outcome = Err(io::ErrorKind::NotFound.into());
+pub(super) fn connect(reach: &Reach, deadline: Option<Instant>) -> Result<Socket, Error> {
+    let Reach { address, timeout, options } = reach;
+    let mut last = Error::Connecting(address.clone(), io::ErrorKind::NotFound.into());
     for place in address.places() {
-        outcome = Socket::connect(place, deadline);
-        if outcome.is_ok() {
-            break;
+        let connected = match place {
+            Place::Tls { .. } => Socket::connect_within_tls(place, options, (deadline, *timeout)),
+            _ => Socket::connect(place, (deadline, *timeout))
+                .map_err(|error| Error::Connecting(address.clone(), error)),
+        };
+        match connected {
+            Ok(socket) => return Ok(socket),
+            Err(error) => last = error,
         }
     }
-    outcome.map_err(|error| Error::Connecting(address.clone(), error))
+    Err(last)
 }
 
 impl Channel for ThriftClient {

@@ -16,8 +16,9 @@ pub(crate) fn serve_connection(services: &Services, mut connection: ForeignConne
     let mut receiver = Receiver::new(Limits::default());
     loop {
         if receiver.begins_with_stream() == Some(true) {
-            if let Err(error) = stream::serve(services, &mut connection, &mut receiver) {
-                tracing::warn!(peer = ?connection.peer(), %error, "a Thrift client is refused");
+            let peer = connection.peer().clone();
+            if let Err(error) = stream::serve(services, connection, &mut receiver) {
+                tracing::warn!(?peer, %error, "a Thrift client is refused");
             }
             return;
         }

@@ -2,8 +2,9 @@
 
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Mutex, MutexGuard};
+use std::time::Duration;
 
-use breezeway::Address;
+use breezeway::{Address, SessionOptions};
 
 use super::calling::{ThriftFraming, request};
 use crate::caller::CallOptions;
@@ -11,12 +12,24 @@ use crate::error::Error;
 use crate::method::Method;
 use crate::thrift;
 
+/// How long connecting to one address of a host may take, unless the client says otherwise.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 /// The most idle connections that are kept.
 const MAX_IDLE: usize = 64;
 
+/// Where a server is, and how connections to it are made.
+#[derive(Debug)]
+pub(super) struct Reach {
+    pub(super) address: Address,
+    /// How long connecting to one address of a host may take.
+    pub(super) timeout: Duration,
+    /// The certificates of `tls:` addresses.
+    pub(super) options: SessionOptions,
+}
+
 #[derive(Debug)]
 pub(super) struct Pool<C> {
-    pub(super) address: Address,
+    pub(super) reach: Reach,
     framing: ThriftFraming,
     sequence: AtomicI32,
     idle: Mutex<Vec<C>>,
@@ -24,7 +37,8 @@ pub(super) struct Pool<C> {
 
 impl<C> Pool<C> {
     pub(super) fn new(address: Address, framing: ThriftFraming) -> Self {
-        Self { address, framing, sequence: AtomicI32::new(1), idle: Mutex::default() }
+        let reach = Reach { address, timeout: CONNECT_TIMEOUT, options: SessionOptions::new() };
+        Self { reach, framing, sequence: AtomicI32::new(1), idle: Mutex::default() }
     }
 
     /// The bytes of the next request, and its number.
@@ -39,10 +53,10 @@ impl<C> Pool<C> {
     }
 
     /// An idle connection that can be used; those that cannot are closed.
-    pub(super) fn idle(&self, is_usable: impl Fn(&C) -> bool) -> Option<C> {
+    pub(super) fn idle(&self, is_usable: impl Fn(&mut C) -> bool) -> Option<C> {
         loop {
-            let connection = self.lock().pop()?;
-            if is_usable(&connection) {
+            let mut connection = self.lock().pop()?;
+            if is_usable(&mut connection) {
                 return Some(connection);
             }
         }

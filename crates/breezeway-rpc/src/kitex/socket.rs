@@ -1,12 +1,13 @@
 //! A connected socket of which each wait ends at a deadline.
 
-use std::io;
+use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
+use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use breezeway::{CallError, Place};
+use breezeway::{CallError, ForeignConnection, Place, SessionOptions};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
@@ -16,62 +17,166 @@ use rustix::net::{
 
 use crate::error::Error;
 
-/// How long connecting to one address of a host may take, at most.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
+/// What TLS is told that is to be spoken in it: Kitex's protocols have no names there.
+pub(super) const UNNAMED: &[u8] = b"";
 
+/// When a call is over, and how long connecting to one address may take.
+pub(super) type Limits = (Option<Instant>, Duration);
+
+/// A connection's bytes, as they are or within TLS.
 #[derive(Debug)]
-pub(super) struct Socket(OwnedFd);
+pub(super) enum Socket {
+    Plain(OwnedFd),
+    Tls(Tls),
+}
+
+/// One side of TLS has one state, for whoever reads and whoever writes: nobody waits with the lock.
+#[derive(Debug)]
+pub(super) struct Tls {
+    connection: Mutex<ForeignConnection>,
+    /// To wait for.
+    socket: OwnedFd,
+}
 
 impl From<OwnedFd> for Socket {
     fn from(socket: OwnedFd) -> Self {
-        Self(socket)
+        Self::Plain(socket)
+    }
+}
+
+impl Tls {
+    fn lock(&self) -> MutexGuard<'_, ForeignConnection> {
+        self.connection.lock().expect("nobody panics with the lock")
     }
 }
 
 impl Socket {
-    pub(super) fn connect(place: &Place, deadline: Option<Instant>) -> io::Result<Self> {
+    pub(super) fn connect(place: &Place, limits: Limits) -> io::Result<Self> {
         match place {
-            Place::Shm(path) | Place::Unix(path) => Ok(Self(connect_unix(path, deadline)?)),
-            Place::Tcp { host, port } => Ok(Self(connect_tcp(host, *port, deadline)?)),
+            Place::Shm(path) | Place::Unix(path) => Ok(Self::Plain(connect_unix(path, limits)?)),
+            Place::Tcp { host, port } => Ok(Self::Plain(connect_tcp(host, *port, limits)?)),
             _ => Err(io::ErrorKind::Unsupported.into()),
+        }
+    }
+
+    /// As [`Self::connect`], with TLS's handshake, for a place that has one.
+    pub(super) fn connect_within_tls(
+        place: &Place,
+        options: &SessionOptions,
+        (deadline, timeout): Limits,
+    ) -> Result<Self, Error> {
+        let timeout = time_left(deadline)?.map_or(timeout, |left| left.min(timeout));
+        let options = options.clone().handshake_timeout(timeout);
+        Ok(Self::within_tls(ForeignConnection::connect(place, &options, UNNAMED)?)?)
+    }
+
+    /// A connection within TLS.
+    pub(super) fn within_tls(connection: ForeignConnection) -> io::Result<Self> {
+        connection.set_nonblocking(true)?;
+        let socket = connection.as_fd().try_clone_to_owned()?;
+        Ok(Self::Tls(Tls { connection: Mutex::new(connection), socket }))
+    }
+
+    fn descriptor(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Plain(socket) | Self::Tls(Tls { socket, .. }) => socket.as_fd(),
         }
     }
 
     /// Ends it in both directions: whoever waits on it learns that.
     pub(super) fn shut_down(&self) {
+        if let Self::Tls(tls) = self {
+            // TLS's farewell, if there is room for it.
+            let _ = tls.lock().shutdown_write();
+        }
         // Fails if the other side has ended it.
-        let _ = rustix::net::shutdown(&self.0, rustix::net::Shutdown::Both);
+        let _ = rustix::net::shutdown(self.descriptor(), rustix::net::Shutdown::Both);
     }
 
-    /// Whether an idle connection is as it was left: nothing came, not even its end.
+    /// Whether an idle connection is as it was left: nothing came for it, not even its end. (TLS
+    /// may have said something of its own.)
     pub(super) fn is_usable(&self) -> bool {
-        let mut asked = [PollFd::new(&self.0, PollFlags::IN | PollFlags::RDHUP)];
-        matches!(poll(&mut asked, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })), Ok(0))
+        matches!(self.try_read(&mut [0]), Ok(None))
     }
 
     /// Writes all, also to one that takes a little at a time.
     pub(super) fn write(&self, mut bytes: &[u8], deadline: Option<Instant>) -> Result<(), Error> {
         while !bytes.is_empty() {
             time_left(deadline)?;
-            match send(&self.0, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
-                Ok(count) => bytes = &bytes[count..],
-                Err(Errno::AGAIN) => self.wait(PollFlags::OUT, deadline)?,
-                Err(Errno::INTR) => {}
-                Err(error) => return Err(io::Error::from(error).into()),
+            let written = match self {
+                Self::Plain(socket) => {
+                    send(socket, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL)
+                        .map_err(io::Error::from)
+                }
+                Self::Tls(tls) => tls.lock().write(bytes),
+            };
+            if let Some(count) = self.or_wait(written, PollFlags::OUT, deadline)? {
+                bytes = &bytes[count..];
             }
         }
-        Ok(())
+        self.flush(deadline)
+    }
+
+    /// What TLS has taken may still want room.
+    fn flush(&self, deadline: Option<Instant>) -> Result<(), Error> {
+        let Self::Tls(tls) = self else { return Ok(()) };
+        loop {
+            let flushed = tls.lock().flush();
+            if self.or_wait(flushed, PollFlags::OUT, deadline)?.is_some() {
+                return Ok(());
+            }
+        }
+    }
+
+    /// What was done, or nothing once it can be tried again.
+    fn or_wait<T>(
+        &self,
+        outcome: io::Result<T>,
+        event: PollFlags,
+        deadline: Option<Instant>,
+    ) -> Result<Option<T>, Error> {
+        match outcome {
+            Ok(done) => Ok(Some(done)),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(None),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                self.wait(event, deadline)?;
+                Ok(None)
+            }
+            Err(error) => Err(error.into()),
+        }
     }
 
     /// Reads what comes next, at least a byte; 0 at the end.
     pub(super) fn read(&self, room: &mut [u8], deadline: Option<Instant>) -> Result<usize, Error> {
+        // What TLS has decrypted, the socket does not show.
+        if let Self::Tls(_) = self
+            && let Some(count) = self.try_read(room)?
+        {
+            return Ok(count);
+        }
         loop {
             self.wait(PollFlags::IN, deadline)?;
-            match recv(&self.0, &mut *room, RecvFlags::DONTWAIT) {
-                Ok((count, _)) => return Ok(count),
-                Err(Errno::AGAIN | Errno::INTR) => {}
-                Err(error) => return Err(io::Error::from(error).into()),
+            if let Some(count) = self.try_read(room)? {
+                return Ok(count);
             }
+        }
+    }
+
+    /// As [`Self::read`], of what has come; nothing if nothing has.
+    pub(super) fn try_read(&self, room: &mut [u8]) -> io::Result<Option<usize>> {
+        let read = match self {
+            Self::Plain(socket) => recv(socket, &mut *room, RecvFlags::DONTWAIT)
+                .map(|(count, _)| count)
+                .map_err(io::Error::from),
+            Self::Tls(tls) => tls.lock().read(room),
+        };
+        match read {
+            Ok(count) => Ok(Some(count)),
+            Err(error) => match error.kind() {
+                // Over TLS much came that holds no byte.
+                io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Ok(None),
+                _ => Err(error),
+            },
         }
     }
 
@@ -79,7 +184,7 @@ impl Socket {
         loop {
             // What no clock can say is for ever.
             let left = time_left(deadline)?.and_then(|left| Timespec::try_from(left).ok());
-            match poll(&mut [PollFd::new(&self.0, event)], left.as_ref()) {
+            match poll(&mut [PollFd::new(&self.descriptor(), event)], left.as_ref()) {
                 Ok(0) | Err(Errno::INTR) => {}
                 Ok(_) => return Ok(()),
                 Err(error) => return Err(io::Error::from(error).into()),
@@ -97,20 +202,21 @@ fn time_left(deadline: Option<Instant>) -> Result<Option<Duration>, Error> {
     }
 }
 
-fn connect_timeout(deadline: Option<Instant>) -> io::Result<Duration> {
+/// How long connecting to one address may take.
+fn connect_timeout((deadline, timeout): Limits) -> io::Result<Duration> {
     match time_left(deadline) {
-        Ok(left) => Ok(left.map_or(CONNECT_TIMEOUT, |left| left.min(CONNECT_TIMEOUT))),
+        Ok(left) => Ok(left.map_or(timeout, |left| left.min(timeout))),
         Err(_) => Err(io::ErrorKind::TimedOut.into()),
     }
 }
 
 /// A listener whose backlog is full lets connecting wait, without end unless told otherwise.
-fn connect_unix(path: &Path, deadline: Option<Instant>) -> io::Result<OwnedFd> {
+fn connect_unix(path: &Path, limits: Limits) -> io::Result<OwnedFd> {
     let flags = SocketFlags::CLOEXEC;
     let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
     let address = SocketAddrUnix::new(path)?;
     loop {
-        set_socket_timeout(&socket, Timeout::Send, Some(connect_timeout(deadline)?))?;
+        set_socket_timeout(&socket, Timeout::Send, Some(connect_timeout(limits)?))?;
         match rustix::net::connect(&socket, &address) {
             Ok(()) => return Ok(socket),
             Err(Errno::INTR) => {}
@@ -120,10 +226,10 @@ fn connect_unix(path: &Path, deadline: Option<Instant>) -> io::Result<OwnedFd> {
     }
 }
 
-fn connect_tcp(host: &str, port: u16, deadline: Option<Instant>) -> io::Result<OwnedFd> {
+fn connect_tcp(host: &str, port: u16, limits: Limits) -> io::Result<OwnedFd> {
     let mut outcome = Err(io::ErrorKind::NotFound.into());
     for address in (host, port).to_socket_addrs()? {
-        outcome = TcpStream::connect_timeout(&address, connect_timeout(deadline)?);
+        outcome = TcpStream::connect_timeout(&address, connect_timeout(limits)?);
         if outcome.is_ok() {
             break;
         }

@@ -2,6 +2,8 @@
 
 mod awaited;
 mod blocking;
+#[cfg(feature = "tls")]
+mod certificates;
 mod failover;
 #[cfg(all(feature = "serde", feature = "shared-bytes", feature = "small-strings"))]
 mod gallery;
@@ -9,6 +11,8 @@ mod golden;
 mod governance;
 mod instances;
 mod needs_go;
+#[cfg(feature = "tls")]
+mod over_tls;
 mod processes;
 mod resending;
 mod restarting;

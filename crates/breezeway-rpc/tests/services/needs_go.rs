@@ -18,6 +18,8 @@ use breezeway_rpc::{
 use breezeway_shmipc as shmipc;
 use tokio::sync::mpsc::unbounded_channel;
 
+#[cfg(feature = "tls")]
+use crate::over_tls::{self, Certificates, awaited};
 use crate::shop::{
     AsyncShopClient, AsyncShopServer, Corner, HealthReadyArgs, Item, ShopBuyError, ShopClient,
     ShopStockError,
@@ -131,6 +133,65 @@ async fn kitexs_client_calls_over_streams_of_shmipc_in_every_framing() {
     }
 }
 
+#[cfg(feature = "tls")]
+#[test]
+#[ignore = "needs Go"]
+fn kitexs_client_calls_within_tls_in_every_framing() {
+    let all = Certificates::new();
+    let issued = all.0.issue("client.test");
+    let [root, chain, key] =
+        [all.0.root(), issued.chain, issued.key].map(|path| path.display().to_string());
+    for framing in FRAMINGS {
+        let running = over_tls::Running::new(all.server());
+        let address = running.address.to_string().replace("tls:", "tcp:").parse().unwrap();
+        kitex_tries("call-tls", &address, &[framing, &root, &chain, &key]);
+    }
+    for framing in FRAMINGS {
+        awaited(async {
+            let address = over_tls::serve_awaited(all.server());
+            let address = address.to_string().replace("tls:", "tcp:").parse().unwrap();
+            let files = [&root, &chain, &key].map(String::clone);
+            let trying = move || {
+                let [root, chain, key] = &files;
+                kitex_tries("call-tls", &address, &[framing, root, chain, key]);
+            };
+            tokio::task::spawn_blocking(trying).await.unwrap();
+        });
+    }
+}
+
+#[cfg(feature = "tls")]
+#[test]
+#[ignore = "needs Go"]
+fn clients_that_block_and_that_await_call_kitexs_server_within_tls_in_every_framing() {
+    let all = Certificates::new();
+    let issued = all.0.issue("127.0.0.1");
+    let files = [issued.chain, issued.key].map(|path| path.display().to_string());
+    let tls = || breezeway::Tls::new().roots(all.0.root()).unwrap();
+    for framing in [ThriftFraming::TtHeader, ThriftFraming::Framed, ThriftFraming::Unframed] {
+        let mut server = Command::new(program());
+        server.args(["serve-tls", "tcp:127.0.0.1:0"]).args(&files);
+        let mut kitex = Kitex::start(server, tempfile::tempdir().unwrap());
+        let client = || ThriftClient::with_framing(kitex.address.clone(), framing).tls(tls());
+        let shop = ShopClient::new(client());
+        every_kind_of_method(&shop);
+        if framing == ThriftFraming::TtHeader {
+            what_ttheader_carries(&shop);
+        }
+        unknown_method(&client());
+        let client = AsyncThriftClient::with_framing(kitex.address.clone(), framing).tls(tls());
+        awaited(async {
+            let shop = AsyncShopClient::new(client);
+            let text = "x".repeat(1 << 20);
+            for _ in 0..3 {
+                assert!(shop.echo(text.clone()).await.unwrap() == text);
+            }
+        });
+        shop.look("Ada".to_owned()).unwrap();
+        assert_eq!(line(&mut kitex.lines), "Ada");
+    }
+}
+
 /// Kitex's server, which ends with this.
 struct Kitex {
     process: Child,
@@ -151,7 +212,12 @@ impl Kitex {
             file => format!("{file}:{}/shop.sock", folder.path().display()),
         };
         let mut server = Command::new(program());
-        let mut process = server.args([what, &place]).stdout(Stdio::piped()).spawn().unwrap();
+        server.args([what, &place]);
+        Self::start(server, folder)
+    }
+
+    fn start(mut server: Command, folder: tempfile::TempDir) -> Self {
+        let mut process = server.stdout(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(process.stdout.take().unwrap());
         let address = line(&mut lines).parse().unwrap();
         Self { process, lines, address, _folder: folder }

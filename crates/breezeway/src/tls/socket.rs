@@ -73,7 +73,7 @@ enum Received {
 
 impl TlsSocket {
     /// The client's end, once the handshake is complete as far as it is the client's, and out.
-    /// `protocol` is what it wants to speak.
+    /// `protocol` is what it wants to speak; empty, if it says nothing of that.
     pub(crate) fn connect(
         socket: OwnedFd,
         host: &str,
@@ -84,7 +84,8 @@ impl TlsSocket {
         let config = Tls::client(tls)?;
         let name = ServerName::try_from(host.to_owned());
         let name = name.map_err(|_| TlsError::HostName(host.to_owned()))?;
-        let connection = ClientConnection::new_with_alpn(config, name, vec![protocol.to_vec()]);
+        let protocols = if protocol.is_empty() { Vec::new() } else { vec![protocol.to_vec()] };
+        let connection = ClientConnection::new_with_alpn(config, name, protocols);
         let connection = connection.map_err(|error| describe(error, Some(host), false))?;
         let mut this = Self::new(socket, connection.into(), Some(host.to_owned()));
         loop {
@@ -402,7 +403,7 @@ impl TlsSocket {
         match self.write_with(pieces, SendFlags::empty())? {
             Write::Bytes(len) => Ok(len),
             Write::Full => Err(io::ErrorKind::WouldBlock.into()),
-            Write::End => Err(io::ErrorKind::BrokenPipe.into()),
+            Write::End => Err(self.why_unread()),
         }
     }
 
@@ -410,7 +411,25 @@ impl TlsSocket {
         match self.flush_with(SendFlags::empty())? {
             Write::Bytes(_) => Ok(()),
             Write::Full => Err(io::ErrorKind::WouldBlock.into()),
-            Write::End => Err(io::ErrorKind::BrokenPipe.into()),
+            Write::End => Err(self.why_unread()),
+        }
+    }
+
+    /// Why the other side reads no more, if its last words say so: they may have come by now.
+    fn why_unread(&mut self) -> io::Error {
+        while self.origin.is_here() && self.failure.is_none() && self.connection.wants_read() {
+            if self.start < self.end {
+                let _ = self.decrypt();
+                continue;
+            }
+            match self.receive(RecvFlags::DONTWAIT) {
+                Ok(Received::Some { .. }) => {}
+                _ => break,
+            }
+        }
+        match &self.failure {
+            Some(_) => io::Error::new(io::ErrorKind::InvalidData, self.explain()),
+            None => io::ErrorKind::BrokenPipe.into(),
         }
     }
 

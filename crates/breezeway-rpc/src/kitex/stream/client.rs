@@ -43,7 +43,7 @@ impl StreamChannel for ThriftClient {
     ) -> Result<Opened, Error> {
         let deadline = options.deadline();
         let (writer, bytes) = opening(method, request, options)?;
-        let socket = connect(self.address(), deadline)?;
+        let socket = connect(self.reach(), deadline)?;
         socket.write(&bytes, deadline)?;
         options.received(None)?;
         let (socket, has_ended) = (Arc::new(socket), Arc::new(AtomicBool::new(false)));
@@ -106,10 +106,8 @@ impl Replies {
             if let Some(received) = self.next().transpose() {
                 return Some(received);
             }
-            if self.socket.is_usable() {
-                return None;
-            }
-            let read = self.socket.read(self.receiver.room(), self.deadline);
+            let read =
+                self.socket.try_read(self.receiver.room()).map_err(Error::from).transpose()?;
             if let Err(error) = self.take(read) {
                 return Some(Err(error));
             }

@@ -8,7 +8,7 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex};
 use std::thread::{Builder, Scope};
 
-use breezeway::{CallError, Carrier, ForeignConnection};
+use breezeway::{CallError, Carrier, ForeignConnection, Peer};
 
 use super::room::{Place, Room};
 use crate::context::Context;
@@ -50,10 +50,17 @@ pub(crate) struct Requests {
     has_ended: bool,
 }
 
+/// Where all streams of a connection write.
+struct Output {
+    socket: Socket,
+    /// Held from a frame's first byte to its last.
+    turn: Mutex<()>,
+}
+
 /// The server's direction.
 #[derive(Clone)]
 pub(crate) struct Replies {
-    socket: Arc<Mutex<Socket>>,
+    output: Arc<Output>,
     writer: Writer,
     context: Arc<Context>,
     is_unwanted: Arc<AtomicBool>,
@@ -67,21 +74,22 @@ pub(crate) struct Replies {
 /// the protocol has no other way to stop a client, and all streams of the connection wait.
 pub(crate) fn serve(
     services: &Services,
-    connection: &mut ForeignConnection,
+    connection: ForeignConnection,
     receiver: &mut Receiver,
 ) -> Result<(), Error> {
-    if connection.carrier() == Carrier::Tls {
-        // Whoever writes to a copy of its descriptor would write past TLS.
-        let words = "streams over tls: are served under tokio only";
-        return Err(Error::new(ExceptionKind::INTERNAL_ERROR, words));
-    }
-    let socket = connection.as_fd().try_clone_to_owned()?;
-    let socket = Arc::new(Mutex::new(Socket::from(socket)));
+    let (carrier, peer) = (connection.carrier(), connection.peer().clone());
+    let (socket, mut plain) = match carrier {
+        Carrier::Tls => (Socket::within_tls(connection)?, None),
+        _ => (Socket::from(connection.as_fd().try_clone_to_owned()?), Some(connection)),
+    };
+    let output = Arc::new(Output { socket, turn: Mutex::default() });
     std::thread::scope(|scope| {
         let (ended, reaped) = mpsc::channel();
         let mut streams = Connection {
             services,
-            socket,
+            carrier,
+            peer,
+            output: Arc::clone(&output),
             room: Room::new(),
             streams: Streams::new(MAX_OPEN),
             inlets: HashMap::new(),
@@ -93,10 +101,9 @@ pub(crate) fn serve(
                     streams.close(stream);
                 }
                 let came = streams.streams.take(frame).map_err(Error::wire)?;
-                streams.take(scope, connection, came);
+                streams.take(scope, came);
             }
-            match connection.read(receiver.room()) {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            match read(plain.as_mut(), &output.socket, receiver.room()) {
                 Ok(0) | Err(_) => return Ok(()),
                 Ok(count) => receiver.take(count),
             }
@@ -104,9 +111,26 @@ pub(crate) fn serve(
     })
 }
 
+/// What comes next; over TLS from where it is written, too.
+fn read(
+    plain: Option<&mut ForeignConnection>,
+    socket: &Socket,
+    room: &mut [u8],
+) -> Result<usize, Error> {
+    let Some(plain) = plain else { return socket.read(room, None) };
+    loop {
+        match plain.read(room) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            read => return Ok(read?),
+        }
+    }
+}
+
 struct Connection<'c> {
     services: &'c Services,
-    socket: Arc<Mutex<Socket>>,
+    carrier: Carrier,
+    peer: Peer,
+    output: Arc<Output>,
     room: Room,
     streams: Streams,
     inlets: HashMap<i32, Inlet>,
@@ -120,19 +144,15 @@ impl<'c> Connection<'c> {
         self.inlets.remove(&stream);
     }
 
-    fn take<'scope>(
-        &mut self,
-        scope: &'scope Scope<'scope, '_>,
-        connection: &ForeignConnection,
-        came: Came,
-    ) where
+    fn take<'scope>(&mut self, scope: &'scope Scope<'scope, '_>, came: Came)
+    where
         'c: 'scope,
     {
         match came {
-            Came::Opened(opening) => self.open(scope, connection, opening),
+            Came::Opened(opening) => self.open(scope, opening),
             Came::Refused(opening, words) => {
                 let error = Error::new(ExceptionKind::INTERNAL_ERROR, words);
-                self.replies(connection, opening).0.finish(Ended::Failed(error));
+                self.replies(opening).0.finish(Ended::Failed(error));
             }
             Came::Message(stream, message) => {
                 let place = self.room.take(message.len());
@@ -151,17 +171,13 @@ impl<'c> Connection<'c> {
         }
     }
 
-    fn open<'scope>(
-        &mut self,
-        scope: &'scope Scope<'scope, '_>,
-        connection: &ForeignConnection,
-        opening: Opening,
-    ) where
+    fn open<'scope>(&mut self, scope: &'scope Scope<'scope, '_>, opening: Opening)
+    where
         'c: 'scope,
     {
         let found = opening.find(&self.services.registry);
         let stream = opening.stream;
-        let (mut replies, context) = self.replies(connection, opening);
+        let (mut replies, context) = self.replies(opening);
         let found = match found {
             Ok(found) => found,
             Err(error) => {
@@ -194,14 +210,10 @@ impl<'c> Connection<'c> {
         }
     }
 
-    fn replies(
-        &self,
-        connection: &ForeignConnection,
-        mut opening: Opening,
-    ) -> (Replies, Arc<Context>) {
-        let context = Arc::new(opening.context(connection.carrier(), connection.peer().clone()));
+    fn replies(&self, mut opening: Opening) -> (Replies, Arc<Context>) {
+        let context = Arc::new(opening.context(self.carrier, self.peer.clone()));
         let replies = Replies {
-            socket: Arc::clone(&self.socket),
+            output: Arc::clone(&self.output),
             writer: Writer::new(opening.stream, opening.method),
             context: Arc::clone(&context),
             is_unwanted: Arc::default(),
@@ -277,6 +289,7 @@ impl Replies {
 
     /// Writes whole frames, between those of other streams.
     fn write(&self, bytes: &[u8]) -> Result<(), Error> {
-        self.socket.lock().expect("nobody panics with the lock").write(bytes, None)
+        let _turn = self.output.turn.lock().expect("nobody panics with the lock");
+        self.output.socket.write(bytes, None)
     }
 }

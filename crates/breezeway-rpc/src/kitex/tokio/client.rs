@@ -1,16 +1,22 @@
 //! Calls to Thrift servers on sockets, for tasks.
 
 use std::io;
+use std::pin::Pin;
+use std::task::{Context, Waker};
+use std::time::Duration;
 
-use breezeway::{Address, CallError, Place};
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use breezeway::{Address, CallError, ForeignConnection, Place, SessionOptions};
+use breezeway_tokio::ForeignStream;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
+use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
 use crate::caller::CallOptions;
 use crate::error::Error;
 use crate::kitex::calling::{ThriftFraming, outcome, stays};
-use crate::kitex::pool::Pool;
+use crate::kitex::pool::{Pool, Reach};
+use crate::kitex::socket::UNNAMED;
 use crate::kitex::{Message, Receiver};
 use crate::method::Method;
 use crate::thrift::{self, Limits};
@@ -34,6 +40,7 @@ struct Connection {
 pub(super) enum Socket {
     Unix(UnixStream),
     Tcp(TcpStream),
+    Tls(ForeignStream),
 }
 
 impl std::fmt::Debug for Connection {
@@ -54,15 +61,30 @@ impl AsyncThriftClient {
         Self { pool: Pool::new(address, framing) }
     }
 
-    pub(super) fn address(&self) -> &Address {
-        &self.pool.address
+    /// How long connecting to a `tls:` address may take, with TLS's handshake. Default 1 s. To
+    /// others it takes as long as the call may.
+    pub fn connect_timeout(mut self, timeout: Duration) -> Self {
+        self.pool.reach.timeout = timeout;
+        self
+    }
+
+    /// As [`ThriftClient::tls`](crate::ThriftClient::tls).
+    #[cfg(feature = "tls")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "tls")))]
+    pub fn tls(mut self, tls: breezeway::Tls) -> Self {
+        self.pool.reach.options = self.pool.reach.options.tls(tls);
+        self
+    }
+
+    pub(super) fn reach(&self) -> &Reach {
+        &self.pool.reach
     }
 
     async fn connection(&self) -> Result<Connection, Error> {
         if let Some(idle) = self.pool.idle(|connection| connection.socket.is_usable()) {
             return Ok(idle);
         }
-        let socket = connect(&self.pool.address).await?;
+        let socket = connect(&self.pool.reach).await?;
         Ok(Connection { socket, receiver: Receiver::new(Limits::default()) })
     }
 
@@ -88,21 +110,34 @@ impl AsyncThriftClient {
     ) -> Result<(Connection, i32), Error> {
         let (bytes, sequence) = self.pool.request(method, arguments, options)?;
         let mut connection = self.connection().await?;
-        connection.socket.bytes().write_all(&bytes).await?;
+        let socket = connection.socket.bytes();
+        socket.write_all(&bytes).await?;
+        // Over TLS some of it may still want room.
+        socket.flush().await?;
         Ok((connection, sequence))
     }
 }
 
 /// Connects to the first place that can be.
-pub(super) async fn connect(address: &Address) -> Result<Socket, Error> {
-    let mut outcome = Err(io::ErrorKind::NotFound.into());
+pub(super) async fn connect(reach: &Reach) -> Result<Socket, Error> {
+    let Reach { address, timeout, options } = reach;
+    let mut last = Error::Connecting(address.clone(), io::ErrorKind::NotFound.into());
     for place in address.places() {
-        outcome = Socket::connect(place).await;
-        if outcome.is_ok() {
-            break;
+        let connected = match place {
+            Place::Tls { .. } => {
+                let options = options.clone().handshake_timeout(*timeout);
+                Socket::connect_within_tls(place.clone(), options).await
+            }
+            _ => Socket::connect(place)
+                .await
+                .map_err(|error| Error::Connecting(address.clone(), error)),
+        };
+        match connected {
+            Ok(socket) => return Ok(socket),
+            Err(error) => last = error,
         }
     }
-    outcome.map_err(|error| Error::Connecting(address.clone(), error))
+    Err(last)
 }
 
 impl AsyncChannel for AsyncThriftClient {
@@ -170,8 +205,17 @@ impl Socket {
         }
     }
 
+    /// Elsewhere: it blocks for a moment.
+    async fn connect_within_tls(place: Place, options: SessionOptions) -> Result<Self, Error> {
+        let connecting =
+            spawn_blocking(move || ForeignConnection::connect(&place, &options, UNNAMED));
+        let connection = connecting.await.map_err(io::Error::from)??;
+        Ok(Self::Tls(ForeignStream::new(connection)?))
+    }
+
     pub(super) fn into_bytes(self) -> Box<dyn Bytes> {
         match self {
+            Self::Tls(stream) => Box::new(stream),
             Self::Unix(socket) => Box::new(socket),
             Self::Tcp(socket) => Box::new(socket),
         }
@@ -179,17 +223,24 @@ impl Socket {
 
     fn bytes(&mut self) -> &mut dyn Bytes {
         match self {
+            Self::Tls(stream) => stream,
             Self::Unix(socket) => socket,
             Self::Tcp(socket) => socket,
         }
     }
 
-    /// Whether an idle connection is as it was left: nothing came, not even its end.
-    fn is_usable(&self) -> bool {
+    /// Whether an idle connection is as it was left: nothing came for it, not even its end. (TLS
+    /// may have said something of its own.)
+    fn is_usable(&mut self) -> bool {
         let mut byte = [0];
         let read = match self {
             Self::Unix(socket) => socket.try_read(&mut byte),
             Self::Tcp(socket) => socket.try_read(&mut byte),
+            Self::Tls(stream) => {
+                let mut cx = Context::from_waker(Waker::noop());
+                let mut byte = ReadBuf::new(&mut byte);
+                return Pin::new(stream).poll_read(&mut cx, &mut byte).is_pending();
+            }
         };
         matches!(read, Err(error) if error.kind() == io::ErrorKind::WouldBlock)
     }

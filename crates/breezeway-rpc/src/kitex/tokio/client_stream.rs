@@ -54,8 +54,9 @@ impl AsyncStreamChannel for AsyncThriftClient {
         let deadline = options.deadline();
         let (writer, bytes) = opening(method, request, options)?;
         let opened = async {
-            let mut socket = connect(self.address()).await?.into_bytes();
+            let mut socket = connect(self.reach()).await?.into_bytes();
             socket.write_all(&bytes).await?;
+            socket.flush().await?;
             Ok::<_, Error>(socket)
         };
         let socket = until(deadline, opened).await.ok_or(CallError::DeadlinePassed)??;
@@ -107,6 +108,9 @@ impl Requests {
             }
             self.written += written;
         }
+        // Over TLS some of it may still want room.
+        let flushing = self.socket.flush();
+        until(self.deadline, flushing).await.ok_or(CallError::DeadlinePassed)??;
         self.unwritten.clear();
         self.written = 0;
         Ok(())
