@@ -23,7 +23,7 @@ LACKS = $(filter-out $(HAS),$(NEEDS))
 MSRV = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 FUZZ = $(wildcard crates/*/fuzz/Cargo.toml)
 
-.PHONY: help demo check test ship format columns links arrows unsafe lint unit model release budgets peers bench-iceoryx2 bench-grpc study-grpc bench-rpc bench-thrift bench-compile bench-tokio bench-threads bench-calls bench-idle bench-fairness bench-cold bench-streams clean go \
+.PHONY: help demo check test ship format columns links arrows unsafe lint unit model release budgets peers bench-iceoryx2 bench-grpc study-grpc bench-rpc bench-thrift bench-compile bench-tokio bench-threads bench-calls bench-idle bench-fairness bench-cold bench-streams bench-go clean go \
 	golden carriers needs soak restarts failover polling shmipc-peers bench-shmipc features docs tutorial fuzz-check peers-check random-idls packages msrv asan hostile fuzz
 .DEFAULT_GOAL := help
 
@@ -106,13 +106,14 @@ endif
 model:
 	$(LOOM) model
 
-## The Go module against this workspace's command, and with Go's race detector.
+## The Go module against this workspace's command and cases, and with Go's race detector.
 go:
 	@if command -v go >/dev/null; then \
-		set -e; $(TEST) --quiet --no-run --test command; cd go; \
+		set -e; $(TEST) --quiet --no-run --test command --test cases; cd go; \
 		test -z "$$(gofmt -l .)" || { gofmt -l .; echo "go: run gofmt -w on the files above" >&2; exit 1; }; \
 		go vet ./...; \
-		BREEZEWAY_BIN=$(CURDIR)/target/debug/breezeway go test ./...; \
+		BREEZEWAY_BIN=$(CURDIR)/target/debug/breezeway BREEZEWAY_INTEROP=$(CURDIR)/target/debug/interop \
+			go test ./...; \
 		go test -race -short ./...; \
 		cd grpc; go vet ./...; go test ./...; \
 		cd ../kitex; go generate ./...; go vet ./...; go test ./...; \
@@ -265,6 +266,14 @@ bench-cold:
 ## A stream beside a reader that sleeps, and frames of 8 MiB against a unix socket (a minute).
 bench-streams:
 	$(CARGO) bench --quiet --locked -p breezeway-cli --bench streams
+
+## The Go module beside Rust, shmipc-go and a unix socket in Go, interleaved with the floor (two minutes).
+bench-go: release
+	mkdir -p peers/target/release
+	cd go && go build -o ../peers/target/release/bwgo ./cmd/bwgo
+	cd peers/shmipc-go && go build -o ../target/release/shmipc-go .
+	cd peers/go-peers && go build -o ../target/release/go-peers .
+	peers/bench-go
 
 ## What polling does for sessions on sockets (two minutes).
 polling:

@@ -1,0 +1,322 @@
+//! What a client sees of the service, case by case. A case that does not hold panics.
+
+use std::time::{Duration, Instant};
+
+use breezeway::{Address, CallError, Channel as BlockingChannel};
+use breezeway_tokio::{Carrier, Channel, ErrorCode, StreamError};
+
+use crate::service::{
+    BOUNCE, CAP, COLLECT, ECHO, EXPAND, GIVEN_UP, HOLD, LEAVE, MAX_METADATA, MAX_SESSIONS,
+    MAX_STREAMS, OPEN_GATE, PATIENCE, RESET, RESET_CODE, SLOW, STREAM_PATIENCE, TRAILER, content,
+    session_options,
+};
+
+/// Longer than anything here takes that does not hang.
+const SOON: Duration = Duration::from_secs(60);
+const LARGEST: usize = 64 << 20;
+/// What a server is told of 5 s is rounded up (`docs/abi.md`, section 4.4).
+const MOST_TOLD: u64 = 5_100;
+/// The window that a server grants by default.
+const WINDOW: usize = 64;
+
+/// Runs the case of this name.
+pub(crate) fn run(address: Address, case: &str) {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    runtime.expect("a runtime").block_on(async {
+        let channel = connect(&address).await;
+        let done = tokio::time::timeout(SOON, async {
+            match case {
+                "sizes" => sizes(&channel).await,
+                "streams" => streams(&channel).await,
+                "crowd" => crowd(&channel).await,
+                "cancellation" => cancellation(&channel).await,
+                "deadlines" => deadlines(&channel).await,
+                "back-pressure" => back_pressure(&channel).await,
+                "limits" => limits(&channel, &address).await,
+                "memory" => memory(&channel).await,
+                "growth" => growth(&address),
+                "drain" => drain(&channel).await,
+                "hold" => hold(&channel).await,
+                _ => panic!("no case {case}"),
+            }
+        });
+        done.await.expect("the case hangs");
+    });
+}
+
+async fn connect(address: &Address) -> Channel {
+    Channel::connect_with(address, &session_options()).await.expect("a session")
+}
+
+async fn sizes(channel: &Channel) {
+    let sizes = [0, 1, 7, 39, 40, 41, 103, 104, 105, 4096, 65_537, 1 << 20, 5 << 20, LARGEST];
+    for (number, size) in sizes.into_iter().enumerate() {
+        let request = content(size, number);
+        let reply = channel.call(ECHO, &request).await.expect("an echo");
+        assert!(reply.to_vec() == request, "{size} bytes came back otherwise");
+    }
+    let request = content(500, 3);
+    let reply = channel.call_with_metadata(ECHO, b"about it", &request).await.expect("an echo");
+    assert_eq!(reply.metadata(), Some(&b"about it"[..]));
+    assert_eq!(reply.to_vec(), request);
+}
+
+async fn streams(channel: &Channel) {
+    bounce(channel, 300).await;
+    collect(channel).await;
+    expand(channel).await;
+    let mut reset = channel.open(RESET, None).await.expect("a stream");
+    reset.send(b"reset me").await.expect("room");
+    match reset.receive().await {
+        Err(StreamError::Reset(code)) => assert_eq!(code, RESET_CODE),
+        other => panic!("{:?}", other.map(|message| message.is_some())),
+    }
+    drop(channel.open(BOUNCE, None).await.expect("a stream")); // Which resets it.
+    bounce(channel, 3).await;
+}
+
+async fn bounce(channel: &Channel, count: usize) {
+    let (mut send, mut receive) = channel.open(BOUNCE, None).await.expect("a stream").split();
+    let sending = tokio::spawn(async move {
+        for number in 0..count {
+            send.send(&content(number * 97 % 9000, number)).await.expect("room");
+        }
+        send.finish().await.expect("the end");
+        send
+    });
+    for number in 0..count {
+        let message = receive.receive().await.expect("a message").expect("no end yet");
+        assert!(message.to_vec() == content(number * 97 % 9000, number), "message {number}");
+    }
+    assert!(receive.receive().await.expect("the end").is_none());
+    drop(sending.await.expect("it does not panic"));
+}
+
+/// The count and the sum that [`COLLECT`] says of these messages.
+fn sum_of(count: usize) -> [u8; 16] {
+    let sums =
+        (0..count).map(|number| content(200, number).into_iter().map(u64::from).sum::<u64>());
+    let both = [(count as u64).to_le_bytes(), sums.sum::<u64>().to_le_bytes()];
+    both.concat().try_into().expect("16 bytes")
+}
+
+async fn collect(channel: &Channel) {
+    let mut stream = channel.open(COLLECT, Some(b"begin")).await.expect("a stream");
+    for number in 0..100 {
+        stream.send(&content(200, number)).await.expect("room");
+    }
+    stream.finish().await.expect("the end");
+    let sum = stream.receive().await.expect("a message").expect("no end yet");
+    assert_eq!(sum.to_vec(), sum_of(100));
+    assert!(stream.receive().await.expect("the end").is_none());
+}
+
+async fn expand(channel: &Channel) {
+    let mut stream = channel.open(EXPAND, None).await.expect("a stream");
+    stream.send(&250u64.to_le_bytes()).await.expect("room");
+    stream.finish().await.expect("the end");
+    for number in 0..250 {
+        let message = stream.receive().await.expect("a message").expect("no end yet");
+        assert!(message.to_vec() == content(number * 37 % 5000, number), "message {number}");
+    }
+    let trailer = stream.receive().await.expect("the end").expect("the trailer");
+    assert_eq!((trailer.is_message(), trailer.metadata()), (false, Some(TRAILER)));
+}
+
+/// Five hundred tasks that call, and as many streams, on one session.
+async fn crowd(channel: &Channel) {
+    let tasks: Vec<_> = (0..500)
+        .map(|task| {
+            let channel = channel.clone();
+            tokio::spawn(async move {
+                for round in 0..10 {
+                    let request = content(8 + task * round % 3000, task);
+                    let reply = channel.call(ECHO, &request).await.expect("an echo");
+                    assert!(reply.to_vec() == request, "task {task} got another's reply");
+                }
+                bounce(&channel, 3).await;
+            })
+        })
+        .collect();
+    for task in tasks {
+        task.await.expect("it does not panic");
+    }
+}
+
+fn number(bytes: &[u8]) -> u64 {
+    u64::from_le_bytes(bytes.try_into().expect("8 bytes"))
+}
+
+async fn given_up(channel: &Channel) -> u64 {
+    number(&channel.call(GIVEN_UP, &[]).await.expect("a number").to_vec())
+}
+
+/// Waits until the server has seen that so many calls were given up.
+async fn until_given_up(channel: &Channel, count: u64) {
+    while given_up(channel).await < count {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
+
+async fn cancellation(channel: &Channel) {
+    let before = given_up(channel).await;
+    let (one, other) = (channel.clone(), channel.clone());
+    let calls = [
+        tokio::spawn(async move { one.call(HOLD, b"small").await.map(drop) }),
+        tokio::spawn(async move { other.call(HOLD, &[1; 5000]).await.map(drop) }),
+    ];
+    // What comes back behind them shows that they were sent.
+    tokio::time::sleep(Duration::from_millis(10)).await;
+    channel.call(ECHO, b"behind them").await.expect("an echo");
+    for call in calls {
+        call.abort();
+    }
+    until_given_up(channel, before + 2).await;
+}
+
+async fn deadlines(channel: &Channel) {
+    let before = given_up(channel).await;
+    let deadline = Instant::now() + Duration::from_millis(20);
+    match channel.call_until(HOLD, &[], deadline).await {
+        // The server, which knows the deadline as well, may be the first to give up.
+        Err(CallError::DeadlinePassed | CallError::Failed { code: ErrorCode::Cancelled, .. }) => {}
+        other => panic!("{:?}", other.map(drop)),
+    }
+    until_given_up(channel, before + 1).await;
+    let deadline = Instant::now() + Duration::from_secs(5);
+    let told = channel.call_until(PATIENCE, &[], deadline).await.expect("a number");
+    assert!((1..=MOST_TOLD).contains(&number(&told.to_vec())), "{:?}", told.to_vec());
+    let told = channel.call(PATIENCE, &[]).await.expect("a number");
+    assert_eq!(number(&told.to_vec()), 0);
+    let opened = channel.open_for(STREAM_PATIENCE, None, Duration::from_secs(5)).await;
+    let told = opened.expect("a stream").receive().await.expect("a message").expect("no end");
+    assert!((1..=MOST_TOLD).contains(&number(&told.to_vec())), "{:?}", told.to_vec());
+}
+
+/// A stream that nobody reads stops at its window, and nothing else stops.
+async fn back_pressure(channel: &Channel) {
+    const COUNT: usize = 4 * WINDOW;
+    let (mut send, mut receive) = channel.open(SLOW, None).await.expect("a stream").split();
+    for number in 0..WINDOW {
+        send.send(&content(200, number)).await.expect("room");
+    }
+    let next = content(200, WINDOW);
+    let stuck = tokio::time::timeout(Duration::from_millis(50), send.send(&next)).await;
+    assert!(stuck.is_err(), "more than the window was sent");
+    bounce(channel, 300).await;
+    channel.call(OPEN_GATE, &[]).await.expect("the gate opens");
+    for number in WINDOW..COUNT {
+        send.send(&content(200, number)).await.expect("room");
+    }
+    send.finish().await.expect("the end");
+    let sum = receive.receive().await.expect("a message").expect("no end yet");
+    assert_eq!(sum.to_vec(), sum_of(COUNT));
+}
+
+async fn limits(channel: &Channel, address: &Address) {
+    let too_large = channel.call(ECHO, &vec![0; CAP + 1]).await;
+    assert!(matches!(too_large, Err(CallError::TooLarge { .. })));
+    let too_much = channel.call_with_metadata(ECHO, &[0; MAX_METADATA + 1], &[]).await;
+    assert!(matches!(too_much, Err(CallError::TooMuchMetadata { .. })));
+    match channel.call(99, &[]).await {
+        Err(CallError::Failed { code: ErrorCode::NoSuchMethod, .. }) => {}
+        other => panic!("{:?}", other.map(drop)),
+    }
+    let mut streams = Vec::new();
+    for _ in 0..MAX_STREAMS {
+        streams.push(channel.open(BOUNCE, None).await.expect("a stream"));
+    }
+    match channel.open(BOUNCE, None).await {
+        Err(StreamError::TooMany(count)) => assert_eq!(count, MAX_STREAMS),
+        other => panic!("{:?}", other.map(drop)),
+    }
+    streams.clear();
+    // Their numbers are free once the server has answered that they were reset.
+    while channel.open(BOUNCE, None).await.is_err() {
+        channel.call(ECHO, &[]).await.expect("an echo");
+    }
+    let mut sessions = Vec::new();
+    while sessions.len() < MAX_SESSIONS {
+        match Channel::connect_with(address, &session_options()).await {
+            Ok(session) => sessions.push(session),
+            Err(_) => break,
+        }
+    }
+    assert_eq!(sessions.len(), MAX_SESSIONS - 1, "sessions beside the first one");
+    sessions.clear();
+    let opened = Instant::now();
+    while let Err(error) = Channel::connect_with(address, &session_options()).await {
+        assert!(opened.elapsed() < SOON, "no session after others have gone: {error}");
+    }
+}
+
+/// Whoever keeps what it was lent is told that there is no more, and goes on once it gives it back.
+async fn memory(channel: &Channel) {
+    let request = content(18 << 20, 1);
+    let mut kept = Vec::new();
+    let failure = loop {
+        match channel.call_until(ECHO, &request, Instant::now() + Duration::from_secs(1)).await {
+            Ok(reply) => kept.push(reply),
+            Err(error) => break error,
+        }
+        if channel.carrier() != Carrier::Shm && kept.len() == 8 {
+            return; // A socket lends nothing.
+        }
+        assert!(kept.len() < 8, "more than the cap is lent");
+    };
+    // A server may wait for memory as long as its client does.
+    let is_no_memory = matches!(
+        &failure,
+        CallError::Failed { code: ErrorCode::NoMemory, .. } | CallError::DeadlinePassed
+    );
+    assert!(is_no_memory, "{failure}");
+    drop(kept);
+    channel.call(ECHO, &request).await.expect("an echo, after all was given back");
+}
+
+/// Segments grow with the messages, and go once traffic does without them.
+fn growth(address: &Address) {
+    let channel = BlockingChannel::connect_with(address, &session_options()).expect("a session");
+    let memory = || channel.stats().totals.own_memory + channel.stats().totals.peer_memory;
+    let mut size = 1000;
+    while size < 40 << 20 {
+        let request = content(size, size);
+        let reply = channel.call(ECHO, &request).expect("an echo");
+        assert!(reply.to_vec() == request, "{size} bytes came back otherwise");
+        size *= 3;
+    }
+    assert!(memory() > 32 << 20, "{} bytes are mapped", memory());
+    let began = Instant::now();
+    while memory() > 2 << 20 {
+        channel.call(ECHO, &content(1000, 2)).expect("an echo");
+        assert!(began.elapsed() < SOON, "{} bytes are still mapped", memory());
+    }
+}
+
+/// A server that leaves goes on with what is open, and takes nothing new.
+async fn drain(channel: &Channel) {
+    let mut stream = channel.open(BOUNCE, None).await.expect("a stream");
+    channel.call(LEAVE, &[]).await.expect("a reply");
+    loop {
+        stream.send(b"still open").await.expect("room");
+        let back = stream.receive().await.expect("a message").expect("no end yet");
+        assert_eq!(back.to_vec(), b"still open");
+        match channel.call(ECHO, &[]).await {
+            Ok(_) => {}
+            Err(error) if !error.may_have_run() && channel.is_going_away() => break,
+            Err(error) => panic!("{error}"),
+        }
+    }
+    stream.finish().await.expect("the end");
+    assert!(stream.receive().await.expect("the end").is_none());
+}
+
+/// Says that a call is under way, which ends with the server's death.
+async fn hold(channel: &Channel) {
+    let held = channel.clone();
+    let call = tokio::spawn(async move { held.call(HOLD, &[2; 5000]).await.map(drop) });
+    channel.call(ECHO, b"beside it").await.expect("an echo");
+    println!("holding");
+    let error = call.await.expect("it does not panic").expect_err("nobody replies");
+    assert!(error.to_string().contains("died"), "{error}");
+}

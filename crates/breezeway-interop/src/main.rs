@@ -1,0 +1,36 @@
+//! `interop`: the Rust side of tests that mix languages, which the Go module's tests start. The
+//! other side is its like in Go, `go/languages_test.go`.
+//!
+//! ```text
+//! interop serve ADDRESS                  serves until standard input ends
+//! interop call ADDRESS CASE              a client's case; status 0 if all went as it should
+//! interop attack PATH SEED SESSIONS      hostile clients, one after the other
+//! interop ambush PATH SEED SESSIONS      hostile servers, one after the other
+//! ```
+#![forbid(unsafe_code)]
+
+mod cases;
+mod hostile;
+mod service;
+
+use std::path::Path;
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match words[..] {
+        ["serve", address] => service::run(address.parse().expect("an address")),
+        ["call", address, case] => cases::run(address.parse().expect("an address"), case),
+        ["attack", path, seed, sessions] => {
+            hostile::attack(Path::new(path), number(seed), number(sessions));
+        }
+        ["ambush", path, seed, sessions] => {
+            hostile::ambush(Path::new(path), number(seed), number(sessions));
+        }
+        _ => panic!("interop serve|call|attack|ambush, as src/main.rs says"),
+    }
+}
+
+fn number(text: &str) -> u64 {
+    text.parse().expect("a number")
+}

@@ -1,0 +1,3 @@
+module breezeway/peers/go
+
+go 1.22
