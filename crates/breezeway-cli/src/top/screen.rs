@@ -74,7 +74,7 @@ fn table(view: &View, rows: &[&Row], frame: &mut Frame<'_>, area: Rect) {
     });
     let widths = COLUMNS.map(|(_, width, _)| Constraint::Length(width));
     // Only what fits below the header is written out: there may be thousands more.
-    let fit = usize::from(area.height.saturating_sub(1));
+    let fit = usize::from(area.height.saturating_sub(1)).max(1);
     let first = (view.chosen() + 1).saturating_sub(fit);
     let visible = rows.iter().skip(first).take(fit);
     let table = Table::new(visible.map(|row| cells(row)), widths)

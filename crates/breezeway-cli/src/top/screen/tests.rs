@@ -146,5 +146,10 @@ fn sessions_beyond_the_screen_are_counted_and_reached_by_the_keys() {
     assert_eq!(peers(&screen(&view)), (71_022..=71_030).collect::<Vec<_>>());
     press(&mut view, &[KeyCode::Enter]);
     assert!(screen(&view).join("\n").contains("process 71030"));
+    for (width, height) in [(0, 0), (1, 1), (150, 1), (150, 2), (150, 3)] {
+        let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+        press(&mut view, &[KeyCode::Esc]);
+        terminal.draw(|frame| draw(&view, frame)).unwrap();
+    }
     drop(sessions);
 }
