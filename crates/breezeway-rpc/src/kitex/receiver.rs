@@ -167,6 +167,10 @@ fn in_ttheader(came: &[u8], limits: Limits) -> Result<Option<Found>, WireError> 
     }
     let end = came.len() - frame.rest.len();
     let mut message = end - frame.payload.len()..end;
+    // It has the same protocol number, and no form without a frame.
+    if frame.payload.get(4..6) == Some(&[0x90, 0x01]) {
+        return Err(WireError::Unsupported(Envelope::KitexProtobuf));
+    }
     let is_framed = frame.payload.get(4..6) == Some(&[0x80, 0x01]);
     if is_framed {
         let inner =

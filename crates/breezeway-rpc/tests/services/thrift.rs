@@ -205,7 +205,7 @@ fn bytes_that_are_no_message_end_their_connection_and_no_other() {
     let running = Running::new("unix");
     let shop = running.client(ThriftFraming::TtHeader);
     shop.check(1).unwrap();
-    let bad: [&[u8]; 7] = [
+    let bad: [&[u8]; 8] = [
         b"GET / HTTP/1.1\r\n\r\n",
         b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
         // A frame of 2 GiB.
@@ -216,6 +216,8 @@ fn bytes_that_are_no_message_end_their_connection_and_no_other() {
         b"\0\0\0\x10\x82\x21\x01\x04ping\0\0\0\0\0\0\0\0",
         // An unframed message whose struct has a field of no type.
         b"\x80\x01\0\x01\0\0\0\x04ping\0\0\0\x01\x05\0\0",
+        // Kitex-Protobuf.
+        b"\0\0\0\x12\x90\x01\0\x01\0\0\0\x04echo\0\0\0\x01\x08\x01",
         // A frame that is shorter than the message's header.
         b"\0\0\0\x06\x80\x01\0\x01\0\0\0\x04",
     ];

@@ -170,3 +170,19 @@ fn a_frame_in_ttheader_that_is_not_as_long_as_the_payload_is_refused() {
         assert!(error.unwrap().contains("the frame inside TTHeader"));
     }
 }
+
+#[test]
+fn kitex_protobuf_is_refused_by_its_name_framed_and_in_ttheader() {
+    // As Kitex's codec has it: length, magic and type, method, sequence, the Protobuf message.
+    let framed = b"\0\0\0\x12\x90\x01\0\x01\0\0\0\x04echo\0\0\0\x01\x08\x01";
+    let header = TtHeader { sequence: 1, ..TtHeader::default() };
+    let mut wrapped = vec![0; header.size()];
+    let mut output = thrift::Output::new(&mut wrapped);
+    header.encode(framed.len(), &mut output);
+    output.finish().unwrap();
+    wrapped.extend(framed);
+    for bytes in [&framed[..], &wrapped] {
+        let (messages, error) = received([bytes]);
+        assert_eq!((messages.len(), &*error.unwrap()), (0, "KitexProtobuf is not served here"));
+    }
+}
