@@ -155,6 +155,9 @@ impl Args {
 /// Runs the command.
 pub(crate) fn run(args: Args) -> Result<(), Failure> {
     let schema = args.builder().read(&[&args.file])?;
+    for warning in schema.missing_includes() {
+        eprintln!("breezeway: {warning}");
+    }
     let text = breezeway_idl::generate(&schema)?;
     if args.out == Path::new("-") {
         return print(&text);

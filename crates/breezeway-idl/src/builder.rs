@@ -142,6 +142,7 @@ impl Builder {
         if std::env::var_os("OUT_DIR").is_some() {
             watch(&schema);
             warn_of_depth(&schema);
+            warn_of_includes(&schema);
         }
         self.write(&generate(&schema)?)
     }
@@ -202,6 +203,12 @@ fn warn_of_depth(schema: &Schema) {
             "cargo::warning=structs are nested deeper than rustc allows: put \
              #![recursion_limit = \"{limit}\"] first in the crate's lib.rs or main.rs"
         );
+    }
+}
+
+fn warn_of_includes(schema: &Schema) {
+    for warning in schema.missing_includes() {
+        println!("cargo::warning={warning}");
     }
 }
 

@@ -171,14 +171,17 @@ impl Evaluation<'_> {
         found.map_err(|(_, problem)| (at, problem))
     }
 
-    /// Why there is no such constant: of `file.Enum.VALUE`, two files may define the enum.
+    /// Why there is no such constant: of `file.Enum.VALUE`, two files may define the enum, or none
+    /// that is there.
     fn missing(&self, name: &str, unknown: Problem) -> Problem {
         let scope = self.resolver.scope;
         let owner = name.rsplit_once('.').map_or("", |(owner, _)| owner);
         let reasons =
             [owner, name].map(|part| scope.missing(self.resolver.file, part, unknown.clone()));
-        let ambiguous = |reason: &Problem| matches!(reason, Problem::AmbiguousName { .. });
-        reasons.into_iter().find(ambiguous).unwrap_or(unknown)
+        let of_files = |reason: &Problem| {
+            matches!(reason, Problem::AmbiguousName { .. } | Problem::IncludeNotFound { .. })
+        };
+        reasons.into_iter().find(of_files).unwrap_or(unknown)
     }
 
     /// Nothing if the name is no enum's value; an error with its name if it is another enum's.

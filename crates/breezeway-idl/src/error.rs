@@ -92,9 +92,17 @@ pub enum Problem {
         /// The limit.
         limit: usize,
     },
-    /// An included file is in no search directory.
-    #[error("cannot find '{0}' beside this file or in an include directory (-I)")]
-    IncludeNotFound(String),
+    /// A name is used of an included file that is in no search directory.
+    #[error(
+        "'{name}' is of '{include}', which is neither beside this file nor in an include \
+         directory (-I)"
+    )]
+    IncludeNotFound {
+        /// What the IDL includes.
+        include: String,
+        /// The name.
+        name: String,
+    },
     /// A file includes itself, directly or through others.
     #[error("files include each other: {0}")]
     IncludeCycle(String),

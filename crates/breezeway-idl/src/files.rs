@@ -18,6 +18,8 @@ pub(crate) struct SourceFile {
     pub(crate) tree: Tree,
     /// The files it includes, by index.
     pub(crate) includes: Vec<usize>,
+    /// Those it includes that are not there: an error if a name of theirs is used.
+    pub(crate) missing: Vec<String>,
 }
 
 impl SourceFile {
@@ -58,41 +60,42 @@ impl Loader<'_> {
         let tree = parse(text.trim_start_matches('\u{feff}')).map_err(|(position, problem)| {
             Error::Invalid { file: path.to_owned(), position, problem }
         })?;
-        let mut file =
-            SourceFile { path: path.to_owned(), stem: stem(path), tree, includes: Vec::new() };
-        self.open.push((canonical.clone(), path.to_owned()));
-        file.includes = self.load_includes(&file)?;
+        let (path, stem) = (path.to_owned(), stem(path));
+        let mut file = SourceFile { path, stem, tree, includes: Vec::new(), missing: Vec::new() };
+        self.open.push((canonical.clone(), file.path.clone()));
+        self.load_includes(&mut file)?;
         self.open.pop();
         self.loaded.insert(canonical, self.files.len());
         self.files.push(file);
         Ok(self.files.len() - 1)
     }
 
-    fn load_includes(&mut self, file: &SourceFile) -> Result<Vec<usize>, Error> {
-        let mut indices = Vec::new();
+    fn load_includes(&mut self, file: &mut SourceFile) -> Result<(), Error> {
         for include in &file.tree.includes {
-            let path = self.find(file, include).map_err(|fault| file.error(fault))?;
+            let Some(path) = self.find(file, include).map_err(|fault| file.error(fault))? else {
+                file.missing.push(include.text.clone());
+                continue;
+            };
             let index = self.load(&path)?;
-            if !indices.contains(&index) {
-                indices.push(index);
+            if !file.includes.contains(&index) {
+                file.includes.push(index);
             }
         }
-        Ok(indices)
+        Ok(())
     }
 
     /// Beside the including file first, then in the include directories in their order.
-    fn find(&self, file: &SourceFile, include: &Name) -> Result<PathBuf, Fault> {
+    fn find(&self, file: &SourceFile, include: &Name) -> Result<Option<PathBuf>, Fault> {
         let beside = file.path.parent().unwrap_or(Path::new(""));
         let directories =
             std::iter::once(beside).chain(self.include_dirs.iter().map(PathBuf::as_path));
-        let found = directories.map(|dir| dir.join(&include.text)).find(|path| path.is_file());
-        let missing = || (include.at, Problem::IncludeNotFound(include.text.clone()));
-        let path = found.ok_or_else(missing)?;
+        let mut paths = directories.map(|dir| dir.join(&include.text));
+        let Some(path) = paths.find(|path| path.is_file()) else { return Ok(None) };
         if self.open.len() == MAX_CHAIN {
             return Err((include.at, Problem::TooDeep { what: "includes", limit: MAX_CHAIN }));
         }
         self.refuse_cycle(&path).map_err(|problem| (include.at, problem))?;
-        Ok(path)
+        Ok(Some(path))
     }
 
     fn refuse_cycle(&self, path: &Path) -> Result<(), Problem> {
@@ -106,7 +109,7 @@ impl Loader<'_> {
     }
 }
 
-fn stem(path: &Path) -> String {
+pub(crate) fn stem(path: &Path) -> String {
     let name = file_name(path);
     name.strip_suffix(".thrift").unwrap_or(&name).to_owned()
 }

@@ -75,6 +75,8 @@ pub struct File {
     pub external: Option<String>,
     /// Indices of the files it includes.
     pub includes: Vec<usize>,
+    /// What it includes that was not found. It uses nothing of it.
+    pub missing_includes: Vec<String>,
     /// What it defines, in its order.
     pub definitions: Vec<Definition>,
 }
@@ -321,6 +323,16 @@ impl Schema {
             _ => "breezeway_rpc::thrift",
         };
         self.runtime.as_deref().unwrap_or(usual)
+    }
+
+    /// One sentence for each include that was not found, and that nothing is used of.
+    pub fn missing_includes(&self) -> impl Iterator<Item = String> {
+        self.files.iter().flat_map(|file| {
+            let path = file.path.display();
+            file.missing_includes.iter().map(move |include| {
+                format!("{path} includes '{include}', which is not there; it uses nothing of it")
+            })
+        })
     }
 
     /// The definition with this id.

@@ -28,6 +28,7 @@ pub(crate) fn resolve(files: &[SourceFile], strings: Strings) -> Result<Schema, 
             docs: file.tree.docs.clone(),
             external: None,
             includes: file.includes.clone(),
+            missing_includes: file.missing.clone(),
             definitions,
         });
     }

@@ -1,9 +1,10 @@
 //! What a name means in a file.
 
 use std::collections::HashMap;
+use std::path::Path;
 
 use crate::error::{Error, Problem};
-use crate::files::SourceFile;
+use crate::files::{SourceFile, stem};
 use crate::model::Id;
 use crate::parse::Fault;
 use crate::syntax::{Item, Name};
@@ -35,6 +36,9 @@ impl<'a> Scope<'a> {
     /// Why [`Self::find`] found nothing: `unknown`, unless that is for what stands before the dot.
     pub(crate) fn missing(&self, file: usize, name: &str, unknown: Problem) -> Problem {
         let Some((prefix, _)) = name.rsplit_once('.') else { return unknown };
+        if let Some(include) = self.missing_include(file, prefix) {
+            return Problem::IncludeNotFound { include: include.clone(), name: name.to_owned() };
+        }
         let mut found = self.all(file, name).map(|id| self.files[id.file].path.clone());
         match (found.next(), found.next()) {
             (Some(first), Some(second)) => {
@@ -45,6 +49,10 @@ impl<'a> Scope<'a> {
             }
             _ => unknown,
         }
+    }
+
+    fn missing_include(&self, file: usize, name: &str) -> Option<&String> {
+        self.files[file].missing.iter().find(|include| stem(Path::new(include)) == name)
     }
 
     /// Every definition that goes by this name in a file.

@@ -177,9 +177,21 @@ fn included_files_are_found_in_the_directories_named() {
     fs::write(dir.path().join("a.thrift"), text).unwrap();
     assert!(run(dir.path(), &["gen", "a.thrift", "-I", "idl"]).status.success());
     let output = run(dir.path(), &["gen", "a.thrift"]);
-    let error = "breezeway: a.thrift:1:9: cannot find 'echo.thrift' beside this file or in an include directory (-I)\n";
+    let error = "breezeway: a.thrift:2:15: 'echo.Request' is of 'echo.thrift', which is neither \
+                 beside this file nor in an include directory (-I)\n";
     assert_eq!(String::from_utf8(output.stderr).unwrap(), error);
     assert_eq!(output.status.code(), Some(1));
+}
+
+#[test]
+fn an_included_file_that_is_not_there_and_not_needed_is_warned_of() {
+    let dir = directory("");
+    fs::write(dir.path().join("a.thrift"), "include 'no.thrift'\nstruct A {}").unwrap();
+    let output = run(dir.path(), &["gen", "a.thrift"]);
+    assert!(output.status.success(), "{output:?}");
+    let warning =
+        "breezeway: a.thrift includes 'no.thrift', which is not there; it uses nothing of it\n";
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), warning);
 }
 
 #[test]

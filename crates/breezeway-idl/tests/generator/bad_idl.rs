@@ -271,10 +271,15 @@ fn methods_of_services_that_stream_take_one_argument_and_return_a_struct() {
 
 #[test]
 fn includes_are_found_and_acyclic() {
-    refused(
-        "include 'no.thrift'",
-        "1:9: cannot find 'no.thrift' beside this file or in an include directory (-I)",
-    );
+    let of = "is of 'a/no.thrift', which is neither beside this file nor in an include directory";
+    for (text, place, name) in [
+        ("struct S { 1: no.A a }", "2:15", "no.A"),
+        ("service S extends no.A {}", "2:19", "no.A"),
+        ("const i32 C = no.A", "2:15", "no.A"),
+        ("enum E { A }\nconst E C = no.E.A", "3:13", "no.E"),
+    ] {
+        refused(&format!("include 'a/no.thrift'\n{text}"), &format!("{place}: '{name}' {of} (-I)"));
+    }
     refused("\ninclude 'main.thrift'", "2:9: files include each other: main.thrift → main.thrift");
     let cycle = [("a.thrift", "include 'b.thrift'"), ("b.thrift", "//\ninclude 'a.thrift'")];
     assert_eq!(

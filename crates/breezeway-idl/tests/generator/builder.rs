@@ -100,6 +100,18 @@ fn with_two_types(text: &str) -> Result<String, breezeway_idl::Error> {
 }
 
 #[test]
+fn an_included_file_that_nothing_is_used_of_need_not_be_there() {
+    let dir = tempfile::tempdir().unwrap();
+    let file = dir.path().join("a.thrift");
+    fs::write(&file, "include 'x/no.thrift'\nstruct A { 1: i32 a }").unwrap();
+    let schema = Builder::new().read(&[&file]).unwrap();
+    let warnings: Vec<_> = schema.missing_includes().collect();
+    let said = "includes 'x/no.thrift', which is not there; it uses nothing of it";
+    assert_eq!(warnings, [format!("{} {said}", file.display())]);
+    assert!(breezeway_idl::generate(&schema).unwrap().contains("pub struct A {"));
+}
+
+#[test]
 fn two_included_files_may_have_one_name() {
     let text = with_two_types(
         "struct A { 1: types.X x = {}, 2: types.Y y, 3: i32 n = types.ONE }\n\
