@@ -135,8 +135,9 @@ def collect(folder):
 def given(folder, sources):
     """The files of the sources that were named, taken out anew each time."""
     shutil.rmtree(folder / "files/given", ignore_errors=True)
-    for source in map(pathlib.Path, sources):
-        place = folder / "files/given" / source.name
+    for number, source in enumerate(map(pathlib.Path, sources)):
+        # Numbered, as two sources may have one name.
+        place = folder / "files/given" / f"{number}-{source.name}"
         place.mkdir(parents=True)
         extract(source, place)
         yield f"given: {source.name} |", place
