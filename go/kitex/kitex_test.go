@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/cloudwego/kitex/client"
+	"github.com/cloudwego/kitex/client/callopt"
 	"github.com/cloudwego/kitex/pkg/kerrors"
 	"github.com/cloudwego/kitex/pkg/klog"
 	"github.com/cloudwego/kitex/pkg/transmeta"
@@ -106,8 +107,9 @@ func TestKitexRunsOverEveryCarrier(t *testing.T) {
 
 func TestACallOfKitexEndsWithItsTimeAndTheNextOneGoesOn(t *testing.T) {
 	onEveryCarrier(t, func(t *testing.T, address string) {
-		c := serve(t, address, client.WithRPCTimeout(50*time.Millisecond))
-		if err := c.Wait(context.Background()); !errors.Is(err, kerrors.ErrRPCTimeout) {
+		c := serve(t, address)
+		err := c.Wait(context.Background(), callopt.WithRPCTimeout(50*time.Millisecond))
+		if !errors.Is(err, kerrors.ErrRPCTimeout) {
 			t.Fatalf("a call past its time ended with %v", err)
 		}
 		if err := bounced(c, 100); err != nil {

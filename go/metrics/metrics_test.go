@@ -14,6 +14,12 @@ import (
 	"github.com/breezeway-ipc/breezeway/go/metrics"
 )
 
+// TestMain publishes, as a name can be published once in a process.
+func TestMain(m *testing.M) {
+	metrics.Publish("breezeway")
+	os.Exit(m.Run())
+}
+
 func published(t *testing.T) (values map[string]uint64) {
 	if err := json.Unmarshal([]byte(expvar.Get("breezeway").String()), &values); err != nil {
 		t.Fatal(err)
@@ -22,7 +28,6 @@ func published(t *testing.T) (values map[string]uint64) {
 }
 
 func TestWhatSessionsDoIsPublished(t *testing.T) {
-	metrics.Publish("breezeway")
 	before := published(t)
 	server, err := breezeway.Listen("shm:"+filepath.Join(t.TempDir(), "s"),
 		func(call *breezeway.Call) error { return call.Echo() })
