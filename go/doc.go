@@ -22,8 +22,8 @@
 // # Memory
 //
 // Each side writes only memory of its own, which the other maps read-only. So what was received is
-// always copied out before it is judged: a [Message] has ReadAt, AppendTo, WriteTo and Bytes, and
-// no slice of the sender's memory. It is lent until Release.
+// copied out before it is judged: a [Message] has ReadAt, AppendTo, WriteTo and Bytes. A slice of
+// the sender's memory is there only with the option [TrustPeer]. It is lent until Release.
 //
 // # Waiting
 //

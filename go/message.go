@@ -11,11 +11,11 @@ import (
 
 // A Message is what was received: a private copy of up to 104 bytes, else, in shared memory, a
 // lease of the sender's memory, which the sender does not write again before the message is
-// released, if it keeps to the rules. Therefore its bytes are always copied out, and judged
-// afterwards.
+// released, if it keeps to the rules. Therefore its bytes are copied out, and judged afterwards, but
+// for those of a peer that is trusted: see Slice.
 //
 // Release gives the memory back; a message that was forgotten is released by the garbage collector,
-// late. Any number may be kept, in any order, past the session's end; meanwhile the sender can send
+// late, unless Slice was asked of it. Any number may be kept, in any order, past the session's end; meanwhile the sender can send
 // no more than the session's cap allows. Copies of a Message are the same message.
 type Message struct {
 	length      int
@@ -37,14 +37,20 @@ type lent struct {
 	lease      shm.Lease
 	generation uint64
 	live       bool
+	// sliced is set while a slice of it may be in use, of which the collector knows nothing.
+	sliced bool
 	// trusted is the session's option TrustPeer.
 	trusted uint64
 }
 
 var lentPool = sync.Pool{New: func() any {
 	l := new(lent)
-	// Nobody can reach the message any more, so nobody reads what is lent.
-	runtime.SetFinalizer(l, func(l *lent) { l.end(l.generation) })
+	// Nobody can reach the message any more, so nobody reads what is lent, but by a slice.
+	runtime.SetFinalizer(l, func(l *lent) {
+		if !l.sliced {
+			l.end(l.generation)
+		}
+	})
 	return l
 }}
 
@@ -64,7 +70,7 @@ func (l *lent) end(generation uint64) bool {
 		return false
 	}
 	l.lease.End()
-	l.live = false
+	l.live, l.sliced = false, false
 	l.generation++
 	return true
 }
@@ -147,9 +153,11 @@ func (m *Message) Bytes() []byte {
 	return bytes
 }
 
-// Slice is its bytes without a copy, if the session has the option TrustPeer: until Release, the
-// sender's own memory, which is not to be written. Afterwards the sender may write it again; it
-// stays mapped. Metadata is not part of it.
+// Slice is its bytes; of a lent message without a copy, if the session has the option TrustPeer:
+// until Release, the sender's own memory, which is not to be written. Afterwards the sender may
+// write it again; it stays mapped. From Slice on only Release gives the memory back, and not the
+// garbage collector, which does not see who uses the slice. A message that is not lent, as all on
+// unix and tcp, is copied. Metadata is not part of it.
 func (m *Message) Slice() ([]byte, error) {
 	if m.lent == nil {
 		return m.Bytes(), nil // What is private needs no trust.
@@ -167,6 +175,7 @@ func (m *Message) Slice() ([]byte, error) {
 	if !pinned {
 		return nil, ErrTooMuchPinned
 	}
+	l.sliced = true
 	return slice, nil
 }
 

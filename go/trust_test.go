@@ -3,10 +3,12 @@ package breezeway_test
 import (
 	"bytes"
 	"errors"
+	"runtime"
 	"testing"
 	"time"
 
 	breezeway "github.com/breezeway-ipc/breezeway/go"
+	"github.com/breezeway-ipc/breezeway/go/internal/segment"
 )
 
 func TestSlicesOfATrustedPeerStayMappedAndAreBounded(t *testing.T) {
@@ -28,7 +30,7 @@ func TestSlicesOfATrustedPeerStayMappedAndAreBounded(t *testing.T) {
 	if _, err := reply.Slice(); !errors.Is(err, breezeway.ErrTooMuchPinned) {
 		t.Fatalf("a slice past the limit: %v", err)
 	}
-	conn, reply := call(breezeway.TrustPeer(64 << 20))
+	conn, reply := call(breezeway.TrustPeer(segment.Pinned() + 64<<20))
 	slice, err := reply.Slice()
 	if err != nil || !bytes.Equal(slice, sent) {
 		t.Fatalf("a slice: %v", err)
@@ -53,5 +55,39 @@ func TestPrivateBytesNeedNoTrust(t *testing.T) {
 	}
 	if slice, err := reply.Slice(); err != nil || !bytes.Equal(slice, sent) {
 		t.Fatalf("a slice of private bytes: %v", err)
+	}
+}
+
+func TestASliceInUseIsNotWrittenAgainAfterItsMessageWasForgotten(t *testing.T) {
+	const size = 20_000
+	address := goServer(t, "shm", echoes, nil, breezeway.Cap(64<<10))
+	conn := dial(t, address, breezeway.TrustPeer(segment.Pinned()+64<<20))
+	sent := pattern(size, 3)
+	slice := func() []byte {
+		reply, err := conn.Call(within(t, time.Minute), echo, sent)
+		if err != nil {
+			t.Fatal(err)
+		}
+		slice, err := reply.Slice()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return slice
+	}()
+	for round := range 20 {
+		runtime.GC() // Twice: what a pool holds is dropped at the second one.
+		runtime.GC()
+		collected := make(chan struct{})
+		runtime.SetFinalizer(new([16]byte), func(*[16]byte) { close(collected) })
+		runtime.GC()
+		<-collected // Finalizers run in one goroutine, so those from before have run.
+		reply, err := conn.Call(within(t, time.Minute), echo, pattern(size, byte(round+4)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		reply.Release()
+		if !bytes.Equal(slice, sent) {
+			t.Fatalf("after %d more messages the slice has other bytes", round+1)
+		}
 	}
 }

@@ -19,10 +19,13 @@
 //   - Words: control words and entries are loaded and stored by sync/atomic. The entry's body is
 //     stored plainly before the sequence, which is stored atomically, as the page asks for. All
 //     accesses to words are aligned: offsets are multiples of 8 and mappings begin at pages.
-//   - Bytes: payload of the peer is read by copy alone, into memory of this process, and judged
-//     there. The peer may write it at the same time. In Go that is no undefined behaviour: a racy
-//     read of bytes gives some bytes, no value derived from them is a pointer or a length before it
-//     was copied, and memmove reads no byte outside its range, whatever it reads.
+//   - Bytes: this module reads payload of the peer by copy alone, into memory of this process, and
+//     judges it there. The peer may write it at the same time. In Go that is no undefined behaviour:
+//     a racy read of bytes gives some bytes, no value derived from them is a pointer or a length
+//     before it was copied, and memmove reads no byte outside its range, whatever it reads.
+//   - Slices: Pin hands out a slice of the peer's memory to who has said that the peer is trusted
+//     not to write it meanwhile. Its mapping is never unmapped, so that the slice is never one of
+//     memory that is gone.
 //   - The race detector sees heap and globals only; mappings are neither, and both ends of a
 //     session in one process use mappings of their own.
 package segment
@@ -181,6 +184,13 @@ func move(to, from []byte) {
 var pinned struct {
 	mu    sync.Mutex
 	bytes uint64
+}
+
+// Pinned says how many bytes are never unmapped.
+func Pinned() uint64 {
+	pinned.mu.Lock()
+	defer pinned.mu.Unlock()
+	return pinned.bytes
 }
 
 // Pin gives a slice of the mapping, which is never unmapped from now on. False if such mappings
