@@ -38,6 +38,8 @@ pub mod native;
 #[cfg(feature = "arbitrary")]
 pub mod offered;
 pub mod recording;
+#[cfg(feature = "certificates")]
+pub mod records;
 pub mod shmipc;
 pub mod socket;
 pub mod stopwatch;

@@ -33,9 +33,9 @@ const LARGEST_MIRRORED_RING: u32 = 1024;
 /// What a session socket must hold at least, as the kernel counts: the 64 doorbell bytes that a
 /// peer may leave unread. A full socket makes no event.
 const SMALLEST_SEND_BUFFER: usize = 64 * 1024;
-/// Bytes within TLS that bring nothing of a hello, at most: more than what a server may say to a
+/// Bytes of records that hold none of a hello, at most: more than what a server may say to a
 /// client by itself (tickets) and than the hello's own record.
-const MAX_IN_VAIN: usize = 32 * 1024;
+const MAX_WITHOUT_PLAINTEXT: usize = 32 * 1024;
 
 /// Why a session could not be agreed on.
 #[derive(Debug, Error)]
@@ -411,15 +411,15 @@ fn send_greeting(wire: &mut Wire, bytes: &[u8], fd: Option<BorrowedFd<'_>>) -> R
 }
 
 /// What a peer did that says much, and nothing.
-const IN_VAIN: &str = "the other side sends records without a byte in them, and no hello";
+const NO_HELLO: &str = "the other side sends records without plaintext, and no hello";
 
 /// Receives a hello and its descriptor.
 #[derive(Debug, Default)]
 pub(crate) struct GreetingReceiver {
     reader: HelloReader,
     descriptors: Vec<ForeignDescriptor>,
-    /// Bytes that brought nothing.
-    in_vain: usize,
+    /// Bytes of records that held none of a hello.
+    without_plaintext: usize,
     /// Whether eight bytes are waited for also where fewer show that they are no hello.
     keeps_foreign: bool,
 }
@@ -449,10 +449,10 @@ impl GreetingReceiver {
                 Wire::Plain(socket) => self.receive_plain(socket, room)?,
                 Wire::Tls(tls) => match tls.read(room, false) {
                     Ok(Read::Bytes { len, .. }) => Some(len),
-                    Ok(Read::InVain(len)) => {
-                        self.in_vain += len;
-                        if self.in_vain > MAX_IN_VAIN {
-                            return Err(TlsError::Protocol(IN_VAIN.to_owned()).into());
+                    Ok(Read::NoPlaintext(len)) => {
+                        self.without_plaintext += len;
+                        if self.without_plaintext > MAX_WITHOUT_PLAINTEXT {
+                            return Err(TlsError::Protocol(NO_HELLO.to_owned()).into());
                         }
                         continue;
                     }

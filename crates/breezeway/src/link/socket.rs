@@ -22,7 +22,7 @@ use crate::wire::Wire;
 /// Unwritten bytes from which a message waits until earlier ones are out.
 const MAX_UNWRITTEN: usize = 64 * 1024;
 /// Bytes within TLS, at most, that one look for a message reads and that bring no plaintext.
-const MAX_IN_VAIN: usize = 64 * 1024;
+const MAX_WITHOUT_PLAINTEXT: usize = 64 * 1024;
 
 /// A socket with what has come and what is to go out.
 pub(crate) struct SocketLink {
@@ -270,7 +270,7 @@ impl SocketLink {
     fn read(&mut self, blocking: bool) -> Result<usize, LinkError> {
         let room = self.received.room(self.cap);
         match self.socket.read(room, blocking)? {
-            Read::InVain(len) => {
+            Read::NoPlaintext(len) => {
                 self.may_read = true;
                 return Ok(len);
             }
@@ -311,7 +311,7 @@ impl SocketLink {
             return Ok(true);
         }
         self.check_origin()?;
-        let mut in_vain = 0;
+        let mut without_plaintext = 0;
         loop {
             self.current = self.received.next(self.cap)?;
             if let Some(head) = self.current {
@@ -319,10 +319,10 @@ impl SocketLink {
                 self.meter.received(head.kind, head.flags, len);
                 return Ok(true);
             }
-            if !self.may_read || self.closed || in_vain > MAX_IN_VAIN {
+            if !self.may_read || self.closed || without_plaintext > MAX_WITHOUT_PLAINTEXT {
                 return Ok(false);
             }
-            in_vain += self.read(false)?;
+            without_plaintext += self.read(false)?;
         }
     }
 

@@ -33,10 +33,11 @@ pub(crate) enum Read {
         /// Whether a further read may find something at once.
         more: bool,
     },
-    /// So many bytes came, all of them for TLS itself. A further read may find something at once,
-    /// of which the socket says so, but which may again be nothing but that.
+    /// So many bytes came, of records without plaintext: TLS's own, or empty ones. A further read
+    /// may find something at once, of which the socket says so, but which may again be nothing but
+    /// that.
     #[cfg_attr(not(feature = "tls"), expect(dead_code, reason = "only TLS has bytes of its own"))]
-    InVain(usize),
+    NoPlaintext(usize),
     /// Nothing is there now.
     Nothing,
     /// Nothing will come any more.

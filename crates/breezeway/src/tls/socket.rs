@@ -28,7 +28,7 @@ use crate::link::{LinkError, Read, Write};
 const ROOM: usize = 64 * 1024;
 const FIRST_ROOM: usize = 4 * 1024;
 /// Reads of a stream of bytes in a row that bring none before its reader is told.
-const READS_IN_VAIN: usize = 16;
+const MAX_READS_WITHOUT_PLAINTEXT: usize = 16;
 
 /// A connected stream socket within TLS.
 #[derive(Debug)]
@@ -222,7 +222,7 @@ impl TlsSocket {
             }
             if let Some((bytes, more)) = received {
                 return Ok(match len {
-                    0 => Read::InVain(bytes),
+                    0 => Read::NoPlaintext(bytes),
                     len => Read::Bytes { len, more },
                 });
             }
@@ -375,15 +375,15 @@ impl TlsSocket {
             return Ok(0);
         }
         let mut outcome = self.read_with(room, RecvFlags::empty());
-        for _ in 1..READS_IN_VAIN {
-            if !matches!(outcome, Ok(Read::InVain(_))) {
+        for _ in 1..MAX_READS_WITHOUT_PLAINTEXT {
+            if !matches!(outcome, Ok(Read::NoPlaintext(_))) {
                 break;
             }
             outcome = self.read_with(room, RecvFlags::empty());
         }
         match outcome {
             Ok(Read::Bytes { len, .. }) => Ok(len),
-            Ok(Read::InVain(_)) => Err(io::ErrorKind::Interrupted.into()),
+            Ok(Read::NoPlaintext(_)) => Err(io::ErrorKind::Interrupted.into()),
             Ok(Read::Nothing) => Err(io::ErrorKind::WouldBlock.into()),
             Ok(Read::End) if self.said_goodbye => Ok(0),
             Ok(Read::End) => Err(io::Error::new(
@@ -534,46 +534,229 @@ fn name_of(alert: AlertDescription) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
     use std::os::unix::net::UnixStream;
+    use std::sync::mpsc::channel;
 
     use breezeway_adversary::certificates::{Authority, Valid};
+    use breezeway_adversary::stopwatch::eventually;
+    use rustix::net::sockopt::set_socket_send_buffer_size;
     use rustls::StreamOwned;
-    use rustls::server::ServerSessionMemoryCache;
+    use rustls::server::{ServerConfig, ServerSessionMemoryCache};
+    use tempfile::TempDir;
 
     use super::*;
     use crate::tls::SESSION;
 
     const PATIENCE: Duration = Duration::from_secs(10);
 
+    /// Both sides' certificates: a client's, a server's, and what a server by hand has of those.
+    struct Sides {
+        client: Tls,
+        server: Tls,
+        by_hand: ServerConfig,
+        _folder: TempDir,
+    }
+
+    impl Sides {
+        fn new() -> Self {
+            Self::of(&["localhost"])
+        }
+
+        fn of(names: &[&str]) -> Self {
+            let folder = tempfile::tempdir().unwrap();
+            let authority = Authority::new(folder.path());
+            let issued = authority.issue(names, Valid::Now);
+            let server = Tls::new().certificate(&issued.chain, &issued.key).unwrap();
+            let by_hand = Arc::unwrap_or_clone(Tls::server(Some(&server)).unwrap());
+            let client = Tls::new().roots(authority.root()).unwrap();
+            Self { client, server, by_hand, _folder: folder }
+        }
+
+        fn connect(&self, socket: UnixStream) -> TlsSocket {
+            let deadline = (Deadline::after(PATIENCE), PATIENCE);
+            TlsSocket::connect(socket.into(), "localhost", Some(&self.client), SESSION, deadline)
+                .unwrap()
+        }
+
+        fn by_hand(&self, socket: UnixStream) -> ByHand {
+            let connection = ServerConnection::new(Arc::new(self.by_hand.clone())).unwrap();
+            StreamOwned::new(connection, socket)
+        }
+
+        /// A client, and a server by hand.
+        fn connected(&self) -> (TlsSocket, ByHand) {
+            let (ours, theirs) = UnixStream::pair().unwrap();
+            let mut server = self.by_hand(theirs);
+            let serving = std::thread::spawn(move || {
+                while server.conn.is_handshaking() {
+                    server.conn.complete_io(&mut server.sock).unwrap();
+                }
+                server
+            });
+            let client = self.connect(ours);
+            (client, serving.join().unwrap())
+        }
+    }
+
+    type ByHand = StreamOwned<ServerConnection, UnixStream>;
+
     #[test]
-    fn a_read_ends_whatever_comes_in_vain() {
-        let folder = tempfile::tempdir().unwrap();
-        let authority = Authority::new(folder.path());
-        let issued = authority.issue(&["localhost"], Valid::Now);
-        let server = Tls::new().certificate(&issued.chain, &issued.key).unwrap();
-        let mut config = Arc::unwrap_or_clone(Tls::server(Some(&server)).unwrap());
+    fn a_read_ends_where_records_without_plaintext_come() {
+        let mut sides = Sides::new();
         // More than all the reads below take.
-        config.session_storage = ServerSessionMemoryCache::new(1);
-        config.send_tls13_tickets = 5000;
+        sides.by_hand.session_storage = ServerSessionMemoryCache::new(1);
+        sides.by_hand.send_tls13_tickets = 5000;
         let (ours, theirs) = UnixStream::pair().unwrap();
-        let serving = std::thread::spawn(move || {
-            let connection = ServerConnection::new(Arc::new(config)).unwrap();
-            // Until the client goes.
-            let _ = StreamOwned::new(connection, theirs).read(&mut [0]);
-        });
-        let tls = Tls::new().roots(authority.root()).unwrap();
-        let deadline = (Deadline::after(PATIENCE), PATIENCE);
-        let mut client =
-            TlsSocket::connect(ours.into(), "localhost", Some(&tls), SESSION, deadline).unwrap();
+        let mut server = sides.by_hand(theirs);
+        // Until the client goes.
+        let serving = std::thread::spawn(move || drop(server.read(&mut [0])));
+        let mut client = sides.connect(ours);
         let room = &mut [0; 10];
         for _ in 0..8 {
             match client.read(room, true).unwrap() {
-                Read::InVain(len) => assert!(len <= FIRST_ROOM, "{len} before it is known"),
+                Read::NoPlaintext(len) => assert!(len <= FIRST_ROOM, "{len} before it is known"),
                 other => panic!("{other:?}"),
             }
         }
         drop(client);
         serving.join().unwrap();
+    }
+
+    /// Fills a socket, and gives how much that took.
+    fn fill(socket: &UnixStream) -> usize {
+        socket.set_nonblocking(true).unwrap();
+        let mut filled = 0;
+        for piece in [4096, 1] {
+            while let Ok(written) = (&*socket).write(&vec![0; piece]) {
+                filled += written;
+            }
+        }
+        socket.set_nonblocking(false).unwrap();
+        filled
+    }
+
+    #[test]
+    fn a_client_whose_part_of_the_handshake_finds_no_room_waits_for_some() {
+        let sides = Sides::new();
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        let filled = fill(&ours);
+        let mut server = sides.by_hand(theirs.try_clone().unwrap());
+        std::thread::scope(|scope| {
+            let (sender, thread) = channel();
+            let connecting = scope.spawn(move || {
+                sender.send(rustix::thread::gettid()).unwrap();
+                sides.connect(ours)
+            });
+            let thread = thread.recv().unwrap().as_raw_nonzero();
+            eventually("it sleeps until there is room", || {
+                let state = std::fs::read_to_string(format!("/proc/self/task/{thread}/stat"));
+                state.unwrap().rsplit(')').next().unwrap().starts_with(" S")
+            });
+            theirs.read_exact(&mut vec![0; filled]).unwrap();
+            server.write_all(b"welcome").unwrap();
+            let mut client = connecting.join().unwrap();
+            let room = &mut [0; 7];
+            while client.read(room, true).unwrap() != (Read::Bytes { len: 7, more: true }) {}
+            assert_eq!(room, b"welcome");
+        });
+    }
+
+    #[test]
+    fn a_flight_that_the_socket_takes_in_part_is_unwritten_and_goes_on_with_the_next_turns() {
+        let names: Vec<String> =
+            (0..800).map(|number| format!("{number}.{}", ["a"; 30].concat())).collect();
+        let sides = Sides::of(&names.iter().map(String::as_str).collect::<Vec<_>>());
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        set_socket_send_buffer_size(&ours, 1).unwrap();
+        let mut server = TlsSocket::accept(ours.into(), Some(&sides.server)).unwrap();
+        let config = Tls::client(Some(&sides.client)).unwrap();
+        let name = ServerName::try_from(names[0].clone()).unwrap();
+        let mut client = ClientConnection::new(config, name).unwrap();
+        client.write_tls(&mut theirs).unwrap();
+        assert!(!server.shake().unwrap());
+        assert!(server.has_unwritten(), "the certificate alone has more than the socket holds");
+        let mut turns = 0;
+        while client.is_handshaking() {
+            if client.wants_write() {
+                client.write_tls(&mut theirs).unwrap();
+            } else {
+                assert_ne!(client.read_tls(&mut (&theirs).take(1000)).unwrap(), 0);
+                client.process_new_packets().unwrap();
+            }
+            server.shake().unwrap();
+            turns += 1;
+            assert!(turns < 1000, "each turn takes some");
+        }
+        while client.wants_write() {
+            client.write_tls(&mut theirs).unwrap();
+        }
+        assert!(server.shake().unwrap());
+        assert!(!server.has_unwritten());
+    }
+
+    #[test]
+    fn what_came_before_an_error_is_read_before_it() {
+        // A record that is none, behind one that is.
+        let (mut client, mut server) = Sides::new().connected();
+        server.write_all(b"hello").unwrap();
+        server.conn.writer().write_all(b"spoiled").unwrap();
+        let mut record = Vec::new();
+        server.conn.write_tls(&mut record).unwrap();
+        *record.last_mut().unwrap() ^= 1;
+        server.sock.write_all(&record).unwrap();
+        let room = &mut [0; 100];
+        let read = client.read(room, true).unwrap();
+        assert_eq!((read, &room[..5]), (Read::Bytes { len: 5, more: true }, &b"hello"[..]));
+        assert!(client.has_buffered(), "the socket says nothing of the error");
+        let failed = client.read(room, true);
+        assert!(matches!(failed, Err(LinkError::Tls(TlsError::Protocol(_)))), "{failed:?}");
+
+        // A socket that fails, behind bytes that were decrypted.
+        let (mut client, mut server) = Sides::new().connected();
+        server.write_all(b"hello").unwrap();
+        let read = client.read(&mut room[..1], true).unwrap();
+        assert_eq!(read, Read::Bytes { len: 1, more: true });
+        client.socket = File::open("/dev/null").unwrap().into();
+        let read = client.read(room, true).unwrap();
+        assert_eq!((read, &room[..4]), (Read::Bytes { len: 4, more: true }, &b"ello"[..]));
+        assert!(client.has_buffered(), "the error is kept");
+        let failed = client.read(room, true);
+        assert!(matches!(failed, Err(LinkError::Io(Errno::NOTSOCK))), "{failed:?}");
+
+        // An end.
+        let (mut client, mut server) = Sides::new().connected();
+        server.write_all(b"hello").unwrap();
+        drop(server);
+        let read = client.read(room, true).unwrap();
+        let Read::Bytes { len: 5, .. } = read else { panic!("{read:?}") };
+        assert_eq!(client.read(room, true).unwrap(), Read::End);
+    }
+
+    #[test]
+    fn a_side_that_is_known_reads_more_at_once_and_loses_nothing_that_came_before() {
+        let (mut client, mut server) = Sides::new().connected();
+        let sent: Vec<u8> = (0..40_000u32).map(|number| (number / 7) as u8).collect();
+        // All of it is in the socket before any is read.
+        server.write_all(&sent).unwrap();
+        let mut came: Vec<u8> = Vec::new();
+        let mut read = |client: &mut TlsSocket| {
+            let mut room = vec![0; ROOM];
+            match client.read(&mut room, true).unwrap() {
+                Read::Bytes { len, .. } => came.extend(&room[..len]),
+                Read::NoPlaintext(_) => {}
+                other => panic!("{other:?}"),
+            }
+            (client.received.len(), came.len())
+        };
+        let (room, before) = read(&mut client);
+        assert_eq!(room, FIRST_ROOM);
+        assert!(before <= FIRST_ROOM, "{before}");
+        client.read_in_bulk();
+        let (room, after) = read(&mut client);
+        assert_eq!(room, ROOM);
+        assert_eq!(after, sent.len(), "all the rest by one system call");
+        assert!(came == sent, "in order");
     }
 
     #[test]

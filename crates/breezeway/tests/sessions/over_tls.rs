@@ -1,7 +1,8 @@
 //! What only TLS does to a session: certificates, good and bad, and peers that speak it halfway.
 
 use std::io::{ErrorKind, Read, Write};
-use std::net::{Shutdown, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,6 +16,13 @@ use breezeway::{
     TlsError,
 };
 use breezeway_adversary::certificates::{Authority, Issued, Valid};
+use breezeway_adversary::records::Records;
+use rustix::net::sockopt::{
+    set_socket_recv_buffer_size, set_socket_send_buffer_size, socket_recv_buffer_size,
+    socket_send_buffer_size,
+};
+use rustix::net::{AddressFamily, SocketType, connect, getpeername, socket};
+use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, ServerConnection, StreamOwned};
@@ -22,11 +30,15 @@ use tempfile::TempDir;
 
 use crate::parent_and_child::in_forked_child;
 use crate::support::{
-    PATIENCE, Process, Role, Settings, eventually, patient, say, wait_for, within,
+    EVERY_POLICY, PATIENCE, PROMPT, Process, Role, Settings, eventually, patient, say, wait_for,
+    within,
 };
 
 /// What other processes of these tests do.
-pub(crate) const ROLES: &[(&str, Role)] = &[("forker within tls", use_a_stream_in_a_forked_child)];
+pub(crate) const ROLES: &[(&str, Role)] = &[
+    ("forker within tls", use_a_stream_in_a_forked_child),
+    ("forking server within tls", serve_a_stream_to_a_forked_child),
+];
 
 const SERVER_NAMES: [&str; 3] = ["localhost", "127.0.0.1", "spiffe://test/echo"];
 const SERVER_NAMES_SEEN: [&str; 2] = ["localhost", "spiffe://test/echo"];
@@ -161,6 +173,16 @@ fn tls_error(address: &Address, options: &SessionOptions) -> TlsError {
 
 /// A client by hand that speaks TLS, and in it what it likes.
 fn by_hand(root: &Path, port: u16, protocol: Option<&str>) -> Hand {
+    by_hand_with(root, port, protocol, |_| {})
+}
+
+/// As [`by_hand`], on a socket with these settings.
+fn by_hand_with(
+    root: &Path,
+    port: u16,
+    protocol: Option<&str>,
+    set: impl FnOnce(&OwnedFd),
+) -> Hand {
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from_pem_file(root).unwrap()).unwrap();
     let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -169,10 +191,15 @@ fn by_hand(root: &Path, port: u16, protocol: Option<&str>) -> Hand {
         .unwrap()
         .with_root_certificates(roots)
         .with_no_client_auth();
+    config.enable_secret_extraction = true;
     config.alpn_protocols.extend(protocol.map(|protocol| protocol.as_bytes().to_vec()));
     let name = ServerName::try_from("localhost").unwrap();
     let connection = ClientConnection::new(Arc::new(config), name).unwrap();
-    let stream = TcpStream::connect(("127.0.0.1", port)).unwrap();
+    let socket = socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
+    set(&socket);
+    let server = SocketAddr::from(([127, 0, 0, 1], port));
+    connect(&socket, &server).unwrap();
+    let stream = TcpStream::from(socket);
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     StreamOwned::new(connection, stream)
 }
@@ -689,6 +716,238 @@ fn a_forked_child_writes_and_ends_nothing_of_its_parents_stream() {
     connection.write_all(b"yes").unwrap();
     connection.shutdown_write().unwrap();
     forker.expect("went on");
+}
+
+/// The role: serves a client of another protocol, and forks once it has its connection.
+fn serve_a_stream_to_a_forked_child(settings: &Settings) {
+    let [chain, key]: [PathBuf; 2] = [settings.get("chain"), settings.get("key")];
+    let (sender, handed_over) = channel();
+    let options = session(Tls::new().certificate(chain, key).unwrap());
+    let options = ServerOptions::new().session(options).on_foreign_connection(move |connection| {
+        sender.send(connection).unwrap();
+    });
+    let echo = Echo::with(options);
+    say(format!("port {}", echo.port()));
+    let mut kept = wait_for(&handed_over, PATIENCE).ok();
+    let outcome = in_forked_child(|| {
+        let mut connection = kept.take().unwrap();
+        let written = connection.write(b"from the child").is_err();
+        let flushed = connection.flush().is_err();
+        let ended = connection.shutdown_write().is_err();
+        drop(connection);
+        i32::from(!(written && flushed && ended))
+    });
+    say(format!("child {outcome:?}"));
+    let mut connection = kept.take().expect("taken in the child only");
+    connection.write_all(b"from the parent").unwrap();
+    connection.shutdown_write().unwrap();
+    let mut rest = Vec::new();
+    connection.read_to_end(&mut rest).unwrap();
+    assert_eq!(rest, [PREFACE, b"bye"].concat());
+    say("went on");
+}
+
+#[test]
+fn a_forked_child_of_a_server_encrypts_nothing_for_its_parents_client() {
+    let all = Certificates::new();
+    let issued = all.issue(&SERVER_NAMES, Valid::Now);
+    let settings =
+        Settings::new().with("chain", issued.chain.display()).with("key", issued.key.display());
+    let mut forker = Process::start("forking server within tls", &settings);
+    let port = forker.expect("port").split(' ').next_back().unwrap().parse().unwrap();
+    let mut client = by_hand(&all.authority.root(), port, Some("h2"));
+    client.write_all(PREFACE).unwrap();
+    forker.expect("child Ok(0)");
+    // What the child had encrypted would be a record of the parent's number.
+    let mut answer = Vec::new();
+    client.read_to_end(&mut answer).unwrap();
+    assert_eq!(answer, b"from the parent");
+    client.write_all(b"bye").unwrap();
+    client.conn.send_close_notify();
+    client.flush().unwrap();
+    forker.expect("went on");
+}
+
+// ---- records without plaintext ----
+
+/// A client by hand behind its handshake, with what encrypts its records.
+fn encrypting(root: &Path, port: u16) -> (TcpStream, Records) {
+    let StreamOwned { mut conn, mut sock } = by_hand(root, port, None);
+    while conn.is_handshaking() {
+        conn.complete_io(&mut sock).unwrap();
+    }
+    (sock, Records::new(conn.dangerous_extract_secrets().unwrap()))
+}
+
+/// So many records without a byte in them.
+fn empty(records: &mut Records, count: usize) -> Vec<u8> {
+    (0..count).flat_map(|_| records.data(b"")).collect()
+}
+
+#[test]
+fn a_client_that_sends_empty_records_and_no_hello_is_given_up_and_one_that_sends_few_is_not() {
+    const HOUR: Duration = Duration::from_secs(3600);
+    let all = Certificates::new();
+    let (sender, handed_over) = channel();
+    // Nothing else ends a handshake here.
+    let options = session(all.server()).handshake_timeout(HOUR);
+    let options = ServerOptions::new().session(options).on_foreign_connection(move |connection| {
+        sender.send(connection).unwrap();
+    });
+    let echo = Echo::with(options);
+    let root = all.authority.root();
+
+    let (mut stream, mut records) = encrypting(&root, echo.port());
+    stream.write_all(&empty(&mut records, 30)).unwrap();
+    stream.write_all(&records.data(PREFACE)).unwrap();
+    let connection = wait_for(&handed_over, PATIENCE).unwrap();
+    assert_eq!(connection.first_bytes()[..8], PREFACE[..8]);
+
+    let (mut stream, mut records) = encrypting(&root, echo.port());
+    let mut sent = 0;
+    while sent < 4 << 20 {
+        let many = empty(&mut records, 1000);
+        sent += many.len();
+        if stream.write_all(&many).is_err() {
+            break;
+        }
+    }
+    // Its end, and no silence.
+    match stream.read_to_end(&mut Vec::new()) {
+        Ok(_) => {}
+        Err(error) => assert_eq!(error.kind(), ErrorKind::ConnectionReset, "behind {sent} bytes"),
+    }
+    echo.serves(all.client());
+}
+
+/// Between a client within TLS and a plain server: passes on what both say until told, and then
+/// sends the client tickets, without end, and reads nothing.
+fn with_tickets_without_end(
+    config: rustls::ServerConfig,
+    port: u16,
+) -> (Address, Arc<AtomicBool>, Receiver<()>, JoinHandle<()>) {
+    const TURN: Duration = Duration::from_millis(5);
+    let told = Arc::new(AtomicBool::new(false));
+    let (sender, begun) = channel();
+    let is_told = Arc::clone(&told);
+    let (address, acting) = peer(move |stream| {
+        let mut server = TcpStream::connect(("127.0.0.1", port)).unwrap();
+        for stream in [&stream, &server] {
+            stream.set_read_timeout(Some(TURN)).unwrap();
+        }
+        let connection = ServerConnection::new(Arc::new(config)).unwrap();
+        let mut client = StreamOwned::new(connection, stream);
+        while !is_told.load(Ordering::Relaxed) {
+            let mut bytes = [0; 4096];
+            if let Ok(count) = client.read(&mut bytes) {
+                server.write_all(&bytes[..count]).unwrap();
+            }
+            if let Ok(count) = server.read(&mut bytes) {
+                client.write_all(&bytes[..count]).unwrap();
+            }
+        }
+        let StreamOwned { conn, mut sock } = client;
+        let mut records = Records::new(conn.dangerous_extract_secrets().unwrap());
+        loop {
+            let tickets: Vec<u8> = (0..100).flat_map(|_| records.ticket()).collect();
+            if sock.write_all(&tickets).is_err() {
+                break;
+            }
+            let _ = sender.send(());
+        }
+    });
+    (address, told, begun, acting)
+}
+
+#[test]
+fn deadlines_pass_while_records_without_plaintext_come() {
+    let all = Certificates::new();
+    let echo = Echo::at("tcp:127.0.0.1:0", ServerOptions::new().session(patient()));
+    let mut config = config_by_hand(&all.issue(&SERVER_NAMES, Valid::Now));
+    config.enable_secret_extraction = true;
+    config.send_tls13_tickets = 0;
+    for policy in EVERY_POLICY {
+        // Where the caller waits for its reply, and where it waits for room.
+        for len in [5, 16 << 20] {
+            let (address, told, begun, acting) =
+                with_tickets_without_end(config.clone(), echo.port());
+            let options = session(all.client()).wait(policy).call_timeout(Some(PROMPT));
+            let mut session = Session::connect_with(&address, &options).unwrap();
+            assert_eq!(session.call(0, b"hello").unwrap().to_vec(), b"hello");
+            told.store(true, Ordering::Relaxed);
+            wait_for(&begun, PATIENCE).unwrap();
+            within(PATIENCE, "the deadline", move || {
+                let error = session.call(0, &vec![7; len]).err();
+                assert!(matches!(error, Some(CallError::DeadlinePassed)), "{policy:?}: {error:?}");
+            });
+            acting.join().unwrap();
+        }
+    }
+}
+
+// ---- little room ----
+
+/// The server's end of a connection of this process.
+fn accepted(client: &TcpStream) -> OwnedFd {
+    let own = pidfd_open(getpid(), PidfdFlags::empty()).unwrap();
+    let there = client.local_addr().unwrap();
+    let mut found = None;
+    eventually("it is accepted", || {
+        let numbers = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
+        let sockets = numbers.filter(|entry| {
+            std::fs::read_link(entry.path())
+                .is_ok_and(|name| name.to_string_lossy().starts_with("socket:"))
+        });
+        let numbers = sockets.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        found = numbers
+            .filter_map(|number| pidfd_getfd(&own, number, PidfdGetfdFlags::empty()).ok())
+            .find(|socket| {
+                let peer = getpeername(socket).ok().flatten();
+                peer.and_then(|peer| SocketAddr::try_from(peer).ok()) == Some(there)
+            });
+        found.is_some()
+    });
+    found.unwrap()
+}
+
+#[test]
+fn a_servers_part_of_the_handshake_that_finds_no_room_goes_out_when_there_is_some() {
+    let all = Certificates::new();
+    let names: Vec<String> =
+        (0..800).map(|number| format!("{number}.{}", ["a"; 30].concat())).collect();
+    let mut names: Vec<&str> = names.iter().map(String::as_str).collect();
+    names.push("localhost");
+    let issued = all.issue(&names, Valid::Now);
+    let (sender, handed_over) = channel();
+    let options = ServerOptions::new().session(session(own(Tls::new(), &issued)));
+    let echo = Echo::with(options.on_foreign_connection(move |connection| {
+        sender.send(connection).unwrap();
+    }));
+    let StreamOwned { mut conn, mut sock } =
+        by_hand_with(&all.authority.root(), echo.port(), None, |socket| {
+            set_socket_recv_buffer_size(socket, 1).unwrap();
+        });
+    let accepted = accepted(&sock);
+    set_socket_send_buffer_size(&accepted, 1).unwrap();
+    let room =
+        socket_send_buffer_size(&accepted).unwrap() + socket_recv_buffer_size(&sock).unwrap();
+    let certificate = std::fs::metadata(&issued.chain).unwrap().len() / 4 * 3;
+    assert!(certificate > 3 * room as u64, "{room} for {certificate}");
+    drop(accepted);
+    while conn.wants_write() {
+        conn.write_tls(&mut sock).unwrap();
+    }
+    // As much as there is room for comes, and the rest wants more.
+    eventually("the server answers", || rustix::io::ioctl_fionread(&sock).unwrap() > 1000);
+    while conn.is_handshaking() {
+        conn.complete_io(&mut sock).unwrap();
+    }
+    let mut client = StreamOwned::new(conn, sock);
+    client.write_all(PREFACE).unwrap();
+    let mut connection = wait_for(&handed_over, PATIENCE).unwrap();
+    let mut read = vec![0; PREFACE.len()];
+    connection.read_exact(&mut read).unwrap();
+    assert_eq!(read, PREFACE);
 }
 
 #[test]
