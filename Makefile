@@ -24,7 +24,7 @@ MSRV = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 FUZZ = $(wildcard crates/*/fuzz/Cargo.toml)
 
 .PHONY: help demo check test ship format columns links arrows unsafe lint unit model release budgets peers bench-iceoryx2 bench-grpc study-grpc bench-rpc bench-thrift bench-compile bench-tokio bench-threads bench-calls bench-idle bench-fairness bench-cold bench-streams bench-go clean go \
-	golden carriers needs soak restarts failover polling shmipc-peers bench-shmipc features docs tutorial fuzz-check peers-check random-idls packages msrv asan hostile fuzz
+	golden carriers needs etcd soak restarts failover polling shmipc-peers bench-shmipc features docs tutorial fuzz-check peers-check random-idls packages msrv asan hostile fuzz
 .DEFAULT_GOAL := help
 
 ## This list.
@@ -47,7 +47,7 @@ check: format columns arrows unsafe links
 	$(CARGO) test --quiet --workspace --all-features --locked --lib --bins
 
 ## Before a commit is pushed: lints, every test, those of sessions on every carrier, the models.
-test: format columns arrows unsafe links lint unit carriers needs model go
+test: format columns arrows unsafe links lint unit carriers needs etcd model go
 
 ## Before a release: every feature, docs, fuzz crates, peers, packages, the oldest Rust.
 ship: features docs tutorial fuzz-check peers-check packages msrv
@@ -101,6 +101,10 @@ ifneq (,$(filter needs_root,$(HAS)))
 		--ignored needs_root:: --skip by_file::
 endif
 	@echo "Ignored, because this machine lacks what they need: $(or $(LACKS),none)"
+
+## Discovery by etcd, a crate of its own: built where there is protoc, tested where there is etcd too.
+etcd:
+	.ci/etcd
 
 ## The ring, the sleep/wake protocol and the waking of workers under loom, and mutants that must fail.
 model:

@@ -1,0 +1,74 @@
+//! What is written about an instance: a JSON object, as docs/rpc.md has it.
+
+use breezeway_rpc::instances::Instance;
+use serde::{Deserialize, Serialize};
+
+#[derive(Serialize, Deserialize)]
+struct Record {
+    /// All its places, as one address.
+    address: String,
+    #[serde(default = "one")]
+    weight: u32,
+    /// Of its host and of the folder of its sockets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    locality: Option<String>,
+}
+
+fn one() -> u32 {
+    1
+}
+
+pub(crate) fn write(instance: &Instance) -> Vec<u8> {
+    let record = Record {
+        address: instance.address().to_string(),
+        weight: instance.weight(),
+        locality: instance.locality().map(ToString::to_string),
+    };
+    serde_json::to_vec(&record).expect("texts and a number")
+}
+
+/// The instance of this name, or what is wrong with what is written about it. Fields that are not
+/// known are left alone, so that later versions may add some.
+pub(crate) fn read(name: &str, value: &[u8]) -> Result<Instance, String> {
+    let record: Record = serde_json::from_slice(value).map_err(|error| error.to_string())?;
+    let address = record.address.parse().map_err(|error| format!("address: {error}"))?;
+    let instance = Instance::new(name, address).with_weight(record.weight);
+    let Some(locality) = record.locality else { return Ok(instance) };
+    let locality = locality.parse().map_err(|error| format!("locality: {error}"))?;
+    Ok(instance.with_locality(locality))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WHOLE: &str =
+        r#"{"address":"shm:/run/a/s,tcp:10.0.0.7:1","weight":3,"locality":"b00t/1/2"}"#;
+
+    #[test]
+    fn a_record_is_read_as_it_was_written() {
+        let instance = read("a", WHOLE.as_bytes()).unwrap();
+        assert_eq!(instance.weight(), 3);
+        assert_eq!(instance.locality().unwrap().to_string(), "b00t/1/2");
+        assert_eq!(write(&instance), WHOLE.as_bytes());
+        let bare = Instance::new("b", "tcp:10.0.0.7:1".parse().unwrap());
+        assert_eq!(read("b", &write(&bare)), Ok(bare));
+    }
+
+    #[test]
+    fn what_is_not_said_has_its_default_and_what_is_not_known_is_left_alone() {
+        let instance = read("a", br#"{"address":"tcp:10.0.0.7:1","zone":"b"}"#).unwrap();
+        assert_eq!(instance, Instance::new("a", "tcp:10.0.0.7:1".parse().unwrap()));
+    }
+
+    #[test]
+    fn what_is_no_record_says_why() {
+        let wrong = |value: &str| read("a", value.as_bytes()).unwrap_err();
+        assert!(wrong("tcp:10.0.0.7:1").contains("expected"), "{}", wrong("tcp:10.0.0.7:1"));
+        assert!(wrong(r#"{"weight":1}"#).contains("missing field `address`"));
+        assert!(wrong(r#"{"address":"x:y"}"#).starts_with("address: "));
+        assert!(wrong(r#"{"address":"tcp:a:1","weight":-1}"#).contains("u32"));
+        let locality = r#"{"address":"tcp:a:1","locality":"here"}"#;
+        assert!(wrong(locality).starts_with("locality: "));
+    }
+}

@@ -1,0 +1,282 @@
+//! Registering with a real etcd, and calls to what is registered.
+//!
+//! `make etcd` runs these where there are etcd and protoc.
+
+/// Whatever of it a test needs, it starts in a folder of its own at free ports.
+mod etcd;
+/// A server that registers itself, in a process of its own.
+mod process;
+
+mod needs_etcd {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::time::Duration;
+
+    use breezeway::{Address, Carrier};
+    use breezeway_etcd::{Etcd, Lease};
+    use breezeway_rpc::governance::CallRequest;
+    use breezeway_rpc::instances::{Instance, InstanceOptions, Instances, Resolver};
+    use breezeway_rpc::thrift::Streaming;
+    use breezeway_rpc::{CallOptions, Error, Method, Route};
+    use breezeway_tokio::{Server, Stopper};
+    use tempfile::TempDir;
+    use tokio::task::JoinHandle;
+    use tokio::time::{sleep, timeout};
+    use tower::{Service, ServiceExt};
+
+    use crate::etcd::Running;
+    use crate::process::Process;
+
+    /// How long something may take that must come.
+    const PATIENCE: Duration = Duration::from_secs(30);
+    /// The shortest that etcd grants.
+    const SHORT: u32 = 2;
+
+    struct Echo {
+        address: Address,
+        stopper: Stopper,
+        serving: JoinHandle<()>,
+    }
+
+    impl Echo {
+        fn at(folder: &TempDir, name: &str) -> Self {
+            let address = format!("shm:{}/{name},tcp:127.0.0.1:0", folder.path().display());
+            let server = Server::bind(&address.parse().unwrap()).unwrap();
+            let (address, stopper) = (server.address(), server.stopper());
+            let serving = server.serve(|call| async move { call.echo() });
+            let serving = tokio::spawn(async move { serving.await.unwrap() });
+            Self { address, stopper, serving }
+        }
+
+        async fn end(self) {
+            self.stopper.stop();
+            self.serving.await.unwrap();
+        }
+    }
+
+    fn instances(etcd: &Etcd) -> Instances {
+        Instances::new(etcd.watch("echo"), InstanceOptions::new().wait(PATIENCE))
+    }
+
+    /// Calls, and gives to whom and by what.
+    async fn call(instances: &Instances) -> Result<(String, Carrier), Error> {
+        let (route, mut instances) = (Route::new(), instances.clone());
+        let options = CallOptions::new().timeout(PATIENCE).receive_route(&route);
+        let method = Method::new("Echo", "echo", false, Streaming::None);
+        let request = CallRequest { method, arguments: vec![0].into(), options };
+        instances.ready().await?.call(request).await?;
+        Ok((route.instance().unwrap().to_string(), route.carrier().unwrap()))
+    }
+
+    /// Calls until it goes there.
+    async fn until(instances: &Instances, name: &str, carrier: Carrier) {
+        let there = async {
+            while call(instances).await.unwrap() != (name.to_owned(), carrier) {
+                sleep(Duration::from_millis(1)).await;
+            }
+        };
+        timeout(PATIENCE, there).await.unwrap_or_else(|_| panic!("no call goes to {name}"));
+    }
+
+    /// Waits until exactly these are registered.
+    async fn registered(watching: &mut impl Resolver, names: &[&str]) -> Vec<Instance> {
+        let there = async {
+            loop {
+                let set = watching.next().await;
+                if set.iter().map(|instance| &**instance.name()).eq(names.iter().copied()) {
+                    return set;
+                }
+            }
+        };
+        timeout(PATIENCE, there).await.unwrap_or_else(|_| panic!("not {names:?}"))
+    }
+
+    #[tokio::test]
+    #[ignore = "needs etcd"]
+    async fn all_that_a_server_says_of_itself_arrives() {
+        let running = Running::start();
+        let etcd = running.connect().await;
+        let folder = tempfile::tempdir().unwrap();
+        let address = format!("shm:{0}/a,unix:{0}/b,tcp:10.0.0.1:7", folder.path().display());
+        let whole = Instance::here("one", address.parse().unwrap()).unwrap().with_weight(7);
+        let bare = Instance::new("two", "tcp:10.0.0.2:7".parse().unwrap());
+        let _one = etcd.register("echo", &whole, Lease::default()).await.unwrap();
+        let _two = etcd.register("echo", &bare, Lease::default()).await.unwrap();
+        let _other = etcd.register("echo-more", &bare, Lease::default()).await.unwrap();
+        let set = registered(&mut etcd.watch("echo"), &["one", "two"]).await;
+        assert_eq!(set, [whole, bare]);
+    }
+
+    #[tokio::test]
+    #[ignore = "needs etcd"]
+    async fn one_on_this_host_is_called_over_shared_memory_until_it_deregisters() {
+        let running = Running::start();
+        let etcd = running.connect().await;
+        let folder = tempfile::tempdir().unwrap();
+        let instances = instances(&etcd);
+        let (here, there) = (Echo::at(&folder, "here"), Echo::at(&folder, "there"));
+        // It does not say on which host it is.
+        let remote = Instance::new("there", there.address.clone());
+        let remote = etcd.register("echo", &remote, Lease::default()).await.unwrap();
+        until(&instances, "there", Carrier::Tcp).await;
+        let local = Instance::here("here", here.address.clone()).unwrap();
+        let local = etcd.register("echo", &local, Lease::default()).await.unwrap();
+        until(&instances, "here", Carrier::Shm).await;
+        for _ in 0..200 {
+            assert_eq!(call(&instances).await.unwrap(), ("here".to_owned(), Carrier::Shm));
+        }
+        local.deregister().await.unwrap();
+        until(&instances, "there", Carrier::Tcp).await;
+        for _ in 0..200 {
+            assert_eq!(call(&instances).await.unwrap(), ("there".to_owned(), Carrier::Tcp));
+        }
+        let mut watching = etcd.watch("echo");
+        registered(&mut watching, &["there"]).await;
+        remote.deregister().await.unwrap();
+        registered(&mut watching, &[]).await;
+        drop(instances);
+        here.end().await;
+        there.end().await;
+    }
+
+    #[tokio::test]
+    #[ignore = "needs etcd"]
+    async fn one_that_is_killed_is_gone_when_its_lease_has_ended() {
+        let running = Running::start();
+        let etcd = running.connect().await;
+        let mut watching = etcd.watch("echo");
+        let folder = tempfile::tempdir().unwrap();
+        let mut killed = Process::start("killed", &running.endpoint(), &folder);
+        let mut lives = Process::start("lives", &running.endpoint(), &folder);
+        registered(&mut watching, &["killed", "lives"]).await;
+        let instances = instances(&etcd);
+        until(&instances, "killed", Carrier::Shm).await;
+        killed.kill();
+        registered(&mut watching, &["lives"]).await;
+        // Nobody took its place, or that of the one that lives.
+        until(&instances, "lives", Carrier::Shm).await;
+        lives.kill();
+        registered(&mut watching, &[]).await;
+    }
+
+    /// Callers until they are told to stop; none may fail.
+    struct Callers {
+        over: Arc<AtomicBool>,
+        tasks: Vec<JoinHandle<u32>>,
+    }
+
+    impl Callers {
+        fn start(instances: &Instances) -> Self {
+            let over = Arc::<AtomicBool>::default();
+            let caller = || {
+                let (instances, over) = (instances.clone(), Arc::clone(&over));
+                tokio::spawn(async move {
+                    let mut calls = 0;
+                    while !over.load(Ordering::Relaxed) {
+                        call(&instances).await.unwrap();
+                        calls += 1;
+                        sleep(Duration::from_millis(1)).await;
+                    }
+                    calls
+                })
+            };
+            let tasks = (0..4).map(|_| caller()).collect();
+            Self { over, tasks }
+        }
+
+        async fn end(self) {
+            self.over.store(true, Ordering::Relaxed);
+            for task in self.tasks {
+                assert!(task.await.unwrap() > 0);
+            }
+        }
+    }
+
+    /// Calls while etcd is away for longer than the lease, and comes again.
+    async fn etcd_is_away(loses_all: bool) {
+        let mut running = Running::start();
+        let etcd = running.connect().await;
+        let folder = tempfile::tempdir().unwrap();
+        let (here, there) = (Echo::at(&folder, "here"), Echo::at(&folder, "there"));
+        let local = Instance::here("here", here.address.clone()).unwrap();
+        let local = etcd.register("echo", &local, Lease::seconds(SHORT)).await.unwrap();
+        let instances = instances(&etcd);
+        until(&instances, "here", Carrier::Shm).await;
+        let callers = Callers::start(&instances);
+        running.kill();
+        // The outage is longer than the lease: that is what is to be seen.
+        sleep(Duration::from_secs(u64::from(SHORT) * 2)).await;
+        if loses_all {
+            running.lose_all();
+        }
+        running.start_again();
+        let remote = Instance::new("there", there.address.clone());
+        let again = async {
+            loop {
+                match etcd.register("echo", &remote, Lease::seconds(SHORT)).await {
+                    Ok(registration) => return registration,
+                    Err(_) => sleep(Duration::from_millis(50)).await,
+                }
+            }
+        };
+        let remote = timeout(PATIENCE, again).await.expect("etcd answers again");
+        registered(&mut etcd.watch("echo"), &["here", "there"]).await;
+        // Its lease is one that is kept.
+        sleep(Duration::from_secs(u64::from(SHORT) * 2)).await;
+        registered(&mut etcd.watch("echo"), &["here", "there"]).await;
+        // What changes is seen by the client that was there before.
+        local.deregister().await.unwrap();
+        until(&instances, "there", Carrier::Tcp).await;
+        callers.end().await;
+        drop((instances, remote));
+        here.end().await;
+        there.end().await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    #[ignore = "needs etcd"]
+    async fn no_call_fails_while_etcd_is_started_again() {
+        etcd_is_away(false).await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    #[ignore = "needs etcd"]
+    async fn an_etcd_that_has_lost_everything_is_told_again() {
+        etcd_is_away(true).await;
+    }
+
+    #[tokio::test]
+    #[ignore = "needs etcd"]
+    async fn what_is_no_record_is_left_out_until_it_is_one() {
+        let running = Running::start();
+        let etcd = running.connect().await;
+        let mut watching = etcd.watch("echo");
+        let mut client = etcd_client::Client::connect([running.endpoint()], None).await.unwrap();
+        client.put("breezeway/echo/odd", "tcp:10.0.0.1:7", None).await.unwrap();
+        let good = Instance::new("good", "tcp:10.0.0.2:7".parse().unwrap());
+        let _good = etcd.register("echo", &good, Lease::default()).await.unwrap();
+        registered(&mut watching, &["good"]).await;
+        let record = r#"{"address":"tcp:10.0.0.1:7"}"#;
+        client.put("breezeway/echo/odd", record, None).await.unwrap();
+        registered(&mut watching, &["good", "odd"]).await;
+        client.put("breezeway/echo/odd", "{}", None).await.unwrap();
+        registered(&mut watching, &["good"]).await;
+    }
+
+    #[tokio::test]
+    #[ignore = "needs etcd"]
+    async fn who_cannot_register_is_told() {
+        let mut running = Running::start();
+        let etcd = running.connect().await;
+        running.kill();
+        let instance = Instance::new("one", "tcp:10.0.0.1:7".parse().unwrap());
+        assert!(etcd.register("echo", &instance, Lease::seconds(1)).await.is_err());
+    }
+}
+
+/// Not a test: what [`process::Process`] runs.
+#[test]
+#[ignore = "a role of other tests"]
+fn another_process() {
+    process::play();
+}
