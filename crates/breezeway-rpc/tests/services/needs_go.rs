@@ -1,6 +1,7 @@
 //! Ours with Kitex, both ways, as real processes: its own client and server of the shop, generated
-//! by its own tool (`peers/kitex-peers`).
+//! by its own tool (`peers/kitex-peers`). And with Apache's library for Go (`peers/apache-go`).
 
+mod apache;
 mod streams;
 
 use std::io::{BufRead, BufReader};
@@ -26,22 +27,23 @@ use crate::shop::{
 };
 use crate::thrift::Running;
 
+/// Builds a program of `peers`, and gives where it is.
+fn built(folder: &str, steps: &[&[&str]]) -> PathBuf {
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(folder);
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../peers").join(folder);
+    let build = ["build", "-o", program.to_str().unwrap(), "."];
+    for step in steps.iter().copied().chain([build.as_slice()]) {
+        let mut go = Command::new("go");
+        let Output { status, stderr, .. } = go.args(step).current_dir(&folder).output().unwrap();
+        assert!(status.success(), "{go:?}:\n{}", String::from_utf8_lossy(&stderr));
+    }
+    program
+}
+
 /// Where Kitex's program is, built once for a run of the tests.
 fn program() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
-    PROGRAM.get_or_init(|| {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../peers/kitex-peers");
-        let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("kitex");
-        let go = |arguments: &[&str]| {
-            let mut go = Command::new("go");
-            let Output { status, stderr, .. } =
-                go.args(arguments).current_dir(&folder).output().unwrap();
-            assert!(status.success(), "{go:?}:\n{}", String::from_utf8_lossy(&stderr));
-        };
-        go(&["generate", "./..."]);
-        go(&["build", "-o", program.to_str().unwrap(), "."]);
-        program
-    })
+    PROGRAM.get_or_init(|| built("kitex-peers", &[&["generate", "./..."]]))
 }
 
 /// Kitex's client tries every kind of method on the shop that is served there.
@@ -54,9 +56,14 @@ fn kitex_tries(what: &str, address: &Address, how: &[&str]) {
     // A `shm:` address's socket takes Thrift clients too.
     let place = address.to_string().replace("shm:", "unix:");
     let mut client = Command::new(program());
-    let Output { status, stdout, stderr } = client.args([what, &place]).args(how).output().unwrap();
+    all_right(client.args([what, &place]).args(how));
+}
+
+/// Runs a client, which must find nothing wrong.
+fn all_right(client: &mut Command) {
+    let Output { status, stdout, stderr } = client.output().unwrap();
     let [stdout, stderr] = [stdout, stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
-    assert!(status.success() && stdout == "all right\n", "{how:?}: {stdout}{stderr}");
+    assert!(status.success() && stdout == "all right\n", "{client:?}: {stdout}{stderr}");
 }
 
 const FRAMINGS: [&str; 4] = ["ttheader", "ttheaderframed", "framed", "buffered"];
@@ -171,7 +178,7 @@ fn clients_that_block_and_that_await_call_kitexs_server_within_tls_in_every_fram
     for framing in [ThriftFraming::TtHeader, ThriftFraming::Framed, ThriftFraming::Unframed] {
         let mut server = Command::new(program());
         server.args(["serve-tls", "tcp:127.0.0.1:0"]).args(&files);
-        let mut kitex = Kitex::start(server, tempfile::tempdir().unwrap());
+        let mut kitex = Peer::start(server, tempfile::tempdir().unwrap());
         let client = || ThriftClient::with_framing(kitex.address.clone(), framing).tls(tls());
         let shop = ShopClient::new(client());
         every_kind_of_method(&shop);
@@ -192,27 +199,31 @@ fn clients_that_block_and_that_await_call_kitexs_server_within_tls_in_every_fram
     }
 }
 
-/// Kitex's server, which ends with this.
-struct Kitex {
+/// A server in Go, which ends with this.
+struct Peer {
     process: Child,
     lines: BufReader<ChildStdout>,
     address: Address,
     _folder: tempfile::TempDir,
 }
 
-impl Kitex {
+impl Peer {
     fn serve(carrier: &str) -> Self {
         Self::serve_what("serve", carrier)
     }
 
     fn serve_what(what: &str, carrier: &str) -> Self {
+        Self::serve_by(program(), what, carrier, &[])
+    }
+
+    fn serve_by(program: &Path, what: &str, carrier: &str, how: &[&str]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let place = match carrier {
             "tcp" => "tcp:127.0.0.1:0".to_owned(),
             file => format!("{file}:{}/shop.sock", folder.path().display()),
         };
-        let mut server = Command::new(program());
-        server.args([what, &place]);
+        let mut server = Command::new(program);
+        server.args([what, &place]).args(how);
         Self::start(server, folder)
     }
 
@@ -224,7 +235,7 @@ impl Kitex {
     }
 }
 
-impl Kitex {
+impl Peer {
     /// What its handlers told next.
     fn told(&mut self) -> String {
         line(&mut self.lines)
@@ -237,7 +248,7 @@ fn line(lines: &mut BufReader<ChildStdout>) -> String {
     line.trim_end().to_owned()
 }
 
-impl Drop for Kitex {
+impl Drop for Peer {
     fn drop(&mut self) {
         self.process.kill().unwrap();
         self.process.wait().unwrap();
@@ -253,7 +264,7 @@ fn tea(count: i32) -> Item {
 fn a_client_that_blocks_calls_kitexs_server_in_every_framing() {
     for carrier in ["unix", "tcp"] {
         for framing in [ThriftFraming::TtHeader, ThriftFraming::Framed, ThriftFraming::Unframed] {
-            let mut kitex = Kitex::serve(carrier);
+            let mut kitex = Peer::serve(carrier);
             let shop = ShopClient::new(ThriftClient::with_framing(kitex.address.clone(), framing));
             every_kind_of_method(&shop);
             shop.look("Ada".to_owned()).unwrap();
@@ -317,7 +328,7 @@ fn unknown_method(client: &ThriftClient) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[ignore = "needs Go"]
 async fn five_hundred_tasks_call_kitexs_server_at_a_time() {
-    let kitex = Kitex::serve("unix");
+    let kitex = Peer::serve("unix");
     let shop = AsyncShopClient::new(AsyncThriftClient::new(kitex.address.clone()));
     let shop = std::sync::Arc::new(shop);
     let calls: Vec<_> = (0..500)

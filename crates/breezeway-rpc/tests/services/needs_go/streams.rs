@@ -7,7 +7,7 @@ use breezeway_rpc::thrift::ExceptionKind;
 use breezeway_rpc::{AsyncThriftClient, CallOptions, Error, ReplyMetadata, ThriftClient};
 use tokio::time::timeout;
 
-use super::{Kitex, kitex_tries};
+use super::{Peer, kitex_tries};
 use crate::room::{AsyncRoomClient, RoomClient, RoomListenError, line};
 use crate::{streams, streams_blocking};
 
@@ -38,7 +38,7 @@ async fn kitexs_client_streams_with_handlers_that_await_on_every_socket() {
 #[ignore = "needs Go"]
 fn callers_that_block_stream_with_kitexs_server() {
     for carrier in ["unix", "tcp"] {
-        let mut kitex = Kitex::serve_what("serve-room", carrier);
+        let mut kitex = Peer::serve_what("serve-room", carrier);
         let room = RoomClient::new(ThriftClient::new(kitex.address.clone()));
         streams_blocking::every_form(&room);
         assert_eq!(room.say(line("Ada", "hi")).unwrap(), line("Ada", "hi"));
@@ -89,7 +89,7 @@ fn what_goes_wrong(room: &RoomClient<ThriftClient>) {
 #[ignore = "needs Go"]
 async fn callers_that_await_stream_with_kitexs_server() {
     for carrier in ["unix", "tcp"] {
-        let mut kitex = Kitex::serve_what("serve-room", carrier);
+        let mut kitex = Peer::serve_what("serve-room", carrier);
         let room = AsyncRoomClient::new(AsyncThriftClient::new(kitex.address.clone()));
         timeout(Duration::from_secs(20), streams::every_form(&room)).await.unwrap();
         let (mut sender, mut replies) = room.talk().await.unwrap().split();
