@@ -3,12 +3,14 @@
 use std::path::PathBuf;
 
 use breezeway::{Carrier, Place, Tls};
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Args, Command, FromArgMatches};
 
 use crate::Failure;
 
 /// What either side of a tls: address can be told.
 #[derive(Clone, Debug, Default, clap::Args)]
-pub(crate) struct Certificates {
+struct Files {
     /// This side's certificate, for tls: addresses: a PEM file, in which those between it and a
     /// root follow. A server needs one; a client shows it to a server that asks
     #[arg(long, value_name = "FILE", env = "BREEZEWAY_CERTIFICATE")]
@@ -23,12 +25,43 @@ pub(crate) struct Certificates {
     roots: Option<PathBuf>,
 }
 
+/// What either side of a tls: address is told.
+#[derive(Clone, Debug)]
+pub(crate) struct Certificates {
+    files: Files,
+    /// The first that the command line names itself: the environment is of many commands.
+    flag: Option<&'static str>,
+}
+
+impl Args for Certificates {
+    fn augment_args(command: Command) -> Command {
+        Files::augment_args(command)
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Files::augment_args_for_update(command)
+    }
+}
+
+impl FromArgMatches for Certificates {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        let is_flag = |name: &&str| matches.value_source(name) == Some(ValueSource::CommandLine);
+        let flag = ["certificate", "key", "roots"].into_iter().find(is_flag);
+        Ok(Self { files: Files::from_arg_matches(matches)?, flag })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
 impl Certificates {
     /// What a server at these places goes by.
     pub(crate) fn install_for_server(&self, places: &[Place]) -> Result<(), Failure> {
         self.install(
             places,
-            self.certificate.is_some(),
+            self.files.certificate.is_some(),
             "a server at a tls: address needs \
             --certificate and --key, its own certificate",
         )
@@ -38,7 +71,7 @@ impl Certificates {
     pub(crate) fn install_for_client(&self, places: &[Place]) -> Result<(), Failure> {
         self.install(
             places,
-            self.roots.is_some(),
+            self.files.roots.is_some(),
             "a client of a tls: address needs --roots, whom \
             to trust to issue the server's certificate",
         )
@@ -46,17 +79,21 @@ impl Certificates {
 
     /// From here on all sessions and connections of the command go by them.
     fn install(&self, places: &[Place], has_all: bool, lacks: &str) -> Result<(), Failure> {
-        if !places.iter().any(|place| place.carrier() == Carrier::Tls) {
-            return self.refuse();
+        if let Some(flag) = self.flag {
+            check(places, flag)?;
         }
+        if !has(places, Carrier::Tls) {
+            return Ok(());
+        }
+        let Files { certificate, key, roots } = &self.files;
         let mut tls = Tls::new();
-        match (&self.certificate, &self.key) {
+        match (certificate, key) {
             (Some(chain), Some(key)) => tls = tls.certificate(chain, key)?,
             (None, None) => {}
             (Some(_), None) => return Err("--certificate goes with --key, its private key".into()),
             (None, Some(_)) => return Err("--key goes with --certificate, whose key it is".into()),
         }
-        if let Some(roots) = &self.roots {
+        if let Some(roots) = roots {
             tls = tls.roots(roots)?;
         }
         if !has_all {
@@ -65,19 +102,27 @@ impl Certificates {
         tls.install_default();
         Ok(())
     }
+}
 
-    /// An error if something was given: whoever gives it believes that TLS is spoken.
-    fn refuse(&self) -> Result<(), Failure> {
-        let given =
-            [(&self.certificate, "certificate"), (&self.key, "key"), (&self.roots, "roots")];
-        let Some((_, name)) = given.into_iter().find(|(file, _)| file.is_some()) else {
-            return Ok(());
-        };
-        let variable = name.to_uppercase();
-        Err(format!(
-            "--{name} goes with a tls: address only, and others are not encrypted: name one, or \
-             leave it out, also in the environment (BREEZEWAY_{variable})"
+fn has(places: &[Place], carrier: Carrier) -> bool {
+    places.iter().any(|place| place.carrier() == carrier)
+}
+
+/// Whether everything that leaves this host is encrypted: whoever gives a flag believes that.
+fn check(places: &[Place], flag: &str) -> Result<(), Failure> {
+    if !has(places, Carrier::Tls) {
+        return Err(format!(
+            "--{flag} goes with a tls: address only, and others are not encrypted: name one, or \
+             leave it out"
         )
-        .into())
+        .into());
     }
+    if has(places, Carrier::Tcp) {
+        return Err(format!(
+            "--{flag} goes with tls:, and what travels by the tcp: place of this address is not \
+             encrypted: leave one of them out"
+        )
+        .into());
+    }
+    Ok(())
 }

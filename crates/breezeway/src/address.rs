@@ -18,7 +18,9 @@ const FORMS: &str = "shm:/path/to.sock, unix:/path/to.sock, tcp:host:port or tls
 /// Where a server is: one place, or several in the order of preference, separated by commas:
 /// `shm:/run/a.sock, unix:/run/b.sock, tcp:localhost:7000`.
 ///
-/// A client takes the first place that works; a server listens at all of them.
+/// A client takes the first place that works; a server listens at all of them. A client
+/// goes on to the next place after any failure, also after a server's certificate that it refuses:
+/// a `tcp:` place behind a `tls:` one is then taken, without encryption.
 ///
 /// Blanks around a place are skipped. A comma belongs to a path unless a scheme follows it
 /// (letters and a colon) or nothing does; a path that cannot be written so can be given as a

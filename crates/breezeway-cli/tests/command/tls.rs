@@ -152,7 +152,7 @@ fn certificates_for_an_address_that_is_not_encrypted_are_refused() {
     let files = Files::new();
     let [option, roots] = files.roots();
     let chain = text(&files.server.chain);
-    let words = ["goes with a tls: address only", "BREEZEWAY_ROOTS"];
+    let words = ["--roots goes with a tls: address only"];
     for address in ["tcp:127.0.0.1:1", "shm:/tmp/x", "shmipc:/tmp/x"] {
         refused(&["bench", "--addr", address, &option, &roots], &words);
     }
@@ -160,4 +160,52 @@ fn certificates_for_an_address_that_is_not_encrypted_are_refused() {
         &["serve", "--addr", "tcp:127.0.0.1:0", "--certificate", chain],
         &["--certificate goes with a tls: address only"],
     );
+}
+
+#[test]
+fn certificates_for_an_address_that_goes_on_without_encryption_are_refused() {
+    let files = Files::new();
+    let [option, roots] = files.roots();
+    let words = ["--roots goes with tls:", "the tcp: place", "is not encrypted"];
+    let idl = concat!(env!("CARGO_MANIFEST_DIR"), "/../breezeway-rpc/tests/idl/kinds.thrift");
+    for address in ["tls:127.0.0.1:1,tcp:127.0.0.1:1", "tcp:127.0.0.1:1,tls:127.0.0.1:1"] {
+        refused(&["bench", "--addr", address, &option, &roots], &words);
+        refused(&["call", address, &option, &roots, "--idl", idl, "Kinds.nothing"], &words);
+    }
+    let own = own(&files.server);
+    let own = own.each_ref().map(String::as_str);
+    let serve = ["serve", "--addr", "tls:127.0.0.1:0,tcp:127.0.0.1:0"];
+    refused(&[&serve[..], &own].concat(), &["--certificate goes with tls:", "the tcp: place"]);
+
+    // What stays on this host is not encrypted anywhere.
+    let (_serve, address) = files.serve(&[]);
+    for local in ["shm", "unix"] {
+        let absent = files.folder.path().join("absent.sock");
+        let address = format!("{local}:{},{address}", text(&absent));
+        let mut command = breezeway(&["bench", "--addr", &address, "--count", "20"]);
+        command.args(files.roots());
+        assert_eq!(report_of(command, &[])["count"], 20, "{address}");
+    }
+}
+
+#[test]
+fn certificates_of_the_environment_are_of_no_account_where_no_address_needs_them() {
+    let files = Files::new();
+    let absent = files.folder.path().join("absent.pem");
+    let with_environment = |arguments: &[&str]| {
+        let mut command = breezeway(arguments);
+        for name in ["CERTIFICATE", "KEY", "ROOTS"] {
+            command.env(format!("BREEZEWAY_{name}"), &absent);
+        }
+        command
+    };
+    let serve = Running::start(with_environment(&["serve", "--addr", "tcp:127.0.0.1:0"]));
+    let line = serve.line();
+    let address = line.strip_prefix("listening on ").expect(&line);
+    let bench = ["bench", "--addr", address, "--count", "20"];
+    assert_eq!(report_of(with_environment(&bench), &[])["count"], 20);
+    // A flag beside them says that this command's address needs them.
+    let [option, roots] = files.roots();
+    let command = with_environment(&[&bench[..], &[&option, &roots]].concat());
+    refused_command(command, &["--roots goes with a tls: address only"]);
 }
