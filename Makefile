@@ -24,7 +24,7 @@ MSRV = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 FUZZ = $(wildcard crates/*/fuzz/Cargo.toml)
 
 .PHONY: help demo check test ship format columns links arrows unsafe lint unit model release budgets peers bench-iceoryx2 bench-grpc study-grpc bench-rpc bench-thrift bench-compile bench-tokio bench-threads bench-calls bench-idle bench-fairness bench-cold bench-streams bench-go clean go \
-	golden carriers needs etcd soak restarts failover polling shmipc-peers bench-shmipc features docs tutorial fuzz-check peers-check random-idls packages msrv asan hostile fuzz
+	golden carriers carriers-tls needs etcd soak restarts failover polling shmipc-peers bench-shmipc features docs tutorial fuzz-check peers-check random-idls packages msrv asan hostile fuzz
 .DEFAULT_GOAL := help
 
 ## This list.
@@ -90,6 +90,11 @@ carriers:
 		on_every_carrier:: by_file:: --skip on_shm::
 	BREEZEWAY_TEST_CARRIER=tcp $(TEST) --test sessions -- \
 		on_every_carrier:: --skip on_shm:: --skip by_file::
+
+## The same within TLS (a minute).
+carriers-tls:
+	BREEZEWAY_TEST_CARRIER=tls $(TEST) --test sessions -- \
+		on_every_carrier:: --skip on_shm:: --skip by_file:: --skip strangers:: --skip foreign::
 
 ## The tests that need something which not every machine has, as far as this one has it.
 needs: # shmipc's tests with other systems say themselves what they lack: they are in `unit`.
