@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use breezeway::Address;
 use breezeway_grpc::Endpoint;
@@ -46,7 +46,7 @@ pub(crate) fn connect(engine: Engine, address: &str) -> Result<Box<dyn Client>, 
         Engine::Tokio => {
             let runtime = one_thread()?;
             let address = address.parse()?;
-            let channel = runtime.block_on(breezeway_tokio::Channel::connect(&address))?;
+            let channel = wait(&runtime, breezeway_tokio::Channel::connect(&address))??;
             Box::new(Tokio(channel, runtime))
         }
         Engine::Shmipc => {
@@ -59,7 +59,7 @@ pub(crate) fn connect(engine: Engine, address: &str) -> Result<Box<dyn Client>, 
         Engine::Rpc => {
             let runtime = one_thread()?;
             let address = address.parse()?;
-            let channel = runtime.block_on(breezeway_tokio::Channel::connect(&address))?;
+            let channel = wait(&runtime, breezeway_tokio::Channel::connect(&address))??;
             Box::new(Room(AsyncRoomClient::new(channel), runtime))
         }
         Engine::Kitex | Engine::KitexBlocking => {
@@ -70,9 +70,9 @@ pub(crate) fn connect(engine: Engine, address: &str) -> Result<Box<dyn Client>, 
             let runtime = one_thread()?;
             let endpoint = Endpoint::new(address)?;
             let channel = if engine == Engine::Grpc {
-                AnyChannel::new(runtime.block_on(endpoint.connect())?)
+                AnyChannel::new(wait(&runtime, endpoint.connect())??)
             } else {
-                let channel = runtime.block_on(endpoint.connect_http2())?;
+                let channel = wait(&runtime, endpoint.connect_http2())??;
                 AnyChannel::new(channel.map_err(|error: tonic::transport::Error| {
                     tonic::Status::from_error(error.into())
                 }))
@@ -103,19 +103,21 @@ struct Native(breezeway::Channel);
 impl Client for Native {
     fn call(&mut self, number: u64, size: usize) -> Result<(), Failure> {
         let request = bytes(number, size);
-        let reply = self.0.call_until(0, &request, std::time::Instant::now() + PATIENCE)?;
+        let reply = self.0.call_until(0, &request, Instant::now() + PATIENCE)?;
         check(reply.to_vec(), request)
     }
 
     fn stream(&mut self, number: u64) -> Result<(), Failure> {
-        let mut stream = self.0.open(0, None)?;
+        let mut stream = self.0.open_for(0, None, PATIENCE)?;
+        let deadline = Instant::now() + PATIENCE;
         for size in [0, 100, 3_000] {
-            stream.send(&bytes(number, size))?;
-            let reply = stream.receive()?.ok_or("a stream ended early")?;
+            stream.sender().send_until(&bytes(number, size), deadline)?;
+            let reply = stream.receiver().receive_until(deadline)?;
+            let reply = reply.ok_or("a stream ended early")?;
             check(reply.to_vec(), bytes(number, size))?;
         }
         stream.finish()?;
-        check(stream.receive()?.is_none(), true)
+        check(stream.receiver().receive_until(deadline)?.is_none(), true)
     }
 }
 
@@ -151,6 +153,7 @@ impl Client for Shmipc {
         let request = bytes(number, size.max(1));
         let mut stream = self.0.open()?;
         stream.set_read_timeout(Some(PATIENCE));
+        stream.set_write_timeout(Some(PATIENCE));
         stream.write_all(&request)?;
         let mut reply = vec![0; request.len()];
         stream.read_exact(&mut reply)?;
@@ -160,6 +163,7 @@ impl Client for Shmipc {
     fn stream(&mut self, number: u64) -> Result<(), Failure> {
         let mut stream = self.0.open()?;
         stream.set_read_timeout(Some(PATIENCE));
+        stream.set_write_timeout(Some(PATIENCE));
         for size in [1, 100, 3_000] {
             stream.write_all(&bytes(number, size))?;
             let mut reply = vec![0; size];

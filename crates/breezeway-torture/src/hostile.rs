@@ -7,6 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use clap::ValueEnum;
+use rustix::process::{Signal, set_parent_process_death_signal};
 
 use crate::Failure;
 use crate::attack::Target;
@@ -34,10 +35,16 @@ pub(crate) struct Options {
     /// Sessions at a time.
     #[arg(long, default_value_t = 2)]
     jobs: usize,
+    /// Dies with the process that started this one.
+    #[arg(long)]
+    bound: bool,
 }
 
 /// Attacks each engine in turn; prints a line about each.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+    if options.bound {
+        set_parent_process_death_signal(Some(Signal::KILL))?;
+    }
     let clock = || SystemTime::UNIX_EPOCH.elapsed().map_or(1, |time| time.as_nanos() as u64);
     let seed = options.seed.unwrap_or_else(clock);
     println!("seed {seed}");
@@ -204,6 +211,10 @@ fn attack(engine: Engine, seed: u64, options: &Options) -> Result<String, Failur
         }
         let took = start.elapsed();
         stop.store(true, Ordering::Relaxed);
+        if verdict.is_err() {
+            // Whoever waits for a server that stands still is set free by its end.
+            stage.process.kill();
+        }
         (measuring.join().expect("the honest client does not panic"), took)
     });
     let failures = failures.into_inner().expect("no panic");

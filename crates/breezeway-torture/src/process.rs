@@ -88,6 +88,15 @@ impl Process {
         self.pid().is_none() || self.child.try_wait().is_ok_and(|status| status.is_some())
     }
 
+    /// Ends it, whatever it does.
+    pub(crate) fn kill(&mut self) {
+        // The shell around a server ends that with its standard input.
+        drop(self.child.stdin.take());
+        if !self.is_wrapped {
+            let _ = self.child.kill();
+        }
+    }
+
     /// What it has now.
     pub(crate) fn holdings(&self) -> Holdings {
         self.pid().map(Holdings::of).unwrap_or_default()
@@ -101,11 +110,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // The end of its standard input ends it in any case.
-        drop(self.child.stdin.take());
-        if !self.is_wrapped {
-            let _ = self.child.kill();
-        }
+        self.kill();
         let _ = self.child.wait();
     }
 }

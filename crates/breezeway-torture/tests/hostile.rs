@@ -1,18 +1,11 @@
 //! Some hundred hostile sessions by chance against a server of each engine: nothing panics, no
 //! honest call fails, and nothing stays behind. `make hostile` plays as many as one wants.
 
-use std::process::Command;
+mod bounded;
 
 /// Plays against a server of the engine. The seed is printed if that fails.
 fn survives(engine: &str, sessions: u32) {
-    let output = Command::new(env!("CARGO_BIN_EXE_torture"))
-        .args(["hostile", engine, "--sessions", &sessions.to_string()])
-        .output()
-        .unwrap();
-    let [said, complaints] = [output.stdout, output.stderr].map(String::from_utf8);
-    let (said, complaints) = (said.unwrap(), complaints.unwrap());
-    println!("{said}");
-    assert!(output.status.success(), "{said}{complaints}");
+    bounded::torture(&["hostile", engine, "--sessions", &sessions.to_string()]);
 }
 
 macro_rules! engines {
