@@ -488,6 +488,19 @@ fn an_alert_is_named() {
 }
 
 #[test]
+fn an_address_goes_on_to_its_next_place_after_a_certificate_that_is_refused() {
+    let (all, others) = (Certificates::new(), Certificates::new());
+    let within = Echo::start(all.server());
+    let plain = Echo::at("tcp:127.0.0.1:0", ServerOptions::new().session(patient()));
+    let address: Address = format!("{},{}", within.address, plain.address).parse().unwrap();
+    let carrier = |all: &Certificates| {
+        Session::connect_with(&address, &session(all.client())).unwrap().carrier()
+    };
+    assert_eq!(carrier(&all), Carrier::Tls);
+    assert_eq!(carrier(&others), Carrier::Tcp);
+}
+
+#[test]
 fn a_server_that_says_nothing_is_given_up_when_the_handshake_has_taken_too_long() {
     let all = Certificates::new();
     let (address, acting) = peer(|mut stream| drop(stream.read_to_end(&mut Vec::new())));
