@@ -24,7 +24,7 @@ MSRV = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 FUZZ = $(wildcard crates/*/fuzz/Cargo.toml)
 
 .PHONY: help demo check test ship format columns links arrows unsafe lint unit model release budgets peers bench-iceoryx2 bench-grpc study-grpc bench-rpc bench-thrift bench-compile bench-tokio bench-threads bench-calls bench-idle bench-fairness bench-cold bench-streams bench-go clean go \
-	golden carriers carriers-tls needs etcd soak restarts failover polling shmipc-peers bench-shmipc features docs tutorial fuzz-check peers-check random-idls packages msrv asan hostile fuzz
+	golden carriers carriers-tls needs etcd soak restarts failover polling shmipc-peers bench-shmipc features docs tutorial fuzz-check peers-check random-idls packages msrv asan hostile torture fuzz
 .DEFAULT_GOAL := help
 
 ## This list.
@@ -204,6 +204,12 @@ hostile:
 	$(TORTURE)
 	@if command -v go >/dev/null; then cd go && go build -o ../target/release/bwgo ./cmd/bwgo; fi
 	BREEZEWAY_BWGO=target/release/bwgo target/release/torture hostile --sessions $(SESSIONS)
+
+KILLS ?= 5000
+## Clients and servers of each engine killed within named steps (KILLS=5000), and what the survivors have (minutes).
+torture:
+	$(TORTURE)
+	target/release/torture kills --kills $(KILLS)
 
 SECONDS ?= 300
 ## Each fuzz target for a while (SECONDS=300), one after the other (needs a nightly and cargo-fuzz).

@@ -19,6 +19,9 @@ use crate::services::{AsyncRoomClient, Line};
 /// How long an honest client waits for what must come.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
+/// How long shmipc's client, which connects again by itself, lets a new stream wait for that.
+const RECONNECTION: Duration = Duration::from_secs(1);
+
 /// An honest client. Numbers make its messages differ.
 pub(crate) trait Client: Send {
     /// A call of so many bytes.
@@ -53,7 +56,10 @@ pub(crate) fn connect(engine: Engine, address: &str) -> Result<Box<dyn Client>, 
             use breezeway_shmipc::{Address, ClientOptions, Trust};
             let path = PathBuf::from(address.trim_start_matches("unix:"));
             let options = ClientOptions::new(Trust::SameUser);
-            let options = options.buffer_size(4 << 20).slices([(1004, 70), (65_516, 30)]);
+            let options = options
+                .connect_timeout(RECONNECTION)
+                .buffer_size(4 << 20)
+                .slices([(1004, 70), (65_516, 30)]);
             Box::new(Shmipc(breezeway_shmipc::Client::connect(&Address::Unix(path), options)?))
         }
         Engine::Rpc => {

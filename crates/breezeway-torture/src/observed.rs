@@ -8,7 +8,8 @@ pub(crate) struct Holdings {
     pub(crate) descriptors: usize,
     /// Mapped memfds and files of sessions.
     pub(crate) mappings: usize,
-    /// Without those that a server keeps for streams, up to a limit.
+    /// Without those that a server keeps for streams, up to a limit, and the one that every process
+    /// has for good that once unmapped a large segment.
     pub(crate) threads: usize,
     /// Shared memory that it has mapped, in KiB.
     pub(crate) shared: usize,
@@ -36,7 +37,10 @@ impl Holdings {
         };
         let threads = entries("task").map_or(0, |entries| {
             let names = entries.flatten().map(|entry| std::fs::read(entry.path().join("comm")));
-            names.flatten().filter(|name| !name.starts_with(b"breezeway-strea")).count()
+            let is_kept = |name: &Vec<u8>| {
+                name.starts_with(b"breezeway-strea") || name.starts_with(b"breezeway-unmap")
+            };
+            names.flatten().filter(|name| !is_kept(name)).count()
         });
         Self {
             descriptors,

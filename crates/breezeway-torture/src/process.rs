@@ -1,9 +1,10 @@
 //! Servers as processes, which end with the one that started them.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::{Arc, Mutex};
+use std::thread::Builder;
 
 use crate::Failure;
 use crate::engine::Engine;
@@ -16,6 +17,7 @@ pub(crate) struct Process {
     is_wrapped: bool,
     /// Where it listens over TCP.
     pub(crate) tcp: String,
+    lines: BufReader<ChildStdout>,
     complaints: Arc<Mutex<String>>,
 }
 
@@ -50,7 +52,7 @@ impl Process {
         let complaints = Arc::new(Mutex::new(String::new()));
         let stderr = child.stderr.take().ok_or("a pipe")?;
         let into = Arc::clone(&complaints);
-        std::thread::spawn(move || {
+        let listening = move || {
             for line in BufReader::new(stderr).lines().map_while(Result::ok) {
                 // A flood of lines is not kept.
                 if let Ok(mut text) = into.lock()
@@ -60,10 +62,12 @@ impl Process {
                     text.push('\n');
                 }
             }
-        });
-        let mut process = Self { child, is_wrapped, tcp: String::new(), complaints };
-        let mut line = String::new();
-        BufReader::new(process.child.stdout.take().ok_or("a pipe")?).read_line(&mut line)?;
+        };
+        let lines = BufReader::new(child.stdout.take().ok_or("a pipe")?);
+        let mut process = Self { child, is_wrapped, tcp: String::new(), lines, complaints };
+        let spawned = Builder::new().name("complaints".to_owned()).spawn(listening);
+        spawned.map_err(|error| format!("no thread to hear the server: {error}"))?;
+        let line = process.next_line()?;
         let Some(places) = line.trim_end().strip_prefix("listening on ") else {
             let _ = process.child.wait();
             return Err(format!("the server does not listen: {line}{}", process.said()).into());
@@ -86,6 +90,19 @@ impl Process {
     /// Whether it has ended by itself.
     pub(crate) fn has_ended(&mut self) -> bool {
         self.pid().is_none() || self.child.try_wait().is_ok_and(|status| status.is_some())
+    }
+
+    /// The next line that it says; empty at its end.
+    pub(crate) fn next_line(&mut self) -> Result<String, Failure> {
+        let mut line = String::new();
+        self.lines.read_line(&mut line)?;
+        Ok(line)
+    }
+
+    /// Tells it to kill itself after so many nanoseconds, and to say when.
+    pub(crate) fn die_in(&mut self, delay: u64) -> Result<(), Failure> {
+        let stdin = self.child.stdin.as_mut().ok_or("a pipe")?;
+        Ok(writeln!(stdin, "{delay}")?)
     }
 
     /// Ends it, whatever it does.

@@ -1,7 +1,9 @@
 //! Servers, each in a process that ends with its standard input.
 
-use std::io::Read;
+use std::collections::HashMap;
 use std::path::Path;
+use std::sync::Mutex;
+use std::thread::Builder;
 
 use breezeway::{Address, Call};
 use breezeway_grpc_interop::pb::test_service_server::TestServiceServer;
@@ -9,9 +11,9 @@ use breezeway_rpc::AsyncServer;
 use breezeway_tokio::{IncomingCall, Stream};
 use rustix::process::{Signal, set_parent_process_death_signal};
 
-use crate::Failure;
 use crate::engine::Engine;
 use crate::services::{AsyncRoomServer, Echoes, Mirror, RoomServer};
+use crate::{Failure, kills};
 
 /// Serves until standard input ends; says first where.
 pub(crate) fn run(engine: Engine, folder: &Path) -> Result<(), Failure> {
@@ -22,10 +24,16 @@ pub(crate) fn run(engine: Engine, folder: &Path) -> Result<(), Failure> {
         say(panic);
         std::process::abort();
     }));
-    std::thread::spawn(|| {
-        let _ = std::io::stdin().read_to_end(&mut Vec::new());
+    let listening = || {
+        for line in std::io::stdin().lines().map_while(Result::ok) {
+            if let Ok(delay) = line.parse() {
+                kills::die_in(delay);
+            }
+        }
         std::process::exit(0);
-    });
+    };
+    let spawned = Builder::new().name("input".to_owned()).spawn(listening);
+    spawned.map_err(|error| format!("no thread to hear standard input: {error}"))?;
     let path = folder.display();
     let places = format!("shm:{path}/shm,unix:{path}/unix,tcp:127.0.0.1:0");
     match engine {
@@ -61,21 +69,91 @@ fn native(address: &Address) -> Result<(), Failure> {
         Ok(stream.finish()?)
     });
     say_where(server.address());
-    Ok(server.serve(|call: Call<'_>| {
+    let (tallies, monitor) = (Tallies::default(), server.monitor());
+    Ok(server.serve(move |call: Call<'_>| {
         if call.is_one_way() {
+            if call.method() == method::SINK {
+                tallies.count(&call.request().to_vec());
+            }
             return call.done();
         }
-        let len = call.request().len();
-        let mut space = call.reserve(len)?;
-        space.write_request(0);
-        space.commit()
+        match call.method() {
+            method::TALLY => {
+                let id = call.request().u64_le_at(0).unwrap_or(0);
+                call.reply(&tallies.of(id))
+            }
+            method::SESSIONS => call.reply(&live(&monitor).to_le_bytes()),
+            _ => {
+                let len = call.request().len();
+                let mut space = call.reserve(len)?;
+                space.write_request(0);
+                space.commit()
+            }
+        }
     })?)
+}
+
+/// What may be asked of servers of sessions.
+pub(crate) mod method {
+    /// The request comes back; a one-way message does nothing.
+    pub(crate) const ECHO: u32 = 0;
+    /// A one-way message of those that are counted.
+    pub(crate) const SINK: u32 = 1;
+    /// How many were counted of a number, and how many of them were wrong.
+    pub(crate) const TALLY: u32 = 2;
+    /// How many sessions there are.
+    pub(crate) const SESSIONS: u32 = 3;
+}
+
+/// Sessions that the server believes to live.
+fn live(monitor: &breezeway::Monitor) -> u64 {
+    monitor.stats().sessions.len() as u64
+}
+
+/// What has come of counted messages: how many, and how many that are not the next or not right.
+#[derive(Default)]
+struct Tallies(Mutex<HashMap<u64, [u64; 2]>>);
+
+impl Tallies {
+    /// Whoever makes up numbers fills no memory.
+    const MOST: usize = 10_000;
+
+    fn count(&self, message: &[u8]) {
+        let Some((id, _)) = message.split_first_chunk() else { return };
+        let id = u64::from_le_bytes(*id);
+        let mut tallies = self.0.lock().expect("no panic");
+        if tallies.len() >= Self::MOST {
+            tallies.clear();
+        }
+        let [count, wrong] = tallies.entry(id).or_default();
+        let is_right = *message == kills::counted(id, *count, message.len());
+        *count += 1;
+        *wrong += u64::from(!is_right);
+    }
+
+    fn of(&self, id: u64) -> [u8; 16] {
+        let tallies = self.0.lock().expect("no panic");
+        let [count, wrong] = tallies.get(&id).copied().unwrap_or_default();
+        let mut bytes = [0; 16];
+        bytes[..8].copy_from_slice(&count.to_le_bytes());
+        bytes[8..].copy_from_slice(&wrong.to_le_bytes());
+        bytes
+    }
 }
 
 async fn tokio(address: Address) -> Result<(), Failure> {
     let server = breezeway_tokio::Server::bind(&address)?;
     say_where(server.address());
-    let echo = |call: IncomingCall| async move { call.echo() };
+    let monitor = server.monitor();
+    let echo = move |call: IncomingCall| {
+        let monitor = monitor.clone();
+        async move {
+            match call.method() {
+                method::SESSIONS => call.reply(&live(&monitor).to_le_bytes()),
+                _ => call.echo(),
+            }
+        }
+    };
     let echo_stream = |_, mut stream: Stream| async move {
         while let Ok(Some(message)) = stream.receive().await {
             if stream.send(&message.to_vec()).await.is_err() {

@@ -1,0 +1,10 @@
+//! Some dozen processes killed with SIGKILL in the middle of what they do, of each engine: whoever
+//! survives hears of it, has what was committed, and keeps nothing. `make torture` kills as many as
+//! one wants.
+
+mod bounded;
+
+#[test]
+fn clients_and_servers_killed_within_their_steps_leave_nothing_behind() {
+    bounded::torture(&["kills", "--kills", "160"]);
+}
