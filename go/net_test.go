@@ -95,3 +95,100 @@ func TestAConnectionKeepsToItsDeadlinesAndHalfCloses(t *testing.T) {
 		t.Fatalf("a read after Close: %v", err)
 	}
 }
+
+// accepted hands out what a listener accepts.
+func accepted(listener *breezeway.NetListener) <-chan net.Conn {
+	conns := make(chan net.Conn, 10)
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			conns <- conn
+		}
+	}()
+	return conns
+}
+
+// carries sends a few bytes.
+func carries(t *testing.T, from, to net.Conn) {
+	t.Helper()
+	if _, err := from.Write([]byte("over")); err != nil {
+		t.Fatal(err)
+	}
+	_ = to.SetReadDeadline(time.Now().Add(time.Minute))
+	got := make([]byte, 4)
+	if _, err := io.ReadFull(to, got); err != nil || string(got) != "over" {
+		t.Fatalf("%q, %v", got, err)
+	}
+}
+
+func TestAConnectionTooManyLeavesTheOthersOpen(t *testing.T) {
+	onEveryCarrier(t, func(t *testing.T, carrier string) {
+		listener, err := breezeway.ListenNet(addressOf(t, carrier), breezeway.MaxStreams(1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = listener.Close() })
+		conns := accepted(listener)
+		dialer := breezeway.NewNetDialer(listener.Addr().String())
+		first, err := dialer.Dial(within(t, time.Minute))
+		if err != nil {
+			t.Fatal(err)
+		}
+		there := <-conns
+		_, err = dialer.Dial(within(t, 20*time.Millisecond))
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("one too many: %v", err)
+		}
+		carries(t, first, there)
+		carries(t, there, first)
+		waiting := make(chan error, 1)
+		go func() {
+			second, err := dialer.Dial(within(t, time.Minute))
+			if err == nil {
+				err = second.Close()
+			}
+			waiting <- err
+		}()
+		_ = there.Close()
+		_ = first.Close()
+		if err := <-waiting; err != nil {
+			t.Fatalf("once there is room: %v", err)
+		}
+	})
+}
+
+func TestADialerDialsAgainOnceItsSessionIsOver(t *testing.T) {
+	onEveryCarrier(t, func(t *testing.T, carrier string) {
+		listener := netListener(t, carrier)
+		address := listener.Addr().String()
+		dialer := breezeway.NewNetDialer(address)
+		conns := accepted(listener)
+		old, err := dialer.Dial(within(t, time.Minute))
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-conns
+		active := old.(interface{ IsActive() bool })
+		if !active.IsActive() {
+			t.Fatal("an open connection is not active")
+		}
+		_ = listener.Close()
+		if active.IsActive() {
+			t.Fatal("a connection whose server has closed is active")
+		}
+		listener, err = breezeway.ListenNet(address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = listener.Close() })
+		conns = accepted(listener)
+		conn, err := dialer.Dial(within(t, time.Minute))
+		if err != nil {
+			t.Fatal(err)
+		}
+		carries(t, conn, <-conns)
+	})
+}

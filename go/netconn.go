@@ -161,6 +161,16 @@ func (c *streamConn) Close() error {
 	return nil
 }
 
+// IsActive says whether it can still be read and written, as far as the other side has said. Pools
+// of connections ask for it.
+func (c *streamConn) IsActive() bool {
+	s, t := c.stream.session, c.stream
+	s.catchUp()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err == nil && !t.wasReset && !t.outgoing.isOver() && !t.incoming.isOver()
+}
+
 func (c *streamConn) LocalAddr() net.Addr  { return c.local }
 func (c *streamConn) RemoteAddr() net.Addr { return c.local }
 

@@ -270,6 +270,27 @@ func (s *session) look() {
 	}
 }
 
+// catchUp takes what has come, if nobody drives who would: of a session for which nobody waits, the
+// other side's end is known only then.
+func (s *session) catchUp() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err != nil || s.leading {
+		return
+	}
+	s.leading = true
+	s.look()
+	// The end is seen by a turn that finds nothing else.
+	for more := true; more && s.err == nil && !s.isFlooded(); {
+		more = s.turn()
+	}
+	s.leading = false
+	if s.err != nil {
+		s.free()
+	}
+	s.promote()
+}
+
 // note ends the session for an error of it. After a shortage, who drives pauses.
 func (s *session) note(err error) {
 	if s.short = isShortage(err); !s.short {

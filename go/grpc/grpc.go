@@ -14,7 +14,6 @@ package grpc
 import (
 	"context"
 	"net"
-	"sync"
 
 	"google.golang.org/grpc"
 
@@ -29,33 +28,8 @@ func Listen(addresses string, opts ...breezeway.Option) (net.Listener, error) {
 // WithDialer has a client connect to the first of the addresses that can be had. Its connections
 // share one session, which is dialled again once it is over.
 func WithDialer(addresses string, opts ...breezeway.Option) grpc.DialOption {
-	d := &dialer{addresses: addresses, opts: opts}
+	d := breezeway.NewNetDialer(addresses, opts...)
 	return grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
-		return d.dial(ctx)
+		return d.Dial(ctx)
 	})
-}
-
-type dialer struct {
-	addresses string
-	opts      []breezeway.Option
-	mu        sync.Mutex
-	conn      *breezeway.Conn
-}
-
-func (d *dialer) dial(ctx context.Context) (net.Conn, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.conn != nil {
-		if conn, err := d.conn.DialNet(ctx); err == nil {
-			return conn, nil
-		}
-		_ = d.conn.Close()
-		d.conn = nil
-	}
-	session, err := breezeway.Dial(ctx, d.addresses, d.opts...)
-	if err != nil {
-		return nil, err
-	}
-	d.conn = session
-	return session.DialNet(ctx)
 }

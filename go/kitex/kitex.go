@@ -6,8 +6,10 @@
 //
 //	c, err := user.NewClient("user", breezekitex.WithDialer("shm:/run/user.sock")...)
 //
-// Framing, codecs, middlewares and everything else of Kitex stay as they are. Its default transport
-// (netpoll) wants sockets of its own, so that the one on top of net.Conn (gonet) is used.
+// Thrift's framings, codecs and middlewares of Kitex stay as they are. Its default transport
+// (netpoll) wants sockets of its own, so that the one on top of net.Conn (gonet) is used: such a
+// server takes neither gRPC nor streams, and a client must not ask for multiplexed connections,
+// which are netpoll's. Stop of a server closes its sessions at once, also with calls in flight.
 package kitex
 
 import (
@@ -45,46 +47,30 @@ func WithDialer(addresses string, opts ...breezeway.Option) []client.Option {
 	return []client.Option{
 		// Kitex resolves an instance before it dials; this one is never looked at.
 		client.WithHostPorts(unresolved),
-		client.WithDialer(&dialer{addresses: addresses, opts: opts}),
+		client.WithDialer(dialer{breezeway.NewNetDialer(addresses, opts...)}),
 		client.WithTransHandlerFactory(gonet.NewCliTransHandlerFactory()),
 	}
 }
 
 const unresolved = "127.0.0.1:1"
 
-type dialer struct {
-	addresses string
-	opts      []breezeway.Option
-	mu        sync.Mutex
-	session   *breezeway.Conn
-}
+type dialer struct{ *breezeway.NetDialer }
 
 // DialTimeout opens a stream, as remote.Dialer says.
-func (d *dialer) DialTimeout(_, _ string, timeout time.Duration) (net.Conn, error) {
+func (d dialer) DialTimeout(_, _ string, timeout time.Duration) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.session != nil {
-		if conn, err := d.session.DialNet(ctx); err == nil {
-			return newConn(conn), nil
-		}
-		_ = d.session.Close()
-		d.session = nil
-	}
-	session, err := breezeway.Dial(ctx, d.addresses, d.opts...)
-	if err != nil {
-		return nil, err
-	}
-	d.session = session
-	conn, err := session.DialNet(ctx)
+	conn, err := d.Dial(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return newConn(conn), nil
 }
 
-var _ remote.Dialer = (*dialer)(nil)
+var (
+	_ remote.Dialer   = dialer{}
+	_ remote.IsActive = (*conn)(nil)
+)
 
 // conn is what the client's handlers of gonet take: a connection with buffers.
 type conn struct {
@@ -106,6 +92,12 @@ func (c *conn) Writer() *bufiox.DefaultWriter { return c.writer }
 
 // Read reads what the buffer has, and then the connection.
 func (c *conn) Read(to []byte) (int, error) { return c.reader.Read(to) }
+
+// IsActive says whether the stream and its session go on; Kitex's pool drops those that do not.
+func (c *conn) IsActive() bool {
+	stream, says := c.Conn.(remote.IsActive)
+	return says && stream.IsActive()
+}
 
 // Close closes the connection, once.
 func (c *conn) Close() error {

@@ -12,22 +12,30 @@ import (
 
 	"github.com/cloudwego/kitex/client"
 	"github.com/cloudwego/kitex/client/callopt"
+	"github.com/cloudwego/kitex/pkg/connpool"
 	"github.com/cloudwego/kitex/pkg/kerrors"
 	"github.com/cloudwego/kitex/pkg/klog"
 	"github.com/cloudwego/kitex/pkg/transmeta"
 	"github.com/cloudwego/kitex/server"
 	"github.com/cloudwego/kitex/transport"
 
+	breezeway "github.com/breezeway-ipc/breezeway/go"
 	breezekitex "github.com/breezeway-ipc/breezeway/go/kitex"
 	"github.com/breezeway-ipc/breezeway/go/kitex/kitex_gen/echo/echo"
 )
 
 // mirror is the service of idl/echo.thrift.
-type mirror struct{ over chan struct{} }
+type mirror struct {
+	waits chan struct{} // nil if nobody asks
+	over  chan struct{}
+}
 
 func (*mirror) Bounce(_ context.Context, bytes []byte) ([]byte, error) { return bytes, nil }
 
 func (m *mirror) Wait(ctx context.Context) error {
+	if m.waits != nil {
+		m.waits <- struct{}{}
+	}
 	select {
 	case <-m.over:
 	case <-ctx.Done():
@@ -40,22 +48,34 @@ func init() { klog.SetLevel(klog.LevelFatal) }
 
 // serve serves, and gives a client.
 func serve(t testing.TB, address string, more ...client.Option) echo.Client {
-	listener, err := breezekitex.Listen(address)
+	service := &mirror{over: make(chan struct{})}
+	listening, stop := run(t, service, address)
+	t.Cleanup(func() {
+		close(service.over)
+		stop()
+	})
+	return clientOf(t, listening, more...)
+}
+
+// run runs a server, and gives where it listens.
+func run(t testing.TB, service *mirror, address string, opts ...breezeway.Option) (string, func()) {
+	listener, err := breezekitex.Listen(address, opts...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	over := make(chan struct{})
-	s := echo.NewServer(&mirror{over}, append(breezekitex.WithListener(listener),
+	s := echo.NewServer(service, append(breezekitex.WithListener(listener),
 		server.WithMetaHandler(transmeta.ServerTTHeaderHandler),
 		server.WithExitWaitTime(time.Second))...)
 	served := make(chan error, 1)
 	go func() { served <- s.Run() }()
-	t.Cleanup(func() {
-		close(over)
+	return listener.Addr().String(), func() {
 		_ = s.Stop()
 		<-served
-	})
-	options := append(breezekitex.WithDialer(listener.Addr().String()),
+	}
+}
+
+func clientOf(t testing.TB, address string, more ...client.Option) echo.Client {
+	options := append(breezekitex.WithDialer(address),
 		client.WithTransportProtocol(transport.TTHeaderFramed),
 		client.WithMetaHandler(transmeta.ClientTTHeaderHandler),
 		client.WithConnectTimeout(10*time.Second))
@@ -112,6 +132,46 @@ func TestACallOfKitexEndsWithItsTimeAndTheNextOneGoesOn(t *testing.T) {
 		if !errors.Is(err, kerrors.ErrRPCTimeout) {
 			t.Fatalf("a call past its time ended with %v", err)
 		}
+		if err := bounced(c, 100); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
+func TestACallTooManyFailsAloneAndTheOtherGoesOn(t *testing.T) {
+	onEveryCarrier(t, func(t *testing.T, address string) {
+		service := &mirror{waits: make(chan struct{}, 1), over: make(chan struct{})}
+		address, stop := run(t, service, address, breezeway.MaxStreams(1))
+		defer stop()
+		first := make(chan error, 1)
+		c := clientOf(t, address)
+		go func() { first <- c.Wait(context.Background()) }()
+		<-service.waits
+		_, err := c.Bounce(context.Background(), nil,
+			callopt.WithConnectTimeout(20*time.Millisecond))
+		if err == nil {
+			t.Fatal("a call past what the server takes was served")
+		}
+		close(service.over)
+		if err := <-first; err != nil {
+			t.Fatalf("the call that was under way: %v", err)
+		}
+	})
+}
+
+func TestConnectionsOfASessionThatIsOverAreNotUsedAgain(t *testing.T) {
+	onEveryCarrier(t, func(t *testing.T, address string) {
+		address, stop := run(t, &mirror{}, address)
+		c := clientOf(t, address, client.WithLongConnection(connpool.IdleConfig{
+			MaxIdlePerAddress: 10, MaxIdleGlobal: 10, MaxIdleTimeout: time.Minute}))
+		for range 3 {
+			if err := bounced(c, 100); err != nil {
+				t.Fatal(err)
+			}
+			stop()
+			_, stop = run(t, &mirror{}, address)
+		}
+		defer stop()
 		if err := bounced(c, 100); err != nil {
 			t.Fatal(err)
 		}
