@@ -55,12 +55,14 @@ impl Etcd {
     /// The registry that these servers of one etcd keep, such as `http://10.0.0.5:2379`. It need
     /// not answer yet.
     pub async fn connect(endpoints: &[&str]) -> Result<Self, Error> {
-        let options = ConnectOptions::new().with_keep_alive(ALIVE.0, ALIVE.1);
+        let options =
+            ConnectOptions::new().with_keep_alive(ALIVE.0, ALIVE.1).with_require_leader(true);
         Ok(Self::new(Client::connect(endpoints, Some(options)).await?))
     }
 
     /// The registry by a client that the program has made, with TLS or a user as it likes. It wants
-    /// keep-alives, or may never learn that etcd is gone.
+    /// keep-alives, or may never learn that etcd is gone, and to require a leader, or may go on
+    /// asking one that is cut off from the others.
     pub fn new(client: Client) -> Self {
         Self { client, prefix: "breezeway/".to_owned() }
     }

@@ -82,10 +82,11 @@ impl Record {
     async fn put(&self) -> Result<(), Error> {
         let mut client = self.client.clone();
         let granted = self.answered(client.lease_grant(self.lease.0.into(), None)).await?;
-        self.number.store(granted.id(), Ordering::Relaxed);
         let options = PutOptions::new().with_lease(granted.id());
         let put = client.put(self.key.clone(), self.value.clone(), Some(options));
         self.answered(put).await?;
+        // Only now: a lease that was granted for a key that was not written is not to be kept.
+        self.number.store(granted.id(), Ordering::Relaxed);
         Ok(())
     }
 
