@@ -8,7 +8,8 @@ import (
 )
 
 // A NetDialer opens connections to a NetListener, any number on one session, which is dialled with
-// the first of them, and again once it is over.
+// the first of them, and again once it is over. It has no Close: its session ends with the process
+// or with the server, and one whose server goes away when that server closes it.
 type NetDialer struct {
 	addresses string
 	opts      []Option

@@ -18,7 +18,8 @@ type Outcome = Result<(), Box<dyn std::error::Error>>;
 
 async fn serve(etcd: Etcd, name: &str, address: &str) -> Outcome {
     let server = breezeway_tokio::Server::bind(&address.parse()?)?;
-    // Its port is known now. On this host clients use its socket, on others its port.
+    // Its port is known now. On this host clients use its socket; for others the address would have
+    // to name this host in place of 127.0.0.1.
     let instance = Instance::here(name, server.address())?.with_weight(1);
     let registration = etcd.register("echo", &instance, Lease::default()).await?;
     let stopper = server.stopper();

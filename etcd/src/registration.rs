@@ -35,8 +35,8 @@ impl Lease {
 /// An instance that is registered for as long as this exists. When it is dropped, or the process is
 /// killed, the lease ends by itself; [`Self::deregister`] ends it at once.
 ///
-/// When etcd was away, the instance is there again within a third of the lease's time after etcd
-/// is, also if etcd has lost everything.
+/// When etcd was away, the instance is there again a third of the lease's time after etcd is, also
+/// if etcd has lost everything; later if an attempt hangs, which it may for the lease's time.
 pub struct Registration {
     record: Arc<Record>,
     keeping: Task,

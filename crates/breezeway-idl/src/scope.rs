@@ -26,8 +26,12 @@ impl<'a> Scope<'a> {
     }
 
     /// What `Name` or `include.Name` means in a file: nothing if nothing or several files of that
-    /// name define it.
+    /// name define it, or one of them is missing, which might.
     pub(crate) fn find(&self, file: usize, name: &str) -> Option<Id> {
+        let prefix = name.rsplit_once('.').map(|(prefix, _)| prefix);
+        if prefix.is_some_and(|prefix| self.missing_include(file, prefix).is_some()) {
+            return None;
+        }
         let mut found = self.all(file, name);
         let first = found.next();
         first.filter(|_| found.next().is_none())

@@ -112,6 +112,21 @@ fn an_included_file_that_nothing_is_used_of_need_not_be_there() {
 }
 
 #[test]
+fn a_name_is_not_looked_for_past_a_missing_file_of_that_name() {
+    let y = "struct T {}\nconst i32 N = 1\nservice Base {}";
+    for text in [
+        "struct A { 1: types.T t }",
+        "struct A { 1: i32 a = types.N }",
+        "service A extends types.Base {}",
+    ] {
+        let root = format!("include 'x/types.thrift'\ninclude 'y/types.thrift'\n{text}");
+        let error = of_files(&[("root.thrift", &root), ("y/types.thrift", y)]).unwrap_err();
+        let error = error.to_string();
+        assert!(error.contains("root.thrift:3:") && error.contains("x/types.thrift"), "{error}");
+    }
+}
+
+#[test]
 fn two_included_files_may_have_one_name() {
     let text = with_two_types(
         "struct A { 1: types.X x = {}, 2: types.Y y, 3: i32 n = types.ONE }\n\
