@@ -8,7 +8,7 @@ LOOM = RUSTFLAGS="--cfg loom" $(CARGO) test -p breezeway-shm -p breezeway-shmipc
 
 # What tests may need of a machine. Such a test is in a module of this name and ignored; `make needs`
 # runs it where there is what it needs.
-NEEDS = needs_go needs_huge_pages needs_ipv6 needs_namespaces needs_root needs_strace needs_systemd
+NEEDS = needs_go needs_huge_pages needs_ipv6 needs_namespaces needs_root needs_strace needs_systemd needs_user_namespaces
 HAS := $(shell go version >/dev/null 2>&1 && echo needs_go) \
 	$(shell grep -qs hugetlbfs /proc/filesystems && echo needs_huge_pages) \
 	$(shell grep -qs '^0\{31\}1 ' /proc/net/if_inet6 && echo needs_ipv6) \
@@ -16,15 +16,16 @@ HAS := $(shell go version >/dev/null 2>&1 && echo needs_go) \
 		sh -c 'mount -t tmpfs tmpfs /run && mount -t tmpfs tmpfs /dev/shm' >/dev/null 2>&1 && echo needs_namespaces) \
 	$(shell [ "$$(id -u)" = 0 ] && echo needs_root) \
 	$(shell strace -f -o /dev/null true >/dev/null 2>&1 && echo needs_strace) \
-	$(shell .ci/systemd >/dev/null 2>&1 && echo needs_systemd)
+	$(shell .ci/systemd >/dev/null 2>&1 && echo needs_systemd) \
+	$(shell unshare --user --map-root-user --pid --ipc --mount --fork --kill-child \
+		sh -c 'mount -t tmpfs tmpfs /dev/shm && mount -t proc proc /proc' >/dev/null 2>&1 && echo needs_user_namespaces)
 LACKS = $(filter-out $(HAS),$(NEEDS))
 
 # The oldest toolchain that the workspace is for.
 MSRV = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
-FUZZ = $(wildcard crates/*/fuzz/Cargo.toml)
 
-.PHONY: help demo check test ship format columns links arrows unsafe lint unit model release budgets peers bench-iceoryx2 bench-grpc study-grpc bench-rpc bench-thrift bench-compile bench-tokio bench-threads bench-calls bench-idle bench-fairness bench-cold bench-streams bench-go clean go \
-	golden carriers carriers-tls needs etcd soak restarts failover polling shmipc-peers bench-shmipc features docs tutorial fuzz-check peers-check random-idls packages msrv asan hostile torture fuzz
+.PHONY: help demo check test ship format columns links arrows unsafe lint unit model release budgets peers bench-iceoryx2 bench-grpc study-grpc bench-rpc bench-thrift bench-compile bench-tokio bench-threads bench-calls bench-idle bench-fairness bench-cold bench-streams bench-tls bench-go clean go staticcheck fuzz-go \
+	golden carriers carriers-tls needs relaxed arm64 etcd soak soak-go slow restarts failover polling shmipc-peers bench-shmipc features docs tutorial fuzz-check peers-check random-idls packages msrv asan tsan hostile attacks faults torture fuzz
 .DEFAULT_GOAL := help
 
 ## This list.
@@ -42,12 +43,12 @@ demo: release
 	@echo "charts: $(REPORT)"
 
 ## The loop while one works: format, lints and the unit tests; under two minutes when warm.
-check: format columns arrows unsafe links
+check: format columns arrows unsafe relaxed links
 	$(CARGO) clippy --workspace --all-targets --all-features --locked -- -D warnings
 	$(CARGO) test --quiet --workspace --all-features --locked --lib --bins
 
 ## Before a commit is pushed: lints, every test, those of sessions on every carrier, the models.
-test: format columns arrows unsafe links lint unit carriers needs etcd model go
+test: format columns arrows unsafe relaxed links lint unit carriers needs etcd model go
 
 ## Before a release: every feature, docs, fuzz crates, peers, packages, the oldest Rust.
 ship: features docs tutorial fuzz-check peers-check packages msrv
@@ -73,6 +74,10 @@ arrows:
 ## Unsafe code stands only where docs/design.md allows it.
 unsafe:
 	.ci/unsafe
+
+## docs/models.md lists every relaxed access to an atomic.
+relaxed:
+	.ci/relaxed
 
 # In the workspace as a whole every feature is on, as the command asks for some; alone they may be off.
 ## Clippy with warnings denied, with every feature and without.
@@ -126,15 +131,41 @@ go:
 		go test -race -short ./...; \
 		cd grpc; go vet ./...; go test ./...; \
 		cd ../kitex; go generate ./...; go vet ./...; go test ./...; \
+		cd ../examples/thrift; go vet ./...; go test ./...; \
 	else echo "SKIPPED: the Go module needs go"; fi
 
-# The suites of one process. Inline assembly is not instrumented, nor is the standard library. ThreadSanitizer needs a standard
-# library that is built with it, which takes rust-src; it models no fences either.
+# The emulator has neither SO_PEEK_OFF nor MSG_CTRUNC, which the two tests are about.
+ARM64 = aarch64-unknown-linux-gnu
+## Unit tests of the Go module, and of the crates on the operating system, as arm64 programs under qemu-user (minutes).
+arm64:
+	@if command -v go >/dev/null && command -v qemu-aarch64 >/dev/null; then \
+		cd go && GOARCH=arm64 go test -short -exec qemu-aarch64 . ./internal/...; \
+	else echo "SKIPPED: Go's tests for arm64 need go and qemu-aarch64 (Debian's qemu-user)"; fi
+	@if command -v qemu-aarch64 >/dev/null && command -v aarch64-linux-gnu-gcc >/dev/null \
+		&& rustup target list --installed | grep -q $(ARM64); then \
+		CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc \
+		CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="qemu-aarch64 -L /usr/aarch64-linux-gnu" \
+		$(CARGO) test --target $(ARM64) --target-dir target/arm64 --locked --lib -p breezeway-os -p breezeway-shm \
+			-- --skip a_peer_that_sends_more_than_there_is_room_for --skip reads_that_peek_go_on; \
+	else echo "SKIPPED: Rust's tests for arm64 need qemu-aarch64, gcc-aarch64-linux-gnu and the target $(ARM64)"; fi
+
+## staticcheck over the Go modules (needs it: go install honnef.co/go/tools/cmd/staticcheck@latest).
+staticcheck:
+	@if command -v staticcheck >/dev/null; then \
+		set -e; cd go/kitex; go generate ./...; cd ..; \
+		for module in . grpc kitex examples/thrift; do echo "staticcheck go/$$module"; (cd $$module && staticcheck ./...); done; \
+	else echo "SKIPPED: staticcheck is not installed"; fi
+
+# The suites of one process. Inline assembly is not instrumented, nor is the standard library.
 ASAN = RUSTFLAGS="-Zsanitizer=address" $(CARGO) +nightly test --locked --target $(shell rustc -vV | sed -n 's/^host: //p') \
 	--target-dir target/asan
 ## AddressSanitizer over the unit tests of the crates that have unsafe code, and of those on top (needs a nightly).
 asan:
 	$(ASAN) --no-fail-fast --lib -p breezeway-os -p breezeway-shm -p breezeway -p breezeway-tokio -p breezeway-shmipc -p breezeway-thrift
+
+## ThreadSanitizer over pools, channels and hand-offs: some six minutes (needs a nightly and perl).
+tsan:
+	.ci/tsan
 
 # ---- parts of `make ship` ----
 
@@ -151,22 +182,22 @@ docs:
 	else \
 		set -x; RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --all-features --locked; \
 	fi
+	.ci/etcd docs
 
 ## The tutorial makes a server and a client that do what it says.
 tutorial:
 	.ci/tutorial
 
 # A check needs no nightly; a run does.
-## Fuzz crates compile.
+## Fuzz targets compile.
 fuzz-check:
-	set -e; for manifest in $(FUZZ); do \
-		$(CARGO) check --quiet --locked --all-targets --manifest-path $$manifest --target-dir target/fuzz; \
-	done
+	$(CARGO) check --quiet --locked --all-targets --manifest-path crates/breezeway-fuzz/fuzz/Cargo.toml \
+		--target-dir target/fuzz
 
-## Comparison programs compile, in Rust and, where there is Go, in Go; three random IDLs through pilota and back.
+## Comparison programs compile, in Rust and, where there is Go, in Go; three random IDLs through pilota and back; Volo's cases with ours.
 peers-check:
 	cd peers && $(CARGO) check --workspace --all-targets --locked
-	cd peers && $(CARGO) test --quiet --locked -p idl-exchange
+	cd peers && $(CARGO) test --quiet --locked -p idl-exchange -p volo-interop
 	@if command -v go >/dev/null; then \
 		set -e; for module in $$(git ls-files 'peers/*go.mod'); do \
 			echo "go vet $$module"; (cd $$(dirname $$module) && go generate ./... && go vet ./...); \
@@ -176,12 +207,14 @@ peers-check:
 ## Every published crate builds from its package, and its packaged tests pass there.
 packages:
 	.ci/packages
+	.ci/etcd package
 
 # What is for users: tests and benchmarks may need a newer one.
 ## Libraries and commands compile with the oldest Rust that they promise.
 msrv:
 	rustup toolchain list | grep -q '^$(MSRV)-' || rustup toolchain install $(MSRV) --profile minimal --no-self-update
 	$(CARGO) +$(MSRV) check --workspace --all-features --locked --target-dir target/msrv
+	.ci/etcd msrv $(MSRV)
 
 # ---- searches ----
 
@@ -205,24 +238,42 @@ hostile:
 	@if command -v go >/dev/null; then cd go && go build -o ../target/release/bwgo ./cmd/bwgo; fi
 	BREEZEWAY_BWGO=target/release/bwgo target/release/torture hostile --sessions $(SESSIONS)
 
+## Attacks by name, each while an honest client measures (a minute).
+attacks:
+	$(TORTURE)
+	target/release/torture attacks
+
 KILLS ?= 5000
 ## Clients and servers of each engine killed within named steps (KILLS=5000), and what the survivors have (minutes).
 torture:
 	$(TORTURE)
-	target/release/torture kills --kills $(KILLS)
+	@if command -v go >/dev/null; then cd go && go build -o ../target/release/bwgo ./cmd/bwgo; fi
+	BREEZEWAY_BWGO=target/release/bwgo target/release/torture kills --kills $(KILLS)
+
+## Every system call of servers and clients fails once, with each error that it may answer (half an hour).
+faults:
+	$(TORTURE)
+	target/release/torture faults --texts
 
 SECONDS ?= 300
+FUZZ_TARGETS = $(basename $(notdir $(wildcard crates/breezeway-fuzz/fuzz/fuzz_targets/*.rs)))
 ## Each fuzz target for a while (SECONDS=300), one after the other (needs a nightly and cargo-fuzz).
 fuzz:
 	@if cargo +nightly fuzz --version >/dev/null 2>&1; then \
-		set -e; for target in $(wildcard crates/*/fuzz/fuzz_targets/*.rs); do \
-			name=$$(basename $$target .rs); folder=$${target%/fuzz_targets/*}; \
-			seeds=; [ -d $$folder/seeds/$$name ] && seeds=$$PWD/$$folder/seeds/$$name; \
-			mkdir -p $$folder/corpus/$$name; \
-			(cd $$folder/.. && cargo +nightly fuzz run $$name fuzz/corpus/$$name $$seeds \
-				-- -max_total_time=$(SECONDS) -print_final_stats=1); \
+		set -e; cd crates/breezeway-fuzz; for target in $(FUZZ_TARGETS); do \
+			mkdir -p fuzz/corpus/$$target; \
+			cargo +nightly fuzz run $$target fuzz/corpus/$$target seeds/$$target \
+				-- -max_total_time=$(SECONDS) -print_final_stats=1; \
 		done; \
 	else echo "SKIPPED: fuzzing needs a nightly toolchain and cargo-fuzz"; fi
+
+## The Go module's fuzz targets, each for a while (SECONDS=300), with seeds of the vectors.
+fuzz-go:
+	@if command -v go >/dev/null; then \
+		set -e; cd go; for target in FuzzHello FuzzEntry FuzzFrame; do \
+			go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(SECONDS)s ./internal/abi; \
+		done; \
+	else echo "SKIPPED: the Go module needs go"; fi
 
 # ---- figures ----
 
@@ -230,6 +281,18 @@ fuzz:
 soak:
 	$(CARGO) test --release --locked -p breezeway --test sessions -- --ignored --exact --nocapture \
 		on_shm::growth::a_million_messages_of_random_sizes_cause_neither_page_faults_nor_growth
+
+SLOW_SECONDS ?= 180
+## A fast producer and a slow consumer for three minutes on each carrier (SLOW_SECONDS=180): memory stays bounded.
+slow:
+	set -e; for carrier in shm unix tcp; do \
+		BREEZEWAY_TEST_CARRIER=$$carrier SLOW_SECONDS=$(SLOW_SECONDS) $(CARGO) test --release --locked -p breezeway \
+			--test sessions -- --exact --nocapture on_every_carrier::slow_consumer::$(SLOW_TEST); done
+SLOW_TEST = a_fast_producer_goes_at_a_slow_consumers_pace_and_neither_holds_more_after_a_while
+
+## Ten minutes of sessions, calls and streams in Go: heap, descriptors and mappings stay as they were.
+soak-go:
+	cd go && go test -run Soak . -soak 10m -timeout 1h -v
 
 GENERATIONS ?= 200
 ## Two hundred generations of servers, of services and of gRPC, each a process, under load: no failed call, no message lost or doubled (minutes).
@@ -239,7 +302,7 @@ restarts:
 	GENERATIONS=$(GENERATIONS) $(CARGO) test --locked -p breezeway-rpc --all-features --test services -- --nocapture restarting::
 	GENERATIONS=$(GENERATIONS) $(CARGO) test --locked -p breezeway-grpc --test interop -- --nocapture restarting::
 
-## Three instances, killed, frozen and started again at random under load for a minute: only calls in flight there fail.
+## Three instances, two in network namespaces as root, killed, frozen and started again at random for a minute: only calls in flight there fail.
 failover:
 	$(CARGO) test --locked -p breezeway-rpc --all-features --test services -- --ignored --exact --nocapture \
 		failover::instances_that_come_and_go_for_a_minute_cost_only_what_was_in_flight_there
@@ -278,17 +341,22 @@ bench-fairness:
 bench-cold:
 	$(CARGO) bench --quiet --locked -p breezeway-cli --bench cold
 
+## What TLS costs: `tls:` beside `tcp:` on the same work, interleaved (a minute).
+bench-tls:
+	$(CARGO) bench --quiet --locked -p breezeway-cli --bench tls
+
 ## A stream beside a reader that sleeps, and frames of 8 MiB against a unix socket (a minute).
 bench-streams:
 	$(CARGO) bench --quiet --locked -p breezeway-cli --bench streams
 
-## The Go module beside Rust, shmipc-go and a unix socket in Go, interleaved with the floor (two minutes).
+## The Go module beside Rust, shmipc-go and a unix socket in Go, interleaved with the floor, and 1,000 idle sessions (three minutes).
 bench-go: release
 	mkdir -p peers/target/release
 	cd go && go build -o ../peers/target/release/bwgo ./cmd/bwgo
 	cd peers/shmipc-go && go build -o ../target/release/shmipc-go .
 	cd peers/go-peers && go build -o ../target/release/go-peers .
 	peers/bench-go
+	cd go && go test -count 1 -run MeasureIdle . -idle 1000
 
 ## What polling does for sessions on sockets (two minutes).
 polling:
@@ -316,6 +384,7 @@ study-grpc:
 ## Services beside a raw echo, Volo and Kitex, interleaved (about four minutes).
 bench-rpc:
 	$(CARGO) bench --quiet --locked -p breezeway-rpc --bench five_fields
+	$(CARGO) bench --quiet --locked -p breezeway-rpc --bench in_place
 	cd peers && $(CARGO) build --release --locked --quiet -p rpc-peers
 	cd peers/kitex-peers && go generate ./... && go build -o ../target/release/kitex-peers .
 	peers/target/release/rpc-peers volo

@@ -16,7 +16,8 @@ fn main() -> Result<(), Error> {
     let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
     let files = [files(&corpus), random_files(&out)?].concat();
     Builder::new().compile(&files)?;
-    Builder::new().file_name("services.rs").services(Services::BlockingAndAsync).compile(&files)?;
+    let services = Builder::new().services(Services::BlockingAndAsync).in_place();
+    services.file_name("services.rs").compile(&files)?;
     write(out.join("cases.rs"), &list(&files, "breezeway_idl_corpus::")?)?;
     let deep = out.join("deep.thrift");
     write(deep.clone(), &deep_structs())?;

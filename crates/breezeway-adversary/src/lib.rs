@@ -13,6 +13,7 @@
 //! * What all use: bytes and descriptors on a [`socket`], [`memory`] and [`memfd`]s of every
 //!   fitness, threads that go on [`flipping`] bytes, repeatable [`chance`], a [`journal`] of what
 //!   the honest side logs, a [`stopwatch`] for what must come in time.
+//! * [`interception`] lets the system calls of an honest side fail.
 //!
 //! ```no_run
 //! use breezeway_adversary::native::{Entry, Peer, Terms};
@@ -31,6 +32,7 @@ pub mod certificates;
 pub mod chance;
 pub mod connection;
 pub mod flipping;
+pub mod interception;
 pub mod journal;
 pub mod memfd;
 pub mod memory;

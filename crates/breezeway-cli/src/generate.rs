@@ -36,6 +36,9 @@ pub(crate) struct Args {
     /// What becomes of services
     #[arg(long, value_enum, default_value_t = Services::Trait)]
     services: Services,
+    /// Serve them also by views, with replies that are written in place
+    #[arg(long)]
+    in_place: bool,
     /// In which order the fields of a struct are written; any order is read
     #[arg(long, value_enum, default_value_t = Order::Ids)]
     order: Order,
@@ -138,6 +141,9 @@ impl Args {
         };
         if let Binary::Shared = self.binary {
             builder = builder.shared_bytes();
+        }
+        if self.in_place {
+            builder = builder.in_place();
         }
         if self.ordered {
             builder = builder.ordered();

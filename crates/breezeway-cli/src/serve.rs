@@ -5,7 +5,7 @@ use std::io::Write;
 
 use breezeway::{Address, Server, ServerOptions};
 use breezeway_measure::load::{Echo, Runtime, tasks};
-use breezeway_os::cpu;
+use breezeway_os::{cpu, shortage};
 use rustix::process::{Resource, getrlimit, setrlimit};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -155,7 +155,7 @@ fn serve_calls(
     let closing = signals.handle();
     let server = Server::bind_with(address, options)?;
     let stopper = server.stopper();
-    std::thread::spawn(move || signals.forever().for_each(|_| stopper.stop()));
+    shortage::spawn("signals", move || signals.forever().for_each(|_| stopper.stop()))?;
     announce(&server.address());
     server.serve(Echo::default())?;
     closing.close();
@@ -170,8 +170,9 @@ fn serve_tasks(
 ) -> Result<(), Failure> {
     let closing = signals.handle();
     tasks::serve(address, options, threads, |address, stopper| {
-        std::thread::spawn(move || signals.forever().for_each(|_| stopper.stop()));
+        shortage::spawn("signals", move || signals.forever().for_each(|_| stopper.stop()))?;
         announce(address);
+        Ok(())
     })?;
     closing.close();
     Ok(())
@@ -185,7 +186,7 @@ fn serve_streams(
     let closing = signals.handle();
     let server = breezeway_shmipc::Server::bind(address, options)?;
     let stopper = server.stopper();
-    std::thread::spawn(move || signals.forever().for_each(|_| stopper.stop()));
+    shortage::spawn("signals", move || signals.forever().for_each(|_| stopper.stop()))?;
     announce(server.address());
     server.serve(|stream| {
         let (reader, writer) = stream.halves();

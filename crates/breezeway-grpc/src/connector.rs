@@ -11,11 +11,10 @@ use breezeway::{
     Address, Carrier, ConnectError, ForeignConnection, HandshakeError, HelloError, Peer, Place,
     SessionOptions, TlsError,
 };
-use breezeway_tokio::{Channel, ForeignStream};
+use breezeway_tokio::{Channel, ForeignStream, on_a_thread};
 use http::Uri;
 use hyper_util::rt::TokioIo;
 use tokio::net::{TcpStream, UnixStream};
-use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 use tower_service::Service;
 
@@ -157,8 +156,8 @@ async fn connect_within_tls(
     options: SessionOptions,
 ) -> Result<Connection, ConnectError> {
     let at = place.clone();
-    let connecting = spawn_blocking(move || ForeignConnection::connect(&at, &options, HTTP2));
-    let connection = connecting.await.map_err(|error| failed(&place, error.into()))??;
+    let connecting = on_a_thread(move || ForeignConnection::connect(&at, &options, HTTP2));
+    let connection = connecting.await.map_err(ConnectError::Thread)??;
     let stream = ForeignStream::new(connection).map_err(|error| failed(&place, error))?;
     let info = ConnectInfo::of_foreign(&stream);
     Ok(Connection::new(stream, info))

@@ -37,6 +37,9 @@ mod connection;
 mod connector;
 mod endpoint;
 mod error;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing;
 mod http2;
 mod incoming;
 mod listening;

@@ -9,7 +9,7 @@ use http::{HeaderMap, HeaderValue};
 use tokio::time::{Instant, Sleep, sleep};
 use tonic::Status;
 
-const HEADER: &str = "grpc-timeout";
+pub(crate) const HEADER: &str = "grpc-timeout";
 
 /// The time that a call may still take, if that is bounded.
 pub(crate) struct Timeout {
@@ -53,7 +53,7 @@ impl Timeout {
 }
 
 /// At most eight digits and a unit; `None` for what is none, as if it were not there.
-fn parse(value: &HeaderValue) -> Option<Duration> {
+pub(crate) fn parse(value: &HeaderValue) -> Option<Duration> {
     let (unit, digits) = value.as_bytes().split_last()?;
     if digits.is_empty() || digits.len() > 8 || !digits.iter().all(u8::is_ascii_digit) {
         return None;
@@ -71,7 +71,7 @@ fn parse(value: &HeaderValue) -> Option<Duration> {
 }
 
 /// In the smallest unit of which eight digits are enough, rounded down.
-fn write(time: Duration) -> HeaderValue {
+pub(crate) fn write(time: Duration) -> HeaderValue {
     const MOST: u128 = 99_999_999;
     let units = [(time.as_nanos(), 'n'), (time.as_micros(), 'u'), (time.as_millis(), 'm')];
     let fits = units.into_iter().find(|&(number, _)| number <= MOST);

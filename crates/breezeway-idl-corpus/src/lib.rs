@@ -1,5 +1,5 @@
 //! Every IDL of the generator's corpus, compiled: its text is held to the lints of this workspace,
-//! and the tests here, those of `breezeway-thrift`, its fuzz targets and `peers/` use it.
+//! and the tests here, those of `breezeway-thrift`, the fuzz targets and `peers/` use it.
 #![forbid(unsafe_code)]
 
 pub use breezeway_idl_random::{dice, messages};

@@ -1,7 +1,9 @@
 //! Generating from a build script.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
+use std::iter;
 use std::path::{Path, PathBuf};
 
 use crate::error::Error;
@@ -35,6 +37,7 @@ pub struct Builder {
     small_strings: bool,
     shared_bytes: bool,
     services: Services,
+    in_place: bool,
 }
 
 impl Builder {
@@ -134,13 +137,27 @@ impl Builder {
         self
     }
 
+    /// Generates, for each service, also a trait whose handlers see their arguments as views of the
+    /// message and write replies where they are sent from, with a server that dispatches to it:
+    /// `InPlaceUsers` and `InPlaceUsersServer` of a service `Users`. They block. For
+    /// [`Self::services`] of `breezeway-rpc`.
+    pub fn in_place(mut self) -> Self {
+        self.in_place = true;
+        self
+    }
+
     /// Generates from these files and all they include.
     ///
-    /// In a build script this also tells cargo which files to watch: those and no others.
+    /// In a build script this also tells cargo which files to watch: those and no others, but for
+    /// the folders in which an include that is missing would be found, unless the generated file is
+    /// somewhere within one of them.
     pub fn compile(&self, files: &[impl AsRef<Path>]) -> Result<(), Error> {
         let schema = self.read(files)?;
-        if std::env::var_os("OUT_DIR").is_some() {
-            watch(&schema);
+        if let Some(out) = std::env::var_os("OUT_DIR") {
+            let written: Vec<_> = iter::once(out.into()).chain(self.out_dir.clone()).collect();
+            for path in watched(&schema, &self.include_dirs, &written) {
+                println!("cargo::rerun-if-changed={}", path.display());
+            }
             warn_of_depth(&schema);
             warn_of_includes(&schema);
         }
@@ -165,6 +182,10 @@ impl Builder {
         schema.small_strings = self.small_strings;
         schema.shared_bytes = self.shared_bytes;
         schema.services = self.services;
+        schema.in_place = self.in_place;
+        if self.in_place && self.services == Services::Trait {
+            return Err(Error::InPlaceWithoutServices);
+        }
         if self.services != Services::Trait {
             check_streams(&schema)?;
         }
@@ -212,8 +233,117 @@ fn warn_of_includes(schema: &Schema) {
     }
 }
 
-fn watch(schema: &Schema) {
+/// What another output could come of: the files, and where a missing one would be found, the
+/// folder that it includes from at most. A path that is not there would have cargo run the build
+/// script each time, and so would a folder in which the build script, or cargo itself, writes.
+fn watched(schema: &Schema, include_dirs: &[PathBuf], written: &[PathBuf]) -> BTreeSet<PathBuf> {
+    let written: Vec<_> = written.iter().map(|dir| resolved(dir)).collect();
+    let mut watched: BTreeSet<_> = schema.files.iter().map(|file| file.path.clone()).collect();
     for file in &schema.files {
-        println!("cargo::rerun-if-changed={}", file.path.display());
+        let beside = file.path.parent().unwrap_or(Path::new(""));
+        for dir in iter::once(beside).chain(include_dirs.iter().map(PathBuf::as_path)) {
+            let places = file.missing_includes.iter().filter_map(|missing| {
+                // What is within the folder is looked for no further up than the folder.
+                let place = dir.join(missing);
+                let above = dir.parent();
+                let mut folders = place.ancestors().skip(1).take_while(|&up| Some(up) != above);
+                folders.find_map(|folder| {
+                    let folder = named(folder);
+                    folder.is_dir().then(|| folder.to_owned())
+                })
+            });
+            watched.extend(places.filter(|place| {
+                let place = resolved(place);
+                !written.iter().any(|dir| dir.starts_with(&place))
+            }));
+        }
+    }
+    watched
+}
+
+/// The current directory has no name as the folder of `a.thrift`.
+fn named(folder: &Path) -> &Path {
+    if folder.as_os_str().is_empty() { Path::new(".") } else { folder }
+}
+
+fn resolved(dir: &Path) -> PathBuf {
+    dir.canonicalize().unwrap_or_else(|_| dir.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::slice;
+
+    use super::*;
+
+    /// Of a file in the current directory, that of the package, which includes what is not there.
+    fn schema_here(missing: &str) -> Schema {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("a.thrift");
+        fs::write(&file, format!("include '{missing}'\nstruct A {{ 1: i32 a }}")).unwrap();
+        let mut schema = Builder::new().read(&[&file]).unwrap();
+        schema.files[0].path = "a.thrift".into();
+        schema
+    }
+
+    #[test]
+    fn beside_a_file_without_a_folder_the_current_directory_is_watched() {
+        for missing in ["no.thrift", "no/no/no.thrift"] {
+            let expected = BTreeSet::from(["a.thrift", "."].map(PathBuf::from));
+            assert_eq!(watched(&schema_here(missing), &[], &[]), expected, "{missing}");
+        }
+        let expected = BTreeSet::from(["a.thrift", "src"].map(PathBuf::from));
+        assert_eq!(watched(&schema_here("src/no.thrift"), &[], &[]), expected);
+    }
+
+    #[test]
+    fn nothing_above_a_folder_of_includes_is_watched() {
+        let dir = tempfile::tempdir().unwrap();
+        let away = dir.path().join("away");
+        let schema = schema_here("no/no.thrift");
+        let expected = BTreeSet::from(["a.thrift", "."].map(PathBuf::from));
+        assert_eq!(watched(&schema, slice::from_ref(&away), &[]), expected);
+        fs::create_dir(&away).unwrap();
+        assert!(watched(&schema, slice::from_ref(&away), &[]).contains(&away));
+    }
+
+    #[test]
+    fn a_folder_in_which_the_output_lies_is_not_watched() {
+        let dir = tempfile::tempdir().unwrap();
+        let out = dir.path().join("target/out");
+        fs::create_dir_all(&out).unwrap();
+        let includes = [dir.path().to_owned(), dir.path().join("target/../target"), out.clone()];
+        let beside = dir.path().join("idl");
+        fs::create_dir(&beside).unwrap();
+        let schema = schema_here("no.thrift");
+        let all = watched(&schema, &[beside.clone(), out.clone()], &[]);
+        assert!(all.contains(&beside) && all.contains(&out), "{all:?}");
+        let found = watched(&schema, &includes, slice::from_ref(&out));
+        assert_eq!(found, BTreeSet::from(["a.thrift", "."].map(PathBuf::from)));
+        let found = watched(&schema, slice::from_ref(&beside), &[Path::new(".").join("src")]);
+        assert_eq!(found, BTreeSet::from(["a.thrift".into(), beside]));
+    }
+
+    #[test]
+    fn the_folders_are_watched_in_which_a_missing_include_would_be_found() {
+        let dir = tempfile::tempdir().unwrap();
+        let [beside, shared, empty] = ["beside", "shared", "empty"].map(|name| {
+            let folder = dir.path().join(name);
+            fs::create_dir(&folder).unwrap();
+            folder
+        });
+        fs::create_dir(shared.join("x")).unwrap();
+        let file = beside.join("a.thrift");
+        fs::write(&file, "include 'x/no.thrift'\nstruct A { 1: i32 a }").unwrap();
+        let dirs = [shared.clone(), empty.clone()];
+        let builder = dirs.iter().fold(Builder::new(), |builder, dir| builder.include_dir(dir));
+        let schema = builder.read(&[&file]).unwrap();
+        let expected = [beside, file.clone(), empty, shared.join("x")];
+        assert_eq!(watched(&schema, &dirs, &[]), BTreeSet::from(expected.clone()));
+        // Once it is there, it is watched itself.
+        let found = shared.join("x/no.thrift");
+        fs::write(&found, "struct B {}").unwrap();
+        let schema = builder.read(&[&file]).unwrap();
+        assert_eq!(watched(&schema, &dirs, &[]), BTreeSet::from([file, found]));
     }
 }

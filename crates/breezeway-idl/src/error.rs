@@ -63,6 +63,9 @@ pub enum Error {
         "'{0}' streams: for breezeway-rpc it takes one argument, returns a struct, is not oneway"
     )]
     StreamsNoStruct(String),
+    /// What is served in place was asked for, and no services of breezeway-rpc.
+    #[error("in_place() is of services for breezeway-rpc: choose which with services()")]
+    InPlaceWithoutServices,
     /// No output directory was given and cargo's is not there.
     #[error("no output directory: set one with out_dir(), or run from a build script")]
     NoOutDir,

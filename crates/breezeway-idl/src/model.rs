@@ -24,6 +24,8 @@ pub struct Schema {
     pub shared_bytes: bool,
     /// What is generated for services.
     pub services: Services,
+    /// Whether services are also served by views, with replies that are written in place.
+    pub in_place: bool,
 }
 
 /// What is generated for services.

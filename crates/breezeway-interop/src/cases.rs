@@ -1,14 +1,15 @@
 //! What a client sees of the service, case by case. A case that does not hold panics.
 
+use std::io::Read;
 use std::time::{Duration, Instant};
 
 use breezeway::{Address, CallError, Channel as BlockingChannel};
-use breezeway_tokio::{Carrier, Channel, ErrorCode, StreamError};
+use breezeway_tokio::{Carrier, Channel, Client, ClientOptions, ErrorCode, StreamError};
 
 use crate::service::{
-    BOUNCE, CAP, COLLECT, ECHO, EXPAND, GIVEN_UP, HOLD, LEAVE, MAX_METADATA, MAX_SESSIONS,
-    MAX_STREAMS, OPEN_GATE, PATIENCE, RESET, RESET_CODE, SLOW, STREAM_PATIENCE, TRAILER, content,
-    session_options,
+    BOUNCE, CAP, COLLECT, ECHO, EXPAND, GIVEN_UP, HELD, HOLD, LEAVE, MAX_METADATA, MAX_SESSIONS,
+    MAX_STREAMS, OPEN_GATE, PATIENCE, RESET, RESET_CODE, SLOW, STREAM_PATIENCE, TRAILER, WHO,
+    content, session_options,
 };
 
 /// Longer than anything here takes that does not hang.
@@ -23,6 +24,9 @@ const WINDOW: usize = 64;
 pub(crate) fn run(address: Address, case: &str) {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     runtime.expect("a runtime").block_on(async {
+        if case == "moves" {
+            return moves(&address).await;
+        }
         let channel = connect(&address).await;
         let done = tokio::time::timeout(SOON, async {
             match case {
@@ -160,14 +164,15 @@ async fn until_given_up(channel: &Channel, count: u64) {
 
 async fn cancellation(channel: &Channel) {
     let before = given_up(channel).await;
+    let before_held = number(&channel.call(HELD, &[]).await.expect("a number").to_vec());
     let (one, other) = (channel.clone(), channel.clone());
     let calls = [
         tokio::spawn(async move { one.call(HOLD, b"small").await.map(drop) }),
         tokio::spawn(async move { other.call(HOLD, &[1; 5000]).await.map(drop) }),
     ];
-    // What comes back behind them shows that they were sent.
-    tokio::time::sleep(Duration::from_millis(10)).await;
-    channel.call(ECHO, b"behind them").await.expect("an echo");
+    while number(&channel.call(HELD, &[]).await.expect("a number").to_vec()) < before_held + 2 {
+        tokio::task::yield_now().await;
+    }
     for call in calls {
         call.abort();
     }
@@ -288,10 +293,7 @@ fn growth(address: &Address) {
     assert!(memory() > 32 << 20, "{} bytes are mapped", memory());
     let began = Instant::now();
     while memory() > 2 << 20 {
-        // Few and small: what was released is taken back once in a window, and traffic that fills
-        // the small segment until then goes on in the large one.
-        std::thread::sleep(Duration::from_millis(1));
-        channel.call(ECHO, &content(300, 2)).expect("an echo");
+        channel.call(ECHO, &content(1000, 2)).expect("an echo");
         assert!(began.elapsed() < SOON, "{} bytes are still mapped", memory());
     }
 }
@@ -314,11 +316,31 @@ async fn drain(channel: &Channel) {
     assert!(stream.receive().await.expect("the end").is_none());
 }
 
+/// Calls until standard input ends, by when another server has taken over: no call fails.
+async fn moves(address: &Address) {
+    let options = ClientOptions::new().session(session_options());
+    let client = Client::connect_with(address, options).await.expect("a session");
+    let first = client.call(WHO, &[]).await.expect("who serves").to_vec();
+    println!("calling");
+    let ended = tokio::task::spawn_blocking(|| std::io::stdin().read_to_end(&mut Vec::new()));
+    let mut count = 0;
+    while !ended.is_finished() {
+        let request = content(count * 53 % 9000, count);
+        let reply = client.call(ECHO, &request).await.expect("no call fails");
+        assert!(reply.to_vec() == request, "call {count} came back otherwise");
+        count += 1;
+    }
+    let last = client.call(WHO, &[]).await.expect("who serves").to_vec();
+    assert_ne!(first, last, "the client has stayed, after {count} calls");
+}
+
 /// Says that a call is under way, which ends with the server's death.
 async fn hold(channel: &Channel) {
     let held = channel.clone();
     let call = tokio::spawn(async move { held.call(HOLD, &[2; 5000]).await.map(drop) });
-    channel.call(ECHO, b"beside it").await.expect("an echo");
+    while number(&channel.call(HELD, &[]).await.expect("a number").to_vec()) == 0 {
+        tokio::task::yield_now().await;
+    }
     println!("holding");
     let error = call.await.expect("it does not panic").expect_err("nobody replies");
     assert!(error.to_string().contains("died"), "{error}");

@@ -3,10 +3,14 @@
 //!
 //! ```text
 //! interop serve ADDRESS                  serves until standard input ends
+//! interop succeed ADDRESS ADMIN          likewise, and takes over from who serves there already
 //! interop call ADDRESS CASE              a client's case; status 0 if all went as it should
 //! interop attack PATH SEED SESSIONS      hostile clients, one after the other
 //! interop ambush PATH SEED SESSIONS      hostile servers, one after the other
 //! ```
+//!
+//! Certificates of `tls:` addresses are those that the command `breezeway` takes from the
+//! environment.
 #![forbid(unsafe_code)]
 
 mod cases;
@@ -15,11 +19,17 @@ mod service;
 
 use std::path::Path;
 
+use breezeway::Tls;
+
 fn main() {
+    install_certificates();
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words[..] {
-        ["serve", address] => service::run(address.parse().expect("an address")),
+        ["serve", address] => service::run(address.parse().expect("an address"), None),
+        ["succeed", address, admin] => {
+            service::run(address.parse().expect("an address"), Some(admin.into()));
+        }
         ["call", address, case] => cases::run(address.parse().expect("an address"), case),
         ["attack", path, seed, sessions] => {
             hostile::attack(Path::new(path), number(seed), number(sessions));
@@ -29,6 +39,19 @@ fn main() {
         }
         _ => panic!("interop serve|call|attack|ambush, as src/main.rs says"),
     }
+}
+
+fn install_certificates() {
+    let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
+    let mut tls = Tls::new();
+    if let (Some(chain), Some(key)) = (variable("BREEZEWAY_CERTIFICATE"), variable("BREEZEWAY_KEY"))
+    {
+        tls = tls.certificate(chain, key).expect("a certificate and its key");
+    }
+    if let Some(roots) = variable("BREEZEWAY_ROOTS") {
+        tls = tls.roots(roots).expect("certificates of authorities");
+    }
+    assert!(tls.install_default(), "nobody else has");
 }
 
 fn number(text: &str) -> u64 {

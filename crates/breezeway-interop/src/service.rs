@@ -1,6 +1,7 @@
 //! The service that the cases are about.
 
 use std::io::Read;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -24,6 +25,10 @@ pub(crate) const PATIENCE: u32 = 3;
 pub(crate) const OPEN_GATE: u32 = 4;
 /// Lets the server take nothing new, and end once all is served.
 pub(crate) const LEAVE: u32 = 5;
+/// Who serves: 8 bytes that no other server has.
+pub(crate) const WHO: u32 = 6;
+/// How many calls of [`HOLD`] have begun, as 8 bytes.
+pub(crate) const HELD: u32 = 7;
 
 /// Methods of streams: every message comes back.
 pub(crate) const BOUNCE: u32 = 0;
@@ -67,6 +72,7 @@ fn milliseconds(left: Option<Duration>) -> [u8; 8] {
 }
 
 struct Service {
+    held: AtomicU64,
     given_up: AtomicU64,
     gate: Semaphore,
     stopper: OnceLock<Stopper>,
@@ -83,6 +89,7 @@ impl Service {
                 None => call.echo(),
             },
             HOLD => {
+                self.held.fetch_add(1, Ordering::Relaxed);
                 cancelled(&call).await;
                 self.given_up.fetch_add(1, Ordering::Relaxed);
                 call.fail(ErrorCode::Cancelled, "nobody waits");
@@ -100,6 +107,8 @@ impl Service {
                 call.reply(&[]);
                 self.stopper.get().expect("it serves").stop();
             }
+            HELD => call.reply(&self.held.load(Ordering::Relaxed).to_le_bytes()),
+            WHO => call.reply(&u64::from(std::process::id()).to_le_bytes()),
             _ => call.fail(ErrorCode::NoSuchMethod, "see service.rs"),
         }
     }
@@ -162,18 +171,23 @@ pub(crate) fn session_options() -> SessionOptions {
         .shrink_after(SHRINK_AFTER)
 }
 
-/// Serves until standard input ends, or a client asks it to leave.
-pub(crate) fn run(address: Address) {
-    let options = ServerOptions::new()
+/// Serves until standard input ends, a client asks it to leave, or, with an admin socket, a
+/// successor has taken over.
+pub(crate) fn run(address: Address, admin: Option<PathBuf>) {
+    let mut options = ServerOptions::new()
         .session(session_options().max_streams(MAX_STREAMS))
         .max_sessions(MAX_SESSIONS)
         .drain_timeout(Duration::from_secs(60));
+    if let Some(admin) = admin {
+        options = options.take_over(true).admin_socket(admin);
+    }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     runtime.expect("a runtime").block_on(async {
         let server = Server::bind_with(&address, options).expect("listen");
         let stopper = server.stopper();
         println!("listening on {}", server.address());
         let service = Arc::new(Service {
+            held: AtomicU64::new(0),
             given_up: AtomicU64::new(0),
             gate: Semaphore::new(0),
             stopper: OnceLock::from(stopper.clone()),

@@ -13,6 +13,7 @@ mod echo;
 pub mod empty;
 mod exchange;
 mod extent;
+mod gate;
 pub mod methods;
 mod one_way;
 mod ping_pong;
@@ -23,13 +24,12 @@ mod spread;
 pub mod tasks;
 mod warm_up;
 
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::sync::{Arc, Barrier};
-use std::thread;
 use std::time::Duration;
 
 use breezeway::Session;
-use breezeway_os::clock;
+use breezeway_os::{clock, shortage};
 use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 
@@ -40,6 +40,7 @@ pub use cold::on_fresh_sessions;
 pub use echo::Echo;
 pub use exchange::{Rate, closed_loop, open_loop};
 pub use extent::Extent;
+use gate::Gate;
 pub use shared::on_channel;
 pub use shmipc::on_shmipc;
 pub use spread::{Runtime, Spread};
@@ -253,20 +254,28 @@ fn run_all<S: Send + 'static>(
     clock::calibrate();
     let count = sessions.len();
     let (sender, done) = channel();
-    let all_warm = Arc::new(Barrier::new(count + 1));
+    let all_warm = Arc::new(Gate::new(count + 1));
     let mut threads = Vec::with_capacity(count);
     for (mut session, number) in sessions.into_iter().zip(0..) {
-        let (load, sender, all_warm) = (load.clone(), sender.clone(), Arc::clone(&all_warm));
-        threads.push(thread::spawn(move || {
+        let (load, sender, gate) = (load.clone(), sender.clone(), Arc::clone(&all_warm));
+        let started = shortage::spawn("session", move || {
             let until = Until::of(load.extent, count as u64, number);
-            let runs = warm_up_and_run(&load, until, &mut session, run, &all_warm);
+            let runs = warm_up_and_run(&load, until, &mut session, run, &gate);
             // The receiver lives until all threads are joined.
             let _ = sender.send(());
             runs.map(|runs| (session, runs))
-        }));
+        });
+        match started {
+            Ok(thread) => threads.push(thread),
+            Err(error) => {
+                all_warm.call_off();
+                return Err(error.into());
+            }
+        }
     }
     drop(sender);
-    all_warm.wait();
+    all_warm.arrive();
+    all_warm.wait()?;
     let before = cpu_time();
     wait_for_all(&done, progress);
     let cpu = cpu_time().saturating_sub(before);
@@ -282,22 +291,23 @@ fn warm_up_and_run<S>(
     until: Until,
     session: &mut S,
     run: Run<S>,
-    all_warm: &Barrier,
+    all_warm: &Gate,
 ) -> Result<Runs, Failure> {
     let arrival = Arrival(all_warm);
     let warm_up = run(load, Until::warm(load), session);
     drop(arrival);
     let warm_up = warm_up?;
+    all_warm.wait()?;
     let until = Until { first: warm_up.count, ..until };
     Ok(Runs { warm_up, counted: run(load, until, session)? })
 }
 
 /// Arrives at the barrier when dropped: also a thread that panics keeps no other waiting.
-struct Arrival<'a>(&'a Barrier);
+struct Arrival<'a>(&'a Gate);
 
 impl Drop for Arrival<'_> {
     fn drop(&mut self) {
-        self.0.wait();
+        self.0.arrive();
     }
 }
 

@@ -146,9 +146,9 @@ impl Rate {
     }
 
     fn ticks(self, duration: Duration) -> u64 {
-        let nanoseconds = u64::from(duration.subsec_nanos());
-        let seconds = duration.as_secs().saturating_mul(1_000_000_000);
-        product(seconds.saturating_add(nanoseconds), self.ticks_per_nanosecond)
+        // What has too many nanoseconds is for ever, however slow the counter.
+        u64::try_from(duration.as_nanos())
+            .map_or(u64::MAX, |nanoseconds| product(nanoseconds, self.ticks_per_nanosecond))
     }
 }
 
@@ -285,10 +285,18 @@ mod tests {
         calibrate();
         for nanos in [1_000, 1_000_000, 60_000_000_000] {
             let back = nanoseconds(ticks_in(Duration::from_nanos(nanos)));
-            assert!(back.abs_diff(nanos) <= nanos / 1_000 + 1, "{nanos} came back as {back}");
+            let most = nanos / 1_000 + nanoseconds(1) + 1;
+            assert!(back.abs_diff(nanos) <= most, "{nanos} came back as {back}");
         }
         assert_eq!(nanoseconds(0), 0);
         assert_eq!(ticks_in(Duration::ZERO), 0);
+    }
+
+    #[test]
+    fn a_slow_counter_counts_no_duration_that_has_too_many_nanoseconds() {
+        let slow = Rate { nanoseconds_per_tick: 16 << 32, ticks_per_nanosecond: 1 << 28 };
+        assert_eq!(slow.ticks(Duration::from_nanos(1_600)), 100);
+        assert_eq!(slow.ticks(Duration::MAX), u64::MAX);
     }
 
     #[test]

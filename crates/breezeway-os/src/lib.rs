@@ -8,7 +8,8 @@
 //!   ([`ForeignDescriptor`])
 //! * waiting: [`Deadline`], [`ready`], [`Sleeper`], [`Notifier`], [`spin`]
 //! * what another process shares in memory: [`shared_mappings`]
-//! * the machine: [`clock`], [`cpu`], [`memory`], how far away the peer's CPU is ([`Distance`])
+//! * the machine: [`clock`], [`cpu`], [`memory`], how far away the peer's CPU is ([`Distance`]),
+//!   and what to do where something is short: [`shortage`]
 //! * [`Origin`] shows whether this is a forked child, and [`TrustedPeer`] is the proof that a peer
 //!   may be trusted with memory that slices point into.
 //!
@@ -47,6 +48,7 @@ mod ready;
 pub mod scm;
 pub mod segment;
 mod shared_mapping;
+pub mod shortage;
 mod sleeper;
 pub mod socket_file;
 pub mod spin;

@@ -12,6 +12,7 @@ use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::Errno;
 
 use crate::deadline::timespec;
+use crate::shortage::no_watch;
 
 /// Events taken in one system call.
 const EVENTS: usize = 64;
@@ -46,7 +47,8 @@ impl Sleeper {
     /// Wakes with `token` whenever something arrives on `fd`, or its other side goes.
     pub fn watch(&self, fd: impl AsFd, token: u64) -> io::Result<()> {
         let flags = EventFlags::IN | EventFlags::RDHUP | EventFlags::ET;
-        Ok(epoll::add(&self.epoll, fd, EventData::new_u64(token), flags)?)
+        let added = epoll::add(&self.epoll, fd, EventData::new_u64(token), flags);
+        added.map_err(|errno| no_watch(errno.into()))
     }
 
     /// Wakes with `token` for what [`Self::watch`] says, which comes first, and if `room` also when
@@ -63,7 +65,7 @@ impl Sleeper {
         let (fd, data) = (fd.as_fd(), EventData::new_u64(token));
         match epoll::add(&self.epoll, fd, data, EventFlags::empty()) {
             Err(Errno::EXIST) => Ok(epoll::modify(&self.epoll, fd, data, EventFlags::empty())?),
-            outcome => Ok(outcome?),
+            outcome => outcome.map_err(|errno| no_watch(errno.into())),
         }
     }
 
@@ -82,15 +84,20 @@ impl Sleeper {
     /// Sleeps until something rings or the timeout is over; without a timeout for ever, with zero
     /// not at all. Gives what rang.
     pub fn wait(&mut self, timeout: Option<Duration>) -> io::Result<&[Wake]> {
+        // Whoever only looks may have forgotten why: what rang is told whatever happens.
+        let only_looks = timeout == Some(Duration::ZERO);
         let timeout = timeout.map(timespec);
         let mut buffer = [MaybeUninit::uninit(); EVENTS];
         self.wakes.clear();
-        match epoll::wait(&self.epoll, &mut buffer[..], timeout.as_ref()) {
-            Ok((events, _)) => self.wakes.extend(events.iter().map(wake)),
-            Err(Errno::INTR) => {}
-            Err(errno) => return Err(errno.into()),
+        loop {
+            match epoll::wait(&self.epoll, &mut buffer[..], timeout.as_ref()) {
+                Ok((events, _)) => self.wakes.extend(events.iter().map(wake)),
+                Err(Errno::INTR) if only_looks => continue,
+                Err(Errno::INTR) => {}
+                Err(errno) => return Err(errno.into()),
+            }
+            return Ok(&self.wakes);
         }
-        Ok(&self.wakes)
     }
 }
 
@@ -147,6 +154,8 @@ impl AsFd for Notifier {
 
 #[cfg(test)]
 mod tests {
+    use breezeway_adversary::interception::{Stopped, Which, with_faults};
+
     use super::*;
 
     #[test]
@@ -182,6 +191,28 @@ mod tests {
         outer.watch_later(&inner, 1).unwrap();
         notifier.notify();
         assert!(outer.wait(Some(Duration::ZERO)).unwrap().is_empty());
+    }
+
+    #[test]
+    fn what_rang_is_told_to_who_only_looks_also_where_a_signal_comes() {
+        let mut sleeper = Sleeper::new().unwrap();
+        let notifier = Notifier::new().unwrap();
+        sleeper.watch(&notifier, 7).unwrap();
+        notifier.notify();
+        let mut interrupted = 0;
+        let first = |_: &Stopped| {
+            interrupted += 1;
+            (interrupted == 1).then_some(Errno::INTR)
+        };
+        let calls = [(libc::SYS_epoll_pwait, Which::All), (libc::SYS_epoll_pwait2, Which::All)];
+        let wakes = with_faults(&calls, first, || {
+            sleeper.wait(Some(Duration::ZERO)).map(<[Wake]>::to_vec).unwrap()
+        });
+        match wakes {
+            Ok(wakes) => assert_eq!(wakes, [Wake { token: 7, hung_up: false }]),
+            Err(error) => return println!("SKIPPED: no system calls can be intercepted: {error}"),
+        }
+        assert!(interrupted > 1, "nothing was interrupted");
     }
 
     #[test]

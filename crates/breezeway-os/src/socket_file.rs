@@ -284,6 +284,17 @@ mod tests {
         unix(path, Deadline::after(PROBE))
     }
 
+    /// Who connects between `bind` and a `chmod` is not kept out any more.
+    #[test]
+    fn the_file_is_born_with_its_mode() {
+        for mode in [0o600, 0o400] {
+            let folder = Folder::new();
+            let socket = stream_socket().unwrap();
+            bind_to(&socket, &folder.path(), Mode::from_raw_mode(mode)).unwrap();
+            assert_eq!(folder.path().metadata().unwrap().permissions().mode() & 0o777, mode);
+        }
+    }
+
     #[test]
     fn the_file_has_its_mode_from_the_start_and_is_removed_at_the_end() {
         for listen in [listen_at, take_over] {

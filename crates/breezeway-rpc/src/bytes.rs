@@ -18,14 +18,23 @@ thread_local! {
 }
 
 /// The value that `bytes` are, each of which is read once, as the peer may be changing them.
+#[inline]
 pub(crate) fn decode<T: Decode>(bytes: ForeignBytes<'_>) -> Result<T, DecodeError> {
     match bytes.as_slice() {
         Some(private) => decode_slice(private),
-        None if bytes.len() <= COPIED => SCRATCH.with_borrow_mut(|scratch| {
-            scratch.clear();
-            bytes.append_to(scratch);
-            decode_slice(scratch)
-        }),
-        None => decode_once((bytes.reader(), bytes.len())),
+        None => decode_foreign(bytes),
     }
+}
+
+// Not a part of each method, which it would make several times larger.
+#[inline(never)]
+fn decode_foreign<T: Decode>(bytes: ForeignBytes<'_>) -> Result<T, DecodeError> {
+    if bytes.len() > COPIED {
+        return decode_once((bytes.reader(), bytes.len()));
+    }
+    SCRATCH.with_borrow_mut(|scratch| {
+        scratch.clear();
+        bytes.append_to(scratch);
+        decode_slice(scratch)
+    })
 }

@@ -4,6 +4,7 @@ use breezeway::ForeignBytes;
 
 use crate::bytes::{INLINE, decode};
 use crate::error::Error;
+use crate::in_place::Request;
 use crate::reply::Reply;
 use crate::thrift::{Decode, EncodeError, ExceptionKind, encode_slice};
 
@@ -28,18 +29,42 @@ pub(crate) trait Exchange: Send {
     fn reply_with(&mut self, bytes: &[u8]) -> Result<(), Error>;
 
     /// Takes a reply of `size` bytes, which `fill` writes. It is the call's only one.
-    fn reply(&mut self, size: usize, fill: Fill<'_>) -> Result<(), Error>;
+    fn reply(&mut self, size: usize, fill: Fill<'_>) -> Result<(), Error> {
+        match fill(self.reserve(size)?) {
+            Ok(len) => self.commit(len),
+            Err(error) => {
+                self.abandon();
+                Err(error.into())
+            }
+        }
+    }
+
+    /// The arguments' bytes, for as long as the call takes: [`Self::request`] is empty from now on.
+    fn take_request(&mut self) -> Request {
+        Request::copied(self.request())
+    }
+
+    /// Gives space for a reply of `size` bytes, of which none is sent yet.
+    fn reserve(&mut self, size: usize) -> Result<&mut [u8], Error>;
+
+    /// Takes the first `len` bytes of the space as the call's only reply.
+    fn commit(&mut self, len: usize) -> Result<(), Error>;
+
+    /// Gives space back that was reserved, if any: the call is to be replied to otherwise.
+    fn abandon(&mut self);
 }
 
 /// Writes a message and tells how long it is.
 pub(crate) type Fill<'f> = &'f mut dyn FnMut(&mut [u8]) -> Result<usize, EncodeError>;
 
 impl<'c> Call<'c> {
+    #[inline]
     pub(crate) fn new(exchange: &'c mut dyn Exchange) -> Self {
         Self { kind: Kind::Call(exchange) }
     }
 
     /// The arguments.
+    #[inline]
     pub fn arguments<A: Decode>(&self) -> Result<A, Error> {
         let Kind::Call(exchange) = &self.kind else { return Err(other_way()) };
         decode(exchange.request()).map_err(Error::Arguments)
@@ -47,6 +72,7 @@ impl<'c> Call<'c> {
 
     /// Replies with what the method gave. An error that the IDL does not declare is returned, and
     /// fails the call.
+    #[inline]
     pub fn reply<R: Reply>(&mut self, result: Result<R::Value, R::Error>) -> Result<(), Error> {
         let Kind::Call(exchange) = &mut self.kind else { return Err(other_way()) };
         let reply = R::from_result(result)?;

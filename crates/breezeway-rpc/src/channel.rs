@@ -148,11 +148,15 @@ fn within<T>(
     timeout: Option<Duration>,
     act: impl FnOnce(&mut Session) -> Result<T, Error>,
 ) -> Result<T, Error> {
-    let Some(timeout) = timeout else { return act(session) };
-    let usual = session.call_timeout();
-    session.set_call_timeout(Some(timeout));
+    let usual = timeout.map(|_| session.call_timeout());
+    if usual.is_some() {
+        session.set_call_timeout(timeout);
+    }
+    // In one place, so that it becomes a part of the caller.
     let outcome = act(session);
-    session.set_call_timeout(usual);
+    if let Some(usual) = usual {
+        session.set_call_timeout(usual);
+    }
     outcome
 }
 

@@ -21,6 +21,7 @@ pub struct Context {
 }
 
 impl Context {
+    #[inline]
     pub(crate) fn new(peer: Peer, carrier: Carrier, time_left: Option<Duration>) -> Self {
         let deadline = time_left.and_then(|left| Instant::now().checked_add(left));
         let (metadata, reply) = (RequestMetadata::default(), Mutex::default());
@@ -32,12 +33,19 @@ impl Context {
     }
 
     /// With the metadata as it came over a shared session.
-    pub(crate) fn with_block(self, block: Option<&[u8]>) -> Result<Self, Error> {
-        let Some(block) = block else { return Ok(self) };
+    pub(crate) fn with_block(mut self, block: Option<&[u8]>) -> Result<Self, Error> {
+        if let Some(block) = block {
+            self.read_block(block)?;
+        }
+        Ok(self)
+    }
+
+    /// As [`Self::with_block`], where it lies.
+    pub(crate) fn read_block(&mut self, block: &[u8]) -> Result<(), Error> {
         let broken = "the metadata is no pairs of names and values";
         let broken = || Error::new(ExceptionKind::PROTOCOL_ERROR, broken);
-        let pairs = metadata::decode(block).ok_or_else(broken)?;
-        Ok(self.with_metadata(RequestMetadata(pairs)))
+        self.metadata = RequestMetadata(metadata::decode(block).ok_or_else(broken)?);
+        Ok(())
     }
 
     pub(crate) fn request_metadata(&self) -> &RequestMetadata {

@@ -2,7 +2,10 @@
 
 use std::io;
 
-use breezeway::{Address, CallError, ClientError, ConnectError, ErrorCode, StreamError};
+use breezeway::{
+    Address, CallError, ClientError, ConnectError, ErrorCode, HandshakeError, StreamError, TlsError,
+};
+use breezeway_os::shortage::advice;
 
 use crate::business::BusinessError;
 use crate::kitex::WireError;
@@ -11,6 +14,20 @@ use crate::thrift::{ApplicationException, DecodeError, EncodeError, ExceptionKin
 /// What servers answer that do not know whom to give a call.
 const NEVER_RAN: [ExceptionKind; 3] =
     [ExceptionKind::UNKNOWN_METHOD, ExceptionKind::UNKNOWN_SERVICE, ExceptionKind::NO_SERVICE_NAME];
+
+/// The alerts by which a server refuses a client's part of TLS's handshake. They come when the
+/// client has done its part and may have written a call, of which the server has read nothing.
+const REFUSED: [&str; 9] = [
+    "access_denied",
+    "bad_certificate",
+    "certificate_expired",
+    "certificate_required",
+    "certificate_revoked",
+    "certificate_unknown",
+    "handshake_failure",
+    "unknown_ca",
+    "unsupported_certificate",
+];
 
 /// The code of a business error, which no kind of exception has.
 const BUSINESS: u16 = u16::MAX;
@@ -58,7 +75,7 @@ pub enum Error {
     #[error("a name or value of the metadata is longer than 65535 bytes")]
     MetadataTooLong,
     /// No connection to a Thrift server could be opened: the call never left.
-    #[error("cannot connect to {0}: {1}")]
+    #[error("cannot connect to {0}: {1}{advice}", advice = advice(.1))]
     Connecting(Address, io::Error),
     /// No instance of the service could take the call in time: the call never left.
     #[error("no instance of the service could take the call within {0:?}")]
@@ -70,8 +87,8 @@ pub enum Error {
     #[error("a layer failed the call: {0}")]
     Layer(Box<dyn std::error::Error + Send + Sync>),
     /// The connection to a Thrift server failed; whether the call ran is not known.
-    #[error("the connection failed: {0}")]
-    Io(#[from] io::Error),
+    #[error("the connection failed: {0}{advice}", advice = advice(.0))]
+    Io(io::Error),
     /// What the server sent is no reply to this call.
     #[error("the server does not speak Thrift as expected: {0}")]
     Protocol(String),
@@ -149,6 +166,20 @@ impl Error {
         Self::Stream(StreamError::Reset(ErrorCode::Cancelled))
     }
 
+    /// As an error of a connection on which nothing was received: by an alert its server may have
+    /// refused this side's part of TLS's handshake, and then has run nothing.
+    pub(crate) fn unanswered(self) -> Self {
+        let Self::Io(error) = self else { return self };
+        match error.downcast() {
+            Ok(TlsError::Alert(alert)) if REFUSED.contains(&&*alert) => {
+                let refused = HandshakeError::Tls(TlsError::Alert(alert));
+                Self::Connect(ConnectError::Handshake(refused))
+            }
+            Ok(other) => Self::Io(io::Error::new(io::ErrorKind::InvalidData, other)),
+            Err(error) => Self::Io(error),
+        }
+    }
+
     /// In the words of Thrift.
     pub(crate) fn into_exception(self) -> ApplicationException {
         match self {
@@ -201,6 +232,12 @@ impl From<CallError> for Error {
     }
 }
 
+impl From<io::Error> for Error {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
 impl From<StreamError> for Error {
     fn from(error: StreamError) -> Self {
         match error {
@@ -248,5 +285,22 @@ fn kind(code: ErrorCode) -> Option<ExceptionKind> {
         }
         ErrorCode::Application(kind) => Some(ExceptionKind(i32::from(kind))),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::io::Errno;
+
+    use super::*;
+
+    #[test]
+    fn a_shortage_of_this_side_is_said_with_what_to_raise() {
+        let short = || io::Error::from(Errno::MFILE);
+        let error = Error::Connecting("unix:/tmp/thrift.sock".parse().unwrap(), short());
+        assert!(error.to_string().contains("ulimit -n"), "{error}");
+        assert!(Error::Io(short()).to_string().contains("ulimit -n"));
+        let error = Error::Io(io::ErrorKind::UnexpectedEof.into());
+        assert_eq!(error.to_string(), "the connection failed: unexpected end of file");
     }
 }

@@ -32,6 +32,7 @@ mod request;
 mod retry;
 mod service;
 
+pub(crate) use bare::Bare;
 pub use channel::ServiceChannel;
 pub use layered::{Handlers, Layered, ServedReply, ServedRequest};
 pub use request::{CallReply, CallRequest};

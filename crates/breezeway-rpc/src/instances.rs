@@ -6,7 +6,9 @@
 //! one of them can take a call, else to those elsewhere; among several it is the less busy one of
 //! two taken at random ([`tower::balance::p2c`]), as often as their weights say.
 //!
-//! An instance is on this host if its sockets' folder is seen here too ([`Locality`]).
+//! An instance is on this host if its sockets' folder is seen here too ([`Locality`]). One that is
+//! a server of Kitex, Volo or Apache's libraries says so ([`Instance::with_framing`]), and is
+//! called on its sockets.
 //!
 //! ```
 //! use breezeway_rpc::governance::ServiceChannel;
@@ -31,6 +33,7 @@ mod balancing;
 mod discovery;
 mod dns;
 mod instance;
+mod line;
 mod locality;
 mod reach;
 mod resolver;
@@ -38,6 +41,8 @@ mod weights;
 
 pub use balancing::{InstanceOptions, Instances};
 pub use dns::Dns;
+#[cfg(feature = "dns")]
+pub use dns::{HickoryDns, NoNameServers};
 pub use instance::Instance;
 pub use locality::{Locality, NoLocality};
 pub use reach::InstanceService;

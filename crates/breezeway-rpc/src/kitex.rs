@@ -8,6 +8,8 @@ mod client;
 mod connection;
 mod connections;
 mod frame;
+#[cfg(feature = "fuzzing")]
+pub(crate) mod fuzzing;
 mod message;
 mod pool;
 mod receiver;

@@ -70,8 +70,12 @@ mod caller;
 mod channel;
 mod context;
 mod error;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing;
 #[cfg(feature = "tower")]
 pub mod governance;
+mod in_place;
 #[cfg(feature = "tower")]
 pub mod instances;
 mod kitex;
@@ -95,6 +99,7 @@ pub use caller::{CallOptions, Caller};
 pub use channel::Channel;
 pub use context::Context;
 pub use error::Error;
+pub use in_place::{ReplyPlace, ReplySpace, Request, Written};
 pub use kitex::{ThriftClient, ThriftFraming};
 pub use metadata::ReplyMetadata;
 pub use method::Method;

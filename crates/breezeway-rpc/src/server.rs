@@ -7,10 +7,12 @@ use breezeway::{Address, Handled, Monitor, ServeError, ServerOptions, Stopper};
 use crate::call::{Call, Exchange, Fill};
 use crate::context::Context;
 use crate::error::Error;
+use crate::in_place::Request;
 use crate::kitex::Connections;
 use crate::method::Method;
 use crate::registry::{Collision, Found, Registry};
 use crate::stream;
+use crate::thrift::ExceptionKind;
 
 /// What serves the calls of one service: generated, for whoever implements its trait.
 pub trait Service: Send + Sync + 'static {
@@ -68,8 +70,7 @@ impl Server {
 
     /// Serves this service too.
     pub fn add_service(mut self, service: impl Service) -> Result<Self, Collision> {
-        self.services.registry.add(service.name(), service.methods())?;
-        self.services.services.push(Box::new(service));
+        self.services.add(service)?;
         Ok(self)
     }
 
@@ -106,31 +107,49 @@ impl Server {
 }
 
 impl Services {
+    pub(crate) fn add(&mut self, service: impl Service) -> Result<(), Collision> {
+        self.registry.add(service.name(), service.methods())?;
+        self.services.push(Box::new(service));
+        Ok(())
+    }
+
     pub(crate) fn service(&self, found: Found) -> &dyn Service {
         &*self.services[found.service]
     }
 
-    fn handle(&self, call: breezeway::Call<'_>) -> Handled {
+    pub(crate) fn handle(&self, call: breezeway::Call<'_>) -> Handled {
         let Some((found, method)) = self.registry.find(call.method()) else {
             return call.no_such_method();
         };
-        let cx = Context::new(call.peer().clone(), call.carrier(), call.patience());
-        let cx = match method.check_call().and_then(|()| cx.with_block(call.metadata())) {
-            Ok(cx) => cx,
-            Err(error) => {
+        let mut cx = Context::new(call.peer().clone(), call.carrier(), call.patience());
+        let block = call.metadata();
+        if method.is_stream() || block.is_some() {
+            let read = |()| block.map_or(Ok(()), |block| cx.read_block(block));
+            if let Err(error) = method.check_call().and_then(read) {
                 let (code, reason) = error.to_client();
                 return call.fail(code, &reason);
             }
-        };
-        let mut native = Native { call: Some(call), handled: None };
+        }
+        let mut native = Native { call: Some(call), space: None, handled: None };
         let outcome = self.service(found).dispatch(found.method, &cx, &mut Call::new(&mut native));
-        native.finish(outcome.map_err(Error::of_handler))
+        native.abandon();
+        match (native.handled, native.call, outcome) {
+            (Some(handled), ..) => handled,
+            (None, Some(call), Ok(())) => call.done(),
+            (None, Some(call), Err(error)) => {
+                let (code, reason) = error.of_handler().to_client();
+                call.fail(code, &reason)
+            }
+            (None, None, _) => unreachable!("a call that is gone was replied to"),
+        }
     }
 }
 
 /// A call of a session.
 struct Native<'c> {
     call: Option<breezeway::Call<'c>>,
+    /// The call, while there is space for its reply.
+    space: Option<breezeway::ReplySpace<'c>>,
     /// What became of the reply, once there was one.
     handled: Option<Handled>,
 }
@@ -141,7 +160,10 @@ impl Exchange for Native<'_> {
     }
 
     fn reply_with(&mut self, bytes: &[u8]) -> Result<(), Error> {
-        self.handled = self.call.take().map(|call| call.reply(bytes));
+        // The call stays where it is, as to move it takes as long as to write a small reply.
+        if self.call.is_some() {
+            self.handled = Some(breezeway::Call::reply_from(&mut self.call, bytes));
+        }
         Ok(())
     }
 
@@ -157,18 +179,40 @@ impl Exchange for Native<'_> {
         self.handled = Some(handled);
         Ok(())
     }
-}
 
-impl Native<'_> {
-    fn finish(self, outcome: Result<(), Error>) -> Handled {
-        match (self.handled, self.call, outcome) {
-            (Some(handled), ..) => handled,
-            (None, Some(call), Ok(())) => call.done(),
-            (None, Some(call), Err(error)) => {
-                let (code, reason) = error.to_client();
-                call.fail(code, &reason)
+    fn take_request(&mut self) -> Request {
+        match &mut self.call {
+            Some(call) => Request::of(call),
+            None => Request::copied(breezeway::ForeignBytes::stable(&[])),
+        }
+    }
+
+    fn reserve(&mut self, size: usize) -> Result<&mut [u8], Error> {
+        self.abandon();
+        let failed = |words| Error::new(ExceptionKind::INTERNAL_ERROR, words);
+        let call = self.call.take().ok_or_else(|| failed("the call was replied to".to_owned()))?;
+        match call.reserve(size) {
+            Ok(space) => Ok(self.space.insert(space).bytes_mut()),
+            Err(error) => {
+                // Without space the session has the call's end, whatever the handler says now.
+                let words = error.to_string();
+                self.handled = Some(Err(error.into()));
+                Err(failed(words))
             }
-            (None, None, _) => unreachable!("a call that is gone was replied to"),
+        }
+    }
+
+    fn commit(&mut self, len: usize) -> Result<(), Error> {
+        if let Some(mut space) = self.space.take() {
+            space.truncate(len);
+            self.handled = Some(space.commit());
+        }
+        Ok(())
+    }
+
+    fn abandon(&mut self) {
+        if let Some(space) = self.space.take() {
+            self.call = Some(space.abandon());
         }
     }
 }

@@ -18,13 +18,16 @@ use thiserror::Error;
 use crate::violation::Violation;
 use breezeway_os::scm::{self, Lost};
 use breezeway_os::segment::{SealedMemory, SegmentError};
-use breezeway_os::{Deadline, ForeignDescriptor, Origin, any_ready, ready};
+use breezeway_os::{Deadline, ForeignDescriptor, Origin, any_ready, ready, shortage};
 
 const DOORBELL: u8 = 0;
 const SEGMENT: u8 = 1;
-/// Segments that have come and whose `segment add` entry was not consumed, at most: as many as a
-/// direction may have.
+/// Segments that this side has sent and whose `segment add` entry the peer has not consumed, at
+/// most: as many as a direction may have.
 pub(crate) const MAX_PENDING_SEGMENTS: usize = 64;
+/// Of these this side holds so many, and leaves the others in the socket, where they count against
+/// their sender: enough for every doubling of a session that grows.
+const HELD_SEGMENTS: usize = 8;
 /// What a session socket's send buffer holds at least, as the kernel counts: 64 doorbell bytes,
 /// which a peer may leave unread, and 64 segments take less than 800 bytes each.
 pub const SEND_BUFFER: usize = 160 * 1024;
@@ -33,9 +36,9 @@ const READ: usize = 512;
 /// Reads in search of one segment; a peer that rings without end only keeps its own session's bytes
 /// unread.
 const MAX_READS: usize = 32;
-/// Reads that empty the socket of whatever a peer that follows the rules may have left there: each
-/// segment ends one.
-const MAX_DRAIN_READS: usize = MAX_PENDING_SEGMENTS + MAX_READS;
+/// Reads that empty the socket of whatever a peer that follows the rules may have left there, up to
+/// the segments that are held: each ends one.
+const MAX_DRAIN_READS: usize = HELD_SEGMENTS + MAX_READS;
 /// Bytes that were peeked at and not consumed yet, at most.
 const MAX_PEEKED: usize = 64;
 /// How long a sleeper waits before it tries again to receive a descriptor for which it had no
@@ -67,8 +70,9 @@ enum Read {
     Bytes,
     /// Nothing is there, or will ever come.
     Nothing,
-    /// A descriptor for which this process has no number. It is still there.
-    Shortage,
+    /// This process has no number for a descriptor, or the kernel no memory. What was to be read is
+    /// still there.
+    Shortage(Errno),
 }
 
 /// Our end of the session socket as far as any thread may use it: to ring. It outlives the session
@@ -88,10 +92,14 @@ impl Bell {
     /// full, bytes are pending that wake it all the same; if the peer is gone, its end of file says
     /// so.
     pub(crate) fn ring(&self) -> Result<bool, Errno> {
-        match send(self.socket(), &[DOORBELL], SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
-            Ok(_) | Err(Errno::AGAIN) => Ok(true),
-            Err(Errno::PIPE | Errno::CONNRESET) => Ok(false),
-            Err(errno) => Err(errno),
+        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+        loop {
+            match shortage::retry(|| send(self.socket(), &[DOORBELL], flags)) {
+                Ok(_) | Err(Errno::AGAIN) => return Ok(true),
+                Err(Errno::INTR) => {}
+                Err(Errno::PIPE | Errno::CONNRESET) => return Ok(false),
+                Err(errno) => return Err(errno),
+            }
         }
     }
 }
@@ -181,14 +189,21 @@ impl Doorbell {
     }
 
     /// Reads the socket empty without blocking: forgets doorbell bytes, keeps descriptors, notes
-    /// the end of file. A descriptor for which there is no number stays there.
+    /// the end of file. A descriptor for which there is no number stays there, and so does what is
+    /// behind as many as are held.
     pub(crate) fn drain(&mut self) -> Result<(), SocketError> {
         for _ in 0..MAX_DRAIN_READS {
-            if self.closed || self.read(RecvFlags::DONTWAIT)? != Read::Bytes {
+            if self.closed || self.holds_enough() || self.read(RecvFlags::DONTWAIT)? != Read::Bytes
+            {
                 break;
             }
         }
         self.consume()
+    }
+
+    /// Whether no other segment is received before one of those that came is announced.
+    fn holds_enough(&self) -> bool {
+        self.pending.len() >= HELD_SEGMENTS
     }
 
     /// Sleeps until the doorbell rings or the peer goes: one `recvmsg`. May return early.
@@ -196,9 +211,12 @@ impl Doorbell {
         if self.closed {
             return Ok(());
         }
+        if self.holds_enough() {
+            return self.pause(SHORTAGE_PAUSE);
+        }
         match self.read(RecvFlags::empty())? {
             Read::Bytes => self.consume_many(),
-            Read::Shortage => self.pause(SHORTAGE_PAUSE),
+            Read::Shortage(_) => self.pause(SHORTAGE_PAUSE),
             // Nothing, and no end: somebody who shares the socket has made it non-blocking.
             Read::Nothing if !self.closed => {
                 self.consume()?;
@@ -214,10 +232,13 @@ impl Doorbell {
         if self.closed {
             return Ok(());
         }
+        if self.holds_enough() {
+            return self.pause(timeout.min(SHORTAGE_PAUSE));
+        }
         // What was only peeked at is still there for poll.
         self.consume()?;
         if ready(self.socket(), PollFlags::IN, Deadline::after(timeout))?
-            && self.read(RecvFlags::DONTWAIT)? == Read::Shortage
+            && matches!(self.read(RecvFlags::DONTWAIT)?, Read::Shortage(_))
         {
             self.pause(timeout.min(SHORTAGE_PAUSE))?;
         }
@@ -233,12 +254,17 @@ impl Doorbell {
         if self.closed {
             return Ok(());
         }
+        if self.holds_enough() {
+            return self.pause(SHORTAGE_PAUSE.min(deadline.time_left().unwrap_or(SHORTAGE_PAUSE)));
+        }
         // What was only peeked at is still there for poll.
         self.consume()?;
         let mut polled =
             [PollFd::new(self.socket(), PollFlags::IN), PollFd::new(&other, PollFlags::IN)];
         any_ready(&mut polled, deadline)?;
-        if !polled[0].revents().is_empty() && self.read(RecvFlags::DONTWAIT)? == Read::Shortage {
+        if !polled[0].revents().is_empty()
+            && matches!(self.read(RecvFlags::DONTWAIT)?, Read::Shortage(_))
+        {
             self.pause(SHORTAGE_PAUSE)?;
         }
         Ok(())
@@ -259,6 +285,7 @@ impl Doorbell {
             Ok(received) => received,
             Err(Errno::AGAIN) => return Ok(Read::Nothing),
             Err(Errno::INTR) => return Ok(Read::Bytes),
+            Err(errno @ (Errno::NOMEM | Errno::NOBUFS)) => return Ok(Read::Shortage(errno)),
             Err(Errno::CONNRESET) => {
                 self.closed = true;
                 return Ok(Read::Nothing);
@@ -269,7 +296,7 @@ impl Doorbell {
             if self.has_peek_offset {
                 scm::set_peek_offset(self.socket(), self.peeked)?;
             }
-            return Ok(Read::Shortage);
+            return Ok(Read::Shortage(Errno::MFILE));
         }
         if received.bytes == 0 {
             self.closed = true;
@@ -300,7 +327,7 @@ impl Doorbell {
             SEGMENT => 1,
             other => return Err(Violation::SocketByte(other)),
         };
-        if descriptors.len() != expected || self.pending.len() + expected > MAX_PENDING_SEGMENTS {
+        if descriptors.len() != expected {
             return Err(Violation::UnwantedDescriptors);
         }
         if let Some(descriptor) = descriptors.pop() {
@@ -320,7 +347,7 @@ impl Doorbell {
         let mut bytes = [0; READ];
         while self.peeked > 0 {
             let room = &mut bytes[..self.peeked.min(READ)];
-            match recv(self.socket(), room, RecvFlags::DONTWAIT) {
+            match shortage::retry(|| recv(self.socket(), &mut *room, RecvFlags::DONTWAIT)) {
                 // Others who hold this socket, a forked child for one, have read what is not
                 // theirs.
                 Ok((_, 0)) | Err(Errno::AGAIN) => self.peeked = 0,
@@ -346,10 +373,10 @@ impl Doorbell {
             match self.read(RecvFlags::DONTWAIT)? {
                 Read::Bytes => self.consume_many()?,
                 Read::Nothing => break,
-                Read::Shortage => {
+                Read::Shortage(source) => {
                     let size = usize::try_from(size).unwrap_or(usize::MAX);
-                    let (call, source) = ("recvmsg", Errno::MFILE);
-                    return Err(SocketError::Shortage(SegmentError::Call { call, size, source }));
+                    let error = SegmentError::Call { call: "recvmsg", size, source };
+                    return Err(SocketError::Shortage(error));
                 }
             }
         }
@@ -477,18 +504,27 @@ mod tests {
     }
 
     #[test]
-    fn more_segments_than_allowed_are_a_violation() {
-        let (ringing, mut hearing) = pair();
-        send_segments(&ringing, MAX_PENDING_SEGMENTS);
+    fn no_more_segments_are_received_than_are_held_and_the_others_come_when_they_are_announced() {
+        let (mut ringing, mut hearing) = pair();
+        send_segments(&ringing, 3 * HELD_SEGMENTS);
+        ringing.ring().unwrap();
+        for _ in 0..3 {
+            hearing.drain().unwrap();
+            hearing.sleep().unwrap();
+            hearing.sleep_for(Duration::from_millis(1)).unwrap();
+            hearing.sleep_beside(std::io::pipe().unwrap().0.as_fd(), Deadline::NEVER).unwrap();
+            assert_eq!(hearing.pending.len(), HELD_SEGMENTS);
+        }
+        for _ in 0..3 * HELD_SEGMENTS {
+            take(&mut hearing).unwrap();
+            hearing.drain().unwrap();
+        }
+        assert_eq!(ioctl_fionread(&hearing).unwrap(), 0, "the doorbell behind them");
+        send_segments(&ringing, 2 * HELD_SEGMENTS);
+        drop(ringing);
         hearing.drain().unwrap();
-        take(&mut hearing).unwrap();
-        send_segments(&ringing, 1);
-        hearing.drain().unwrap();
-        send_segments(&ringing, 1);
-        assert!(matches!(
-            hearing.drain(),
-            Err(SocketError::Violation(Violation::UnwantedDescriptors))
-        ));
+        hearing.sleep().unwrap();
+        assert!(hearing.is_closed(), "the end is seen whatever is before it");
     }
 
     #[test]

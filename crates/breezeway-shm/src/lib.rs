@@ -78,6 +78,10 @@ mod foreign;
 mod payload;
 #[cfg(not(loom))]
 pub mod statistics;
+/// What of it the model checker runs.
+#[cfg(loom)]
+#[path = "statistics/modelled.rs"]
+mod statistics;
 #[cfg(not(loom))]
 mod wait;
 

@@ -18,9 +18,9 @@ pub(crate) mod sync;
 pub(crate) mod words;
 
 #[cfg(all(test, loom))]
-mod model;
+pub(crate) mod model;
 #[cfg(loom)]
-mod mutants;
+pub(crate) mod mutants;
 
 /// Where the words of a control segment lie; the model checker packs them.
 mod offsets {

@@ -2,6 +2,7 @@
 //! section 9): who writes it, and who reads it.
 
 mod fields;
+mod lifetime;
 mod meter;
 mod registry;
 mod snapshot;

@@ -9,7 +9,6 @@ use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
-use std::task::Waker;
 
 use breezeway_os::{Notifier, Peer};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -19,6 +18,7 @@ use rustix::net::{Shutdown, shutdown};
 use crate::counters::Counters;
 use crate::error::SessionEnd;
 use crate::file_claim::FileClaim;
+use crate::followers::Followers;
 use crate::layout::buffer::BufferLayout;
 use crate::lock::{lock, try_lock};
 use crate::log_limit::warn_limited;
@@ -73,7 +73,7 @@ pub(crate) struct Core {
     outgoing: Mutex<Outgoing>,
     /// Who holds this receives for all.
     pub(crate) receiver: Mutex<Receiver>,
-    pub(crate) followers: Mutex<VecDeque<Waker>>,
+    pub(crate) followers: Followers,
     pub(crate) table: Mutex<Table>,
     /// Streams for which something came, where one thread serves them all.
     pub(crate) ready: Mutex<VecDeque<Arc<StreamState>>>,
@@ -91,7 +91,7 @@ pub(crate) struct Core {
     pub(crate) leader_notifier: OnceLock<Notifier>,
     /// Tasks that wait until they can send, which the driver wakes from time to time.
     #[cfg(feature = "tokio")]
-    pub(crate) senders: Mutex<Vec<Waker>>,
+    pub(crate) senders: Mutex<Vec<std::task::Waker>>,
     /// Wakes the driver, where there is one.
     #[cfg(feature = "tokio")]
     pub(crate) driver: crate::asynchronous::DriverHandle,
@@ -130,7 +130,7 @@ impl Core {
             unannounced: AtomicBool::new(false),
             outgoing: Mutex::default(),
             receiver: Mutex::new(parts.receiver),
-            followers: Mutex::default(),
+            followers: Followers::default(),
             table: Mutex::new(Table::new(parts.role, options.max_streams)),
             ready: Mutex::default(),
             serving: AtomicBool::new(false),
@@ -240,9 +240,7 @@ impl Core {
         // What a peer did to the lists no longer matters.
         let _ = lock(&self.pool).give_back_kept();
         lock(&self.table).wake_all();
-        for waker in lock(&self.followers).drain(..) {
-            waker.wake();
-        }
+        self.followers.wake_all();
         #[cfg(feature = "tokio")]
         self.wake_senders();
         self.restart.notify();

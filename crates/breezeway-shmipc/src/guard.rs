@@ -20,7 +20,9 @@
 
 use std::io;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, fence};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
+
+use crate::watched_range::WatchedRange;
 
 /// The address has no memory behind it, from `asm-generic/siginfo.h`: a file's end. Other causes,
 /// such as broken memory or a signal that was sent, are not ours.
@@ -32,10 +34,7 @@ const BUS_MCEERR_AO: libc::c_int = 5;
 /// any time.
 struct Watch {
     taken: AtomicBool,
-    /// Odd while start and length are being changed.
-    version: AtomicUsize,
-    start: AtomicUsize,
-    len: AtomicUsize,
+    range: WatchedRange,
     lost: AtomicBool,
     next: AtomicPtr<Watch>,
 }
@@ -65,7 +64,7 @@ impl Guard {
         install()?;
         let watch = free_watch().unwrap_or_else(new_watch);
         watch.lost.store(false, Ordering::Relaxed);
-        watch.set(start, len);
+        watch.range.set(start, len);
         Ok(Self { watch })
     }
 
@@ -79,30 +78,8 @@ impl Guard {
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        self.watch.set(0, 0);
+        self.watch.range.set(0, 0);
         self.watch.taken.store(false, Ordering::Release);
-    }
-}
-
-impl Watch {
-    /// Only its holder changes it; readers see the odd version and skip the range.
-    fn set(&self, start: usize, len: usize) {
-        let version = self.version.load(Ordering::Relaxed);
-        self.version.store(version.wrapping_add(1), Ordering::Relaxed);
-        fence(Ordering::Release);
-        self.start.store(start, Ordering::Relaxed);
-        self.len.store(len, Ordering::Relaxed);
-        self.version.store(version.wrapping_add(2), Ordering::Release);
-    }
-
-    /// Start and length if they are not being changed. The place of a region in which a thread
-    /// faults is not, for that thread holds the region.
-    fn range(&self) -> Option<(usize, usize)> {
-        let before = self.version.load(Ordering::Acquire);
-        let range = (self.start.load(Ordering::Relaxed), self.len.load(Ordering::Relaxed));
-        fence(Ordering::Acquire);
-        let unchanged = before.is_multiple_of(2) && self.version.load(Ordering::Relaxed) == before;
-        unchanged.then_some(range)
     }
 }
 
@@ -128,9 +105,7 @@ fn free_watch() -> Option<&'static Watch> {
 fn new_watch() -> &'static Watch {
     let watch: &'static Watch = Box::leak(Box::new(Watch {
         taken: AtomicBool::new(true),
-        version: AtomicUsize::new(0),
-        start: AtomicUsize::new(0),
-        len: AtomicUsize::new(0),
+        range: WatchedRange::new(),
         lost: AtomicBool::new(false),
         next: AtomicPtr::new(std::ptr::null_mut()),
     }));
@@ -198,7 +173,7 @@ extern "C" fn handle(signal: libc::c_int, info: *mut libc::siginfo_t, context: *
 /// Maps zero pages over the region that `address` lies in; false if it lies in none.
 fn cover(address: usize) -> bool {
     let found = watches().find_map(|watch| {
-        let (start, len) = watch.range()?;
+        let (start, len) = watch.range.get()?;
         (len > 0 && address.wrapping_sub(start) < len).then_some((watch, start, len))
     });
     let Some((watch, start, len)) = found else { return false };

@@ -4,6 +4,7 @@
 use std::os::fd::BorrowedFd;
 
 use breezeway_os::scm::{self, Received};
+use breezeway_os::shortage;
 use rustix::io::Errno;
 use rustix::net::RecvFlags;
 
@@ -69,7 +70,9 @@ impl Incoming {
         let room = &mut self.buffer[self.end..];
         let asked = room.len();
         let mut descriptors = Vec::new();
-        let Received { bytes, lost, .. } = scm::receive(socket, room, &mut descriptors, flags)?;
+        let received =
+            shortage::retry(|| scm::receive(socket, &mut *room, &mut descriptors, flags));
+        let Received { bytes, lost, .. } = received?;
         self.descriptors += descriptors.len() + usize::from(lost.is_some());
         self.emptied = bytes < asked;
         self.end += bytes;

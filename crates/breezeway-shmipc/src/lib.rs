@@ -104,12 +104,14 @@
 #[cfg(not(all(target_os = "linux", target_pointer_width = "64", target_endian = "little")))]
 compile_error!("shmipc needs a 64-bit little-endian Linux");
 
+mod followers;
 mod free_list;
 mod layout;
 mod queue;
 mod region;
 mod sync;
 mod violation;
+mod watched_range;
 
 #[cfg(all(test, loom))]
 mod model;

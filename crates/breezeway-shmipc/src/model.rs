@@ -1,27 +1,32 @@
-//! loom models of the queue, of sleeping and waking, and of the free lists, and of mutants of them
-//! that must fail.
+//! loom models of the queue, of sleeping and waking, of the free lists, of watched ranges and of
+//! leaders and followers, and of mutants of them that must fail.
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test -p breezeway-shmipc --profile model --lib --target-dir
 //! target/loom model`
 //!
-//! Queue and free lists are the shipped code, on a region whose words loom watches. The socket is a
-//! count of wake-ups. A bound counts preemptions, not the switches of a thread that waits.
+//! Queue, free lists, watched ranges and followers are the shipped code, the first two on a
+//! region whose words loom watches; who leads and follows takes the steps of `Core::wait`, in its
+//! order. The socket is a count of wake-ups. A bound counts preemptions, not the switches of a
+//! thread that waits.
 
 use std::any::Any;
 use std::cell::Cell;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
+use std::task::{Wake, Waker};
 
 use loom::model::Builder;
 use loom::sync::{Condvar, Mutex};
 use loom::thread;
 
+use crate::followers::Followers;
 use crate::free_list;
 use crate::layout::buffer::{BufferLayout, List};
 use crate::layout::queue::{NATIVE, RingLayout};
 use crate::queue::{Consumer, Element, Producer, PutError};
 use crate::region::Region;
 use crate::sync::Step;
+use crate::watched_range::WatchedRange;
 
 thread_local! {
     // The checker runs all threads of a model as coroutines on the thread that called it, so each
@@ -250,4 +255,157 @@ fn model_a_shared_free_list_stays_whole() {
 #[test]
 fn model_without_the_exchange_of_the_tail_slices_are_lost() {
     fails(Step::TailBeforeLink, "lost slice", 2, two_processes_share_a_list);
+}
+
+// ---- watched ranges ----
+
+/// A holder that watches one region after the other, and a handler that looks meanwhile.
+fn range_that_changes() {
+    let range = Arc::new(WatchedRange::new());
+    let seen = Arc::clone(&range);
+    let handler = thread::spawn(move || {
+        let found = seen.get();
+        let whole = [None, Some((0, 0)), Some((1, 10)), Some((2, 20))];
+        assert!(whole.contains(&found), "half a range: {found:?}");
+    });
+    range.set(1, 10);
+    range.set(2, 20);
+    handler.join().unwrap();
+}
+
+#[test]
+fn model_a_handler_sees_whole_ranges() {
+    holds(3, range_that_changes);
+}
+
+#[test]
+fn model_without_any_of_its_orderings_half_a_range_is_seen() {
+    use Step::{AcquireOfRange, FenceBehindOdd, FenceBehindRange, ReleaseOfRange};
+    for step in [FenceBehindOdd, ReleaseOfRange, AcquireOfRange, FenceBehindRange] {
+        fails(step, "half a range", 3, range_that_changes);
+    }
+}
+
+// ---- leaders and followers ----
+
+/// What some threads wait for on one session, each on a stream of its own.
+struct Waited {
+    receiver: Mutex<()>,
+    followers: Followers,
+    socket: Socket,
+    /// What has come and nobody has received.
+    come: Mutex<Vec<bool>>,
+    /// What was received of each stream, and whom to wake for it.
+    streams: Vec<Mutex<(bool, Option<Waker>)>>,
+}
+
+struct Parked(thread::Thread);
+
+impl Wake for Parked {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+impl Waited {
+    fn new(streams: usize) -> Arc<Self> {
+        Arc::new(Self {
+            receiver: Mutex::new(()),
+            followers: Followers::default(),
+            socket: Socket::default(),
+            come: Mutex::new(vec![false; streams]),
+            streams: (0..streams).map(|_| Mutex::new((false, None))).collect(),
+        })
+    }
+
+    fn poll(&self, stream: usize, waker: Option<&Waker>) -> bool {
+        let mut state = self.streams[stream].lock().unwrap();
+        if let Some(waker) = waker {
+            state.1 = Some(waker.clone());
+        }
+        state.0
+    }
+
+    /// Receives for all, and wakes whose it is.
+    fn receive(&self) {
+        let come = {
+            let mut come = self.come.lock().unwrap();
+            let nothing = vec![false; come.len()];
+            std::mem::replace(&mut *come, nothing)
+        };
+        for (stream, come) in self.streams.iter().zip(come) {
+            if come {
+                let waker = {
+                    let mut state = stream.lock().unwrap();
+                    state.0 = true;
+                    state.1.take()
+                };
+                waker.into_iter().for_each(Waker::wake);
+            }
+        }
+    }
+
+    /// `Core::wait`.
+    fn wait(&self, stream: usize) {
+        if self.poll(stream, None) {
+            return;
+        }
+        loop {
+            if let Ok(receiver) = self.receiver.try_lock() {
+                loop {
+                    self.receive();
+                    if self.poll(stream, None) {
+                        break;
+                    }
+                    self.socket.sleep();
+                }
+                drop(receiver);
+                break;
+            }
+            let waker = Waker::from(Arc::new(Parked(thread::current())));
+            if self.poll(stream, Some(&waker)) {
+                break;
+            }
+            let is_led = || self.receiver.try_lock().is_err();
+            self.followers.follow(&waker, is_led, || {
+                thread::park();
+                None::<()>
+            });
+            if self.poll(stream, None) {
+                break;
+            }
+        }
+        self.followers.promote();
+    }
+}
+
+/// Threads wait, and a peer sends something for each, to whoever came last first.
+fn wait_on_one_session(threads: usize) {
+    let session = Waited::new(threads);
+    let waiting: Vec<_> = (0..threads)
+        .map(|stream| {
+            let session = Arc::clone(&session);
+            thread::spawn(move || session.wait(stream))
+        })
+        .collect();
+    for stream in (0..threads).rev() {
+        session.come.lock().unwrap()[stream] = true;
+        session.socket.ring();
+    }
+    for thread in waiting {
+        thread.join().unwrap();
+    }
+}
+
+#[test]
+fn model_whoever_waits_leads_or_is_woken() {
+    holds(2, || wait_on_one_session(2));
+    holds(1, || wait_on_one_session(3));
+}
+
+#[test]
+fn model_without_any_of_its_steps_a_follower_sleeps_for_ever() {
+    for step in [Step::TryAfterJoining, Step::NameTheNext] {
+        fails(step, LOST_WAKE_UP, 2, || wait_on_one_session(2));
+    }
 }

@@ -3,6 +3,7 @@
 
 use std::os::fd::BorrowedFd;
 
+use breezeway_os::shortage;
 use rustix::io::Errno;
 use rustix::net::{SendFlags, send};
 
@@ -73,7 +74,8 @@ impl Outgoing {
 /// `send` without waiting; 0 if the socket takes nothing now.
 fn send_some(socket: BorrowedFd<'_>, bytes: &[u8]) -> Result<usize, Errno> {
     loop {
-        match send(socket, bytes, SendFlags::DONTWAIT | SendFlags::NOSIGNAL) {
+        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+        match shortage::retry(|| send(socket, bytes, flags)) {
             Ok(count) => return Ok(count),
             Err(Errno::AGAIN) => return Ok(0),
             Err(Errno::INTR) => {}
@@ -88,7 +90,29 @@ mod tests {
     use std::os::fd::AsFd;
     use std::os::unix::net::UnixStream;
 
+    use breezeway_adversary::interception::{Which, with_faults};
+
     use super::*;
+
+    #[test]
+    fn a_message_for_which_there_is_no_memory_for_a_moment_is_sent_all_the_same() {
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        let mut errors = [Errno::NOBUFS, Errno::NOMEM].into_iter();
+        let calls = [(libc::SYS_sendto, Which::All)];
+        let sent = with_faults(
+            &calls,
+            |_| errors.next(),
+            || Outgoing::default().send(ours.as_fd(), b"awake?"),
+        );
+        match sent {
+            Ok(sent) => assert_eq!(sent, Ok(true)),
+            Err(error) => return println!("SKIPPED: no system calls can be intercepted: {error}"),
+        }
+        assert_eq!(errors.next(), None, "nothing failed");
+        let mut came = [0; 6];
+        theirs.read_exact(&mut came).unwrap();
+        assert_eq!(&came, b"awake?");
+    }
 
     #[test]
     fn a_full_socket_tears_no_message() {

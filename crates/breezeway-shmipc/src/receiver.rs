@@ -109,12 +109,16 @@ impl Receiver {
         core: &Core,
         flags: RecvFlags,
     ) -> Result<bool, SessionEnd> {
-        match self.read(core, flags) {
-            Ok(0) => Err(self.end_of_socket(core)),
-            Ok(_) => self.handle_messages(core).map(|()| true),
-            Err(Errno::AGAIN | Errno::INTR) => Ok(false),
-            Err(Errno::CONNRESET | Errno::PIPE) => Err(self.end_of_socket(core)),
-            Err(errno) => Err(core.failed(errno)),
+        loop {
+            return match self.read(core, flags) {
+                Ok(0) => Err(self.end_of_socket(core)),
+                Ok(_) => self.handle_messages(core).map(|()| true),
+                // A signal says nothing of what is there, and no event comes for it again.
+                Err(Errno::INTR) if flags.contains(RecvFlags::DONTWAIT) => continue,
+                Err(Errno::AGAIN | Errno::INTR) => Ok(false),
+                Err(Errno::CONNRESET | Errno::PIPE) => Err(self.end_of_socket(core)),
+                Err(errno) => Err(core.failed(errno)),
+            };
         }
     }
 

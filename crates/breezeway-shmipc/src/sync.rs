@@ -1,10 +1,14 @@
-//! Atomics and the orderings that the queue and the free lists rest on, from `core` or from the
-//! model checker.
+//! Atomics and the orderings that queue, free lists and watched ranges rest on, and the lock of
+//! those who follow, from `core` and `std` or from the model checker.
 
 #[cfg(not(loom))]
-pub(crate) use core::sync::atomic::{Ordering, fence};
+pub(crate) use core::sync::atomic::{AtomicUsize, Ordering, fence};
 #[cfg(loom)]
-pub(crate) use loom::sync::atomic::{Ordering, fence};
+pub(crate) use loom::sync::atomic::{AtomicUsize, Ordering, fence};
+#[cfg(loom)]
+pub(crate) use loom::sync::{Mutex, MutexGuard};
+#[cfg(not(loom))]
+pub(crate) use std::sync::{Mutex, MutexGuard};
 
 /// What the protocol cannot do without; the model removes them one by one to show that each is
 /// needed.
@@ -21,6 +25,18 @@ pub(crate) enum Step {
     ReleaseOfElement,
     /// Linking the slice before last only after the tail was taken over.
     TailBeforeLink,
+    /// Release fence behind a watched range's odd version.
+    FenceBehindOdd,
+    /// Release store of its even version.
+    ReleaseOfRange,
+    /// Acquire of that.
+    AcquireOfRange,
+    /// Acquire fence between a range and its version, which is read once more.
+    FenceBehindRange,
+    /// Trying to lead once more after joining those who follow.
+    TryAfterJoining,
+    /// Naming the next leader.
+    NameTheNext,
 }
 
 /// Whether the model has taken this step away.
@@ -41,4 +57,16 @@ pub(crate) fn full_fence(step: Step) {
     if !removed(step) {
         fence(Ordering::SeqCst);
     }
+}
+
+/// The ordering of a store that publishes what was done before it.
+#[inline(always)]
+pub(crate) fn release(step: Step) -> Ordering {
+    if removed(step) { Ordering::Relaxed } else { Ordering::Release }
+}
+
+/// The ordering of a load that sees what was published.
+#[inline(always)]
+pub(crate) fn acquire(step: Step) -> Ordering {
+    if removed(step) { Ordering::Relaxed } else { Ordering::Acquire }
 }

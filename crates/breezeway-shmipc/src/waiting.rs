@@ -13,7 +13,7 @@
 use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::MutexGuard;
-use std::sync::atomic::{Ordering, fence};
+use std::sync::atomic::Ordering;
 use std::task::{Wake, Waker};
 use std::thread::Thread;
 use std::time::Duration;
@@ -24,7 +24,7 @@ use rustix::net::RecvFlags;
 
 use crate::core::Core;
 use crate::error::{SessionEnd, StreamError};
-use crate::lock::{lock, try_lock};
+use crate::lock::try_lock;
 use crate::pauses::Pauses;
 use crate::receiver::Receiver;
 
@@ -228,18 +228,11 @@ impl Core {
         source: &mut impl Source<T>,
     ) -> Option<Result<T, StreamError>> {
         let waker = thread_waker();
-        let mut found = source.poll(Some(&waker)).map(Ok);
-        if found.is_none() {
-            lock(&self.followers).push_back(waker.clone());
-            // A leader that leaves unlocks and then reads the followers; we joined them and now
-            // try the lock. One of us sees the other.
-            fence(Ordering::SeqCst);
-            if try_lock(&self.receiver).is_none() {
-                found = self.park(deadline).err().map(Err);
-            }
-            lock(&self.followers).retain(|follower| !follower.will_wake(&waker));
+        if let Some(found) = source.poll(Some(&waker)) {
+            return Some(Ok(found));
         }
-        found
+        let is_led = || try_lock(&self.receiver).is_none();
+        self.followers.follow(&waker, is_led, || self.park(deadline).err().map(Err))
     }
 
     fn park(&self, deadline: Deadline) -> Result<(), StreamError> {
@@ -257,9 +250,7 @@ impl Core {
     /// Names the next leader, if somebody waits. Due after every hold of the receiver, however
     /// short: who found it held has gone to sleep.
     pub(crate) fn promote(&self) {
-        fence(Ordering::SeqCst);
-        let Some(next) = lock(&self.followers).pop_front() else { return };
-        next.wake();
+        self.followers.promote();
     }
 
     /// Receives what is in the queue, if nobody else does.

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use breezeway::{
     Address, CallError, Carrier, ConnectError, Driver, IncomingCall, Message, Peer, SessionError,
-    SessionOptions, StreamError, TrustedPeer, TryPost, Unserved,
+    SessionOptions, StreamError, TrustedPeer, TryPost, Unserved, shortage,
 };
-use tokio::task::spawn_blocking;
+use tokio::sync::{Semaphore, SemaphorePermit, oneshot};
 use tokio::time::timeout_at;
 
 use crate::draining::DrainTimer;
@@ -290,9 +290,10 @@ impl ServerChannel {
         options: &SessionOptions,
     ) -> Result<Self, ConnectError> {
         let options = options.clone();
-        let (channel, driver) =
-            blocking(move || breezeway::ServerChannel::from_socket_driven(socket, &options))
-                .await?;
+        // Without a bound, as those that wait within it may wait for this side.
+        let accepting =
+            start(None, move || breezeway::ServerChannel::from_socket_driven(socket, &options));
+        let (channel, driver) = accepting.await.map_err(ConnectError::Thread)??;
         spawn_driver(driver, channel.carrier())?;
         Ok(Self { channel })
     }
@@ -382,12 +383,77 @@ pub(crate) async fn within<T>(
     timeout_at(deadline.into(), call).await.unwrap_or(Err(CallError::DeadlinePassed))
 }
 
+/// How many threads connect at one time; whoever wants more waits.
+const MOST_CONNECTING: usize = 512;
+static CONNECTING: Semaphore = Semaphore::const_new(MOST_CONNECTING);
+
+/// Runs what blocks for a moment on a thread of its own. (tokio's pool panics where it gets none.)
+/// Waits while there are too many of them.
+///
+/// # Errors
+///
+/// That there is no thread, or that `work` has panicked.
+#[doc(hidden)]
+pub async fn on_a_thread<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> io::Result<T> {
+    on_one_of(&CONNECTING, work).await
+}
+
+async fn on_one_of<T: Send + 'static>(
+    places: &'static Semaphore,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> io::Result<T> {
+    let place = places.acquire().await.expect("it is never closed");
+    start(Some(place), work).await
+}
+
+/// Starts the thread, which has its place until it ends.
+async fn start<T: Send + 'static>(
+    place: Option<SemaphorePermit<'static>>,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> io::Result<T> {
+    let (sender, outcome) = oneshot::channel();
+    shortage::spawn("breezeway-connect", move || {
+        let _place = place;
+        // Whoever has asked may have given up.
+        let _ = sender.send(work());
+    })?;
+    outcome.await.map_err(|_| io::Error::other("the thread has panicked"))
+}
+
 /// Runs what blocks for a moment where that holds up no task.
 async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ConnectError> + Send + 'static,
 ) -> Result<T, ConnectError> {
-    match spawn_blocking(work).await {
-        Ok(outcome) => outcome,
-        Err(error) => Err(failed(error.into())),
+    on_a_thread(work).await.map_err(ConnectError::Thread)?
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::{Arc, mpsc};
+
+    use tokio::time::timeout;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn threads_that_connect_are_no_more_than_there_are_places_also_when_nobody_waits_for_them()
+     {
+        static ONE: Semaphore = Semaphore::const_new(1);
+        let moment = Duration::from_millis(10);
+        let (open, gate) = mpsc::channel::<()>();
+        let first = on_one_of(&ONE, move || gate.recv().is_err());
+        assert!(timeout(moment, first).await.is_err(), "it waits");
+        let has_begun = Arc::new(AtomicBool::new(false));
+        let begun = Arc::clone(&has_begun);
+        let mut second =
+            std::pin::pin!(on_one_of(&ONE, move || begun.store(true, Ordering::SeqCst)));
+        assert!(timeout(moment, &mut second).await.is_err(), "there is no place");
+        assert!(!has_begun.load(Ordering::SeqCst));
+        drop(open);
+        timeout(Duration::from_secs(30), second).await.expect("there is a place").unwrap();
+        assert!(has_begun.load(Ordering::SeqCst));
     }
 }

@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use breezeway::{Carrier, Driver, Next};
+use breezeway::{Carrier, Driver, Next, shortage};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::runtime::{Handle, RuntimeFlavor};
@@ -181,7 +181,7 @@ fn clear(ready: io::Result<tokio::io::unix::AsyncFdReadyGuard<'_, Socket>>) -> b
 
 #[expect(deprecated, reason = "sound here: both descriptors are owned, and are not exchanged")]
 pub(crate) fn watch<T: AsRawFd>(fd: T, interest: Interest) -> io::Result<AsyncFd<T>> {
-    AsyncFd::with_interest(fd, interest)
+    AsyncFd::with_interest(fd, interest).map_err(shortage::no_watch)
 }
 
 /// Drives a session until it is over.

@@ -53,6 +53,8 @@ mod space;
 mod stream;
 
 pub use bytes::{ByteListener, ByteStream};
+#[doc(hidden)]
+pub use channel::on_a_thread;
 pub use channel::{Channel, Incoming, ServerChannel, cancelled};
 pub use client::Client;
 pub use foreign::ForeignStream;

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use breezeway::Address;
+use breezeway::{Address, SessionOptions, WaitPolicy};
 use breezeway_grpc::Endpoint;
 use breezeway_grpc_interop::pb::test_service_client::TestServiceClient;
 use breezeway_grpc_interop::{AnyChannel, pb};
@@ -18,6 +18,9 @@ use crate::services::{AsyncRoomClient, Line};
 
 /// How long an honest client waits for what must come.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How long a handshake may take where calls fail: no machine is so busy that it takes longer.
+pub(crate) const HANDSHAKE: Duration = Duration::from_secs(10);
 
 /// How long shmipc's client, which connects again by itself, lets a new stream wait for that.
 const RECONNECTION: Duration = Duration::from_secs(1);
@@ -41,16 +44,30 @@ pub(crate) trait Client: Send {
 
 /// Connects to a server of the engine.
 pub(crate) fn connect(engine: Engine, address: &str) -> Result<Box<dyn Client>, Failure> {
+    connect_with(engine, address, WaitPolicy::Adaptive)
+}
+
+/// As [`connect`], with sessions that wait in this way, as far as the engine has a choice.
+pub(crate) fn connect_with(
+    engine: Engine,
+    address: &str,
+    policy: WaitPolicy,
+) -> Result<Box<dyn Client>, Failure> {
+    let options = SessionOptions::new().wait(policy);
+    let options = match policy {
+        WaitPolicy::Park => options.handshake_timeout(HANDSHAKE),
+        _ => options,
+    };
     let one_thread = || Builder::new_current_thread().enable_all().build();
     Ok(match engine {
         Engine::Native | Engine::Unix | Engine::Tcp | Engine::Go => {
-            Box::new(Native(breezeway::Channel::connect(&address.parse()?)?))
+            Box::new(Native(breezeway::Channel::connect_with(&address.parse()?, &options)?))
         }
         Engine::Tokio => {
             let runtime = one_thread()?;
             let address = address.parse()?;
-            let channel = wait(&runtime, breezeway_tokio::Channel::connect(&address))??;
-            Box::new(Tokio(channel, runtime))
+            let connecting = breezeway_tokio::Channel::connect_with(&address, &options);
+            Box::new(Tokio(wait(&runtime, connecting)??, runtime))
         }
         Engine::Shmipc => {
             use breezeway_shmipc::{Address, ClientOptions, Trust};
@@ -65,8 +82,8 @@ pub(crate) fn connect(engine: Engine, address: &str) -> Result<Box<dyn Client>, 
         Engine::Rpc => {
             let runtime = one_thread()?;
             let address = address.parse()?;
-            let channel = wait(&runtime, breezeway_tokio::Channel::connect(&address))??;
-            Box::new(Room(AsyncRoomClient::new(channel), runtime))
+            let connecting = breezeway_tokio::Channel::connect_with(&address, &options);
+            Box::new(Room(AsyncRoomClient::new(wait(&runtime, connecting)??), runtime))
         }
         Engine::Kitex | Engine::KitexBlocking => {
             let address: Address = address.parse()?;

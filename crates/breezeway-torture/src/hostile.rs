@@ -103,17 +103,17 @@ impl Stage {
 }
 
 /// How long calls took, sorted.
-struct Times(Vec<Duration>);
+pub(crate) struct Times(Vec<Duration>);
 
 impl Times {
-    fn percentile(&self, percent: f64) -> Duration {
+    pub(crate) fn percentile(&self, percent: f64) -> Duration {
         let at = (self.0.len() as f64 * percent / 100.0) as usize;
         self.0.get(at.min(self.0.len().saturating_sub(1))).copied().unwrap_or_default()
     }
 }
 
 /// Makes calls, one in a while, until it is told to stop.
-fn measure(
+pub(crate) fn measure(
     client: &mut dyn Client,
     stop: &AtomicBool,
     progress: &AtomicU64,

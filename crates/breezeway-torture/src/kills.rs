@@ -14,14 +14,14 @@ use std::time::{Duration, Instant};
 use breezeway::{Address, Session};
 use breezeway_adversary::Chance;
 use clap::ValueEnum;
-use rustix::process::{Signal, getpid, kill_process, set_parent_process_death_signal};
+use rustix::process::{Pid, Signal, getpid, kill_process, set_parent_process_death_signal};
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::Failure;
 use crate::client::{self, PATIENCE};
 use crate::engine::Engine;
 use crate::observed::Holdings;
-use crate::process::Process;
+use crate::process::{Process, go_server};
 use crate::server::method;
 
 #[derive(clap::Args)]
@@ -60,6 +60,14 @@ pub(crate) enum Step {
     Stream,
 }
 
+impl Step {
+    /// Whether the client may die before the server has accepted it, or counted its session: it has
+    /// not been served yet, or nobody waits until what it has committed is.
+    fn may_end_unaccepted(self) -> bool {
+        matches!(self, Self::Connect | Self::Reserve | Self::Grow)
+    }
+}
+
 /// What every engine's clients do; the others are the native session's alone.
 const EVERYWHERE: [Step; 4] = [Step::Connect, Step::Call, Step::Release, Step::Stream];
 
@@ -83,14 +91,26 @@ fn now() -> u64 {
 
 /// Kills this process after so many nanoseconds; says when.
 pub(crate) fn die_in(delay: u64) {
-    let start = now();
-    while now() < start + delay {
-        std::hint::spin_loop();
-    }
+    wait_for(delay);
     let line = format!("dies at {}\n", now());
     // Whether anybody hears it does not matter.
     let _ = std::io::stdout().write_all(line.as_bytes());
     let _ = kill_process(getpid(), Signal::KILL);
+}
+
+/// Kills another one; gives when.
+pub(crate) fn kill_in(pid: Pid, delay: u64) -> u64 {
+    wait_for(delay);
+    let time = now();
+    let _ = kill_process(pid, Signal::KILL);
+    time
+}
+
+fn wait_for(delay: u64) {
+    let start = now();
+    while now() < start + delay {
+        std::hint::spin_loop();
+    }
 }
 
 /// One message of those that are counted.
@@ -191,21 +211,21 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     }
     let seed = options.seed.unwrap_or_else(now);
     println!("seed {seed}");
-    let all = [
-        Engine::Native,
-        Engine::Unix,
-        Engine::Tokio,
-        Engine::Shmipc,
-        Engine::Rpc,
-        Engine::Kitex,
-        Engine::Grpc,
-        Engine::GrpcHttp2,
-    ];
-    let engines = if options.engines.is_empty() { &all[..] } else { &options.engines };
+    let mut engines = match options.engines.is_empty() {
+        true => Engine::value_variants().to_vec(),
+        false => options.engines.clone(),
+    };
+    if engines.contains(&Engine::Go) && go_server().is_none() {
+        println!("SKIPPED: go needs its command, named by BREEZEWAY_BWGO");
+        engines.retain(|&engine| engine != Engine::Go);
+    }
+    if engines.is_empty() {
+        return Ok(());
+    }
     let each = options.kills.div_ceil(2 * engines.len() as u64);
     let mut chance = Chance::new(seed);
     let mut killed = 0;
-    for &engine in engines {
+    for engine in engines {
         let name = engine.name();
         let heard = kill_clients(engine, each, &mut chance)
             .map_err(|error| format!("{name}, clients killed: {error}"))?;
@@ -226,7 +246,7 @@ fn delay(chance: &mut Chance) -> u64 {
 }
 
 /// When the process said that it dies; it has to die of that.
-fn time_of_death(line: &str) -> Result<u64, Failure> {
+pub(crate) fn time_of_death(line: &str) -> Result<u64, Failure> {
     let time = line.trim_end().strip_prefix("dies at ").and_then(|time| time.parse().ok());
     time.ok_or_else(|| format!("the victim did not die as planned: {line:?}").into())
 }
@@ -252,8 +272,8 @@ fn kill_clients(engine: Engine, kills: u64, chance: &mut Chance) -> Result<Heard
     let mut honest = client::connect(engine, &address)?;
     (0..10).try_for_each(|number| honest.round(number))?;
     // Servers that count sessions and messages say so to this one.
-    let counts = matches!(engine, Engine::Native | Engine::Unix | Engine::Tokio);
-    let is_session = matches!(engine, Engine::Native | Engine::Unix);
+    let is_session = matches!(engine, Engine::Native | Engine::Unix | Engine::Tcp);
+    let counts = is_session || engine == Engine::Tokio;
     let mut control = counts.then(|| Session::connect(&address.parse()?)).transpose()?;
     let own_sessions = control.as_mut().map(sessions).transpose()?.unwrap_or(0);
     let steps = if is_session { Step::value_variants() } else { &EVERYWHERE };
@@ -263,6 +283,11 @@ fn kill_clients(engine: Engine, kills: u64, chance: &mut Chance) -> Result<Heard
     for number in 0..kills {
         let step = chance.of(steps);
         let died = kill_client(engine, &address, step, delay(chance), number, &ledger)?;
+        if step.may_end_unaccepted() {
+            // Who waits to be accepted shows nothing, which is no sign that the server has heard of
+            // the end. Clients are accepted in turn: once a later one is served, it was.
+            client::connect(engine, &address)?.call(number, 10)?;
+        }
         if let Some(control) = &mut control {
             let start = Instant::now();
             // What was committed is served first: a session that has just begun may not be counted
@@ -289,11 +314,24 @@ fn kill_clients(engine: Engine, kills: u64, chance: &mut Chance) -> Result<Heard
                     return Err(format!("kill {number} in {step:?} goes unnoticed").into());
                 }
             }
-            heard.times.push(now().saturating_sub(died));
+        } else {
+            // Others show it by what they close.
+            let start = Instant::now();
+            while server.descriptors() > before.descriptors {
+                if start.elapsed() > PATIENCE {
+                    return Err(format!("kill {number} in {step:?} goes unnoticed").into());
+                }
+            }
         }
+        heard.times.push(now().saturating_sub(died));
         if number % 50 == 49 || number + 1 == kills {
             honest.round(number)?;
-            settle(&before, || server.holdings())?;
+            settle(&before, || {
+                let now = server.holdings();
+                // Go's runtime keeps its threads.
+                let threads = if engine == Engine::Go { before.threads } else { now.threads };
+                Holdings { threads, ..now }
+            })?;
         }
     }
     Ok(heard)
@@ -367,7 +405,7 @@ fn kill_servers(engine: Engine, kills: u64, chance: &mut Chance) -> Result<Heard
         if error.contains("came back changed") || start.elapsed() > PATIENCE {
             return Err(format!("kill {number} in {step:?}: {error}").into());
         }
-        let took = time.saturating_sub(time_of_death(&server.next_line()?)?);
+        let took = time.saturating_sub(server.time_of_death()?);
         match is_reconnecting {
             true => heard.reconnecting += 1,
             false => heard.times.push(took),

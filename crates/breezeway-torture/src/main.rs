@@ -1,10 +1,12 @@
 //! Every engine of the project under attack, each in a process of its own: hostile sessions by
-//! chance while honest clients measure, and `kill -9`.
+//! chance while honest clients measure, `kill -9`, and system calls that fail.
 #![forbid(unsafe_code)]
 
 mod attack;
+mod attacks;
 mod client;
 mod engine;
+mod faults;
 mod hostile;
 mod kills;
 mod observed;
@@ -14,32 +16,34 @@ mod services;
 
 use clap::Parser;
 
-use crate::engine::Engine;
-
 /// Servers and clients under attack.
 #[derive(Parser)]
 enum Command {
     /// Plays sessions by chance against servers of the engines, and checks what stays behind.
     Hostile(hostile::Options),
+    /// Plays attacks by name, and measures what an honest client has meanwhile.
+    Attacks(attacks::Options),
     /// Kills clients and servers in the middle of what they do.
     Kills(kills::Options),
     /// A client to be killed. For `kills`.
     Victim(kills::Victim),
+    /// Lets the system calls of servers and clients fail, one at a time.
+    Faults(faults::Options),
+    /// A client whose calls fail. For `faults`.
+    Patient(faults::PatientOptions),
     /// Serves an engine in the folder until standard input ends. For the other commands.
-    Serve {
-        /// What serves.
-        engine: Engine,
-        /// Where its socket files go.
-        folder: std::path::PathBuf,
-    },
+    Serve(server::Options),
 }
 
 fn main() -> std::process::ExitCode {
     let outcome = match Command::parse() {
         Command::Hostile(options) => hostile::run(&options),
+        Command::Attacks(options) => attacks::run(&options),
         Command::Kills(options) => kills::run(&options),
         Command::Victim(victim) => kills::be_victim(&victim),
-        Command::Serve { engine, folder } => server::run(engine, &folder),
+        Command::Faults(options) => faults::run(&options),
+        Command::Patient(options) => faults::be_patient(&options),
+        Command::Serve(options) => server::run(&options),
     };
     match outcome {
         Ok(()) => std::process::ExitCode::SUCCESS,

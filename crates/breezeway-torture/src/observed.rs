@@ -1,6 +1,8 @@
 //! What a process has, seen from outside (proc(5)).
 
+use std::collections::HashSet;
 use std::fmt;
+use std::path::PathBuf;
 
 /// What a session takes and must give back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -15,17 +17,31 @@ pub(crate) struct Holdings {
     pub(crate) shared: usize,
 }
 
+fn is_statistics(name: &str) -> bool {
+    name.contains("/memfd:breezeway-stats ")
+}
+
+/// Descriptors of a process, but for its statistics.
+pub(crate) fn descriptors(pid: u32) -> usize {
+    std::fs::read_dir(format!("/proc/{pid}/fd")).map_or(0, |entries| {
+        let targets = entries.flatten().filter_map(|entry| entry.path().read_link().ok());
+        targets.filter(|name| !is_statistics(&name.to_string_lossy())).count()
+    })
+}
+
+/// The sockets of a process, by the names that the kernel has for them.
+pub(crate) fn sockets(pid: u32) -> HashSet<PathBuf> {
+    let entries = std::fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+    let targets = entries.filter_map(|entry| entry.path().read_link().ok());
+    targets.filter(|name| name.to_string_lossy().starts_with("socket:")).collect()
+}
+
 impl Holdings {
     /// Of a process, but for its statistics, which come with its first session and stay.
     pub(crate) fn of(pid: u32) -> Self {
         let text =
             |file: &str| std::fs::read_to_string(format!("/proc/{pid}/{file}")).unwrap_or_default();
         let entries = |folder: &str| std::fs::read_dir(format!("/proc/{pid}/{folder}"));
-        let is_statistics = |name: &str| name.contains("/memfd:breezeway-stats ");
-        let descriptors = entries("fd").map_or(0, |entries| {
-            let targets = entries.flatten().filter_map(|entry| entry.path().read_link().ok());
-            targets.filter(|name| !is_statistics(&name.to_string_lossy())).count()
-        });
         let maps = text("maps");
         let is_segment = |line: &&str| {
             line.split(' ').nth(1).is_some_and(|bits| bits.ends_with('s')) && !is_statistics(line)
@@ -43,7 +59,7 @@ impl Holdings {
             names.flatten().filter(|name| !is_kept(name)).count()
         });
         Self {
-            descriptors,
+            descriptors: descriptors(pid),
             mappings: maps.lines().filter(is_segment).count(),
             threads,
             shared: field("RssShmem:"),

@@ -1,24 +1,38 @@
 //! Servers as processes, which end with the one that started them.
 
+use std::collections::HashSet;
 use std::io::{BufRead, BufReader, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex};
-use std::thread::Builder;
+use std::thread::{self, Builder, JoinHandle};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::retry_on_intr;
+use rustix::process::Pid;
 
 use crate::Failure;
 use crate::engine::Engine;
-use crate::observed::Holdings;
+use crate::kills::{self, kill_in};
+use crate::observed::{self, Holdings};
 
-/// A server's process. Killed when dropped.
+/// A process of ours, as a rule a server. Killed when dropped.
 pub(crate) struct Process {
     child: Child,
+    /// Its standard input.
+    input: Option<UnixStream>,
     /// Whether the child is a shell that ends the server.
     is_wrapped: bool,
     /// Where it listens over TCP.
     pub(crate) tcp: String,
     lines: BufReader<ChildStdout>,
+    /// Who kills a server that cannot kill itself, and says when.
+    killer: Option<JoinHandle<u64>>,
     complaints: Arc<Mutex<String>>,
+    listening: Option<JoinHandle<()>>,
 }
 
 impl Process {
@@ -45,8 +59,16 @@ impl Process {
     }
 
     /// Starts what serves, and waits until it listens.
-    pub(crate) fn start_command(mut command: Command) -> Result<Self, Failure> {
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    pub(crate) fn start_command(command: Command) -> Result<Self, Failure> {
+        let mut process = Self::spawn(command)?;
+        process.listens()?;
+        Ok(process)
+    }
+
+    /// Starts a process that ends with its standard input, a socket.
+    pub(crate) fn spawn(mut command: Command) -> Result<Self, Failure> {
+        let (input, of_child) = UnixStream::pair()?;
+        command.stdin(OwnedFd::from(of_child)).stdout(Stdio::piped()).stderr(Stdio::piped());
         let is_wrapped = command.get_program() == "sh";
         let mut child = command.spawn()?;
         let complaints = Arc::new(Mutex::new(String::new()));
@@ -64,17 +86,55 @@ impl Process {
             }
         };
         let lines = BufReader::new(child.stdout.take().ok_or("a pipe")?);
-        let mut process = Self { child, is_wrapped, tcp: String::new(), lines, complaints };
         let spawned = Builder::new().name("complaints".to_owned()).spawn(listening);
-        spawned.map_err(|error| format!("no thread to hear the server: {error}"))?;
-        let line = process.next_line()?;
+        let (input, tcp) = (Some(input), String::new());
+        let mut process = Self {
+            child,
+            input,
+            is_wrapped,
+            tcp,
+            lines,
+            killer: None,
+            complaints,
+            listening: None,
+        };
+        let spawned = spawned.map_err(|error| format!("no thread to hear the server: {error}"))?;
+        process.listening = Some(spawned);
+        Ok(process)
+    }
+
+    /// Waits until it listens.
+    pub(crate) fn listens(&mut self) -> Result<(), Failure> {
+        let line = self.next_line()?;
         let Some(places) = line.trim_end().strip_prefix("listening on ") else {
-            let _ = process.child.wait();
-            return Err(format!("the server does not listen: {line}{}", process.said()).into());
+            self.last_words()?;
+            return Err(format!("the server does not listen: {line}{}", self.said()).into());
         };
         let tcp = places.split(',').find(|place| place.starts_with("tcp:"));
-        process.tcp = tcp.unwrap_or_default().to_owned();
-        Ok(process)
+        self.tcp = tcp.unwrap_or_default().to_owned();
+        Ok(())
+    }
+
+    /// Waits for its end, and for what it has said until then.
+    pub(crate) fn last_words(&mut self) -> Result<ExitStatus, Failure> {
+        let status = self.child.wait()?;
+        if let Some(listening) = self.listening.take() {
+            let _ = listening.join();
+        }
+        Ok(status)
+    }
+
+    /// Its standard input.
+    pub(crate) fn input(&mut self) -> Result<&mut UnixStream, Failure> {
+        self.input.as_mut().ok_or_else(|| "its standard input has ended".into())
+    }
+
+    /// Whether there is something to read, or the end, within this time.
+    pub(crate) fn says_something_within(&self, patience: Duration) -> bool {
+        let time = patience.try_into().ok();
+        let mut polled = [PollFd::new(self.lines.get_ref(), PollFlags::IN)];
+        !self.lines.buffer().is_empty()
+            || retry_on_intr(|| poll(&mut polled, time.as_ref())).is_ok_and(|ready| ready > 0)
     }
 
     /// The server itself, not a shell around it; `None` if it has ended.
@@ -92,6 +152,18 @@ impl Process {
         self.pid().is_none() || self.child.try_wait().is_ok_and(|status| status.is_some())
     }
 
+    /// Whether it ends by itself within this time.
+    pub(crate) fn ends_within(&mut self, patience: Duration) -> bool {
+        let start = Instant::now();
+        while !self.has_ended() {
+            if start.elapsed() > patience {
+                return false;
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
+        true
+    }
+
     /// The next line that it says; empty at its end.
     pub(crate) fn next_line(&mut self) -> Result<String, Failure> {
         let mut line = String::new();
@@ -99,24 +171,47 @@ impl Process {
         Ok(line)
     }
 
-    /// Tells it to kill itself after so many nanoseconds, and to say when.
+    /// Lets it die after so many nanoseconds: by itself, or, in another language, by a thread here.
     pub(crate) fn die_in(&mut self, delay: u64) -> Result<(), Failure> {
-        let stdin = self.child.stdin.as_mut().ok_or("a pipe")?;
-        Ok(writeln!(stdin, "{delay}")?)
+        if self.is_wrapped {
+            let pid = self.pid().and_then(|pid| Pid::from_raw(pid.cast_signed()));
+            let pid = pid.ok_or("the server has ended")?;
+            self.killer = Some(thread::spawn(move || kill_in(pid, delay)));
+            return Ok(());
+        }
+        Ok(writeln!(self.input()?, "{delay}")?)
+    }
+
+    /// When it died of that.
+    pub(crate) fn time_of_death(&mut self) -> Result<u64, Failure> {
+        match self.killer.take() {
+            Some(killer) => Ok(killer.join().map_err(|_| "the killer panicked")?),
+            None => kills::time_of_death(&self.next_line()?),
+        }
     }
 
     /// Ends it, whatever it does.
     pub(crate) fn kill(&mut self) {
         // The shell around a server ends that with its standard input.
-        drop(self.child.stdin.take());
+        drop(self.input.take());
         if !self.is_wrapped {
             let _ = self.child.kill();
         }
     }
 
+    /// How many descriptors it has now, which is a shorter look than at all that it has.
+    pub(crate) fn descriptors(&self) -> usize {
+        self.pid().map_or(0, observed::descriptors)
+    }
+
     /// What it has now.
     pub(crate) fn holdings(&self) -> Holdings {
         self.pid().map(Holdings::of).unwrap_or_default()
+    }
+
+    /// Its sockets now.
+    pub(crate) fn sockets(&self) -> HashSet<PathBuf> {
+        self.pid().map(observed::sockets).unwrap_or_default()
     }
 
     /// What it said on standard error.

@@ -1,29 +1,55 @@
 //! Servers, each in a process that ends with its standard input.
 
 use std::collections::HashMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::thread::Builder;
 
-use breezeway::{Address, Call};
+use breezeway::{Address, Call, ServerOptions, SessionOptions, WaitPolicy};
+use breezeway_adversary::interception;
 use breezeway_grpc_interop::pb::test_service_server::TestServiceServer;
 use breezeway_rpc::AsyncServer;
 use breezeway_tokio::{IncomingCall, Stream};
 use rustix::process::{Signal, set_parent_process_death_signal};
 
+use crate::client::HANDSHAKE;
 use crate::engine::Engine;
 use crate::services::{AsyncRoomServer, Echoes, Mirror, RoomServer};
-use crate::{Failure, kills};
+use crate::{Failure, faults, kills};
 
-/// Serves until standard input ends; says first where.
-pub(crate) fn run(engine: Engine, folder: &Path) -> Result<(), Failure> {
-    set_parent_process_death_signal(Some(Signal::KILL))?;
-    // A panic that a thread survives is a finding all the same.
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// What serves.
+    engine: Engine,
+    /// Where its socket files go.
+    folder: PathBuf,
+    /// Lets whoever has started it answer its system calls, and says on standard error what it
+    /// logs.
+    #[arg(long)]
+    intercepted: bool,
+}
+
+/// A panic that a thread survives is a finding all the same.
+pub(crate) fn abort_where_a_thread_panics() {
     let say = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         say(panic);
         std::process::abort();
     }));
+}
+
+/// From here on whoever has started this process answers its system calls.
+pub(crate) fn be_intercepted() -> Result<(), Failure> {
+    tracing_subscriber::fmt().with_writer(std::io::stderr).with_ansi(false).init();
+    let intercepted = interception::be_intercepted(&faults::seen());
+    Ok(intercepted.map_err(|error| format!("{}: {error}", faults::NO_INTERCEPTION))?)
+}
+
+/// Serves until standard input ends; says first where.
+pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+    let &Options { engine, ref folder, intercepted } = options;
+    set_parent_process_death_signal(Some(Signal::KILL))?;
+    abort_where_a_thread_panics();
     let listening = || {
         for line in std::io::stdin().lines().map_while(Result::ok) {
             if let Ok(delay) = line.parse() {
@@ -34,19 +60,27 @@ pub(crate) fn run(engine: Engine, folder: &Path) -> Result<(), Failure> {
     };
     let spawned = Builder::new().name("input".to_owned()).spawn(listening);
     spawned.map_err(|error| format!("no thread to hear standard input: {error}"))?;
+    if intercepted {
+        be_intercepted()?;
+    }
+    // Who sleeps makes the same calls each time; who spins, as chance will have it.
+    let policy = if intercepted { WaitPolicy::Park } else { WaitPolicy::Adaptive };
+    let options = SessionOptions::new().wait(policy);
+    let options = if intercepted { options.handshake_timeout(HANDSHAKE) } else { options };
+    let settings = ServerOptions::new().session(options);
     let path = folder.display();
     let places = format!("shm:{path}/shm,unix:{path}/unix,tcp:127.0.0.1:0");
     match engine {
-        Engine::Native | Engine::Unix | Engine::Tcp => native(&places.parse()?),
-        Engine::Tokio => awaited(tokio(places.parse()?)),
-        Engine::Rpc | Engine::Kitex => awaited(rpc(places.parse()?)),
+        Engine::Native | Engine::Unix | Engine::Tcp => native(&places.parse()?, settings),
+        Engine::Tokio => awaited(tokio(places.parse()?, settings)),
+        Engine::Rpc | Engine::Kitex => awaited(rpc(places.parse()?, settings)),
         Engine::KitexBlocking => {
-            let server = breezeway_rpc::Server::bind(&places.parse()?)?.with_thrift_clients();
-            let server = server.add_service(RoomServer(Echoes))?;
+            let server = breezeway_rpc::Server::bind_with(&places.parse()?, settings)?;
+            let server = server.with_thrift_clients().add_service(RoomServer(Echoes))?;
             say_where(server.address());
             Ok(server.serve()?)
         }
-        Engine::Grpc | Engine::GrpcHttp2 => awaited(grpc(places)),
+        Engine::Grpc | Engine::GrpcHttp2 => awaited(grpc(places, settings)),
         Engine::Shmipc => shmipc(folder),
         Engine::Go => Err("the Go module has a command of its own".into()),
     }
@@ -61,8 +95,8 @@ fn awaited(serving: impl Future<Output = Result<(), Failure>>) -> Result<(), Fai
     runtime.worker_threads(2).enable_all().build()?.block_on(serving)
 }
 
-fn native(address: &Address) -> Result<(), Failure> {
-    let server = breezeway::Server::bind(address)?.on_stream(|_, mut stream| {
+fn native(address: &Address, options: ServerOptions) -> Result<(), Failure> {
+    let server = breezeway::Server::bind_with(address, options)?.on_stream(|_, mut stream| {
         while let Some(message) = stream.receive()? {
             stream.send(&message.to_vec())?;
         }
@@ -141,8 +175,8 @@ impl Tallies {
     }
 }
 
-async fn tokio(address: Address) -> Result<(), Failure> {
-    let server = breezeway_tokio::Server::bind(&address)?;
+async fn tokio(address: Address, options: ServerOptions) -> Result<(), Failure> {
+    let server = breezeway_tokio::Server::bind_with(&address, options)?;
     say_where(server.address());
     let monitor = server.monitor();
     let echo = move |call: IncomingCall| {
@@ -166,16 +200,17 @@ async fn tokio(address: Address) -> Result<(), Failure> {
     Ok(server.serve_streams(echo, echo_stream).await?)
 }
 
-async fn rpc(address: Address) -> Result<(), Failure> {
-    let server = AsyncServer::bind(&address)?.with_thrift_clients();
+async fn rpc(address: Address, options: ServerOptions) -> Result<(), Failure> {
+    let server = AsyncServer::bind_with(&address, options)?.with_thrift_clients();
     let server = server.add_service(AsyncRoomServer(Echoes))?;
     say_where(server.address());
     Ok(server.serve().await?)
 }
 
-async fn grpc(places: String) -> Result<(), Failure> {
+async fn grpc(places: String, options: ServerOptions) -> Result<(), Failure> {
     let service = TestServiceServer::new(Mirror);
-    let bound = breezeway_grpc::Server::builder().add_service(service).bind(&places)?;
+    let server = breezeway_grpc::Server::builder().options(options).add_service(service);
+    let bound = server.bind(&places)?;
     say_where(bound.address());
     Ok(bound.serve().await?)
 }

@@ -7,7 +7,8 @@ use std::time::Duration;
 use breezeway_os::Peer;
 use breezeway_shm::layout::INLINE_MAX;
 use breezeway_shm::statistics::HandlerTimes;
-use breezeway_shm::{Filling, Flags, ForeignBytes, Head, Kind, SendError};
+use breezeway_shm::{self as shm, Filling, Flags, ForeignBytes, Head, Kind, SendError};
+use rustix::io::Errno;
 
 use crate::call_limit::CallLimit;
 use crate::carrier::Carrier;
@@ -15,6 +16,7 @@ use crate::channel::OwnedSpace;
 use crate::deferred::{Caller, Deferrals, DeferredCall, DeferredError};
 use crate::error::{ReplyError, SessionError};
 use crate::link::{Body, Link};
+use crate::message::Message;
 use crate::presence::SessionId;
 use crate::protocol::{ErrorCode, Request};
 use crate::time_left;
@@ -22,10 +24,39 @@ use crate::time_left;
 /// The longest reason that a failed call's reply carries.
 const LONGEST_REASON: usize = 1024;
 
-/// The reason of a failure for want of payload memory, where there is none for the full one.
-const NO_MEMORY: &str =
-    "no payload memory for the reply: receive replies first, or raise the cap on both sides";
-const _: () = assert!(NO_MEMORY.len() <= INLINE_MAX);
+/// The reason of a failure for want of payload memory, where there is none for the full one: what
+/// an entry holds, with the limit that is in the way.
+fn in_short(error: &ReplyError) -> &'static str {
+    use breezeway_os::MemoryLimit::OfUser;
+    use breezeway_os::segment::SegmentError::{Call, Limit, NoHeadroom, Uncounted};
+    let ReplyError::Segment(error) = error else {
+        return "no payload memory for the reply: receive replies first, or raise the cap on both sides";
+    };
+    match error {
+        Call { source: Errno::MFILE, .. } => {
+            "the server has no descriptor for the reply; raise its limit of open files (ulimit -n)"
+        }
+        Call { source: Errno::NFILE, .. } => {
+            "no descriptor for the reply on the server's machine; raise sysctl fs.file-max"
+        }
+        Call { source: Errno::TOOMANYREFS, .. } => {
+            "too many descriptors of the server wait in sockets that nobody reads; raise its ulimit -n"
+        }
+        Limit { limit: OfUser { .. }, .. } => {
+            "this user holds as much as the server's max_memory_of_user allows; raise it, or release some"
+        }
+        Limit { .. } => {
+            "clients hold as much as the server's max_memory allows; raise it, or let some be released"
+        }
+        NoHeadroom { .. } => {
+            "no room for the reply in the server's memory cgroup; raise its limit or lower the cap"
+        }
+        Uncounted { .. } => {
+            "inotify watches no more for the server; raise sysctl fs.inotify.max_user_watches"
+        }
+        _ => "the server got no memory for the reply from its kernel; free some, or lower the cap",
+    }
+}
 
 /// Why a handler failed: any error. Its message goes to the caller.
 pub type HandlerError = Box<dyn Error + Send + Sync>;
@@ -43,6 +74,13 @@ pub trait Handler: Send + Sync + 'static {
     /// Serves one call. An error becomes the failure that the caller sees, unless the reply went
     /// out before; for a one-way message it is logged.
     fn handle(&self, call: Call<'_>) -> Handled;
+
+    /// What counts the calls that it defers.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn call_limit(&self) -> Option<&CallLimit> {
+        None
+    }
 }
 
 impl<F> Handler for F
@@ -139,7 +177,8 @@ impl Serving<'_> {
     /// Takes the call out of the handler's hands, with its request.
     fn defer(self) -> io::Result<(DeferredCall, Replied)> {
         let mailbox = self.deferrals.open(self.id)?;
-        let body = self.link.detach();
+        let has_request = self.link.has_current();
+        let body = if has_request { self.link.detach() } else { shm::Message::default() };
         self.deferrals.calls += 1;
         self.deferrals.bytes += body.len();
         *self.replied = true;
@@ -180,10 +219,12 @@ impl Serving<'_> {
         let cut = |len: usize| &reason.as_bytes()[..reason.floor_char_boundary(len)];
         match self.publish(head, Body::Bytes(cut(LONGEST_REASON))) {
             Err(
-                ReplyError::TooLarge { .. } | ReplyError::NoMemory { .. } | ReplyError::Segment(_),
+                error @ (ReplyError::TooLarge { .. }
+                | ReplyError::NoMemory { .. }
+                | ReplyError::Segment(_)),
             ) => {
                 let short = if code == ErrorCode::NoMemory {
-                    NO_MEMORY.as_bytes()
+                    in_short(&error).as_bytes()
                 } else {
                     cut(INLINE_MAX)
                 };
@@ -195,6 +236,9 @@ impl Serving<'_> {
 }
 
 /// One request to serve: lent by the client until it is replied to.
+//
+// It is made where it is served and moved once, into the handler. Its fields are written one by
+// one, and a processor that moves what was just written so waits for each: some 10 ns a move.
 pub struct Call<'c>(Asked<'c>, Option<&'c CallLimit>);
 
 /// Where the handler runs.
@@ -212,12 +256,15 @@ const PRESENT: &str = "a call is replied to once";
 
 impl<'c> Call<'c> {
     #[inline(always)]
-    pub(crate) fn here(serving: Serving<'c>) -> Self {
-        Self(Here(serving), None)
+    pub(crate) fn here(serving: Serving<'c>, limit: Option<&'c CallLimit>) -> Self {
+        Self(Here(serving), limit)
     }
 
-    pub(crate) fn offloaded(place: &'c mut Option<DeferredCall>) -> Self {
-        Self(Offloaded(place), None)
+    pub(crate) fn offloaded(
+        place: &'c mut Option<DeferredCall>,
+        limit: Option<&'c CallLimit>,
+    ) -> Self {
+        Self(Offloaded(place), limit)
     }
 
     /// Where it is noted how long handlers of its session take.
@@ -226,12 +273,6 @@ impl<'c> Call<'c> {
             Here(serving) => serving.link.handler_times(),
             Offloaded(place) => place.as_ref().expect(PRESENT).handler_times(),
         }
-    }
-
-    /// Counts there if it is deferred.
-    #[inline]
-    pub(crate) fn counted_by(self, limit: &'c CallLimit) -> Self {
-        Self(self.0, Some(limit))
     }
 
     /// The method number.
@@ -259,6 +300,31 @@ impl<'c> Call<'c> {
         match &self.0 {
             Here(serving) => serving.link.body(),
             Offloaded(place) => place.as_ref().expect(PRESENT).request(),
+        }
+    }
+
+    /// Takes the request for a message of its own where it is lent: it can be read while the reply
+    /// is reserved and written, and is released when it is dropped. From then on [`Self::request`]
+    /// is empty, and there is no metadata. Nothing where the bytes are private already (small ones,
+    /// and those of a socket), and of a session of one caller that is [served
+    /// elsewhere](crate::ServerOptions::offload).
+    ///
+    /// ```
+    /// use breezeway::{Call, Handled};
+    ///
+    /// fn reverse(mut call: Call<'_>) -> Handled {
+    ///     let Some(request) = call.lease() else { return call.echo() };
+    ///     let mut space = call.reserve(request.len())?;
+    ///     request.bytes().copy_to(space.bytes_mut());
+    ///     space.bytes_mut().reverse();
+    ///     drop(request);
+    ///     space.commit()
+    /// }
+    /// ```
+    pub fn lease(&mut self) -> Option<Message> {
+        match &mut self.0 {
+            Here(serving) => serving.link.lease().map(Message::plain),
+            Offloaded(place) => place.as_mut().expect(PRESENT).lease(),
         }
     }
 
@@ -321,6 +387,23 @@ impl<'c> Call<'c> {
             Here(mut serving) => Ok(serving.reply(serving.head(), Body::Bytes(bytes))?),
             Offloaded(place) => replied(take(place).reply_copied(bytes)),
         }
+    }
+
+    /// As [`Self::reply`], of a call that is taken from its place without being moved, which takes
+    /// about as long as a small reply: for layers between this crate and a handler. Fails if the
+    /// place is empty.
+    #[doc(hidden)]
+    #[inline]
+    pub fn reply_from(place: &mut Option<Self>, bytes: &[u8]) -> Handled {
+        let handled = match &mut place.as_mut().ok_or(PRESENT)?.0 {
+            Here(serving) => match serving.reply(serving.head(), Body::Bytes(bytes)) {
+                Ok(replied) => Ok(replied),
+                Err(error) => Err(error.into()),
+            },
+            Offloaded(place) => replied(take(place).reply_copied(bytes)),
+        };
+        *place = None;
+        handled
     }
 
     /// Replies with the request's own bytes, without handing them through: on a socket from where
@@ -410,13 +493,14 @@ impl<'c> Call<'c> {
     /// that of [`Self::reply`] does.
     #[inline(always)]
     pub fn reserve(self, len: usize) -> Result<ReplySpace<'c>, ReplyError> {
+        let limit = self.1;
         match self.0 {
             Here(serving) => {
                 let space = match serving.link.reserve(len) {
                     Ok(()) => Space::Here(serving),
                     Err(error) => Space::kept(serving, len, error)?,
                 };
-                Ok(ReplySpace(space))
+                Ok(ReplySpace(space, limit))
             }
             Offloaded(place) => {
                 let call = place.as_ref().expect(PRESENT);
@@ -425,8 +509,8 @@ impl<'c> Call<'c> {
                     return Err(ReplyError::TooLarge { len, cap });
                 }
                 match call.try_reserve(len) {
-                    Some(space) => Ok(ReplySpace(Space::Owned(place, space))),
-                    None => Ok(ReplySpace(Space::Offloaded(place, vec![0; len]))),
+                    Some(space) => Ok(ReplySpace(Space::Owned(place, space), limit)),
+                    None => Ok(ReplySpace(Space::Offloaded(place, vec![0; len]), limit)),
                 }
             }
         }
@@ -444,7 +528,7 @@ fn replied(outcome: Result<(), DeferredError>) -> Handled {
 
 /// Space for a reply, in shared memory if it is larger than 104 bytes. The client can read it at
 /// any time.
-pub struct ReplySpace<'c>(Space<'c>);
+pub struct ReplySpace<'c>(Space<'c>, Option<&'c CallLimit>);
 
 enum Space<'c> {
     Here(Serving<'c>),
@@ -467,7 +551,7 @@ impl<'c> Space<'c> {
     }
 }
 
-impl ReplySpace<'_> {
+impl<'c> ReplySpace<'c> {
     /// Its bytes. They hold whatever this session wrote there before, or zeros.
     #[inline]
     pub fn bytes_mut(&mut self) -> &mut [u8] {
@@ -501,6 +585,19 @@ impl ReplySpace<'_> {
             Space::Owned(_, space) => space.truncate(len),
             Space::Kept(kept) => kept.1.truncate(len),
         }
+    }
+
+    /// Gives the space back, unsent: the call is to be replied to otherwise.
+    pub fn abandon(self) -> Call<'c> {
+        let asked = match self.0 {
+            Space::Here(serving) => {
+                serving.link.abandon();
+                Here(serving)
+            }
+            Space::Offloaded(place, _) | Space::Owned(place, _) => Offloaded(place),
+            Space::Kept(kept) => Here(kept.0),
+        };
+        Call(asked, self.1)
     }
 
     #[inline(always)]
@@ -538,5 +635,37 @@ impl ReplySpace<'_> {
                 Ok(Replied(()))
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use breezeway_os::MemoryLimit;
+    use breezeway_os::segment::SegmentError;
+
+    use super::*;
+
+    #[test]
+    fn every_short_reason_fits_into_an_entry_and_names_what_to_raise() {
+        let (size, taken, limit) = (1, 1, 1);
+        let call = |source| SegmentError::Call { call: "memfd_create", size, source };
+        let of = |limit| SegmentError::Limit { size, limit };
+        let of_user = MemoryLimit::OfUser { user: None, taken, limit };
+        let file = "memory.max".to_owned();
+        for (error, knob) in [
+            (call(Errno::MFILE), "ulimit -n"),
+            (call(Errno::NFILE), "fs.file-max"),
+            (call(Errno::TOOMANYREFS), "ulimit -n"),
+            (call(Errno::NOMEM), "cap"),
+            (of(MemoryLimit::Total { taken, limit }), "max_memory "),
+            (of(of_user), "max_memory_of_user"),
+            (SegmentError::NoHeadroom { size, headroom: 0, file }, "cgroup"),
+            (SegmentError::Uncounted { size, source: Errno::NOSPC }, "max_user_watches"),
+        ] {
+            let said = in_short(&ReplyError::Segment(error));
+            assert!(said.len() <= INLINE_MAX && said.contains(knob), "{}: {said}", said.len());
+        }
+        let said = in_short(&ReplyError::TooLarge { len: 1, cap: 1 });
+        assert!(said.len() <= INLINE_MAX && said.contains("raise the cap"), "{said}");
     }
 }

@@ -64,13 +64,18 @@ impl CallLimit {
 pub(crate) struct Limited<H>(pub(crate) H, pub(crate) CallLimit);
 
 impl<H: Handler> Handler for Limited<H> {
-    #[inline]
+    #[inline(always)]
     fn handle(&self, call: Call<'_>) -> Handled {
         if !call.is_one_way()
             && let Some(reason) = self.1.refusal()
         {
             return call.fail(ErrorCode::Overloaded, &reason);
         }
-        self.0.handle(call.counted_by(&self.1))
+        self.0.handle(call)
+    }
+
+    #[inline(always)]
+    fn call_limit(&self) -> Option<&CallLimit> {
+        Some(&self.1)
     }
 }

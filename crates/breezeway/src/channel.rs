@@ -164,9 +164,17 @@ impl Channel {
         socket: OwnedFd,
         options: &SessionOptions,
     ) -> Result<(Self, Driver), ConnectError> {
+        Self::over_socket_driven(socket, Carrier::Shm, options)
+    }
+
+    pub(crate) fn over_socket_driven(
+        socket: OwnedFd,
+        carrier: Carrier,
+        options: &SessionOptions,
+    ) -> Result<(Self, Driver), ConnectError> {
         options.validate()?;
         let peer = Peer::of(&socket).map_err(HandshakeError::from)?;
-        let channel = Self::negotiate(socket, peer, Carrier::Shm, options, Driving::Elsewhere)?;
+        let channel = Self::negotiate(socket, peer, carrier, options, Driving::Elsewhere)?;
         let driver = Driver::new(Arc::clone(&channel.handle.shared))?;
         Ok((channel, driver))
     }

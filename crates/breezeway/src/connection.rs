@@ -8,6 +8,8 @@
 
 mod arrivals;
 mod calls;
+#[cfg(feature = "fuzzing")]
+pub(crate) mod fuzzing;
 mod metadata;
 mod one_way;
 mod served;

@@ -5,8 +5,7 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use breezeway_os::{Deadline, Notifier, Origin, Peer};
@@ -20,7 +19,7 @@ use crate::channel::{IncomingCall, OwnedSpace};
 use crate::presence::SessionId;
 use crate::protocol::{ErrorCode, Request};
 use crate::time_left;
-use crate::worker::Inbox;
+use crate::worker::{Inbox, Mail};
 
 /// Time between two attempts to send replies that found no memory.
 pub(crate) const RETRY: Duration = Duration::from_millis(1);
@@ -87,54 +86,32 @@ pub(crate) enum Recipient {
 pub(crate) struct Mailbox {
     origin: Origin,
     recipient: Recipient,
-    /// Whether there is something to take.
-    has_mail: AtomicBool,
-    mail: Mutex<Mail>,
-}
-
-struct Mail {
-    answers: Vec<Answer>,
-    /// Whether the session goes on.
-    open: bool,
+    mail: Mail<Answer>,
 }
 
 impl Mailbox {
     pub(crate) fn new(recipient: Recipient) -> Self {
-        Self {
-            origin: Origin::here(),
-            recipient,
-            has_mail: AtomicBool::new(false),
-            mail: Mutex::new(Mail { answers: Vec::new(), open: true }),
-        }
+        Self { origin: Origin::here(), recipient, mail: Mail::default() }
     }
 
     pub(crate) fn recipient(&self) -> &Recipient {
         &self.recipient
     }
 
-    fn lock(&self) -> MutexGuard<'_, Mail> {
-        // Nothing that panics runs with the lock.
-        self.mail.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Whether there is something to take.
     #[inline(always)]
     pub(crate) fn has_mail(&self) -> bool {
-        self.has_mail.load(Ordering::Relaxed)
+        self.mail.is_there()
     }
 
     /// Takes what has come.
     pub(crate) fn take(&self) -> Vec<Answer> {
-        let mut mail = self.lock();
-        self.has_mail.store(false, Ordering::Relaxed);
-        std::mem::take(&mut mail.answers)
+        self.mail.take()
     }
 
     /// From now on nothing is taken any more.
     pub(crate) fn close(&self) {
-        let mut mail = self.lock();
-        mail.open = false;
-        mail.answers.clear();
+        self.mail.close();
     }
 
     fn post(&self, answer: Answer) -> Result<(), DeferredError> {
@@ -142,13 +119,9 @@ impl Mailbox {
         if !self.origin.is_here() {
             return Err(DeferredError::Forked);
         }
-        let mut mail = self.lock();
-        if !mail.open {
+        let Some(is_first) = self.mail.post(answer) else {
             return Err(DeferredError::SessionEnded);
-        }
-        mail.answers.push(answer);
-        let is_first = !self.has_mail.swap(true, Ordering::Relaxed);
-        drop(mail);
+        };
         if is_first {
             match &self.recipient {
                 Recipient::Worker { inbox, token, id } => inbox.mail(*token, *id),
@@ -244,6 +217,14 @@ impl DeferredCall {
         match &self.0 {
             Mailed(call) => call.body.bytes(),
             Shared(call, _) => call.request(),
+        }
+    }
+
+    /// Takes the request where it is lent. What is to be mailed counts it until there is a reply.
+    pub(crate) fn lease(&mut self) -> Option<crate::message::Message> {
+        match &mut self.0 {
+            Mailed(_) => None,
+            Shared(call, _) => call.lease(),
         }
     }
 

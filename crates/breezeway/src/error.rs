@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use breezeway_os::segment::SegmentError;
+use breezeway_os::shortage::advice;
 use breezeway_shm::{SendError, Shortage, SocketError};
 use thiserror::Error;
 
@@ -100,8 +101,11 @@ pub enum ConnectError {
     /// None of an address's places works.
     #[error("no place of the address works:{}", list(.0))]
     NoPlace(Vec<(Place, ConnectError)>),
+    /// There is no thread to connect on.
+    #[error("cannot connect: {0}")]
+    Thread(io::Error),
     /// Something else.
-    #[error("cannot connect to {place}: {source}")]
+    #[error("cannot connect to {place}: {source}{}", advice(source))]
     Io {
         /// Where a server was expected.
         place: Place,
@@ -197,7 +201,7 @@ pub enum CallError {
     #[error("the reply cannot be received: {0}")]
     Shortage(SegmentError),
     /// The session socket failed, which ended the session.
-    #[error("the session socket failed, which ended the session: {0}")]
+    #[error("the session socket failed, which ended the session: {0}{advice}", advice = advice(.0))]
     Io(io::Error),
     /// TLS has ended the session: the bytes were changed on their way, or the server says so.
     #[error("TLS has ended the session: {0}")]
@@ -349,7 +353,7 @@ pub enum SessionError {
     #[error("the client's next segment cannot be mapped now: {0}")]
     Shortage(SegmentError),
     /// The session socket failed.
-    #[error("the session socket failed: {0}")]
+    #[error("the session socket failed: {0}{advice}", advice = advice(.0))]
     Io(io::Error),
     /// TLS has ended the session: the bytes were changed on their way, or the client says so.
     #[error("TLS has ended the session: {0}")]
@@ -531,7 +535,7 @@ pub enum ServeError {
     )]
     NoAdminSocket,
     /// The socket cannot be made there.
-    #[error("cannot listen on {place}: {source}")]
+    #[error("cannot listen on {place}: {source}{}", advice(source))]
     Listen {
         /// Where the server was to listen.
         place: Place,
@@ -539,6 +543,6 @@ pub enum ServeError {
         source: io::Error,
     },
     /// The server's own machinery failed.
-    #[error("cannot serve: {0}")]
+    #[error("cannot serve: {0}{advice}", advice = advice(.0))]
     Io(#[from] io::Error),
 }

@@ -66,7 +66,7 @@ impl Running {
 pub(crate) struct Timed<H>(pub(crate) H);
 
 impl<H: Handler> Handler for Timed<H> {
-    #[inline]
+    #[inline(always)]
     fn handle(&self, call: Call<'_>) -> Handled {
         let timer = HandlerTimer::start(|| call.handler_times());
         let handled = self.0.handle(call);

@@ -6,6 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use breezeway_os::scm::{self, Lost};
+use breezeway_os::shortage::advice;
 use breezeway_os::{
     Deadline, ForeignDescriptor, MemoryAccount, Waiting, ready, segment, segment::SegmentError,
 };
@@ -102,7 +103,7 @@ pub enum HandshakeError {
     #[error(transparent)]
     Tls(#[from] TlsError),
     /// The socket failed.
-    #[error("session socket: {0}")]
+    #[error("session socket: {0}{advice}", advice = advice(&(*.0).into()))]
     Socket(#[from] Errno),
 }
 

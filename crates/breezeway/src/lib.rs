@@ -77,6 +77,9 @@ mod deferred;
 mod error;
 #[cfg(not(loom))]
 mod foreign;
+#[cfg(all(feature = "fuzzing", not(loom)))]
+#[doc(hidden)]
+pub mod fuzzing;
 #[cfg(not(loom))]
 mod hand_over;
 #[cfg(not(loom))]
@@ -137,6 +140,10 @@ mod worker;
 
 #[cfg(not(loom))]
 pub use address::{Address, AddressError, Place};
+/// For the crates on top.
+#[cfg(not(loom))]
+#[doc(hidden)]
+pub use breezeway_os::shortage;
 #[cfg(not(loom))]
 pub use breezeway_os::{
     Identity, NotAStreamSocket, Peer, TrustedPeer, WaitPolicy, inherited, segment::SegmentError,

@@ -284,18 +284,18 @@ impl Link {
         }
     }
 
-    /// The most messages and other entries that can have come and not been taken, with so many
-    /// calls in flight.
+    /// How often [`Self::take`] may have to be asked for all that can have come, with so many calls
+    /// in flight.
     pub(crate) fn max_pending(&self, in_flight: usize) -> usize {
         match self {
-            Memory(link) => link.endpoint.peer_capacity(),
+            Memory(link) => link.endpoint.most_pending(),
             // A reply to each, that the server goes away, and the farewell.
             Socket(_) => in_flight + 2,
         }
     }
 
     /// Takes the next message, if one is there; it stays the current one until [`Self::finish`].
-    /// May say false although more is there, after an entry about a segment.
+    /// May say false although more is there, after a piece of an entry about a segment.
     #[inline(always)]
     pub(crate) fn take(&mut self) -> Result<bool, LinkError> {
         match self {
@@ -336,6 +336,14 @@ impl Link {
         match self {
             Memory(link) => link.endpoint.detach(),
             Socket(link) => link.detach(),
+        }
+    }
+
+    /// As [`Self::detach`], if the peer lends the current message's body.
+    pub(crate) fn lease(&mut self) -> Option<Message> {
+        match self {
+            Memory(link) => link.endpoint.is_lent().then(|| link.endpoint.detach()),
+            Socket(_) => None,
         }
     }
 

@@ -75,6 +75,11 @@ impl Message {
         self.is_message
     }
 
+    /// Whether its bytes are the peer's memory.
+    pub(crate) fn is_lent(&self) -> bool {
+        self.body.is_lent()
+    }
+
     /// A private copy of its bytes.
     pub fn to_vec(&self) -> Vec<u8> {
         self.bytes().to_vec()

@@ -106,7 +106,7 @@ impl Queue {
 /// Calls the handler, and fails the call if it has not replied.
 pub(crate) fn serve(call: DeferredCall, handler: &impl Handler) {
     let mut place = Some(call);
-    let call = Call::offloaded(&mut place);
+    let call = Call::offloaded(&mut place, handler.call_limit());
     // The handler sees nothing of ours but the call, of which the place is what is left.
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         handler.handle(call).map_err(|error| (ErrorCode::Failed, error.to_string()))
@@ -206,7 +206,7 @@ mod tests {
             let elsewhere = mailbox();
             let mut place = Some(self::call(&elsewhere, SessionId::next(), 6));
             assert!(!call.is_one_way());
-            Call::offloaded(&mut place).done()
+            Call::offloaded(&mut place, None).done()
         });
         assert_eq!(silent, (ErrorCode::Failed, "the handler did not reply".to_owned()));
     }

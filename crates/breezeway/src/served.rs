@@ -19,7 +19,7 @@ use crate::link::{Body, Link, Notice};
 use crate::log_limit::LogLimit;
 use crate::options::SessionOptions;
 use crate::presence::SessionId;
-use crate::protocol::{About, CallViolation, ErrorCode, Request, Side, judge, plain_request};
+use crate::protocol::{About, CallViolation, ErrorCode, Request, Side, check_plain_request, judge};
 use crate::slice::{Group, SLICE, Slice};
 use crate::worker::Inbox;
 
@@ -397,7 +397,7 @@ impl ServerSession {
             let mut one_way = false;
             let kind = self.link.head().kind;
             if kind == Kind::Message as u8 {
-                one_way = self.serve_request(handler)?;
+                one_way = self.serve_request(handler, slice)?;
             } else {
                 match judge(kind, Side::Server)? {
                     About::Shutdown => return Ok(Progress::Closed),
@@ -421,26 +421,41 @@ impl ServerSession {
 
     /// Serves the current request; true if it was a one-way message.
     #[inline(always)]
-    fn serve_request(&mut self, handler: &impl Handler) -> Result<bool, SessionError> {
-        let request = plain_request(self.link.head())?;
+    fn serve_request(
+        &mut self,
+        handler: &impl Handler,
+        slice: &mut Slice<'_>,
+    ) -> Result<bool, SessionError> {
+        let head = self.link.head();
+        check_plain_request(head)?;
+        let request = Request::of(head);
+        if request.one_way {
+            slice.begin_one_way();
+        }
         let mut replied = false;
-        let call = Call::here(self.serving(request, &mut replied));
         // The handler sees the session only through the call, which is gone when it returns or
         // unwinds; what is left, reserved space, is given back below.
-        let outcome = catch_unwind(AssertUnwindSafe(|| handler.handle(call).map_err(Failure::of)));
-        if !matches!(outcome, Ok(Ok(_))) || !replied {
-            let failure = match outcome {
-                Ok(Ok(_)) => Failure::new(ErrorCode::Failed, "the handler did not reply"),
-                Ok(Err(failure)) => failure,
-                Err(panic) => Failure::panicked(&*panic),
-            };
-            self.not_replied(request, replied, failure)?;
+        let mut failure = None;
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
+            let call = Call::here(self.serving(request, &mut replied), handler.call_limit());
+            match handler.handle(call) {
+                Ok(_) => {}
+                Err(error) => failure = Some(Failure::of(error)),
+            }
+        }));
+        if let Err(panic) = outcome {
+            failure = Some(Failure::panicked(&*panic));
+        }
+        if failure.is_some() || !replied {
+            let silent = || Failure::new(ErrorCode::Failed, "the handler did not reply");
+            self.not_replied(request, replied, failure.unwrap_or_else(silent))?;
         }
         // Of a one-way or deferred call: a reply has done so.
         self.link.finish()?;
         Ok(request.one_way)
     }
 
+    #[inline(always)]
     fn serving<'c>(&'c mut self, request: Request, replied: &'c mut bool) -> Serving<'c> {
         Serving {
             id: self.id,

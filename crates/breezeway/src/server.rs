@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use breezeway_os::{Notifier, Waiting, clock};
+use breezeway_os::{Notifier, Waiting, clock, shortage};
 
 use crate::address::Address;
 use crate::call::{Handler, HandlerError};
@@ -226,10 +226,11 @@ impl Server {
                 let builder = thread::Builder::new().name(format!("breezeway-call-{number}"));
                 let queue = &queue;
                 let stopper = self.stopper();
-                builder.spawn_scoped(scope, move || {
+                let started = builder.spawn_scoped(scope, move || {
                     let _stopper = StopOnDrop(stopper);
                     queue.serve(handler);
-                })?;
+                });
+                started.map_err(shortage::no_thread)?;
             }
             let outcome = self.serve_with(Limited(Offloading(Arc::clone(&closing.0)), limit));
             drop(closing);

@@ -64,6 +64,8 @@ pub(crate) struct Slice<'w> {
     now: u64,
     /// Messages served since then.
     untimed: u32,
+    /// Whether that reading is of before the turn, which may have begun with a wait.
+    is_fresh: bool,
     bytes_left: usize,
     /// What whoever serves is wanted for elsewhere.
     interrupt: Option<&'w News>,
@@ -78,6 +80,7 @@ impl<'w> Slice<'w> {
             until: now.saturating_add(ticks),
             now,
             untimed: 0,
+            is_fresh: true,
             bytes_left: SLICE_BYTES,
             interrupt: None,
         }
@@ -97,6 +100,16 @@ impl<'w> Slice<'w> {
         self.spend(bytes);
         self.read_clock();
         self.has_more()
+    }
+
+    /// A message without a reply is there. The turn begins with its first one: the wait for that is
+    /// neither a slow message nor part of the turn.
+    #[inline(always)]
+    pub(crate) fn begin_one_way(&mut self) {
+        if self.is_fresh {
+            self.read_clock();
+            self.until = self.now.saturating_add(self.ticks);
+        }
     }
 
     /// As [`Self::goes_on_after`], for a message without a reply.
@@ -125,7 +138,7 @@ impl<'w> Slice<'w> {
     #[inline(always)]
     fn read_clock(&mut self) {
         self.now = clock::ticks();
-        self.untimed = 0;
+        (self.untimed, self.is_fresh) = (0, false);
     }
 
     #[inline(always)]
@@ -175,6 +188,25 @@ mod tests {
         assert!(slice.goes_on_after(1));
         news.announce();
         assert!(!slice.goes_on_after(1));
+    }
+
+    #[test]
+    fn a_turn_begins_with_its_first_one_way_message_and_only_with_that() {
+        let mut group = Group::default();
+        // Long over, had it begun when the clock was last read; an hour, else.
+        let hour = clock::ticks_in(Duration::from_secs(3600));
+        let mut slice = Slice::new(0, hour);
+        slice.begin_one_way();
+        assert!(slice.goes_on_after_one_way(1, &mut group));
+        assert_eq!((group.size, group.largest), (2, LARGEST_GROUP), "it was a quick one");
+        let until = slice.until;
+        slice.begin_one_way();
+        assert_eq!(slice.until, until);
+
+        let mut replied = Slice::new(0, 1);
+        assert!(!replied.goes_on_after(1));
+        replied.begin_one_way();
+        assert!(!replied.has_more(), "a turn that has begun is not begun again");
     }
 
     #[test]

@@ -11,9 +11,11 @@ mod ending;
 mod guard;
 mod inbox;
 mod load;
+mod mail;
 mod news;
 mod session;
 mod shared;
+mod signal;
 mod slot;
 mod sync;
 #[cfg(test)]
@@ -42,9 +44,11 @@ use guard::Watch;
 pub(crate) use inbox::Inbox;
 pub(crate) use load::Load;
 use load::Workload;
+pub(crate) use mail::Mail;
 pub(crate) use news::News;
 pub(crate) use session::Session;
 pub(crate) use shared::SharedSession;
+pub(crate) use signal::Signal;
 use slot::{EXIT, Slot};
 use turns::Turns;
 
@@ -254,7 +258,6 @@ impl Worker {
         };
         slot.session.join(Arc::clone(&self.inbox), token);
         if let Err(error) = slot.watch(&self.sleeper, token) {
-            // ENOSPC is the sysctl fs.epoll.max_user_watches (epoll(7)).
             tracing::warn!(%error, "cannot watch a session, which ends");
             self.inbox.session_ended();
             return None;
@@ -690,5 +693,12 @@ impl Worker {
             self.budget.learn(self.now.wrapping_sub(since));
         }
         Ok(())
+    }
+}
+
+/// Armed sessions have the inbox that has them: one that is left there would never end.
+impl Drop for Worker {
+    fn drop(&mut self) {
+        self.reclaim_all();
     }
 }

@@ -27,3 +27,39 @@ fn calls_below_every_layer_are_answered() {
     let expected = [trace, answers[0], trace, answers[1]].concat();
     assert_eq!(output(env!("CARGO_BIN_EXE_governed")), expected);
 }
+
+mod needs_go {
+    use std::io::{BufRead, BufReader};
+    use std::path::Path;
+    use std::process::{Child, Command, Stdio};
+
+    /// Kitex's server, which ends with this.
+    struct Kitex(Child);
+
+    impl Drop for Kitex {
+        fn drop(&mut self) {
+            self.0.kill().unwrap();
+            self.0.wait().unwrap();
+        }
+    }
+
+    #[test]
+    #[ignore = "needs Go"]
+    fn a_client_calls_kitexs_server_and_ours() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../peers/kitex-peers");
+        let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("kitex-peers");
+        let program = program.to_str().unwrap();
+        for step in [&["generate", "./..."][..], &["build", "-o", program, "."]] {
+            let done = Command::new("go").args(step).current_dir(&folder).output().unwrap();
+            assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        }
+        let mut server = Command::new(program);
+        server.args(["serve-users", "tcp:127.0.0.1:0"]).stdout(Stdio::piped());
+        let mut kitex = Kitex(server.spawn().unwrap());
+        let mut address = String::new();
+        BufReader::new(kitex.0.stdout.take().unwrap()).read_line(&mut address).unwrap();
+        let mixed = Command::new(env!("CARGO_BIN_EXE_mixed")).arg(address.trim()).output().unwrap();
+        assert!(mixed.status.success(), "{}", String::from_utf8_lossy(&mixed.stderr));
+        assert_eq!(String::from_utf8_lossy(&mixed.stdout), "Ada is 36, say kitex and ours\n");
+    }
+}

@@ -18,6 +18,7 @@ pub mod hello {
     pub const STREAM_MESSAGES_AT: usize = 44;
     pub const STREAM_BYTES_AT: usize = 48;
     pub const MAX_STREAMS_AT: usize = 56;
+    pub const MAX_METADATA_AT: usize = 60;
     pub const LEN: usize = 64;
     pub const MAX_LEN: usize = 4096;
 }

@@ -34,10 +34,29 @@ pub const SLICE_HEADER_LEN: u32 = 20;
 
 /// A buffer region as a well-behaved client makes it.
 pub fn region() -> OwnedFd {
-    let fd = unsealable(SIZE);
-    set(&fd, 0, LISTS.len() as u32);
-    set(&fd, 4, 0x000f_ec48);
-    for (header, count, capacity) in LISTS {
+    region_of(SIZE, &LISTS)
+}
+
+/// Where the lists of [`small_region`] begin, how many slices each has, and of how many bytes.
+pub const SMALL_LISTS: [(u64, u32, u32); 2] = [(8, 6, 60), (524, 3, 256)];
+/// Its size.
+pub const SMALL_SIZE: u64 = 1388;
+
+/// One with few small slices, which is quickly made.
+pub fn small_region() -> OwnedFd {
+    region_of(SMALL_SIZE, &SMALL_LISTS)
+}
+
+fn region_of(size: u64, lists: &[(u64, u32, u32)]) -> OwnedFd {
+    let mut bytes = Vec::new();
+    let mut put = |at: u64, value: u32| {
+        let at = at as usize;
+        bytes.resize(bytes.len().max(at + 4), 0);
+        bytes[at..at + 4].copy_from_slice(&value.to_le_bytes());
+    };
+    put(0, lists.len() as u32);
+    let mut end = 8;
+    for &(header, count, capacity) in lists {
         let stride = SLICE_HEADER_LEN + capacity;
         for (at, value) in [
             (list::SIZE, count),
@@ -45,17 +64,22 @@ pub fn region() -> OwnedFd {
             (list::TAIL, (count - 1) * stride),
             (list::SLICE_CAPACITY, capacity),
         ] {
-            set(&fd, header + at, value);
+            put(header + at, value);
         }
         for index in 0..count {
             let slice = header + list::SLICES + u64::from(index * stride);
-            set(&fd, slice, capacity);
+            put(slice, capacity);
             if index + 1 < count {
-                set(&fd, slice + 12, (index + 1) * stride);
-                set(&fd, slice + 16, 1);
+                put(slice + 12, (index + 1) * stride);
+                put(slice + 16, 1);
             }
         }
+        end = header + list::SLICES + u64::from(count * stride);
     }
+    // What the lists take.
+    put(4, end as u32 - 8);
+    let fd = unsealable(size);
+    assert_eq!(pwrite(&fd, &bytes, 0), Ok(bytes.len()));
     fd
 }
 

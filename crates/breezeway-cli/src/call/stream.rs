@@ -5,9 +5,9 @@
 
 use std::io;
 use std::sync::mpsc::{SyncSender, sync_channel};
-use std::thread;
 
 use breezeway_idl::model::{Schema, Type};
+use breezeway_os::shortage;
 use breezeway_rpc::{Caller, Error, ReplyStream, StreamChannel};
 use serde_json::{Deserializer, Value};
 
@@ -61,11 +61,11 @@ pub(super) fn run(call: &Call, channel: impl StreamChannel) -> Result<(), Failur
     let (schema, result) = (call.schema(), result.clone());
     let is_one = !method.streaming.of_replies();
     let ending = events.clone();
-    thread::spawn(move || {
+    shortage::spawn("replies", move || {
         // Nobody listens any more once the command ends.
         let _ = ending.send(Event::End(receive(schema, &result, is_one, replies)));
-    });
-    thread::spawn(move || read(given, &events));
+    })?;
+    shortage::spawn("input", move || read(given, &events))?;
     let mut sent = 0;
     for event in happened {
         match event {

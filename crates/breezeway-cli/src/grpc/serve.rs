@@ -5,6 +5,7 @@ use std::time::Duration;
 use breezeway::{Address, ServerOptions};
 use breezeway_grpc::Server;
 use breezeway_measure::load::awaited::runtime;
+use breezeway_os::shortage;
 use signal_hook::iterator::Signals;
 use tokio::sync::watch;
 use tonic::service::Routes;
@@ -30,11 +31,11 @@ pub(crate) fn run(
         let router = Server::builder().options(options).add_routes(routes()?);
         let bound = router.bind(address.to_string())?;
         let (stop, stopped) = watch::channel(false);
-        std::thread::spawn(move || {
+        shortage::spawn("signals", move || {
             signals.forever().for_each(|_| {
                 stop.send_replace(true);
             });
-        });
+        })?;
         announce(bound.address());
         let until_stopped = || {
             let mut stopped = stopped.clone();

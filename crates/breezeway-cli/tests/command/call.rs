@@ -217,6 +217,7 @@ fn each_way(test: impl Fn(&Served, &[&str]) + Sync) {
             ("tls", "auto"),
             ("unix", "ttheader"),
             ("tcp", "ttheader"),
+            ("tls", "ttheader"),
         ] {
             let test = &test;
             scope.spawn(move || test(&Served::new(carrier), &["--framing", framing]));

@@ -41,10 +41,11 @@ pub(crate) struct TooLong(usize);
 pub(crate) fn request(head: &http::request::Parts) -> Result<Vec<u8>, TooLong> {
     let path = head.uri.path_and_query().map_or("/", PathAndQuery::as_str);
     let mut block = Vec::with_capacity(128);
-    block.push(left_out(&head.headers));
+    let flags = left_out(&head.headers);
+    block.push(flags);
     put_len(&mut block, path.len())?;
     block.extend_from_slice(path.as_bytes());
-    put_fields(&mut block, &head.headers)?;
+    put_fields(&mut block, &head.headers, flags)?;
     check(block)
 }
 
@@ -59,22 +60,22 @@ pub(crate) fn response(
     block.push(flags);
     block.extend_from_slice(&status.as_u16().to_le_bytes());
     let Some(trailers) = trailers else {
-        put_fields(&mut block, headers)?;
+        put_fields(&mut block, headers, flags)?;
         return check(block);
     };
     let len_at = block.len();
     block.extend_from_slice(&[0; 2]);
-    put_fields(&mut block, headers)?;
+    put_fields(&mut block, headers, flags)?;
     let len = u16::try_from(block.len() - len_at - 2).map_err(|_| TooLong(block.len()))?;
     block[len_at..len_at + 2].copy_from_slice(&len.to_le_bytes());
-    put_fields(&mut block, trailers)?;
+    put_fields(&mut block, trailers, 0)?;
     check(block)
 }
 
 /// The last block of a response that has begun: fields only.
 pub(crate) fn trailers(trailers: &HeaderMap) -> Result<Vec<u8>, TooLong> {
     let mut block = Vec::with_capacity(32);
-    put_fields(&mut block, trailers)?;
+    put_fields(&mut block, trailers, 0)?;
     check(block)
 }
 
@@ -83,6 +84,9 @@ pub(crate) fn read_request(block: &[u8]) -> Result<Request<()>, BlockError> {
     let mut rest = block;
     let flags = byte(&mut rest)?;
     let path = take_prefixed(&mut rest)?;
+    if !path.starts_with(b"/") {
+        return Err(BlockError::Path);
+    }
     let path = PathAndQuery::try_from(path).map_err(|_| BlockError::Path)?;
     let mut request = Request::new(());
     *request.uri_mut() = Uri::from(path);
@@ -122,16 +126,18 @@ fn check(block: Vec<u8>) -> Result<Vec<u8>, TooLong> {
     if block.len() <= LONGEST { Ok(block) } else { Err(TooLong(block.len())) }
 }
 
-/// Whether a field is said by a flag.
-fn is_left_out(name: &HeaderName, value: &HeaderValue) -> bool {
-    (name == CONTENT_TYPE && value == GRPC) || (name == TE && value == TRAILERS)
-}
-
+/// The flags that say what is left out.
 fn left_out(headers: &HeaderMap) -> u8 {
-    let is_grpc = headers.get(CONTENT_TYPE).is_some_and(|value| value == GRPC);
-    let takes_trailers = headers.get(TE).is_some_and(|value| value == TRAILERS);
+    let is_grpc = is_only(headers, &CONTENT_TYPE, &GRPC);
+    let takes_trailers = is_only(headers, &TE, &TRAILERS);
     let is_grpc = if is_grpc { IS_GRPC } else { 0 };
     is_grpc | if takes_trailers { TAKES_TRAILERS } else { 0 }
+}
+
+/// Whether a name has this value and no other.
+fn is_only(headers: &HeaderMap, name: &HeaderName, usual: &HeaderValue) -> bool {
+    let mut values = headers.get_all(name).iter();
+    values.next() == Some(usual) && values.next().is_none()
 }
 
 fn put_back(headers: &mut HeaderMap, flags: u8, known: u8) -> Result<(), BlockError> {
@@ -147,10 +153,12 @@ fn put_back(headers: &mut HeaderMap, flags: u8, known: u8) -> Result<(), BlockEr
     Ok(())
 }
 
-/// Each field: length of the name, length of the value, name, value.
-fn put_fields(block: &mut Vec<u8>, fields: &HeaderMap) -> Result<(), TooLong> {
+/// Each field that the flags do not say: length of the name, length of the value, name, value.
+fn put_fields(block: &mut Vec<u8>, fields: &HeaderMap, flags: u8) -> Result<(), TooLong> {
     for (name, value) in fields {
-        if is_left_out(name, value) {
+        let is_said = (flags & IS_GRPC != 0 && name == CONTENT_TYPE)
+            || (flags & TAKES_TRAILERS != 0 && name == TE);
+        if is_said {
             continue;
         }
         put_len(block, name.as_str().len())?;
@@ -253,6 +261,22 @@ mod tests {
     }
 
     #[test]
+    fn common_fields_that_are_there_twice_or_in_trailers_travel_as_they_are() {
+        let fields = [
+            ("te", "gzip"),
+            ("te", "trailers"),
+            ("content-type", "application/grpc"),
+            ("content-type", "application/grpc"),
+        ];
+        let read = read_request(&request(&request_with("/a", &fields)).unwrap()).unwrap();
+        assert_eq!(*read.headers(), headers(&fields));
+        let tail = headers(&fields);
+        assert_eq!(read_trailers(&trailers(&tail).unwrap()).unwrap(), tail);
+        let block = response(StatusCode::OK, &headers(&fields[2..3]), Some(&tail)).unwrap();
+        assert_eq!(read_response(&block).unwrap().1, Some(tail));
+    }
+
+    #[test]
     fn a_response_reads_back_with_and_without_trailers() {
         let head = headers(&[("content-type", "application/grpc"), ("a", "b")]);
         let tail = headers(&[("grpc-status", "0"), ("c", "d")]);
@@ -286,6 +310,8 @@ mod tests {
     fn what_is_no_path_no_status_no_header_and_no_flag_is_refused_by_name() {
         assert_eq!(read_request(&[8, 1, 0, b'/']).unwrap_err(), BlockError::Flags(8));
         assert_eq!(read_request(&[0, 1, 0, b'\n']).unwrap_err(), BlockError::Path);
+        assert_eq!(read_request(&[0, 0, 0]).unwrap_err(), BlockError::Path);
+        assert_eq!(read_request(&[0, 1, 0, b'#']).unwrap_err(), BlockError::Path);
         assert_eq!(read_response(&[0, 7, 0]).unwrap_err(), BlockError::Status);
         let field = [1, 0, 1, 0, b'a', b'\n'];
         assert_eq!(read_trailers(&field).unwrap_err(), BlockError::Header);

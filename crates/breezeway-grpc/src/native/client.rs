@@ -2,6 +2,7 @@
 
 use std::future::poll_fn;
 use std::pin::Pin;
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, ready};
 
 use breezeway_tokio::{CallError, Channel, ErrorCode, Message, ReceiveHalf, Stream, StreamError};
@@ -62,10 +63,11 @@ pub(crate) async fn exchange(
         Opened::Failed(error) => return Err(status_of(&error).into()),
     };
     let (send, receive) = stream.split();
-    let receiving = Receiving { receive, is_sent, is_done: false, timeout };
+    let broken = Arc::new(OnceLock::new());
     if !is_sent {
-        tokio::spawn(outbound.send(send));
+        tokio::spawn(outbound.send(send, Arc::clone(&broken)));
     }
+    let receiving = Receiving { receive, is_sent, is_done: false, timeout, broken };
     receiving.response().await.map_err(Failure::Status)
 }
 
@@ -114,6 +116,8 @@ struct Receiving {
     is_sent: bool,
     is_done: bool,
     timeout: Timeout,
+    /// Why the request could not be sent.
+    broken: Arc<OnceLock<Status>>,
 }
 
 impl Drop for Receiving {
@@ -135,7 +139,10 @@ impl Receiving {
                 self.end();
                 Poll::Ready(Ok(None))
             }
-            Poll::Ready(Err(error)) => Poll::Ready(Err(status_of(&error))),
+            Poll::Ready(Err(error)) => {
+                let status = self.broken.get().cloned();
+                Poll::Ready(Err(status.unwrap_or_else(|| status_of(&error))))
+            }
             Poll::Ready(Ok(message)) => Poll::Ready(Ok(message)),
             Poll::Pending => self.timeout.poll(cx).map(Err),
         }

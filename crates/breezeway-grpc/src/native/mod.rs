@@ -2,6 +2,8 @@
 
 pub(crate) mod block;
 mod client;
+#[cfg(feature = "fuzzing")]
+pub(crate) mod fuzzing;
 mod inbound;
 mod outbound;
 mod server;

@@ -1,6 +1,7 @@
 //! A body that goes out on a stream, as messages.
 
 use std::pin::Pin;
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, ready};
 
 use breezeway_tokio::{ErrorCode, SendHalf, StreamError};
@@ -9,6 +10,7 @@ use http::HeaderMap;
 use http_body::Body;
 use tonic::Status;
 
+use super::inbound::status_of;
 use crate::error::BoxError;
 
 /// The longest message: what is larger goes out as several, so that the other side copies one while
@@ -113,11 +115,16 @@ where
         self.error.as_ref()
     }
 
-    /// Sends what is left of a request, without headers.
-    pub(crate) async fn send(mut self, mut send: SendHalf) {
+    /// Sends what is left of a request, without headers. Where that fails for want of something,
+    /// the call does, of which `broken` says why: the server would wait for what does not come.
+    pub(crate) async fn send(mut self, mut send: SendHalf, broken: Arc<OnceLock<Status>>) {
         let outcome = std::future::poll_fn(|cx| self.poll_send(cx, &mut send)).await;
         if let Err(error) = outcome {
             tracing::debug!(%error, "the rest of a request is not sent");
+            if matches!(&error, StreamError::Session(cause) if cause.session_goes_on()) {
+                let _ = broken.set(status_of(&error));
+                send.reset(ErrorCode::Cancelled);
+            }
         }
     }
 

@@ -1,15 +1,15 @@
 //! Limits: of messages, metadata, and calls at a time.
 
-use breezeway_grpc::{Gear, Server, ServerOptions, SessionOptions};
+use breezeway_grpc::{Endpoint, Gear, Server, ServerOptions, SessionOptions};
 use breezeway_grpc_interop::cases::{client, simple};
 use breezeway_grpc_interop::pb::test_service_client::TestServiceClient;
 use breezeway_grpc_interop::pb::{self};
-use breezeway_grpc_interop::server;
+use breezeway_grpc_interop::{AnyChannel, server};
 use tokio::sync::mpsc;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Code, Request};
 
-use crate::support::{connect, on_every_link, run, soon};
+use crate::support::{Serving, connect, on_every_link, run, soon};
 
 #[test]
 fn a_message_over_the_clients_limit_is_refused_and_the_channel_goes_on() {
@@ -45,6 +45,23 @@ fn metadata_that_is_too_long_fails_its_call_and_stops_no_later_one() {
         let mut request = Request::new(simple(0, 0));
         request.metadata_mut().insert("key", "x".repeat(12_000).parse().unwrap());
         assert!(client.unary_call(request).await.is_ok());
+    });
+}
+
+#[test]
+fn a_request_for_which_the_session_has_no_memory_fails_its_call_and_stops_no_later_one() {
+    run(async {
+        let folder = tempfile::tempdir().unwrap();
+        let serving = Serving::start(&format!("shm:{}/socket", folder.path().display()));
+        let endpoint = Endpoint::new(&serving.address).unwrap();
+        let endpoint = endpoint.session(SessionOptions::new().cap(64 << 10));
+        let mut client = client(AnyChannel::new(endpoint.connect().await.unwrap()));
+        let status = client.unary_call(simple(1 << 20, 0)).await.unwrap_err();
+        assert_eq!(status.code(), Code::ResourceExhausted, "{status:?}");
+        assert!(status.message().contains("raise the cap"), "{status:?}");
+        assert!(client.unary_call(simple(100, 100)).await.is_ok());
+        drop(client);
+        serving.end().await;
     });
 }
 

@@ -158,7 +158,11 @@ fn a_client_without_a_certificate_is_not_served_where_one_is_asked_for() {
         let serving = Serving::with(ANY, options(all.mutual_server()));
         let [native, http2] = failures(&serving.address, all.nobody()).await;
         assert!(native.message().contains("certificate_required"), "{native}");
-        assert!(causes(&http2).contains("certificate_required"), "{http2:?}");
+        // HTTP/2 has been spoken by then, and the reset of a connection on which something was not
+        // read may overtake the alert.
+        let causes = causes(&http2);
+        let words = ["certificate_required", "connection closed"];
+        assert!(words.iter().any(|word| causes.contains(word)), "{http2:?}");
         let channel = connect(&serving.address, all.client(), Gear::Http2).await;
         cases::large_unary(client(channel)).await;
         serving.end().await;

@@ -27,7 +27,7 @@ const STANDARD: [(&str, &[&str], bool); 11] = [
     ("std::error", &["Error"], false),
     ("std::future", &["Future"], false),
     ("std::iter", &["ExactSizeIterator", "IntoIterator"], true),
-    ("std::ops", &["FnMut", "FnOnce"], true),
+    ("std::ops", &["Fn", "FnMut", "FnOnce"], true),
     ("std::option", &["Option"], true),
     ("std::result", &["Result"], true),
     ("std::string", &["String"], true),

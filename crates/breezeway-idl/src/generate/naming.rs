@@ -38,6 +38,8 @@ pub(crate) struct MethodNames {
     /// What a client holds of a stream, if the method streams and services are for
     /// `breezeway-rpc`.
     pub(crate) streams: Option<StreamNames>,
+    /// Where a handler writes its reply in place, if there is a result and services are served so.
+    pub(crate) space: Option<String>,
 }
 
 /// A client's end of a stream.
@@ -52,11 +54,13 @@ pub(crate) struct StreamNames {
 pub(crate) struct ServiceNames {
     pub(crate) blocking: ServiceTypes,
     pub(crate) awaiting: ServiceTypes,
+    /// If services are also served in place: by the blocking client's calls.
+    pub(crate) in_place: Option<ServiceTypes>,
     /// The list of its methods.
     pub(crate) methods: String,
 }
 
-/// The types of a service that blocks, or of one that is awaited.
+/// The types of a service that blocks, of one that is awaited, or of one that is served in place.
 #[derive(Debug)]
 pub(crate) struct ServiceTypes {
     /// The trait.
@@ -185,7 +189,13 @@ impl Naming {
             server: give(format!("Async{base}Server")),
             client: give(format!("Async{base}Client")),
         };
-        ServiceNames { blocking, awaiting, methods: give(format!("{}_METHODS", screaming(name))) }
+        let in_place = schema.in_place.then(|| ServiceTypes {
+            service: give(format!("InPlace{base}")),
+            server: give(format!("InPlace{base}Server")),
+            client: blocking.client.clone(),
+        });
+        let methods = give(format!("{}_METHODS", screaming(name)));
+        ServiceNames { blocking, awaiting, in_place, methods }
     }
 
     fn method_names(
@@ -210,7 +220,10 @@ impl Naming {
             blocking: self.give(schema, file, &format!("{base}Stream")),
             awaiting: self.give(schema, file, &format!("Async{base}Stream")),
         });
-        MethodNames { arguments, reply, error, streams }
+        let is_written = method.result.is_some() && !method.streaming.is_stream();
+        let space = is_rpc && schema.in_place && is_written;
+        let space = space.then(|| self.give(schema, file, &format!("{base}ReplySpace")));
+        MethodNames { arguments, reply, error, streams, space }
     }
 
     fn derived(&mut self, schema: &Schema, file: usize, base: &str, owned: String) -> StructNames {

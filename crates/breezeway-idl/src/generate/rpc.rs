@@ -2,6 +2,7 @@
 //! per method that throws an error type.
 
 mod client;
+mod in_place;
 mod outcome;
 mod server;
 mod streams;
@@ -14,16 +15,18 @@ use crate::layout::{Code, Parameter};
 use crate::model::{Definition, Id, Kind, Method, Schema, Service};
 use crate::names::{Taken, escape, snake};
 
+pub(crate) use in_place::space;
 pub(crate) use outcome::write as outcome;
 
 /// Where the generated text finds the crate.
 pub(crate) const RPC: &str = "breezeway_rpc";
 
-/// Whether handlers and callers block or are awaited.
+/// Whether handlers and callers block or are awaited, or handlers block and get views.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Flavour {
     Blocking,
     Async,
+    InPlace,
 }
 
 impl Flavour {
@@ -31,6 +34,7 @@ impl Flavour {
         match self {
             Self::Blocking => &names.blocking,
             Self::Async => &names.awaiting,
+            Self::InPlace => names.in_place.as_ref().expect("named if it is asked for"),
         }
     }
 
@@ -72,7 +76,9 @@ pub(crate) fn write(code: &mut Code, context: &Context<'_>, id: Id, definition: 
     let services = context.schema.services;
     let blocking = services.blocking().then_some(Flavour::Blocking);
     let awaiting = services.awaiting().then_some(Flavour::Async);
-    for (index, flavour) in blocking.into_iter().chain(awaiting).enumerate() {
+    let in_place = context.schema.in_place.then_some(Flavour::InPlace);
+    let flavours = blocking.into_iter().chain(awaiting).chain(in_place);
+    for (index, flavour) in flavours.enumerate() {
         if index > 0 {
             code.blank();
             docs::outer(code, &docs::with_annotations(&definition.docs, &definition.annotations));
@@ -80,9 +86,11 @@ pub(crate) fn write(code: &mut Code, context: &Context<'_>, id: Id, definition: 
         declare(code, context, flavour, id, &served);
         code.blank();
         server::write(code, context, flavour, id, definition, &served);
-        code.blank();
-        client::write(code, context, flavour, id, &served);
-        streams::write(code, context, flavour, id, &served);
+        if flavour != Flavour::InPlace {
+            code.blank();
+            client::write(code, context, flavour, id, &served);
+            streams::write(code, context, flavour, id, &served);
+        }
     }
     code.blank();
     server::methods(code, context, id, definition, &served);
@@ -158,13 +166,17 @@ fn function(code: &mut Code, context: &Context<'_>, flavour: Flavour, served: &S
     ];
     if method.streaming.is_stream() {
         parameters.extend(streams::parameters(context, flavour, method, &arguments, &mut taken));
+    } else if flavour == Flavour::InPlace {
+        let parameters = [parameters, in_place::parameters(context, names, &arguments)].concat();
+        let result = in_place::result(context, *owner, method, names);
+        return code.signature(&format!("fn {function}"), &parameters, &format!("{result};"));
     } else {
         parameters.extend(arguments.all.iter().map(|named| argument(context, named)));
     }
     let result = match (method.oneway, flavour) {
-        (true, Flavour::Blocking) => String::new(),
+        (true, Flavour::Blocking | Flavour::InPlace) => String::new(),
         (true, Flavour::Async) => future(context, "()"),
-        (false, Flavour::Blocking) => {
+        (false, Flavour::Blocking | Flavour::InPlace) => {
             format!(" -> {}", outcome::result(context, *owner, method, names))
         }
         (false, Flavour::Async) => {

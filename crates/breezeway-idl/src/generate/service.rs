@@ -97,6 +97,7 @@ fn types(
         reply(code, context, method, &names.reply);
         if context.schema.services != Services::Trait {
             super::rpc::outcome(code, context, service, method, names);
+            super::rpc::space(code, context, service, method, names);
         }
     }
 }

@@ -2,9 +2,8 @@
 
 use std::future::Future;
 use std::sync::{Arc, mpsc};
-use std::thread;
 
-use breezeway_os::clock;
+use breezeway_os::{clock, shortage};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::Barrier;
 use tokio::task::JoinSet;
@@ -48,10 +47,10 @@ pub fn run<C: Caller>(
     clock::calibrate();
     let (sender, done) = mpsc::channel();
     let load = load.clone();
-    let running = thread::spawn(move || {
+    let running = shortage::spawn("runtime", move || {
         let _done = sender;
         runtime(threads)?.block_on(async { measure(&load, callers.await?).await })
-    });
+    })?;
     wait_for_all(&done, progress);
     running.join().map_err(|_| "a measuring task panicked")?
 }

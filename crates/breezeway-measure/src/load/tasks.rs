@@ -18,16 +18,16 @@ use crate::Failure;
 ///
 /// # Errors
 ///
-/// What keeps the server from listening.
+/// What keeps the server from listening, or `started` from what it does.
 pub fn serve(
     address: &Address,
     options: ServerOptions,
     threads: usize,
-    started: impl FnOnce(&Address, Stopper),
+    started: impl FnOnce(&Address, Stopper) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     runtime(threads)?.block_on(async {
         let server = Server::bind_with(address, options)?;
-        started(&server.address(), server.stopper());
+        started(&server.address(), server.stopper())?;
         let echo = Arc::new(Echo::default());
         let answer = move |call| {
             echo.answer(call);

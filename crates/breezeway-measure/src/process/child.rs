@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
+use breezeway_os::shortage;
 use serde_json::Value;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
@@ -85,7 +86,7 @@ impl Ending {
         limit: Duration,
         interrupt: &Interrupt,
     ) -> Result<(String, String), Failure> {
-        let outputs = forward(&mut self.0);
+        let outputs = forward(&mut self.0)?;
         let start = Instant::now();
         loop {
             match outputs.recv_timeout(INTERVAL) {
@@ -109,14 +110,14 @@ impl Drop for Ending {
 }
 
 /// Collects all that a child prints, on a thread, until it closes both outputs.
-fn forward(child: &mut Child) -> Receiver<(String, String)> {
+fn forward(child: &mut Child) -> Result<Receiver<(String, String)>, Failure> {
     let (sender, receiver) = channel();
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
-    std::thread::spawn(move || {
+    shortage::spawn("outputs", move || {
         // The receiver is gone if nobody waits any more.
         let _ = sender.send((all_of(stdout), all_of(stderr)));
-    });
-    receiver
+    })?;
+    Ok(receiver)
 }
 
 fn all_of(output: Option<impl Read>) -> String {

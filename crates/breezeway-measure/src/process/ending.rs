@@ -7,6 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
+use breezeway_os::shortage;
+
 /// A server without a request for this long ends, so that none outlives the script that started it.
 pub const IDLE: Duration = Duration::from_secs(60);
 
@@ -63,7 +65,7 @@ impl Activity {
 ///
 /// # Errors
 ///
-/// Whatever the kernel answers to `socketpair` and `sigaction`.
+/// Whatever the kernel answers to `socketpair` and `sigaction`, or that there is no thread.
 pub fn watch(activity: &Activity, end: impl FnOnce() + Send + 'static) -> io::Result<()> {
     let (signals, sender) = UnixStream::pair()?;
     for signal in [SIGTERM, SIGINT] {
@@ -71,7 +73,7 @@ pub fn watch(activity: &Activity, end: impl FnOnce() + Send + 'static) -> io::Re
     }
     let activity = activity.clone();
     signals.set_read_timeout(Some(IDLE / CHECKS_PER_IDLE_TIME))?;
-    std::thread::spawn(move || {
+    shortage::spawn("ending", move || {
         // The sender must live as long as the thread, else the end of the stream looks like a
         // signal.
         let _sender = sender;
@@ -79,7 +81,7 @@ pub fn watch(activity: &Activity, end: impl FnOnce() + Send + 'static) -> io::Re
             eprintln!("ended: no request for {} s", IDLE.as_secs());
         }
         end();
-    });
+    })?;
     Ok(())
 }
 

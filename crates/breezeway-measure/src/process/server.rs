@@ -7,6 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
+use breezeway_os::shortage;
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::child;
@@ -59,13 +60,14 @@ impl Server {
     fn address(&mut self) -> Option<String> {
         let stdout = self.child.stdout.take()?;
         let (sender, receiver) = channel();
-        std::thread::spawn(move || {
+        let reading = shortage::spawn("address", move || {
             let mut line = String::new();
             if BufReader::new(stdout).read_line(&mut line).is_ok() {
                 // Too late for whoever asked.
                 let _ = sender.send(line);
             }
         });
+        reading.ok()?;
         let line = receiver.recv_timeout(PATIENCE).ok()?;
         line.trim_end().strip_prefix(LISTENING).map(str::to_owned)
     }

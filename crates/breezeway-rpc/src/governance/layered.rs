@@ -8,7 +8,7 @@ use bytes::Bytes;
 use tower::{BoxError, Layer, Service, ServiceExt};
 
 use super::BoxFuture;
-use crate::call::{Call, Exchange, Fill, Kind};
+use crate::call::{Call, Exchange, Kind};
 use crate::context::Context;
 use crate::error::Error;
 use crate::metadata::Pairs;
@@ -59,10 +59,11 @@ impl<S: AsyncServices> Service<ServedRequest> for Handlers<S> {
         let services = Arc::clone(&self.0);
         Box::pin(async move {
             let ServedRequest { arguments, context, found: (service, method), .. } = request;
-            let mut held = Held { arguments, reply: Bytes::new() };
+            let mut held = Held { arguments, reply: None };
             let mut call = Call::new(&mut held);
             services.dispatch(service, method, &context, &mut call).await?;
-            Ok(ServedReply { body: held.reply, metadata: context.take_reply_metadata() })
+            let body = held.reply.unwrap_or_default().into();
+            Ok(ServedReply { body, metadata: context.take_reply_metadata() })
         })
     }
 }
@@ -70,7 +71,7 @@ impl<S: AsyncServices> Service<ServedRequest> for Handlers<S> {
 /// A call whose bytes are held here.
 struct Held {
     arguments: Bytes,
-    reply: Bytes,
+    reply: Option<Vec<u8>>,
 }
 
 impl Exchange for Held {
@@ -79,15 +80,21 @@ impl Exchange for Held {
     }
 
     fn reply_with(&mut self, bytes: &[u8]) -> Result<(), Error> {
-        self.reply = Bytes::copy_from_slice(bytes);
+        self.reply = Some(bytes.to_vec());
         Ok(())
     }
 
-    fn reply(&mut self, size: usize, fill: Fill<'_>) -> Result<(), Error> {
-        let mut bytes = vec![0; size];
-        fill(&mut bytes)?;
-        self.reply = bytes.into();
+    fn reserve(&mut self, size: usize) -> Result<&mut [u8], Error> {
+        Ok(self.reply.insert(vec![0; size]))
+    }
+
+    fn commit(&mut self, len: usize) -> Result<(), Error> {
+        self.reply.get_or_insert_default().truncate(len);
         Ok(())
+    }
+
+    fn abandon(&mut self) {
+        self.reply = None;
     }
 }
 

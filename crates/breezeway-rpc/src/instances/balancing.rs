@@ -18,6 +18,7 @@ use tower::{BoxError, Layer, Service, ServiceExt};
 
 use super::discovery::{Changes, changes, follow};
 use super::instance::Way;
+use super::reach::To;
 use super::{Instance, InstanceService, Resolver, Task};
 use crate::error::Error;
 use crate::governance::{BoxFuture, CallReply, CallRequest};
@@ -46,7 +47,9 @@ impl InstanceOptions {
         Self::default()
     }
 
-    /// The options of the sessions.
+    /// The options of the sessions. Of those, connections to instances that have none
+    /// ([`Instance::with_framing`]) keep the certificates, the handshake timeout, for each of their
+    /// addresses, and the call timeout.
     pub fn session(mut self, options: SessionOptions) -> Self {
         self.session = options;
         self
@@ -117,8 +120,12 @@ impl Instances {
         let InstanceOptions { session, max_in_flight, wait } = options;
         let make = move |instance: &Instance, way: &Way| {
             let (Way::Here(address) | Way::Elsewhere(address)) = way;
-            let name = Arc::clone(instance.name());
-            let reached = InstanceService::new(name, address.clone(), session.clone());
+            let reached = InstanceService::new(To {
+                name: Arc::clone(instance.name()),
+                address: address.clone(),
+                options: session.clone(),
+                framing: instance.framing(),
+            });
             let service = layer.layer(ConcurrencyLimit::new(reached, max_in_flight));
             let boxed = BoxCloneService::new(service.map_err(Into::into));
             // What is under way is counted for each share, so that a heavy instance may be busier.
@@ -189,8 +196,11 @@ impl Service<CallRequest> for Instances {
 
 /// Whether the session was over, or about to be, before the call left.
 fn was_over(error: &Error) -> bool {
-    let Error::Call(error) = error else { return false };
-    matches!(error, CallError::Ended | CallError::GoingAway | CallError::NotSent(_))
+    matches!(
+        error,
+        Error::Connecting(..)
+            | Error::Call(CallError::Ended | CallError::GoingAway | CallError::NotSent(_))
+    )
 }
 
 #[cfg(test)]

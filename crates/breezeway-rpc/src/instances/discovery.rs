@@ -1,6 +1,6 @@
 //! From sets of instances to what balancers are told.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::convert::Infallible;
 use std::ops::Range;
 use std::pin::Pin;
@@ -15,6 +15,7 @@ use tower::discover::Change;
 use super::instance::Way;
 use super::weights::{Share, shares};
 use super::{Instance, Resolver};
+use crate::kitex::ThriftFraming;
 
 /// How often it is looked whether the folders of instances on this host are seen here. Mounts come
 /// and go without a word.
@@ -27,17 +28,27 @@ pub(super) struct Changes<S>(Arc<Mutex<Queue<S>>>);
 pub(super) struct Told<S>(Arc<Mutex<Queue<S>>>);
 
 /// What a balancer has not taken yet. It takes something when there is a call; until then a later
-/// change of a share replaces the one before, whose session ends.
+/// change of a share replaces the one before, whose session ends. Many instances with weights that
+/// have no common divisor are many changes: each is found by its share.
 struct Queue<S> {
-    changes: VecDeque<Change<Share, S>>,
+    /// By their numbers, in the order in which they came.
+    changes: BTreeMap<u64, Change<Share, S>>,
+    /// The number of the change that waits, of each share that has one.
+    numbers: HashMap<Share, u64>,
+    next: u64,
     /// What of instances the balancer has.
     known: HashSet<Share>,
     waker: Option<Waker>,
 }
 
 pub(super) fn changes<S>() -> (Told<S>, Changes<S>) {
-    let queue = Queue { changes: VecDeque::new(), known: HashSet::new(), waker: None };
-    let queue = Arc::new(Mutex::new(queue));
+    let queue = Arc::new(Mutex::new(Queue {
+        changes: BTreeMap::new(),
+        numbers: HashMap::new(),
+        next: 0,
+        known: HashSet::new(),
+        waker: None,
+    }));
     (Told(Arc::clone(&queue)), Changes(queue))
 }
 
@@ -51,10 +62,11 @@ impl<S> Stream for Changes<S> {
 
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let mut queue = self.0.lock().expect("nobody panics with the lock");
-        let Some(change) = queue.changes.pop_front() else {
+        let Some((_, change)) = queue.changes.pop_first() else {
             queue.waker = Some(cx.waker().clone());
             return Poll::Pending;
         };
+        queue.numbers.remove(share(&change));
         match &change {
             Change::Insert(share, _) => queue.known.insert(share.clone()),
             Change::Remove(share) => queue.known.remove(share),
@@ -78,10 +90,13 @@ impl<S> Told<S> {
 
     fn tell(&self, change: Change<Share, S>) {
         let mut queue = self.0.lock().expect("nobody panics with the lock");
-        let earlier = queue.changes.iter().position(|earlier| share(earlier) == share(&change));
-        let earlier = earlier.and_then(|at| queue.changes.remove(at));
+        let earlier = queue.numbers.remove(share(&change));
+        let earlier = earlier.and_then(|number| queue.changes.remove(&number));
         if matches!(change, Change::Insert(..)) || queue.known.contains(share(&change)) {
-            queue.changes.push_back(change);
+            let number = queue.next;
+            queue.next += 1;
+            queue.numbers.insert(share(&change).clone(), number);
+            queue.changes.insert(number, change);
         }
         let waker = queue.waker.take();
         drop(queue);
@@ -96,6 +111,7 @@ impl<S> Told<S> {
 /// An instance of which a balancer was told.
 struct Reached<M> {
     way: Way,
+    framing: Option<ThriftFraming>,
     shares: u32,
     /// Makes one more share of it.
     share: M,
@@ -132,9 +148,9 @@ pub(super) async fn follow<R: Resolver, S, M: Fn() -> S>(
             stays
         });
         for (name, (instance, way, shares)) in found {
-            let told = of(&way);
+            let (told, framing) = (of(&way), instance.framing());
             match known.get_mut(&name) {
-                Some(reached) if reached.way == way => {
+                Some(reached) if reached.way == way && reached.framing == framing => {
                     told.join(&name, reached.shares..shares, &reached.share);
                     told.leave(&name, shares..reached.shares);
                     reached.shares = shares;
@@ -144,7 +160,7 @@ pub(super) async fn follow<R: Resolver, S, M: Fn() -> S>(
                     let share = reach(instance, &way);
                     told.join(&name, 0..shares, &share);
                     told.leave(&name, shares..last.map_or(0, |last| last.shares));
-                    known.insert(name, Reached { way, shares, share });
+                    known.insert(name, Reached { way, framing, shares, share });
                 }
             }
         }
@@ -168,7 +184,6 @@ fn found(set: &[Instance]) -> HashMap<Arc<str>, (&Instance, Way, u32)> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeMap;
     use std::future::Future;
 
     use tokio::sync::watch;
@@ -207,6 +222,24 @@ mod tests {
         remove("new");
         insert("new");
         assert_eq!(taken(&mut changes), [(true, "new".to_owned())]);
+    }
+
+    // With a search of what waits for each change this took minutes.
+    #[test]
+    fn a_thousand_instances_of_64_shares_are_told_and_told_again_before_anybody_takes_one() {
+        let (told, mut changes) = changes();
+        let names: Vec<Arc<str>> = (0..1000).map(|name| name.to_string().into()).collect();
+        for name in names.iter().chain(&names) {
+            told.join(name, 0..64, Arc::default);
+        }
+        for name in &names[1..] {
+            told.leave(name, 1..64);
+        }
+        let taken = taken(&mut changes);
+        assert_eq!(taken.len(), 64 + 999);
+        assert_eq!(taken[..64], vec![(true, "0".to_owned()); 64]);
+        let (last, all) = (names.iter().map(|name| (true, name.to_string())), &taken[63..]);
+        assert!(last.eq(all.iter().cloned()));
     }
 
     #[tokio::test]

@@ -1,10 +1,16 @@
-//! Instances that the system's resolver of names knows.
+//! Instances that names stand for: by the system's resolver, or by hickory's.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use breezeway::Place;
+#[cfg(feature = "dns")]
+use hickory_resolver::config::{NameServerConfig, ResolverConfig};
+#[cfg(feature = "dns")]
+use hickory_resolver::net::runtime::TokioRuntimeProvider;
+#[cfg(feature = "dns")]
+use hickory_resolver::{ResolverBuilder, TokioResolver};
 use tokio::net::lookup_host;
 use tokio::time::{Instant, sleep_until};
 
@@ -44,6 +50,89 @@ impl Resolver for Dns {
                 Ok(found) => {
                     self.last = found;
                     return self.last.iter().map(instance).collect();
+                }
+                Err(error) => tracing::debug!(host = self.host, %error, "no addresses"),
+            }
+        }
+    }
+}
+
+/// As [`Dns`], by [hickory's resolver](https://docs.rs/hickory-resolver), which knows how long an
+/// answer is good and is asked again then, at most once a second.
+#[cfg(feature = "dns")]
+#[cfg_attr(docsrs, doc(cfg(feature = "dns")))]
+pub struct HickoryDns {
+    resolver: TokioResolver,
+    host: String,
+    port: u16,
+    due: Option<Instant>,
+    last: BTreeSet<SocketAddr>,
+}
+
+/// Why there is no resolver: what is said of the system's name servers cannot be read.
+#[cfg(feature = "dns")]
+#[derive(Debug, thiserror::Error)]
+#[error("no name servers: {0}")]
+pub struct NoNameServers(String);
+
+#[cfg(feature = "dns")]
+impl HickoryDns {
+    /// Between two questions, however short an answer is good for.
+    const SHORTEST: Duration = Duration::from_secs(1);
+
+    /// The addresses of `host`, by the name servers of the system (`/etc/resolv.conf`) and its file
+    /// of hosts.
+    pub fn new(host: &str, port: u16) -> Result<Self, NoNameServers> {
+        let builder = TokioResolver::builder_tokio();
+        Self::with(builder.map_err(|error| NoNameServers(error.to_string()))?, host, port)
+    }
+
+    /// The addresses of `host`, by these name servers.
+    pub fn asking(servers: &[SocketAddr], host: &str, port: u16) -> Result<Self, NoNameServers> {
+        let server = |address: &SocketAddr| {
+            let mut server = NameServerConfig::udp_and_tcp(address.ip());
+            for connection in &mut server.connections {
+                connection.port = address.port();
+            }
+            server
+        };
+        let servers = servers.iter().map(server).collect();
+        let config = ResolverConfig::from_parts(None, Vec::new(), servers);
+        let runtime = TokioRuntimeProvider::default();
+        Self::with(TokioResolver::builder_with_config(config, runtime), host, port)
+    }
+
+    fn with(
+        mut builder: ResolverBuilder<TokioRuntimeProvider>,
+        host: &str,
+        port: u16,
+    ) -> Result<Self, NoNameServers> {
+        // What was kept could only be older than what is asked for.
+        builder.options_mut().cache_size = 0;
+        let resolver = builder.build().map_err(|error| NoNameServers(error.to_string()))?;
+        Ok(Self { resolver, host: host.to_owned(), port, due: None, last: BTreeSet::new() })
+    }
+}
+
+#[cfg(feature = "dns")]
+impl Resolver for HickoryDns {
+    async fn next(&mut self) -> Vec<Instance> {
+        loop {
+            if let Some(due) = self.due {
+                sleep_until(due).await;
+            }
+            let found = self.resolver.lookup_ip(self.host.as_str()).await;
+            let soonest = Instant::now() + Self::SHORTEST;
+            self.due = Some(soonest);
+            match found {
+                Ok(found) => {
+                    self.due = Some(soonest.max(found.valid_until().into()));
+                    let set = found.iter().map(|ip| SocketAddr::new(ip, self.port));
+                    let set = BTreeSet::from_iter(set);
+                    if !set.is_empty() && set != self.last {
+                        self.last = set;
+                        return self.last.iter().map(instance).collect();
+                    }
                 }
                 Err(error) => tracing::debug!(host = self.host, %error, "no addresses"),
             }

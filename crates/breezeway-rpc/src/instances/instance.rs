@@ -6,6 +6,7 @@ use std::sync::Arc;
 use breezeway::{Address, Place};
 
 use super::Locality;
+use crate::kitex::ThriftFraming;
 
 /// A server of a service: its name, where it listens, and on which host, if that is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,6 +15,7 @@ pub struct Instance {
     address: Address,
     locality: Option<Locality>,
     weight: u32,
+    framing: Option<ThriftFraming>,
 }
 
 /// How an instance is reached from here.
@@ -30,7 +32,7 @@ impl Instance {
     /// files of the same name on this host may be another instance's. The name tells instances
     /// apart.
     pub fn new(name: &str, address: Address) -> Self {
-        Self { name: name.into(), address, locality: None, weight: 1 }
+        Self { name: name.into(), address, locality: None, weight: 1, framing: None }
     }
 
     /// An instance on this host. The folder of its sockets must exist.
@@ -54,6 +56,13 @@ impl Instance {
         self
     }
 
+    /// For a server that opens no sessions, and speaks Thrift on its sockets: one of Kitex, Volo or
+    /// Apache's libraries, with messages that are wrapped so.
+    pub fn with_framing(mut self, framing: ThriftFraming) -> Self {
+        self.framing = Some(framing);
+        self
+    }
+
     /// What tells it from others.
     pub fn name(&self) -> &Arc<str> {
         &self.name
@@ -67,6 +76,11 @@ impl Instance {
     /// Its share of the calls, in relation to the weights of others.
     pub fn weight(&self) -> u32 {
         self.weight
+    }
+
+    /// How its messages are wrapped, if it opens no sessions.
+    pub fn framing(&self) -> Option<ThriftFraming> {
+        self.framing
     }
 
     /// What it says of its host, if anything.

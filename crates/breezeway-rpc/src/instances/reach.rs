@@ -1,22 +1,24 @@
-//! The session to one instance: connected before it takes calls, and anew after its end.
+//! The session to one instance, or the connections to one that has none: connected before it takes
+//! calls, and anew after its end.
 
 use std::future::{Future, ready};
 use std::pin::Pin;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use breezeway::{Address, CallError, SessionOptions};
-use breezeway_tokio::Channel;
 use tokio::sync::Notify;
 use tokio::sync::futures::OwnedNotified;
 use tokio::time::sleep;
 use tower::Service;
 
 use super::Task;
+use super::line::Line;
 use crate::error::Error;
-use crate::governance::{BoxFuture, CallReply, CallRequest, call};
+use crate::governance::{BoxFuture, CallReply, CallRequest};
+use crate::kitex::ThriftFraming;
 
 /// After so many calls in a row that nobody waits for any more, with no answer in between, the
 /// instance has to answer a new session's hello before it gets further calls.
@@ -28,13 +30,20 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(5), Duration::from_m
 ///
 /// Clones share the session, and all that wait for it are woken once it is there.
 pub struct InstanceService {
-    name: Arc<str>,
-    address: Address,
-    options: SessionOptions,
+    to: Arc<To>,
     state: Arc<Mutex<State>>,
     connected: Arc<Connected>,
     /// Set while this clone waits.
     waiting: Option<Pin<Box<OwnedNotified>>>,
+}
+
+/// Where an instance is, and how it is called.
+pub(super) struct To {
+    pub(super) name: Arc<str>,
+    pub(super) address: Address,
+    pub(super) options: SessionOptions,
+    /// Of one that opens no sessions.
+    pub(super) framing: Option<ThriftFraming>,
 }
 
 /// Tells all clones.
@@ -49,9 +58,7 @@ impl Wake for Connected {
 impl Clone for InstanceService {
     fn clone(&self) -> Self {
         Self {
-            name: Arc::clone(&self.name),
-            address: self.address.clone(),
-            options: self.options.clone(),
+            to: Arc::clone(&self.to),
             state: Arc::clone(&self.state),
             connected: Arc::clone(&self.connected),
             waiting: None,
@@ -61,21 +68,24 @@ impl Clone for InstanceService {
 
 enum State {
     Connected(Session),
-    Connecting(Task<Channel>),
+    Connecting(Task<Line>),
 }
 
 #[derive(Clone)]
 struct Session {
-    channel: Channel,
+    line: Line,
     /// Calls in a row that were given up.
     lost: Arc<AtomicU32>,
+    /// Of connections: that one could not be made, or was cut.
+    failed: Arc<AtomicBool>,
 }
 
 impl InstanceService {
-    pub(super) fn new(name: Arc<str>, address: Address, options: SessionOptions) -> Self {
-        let state = Arc::new(Mutex::new(State::connecting(&name, &address, &options)));
+    pub(super) fn new(to: To) -> Self {
+        let to = Arc::new(to);
+        let state = Arc::new(Mutex::new(State::connecting(&to, false)));
         let connected = Arc::new(Connected(Arc::default()));
-        Self { name, address, options, state, connected, waiting: None }
+        Self { to, state, connected, waiting: None }
     }
 
     fn poll_session(&self) -> Poll<Result<(), Error>> {
@@ -87,33 +97,32 @@ impl InstanceService {
                     let all = Waker::from(Arc::clone(&self.connected));
                     match Pin::new(&mut task.0).poll(&mut Context::from_waker(&all)) {
                         Poll::Pending => return Poll::Pending,
-                        Poll::Ready(Ok(channel)) => State::Connected(Session::new(channel)),
+                        Poll::Ready(Ok(line)) => State::Connected(Session::new(line)),
                         // The runtime ends, or connecting panicked.
                         Poll::Ready(Err(error)) => {
                             return Poll::Ready(Err(Error::Layer(error.into())));
                         }
                     }
                 }
-                State::Connected(_) => State::connecting(&self.name, &self.address, &self.options),
+                State::Connected(session) => State::connecting(&self.to, session.has_hung()),
             }
         }
     }
 }
 
 impl State {
-    fn connecting(name: &Arc<str>, address: &Address, options: &SessionOptions) -> Self {
-        let connecting = connect(Arc::clone(name), address.clone(), options.clone());
-        Self::Connecting(Task(tokio::spawn(connecting)))
+    fn connecting(to: &Arc<To>, has_hung: bool) -> Self {
+        Self::Connecting(Task(tokio::spawn(connect(Arc::clone(to), has_hung))))
     }
 }
 
 /// Tries until the instance answers.
-async fn connect(name: Arc<str>, address: Address, options: SessionOptions) -> Channel {
+async fn connect(to: Arc<To>, has_hung: bool) -> Line {
     let (mut pause, longest) = PAUSES;
     loop {
-        match Channel::connect_with(&address, &options).await {
-            Ok(channel) => return channel,
-            Err(error) => tracing::debug!(instance = &*name, %error, "cannot be reached"),
+        match Line::connect(&to, has_hung).await {
+            Ok(line) => return line,
+            Err(error) => tracing::debug!(instance = &*to.name, %error, "cannot be reached"),
         }
         sleep(pause).await;
         pause = (pause * 2).min(longest);
@@ -121,22 +130,29 @@ async fn connect(name: Arc<str>, address: Address, options: SessionOptions) -> C
 }
 
 impl Session {
-    fn new(channel: Channel) -> Self {
-        Self { channel, lost: Arc::default() }
+    fn new(line: Line) -> Self {
+        Self { line, lost: Arc::default(), failed: Arc::default() }
     }
 
     fn is_usable(&self) -> bool {
-        !self.channel.is_going_away() && self.lost.load(Ordering::Relaxed) < LOST_IN_A_ROW
+        !self.line.is_going_away() && !self.failed.load(Ordering::Relaxed) && !self.has_hung()
+    }
+
+    fn has_hung(&self) -> bool {
+        self.lost.load(Ordering::Relaxed) >= LOST_IN_A_ROW
     }
 
     async fn call(self, request: CallRequest) -> Result<CallReply, Error> {
         if request.method.is_stream() {
             // That it is opened says nothing of the other side.
-            return call(&self.channel, request).await;
+            return self.line.call(request).await;
         }
         let is_oneway = request.method.oneway;
         let mut waiting = Waiting { lost: &self.lost, end: End::GivenUp };
-        let outcome = call(&self.channel, request).await;
+        let outcome = self.line.call(request).await;
+        if let Err(Error::Connecting(..) | Error::Connect(_) | Error::Io(_)) = outcome {
+            self.failed.store(true, Ordering::Relaxed);
+        }
         waiting.end = match &outcome {
             Err(Error::Call(CallError::DeadlinePassed)) => End::GivenUp,
             Ok(_) if is_oneway => End::Unknown,
@@ -207,7 +223,7 @@ impl Service<CallRequest> for InstanceService {
             State::Connecting(_) => return Box::pin(ready(Err(CallError::Ended.into()))),
         };
         if let Some(route) = &request.options.route {
-            route.set_instance(&self.name);
+            route.set_instance(&self.to.name);
         }
         Box::pin(session.call(request))
     }
@@ -233,7 +249,8 @@ mod tests {
     const PATIENCE: Duration = Duration::from_secs(30);
 
     fn instance(address: &Address) -> InstanceService {
-        InstanceService::new("one".into(), address.clone(), SessionOptions::new())
+        let (name, options) = ("one".into(), SessionOptions::new());
+        InstanceService::new(To { name, address: address.clone(), options, framing: None })
     }
 
     fn request(oneway: bool, options: CallOptions) -> CallRequest {

@@ -89,7 +89,8 @@ impl ThriftClient {
     ) -> Result<(Connection, i32), Error> {
         let (bytes, sequence) = self.pool.request(method, arguments, options)?;
         let connection = self.connection(deadline)?;
-        connection.socket.write(&bytes, deadline)?;
+        let written = connection.socket.write(&bytes, deadline);
+        written.map_err(|error| connection.receiver.failure(error))?;
         Ok((connection, sequence))
     }
 }
@@ -146,7 +147,8 @@ impl Connection {
             if let Some(message) = self.receiver.next().map_err(Error::wire)? {
                 return Ok(message);
             }
-            match self.socket.read(self.receiver.room(), deadline)? {
+            let read = self.socket.read(self.receiver.room(), deadline);
+            match read.map_err(|error| self.receiver.failure(error))? {
                 0 => return Err(Error::Io(io::ErrorKind::UnexpectedEof.into())),
                 count => self.receiver.take(count),
             }

@@ -3,7 +3,7 @@
 use std::io::{self, Read, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use breezeway::ForeignConnection;
+use breezeway::{Carrier, ForeignConnection, Peer};
 
 use super::{Receiver, Served, stream};
 use crate::call::Call;
@@ -24,7 +24,8 @@ pub(crate) fn serve_connection(services: &Services, mut connection: ForeignConne
         }
         match receiver.next() {
             Ok(Some(message)) => {
-                let reply = serve(services, &connection, Served::new(message));
+                let (carrier, peer) = (connection.carrier(), connection.peer().clone());
+                let reply = serve(services, carrier, peer, Served::new(message));
                 if reply.is_some_and(|reply| connection.write_all(&reply).is_err()) {
                     return;
                 }
@@ -43,12 +44,13 @@ pub(crate) fn serve_connection(services: &Services, mut connection: ForeignConne
 }
 
 /// Serves a request; gives the reply if there is one.
-fn serve(
+pub(super) fn serve(
     services: &Services,
-    connection: &ForeignConnection,
+    carrier: Carrier,
+    peer: Peer,
     mut served: Served,
 ) -> Option<Vec<u8>> {
-    let asked = served.asked(&services.registry, connection.carrier(), connection.peer().clone());
+    let asked = served.asked(&services.registry, carrier, peer);
     let (outcome, context, oneway) = match asked {
         Err(error) => (Err(error), None, served.is_oneway()),
         Ok(asked) => {

@@ -7,6 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
 use breezeway::ForeignConnection;
+use breezeway_os::shortage;
 use rustix::net::{Shutdown, shutdown};
 
 use super::connection::serve_connection;
@@ -47,7 +48,7 @@ impl Connections {
             let _place = place;
             serve_connection(&services, connection);
         });
-        if let Err(error) = started {
+        if let Err(error) = started.map_err(shortage::no_thread) {
             tracing::warn!(%error, "no thread for a Thrift client");
         }
     }
@@ -66,7 +67,8 @@ impl Connections {
                 Some((services, number))
             }
             Err(error) => {
-                tracing::warn!(%error, "no descriptor for a Thrift client");
+                let advice = shortage::advice(&error);
+                tracing::warn!("no descriptor for a Thrift client: {error}{advice}");
                 None
             }
         }

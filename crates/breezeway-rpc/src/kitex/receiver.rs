@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::frame::Frame;
 use super::message::{Framing, Message};
+use crate::error::Error;
 use crate::thrift::{
     self, DecodeError, Envelope, Limits, MessageHeader, MessageScan, PayloadProtocol, Slice,
     StreamFrame, TtFrame, TtHeader,
@@ -37,6 +38,7 @@ pub(crate) struct Receiver {
     bytes: Vec<u8>,
     /// Where of `bytes` is what came and was not given yet.
     came: Range<usize>,
+    has_received: bool,
     /// Looks for the end of a message without a length.
     scan: MessageScan,
 }
@@ -57,7 +59,8 @@ struct Found {
 
 impl Receiver {
     pub(crate) fn new(limits: Limits) -> Self {
-        Self { limits, bytes: Vec::new(), came: 0..0, scan: MessageScan::new(limits) }
+        let (bytes, scan) = (Vec::new(), MessageScan::new(limits));
+        Self { limits, bytes, came: 0..0, has_received: false, scan }
     }
 
     /// Room for what comes next, of which [`Self::take`] takes what came. Ask for it when there is
@@ -77,6 +80,18 @@ impl Receiver {
     /// So many bytes came into the room.
     pub(crate) fn take(&mut self, count: usize) {
         self.came.end += count;
+        self.has_received = true;
+    }
+
+    /// Why the connection fails, of a client's side of it.
+    pub(crate) fn failure(&self, error: impl Into<Error>) -> Error {
+        if self.has_received { error.into() } else { error.into().unanswered() }
+    }
+
+    /// Bytes of memory that it has.
+    #[cfg(feature = "fuzzing")]
+    pub(super) fn memory(&self) -> usize {
+        self.bytes.capacity()
     }
 
     /// Whether nothing of a message is there.

@@ -5,9 +5,10 @@ use std::time::Duration;
 use breezeway::{Carrier, ForeignBytes, Peer};
 
 use super::message::{Message, write, write_value};
-use crate::call::{Exchange, Fill};
+use crate::call::Exchange;
 use crate::context::Context;
 use crate::error::Error;
+use crate::in_place::Request;
 use crate::metadata::RequestMetadata;
 use crate::registry::{Found, Registry};
 use crate::thrift::{ExceptionKind, HeaderKey, MessageHeader, MessageKind, TtHeader};
@@ -138,11 +139,22 @@ impl Exchange for Served {
         Ok(())
     }
 
-    fn reply(&mut self, size: usize, fill: Fill<'_>) -> Result<(), Error> {
-        let mut bytes = vec![0; size];
-        fill(&mut bytes)?;
-        self.reply = Some(bytes);
+    fn take_request(&mut self) -> Request {
+        let message = &mut self.message;
+        Request::received(std::mem::take(&mut message.bytes), std::mem::take(&mut message.body))
+    }
+
+    fn reserve(&mut self, size: usize) -> Result<&mut [u8], Error> {
+        Ok(self.reply.insert(vec![0; size]))
+    }
+
+    fn commit(&mut self, len: usize) -> Result<(), Error> {
+        self.reply.get_or_insert_default().truncate(len);
         Ok(())
+    }
+
+    fn abandon(&mut self) {
+        self.reply = None;
     }
 }
 

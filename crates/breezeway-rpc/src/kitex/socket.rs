@@ -67,7 +67,8 @@ impl Socket {
     ) -> Result<Self, Error> {
         let timeout = time_left(deadline)?.map_or(timeout, |left| left.min(timeout));
         let options = options.clone().handshake_timeout(timeout);
-        Ok(Self::within_tls(ForeignConnection::connect(place, &options, UNNAMED)?)?)
+        let connection = ForeignConnection::connect(place, &options, UNNAMED)?;
+        Self::within_tls(connection).map_err(|error| Error::Connecting(place.clone().into(), error))
     }
 
     /// A connection within TLS.

@@ -15,7 +15,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use crate::call::{Call, Exchange, Fill};
+use crate::call::{Call, Exchange};
 use crate::context::Context;
 use crate::error::Error;
 use crate::kitex::tokio::serve_connection;
@@ -284,10 +284,16 @@ impl Exchange for Native<'_> {
         Ok(())
     }
 
-    fn reply(&mut self, size: usize, fill: Fill<'_>) -> Result<(), Error> {
-        let mut bytes = vec![0; size];
-        fill(&mut bytes)?;
-        self.reply = Some(bytes);
+    fn reserve(&mut self, size: usize) -> Result<&mut [u8], Error> {
+        Ok(self.reply.insert(vec![0; size]))
+    }
+
+    fn commit(&mut self, len: usize) -> Result<(), Error> {
+        self.reply.get_or_insert_default().truncate(len);
         Ok(())
+    }
+
+    fn abandon(&mut self) {
+        self.reply = None;
     }
 }

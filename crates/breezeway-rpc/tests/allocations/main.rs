@@ -2,13 +2,19 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::{Cell, RefCell};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::JoinHandle;
 
-use breezeway::Session;
-use breezeway_rpc::{Context, Error, Server};
+use breezeway::{ServerOptions, Session, Stopper, TrustedPeer};
+use breezeway_rpc::{Context, Error, Server, Service, Written};
 
 include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/five.rs"));
+include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/users.rs"));
+include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/shelf.rs"));
 use five::{Five, Fives, FivesClient, FivesServer};
+use shelf::*;
+use users::{NoSuchUser, Users, UsersAgeError, UsersClient, UsersServer};
 
 thread_local! {
     /// Allocations of this thread.
@@ -35,44 +41,207 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// What the worker's thread had allocated when its last handler began.
-static BY_WORKER: AtomicUsize = AtomicUsize::new(0);
+/// What a worker's thread had allocated when its last handler began.
+#[derive(Clone, Default)]
+struct ByWorker(Arc<AtomicUsize>);
 
-struct Echo;
+impl ByWorker {
+    fn note(&self) {
+        self.0.store(TAKEN.get(), Ordering::Relaxed);
+    }
+}
 
-impl Fives for Echo {
+impl Fives for ByWorker {
     fn echo(&self, _: &Context, five: Five) -> Result<Five, Error> {
-        BY_WORKER.store(TAKEN.get(), Ordering::Relaxed);
+        self.note();
         Ok(five)
     }
 
     fn take(&self, _: &Context, _: Five) {}
 }
 
+impl Users for ByWorker {
+    fn age(&self, _: &Context, name: String) -> Result<i64, UsersAgeError> {
+        self.note();
+        if name == "Bob" { Err(NoSuchUser { name }.into()) } else { Ok(36) }
+    }
+
+    fn seen(&self, _: &Context, _: String) {}
+}
+
+impl InPlaceShelf for ByWorker {
+    fn count(&self, _: &Context, reply: ShelfCountReplySpace<'_>) -> Result<Written, Error> {
+        self.note();
+        reply.write(|to| to.success(0))
+    }
+
+    fn clear(&self, _: &Context) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn remove(&self, _: &Context, _: ShelfRemoveArgsView<'_>) -> Result<(), ShelfRemoveError> {
+        Ok(())
+    }
+
+    fn seen(&self, _: &Context, _: ShelfSeenArgsView<'_>) {}
+}
+
+impl InPlaceLibrary for ByWorker {
+    fn find(
+        &self,
+        _: &Context,
+        LibraryFindArgsView { title }: LibraryFindArgsView<'_>,
+        reply: LibraryFindReplySpace<'_>,
+    ) -> Result<Written, LibraryFindError> {
+        self.note();
+        reply.write(|to| to.missing(|missing| missing.title(title)))
+    }
+
+    fn echo(
+        &self,
+        _: &Context,
+        asked: LibraryEchoArgsView<'_>,
+        reply: LibraryEchoReplySpace<'_>,
+    ) -> Result<Written, Error> {
+        self.note();
+        reply.write(|to| {
+            to.success(asked.books, |to, book| {
+                to.title(book.title).number(book.number).loans(book.loans)
+            })
+        })
+    }
+
+    fn total(
+        &self,
+        _: &Context,
+        asked: LibraryTotalArgsView<'_>,
+        reply: LibraryTotalReplySpace<'_>,
+    ) -> Result<Written, Error> {
+        self.note();
+        let total = asked.books.iter().map(|book| book.loans.sum()).sum();
+        reply.write(|to| to.success(total))
+    }
+
+    fn shout(
+        &self,
+        _: &Context,
+        asked: LibraryShoutArgsView<'_>,
+        reply: LibraryShoutReplySpace<'_>,
+    ) -> Result<Written, Error> {
+        self.note();
+        reply.write(|to| to.success(asked.words))
+    }
+
+    fn numbers(
+        &self,
+        _: &Context,
+        _: LibraryNumbersArgsView<'_>,
+        _: LibraryNumbersReplySpace<'_>,
+    ) -> Result<Written, Error> {
+        Err(Error::MissingResult)
+    }
+}
+
+/// A server in this process, which ends with this.
+struct Running {
+    session: Option<RefCell<Session>>,
+    by_worker: ByWorker,
+    stopper: Stopper,
+    serving: Option<JoinHandle<()>>,
+    _folder: tempfile::TempDir,
+}
+
+impl Running {
+    fn new<S: Service>(service: impl FnOnce(ByWorker) -> S) -> Self {
+        Self::with(service, ServerOptions::new())
+    }
+
+    fn with<S: Service>(service: impl FnOnce(ByWorker) -> S, options: ServerOptions) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let address = format!("shm:{}/service.sock", folder.path().display()).parse().unwrap();
+        let by_worker = ByWorker::default();
+        let server = Server::bind_with(&address, options).unwrap();
+        let server = server.add_service(service(by_worker.clone())).unwrap();
+        let stopper = server.stopper();
+        let serving = Some(std::thread::spawn(move || server.serve().unwrap()));
+        let session = Some(RefCell::new(Session::connect(&address).unwrap()));
+        Self { session, by_worker, stopper, serving, _folder: folder }
+    }
+
+    fn session(&self) -> &RefCell<Session> {
+        self.session.as_ref().unwrap()
+    }
+
+    /// The least that hundred calls allocate on the client's thread, and on the worker's. What is
+    /// taken once, such as a thread's buffers, or when a side falls asleep between two calls is not
+    /// a call's: that would be taken in every round.
+    fn least(&self, call: impl Fn(i64)) -> [usize; 2] {
+        let now = || [TAKEN.get(), self.by_worker.0.load(Ordering::Relaxed)];
+        let round = |_| {
+            let before = now();
+            (0..100).for_each(&call);
+            [0, 1].map(|side| now()[side] - before[side])
+        };
+        let rounds: Vec<_> = (0..50).map(round).collect();
+        [0, 1].map(|side| rounds.iter().map(|round| round[side]).min().unwrap())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.session = None;
+        self.stopper.stop();
+        assert!(self.serving.take().unwrap().join().is_ok() || std::thread::panicking());
+    }
+}
+
 #[test]
 fn a_call_of_plain_values_allocates_nothing_on_either_side() {
-    let folder = tempfile::tempdir().unwrap();
-    let address = format!("shm:{}/five.sock", folder.path().display()).parse().unwrap();
-    let server = Server::bind(&address).unwrap().add_service(FivesServer(Echo)).unwrap();
-    let stopper = server.stopper();
-    let serving = std::thread::spawn(move || server.serve());
-    let fives = FivesClient::new(RefCell::new(Session::connect(&address).unwrap()));
-    let call = |id| {
+    let running = Running::new(FivesServer);
+    let fives = FivesClient::new(running.session());
+    let least = running.least(|id| {
         let five = Five { id, count: 2, price: 3.0, open: true, changed: 5 };
         assert_eq!(fives.echo(five.clone()).unwrap(), five);
-    };
-    // What is taken once, such as a thread's buffers, or when a side falls asleep between two calls
-    // is not a call's: that would be taken in every round.
-    let round = || {
-        let before = (TAKEN.get(), BY_WORKER.load(Ordering::Relaxed));
-        (0..100).for_each(call);
-        let after = (TAKEN.get(), BY_WORKER.load(Ordering::Relaxed));
-        (after.0 - before.0, after.1 - before.1)
-    };
-    let rounds: Vec<_> = (0..50).map(|_| round()).collect();
-    assert_eq!(rounds.iter().map(|round| round.0).min(), Some(0), "{rounds:?}");
-    assert_eq!(rounds.iter().map(|round| round.1).min(), Some(0), "{rounds:?}");
-    drop(fives);
-    stopper.stop();
-    serving.join().unwrap().unwrap();
+    });
+    assert_eq!(least, [0, 0]);
+}
+
+#[test]
+fn a_call_with_a_string_allocates_what_each_side_owns_and_nothing_else() {
+    let running = Running::new(UsersServer);
+    let users = UsersClient::new(running.session());
+    // The caller's string; the handler's.
+    let least = running.least(|_| assert_eq!(users.age("Ada".to_owned()).unwrap(), 36));
+    assert_eq!(least, [100, 100]);
+    // With the string of the exception, which each side owns: the handler gives its own back.
+    let least = running.least(|_| {
+        let missing = users.age("Bob".to_owned());
+        assert!(matches!(missing, Err(UsersAgeError::Missing(missing)) if missing.name == "Bob"));
+    });
+    assert_eq!(least, [200, 100]);
+}
+
+#[test]
+fn a_worker_that_serves_in_place_allocates_nothing_whatever_a_call_takes_and_gives() {
+    #[allow(unsafe_code, reason = "a proof of trust cannot be had without")]
+    // SAFETY: the client is this test, which uses the safe API alone.
+    let trusting = ServerOptions::new().trust(|_| Some(unsafe { TrustedPeer::assume() }));
+    for options in [ServerOptions::new(), trusting] {
+        let running = Running::with(InPlaceLibraryServer, options);
+        let library = LibraryClient::new(running.session());
+        let title = || "a title that is no short text".to_owned();
+        let book = |number| Book { number, title: title(), loans: vec![1; 5], ..Book::default() };
+        let books: Vec<_> = (0..20).map(book).collect();
+        let of_worker = |call: &dyn Fn(i64)| running.least(call)[1];
+        let words = "w".repeat(5_000);
+        let calls: [(&str, &dyn Fn(i64)); 4] = [
+            ("find", &|_| assert!(library.find(title()).is_err())),
+            ("echo", &|_| assert_eq!(library.echo(books.clone()).unwrap().len(), 20)),
+            ("total", &|_| assert_eq!(library.total(books.clone()).unwrap(), 100)),
+            ("shout", &|_| assert_eq!(library.shout(words.clone(), 1).unwrap().len(), 5_000)),
+        ];
+        for (name, call) in calls {
+            assert_eq!(of_worker(call), 0, "{name}");
+        }
+    }
 }

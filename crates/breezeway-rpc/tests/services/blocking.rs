@@ -4,13 +4,18 @@ use std::cell::RefCell;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use breezeway::{Address, CallError, Client, ErrorCode, ServeError, Session, Stopper};
+use breezeway::{
+    Address, CallError, Client, ErrorCode, ServeError, ServerOptions, Session, Stopper,
+};
 use breezeway_rpc::thrift::{ApplicationException, ExceptionKind};
-use breezeway_rpc::{CallOptions, Channel, Error, Server};
+use breezeway_rpc::{CallOptions, Channel, Context, Error, Method, Reply, Server, Service};
 use tempfile::TempDir;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-use crate::shop::{Corner, Item, OutOfStock, ShopBuyError, ShopClient, ShopServer, ShopStockError};
+use crate::shop::{
+    Corner, Item, OutOfStock, ShopBuyError, ShopClient, ShopEchoArgs, ShopEchoReply, ShopServer,
+    ShopStockError,
+};
 
 /// A server in this process, which ends with it.
 struct Running {
@@ -191,6 +196,58 @@ fn metadata_is_refused_where_it_cannot_travel() {
     let refused = matches!(&failed, Err(Error::Call(CallError::TooMuchMetadata { .. })));
     assert!(refused, "{failed:?}");
     assert_eq!(shared.echo("x".to_owned()).unwrap(), "x");
+}
+
+/// Replies to each call more often than once: shortly or at length, and shortly again.
+struct Twice;
+
+static ECHO: [Method; 1] = [Method::of::<ShopEchoArgs>("Twice")];
+
+impl Service for Twice {
+    fn name(&self) -> &'static str {
+        "Twice"
+    }
+
+    fn methods(&self) -> &'static [Method] {
+        &ECHO
+    }
+
+    fn dispatch(&self, _: usize, _: &Context, call: &mut breezeway_rpc::Call) -> Result<(), Error> {
+        let ShopEchoArgs { text } = call.arguments()?;
+        call.reply::<ShopEchoReply>(Ok(text))?;
+        for more in ["short".to_owned(), "long".repeat(1000)] {
+            call.reply::<ShopEchoReply>(Ok(more))?;
+        }
+        // Its memory is the client's again.
+        assert!(call.arguments::<ShopEchoArgs>().is_err_and(|error| error.may_have_run()));
+        Err(Error::new(ExceptionKind::INTERNAL_ERROR, "nobody waits for this"))
+    }
+}
+
+#[test]
+fn the_first_reply_of_a_handler_is_its_last_here_and_on_threads_of_its_own() {
+    for threads in [0, 1] {
+        let folder = tempfile::tempdir().unwrap();
+        let place = format!("shm:{}/twice.sock", folder.path().display()).parse().unwrap();
+        let options = ServerOptions::new();
+        let options = if threads == 0 { options } else { options.offload(threads) };
+        let server = Server::bind_with(&place, options).unwrap().add_service(Twice).unwrap();
+        let stopper = server.stopper();
+        let serving = std::thread::spawn(move || server.serve());
+        let sessions = RefCell::new(Session::connect(&place).unwrap());
+        let shared = breezeway::Channel::connect(&place).unwrap();
+        for len in [1, 80, 104, 105, 100_000] {
+            let (text, options) = ("x".repeat(len), CallOptions::new());
+            let arguments = ShopEchoArgs { text: text.clone() };
+            let alone = sessions.call(&ECHO[0], &arguments, &options).unwrap();
+            assert_eq!(alone.into_result().unwrap(), text, "{len} bytes, {threads} threads");
+            let shared = Channel::call(&shared, &ECHO[0], &arguments, &options).unwrap();
+            assert_eq!(shared.into_result().unwrap(), text, "{len} bytes, {threads} threads");
+        }
+        drop((sessions, shared));
+        stopper.stop();
+        serving.join().unwrap().unwrap();
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
-//! Three instances, each a process, one over shared memory and two over TCP: killed, frozen and
-//! started again under load. Only calls fail that were in flight on one that was killed, or were
-//! sent to one that was frozen, and those end at their deadline.
+//! Three instances, each a process, one over shared memory and two over TCP, in network namespaces
+//! of their own where that may be had: killed, frozen and started again under load. Only calls fail
+//! that were in flight on one that was killed, or were sent to one that was frozen, and those end
+//! at their deadline.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -20,6 +21,7 @@ use tokio::task::JoinHandle;
 use tokio::time::sleep;
 use tower::ServiceBuilder;
 
+use crate::namespaces::{self, Elsewhere};
 use crate::processes::{Process, say};
 use crate::shop::{AsyncShopClient, AsyncShopServer, Corner};
 
@@ -35,12 +37,12 @@ const MOST_LOST: usize = CALLERS.0 + CALLERS.1 + 2;
 const HERE: usize = 0;
 const NAMES: [&str; 3] = ["here", "one", "two"];
 
-/// The role: serves until it is killed.
+/// The role: serves until it is killed, Thrift clients too.
 pub(crate) fn serve(address: &Address) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let (tell, _looks) = unbounded_channel();
-        let server = AsyncServer::bind(address).unwrap();
+        let server = AsyncServer::bind(address).unwrap().with_thrift_clients();
         let server = server.add_service(AsyncShopServer(Corner::new(tell))).unwrap();
         say(server.address());
         server.serve().await.unwrap();
@@ -76,6 +78,7 @@ struct Seen {
 
 struct Cluster {
     folder: TempDir,
+    elsewhere: Elsewhere,
     processes: Vec<Process>,
     set: watch::Sender<Vec<Instance>>,
     instances: Instances,
@@ -84,38 +87,36 @@ struct Cluster {
     callers: Vec<JoinHandle<usize>>,
 }
 
-fn place(folder: &Path, instance: usize) -> Address {
-    match instance {
-        HERE => format!("shm:{}/here.sock", folder.display()).parse().unwrap(),
-        _ => "tcp:127.0.0.1:0".parse().unwrap(),
+fn instance(folder: &Path, elsewhere: Elsewhere, index: usize) -> (Process, Instance) {
+    if index != HERE {
+        let (process, address) = elsewhere.start("shop", index);
+        return (process, Instance::new(NAMES[index], address));
     }
-}
-
-fn instance(folder: &Path, index: usize) -> (Process, Instance) {
-    let mut process = Process::start("shop", &place(folder, index));
+    let place = format!("shm:{}/here.sock", folder.display()).parse().unwrap();
+    let mut process = Process::start("shop", &place);
     let address = process.hear().parse().unwrap();
-    let instance = match index {
-        HERE => Instance::here(NAMES[HERE], address).unwrap(),
-        _ => Instance::new(NAMES[index], address),
-    };
-    (process, instance)
+    (process, Instance::here(NAMES[HERE], address).unwrap())
 }
 
 impl Cluster {
-    fn start() -> Self {
+    /// With calls that may be made twice, which may take so long.
+    fn start(elsewhere: Elsewhere, longest: Duration) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let (processes, set) = (0..3).map(|index| instance(folder.path(), index)).unzip();
+        let start = |index| instance(folder.path(), elsewhere, index);
+        let (processes, set) = (0..3).map(start).unzip();
         let (set, sets) = watch::channel(set);
         let options = InstanceOptions::new().wait(PATIENCE);
         let instances = Instances::new(Watched::new(sets), options);
         let (down, seen, callers) = (Vec::new(), Arc::default(), Vec::new());
-        let mut cluster = Self { folder, processes, set, instances, down, seen, callers };
+        let mut cluster =
+            Self { folder, elsewhere, processes, set, instances, down, seen, callers };
         for _ in 0..CALLERS.0 {
             let caller = call_once(cluster.instances.clone(), Arc::clone(&cluster.seen));
             cluster.callers.push(tokio::spawn(caller));
         }
         for _ in 0..CALLERS.1 {
-            let caller = call_again(cluster.instances.clone(), Arc::clone(&cluster.seen));
+            let seen = Arc::clone(&cluster.seen);
+            let caller = call_again(cluster.instances.clone(), seen, longest);
             cluster.callers.push(tokio::spawn(caller));
         }
         cluster
@@ -137,7 +138,7 @@ impl Cluster {
 
     /// Starts one again that was killed. Over TCP it is at another port then.
     fn start_again(&mut self, index: usize) {
-        let (process, instance) = instance(self.folder.path(), index);
+        let (process, instance) = instance(self.folder.path(), self.elsewhere, index);
         self.processes[index] = process;
         self.set.send_modify(|set| set[index] = instance);
         self.came_up(index);
@@ -227,10 +228,10 @@ async fn call_once(instances: Instances, seen: Arc<Seen>) -> usize {
     calls
 }
 
-/// Calls that may be made twice, none of which fails.
-async fn call_again(instances: Instances, seen: Arc<Seen>) -> usize {
+/// Calls that may be made twice, none of which fails in the time that it has for its attempts.
+async fn call_again(instances: Instances, seen: Arc<Seen>, longest: Duration) -> usize {
     let service = ServiceBuilder::new()
-        .timeout(PATIENCE)
+        .timeout(longest)
         .retry(RetryPolicy::new(12))
         .map_request(|request: CallRequest| request.within(DEADLINE))
         .service(instances);
@@ -247,7 +248,7 @@ async fn call_again(instances: Instances, seen: Arc<Seen>) -> usize {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn instances_that_are_killed_and_frozen_in_turn_cost_only_what_was_in_flight_there() {
-    let mut cluster = Cluster::start();
+    let mut cluster = Cluster::start(Elsewhere::Loopback, PATIENCE);
     cluster.until_answered_by(HERE).await;
     cluster.freeze(HERE);
     cluster.until_answered_by(1).await;
@@ -269,16 +270,25 @@ async fn instances_that_are_killed_and_frozen_in_turn_cost_only_what_was_in_flig
     cluster.end().await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[test]
 #[ignore = "a minute: make failover"]
-async fn instances_that_come_and_go_for_a_minute_cost_only_what_was_in_flight_there() {
+fn instances_that_come_and_go_for_a_minute_cost_only_what_was_in_flight_there() {
+    let own = "instances_that_come_and_go_for_a_minute_cost_only_what_was_in_flight_there";
+    let Some(elsewhere) = namespaces::enter(&format!("failover::{own}")) else { return };
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    let runtime = runtime.worker_threads(2).enable_all().build().unwrap();
+    runtime.block_on(come_and_go(elsewhere, Duration::from_secs(60)));
+}
+
+async fn come_and_go(elsewhere: Elsewhere, time: Duration) {
     use std::hash::{BuildHasher, RandomState};
 
-    let mut cluster = Cluster::start();
+    println!("two of three instances are elsewhere: {elsewhere:?}");
+    let mut cluster = Cluster::start(elsewhere, 3 * DEADLINE);
     cluster.until_answered_by(HERE).await;
     let began = Instant::now();
     let mut returns = Vec::new();
-    while began.elapsed() < Duration::from_secs(60) {
+    while began.elapsed() < time {
         let random = RandomState::new().hash_one(0);
         let (victim, frozen) = (random as usize % 3, random >> 8 & 1 == 1);
         let time = Duration::from_millis(random >> 16 & 0x7ff);

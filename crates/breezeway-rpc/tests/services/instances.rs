@@ -2,17 +2,18 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::io::Write;
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use breezeway::{Address, Carrier, Place, ServerOptions};
+use breezeway::{Address, CallError, Carrier, Place, ServerOptions, SessionOptions};
 use breezeway_rpc::governance::{CallReply, CallRequest, ServiceChannel};
 use breezeway_rpc::instances::{Fixed, Instance, InstanceOptions, Instances, Watched};
-use breezeway_rpc::{AsyncServer, CallOptions, Error, Route};
+use breezeway_rpc::{AsyncServer, CallOptions, Error, Route, ThriftFraming};
 use breezeway_tokio::{Channel, Stopper};
+use rustix::process::Signal;
 use tempfile::TempDir;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::sync::watch;
@@ -21,6 +22,7 @@ use tokio::time::{sleep, timeout};
 use tower::layer::layer_fn;
 use tower::service_fn;
 
+use crate::processes::Process;
 use crate::room::AsyncRoomClient;
 use crate::shop::{AsyncShopClient, AsyncShopServer, Corner};
 use crate::streams;
@@ -318,6 +320,55 @@ async fn an_instance_with_all_the_calls_that_it_may_have_leaves_others_to_the_ne
     drop(shop);
     here.end().await;
     there.end().await;
+}
+
+/// Where nobody answers whoever connects: nobody accepts, and no more may wait. In use while what
+/// it gives with it is there.
+fn unanswering() -> (Place, impl Sized) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    rustix::net::listen(&listener, 0).unwrap();
+    let at = listener.local_addr().unwrap();
+    // A backlog of 0 has room for one.
+    let waiting = TcpStream::connect(at).unwrap();
+    (at.into(), (listener, waiting))
+}
+
+#[tokio::test]
+async fn an_instance_without_sessions_is_left_while_it_is_frozen_and_reached_at_its_second_place() {
+    let process = Process::start("shop", &"tcp:127.0.0.1:0".parse().unwrap());
+    let (mut process, (first, _in_use)) = (process, unanswering());
+    let second: Address = process.hear().parse().unwrap();
+    let address = [first].into_iter().chain(second.places().iter().cloned()).collect();
+    let set = vec![Instance::new("shop", address).with_framing(ThriftFraming::TtHeader)];
+    let session = SessionOptions::new().handshake_timeout(Duration::from_millis(200));
+    let session = session.call_timeout(Some(Duration::from_millis(500)));
+    let options = InstanceOptions::new().session(session).wait(Duration::from_millis(500));
+    let shop = shop(Instances::new(Fixed::new(set), options));
+    let answered = async {
+        // The session's timeouts may pass, where much else is done.
+        while call(&shop).await.is_err() {
+            sleep(Duration::from_millis(1)).await;
+        }
+    };
+    timeout(PATIENCE, answered).await.expect("the second place is reached");
+    process.signal(Signal::STOP);
+    // Calls that do not say how long they may take.
+    let left_alone = async {
+        loop {
+            match shop.count().await.unwrap_err() {
+                Error::Call(CallError::DeadlinePassed) => {}
+                Error::NoInstance(_) => break,
+                other => panic!("{other}"),
+            }
+        }
+    };
+    timeout(PATIENCE, left_alone).await.expect("it gets no more calls");
+    for _ in 0..2 {
+        assert!(matches!(shop.count().await, Err(Error::NoInstance(_))), "it does not answer");
+    }
+    process.signal(Signal::CONT);
+    let answered = async { while call(&shop).await.is_err() {} };
+    timeout(PATIENCE, answered).await.expect("it is back");
 }
 
 #[tokio::test]

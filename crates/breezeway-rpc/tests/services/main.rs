@@ -9,7 +9,11 @@ mod failover;
 mod gallery;
 mod golden;
 mod governance;
+mod in_place;
 mod instances;
+#[cfg(feature = "dns")]
+mod names;
+mod namespaces;
 mod needs_go;
 #[cfg(feature = "tls")]
 mod over_tls;
@@ -17,6 +21,7 @@ mod processes;
 mod resending;
 mod restarting;
 mod room;
+mod shelf;
 mod shop;
 mod streams;
 mod streams_blocking;

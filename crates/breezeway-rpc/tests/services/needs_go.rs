@@ -2,6 +2,8 @@
 //! by its own tool (`peers/kitex-peers`). And with Apache's library for Go (`peers/apache-go`).
 
 mod apache;
+mod balanced;
+mod matrix;
 mod streams;
 
 use std::io::{BufRead, BufReader};
@@ -323,24 +325,4 @@ fn unknown_method(client: &ThriftClient) {
     let Error::Application(ApplicationException { kind, .. }) = error else { panic!("{error}") };
     let kinds = [ExceptionKind::UNKNOWN_METHOD, ExceptionKind::UNKNOWN_SERVICE];
     assert!(kinds.contains(&kind), "{kind:?}");
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "needs Go"]
-async fn five_hundred_tasks_call_kitexs_server_at_a_time() {
-    let kitex = Peer::serve("unix");
-    let shop = AsyncShopClient::new(AsyncThriftClient::new(kitex.address.clone()));
-    let shop = std::sync::Arc::new(shop);
-    let calls: Vec<_> = (0..500)
-        .map(|number| {
-            let shop = std::sync::Arc::clone(&shop);
-            tokio::spawn(async move {
-                let text = format!("{number}").repeat(number);
-                assert_eq!(shop.echo(text.clone()).await.unwrap(), text);
-            })
-        })
-        .collect();
-    for call in calls {
-        call.await.unwrap();
-    }
 }

@@ -356,6 +356,8 @@ fn a_client_without_a_certificate_learns_that_it_needs_one() {
     for _ in 0..20 {
         for error in failures(&running.address, &all.nobody()) {
             assert!(error.to_string().contains("certificate_required"), "{error}");
+            // The server has read nothing of a connection that it refuses.
+            assert!(!error.may_have_run(), "{error}");
         }
     }
     calls(&ShopClient::new(running.native(all.client())));

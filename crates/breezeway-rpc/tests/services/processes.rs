@@ -22,7 +22,12 @@ pub(crate) struct Process {
 
 impl Process {
     pub(crate) fn start(role: &str, address: &Address) -> Self {
-        let mut child = Command::new(std::env::current_exe().unwrap())
+        Self::start_by(Command::new(std::env::current_exe().unwrap()), role, address)
+    }
+
+    /// As [`Self::start`], by a command that runs this test binary.
+    pub(crate) fn start_by(mut command: Command, role: &str, address: &Address) -> Self {
+        let mut child = command
             .args(["--ignored", "--exact", "--nocapture", "another_process"])
             .env(ROLE, role)
             .env(ADDRESS, address.to_string())
@@ -51,8 +56,12 @@ impl Process {
         said
     }
 
+    pub(crate) fn pid(&self) -> Pid {
+        Pid::from_child(&self.child)
+    }
+
     pub(crate) fn signal(&self, signal: Signal) {
-        kill_process(Pid::from_child(&self.child), signal).unwrap();
+        kill_process(self.pid(), signal).unwrap();
     }
 
     pub(crate) fn kill(&mut self) {

@@ -1,6 +1,7 @@
 //! Streams whose handlers or callers block.
 
 use std::io::Write;
+use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -444,6 +445,27 @@ fn a_client_that_cancels_its_streams_and_never_reads_has_no_more_threads_than_ot
         most = most.max(open);
     }
     assert!((2..=128).contains(&most), "{most} streams at one time");
+}
+
+#[test]
+fn a_connection_of_streams_whose_replies_cannot_be_written_ends() {
+    let running = Running::new("unix");
+    let mut socket = UnixStream::connect(running.folder.path().join("room.sock")).unwrap();
+    // From here on the server's writes fail, and its reads do not.
+    socket.shutdown(Shutdown::Read).unwrap();
+    let deadline = Instant::now() + PATIENCE;
+    let mut streams = 0..;
+    let mut open = || {
+        let stream = streams.next().unwrap();
+        socket.write_all(&frame(stream, FrameKind::Header, &[]))?;
+        socket.write_all(&frame(stream, FrameKind::Data, &to_vec(&line("hall", "1")).unwrap()))?;
+        socket.write_all(&frame(stream, FrameKind::Trailer, &[]))
+    };
+    while open().is_ok() {
+        assert!(Instant::now() < deadline, "the server reads on");
+        std::thread::yield_now();
+    }
+    every_form(&running.thrift());
 }
 
 #[tokio::test]

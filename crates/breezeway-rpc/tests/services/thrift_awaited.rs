@@ -1,5 +1,6 @@
 //! Thrift on sockets under tokio: ours against ours, and against the blocking ones.
 
+use std::net::Shutdown;
 use std::time::{Duration, Instant};
 
 use breezeway::Address;
@@ -14,6 +15,9 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use crate::shop::{AsyncShopClient, AsyncShopServer, Corner, Item, ShopBuyError, ShopClient};
+
+/// How long something may take that must come.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 struct Running {
     address: Address,
@@ -40,7 +44,7 @@ impl Running {
     }
 
     async fn told(&mut self) -> String {
-        timeout(Duration::from_secs(10), self.looks.recv()).await.unwrap().unwrap()
+        timeout(PATIENCE, self.looks.recv()).await.unwrap().unwrap()
     }
 
     async fn end(self) {
@@ -144,9 +148,27 @@ async fn a_slow_call_in_ttheader_delays_no_other_of_its_connection() {
     let mut socket = UnixStream::connect(running.folder.path().join("shop.sock")).await.unwrap();
     socket.write_all(&[echo(1, "never"), echo(2, "now")].concat()).await.unwrap();
     let mut start = [0; 12];
-    timeout(Duration::from_secs(10), socket.read_exact(&mut start)).await.unwrap().unwrap();
+    timeout(PATIENCE, socket.read_exact(&mut start)).await.unwrap().unwrap();
     assert_eq!(start[4..6], [0x10, 0]);
     assert_eq!(start[11], 2, "the second call's number");
+    running.end().await;
+}
+
+#[tokio::test]
+async fn a_connection_whose_replies_cannot_be_written_ends() {
+    let running = Running::new();
+    let socket = UnixStream::connect(running.folder.path().join("shop.sock")).await.unwrap();
+    let socket = socket.into_std().unwrap();
+    // From here on the server's writes fail, and its reads do not.
+    socket.shutdown(Shutdown::Read).unwrap();
+    let mut socket = UnixStream::from_std(socket).unwrap();
+    let deadline = Instant::now() + PATIENCE;
+    while socket.write_all(&echo(1, "heard?")).await.is_ok() {
+        assert!(Instant::now() < deadline, "the server reads on");
+        tokio::task::yield_now().await;
+    }
+    let other = running.client(ThriftFraming::TtHeader);
+    assert_eq!(other.echo("well served".to_owned()).await.unwrap(), "well served");
     running.end().await;
 }
 

@@ -120,8 +120,8 @@ impl Endpoint {
         Ok(loan)
     }
 
-    /// The way when the space known to be free does not suffice: collects what was released, else
-    /// grows.
+    /// The way when the space known to be free does not suffice, or should not be taken before what
+    /// was released is looked for: collects that, else grows.
     #[cold]
     fn take_loan_anew(&mut self, len: usize) -> Result<Loan, SendError> {
         self.collect();

@@ -13,7 +13,7 @@ impl Endpoint {
     /// It stays the current one, and what it lends is lent, until [`Self::finish`] or
     /// [`Self::detach`].
     /// An entry about a segment is dealt with here, one a call (a peer may send any number of
-    /// them); then this says false although more may be there.
+    /// them), and a large segment a piece a call; then this says false although more may be there.
     #[inline(always)]
     pub fn take(&mut self) -> Result<bool, SocketError> {
         if self.has_entry {
@@ -62,18 +62,20 @@ impl Endpoint {
     }
 
     /// Deals with an entry about segments; true for others, which become the current one. After a
-    /// shortage the entry is still the next one.
+    /// shortage, and while a large segment is mapped piece by piece, the entry is still the next
+    /// one.
     fn take_session_entry(&mut self) -> Result<bool, SocketError> {
         let number = self.entry.kind_number();
-        self.meter.received(number, 0, 0);
         match Kind::from_number(number) {
-            Some(Kind::SegmentAdd) => self.add_peers_segment()?,
+            Some(Kind::SegmentAdd) if !self.add_peers_segment()? => return Ok(false),
+            Some(Kind::SegmentAdd) => {}
             Some(Kind::SegmentRetire) => {
                 self.borrower.check_len(&self.entry, 0)?;
                 self.borrower.retire(self.entry.tag())?;
                 self.meter.set(Field::PeerMemory, self.borrower.total());
             }
             Some(Kind::Reset | Kind::Cancel | Kind::Window | Kind::GoAway | Kind::Shutdown) => {
+                self.meter.received(number, 0, 0);
                 self.take_release()?;
                 self.has_entry = true;
                 self.consume()?;
@@ -81,31 +83,35 @@ impl Endpoint {
             }
             _ => return Err(Violation::Kind(number).into()),
         }
+        self.meter.received(number, 0, 0);
         self.take_release()?;
         self.consume()?;
         Ok(false)
     }
 
-    /// Entries that the peer's ring holds: the most that can be committed and not taken.
-    pub fn peer_capacity(&self) -> usize {
-        self.rings.consumer.capacity() as usize
+    /// How often [`Self::take`] may have to be asked for all that the peer's ring holds: once for
+    /// each entry, and for pieces of segments, in which the cap may come and go a few times.
+    pub fn most_pending(&self) -> usize {
+        self.rings.consumer.capacity() as usize + 4 * self.borrower.most_pieces()
     }
 
-    /// Maps the segment that a `segment add` entry announces.
-    fn add_peers_segment(&mut self) -> Result<(), SocketError> {
+    /// Maps the segment that a `segment add` entry announces, a piece a call: a turn that serves a
+    /// peer is not to take the milliseconds of a large one. True after the last.
+    fn add_peers_segment(&mut self) -> Result<bool, SocketError> {
         let size = self.entry.body_word(0);
         self.borrower.check_len(&self.entry, 8)?;
         self.borrower.check_segment(self.entry.tag(), size)?;
-        match self.doorbell.next_segment(size)?.map(size) {
-            Ok(mapping) => {
-                self.borrower.add(mapping);
-                self.meter.set(Field::PeerMemory, self.borrower.total());
+        if !self.borrower.has_arriving(size)? {
+            match self.doorbell.next_segment(size)?.map(size) {
+                Ok(mapping) => self.borrower.begin(mapping),
+                Err(error) if error.is_shortage() => return Err(SocketError::Shortage(error)),
+                Err(error) => return Err(Violation::from(error).into()),
             }
-            Err(error) if error.is_shortage() => return Err(SocketError::Shortage(error)),
-            Err(error) => return Err(Violation::from(error).into()),
+            self.doorbell.segment_taken();
         }
-        self.doorbell.segment_taken();
-        Ok(())
+        let is_added = self.borrower.goes_on();
+        self.meter.set(Field::PeerMemory, self.borrower.total());
+        Ok(is_added)
     }
 
     /// The current entry.
@@ -134,6 +140,12 @@ impl Endpoint {
     #[inline]
     pub fn has_current(&self) -> bool {
         self.has_entry
+    }
+
+    /// Whether the peer lends the current entry's body, and it was not released.
+    #[inline]
+    pub fn is_lent(&self) -> bool {
+        self.has_entry && self.borrowed.is_some()
     }
 
     /// Ends the current entry and releases its payload; does nothing without one. The release

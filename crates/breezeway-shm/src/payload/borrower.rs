@@ -6,7 +6,7 @@ use crate::ring::Entry;
 use crate::ring::release::is_unleased;
 use crate::violation::Violation;
 use breezeway_os::copy::prepare_to_read;
-use breezeway_os::segment::Mapping;
+use breezeway_os::segment::{Mapping, PIECE, SegmentError};
 use std::sync::Arc;
 
 /// Length of a descriptor in an entry's body.
@@ -28,9 +28,17 @@ struct ForeignSegment {
     mapping: Arc<Mapping>,
 }
 
+/// A segment that is mapped and not added yet.
+struct Arriving {
+    mapping: Mapping,
+    /// Bytes whose pages are entered.
+    done: usize,
+}
+
 /// The peer's payload segments.
 pub(crate) struct Borrower {
     segments: Vec<ForeignSegment>,
+    arriving: Option<Arriving>,
     next_number: u32,
     total: u64,
     cap: u64,
@@ -39,12 +47,17 @@ pub(crate) struct Borrower {
 
 impl Borrower {
     pub(crate) fn new(lend_count: u32, cap: u64) -> Self {
-        Self { segments: Vec::new(), next_number: 0, total: 0, cap, lend_count }
+        Self { segments: Vec::new(), arriving: None, next_number: 0, total: 0, cap, lend_count }
     }
 
     /// Bytes of segments now.
     pub(crate) fn total(&self) -> u64 {
         self.total
+    }
+
+    /// Pieces in which segments as large as the cap are mapped.
+    pub(crate) fn most_pieces(&self) -> usize {
+        usize::try_from(self.cap / PIECE as u64).unwrap_or(usize::MAX / 8) + MOST_SEGMENTS
     }
 
     /// Segments that the peer has added so far.
@@ -108,8 +121,39 @@ impl Borrower {
         Ok(())
     }
 
-    /// Adds the segment that a checked `segment add` entry announces.
-    pub(crate) fn add(&mut self, mapping: Mapping) {
+    /// Whether the segment that a checked `segment add` entry announces is mapped already. The peer
+    /// may have changed the entry since: what was mapped has the size that it said first.
+    pub(crate) fn has_arriving(&self, size: u64) -> Result<bool, Violation> {
+        match &self.arriving {
+            None => Ok(false),
+            Some(arriving) if arriving.mapping.size() as u64 == size => Ok(true),
+            Some(arriving) => {
+                let found = arriving.mapping.size() as u64;
+                Err(SegmentError::Size { found, expected: size }.into())
+            }
+        }
+    }
+
+    /// The next segment, of which no page is entered yet.
+    pub(crate) fn begin(&mut self, mapping: Mapping) {
+        self.arriving = Some(Arriving { mapping, done: 0 });
+    }
+
+    /// Enters more of its pages, for about half a slice, and adds it after the last; true if it is
+    /// added.
+    pub(crate) fn goes_on(&mut self) -> bool {
+        let Some(mut arriving) = self.arriving.take() else { return true };
+        arriving.done = arriving.mapping.populate(arriving.done);
+        let is_complete = arriving.done == arriving.mapping.size();
+        if is_complete {
+            self.add(arriving.mapping);
+        } else {
+            self.arriving = Some(arriving);
+        }
+        is_complete
+    }
+
+    fn add(&mut self, mapping: Mapping) {
         self.total += mapping.size() as u64;
         self.segments.push(ForeignSegment { number: self.next_number, mapping: Arc::new(mapping) });
         self.next_number += 1;

@@ -11,6 +11,11 @@ use crate::ring::Lent;
 use crate::violation::Violation;
 use breezeway_os::segment::Mapping;
 
+/// What may be taken until what was released is looked for again: for small messages a part of the
+/// first segment, else some messages.
+const LOOKS_PER_FIRST: usize = 4;
+const MESSAGES_PER_LOOK: usize = 4;
+
 /// Space taken for one payload, with the lend number it will have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Loan {
@@ -53,6 +58,8 @@ pub(crate) struct Lender {
     free_numbers: Vec<u16>,
     /// What is lent, by lend number.
     loans: Vec<Option<Loan>>,
+    /// Bytes taken since what the peer has released was last looked for.
+    unlooked: usize,
 }
 
 impl Lender {
@@ -63,18 +70,28 @@ impl Lender {
             segments,
             free_numbers: (0..lend_count as u16).rev().collect(),
             loans: vec![None; lend_count as usize],
+            unlooked: 0,
         }
     }
 
-    /// Takes space for `len` bytes and a lend number, if there is both.
+    /// Takes space for `len` bytes and a lend number, if there is both. None as well where space
+    /// that was released may be better: after [`collect`](Self::collect) there is no such reason.
     #[inline]
     pub(crate) fn take(&mut self, len: usize) -> Option<Loan> {
         if !self.accounts.allows(self.account, len) {
             return None;
         }
         let lend = *self.free_numbers.last()?;
-        let Place { segment, offset } = self.segments.take(len)?;
+        let first = self.segments.first();
+        let most = if len > first {
+            len.saturating_mul(MESSAGES_PER_LOOK)
+        } else {
+            first / LOOKS_PER_FIRST
+        };
+        let looked = self.unlooked < most;
+        let Place { segment, offset } = self.segments.take(len, looked)?;
         self.free_numbers.pop();
+        self.unlooked += len;
         let account = self.account;
         self.accounts.take(account, len);
         Some(Loan { segment, lend, offset, len, account })
@@ -129,6 +146,7 @@ impl Lender {
 
     /// Takes back everything whose release bit the peer has flipped.
     pub(crate) fn collect(&mut self, lent: &mut Lent) {
+        self.unlooked = 0;
         lent.collect(|number| {
             if let Some(loan) = self.loans[usize::from(number)].take() {
                 self.give_back(loan);

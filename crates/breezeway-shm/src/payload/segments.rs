@@ -82,6 +82,12 @@ impl Segments {
         }
     }
 
+    /// Size of the first one, unless a message asks for more.
+    #[inline]
+    pub(crate) fn first(&self) -> usize {
+        self.first
+    }
+
     /// The most bytes of segments at one time.
     pub(crate) fn cap(&self) -> usize {
         self.cap
@@ -108,14 +114,26 @@ impl Segments {
     }
 
     /// Takes space for `len` bytes, if there is some.
+    ///
+    /// Unless what was released has been `looked` for of late, none of a segment behind one that
+    /// would be large enough: fast traffic would else fill a small segment with what was released
+    /// long ago, and keep a large one. Where there is no small one yet, small messages find nothing
+    /// either, so that what they really need is known.
     #[inline]
-    pub(crate) fn take(&mut self, len: usize) -> Option<Place> {
+    pub(crate) fn take(&mut self, len: usize, looked: bool) -> Option<Place> {
+        let smallest = self.list.first()?.free.size();
+        if !looked && smallest > self.first && len <= self.first {
+            return None;
+        }
         for segment in &mut self.list {
             if let Some(offset) = segment.free.take(len) {
                 segment.used = true;
                 self.taken += rounded(len);
                 self.peak = self.peak.max(self.taken);
                 return Some(Place { segment: segment.number, offset });
+            }
+            if !looked && len <= segment.free.size() {
+                return None;
             }
         }
         None
@@ -294,9 +312,9 @@ mod tests {
     }
 
     fn take(segments: &mut Segments, len: usize) -> Place {
-        segments.take(len).unwrap_or_else(|| {
+        segments.take(len, true).unwrap_or_else(|| {
             assert!(grow(segments, len), "{len} bytes");
-            segments.take(len).expect("the new segment has room")
+            segments.take(len, true).expect("the new segment has room")
         })
     }
 
@@ -343,16 +361,29 @@ mod tests {
         let mut segments = segments();
         segments.add(segment::create(3 * FIRST).unwrap().0);
         let large = take(&mut segments, FIRST + 1);
-        let mut small = segments.take(PAGE).unwrap();
+        let mut small = segments.take(PAGE, true).unwrap();
         assert_eq!(small.segment, large.segment, "there is room enough");
         segments.give_back(small, PAGE);
         segments.add(segment::create(2 * PAGE).unwrap().0);
         for _ in 0..3 {
-            small = segments.take(2 * PAGE).unwrap();
+            small = segments.take(2 * PAGE, true).unwrap();
             assert_eq!(small, Place { segment: 1, offset: 0 });
             segments.give_back(small, 2 * PAGE);
         }
-        assert_eq!(segments.take(2 * PAGE + 1).unwrap().segment, large.segment);
+        assert_eq!(segments.take(2 * PAGE + 1, true).unwrap().segment, large.segment);
+    }
+
+    #[test]
+    fn no_segment_is_passed_over_before_what_was_released_is_looked_for() {
+        let mut segments = segments();
+        segments.add(segment::create(4 * FIRST).unwrap().0);
+        assert_eq!(segments.take(FIRST, false), None, "a small message, and no small segment");
+        assert_eq!(segments.take(FIRST + 1, false).unwrap().segment, 0);
+        segments.add(segment::create(FIRST).unwrap().0);
+        assert_eq!(segments.take(FIRST, false).unwrap().segment, 1);
+        assert_eq!(segments.take(1, false), None, "one is full");
+        assert_eq!(segments.take(FIRST + 1, false).unwrap().segment, 0, "which is too small");
+        assert_eq!(segments.take(1, true).unwrap().segment, 0);
     }
 
     #[test]
@@ -480,13 +511,13 @@ mod tests {
                 match step {
                     Step::Take(len) => {
                         let fits = segments.can_make_room(len);
-                        let place = segments.take(len).or_else(|| {
+                        let place = segments.take(len, true).or_else(|| {
                             while segments.growth(len).is_none() {
                                 let spare = segments.spare().filter(|_| fits)?;
                                 segments.retire(spare, 0);
                             }
                             assert!(grow(&mut segments, len));
-                            segments.take(len)
+                            segments.take(len, true)
                         });
                         if let Some(place) = place {
                             for &(other, other_len) in &model {

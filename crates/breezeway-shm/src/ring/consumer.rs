@@ -8,6 +8,13 @@ use super::sync::{FenceSite, Ordering, acquire_fence, release};
 use super::words::{ForeignWords, OwnWords};
 use crate::violation::Violation;
 
+/// After so many entries that were there at once, the lines of later ones are asked for: what is
+/// done for an entry is too long for the processor to look at the next one meanwhile. Not before,
+/// as a line that the producer is about to write is taken from it in vain.
+const LONG_RUN: u64 = 8;
+/// How many entries ahead.
+const AHEAD: u64 = 8;
+
 /// The consuming end of the peer's ring.
 pub(crate) struct Consumer {
     /// The peer's control segment: the ring and its intent.
@@ -21,6 +28,8 @@ pub(crate) struct Consumer {
     published: u64,
     /// Progress that was compared with the peer's intent.
     announced: u64,
+    /// Entries in a row that were consumed and there when they were looked for.
+    run: u64,
 }
 
 impl Consumer {
@@ -28,7 +37,15 @@ impl Consumer {
     /// checked).
     pub(crate) fn new(peer: ForeignWords, own: OwnWords, capacity: u32) -> Self {
         assert!(capacity.is_power_of_two());
-        Self { peer, own, mask: u64::from(capacity) - 1, head: 0, published: 0, announced: 0 }
+        Self {
+            peer,
+            own,
+            mask: u64::from(capacity) - 1,
+            head: 0,
+            published: 0,
+            announced: 0,
+            run: 0,
+        }
     }
 
     /// Entries that the ring holds.
@@ -38,7 +55,12 @@ impl Consumer {
 
     #[inline(always)]
     fn slot(&self) -> usize {
-        RING_AT + (self.head & self.mask) as usize * ENTRY_SIZE
+        self.slot_of(self.head)
+    }
+
+    #[inline(always)]
+    fn slot_of(&self, position: u64) -> usize {
+        RING_AT + (position & self.mask) as usize * ENTRY_SIZE
     }
 
     /// Whether the next entry is committed. The peer may commit it at any moment.
@@ -61,9 +83,13 @@ impl Consumer {
     /// Copies the next entry, if it is committed, into private memory; it is not consumed before
     /// [`Self::advance`].
     #[inline(always)]
-    pub(crate) fn peek(&self, entry: &mut Entry) -> Result<bool, Violation> {
+    pub(crate) fn peek(&mut self, entry: &mut Entry) -> Result<bool, Violation> {
         if !self.ready()? {
+            self.run = 0;
             return Ok(false);
+        }
+        if self.run >= LONG_RUN {
+            self.peer.prefetch_entry(self.slot_of(self.head + AHEAD));
         }
         // Pairs with the producer's release store of the sequence, which the relaxed load in
         // `ready` has seen.
@@ -86,6 +112,7 @@ impl Consumer {
     #[inline(always)]
     pub(crate) fn advance(&mut self) -> bool {
         self.head += 1;
+        self.run += 1;
         let quarter = (self.mask + 1) / 4;
         self.head - self.published >= quarter
             || crossed(self.peer.load(SPACE_WAKE_AT), self.published, self.head)

@@ -21,7 +21,7 @@
 //! model is found with two.
 
 mod both_ways;
-mod checking;
+pub(crate) mod checking;
 mod data;
 mod entries;
 mod payload;

@@ -9,8 +9,8 @@ pub(crate) use loom::sync::atomic::{AtomicU64, Ordering, fence};
 #[cfg(not(loom))]
 pub(crate) use std::sync::Arc;
 
-/// Where an ordering stands that the ring cannot do without; the model removes them one by one to
-/// show that each is needed.
+/// Where an ordering stands that the ring, or the statistics, cannot do without; the models remove
+/// them one by one to show that each is needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FenceSite {
     /// Full fence between a publication (an entry or `consumed`) and the load of the peer's intent.
@@ -45,6 +45,14 @@ pub(crate) enum FenceSite {
     ClaimOfFreeSlots,
     /// No fence, but as needed: the publication of progress by a consumer that is about to wait.
     ProgressBeforeWaiting,
+    /// Acquire of a statistics record that is taken.
+    RecordTaken,
+    /// Release of one that is given back.
+    RecordGivenBack,
+    /// Release fence behind the odd sequence of a record, before its words are written.
+    SequenceIsOdd,
+    /// Release store of the even sequence of a record whose words are written.
+    RecordDescribed,
 }
 
 /// Whether the model has taken away the ordering of this site.
@@ -79,4 +87,10 @@ pub(crate) fn acquire_fence(site: FenceSite) {
 #[inline(always)]
 pub(crate) fn release(site: FenceSite) -> Ordering {
     if removed(site) { Ordering::Relaxed } else { Ordering::Release }
+}
+
+/// The ordering of a read-modify-write before which comes what was released there.
+#[inline(always)]
+pub(crate) fn acquire(site: FenceSite) -> Ordering {
+    if removed(site) { Ordering::Relaxed } else { Ordering::Acquire }
 }

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use super::layout::{ENTRY_WORDS, FIRST_LINE_WORDS};
+use super::layout::{ENTRY_SIZE, ENTRY_WORDS, FIRST_LINE_WORDS};
 use super::sync::{AtomicU64, Ordering};
 
 /// What keeps the words' memory alive.
@@ -123,6 +123,15 @@ impl ForeignWords {
     #[inline(always)]
     pub(crate) fn entry(&self, byte_offset: usize) -> ForeignEntry<'_> {
         ForeignEntry(self.0.entry(byte_offset))
+    }
+
+    /// Asks for the lines of the entry at a byte offset. (To the model it is nothing.)
+    #[inline(always)]
+    pub(crate) fn prefetch_entry(&self, byte_offset: usize) {
+        let first = self.0.first.wrapping_byte_add(byte_offset);
+        if cfg!(not(loom)) {
+            breezeway_os::copy::prepare_to_read(first.cast(), ENTRY_SIZE);
+        }
     }
 }
 

@@ -2,11 +2,12 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering, fence};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use breezeway_os::{Origin, Peer, WaitPolicy, clock};
 
 use super::fields::{Field, Identity, RECORD_WORDS};
+use super::lifetime;
 use super::registry::{Registry, Words};
 use super::snapshot::{Record, Role, Totals, WaitsFor};
 use super::table::Table;
@@ -188,24 +189,21 @@ impl Meter {
     }
 
     fn describe(&self, description: &Description) {
-        // Odd or 0 since it is free: what follows is not read before the sequence is even.
-        let sequence = self.word(Identity::Sequence as usize);
-        let before = sequence.load(Ordering::Relaxed);
-        fence(Ordering::Release);
-        // Only where there are some: otherwise their page is a hole, which is to stay one.
-        if let Place::Table(table, index) = self.place
-            && self.word(Field::Timed.word()).load(Ordering::Relaxed) != 0
-        {
-            table.times(index).iter().for_each(|word| word.store(0, Ordering::Relaxed));
-        }
-        for index in 1..RECORD_WORDS {
-            self.word(index).store(0, Ordering::Relaxed);
-        }
-        self.word(Identity::Number as usize).store(next_number(), Ordering::Relaxed);
-        for (field, value) in description.words(clock::since_boot()) {
-            self.word(field as usize).store(value, Ordering::Relaxed);
-        }
-        sequence.store((before | 1).wrapping_add(1), Ordering::Release);
+        lifetime::describe(self.word(Identity::Sequence as usize), || {
+            // Only where there are some: otherwise their page is a hole, which is to stay one.
+            if let Place::Table(table, index) = self.place
+                && self.word(Field::Timed.word()).load(Ordering::Relaxed) != 0
+            {
+                table.times(index).iter().for_each(|word| word.store(0, Ordering::Relaxed));
+            }
+            for index in 1..RECORD_WORDS {
+                self.word(index).store(0, Ordering::Relaxed);
+            }
+            self.word(Identity::Number as usize).store(next_number(), Ordering::Relaxed);
+            for (field, value) in description.words(clock::since_boot()) {
+                self.word(field as usize).store(value, Ordering::Relaxed);
+            }
+        });
     }
 
     #[inline(always)]
@@ -349,10 +347,7 @@ impl Drop for Meter {
         match self.place {
             Place::Table(table, index) => {
                 let sequence = self.word(Identity::Sequence as usize);
-                table.ends(self.role, &self.totals(), || {
-                    let ended = sequence.load(Ordering::Relaxed).wrapping_add(1);
-                    sequence.store(ended, Ordering::Release);
-                });
+                table.ends(self.role, &self.totals(), || lifetime::end(sequence));
                 table.give_back(index);
             }
             Place::Private(_, Some(table)) => table.ends(self.role, &self.totals(), || ()),

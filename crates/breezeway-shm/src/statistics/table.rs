@@ -13,6 +13,7 @@ use super::fields::{
     CAPACITY, HEADER_SIZE, Header, Identity, MAGIC, RECORD_SIZE, RECORD_WORDS, TIMES, TIMES_OFFSET,
     TIMES_SIZE, Totals, VERSION,
 };
+use super::lifetime;
 use super::snapshot::{Record, Role, WaitsFor};
 
 /// The name that tools know the file by.
@@ -163,25 +164,9 @@ impl Table {
         // Only now: one of two that were made at once is never used, and no tool takes it for the
         // other. Whoever sees the magic sees the rest.
         self.header(Header::Magic).store(MAGIC, Ordering::Release);
-        for (index, word) in self.taken.iter().enumerate() {
-            let mut bits = word.load(Ordering::Relaxed);
-            while bits != u64::MAX {
-                let free = (!bits).trailing_zeros();
-                // Acquire: what the last owner wrote into the record comes before.
-                match word.compare_exchange(
-                    bits,
-                    bits | 1 << free,
-                    Ordering::Acquire,
-                    Ordering::Relaxed,
-                ) {
-                    Ok(_) => {
-                        let record = 64 * index + free as usize;
-                        self.header(Header::Used).fetch_max(record as u64 + 1, Ordering::Relaxed);
-                        return Some(record);
-                    }
-                    Err(now) => bits = now,
-                }
-            }
+        if let Some(record) = lifetime::take(&self.taken) {
+            self.header(Header::Used).fetch_max(record as u64 + 1, Ordering::Relaxed);
+            return Some(record);
         }
         self.header(Header::Unrecorded).fetch_add(1, Ordering::Relaxed);
         None
@@ -228,7 +213,7 @@ impl Table {
 
     /// Gives one back.
     pub(super) fn give_back(&self, record: usize) {
-        self.taken[record / 64].fetch_and(!(1 << (record % 64)), Ordering::Release);
+        lifetime::give_back(&self.taken, record);
     }
 }
 

@@ -218,6 +218,30 @@ fn what_traffic_no_longer_needs_is_given_back_by_both_sides_again_and_again() {
     assert!(pair.one.payload_memory().own_added > 100);
 }
 
+/// Between two windows, which end an hour apart here, nobody but who takes looks for releases.
+#[test]
+fn traffic_that_goes_faster_than_windows_end_uses_what_was_released_again() {
+    const FIRST: usize = 64 * 1024;
+    for large_first in [false, true] {
+        let limits = Limits { shrink_after: Duration::from_secs(3600), ..Limits::new(16 << 20) };
+        let mut pair = Pair::with_limits(Terms { cap: 16 << 20, ..Terms::default() }, limits);
+        for &len in if large_first { &[MEBIBYTE][..] } else { &[1000, MEBIBYTE] } {
+            lend(&mut pair.one, 1, len).unwrap();
+            receive(&mut pair.other, 1, len);
+        }
+        for len in [1000, 40_000] {
+            for round in 0..200 {
+                // None is answered, so the releases are told by their bits.
+                lend(&mut pair.one, 2, len).unwrap();
+                receive(&mut pair.other, 2, len);
+                // Soon all that is taken fits into the small segment, or would into one.
+                let taken = pair.one.under_way();
+                assert!(round < 100 || taken <= FIRST, "{taken} bytes after {round} of {len}");
+            }
+        }
+    }
+}
+
 #[test]
 fn a_session_that_rests_keeps_its_memory_until_it_is_used() {
     let limits = Limits { shrink_after: Duration::from_millis(1), ..Limits::new(16 << 20) };

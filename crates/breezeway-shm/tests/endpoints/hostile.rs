@@ -23,12 +23,16 @@ struct Stage {
 
 impl Stage {
     fn set() -> Self {
+        Self::with_cap(CAP)
+    }
+
+    fn with_cap(cap: usize) -> Self {
         let (honest, socket) = UnixStream::pair().unwrap();
-        let terms = Terms { ring_capacity: 64, lend_count: 64, payload_cap: CAP as u64 };
+        let terms = Terms { ring_capacity: 64, lend_count: 64, payload_cap: cap as u64 };
         let ring = Ring::new(&terms);
         let (own, _fd) = ControlSegment::create(64, 64).unwrap();
         let peer = ForeignControl::accept(ring.shared.another_fd(), 64, 64).unwrap();
-        let honest = Endpoint::new(honest.into(), own, peer, Limits::new(CAP as u64));
+        let honest = Endpoint::new(honest.into(), own, peer, Limits::new(cap as u64));
         Self { honest, ring, socket, segments: 0 }
     }
 
@@ -158,4 +162,48 @@ fn whatever_the_intent_says_ending_leases_goes_on() {
     }
     stage.retire(0);
     stage.take_all().unwrap();
+}
+
+/// Of 64 MiB: mapping it at once takes milliseconds.
+#[test]
+fn a_large_segment_is_mapped_a_piece_at_a_time() {
+    const LARGE: usize = 64 << 20;
+    let mut stage = Stage::with_cap(LARGE);
+    stage.add(LARGE, 7);
+    stage.lend(0, 0, LARGE);
+    let mut turns = 0;
+    while !stage.honest.take().unwrap() {
+        assert!(stage.honest.has(Want::Data).unwrap(), "the next entry is still to be taken");
+        turns += 1;
+    }
+    assert!(turns >= LARGE >> 20, "{turns} turns");
+    assert_eq!(stage.honest.body().u64_le_at(LARGE - 8), Some(0x0707_0707_0707_0707));
+}
+
+#[test]
+fn a_segment_of_another_size_while_it_is_mapped_ends_the_session() {
+    const LARGE: usize = 4 << 20;
+    let mut stage = Stage::with_cap(2 * LARGE);
+    stage.add(LARGE, 7);
+    assert!(!stage.honest.take().unwrap());
+    stage.ring.write(0, &Entry::segment_add(0, 2 * LARGE as u64));
+    stage.ring.commit(0, 1);
+    let error = stage.honest.take().unwrap_err().to_string();
+    assert!(error.contains("4194304") && error.contains("8388608"), "{error}");
+}
+
+#[test]
+fn a_message_in_a_segment_that_is_still_being_mapped_ends_the_session() {
+    const LARGE: usize = 4 << 20;
+    let mut stage = Stage::with_cap(LARGE);
+    stage.add(LARGE, 7);
+    assert!(!stage.honest.take().unwrap());
+    let whole = Descriptor { segment: 0, lend: 0, offset: 0, len: LARGE as u64 };
+    stage.ring.write(0, &Entry::request(1, 0, &[]).lending(whole));
+    stage.ring.commit(0, 1);
+    let outcome = stage.honest.take();
+    assert!(
+        matches!(outcome, Err(SocketError::Violation(Violation::UnknownSegment(0)))),
+        "{outcome:?}"
+    );
 }

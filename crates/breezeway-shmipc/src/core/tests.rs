@@ -2,6 +2,7 @@
 
 use std::io::Read;
 use std::sync::mpsc;
+use std::task::Waker;
 use std::time::Duration;
 
 use breezeway_os::scm;

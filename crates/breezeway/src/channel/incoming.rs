@@ -47,7 +47,7 @@ pub enum Incoming {
 impl ServerChannel {
     /// Answers the hello of a client that wants shared memory on a connected unix stream socket.
     pub fn from_socket(socket: OwnedFd, options: &SessionOptions) -> Result<Self, ConnectError> {
-        Self::from_socket_driving(socket, options, Driving::ByCallers)
+        Self::over_socket(socket, Carrier::Shm, options, Driving::ByCallers)
     }
 
     /// As [`Self::from_socket`], for a driver that runs elsewhere.
@@ -55,19 +55,28 @@ impl ServerChannel {
         socket: OwnedFd,
         options: &SessionOptions,
     ) -> Result<(Self, Driver), ConnectError> {
-        let channel = Self::from_socket_driving(socket, options, Driving::Elsewhere)?;
+        Self::over_socket_driven(socket, Carrier::Shm, options)
+    }
+
+    pub(crate) fn over_socket_driven(
+        socket: OwnedFd,
+        carrier: Carrier,
+        options: &SessionOptions,
+    ) -> Result<(Self, Driver), ConnectError> {
+        let channel = Self::over_socket(socket, carrier, options, Driving::Elsewhere)?;
         let driver = Driver::new(Arc::clone(&channel.handle.shared))?;
         Ok((channel, driver))
     }
 
-    fn from_socket_driving(
+    fn over_socket(
         socket: OwnedFd,
+        carrier: Carrier,
         options: &SessionOptions,
         driving: Driving,
     ) -> Result<Self, ConnectError> {
         options.validate()?;
         let peer = Peer::of(&socket).map_err(HandshakeError::from)?;
-        let agreed = handshake::accept(socket, Carrier::Shm, options)?;
+        let agreed = handshake::accept(socket, carrier, options)?;
         let channel = Self::new(agreed, peer.clone(), options, driving);
         Ok(match options.trust.ask(&peer) {
             Some(proof) => channel.trusting(proof),
@@ -336,6 +345,11 @@ impl IncomingCall {
     /// The request's bytes.
     pub fn request(&self) -> ForeignBytes<'_> {
         self.message.bytes()
+    }
+
+    /// Takes the request where it is lent; it is empty from then on.
+    pub(crate) fn lease(&mut self) -> Option<Message> {
+        self.message.is_lent().then(|| std::mem::take(&mut self.message))
     }
 
     /// The request, to be kept: as a one-way message's handler does. A call that wants a reply

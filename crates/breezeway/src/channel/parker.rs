@@ -1,16 +1,17 @@
 //! A thread that waits to be woken.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Wake, Waker};
 use std::thread::{self, Thread};
 
 use breezeway_os::Deadline;
 
+use crate::worker::Signal;
+
 /// Parks one thread.
 pub(super) struct Parker {
     thread: Thread,
-    notified: AtomicBool,
+    signal: Signal,
 }
 
 impl Wake for Parker {
@@ -19,8 +20,8 @@ impl Wake for Parker {
     }
 
     fn wake_by_ref(self: &Arc<Self>) {
-        // Release: what was found comes before. The thread is unparked once for many wake-ups.
-        if !self.notified.swap(true, Ordering::Release) {
+        // The thread is unparked once for many wake-ups.
+        if self.signal.give() {
             self.thread.unpark();
         }
     }
@@ -32,7 +33,7 @@ impl Parker {
         thread_local! {
             static PARKER: (Arc<Parker>, Waker) = {
                 let thread = thread::current();
-                let parker = Arc::new(Parker { thread, notified: AtomicBool::new(false) });
+                let parker = Arc::new(Parker { thread, signal: Signal::default() });
                 let waker = Waker::from(Arc::clone(&parker));
                 (parker, waker)
             };
@@ -42,7 +43,7 @@ impl Parker {
 
     /// Waits until somebody wakes this thread, or until the deadline.
     pub(super) fn park(&self, deadline: Deadline) {
-        while !self.notified.swap(false, Ordering::Acquire) {
+        while !self.signal.take() {
             match deadline.time_left() {
                 None => thread::park(),
                 Some(left) if left.is_zero() => return,

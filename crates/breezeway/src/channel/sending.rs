@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use breezeway_os::segment::SegmentError;
 use breezeway_shm::layout::INLINE_MAX;
 use breezeway_shm::{ForeignBytes, Head, SendError, Want};
 
@@ -75,13 +74,10 @@ impl State {
         self.check()?;
         match self.send_behind_replies(head, &mut outgoing) {
             Ok(()) => Ok(()),
-            // What other sessions hold may come back at any time, or never: nothing would tell.
-            Err(error @ SendError::Segment(SegmentError::Limit { .. })) => Err(self.failed(error)),
-            Err(
-                error @ (SendError::Full { .. }
-                | SendError::NoMemory { until: Some(_), .. }
-                | SendError::Segment(_)),
-            ) => {
+            // What other sessions hold, or this process or the machine lacks, may come back at any
+            // time, or never: nothing would tell.
+            Err(error @ SendError::Segment(_)) => Err(self.failed(error)),
+            Err(error @ (SendError::Full { .. } | SendError::NoMemory { until: Some(_), .. })) => {
                 let lacks_slots = matches!(error, SendError::Full { .. });
                 let (head, body) = outgoing.into_owned(head);
                 self.outbox.push(head, body, lacks_slots);

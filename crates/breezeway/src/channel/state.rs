@@ -6,6 +6,7 @@
 use std::sync::Arc;
 use std::task::{Context, Waker};
 
+use breezeway_os::clock;
 use breezeway_os::segment::SegmentError;
 use breezeway_os::spin::SpinBudget;
 use breezeway_shm::{Flags, Head, Kind, SendError};
@@ -23,9 +24,12 @@ use crate::error::CallError;
 use crate::handshake::Agreed;
 use crate::link::{Body, Link, LinkError, Notice};
 use crate::server::Unserved;
+use crate::slice::SLICE;
 
-/// Entries that a turn takes at most.
+/// Entries that a turn takes at most, and those between two readings of the clock: it ends with its
+/// slice, whatever they are.
 const ENTRIES_PER_TURN: usize = 256;
+const ENTRIES_PER_TICK: usize = 16;
 
 /// What came of a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -211,12 +215,14 @@ impl State {
     pub(super) fn try_turn(&mut self) -> Result<bool, CallError> {
         self.link.notice(Notice::Readable)?;
         let mut taken = 0;
+        let (mut mapped, mut until) = (false, None);
         let mut shortage = None;
         while taken < ENTRIES_PER_TURN && !self.connection.is_flooded() {
             match self.link.take() {
                 Ok(true) => self.dispatch()?,
                 Ok(false) if !self.link.ready()? => break,
-                Ok(false) => {}
+                // A piece of a segment was mapped, which takes half a slice.
+                Ok(false) => mapped = true,
                 // What is to be sent does not wait for it.
                 Err(LinkError::Shortage(error)) => {
                     shortage = Some(error);
@@ -225,6 +231,13 @@ impl State {
                 Err(error) => return Err(error.into()),
             }
             taken += 1;
+            if mapped || taken % ENTRIES_PER_TICK == 0 {
+                let now = clock::ticks();
+                if now >= *until.get_or_insert_with(|| now + clock::ticks_in(SLICE)) {
+                    break;
+                }
+                mapped = false;
+            }
         }
         if taken == 0
             && shortage.is_none()

@@ -158,7 +158,7 @@ impl<M> Streams<M> {
     }
 
     /// Streams that the application still holds, or that are not over.
-    #[cfg(test)]
+    #[cfg(any(test, feature = "fuzzing"))]
     pub(crate) fn kept(&self) -> usize {
         self.slots.iter().filter(|slot| slot.stream.is_some()).count()
     }

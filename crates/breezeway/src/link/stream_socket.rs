@@ -4,7 +4,7 @@ use std::io::IoSlice;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use breezeway_os::scm::{Lost, receive};
-use breezeway_os::{Deadline, ready};
+use breezeway_os::{Deadline, ready, shortage};
 use rustix::event::PollFlags;
 use rustix::io::Errno;
 use rustix::net::{
@@ -65,32 +65,37 @@ impl StreamSocket {
     pub(super) fn read(&mut self, room: &mut [u8], blocking: bool) -> Result<Read, LinkError> {
         debug_assert!(!room.is_empty(), "no room reads as an end");
         let size = room.len();
-        let outcome = match &mut self.wire {
-            Wire::Tls(tls) => match tls.read(room, blocking) {
-                Ok(Read::Nothing) => Err(LinkError::Io(Errno::AGAIN)),
-                outcome => return outcome,
-            },
-            Wire::Plain(socket) => {
-                let flags = if blocking { RecvFlags::empty() } else { RecvFlags::DONTWAIT };
-                if self.has_descriptors {
-                    Self::receive_without_descriptors(socket.as_fd(), room, flags)
-                } else {
-                    recv(socket, room, flags).map(|(_, len)| len).map_err(LinkError::from)
+        loop {
+            let outcome = match &mut self.wire {
+                Wire::Tls(tls) => match tls.read(room, blocking) {
+                    Ok(Read::Nothing) => Err(LinkError::Io(Errno::AGAIN)),
+                    outcome => return outcome,
+                },
+                Wire::Plain(socket) => {
+                    let flags = if blocking { RecvFlags::empty() } else { RecvFlags::DONTWAIT };
+                    if self.has_descriptors {
+                        Self::receive_without_descriptors(socket.as_fd(), room, flags)
+                    } else {
+                        let len = shortage::retry(|| recv(&*socket, &mut *room, flags));
+                        len.map(|(_, len)| len).map_err(LinkError::from)
+                    }
                 }
-            }
-        };
-        match outcome {
-            Ok(0) | Err(LinkError::Io(Errno::CONNRESET | Errno::TIMEDOUT | Errno::PIPE)) => {
-                Ok(Read::End)
-            }
-            Ok(len) => Ok(Read::Bytes { len, more: len == size }),
-            Err(LinkError::Io(Errno::AGAIN)) if blocking => {
-                // Somebody who shares the socket has made it non-blocking.
-                ready(&self.wire, PollFlags::IN, Deadline::NEVER)?;
-                Ok(Read::Nothing)
-            }
-            Err(LinkError::Io(Errno::AGAIN | Errno::INTR)) => Ok(Read::Nothing),
-            Err(error) => Err(error),
+            };
+            return match outcome {
+                Ok(0) | Err(LinkError::Io(Errno::CONNRESET | Errno::TIMEDOUT | Errno::PIPE)) => {
+                    Ok(Read::End)
+                }
+                Ok(len) => Ok(Read::Bytes { len, more: len == size }),
+                Err(LinkError::Io(Errno::AGAIN)) if blocking => {
+                    // Somebody who shares the socket has made it non-blocking.
+                    ready(&self.wire, PollFlags::IN, Deadline::NEVER)?;
+                    Ok(Read::Nothing)
+                }
+                // A signal says nothing of what is there, and no event comes for it again.
+                Err(LinkError::Io(Errno::INTR)) if !blocking => continue,
+                Err(LinkError::Io(Errno::AGAIN | Errno::INTR)) => Ok(Read::Nothing),
+                Err(error) => Err(error),
+            };
         }
     }
 
@@ -110,7 +115,7 @@ impl StreamSocket {
         flags: RecvFlags,
     ) -> Result<usize, LinkError> {
         let mut descriptors = Vec::new();
-        let received = receive(socket, room, &mut descriptors, flags)?;
+        let received = shortage::retry(|| receive(socket, room, &mut descriptors, flags))?;
         // Those that did not arrive were sent all the same.
         let lost = match received.lost {
             Some(Lost::TooMany | Lost::NoRoom) => 1,
@@ -127,10 +132,10 @@ impl StreamSocket {
         let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
         let outcome = match (&mut self.wire, slices) {
             (Wire::Tls(tls), slices) => return tls.write(slices),
-            (Wire::Plain(socket), [only]) => send(socket, only, flags),
+            (Wire::Plain(socket), [only]) => shortage::retry(|| send(&*socket, only, flags)),
             (Wire::Plain(socket), several) => {
                 let mut control = SendAncillaryBuffer::default();
-                sendmsg(socket, several, &mut control, flags)
+                shortage::retry(|| sendmsg(&*socket, several, &mut control, flags))
             }
         };
         match outcome {
@@ -178,5 +183,43 @@ impl StreamSocket {
 impl AsFd for StreamSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.wire.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::OwnedFd;
+    use std::os::unix::net::UnixStream;
+
+    use breezeway_adversary::interception::{Which, with_faults};
+
+    use super::*;
+
+    #[test]
+    fn what_has_come_is_read_also_where_a_signal_comes() {
+        for carrier in [Carrier::Unix, Carrier::Tcp] {
+            let (ours, theirs) = UnixStream::pair().unwrap();
+            send(&theirs, b"here", SendFlags::empty()).unwrap();
+            let mut socket = StreamSocket::new(OwnedFd::from(ours).into(), carrier);
+            let mut signals = [Errno::INTR, Errno::INTR].into_iter();
+            let calls = [(libc::SYS_recvfrom, Which::All), (libc::SYS_recvmsg, Which::All)];
+            let read = with_faults(
+                &calls,
+                |_| signals.next(),
+                || {
+                    matches!(
+                        socket.read(&mut [0; 9], false),
+                        Ok(Read::Bytes { len: 4, more: false })
+                    )
+                },
+            );
+            match read {
+                Ok(is_all) => assert!(is_all, "{carrier:?}"),
+                Err(error) => {
+                    return println!("SKIPPED: no system calls can be intercepted: {error}");
+                }
+            }
+            assert_eq!(signals.next(), None, "no signal came");
+        }
     }
 }

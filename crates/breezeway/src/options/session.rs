@@ -162,6 +162,12 @@ impl SessionOptions {
         self
     }
 
+    /// How long connecting may take, and how long a call: for clients of other protocols.
+    #[doc(hidden)]
+    pub fn timeouts(&self) -> (Duration, Option<Duration>) {
+        (self.handshake_timeout, self.call_timeout)
+    }
+
     /// What the other side may send on each stream before this side has taken some of it: messages,
     /// 1 to 2³² − 1, and bytes, 1 to 2⁶³ − 1. A message may start while both are left, so one that
     /// is larger passes alone. Default 64 messages and 1 MiB.

@@ -5,7 +5,7 @@ use breezeway_shm::{Head, Kind};
 use super::ServerSession;
 use crate::error::SessionError;
 use crate::link::Body;
-use crate::protocol::{ErrorCode, plain_request};
+use crate::protocol::{ErrorCode, Request, check_plain_request};
 use crate::server::Unserved;
 
 /// What a call is told that was not begun before its server's time to drain was over.
@@ -44,7 +44,9 @@ impl ServerSession {
             }
             match Kind::from_number(self.link.head().kind) {
                 Some(Kind::Message) => {
-                    let request = plain_request(self.link.head())?;
+                    let head = self.link.head();
+                    check_plain_request(head)?;
+                    let request = Request::of(head);
                     if request.one_way {
                         rest.messages_lost += 1;
                     } else {

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::thread::{Builder, Scope, ScopedJoinHandle};
 
-use breezeway_os::Notifier;
+use breezeway_os::{Notifier, shortage};
 
 use super::{StopOnDrop, Stopper};
 use crate::call::Handler;
@@ -79,8 +79,9 @@ fn spawn<'scope>(
     run: impl FnOnce() -> io::Result<()> + Send + 'scope,
 ) -> io::Result<Thread<'scope>> {
     let stopper = stopper.clone();
-    Builder::new().name(name.to_owned()).spawn_scoped(scope, move || {
+    let spawned = Builder::new().name(name.to_owned()).spawn_scoped(scope, move || {
         let _stopper = StopOnDrop(stopper);
         run()
-    })
+    });
+    spawned.map_err(shortage::no_thread)
 }

@@ -1,24 +1,26 @@
-//! loom models of how a worker is woken and how its armed sessions are taken over, and of mutants
-//! of that which must fail.
+//! loom models of how a worker is woken, how its armed sessions are taken over, and how threads
+//! leave each other mail and signals; and of mutants of that which must fail.
 //!
 //! `RUSTFLAGS="--cfg loom" cargo test -p breezeway --profile model --lib --target-dir target/loom
 //! model`
 //!
-//! [`News`] and [`Armed`] are the shipped code. The eventfd is a [`Notify`], and the worker's loop
-//! takes its steps in the same order. What is left is a plain cell behind a lock in the shipped
-//! code; here it is an atomic that is only ever read after the news were taken, as full fences
-//! order plain cells more strictly in the checker than the language does.
+//! [`News`], [`Armed`], [`Mail`] and [`Signal`] are the shipped code. The eventfd is a [`Notify`],
+//! and the worker's loop takes its steps in the same order. What is left is a plain cell behind a
+//! lock in the shipped code; here it is an atomic that is only ever read after the news were taken,
+//! as full fences order plain cells more strictly in the checker than the language does.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use loom::sync::Notify;
 use loom::sync::atomic::{AtomicUsize, Ordering};
+use loom::sync::{Mutex, Notify};
 use loom::thread;
 
 use super::armed::Armed;
+use super::mail::Mail;
 use super::mutants::without;
 use super::news::News;
+use super::signal::Signal;
 use super::sync::Site;
 
 struct Shared {
@@ -87,6 +89,15 @@ fn model_a_worker_hears_of_what_two_others_leave() {
     bounded(|| worker_finds_what(2));
 }
 
+/// Whether some schedule of the mutant without what stands at `site` fails, and says `how`.
+fn fails(site: Site, how: &str, model: fn()) {
+    let outcome = without(site, || catch_unwind(AssertUnwindSafe(|| bounded(model))));
+    let found = outcome.err().unwrap_or_else(|| panic!("{site:?} is not missed"));
+    let said = found.downcast_ref::<String>().map(String::as_str);
+    let said = said.or_else(|| found.downcast_ref::<&str>().copied()).unwrap_or_default();
+    assert!(said.contains(how), "without {site:?}: {said}");
+}
+
 #[test]
 fn model_without_any_of_its_parts_a_worker_sleeps_for_ever() {
     for (site, others) in [
@@ -95,11 +106,7 @@ fn model_without_any_of_its_parts_a_worker_sleeps_for_ever() {
         (Site::RecheckBeforeSleeping, || worker_finds_what(1)),
         (Site::ExchangeOfFlag, || worker_finds_what(2)),
     ] {
-        let outcome = without(site, || catch_unwind(AssertUnwindSafe(|| bounded(others))));
-        let found = outcome.err().unwrap_or_else(|| panic!("{site:?} is not missed"));
-        let said = found.downcast_ref::<String>().map(String::as_str);
-        let said = said.or_else(|| found.downcast_ref::<&str>().copied()).unwrap_or_default();
-        assert!(said.contains("deadlock"), "without {site:?}: {said}");
+        fails(site, "deadlock", others);
     }
 }
 
@@ -223,5 +230,116 @@ fn model_a_guard_that_leaves_no_word_and_a_worker_that_does_not_look_lose_a_requ
         let said = found.downcast_ref::<String>().map(String::as_str);
         let said = said.or_else(|| found.downcast_ref::<&str>().copied()).unwrap_or_default();
         assert!(said.contains("deadlock"), "without {missing}: {said}");
+    }
+}
+
+/// Two threads leave a reply each for whoever serves the session, who waits when the flag says that
+/// there is none.
+fn mail_is_found() {
+    let left = Arc::new((Mail::default(), Notify::new()));
+    let leaving: Vec<_> = (0..2)
+        .map(|reply| {
+            let left = Arc::clone(&left);
+            thread::spawn(move || {
+                if left.0.post(reply) == Some(true) {
+                    left.1.notify();
+                }
+            })
+        })
+        .collect();
+    let mut found = Vec::new();
+    while found.len() < 2 {
+        if left.0.is_there() {
+            found.extend(left.0.take());
+        } else {
+            left.1.wait();
+        }
+    }
+    for thread in leaving {
+        thread.join().unwrap();
+    }
+    left.0.close();
+    assert_eq!(left.0.post(2), None);
+}
+
+#[test]
+fn model_mail_is_found_by_one_wake_up_for_all_that_is_left_meanwhile() {
+    bounded(mail_is_found);
+}
+
+#[test]
+fn model_mail_whose_flag_is_cleared_behind_the_lock_is_never_found() {
+    fails(Site::ClearedUnderLock, "deadlock", mail_is_found);
+}
+
+/// Another thread changes a session twice, under its lock, and signals each change to the worker,
+/// who clears the signal and then takes the lock; or the other way round.
+fn changes_are_seen(clears_first: bool) {
+    let session = Arc::new((Mutex::new(0), Signal::default(), Notify::new()));
+    let changing = thread::spawn({
+        let session = Arc::clone(&session);
+        move || {
+            for _ in 0..2 {
+                *session.0.lock().unwrap() += 1;
+                if session.1.give() {
+                    session.2.notify();
+                }
+            }
+        }
+    });
+    let seen = || {
+        if clears_first {
+            session.1.clear();
+        }
+        let seen = *session.0.lock().unwrap();
+        if !clears_first {
+            session.1.clear();
+        }
+        seen
+    };
+    while seen() < 2 {
+        session.2.wait();
+    }
+    changing.join().unwrap();
+}
+
+#[test]
+fn model_a_worker_sees_each_change_of_a_session_that_was_signalled_to_it() {
+    bounded(|| changes_are_seen(true));
+}
+
+#[test]
+fn model_a_signal_that_is_cleared_behind_the_turn_loses_a_change() {
+    let late = || bounded(|| changes_are_seen(false));
+    let found = catch_unwind(late).expect_err("it is not missed");
+    let said = found.downcast_ref::<String>().map_or("", String::as_str);
+    assert!(said.contains("deadlock"), "{said}");
+}
+
+/// One thread finds something for another, which polls for the signal. (Parking would order both in
+/// the checker whatever the signal does.)
+fn found_is_seen() {
+    let found = Arc::new((AtomicUsize::new(0), Signal::default()));
+    let finding = Arc::clone(&found);
+    let finder = thread::spawn(move || {
+        finding.0.store(1, Ordering::Relaxed);
+        finding.1.give()
+    });
+    while !found.1.take() {
+        thread::yield_now();
+    }
+    assert_eq!(found.0.load(Ordering::Relaxed), 1, "not seen");
+    assert!(finder.join().unwrap(), "the first signal wakes");
+}
+
+#[test]
+fn model_who_hears_a_signal_sees_what_was_found() {
+    loom::model(found_is_seen);
+}
+
+#[test]
+fn model_without_either_ordering_of_a_signal_what_was_found_is_not_seen() {
+    for site in [Site::ReleaseOfSignal, Site::AcquireOfSignal] {
+        fails(site, "not seen", found_is_seen);
     }
 }

@@ -3,8 +3,10 @@
 #![allow(dead_code, reason = "its callers need an operating system")]
 
 mod armed;
+mod mail;
 #[cfg(test)]
 mod model;
 mod mutants;
 mod news;
+mod signal;
 mod sync;

@@ -3,12 +3,11 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Wake, Waker};
 
 use breezeway_os::{Deadline, Peer, TrustedPeer, Waiting};
 
-use super::Inbox;
+use super::{Inbox, Signal};
 use crate::call::Handler;
 use crate::carrier::Carrier;
 use crate::channel::{Attended, Incoming, IncomingCall, WorkerDriver};
@@ -42,8 +41,8 @@ struct CallWorker {
     inbox: Arc<Inbox>,
     token: usize,
     id: SessionId,
-    /// Whether that was asked for, and no turn was taken since.
-    is_called: AtomicBool,
+    /// That it was asked for, and no turn was taken since.
+    called: Signal,
 }
 
 impl Wake for CallWorker {
@@ -54,7 +53,7 @@ impl Wake for CallWorker {
     fn wake_by_ref(self: &Arc<Self>) {
         // What it is about was changed under the session's lock before. The worker clears the flag
         // before it takes the lock: if this finds it set, that turn is still to come.
-        if !self.is_called.swap(true, Ordering::Relaxed) {
+        if self.called.give() {
             self.inbox.mail(self.token, self.id);
         }
     }
@@ -110,8 +109,8 @@ impl SharedSession {
     }
 
     pub(super) fn join(&mut self, inbox: Arc<Inbox>, token: usize) {
-        let is_called = AtomicBool::new(false);
-        let call_worker = Arc::new(CallWorker { inbox, token, id: self.id, is_called });
+        let called = Signal::default();
+        let call_worker = Arc::new(CallWorker { inbox, token, id: self.id, called });
         self.driver.set_waker(&Waker::from(Arc::clone(&call_worker)));
         self.call_worker = Some(call_worker);
     }
@@ -119,7 +118,7 @@ impl SharedSession {
     /// A turn follows.
     fn hear_calls(&self) {
         if let Some(call_worker) = &self.call_worker {
-            call_worker.is_called.store(false, Ordering::Relaxed);
+            call_worker.called.clear();
         }
     }
 

@@ -4,9 +4,11 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use breezeway_adversary::native::layout::control;
+use breezeway_adversary::native::layout::{control, flag, kind};
 use breezeway_adversary::native::{Entry, Peer, Terms};
 use breezeway_adversary::{Shared, socket};
+
+use breezeway_os::segment;
 
 use super::*;
 use crate::call::{Call, Handled};
@@ -85,6 +87,71 @@ fn a_worker_that_can_never_arm_a_session_listens_for_the_others() {
     ] {
         assert!(serves_beside_churn(wait, steps), "{wait:?}: not served in {steps} steps");
     }
+}
+
+#[test]
+fn no_kind_of_entry_gives_a_session_more_than_its_slice() {
+    let one_way = |number| {
+        let mut entry = Entry::request(2 * number + 1, 0, b"x");
+        entry.flags |= flag::NO_REPLY;
+        entry
+    };
+    let kinds: [(&str, &dyn Fn(u32) -> Entry); 5] = [
+        ("requests", &|number| Entry::request(2 * number + 1, 0, b"x")),
+        ("one-way messages", &one_way),
+        ("cancels", &|number| Entry {
+            stream: 2 * number + 1,
+            ..Entry::session(kind::CANCEL, 0, &[])
+        }),
+        ("segments", &|number| Entry::segment_add(number, 4096)),
+        ("segments that come and go", &|number| match number % 2 {
+            0 => Entry::segment_add(number / 2, 4096),
+            _ => Entry::segment_retire(number / 2),
+        }),
+    ];
+    for (name, entry) in kinds {
+        let (mut session, mut peer) = session(&SessionOptions::new());
+        let segment = Shared::fit(4096);
+        for number in 0..8 {
+            peer.send_segment(&segment.fd);
+            peer.publish_silently(&entry(number));
+        }
+        for taken in 1..=8 {
+            // Its progress is awaited, so it is told at once.
+            peer.ring.shared.store(control::SPACE_WAKE_AT, taken - 1);
+            // One that is over when it begins.
+            session.serve_some(&echo, 1, &mut Slice::new(0, 0)).unwrap();
+            assert_eq!(peer.view.load(control::CONSUMED_AT), taken, "{name}");
+        }
+    }
+}
+
+/// Mapping 64 MiB at once takes as long as 40 slices.
+#[test]
+fn a_large_segment_is_mapped_in_many_turns_and_others_are_served_between_them() {
+    const LARGE: usize = 32 << 20;
+    let options = SessionOptions::new().wait(WaitPolicy::Busy);
+    let mut worker = worker(&options);
+    let (growing, mut hostile) = session(&options);
+    let (served, mut honest) = session(&options);
+    worker.start(growing);
+    worker.start(served);
+    let segment = Shared::fit(LARGE);
+    hostile.send_segment(&segment.fd);
+    hostile.publish(&Entry::segment_add(0, LARGE as u64));
+    hostile.publish(&Entry::request(1, 0, b"behind it"));
+    let mut served = 0;
+    while hostile.view.try_next().is_none() {
+        honest.publish(&Entry::request(2 * served + 1, 0, b"x"));
+        // Round by round, but for one that listens or ends with news.
+        let comes = (0..4).any(|_| {
+            worker.step(&echo).unwrap();
+            honest.view.try_next().is_some()
+        });
+        assert!(comes, "after {served} calls beside the segment");
+        served += 1;
+    }
+    assert!(served as usize >= LARGE / segment::PIECE / 4, "{served} calls");
 }
 
 /// Whose request a handler is given.
@@ -256,6 +323,17 @@ fn what_rings_while_its_worker_is_in_a_handler_for_long_is_served_by_a_free_one(
             serving.join().unwrap();
         });
     }
+}
+
+#[test]
+fn a_worker_that_is_gone_has_ended_its_armed_sessions() {
+    let options = SessionOptions::new().wait(WaitPolicy::Park);
+    let (_guard, mut worker, _free) = guarded(&options);
+    let (session, peer) = session(&options);
+    worker.start(session);
+    assert!(worker.arm(0), "nothing was asked of it yet");
+    drop(worker);
+    peer.wait_for_end();
 }
 
 #[test]

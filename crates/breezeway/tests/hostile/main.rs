@@ -10,6 +10,7 @@ mod service;
 mod stage;
 mod watchdog;
 
+mod accounts;
 mod calls;
 mod children;
 mod greetings;

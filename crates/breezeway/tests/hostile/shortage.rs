@@ -7,8 +7,8 @@ use std::sync::{Mutex, mpsc};
 use std::time::Instant;
 
 use breezeway::{
-    Address, Call, CallError, HandlerError, Replied, Server, ServerOptions, ServerSession, Session,
-    WaitPolicy,
+    Address, Call, CallError, Channel, HandlerError, Replied, Server, ServerOptions, ServerSession,
+    Session, WaitPolicy,
 };
 use breezeway_adversary::native::layout::socket::MAX_UNANNOUNCED;
 use breezeway_adversary::native::layout::{control, flag, kind};
@@ -25,6 +25,9 @@ use super::watchdog::{GENEROUS, within};
 /// Methods of the server that is short of descriptors.
 const EXHAUST: u32 = 7;
 const FREE: u32 = 8;
+/// Its reply takes a segment, and its request none.
+const GROWN: u32 = 9;
+const GROWN_BYTES: usize = 3_000;
 
 /// Descriptors that leave no other, until they are dropped.
 fn exhaust() -> Vec<File> {
@@ -33,7 +36,7 @@ fn exhaust() -> Vec<File> {
     std::iter::from_fn(|| File::open("/dev/null").ok()).collect()
 }
 
-fn address(path: &Path) -> Address {
+pub(crate) fn address(path: &Path) -> Address {
     format!("shm:{}", path.display()).parse().unwrap()
 }
 
@@ -95,13 +98,15 @@ pub(crate) fn server_without_descriptors(path: &Path) {
             FREE => taken.lock().unwrap().clear(),
             _ => {}
         }
-        let len = call.request().len();
+        let len = if call.method() == GROWN { GROWN_BYTES } else { call.request().len() };
         let mut space = call.reserve(len)?;
         space.write_request(0);
         space.commit()
     };
     let session = options().wait(WaitPolicy::Park);
     let server = Server::bind_with(&address(path), ServerOptions::new().session(session)).unwrap();
+    // So that clients which take streams have sessions of another kind.
+    let server = server.on_stream(|_, _| Ok(()));
     say("ready");
     server.serve(handler).unwrap();
 }
@@ -126,6 +131,32 @@ fn a_server_without_a_descriptor_for_a_segment_serves_others_and_goes_on_when_it
         other.call(FREE, &[]).unwrap();
         assert_eq!(waiting.receive().unwrap().to_vec(), large);
         assert_eq!(other.call(ECHO, b"small").unwrap().to_vec(), b"small");
+    });
+}
+
+/// Nothing would tell when there is one again, so the call does not wait for that.
+#[test]
+fn a_reply_for_which_there_is_no_descriptor_fails_by_name_and_the_session_goes_on() {
+    within(GENEROUS, || {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("shortage.sock");
+        let _child = Child::ready("server without descriptors", &path);
+        let options = options().call_timeout(Some(PATIENCE));
+        let mut other = Session::connect_with(&address(&path), &options).unwrap();
+        let mut plain = Session::connect_with(&address(&path), &options).unwrap();
+        let channel = Channel::connect_with(&address(&path), &options).unwrap();
+        assert_eq!(plain.call(ECHO, b"small").unwrap().to_vec(), b"small");
+        assert_eq!(channel.call(ECHO, b"small").unwrap().to_vec(), b"small");
+        other.call(EXHAUST, &[]).unwrap();
+        // The reason is within the entry, as there is no memory for a longer one either.
+        let error = plain.call(GROWN, b"small").map(drop).unwrap_err().to_string();
+        assert!(error.contains("ulimit -n") && !error.contains("cap"), "{error}");
+        assert_eq!(plain.call(ECHO, b"small").unwrap().to_vec(), b"small");
+        let error = channel.call(GROWN, b"small").map(drop).unwrap_err();
+        assert!(error.to_string().contains("Too many open files"), "{error}");
+        assert_eq!(channel.call(ECHO, b"small").unwrap().to_vec(), b"small");
+        other.call(FREE, &[]).unwrap();
+        assert_eq!(channel.call(GROWN, b"small").unwrap().len(), GROWN_BYTES);
     });
 }
 

@@ -8,7 +8,6 @@ use breezeway_adversary::memfd::{self, SEALS};
 use breezeway_adversary::native::layout::{control, entry, flag, kind, socket as byte};
 use breezeway_adversary::native::{Descriptor, Entry, Peer, Terms};
 use breezeway_adversary::{Shared, socket};
-use rustix::net::{Shutdown, shutdown};
 
 use super::service::ECHO;
 use super::stage::{Stage, called, options, served};
@@ -610,18 +609,6 @@ fn bytes_and_descriptors_that_do_not_belong_on_the_socket_end_the_session() {
                 let fds = [other.fd.as_fd(), other.fd.as_fd()];
                 let _ = socket::send(&peer.socket, &[byte::DOORBELL], &fds);
                 announce(peer, 1, 4096);
-            },
-            |violation| matches!(violation, MemoryViolation::UnwantedDescriptors),
-        ));
-        cases.push(case(
-            "more unannounced segments than allowed",
-            |peer| {
-                let shared = Shared::fit(4096);
-                for _ in 0..=byte::MAX_UNANNOUNCED {
-                    peer.send_segment(&shared.fd);
-                }
-                // A worker looks when it must: at the end, for one.
-                shutdown(&peer.socket, Shutdown::Write).unwrap();
             },
             |violation| matches!(violation, MemoryViolation::UnwantedDescriptors),
         ));

@@ -16,6 +16,7 @@ mod support;
 mod abi_page_agrees_with_hello;
 mod channels;
 mod examples;
+mod options;
 mod vectors;
 
 mod on_every_carrier {
@@ -32,6 +33,7 @@ mod on_every_carrier {
     pub(crate) mod restarting;
     pub(crate) mod serving_streams;
     mod sizes;
+    pub(crate) mod slow_consumer;
     mod statistics;
     mod stopping;
     mod strangers;
@@ -42,6 +44,7 @@ mod on_every_carrier {
 
 mod by_file {
     pub(crate) mod addresses;
+    mod namespaces;
 }
 
 mod on_shm {
@@ -59,8 +62,8 @@ mod on_sockets {
 
 use by_file::addresses;
 use on_every_carrier::{
-    clients, deaths, deferred, parent_and_child, restarting, serving_streams, two_processes,
-    waiting,
+    clients, deaths, deferred, parent_and_child, restarting, serving_streams, slow_consumer,
+    two_processes, waiting,
 };
 use on_shm::growth;
 use on_sockets::frames;
@@ -84,6 +87,7 @@ fn another_process() {
             parent_and_child::ROLES,
             restarting::ROLES,
             serving_streams::ROLES,
+            slow_consumer::ROLES,
             two_processes::ROLES,
             waiting::ROLES,
         ]

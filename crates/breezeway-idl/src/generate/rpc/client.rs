@@ -23,7 +23,7 @@ pub(super) fn write(
     code.line(&format!("pub struct {client}<{parameter}>({RPC}::Caller<{parameter}>);"));
     code.blank();
     let channel = match flavour {
-        Flavour::Blocking => "Channel",
+        Flavour::Blocking | Flavour::InPlace => "Channel",
         Flavour::Async => "AsyncChannel",
     };
     let head = format!("impl<{parameter}: {RPC}::{channel}> {client}<{parameter}>");

@@ -36,11 +36,21 @@ pub(super) fn result(
     method: &Method,
     names: &MethodNames,
 ) -> String {
+    result_of(context, owner, names, &value(context, method))
+}
+
+/// `Result<value, error>` of a method with this value.
+pub(super) fn result_of(
+    context: &Context<'_>,
+    owner: Id,
+    names: &MethodNames,
+    value: &str,
+) -> String {
     let error = match &names.error {
         Some(error) => context.path(owner, error),
         None => format!("{RPC}::Error"),
     };
-    format!("{}<{}, {error}>", context.word("Result"), value(context, method))
+    format!("{}<{value}, {error}>", context.word("Result"))
 }
 
 fn value(context: &Context<'_>, method: &Method) -> String {
@@ -48,6 +58,11 @@ fn value(context: &Context<'_>, method: &Method) -> String {
         Some(ty) if !method.streaming.of_replies() => context.owned(ty),
         _ => "()".to_owned(),
     }
+}
+
+/// As [`result_of`], in the module of the method.
+pub(super) fn local(context: &Context<'_>, names: &MethodNames, value: &str) -> String {
+    format!("{}<{value}, {}>", context.word("Result"), error(names))
 }
 
 fn error(names: &MethodNames) -> String {

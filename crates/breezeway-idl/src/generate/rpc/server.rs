@@ -1,6 +1,6 @@
 //! What takes calls for a service and gives them to whoever implements its trait.
 
-use super::{Flavour, RPC, Served, parent_trait, streams};
+use super::{Flavour, RPC, Served, in_place, parent_trait, streams};
 use crate::docs;
 use crate::generate::context::Context;
 use crate::generate::field::Fields;
@@ -24,7 +24,7 @@ pub(super) fn write(
     code.line(&format!("pub struct {}<{parameter}>(pub {parameter});", types.server));
     code.blank();
     let implemented = match flavour {
-        Flavour::Blocking => "Service",
+        Flavour::Blocking | Flavour::InPlace => "Service",
         Flavour::Async => "AsyncService",
     };
     let head = format!("impl<{parameter}: {}> {RPC}::{implemented}", types.service);
@@ -69,6 +69,9 @@ fn arm(code: &mut Code, context: &Context<'_>, flavour: Flavour, served: &Served
     let Served { owner, method, names, function } = served;
     if method.streaming.is_stream() {
         return streams::arm(code, context, flavour, served);
+    }
+    if flavour == Flavour::InPlace {
+        return in_place::arm(code, context, served);
     }
     let arguments = Fields::new(&method.arguments);
     let target = context.path(*owner, &names.arguments.owned);

@@ -105,7 +105,7 @@ pub(super) fn write(
 /// What a client calls its end of a stream.
 fn alias_name(flavour: Flavour, names: &MethodNames) -> Option<&str> {
     names.streams.as_ref().map(|names| match flavour {
-        Flavour::Blocking => names.blocking.as_str(),
+        Flavour::Blocking | Flavour::InPlace => names.blocking.as_str(),
         Flavour::Async => names.awaiting.as_str(),
     })
 }

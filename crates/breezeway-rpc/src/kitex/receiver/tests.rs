@@ -186,3 +186,18 @@ fn kitex_protobuf_is_refused_by_its_name_framed_and_in_ttheader() {
         assert_eq!((messages.len(), &*error.unwrap()), (0, "KitexProtobuf is not served here"));
     }
 }
+
+#[test]
+fn an_alert_refuses_a_connection_only_before_anything_came() {
+    let alert = |name: &str| {
+        let alert = breezeway::TlsError::Alert(name.to_owned());
+        std::io::Error::new(std::io::ErrorKind::InvalidData, alert)
+    };
+    let mut receiver = Receiver::new(LIMITS);
+    assert!(!receiver.failure(alert("certificate_required")).may_have_run());
+    assert!(receiver.failure(alert("internal_error")).may_have_run());
+    receiver.room()[0] = 0;
+    receiver.take(1);
+    let error = receiver.failure(alert("certificate_required"));
+    assert!(error.may_have_run() && error.to_string().contains("certificate_required"), "{error}");
+}

@@ -44,7 +44,7 @@ impl StreamChannel for ThriftClient {
         let deadline = options.deadline();
         let (writer, bytes) = opening(method, request, options)?;
         let socket = connect(self.reach(), deadline)?;
-        socket.write(&bytes, deadline)?;
+        socket.write(&bytes, deadline).map_err(Error::unanswered)?;
         options.received(None)?;
         let (socket, has_ended) = (Arc::new(socket), Arc::new(AtomicBool::new(false)));
         let stream = ClientStream::new(writer.stream(), options.reply.clone());
@@ -117,6 +117,7 @@ impl Replies {
     fn take(&mut self, read: Result<usize, Error>) -> Result<(), Error> {
         let read = match read {
             Ok(0) => Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
+            Err(error) => Err(self.receiver.failure(error)),
             read => read,
         };
         if read.is_err() {

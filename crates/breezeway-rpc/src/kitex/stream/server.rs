@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::{Builder, Scope};
 
 use breezeway::{CallError, Carrier, ForeignConnection, Peer};
+use breezeway_os::shortage;
 
 use super::room::{Place, Room};
 use crate::context::Context;
@@ -202,7 +203,7 @@ impl<'c> Connection<'c> {
             // Nobody wants to know once the connection is over.
             let _ = ended.send(stream);
         });
-        if let Err(error) = started {
+        if let Err(error) = started.map_err(shortage::no_thread) {
             tracing::warn!(%error, "no thread for a stream");
             let words = "the server has no thread for the stream";
             refused.finish(Ended::Failed(Error::new(ExceptionKind::INTERNAL_ERROR, words)));
@@ -287,9 +288,14 @@ impl Replies {
         }
     }
 
-    /// Writes whole frames, between those of other streams.
+    /// Writes whole frames, between those of other streams. Where that fails the connection is
+    /// over: the client would wait for what it lacks, or read on in the middle of a frame.
     fn write(&self, bytes: &[u8]) -> Result<(), Error> {
         let _turn = self.output.turn.lock().expect("nobody panics with the lock");
-        self.output.socket.write(bytes, None)
+        let written = self.output.socket.write(bytes, None);
+        if written.is_err() {
+            self.output.socket.shut_down();
+        }
+        written
     }
 }

@@ -1,15 +1,17 @@
 //! Calls to Thrift servers on sockets, for tasks.
 
+use std::borrow::Cow;
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Waker};
 use std::time::Duration;
 
-use breezeway::{Address, CallError, ForeignConnection, Place, SessionOptions};
-use breezeway_tokio::ForeignStream;
+use breezeway::{
+    Address, CallError, Carrier, ConnectError, ForeignConnection, Place, SessionOptions,
+};
+use breezeway_tokio::{ForeignStream, on_a_thread};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
-use tokio::net::{TcpStream, UnixStream};
-use tokio::task::spawn_blocking;
+use tokio::net::{TcpStream, UnixStream, lookup_host};
 use tokio::time::timeout;
 
 use crate::caller::CallOptions;
@@ -26,6 +28,8 @@ use crate::tokio::AsyncChannel;
 #[derive(Debug)]
 pub struct AsyncThriftClient {
     pool: Pool<Connection>,
+    /// Of calls that say nothing of it themselves.
+    call_timeout: Option<Duration>,
 }
 
 pub(crate) trait Bytes: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -58,11 +62,10 @@ impl AsyncThriftClient {
 
     /// As [`Self::new`], with messages that are wrapped so.
     pub fn with_framing(address: Address, framing: ThriftFraming) -> Self {
-        Self { pool: Pool::new(address, framing) }
+        Self { pool: Pool::new(address, framing), call_timeout: None }
     }
 
-    /// How long connecting to a `tls:` address may take, with TLS's handshake. Default 1 s. To
-    /// others it takes as long as the call may.
+    /// As [`ThriftClient::connect_timeout`](crate::ThriftClient::connect_timeout).
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.pool.reach.timeout = timeout;
         self
@@ -76,8 +79,35 @@ impl AsyncThriftClient {
         self
     }
 
+    /// As [`Self::with_framing`], with the certificates of these options and their timeouts.
+    #[cfg(feature = "tower")]
+    pub(crate) fn with_options(
+        address: Address,
+        framing: ThriftFraming,
+        options: SessionOptions,
+    ) -> Self {
+        let mut client = Self::with_framing(address, framing);
+        (client.pool.reach.timeout, client.call_timeout) = options.timeouts();
+        client.pool.reach.options = options;
+        client
+    }
+
+    /// Makes sure that there is a connection for a call.
+    #[cfg(feature = "tower")]
+    pub(crate) async fn connect(&self) -> Result<(), Error> {
+        self.pool.keep(self.connection().await?);
+        Ok(())
+    }
+
     pub(super) fn reach(&self) -> &Reach {
         &self.pool.reach
+    }
+
+    fn in_time<'o>(&self, options: &'o CallOptions) -> Cow<'o, CallOptions> {
+        match (options.timeout, self.call_timeout) {
+            (None, Some(time)) => Cow::Owned(options.clone().timeout(time)),
+            _ => Cow::Borrowed(options),
+        }
     }
 
     async fn connection(&self) -> Result<Connection, Error> {
@@ -110,10 +140,9 @@ impl AsyncThriftClient {
     ) -> Result<(Connection, i32), Error> {
         let (bytes, sequence) = self.pool.request(method, arguments, options)?;
         let mut connection = self.connection().await?;
-        let socket = connection.socket.bytes();
-        socket.write_all(&bytes).await?;
-        // Over TLS some of it may still want room.
-        socket.flush().await?;
+        options.took(connection.socket.carrier());
+        let written = connection.write(&bytes).await;
+        written.map_err(|error| connection.receiver.failure(error))?;
         Ok((connection, sequence))
     }
 }
@@ -128,7 +157,7 @@ pub(super) async fn connect(reach: &Reach) -> Result<Socket, Error> {
                 let options = options.clone().handshake_timeout(*timeout);
                 Socket::connect_within_tls(place.clone(), options).await
             }
-            _ => Socket::connect(place)
+            _ => Socket::connect(place, *timeout)
                 .await
                 .map_err(|error| Error::Connecting(address.clone(), error)),
         };
@@ -147,6 +176,7 @@ impl AsyncChannel for AsyncThriftClient {
         arguments: &A,
         options: &CallOptions,
     ) -> Result<A::Reply, Error> {
+        let options = &self.in_time(options);
         within(options, self.exchange(method, arguments, options)).await
     }
 
@@ -156,6 +186,7 @@ impl AsyncChannel for AsyncThriftClient {
         arguments: &A,
         options: &CallOptions,
     ) -> Result<(), Error> {
+        let options = &self.in_time(options);
         let (connection, _) = within(options, self.send(method, arguments, options)).await?;
         self.pool.keep(connection);
         Ok(())
@@ -177,12 +208,20 @@ async fn within<T>(
 }
 
 impl Connection {
+    async fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let socket = self.socket.bytes();
+        socket.write_all(bytes).await?;
+        // Over TLS some of it may still want room.
+        socket.flush().await
+    }
+
     async fn receive(&mut self) -> Result<Message, Error> {
         loop {
             if let Some(message) = self.receiver.next().map_err(Error::wire)? {
                 return Ok(message);
             }
-            match self.socket.bytes().read(self.receiver.room()).await? {
+            let read = self.socket.bytes().read(self.receiver.room()).await;
+            match read.map_err(|error| self.receiver.failure(error))? {
                 0 => return Err(Error::Io(io::ErrorKind::UnexpectedEof.into())),
                 count => self.receiver.take(count),
             }
@@ -191,13 +230,21 @@ impl Connection {
 }
 
 impl Socket {
-    async fn connect(place: &Place) -> io::Result<Self> {
+    async fn connect(place: &Place, limit: Duration) -> io::Result<Self> {
         match place {
             Place::Shm(path) | Place::Unix(path) => {
-                Ok(Self::Unix(UnixStream::connect(path).await?))
+                Ok(Self::Unix(timeout(limit, UnixStream::connect(path)).await??))
             }
             Place::Tcp { host, port } => {
-                let socket = TcpStream::connect((host.as_str(), *port)).await?;
+                let mut outcome = Err(io::ErrorKind::NotFound.into());
+                for address in lookup_host((host.as_str(), *port)).await? {
+                    let connected = timeout(limit, TcpStream::connect(address)).await;
+                    outcome = connected.unwrap_or_else(|late| Err(late.into()));
+                    if outcome.is_ok() {
+                        break;
+                    }
+                }
+                let socket = outcome?;
                 socket.set_nodelay(true)?;
                 Ok(Self::Tcp(socket))
             }
@@ -207,10 +254,11 @@ impl Socket {
 
     /// Elsewhere: it blocks for a moment.
     async fn connect_within_tls(place: Place, options: SessionOptions) -> Result<Self, Error> {
-        let connecting =
-            spawn_blocking(move || ForeignConnection::connect(&place, &options, UNNAMED));
-        let connection = connecting.await.map_err(io::Error::from)??;
-        Ok(Self::Tls(ForeignStream::new(connection)?))
+        let address = place.clone().into();
+        let connecting = on_a_thread(move || ForeignConnection::connect(&place, &options, UNNAMED));
+        let connection = connecting.await.map_err(ConnectError::Thread)??;
+        let stream = ForeignStream::new(connection);
+        Ok(Self::Tls(stream.map_err(|error| Error::Connecting(address, error))?))
     }
 
     pub(super) fn into_bytes(self) -> Box<dyn Bytes> {
@@ -218,6 +266,14 @@ impl Socket {
             Self::Tls(stream) => Box::new(stream),
             Self::Unix(socket) => Box::new(socket),
             Self::Tcp(socket) => Box::new(socket),
+        }
+    }
+
+    pub(super) fn carrier(&self) -> Carrier {
+        match self {
+            Self::Tls(_) => Carrier::Tls,
+            Self::Unix(_) => Carrier::Unix,
+            Self::Tcp(_) => Carrier::Tcp,
         }
     }
 

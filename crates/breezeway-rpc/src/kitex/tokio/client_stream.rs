@@ -54,9 +54,12 @@ impl AsyncStreamChannel for AsyncThriftClient {
         let deadline = options.deadline();
         let (writer, bytes) = opening(method, request, options)?;
         let opened = async {
-            let mut socket = connect(self.reach()).await?.into_bytes();
-            socket.write_all(&bytes).await?;
-            socket.flush().await?;
+            let socket = connect(self.reach()).await?;
+            options.took(socket.carrier());
+            let mut socket = socket.into_bytes();
+            let unanswered = |error| Error::from(error).unanswered();
+            socket.write_all(&bytes).await.map_err(unanswered)?;
+            socket.flush().await.map_err(unanswered)?;
             Ok::<_, Error>(socket)
         };
         let socket = until(deadline, opened).await.ok_or(CallError::DeadlinePassed)??;
@@ -127,7 +130,7 @@ impl Replies {
             let read = match until(self.deadline, reading).await {
                 None => Err(CallError::DeadlinePassed.into()),
                 Some(Ok(0)) => Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
-                Some(read) => read.map_err(Error::from),
+                Some(read) => read.map_err(|error| self.receiver.failure(error)),
             };
             if read.is_err() {
                 self.end();

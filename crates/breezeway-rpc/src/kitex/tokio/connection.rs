@@ -42,7 +42,13 @@ pub(crate) async fn serve_connection<S: AsyncServices>(
     let (replies, queue) = mpsc::channel(MAX_QUEUED);
     // A set ends its task when it is dropped: one that waits for a client that reads nothing.
     let mut writer = JoinSet::new();
-    writer.spawn(write(writing, queue));
+    let written = write(writing, queue);
+    let client = peer.clone();
+    writer.spawn(async move {
+        if let Err(error) = written.await {
+            tracing::debug!(peer = ?client, %error, "a Thrift client's replies cannot be written");
+        }
+    });
     let session = Session { shared, carrier, peer: peer.clone(), replies };
     if let Err(error) = session.read(reading, &mut stopped).await {
         tracing::warn!(?peer, %error, "a Thrift client is refused");
@@ -96,6 +102,8 @@ impl<S: AsyncServices> Session<S> {
                 },
                 // An error says that its sender is gone: the server stops.
                 _ = stopped.changed() => break,
+                // The client would wait for replies that cannot be written.
+                () = session.replies.closed() => break,
             }
         }
         while running.join_next().await.is_some() {}

@@ -68,6 +68,7 @@ pub(super) async fn serve<S: AsyncServices>(
     mut from: ReadHalf<ForeignStream>,
     stopped: &mut watch::Receiver<()>,
 ) -> Result<(), Error> {
+    let replies = session.replies.clone();
     let mut connection = Connection {
         session,
         room: Arc::new(Semaphore::new(ROOM)),
@@ -90,6 +91,8 @@ pub(super) async fn serve<S: AsyncServices>(
                 count => receiver.take(count),
             },
             _ = stopped.changed() => return connection.end().await,
+            // The client would wait for what cannot be written.
+            () = replies.closed() => return connection.end().await,
         }
     }
 }

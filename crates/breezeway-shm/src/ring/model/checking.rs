@@ -10,7 +10,7 @@ use loom::model::Builder;
 use crate::ring::mutants::{self, Mutant};
 
 /// Runs every schedule of `model` with at most so many preemptions; `None`: every schedule.
-pub(super) fn holds(preemptions: Option<usize>, model: fn()) {
+pub(crate) fn holds(preemptions: Option<usize>, model: fn()) {
     let schedules = Arc::new(std::sync::atomic::AtomicU64::new(0));
     let count = Arc::clone(&schedules);
     let mut checker = Builder::new();
@@ -27,7 +27,7 @@ thread_local! {
 }
 
 /// Whether some schedule of the mutant without `what` fails, and says `how`.
-pub(super) fn fails(what: Mutant, how: &str, preemptions: Option<usize>, model: fn()) {
+pub(crate) fn fails(what: Mutant, how: &str, preemptions: Option<usize>, model: fn()) {
     let found = outcome_without(what, preemptions, model)
         .err()
         .unwrap_or_else(|| panic!("the model does not notice that {what:?} is missing"));

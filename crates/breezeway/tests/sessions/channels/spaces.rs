@@ -660,7 +660,7 @@ proptest! {
                 prop_assert!(message.to_vec() == content(*mark, *len), "message {}", mark);
             }
         }
-        server_driver.turn();
+        while server_driver.turn() {}
         for (stream, under_way) in served.iter_mut().zip(under_way) {
             for (mark, len) in under_way {
                 let Poll::Ready(message) = stream.receiver().poll_receive(&mut cx) else {

@@ -63,6 +63,42 @@ fn one_way_messages_are_all_served() {
     assert_eq!(tally(&mut session), [2000, 0, 0]);
 }
 
+#[test]
+fn a_call_that_is_answered_where_it_lies_is_answered_once_here_and_on_threads_of_its_own() {
+    for threads in [0, 1] {
+        let folder = Folder::new();
+        let options = ServerOptions::new().session(patient());
+        let options = if threads == 0 { options } else { options.offload(threads) };
+        let server = Server::bind_with(&folder.address(), options).unwrap();
+        let stopper = server.stopper();
+        let (tell, seconds) = channel();
+        let tell = Mutex::new(tell);
+        let serving = std::thread::spawn(move || {
+            server.serve(move |call: Call<'_>| {
+                let request = call.request().to_vec();
+                let mut place = Some(call);
+                let replied = Call::reply_from(&mut place, &request);
+                assert!(place.is_none());
+                let second = Call::reply_from(&mut place, b"again").map(drop);
+                tell.lock().unwrap().send(second.map_err(|error| error.to_string())).unwrap();
+                replied
+            })
+        });
+        let mut session = connect(&folder);
+        for len in [0, 40, 104, 105, 70_000] {
+            let request = message(len as u64, len);
+            assert!(session.call(0, request).unwrap().to_vec() == request, "{len}");
+            let second = wait_for(&seconds, PATIENCE).unwrap();
+            assert_eq!(second, Err("a call is replied to once".to_owned()));
+        }
+        session.post(0, b"wants none").unwrap();
+        assert!(wait_for(&seconds, PATIENCE).unwrap().is_err());
+        drop(session);
+        stopper.stop();
+        serving.join().unwrap().unwrap();
+    }
+}
+
 const BLOCK: u32 = 0;
 const QUICK: u32 = 1;
 

@@ -87,7 +87,9 @@ fn twenty_thousand_messages_of_mixed_sizes_keep_their_content_across_threads() {
 
 #[test]
 fn one_more_caller_than_sessions_waits_for_a_session() {
-    let mut server = Server::start(Settings::new().with("gate", false).with("workers", 2));
+    // A second session would be refused.
+    let settings = Settings::new().with("gate", false).with("workers", 2).with("sessions", 1);
+    let mut server = Server::start(settings);
     let client = Arc::new(client(&server, 1));
     let first = {
         let client = Arc::clone(&client);

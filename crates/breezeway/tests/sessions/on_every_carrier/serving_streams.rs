@@ -15,7 +15,8 @@ use crate::support::{
     say, within,
 };
 
-pub(crate) const ROLES: &[(&str, Role)] = &[("server of streams", serve)];
+pub(crate) const ROLES: &[(&str, Role)] =
+    &[("server of streams", serve), ("server without threads", serve_without_threads)];
 
 /// Methods of streams.
 const ECHO: u32 = 0;
@@ -114,7 +115,12 @@ fn serve(settings: &Settings) {
     let server = server.on_stream(|_, mut stream| echo(&mut stream));
     let stopper = server.stopper();
     thread::spawn(move || {
-        hear();
+        while let Some(line) = hear()
+            && line != "stop"
+        {
+            limit_threads((line == "no more threads").then_some(0));
+            say("limited");
+        }
         stopper.stop();
     });
     say("listening");
@@ -137,10 +143,74 @@ fn limit_address_space(pid: u32, bytes: Option<u64>) {
 #[test]
 fn a_server_that_can_make_no_thread_serves_those_that_it_has_and_recovers() {
     let folder = Folder::new();
-    let address = folder.address();
-    let settings = Settings::new().with("address", &address);
-    let mut server = Process::start("server of streams", &settings);
+    let settings = Settings::new().with("address", folder.address());
+    let server = Process::start("server of streams", &settings);
+    // Half of what a thread's stack takes. No right of a user's, nor root's, goes beyond it.
+    runs_short_of_threads(&folder, server, |server, is_short| {
+        let most = || address_space(server.pid()) + (1 << 20);
+        limit_address_space(server.pid(), is_short.then(most));
+    });
+}
+
+/// From now on this process's user may have so many threads, or as many as ever.
+fn limit_threads(most: Option<u64>) {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let maximum = getrlimit(Resource::Nproc).maximum;
+    setrlimit(Resource::Nproc, Rlimit { current: most.or(maximum), maximum }).unwrap();
+}
+
+/// Starts a server for which `RLIMIT_NPROC` counts, as it does not for root's.
+fn start_limited(role: &str, folder: &Folder) -> Process {
+    let settings = Settings::new().with("address", folder.address());
+    if !rustix::process::geteuid().is_root() {
+        return Process::start(role, &settings);
+    }
+    folder.open_to_others();
+    let anybody = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+    std::fs::set_permissions(folder.path(), anybody).unwrap();
+    Process::start_as(23_456, role, &settings)
+}
+
+#[test]
+fn a_server_whose_user_may_have_no_more_threads_serves_with_those_that_it_has_and_recovers() {
+    let folder = Folder::new();
+    let server = start_limited("server of streams", &folder);
+    runs_short_of_threads(&folder, server, |server, is_short| {
+        server.write_line(if is_short { "no more threads" } else { "threads" });
+        server.expect("limited");
+    });
+}
+
+/// The role: says why it does not serve while it gets no thread, and serves once it does.
+fn serve_without_threads(settings: &Settings) {
+    limit_threads(Some(0));
+    let address = settings.get("address");
+    let options = ServerOptions::new().session(patient());
+    let server = Server::bind_with(&address, options).unwrap();
+    let error = server.serve(|call: Call<'_>| call.echo()).unwrap_err();
+    say(format!("failed {error}"));
+    limit_threads(None);
+    serve(settings);
+}
+
+#[test]
+fn a_server_that_gets_no_thread_at_its_start_says_which_limit_to_raise() {
+    let folder = Folder::new();
+    let mut server = start_limited("server without threads", &folder);
+    let error = server.expect("failed");
+    assert!(error.contains("cannot start a thread") && error.contains("ulimit -u"), "{error}");
     server.expect("listening");
+    let mut session = Session::connect_with(&folder.address(), &patient()).unwrap();
+    assert_eq!(session.call(0, b"recovered").unwrap().to_vec(), b"recovered");
+    drop(session);
+    server.write_line("stop");
+    server.succeeds();
+}
+
+/// Has a server of streams get no thread for a while.
+fn runs_short_of_threads(folder: &Folder, mut server: Process, limit: impl Fn(&mut Process, bool)) {
+    server.expect("listening");
+    let address = folder.address();
     let (channel, mut session) = within(PATIENCE, "clients", move || {
         let channel = Channel::connect_with(&address, &patient()).unwrap();
         let session = Session::connect_with(&address, &patient()).unwrap();
@@ -156,8 +226,7 @@ fn a_server_that_can_make_no_thread_serves_those_that_it_has_and_recovers() {
         }
     };
     serves(&mut stream, &mut session);
-    // Half of what a thread's stack takes. No right of a user's, nor root's, goes beyond it.
-    limit_address_space(server.pid(), Some(address_space(server.pid()) + (1 << 20)));
+    limit(&mut server, true);
     for _ in 0..3 {
         let mut refused = channel.open(ECHO, None).unwrap();
         assert_eq!(reset_code(&mut refused), ErrorCode::Overloaded);
@@ -165,7 +234,7 @@ fn a_server_that_can_make_no_thread_serves_those_that_it_has_and_recovers() {
     }
     let mut late = Session::connect_with(&folder.address(), &patient()).unwrap();
     assert_eq!(late.call(0, b"let in").unwrap().to_vec(), b"let in");
-    limit_address_space(server.pid(), None);
+    limit(&mut server, false);
     let mut another = channel.open(ECHO, None).unwrap();
     assert_echoes(&mut another, b"recovered");
     serves(&mut stream, &mut session);

@@ -1,6 +1,8 @@
 //! Messages of every size class, between two processes, with their content checked byte by byte.
 
-use breezeway::{Call, CallError, ErrorCode, ServerOptions, Session, SessionOptions, WaitPolicy};
+use breezeway::{
+    Call, CallError, ErrorCode, Message, ServerOptions, Session, SessionOptions, WaitPolicy,
+};
 
 use crate::support::content::{Random, message};
 use crate::support::server::{ECHO, ECHO_COPY, ECHO_SLICE, GIVE, RESERVE, ask_for, assert_serves};
@@ -302,6 +304,68 @@ fn requests_and_replies_that_turn_out_shorter_than_their_space_arrive_as_they_ar
             assert!(space.call(0).unwrap().to_vec() == request, "{len} bytes");
             // All of it is free again, on both sides.
             assert!(session.call(0, request).unwrap().to_vec() == request, "{len} bytes");
+        }
+        drop(session);
+        stopper.stop();
+        within(PATIENCE, "the server ends", move || serving.join().unwrap().unwrap());
+    }
+}
+
+#[test]
+fn a_request_that_is_leased_is_read_while_its_reply_is_reserved_and_written() {
+    for offloaded in [0, 2] {
+        let folder = Folder::new();
+        let server_options = ServerOptions::new().session(options(WaitPolicy::Adaptive));
+        let server_options = match offloaded {
+            0 => server_options,
+            threads => server_options.offload(threads),
+        };
+        let server = breezeway::Server::bind_with(&folder.address(), server_options).unwrap();
+        let stopper = server.stopper();
+        let serving = std::thread::spawn(move || {
+            server.serve(move |mut call: Call<'_>| {
+                let len = call.request().len();
+                let lease = call.lease();
+                assert_eq!(lease.is_some(), !on_socket() && offloaded == 0 && len > 104);
+                if lease.is_some() {
+                    assert!(call.lease().is_none() && call.request().is_empty());
+                }
+                let request = lease.as_ref().map_or(call.request(), Message::bytes).to_vec();
+                // Space that is given back, as often as one likes, and then another way to reply.
+                let mut space = call.reserve(MEBIBYTE)?;
+                space.bytes_mut().fill(0xee);
+                let mut space = space.abandon().reserve(len)?;
+                match &lease {
+                    Some(lease) => lease.bytes().copy_to(space.bytes_mut()),
+                    None => space.write_request(0),
+                }
+                drop(lease);
+                match request.first() {
+                    Some(0) => space.abandon().fail(ErrorCode::Application(7), "nothing of it"),
+                    Some(1) => space.abandon().reply(b"other"),
+                    Some(2) => {
+                        let (call, later) = space.abandon().defer()?;
+                        call.reply(request)?;
+                        Ok(later)
+                    }
+                    _ => space.commit(),
+                }
+            })
+        });
+        let mut session =
+            Session::connect_with(&folder.address(), &options(WaitPolicy::Adaptive)).unwrap();
+        for (number, len) in SIZES.into_iter().enumerate() {
+            for first in 0..4 {
+                let mut request = message(number as u64, len).to_vec();
+                request.iter_mut().take(1).for_each(|byte| *byte = first);
+                let reply = session.call(0, &request).map(|reply| reply.to_vec());
+                match (request.first(), reply) {
+                    (Some(0), Err(CallError::Failed { code: ErrorCode::Application(7), .. })) => {}
+                    (Some(1), Ok(reply)) => assert_eq!(reply, b"other"),
+                    (Some(2 | 3) | None, Ok(reply)) => assert!(reply == request, "{len} bytes"),
+                    (_, other) => panic!("{first}, {len} bytes: {other:?}"),
+                }
+            }
         }
         drop(session);
         stopper.stop();

@@ -102,11 +102,13 @@ pub(crate) struct Process {
     stdin: Option<ChildStdin>,
     lines: Receiver<String>,
     complaints: Arc<Mutex<String>>,
+    /// The binary that it runs, where that is a copy.
+    copy: Option<tempfile::TempPath>,
 }
 
 impl Process {
     pub(crate) fn start(role: &str, settings: &Settings) -> Self {
-        Self::start_command(role, Self::command(this_binary(), role, settings))
+        Self::start_command(role, &mut Self::command(this_binary(), role, settings))
     }
 
     /// As [`Self::start`], under another user id. That user may not enter the folder of this
@@ -116,14 +118,57 @@ impl Process {
         let program = format!("/proc/self/fd/{}", binary.as_raw_fd());
         let mut command = Self::command(program.into(), role, settings);
         command.uid(user).gid(user);
-        Self::start_command(role, command)
+        Self::start_command(role, &mut command)
+    }
+
+    /// As [`Self::start`], by a command that runs the usual one, under another user id if one is
+    /// given. That user gets a copy of the binary.
+    pub(crate) fn start_by(
+        mut command: Command,
+        user: Option<u32>,
+        role: &str,
+        settings: &Settings,
+    ) -> Self {
+        use std::os::unix::fs::PermissionsExt;
+        let copy = user.map(|user| {
+            command.uid(user).gid(user);
+            let copy = tempfile::NamedTempFile::new().expect("a file").into_temp_path();
+            std::fs::copy(this_binary(), &copy).expect("a copy");
+            let anybody = std::fs::Permissions::from_mode(0o755);
+            std::fs::set_permissions(&copy, anybody).expect("our own file");
+            copy
+        });
+        let program = copy.as_ref().map_or_else(this_binary, |copy| copy.to_path_buf());
+        let itself = Self::command(program, role, settings);
+        command.arg(itself.get_program()).args(itself.get_args());
+        command.envs(itself.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        let mut process = Self::start_command(role, command.stdin(Stdio::piped()));
+        process.copy = copy;
+        process
     }
 
     /// As [`Self::start`], with `stdin` instead of a line to the test.
     pub(crate) fn start_with(role: &str, settings: &Settings, stdin: impl Into<Stdio>) -> Self {
         let mut command = Self::command(this_binary(), role, settings);
         command.stdin(stdin);
-        Self::start_command(role, command)
+        Self::start_command(role, &mut command)
+    }
+
+    /// As [`Self::start`], with a socket that a server takes over as those of a service manager
+    /// (`LISTEN_FDS`), and nothing to read.
+    #[cfg(feature = "tls")]
+    pub(crate) fn start_listening(
+        role: &str,
+        settings: &Settings,
+        socket: impl Into<std::os::fd::OwnedFd>,
+    ) -> Self {
+        let passed_on = "export LISTEN_PID=$$ LISTEN_FDS=1; exec \"$@\" 3<&0 </dev/null";
+        let itself = Self::command(this_binary(), role, settings);
+        let mut command = Command::new("sh");
+        command.args(["-c", passed_on, "sh"]).arg(itself.get_program()).args(itself.get_args());
+        command.envs(itself.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command.stdin(socket.into());
+        Self::start_command(role, &mut command)
     }
 
     fn command(program: PathBuf, role: &str, settings: &Settings) -> Command {
@@ -136,7 +181,7 @@ impl Process {
         command
     }
 
-    fn start_command(role: &str, mut command: Command) -> Self {
+    fn start_command(role: &str, command: &mut Command) -> Self {
         let mut child = command
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -144,7 +189,14 @@ impl Process {
             .expect("this binary runs");
         let lines = forward_lines(child.stdout.take().expect("a pipe"));
         let complaints = collect(child.stderr.take().expect("a pipe"));
-        Self { role: role.to_owned(), stdin: child.stdin.take(), child, lines, complaints }
+        Self {
+            role: role.to_owned(),
+            stdin: child.stdin.take(),
+            child,
+            lines,
+            complaints,
+            copy: None,
+        }
     }
 
     pub(crate) fn pid(&self) -> u32 {

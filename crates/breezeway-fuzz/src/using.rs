@@ -1,0 +1,265 @@
+//! The honest end of a shared session, whose calls and streams are polled step by step and wait for
+//! nothing.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
+
+use arbitrary::Arbitrary;
+use breezeway::{
+    Channel, Driver, ErrorCode, Incoming, IncomingCall, Message, Next, PendingCall, ServerChannel,
+    Stream, WaitPolicy,
+};
+
+use crate::hung_up::read;
+
+/// One thing that the honest side does.
+#[derive(Arbitrary, Debug)]
+pub(crate) enum Use {
+    Turn,
+    Advance,
+    Sleep,
+    Ready { gone: bool },
+    Accept,
+    GoAway,
+
+    Call { method: u8, metadata: Option<u8>, len: u16 },
+    Answer(u8),
+    GiveUp(u8),
+    Post(u16),
+
+    Open { metadata: Option<u8>, message: Option<u16>, last: bool },
+    Send { which: u8, metadata: Option<u8>, message: Option<u16>, last: bool },
+    Receive(u8),
+    AwaitReset(u8),
+    ResetStream(u8),
+    DropStream(u8),
+
+    Reply { which: u8, metadata: Option<u8>, len: u16 },
+    Echo(u8),
+    Fail(u8),
+    DropCall(u8),
+
+    ReadKept(u8),
+    DropKept(u8),
+}
+
+/// Of each the application holds so many at most.
+const MOST_HELD: usize = 64;
+
+enum End {
+    Client(Channel),
+    Server(ServerChannel),
+}
+
+/// The honest end.
+pub(crate) struct Honest {
+    // Given up in this order: a driver that has ended its session leaves nothing to wait for.
+    driver: Driver,
+    calls: Vec<IncomingCall>,
+    pending: Vec<Pin<Box<PendingCall>>>,
+    streams: Vec<Stream>,
+    kept: Vec<Message>,
+    end: End,
+    bytes: Vec<u8>,
+}
+
+/// What both targets agree on.
+pub(crate) fn options() -> breezeway::SessionOptions {
+    breezeway::SessionOptions::new()
+        .wait(WaitPolicy::Park)
+        .ring_capacity(64)
+        .cap(1 << 20)
+        .stream_window(4, 1000)
+        .max_streams(4)
+        .max_metadata(64)
+}
+
+/// Keeps as many as are held at most.
+fn hold<T>(of: &mut Vec<T>, what: T) {
+    if of.len() == MOST_HELD {
+        of.remove(0);
+    }
+    of.push(what);
+}
+
+fn at<T>(of: &mut [T], which: u8) -> Option<&mut T> {
+    let index = usize::from(which).checked_rem(of.len())?;
+    of.get_mut(index)
+}
+
+fn take<T>(of: &mut Vec<T>, which: u8) -> Option<T> {
+    let index = usize::from(which).checked_rem(of.len())?;
+    Some(of.swap_remove(index))
+}
+
+/// An error says something.
+fn judged<T, E: std::fmt::Display>(outcome: Poll<Result<T, E>>) -> Option<T> {
+    match outcome {
+        Poll::Pending => None,
+        Poll::Ready(Ok(value)) => Some(value),
+        Poll::Ready(Err(error)) => {
+            assert!(!error.to_string().is_empty());
+            None
+        }
+    }
+}
+
+impl Honest {
+    pub(crate) fn client((channel, driver): (Channel, Driver)) -> Self {
+        Self::new(End::Client(channel), driver)
+    }
+
+    pub(crate) fn server((channel, driver): (ServerChannel, Driver)) -> Self {
+        Self::new(End::Server(channel), driver)
+    }
+
+    fn new(end: End, driver: Driver) -> Self {
+        let bytes = vec![3; 1 << 16];
+        let (calls, pending) = (Vec::new(), Vec::new());
+        Self { driver, calls, pending, streams: Vec::new(), kept: Vec::new(), end, bytes }
+    }
+
+    /// Does one thing. False once the session is over.
+    pub(crate) fn apply(&mut self, usage: &Use) -> bool {
+        let cx = &mut Context::from_waker(Waker::noop());
+        match usage {
+            Use::Turn => {
+                self.driver.turn();
+            }
+            Use::Advance => return self.driver.advance(Waker::noop()) != Next::End,
+            Use::Sleep => return self.driver.next(Waker::noop()) != Next::End,
+            Use::Ready { gone } => self.driver.ready(*gone),
+            Use::Accept => self.accept(cx),
+            Use::GoAway => {
+                if let End::Server(channel) = &self.end {
+                    channel.go_away();
+                }
+            }
+            Use::Call { method, metadata, len } => {
+                if let End::Client(channel) = &self.end {
+                    let metadata = metadata.map(|len| &self.bytes[..len.into()]);
+                    let request = &self.bytes[..usize::from(*len)];
+                    let method = u32::from(*method);
+                    let sent = channel.poll_start_call(cx, method, metadata, request, None);
+                    if let Some(call) = judged(sent) {
+                        hold(&mut self.pending, Box::pin(call));
+                    }
+                }
+            }
+            Use::Answer(which) => self.answer(cx, *which),
+            Use::GiveUp(which) => drop(take(&mut self.pending, *which)),
+            Use::Post(len) => {
+                if let End::Client(channel) = &self.end {
+                    judged(channel.poll_post(cx, 2, &self.bytes[..usize::from(*len)]));
+                }
+            }
+            Use::Open { metadata, message, last } => self.open(cx, *metadata, *message, *last),
+            Use::Send { which, metadata, message, last } => {
+                let metadata = metadata.map(|len| &self.bytes[..len.into()]);
+                let message = message.map(|len| &self.bytes[..usize::from(len)]);
+                if let Some(stream) = at(&mut self.streams, *which) {
+                    judged(stream.sender().poll_entry(cx, message, metadata, *last));
+                }
+            }
+            Use::Receive(which) => {
+                let Some(stream) = at(&mut self.streams, *which) else { return true };
+                if let Some(Some(message)) = judged(stream.receiver().poll_receive(cx)) {
+                    assert!(message.metadata().is_none_or(|block| block.len() <= 64));
+                    hold(&mut self.kept, message);
+                }
+            }
+            Use::AwaitReset(which) => {
+                if let Some(stream) = at(&mut self.streams, *which)
+                    && let Poll::Ready(error) = stream.sender().poll_reset(cx)
+                {
+                    assert!(!error.to_string().is_empty());
+                }
+            }
+            Use::ResetStream(which) => {
+                if let Some(stream) = take(&mut self.streams, *which) {
+                    stream.reset(ErrorCode::Application(7));
+                }
+            }
+            Use::DropStream(which) => drop(take(&mut self.streams, *which)),
+            Use::Reply { which, metadata, len } => {
+                let bytes = &self.bytes[..usize::from(*len)];
+                match (take(&mut self.calls, *which), metadata) {
+                    (Some(call), None) => call.reply(bytes),
+                    (Some(call), Some(len)) => {
+                        call.reply_with_metadata(&self.bytes[..usize::from(*len)], bytes);
+                    }
+                    (None, _) => {}
+                }
+            }
+            Use::Echo(which) => {
+                if let Some(call) = take(&mut self.calls, *which) {
+                    call.echo();
+                }
+            }
+            Use::Fail(which) => {
+                if let Some(call) = take(&mut self.calls, *which) {
+                    call.fail(ErrorCode::Application(1), "a failure");
+                }
+            }
+            Use::DropCall(which) => drop(take(&mut self.calls, *which)),
+            Use::ReadKept(which) => {
+                if let Some(message) = at(&mut self.kept, *which) {
+                    read(message.bytes());
+                }
+            }
+            Use::DropKept(which) => drop(take(&mut self.kept, *which)),
+        }
+        true
+    }
+
+    fn accept(&mut self, cx: &mut Context<'_>) {
+        match &self.end {
+            End::Client(channel) => {
+                if let Some((_, stream)) = judged(channel.poll_accept(cx)) {
+                    hold(&mut self.streams, stream);
+                }
+            }
+            End::Server(channel) => match channel.try_accept() {
+                Some(Incoming::Call(call)) => {
+                    read(call.request());
+                    let in_flight = self.calls.iter().filter(|call| !call.is_one_way()).count();
+                    // Half of a ring, as both sides have agreed.
+                    assert!(in_flight <= 32, "{in_flight} calls are in flight");
+                    hold(&mut self.calls, call);
+                }
+                Some(Incoming::Stream(_, stream)) => hold(&mut self.streams, stream),
+                None => {}
+            },
+        }
+    }
+
+    fn answer(&mut self, cx: &mut Context<'_>, which: u8) {
+        let Some(index) = usize::from(which).checked_rem(self.pending.len()) else { return };
+        let answer = self.pending[index].as_mut().poll(cx);
+        if answer.is_ready() {
+            drop(self.pending.swap_remove(index));
+        }
+        if let Some(message) = judged(answer) {
+            hold(&mut self.kept, message);
+        }
+    }
+
+    fn open(
+        &mut self,
+        cx: &mut Context<'_>,
+        metadata: Option<u8>,
+        message: Option<u16>,
+        last: bool,
+    ) {
+        let metadata = metadata.map(|len| &self.bytes[..len.into()]);
+        let message = message.map(|len| &self.bytes[..usize::from(len)]);
+        let opened = match &self.end {
+            End::Client(channel) => channel.poll_open_with(cx, 1, metadata, message, last, None),
+            End::Server(channel) => channel.poll_open(cx, 1, metadata),
+        };
+        if let Some(stream) = judged(opened) {
+            hold(&mut self.streams, stream);
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! What this process or machine is short of, and what to do about it.
+
+use std::io;
+use std::thread::{Builder, JoinHandle};
+
+use rustix::io::Errno;
+
+/// How often a call is made for which the kernel has no memory.
+const TRIES: usize = 16;
+
+/// What to raise where a system call failed for want of something: words for the end of a message,
+/// in brackets behind a space. Empty where there is nothing to raise.
+pub fn advice(error: &io::Error) -> &'static str {
+    Errno::from_io_error(error).map_or("", advice_for)
+}
+
+pub(crate) fn advice_for(errno: Errno) -> &'static str {
+    match errno {
+        Errno::MFILE => " (raise the limit of open files, ulimit -n)",
+        Errno::NFILE => " (raise the machine's limit of open files, sysctl fs.file-max)",
+        Errno::TOOMANYREFS => {
+            " (too many descriptors of this user wait in sockets that nobody reads; raise the \
+             limit of open files, ulimit -n)"
+        }
+        Errno::NOSPC => " (free some space)",
+        Errno::NOMEM | Errno::NOBUFS => " (the kernel has no memory for it; free some)",
+        _ => "",
+    }
+}
+
+/// Makes a call again, a few times, where the kernel had no memory for it and nothing was done:
+/// what a peer waits for does not get lost for a shortage that passes.
+#[inline(always)]
+pub fn retry<T>(mut call: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
+    match call() {
+        Err(Errno::NOMEM | Errno::NOBUFS) => retry_in_shortage(call),
+        outcome => outcome,
+    }
+}
+
+#[cold]
+fn retry_in_shortage<T>(mut call: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
+    for _ in 2..TRIES {
+        std::thread::yield_now();
+        match call() {
+            Err(Errno::NOMEM | Errno::NOBUFS) => {}
+            outcome => return outcome,
+        }
+    }
+    call()
+}
+
+/// Starts a thread of this name.
+///
+/// # Errors
+///
+/// See [`no_thread`].
+pub fn spawn<T: Send + 'static>(
+    name: &str,
+    run: impl FnOnce() -> T + Send + 'static,
+) -> io::Result<JoinHandle<T>> {
+    Builder::new().name(name.to_owned()).spawn(run).map_err(no_thread)
+}
+
+/// Why a thread could not be started, with what to raise.
+pub fn no_thread(error: io::Error) -> io::Error {
+    let advice = match error.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::OutOfMemory => {
+            " (raise the limit of threads: ulimit -u, pids.max of the cgroup, sysctl \
+             kernel.threads-max; or free memory)"
+        }
+        _ => "",
+    };
+    io::Error::new(error.kind(), format!("cannot start a thread: {error}{advice}"))
+}
+
+/// Why epoll could not watch something, with what to raise: it has no space of its own, and says
+/// that there is none where this user has too many watches (epoll(7)).
+pub fn no_watch(error: io::Error) -> io::Error {
+    if Errno::from_io_error(&error) != Some(Errno::NOSPC) {
+        return error;
+    }
+    let text = "epoll is short of watches (raise sysctl fs.epoll.max_user_watches)";
+    io::Error::new(error.kind(), text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_for_want_of_something_says_what_to_raise() {
+        let advice = |errno: Errno| advice(&errno.into());
+        assert!(advice(Errno::MFILE).contains("ulimit -n"));
+        assert!(advice(Errno::NFILE).contains("fs.file-max"));
+        assert!(advice(Errno::NOBUFS).contains("memory"));
+        assert_eq!(advice(Errno::NOSPC), " (free some space)");
+        assert_eq!(advice(Errno::ACCESS), "");
+        assert_eq!(super::advice(&io::Error::other("x")), "");
+        let error = no_thread(Errno::AGAIN.into());
+        assert_eq!(error.kind(), io::ErrorKind::WouldBlock);
+        assert!(error.to_string().contains("ulimit -u"), "{error}");
+        let error = no_watch(Errno::NOSPC.into());
+        assert_eq!(error.kind(), io::ErrorKind::StorageFull);
+        assert!(error.to_string().contains("fs.epoll.max_user_watches"), "{error}");
+        // It is said there already.
+        assert_eq!(super::advice(&error), "");
+        let error = no_watch(Errno::NOMEM.into());
+        assert_eq!(Errno::from_io_error(&error), Some(Errno::NOMEM));
+    }
+
+    #[test]
+    fn a_call_without_memory_is_made_again_until_it_has_some_and_not_for_ever() {
+        let mut failures = 3;
+        let outcome = retry(|| match failures {
+            0 => Ok("sent"),
+            _ => {
+                failures -= 1;
+                Err(if failures % 2 == 0 { Errno::NOMEM } else { Errno::NOBUFS })
+            }
+        });
+        assert_eq!(outcome, Ok("sent"));
+        let mut made = 0;
+        let outcome: Result<(), Errno> = retry(|| {
+            made += 1;
+            Err(Errno::NOBUFS)
+        });
+        assert_eq!((outcome, made), (Err(Errno::NOBUFS), TRIES));
+        let mut made = 0;
+        let outcome: Result<(), Errno> = retry(|| {
+            made += 1;
+            Err(Errno::AGAIN)
+        });
+        assert_eq!((outcome, made), (Err(Errno::AGAIN), 1));
+    }
+}

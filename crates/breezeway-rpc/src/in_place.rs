@@ -1,0 +1,264 @@
+//! Calls whose arguments are seen where they lie, and whose replies are written where they are sent
+//! from.
+
+use std::cell::RefCell;
+use std::ops::Range;
+
+use breezeway::{ForeignBytes, Message};
+
+use crate::bytes::INLINE;
+use crate::call::{Call, Exchange, Kind, other_way};
+use crate::error::Error;
+use crate::reply::Reply;
+use crate::thrift::{EncodeError, ExceptionKind, Output, View, view_slice};
+
+/// Memory of up to so many bytes is kept by a thread for its next request that has to be copied.
+const KEPT: usize = 1 << 20;
+
+thread_local! {
+    static COPY: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
+
+/// The arguments' bytes of a call, which views borrow from.
+///
+/// They are where the client wrote them if the session trusts its client
+/// ([`breezeway::ServerOptions::trust`]), and a private copy else, as the client could still change
+/// them.
+pub struct Request(Held);
+
+enum Held {
+    /// In the client's memory.
+    Lent(Message),
+    /// A copy, in memory that this thread uses again.
+    Copied(Vec<u8>),
+    /// A part of what came on a connection.
+    Received(Vec<u8>, Range<usize>),
+}
+
+impl Request {
+    pub(crate) fn copied(bytes: ForeignBytes<'_>) -> Self {
+        let mut copy = COPY.take();
+        copy.clear();
+        bytes.append_to(&mut copy);
+        Self(Held::Copied(copy))
+    }
+
+    pub(crate) fn received(bytes: Vec<u8>, arguments: Range<usize>) -> Self {
+        Self(Held::Received(bytes, arguments))
+    }
+
+    /// The request of a session's call: where it lies, if that is a slice.
+    pub(crate) fn of(call: &mut breezeway::Call<'_>) -> Self {
+        if call.request().as_slice().is_some()
+            && let Some(message) = call.lease()
+        {
+            if message.bytes().as_slice().is_some() {
+                return Self(Held::Lent(message));
+            }
+            return Self::copied(message.bytes());
+        }
+        Self::copied(call.request())
+    }
+
+    /// The arguments, all of them checked.
+    #[inline]
+    pub fn view<'a, A: View<'a>>(&'a self) -> Result<A, Error> {
+        let bytes = match &self.0 {
+            Held::Lent(message) => message.bytes().as_slice().unwrap_or_default(),
+            Held::Copied(copy) => copy,
+            Held::Received(bytes, arguments) => &bytes[arguments.clone()],
+        };
+        view_slice(bytes).map_err(Error::Arguments)
+    }
+}
+
+impl Drop for Request {
+    fn drop(&mut self) {
+        if let Held::Copied(copy) = &mut self.0
+            && copy.capacity() <= KEPT
+        {
+            COPY.set(std::mem::take(copy));
+        }
+    }
+}
+
+/// What a call's reply is written to, from its handler's begin to its end.
+pub struct ReplyPlace<'c> {
+    exchange: &'c mut dyn Exchange,
+    /// For a reply that travels in the ring.
+    small: [u8; INLINE],
+    written: Option<Place>,
+}
+
+/// Where a reply was written, and how long it is.
+#[derive(Clone, Copy)]
+enum Place {
+    Small(usize),
+    Reserved(usize),
+}
+
+/// Where a handler writes its reply: generated code gives it the method's types.
+pub struct ReplySpace<'r> {
+    exchange: &'r mut dyn Exchange,
+    small: &'r mut [u8; INLINE],
+    written: &'r mut Option<Place>,
+}
+
+/// Says that a reply was written. It is sent once the handler has returned this.
+///
+/// ```
+/// use std::collections::BTreeMap;
+///
+/// use breezeway_rpc::{Context, Error, Server, Written};
+/// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/users_in_place.rs"));
+/// use users::*;
+///
+/// struct Table {
+///     ages: BTreeMap<String, i64>,
+/// }
+///
+/// impl InPlaceUsers for Table {
+///     fn age(
+///         &self,
+///         _: &Context,
+///         asked: UsersAgeArgsView<'_>,
+///         reply: UsersAgeReplySpace<'_>,
+///     ) -> Result<Written, UsersAgeError> {
+///         match self.ages.get(asked.name) {
+///             Some(age) => reply.write(|to| to.success(*age)),
+///             None => reply.write(|to| to.missing(|missing| missing.name(asked.name))),
+///         }
+///     }
+///
+///     fn seen(&self, _: &Context, asked: UsersSeenArgsView<'_>) {
+///         println!("{} was here", asked.name);
+///     }
+/// }
+///
+/// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let folder = tempfile::tempdir()?;
+/// # let address = format!("shm:{}/users.sock", folder.path().display()).parse()?;
+/// let table = Table { ages: [("Ada".to_owned(), 36)].into() };
+/// let server = Server::bind(&address)?.add_service(InPlaceUsersServer(table))?;
+/// # let stopper = server.stopper();
+/// let serving = std::thread::spawn(move || server.serve());
+///
+/// let client = UsersClient::new(breezeway::Client::connect(&address)?);
+/// assert_eq!(client.age("Ada".to_owned())?, 36);
+/// assert!(matches!(client.age("Bob".to_owned()), Err(UsersAgeError::Missing(_))));
+/// # drop(client);
+/// # stopper.stop();
+/// # serving.join().unwrap()?;
+/// # Ok(())
+/// # }
+/// ```
+///
+/// Nothing of a view outlives its call:
+///
+/// ```compile_fail,E0521
+/// # use std::sync::Mutex;
+/// # use breezeway_rpc::{Context, Error, Written};
+/// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/users_in_place.rs"));
+/// # use users::*;
+/// struct Kept(Mutex<Vec<&'static str>>);
+///
+/// impl InPlaceUsers for Kept {
+///     fn seen(&self, _: &Context, asked: UsersSeenArgsView<'_>) {
+///         self.0.lock().unwrap().push(asked.name);
+///     }
+/// #   fn age(
+/// #       &self,
+/// #       _: &Context,
+/// #       _: UsersAgeArgsView<'_>,
+/// #       reply: UsersAgeReplySpace<'_>,
+/// #   ) -> Result<Written, UsersAgeError> {
+/// #       reply.write(|to| to.success(1))
+/// #   }
+/// }
+/// # fn main() {}
+/// ```
+#[derive(Debug)]
+#[must_use = "a reply is sent when the handler returns this"]
+pub struct Written(());
+
+impl Call<'_> {
+    /// The arguments' bytes, and where the reply is written.
+    #[inline]
+    pub fn in_place(&mut self) -> Result<(Request, ReplyPlace<'_>), Error> {
+        let Kind::Call(exchange) = &mut self.kind else { return Err(other_way()) };
+        let request = exchange.take_request();
+        Ok((request, ReplyPlace { exchange: &mut **exchange, small: [0; INLINE], written: None }))
+    }
+}
+
+impl ReplyPlace<'_> {
+    /// For the handler, which writes at most one reply.
+    #[inline]
+    pub fn space(&mut self) -> ReplySpace<'_> {
+        let Self { exchange, small, written } = self;
+        ReplySpace { exchange: &mut **exchange, small, written }
+    }
+
+    /// Sends what was written, or what failed. An error that the IDL does not declare is returned,
+    /// and fails the call; of a reply that was written before nothing is sent then.
+    ///
+    /// The request goes first: the client may use its memory for what it sends next.
+    #[inline]
+    pub fn finish<R: Reply>(
+        &mut self,
+        request: Request,
+        result: Result<Written, R::Error>,
+    ) -> Result<(), Error> {
+        drop(request);
+        match (result, self.written) {
+            (Ok(Written(())), Some(Place::Small(len))) => {
+                self.exchange.reply_with(&self.small[..len])
+            }
+            (Ok(Written(())), Some(Place::Reserved(len))) => self.exchange.commit(len),
+            (Ok(Written(())), None) => Err(Error::new(
+                ExceptionKind::INTERNAL_ERROR,
+                "the handler returned what another call's reply gave it",
+            )),
+            (Err(error), _) => self.send::<R>(Err(error)),
+        }
+    }
+
+    /// As [`Self::finish`], of a method that returns nothing that could be written.
+    #[inline]
+    pub fn finish_void<R: Reply>(
+        &mut self,
+        request: Request,
+        result: Result<R::Value, R::Error>,
+    ) -> Result<(), Error> {
+        drop(request);
+        self.send::<R>(result)
+    }
+
+    #[inline]
+    fn send<R: Reply>(&mut self, result: Result<R::Value, R::Error>) -> Result<(), Error> {
+        self.exchange.abandon();
+        Call::new(&mut *self.exchange).reply::<R>(result)
+    }
+}
+
+impl ReplySpace<'_> {
+    /// Writes the reply: twice if it takes more than 104 bytes, as space is reserved for it once
+    /// its length is known.
+    #[inline]
+    pub fn write(self, write: impl Fn(&mut Output<'_>)) -> Result<Written, Error> {
+        let into = |bytes: &mut [u8]| {
+            let mut output = Output::new(bytes);
+            write(&mut output);
+            output.finish()
+        };
+        let place = match into(self.small) {
+            Ok(len) => Place::Small(len),
+            Err(EncodeError::Full { needed, .. }) => {
+                Place::Reserved(into(self.exchange.reserve(needed)?)?)
+            }
+            Err(error) => return Err(error.into()),
+        };
+        *self.written = Some(place);
+        Ok(Written(()))
+    }
+}

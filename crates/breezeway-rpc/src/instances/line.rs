@@ -1,0 +1,142 @@
+//! What carries the calls to one instance: a session, or connections in Thrift's framings.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use breezeway::{CallError, ConnectError};
+use breezeway_tokio::Channel;
+
+use super::reach::To;
+use crate::caller::CallOptions;
+use crate::error::Error;
+use crate::governance::{Bare, CallReply, CallRequest, call};
+use crate::kitex::tokio::AsyncThriftClient;
+use crate::method::Method;
+use crate::thrift::Streaming;
+use crate::tokio::AsyncChannel;
+
+/// What a connection fails with that its server has closed.
+const CLOSED: [io::ErrorKind; 3] =
+    [io::ErrorKind::UnexpectedEof, io::ErrorKind::ConnectionReset, io::ErrorKind::BrokenPipe];
+
+#[derive(Clone)]
+pub(super) enum Line {
+    Native(Channel),
+    Thrift(Arc<AsyncThriftClient>),
+}
+
+impl Line {
+    /// Connects to an instance. One that opens no sessions has no hello to answer: if it has hung,
+    /// it has to answer a call, of a method that no service has.
+    pub(super) async fn connect(to: &To, has_hung: bool) -> Result<Self, Error> {
+        let Some(framing) = to.framing else {
+            return Ok(Self::Native(Channel::connect_with(&to.address, &to.options).await?));
+        };
+        // As a session's are: a connection would take no notice of most of them.
+        to.options.validate().map_err(ConnectError::from)?;
+        let client =
+            AsyncThriftClient::with_options(to.address.clone(), framing, to.options.clone());
+        client.connect().await?;
+        if has_hung {
+            // As long as the hello of a session may take.
+            let (time, _) = to.options.timeouts();
+            answers(&client, time).await?;
+        }
+        Ok(Self::Thrift(Arc::new(client)))
+    }
+
+    pub(super) fn is_going_away(&self) -> bool {
+        match self {
+            Self::Native(channel) => channel.is_going_away(),
+            // Its connections are looked at before they are used.
+            Self::Thrift(_) => false,
+        }
+    }
+
+    pub(super) async fn call(&self, request: CallRequest) -> Result<CallReply, Error> {
+        match self {
+            Self::Native(channel) => call(channel, request).await,
+            Self::Thrift(client) => call(&**client, request).await,
+        }
+    }
+}
+
+/// An error unless there is an answer in time, whatever it is: also that the server closes the
+/// connection, as some do that know no such method.
+async fn answers(client: &AsyncThriftClient, time: Duration) -> Result<(), Error> {
+    let method = Method::new("", "breezeway.answer", false, Streaming::None);
+    let options = CallOptions::new().timeout(time);
+    let nothing = Bare(vec![0].into());
+    match client.call(&method, &nothing, &options).await {
+        Err(Error::Io(error)) if CLOSED.contains(&error.kind()) => Ok(()),
+        Err(
+            error @ (Error::Connecting(..)
+            | Error::Connect(_)
+            | Error::Io(_)
+            | Error::Call(CallError::DeadlinePassed)),
+        ) => Err(error),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use breezeway::{Place, SessionOptions};
+    use tokio::io::AsyncReadExt;
+    use tokio::net::TcpListener;
+
+    use super::*;
+    use crate::kitex::ThriftFraming;
+
+    /// How long something may take that must come.
+    const PATIENCE: Duration = Duration::from_secs(30);
+
+    #[tokio::test]
+    async fn an_option_out_of_its_range_is_refused_in_the_same_words_whatever_the_framing() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address: breezeway::Address = Place::from(listener.local_addr().unwrap()).into();
+        let refused = async |framing, options| {
+            let to = To { name: "one".into(), address: address.clone(), options, framing };
+            Line::connect(&to, false).await.err().map(|error| error.to_string())
+        };
+        let framings = [ThriftFraming::TtHeader, ThriftFraming::Framed, ThriftFraming::Unframed];
+        for framing in framings.map(Some) {
+            assert_eq!(refused(framing, SessionOptions::new()).await, None);
+            for wrong in [
+                SessionOptions::new().ring_capacity(100),
+                SessionOptions::new().handshake_timeout(Duration::ZERO),
+                SessionOptions::new().call_timeout(Some(Duration::ZERO)),
+            ] {
+                let of_session = refused(None, wrong.clone()).await;
+                assert!(of_session.is_some(), "{wrong:?}");
+                assert_eq!(refused(framing, wrong).await, of_session);
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_server_that_closes_the_connection_answers_and_one_that_says_nothing_does_not() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = Place::from(listener.local_addr().unwrap()).into();
+        let client = AsyncThriftClient::with_framing(address, ThriftFraming::Framed);
+        client.connect().await.unwrap();
+        let (mut mute, _) = listener.accept().await.unwrap();
+        let failed = answers(&client, Duration::from_millis(10)).await;
+        let is_late = matches!(failed, Err(Error::Call(CallError::DeadlinePassed)));
+        assert!(is_late, "{failed:?}");
+        mute.read_to_end(&mut Vec::new()).await.unwrap();
+        for has_read in [true, false] {
+            client.connect().await.unwrap();
+            let (mut closing, _) = listener.accept().await.unwrap();
+            let closed = tokio::spawn(async move {
+                // What was not read makes it a reset.
+                let mut first = [0; 64];
+                let room = if has_read { &mut first[..] } else { &mut first[..1] };
+                assert!(closing.read(room).await.unwrap() > 0);
+            });
+            answers(&client, PATIENCE).await.unwrap();
+            closed.await.unwrap();
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! Kitex's servers as instances beside ours.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use breezeway::{CallError, Carrier};
+use breezeway_rpc::governance::ServiceChannel;
+use breezeway_rpc::instances::{Instance, InstanceOptions, Instances, Watched};
+use breezeway_rpc::{AsyncServer, CallOptions, Error, Route, ThriftFraming};
+use rustix::process::{Pid, Signal, kill_process};
+use tokio::sync::mpsc::unbounded_channel;
+use tokio::sync::watch;
+use tokio::time::{sleep, timeout};
+
+use super::{Peer, program};
+use crate::shop::{AsyncShopClient, AsyncShopServer, Corner};
+
+/// How long something may take that must come.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+type Shop = AsyncShopClient<ServiceChannel<Instances>>;
+
+async fn call(shop: &Shop, time: Duration) -> (Result<String, Error>, Route) {
+    let route = Route::new();
+    let options = CallOptions::new().timeout(time).receive_route(&route);
+    (shop.with(options).echo("x".to_owned()).await, route)
+}
+
+/// To whom so many calls go, none of which may fail.
+async fn shares(shop: &Shop, calls: usize) -> HashMap<String, usize> {
+    let mut shares = HashMap::new();
+    for _ in 0..calls {
+        let (outcome, route) = call(shop, PATIENCE).await;
+        assert_eq!(outcome.unwrap(), "x");
+        assert_eq!(route.carrier(), Some(Carrier::Tcp));
+        *shares.entry(route.instance().unwrap().to_string()).or_default() += 1;
+    }
+    shares
+}
+
+async fn until(shop: &Shop, name: &str) {
+    let there = async {
+        while !shares(shop, 1).await.contains_key(name) {
+            sleep(Duration::from_millis(1)).await;
+        }
+    };
+    timeout(PATIENCE, there).await.unwrap_or_else(|_| panic!("no call goes to {name}"));
+}
+
+fn signal(kitex: &Peer, signal: Signal) {
+    kill_process(Pid::from_child(&kitex.process), signal).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs Go"]
+async fn calls_are_shared_out_between_kitexs_server_and_ours_as_they_come_and_go() {
+    for framing in [ThriftFraming::TtHeader, ThriftFraming::Framed, ThriftFraming::Unframed] {
+        let kitex = Peer::serve("tcp");
+        let (tell, _looks) = unbounded_channel();
+        let server = AsyncServer::bind(&"tcp:127.0.0.1:0".parse().unwrap()).unwrap();
+        let server = server.add_service(AsyncShopServer(Corner::new(tell))).unwrap();
+        let ours = Instance::new("ours", server.address());
+        let serving = tokio::spawn(server.serve());
+        let theirs = |kitex: &Peer| {
+            Instance::new("theirs", kitex.address.clone()).with_framing(framing).with_weight(3)
+        };
+        let (set, sets) = watch::channel(vec![ours.clone(), theirs(&kitex)]);
+        let options = InstanceOptions::new().wait(PATIENCE);
+        let instances = Instances::new(Watched::new(sets), options);
+        let shop = AsyncShopClient::new(ServiceChannel::new(instances));
+        until(&shop, "ours").await;
+        until(&shop, "theirs").await;
+        let found = shares(&shop, 1_000).await;
+        assert!(found["theirs"] > 2 * found["ours"] && found["ours"] > 100, "{found:?}");
+
+        // One that hangs gets no call any more, until it goes on.
+        signal(&kitex, Signal::STOP);
+        let mut lost = 0;
+        while lost < 3 {
+            match call(&shop, Duration::from_secs(1)).await {
+                (Ok(_), _) => {}
+                (Err(Error::Call(CallError::DeadlinePassed)), route) => {
+                    assert_eq!(route.instance().as_deref(), Some("theirs"));
+                    lost += 1;
+                }
+                (Err(error), _) => panic!("{error}"),
+            }
+        }
+        assert_eq!(shares(&shop, 300).await.len(), 1);
+        signal(&kitex, Signal::CONT);
+        until(&shop, "theirs").await;
+
+        // One that was killed gets none, but for what had found its connection whole.
+        drop(kitex);
+        let mut failed = 0;
+        for _ in 0..300 {
+            let (outcome, route) = call(&shop, PATIENCE).await;
+            if outcome.is_err() {
+                assert_eq!(route.instance().as_deref(), Some("theirs"));
+                failed += 1;
+            }
+        }
+        assert!(failed <= 1, "{failed}");
+        let kitex = Peer::serve_by(program(), "serve", "tcp", &[]);
+        set.send_modify(|set| set[1] = theirs(&kitex));
+        until(&shop, "theirs").await;
+        drop(shop);
+        serving.abort();
+    }
+}

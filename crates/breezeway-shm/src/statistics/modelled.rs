@@ -1,0 +1,3 @@
+//! The part of the statistics that is modelled: whose a record is.
+
+mod lifetime;

@@ -1,0 +1,331 @@
+//! Attacks by name, each under way while an honest client measures. Each counts its steps, and one
+//! that takes none has shown nothing.
+
+use std::io::Write;
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use breezeway::{Address, Channel};
+use breezeway_adversary::native::layout::control;
+use breezeway_adversary::native::{Entry, Peer, Terms, frame};
+use breezeway_adversary::{Connection, Shared, socket};
+use clap::ValueEnum;
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, kill_process, set_parent_process_death_signal};
+
+use crate::Failure;
+use crate::engine::Engine;
+use crate::hostile::{Times, measure};
+use crate::process::Process;
+use crate::{client, server::method};
+
+/// Connections at a time that say nothing, or next to nothing.
+const CONNECTIONS: usize = 256;
+
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// What is tried; everything, if nothing is named.
+    attacks: Vec<Attack>,
+    /// How long the honest client measures without and with each, in seconds.
+    #[arg(long, default_value_t = 3.0)]
+    seconds: f64,
+    /// Goes on instead until it has made so many calls and the attack has taken ten steps.
+    #[arg(long)]
+    calls: Option<u64>,
+    /// Dies with the process that started this one.
+    #[arg(long)]
+    bound: bool,
+}
+
+/// When the honest client has seen enough.
+#[derive(Clone, Copy)]
+enum Enough {
+    Time(Duration),
+    Calls(u64),
+}
+
+/// Steps of an attack that is under way.
+const UNDER_WAY: u64 = 10;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Attack {
+    /// Connections that say nothing, opened anew as the server closes them.
+    Silent,
+    /// The same, with a byte of no hello at a time.
+    Trickling,
+    /// Connecting and closing without end.
+    Connects,
+    /// Doorbells without end.
+    Doorbells,
+    /// Frames on unix sockets that are announced, come a byte at a time, and never end.
+    SlowFrames,
+    /// Segments that come and go, each with its entries, without end.
+    Segments,
+    /// Replies that are lent and never released.
+    Keeping,
+    /// Streams that are opened and reset without end.
+    Streams,
+    /// A client that is stopped within its calls and goes on again.
+    Stopped,
+}
+
+impl Attack {
+    /// Whose server is attacked.
+    fn engine(self) -> Engine {
+        if self == Self::SlowFrames { Engine::Unix } else { Engine::Native }
+    }
+}
+
+/// What an attack and its judge share.
+#[derive(Default)]
+struct Course {
+    over: AtomicBool,
+    steps: AtomicU64,
+}
+
+impl Course {
+    fn goes_on(&self) -> bool {
+        !self.over.load(Ordering::Relaxed)
+    }
+
+    fn step(&self) {
+        self.steps.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Tries each attack in turn against servers in shared memory; prints a line about each.
+pub(crate) fn run(options: &Options) -> Result<(), Failure> {
+    if options.bound {
+        set_parent_process_death_signal(Some(Signal::KILL))?;
+    }
+    let attacks = match options.attacks.is_empty() {
+        true => Attack::value_variants(),
+        false => &options.attacks,
+    };
+    let time = Enough::Time(Duration::from_secs_f64(options.seconds));
+    let enough = options.calls.map_or(time, Enough::Calls);
+    for &attack in attacks {
+        let report = try_attack(attack, enough).map_err(|error| format!("{attack:?}: {error}"))?;
+        println!("{report}");
+    }
+    Ok(())
+}
+
+fn try_attack(attack: Attack, enough: Enough) -> Result<String, Failure> {
+    let folder = tempfile::tempdir()?;
+    let engine = attack.engine();
+    let process = Process::start(engine, folder.path())?;
+    let address = engine.address(folder.path(), &process.tcp);
+    let mut honest = client::connect(engine, &address)?;
+    (0..20).try_for_each(|number| honest.round(number))?;
+    let mut measured = |course: Option<&Course>| {
+        let (stop, progress) = (AtomicBool::new(false), AtomicU64::new(0));
+        thread::scope(|scope| {
+            let measuring = scope.spawn(|| measure(&mut *honest, &stop, &progress));
+            let so_far = || course.map_or(UNDER_WAY, |it| it.steps.load(Ordering::Relaxed));
+            let before = course.map_or(0, |_| so_far());
+            match enough {
+                Enough::Time(time) => thread::sleep(time),
+                Enough::Calls(calls) => {
+                    let is_enough = || {
+                        progress.load(Ordering::Relaxed) >= calls && so_far() - before >= UNDER_WAY
+                    };
+                    while !is_enough() && !measuring.is_finished() {
+                        thread::sleep(Duration::from_millis(1));
+                    }
+                }
+            }
+            let steps = so_far() - before;
+            stop.store(true, Ordering::Relaxed);
+            let times = measuring.join().expect("the honest client does not panic")?;
+            Ok::<_, Failure>((times, steps))
+        })
+    };
+    let (quiet, _) = measured(None)?;
+    let course = Course::default();
+    let socket = folder.path().join(if engine == Engine::Unix { "unix" } else { "shm" });
+    let (times, steps) = thread::scope(|scope| {
+        let attacking = scope.spawn(|| go(attack, &socket, &address, &course));
+        while course.steps.load(Ordering::Relaxed) == 0 && !attacking.is_finished() {
+            thread::yield_now();
+        }
+        let measured = measured(Some(&course));
+        course.over.store(true, Ordering::Relaxed);
+        attacking.join().expect("the attack does not panic")?;
+        measured
+    })?;
+    if steps == 0 {
+        return Err("the attack was not under way".into());
+    }
+    let name = attack.to_possible_value().map_or_else(String::new, |it| it.get_name().to_owned());
+    let at = |times: &Times, percent| times.percentile(percent);
+    Ok(format!(
+        "{name}: {steps} steps; p50 {:.0?} -> {:.0?}, p99 {:.0?} -> {:.0?}, longest {:.0?}",
+        at(&quiet, 50.0),
+        at(&times, 50.0),
+        at(&quiet, 99.0),
+        at(&times, 99.0),
+        at(&times, 100.0)
+    ))
+}
+
+fn go(attack: Attack, path: &Path, address: &str, course: &Course) -> Result<(), Failure> {
+    match attack {
+        Attack::Silent => silent(path, course, None),
+        Attack::Trickling => silent(path, course, Some(b'B')),
+        Attack::Connects => {
+            while course.goes_on() {
+                drop(UnixStream::connect(path)?);
+                course.step();
+            }
+            Ok(())
+        }
+        Attack::Doorbells => {
+            let mut peer = Peer::connect(path, Terms::default());
+            while course.goes_on() {
+                match socket::send(&peer.socket, &[0], &[]) {
+                    Ok(_) => course.step(),
+                    // Full, for now.
+                    Err(Errno::AGAIN) => thread::yield_now(),
+                    Err(_) => peer = Peer::connect(path, Terms::default()),
+                }
+                while socket::try_receive(&peer.socket, 64).is_some_and(|got| !got.is_end()) {}
+            }
+            Ok(())
+        }
+        Attack::SlowFrames => slow_frames(path, course),
+        Attack::Segments => segments(Peer::connect(path, Terms::default()), course),
+        Attack::Keeping => {
+            let channel = Channel::connect(&address.parse::<Address>()?)?;
+            let mut kept = Vec::new();
+            while course.goes_on() {
+                // Once there is no more memory the calls go on, and fail.
+                let until = Instant::now() + Duration::from_millis(10);
+                kept.extend(channel.call_until(method::ECHO, &[1; 70_000], until));
+                course.step();
+            }
+            Ok(())
+        }
+        Attack::Streams => {
+            let mut channel = Channel::connect(&address.parse::<Address>()?)?;
+            while course.goes_on() {
+                // Dropped before its end, it is reset.
+                match channel.open(method::ECHO, None) {
+                    Ok(_) => course.step(),
+                    Err(_) => channel = Channel::connect(&address.parse::<Address>()?)?,
+                }
+            }
+            Ok(())
+        }
+        Attack::Stopped => stopped(address, course),
+    }
+}
+
+/// Half-open connections; `drop` is what each says again and again.
+fn silent(path: &Path, course: &Course, drop: Option<u8>) -> Result<(), Failure> {
+    let mut open: Vec<UnixStream> = Vec::new();
+    while course.goes_on() {
+        while open.len() < CONNECTIONS && course.goes_on() {
+            let connection = UnixStream::connect(path)?;
+            connection.set_nonblocking(true)?;
+            open.push(connection);
+            course.step();
+        }
+        open.retain_mut(|connection| {
+            let is_open =
+                socket::try_receive(&*connection, 64).is_none_or(|received| !received.is_end());
+            let says = drop.is_none_or(|byte| connection.write(&[byte]).is_ok());
+            if drop.is_some() && says {
+                course.step();
+            }
+            is_open && says
+        });
+    }
+    Ok(())
+}
+
+/// Requests of which each connection sends the header, and then a byte of the body at a time. None
+/// of it is against the rules.
+fn slow_frames(path: &Path, course: &Course) -> Result<(), Failure> {
+    const ANNOUNCED: usize = 32 << 20;
+    let open = || -> Result<Connection, Failure> {
+        let mut connection = Connection::unix(path)?;
+        frame::greet(&mut connection, ANNOUNCED as u64);
+        let header = frame::Header::request(1, method::ECHO, ANNOUNCED);
+        connection.write_all(&header.bytes())?;
+        Ok(connection)
+    };
+    let mut open = (0..CONNECTIONS).map(|_| open()).collect::<Result<Vec<_>, _>>()?;
+    while course.goes_on() {
+        for connection in &mut open {
+            connection.write_all(&[7])?;
+            course.step();
+        }
+        // A sender that is slow, and a server that has been through what came.
+        thread::sleep(Duration::from_millis(1));
+    }
+    Ok(())
+}
+
+/// Always another segment, announced and retired.
+fn segments(mut peer: Peer, course: &Course) -> Result<(), Failure> {
+    let shared = Shared::fit(4096);
+    // Nothing of it is against the rules, so a session that is ended is no attack but a fault.
+    let goes_on = |peer: &Peer, number| -> Result<bool, Failure> {
+        if socket::try_receive(&peer.socket, 4096).is_some_and(|received| received.is_end()) {
+            return Err(format!("the session was ended at segment {number}").into());
+        }
+        Ok(course.goes_on())
+    };
+    for number in 0.. {
+        while peer.ring.tail - peer.view.load(control::CONSUMED_AT) >= 8 {
+            if !goes_on(&peer, number)? {
+                return Ok(());
+            }
+            thread::yield_now();
+        }
+        let consumed = peer.view.load(control::CONSUMED_AT);
+        peer.ring.shared.store(control::SPACE_WAKE_AT, consumed);
+        while socket::send(&peer.socket, &[1], &[shared.fd.as_fd()]).is_err() {
+            if !goes_on(&peer, number)? {
+                return Ok(());
+            }
+        }
+        peer.publish(&Entry::segment_add(number, 4096));
+        peer.publish_silently(&Entry::segment_retire(number));
+        course.step();
+    }
+    Ok(())
+}
+
+/// A process that is ended with this.
+struct Victim(Child);
+
+impl Drop for Victim {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn stopped(address: &str, course: &Course) -> Result<(), Failure> {
+    const NEVER: u64 = 1 << 60;
+    let mut command = Command::new(std::env::current_exe()?);
+    command.args(["victim", "native", address, "call", &NEVER.to_string(), "0", "/dev/null"]);
+    let victim = Victim(command.stdout(Stdio::null()).spawn()?);
+    let pid = Pid::from_raw(victim.0.id().cast_signed()).ok_or("a process has a number")?;
+    for signal in [Signal::STOP, Signal::CONT].into_iter().cycle() {
+        if !course.goes_on() {
+            break;
+        }
+        thread::sleep(Duration::from_millis(5));
+        kill_process(pid, signal)?;
+        course.step();
+    }
+    Ok(())
+}

@@ -1,0 +1,41 @@
+//! Ways in for this project's own fuzz targets: ends of sessions in one thread, on either carrier,
+//! and the core of shared sessions by itself. Not for programs.
+
+use std::os::fd::OwnedFd;
+
+use crate::call::Handler;
+use crate::carrier::Carrier;
+use crate::channel::{Channel, Driver, IncomingCall, ServerChannel};
+use crate::deferred::DeferredCall;
+use crate::error::ConnectError;
+use crate::offload;
+use crate::options::SessionOptions;
+use crate::presence::SessionId;
+
+/// Runs entries and an application's steps through the core of a shared session.
+pub fn connection(data: &[u8]) {
+    crate::connection::fuzzing::run(data);
+}
+
+/// As [`Channel::from_socket_driven`], whatever its messages travel by.
+pub fn client(
+    socket: OwnedFd,
+    carrier: Carrier,
+    options: &SessionOptions,
+) -> Result<(Channel, Driver), ConnectError> {
+    Channel::over_socket_driven(socket, carrier, options)
+}
+
+/// As [`ServerChannel::from_socket_driven`], whatever its messages travel by.
+pub fn server(
+    socket: OwnedFd,
+    carrier: Carrier,
+    options: &SessionOptions,
+) -> Result<(ServerChannel, Driver), ConnectError> {
+    ServerChannel::over_socket_driven(socket, carrier, options)
+}
+
+/// Serves a call as a worker of a server does.
+pub fn serve(call: IncomingCall, handler: &impl Handler) {
+    offload::serve(DeferredCall::of_shared(call, SessionId::next()), handler);
+}
