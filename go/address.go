@@ -16,23 +16,28 @@ const (
 	Unix
 	// TCP is a TCP connection.
 	TCP
+	// TLS is a TCP connection within which TLS 1.3 is spoken.
+	TLS
 )
 
-var carrierNames = [...]string{"shm", "unix", "tcp"}
+var carrierNames = [...]string{"shm", "unix", "tcp", "tls"}
 
 func (c Carrier) String() string { return carrierNames[c] }
 
-// Address is where a server listens, as breezeway writes it: shm:/path, unix:/path or
-// tcp:host:port.
+// Address is where a server listens, as breezeway writes it: shm:/path, unix:/path,
+// tcp:host:port or tls:host:port.
 type Address struct {
 	Carrier Carrier
 	// Path is the socket file's path, or host:port.
 	Path string
 }
 
+// isRemote says whether it is a host's port.
+func (a Address) isRemote() bool { return a.Carrier == TCP || a.Carrier == TLS }
+
 // Network is the name of the package net for the connection.
 func (a Address) network() string {
-	if a.Carrier == TCP {
+	if a.isRemote() {
 		return "tcp"
 	}
 	return "unix"
@@ -54,14 +59,14 @@ func ParseAddress(text string) (Address, error) {
 		if path == "" {
 			return address, fmt.Errorf("breezeway: address %q names no path", text)
 		}
-		if address.Carrier == TCP {
+		if address.isRemote() {
 			if _, _, err := net.SplitHostPort(path); err != nil {
 				return address, fmt.Errorf("breezeway: address %q: %w", text, err)
 			}
 		}
 		return address, nil
 	}
-	const unknown = "breezeway: address %q has no scheme that is known (shm:, unix: or tcp:)"
+	const unknown = "breezeway: address %q has no scheme that is known (shm:, unix:, tcp: or tls:)"
 	return Address{}, fmt.Errorf(unknown, text)
 }
 

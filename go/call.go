@@ -37,6 +37,9 @@ func (c *Call) IsOneWay() bool { return c.head.Flags.Has(abi.FlagNoReply) }
 // Peer is the client.
 func (c *Call) Peer() Peer { return c.session.peer }
 
+// Service is what the client's messages mean, as its option Service says.
+func (c *Call) Service() uint16 { return c.session.peerHello.Service }
+
 // Deadline says how long the client waits, if it has said so.
 func (c *Call) Deadline() (time.Time, bool) { return c.deadline, !c.deadline.IsZero() }
 
@@ -161,6 +164,7 @@ func (c *Call) send(flags abi.Flags, tag uint32, out *outgoing) error {
 	delete(s.serving, c.head.Stream)
 	s.flush()
 	s.endIfServed()
+	s.ended()
 	return nil
 }
 

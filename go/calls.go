@@ -3,6 +3,7 @@ package breezeway
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/breezeway-ipc/breezeway/go/internal/abi"
@@ -12,11 +13,9 @@ import (
 type pending struct {
 	number    uint32
 	inUse     bool
-	done      bool
+	sent      bool // its request has left
 	abandoned bool
 	waiter    *waiter
-	err       error
-	reply     Message
 }
 
 // calls are those of a client in flight, by their stream number modulo a power of two: numbers
@@ -57,11 +56,16 @@ func (c *calls) wakeAll() {
 }
 
 func (c *calls) end(p *pending) {
-	p.inUse, p.done, p.abandoned, p.waiter, p.err = false, false, false, nil, nil
-	p.reply.private, p.reply.metadata, p.reply.lent = nil, nil, nil
+	p.inUse, p.sent, p.abandoned, p.waiter = false, false, false, nil
 	c.inFlight--
+	c.wakeNext()
+}
+
+// wakeNext wakes one who waits for a call to end, for each that ends.
+func (c *calls) wakeNext() {
 	if len(c.waiters) > 0 {
 		c.waiters[0].wake()
+		c.waiters = slices.Delete(c.waiters, 0, 1)
 	}
 }
 
@@ -101,6 +105,9 @@ func (s *session) waitForCallRoom(lim limit) error {
 		remove(&s.calls.waiters, w)
 		s.freeWaiter(w)
 		if err != nil {
+			if s.calls.inFlight < s.calls.limit {
+				s.calls.wakeNext() // It may have been woken in vain.
+			}
 			return err
 		}
 	}
@@ -122,26 +129,36 @@ func (l *limit) timeLeft() uint16 {
 }
 
 // call sends a request and waits for its reply.
-func (s *session) call(ctx context.Context, method uint32, out *outgoing) (Reply, error) {
+func (s *session) call(
+	ctx context.Context, method uint32, out *outgoing, reply *Reply,
+) error {
 	lim := limitOf(ctx)
 	if s.opts.callTimeout > 0 {
 		lim.deadline = time.Now().Add(s.opts.callTimeout)
 	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
+	p, w, err := s.ask(method, out, lim)
+	if err != nil {
+		s.mu.Unlock()
+		return timedOut(err)
+	}
+	return timedOut(s.waitForReply(w, p, lim, reply))
+}
+
+// ask sends a request, and gives who waits for its reply.
+func (s *session) ask(method uint32, out *outgoing, lim limit) (*pending, *waiter, error) {
 	if err := s.mayBegin(out); err != nil {
-		return Reply{}, err
+		return nil, nil, err
 	}
 	if err := lim.err(); err != nil {
-		return Reply{}, timedOut(err)
+		return nil, nil, err
 	}
 	if err := s.waitForCallRoom(lim); err != nil {
-		return Reply{}, timedOut(err)
+		return nil, nil, err
 	}
 	number := s.freeNumber()
 	s.useNumber()
 	w := s.newWaiter()
-	defer s.freeWaiter(w)
 	p := s.calls.at(number)
 	p.number, p.inUse, p.waiter = number, true, w
 	s.calls.inFlight++
@@ -149,15 +166,12 @@ func (s *session) call(ctx context.Context, method uint32, out *outgoing) (Reply
 		Tag: method, Time: lim.timeLeft()}
 	if err := s.send(head, out, lim); err != nil {
 		s.calls.end(p)
-		return Reply{}, timedOut(err)
+		s.ended()
+		s.freeWaiter(w)
+		return nil, nil, err
 	}
-	if err := s.wait(w, lim, func() bool { return p.done }); err != nil {
-		s.giveUp(p)
-		return Reply{}, timedOut(err)
-	}
-	reply, err := p.reply, p.err
-	s.calls.end(p)
-	return reply, err
+	p.sent = true
+	return p, w, nil
 }
 
 // timedOut names a time-out of a call as its context would.
@@ -181,6 +195,20 @@ func (s *session) giveUp(p *pending) {
 	}
 }
 
+// post sends a one-way message, and says whether it has left.
+func (s *session) post(ctx context.Context, method uint32, message []byte) (sent bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.mayBegin(&outgoing{}); err != nil {
+		return false, err
+	}
+	if err := s.postOne(method, message, limitOf(ctx)); err != nil {
+		return false, timedOut(err)
+	}
+	s.flush()
+	return true, nil
+}
+
 // postAll sends one-way messages, and wakes the other side once.
 func (s *session) postAll(ctx context.Context, method uint32, messages [][]byte) error {
 	lim := limitOf(ctx)
@@ -201,6 +229,11 @@ func (s *session) postAll(ctx context.Context, method uint32, messages [][]byte)
 func (s *session) postOne(method uint32, message []byte, lim limit) error {
 	if err := s.waitForOneWayWindow(lim); err != nil {
 		return err
+	}
+	if len(message) >= pacedFrom && s.memory != nil && s.calls.inFlight == 0 {
+		if err := s.holdBack(len(message), lim); err != nil {
+			return err
+		}
 	}
 	head := abi.Head{Kind: abi.KindMessage, Flags: abi.FlagOpen | abi.FlagFin | abi.FlagNoReply,
 		Stream: s.freeNumber(), Tag: method}
@@ -230,13 +263,13 @@ func (s *session) postOne(method uint32, message []byte, lim limit) error {
 
 const postsPerLook = 128
 
-// turnAlone takes what has come, if nobody drives.
+// turnAlone takes what has come, if nobody drives, as far as catchUp would.
 func (s *session) turnAlone() {
 	if s.leading {
 		return
 	}
 	s.leading = true
-	for s.turn() && s.err == nil {
+	for turns := 0; turns < catchUpTurns && s.turn() && s.err == nil; turns++ {
 	}
 	s.leading = false
 	if s.err != nil {
@@ -252,22 +285,28 @@ func (s *session) answer(head abi.Head, m *Message) error {
 		return violated("a message with flags %#02x is no reply", head.Flags)
 	}
 	p := s.calls.at(head.Stream)
+	if !p.sent {
+		return violated("a reply to call %d before its request", head.Stream)
+	}
 	if p.abandoned {
 		m.Release()
 		s.calls.end(p)
+		s.ended()
 		return nil
 	}
-	if p.done {
-		return violated("a second reply on stream %d", head.Stream)
-	}
-	p.done = true
+	w := p.waiter
+	w.answered = true
 	if head.Flags.Has(abi.FlagError) {
-		p.err = &CallError{Code(head.Tag), reason(m)}
+		w.err = &CallError{Code(head.Tag), reason(m)}
 		m.Release()
 	} else {
-		p.reply = *m
+		w.reply = *m
 	}
-	p.waiter.wake()
+	s.calls.end(p)
+	s.ended()
+	s.resumed = s.resumed || w.asleep
+	s.rested(w)
+	w.rouse(true)
 	return nil
 }
 

@@ -176,6 +176,40 @@ func TestASessionEndsWhileItsBacklogIsBeingWritten(t *testing.T) {
 	}
 }
 
+func TestClientsThatReadNothingAreNotWaitedForInTurn(t *testing.T) {
+	const stalled = 30
+	began := make(chan Peer, stalled)
+	server, address := quietServer(t, "unix:"+filepath.Join(t.TempDir(), "s"), nil,
+		OnSessionStart(func(p Peer) { began <- p }))
+	where, _ := ParseAddress(address)
+	for range stalled {
+		conn, err := net.Dial("unix", where.Path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		own := defaults()
+		if _, err := conn.Write(own.hello(false).Encode()); err != nil {
+			t.Fatal(err)
+		}
+		soon(t, "the session", began)
+	}
+	for _, s := range server.all() {
+		s.mu.Lock()
+		for !s.hasBacklog() {
+			if err := s.transmit(crossedReset, &outgoing{bytes: make([]byte, 64<<10)}); err != nil {
+				t.Error(err)
+				break
+			}
+			s.flush()
+		}
+		s.mu.Unlock()
+	}
+	closed := make(chan error)
+	go func() { closed <- server.Close() }()
+	soon(t, "the server's end", closed)
+}
+
 func TestASessionThatBeginsWhileTheServerDrainsIsSentAway(t *testing.T) {
 	draining := make(chan struct{})
 	drained := make(chan error, 1)
@@ -214,6 +248,103 @@ func TestASessionThatBeginsWhileTheServerDrainsIsSentAway(t *testing.T) {
 	soon(t, "the server's draining", drained)
 }
 
+func TestWhoIsSentAwayFromANewSessionDialsAgainAndNotForEver(t *testing.T) {
+	server, _ := quietServer(t, "unix:"+filepath.Join(t.TempDir(), "s"),
+		func(call *Call) error { return call.Echo() })
+	server.Streams, server.opts.maxStreams = func(*Stream) {}, 1
+	begins := map[string]func(address string) error{
+		"a call": func(address string) error {
+			client := NewClient(address)
+			defer client.Close()
+			_, err := client.Call(contextOf(t), 0, nil)
+			return err
+		},
+		"a connection": func(address string) error {
+			dialer := NewNetDialer(address)
+			defer dialer.Close()
+			_, err := dialer.Dial(contextOf(t))
+			return err
+		},
+	}
+	for name, begin := range begins {
+		for _, leaving := range []int{1, resends, resends + 1} {
+			t.Run(fmt.Sprint(name, " after ", leaving), func(t *testing.T) {
+				path := filepath.Join(t.TempDir(), "s")
+				listener, err := net.Listen("unix", path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer listener.Close()
+				go sendsAway(listener, leaving, server)
+				err = begin("unix:" + path)
+				if leaving <= resends && err != nil {
+					t.Fatal(err)
+				}
+				if leaving > resends && !errors.Is(err, ErrGoingAway) {
+					t.Fatalf("it ended with %v", err)
+				}
+			})
+		}
+	}
+}
+
+// sendsAway sends so many sessions away with the hello, and leaves those behind them to a server.
+func sendsAway(listener net.Listener, leaving int, next *Server) {
+	for ; ; leaving-- {
+		conn, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		if leaving <= 0 {
+			go next.serveConn(conn, Unix)
+			continue
+		}
+		defer conn.Close()
+		if _, _, err := receiveHello(conn); err != nil {
+			return
+		}
+		own := defaults()
+		hello := own.hello(false)
+		_, _ = conn.Write(abi.AppendFrame(hello.Encode(), abi.Head{Kind: abi.KindGoAway}, 0))
+	}
+}
+
+func TestASessionThatIsLeftEndsWithTheReplyToItsLastCall(t *testing.T) {
+	began, reply := make(chan struct{}), make(chan struct{})
+	ended := make(chan error, 1)
+	server, address := quietServer(t, "shm:"+filepath.Join(t.TempDir(), "s"),
+		func(call *Call) error {
+			close(began)
+			<-reply
+			return call.Echo()
+		}, OnSessionEnd(func(_ Peer, err error) { ended <- err }), Wait(Park))
+	conn, err := Dial(contextOf(t), address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	answered := make(chan error, 1)
+	go func() {
+		_, err := conn.Call(contextOf(t), 0, nil)
+		answered <- err
+	}()
+	soon(t, "the call", began)
+	session := server.all()[0]
+	server.leave()
+	for asleep := false; !asleep; time.Sleep(time.Millisecond) { // closeOnceIdle, as the handler runs.
+		session.mu.Lock()
+		asleep = session.leaving && session.isDriven() && session.link.counters().Sleeps > 0
+		session.mu.Unlock()
+	}
+	close(reply)
+	if err := soon(t, "the reply", answered); err != nil {
+		t.Error(err)
+	}
+	if err := soon(t, "the session's end", ended); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestAServerSaysOnceThatItGoesAway(t *testing.T) {
 	for _, streams := range []int{0, 8} {
 		t.Run(fmt.Sprint(streams, " streams"), func(t *testing.T) { saysOnce(t, streams) })
@@ -249,7 +380,8 @@ func saysOnce(t *testing.T, streams int) {
 	if err := soon(t, "the reply", answered); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := conn.Call(contextOf(t), 0, nil); !errors.Is(err, ErrGoingAway) {
+	_, err = conn.Call(contextOf(t), 0, nil)
+	if !errors.Is(err, ErrGoingAway) || MayHaveRun(err) {
 		t.Fatalf("a call to a server that goes away: %v", err)
 	}
 }
@@ -297,11 +429,12 @@ func TestABacklogThatIsNeverEmptyDoesNotGrow(t *testing.T) {
 }
 
 func TestArrivalsThatNeverRunOutDoNotGrow(t *testing.T) {
-	s := new(session)
+	s := &session{ledger: new(ledger)}
 	for i := uint32(0); i < 10_000; i++ {
-		s.arrive(arrival{head: abi.Head{Stream: i}})
+		s.arrive(abi.Head{Stream: i}, &Message{}, nil)
 		if i > 0 {
-			if a := s.nextArrival(); a.head.Stream != i-1 {
+			var a arrival
+			if s.nextArrival(&a); a.head.Stream != i-1 {
 				t.Fatalf("arrival %d in place of %d", a.head.Stream, i-1)
 			}
 		}
@@ -311,11 +444,39 @@ func TestArrivalsThatNeverRunOutDoNotGrow(t *testing.T) {
 	}
 }
 
+func TestAskingWhetherAConnectionIsActiveEndsHoweverMuchTheOtherSideSends(t *testing.T) {
+	_, address := quietServer(t, "unix:"+filepath.Join(t.TempDir(), "s"), nil)
+	conn, err := Dial(context.Background(), address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	s := conn.session
+	const sent = 3 * catchUpTurns * entriesPerTurn
+	s.mu.Lock()
+	for range sent {
+		s.socket.in = abi.AppendFrame(s.socket.in, crossedReset, 0)
+	}
+	s.mu.Unlock()
+	for asked := 1; ; asked++ {
+		s.catchUp()
+		s.mu.Lock()
+		left := (len(s.socket.in) - s.socket.from) / abi.FrameLen
+		s.mu.Unlock()
+		if left == 0 && asked > 1 {
+			return
+		}
+		if want := sent - asked*catchUpTurns*entriesPerTurn; left != want {
+			t.Fatalf("of %d messages %d are left after %d turns", sent, left, asked)
+		}
+	}
+}
+
 func TestASecondReplyBreaksARule(t *testing.T) {
 	s := &session{isClient: true}
 	s.calls.init(4)
-	w := &waiter{ch: make(chan struct{}, 1)}
-	*s.calls.at(1) = pending{number: 1, inUse: true, waiter: w}
+	w := &waiter{ch: make(chan bool, 1)}
+	*s.calls.at(1) = pending{number: 1, inUse: true, sent: true, waiter: w}
 	head := abi.Head{Kind: abi.KindMessage, Flags: abi.FlagFin, Stream: 1}
 	if err := s.message(head, &Message{}); err != nil {
 		t.Fatal(err)
@@ -323,6 +484,34 @@ func TestASecondReplyBreaksARule(t *testing.T) {
 	var broken *ViolationError
 	if err := s.message(head, &Message{}); !errors.As(err, &broken) {
 		t.Fatalf("a second reply before the first was taken: %v", err)
+	}
+}
+
+func TestAReplyToARequestThatWaitsForRoomBreaksARule(t *testing.T) {
+	const ring = 8
+	answered := make(chan struct{})
+	address := lyingServer(t, func(l *liar) {
+		// It reads nothing of its ring, and replies to the call that does not fit into it.
+		for l.control.Load(abi.SpaceWakeAt) == abi.Idle {
+			time.Sleep(time.Millisecond)
+		}
+		l.publish(abi.Head{Kind: abi.KindMessage, Flags: abi.FlagFin, Stream: 2*ring + 1}, 0, nil)
+		<-answered
+		l.close()
+	})
+	conn, err := Dial(contextOf(t), address, RingCapacity(ring), Wait(Park))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	defer close(answered)
+	for range ring {
+		if err := conn.Post(contextOf(t), 0, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := conn.Call(contextOf(t), 0, nil); !errors.As(err, new(*ViolationError)) {
+		t.Fatalf("the call ended with %v", err)
 	}
 }
 
@@ -399,7 +588,7 @@ func TestAWindowThatFoundNoSlotIsGivenBackOnceThereIsOne(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	conn.session.turnUntil(func() bool { return len(stream.queue) == window })
+	conn.session.turnUntil(func() bool { return stream.queue.len() == window })
 	go func() { _, _ = conn.AcceptStream(context.Background()) }()
 	for asleep := false; !asleep; time.Sleep(time.Millisecond) {
 		asleep = conn.Counters().Sleeps > 0

@@ -2,6 +2,7 @@ package breezeway
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -11,7 +12,8 @@ import (
 )
 
 // A Conn is a client's session. Any number of goroutines share it: calls are multiplexed, and
-// whoever waits drives it, so that a lone caller reads its own reply.
+// whoever waits drives it, so that a lone caller reads its own reply. One that nobody refers to any
+// more, nor to a stream of it, is closed by the garbage collector, late.
 type Conn struct {
 	session *session
 	address Address
@@ -43,13 +45,17 @@ func Dial(ctx context.Context, addresses string, opts ...Option) (*Conn, error) 
 }
 
 func dial(ctx context.Context, address Address, opts *options) (*Conn, error) {
-	dialer := net.Dialer{Timeout: opts.handshakeTimeout}
+	config, err := opts.clientTLS(address)
+	if err != nil {
+		return nil, err
+	}
+	dialer := net.Dialer{Timeout: opts.handshakeTimeout, KeepAlive: -1}
 	conn, err := dialer.DialContext(ctx, address.network(), address.Path)
 	if err != nil {
 		return nil, err
 	}
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(longAgo) })
-	session, err := clientSession(conn, address.Carrier, opts)
+	session, err := clientSession(conn, address, opts, config)
 	if !stop() && err == nil {
 		session.close()
 		err = ctx.Err()
@@ -61,47 +67,48 @@ func dial(ctx context.Context, address Address, opts *options) (*Conn, error) {
 	return &Conn{session, address}, nil
 }
 
-func clientSession(conn net.Conn, carrier Carrier, opts *options) (*session, error) {
-	raw, err := rawConn(conn)
+func clientSession(conn net.Conn, address Address, opts *options, config *tls.Config) (*session,
+	error) {
+	g, err := meet(conn, address.Carrier, opts, config, true)
 	if err != nil {
 		return nil, err
 	}
-	peer := Peer{}
-	if carrier != TCP {
-		if peer, err = peerOf(raw); err != nil {
-			return nil, err
-		}
-	}
-	agreed, err := connect(conn, carrier, opts)
+	agreed, err := connect(g, opts)
 	if err != nil {
 		return nil, err
 	}
-	return newSession(agreed, conn, raw, peer, opts, true)
+	return newSession(agreed, conn, g.raw, g.peer, opts, true)
 }
 
 // Call sends a request and waits for its reply. The reply is released by its user. The context's
 // deadline is told to the server; if the context is done before the reply is there, the server is
 // told too, and the call may or may not have been served. A failure that the server reports is a
 // *CallError.
-func (c *Conn) Call(ctx context.Context, method uint32, request []byte) (Reply, error) {
-	return c.session.call(ctx, method, &outgoing{bytes: request})
+func (c *Conn) Call(
+	ctx context.Context, method uint32, request []byte,
+) (reply Reply, err error) {
+	err = c.session.call(ctx, method, &outgoing{bytes: request}, &reply)
+	return reply, err
 }
 
 // CallWithMetadata is Call with a metadata block beside the request.
 func (c *Conn) CallWithMetadata(
 	ctx context.Context, method uint32, metadata, request []byte,
-) (Reply, error) {
+) (reply Reply, err error) {
 	out := outgoing{metadata: metadata, hasMetadata: true, bytes: request}
-	return c.session.call(ctx, method, &out)
+	err = c.session.call(ctx, method, &out, &reply)
+	return reply, err
 }
 
 // CallReserved is Call with a request that was filled in place.
-func (c *Conn) CallReserved(ctx context.Context, method uint32, r *Reservation) (Reply, error) {
+func (c *Conn) CallReserved(
+	ctx context.Context, method uint32, r *Reservation,
+) (reply Reply, err error) {
 	if r.session != c.session || !r.take() {
 		return Reply{}, ErrSent
 	}
 	out := outgoing{reserved: r}
-	reply, err := c.session.call(ctx, method, &out)
+	err = c.session.call(ctx, method, &out, &reply)
 	if out.sent {
 		r.drop()
 	} else {
@@ -159,7 +166,8 @@ func (c *Conn) OpenWithMetadata(
 
 // AcceptStream waits for a stream that the server opens.
 func (c *Conn) AcceptStream(ctx context.Context) (*Stream, error) {
-	a, err := c.session.nextArrived(limitOf(ctx))
+	var a arrival
+	err := c.session.nextArrived(limitOf(ctx), &a)
 	return a.stream, timedOut(err)
 }
 
@@ -189,6 +197,9 @@ func (c *Conn) Address() Address { return c.address }
 // Peer is the server, as the kernel saw it when it began to listen.
 func (c *Conn) Peer() Peer { return c.session.peer }
 
+// Service is what the server's messages mean, as its option Service says.
+func (c *Conn) Service() uint16 { return c.session.peerHello.Service }
+
 // MaxInFlight is the most calls in flight at one time; more of them wait.
 func (c *Conn) MaxInFlight() int { return c.session.maxInFlight }
 
@@ -203,21 +214,27 @@ func (c *Conn) Counters() Counters {
 }
 
 // nextArrived waits for what the other side asks for next.
-func (s *session) nextArrived(lim limit) (arrival, error) {
+func (s *session) nextArrived(lim limit, a *arrival) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	w := s.newWaiter()
 	s.endIfServed()
+	if s.err == nil && s.hasArrival() {
+		s.nextArrival(a)
+		s.promote()
+		return nil
+	}
+	w := s.newWaiter()
+	w.stands = true
 	s.acceptWaiters = append(s.acceptWaiters, w)
 	err := s.wait(w, lim, s.hasArrival)
 	remove(&s.acceptWaiters, w)
 	s.freeWaiter(w)
 	if err != nil {
-		return arrival{}, err
+		return err
 	}
-	a := s.nextArrival()
+	s.nextArrival(a)
 	s.promote()
-	return a, nil
+	return nil
 }
 
 // deadlineOf is until when a caller waits, as its entry says.

@@ -95,11 +95,12 @@ func (s *session) request(head abi.Head, m *Message) error {
 			return violated("more calls in flight than the agreed %d", s.maxInFlight)
 		}
 	}
-	s.arrive(arrival{head: head, message: *m})
+	s.arrive(head, m, nil)
 	return nil
 }
 
-func (s *session) arrive(a arrival) {
+// arrive keeps what has come: a message, or a stream.
+func (s *session) arrive(head abi.Head, m *Message, stream *Stream) {
 	if s.arrivalFirst == len(s.arrivals) {
 		s.arrivals, s.arrivalFirst = s.arrivals[:0], 0
 	}
@@ -108,10 +109,20 @@ func (s *session) arrive(a arrival) {
 		clear(s.arrivals[left:])
 		s.arrivals, s.arrivalFirst = s.arrivals[:left], 0
 	}
-	s.arrivals = append(s.arrivals, a)
-	if a.stream != nil {
+	if last := len(s.arrivals); last < cap(s.arrivals) {
+		s.arrivals = s.arrivals[:last+1]
+	} else {
+		s.arrivals = append(s.arrivals, arrival{})
+	}
+	a := &s.arrivals[len(s.arrivals)-1]
+	a.head, a.stream = head, stream
+	s.waiting++
+	s.streamMessages = 0
+	if stream != nil {
 		s.streamsArrived++
 		s.dropAStreamThatIsOver()
+	} else {
+		a.message = *m
 	}
 	wake(&s.acceptWaiters, false)
 }
@@ -132,14 +143,19 @@ func (s *session) dropAStreamThatIsOver() {
 	waiting[at].stream.drop()
 	at += s.arrivalFirst
 	s.arrivals = slices.Delete(s.arrivals, at, at+1)
+	s.waiting--
 	s.streamsArrived--
 }
 
 // nextArrival takes the next one; there is one.
-func (s *session) nextArrival() arrival {
-	a := s.arrivals[s.arrivalFirst]
-	s.arrivals[s.arrivalFirst] = arrival{}
+func (s *session) nextArrival(a *arrival) {
+	kept := &s.arrivals[s.arrivalFirst]
+	*a = *kept
+	// What it refers to is not kept any longer.
+	kept.stream = nil
+	kept.message.private, kept.message.metadata, kept.message.lent = nil, nil, nil
 	s.arrivalFirst++
+	s.waiting--
 	switch {
 	case a.stream != nil:
 		s.streamsArrived--
@@ -148,7 +164,7 @@ func (s *session) nextArrival() arrival {
 		s.oneWayBytes -= a.message.length
 		s.takenUp(a.message.length)
 	}
-	return a
+	s.ended()
 }
 
 func (s *session) hasArrival() bool { return s.arrivalFirst < len(s.arrivals) }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"os"
 	"os/exec"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -19,6 +18,7 @@ var bwgo = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
+	built = folder
 	path := folder + "/bwgo"
 	output, err := exec.Command("go", "build", "-o", path, "./cmd/bwgo").CombinedOutput()
 	if err != nil {
@@ -27,11 +27,23 @@ var bwgo = sync.OnceValues(func() (string, error) {
 	return path, nil
 })
 
+// built is where bwgo was built, if a test has asked for it.
+var built string
+
 func TestMain(m *testing.M) {
-	code := m.Run()
-	if path, err := bwgo(); err == nil {
-		_ = os.RemoveAll(strings.TrimSuffix(path, "/bwgo"))
+	if actRole() {
+		return
 	}
+	folder, err := os.MkdirTemp("", "breezeway")
+	if err == nil {
+		err = certify(folder)
+	}
+	if err != nil {
+		panic(err)
+	}
+	code := m.Run()
+	_ = os.RemoveAll(folder)
+	_ = os.RemoveAll(built)
 	os.Exit(code)
 }
 

@@ -124,3 +124,42 @@ func ExampleConn_Open() {
 	// b
 	// c
 }
+
+// A server is replaced by another one while a client calls.
+func ExampleTakeOver() {
+	folder, err := os.MkdirTemp("", "example")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(folder)
+	address := "shm:" + filepath.Join(folder, "version.sock")
+	serve := func(version string) *breezeway.Server {
+		server, err := breezeway.Listen(address, func(call *breezeway.Call) error {
+			return call.Reply([]byte(version))
+		}, breezeway.TakeOver(true))
+		if err != nil {
+			log.Fatal(err)
+		}
+		go func() { _ = server.Serve() }()
+		return server
+	}
+	defer serve("1.0").Close()
+	client := breezeway.NewClient(address)
+	defer client.Close()
+	ask := func() string {
+		reply, err := client.Call(context.Background(), 0, nil)
+		if err != nil {
+			log.Fatal(err)
+		}
+		defer reply.Release()
+		return string(reply.Bytes())
+	}
+	fmt.Println(ask())
+	defer serve("1.1").Close()
+	for ask() == "1.0" { // Until the second one has taken over.
+	}
+	fmt.Println(ask())
+	// Output:
+	// 1.0
+	// 1.1
+}

@@ -2,4 +2,4 @@ module github.com/breezeway-ipc/breezeway/go
 
 go 1.22
 
-require golang.org/x/sys v0.30.0 // indirect
+require golang.org/x/sys v0.30.0

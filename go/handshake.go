@@ -1,6 +1,7 @@
 package breezeway
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -24,6 +25,54 @@ type agreement struct {
 	carrier                 Carrier
 	own, peer               *abi.Hello
 	ownControl, peerControl *segment.Mapping
+	// within is set over tls:.
+	within *secured
+	// account is whom a server's memory is handed out to.
+	account segment.Account
+}
+
+// A greeting is a connection that was just made, before the hellos.
+type greeting struct {
+	conn    net.Conn
+	raw     syscall.RawConn
+	carrier Carrier
+	peer    Peer
+	within  *secured
+	account segment.Account
+}
+
+// meet prepares a connection, makes TLS's handshake where it is spoken, and says who is on the
+// other side. The handshake's time begins.
+func meet(conn net.Conn, carrier Carrier, opts *options, config *tls.Config, isClient bool) (
+	*greeting, error) {
+	raw, err := rawConn(conn)
+	if err != nil {
+		return nil, err
+	}
+	g := &greeting{conn: conn, raw: raw, carrier: carrier}
+	_ = conn.SetDeadline(time.Now().Add(opts.handshakeTimeout))
+	switch carrier {
+	case TCP:
+		err = prepareTCP(raw)
+	case TLS:
+		if err = prepareTCP(raw); err == nil {
+			g.within, err = secure(conn, config, isClient)
+		}
+		if err == nil {
+			g.peer.Identity = g.within.identity()
+		}
+	default:
+		g.peer, err = peerOf(raw)
+	}
+	return g, err
+}
+
+// speaks is what the hellos travel on.
+func (g *greeting) speaks() net.Conn {
+	if g.within != nil {
+		return g.within.tls
+	}
+	return g.conn
 }
 
 // rawConn gives the descriptor of a connection to the handshake and the session.
@@ -36,15 +85,15 @@ func rawConn(conn net.Conn) (syscall.RawConn, error) {
 }
 
 // connect is the client's side of the handshake.
-func connect(conn net.Conn, carrier Carrier, opts *options) (*agreement, error) {
-	_ = conn.SetDeadline(time.Now().Add(opts.handshakeTimeout))
-	own := opts.hello(carrier == Shm)
+func connect(g *greeting, opts *options) (*agreement, error) {
+	conn := g.speaks()
+	own := opts.hello(g.carrier == Shm)
 	own.GoAway = true
-	agreed := &agreement{carrier: carrier, own: own}
+	agreed := &agreement{carrier: g.carrier, own: own, within: g.within}
 	fd := -1
 	if own.Memory {
 		var err error
-		if agreed.ownControl, fd, err = controlSegment(own); err != nil {
+		if agreed.ownControl, fd, err = controlSegment(own, g.account); err != nil {
 			return nil, err
 		}
 		defer unix.Close(fd)
@@ -63,11 +112,11 @@ func connect(conn net.Conn, carrier Carrier, opts *options) (*agreement, error) 
 	return agreed, conn.SetDeadline(time.Time{})
 }
 
-func controlSegment(hello *abi.Hello) (*segment.Mapping, int, error) {
+func controlSegment(hello *abi.Hello, account segment.Account) (*segment.Mapping, int, error) {
 	if err := segment.Probe(); err != nil {
 		return nil, -1, err
 	}
-	return shm.Control(hello)
+	return shm.Control(hello, account)
 }
 
 func (a *agreement) drop() {
@@ -155,6 +204,8 @@ func receiveHello(conn net.Conn) (*abi.Hello, []int, error) {
 		if n == 0 || err != nil {
 			if err == nil || errors.Is(err, io.EOF) || errors.Is(err, unix.ECONNRESET) {
 				err = errHandshakeClosed
+			} else if _, is := conn.(*tls.Conn); is && !errors.Is(err, os.ErrDeadlineExceeded) {
+				err = &TLSError{err} // A server judges a client's certificate late.
 			}
 			return nil, fds, err
 		}
@@ -177,9 +228,11 @@ func readWithRights(conn net.Conn, piece []byte) (int, []int, error) {
 }
 
 // accept is the server's side of the handshake. It answers, also if it refuses.
-func accept(conn net.Conn, carrier Carrier, opts *options) (*agreement, error) {
+func accept(g *greeting, opts *options) (*agreement, error) {
+	conn := g.speaks()
 	_ = conn.SetDeadline(time.Now().Add(opts.handshakeTimeout))
-	agreed := &agreement{carrier: carrier, own: opts.hello(carrier == Shm)}
+	agreed := &agreement{carrier: g.carrier, own: opts.hello(g.carrier == Shm), within: g.within,
+		account: g.account}
 	err := agreed.receive(conn, opts)
 	if err == nil {
 		err = agreed.answer(conn)
@@ -200,7 +253,7 @@ func (a *agreement) answer(conn net.Conn) error {
 	fd := -1
 	if a.own.Memory {
 		var err error
-		if a.ownControl, fd, err = controlSegment(a.own); err != nil {
+		if a.ownControl, fd, err = controlSegment(a.own, a.account); err != nil {
 			return err
 		}
 		defer unix.Close(fd)

@@ -54,7 +54,7 @@ func newLiar(t testing.TB, path string) *liar {
 }
 
 func (l *liar) greet() {
-	own, fd, err := shm.Control(&liarHello)
+	own, fd, err := shm.Control(&liarHello, segment.Account{})
 	if err != nil {
 		l.t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math/rand"
 	"os"
 	"os/exec"
 	"strings"
@@ -30,6 +31,8 @@ const (
 	patience = 3
 	openGate = 4
 	leave    = 5
+	who      = 6
+	held     = 7
 
 	bounceStream   = 0
 	collectStream  = 1
@@ -59,6 +62,8 @@ var sessionOptions = []breezeway.Option{
 
 type service struct {
 	server  *breezeway.Server
+	name    uint64
+	held    atomic.Uint64
 	givenUp atomic.Uint64
 	gate    chan struct{}
 	opened  sync.Once
@@ -88,7 +93,12 @@ func (s *service) handle(call *breezeway.Call) error {
 			return call.ReplyWithMetadata(metadata, call.Request().Bytes())
 		}
 		return call.Echo()
+	case who:
+		return call.Reply(word(s.name))
+	case held:
+		return call.Reply(word(s.held.Load()))
 	case hold:
+		s.held.Add(1)
 		<-call.Context().Done()
 		s.givenUp.Add(1)
 		return &breezeway.CallError{Code: breezeway.CodeCancelled, Reason: "nobody waits"}
@@ -175,29 +185,59 @@ type peer struct {
 	ended func() error
 }
 
-// inGo serves in this process.
-func inGo(t testing.TB, carrier string) peer {
-	s := &service{gate: make(chan struct{}), left: make(chan error, 1)}
+// serviceOptions are a server's.
+func serviceOptions() []breezeway.Option {
+	return append(sessionOptions[:len(sessionOptions):len(sessionOptions)],
+		breezeway.MaxStreams(serviceStreams), breezeway.MaxSessions(serviceSessions),
+		breezeway.Offload(1024), breezeway.ReplyTimeout(100*time.Millisecond))
+}
+
+func newService() *service {
+	s := &service{name: rand.Uint64(), gate: make(chan struct{}), left: make(chan error, 1)}
 	s.server = &breezeway.Server{Handler: s.handle, Streams: s.stream,
 		Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
-	opts := append([]breezeway.Option{breezeway.MaxStreams(serviceStreams),
-		breezeway.MaxSessions(serviceSessions), breezeway.Offload(1024),
-		breezeway.ReplyTimeout(100 * time.Millisecond)}, sessionOptions...)
-	if err := s.server.Listen(addressOf(t, carrier), opts...); err != nil {
+	return s
+}
+
+// inGo serves in this process.
+func inGo(t testing.TB, carrier string) peer {
+	return servedInGo(t, addressOf(t, carrier))
+}
+
+func servedInGo(t testing.TB, address string, more ...breezeway.Option) peer {
+	s := newService()
+	if err := s.server.Listen(address, append(serviceOptions(), more...)...); err != nil {
 		t.Fatal(err)
 	}
 	served := make(chan error, 1)
 	go func() { served <- s.server.Serve() }()
-	t.Cleanup(func() {
+	ended := sync.OnceValue(func() error {
 		s.opened.Do(func() { close(s.gate) })
-		_ = s.server.Close()
 		select {
-		case <-served:
-		case <-time.After(10 * time.Second):
-			t.Error("the server does not end")
+		case err := <-served:
+			return err
+		case <-time.After(20 * time.Second):
+			return errors.New("the server does not end")
 		}
 	})
-	return peer{s.server.Addresses()[0].String(), os.Getpid(), func() error { return <-s.left }}
+	t.Cleanup(func() {
+		_ = s.server.Close()
+		if err := ended(); !errors.Is(err, breezeway.ErrServerClosed) {
+			t.Error(err)
+		}
+	})
+	return peer{s.server.Addresses()[0].String(), os.Getpid(), func() error {
+		select {
+		case err := <-s.left:
+			return err
+		case err := <-served: // It was succeeded.
+			served <- err
+			if errors.Is(err, breezeway.ErrServerClosed) {
+				err = nil
+			}
+			return err
+		}
+	}}
 }
 
 // interop gives the command of crates/breezeway-interop, which BREEZEWAY_INTEROP names.
@@ -211,11 +251,15 @@ func interop(t testing.TB, arguments ...string) *exec.Cmd {
 
 // begin starts a command, and gives its first line.
 func begin(t testing.TB, command *exec.Cmd) string {
-	output, err := command.StdoutPipe()
+	input, err := command.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	input, err := command.StdinPipe()
+	return beginWith(t, command, input)
+}
+
+func beginWith(t testing.TB, command *exec.Cmd, input io.Closer) string {
+	output, err := command.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,7 +276,11 @@ func begin(t testing.TB, command *exec.Cmd) string {
 }
 
 func inRust(t testing.TB, carrier string) peer {
-	command := interop(t, "serve", addressOf(t, carrier))
+	return servedBy(t, interop(t, "serve", addressOf(t, carrier)))
+}
+
+// servedBy serves in a process of its own, which says where it listens.
+func servedBy(t testing.TB, command *exec.Cmd) peer {
 	line := begin(t, command)
 	return peer{strings.TrimPrefix(line, "listening on "), command.Process.Pid, command.Wait}
 }
@@ -495,17 +543,16 @@ func cancellation(t *testing.T, ctx context.Context, conn *breezeway.Conn) {
 	before := firstWord(callFor(t, ctx, conn, givenUp, nil))
 	inTime, cancel := context.WithCancel(ctx)
 	ended := make(chan error, 2)
-	sent := conn.Counters().EntriesPublished
+	begun := firstWord(callFor(t, ctx, conn, held, nil))
 	for _, size := range []int{5, 5000} {
 		go func() {
 			_, err := conn.Call(inTime, hold, make([]byte, size))
 			ended <- err
 		}()
 	}
-	for conn.Counters().EntriesPublished < sent+2 {
+	for firstWord(callFor(t, ctx, conn, held, nil)) < begun+2 {
 		time.Sleep(time.Millisecond)
 	}
-	callFor(t, ctx, conn, echo, []byte("behind them"))
 	cancel()
 	for range cap(ended) {
 		if err := <-ended; !errors.Is(err, context.Canceled) {

@@ -16,18 +16,23 @@ import (
 type bound struct {
 	address Address
 	socket  net.Listener
-	file    fs.FileInfo // nil without a socket file
+	file    fs.FileInfo // nil without a socket file of this server's
+	kept    bool        // by a service manager, which made it
 }
 
 // bind makes a listening socket. A socket file is taken over only if a failed connect proves that
 // nobody serves it.
 func bind(address Address, mode uint32) (*bound, error) {
-	if address.Carrier == TCP {
-		socket, err := net.Listen("tcp", address.Path)
+	if address.isRemote() {
+		socket, err := listenTCP(address.Path)
 		if err != nil {
 			return nil, err
 		}
-		return &bound{Address{TCP, socket.Addr().String()}, socket, nil}, nil
+		if address.Path, err = placeOf(address.Path, socket.Addr()); err != nil {
+			_ = socket.Close()
+			return nil, err
+		}
+		return &bound{address: address, socket: socket}, nil
 	}
 	if err := removeStale(address.Path); err != nil {
 		return nil, err
@@ -41,6 +46,17 @@ func bind(address Address, mode uint32) (*bound, error) {
 		b.file, err = os.Lstat(address.Path)
 	}
 	return b, err
+}
+
+// placeOf is what was asked for with the port that was found. The host stays as it was written: a
+// successor is started with the same text, and looks for what it names.
+func placeOf(wanted string, found net.Addr) (string, error) {
+	host, _, err := net.SplitHostPort(wanted)
+	if err != nil {
+		return "", err
+	}
+	_, port, err := net.SplitHostPort(found.String())
+	return net.JoinHostPort(host, port), err
 }
 
 func removeStale(path string) error {
@@ -97,6 +113,13 @@ func (b *bound) close() {
 	_ = b.socket.Close()
 	if own {
 		_ = os.Remove(b.address.Path)
+	}
+}
+
+// own takes over the file of a socket that a predecessor has left to this server.
+func (b *bound) own() {
+	if !b.address.isRemote() && !b.kept && !isAbstract(b.address.Path) {
+		b.file, _ = os.Lstat(b.address.Path) // Without it, nothing is removed.
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math/rand"
+	"net"
 	"os"
 	"path/filepath"
 	"sync"
@@ -24,15 +26,19 @@ const (
 	tally  = 3
 )
 
-var carriers = []string{"shm", "unix", "tcp"}
+var carriers = []string{"shm", "unix", "tcp", "tls"}
 
 // addressOf is an address of a test's own.
 func addressOf(t testing.TB, carrier string) string {
-	if carrier == "tcp" {
-		return "tcp:127.0.0.1:0"
+	if carrier == "tcp" || carrier == "tls" {
+		return carrier + ":" + thisHost.String() + ":0"
 	}
 	return carrier + ":" + filepath.Join(t.TempDir(), "s")
 }
+
+// thisHost is an address at which nobody else listens: a port that was found there can be listened
+// at again.
+var thisHost = net.IPv4(127, byte(1+rand.Intn(250)), byte(rand.Intn(250)), byte(1+rand.Intn(250)))
 
 // rustServer starts `breezeway serve`, the command that BREEZEWAY_BIN names, and gives its address.
 func rustServer(t testing.TB, carrier string) string {
@@ -57,7 +63,7 @@ func goServer(t testing.TB, carrier string, handler breezeway.Handler,
 	streams breezeway.StreamHandler, opts ...breezeway.Option) string {
 	server := &breezeway.Server{Handler: handler, Streams: streams,
 		Log: slog.New(slog.NewTextHandler(io.Discard, nil))}
-	if err := server.Listen(addressOf(t, carrier), opts...); err != nil {
+	if err := server.Listen(addressOf(t, carrier), append(certified, opts...)...); err != nil {
 		t.Fatal(err)
 	}
 	served := make(chan error, 1)
@@ -77,7 +83,8 @@ func goServer(t testing.TB, carrier string, handler breezeway.Handler,
 }
 
 func dial(t testing.TB, address string, opts ...breezeway.Option) *breezeway.Conn {
-	conn, err := breezeway.Dial(context.Background(), address, opts...)
+	conn, err := breezeway.Dial(context.Background(), address,
+		append(certified, opts...)...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -148,11 +148,22 @@ func (l *memoryLink) reserve(n int) (*Reservation, error) {
 
 func (l *memoryLink) sendReserved(head abi.Head, out *outgoing) error {
 	r := out.reserved
-	if !r.isLoan {
+	switch {
+	case !r.isLoan:
 		return l.end.Publish(head, r.private)
+	case r.loan.Len() > abi.InlineMax:
+		return l.end.Lend(head, r.loan)
 	}
-	return l.end.Lend(head, r.loan)
+	// It was cut to what fits into an entry.
+	var body [abi.InlineMax]byte
+	r.loan.CopyOut(body[:r.loan.Len()])
+	err := l.end.Publish(head, body[:r.loan.Len()])
+	if err == nil {
+		l.end.Abandon(r.loan)
+	}
+	return err
 }
+
 func (l *memoryLink) prepareSleep() (bool, error) { return judged(l.end.PrepareSleep()) }
 func (l *memoryLink) armRoom(memory bool)         { l.room = l.end.ArmRoom(memory) }
 func (l *memoryLink) disarmRoom()                 { l.end.DisarmRoom() }

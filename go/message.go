@@ -11,12 +11,13 @@ import (
 
 // A Message is what was received: a private copy of up to 104 bytes, else, in shared memory, a
 // lease of the sender's memory, which the sender does not write again before the message is
-// released, if it keeps to the rules. Therefore its bytes are copied out, and judged afterwards, but
-// for those of a peer that is trusted: see Slice.
+// released, if it keeps to the rules. Therefore its bytes are copied out, and judged afterwards,
+// but for those of a peer that is trusted: see Slice.
 //
 // Release gives the memory back; a message that was forgotten is released by the garbage collector,
-// late, unless Slice was asked of it. Any number may be kept, in any order, past the session's end; meanwhile the sender can send
-// no more than the session's cap allows. Copies of a Message are the same message.
+// late, unless Slice was asked of it. Any number may be kept, in any order, past the session's end;
+// meanwhile the sender can send no more than the session's cap allows. Copies of a Message are the
+// same message.
 type Message struct {
 	length      int
 	start       int // of what is lent or private

@@ -15,12 +15,19 @@ import (
 )
 
 func netListener(t *testing.T, carrier string) *breezeway.NetListener {
-	listener, err := breezeway.ListenNet(addressOf(t, carrier))
+	listener, err := breezeway.ListenNet(addressOf(t, carrier), certified...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = listener.Close() })
+	t.Cleanup(func() { end(listener) })
 	return listener
+}
+
+// end ends a listener with all connections.
+func end(listener *breezeway.NetListener) {
+	over, cancel := context.WithCancel(context.Background())
+	cancel()
+	_ = listener.Shutdown(over)
 }
 
 func TestHTTPRunsOverStreams(t *testing.T) {
@@ -126,13 +133,14 @@ func carries(t *testing.T, from, to net.Conn) {
 
 func TestAConnectionTooManyLeavesTheOthersOpen(t *testing.T) {
 	onEveryCarrier(t, func(t *testing.T, carrier string) {
-		listener, err := breezeway.ListenNet(addressOf(t, carrier), breezeway.MaxStreams(1))
+		listener, err := breezeway.ListenNet(addressOf(t, carrier),
+			append(certified, breezeway.MaxStreams(1))...)
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { _ = listener.Close() })
+		t.Cleanup(func() { end(listener) })
 		conns := accepted(listener)
-		dialer := breezeway.NewNetDialer(listener.Addr().String())
+		dialer := breezeway.NewNetDialer(listener.Addr().String(), certified...)
 		first, err := dialer.Dial(within(t, time.Minute))
 		if err != nil {
 			t.Fatal(err)
@@ -160,35 +168,136 @@ func TestAConnectionTooManyLeavesTheOthersOpen(t *testing.T) {
 	})
 }
 
+// relisten listens where a listener that was closed did.
+func relisten(t *testing.T, address string) (*breezeway.NetListener, <-chan net.Conn) {
+	t.Helper()
+	listener, err := breezeway.ListenNet(address, certified...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { end(listener) })
+	return listener, accepted(listener)
+}
+
+// becomesInactive waits until a connection has learnt that it is not wanted any more.
+func becomesInactive(t *testing.T, conn net.Conn) {
+	t.Helper()
+	active := conn.(interface{ IsActive() bool })
+	for end := time.Now().Add(20 * time.Second); active.IsActive(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("a connection whose server has closed stays active")
+		}
+	}
+}
+
 func TestADialerDialsAgainOnceItsSessionIsOver(t *testing.T) {
 	onEveryCarrier(t, func(t *testing.T, carrier string) {
 		listener := netListener(t, carrier)
 		address := listener.Addr().String()
-		dialer := breezeway.NewNetDialer(address)
+		dialer := breezeway.NewNetDialer(address, certified...)
+		defer dialer.Close()
 		conns := accepted(listener)
 		old, err := dialer.Dial(within(t, time.Minute))
 		if err != nil {
 			t.Fatal(err)
 		}
 		<-conns
-		active := old.(interface{ IsActive() bool })
-		if !active.IsActive() {
+		if !old.(interface{ IsActive() bool }).IsActive() {
 			t.Fatal("an open connection is not active")
 		}
-		_ = listener.Close()
-		if active.IsActive() {
-			t.Fatal("a connection whose server has closed is active")
-		}
-		listener, err = breezeway.ListenNet(address)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = listener.Close() })
-		conns = accepted(listener)
+		end(listener)
+		becomesInactive(t, old)
+		_, conns = relisten(t, address)
 		conn, err := dialer.Dial(within(t, time.Minute))
 		if err != nil {
 			t.Fatal(err)
 		}
 		carries(t, conn, <-conns)
+	})
+}
+
+func TestConnectionsOfAClosedListenerGoOnAndTheirSessionEndsWithTheLast(t *testing.T) {
+	onEveryCarrier(t, func(t *testing.T, carrier string) {
+		ended := make(chan error, 1)
+		listener, err := breezeway.ListenNet(addressOf(t, carrier), append(certified,
+			breezeway.OnSessionEnd(func(_ breezeway.Peer, err error) { ended <- err }))...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { end(listener) })
+		conns := accepted(listener)
+		dialer := breezeway.NewNetDialer(listener.Addr().String(), certified...)
+		defer dialer.Close()
+		ctx := within(t, time.Minute)
+		var here, there []net.Conn
+		for range 2 {
+			conn, err := dialer.Dial(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			here, there = append(here, conn), append(there, <-conns)
+		}
+		_ = listener.Close()
+		if _, err := listener.Accept(); !errors.Is(err, net.ErrClosed) {
+			t.Errorf("a closed listener accepts: %v", err)
+		}
+		_, conns = relisten(t, listener.Addr().String())
+		becomesInactive(t, here[0])
+		conn, err := dialer.Dial(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		carries(t, conn, <-conns)
+		for i := range here {
+			carries(t, here[i], there[i])
+			carries(t, there[i], here[i])
+			_ = there[i].Close()
+			select {
+			case <-ended:
+				t.Fatal("the session ended before its last connection")
+			default:
+			}
+			_ = here[i].Close()
+		}
+		if err := listener.Shutdown(ctx); err != nil {
+			t.Errorf("the sessions of a closed listener go on: %v", err)
+		}
+		if err := <-ended; err != nil {
+			t.Errorf("the session ended with %v", err)
+		}
+	})
+}
+
+func TestAClosedDialerEndsItsSessionWithItsConnections(t *testing.T) {
+	onEveryCarrier(t, func(t *testing.T, carrier string) {
+		ended := make(chan error, 1)
+		listener, err := breezeway.ListenNet(addressOf(t, carrier), append(certified,
+			breezeway.OnSessionEnd(func(_ breezeway.Peer, err error) { ended <- err }))...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { end(listener) })
+		conns := accepted(listener)
+		dialer := breezeway.NewNetDialer(listener.Addr().String(), certified...)
+		conn, err := dialer.Dial(within(t, time.Minute))
+		if err != nil {
+			t.Fatal(err)
+		}
+		carries(t, conn, <-conns)
+		_ = dialer.Close()
+		if _, err := conn.Write([]byte("over")); !errors.Is(err, net.ErrClosed) {
+			t.Errorf("a write on a connection of a closed dialer: %v", err)
+		}
+		if _, err := dialer.Dial(within(t, time.Minute)); !errors.Is(err, net.ErrClosed) {
+			t.Errorf("a closed dialer dials: %v", err)
+		}
+		select {
+		case err := <-ended:
+			if err != nil {
+				t.Errorf("the session ended with %v", err)
+			}
+		case <-time.After(20 * time.Second):
+			t.Error("the session of a closed dialer goes on")
+		}
 	})
 }

@@ -1,11 +1,9 @@
 package breezeway
 
 import (
-	"context"
 	"errors"
 	"io"
 	"net"
-	"os"
 	"sync"
 	"time"
 )
@@ -20,7 +18,7 @@ type streamConn struct {
 	local  Address
 	close  func()
 
-	reading, writing deadlineContext
+	reading, writing expiry
 
 	read    sync.Mutex // held by Read
 	current Message
@@ -32,58 +30,9 @@ type streamConn struct {
 // gRPC. Deadlines may be set at any time; CloseWrite ends this side's direction. The stream is not
 // used otherwise afterwards.
 func (t *Stream) NetConn() net.Conn {
-	return &streamConn{stream: t, local: Address{Carrier: t.session.link.carrier()}}
-}
-
-// deadlineContext is a context that ends at a deadline which may be moved.
-type deadlineContext struct {
-	mu     sync.Mutex
-	ctx    context.Context
-	cancel context.CancelFunc
-	timer  *time.Timer
-	ended  bool
-}
-
-func (d *deadlineContext) get() context.Context {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.ctx == nil {
-		d.ctx, d.cancel = context.WithCancel(context.Background())
-	}
-	return d.ctx
-}
-
-// set moves the deadline. Who waits already learns of it: a deadline that has passed ends the
-// context, and one that is moved away from there makes a new one.
-func (d *deadlineContext) set(deadline time.Time) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.timer != nil {
-		d.timer.Stop()
-		d.timer = nil
-	}
-	if d.ended {
-		return
-	}
-	if d.ctx == nil || d.ctx.Err() != nil {
-		d.ctx, d.cancel = context.WithCancel(context.Background())
-	}
-	if deadline.IsZero() {
-		return
-	}
-	d.timer = time.AfterFunc(time.Until(deadline), d.cancel)
-	if !time.Now().Before(deadline) {
-		d.cancel()
-	}
-}
-
-// end ends it for good.
-func (d *deadlineContext) end() {
-	d.get()
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.ended = true
-	d.cancel()
+	c := &streamConn{stream: t, local: Address{Carrier: t.session.link.carrier()}}
+	c.reading.session, c.writing.session = t.session, t.session
+	return c
 }
 
 // Read reads what has come. A reset by the other side's Close is the end, as of a connection.
@@ -94,9 +43,8 @@ func (c *streamConn) Read(to []byte) (int, error) {
 	c.read.Lock()
 	defer c.read.Unlock()
 	for c.at == c.current.Len() {
-		c.current.Release()
-		c.current, c.at = Message{}, 0
-		next, err := c.stream.Recv(c.reading.get())
+		c.dropCurrent()
+		next, err := c.stream.receiveWithin(limit{expiry: &c.reading})
 		if err != nil {
 			return 0, c.reading.netError(err)
 		}
@@ -106,18 +54,26 @@ func (c *streamConn) Read(to []byte) (int, error) {
 	if err := c.current.copyOut(to[:n], c.at); err != nil {
 		return 0, net.ErrClosed
 	}
-	c.at += n
+	if c.at += n; c.at == c.current.Len() {
+		c.dropCurrent() // The other side needs its memory, and nobody may ever read again.
+	}
 	return n, nil
+}
+
+// dropCurrent lets go of the message that is being read. The caller holds the lock of Read.
+func (c *streamConn) dropCurrent() {
+	c.current.Release()
+	c.current, c.at = Message{}, 0
 }
 
 // Write sends all bytes, in messages of up to 64 KiB.
 func (c *streamConn) Write(bytes []byte) (int, error) {
 	c.write.Lock()
 	defer c.write.Unlock()
-	written := 0
+	written, lim := 0, limit{expiry: &c.writing}
 	for written < len(bytes) {
 		piece := bytes[written:min(len(bytes), written+maxWrite)]
-		if err := c.stream.Send(c.writing.get(), piece); err != nil {
+		if err := c.stream.sendWithin(lim, &outgoing{bytes: piece}, false); err != nil {
 			return written, c.writing.netError(err)
 		}
 		written += len(piece)
@@ -125,15 +81,11 @@ func (c *streamConn) Write(bytes []byte) (int, error) {
 	return written, nil
 }
 
-func (d *deadlineContext) netError(err error) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+func (e *expiry) netError(err error) error {
 	var reset *ResetError
-	switch {
-	case d.ended:
-		return net.ErrClosed
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return os.ErrDeadlineExceeded
+	switch ended := e.ended(); {
+	case ended == net.ErrClosed:
+		return ended
 	case errors.As(err, &reset) && reset.Code == CodeCancelled, errors.Is(err, ErrPeerClosed):
 		return io.EOF
 	case errors.Is(err, ErrClosed):
@@ -152,6 +104,9 @@ func (c *streamConn) Close() error {
 	c.stream.discard()
 	c.reading.end()
 	c.writing.end()
+	c.read.Lock() // A Read that waits has ended.
+	c.dropCurrent()
+	c.read.Unlock()
 	if c.close != nil {
 		c.close()
 	}
@@ -161,14 +116,14 @@ func (c *streamConn) Close() error {
 	return nil
 }
 
-// IsActive says whether it can still be read and written, as far as the other side has said. Pools
-// of connections ask for it.
+// IsActive says whether it can still be read and written, as far as the other side has said, and is
+// wanted: not by a server that goes away. Pools of connections ask for it.
 func (c *streamConn) IsActive() bool {
 	s, t := c.stream.session, c.stream
 	s.catchUp()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.err == nil && !t.wasReset && !t.outgoing.isOver() && !t.incoming.isOver()
+	return s.err == nil && !s.goaway && !t.wasReset && !t.outgoing.isOver() && !t.incoming.isOver()
 }
 
 func (c *streamConn) LocalAddr() net.Addr  { return c.local }

@@ -15,6 +15,8 @@ type NetListener struct {
 	done   chan struct{}
 	once   sync.Once
 	served chan error
+	// stopped is done once served was read.
+	stopped sync.Once
 }
 
 // ListenNet listens at addresses and gives a net.Listener of the streams that clients open, for
@@ -28,7 +30,10 @@ func ListenNet(addresses string, opts ...Option) (*NetListener, error) {
 	if err := l.server.Listen(addresses, opts...); err != nil {
 		return nil, err
 	}
-	go func() { l.served <- l.server.Serve() }()
+	go func() {
+		l.served <- l.server.Serve()
+		l.once.Do(func() { close(l.done) }) // By itself if a successor serves.
+	}()
 	return l, nil
 }
 
@@ -55,14 +60,27 @@ func (l *NetListener) Accept() (net.Conn, error) {
 	}
 }
 
-// Close ends listening, and all sessions with the connections on them.
+// GoAway has clients begin nothing new here, and takes no new ones. Accept gives what they began
+// before they have learnt of it: who stops accepting right after Close leaves that unserved.
+func (l *NetListener) GoAway() { l.server.sendAway() }
+
+// Close ends listening. Connections go on until they are closed, as those of any listener; their
+// clients are told to begin nothing new here, and each session ends with the last connection on it.
+// Shutdown waits for that.
 func (l *NetListener) Close() error {
-	var err error
-	l.once.Do(func() {
-		close(l.done)
-		err = l.server.Close()
+	l.once.Do(func() { close(l.done) })
+	l.server.leave()
+	return nil
+}
+
+// Shutdown is Close, and waits until all connections were closed; those that are left when the
+// context is done it ends.
+func (l *NetListener) Shutdown(ctx context.Context) error {
+	_ = l.Close()
+	err := l.server.closeOnceServed(ctx)
+	l.stopped.Do(func() {
 		if served := <-l.served; !errors.Is(served, ErrServerClosed) {
-			err = served
+			err = errors.Join(err, served)
 		}
 	})
 	return err

@@ -1,6 +1,7 @@
 package breezeway
 
 import (
+	"crypto/x509"
 	"errors"
 	"os"
 	"strconv"
@@ -17,6 +18,8 @@ type Peer struct {
 	// user outside of this user namespace.
 	Known         bool
 	UID, GID, PID uint32
+	// Identity is the certificate that was verified, over tls:, else nil.
+	Identity *x509.Certificate
 }
 
 // IsSameUser says whether it is known to be of this process's effective user.
@@ -32,7 +35,8 @@ func peerOf(raw syscall.RawConn) (Peer, error) {
 		return Peer{}, err
 	}
 	known := credentials.Pid > 0 && credentials.Uid != overflowUID()
-	return Peer{known, credentials.Uid, credentials.Gid, uint32(credentials.Pid)}, nil
+	return Peer{Known: known, UID: credentials.Uid, GID: credentials.Gid,
+		PID: uint32(credentials.Pid)}, nil
 }
 
 // overflowUID is what the kernel says for users that it cannot name here.

@@ -11,8 +11,9 @@ import (
 // longer than 104 bytes. The other side can read it before it is sent. It holds whatever this
 // session wrote there before, or zeros.
 //
-// It is an io.Writer, so that encoders write into it. Send it, or Abandon it; else its memory stays
-// taken until the session ends.
+// It is an io.Writer, so that encoders write into it; who does not know the length beforehand
+// reserves enough, and truncates. Send it, or Abandon it; else its memory stays taken until the
+// session ends.
 type Reservation struct {
 	session *session
 	length  int
@@ -26,7 +27,11 @@ type Reservation struct {
 }
 
 // Len is its length in bytes.
-func (r *Reservation) Len() int { return r.length }
+func (r *Reservation) Len() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.length
+}
 
 // WriteAt writes bytes to a place, as io.WriterAt says.
 func (r *Reservation) WriteAt(bytes []byte, at int64) (int, error) {
@@ -61,6 +66,29 @@ func (r *Reservation) Write(bytes []byte) (int, error) {
 	n, err := r.writeAt(bytes, int64(r.written))
 	r.written += n
 	return n, err
+}
+
+// Truncate keeps the first n bytes, if there are more: for a message that turns out shorter than
+// what was reserved, as r.Truncate(r.Written()) behind what Write has written.
+func (r *Reservation) Truncate(n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if n = max(n, 0); r.gone || n >= r.length {
+		return
+	}
+	r.length, r.written = n, min(r.written, n)
+	if r.isLoan {
+		r.loan.Truncate(n)
+	} else {
+		r.private = r.private[:n]
+	}
+}
+
+// Written is how many bytes Write has written.
+func (r *Reservation) Written() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.written
 }
 
 // Abandon gives the space back, if it was not sent.

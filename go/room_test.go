@@ -12,7 +12,7 @@ import (
 func (s *session) waitsForMemory(count int) {
 	for waits := false; !waits; time.Sleep(time.Millisecond) {
 		s.mu.Lock()
-		waits = s.memoryWaits == count && s.leading
+		waits = s.memoryWaits == count && s.isDriven()
 		s.mu.Unlock()
 	}
 }
@@ -114,7 +114,7 @@ func TestWhoIsToldSomethingWhilePollingDoesNotSleepOnIt(t *testing.T) {
 	}
 	defer conn.Close()
 	s, has, told := conn.session, false, make(chan error, 1)
-	w := &waiter{ch: make(chan struct{}, 1)}
+	w := &waiter{ch: make(chan bool, 1)}
 	go func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()

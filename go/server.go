@@ -3,14 +3,17 @@ package breezeway
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"runtime/debug"
+	"slices"
 	"sync"
 
 	"github.com/breezeway-ipc/breezeway/go/internal/abi"
+	"github.com/breezeway-ipc/breezeway/go/internal/segment"
 )
 
 // A Handler serves calls and one-way messages. Calls of different sessions are served at the same
@@ -32,15 +35,26 @@ type Server struct {
 	Log *slog.Logger
 
 	opts     *options
+	tls      *tls.Config // nil if no address is tls:
 	bound    []*bound
 	offload  chan struct{}
+	refusing chan struct{}
 	mu       sync.Mutex
 	sessions map[*session]struct{}
 	pending  map[net.Conn]struct{}
-	closed   bool
-	draining bool
-	served   sync.WaitGroup
-	idle     chan struct{}
+	users    map[segment.User]int
+	memory   *segment.Ledger // nil without a limit
+	// draining says that no new session is taken, stopped that nobody listens any more, closed that
+	// all sessions are closed.
+	draining, stopped, closed bool
+	// handedOver says that a successor serves; clients that have reached this server are still served.
+	handedOver bool
+	succession *succession // nil without TakeOver
+	accepting  sync.WaitGroup
+	// leaving says that sessions are closed once nothing is under way on them.
+	leaving bool
+	served  sync.WaitGroup
+	idle    chan struct{}
 }
 
 // Listen makes a server that listens at addresses, separated by commas, and serves once Serve runs.
@@ -66,7 +80,22 @@ func (s *Server) Listen(addresses string, opts ...Option) error {
 	}
 	s.offload = make(chan struct{}, s.opts.offload)
 	s.sessions, s.pending = map[*session]struct{}{}, map[net.Conn]struct{}{}
+	s.users = map[segment.User]int{}
+	s.refusing = make(chan struct{}, refusedAtOnce)
 	s.idle = make(chan struct{})
+	if hasTLS(list) {
+		if s.tls, err = s.opts.tlsConfig(false); err != nil {
+			return err
+		}
+	}
+	if s.opts.limitsMemory() && slices.ContainsFunc(list, isShm) {
+		if s.memory, err = segment.NewLedger(s.opts.maxMemory, s.opts.memoryOfUser); err != nil {
+			return fmt.Errorf("breezeway: %w", err)
+		}
+	}
+	if s.opts.takeOver {
+		return s.takeOver(list)
+	}
 	for _, address := range list {
 		b, err := bind(address, s.opts.socketMode)
 		if err != nil {
@@ -76,6 +105,12 @@ func (s *Server) Listen(addresses string, opts ...Option) error {
 		s.bound = append(s.bound, b)
 	}
 	return nil
+}
+
+func isShm(a Address) bool { return a.Carrier == Shm }
+
+func hasTLS(list []Address) bool {
+	return slices.ContainsFunc(list, func(a Address) bool { return a.Carrier == TLS })
 }
 
 func (s *Server) unbind() {
@@ -93,11 +128,23 @@ func (s *Server) Addresses() []Address {
 	return list
 }
 
-// Serve serves until Close or Shutdown, and returns ErrServerClosed then.
+// Serve serves until Close, Shutdown, or, with TakeOver, until a successor serves and all clients
+// have moved there; it returns ErrServerClosed then.
 func (s *Server) Serve() error {
+	if s.succession != nil {
+		if err := s.begin(); err != nil {
+			_ = s.Close()
+			return err
+		}
+		go s.answerSuccessors()
+	}
 	failures := make(chan error, len(s.bound))
+	s.accepting.Add(len(s.bound))
 	for _, b := range s.bound {
-		go func(b *bound) { failures <- s.acceptOn(b) }(b)
+		go func(b *bound) {
+			defer s.accepting.Done()
+			failures <- s.acceptOn(b)
+		}(b)
 	}
 	var first error
 	for range s.bound {
@@ -141,7 +188,7 @@ func (s *Server) isClosed() bool {
 func (s *Server) enter(conn net.Conn) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed || s.draining {
+	if s.closed || s.draining && !s.handedOver {
 		return ErrServerClosed
 	}
 	if len(s.sessions)+len(s.pending) >= s.opts.maxSessions {
@@ -153,14 +200,14 @@ func (s *Server) enter(conn net.Conn) error {
 
 func (s *Server) serveConn(conn net.Conn, carrier Carrier) {
 	if err := s.enter(conn); err != nil {
-		refuse(conn, abi.RefusedBusy, err.Error())
+		s.refuseBusy(conn, carrier, err)
 		_ = conn.Close()
 		return
 	}
 	session, err := s.greet(conn, carrier)
 	s.mu.Lock()
 	delete(s.pending, conn)
-	gone, draining := s.closed, s.draining
+	gone, draining, leaving := s.closed, s.draining, s.leaving
 	if err == nil && !gone {
 		s.sessions[session] = struct{}{}
 	}
@@ -168,6 +215,7 @@ func (s *Server) serveConn(conn net.Conn, carrier Carrier) {
 	if err != nil || gone {
 		if err == nil {
 			session.close()
+			s.dismiss(session.peer, carrier)
 		}
 		s.Log.Debug("breezeway: no session", "error", err)
 		_ = conn.Close()
@@ -176,29 +224,94 @@ func (s *Server) serveConn(conn net.Conn, carrier Carrier) {
 	if draining { // Shutdown may have told all others already.
 		session.goAway()
 	}
+	if leaving {
+		go session.closeOnceIdle()
+	}
 	s.serveSession(session)
 }
 
+// refuseBusy says why a client is not served; over tls:, to which nothing can be said before its
+// handshake, to a few at one time.
+func (s *Server) refuseBusy(conn net.Conn, carrier Carrier, reason error) {
+	if carrier != TLS {
+		refuse(conn, abi.RefusedBusy, reason.Error())
+		return
+	}
+	select {
+	case s.refusing <- struct{}{}:
+		defer func() { <-s.refusing }()
+	default:
+		return
+	}
+	if g, err := meet(conn, carrier, s.opts, s.tls, false); err == nil {
+		refuse(g.speaks(), abi.RefusedBusy, reason.Error())
+	}
+}
+
 func (s *Server) greet(conn net.Conn, carrier Carrier) (*session, error) {
-	raw, err := rawConn(conn)
+	g, err := meet(conn, carrier, s.opts, s.tls, false)
 	if err != nil {
 		return nil, err
 	}
-	peer := Peer{}
-	if carrier != TCP {
-		if peer, err = peerOf(raw); err != nil {
-			return nil, err
-		}
-	}
-	if err := s.opts.authorize(peer); err != nil {
-		refuse(conn, abi.RefusedDenied, err.Error())
+	if err := s.opts.authorize(g.peer); err != nil {
+		refuse(g.speaks(), abi.RefusedDenied, err.Error())
 		return nil, err
 	}
-	agreed, err := accept(conn, carrier, s.opts)
+	if err := s.admit(g); err != nil {
+		refuse(g.speaks(), abi.RefusedBusy, err.Error())
+		return nil, err
+	}
+	g.account = segment.Account{Ledger: s.memory, User: userOf(g.peer)}
+	agreed, err := accept(g, s.opts)
+	var session *session
+	if err == nil {
+		session, err = newSession(agreed, conn, g.raw, g.peer, s.opts, false)
+	}
 	if err != nil {
-		return nil, err
+		s.dismiss(g.peer, carrier)
 	}
-	return newSession(agreed, conn, raw, peer, s.opts, false)
+	return session, err
+}
+
+// refusedAtOnce bounds the handshakes of clients that are then refused.
+const refusedAtOnce = 64
+
+// userOf is who MaxSessionsOfUser and MaxMemoryOfUser count for.
+func userOf(p Peer) segment.User {
+	if !p.Known {
+		return segment.User{}
+	}
+	return segment.User{Known: true, UID: p.UID}
+}
+
+// admit counts a session of a user, or says why there is no room for it.
+func (s *Server) admit(g *greeting) error {
+	limit, of := s.opts.sessionsOfUser, userOf(g.peer)
+	if limit == 0 || g.carrier == TCP || g.carrier == TLS {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.users[of] >= limit {
+		return fmt.Errorf("sessions of this user open: %d; the server's option MaxSessionsOfUser "+
+			"allows no more", limit)
+	}
+	s.users[of]++
+	return nil
+}
+
+// dismiss takes back what admit has counted.
+func (s *Server) dismiss(p Peer, carrier Carrier) {
+	if s.opts.sessionsOfUser == 0 || carrier == TCP || carrier == TLS {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if of := userOf(p); s.users[of] > 1 {
+		s.users[of]--
+	} else {
+		delete(s.users, of)
+	}
 }
 
 func (s *Server) serveSession(session *session) {
@@ -212,6 +325,7 @@ func (s *Server) serveSession(session *session) {
 	s.mu.Lock()
 	delete(s.sessions, session)
 	s.mu.Unlock()
+	s.dismiss(session.peer, session.link.carrier())
 	if inOrder(err) {
 		err = nil
 	} else {
@@ -225,10 +339,9 @@ func (s *Server) serveSession(session *session) {
 
 // loop serves what arrives until the session is over.
 func (s *Server) loop(session *session) error {
-	call := new(Call)
+	call, a := new(Call), new(arrival)
 	for {
-		a, err := session.nextArrived(limit{})
-		if err != nil {
+		if err := session.nextArrived(limit{}, a); err != nil {
 			return err
 		}
 		switch {
@@ -247,8 +360,10 @@ func (s *Server) loop(session *session) error {
 	}
 }
 
-func (s *session) newCall(call *Call, a arrival) *Call {
-	*call = Call{session: s, head: a.head, request: a.message, deadline: deadlineOf(a.head.Time)}
+func (s *session) newCall(call *Call, a *arrival) *Call {
+	call.session, call.head, call.request = s, a.head, a.message
+	call.deadline = deadlineOf(a.head.Time)
+	call.replied, call.sent, call.ctx, call.cancel = false, false, nil, nil
 	return call
 }
 
@@ -338,16 +453,33 @@ func (s *Server) serveStream(stream *Stream) {
 
 // ---- the end ----
 
+// sendAway takes no new session, and tells all clients to begin nothing new here. Who finds that
+// nobody listens any more has been told so.
+func (s *Server) sendAway() {
+	s.mu.Lock()
+	s.draining = true
+	s.mu.Unlock()
+	for _, session := range s.all() {
+		session.goAway()
+	}
+}
+
 func (s *Server) stopListening() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.draining {
+	s.draining = true
+	if s.stopped {
 		return
 	}
-	s.draining = true
+	s.stopped = true
 	s.unbind()
+	if s.succession != nil {
+		s.succession.end()
+	}
 	for conn := range s.pending {
-		_ = conn.SetDeadline(longAgo)
+		if !s.handedOver {
+			_ = conn.SetDeadline(longAgo)
+		}
 	}
 	close(s.idle)
 }
@@ -367,21 +499,81 @@ func (s *Server) Close() error {
 	s.closed = true
 	s.mu.Unlock()
 	s.stopListening()
+	var closing sync.WaitGroup
 	for _, session := range s.all() {
-		session.close()
+		closing.Add(1)
+		go func() { // A client that reads nothing holds up no other's farewell.
+			defer closing.Done()
+			session.refuseRest()
+			session.close()
+		}()
 	}
+	closing.Wait()
 	return nil
+}
+
+// refuseRest fails calls that were not begun, which never run.
+func (s *session) refuseRest() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.told && s.err == nil {
+		s.turnAlone()
+	}
+	for s.told && s.err == nil && s.hasArrival() {
+		var a arrival
+		s.nextArrival(&a)
+		a.message.Release()
+		if a.stream == nil && !a.head.Flags.Has(abi.FlagNoReply) {
+			s.callsArrived--
+			head := abi.Head{Kind: abi.KindMessage, Flags: abi.FlagFin | abi.FlagError,
+				Stream: a.head.Stream, Tag: uint32(CodeRefused)}
+			_ = s.transmit(head, &outgoing{bytes: []byte("the server goes away")})
+		}
+	}
+}
+
+// leave ends listening, tells all clients to begin nothing new here, and closes each session once
+// nothing is under way on it.
+func (s *Server) leave() {
+	s.mu.Lock()
+	first := !s.leaving && !s.closed
+	s.leaving = true
+	s.mu.Unlock()
+	s.sendAway()
+	s.stopListening()
+	if !first {
+		return
+	}
+	for _, session := range s.all() {
+		go session.closeOnceIdle()
+	}
 }
 
 // Shutdown ends listening, tells all clients to begin nothing new here, and waits until they have
 // closed their sessions; then, or when the context is done, it closes those that are left.
 func (s *Server) Shutdown(ctx context.Context) error {
+	s.sendAway()
 	s.stopListening()
-	for _, session := range s.all() {
-		session.goAway()
+	return s.closeOnceServed(ctx)
+}
+
+// leaveToSuccessor serves the clients of a server that was succeeded until they have moved.
+func (s *Server) leaveToSuccessor() {
+	s.stopListening()
+	s.sendAway()
+	ctx, cancel := context.WithTimeout(context.Background(), s.opts.drainTimeout)
+	defer cancel()
+	if s.closeOnceServed(ctx) != nil {
+		s.Log.Warn("breezeway: clients were left past the time to drain (option DrainTimeout)")
 	}
+}
+
+// closeOnceServed waits until all sessions have ended, and closes those that are left when the
+// context is done.
+func (s *Server) closeOnceServed(ctx context.Context) error {
 	done := make(chan struct{})
 	go func() {
+		s.accepting.Wait()
 		s.served.Wait()
 		close(done)
 	}()

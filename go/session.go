@@ -6,12 +6,10 @@ import (
 	"errors"
 	"io"
 	"net"
-	"sync"
+	"runtime"
 	"sync/atomic"
 	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/breezeway-ipc/breezeway/go/internal/abi"
 	"github.com/breezeway-ipc/breezeway/go/internal/shm"
@@ -32,14 +30,12 @@ const (
 // session is what a connection is made of, behind one lock. Nobody has a goroutine for it: whoever
 // waits for something drives it, one at a time; see waiting.go.
 type session struct {
-	mu   sync.Mutex
-	link link
+	*ledger
+	leash *leash
 	// The link by its type, for what is called with every message: one of both is nil. Through an
 	// interface, each message would be moved to the heap.
 	memory *memoryLink
 	socket *socketLink
-	conn   net.Conn
-	raw    syscall.RawConn
 	peer   Peer
 	opts   *options
 
@@ -50,22 +46,34 @@ type session struct {
 
 	err    error
 	ending error // why the other side is gone, while what it asked for before is served
-	freed  bool
-	over   atomic.Bool // err is set
-	goaway bool        // the server wants nothing new
-	told   bool        // the client was told so
+	goaway bool  // the server wants nothing new
+	told   bool  // the client was told so
+	// leaving says that it is closed once nothing is under way on it; see closeOnceIdle.
+	leaving bool
 
 	// Driving; see waiting.go.
 	leading     bool
-	followers   []*waiter
+	followers   followers
+	heir        *waiter // was woken to drive, and has not looked yet
 	freeWaiters []*waiter
 	maxMessage  int
 	budget      time.Duration
-	parking     int
-	parkFn      func(fd uintptr) bool
-	armed       time.Time
-	dirty       atomic.Bool
-	in          incoming
+	processors  int  // GOMAXPROCS, as last asked
+	resumed     bool // others were given their replies since who drives has last yielded
+	// vain grows each time that polling is given up, and patience counts the short waits from there
+	// to the next try.
+	vain, patience int
+	// crowdedUntil is until when this machine counts as one whose CPUs others want; of who drives.
+	crowdedUntil time.Time
+	parking      int
+	inPoller     bool    // somebody sleeps in the poller
+	standing     *waiter // who does so while others may drive
+	// streamMessages counts the messages of streams since the last arrival.
+	streamMessages int
+	parkFn         func(fd uintptr) bool
+	armed          time.Time
+	dirty          atomic.Bool
+	in             incoming
 
 	// Waiting for room.
 	roomWaiters []*waiter
@@ -76,6 +84,7 @@ type session struct {
 	calls   calls
 	streams streams
 	oneWays oneWayWindow
+	pace    pace
 	serving map[uint32]*Call
 	// servedStreams counts handlers of streams that run.
 	servedStreams atomic.Int64
@@ -90,8 +99,6 @@ type session struct {
 	acceptWaiters  []*waiter
 	nextNumber     uint32
 	done           chan struct{}
-
-	sent, received traffic
 }
 
 // arrival is what came from the other side and nobody has taken up.
@@ -104,31 +111,33 @@ type arrival struct {
 func newSession(agreed *agreement, conn net.Conn, raw syscall.RawConn, peer Peer, opts *options,
 	isClient bool) (*session, error) {
 	s := &session{
-		conn: conn, raw: raw, peer: peer, opts: opts, isClient: isClient,
+		ledger: &ledger{role: role(isClient), conn: conn, raw: raw},
+		peer:   peer, opts: opts, isClient: isClient,
 		ownHello: agreed.own, peerHello: agreed.peer, done: make(chan struct{}),
 		maxInFlight: abi.MaxInFlight(agreed.own.RingCapacity, agreed.peer.RingCapacity),
-		nextNumber:  2, budget: opts.spinBound,
+		nextNumber:  2, budget: opts.spinBound, processors: runtime.GOMAXPROCS(0),
 	}
 	if isClient {
 		s.nextNumber = 1
 	}
 	s.calls.init(s.maxInFlight)
-	s.streams.init(isClient, agreed.own, agreed.peer)
+	s.streams.init(isClient, agreed.own, agreed.peer, &s.openStreams)
 	s.oneWays.init(agreed.own, agreed.peer)
 	s.parkFn = s.parkOnce
 	limit := min(agreed.own.PayloadCap, agreed.peer.PayloadCap)
 	if agreed.ownControl == nil {
-		s.socket = newSocketLink(agreed.carrier, conn, raw, limit, s.writeBacklog)
+		s.socket = newSocketLink(agreed.carrier, conn, raw, limit, agreed.within)
 		s.link, s.maxMessage = s.socket, s.socket.limit
 		s.enroll()
 		return s, nil
 	}
 	limits := shm.Limits{Cap: int(limit), FirstSegment: int(opts.firstSegment),
-		ShrinkAfter: opts.shrinkAfter}
+		ShrinkAfter: opts.shrinkAfter, Account: agreed.account}
 	end, err := shm.New(raw, agreed.ownControl, agreed.peerControl, agreed.own, agreed.peer, limits)
 	if err != nil {
 		return nil, err
 	}
+	s.pace = newPace(opts.underWay)
 	s.memory = &memoryLink{end: end, trusted: opts.trusted}
 	s.link, s.maxMessage = s.memory, int(limit)
 	s.enroll()
@@ -146,10 +155,8 @@ func (s *session) finish(err error) {
 	s.over.Store(true)
 	close(s.done)
 	s.retire()
-	// Ends the connection also where a forked child holds a copy, and wakes whoever is parked on
-	// it.
-	_ = s.raw.Control(func(fd uintptr) { _ = unix.Shutdown(int(fd), unix.SHUT_RDWR) })
-	wake(&s.followers, false)
+	s.hangUp()
+	s.followers.wakeAll()
 	s.calls.wakeAll()
 	s.cancelServing(err)
 	s.streams.finish(err)
@@ -184,12 +191,14 @@ func (s *session) endIfServed() {
 	}
 }
 
-// free lets go of all memory. Nobody drives the session, or will.
+// free lets go of all memory. Nobody drives the session, or will. Who stands by in the poller does
+// it when it has left that: the connection's Close waits for it, and it for the lock.
 func (s *session) free() {
-	if s.freed {
+	if s.freed || s.standing != nil {
 		return
 	}
 	s.freed = true
+	runtime.SetFinalizer(s.leash, nil)
 	s.link.close()
 	for ; s.arrivalFirst < len(s.arrivals); s.arrivalFirst++ {
 		s.arrivals[s.arrivalFirst].message.Release()
@@ -211,6 +220,9 @@ func (s *session) close() {
 	}
 	// A full ring or a dead peer: the end of file says the same, less politely.
 	_ = s.transmit(abi.Head{Kind: abi.KindShutdown}, &outgoing{})
+	if s.socket != nil {
+		s.socket.bye()
+	}
 	s.flush()
 	if until := time.Now().Add(linger); s.hasBacklog() {
 		w := s.newWaiter()
@@ -247,8 +259,8 @@ func (s *session) writeBacklog() {
 		_ = s.conn.Close()
 	}
 	if s.err == nil {
-		socket.flush()
-		wake(&s.followers, false) // Who closes waits for this.
+		s.flush()
+		s.followers.wakeAll() // Who closes waits for this.
 		s.interrupt()
 	}
 }
@@ -356,7 +368,7 @@ func (s *session) settle() {
 	}
 	if _, err := s.sendOwed(); err != nil {
 		s.finish(err)
-	} else if s.owes && s.leading {
+	} else if s.owes && s.isDriven() {
 		s.interrupt() // Who is parked does not wait for room yet.
 	}
 }
@@ -382,6 +394,15 @@ func (s *session) flush() {
 		s.memory.flush()
 	} else {
 		s.socket.flush()
+		s.keepWriting()
+	}
+}
+
+// keepWriting has what a socket did not take written by a goroutine.
+func (s *session) keepWriting() {
+	if socket := s.socket; socket != nil && !socket.writing && socket.sent < len(socket.out) {
+		socket.writing = true
+		go s.writeBacklog()
 	}
 }
 
@@ -449,8 +470,8 @@ func (s *session) waitForRoom(err error, lim limit) error {
 	return outcome
 }
 
-// armRoom announces that somebody waits for room. The announcement is one for all who wait, and what
-// came before it does not end a wait: so those who wait for that are woken first.
+// armRoom announces that somebody waits for room. The announcement is one for all who wait, and
+// what came before it does not end a wait: so those who wait for that are woken first.
 func (s *session) armRoom() error {
 	if len(s.roomWaiters) > 0 {
 		has, err := s.link.hasRoom()
@@ -463,6 +484,7 @@ func (s *session) armRoom() error {
 		}
 	}
 	s.link.armRoom(s.memoryWaits > 0)
+	s.keepWriting()
 	return nil
 }
 
@@ -479,6 +501,7 @@ func (s *session) concerns(err error) error {
 type limit struct {
 	ctx      context.Context // nil if it is never done
 	deadline time.Time       // zero if there is none
+	expiry   *expiry         // nil if there is none
 }
 
 func limitOf(ctx context.Context) limit {

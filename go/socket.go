@@ -42,21 +42,25 @@ type socketLink struct {
 	readMore bool
 	receiver segment.Receiver
 
-	// out[sent:] is left to be written; writing says that a goroutine does so, and calls written.
+	// out[sent:] is left to be written; writing says that a goroutine does so.
 	out     []byte
 	sent    int
 	writing bool
-	written func()
-	sleeps  uint64
-	frames  uint64
+	// Over tls:, plain is what is not encrypted yet, and out what is.
+	tls    *secured
+	plain  []byte
+	sleeps uint64
+	frames uint64
 }
 
 func newSocketLink(kind Carrier, conn net.Conn, raw syscall.RawConn, limit uint64,
-	written func()) *socketLink {
-	l := &socketLink{kind: kind, conn: conn, raw: raw, limit: int(min(limit, abi.MaxFrameBody)),
-		written: written}
+	within *secured) *socketLink {
+	l := &socketLink{kind: kind, conn: conn, raw: raw, limit: int(min(limit, abi.MaxFrameBody))}
 	l.readFn, l.writeFn = l.read, l.write
 	l.in = make([]byte, 0, readAtOnce)
+	if within != nil {
+		l.tls, within.agreed, within.link = within, true, l
+	}
 	return l
 }
 
@@ -65,9 +69,12 @@ func (l *socketLink) isClosed() bool   { return l.closed }
 func (l *socketLink) maxMessage() int  { return l.limit }
 func (l *socketLink) armRoom(bool)     { l.flush() }
 func (l *socketLink) disarmRoom()      {}
-func (l *socketLink) close()           { l.in, l.body, l.out = nil, nil, nil }
+func (l *socketLink) close()           { l.in, l.body, l.out, l.plain = nil, nil, nil, nil }
 
-func (l *socketLink) hasRoom() (bool, error) { return len(l.out)-l.sent < backlogMax, nil }
+func (l *socketLink) hasRoom() (bool, error) { return l.unwritten() < backlogMax, nil }
+
+// unwritten is how much the socket has not taken.
+func (l *socketLink) unwritten() int { return len(l.plain) + len(l.out) - l.sent }
 
 func (l *socketLink) take(in *incoming) (taken, progress bool, err error) {
 	if !l.inBody {
@@ -127,6 +134,9 @@ func (l *socketLink) fill() error {
 	if err := l.raw.Control(l.readFn); err != nil {
 		l.closed = true
 	}
+	if l.tls != nil {
+		l.flush() // Reading may have had TLS answer.
+	}
 	return l.readErr
 }
 
@@ -148,6 +158,12 @@ func (l *socketLink) read(fd uintptr) {
 	if len(room) == 0 {
 		return
 	}
+	if l.tls != nil {
+		n, closed, err := l.tls.readWithin(fd, room)
+		l.closed, l.readErr = l.closed || closed, err
+		l.came(n)
+		return
+	}
 	n, control, err := l.receive(int(fd), room)
 	for errors.Is(err, unix.EINTR) {
 		n, control, err = l.receive(int(fd), room)
@@ -159,14 +175,20 @@ func (l *socketLink) read(fd uintptr) {
 	case errors.Is(err, unix.EAGAIN):
 	case err != nil || n == 0:
 		l.closed = true
-	case l.inBody && l.got > 0 && len(l.in) == 0:
+	default:
+		l.came(n)
+	}
+}
+
+// came notes that so many bytes were read into the room.
+func (l *socketLink) came(n int) {
+	if l.inBody && l.got > 0 && len(l.in) == 0 {
 		l.body = l.body[:len(l.body)+n]
 		l.got += n
-		l.readMore = true
-	default:
+	} else {
 		l.in = l.in[:len(l.in)+n]
-		l.readMore = true
 	}
+	l.readMore = n > 0
 }
 
 func (l *socketLink) receive(fd int, room []byte) (n int, control []byte, err error) {
@@ -197,27 +219,30 @@ func (l *socketLink) send(head abi.Head, out *outgoing) error {
 	if total > l.limit {
 		return &TooLargeError{Len: total, Max: l.limit}
 	}
-	if len(l.out)-l.sent >= backlogMax && head.Kind == abi.KindMessage {
+	if l.unwritten() >= backlogMax && head.Kind == abi.KindMessage {
 		return shm.ErrFull
 	}
 	l.frames++
 	if l.sent >= backlogMax { // One that is never empty would grow for ever.
 		l.out, l.sent = l.out[:copy(l.out, l.out[l.sent:])], 0
 	}
-	l.out = abi.AppendFrame(l.out, head, total)
-	at := len(l.out)
-	switch {
+	to := &l.out
+	if l.tls != nil {
+		to = &l.plain
+	}
+	frames := abi.AppendFrame(*to, head, total)
+	switch at := len(frames); {
 	case out.reserved != nil:
-		l.out = append(l.out, out.reserved.private...)
+		frames = append(frames, out.reserved.private...)
 	case !out.hasMetadata && out.message == nil:
-		l.out = append(l.out, out.bytes...)
+		frames = append(frames, out.bytes...)
 	default:
-		l.out = append(l.out, make([]byte, total)...)
-		if err := out.writeTo(l.out[at:]); err != nil {
-			l.out = l.out[:at-abi.FrameLen]
+		frames = append(frames, make([]byte, total)...)
+		if err := out.writeTo(frames[at:]); err != nil {
 			return err
 		}
 	}
+	*to = frames
 	return nil
 }
 
@@ -228,8 +253,9 @@ func (l *socketLink) reserve(n int) (*Reservation, error) {
 	return &Reservation{length: n, private: make([]byte, n)}, nil
 }
 
-// flush writes what the socket takes; a goroutine waits for it to take the rest.
+// flush writes what the socket takes. What it does not take is the session's: see keepWriting.
 func (l *socketLink) flush() {
+	l.encrypt()
 	if l.sent == len(l.out) || l.writing {
 		return
 	}
@@ -241,10 +267,28 @@ func (l *socketLink) flush() {
 		if cap(l.out) > 4*backlogMax {
 			l.out = nil
 		}
+	}
+}
+
+func (l *socketLink) encrypt() {
+	if len(l.plain) == 0 {
 		return
 	}
-	l.writing = true
-	go l.written()
+	if _, err := l.tls.tls.Write(l.plain); err != nil {
+		l.closed = true // An error of TLS before, which reading has shown.
+	}
+	if l.plain = l.plain[:0]; cap(l.plain) > 4*backlogMax {
+		l.plain = nil
+	}
+}
+
+// bye sends TLS's own farewell behind what was sent.
+func (l *socketLink) bye() {
+	if l.tls != nil {
+		l.encrypt()
+		_ = l.tls.tls.CloseWrite()
+	}
+	l.flush()
 }
 
 func (l *socketLink) write(fd uintptr) {

@@ -80,50 +80,26 @@ type sums struct {
 	lends, unwritten, streams, arrivals uint64
 }
 
-// everySession is what Statistics reads: the sessions that live, and sums of those that do not, by
-// role.
+// everySession is what Statistics reads: ledgers of the sessions that live, and sums of those that
+// do not, by role.
 var everySession struct {
 	mu    sync.Mutex
-	live  map[*session]struct{}
+	live  map[*ledger]struct{}
 	ended [2]sums
 }
 
-func (s *session) role() int {
-	if s.isClient {
+func role(isClient bool) int {
+	if isClient {
 		return 0
 	}
 	return 1
 }
 
-// enroll has a new session counted.
-func (s *session) enroll() {
-	every := &everySession
-	every.mu.Lock()
-	defer every.mu.Unlock()
-	if every.live == nil {
-		every.live = map[*session]struct{}{}
-	}
-	every.live[s] = struct{}{}
-	every.ended[s.role()].opened++
-}
-
-// retire keeps the sums of a session that is over. The session's lock is held.
-func (s *session) retire() {
-	every := &everySession
-	every.mu.Lock()
-	defer every.mu.Unlock()
-	if _, lives := every.live[s]; !lives {
-		return
-	}
-	delete(every.live, s)
-	s.addCounts(&every.ended[s.role()])
-}
-
 // addCounts adds what only grows.
-func (s *session) addCounts(to *sums) {
-	sent := s.sent
-	counters := s.link.counters()
-	if s.memory != nil { // Entries about segments are not sent by the session.
+func (l *ledger) addCounts(to *sums) {
+	sent := l.sent
+	counters := l.link.counters()
+	if l.link.carrier() == Shm { // Entries about segments are not sent by the session.
 		others := uint64(0)
 		for _, count := range sent.entries[:aControl] {
 			others += count
@@ -131,7 +107,7 @@ func (s *session) addCounts(to *sums) {
 		sent.entries[aControl] = counters.EntriesPublished - min(others, counters.EntriesPublished)
 	}
 	to.sent.add(&sent)
-	to.received.add(&s.received)
+	to.received.add(&l.received)
 	to.slept += counters.Sleeps
 	to.doorbells += counters.DoorbellsRung
 	to.ringFull += counters.RingFull
@@ -139,19 +115,20 @@ func (s *session) addCounts(to *sums) {
 }
 
 // addState adds what a live session has now.
-func (s *session) addState(to *sums) {
+func (l *ledger) addState(to *sums) {
 	to.live++
-	to.streams += uint64(len(s.streams.byNumber))
-	to.arrivals += uint64(len(s.arrivals) - s.arrivalFirst)
-	if s.socket != nil {
-		to.unwritten += uint64(len(s.socket.out) - s.socket.sent)
-		return
-	}
-	own, peer, lent := s.memory.end.Memory()
-	to.ownMemory += own
-	to.peerMemory += peer
-	for _, word := range lent {
-		to.lends += uint64(bits.OnesCount64(word))
+	to.streams += uint64(l.openStreams)
+	to.arrivals += uint64(l.waiting)
+	switch link := l.link.(type) {
+	case *socketLink:
+		to.unwritten += uint64(link.unwritten())
+	case *memoryLink:
+		own, peer, lent := link.end.Memory()
+		to.ownMemory += own
+		to.peerMemory += peer
+		for _, word := range lent {
+			to.lends += uint64(bits.OnesCount64(word))
+		}
 	}
 }
 
@@ -160,18 +137,18 @@ func (s *session) addState(to *sums) {
 func Statistics() []Statistic {
 	every := &everySession
 	every.mu.Lock()
-	all, list := every.ended, make([]*session, 0, len(every.live))
-	for s := range every.live {
-		list = append(list, s)
+	all, list := every.ended, make([]*ledger, 0, len(every.live))
+	for l := range every.live {
+		list = append(list, l)
 	}
 	every.mu.Unlock()
-	for _, s := range list {
-		s.mu.Lock()
-		s.addCounts(&all[s.role()])
-		if s.err == nil {
-			s.addState(&all[s.role()])
+	for _, l := range list {
+		l.mu.Lock()
+		l.addCounts(&all[l.role])
+		if !l.over.Load() {
+			l.addState(&all[l.role])
 		}
-		s.mu.Unlock()
+		l.mu.Unlock()
 	}
 	return append(all[0].list("client"), all[1].list("server")...)
 }

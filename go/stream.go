@@ -23,7 +23,7 @@ type Stream struct {
 	outgoing, incoming direction
 	credit             credit
 	granted            granted
-	queue              []Message
+	queue              queue
 	readers, writers   []*waiter
 	wasReset           bool
 	refuses            bool // The reset came behind the other side's last message, which is kept.
@@ -63,10 +63,10 @@ func (t *Stream) wakeAll() {
 
 // drop drops what was not taken.
 func (t *Stream) drop() {
-	for i := range t.queue {
-		t.queue[i].Release()
+	for t.queue.len() > 0 {
+		m := t.queue.take()
+		m.Release()
 	}
-	t.queue = nil
 }
 
 // openStream opens a stream to the other side, waiting while as many are open as it takes.
@@ -89,6 +89,9 @@ func (s *session) openStream(ctx context.Context, method uint32, out *outgoing) 
 		remove(&t.waiters, w)
 		s.freeWaiter(w)
 		if err != nil {
+			if t.openedHere < int(t.peer.MaxStreams) {
+				t.wakeNext() // It may have been woken in vain.
+			}
 			return nil, timedOut(err)
 		}
 	}
@@ -140,7 +143,7 @@ func (t *Stream) CloseSendWith(metadata []byte) error {
 }
 
 func (t *Stream) send(ctx context.Context, out *outgoing, last bool) error {
-	return t.sendWithin(limitOf(ctx), out, last)
+	return timedOut(t.sendWithin(limitOf(ctx), out, last))
 }
 
 func (t *Stream) sendWithin(lim limit, out *outgoing, last bool) error {
@@ -152,7 +155,7 @@ func (t *Stream) sendWithin(lim limit, out *outgoing, last bool) error {
 	}
 	for {
 		if err := t.waitToSend(lim, out); err != nil {
-			return timedOut(err)
+			return err
 		}
 		head := abi.Head{Kind: abi.KindMessage, Stream: t.number}
 		if last {
@@ -163,7 +166,7 @@ func (t *Stream) sendWithin(lim limit, out *outgoing, last bool) error {
 			break
 		}
 		if err := s.waitForRoom(err, lim); err != nil {
-			return timedOut(err)
+			return err
 		}
 	}
 	if !out.empty {
@@ -217,23 +220,21 @@ func (t *Stream) receiveWithin(lim limit) (Message, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	w := s.newWaiter()
-	defer s.freeWaiter(w)
+	w.handsOn = true
 	t.readers = append(t.readers, w)
-	defer remove(&t.readers, w)
-	if err := s.wait(w, lim, t.hasNews); err != nil {
+	err := s.wait(w, lim, t.hasNews)
+	remove(&t.readers, w)
+	s.freeWaiter(w)
+	if err != nil {
 		return Message{}, err
 	}
 	if t.wasReset && !t.refuses {
 		return Message{}, &ResetError{t.code}
 	}
-	if len(t.queue) == 0 {
+	if t.queue.len() == 0 {
 		return Message{}, io.EOF
 	}
-	next := t.queue[0]
-	t.queue[0] = Message{}
-	if t.queue = t.queue[1:]; len(t.queue) == 0 {
-		t.queue = nil
-	}
+	next := t.queue.take()
 	t.granted.consume(next.length)
 	isDue := t.granted.isDue() && !t.incoming.isOver()
 	if isDue {
@@ -246,7 +247,7 @@ func (t *Stream) receiveWithin(lim limit) (Message, error) {
 }
 
 func (t *Stream) hasNews() bool {
-	return len(t.queue) > 0 || t.wasReset || t.incoming.isOver()
+	return t.queue.len() > 0 || t.wasReset || t.incoming.isOver()
 }
 
 // Metadata is the block that came with the first entry of the other side.

@@ -19,11 +19,45 @@ const (
 
 func (d direction) isOver() bool { return d >= finished }
 
+// queue is what came on a stream and was not taken. One that was emptied keeps the room for a few.
+type queue struct {
+	messages []Message
+	first    int
+}
+
+const keptRoom = 4
+
+func (q *queue) len() int { return len(q.messages) - q.first }
+
+func (q *queue) add(m *Message) {
+	if q.first > 0 && len(q.messages) == cap(q.messages) {
+		left := copy(q.messages, q.messages[q.first:])
+		clear(q.messages[left:])
+		q.messages, q.first = q.messages[:left], 0
+	}
+	q.messages = append(q.messages, *m)
+}
+
+// take takes the oldest one; there is one.
+func (q *queue) take() Message {
+	m := q.messages[q.first]
+	q.messages[q.first] = Message{}
+	q.first++
+	if q.first == len(q.messages) {
+		q.messages, q.first = q.messages[:0], 0
+		if cap(q.messages) > keptRoom {
+			q.messages = nil
+		}
+	}
+	return m
+}
+
 // streams are those of a session that are not over (section 4.3), by number.
 type streams struct {
 	isClient     bool
 	own, peer    *abi.Hello
 	byNumber     map[uint32]*Stream
+	count        *int // of byNumber, for those who do not see it
 	openedHere   int
 	openedByPeer int
 	// Streams that owe an entry, and who waits to open one.
@@ -38,8 +72,9 @@ type control struct {
 	bytes  uint64
 }
 
-func (t *streams) init(isClient bool, own, peer *abi.Hello) {
-	*t = streams{isClient: isClient, own: own, peer: peer, byNumber: map[uint32]*Stream{}}
+func (t *streams) init(isClient bool, own, peer *abi.Hello, count *int) {
+	*t = streams{isClient: isClient, own: own, peer: peer, byNumber: map[uint32]*Stream{},
+		count: count}
 }
 
 func (t *streams) uses(number uint32) bool {
@@ -55,6 +90,7 @@ func (t *streams) add(s *session, number, method uint32) *Stream {
 		granted: granted{credit: newCredit(t.own.StreamMessages, t.own.StreamBytes)},
 	}
 	t.byNumber[number] = stream
+	*t.count++
 	if t.isOurs(number) {
 		t.openedHere++
 	} else {
@@ -71,13 +107,21 @@ func (t *streams) settle(stream *Stream) {
 	// The other side may use the number again from now on.
 	stream.resetDue = false
 	delete(t.byNumber, stream.number)
+	*t.count--
+	stream.session.ended()
 	if !t.isOurs(stream.number) {
 		t.openedByPeer--
 		return
 	}
 	t.openedHere--
+	t.wakeNext()
+}
+
+// wakeNext wakes one who waits to open a stream, for each that ends.
+func (t *streams) wakeNext() {
 	if len(t.waiters) > 0 {
 		t.waiters[0].wake()
+		t.waiters = slices.Delete(t.waiters, 0, 1)
 	}
 }
 
@@ -154,7 +198,7 @@ func (s *session) streamMessage(head abi.Head, m *Message) error {
 	}
 	t.settle(stream)
 	if isOpening {
-		s.arrive(arrival{head: head, stream: stream})
+		s.arrive(head, nil, stream)
 	}
 	return nil
 }
@@ -190,9 +234,14 @@ func (t *Stream) receive(flags abi.Flags, m *Message) error {
 	if isEmpty {
 		m.Release()
 	} else {
-		t.queue = append(t.queue, *m)
+		t.queue.add(m)
 	}
-	wake(&t.readers, false)
+	s := t.session
+	s.streamMessages++
+	for _, w := range t.readers {
+		s.resumed = s.resumed || w.asleep
+		w.wake()
+	}
 	return nil
 }
 
@@ -222,7 +271,7 @@ func (s *session) receiveReset(head abi.Head) error {
 // to be taken: the answer frees the stream's number, and MaxStreams is to bound what is kept. It
 // says whether it is now to be sent.
 func (s *session) answerReset(stream *Stream) bool {
-	if stream.incoming != reset || len(stream.queue) > 0 || stream.outgoing.isOver() ||
+	if stream.incoming != reset || stream.queue.len() > 0 || stream.outgoing.isOver() ||
 		stream.resetDue {
 		return false
 	}

@@ -75,7 +75,7 @@ func TestStreamsThatNobodyReadsCountThoughTheyAreFinishedAndReset(t *testing.T) 
 				for {
 					m, err := stream.Recv(context.Background())
 					if err != nil {
-						if !errors.Is(err, io.EOF) {
+						if !errors.Is(err, io.EOF) && !inOrder(err) { // The test may be over before it.
 							t.Error(err)
 						}
 						return
@@ -209,7 +209,7 @@ func TestTheLastMessageOfAStreamThatDiscardsIsDropped(t *testing.T) {
 			}
 			served.session.mu.Lock()
 			defer served.session.mu.Unlock()
-			if n := len(served.queue); n > 0 {
+			if n := served.queue.len(); n > 0 {
 				t.Errorf("%d messages are kept", n)
 			}
 		})

@@ -5,6 +5,8 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -15,16 +17,38 @@ import (
 // reads its own reply, without a hand-over. The others, the followers, sleep until what they wait
 // for has come, or the leader has left and one of them takes its place.
 type waiter struct {
-	ch chan struct{}
+	// ch ends its sleep, and says whether the reply that it waits for is there: then the session
+	// knows nothing of the waiter any more, and who slept needs no lock.
+	ch chan bool
 	// woken is set by who wakes it, and asleep while it listens to the channel; both under the
 	// lock.
 	woken, asleep bool
+	// parkedOn is set while it leads that session and sleeps in the poller.
+	parkedOn *session
+	// stands is set of who waits for whatever the other side asks for: it can sleep in the poller
+	// while others drive.
+	stands bool
+	// handsOn is set of who reads a stream: it may have just given what it read to another goroutine,
+	// behind it in the queue of its P, without which nothing more comes.
+	handsOn bool
+	// rests is since when it leaves driving to who sleeps in the poller; zero if it does not.
+	rests time.Time
+	// What has come for a call.
+	answered bool
+	reply    Reply
+	err      error
+	// Its place among the followers while it is asleep.
+	previous, next *waiter
 }
+
+var waiterPool = sync.Pool{New: func() any { return newWaiter() }}
+
+func newWaiter() *waiter { return &waiter{ch: make(chan bool, 1)} }
 
 func (s *session) newWaiter() *waiter {
 	last := len(s.freeWaiters) - 1
 	if last < 0 {
-		return &waiter{ch: make(chan struct{}, 1)}
+		return waiterPool.Get().(*waiter)
 	}
 	w := s.freeWaiters[last]
 	s.freeWaiters = s.freeWaiters[:last]
@@ -33,15 +57,63 @@ func (s *session) newWaiter() *waiter {
 
 // freeWaiter gives it back; nobody refers to it any more.
 func (s *session) freeWaiter(w *waiter) {
-	w.woken = false
+	w.clear()
 	s.freeWaiters = append(s.freeWaiters, w)
+}
+
+func (w *waiter) clear() {
+	w.woken, w.answered, w.stands, w.handsOn, w.err = false, false, false, false, nil
+	w.reply.private, w.reply.metadata, w.reply.lent = nil, nil, nil
+	w.rests = time.Time{}
 }
 
 func (w *waiter) wake() {
 	w.woken = true
+	if w.parkedOn != nil {
+		w.parkedOn.interrupt() // By somebody of this side: what the other side sends wakes it anyway.
+	}
+	w.rouse(false)
+}
+
+// rouse ends its sleep, if it sleeps.
+func (w *waiter) rouse(answered bool) {
 	if w.asleep {
-		w.asleep = false
-		w.ch <- struct{}{}
+		w.leave()
+		w.ch <- answered
+	}
+}
+
+// leave takes it out of the followers.
+func (w *waiter) leave() {
+	w.asleep = false
+	w.previous.next, w.next.previous = w.next, w.previous
+	w.previous, w.next = nil, nil
+}
+
+// followers are a ring of waiters that are asleep, which begins and ends with a root that is none.
+type followers struct{ root waiter }
+
+func (f *followers) add(w *waiter) {
+	root := &f.root
+	if root.next == nil {
+		root.previous, root.next = root, root
+	}
+	w.previous, w.next = root.previous, root
+	root.previous.next, root.previous = w, w
+	w.asleep = true
+}
+
+// first is who sleeps the longest; nil if nobody does.
+func (f *followers) first() *waiter {
+	if f.root.next == &f.root {
+		return nil
+	}
+	return f.root.next
+}
+
+func (f *followers) wakeAll() {
+	for w := f.first(); w != nil; w = f.first() {
+		w.wake()
 	}
 }
 
@@ -69,6 +141,11 @@ func remove(list *[]*waiter, w *waiter) {
 }
 
 func (l *limit) err() error {
+	if l.expiry != nil {
+		if err := l.expiry.ended(); err != nil {
+			return err
+		}
+	}
 	if l.ctx != nil {
 		select {
 		case <-l.ctx.Done():
@@ -86,6 +163,10 @@ func (l *limit) err() error {
 // with the lock held, which is held before and after.
 func (s *session) wait(w *waiter, lim limit, ready func() bool) error {
 	var err error
+	if lim.expiry != nil {
+		lim.expiry.waiter = w
+		defer func() { lim.expiry.waiter = nil }()
+	}
 	for !ready() {
 		if err = s.err; err != nil {
 			break
@@ -93,28 +174,158 @@ func (s *session) wait(w *waiter, lim limit, ready func() bool) error {
 		if err = lim.err(); err != nil {
 			break
 		}
-		if s.leading || s.isFlooded() {
-			s.follow(w, &lim)
-		} else if s.lead(&lim, ready) {
-			break // It may say so only once.
+		switch {
+		case w.stands && s.mayStandBy():
+			s.standBy(w, &lim)
+		case s.leading || s.isFlooded() || !w.rests.IsZero():
+			if s.follow(w, &lim) {
+				panic("a reply for who waits for none")
+			}
+			s.rested(w)
+		case s.lead(w, &lim, ready):
+			s.promote() // It may say so only once.
+			return nil
 		}
 	}
 	s.promote()
 	return err
 }
 
-// promote sees to it that somebody drives, if anybody waits.
+// waitForReply is wait for the reply of a call, but that neither the lock nor the waiter is the
+// caller's afterwards.
+func (s *session) waitForReply(w *waiter, p *pending, lim limit, reply *Reply) error {
+	var err error
+	for !w.answered {
+		if err = s.err; err != nil {
+			break
+		}
+		if err = lim.err(); err != nil {
+			break
+		}
+		if s.leading || s.isFlooded() || !w.rests.IsZero() {
+			if s.follow(w, &lim) {
+				err = w.takeReply(reply)
+				w.clear()
+				waiterPool.Put(w)
+				return err
+			}
+			s.rested(w)
+		} else if s.lead(w, &lim, func() bool { return w.answered }) {
+			break
+		}
+	}
+	s.promote()
+	if err != nil {
+		s.giveUp(p)
+	} else {
+		err = w.takeReply(reply)
+	}
+	s.freeWaiter(w)
+	s.mu.Unlock()
+	return err
+}
+
+func (w *waiter) takeReply(reply *Reply) error {
+	if w.err != nil {
+		return w.err
+	}
+	*reply = w.reply
+	return nil
+}
+
+// promote sees to it that somebody drives, if anybody waits. Of those who sleep, one is woken for
+// it, and no other before that one has looked.
 func (s *session) promote() {
-	if !s.leading && len(s.followers) > 0 && s.err == nil && !s.isFlooded() {
-		s.followers[0].wake()
+	if s.leading || s.heir != nil || s.err != nil || s.isFlooded() {
+		return
+	}
+	if s.standing != nil && s.leaveToStanding() {
+		return
+	}
+	if s.heir = s.followers.first(); s.heir != nil {
+		s.heir.wake()
 	}
 }
 
-// follow sleeps until the waiter is woken, for whatever reason.
-func (s *session) follow(w *waiter, lim *limit) {
-	s.followers = append(s.followers, w)
-	w.asleep = true
+// onlyStreams is after how many messages of streams in a row, without an arrival, who waits for
+// arrivals leaves polling to who reads streams.
+const onlyStreams = 16
+
+// mayStandBy says whether who waits for arrivals is to sleep in the poller while another one
+// drives, who then needs nobody to take its place when it leaves.
+func (s *session) mayStandBy() bool {
+	return s.leading && !s.inPoller && s.memory != nil && !s.isFlooded() && !s.link.isClosed() &&
+		s.streamMessages >= onlyStreams
+}
+
+// isDriven says whether somebody drives, or sleeps in the poller to do so.
+func (s *session) isDriven() bool { return s.leading || s.standing != nil }
+
+// standBy sleeps in the poller while another one drives.
+func (s *session) standBy(w *waiter, lim *limit) {
+	w.parkedOn, s.standing = s, w
+	s.park(lim)
+	w.parkedOn, s.standing = nil, nil
+	if s.err != nil && !s.leading {
+		s.free()
+	}
+}
+
+// leaveToStanding has the other side ring for who sleeps in the poller. False if there is something
+// to do for who drives.
+func (s *session) leaveToStanding() bool {
+	for range catchUpTurns {
+		armed, err := s.memory.end.Arm()
+		if err != nil {
+			s.note(violation(err))
+			return true
+		}
+		if s.maySleep(armed) {
+			return true
+		}
+		if !s.turn() || s.err != nil || s.isFlooded() {
+			break
+		}
+	}
+	s.interrupt()
+	return true
+}
+
+// rested learns from a rest, if that was one, of who has polled before it.
+func (s *session) rested(w *waiter) {
+	if !w.rests.IsZero() && !w.stands {
+		now := time.Now()
+		s.learn(false, now.Sub(w.rests), now)
+	}
+	w.rests = time.Time{}
+}
+
+// follow sleeps until the waiter is woken, for whatever reason. True if its reply is there: then
+// the lock is not held.
+func (s *session) follow(w *waiter, lim *limit) bool {
+	s.followers.add(w)
 	s.mu.Unlock()
+	answered, heard := w.sleep(lim)
+	if answered {
+		return true
+	}
+	s.mu.Lock()
+	if s.heir == w {
+		s.heir = nil
+	}
+	if w.asleep {
+		w.leave()
+	} else if !heard {
+		<-w.ch // It was woken meanwhile.
+	}
+	return false
+}
+
+// sleep listens to the channel, within the limit, and says what it heard, if anything.
+func (w *waiter) sleep(lim *limit) (answered, heard bool) {
+	if lim.ctx == nil && lim.deadline.IsZero() {
+		return <-w.ch, true
+	}
 	var done <-chan struct{}
 	if lim.ctx != nil {
 		done = lim.ctx.Done()
@@ -125,25 +336,23 @@ func (s *session) follow(w *waiter, lim *limit) {
 		defer timer.Stop()
 		expired = timer.C
 	}
-	heard := false
 	select {
-	case <-w.ch:
-		heard = true
+	case answered = <-w.ch:
+		return answered, true
 	case <-done:
 	case <-expired:
 	}
-	s.mu.Lock()
-	if !w.asleep && !heard {
-		<-w.ch // It was woken meanwhile.
-	}
-	w.asleep = false
-	remove(&s.followers, w)
+	return false, false
 }
 
-// lead drives the session until ready says so, or it is over, or the limit is reached. True if ready
-// said so, and the session goes on: of one that is over, nothing is left but what ready says then.
-func (s *session) lead(lim *limit, ready func() bool) bool {
+// lead drives the session until ready says so, or it is over, or the limit is reached. True if
+// ready said so, and the session goes on: of one that is over, nothing is left but what ready says
+// then.
+func (s *session) lead(w *waiter, lim *limit, ready func() bool) bool {
 	s.leading = true
+	if s.standing != nil {
+		s.memory.end.Disarm()
+	}
 	is, began := false, time.Time{}
 	for s.err == nil && lim.err() == nil && !s.isFlooded() {
 		if s.turn() {
@@ -164,15 +373,41 @@ func (s *session) lead(lim *limit, ready func() bool) bool {
 			continue
 		}
 		s.flush()
-		if s.spin(&began) {
+		if w.stands && s.streamMessages >= onlyStreams {
+			began = time.Time{} // Who reads streams polls, if it pays.
+		} else if s.spin(&began, w.handsOn) {
 			continue
 		}
 		// An interrupt that came while this goroutine polled does not end its sleep.
-		if is = ready(); is {
+		if is = ready(); is || lim.err() != nil {
 			break
 		}
+		if w.stands && s.memory != nil && s.standing == nil && s.streamMessages >= onlyStreams {
+			s.leading = false
+			s.standBy(w, lim)
+			if s.leading {
+				return false // Somebody reads streams meanwhile.
+			}
+			s.leading = true
+			continue
+		}
+		if s.standing != nil {
+			armed, err := s.memory.end.Arm()
+			if err != nil {
+				s.note(violation(err))
+			} else if s.maySleep(armed) {
+				if w.rests = began; began.IsZero() {
+					w.rests = time.Now() // It did not poll.
+				}
+				break
+			}
+			continue
+		}
+		w.parkedOn = s
 		s.park(lim)
-		s.learn(time.Since(began))
+		w.parkedOn = nil
+		now := time.Now()
+		s.learn(false, now.Sub(began), now)
 		began = time.Time{}
 	}
 	s.leading = false
@@ -182,58 +417,129 @@ func (s *session) lead(lim *limit, ready func() bool) bool {
 	return is && s.err == nil
 }
 
-// learn adjusts how long is polled before parking by the length of a wait, however it was spent:
-// the evidence that polling would have paid.
-func (s *session) learn(waited time.Duration) {
-	if waited <= s.opts.spinBound {
+// learn adjusts how long is polled before parking by what became of a wait: the evidence that
+// polling pays. Polling in vain tells against it, however soon it came then: who is waited for may
+// have been waiting for this CPU. So does, where others want the CPUs, a wait of nearly all that
+// may be polled.
+func (s *session) learn(found bool, waited time.Duration, now time.Time) {
+	most := s.opts.spinBound
+	if now.Before(s.crowdedUntil) {
+		most /= 2
+	}
+	polls := s.budget >= leastBudget
+	switch {
+	case found && waited <= most:
+		s.budget, s.vain = s.opts.spinBound, s.vain/2
+	case polls:
+		if s.budget /= 2; s.budget < leastBudget {
+			s.vain = min(2*s.vain+1, mostVain)
+			s.patience = s.vain
+		}
+	case waited > most:
+	case s.patience > 0:
+		s.patience--
+	default:
 		s.budget = s.opts.spinBound
-	} else {
-		s.budget /= 2
 	}
 }
 
 const (
 	// busyRound is how long Busy polls before it looks at the socket, and at what it waits for.
 	busyRound = 50 * time.Microsecond
-	// pollsPerYield is how often a poller lets other goroutines run, and reads the clock.
-	pollsPerYield = 256
-	leastBudget   = time.Microsecond
+	// pollsPerLook is how often a poller reads the clock.
+	pollsPerLook = 256
+	leastBudget  = time.Microsecond
+	// quiet is how long a poller polls before it yields for the first time.
+	quiet = 5 * time.Microsecond
+	// A poller that has not run for so long has lost its CPU to others; for how long that counts.
+	lostCPU  = 500 * time.Microsecond
+	crowding = time.Second
+	// mostVain is for how many short waits polling is given up at most.
+	mostVain = 63
 )
+
+// pollers counts the goroutines of this process that have polled in vain for a while.
+var pollers atomic.Int64
 
 // spin polls for the next entry; false if it is time to park. The lock is held before and after,
 // not meanwhile. The clock is read only once the first polls were in vain.
-func (s *session) spin(began *time.Time) bool {
+func (s *session) spin(began *time.Time, handsOn bool) bool {
 	budget := s.pollingTime()
 	if budget == 0 {
 		*began = time.Now()
 		return false
 	}
-	room := len(s.roomWaiters) > 0
+	room, resumed := len(s.roomWaiters) > 0, s.resumed || handsOn
+	s.resumed = false
 	s.mu.Unlock()
-	found := s.poll(room)
-	if began.IsZero() && !found {
-		*began = time.Now()
-	}
-	round := time.Duration(0)
-	if !found && s.opts.wait == Busy {
-		round = time.Since(*began)
-	}
-	for !found && !s.over.Load() {
+	if resumed {
+		// They have something to send, and are behind this goroutine in the queue of its P.
 		runtime.Gosched()
-		if room || time.Since(*began) > round+budget {
-			break
+	}
+	found, lost, now := s.poll(room), false, time.Time{}
+	if !found {
+		now = time.Now()
+		if began.IsZero() {
+			*began = now
 		}
-		found = s.poll(false)
+		if room {
+			runtime.Gosched()
+		} else {
+			now, found, lost = s.pollOn(now, budget, handsOn)
+		}
 	}
 	s.mu.Lock()
-	if s.opts.wait == Busy {
-		if !found && s.err == nil {
-			s.look()
-		}
-		return true
+	if !found {
+		s.processors = runtime.GOMAXPROCS(0)
 	}
-	// Who waits for room has a turn look for it.
-	return found || room && time.Since(*began) <= budget
+	if lost {
+		s.crowdedUntil = now.Add(crowding)
+	}
+	switch {
+	case s.opts.wait == Busy && !found && s.err == nil:
+		s.look()
+	case s.opts.wait == Busy || now.IsZero():
+	case found:
+		s.learn(true, now.Sub(*began), now)
+	default:
+		// Who waits for room has a turn look for it.
+		return room && now.Sub(*began) <= budget
+	}
+	return true
+}
+
+// pollOn polls until a time has passed, and says when it ended, and whether it has lost its CPU
+// meanwhile. Others run on the Ps that those who poll leave them; if these take the last one, each of
+// them yields again and again. (Yielding wakes a thread if a P is idle, which takes the CPU of who is
+// waited for.)
+func (s *session) pollOn(now time.Time, budget time.Duration, yields bool) (at time.Time,
+	found, lost bool) {
+	began := now
+	for !yields && now.Sub(began) < quiet {
+		if s.poll(false) {
+			return now, true, lost
+		}
+		now = time.Now()
+	}
+	if pollers.Add(1) >= int64(runtime.GOMAXPROCS(0)) {
+		yields = true
+	}
+	defer pollers.Add(-1)
+	for now.Sub(began) <= budget && !s.over.Load() {
+		if yields {
+			runtime.Gosched()
+		}
+		if s.poll(false) {
+			return now, true, lost
+		}
+		last := now
+		now = time.Now()
+		lost = lost || now.Sub(last) > lostCPU
+	}
+	if s.opts.wait == Busy {
+		runtime.Gosched()
+	}
+	return now, false, lost
 }
 
 // pollingTime is how long to poll before parking, or, under Busy, before looking at the socket.
@@ -243,7 +549,7 @@ func (s *session) pollingTime() time.Duration {
 		return 0
 	case s.opts.wait == Busy:
 		return busyRound
-	case s.budget < leastBudget || runtime.GOMAXPROCS(0) == 1:
+	case s.budget < leastBudget || s.processors == 1:
 		return 0
 	}
 	return s.budget
@@ -251,7 +557,7 @@ func (s *session) pollingTime() time.Duration {
 
 // poll asks for the next entry a few hundred times, or once.
 func (s *session) poll(once bool) bool {
-	for i := 0; i < pollsPerYield; i++ {
+	for i := 0; i < pollsPerLook; i++ {
 		ready, err := s.memory.end.Ready()
 		if ready || err != nil {
 			return true
@@ -270,8 +576,12 @@ func (s *session) look() {
 	}
 }
 
+// catchUpTurns bounds catchUp: the other side may go on for ever.
+const catchUpTurns = 64
+
 // catchUp takes what has come, if nobody drives who would: of a session for which nobody waits, the
-// other side's end is known only then.
+// other side's end is known only then. Of one that has sent more than catchUpTurns take, the rest
+// is left for the next time.
 func (s *session) catchUp() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -279,10 +589,13 @@ func (s *session) catchUp() {
 		return
 	}
 	s.leading = true
-	s.look()
-	// The end is seen by a turn that finds nothing else.
-	for more := true; more && s.err == nil && !s.isFlooded(); {
-		more = s.turn()
+	// The end is seen by a turn that finds nothing else. What is read of a socket at a time may end
+	// before it.
+	for turns := 0; turns < catchUpTurns && s.err == nil && !s.isFlooded(); turns++ {
+		s.look()
+		if s.err == nil && !s.turn() {
+			break
+		}
 	}
 	s.leading = false
 	if s.err != nil {
@@ -303,7 +616,8 @@ var longAgo = time.Unix(1, 0)
 // park sleeps in the network poller until the socket has something, or the limit is reached. The
 // lock is held before and after, not meanwhile.
 func (s *session) park(lim *limit) {
-	s.parking = 0
+	s.inPoller = true
+	s.parking, s.resumed, s.processors = 0, false, runtime.GOMAXPROCS(0)
 	if s.dirty.Swap(false) || !s.armed.Equal(lim.deadline) {
 		s.armed = lim.deadline
 		_ = s.conn.SetReadDeadline(lim.deadline) // Of a connection that is over, reading says so.
@@ -318,6 +632,7 @@ func (s *session) park(lim *limit) {
 		stop()
 	}
 	s.mu.Lock()
+	s.inPoller = false
 	if err != nil {
 		// A deadline, of this limit or of an interrupt, or the end, which a read shows.
 		s.dirty.Store(true)
@@ -357,19 +672,29 @@ func (s *session) parkOnce(uintptr) bool {
 	if s.parking > 1 {
 		return true
 	}
+	if s.standing != nil && s.leading {
+		s.look() // Another one drives, and notes the other side's end.
+		return s.err != nil || s.link.isClosed()
+	}
 	asleep, err := s.link.prepareSleep()
+	s.keepWriting()
 	if err != nil {
 		s.note(err)
 		return true
 	}
-	if asleep && len(s.roomWaiters) > 0 && s.mayHaveRoom() {
-		return true
+	return !s.maySleep(asleep)
+}
+
+// maySleep says whether who has announced to sleep may, as far as others wait for room.
+func (s *session) maySleep(announced bool) bool {
+	if !announced || len(s.roomWaiters) > 0 && s.mayHaveRoom() {
+		return false
 	}
-	if asleep && s.owes {
+	if s.owes {
 		s.link.armRoom(s.memoryWaits > 0)
-		return s.mayHaveRoom()
+		return !s.mayHaveRoom()
 	}
-	return !asleep
+	return true
 }
 
 // mayHaveRoom says whether a turn finds room, or why there is none.

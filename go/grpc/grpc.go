@@ -2,13 +2,16 @@
 // clients, each of whose connections is a stream of a shared session.
 //
 //	listener, err := breezegrpc.Listen("shm:/run/user.sock")
-//	err = grpcServer.Serve(listener)
+//	server := grpc.NewServer(grpc.Creds(breezegrpc.Credentials()))
+//	err = server.Serve(listener)
 //
-//	client, err := grpc.NewClient("passthrough:///user", breezegrpc.WithDialer("shm:/run/user.sock"),
-//		grpc.WithTransportCredentials(insecure.NewCredentials()))
+//	dialer := breezegrpc.NewDialer()
+//	client, err := grpc.NewClient("breezeway:shm:/run/user.sock", dialer.Options()...)
 //
-// The transport needs no TLS on one machine: the socket file's permissions say who may connect, and
-// breezeway.Authorize decides by credentials. gRPC's own framing and HTTP/2 stay as they are.
+// A handler learns by PeerOf who calls. The transport needs no TLS on one machine: the socket
+// file's permissions say who may connect, and breezeway.Authorize decides by credentials. gRPC's
+// own framing and HTTP/2 stay as they are. GracefulStop tells clients to go away, and waits for
+// their calls.
 package grpc
 
 import (
@@ -25,8 +28,9 @@ func Listen(addresses string, opts ...breezeway.Option) (net.Listener, error) {
 	return breezeway.ListenNet(addresses, opts...)
 }
 
-// WithDialer has a client connect to the first of the addresses that can be had. Its connections
-// share one session, which is dialled again once it is over.
+// WithDialer has a client of any target connect to the first of the addresses that can be had. Its
+// connections share one session, which is dialled again once it is over, and ends with the process:
+// a Dialer can be closed.
 func WithDialer(addresses string, opts ...breezeway.Option) grpc.DialOption {
 	d := breezeway.NewNetDialer(addresses, opts...)
 	return grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {

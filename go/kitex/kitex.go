@@ -9,7 +9,8 @@
 // Thrift's framings, codecs and middlewares of Kitex stay as they are. Its default transport
 // (netpoll) wants sockets of its own, so that the one on top of net.Conn (gonet) is used: such a
 // server takes neither gRPC nor streams, and a client must not ask for multiplexed connections,
-// which are netpoll's. Stop of a server closes its sessions at once, also with calls in flight.
+// which are netpoll's. Stop of a server serves what is in flight, up to Kitex's own limit
+// (server.WithExitWaitTime); clients connect to the next one meanwhile.
 package kitex
 
 import (
@@ -36,53 +37,84 @@ func Listen(addresses string, opts ...breezeway.Option) (net.Listener, error) {
 func WithListener(listener net.Listener) []server.Option {
 	return []server.Option{
 		server.WithListener(listener),
-		server.WithTransServerFactory(gonet.NewTransServerFactory()),
+		server.WithTransServerFactory(newTransServerFactory()),
 		server.WithTransHandlerFactory(gonet.NewSvrTransHandlerFactory()),
 	}
 }
 
 // WithDialer has a client connect to the first of the addresses that can be had, whatever instance
-// Kitex has resolved. Its connections share one session, which is dialled again once it is over.
+// Kitex has resolved. Its connections share one session, which is dialled again once it is over,
+// and ends with the process: a Dialer can be closed.
 func WithDialer(addresses string, opts ...breezeway.Option) []client.Option {
+	return NewDialer(addresses, opts...).Options()
+}
+
+// A Dialer makes connections of one session for any number of clients: client.WithSuite(dialer).
+type Dialer struct{ sessions *breezeway.NetDialer }
+
+// NewDialer gives a dialer of the first of the addresses that can be had.
+func NewDialer(addresses string, opts ...breezeway.Option) *Dialer {
+	return &Dialer{breezeway.NewNetDialer(addresses, opts...)}
+}
+
+// Options are those of WithDialer, as client.Suite says.
+func (d *Dialer) Options() []client.Option {
 	return []client.Option{
 		// Kitex resolves an instance before it dials; this one is never looked at.
 		client.WithHostPorts(unresolved),
-		client.WithDialer(dialer{breezeway.NewNetDialer(addresses, opts...)}),
+		client.WithDialer(d),
 		client.WithTransHandlerFactory(gonet.NewCliTransHandlerFactory()),
 	}
 }
 
+// Close ends its session, with the connections that are open.
+func (d *Dialer) Close() error { return d.sessions.Close() }
+
 const unresolved = "127.0.0.1:1"
 
-type dialer struct{ *breezeway.NetDialer }
-
 // DialTimeout opens a stream, as remote.Dialer says.
-func (d dialer) DialTimeout(_, _ string, timeout time.Duration) (net.Conn, error) {
+func (d *Dialer) DialTimeout(network, _ string, timeout time.Duration) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
-	conn, err := d.Dial(ctx)
+	conn, err := d.sessions.Dial(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return newConn(conn), nil
+	return newConn(conn, network), nil
 }
 
 var (
-	_ remote.Dialer   = dialer{}
+	_ remote.Dialer   = (*Dialer)(nil)
+	_ client.Suite    = (*Dialer)(nil)
 	_ remote.IsActive = (*conn)(nil)
 )
 
 // conn is what the client's handlers of gonet take: a connection with buffers.
 type conn struct {
 	net.Conn
+	remote net.Addr
 	reader *bufiox.DefaultReader
 	writer *bufiox.DefaultWriter
 	closed sync.Once
 }
 
-func newConn(c net.Conn) *conn {
-	return &conn{Conn: c, reader: bufiox.NewDefaultReader(c), writer: bufiox.NewDefaultWriter(c)}
+func newConn(c net.Conn, network string) *conn {
+	return &conn{Conn: c, remote: dialled{c.RemoteAddr(), network},
+		reader: bufiox.NewDefaultReader(c), writer: bufiox.NewDefaultWriter(c)}
 }
+
+// dialled is an address of the network that Kitex has asked for: its pool keeps a connection only
+// if both agree.
+type dialled struct {
+	net.Addr
+	network string
+}
+
+// Network is the one that Kitex has asked for.
+func (a dialled) Network() string { return a.network }
+
+// RemoteAddr is the other side's address.
+func (c *conn) RemoteAddr() net.Addr { return c.remote }
 
 // Reader is the buffer of what came.
 func (c *conn) Reader() *bufiox.DefaultReader { return c.reader }

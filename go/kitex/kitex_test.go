@@ -5,8 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand"
+	"net"
 	"path/filepath"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,6 +24,7 @@ import (
 	"github.com/cloudwego/kitex/transport"
 
 	breezeway "github.com/breezeway-ipc/breezeway/go"
+	"github.com/breezeway-ipc/breezeway/go/internal/certificates"
 	breezekitex "github.com/breezeway-ipc/breezeway/go/kitex"
 	"github.com/breezeway-ipc/breezeway/go/kitex/kitex_gen/echo/echo"
 )
@@ -47,35 +52,57 @@ func (m *mirror) Wait(ctx context.Context) error {
 func init() { klog.SetLevel(klog.LevelFatal) }
 
 // serve serves, and gives a client.
-func serve(t testing.TB, address string, more ...client.Option) echo.Client {
+func serve(t testing.TB, address string, ends certificates.Session) echo.Client {
 	service := &mirror{over: make(chan struct{})}
-	listening, stop := run(t, service, address)
+	listening, stop := run(t, service, address, ends.Server...)
 	t.Cleanup(func() {
 		close(service.over)
 		stop()
 	})
-	return clientOf(t, listening, more...)
+	return clientOf(t, listening, ends)
 }
 
-// run runs a server, and gives where it listens.
+// run runs a server, and gives where it listens, and what stops it.
 func run(t testing.TB, service *mirror, address string, opts ...breezeway.Option) (string, func()) {
+	address, stop := runFor(t, service, address, time.Minute, opts...)
+	return address, func() {
+		if err := stop(); err != nil {
+			t.Errorf("the server stops with %v", err)
+		}
+	}
+}
+
+// runFor runs a server that takes so long to stop if calls are in flight.
+func runFor(t testing.TB, service *mirror, address string, limit time.Duration,
+	opts ...breezeway.Option) (string, func() error) {
 	listener, err := breezekitex.Listen(address, opts...)
 	if err != nil {
 		t.Fatal(err)
 	}
+	running := make(chan struct{})
 	s := echo.NewServer(service, append(breezekitex.WithListener(listener),
 		server.WithMetaHandler(transmeta.ServerTTHeaderHandler),
-		server.WithExitWaitTime(time.Second))...)
+		server.WithExitWaitTime(limit),
+		server.WithExitSignal(func() <-chan error {
+			close(running) // Stop before is not for Run to take.
+			return nil
+		}))...)
 	served := make(chan error, 1)
 	go func() { served <- s.Run() }()
-	return listener.Addr().String(), func() {
-		_ = s.Stop()
-		<-served
+	<-running
+	return listener.Addr().String(), func() error {
+		defer func() { <-served }()
+		return s.Stop()
 	}
 }
 
-func clientOf(t testing.TB, address string, more ...client.Option) echo.Client {
-	options := append(breezekitex.WithDialer(address),
+// long has a client keep its connections.
+var long = client.WithLongConnection(connpool.IdleConfig{MaxIdlePerAddress: 10, MaxIdleGlobal: 10,
+	MaxIdleTimeout: time.Minute})
+
+func clientOf(t testing.TB, address string, ends certificates.Session,
+	more ...client.Option) echo.Client {
+	options := append(breezekitex.WithDialer(address, ends.Client...),
 		client.WithTransportProtocol(transport.TTHeaderFramed),
 		client.WithMetaHandler(transmeta.ClientTTHeaderHandler),
 		client.WithConnectTimeout(10*time.Second))
@@ -86,11 +113,21 @@ func clientOf(t testing.TB, address string, more ...client.Option) echo.Client {
 	return c
 }
 
-func onEveryCarrier(t *testing.T, test func(t *testing.T, address string)) {
+// thisHost is where nobody else listens, so that a port can be listened at again.
+var thisHost = net.IPv4(127, byte(1+rand.Intn(250)), byte(rand.Intn(250)), byte(1+rand.Intn(250)))
+
+// onEveryCarrier gives a test what its sessions show and trust over tls:, and ignore elsewhere.
+func onEveryCarrier(t *testing.T,
+	test func(t *testing.T, address string, ends certificates.Session)) {
 	folder := t.TempDir()
+	ends, err := certificates.Mutual(folder, thisHost)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, address := range []string{"shm:" + filepath.Join(folder, "shm"),
-		"unix:" + filepath.Join(folder, "unix"), "tcp:127.0.0.1:0"} {
-		t.Run(address[:3], func(t *testing.T) { test(t, address) })
+		"unix:" + filepath.Join(folder, "unix"), "tcp:" + thisHost.String() + ":0",
+		"tls:" + thisHost.String() + ":0"} {
+		t.Run(address[:3], func(t *testing.T) { test(t, address, ends) })
 	}
 }
 
@@ -104,8 +141,8 @@ func bounced(c echo.Client, size int) error {
 }
 
 func TestKitexRunsOverEveryCarrier(t *testing.T) {
-	onEveryCarrier(t, func(t *testing.T, address string) {
-		c := serve(t, address)
+	onEveryCarrier(t, func(t *testing.T, address string, ends certificates.Session) {
+		c := serve(t, address, ends)
 		for _, size := range []int{0, 1, 104, 105, 65_536, 1 << 20, 5 << 20, 64} {
 			if err := bounced(c, size); err != nil {
 				t.Fatalf("%d bytes: %v", size, err)
@@ -126,8 +163,8 @@ func TestKitexRunsOverEveryCarrier(t *testing.T) {
 }
 
 func TestACallOfKitexEndsWithItsTimeAndTheNextOneGoesOn(t *testing.T) {
-	onEveryCarrier(t, func(t *testing.T, address string) {
-		c := serve(t, address)
+	onEveryCarrier(t, func(t *testing.T, address string, ends certificates.Session) {
+		c := serve(t, address, ends)
 		err := c.Wait(context.Background(), callopt.WithRPCTimeout(50*time.Millisecond))
 		if !errors.Is(err, kerrors.ErrRPCTimeout) {
 			t.Fatalf("a call past its time ended with %v", err)
@@ -139,12 +176,13 @@ func TestACallOfKitexEndsWithItsTimeAndTheNextOneGoesOn(t *testing.T) {
 }
 
 func TestACallTooManyFailsAloneAndTheOtherGoesOn(t *testing.T) {
-	onEveryCarrier(t, func(t *testing.T, address string) {
+	onEveryCarrier(t, func(t *testing.T, address string, ends certificates.Session) {
 		service := &mirror{waits: make(chan struct{}, 1), over: make(chan struct{})}
-		address, stop := run(t, service, address, breezeway.MaxStreams(1))
+		address, stop := run(t, service, address,
+			append(ends.Server, breezeway.MaxStreams(1))...)
 		defer stop()
 		first := make(chan error, 1)
-		c := clientOf(t, address)
+		c := clientOf(t, address, ends)
 		go func() { first <- c.Wait(context.Background()) }()
 		<-service.waits
 		_, err := c.Bounce(context.Background(), nil,
@@ -160,20 +198,142 @@ func TestACallTooManyFailsAloneAndTheOtherGoesOn(t *testing.T) {
 }
 
 func TestConnectionsOfASessionThatIsOverAreNotUsedAgain(t *testing.T) {
-	onEveryCarrier(t, func(t *testing.T, address string) {
-		address, stop := run(t, &mirror{}, address)
-		c := clientOf(t, address, client.WithLongConnection(connpool.IdleConfig{
-			MaxIdlePerAddress: 10, MaxIdleGlobal: 10, MaxIdleTimeout: time.Minute}))
+	onEveryCarrier(t, func(t *testing.T, address string, ends certificates.Session) {
+		address, stop := run(t, &mirror{}, address, ends.Server...)
+		c := clientOf(t, address, ends, long)
 		for range 3 {
 			if err := bounced(c, 100); err != nil {
 				t.Fatal(err)
 			}
 			stop()
-			_, stop = run(t, &mirror{}, address)
+			_, stop = run(t, &mirror{}, address, ends.Server...)
 		}
 		defer stop()
 		if err := bounced(c, 100); err != nil {
 			t.Fatal(err)
 		}
 	})
+}
+
+func TestAServerThatStopsServesWhatIsInFlightAndWaitsForNobodyElse(t *testing.T) {
+	onEveryCarrier(t, func(t *testing.T, address string, ends certificates.Session) {
+		service := &mirror{waits: make(chan struct{}, 1), over: make(chan struct{})}
+		address, stop := run(t, service, address, ends.Server...)
+		c := clientOf(t, address, ends, long)
+		if err := bounced(c, 100); err != nil { // Whose connection is kept, at rest.
+			t.Fatal(err)
+		}
+		inFlight := make(chan error, 1)
+		go func() { inFlight <- c.Wait(context.Background()) }()
+		<-service.waits
+		stopped := make(chan struct{})
+		go func() {
+			stop()
+			close(stopped)
+		}()
+		for listens := true; listens; { // Until it has begun to stop.
+			conn, err := breezeway.Dial(context.Background(), address, ends.Client...)
+			if err == nil {
+				_ = conn.Close()
+			}
+			listens = err == nil || errors.As(err, new(*breezeway.RefusedError))
+		}
+		_, stopNext := run(t, &mirror{over: service.over}, address, ends.Server...)
+		defer stopNext()
+		if err := bounced(c, 100); err != nil {
+			t.Errorf("a call on the server that follows: %v", err)
+		}
+		select {
+		case <-stopped:
+			t.Error("the server has stopped before the call in flight was served")
+		default:
+		}
+		close(service.over)
+		if err := <-inFlight; err != nil {
+			t.Errorf("the call in flight: %v", err)
+		}
+		<-stopped
+		if err := bounced(c, 100); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestAServerThatStopsCutsWhatIsInFlightPastItsLimit(t *testing.T) {
+	onEveryCarrier(t, func(t *testing.T, address string, ends certificates.Session) {
+		service := &mirror{waits: make(chan struct{}, 1), over: make(chan struct{})}
+		address, stop := runFor(t, service, address, 200*time.Millisecond, ends.Server...)
+		defer close(service.over)
+		c := clientOf(t, address, ends)
+		inFlight := make(chan error, 1)
+		go func() { inFlight <- c.Wait(context.Background()) }()
+		<-service.waits
+		if err := stop(); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("the server stops with %v", err)
+		}
+		if err := <-inFlight; err == nil {
+			t.Error("a call that was cut succeeds")
+		}
+	})
+}
+
+func TestAClosedDialerOfKitexConnectsNobody(t *testing.T) {
+	address, stop := run(t, &mirror{}, "shm:"+filepath.Join(t.TempDir(), "s"))
+	defer stop()
+	dialer := breezekitex.NewDialer(address)
+	c, err := echo.NewClient("Echo", client.WithSuite(dialer), long,
+		client.WithTransportProtocol(transport.TTHeaderFramed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := bounced(c, 100); err != nil {
+		t.Fatal(err)
+	}
+	_ = dialer.Close()
+	if err := bounced(c, 100); err == nil {
+		t.Fatal("a closed dialer connects")
+	}
+}
+
+func TestACertificateThatIsRefusedFailsTheCallWithWhatIsWrong(t *testing.T) {
+	refusals, err := certificates.Refusals(t.TempDir(), thisHost)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, refusal := range refusals {
+		t.Run(refusal.Name, func(t *testing.T) {
+			c := serve(t, "tls:"+thisHost.String()+":0", refusal.Session)
+			if err := bounced(c, 100); err == nil || !strings.Contains(err.Error(), refusal.Says) {
+				t.Errorf("%v, which does not say %q", err, refusal.Says)
+			}
+		})
+	}
+}
+
+// counting counts the connections that a client asks for.
+type counting struct {
+	*breezekitex.Dialer
+	dials atomic.Int64
+}
+
+func (c *counting) DialTimeout(network, address string, t time.Duration) (net.Conn, error) {
+	c.dials.Add(1)
+	return c.Dialer.DialTimeout(network, address, t)
+}
+
+func TestAClientWithLongConnectionsUsesThemAgain(t *testing.T) {
+	service := &mirror{over: make(chan struct{})}
+	listening, stop := run(t, service, "shm:"+filepath.Join(t.TempDir(), "s"))
+	t.Cleanup(stop)
+	dialer := &counting{Dialer: breezekitex.NewDialer(listening)}
+	t.Cleanup(func() { _ = dialer.Close() })
+	c := clientOf(t, listening, certificates.Session{}, client.WithSuite(dialer), client.WithDialer(dialer), long)
+	for range 100 {
+		if _, err := c.Bounce(context.Background(), []byte("again")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if dials := dialer.dials.Load(); dials != 1 {
+		t.Errorf("100 calls, one after the other, took %d connections", dials)
+	}
 }

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -15,7 +17,11 @@ const (
 	// first-level cache.
 	pieceLen = 4096
 	large    = 16 << 10
-	warmUp   = 100
+	// A message of up to small bytes lies in an entry, so that nothing can be reserved for it.
+	small  = 104
+	warmUp = 100
+	// countedAtOnce is how many latencies a caller keeps before it counts them.
+	countedAtOnce = 64
 	// awakeBefore is how long before a call of an open loop is due its caller stops sleeping.
 	awakeBefore        = 100 * time.Microsecond
 	step        uint64 = 0x9E37_79B9_7F4A_7C15
@@ -28,6 +34,7 @@ type driver struct {
 	load      *load
 	conn      *breezeway.Conn
 	count     uint64
+	counting  sync.Mutex // held by callers who count
 	latencies histogram
 }
 
@@ -45,7 +52,7 @@ func (d *driver) run(count uint64, until time.Time) error {
 	if d.load.pattern == "one-way" {
 		return d.oneWay(count, until)
 	}
-	if err := d.newCaller().loop(min(warmUp, count), until.Add(time.Hour), nil); err != nil {
+	if err := d.newCaller().loop(min(warmUp, count), until.Add(time.Hour), false); err != nil {
 		return err
 	}
 	if d.load.rate > 0 {
@@ -59,18 +66,13 @@ func (d *driver) run(count uint64, until time.Time) error {
 		all.Add(1)
 		go func() {
 			defer all.Done()
-			errs[i] = callers[i].loop(count/uint64(len(callers)), until, &callers[i].latencies)
+			errs[i] = callers[i].loop(count/uint64(len(callers)), until, true)
+			callers[i].countRecent()
 		}()
 	}
 	all.Wait()
-	for i, c := range callers {
-		if errs[i] != nil {
-			return errs[i]
-		}
-		d.count += c.latencies.count
-		d.latencies.merge(&c.latencies)
-	}
-	return nil
+	d.count = d.latencies.count
+	return errors.Join(errs...)
 }
 
 func (d *driver) openLoop(count uint64, until time.Time) error {
@@ -95,11 +97,13 @@ func (d *driver) openLoop(count uint64, until time.Time) error {
 // caller makes calls, one after the other.
 type caller struct {
 	*driver
-	method    uint32
-	round     uint64
-	buffer    []byte
-	reply     []byte
-	latencies histogram
+	method uint32
+	round  uint64
+	buffer []byte
+	reply  []byte
+	// recent are latencies that are not yet counted: a histogram of its own for each of many callers
+	// would not fit into the caches.
+	recent []uint64
 }
 
 func (d *driver) newCaller() *caller {
@@ -109,18 +113,19 @@ func (d *driver) newCaller() *caller {
 	}
 	c.buffer = make([]byte, min(int(d.load.size), large))
 	c.reply = make([]byte, 0, len(c.buffer))
+	c.recent = make([]uint64, 0, countedAtOnce)
 	return c
 }
 
-func (c *caller) loop(count uint64, until time.Time, latencies *histogram) error {
+func (c *caller) loop(count uint64, until time.Time, counts bool) error {
 	last := time.Now()
 	for i := uint64(0); i < count; i++ {
 		if err := c.call(); err != nil {
 			return err
 		}
 		now := time.Now()
-		if latencies != nil {
-			latencies.add(uint64(now.Sub(last)))
+		if counts {
+			c.add(uint64(now.Sub(last)))
 		}
 		if last = now; now.After(until) {
 			break
@@ -129,13 +134,33 @@ func (c *caller) loop(count uint64, until time.Time, latencies *histogram) error
 	return nil
 }
 
+func (c *caller) add(latency uint64) {
+	c.recent = append(c.recent, latency)
+	if len(c.recent) == countedAtOnce {
+		c.countRecent()
+	}
+}
+
+func (c *caller) countRecent() {
+	c.counting.Lock()
+	defer c.counting.Unlock()
+	for _, latency := range c.recent {
+		c.latencies.add(latency)
+	}
+	c.recent = c.recent[:0]
+}
+
 func (c *caller) call() error {
 	c.round++
 	seed := c.round * 0xD1B5_4A32_D192_ED03
-	if c.load.touch == "none" || int(c.load.size) > large {
+	if int(c.load.size) > small && c.load.touch == "none" || int(c.load.size) > large {
 		return c.callReserved(seed)
 	}
-	fill(c.buffer, seed)
+	touched := c.buffer
+	if c.load.touch == "none" {
+		touched = touched[:min(len(touched), hollowBytes)]
+	}
+	fill(touched, seed)
 	reply, err := c.conn.Call(context.Background(), c.method, c.buffer)
 	if err != nil {
 		return err
@@ -144,7 +169,7 @@ func (c *caller) call() error {
 	if c.reply, err = reply.AppendTo(c.reply[:0]); err != nil {
 		return err
 	}
-	return c.check(len(c.reply) == int(c.load.size) && matches(c.reply, seed))
+	return c.check(len(c.reply) == int(c.load.size) && matches(c.reply[:len(touched)], seed))
 }
 
 // callReserved fills the request in place, piece by piece, or only its first bytes.
@@ -159,8 +184,7 @@ func (c *caller) callReserved(seed uint64) error {
 		return err
 	}
 	for at := 0; at < touched; at += pieceLen {
-		piece := c.buffer[:min(pieceLen, touched-at)]
-		fill(piece, seed+uint64(at/8)*step)
+		piece := window(seed, at)[:min(pieceLen, touched-at)]
 		if _, err := request.WriteAt(piece, int64(at)); err != nil {
 			return err
 		}
@@ -176,9 +200,24 @@ func (c *caller) callReserved(seed uint64) error {
 		if _, err := reply.ReadAt(piece, int64(at)); err != nil {
 			return err
 		}
-		same = matches(piece, seed+uint64(at/8)*step)
+		same = bytes.Equal(piece, window(seed, at)[:len(piece)])
 	}
 	return c.check(same)
+}
+
+// pattern is what large payloads are made of: each piece is another window of it, as is the same
+// piece of the next round. So they are written and compared by what the runtime has of vector
+// instructions, and what they are compared with stays in the first-level cache.
+var pattern = func() (words [2 * pieceLen]byte) {
+	fill(words[:], step)
+	return words
+}()
+
+// window is what a piece consists of: another one for each of 512 pieces of a message in a row, and
+// of 512 rounds in a row.
+func window(seed uint64, at int) []byte {
+	first := (seed + uint64(at/pieceLen)*step) % (pieceLen / 8) * 8
+	return pattern[first:][:pieceLen]
 }
 
 func (c *caller) check(same bool) error {

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	breezeway "github.com/breezeway-ipc/breezeway/go"
 )
@@ -29,6 +30,10 @@ func serve(args []string) error {
 	mode := flags.String("socket-mode", "0600", "permission bits of the socket file, in octal")
 	offload := flags.Int("offload", 0,
 		"handlers that run at one time in goroutines of their own; 0: in that of their session")
+	takeOver := flags.Bool("take-over", false, "take over from a server that serves there already")
+	admin := flags.String("admin", "", "`path` where servers that take over meet")
+	drain := flags.Duration("drain", time.Second,
+		"how long clients that have not moved are served once another server has taken over")
 	if err := s.parse(flags, args); err != nil {
 		return err
 	}
@@ -41,7 +46,8 @@ func serve(args []string) error {
 		return fmt.Errorf("--socket-mode %q is not octal", *mode)
 	}
 	options = append(options, breezeway.MaxSessions(*maxSessions), breezeway.SocketMode(uint32(bits)),
-		breezeway.Offload(*offload))
+		breezeway.Offload(*offload), breezeway.TakeOver(*takeOver), breezeway.AdminSocket(*admin),
+		breezeway.DrainTimeout(*drain))
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
 	server := &breezeway.Server{Handler: new(sunk).handle, Streams: bounce}
@@ -94,6 +100,11 @@ func (s *sunk) handle(call *breezeway.Call) error {
 func (*sunk) hollow(call *breezeway.Call) error {
 	var few [hollowBytes]byte
 	n, _ := call.Request().ReadAt(few[:], 0) // A shorter request ends sooner.
+	if call.Request().Len() <= small {
+		var reply [small]byte
+		copy(reply[:], few[:n])
+		return call.Reply(reply[:call.Request().Len()])
+	}
 	reply, err := call.Reserve(call.Request().Len())
 	if err != nil {
 		return err

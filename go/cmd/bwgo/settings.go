@@ -27,6 +27,9 @@ type settings struct {
 	ringCapacity     uint
 	handshakeTimeout time.Duration
 	callTimeout      time.Duration
+	certificate      string
+	key              string
+	roots            string
 }
 
 // size is a number of bytes, such as 40 or 64KiB.
@@ -53,7 +56,7 @@ func newFlags(name string, s *settings) *flag.FlagSet {
 	flags := flag.NewFlagSet("bwgo "+name, flag.ContinueOnError)
 	s.cap, s.firstSegment = 64<<20, 64<<10
 	flags.StringVar(&s.addr, "addr", "",
-		"`address`: shm:/path, unix:/path, tcp:host:port, or several, separated by commas")
+		"`address`: shm:/path, unix:/path, tcp:host:port, tls:host:port, or several, separated by commas")
 	flags.IntVar(&s.cpu, "cpu", -1, "pin all threads to this `CPU`")
 	flags.StringVar(&s.wait, "wait", or(os.Getenv("BREEZEWAY_WAIT"), "adaptive"),
 		"busy, adaptive or park")
@@ -67,6 +70,11 @@ func newFlags(name string, s *settings) *flag.FlagSet {
 	flags.DurationVar(&s.handshakeTimeout, "handshake-timeout", time.Second,
 		"how long connecting and the hello may each take")
 	flags.DurationVar(&s.callTimeout, "call-timeout", 0, "how long a call may take")
+	flags.StringVar(&s.certificate, "certificate", os.Getenv("BREEZEWAY_CERTIFICATE"),
+		"PEM `file` with this side's certificate, for tls:")
+	flags.StringVar(&s.key, "key", os.Getenv("BREEZEWAY_KEY"), "PEM `file` with its private key")
+	flags.StringVar(&s.roots, "roots", os.Getenv("BREEZEWAY_ROOTS"),
+		"PEM `file` with those who may issue the other side's")
 	return flags
 }
 
@@ -102,6 +110,7 @@ func (s *settings) options() ([]breezeway.Option, error) {
 		breezeway.FirstSegment(uint64(s.firstSegment)), breezeway.ShrinkAfter(s.shrinkAfter),
 		breezeway.RingCapacity(uint32(s.ringCapacity)),
 		breezeway.HandshakeTimeout(s.handshakeTimeout), breezeway.CallTimeout(s.callTimeout),
+		breezeway.Certificate(s.certificate, s.key), breezeway.Roots(s.roots),
 	}, nil
 }
 

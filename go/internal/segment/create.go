@@ -65,6 +65,19 @@ func memfd() (int, error) {
 	return fd, err
 }
 
+// touch sees to it that every page is there, as the peer asks for. MAP_POPULATE does that, but the
+// kernel says nothing if it has not, and an emulator may ignore it. The pages are zero either way.
+func touch(fd int, memory []byte) error {
+	hole, err := unix.Seek(fd, 0, unix.SEEK_HOLE)
+	if err != nil {
+		return err
+	}
+	for at := hole; at < int64(len(memory)); at += 4096 {
+		memory[at] = 0
+	}
+	return nil
+}
+
 func mapAndSeal(fd, size int) (*Mapping, error) {
 	if err := retry(func() error { return unix.Ftruncate(fd, int64(size)) }); err != nil {
 		return nil, failed("ftruncate", size, err)
@@ -76,6 +89,10 @@ func mapAndSeal(fd, size int) (*Mapping, error) {
 	memory, err := unix.Mmap(fd, 0, size, protection, unix.MAP_SHARED|unix.MAP_POPULATE)
 	if err != nil {
 		return nil, failed("mmap", size, err)
+	}
+	if err := touch(fd, memory); err != nil {
+		_ = unix.Munmap(memory)
+		return nil, failed("lseek", size, err)
 	}
 	// A forked child has no business in it. (Go programs fork to exec at once; others of the
 	// process may not.)

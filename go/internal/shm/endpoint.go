@@ -35,6 +35,8 @@ func (e *TooLargeError) Error() string {
 type Limits struct {
 	Cap, FirstSegment int
 	ShrinkAfter       time.Duration
+	// Account is whom payload segments are handed out to.
+	Account segment.Account
 }
 
 // eager is the length from which payload is taken where it was released last, at the price of a
@@ -50,14 +52,15 @@ type Endpoint struct {
 	borrower  borrower
 	doorbell  *doorbell
 	releaser  *Releaser
+	account   segment.Account
 	// Positions of segment add entries that the peer is not known to have consumed.
 	adds     []uint64
 	counters [8]uint64
 }
 
 // Control makes this side's control segment, and gives its descriptor, which the caller closes.
-func Control(hello *abi.Hello) (*segment.Mapping, int, error) {
-	mapping, fd, err := segment.Create(int(abi.ControlSize(hello.RingCapacity)))
+func Control(hello *abi.Hello, account segment.Account) (*segment.Mapping, int, error) {
+	mapping, fd, err := account.Create(int(abi.ControlSize(hello.RingCapacity)))
 	if err != nil {
 		return nil, -1, err
 	}
@@ -87,6 +90,7 @@ func New(raw syscall.RawConn, own, peer *segment.Mapping, ownHello, peerHello *a
 		consumer: consumer{own: own, peer: peer, mask: peerMask},
 		lender:   newLender(own, peer, peerHello.LendCount, limits),
 		borrower: borrower{cap: uint64(limits.Cap), lends: ownHello.LendCount},
+		account:  limits.Account,
 		releaser: &Releaser{own: own, peer: peer, ring: bell.ring},
 	}, nil
 }
@@ -102,8 +106,8 @@ func (e *Endpoint) count(counter abi.Counter, more uint64) {
 // Counters are what this side has counted.
 func (e *Endpoint) Counters() [8]uint64 { return e.counters }
 
-// Memory gives the bytes of payload segments, own and the peer's, and the bits of the lends that are
-// not known to be released.
+// Memory gives the bytes of payload segments, own and the peer's, and the bits of the lends that
+// are not known to be released.
 func (e *Endpoint) Memory() (own, peer uint64, lent []uint64) {
 	return uint64(e.lender.total), e.borrower.total, e.lender.lent
 }
@@ -229,6 +233,12 @@ func (e *Endpoint) Reserve(n int) (Loan, error) {
 	return loan, nil
 }
 
+// UnderWay is how many bytes are reserved, or lent and not known to be released.
+func (e *Endpoint) UnderWay() int { return e.lender.taken }
+
+// Collect takes back what the peer has released.
+func (e *Endpoint) Collect() { e.lender.collect() }
+
 func (e *Endpoint) noMemory() error {
 	e.count(abi.NoMemory, 1)
 	return ErrNoMemory
@@ -316,7 +326,7 @@ func (e *Endpoint) addOwn(size int) error {
 	if len(e.adds) >= abi.MaxPendingSegments {
 		return ErrFull // Progress of the peer brings room for one more.
 	}
-	mapping, fd, err := segment.Create(size)
+	mapping, fd, err := e.account.Create(size)
 	if err != nil {
 		return err
 	}
@@ -346,6 +356,8 @@ func (e *Endpoint) noteSegments() {
 func (e *Endpoint) Flush() {
 	if e.lender.total > e.lender.first {
 		e.tidy()
+	} else if e.producer.isCompared() && e.consumer.isCompared() {
+		return
 	}
 	e.consumer.publishProgress()
 	e.counters[abi.EntriesPublished] = e.producer.tail
@@ -376,6 +388,18 @@ func (e *Endpoint) ring() {
 }
 
 // ---- waiting ----
+
+// Arm announces that a doorbell is wanted for the next entry, as somebody sleeps in the poller; and
+// lets the peer see everything. False if the entry is there already.
+func (e *Endpoint) Arm() (bool, error) {
+	e.own.Store(abi.DataWakeAt, e.consumer.head)
+	e.Flush()
+	ready, err := e.consumer.ready()
+	return err == nil && !ready, err
+}
+
+// Disarm takes that back, as somebody polls for it.
+func (e *Endpoint) Disarm() { e.own.Store(abi.DataWakeAt, abi.Idle) }
 
 // PrepareSleep announces that this side is about to sleep for the next entry, and lets the peer see
 // everything. False if the entry, or the peer's end, is there already.

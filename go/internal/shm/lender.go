@@ -21,13 +21,18 @@ type ownSegment struct {
 	quiet int
 }
 
-// A Loan is space taken for one payload, with the lend number that it will have.
+// A Loan is space taken for one payload, with the lend number that it will have. The payload may be
+// shorter than what was taken.
 type Loan struct {
 	segment *ownSegment
 	offset  int
 	length  int
+	taken   int
 	lend    uint16
 }
+
+// Truncate keeps the first n bytes. The rest is given back with them.
+func (l *Loan) Truncate(n int) { l.length = min(l.length, n) }
 
 // Len is its length in bytes.
 func (l *Loan) Len() int { return l.length }
@@ -39,6 +44,9 @@ func (l *Loan) CopyIn(at int, bytes []byte) {
 	}
 	l.segment.mapping.CopyIn(l.offset+at, bytes)
 }
+
+// CopyOut copies its beginning, which this side has filled.
+func (l *Loan) CopyOut(to []byte) { l.segment.mapping.CopyOut(to[:min(len(to), l.length)], l.offset) }
 
 func (l *Loan) descriptor() abi.Descriptor {
 	return abi.Descriptor{Segment: l.segment.number, Lend: uint32(l.lend),
@@ -93,7 +101,7 @@ func (l *lender) take(n int) (Loan, bool) {
 			l.taken += rounded(n)
 			lend := l.free[len(l.free)-1]
 			l.free = l.free[:len(l.free)-1]
-			return Loan{s, offset, n, lend}, true
+			return Loan{s, offset, n, n, lend}, true
 		}
 	}
 	return Loan{}, false
@@ -101,8 +109,8 @@ func (l *lender) take(n int) (Loan, bool) {
 
 // giveBack returns what was taken and is not lent.
 func (l *lender) giveBack(loan Loan) {
-	loan.segment.free.giveBack(loan.offset, loan.length)
-	l.taken -= rounded(loan.length)
+	loan.segment.free.giveBack(loan.offset, loan.taken)
+	l.taken -= rounded(loan.taken)
 	l.free = append(l.free, loan.lend)
 }
 

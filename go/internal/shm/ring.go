@@ -50,6 +50,9 @@ func (p *producer) publish(head abi.Head, body []byte) {
 	p.tail++
 }
 
+// isCompared says whether nothing was published since doorbellDue was asked.
+func (p *producer) isCompared() bool { return p.announced == p.tail }
+
 // doorbellDue says whether the peer announced to sleep on something published since the last call.
 func (p *producer) doorbellDue() bool {
 	due := abi.Crossed(p.peer.Load(abi.DataWakeAt), p.announced, p.tail)
@@ -110,6 +113,9 @@ func (c *consumer) publishProgress() {
 		c.published = c.head
 	}
 }
+
+// isCompared says whether nothing was consumed since doorbellDue was asked.
+func (c *consumer) isCompared() bool { return c.announced == c.head }
 
 // doorbellDue says whether the peer announced to sleep on progress published since the last call.
 func (c *consumer) doorbellDue() bool {

@@ -1,0 +1,89 @@
+package grpc
+
+import (
+	"context"
+	"net"
+	"sync"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/resolver"
+
+	breezeway "github.com/breezeway-ipc/breezeway/go"
+)
+
+// Scheme is that of targets: breezeway:shm:/run/user.sock,unix:/run/user-unix.sock.
+const Scheme = "breezeway"
+
+// A Dialer connects clients whose targets are of Scheme. Those with the same target share one
+// session, which is dialled again once it is over, or its server goes away.
+type Dialer struct {
+	opts []breezeway.Option
+
+	mu       sync.Mutex
+	sessions map[string]*breezeway.NetDialer
+	closed   bool
+}
+
+// NewDialer gives a dialer of sessions with these options.
+func NewDialer(opts ...breezeway.Option) *Dialer {
+	return &Dialer{opts: opts, sessions: map[string]*breezeway.NetDialer{}}
+}
+
+// Options have a client resolve targets of Scheme, connect by this dialer, and have Credentials:
+//
+//	dialer := breezegrpc.NewDialer()
+//	client, err := grpc.NewClient("breezeway:shm:/run/user.sock", dialer.Options()...)
+func (d *Dialer) Options() []grpc.DialOption {
+	return []grpc.DialOption{grpc.WithResolvers(builder{}), grpc.WithContextDialer(d.dial),
+		grpc.WithTransportCredentials(Credentials())}
+}
+
+// Close closes all sessions, with the connections that are open on them.
+func (d *Dialer) Close() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.closed = true
+	for _, session := range d.sessions {
+		_ = session.Close()
+	}
+	return nil
+}
+
+func (d *Dialer) dial(ctx context.Context, addresses string) (net.Conn, error) {
+	d.mu.Lock()
+	session := d.sessions[addresses]
+	if session == nil && !d.closed {
+		session = breezeway.NewNetDialer(addresses, d.opts...)
+		d.sessions[addresses] = session
+	}
+	d.mu.Unlock()
+	if session == nil {
+		return nil, net.ErrClosed
+	}
+	return session.Dial(ctx)
+}
+
+// builder resolves a target into itself: which of its addresses can be had shows when it is
+// dialled.
+type builder struct{}
+
+func (builder) Scheme() string { return Scheme }
+
+// OverrideAuthority is what calls name as their host, which a path is none of.
+func (builder) OverrideAuthority(resolver.Target) string { return "localhost" }
+
+func (builder) Build(target resolver.Target, conn resolver.ClientConn, _ resolver.BuildOptions) (
+	resolver.Resolver, error) {
+	addresses := target.Endpoint()
+	if _, err := breezeway.ParseAddresses(addresses); err != nil {
+		return nil, err
+	}
+	// Their meaning is the dialer's: one address for gRPC, however many places it lists.
+	return fixed{}, conn.UpdateState(resolver.State{Addresses: []resolver.Address{{Addr: addresses}}})
+}
+
+// fixed is a resolver of what never changes.
+type fixed struct{}
+
+func (fixed) ResolveNow(resolver.ResolveNowOptions) {}
+func (fixed) Close()                                {}

@@ -1,0 +1,446 @@
+package breezeway
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// How a successor takes over the listening sockets of a running server, at the admin socket beside
+// the server's, as docs/restarting.md has it. All of it is said on one connection:
+//
+//   - the successor: ask
+//   - the predecessor, for each socket: its kind, the length of its place as two bytes, and the
+//     place as text, with the socket's descriptor on the first byte; lastSocket and two zeros
+//     at last
+//   - the successor, when it serves: isReady and eight bytes, whose bit n says that it has taken
+//     the n-th socket
+//   - the predecessor, when it has seen that: isDone
+const (
+	ask         = "BRZWTAK1"
+	lastSocket  = 0
+	aSocket     = 1
+	keptSocket  = 2 // by a service manager, which removes its file
+	adminSocket = 3
+	isReady     = 'R'
+	isDone      = 'D'
+
+	adminMode    = 0o600
+	longestPlace = 4096
+	mostSockets  = 64
+	// askingTime is how long who connects may take to ask, startingTime how long from there until it
+	// serves, and patience how long a predecessor may take for each answer, which it gives at once.
+	askingTime   = time.Second
+	startingTime = 10 * time.Second
+	patience     = 5 * time.Second
+)
+
+// A TakeOverError says why a server could not take over from another one.
+type TakeOverError struct {
+	Path   string // of the admin socket
+	Reason error
+}
+
+func (e *TakeOverError) Error() string {
+	return fmt.Sprintf("breezeway: taking over from the server at %s: %v", e.Path, e.Reason)
+}
+
+// Unwrap gives the reason.
+func (e *TakeOverError) Unwrap() error { return e.Reason }
+
+var (
+	errOtherUser = errors.New("it is another user's, and servers hand over to their own user only")
+	errGarbled   = errors.New("it does not speak as servers of this version do")
+	errNoAdmin   = errors.New("breezeway: no address has a socket file, beside which the admin " +
+		"socket would be; set the option AdminSocket")
+)
+
+// succession is a server's place among those that take over from each other.
+type succession struct {
+	path  string
+	admin *bound
+	// predecessor is whom to tell that this one serves; nil if there is none.
+	predecessor *net.UnixConn
+	// taken are the predecessor's sockets that this one has, a bit for each.
+	taken uint64
+}
+
+// An offer is a listening socket of a predecessor's.
+type offer struct {
+	address Address
+	kept    bool
+	socket  net.Listener
+}
+
+func (o *options) adminPath(list []Address) (string, error) {
+	if o.adminSocket != "" {
+		return o.adminSocket, nil
+	}
+	for _, address := range list {
+		if !address.isRemote() {
+			return address.Path + ".admin", nil
+		}
+	}
+	return "", errNoAdmin
+}
+
+// takeOver listens at addresses: at sockets of a predecessor, or of a service manager, or else anew.
+func (s *Server) takeOver(list []Address) (err error) {
+	path, err := s.opts.adminPath(list)
+	if err != nil {
+		return err
+	}
+	s.succession = &succession{path: path}
+	offers, err := s.succession.ask()
+	if err != nil {
+		return &TakeOverError{path, err}
+	}
+	defer func() {
+		for _, offer := range offers {
+			_ = offer.socket.Close() // What was not taken; it is a copy.
+		}
+		if err != nil {
+			s.unbind()
+			s.succession.end()
+		}
+	}()
+	passedOn := inherited()
+	defer func() {
+		for _, socket := range passedOn {
+			if socket != nil {
+				_ = socket.Close() // No address asks for it.
+			}
+		}
+	}()
+	for _, address := range list {
+		b := s.succession.take(offers, address)
+		if b == nil {
+			b = adoptInherited(passedOn, address)
+		}
+		if b == nil {
+			if b, err = bind(address, s.opts.socketMode); err != nil {
+				return fmt.Errorf("breezeway: listen at %v: %w", address, err)
+			}
+		}
+		s.bound = append(s.bound, b)
+	}
+	if s.succession.admin == nil {
+		s.succession.admin, err = bind(Address{Unix, path}, adminMode)
+	}
+	return err
+}
+
+// ask asks the server at the path for its sockets, if there is one. It serves on until commit.
+func (s *succession) ask() (offers []*offer, err error) {
+	conn, err := net.DialTimeout("unix", s.path, patience)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ECONNREFUSED) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.predecessor = conn.(*net.UnixConn)
+	defer func() {
+		if err == nil {
+			return
+		}
+		for _, offer := range offers {
+			_ = offer.socket.Close()
+		}
+		offers = nil
+		s.end()
+	}()
+	_ = conn.SetDeadline(time.Now().Add(patience))
+	if err := checkSameUser(s.predecessor); err != nil {
+		return nil, err
+	}
+	if _, err := conn.Write([]byte(ask)); err != nil {
+		return nil, err
+	}
+	for {
+		kind, place, socket, err := receiveSocket(s.predecessor)
+		switch {
+		case err != nil:
+			return offers, err
+		case kind == lastSocket && s.admin == nil:
+			return offers, errGarbled
+		case kind == lastSocket:
+			return offers, nil
+		case kind == adminSocket && s.admin == nil:
+			s.admin = &bound{address: Address{Unix, s.path}, socket: socket}
+			continue
+		}
+		address, err := ParseAddress(place)
+		if err != nil || kind == adminSocket || len(offers) == mostSockets {
+			_ = socket.Close()
+			return offers, errors.Join(errGarbled, err)
+		}
+		offers = append(offers, &offer{address, kind == keptSocket, socket})
+	}
+}
+
+// checkSameUser asks the kernel who is on the other side.
+func checkSameUser(conn *net.UnixConn) error {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return err
+	}
+	peer, err := peerOf(raw)
+	if err == nil && !peer.IsSameUser() {
+		err = errOtherUser
+	}
+	return err
+}
+
+// receiveSocket receives one socket with its kind and place.
+func receiveSocket(conn *net.UnixConn) (kind byte, place string, socket net.Listener, err error) {
+	var head [3]byte
+	fds, err := readFull(conn, head[:])
+	defer closeAll(fds)
+	if err != nil {
+		return 0, "", nil, err
+	}
+	length := int(binary.LittleEndian.Uint16(head[1:]))
+	if kind = head[0]; kind > adminSocket || length > longestPlace {
+		return 0, "", nil, errGarbled
+	}
+	name := make([]byte, length)
+	more, err := readFull(conn, name)
+	fds = append(fds, more...)
+	defer closeAll(more)
+	wanted := 1
+	if kind == lastSocket {
+		wanted = 0
+	}
+	if err != nil || len(fds) != wanted {
+		return 0, "", nil, errors.Join(errGarbled, err)
+	}
+	if wanted == 1 {
+		socket, err = adopt(fds[0])
+	}
+	return kind, string(name), socket, err
+}
+
+// readFull reads so many bytes, and the descriptors that come with them.
+func readFull(conn *net.UnixConn, to []byte) (fds []int, err error) {
+	for len(to) > 0 && err == nil {
+		var n int
+		var more []int
+		n, more, err = readWithRights(conn, to)
+		fds = append(fds, more...)
+		switch {
+		case err == nil && n > 0:
+			to = to[n:]
+		case err == nil || errors.Is(err, io.EOF) || errors.Is(err, unix.ECONNRESET):
+			err = errors.New("it ended meanwhile; start again")
+		}
+	}
+	return fds, err
+}
+
+// adopt makes a listener of a copy of a descriptor, if it is one that listens.
+func adopt(fd int) (net.Listener, error) {
+	listens, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ACCEPTCONN)
+	if err != nil || listens != 1 {
+		return nil, errors.Join(errGarbled, err)
+	}
+	copied, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	file := os.NewFile(uintptr(copied), "listener")
+	defer file.Close()
+	return net.FileListener(file)
+}
+
+// take takes the socket for an address, if it is offered. (Where any port will do, so does the
+// predecessor's.)
+func (s *succession) take(offers []*offer, address Address) *bound {
+	for i, offer := range offers {
+		if s.taken&(1<<i) != 0 || !offer.serves(address) {
+			continue
+		}
+		s.taken |= 1 << i
+		b := &bound{address: offer.address, socket: offer.socket, kept: offer.kept}
+		offer.socket = taken{}
+		return b
+	}
+	return nil
+}
+
+func (o *offer) serves(wanted Address) bool {
+	if !wanted.isRemote() || wanted.Carrier != o.address.Carrier {
+		return o.address == wanted
+	}
+	host, port, _ := net.SplitHostPort(wanted.Path)
+	offered, offeredPort, _ := net.SplitHostPort(o.address.Path)
+	number := portOf(port) // A successor may be started with a service's name.
+	return host == offered && (number == 0 || number == portOf(offeredPort))
+}
+
+// taken is in an offer's place that was taken.
+type taken struct{ net.Listener }
+
+func (taken) Close() error { return nil }
+
+// begin tells the predecessor that this server serves: it accepts nobody from now on. A server that
+// is closed before is nobody's successor; one that is closed meanwhile still learns whether the
+// socket files are its own by then, and removes them.
+func (s *Server) begin() error {
+	s.mu.Lock()
+	own := s.succession
+	predecessor := own.predecessor
+	own.predecessor = nil
+	s.mu.Unlock()
+	if predecessor == nil {
+		return nil
+	}
+	defer predecessor.Close()
+	_ = predecessor.SetDeadline(time.Now().Add(patience))
+	ready := binary.LittleEndian.AppendUint64([]byte{isReady}, own.taken)
+	var answer [1]byte
+	_, err := predecessor.Write(ready)
+	if err == nil {
+		var fds []int
+		fds, err = readFull(predecessor, answer[:])
+		closeAll(fds)
+	}
+	if err == nil && answer[0] != isDone {
+		err = errGarbled
+	}
+	if err != nil {
+		return &TakeOverError{own.path, err}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, b := range s.withAdmin() {
+		b.own()
+		if s.stopped {
+			b.close()
+		}
+	}
+	return nil
+}
+
+// withAdmin are all sockets, the admin socket last.
+func (s *Server) withAdmin() []*bound {
+	return append(s.bound[:len(s.bound):len(s.bound)], s.succession.admin)
+}
+
+// end lets go of the admin socket.
+func (s *succession) end() {
+	if s.admin != nil {
+		s.admin.close()
+	}
+	if s.predecessor != nil {
+		_ = s.predecessor.Close()
+		s.predecessor = nil
+	}
+}
+
+// answerSuccessors answers at the admin socket, one after the other, until one has taken over or
+// the server ends.
+func (s *Server) answerSuccessors() {
+	for {
+		conn, err := s.succession.admin.socket.Accept()
+		if err != nil {
+			if s.isClosed() || !pause(err) {
+				return
+			}
+			continue
+		}
+		err = s.handOver(conn.(*net.UnixConn))
+		_ = conn.Close()
+		if err == nil {
+			return
+		}
+		s.Log.Warn("breezeway: nobody has taken over at the admin socket", "error", err)
+	}
+}
+
+func (s *Server) handOver(conn *net.UnixConn) error {
+	if err := checkSameUser(conn); err != nil {
+		return err
+	}
+	_ = conn.SetDeadline(time.Now().Add(askingTime))
+	asked := make([]byte, len(ask))
+	fds, err := readFull(conn, asked)
+	closeAll(fds)
+	if err != nil {
+		return err
+	}
+	if string(asked) != ask {
+		return errGarbled
+	}
+	for _, b := range s.bound {
+		kind := byte(aSocket)
+		if b.kept {
+			kind = keptSocket
+		}
+		if err := sendSocket(conn, kind, b.address.String(), b.socket); err != nil {
+			return err
+		}
+	}
+	err = sendSocket(conn, adminSocket, "", s.succession.admin.socket)
+	if err == nil {
+		_, err = conn.Write([]byte{lastSocket, 0, 0})
+	}
+	if err != nil {
+		return err
+	}
+	_ = conn.SetDeadline(time.Now().Add(startingTime))
+	var ready [9]byte
+	fds, err = readFull(conn, ready[:])
+	closeAll(fds)
+	if err != nil {
+		return err
+	}
+	if ready[0] != isReady {
+		return errGarbled
+	}
+	return s.succeeded(conn, binary.LittleEndian.Uint64(ready[1:]))
+}
+
+// sendSocket sends one socket with its kind and place.
+func sendSocket(conn *net.UnixConn, kind byte, place string, socket net.Listener) error {
+	raw, err := socket.(syscall.Conn).SyscallConn()
+	if err != nil {
+		return err
+	}
+	bytes := binary.LittleEndian.AppendUint16([]byte{kind}, uint16(len(place)))
+	bytes = append(bytes, place...)
+	var failed error
+	err = raw.Control(func(fd uintptr) {
+		_, _, failed = conn.WriteMsgUnix(bytes, unix.UnixRights(int(fd)), nil)
+	})
+	return errors.Join(err, failed)
+}
+
+// succeeded tells a successor that it has taken over, and ends this server once its clients have
+// moved there. One that cannot be told does not serve.
+func (s *Server) succeeded(conn *net.UnixConn, taken uint64) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.draining {
+		return ErrServerClosed
+	}
+	if _, err := conn.Write([]byte{isDone}); err != nil {
+		return err
+	}
+	s.draining, s.handedOver = true, true
+	for i, b := range s.withAdmin() {
+		if i == len(s.bound) || i < mostSockets && taken&(1<<i) != 0 {
+			b.file = nil // It is the successor's to remove.
+		}
+	}
+	go s.leaveToSuccessor()
+	return nil
+}

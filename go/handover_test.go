@@ -1,0 +1,87 @@
+package breezeway
+
+import (
+	"errors"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func TestAServerThatIsClosedAsItTakesOverLeavesNoFiles(t *testing.T) {
+	for range 50 {
+		folder := t.TempDir()
+		address := "unix:" + filepath.Join(folder, "s")
+		begin := func() (*Server, chan error) {
+			server, err := Listen(address, func(call *Call) error { return call.Echo() }, TakeOver(true))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return server, make(chan error, 1)
+		}
+		old, oldServed := begin()
+		go func() { oldServed <- old.Serve() }()
+		successor, served := begin()
+		go func() { served <- successor.Serve() }()
+		_ = successor.Close() // Before it has said that it serves, or after it.
+		if err := soon(t, "the successor's end", served); !errors.Is(err, ErrServerClosed) {
+			t.Error(err)
+		}
+		_ = old.Close()
+		soon(t, "the predecessor's end", oldServed)
+		left, err := os.ReadDir(folder)
+		if err != nil || len(left) > 0 {
+			t.Fatalf("%v is left, %v", left, err)
+		}
+	}
+}
+
+func TestASecondAdminSocketIsNoPredecessorsAndNothingStaysOpen(t *testing.T) {
+	admin := filepath.Join(t.TempDir(), "admin")
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: admin, Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	left := make(chan error, 1)
+	go func() {
+		conn, err := listener.AcceptUnix()
+		if err != nil {
+			left <- err
+			return
+		}
+		_, err = io.ReadFull(conn, make([]byte, len(ask)))
+		for range 2 {
+			err = errors.Join(err, sendSocket(conn, adminSocket, "", listener))
+		}
+		_, failed := conn.Write([]byte{lastSocket, 0, 0})
+		_, _ = io.Copy(io.Discard, conn) // Until it is closed.
+		_ = conn.Close()
+		left <- errors.Join(err, failed)
+	}()
+	before := openFiles(t)
+	server, err := Listen("unix:"+filepath.Join(t.TempDir(), "s"), nil, TakeOver(true),
+		AdminSocket(admin))
+	if err == nil {
+		_ = server.Close()
+	}
+	if !errors.As(err, new(*TakeOverError)) {
+		t.Errorf("two admin sockets: %v", err)
+	}
+	if err := soon(t, "the end of asking", left); err != nil {
+		t.Error(err)
+	}
+	if after := openFiles(t); after > before {
+		t.Errorf("%d files are open, and %d were", after, before)
+	}
+}
+
+func openFiles(t *testing.T) int {
+	t.Helper()
+	files, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(files)
+}

@@ -1,0 +1,177 @@
+package breezeway_test
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	breezeway "github.com/breezeway-ipc/breezeway/go"
+)
+
+var idleSessions = flag.Int("idle", 0, "measure what so many idle sessions cost, such as 1000")
+
+// ran is how long the threads of a process have run, and how often they began to: the kernel
+// counts both, and one that did not run has made no system call.
+func ran(t testing.TB, pid int) (nanoseconds, times uint64) {
+	t.Helper()
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
+	if err != nil || len(threads) == 0 {
+		t.Fatal("no threads of the server: ", err)
+	}
+	for _, thread := range threads {
+		text, err := os.ReadFile(thread)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var waited, began, took uint64
+		if _, err := fmt.Sscan(string(text), &took, &waited, &began); err != nil {
+			t.Fatal(err)
+		}
+		nanoseconds, times = nanoseconds+took, times+began
+	}
+	return nanoseconds, times
+}
+
+// idle opens sessions that make one call each, and then do nothing.
+func idle(t testing.TB, address string, count int) []*breezeway.Conn {
+	t.Helper()
+	conns := make([]*breezeway.Conn, count)
+	for i := range conns {
+		conns[i] = dial(t, address)
+		reply, err := conns[i].Call(context.Background(), echo, make([]byte, 40))
+		if err != nil {
+			t.Fatal(err)
+		}
+		reply.Release()
+	}
+	return conns
+}
+
+func TestWhoIsIdleIsNotRunForAndBusyOnesAmongThemAreServed(t *testing.T) {
+	const sessions, window = 300, 300 * time.Millisecond
+	server, address := start(t, commands(t)["go"], "shm")
+	conns := idle(t, address, sessions)
+	// The runtime's own threads run a few times more, less and less. What ran for each session now
+	// and then would run as often as there are sessions, in every window.
+	var began uint64
+	for range 20 {
+		_, before := ran(t, server.Process.Pid)
+		time.Sleep(window)
+		_, after := ran(t, server.Process.Pid)
+		if began = after - before; began < sessions/10 {
+			break
+		}
+	}
+	if began >= sessions/10 {
+		t.Errorf("with %d idle sessions the server's threads ran %d times within %v", sessions, began,
+			window)
+	}
+	for i := 0; i < sessions; i += 50 {
+		sent := pattern(3000, byte(i))
+		reply, err := conns[i].Call(within(t, time.Minute), echo, sent)
+		if err != nil || !bytes.Equal(reply.Bytes(), sent) {
+			t.Fatalf("session %d: %v", i, err)
+		}
+	}
+}
+
+// kibibytes is the number behind a name, of a page of the kernel's that says KiB.
+func kibibytes(t testing.TB, page, name string) float64 {
+	t.Helper()
+	text, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range strings.Split(string(text), "\n") {
+		if rest, found := strings.CutPrefix(line, name+":"); found {
+			number, err := strconv.ParseFloat(strings.Fields(rest)[0], 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return number
+		}
+	}
+	t.Fatalf("%s does not say %s", page, name)
+	return 0
+}
+
+// TestMeasureIdle prints what idle sessions cost, as `make bench-idle` does for Rust:
+// go test -run MeasureIdle . -idle 1000
+func TestMeasureIdle(t *testing.T) {
+	if *idleSessions == 0 {
+		t.Skip("measures only with -idle, such as -idle 1000")
+	}
+	for name, command := range commands(t) {
+		t.Run("served by "+name, func(t *testing.T) { measureIdle(t, command) })
+	}
+}
+
+func measureIdle(t *testing.T, command string) {
+	const watched, pairs, turn = 3 * time.Second, 21, 200 * time.Millisecond
+	server, crowded := start(t, command, "shm")
+	_, empty := start(t, command, "shm")
+	alone, among := dial(t, empty), dial(t, crowded)
+	p50 := func(conn *breezeway.Conn) time.Duration {
+		var times []time.Duration
+		sent, back := make([]byte, 40), make([]byte, 0, 40)
+		for began, until := time.Now(), time.Now().Add(turn); began.Before(until); {
+			reply, err := conn.Call(context.Background(), echo, sent)
+			if err == nil {
+				back, err = reply.AppendTo(back[:0])
+				reply.Release()
+			}
+			if err != nil || !bytes.Equal(back, sent) {
+				t.Fatal("a wrong reply: ", err)
+			}
+			now := time.Now()
+			times = append(times, now.Sub(began))
+			began = now
+		}
+		slices.Sort(times)
+		return times[len(times)/2]
+	}
+	p50(alone)
+	p50(among)
+	figures := func() (list []float64) {
+		time.Sleep(turn)
+		process := fmt.Sprintf("/proc/%d/status", server.Process.Pid)
+		var kernel float64
+		for _, name := range []string{"Slab", "PageTables", "KernelStack"} {
+			kernel += kibibytes(t, "/proc/meminfo", name)
+		}
+		return append(list, kibibytes(t, process, "RssAnon"), kibibytes(t, process, "RssShmem"),
+			kibibytes(t, "/proc/self/status", "RssAnon"), kernel)
+	}
+	before := figures()
+	conns := idle(t, crowded, *idleSessions)
+	after := figures()
+	for i, name := range []string{"the server's own memory (RssAnon)",
+		"segments, both sides' (RssShmem)", "the clients' own memory, of one process (RssAnon)",
+		"the kernel's, both processes (Slab, PageTables, KernelStack)"} {
+		fmt.Printf("%s: %.1f KiB per session\n", name, (after[i]-before[i])/float64(*idleSessions))
+	}
+	ranBefore, timesBefore := ran(t, server.Process.Pid)
+	time.Sleep(watched)
+	ranAfter, timesAfter := ran(t, server.Process.Pid)
+	fmt.Printf("the server in %v with %d idle sessions: ran for %d ns, %d times\n", watched,
+		len(conns), ranAfter-ranBefore, timesAfter-timesBefore)
+	var ratios []float64
+	var times []time.Duration
+	for range pairs {
+		base := p50(alone)
+		times = append(times, p50(among))
+		ratios = append(ratios, float64(times[len(times)-1])/float64(base))
+	}
+	slices.Sort(ratios)
+	slices.Sort(times)
+	fmt.Printf("a call of a busy one among them: p50 %v, %.2f x alone (%.2f-%.2f)\n",
+		times[pairs/2], ratios[pairs/2], ratios[pairs/4], ratios[3*pairs/4])
+}

@@ -1,0 +1,126 @@
+package breezeway
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"strconv"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// firstInherited is the number of the first descriptor that is passed on (SD_LISTEN_FDS_START).
+const firstInherited = 3
+
+// inherited are the listening sockets that the environment says were passed on to this process, as
+// systemd does it (sd_listen_fds(3)): LISTEN_PID names this process, LISTEN_FDS how many there are.
+// They are given once, as each has one owner; further calls give none.
+var inherited = giveOnce(inheritedListeners)
+
+func giveOnce(give func() []net.Listener) func() []net.Listener {
+	var once sync.Once
+	return func() (list []net.Listener) {
+		once.Do(func() { list = give() })
+		return list
+	}
+}
+
+func inheritedListeners() (list []net.Listener) {
+	pid, err := strconv.Atoi(os.Getenv("LISTEN_PID"))
+	count, failed := strconv.ParseUint(os.Getenv("LISTEN_FDS"), 10, 32)
+	if err != nil || failed != nil || pid != os.Getpid() {
+		return nil
+	}
+	for fd := firstInherited; count > 0; fd, count = fd+1, count-1 {
+		socket, err := inherit(fd)
+		if errors.Is(err, unix.EBADF) {
+			break
+		}
+		if err == nil {
+			list = append(list, socket)
+		}
+	}
+	return list
+}
+
+var errNotPassedOn = errors.New("it was opened by this process, or is no stream socket that listens")
+
+// inherit takes a descriptor, if it was passed on and listens. What is closed on exec was opened by
+// this process, and is left alone.
+func inherit(fd int) (net.Listener, error) {
+	flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0)
+	if err != nil {
+		return nil, err
+	}
+	kind, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_TYPE)
+	if err != nil || kind != unix.SOCK_STREAM || flags&unix.FD_CLOEXEC != 0 {
+		return nil, errNotPassedOn
+	}
+	socket, err := adopt(fd)
+	if err == nil {
+		_ = unix.Close(fd) // The listener has a copy.
+	}
+	return socket, err
+}
+
+// adoptInherited is the socket for an address among those that were passed on, if it is there. It
+// is the service manager's: its file stays when this server ends.
+func adoptInherited(from []net.Listener, address Address) *bound {
+	for i, socket := range from {
+		if socket == nil || !listensAt(socket, address) {
+			continue
+		}
+		from[i] = nil
+		if tcp, is := socket.Addr().(*net.TCPAddr); is { // A successor is told the port by number.
+			host, _, _ := net.SplitHostPort(address.Path)
+			address.Path = net.JoinHostPort(host, strconv.Itoa(tcp.Port))
+		}
+		return &bound{address: address, socket: socket, kept: true}
+	}
+	return nil
+}
+
+// listensAt says whether a socket listens at an address.
+func listensAt(socket net.Listener, address Address) bool {
+	switch at := socket.Addr().(type) {
+	case *net.UnixAddr:
+		return !address.isRemote() && at.Name == address.Path
+	case *net.TCPAddr:
+		return address.isRemote() && isPlaceOf(at, address.Path)
+	}
+	return false
+}
+
+// resolvingTime is how long the names in an address may take to resolve.
+const resolvingTime = 5 * time.Second
+
+func isPlaceOf(at *net.TCPAddr, place string) bool {
+	host, port, err := net.SplitHostPort(place)
+	if err != nil || portOf(port) != at.Port {
+		return false
+	}
+	if host == "" {
+		return at.IP.IsUnspecified()
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), resolvingTime)
+	defer cancel()
+	found, err := net.DefaultResolver.LookupIPAddr(ctx, host)
+	for _, one := range found {
+		if one.IP.Equal(at.IP) && one.Zone == at.Zone {
+			return err == nil
+		}
+	}
+	return false
+}
+
+// portOf is the number of a port, which may be a service's name; -1 if it is none.
+func portOf(port string) int {
+	number, err := net.LookupPort("tcp", port)
+	if err != nil {
+		return -1
+	}
+	return number
+}

@@ -1,0 +1,194 @@
+package segment
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// A User is whose processes hold something: all that are not known are one.
+type User struct {
+	Known bool
+	UID   uint32
+}
+
+func (u User) String() string {
+	if !u.Known {
+		return "users unknown here"
+	}
+	return fmt.Sprintf("processes of user %d", u.UID)
+}
+
+// A Ledger counts the segments that a server has handed out until nobody holds them any more. A
+// sealed memfd gives no page back while anybody has a descriptor or a mapping of it, and who has one
+// its owner cannot see. But the kernel says when the last hold is gone: the file, which has no name,
+// is deleted then, and inotify(7) reports that.
+type Ledger struct {
+	total, ofUser uint64 // 0 without a limit
+	reports       int
+
+	mu        sync.Mutex
+	handedOut map[int32]holding // by the numbers of the reports
+	held      uint64
+	byUser    map[User]uint64
+}
+
+type holding struct {
+	user User
+	size uint64
+}
+
+// An Account is to whom segments are handed out. One without a ledger counts nothing.
+type Account struct {
+	Ledger *Ledger
+	User   User
+}
+
+// NewLedger gives one with limits, of which 0 is none, if this machine reports what is gone: a
+// server that counts what it never gets back would sooner or later refuse everybody.
+func NewLedger(total, ofUser uint64) (*Ledger, error) {
+	reports, err := unix.InotifyInit1(unix.IN_CLOEXEC | unix.IN_NONBLOCK)
+	if err != nil {
+		return nil, fmt.Errorf("memory cannot be counted: inotify_init: %w (raise "+
+			"fs.inotify.max_user_instances, or set no limit of memory)", err)
+	}
+	l := &Ledger{total: total, ofUser: ofUser, reports: reports,
+		handedOut: map[int32]holding{}, byUser: map[User]uint64{}}
+	runtime.SetFinalizer(l, func(l *Ledger) { _ = unix.Close(l.reports) })
+	return l, l.probe()
+}
+
+func (l *Ledger) probe() error {
+	const size = 4096
+	unlimited := &Ledger{reports: l.reports, handedOut: map[int32]holding{}, byUser: map[User]uint64{}}
+	mapping, fd, err := (&Account{Ledger: unlimited}).Create(size)
+	if err != nil {
+		return err
+	}
+	mapping.Drop()
+	unix.Close(fd)
+	if unlimited.Held() > 0 {
+		return errors.New("memory cannot be counted here: the kernel does not report what is gone; " +
+			"set no limit of memory")
+	}
+	return nil
+}
+
+// Held is how many bytes are held now.
+func (l *Ledger) Held() uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.take()
+	return l.held
+}
+
+// Create makes a sealed segment, as the function of that name does, if there is room for it. It
+// counts until nobody has it any more.
+func (a *Account) Create(size int) (*Mapping, int, error) {
+	l := a.Ledger
+	if l == nil {
+		return Create(size)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.take()
+	if err := l.check(a.User, uint64(size)); err != nil {
+		return nil, -1, err
+	}
+	mapping, fd, err := Create(size)
+	if err != nil {
+		return nil, -1, err
+	}
+	path := fmt.Sprintf("/proc/self/fd/%d", fd)
+	number, err := unix.InotifyAddWatch(l.reports, path, unix.IN_DELETE_SELF)
+	if err != nil {
+		mapping.Drop()
+		unix.Close(fd)
+		return nil, -1, &ShortageError{Text: fmt.Sprintf("a segment of %d bytes cannot be counted, "+
+			"and is not made: inotify_add_watch: %v (raise fs.inotify.max_user_watches)", size, err),
+			Err: err}
+	}
+	l.handedOut[int32(number)] = holding{a.User, uint64(size)}
+	l.held += uint64(size)
+	l.byUser[a.User] += uint64(size)
+	return mapping, fd, nil
+}
+
+func (l *Ledger) check(user User, size uint64) error {
+	refused := func(who string, held, limit uint64, option string) error {
+		return &ShortageError{Text: fmt.Sprintf("a segment of %d bytes: %s hold %d of the %d bytes "+
+			"that the server's option %s allows", size, who, held, limit, option)}
+	}
+	if l.total > 0 && size > l.total-min(l.held, l.total) {
+		return refused("clients", l.held, l.total, "MaxMemory")
+	}
+	if held := l.byUser[user]; l.ofUser > 0 && size > l.ofUser-min(held, l.ofUser) {
+		return refused(user.String(), held, l.ofUser, "MaxMemoryOfUser")
+	}
+	return nil
+}
+
+// take forgets what is gone.
+func (l *Ledger) take() {
+	const head = unix.SizeofInotifyEvent
+	var room [4096]byte
+	lost := false
+	for {
+		n, err := unix.Read(l.reports, room[:])
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if err != nil || n < head {
+			break
+		}
+		for report := room[:n]; len(report) >= head; {
+			mask := binary.NativeEndian.Uint32(report[4:])
+			lost = lost || mask&unix.IN_Q_OVERFLOW != 0
+			if mask&unix.IN_IGNORED != 0 {
+				l.forget(int32(binary.NativeEndian.Uint32(report)))
+			}
+			report = report[min(len(report), head+int(binary.NativeEndian.Uint32(report[12:]))):]
+		}
+	}
+	if lost {
+		l.compare()
+	}
+}
+
+func (l *Ledger) forget(number int32) {
+	gone, known := l.handedOut[number]
+	if !known {
+		return
+	}
+	delete(l.handedOut, number)
+	l.held -= gone.size
+	if l.byUser[gone.user] -= gone.size; l.byUser[gone.user] == 0 {
+		delete(l.byUser, gone.user)
+	}
+}
+
+// compare forgets what is gone by the kernel's own list: there was no room for a report.
+func (l *Ledger) compare() {
+	list, err := os.ReadFile(fmt.Sprintf("/proc/self/fdinfo/%d", l.reports))
+	if err != nil {
+		return
+	}
+	watched := map[int32]bool{}
+	for _, line := range strings.Split(string(list), "\n") {
+		var number int32
+		if _, err := fmt.Sscanf(line, "inotify wd:%x", &number); err == nil {
+			watched[number] = true
+		}
+	}
+	for number := range l.handedOut {
+		if !watched[number] {
+			l.forget(number)
+		}
+	}
+}

@@ -1,0 +1,71 @@
+package breezeway
+
+import (
+	"context"
+	"path/filepath"
+	"testing"
+)
+
+func TestMessagesRunNoFartherAheadThanUnderWaySaysUnlessNobodyTakesThem(t *testing.T) {
+	const bound, size = 64 << 10, 32 << 10
+	over, taken := make(chan struct{}), make(chan struct{}, 100)
+	server, err := Listen("shm:"+filepath.Join(t.TempDir(), "s"), func(call *Call) error {
+		<-over
+		taken <- struct{}{}
+		return call.Echo()
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { _ = server.Serve() }()
+	defer server.Close()
+	ctx := context.Background()
+	conn, err := Dial(ctx, server.Addresses()[0].String(), UnderWay(bound))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	post := func() {
+		t.Helper()
+		if err := conn.Post(ctx, 0, make([]byte, size)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	post()
+	post()
+	if p := conn.session.pace; p != (pace{bound, bound}) {
+		t.Errorf("within the bound it is %+v", p)
+	}
+	post()
+	post()
+	if p := conn.session.pace; p.now < 4*size {
+		t.Errorf("of a server that takes nothing it is %+v", p)
+	}
+	close(over)
+	for range 4 {
+		<-taken
+	}
+	if _, err := conn.Call(ctx, 0, nil); err != nil { // Behind the release of all messages.
+		t.Fatal(err)
+	}
+	<-taken
+	conn.session.mu.Lock()
+	conn.session.memory.end.Collect()
+	conn.session.mu.Unlock()
+	post()
+	if p := conn.session.pace; p != (pace{bound, bound}) {
+		t.Errorf("once all has come back it is %+v", p)
+	}
+}
+
+func TestOneMessageMayBeOfAnySize(t *testing.T) {
+	p := newPace(1000)
+	for _, c := range []struct {
+		underWay, length int
+		exceeded         bool
+	}{{0, 5000, false}, {5000, 1, true}, {500, 500, false}, {500, 501, true}} {
+		if is := p.isExceeded(c.underWay, c.length); is != c.exceeded {
+			t.Errorf("%d behind %d goes too far: %v", c.length, c.underWay, is)
+		}
+	}
+}

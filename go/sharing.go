@@ -1,0 +1,228 @@
+package breezeway
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"net"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/breezeway-ipc/breezeway/go/internal/abi"
+)
+
+// resends is how often something is begun again that never ran, as in Rust: the server that took a
+// new session may have left its address to a successor before it told the client so.
+const resends = 16
+
+// sharing keeps one session that many use. It is dialled when somebody needs it, and again once it
+// is over or its server goes away. One that goes away is closed when nothing is under way on it any
+// more.
+type sharing struct {
+	addresses string
+	opts      []Option
+
+	mu      sync.Mutex
+	current *Conn
+	leaving map[*Conn]struct{}
+	dialing chan struct{} // closed once the Dial that is under way has ended
+	closed  bool
+	// triedFirst is when the first address was tried last, by a session at another one; zero if it
+	// is not tried again. trying says that somebody does.
+	triedFirst time.Time
+	trying     bool
+	every      time.Duration
+}
+
+// get gives the session, and whether it is one that this call has dialled. The lock is not held
+// meanwhile: who waits here has a context of its own.
+func (s *sharing) get(ctx context.Context) (conn *Conn, isNew bool, err error) {
+	for {
+		s.mu.Lock()
+		current, dialing, closed := s.current, s.dialing, s.closed
+		if !s.triedFirst.IsZero() && !s.trying && time.Since(s.triedFirst) >= s.every {
+			s.trying = true
+			go s.tryFirst()
+		}
+		if current == nil && dialing == nil && !closed {
+			s.dialing = make(chan struct{})
+		}
+		s.mu.Unlock()
+		switch {
+		case closed:
+			return nil, false, net.ErrClosed
+		case current != nil:
+			return current, false, nil
+		case dialing == nil:
+			conn, err := s.dial(ctx)
+			return conn, true, err
+		}
+		select {
+		case <-dialing:
+		case <-ctx.Done():
+			return nil, false, ctx.Err()
+		}
+	}
+}
+
+func (s *sharing) dial(ctx context.Context) (*Conn, error) {
+	conn, err := dialWaiting(ctx, s.addresses, s.opts)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	close(s.dialing)
+	s.dialing = nil
+	if err == nil && s.closed {
+		_ = conn.Close()
+		return nil, net.ErrClosed
+	}
+	s.setCurrent(conn)
+	return conn, err
+}
+
+// setCurrent has a session used, nil until the next is dialled. The lock is held.
+func (s *sharing) setCurrent(conn *Conn) {
+	s.current, s.triedFirst = conn, time.Time{}
+	if conn == nil || conn.session.opts.returnToFirst == 0 {
+		return
+	}
+	if list, err := ParseAddresses(s.addresses); err == nil && conn.address != list[0] {
+		s.triedFirst, s.every = time.Now(), conn.session.opts.returnToFirst
+	}
+}
+
+// tryFirst has the first address used from now on, if a server is there again.
+func (s *sharing) tryFirst() {
+	first, _, _ := strings.Cut(s.addresses, ",")
+	conn, err := Dial(context.Background(), first, s.opts...)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.trying = false
+	switch {
+	case s.triedFirst.IsZero() || s.closed: // Another session has taken its place.
+		if err == nil {
+			_ = conn.Close()
+		}
+	case err == nil:
+		s.leave()
+		s.setCurrent(conn)
+	default:
+		s.triedFirst = time.Now()
+	}
+}
+
+const (
+	shortestPause = time.Millisecond
+	longestPause  = 200 * time.Millisecond
+)
+
+// dialWaiting is Dial, which tries again as the option WaitForServer says.
+func dialWaiting(ctx context.Context, addresses string, opts []Option) (*Conn, error) {
+	conn, err := Dial(ctx, addresses, opts...)
+	set, invalid := newOptions(opts)
+	if err == nil || invalid != nil || set.waitForServer == 0 {
+		return conn, err
+	}
+	until := time.Now().Add(set.waitForServer)
+	for pause := shortestPause; err != nil && mayPass(err); pause = min(2*pause, longestPause) {
+		left := time.Until(until)
+		if left <= 0 {
+			break
+		}
+		select {
+		case <-time.After(min(left, pause-time.Duration(rand.Int64N(int64(pause)/2)))):
+		case <-ctx.Done():
+			return nil, errors.Join(ctx.Err(), err)
+		}
+		conn, err = Dial(ctx, addresses, opts...)
+	}
+	return conn, err
+}
+
+// mayPass says whether a server may be there the next time: it is about to start, or to restart.
+func mayPass(err error) bool {
+	for _, passing := range []error{unix.ENOENT, unix.ECONNREFUSED, unix.ECONNRESET, unix.EAGAIN,
+		errHandshakeClosed, os.ErrDeadlineExceeded} {
+		if errors.Is(err, passing) {
+			return true
+		}
+	}
+	var refused *RefusedError
+	return errors.As(err, &refused) && refused.Status == abi.RefusedBusy
+}
+
+// forget has the next one dial. A session that goes on is left to what is under way on it.
+func (s *sharing) forget(conn *Conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.current == conn {
+		s.leave()
+	}
+}
+
+// leave leaves the present session to what is under way on it. The lock is held.
+func (s *sharing) leave() {
+	conn := s.current
+	s.setCurrent(nil)
+	if s.leaving == nil {
+		s.leaving = map[*Conn]struct{}{}
+	}
+	s.leaving[conn] = struct{}{}
+	go func() {
+		conn.session.closeOnceIdle()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.leaving, conn)
+	}()
+}
+
+// close closes all sessions, whatever is under way on them.
+func (s *sharing) close() {
+	s.mu.Lock()
+	s.closed = true
+	conns := make([]*Conn, 0, len(s.leaving)+1)
+	if s.current != nil {
+		conns = append(conns, s.current)
+		s.setCurrent(nil)
+	}
+	for conn := range s.leaving {
+		conns = append(conns, conn)
+	}
+	s.mu.Unlock()
+	for _, conn := range conns {
+		_ = conn.Close()
+	}
+}
+
+// mayGoOn says whether something that never ran on a session which is over, or goes away, is begun
+// again on another one: where a session that was just dialled has died, another one would as well.
+func mayGoOn(ctx context.Context, conn *Conn, isNew bool, tries int) bool {
+	return (!isNew || conn.isGoingAway()) && tries < resends && ctx.Err() == nil
+}
+
+// closeOnceIdle drives a session on which nothing new begins until nothing is under way on it, and
+// closes it (docs/abi.md, section 1.2).
+func (s *session) closeOnceIdle() {
+	s.mu.Lock()
+	s.leaving = true
+	w := s.newWaiter()
+	_ = s.wait(w, limit{}, func() bool {
+		return s.openStreams == 0 && s.calls.inFlight == 0 && s.callsArrived == 0 && !s.hasArrival()
+	})
+	s.freeWaiter(w)
+	s.mu.Unlock()
+	s.close()
+}
+
+// ended has closeOnceIdle look again: a call or a stream has ended, or something was taken up.
+func (s *session) ended() {
+	if s.leaving {
+		s.followers.wakeAll()
+		if s.isDriven() {
+			s.interrupt()
+		}
+	}
+}

@@ -1,0 +1,262 @@
+package breezeway
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// until polls for something that other goroutines of this process bring about.
+func until(t *testing.T, s *session, what string, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+		s.mu.Lock()
+		done := is()
+		s.mu.Unlock()
+		if done {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatal(what + " does not happen")
+		}
+	}
+}
+
+func TestWhoIsAsleepForTheOtherSideIsWokenByThisOne(t *testing.T) {
+	server := &Server{Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Streams: func(stream *Stream) { _ = stream.CloseSend() }}
+	if err := server.Listen("unix:"+filepath.Join(t.TempDir(), "s"), MaxStreams(1)); err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve() }()
+	t.Cleanup(func() {
+		_ = server.Close()
+		soon(t, "the server's end", served)
+	})
+	conn, err := Dial(contextOf(t), server.Addresses()[0].String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	first, err := conn.Open(contextOf(t), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	opened := make(chan error, 1)
+	go func() {
+		_, err := conn.Open(context.Background(), 0)
+		opened <- err
+	}()
+	s := conn.session
+	until(t, s, "the sleep of who opens a stream too many", func() bool {
+		waiters := s.streams.waiters
+		return first.incoming == finished && len(waiters) == 1 && waiters[0].parkedOn == s
+	})
+	// The number is free by this, and the other side has nothing to say to it.
+	if err := first.CloseSend(); err != nil {
+		t.Fatal(err)
+	}
+	if err := soon(t, "opening a stream once there is room", opened); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestStreamsThatEndTogetherLetAsManyBegin(t *testing.T) {
+	s, options := &session{ledger: new(ledger)}, defaults()
+	hello := options.hello(true)
+	s.streams.init(true, hello, hello, &s.openStreams)
+	streams := []*Stream{s.streams.add(s, 1, 0), s.streams.add(s, 3, 0)}
+	waiting := []*waiter{newWaiter(), newWaiter()}
+	s.streams.waiters = append(s.streams.waiters, waiting...)
+	for _, stream := range streams {
+		stream.outgoing, stream.incoming = finished, finished
+		s.streams.settle(stream)
+	}
+	for i, w := range waiting {
+		if !w.isWoken() {
+			t.Errorf("number %d of those who wait sleeps on", i)
+		}
+	}
+}
+
+func TestWhoWaitsForArrivalsIsWokenWhileNobodyReadsItsStreams(t *testing.T) {
+	busy, goOn := make(chan *Stream), make(chan struct{})
+	server := &Server{Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Handler: func(call *Call) error { return call.Echo() },
+		Streams: func(stream *Stream) {
+			for range 2 * onlyStreams {
+				m, err := stream.Recv(context.Background())
+				if err != nil || stream.SendMessage(context.Background(), &m) != nil {
+					return
+				}
+			}
+			busy <- stream
+			<-goOn
+		}}
+	if err := server.Listen("shm:" + filepath.Join(t.TempDir(), "s")); err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve() }()
+	t.Cleanup(func() {
+		_ = server.Close()
+		soon(t, "the server's end", served)
+	})
+	conn, err := Dial(contextOf(t), server.Addresses()[0].String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	defer close(goOn)
+	for range 3 {
+		stream, err := conn.Open(contextOf(t), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 * onlyStreams {
+			if err := stream.Send(contextOf(t), []byte("message")); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := stream.Recv(contextOf(t)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s := soon(t, "the handler of a stream that was opened", busy).session
+		until(t, s, "standing by", func() bool { return s.standing != nil && !s.leading })
+		if _, err := conn.Call(contextOf(t), 0, []byte("call")); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// standingBy is a session of shm whose last messages were a stream's, and at whose client's side
+// somebody waits for arrivals in the poller.
+func standingBy(t *testing.T, server *Server, options ...Option) *Conn {
+	t.Helper()
+	server.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
+	server.Streams = func(stream *Stream) {
+		for {
+			m, err := stream.Recv(context.Background())
+			if err != nil || stream.SendMessage(context.Background(), &m) != nil {
+				return
+			}
+		}
+	}
+	if err := server.Listen("shm:" + filepath.Join(t.TempDir(), "s")); err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve() }()
+	t.Cleanup(func() {
+		_ = server.Close()
+		soon(t, "the server's end", served)
+	})
+	conn, err := Dial(contextOf(t), server.Addresses()[0].String(), options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	stream, err := conn.Open(contextOf(t), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 * onlyStreams {
+		if err := stream.Send(contextOf(t), []byte("message")); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := stream.Recv(contextOf(t)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	go func() { _, _ = conn.AcceptStream(context.Background()) }()
+	s := conn.session
+	until(t, s, "standing by", func() bool { return s.standing != nil && !s.leading })
+	return conn
+}
+
+func TestWhoIsAnsweredWhileItRestsLearnsFromThatAndNobodyElseRestsAfterIt(t *testing.T) {
+	goOn := make(chan struct{})
+	server := &Server{Handler: func(call *Call) error {
+		<-goOn
+		return call.Echo()
+	}}
+	resting := standingBy(t, server)
+	s, replies := resting.session, make(chan error, 1)
+	call := func(conn *Conn) {
+		_, err := conn.Call(contextOf(t), 0, []byte("call"))
+		replies <- err
+	}
+	for range 20 {
+		// Who follows one that drives does not rest.
+		until(t, s, "standing by", func() bool {
+			s.budget = s.opts.spinBound
+			return s.standing != nil && !s.leading
+		})
+		go call(resting)
+		until(t, s, "resting", func() bool {
+			w := s.followers.first()
+			return w != nil && !w.rests.IsZero()
+		})
+		goOn <- struct{}{}
+		if err := soon(t, "the reply to who rests", replies); err != nil {
+			t.Fatal(err)
+		}
+		s.mu.Lock()
+		if s.budget == s.opts.spinBound {
+			t.Error("a rest is no evidence against polling")
+		}
+		s.mu.Unlock()
+		other, err := Dial(contextOf(t), server.Addresses()[0].String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		go call(other)
+		goOn <- struct{}{}
+		if err := soon(t, "the reply to a call of another session", replies); err != nil {
+			t.Fatal(err)
+		}
+		_ = other.Close()
+	}
+}
+
+func TestASecondOneThatWaitsForArrivalsHeedsItsDeadlineAndItsCancellation(t *testing.T) {
+	for name, policy := range map[string]Option{"adaptive": Wait(Adaptive), "park": Wait(Park)} {
+		t.Run(name, func(t *testing.T) {
+			server := &Server{Handler: func(call *Call) error { return call.Echo() }}
+			heedsLimits(t, standingBy(t, server, policy))
+		})
+	}
+}
+
+func heedsLimits(t *testing.T, conn *Conn) {
+	s, ended := conn.session, make(chan error, 1)
+	accept := func(ctx context.Context) {
+		_, err := conn.AcceptStream(ctx)
+		ended <- err
+	}
+	for range 20 {
+		inTime, stop := context.WithTimeout(context.Background(), time.Millisecond)
+		go accept(inTime)
+		err := soon(t, "the end past a deadline", ended)
+		stop()
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		go accept(ctx)
+		until(t, s, "the second one's sleep", func() bool { return s.followers.first() != nil })
+		if _, err := conn.Call(contextOf(t), 0, []byte("call")); err != nil {
+			t.Fatal(err)
+		}
+		cancel()
+		err = soon(t, "the end after a cancellation", ended)
+		if !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+	}
+}
