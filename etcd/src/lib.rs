@@ -1,6 +1,6 @@
 //! Discovery of [Breezeway](https://docs.rs/breezeway-rpc) services by etcd.
 //!
-//! A server registers its [`Instance`](breezeway_rpc::instances::Instance) under a lease: all its
+//! A server registers its [`Instance`] under a lease: all its
 //! addresses, its weight, its host, and the folder of its sockets. A client watches, so that
 //! instances on its own host are reached over shared memory and others over TCP, as they come and
 //! go. An instance is gone once it deregisters, or once its lease ends after it was killed.
@@ -31,8 +31,10 @@ mod record;
 mod registration;
 mod watching;
 
+use std::net::IpAddr;
 use std::time::Duration;
 
+use breezeway::{Address, Place};
 use breezeway_rpc::instances::Instance;
 use etcd_client::{Client, ConnectOptions};
 
@@ -75,12 +77,18 @@ impl Etcd {
 
     /// Registers an instance of a service, and keeps its lease alive. Its name tells it from others
     /// of the service: one that registers under the same name replaces it.
+    ///
+    /// The address has to be the one that others reach: one without a host or a port, as `0.0.0.0`
+    /// and port 0 are, is refused. `127.0.0.1` is not, as all clients may be on this host.
     pub async fn register(
         &self,
         service: &str,
         instance: &Instance,
         lease: Lease,
     ) -> Result<Registration, Error> {
+        check_name(service)?;
+        check_name(instance.name())?;
+        check_address(instance.address())?;
         let key = self.folder(service) + instance.name();
         Registration::new(self.client.clone(), key, record::write(instance), lease).await
     }
@@ -99,6 +107,40 @@ impl Etcd {
     }
 }
 
+fn check_name(name: &str) -> Result<(), Error> {
+    if name.is_empty() || name.contains('/') {
+        return Err(Error::Name(name.to_owned()));
+    }
+    Ok(())
+}
+
+fn check_address(address: &Address) -> Result<(), Error> {
+    let lacks_something = |place: &&Place| match place {
+        Place::Tcp { host, port } | Place::Tls { host, port } => *port == 0 || is_no_host(host),
+        _ => false,
+    };
+    match address.places().iter().find(lacks_something) {
+        Some(place) => Err(Error::Unreachable(place.clone())),
+        None => Ok(()),
+    }
+}
+
+/// Whether it stands for all addresses of whoever reads it, however it is written: resolvers also
+/// take `0` and `0x0.0` for `0.0.0.0` (inet_aton(3)).
+fn is_no_host(host: &str) -> bool {
+    match host.parse::<IpAddr>() {
+        Ok(host) => host.to_canonical().is_unspecified(),
+        Err(_) => {
+            let is_zero = |part: &str| {
+                let digits = part.strip_prefix("0x").or(part.strip_prefix("0X"));
+                let digits = digits.unwrap_or(part);
+                !digits.is_empty() && digits.bytes().all(|digit| digit == b'0')
+            };
+            host.split('.').all(is_zero)
+        }
+    }
+}
+
 /// A task that ends with who wants it.
 struct Task(tokio::task::JoinHandle<()>);
 
@@ -114,5 +156,40 @@ impl Task {
 impl Drop for Task {
     fn drop(&mut self) {
         self.0.abort();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_without_a_host_or_a_port_is_refused_wherever_it_stands() {
+        let check = |address: &str| check_address(&address.parse().unwrap());
+        let hosts = ["0.0.0.0", "[::]", "0", "0x0", "00.0", "[::ffff:0.0.0.0]"];
+        let wrong = hosts.map(|host| format!("tcp:{host}:7"));
+        let wrong = wrong.into_iter().chain(["tls:0.0.0.0:7", "tcp:10.0.0.7:0"].map(Into::into));
+        for wrong in wrong {
+            let error = check(&format!("shm:/run/a,{wrong}")).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("{wrong} names no host and port")), "{error}");
+        }
+        for right in [
+            "tcp:10.0.0.7:7",
+            "tls:a.example:7",
+            "tcp:0.example:7",
+            "tcp:127.0.0.1:7",
+            "tcp:[::ffff:10.0.0.7]:7",
+            "unix:/run/a",
+        ] {
+            check(right).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_name_that_would_be_another_folder_is_refused() {
+        for wrong in ["", "/", "users/1"] {
+            assert!(matches!(check_name(wrong), Err(Error::Name(name)) if name == wrong));
+        }
+        check_name("users-1.example:7").unwrap();
     }
 }

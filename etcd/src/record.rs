@@ -1,5 +1,6 @@
 //! What is written about an instance: a JSON object, as docs/rpc.md has it.
 
+use breezeway_rpc::ThriftFraming;
 use breezeway_rpc::instances::Instance;
 use serde::{Deserialize, Serialize};
 
@@ -12,6 +13,38 @@ struct Record {
     /// Of its host and of the folder of its sockets.
     #[serde(skip_serializing_if = "Option::is_none")]
     locality: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    framing: Option<Framing>,
+}
+
+/// How the messages of a server are wrapped that opens no sessions. A word that is not known makes
+/// no record of it: nothing is to be called as it would not understand.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Framing {
+    TtHeader,
+    Framed,
+    Unframed,
+}
+
+impl From<ThriftFraming> for Framing {
+    fn from(framing: ThriftFraming) -> Self {
+        match framing {
+            ThriftFraming::TtHeader => Self::TtHeader,
+            ThriftFraming::Framed => Self::Framed,
+            ThriftFraming::Unframed => Self::Unframed,
+        }
+    }
+}
+
+impl From<Framing> for ThriftFraming {
+    fn from(framing: Framing) -> Self {
+        match framing {
+            Framing::TtHeader => Self::TtHeader,
+            Framing::Framed => Self::Framed,
+            Framing::Unframed => Self::Unframed,
+        }
+    }
 }
 
 fn one() -> u32 {
@@ -23,6 +56,7 @@ pub(crate) fn write(instance: &Instance) -> Vec<u8> {
         address: instance.address().to_string(),
         weight: instance.weight(),
         locality: instance.locality().map(ToString::to_string),
+        framing: instance.framing().map(Framing::from),
     };
     serde_json::to_vec(&record).expect("texts and a number")
 }
@@ -32,7 +66,10 @@ pub(crate) fn write(instance: &Instance) -> Vec<u8> {
 pub(crate) fn read(name: &str, value: &[u8]) -> Result<Instance, String> {
     let record: Record = serde_json::from_slice(value).map_err(|error| error.to_string())?;
     let address = record.address.parse().map_err(|error| format!("address: {error}"))?;
-    let instance = Instance::new(name, address).with_weight(record.weight);
+    let mut instance = Instance::new(name, address).with_weight(record.weight);
+    if let Some(framing) = record.framing {
+        instance = instance.with_framing(framing.into());
+    }
     let Some(locality) = record.locality else { return Ok(instance) };
     let locality = locality.parse().map_err(|error| format!("locality: {error}"))?;
     Ok(instance.with_locality(locality))
@@ -56,6 +93,22 @@ mod tests {
     }
 
     #[test]
+    fn each_framing_is_read_as_it_was_written() {
+        for (framing, word) in [
+            (ThriftFraming::TtHeader, "ttheader"),
+            (ThriftFraming::Framed, "framed"),
+            (ThriftFraming::Unframed, "unframed"),
+        ] {
+            let address = "tcp:10.0.0.7:1".parse().unwrap();
+            let instance = Instance::new("a", address).with_framing(framing);
+            let written = write(&instance);
+            let said = format!(r#""framing":"{word}""#);
+            assert!(String::from_utf8_lossy(&written).contains(&said), "{said}");
+            assert_eq!(read("a", &written), Ok(instance));
+        }
+    }
+
+    #[test]
     fn what_is_not_said_has_its_default_and_what_is_not_known_is_left_alone() {
         let instance = read("a", br#"{"address":"tcp:10.0.0.7:1","zone":"b"}"#).unwrap();
         assert_eq!(instance, Instance::new("a", "tcp:10.0.0.7:1".parse().unwrap()));
@@ -68,6 +121,7 @@ mod tests {
         assert!(wrong(r#"{"weight":1}"#).contains("missing field `address`"));
         assert!(wrong(r#"{"address":"x:y"}"#).starts_with("address: "));
         assert!(wrong(r#"{"address":"tcp:a:1","weight":-1}"#).contains("u32"));
+        assert!(wrong(r#"{"address":"tcp:a:1","framing":"odd"}"#).contains("unknown variant"));
         let locality = r#"{"address":"tcp:a:1","locality":"here"}"#;
         assert!(wrong(locality).starts_with("locality: "));
     }

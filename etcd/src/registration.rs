@@ -6,9 +6,12 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use etcd_client::{Client, PutOptions};
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
 
 use crate::{Error, Task};
+
+/// The code of gRPC for what is not there.
+const NOT_FOUND: i32 = 5;
 
 /// How long an instance stays registered that no longer says that it is there: seconds, at least 1.
 /// etcd has a shortest time of its own, two seconds as it comes.
@@ -30,13 +33,19 @@ impl Lease {
     fn time(self) -> Duration {
         Duration::from_secs(self.0.into())
     }
+
+    /// How often it is renewed, and how long that may take: one renewal may fail, however it does,
+    /// and the next still comes in time.
+    fn third(self) -> Duration {
+        self.time() / 3
+    }
 }
 
 /// An instance that is registered for as long as this exists. When it is dropped, or the process is
 /// killed, the lease ends by itself; [`Self::deregister`] ends it at once.
 ///
 /// When etcd was away, the instance is there again a third of the lease's time after etcd is, also
-/// if etcd has lost everything; later if an attempt hangs, which it may for the lease's time.
+/// if etcd has lost everything; two thirds, if an attempt hangs meanwhile.
 pub struct Registration {
     record: Arc<Record>,
     keeping: Task,
@@ -47,8 +56,10 @@ struct Record {
     key: String,
     value: Vec<u8>,
     lease: Lease,
-    /// The number that etcd gave the lease last.
+    /// The number of the lease that is kept: one whose key was written.
     number: AtomicI64,
+    /// The number that etcd gave a lease last. Nobody may know whether its key was written.
+    granted: AtomicI64,
 }
 
 impl Registration {
@@ -58,8 +69,9 @@ impl Registration {
         value: Vec<u8>,
         lease: Lease,
     ) -> Result<Self, Error> {
-        let record = Arc::new(Record { client, key, value, lease, number: AtomicI64::new(0) });
-        record.put().await?;
+        let (number, granted) = (AtomicI64::new(0), AtomicI64::new(0));
+        let record = Arc::new(Record { client, key, value, lease, number, granted });
+        record.put(lease.time()).await?;
         let keeping = Arc::clone(&record);
         let keeping = Task(tokio::spawn(async move { keeping.keep().await }));
         Ok(Self { record, keeping })
@@ -71,35 +83,66 @@ impl Registration {
         let Self { record, keeping } = self;
         // Or it might register again.
         keeping.end().await;
-        let (mut client, number) = (record.client.clone(), record.number.load(Ordering::Relaxed));
-        record.answered(client.lease_revoke(number)).await?;
-        Ok(())
+        let patience = record.lease.time();
+        // Not the key, which may be that of another instance of this name by now.
+        let ended = record.revoke(record.number.load(Ordering::Relaxed), patience).await;
+        record.forget(patience).await?;
+        ended
     }
 }
 
 impl Record {
-    /// Writes it under a new lease.
-    async fn put(&self) -> Result<(), Error> {
+    /// Ends the lease that is not known to have its key. From then on etcd refuses to write that,
+    /// also if it has the request already and is late.
+    async fn forget(&self, patience: Duration) -> Result<(), Error> {
+        let [number, granted] =
+            [&self.number, &self.granted].map(|number| number.load(Ordering::Relaxed));
+        if granted == number { Ok(()) } else { self.revoke(granted, patience).await }
+    }
+
+    /// Ends a lease, unless it has ended by itself.
+    async fn revoke(&self, number: i64, patience: Duration) -> Result<(), Error> {
         let mut client = self.client.clone();
-        let granted = self.answered(client.lease_grant(self.lease.0.into(), None)).await?;
-        let options = PutOptions::new().with_lease(granted.id());
-        let put = client.put(self.key.clone(), self.value.clone(), Some(options));
-        self.answered(put).await?;
+        match answered(patience, client.lease_revoke(number)).await {
+            Err(Error::Etcd(etcd_client::Error::GRpcStatus(status)))
+                if i32::from(status.code()) == NOT_FOUND =>
+            {
+                Ok(())
+            }
+            other => other.map(drop),
+        }
+    }
+
+    /// Writes it under a new lease. A write before it that was not answered could come after it,
+    /// and leave the key to a lease that nobody keeps: that lease ends first.
+    async fn put(&self, patience: Duration) -> Result<(), Error> {
+        self.forget(patience).await?;
+        let mut client = self.client.clone();
+        let number = answered(patience, async {
+            let granted = client.lease_grant(self.lease.0.into(), None).await?;
+            self.granted.store(granted.id(), Ordering::Relaxed);
+            let options = PutOptions::new().with_lease(granted.id());
+            client.put(self.key.clone(), self.value.clone(), Some(options)).await?;
+            Ok(granted.id())
+        });
         // Only now: a lease that was granted for a key that was not written is not to be kept.
-        self.number.store(granted.id(), Ordering::Relaxed);
+        self.number.store(number.await?, Ordering::Relaxed);
         Ok(())
     }
 
     /// Keeps it there, whatever happens to etcd.
     async fn keep(&self) {
-        let pause = self.lease.time() / 3;
+        let third = self.lease.third();
+        let mut ticks = interval_at(Instant::now() + third, third);
+        // An attempt that took all of its time is followed by the next.
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
-            sleep(pause).await;
+            ticks.tick().await;
             match self.keep_lease().await {
                 Ok(()) => {}
                 Err(Error::Etcd(etcd_client::Error::LeaseKeepAliveError(_))) => {
                     tracing::debug!(key = self.key, "the lease has ended: registering anew");
-                    if let Err(error) = self.put().await {
+                    if let Err(error) = self.put(third).await {
                         tracing::warn!(key = self.key, %error, "not registered");
                     }
                 }
@@ -113,15 +156,13 @@ impl Record {
     async fn keep_lease(&self) -> Result<(), Error> {
         let number = self.number.load(Ordering::Relaxed);
         let mut client = self.client.clone();
-        self.answered(client.lease_keep_alive(number)).await?;
-        Ok(())
+        answered(self.lease.third(), client.lease_keep_alive(number)).await.map(drop)
     }
+}
 
-    async fn answered<T>(
-        &self,
-        answer: impl Future<Output = Result<T, etcd_client::Error>>,
-    ) -> Result<T, Error> {
-        let patience = self.lease.time();
-        Ok(timeout(patience, answer).await.map_err(|_| Error::NoAnswer(patience))??)
-    }
+async fn answered<T>(
+    patience: Duration,
+    answer: impl Future<Output = Result<T, etcd_client::Error>>,
+) -> Result<T, Error> {
+    Ok(timeout(patience, answer).await.map_err(|_| Error::NoAnswer(patience))??)
 }

@@ -16,16 +16,17 @@ const LISTING: Duration = Duration::from_secs(5);
 /// Between tries when etcd is away.
 const PAUSE: Duration = Duration::from_millis(200);
 
-/// The instances of a service, as etcd has them. While it is away, the last set stays. What is no
-/// record is left out, with a warning.
+/// The instances of a service, as etcd has them; also that there are none. While it is away, the
+/// last set stays. What is no record is left out, with a warning.
 pub struct Watching {
-    sets: watch::Receiver<Vec<Instance>>,
+    /// Nothing until etcd has listed them.
+    sets: watch::Receiver<Option<Vec<Instance>>>,
     _following: Task,
 }
 
 impl Watching {
     pub(crate) fn new(client: Client, folder: String) -> Self {
-        let (tell, sets) = watch::channel(Vec::new());
+        let (tell, sets) = watch::channel(None);
         let mut follower = Follower { client, folder, known: BTreeMap::new(), tell };
         let following = tokio::spawn(async move {
             loop {
@@ -41,11 +42,15 @@ impl Watching {
 
 impl Resolver for Watching {
     async fn next(&mut self) -> Vec<Instance> {
-        if self.sets.changed().await.is_err() {
-            // The runtime ends.
-            pending::<()>().await;
+        loop {
+            if self.sets.changed().await.is_err() {
+                // The runtime ends.
+                pending::<()>().await;
+            }
+            if let Some(set) = &*self.sets.borrow_and_update() {
+                return set.clone();
+            }
         }
-        self.sets.borrow_and_update().clone()
     }
 }
 
@@ -53,7 +58,7 @@ struct Follower {
     client: Client,
     folder: String,
     known: BTreeMap<String, Instance>,
-    tell: watch::Sender<Vec<Instance>>,
+    tell: watch::Sender<Option<Vec<Instance>>>,
 }
 
 impl Follower {
@@ -112,7 +117,7 @@ impl Follower {
     }
 
     fn say(&self) {
-        let set: Vec<_> = self.known.values().cloned().collect();
+        let set = Some(self.known.values().cloned().collect());
         self.tell.send_if_modified(|last| {
             let is_new = *last != set;
             *last = set;

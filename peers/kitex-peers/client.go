@@ -12,6 +12,7 @@ import (
 
 	"github.com/bytedance/gopkg/cloud/metainfo"
 	"github.com/cloudwego/kitex/client"
+	"github.com/cloudwego/kitex/client/callopt"
 	"github.com/cloudwego/kitex/pkg/kerrors"
 	"github.com/cloudwego/kitex/pkg/remote"
 	"github.com/cloudwego/kitex/pkg/transmeta"
@@ -77,6 +78,7 @@ func call(at net.Addr, framing string, more ...client.Option) {
 	if !errors.As(err, &failed) || failed.TypeID() != 6 {
 		log.Fatalf("a panic: %v", err)
 	}
+	unknown(ctx, options)
 
 	for _, size := range []int{0, 1, 65536, 16 << 20} {
 		text := strings.Repeat("x", size)
@@ -104,6 +106,49 @@ func call(at net.Addr, framing string, more ...client.Option) {
 			log.Fatalf("an unknown service: %v", err)
 		}
 	}
+	fmt.Println("all right")
+}
+
+// unknown calls a method that the service does not have.
+func unknown(ctx context.Context, options []client.Option) {
+	info := called.NewServiceInfoForClient()
+	info.Methods["unknown"] = info.Methods["echo"]
+	c, err := client.NewClient(info, append(options, client.WithDestService("Shop"))...)
+	must("a client", err)
+	text := shop.ShopEchoArgs{Text: "x"}
+	var failed *remote.TransError
+	err = c.Call(ctx, "unknown", &text, shop.NewShopEchoResult())
+	if !errors.As(err, &failed) || failed.TypeID() != 1 {
+		log.Fatalf("an unknown method: %v", err)
+	}
+}
+
+// callLate calls what is never answered.
+func callLate(at net.Addr, framing string) {
+	c := called.MustNewClient("Shop", options(at, framing)...)
+	late := callopt.WithRPCTimeout(100 * time.Millisecond)
+	_, err := c.Echo(context.Background(), "never", late)
+	if !errors.Is(err, kerrors.ErrRPCTimeout) {
+		log.Fatalf("a late call: %v", err)
+	}
+	// Others are answered.
+	ready, err := c.Ready(context.Background())
+	must("ready", err)
+	expect("ready", ready, true)
+	fmt.Println("all right")
+}
+
+// callBoth calls two services of one server, which have methods of the same names: the shop is ready,
+// and the other one is not.
+func callBoth(at net.Addr, framing string) {
+	options := options(at, framing)
+	ctx := context.Background()
+	ready, err := called.MustNewClient("Shop", options...).Ready(ctx)
+	must("the shop", err)
+	expect("the shop", ready, true)
+	other, err := health.MustNewClient("Health", options...).Ready(ctx)
+	must("the other", err)
+	expect("the other", other, false)
 	fmt.Println("all right")
 }
 

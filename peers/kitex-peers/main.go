@@ -4,11 +4,15 @@
 //	go generate ./... && go build .
 //	kitex serve tcp:127.0.0.1:0
 //	kitex call unix:/tmp/shop.sock ttheader
+//	kitex serve-both tcp:127.0.0.1:0
+//	kitex call-both unix:/tmp/shop.sock ttheader
+//	kitex call-late unix:/tmp/shop.sock ttheader
 //	kitex call-shmipc unix:/tmp/shmipc.sock ttheader
 //	kitex call-tls tcp:127.0.0.1:7000 ttheader ROOT.pem CERTIFICATE.pem CERTIFICATE.key
 //	kitex serve-tls tcp:127.0.0.1:0 CERTIFICATE.pem CERTIFICATE.key
 //	kitex serve-room tcp:127.0.0.1:0
 //	kitex call-room unix:/tmp/room.sock
+//	kitex serve-users tcp:127.0.0.1:0
 //	kitex serve-echo unix:/tmp/echo.sock
 //	kitex bench-echo unix:/tmp/echo.sock MILLISECONDS
 package main
@@ -16,6 +20,7 @@ package main
 //go:generate go tool kitex -module breezeway/peers/kitex ../../crates/breezeway-rpc/tests/idl/shop.thrift
 //go:generate go tool kitex -module breezeway/peers/kitex -streamx ../../crates/breezeway-rpc/tests/idl/room.thrift
 //go:generate go tool kitex -module breezeway/peers/kitex ../rpc-peers/idl/echo.thrift
+//go:generate go tool kitex -module breezeway/peers/kitex ../../examples/thrift-service/idl/users.thrift
 
 import (
 	"fmt"
@@ -35,6 +40,12 @@ func main() {
 		serve(address(arguments[1]))
 	case len(arguments) == 3 && arguments[0] == "call":
 		call(address(arguments[1]), arguments[2])
+	case len(arguments) == 2 && arguments[0] == "serve-both":
+		serveBoth(address(arguments[1]))
+	case len(arguments) == 3 && arguments[0] == "call-both":
+		callBoth(address(arguments[1]), arguments[2])
+	case len(arguments) == 3 && arguments[0] == "call-late":
+		callLate(address(arguments[1]), arguments[2])
 	case len(arguments) == 3 && arguments[0] == "call-shmipc":
 		at := address(arguments[1])
 		call(at, arguments[2], overShmipc(at)...)
@@ -47,15 +58,20 @@ func main() {
 		serveRoom(address(arguments[1]))
 	case len(arguments) == 2 && arguments[0] == "call-room":
 		callRoom(address(arguments[1]))
+	case len(arguments) == 2 && arguments[0] == "serve-users":
+		serveUsers(address(arguments[1]))
 	case len(arguments) == 2 && arguments[0] == "serve-echo":
 		serveEcho(address(arguments[1]))
 	case len(arguments) == 3 && arguments[0] == "bench-echo":
 		benchEcho(address(arguments[1]), arguments[2])
 	default:
 		log.Fatal("usage: kitex serve ADDRESS | kitex call ADDRESS FRAMING | " +
+			"kitex serve-both ADDRESS | kitex call-both ADDRESS FRAMING | " +
+			"kitex call-late ADDRESS FRAMING | " +
 			"kitex call-shmipc ADDRESS FRAMING | " +
 			"kitex call-tls ADDRESS FRAMING ROOT CERTIFICATE KEY | " +
 			"kitex serve-tls ADDRESS CERTIFICATE KEY | " +
+			"kitex serve-users ADDRESS | " +
 			"kitex serve-room ADDRESS | kitex call-room ADDRESS | " +
 			"kitex serve-echo ADDRESS | kitex bench-echo ADDRESS MILLISECONDS\n" +
 			"framings: ttheader, ttheaderframed, framed, buffered")

@@ -13,6 +13,7 @@ import (
 	"github.com/cloudwego/kitex/server"
 
 	"breezeway/peers/kitex/kitex_gen/shop"
+	health "breezeway/peers/kitex/kitex_gen/shop/health"
 	served "breezeway/peers/kitex/kitex_gen/shop/shop"
 )
 
@@ -32,15 +33,35 @@ func serve(at net.Addr) {
 	run(listener)
 }
 
-// run serves the shop until the program ends.
-func run(listener net.Listener, more ...server.Option) {
-	options := append([]server.Option{
+func all(listener net.Listener, more ...server.Option) []server.Option {
+	return append([]server.Option{
 		server.WithListener(listener),
 		server.WithMetaHandler(transmeta.ServerTTHeaderHandler),
 		server.WithMetaHandler(transmeta.MetainfoServerHandler),
 		server.WithEnableContextTimeout(true),
 	}, more...)
-	must("serve", served.NewServer(&corner{left: 3}, options...).Run())
+}
+
+// run serves the shop until the program ends.
+func run(listener net.Listener, more ...server.Option) {
+	must("serve", served.NewServer(&corner{left: 3}, all(listener, more...)...).Run())
+}
+
+// shut is never ready.
+type shut struct{ corner }
+
+func (*shut) Ready(context.Context) (bool, error) { return false, nil }
+
+// serveBoth serves two services that have methods of the same names. Who names no service means the
+// shop.
+func serveBoth(at net.Addr) {
+	listener, err := net.Listen(at.Network(), at.String())
+	must("listen", err)
+	fmt.Printf("%s:%s\n", listener.Addr().Network(), listener.Addr())
+	s := server.NewServer(all(listener)...)
+	must("register", served.RegisterService(s, &corner{left: 3}, server.WithFallbackService()))
+	must("register", health.RegisterService(s, &shut{}))
+	must("serve", s.Run())
 }
 
 func (c *corner) Buy(_ context.Context, wanted *shop.Item, coupon string) (*shop.Item, error) {
@@ -81,6 +102,9 @@ func (c *corner) Count(ctx context.Context) (int64, error) {
 func (c *corner) Echo(ctx context.Context, text string) (string, error) {
 	if name, ok := metainfo.GetValue(ctx, "name"); ok {
 		metainfo.SendBackwardValue(ctx, "greeting", "hello "+name)
+	}
+	if text == "never" {
+		select {}
 	}
 	return text, nil
 }

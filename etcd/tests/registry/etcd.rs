@@ -2,13 +2,15 @@
 
 use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use breezeway_etcd::Etcd;
 use tempfile::TempDir;
+use tokio::time::{sleep, timeout};
 
 const PATIENCE: Duration = Duration::from_secs(30);
+/// How long one question may take while etcd starts.
+const PAUSE: Duration = Duration::from_millis(500);
 
 /// etcd with its data in a folder, killed when dropped.
 pub(crate) struct Running {
@@ -18,14 +20,14 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    pub(crate) fn start() -> Self {
+    pub(crate) async fn start() -> Self {
         // Somebody else may take a port before etcd does.
         for _ in 0..5 {
             let folder = tempfile::tempdir().unwrap();
             let ports = free_ports();
             let child = spawn(&folder, ports);
             let mut running = Self { folder, ports, child };
-            if running.listens() {
+            if running.answers().await {
                 return running;
             }
         }
@@ -46,9 +48,9 @@ impl Running {
     }
 
     /// With the data that it had, at the same ports.
-    pub(crate) fn start_again(&mut self) {
+    pub(crate) async fn start_again(&mut self) {
         self.child = spawn(&self.folder, self.ports);
-        assert!(self.listens(), "etcd does not start again");
+        assert!(self.answers().await, "etcd does not start again");
     }
 
     /// Throws away its data.
@@ -56,17 +58,21 @@ impl Running {
         self.folder = tempfile::tempdir().unwrap();
     }
 
-    /// Whether it takes connections, and has not ended.
-    fn listens(&mut self) -> bool {
+    /// Whether it says what it has. It takes connections some time before it does.
+    async fn answers(&mut self) -> bool {
+        let endpoint = self.endpoint();
         let from = Instant::now();
         while from.elapsed() < PATIENCE {
             if self.child.try_wait().unwrap().is_some() {
                 return false;
             }
-            if std::net::TcpStream::connect(("127.0.0.1", self.ports.0)).is_ok() {
+            let listed = timeout(PAUSE, async {
+                etcd_client::Client::connect([&endpoint], None).await?.get("a", None).await
+            });
+            if matches!(listed.await, Ok(Ok(_))) {
                 return true;
             }
-            thread::sleep(Duration::from_millis(10));
+            sleep(PAUSE / 50).await;
         }
         false
     }

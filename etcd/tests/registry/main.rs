@@ -4,27 +4,32 @@
 
 /// Whatever of it a test needs, it starts in a folder of its own at free ports.
 mod etcd;
+/// A connection to etcd whose answers can be held back.
+mod held;
 /// A server that registers itself, in a process of its own.
 mod process;
 
 mod needs_etcd {
+    use std::pin::pin;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::time::Duration;
 
     use breezeway::{Address, Carrier};
-    use breezeway_etcd::{Etcd, Lease};
+    use breezeway_etcd::{Error as RegisterError, Etcd, Lease};
     use breezeway_rpc::governance::CallRequest;
     use breezeway_rpc::instances::{Instance, InstanceOptions, Instances, Resolver};
     use breezeway_rpc::thrift::Streaming;
-    use breezeway_rpc::{CallOptions, Error, Method, Route};
+    use breezeway_rpc::{CallOptions, Error, Method, Route, ThriftFraming};
     use breezeway_tokio::{Server, Stopper};
+    use etcd_client::PutOptions;
     use tempfile::TempDir;
     use tokio::task::JoinHandle;
     use tokio::time::{sleep, timeout};
     use tower::{Service, ServiceExt};
 
     use crate::etcd::Running;
+    use crate::held::Held;
     use crate::process::Process;
 
     /// How long something may take that must come.
@@ -94,7 +99,7 @@ mod needs_etcd {
     #[tokio::test]
     #[ignore = "needs etcd"]
     async fn all_that_a_server_says_of_itself_arrives() {
-        let running = Running::start();
+        let running = Running::start().await;
         let etcd = running.connect().await;
         let folder = tempfile::tempdir().unwrap();
         let address = format!("shm:{0}/a,unix:{0}/b,tcp:10.0.0.1:7", folder.path().display());
@@ -102,15 +107,18 @@ mod needs_etcd {
         let bare = Instance::new("two", "tcp:10.0.0.2:7".parse().unwrap());
         let _one = etcd.register("echo", &whole, Lease::default()).await.unwrap();
         let _two = etcd.register("echo", &bare, Lease::default()).await.unwrap();
+        let framed = Instance::new("three", "tcp:10.0.0.3:7".parse().unwrap())
+            .with_framing(ThriftFraming::Framed);
+        let _three = etcd.register("echo", &framed, Lease::default()).await.unwrap();
         let _other = etcd.register("echo-more", &bare, Lease::default()).await.unwrap();
-        let set = registered(&mut etcd.watch("echo"), &["one", "two"]).await;
-        assert_eq!(set, [whole, bare]);
+        let set = registered(&mut etcd.watch("echo"), &["one", "three", "two"]).await;
+        assert_eq!(set, [whole, framed, bare]);
     }
 
     #[tokio::test]
     #[ignore = "needs etcd"]
     async fn one_on_this_host_is_called_over_shared_memory_until_it_deregisters() {
-        let running = Running::start();
+        let running = Running::start().await;
         let etcd = running.connect().await;
         let folder = tempfile::tempdir().unwrap();
         let instances = instances(&etcd);
@@ -142,7 +150,7 @@ mod needs_etcd {
     #[tokio::test]
     #[ignore = "needs etcd"]
     async fn one_that_is_killed_is_gone_when_its_lease_has_ended() {
-        let running = Running::start();
+        let running = Running::start().await;
         let etcd = running.connect().await;
         let mut watching = etcd.watch("echo");
         let folder = tempfile::tempdir().unwrap();
@@ -194,7 +202,7 @@ mod needs_etcd {
 
     /// Calls while etcd is away for longer than the lease, and comes again.
     async fn etcd_is_away(loses_all: bool) {
-        let mut running = Running::start();
+        let mut running = Running::start().await;
         let etcd = running.connect().await;
         let folder = tempfile::tempdir().unwrap();
         let (here, there) = (Echo::at(&folder, "here"), Echo::at(&folder, "there"));
@@ -209,7 +217,7 @@ mod needs_etcd {
         if loses_all {
             running.lose_all();
         }
-        running.start_again();
+        running.start_again().await;
         let remote = Instance::new("there", there.address.clone());
         let again = async {
             loop {
@@ -248,7 +256,7 @@ mod needs_etcd {
     #[tokio::test]
     #[ignore = "needs etcd"]
     async fn what_is_no_record_is_left_out_until_it_is_one() {
-        let running = Running::start();
+        let running = Running::start().await;
         let etcd = running.connect().await;
         let mut watching = etcd.watch("echo");
         let mut client = etcd_client::Client::connect([running.endpoint()], None).await.unwrap();
@@ -265,8 +273,115 @@ mod needs_etcd {
 
     #[tokio::test]
     #[ignore = "needs etcd"]
+    async fn a_service_without_instances_is_an_empty_set() {
+        let running = Running::start().await;
+        let etcd = running.connect().await;
+        let set = timeout(PATIENCE, etcd.watch("echo").next()).await.expect("a first set");
+        assert_eq!(set, []);
+    }
+
+    #[tokio::test]
+    #[ignore = "needs etcd"]
+    async fn a_registration_whose_lease_has_ended_is_deregistered() {
+        let running = Running::start().await;
+        let etcd = running.connect().await;
+        let instance = Instance::new("one", "tcp:10.0.0.1:7".parse().unwrap());
+        let registration = etcd.register("echo", &instance, Lease::seconds(30)).await.unwrap();
+        let mut client = etcd_client::Client::connect([running.endpoint()], None).await.unwrap();
+        for lease in client.leases().await.unwrap().leases() {
+            client.lease_revoke(lease.id()).await.unwrap();
+        }
+        registered(&mut etcd.watch("echo"), &[]).await;
+        registration.deregister().await.unwrap();
+    }
+
+    #[tokio::test]
+    #[ignore = "needs etcd"]
+    async fn what_is_being_registered_anew_is_deregistered_too() {
+        let running = Running::start().await;
+        let held = Held::start(&running.endpoint()).await;
+        let etcd = Etcd::connect(&[&held.endpoint()]).await.unwrap();
+        let instance = Instance::new("one", "tcp:10.0.0.1:7".parse().unwrap());
+        let registration = etcd.register("echo", &instance, Lease::seconds(9)).await.unwrap();
+        held.hold_once_said("tcp:10.0.0.1:7");
+        let mut client = etcd_client::Client::connect([running.endpoint()], None).await.unwrap();
+        for lease in client.leases().await.unwrap().leases() {
+            client.lease_revoke(lease.id()).await.unwrap();
+        }
+        // It is there under a new lease, of which only the number has arrived.
+        timeout(PATIENCE, held.holds()).await.expect("it registers anew");
+        let mut watching = running.connect().await.watch("echo");
+        registered(&mut watching, &["one"]).await;
+        let mut deregistering = pin!(registration.deregister());
+        let early = timeout(Duration::from_millis(50), &mut deregistering).await;
+        assert!(early.is_err(), "without an answer: {early:?}");
+        held.release();
+        deregistering.await.unwrap();
+        let left = client.get("breezeway/echo/one", None).await.unwrap();
+        assert_eq!(left.count(), 0);
+    }
+
+    #[tokio::test]
+    #[ignore = "needs etcd"]
+    async fn a_write_that_comes_late_does_not_take_the_key_from_the_lease_that_is_kept() {
+        let running = Running::start().await;
+        let held = Held::start(&running.endpoint()).await;
+        let etcd = Etcd::connect(&[&held.endpoint()]).await.unwrap();
+        let instance = Instance::new("one", "tcp:10.0.0.1:7".parse().unwrap());
+        let registration = etcd.register("echo", &instance, Lease::seconds(9)).await.unwrap();
+        held.hold_once_said("tcp:10.0.0.1:7");
+        let mut client = etcd_client::Client::connect([running.endpoint()], None).await.unwrap();
+        let first = client.leases().await.unwrap().leases()[0].id();
+        client.lease_revoke(first).await.unwrap();
+        // It is written under a second lease, without an answer: nobody knows when.
+        timeout(PATIENCE, held.holds()).await.expect("it registers anew");
+        let key = "breezeway/echo/one";
+        let kept = async |client: &mut etcd_client::Client, but: i64| {
+            let lease = async {
+                loop {
+                    let found = client.get(key, None).await.unwrap();
+                    match found.kvs().first().map(|found| (found.lease(), found.value().to_vec())) {
+                        Some((lease, value)) if lease != but => return (lease, value),
+                        _ => sleep(Duration::from_millis(5)).await,
+                    }
+                }
+            };
+            timeout(PATIENCE, lease).await.expect("it is there")
+        };
+        let (second, value) = kept(&mut client, first).await;
+        // Its third comes once etcd is known not to have answered.
+        sleep(Duration::from_secs(3)).await;
+        held.release();
+        let (third, _) = kept(&mut client, second).await;
+        let under_second = PutOptions::new().with_lease(second);
+        let late = client.put(key, value, Some(under_second)).await;
+        assert!(late.is_err(), "{late:?}");
+        assert_eq!(kept(&mut client, second).await.0, third);
+        registration.deregister().await.unwrap();
+    }
+
+    #[tokio::test]
+    #[ignore = "needs etcd"]
+    async fn what_others_could_not_call_is_not_registered() {
+        let running = Running::start().await;
+        let etcd = running.connect().await;
+        let register = |service, name, address: &str| {
+            let (etcd, instance) = (etcd.clone(), Instance::new(name, address.parse().unwrap()));
+            async move { etcd.register(service, &instance, Lease::default()).await.map(drop) }
+        };
+        let unreachable = register("echo", "one", "tcp:0.0.0.0:7").await;
+        assert!(matches!(unreachable, Err(RegisterError::Unreachable(_))), "{unreachable:?}");
+        for (service, name) in [("echo", "a/b"), ("echo/more", "one"), ("echo", "")] {
+            let refused = register(service, name, "tcp:10.0.0.1:7").await;
+            assert!(matches!(refused, Err(RegisterError::Name(_))), "{refused:?}");
+        }
+        registered(&mut etcd.watch("echo"), &[]).await;
+    }
+
+    #[tokio::test]
+    #[ignore = "needs etcd"]
     async fn who_cannot_register_is_told() {
-        let mut running = Running::start();
+        let mut running = Running::start().await;
         let etcd = running.connect().await;
         running.kill();
         let instance = Instance::new("one", "tcp:10.0.0.1:7".parse().unwrap());

@@ -18,6 +18,24 @@ pub(crate) async fn one(call: impl AsyncFn() -> Result<()>) -> Result<f64> {
     Ok(at(&calls(&call, TIME).await?, 0.5))
 }
 
+/// As [`one`], without the time that it takes to make the arguments.
+pub(crate) async fn prepared<A>(
+    (prepare, call): &(impl Fn() -> A, impl AsyncFn(A) -> Result<()>),
+) -> Result<f64> {
+    let mut times = Vec::new();
+    for time in [WARM_UP, TIME] {
+        times.clear();
+        let begun = Instant::now();
+        while begun.elapsed() < time {
+            let arguments = prepare();
+            let sent = Instant::now();
+            call(arguments).await?;
+            times.push(sent.elapsed().as_secs_f64() * 1e6);
+        }
+    }
+    Ok(at(&times, 0.5))
+}
+
 /// 64 calls at a time: µs for each, of which the reciprocal is calls for each µs.
 pub(crate) async fn many(call: impl AsyncFn() -> Result<()>) -> Result<f64> {
     try_join_all((0..CALLERS).map(|_| calls(&call, WARM_UP))).await?;

@@ -22,6 +22,7 @@ fn main() -> Result<()> {
         ["paced"] => runtime()?.block_on(volo::beside_paced()),
         ["kitex", program] => kitex::beside(program),
         ["call", address, millis] => ours::call(address, millis.parse()?),
+        ["call-awaited", address, millis] => ours::call_awaited(address, millis.parse()?),
         ["serve", what, address] => {
             breezeway_os::cpu::pin_current_thread(SERVER_CPU)?;
             servers::serve(what, address)

@@ -62,10 +62,32 @@ pub(crate) async fn call_five<C: AsyncStreamChannel>(client: &AsyncEchoClient<C>
 /// A call of a list.
 pub(crate) async fn call_rows<C: AsyncStreamChannel>(
     client: &AsyncEchoClient<C>,
-    rows: &[Row],
+    rows: Vec<Row>,
 ) -> Result<()> {
-    ensure!(client.rows(rows.to_vec()).await?.len() == rows.len(), "another list");
+    let count = rows.len();
+    ensure!(client.rows(rows).await?.len() == count, "another list");
     Ok(())
+}
+
+/// A client that awaits calls a session's server for a while: prints the median of a call in µs.
+pub(crate) fn call_awaited(address: &str, millis: u64) -> Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let channel = breezeway_tokio::Channel::connect(&address.parse()?).await?;
+        let client = AsyncEchoClient::new(channel);
+        let mut times = Vec::new();
+        for time in [millis / 5, millis].map(Duration::from_millis) {
+            times.clear();
+            let begun = Instant::now();
+            while begun.elapsed() < time {
+                let sent = Instant::now();
+                call_five(&client).await?;
+                times.push(sent.elapsed().as_secs_f64() * 1e6);
+            }
+        }
+        println!("{}", at(&times, 0.5));
+        Ok(())
+    })
 }
 
 /// A client that blocks calls a Thrift server for a while: prints the median of a call in µs.

@@ -134,10 +134,12 @@ pub(crate) async fn beside() -> Result<()> {
         ensure!(volo.five(five()).await?.id == 1, "another struct");
         Ok(())
     };
-    let volo_rows = async || {
-        ensure!(volo.rows(volo_list.clone()).await?.len() == volo_list.len(), "another list");
+    let volo_given = async |rows: Vec<echo::Row>| {
+        let count = rows.len();
+        ensure!(volo.rows(rows).await?.len() == count, "another list");
         Ok(())
     };
+    let volo_rows = async || volo_given(volo_list.clone()).await;
     let from_volo_five = async || {
         ensure!(from_volo.five(five()).await?.id == 1, "another struct");
         Ok(())
@@ -147,14 +149,17 @@ pub(crate) async fn beside() -> Result<()> {
     println!("{:<44} {:>10} {:>10}        ratio: median, quartiles", "", "ours", "Volo's");
     let shm_five = async || ours::call_five(&shm).await;
     let unix_five = async || ours::call_five(&native).await;
-    let shm_rows = async || ours::call_rows(&shm, &list).await;
-    let unix_rows = async || ours::call_rows(&native, &list).await;
+    let shm_rows = async || ours::call_rows(&shm, list.clone()).await;
+    let unix_rows = async || ours::call_rows(&native, list.clone()).await;
+    let own = (|| list.clone(), async |rows| ours::call_rows(&shm, rows).await);
+    let theirs = (|| volo_list.clone(), volo_given);
     let to_volo_five = async || ours::call_five(&to_volo).await;
     pairs!("five fields, shm beside Volo on unix", "µs p50", load::one, &shm_five, &volo_five);
     pairs!("five fields, unix beside Volo on unix", "µs p50", load::one, &unix_five, &volo_five);
     pairs!("64 callers, shm beside Volo on unix", "µs/c", load::many, &shm_five, &volo_five);
     pairs!("64 callers, unix beside Volo on unix", "µs/c", load::many, &unix_five, &volo_five);
     pairs!("list, shm beside Volo on unix", "µs p50", load::one, &shm_rows, &volo_rows);
+    pairs!("list made before, shm beside Volo on unix", "µs p50", load::prepared, &own, &theirs);
     pairs!("list, unix beside Volo on unix", "µs p50", load::one, &unix_rows, &volo_rows);
     pairs!("our client, theirs, of Volo's server", "µs p50", load::one, &to_volo_five, &volo_five);
     pairs!(

@@ -1,0 +1,32 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+
+	"github.com/cloudwego/kitex/pkg/transmeta"
+	"github.com/cloudwego/kitex/server"
+
+	"breezeway/peers/kitex/kitex_gen/users"
+	listed "breezeway/peers/kitex/kitex_gen/users/users"
+)
+
+// table is the service of examples/thrift-service.
+type table struct{}
+
+func (*table) Age(_ context.Context, name string) (int64, error) {
+	if name != "Ada" {
+		return 0, &users.NoSuchUser{Name: name}
+	}
+	return 36, nil
+}
+
+func serveUsers(at net.Addr) {
+	listener, err := net.Listen(at.Network(), at.String())
+	must("listen", err)
+	fmt.Printf("%s:%s\n", listener.Addr().Network(), listener.Addr())
+	s := listed.NewServer(&table{}, server.WithListener(listener),
+		server.WithMetaHandler(transmeta.ServerTTHeaderHandler))
+	must("serve", s.Run())
+}
