@@ -69,5 +69,5 @@ pub use ready::{any_ready, ready};
 pub use shared_mapping::{SharedMapping, SharedMemory, shared_mappings};
 pub use sleeper::{Notifier, Sleeper, Wake};
 pub use spin::{WaitPolicy, Waiting};
-pub use tcp::prepare_tcp;
+pub use tcp::{listen_tcp, prepare_tcp};
 pub use trust::TrustedPeer;

@@ -32,7 +32,7 @@ use crate::deadline::Deadline;
 
 /// Connections that wait to be accepted. Some clients of other systems fail at once where there is
 /// no room for one more, so there is much.
-const BACKLOG: i32 = 1024;
+pub(crate) const BACKLOG: i32 = 1024;
 /// How long a probe of a socket file may take.
 const PROBE: Duration = Duration::from_millis(200);
 

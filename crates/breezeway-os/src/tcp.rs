@@ -1,13 +1,18 @@
-//! How TCP connections are set up.
+//! How TCP connections are set up, and listened for.
 
+use std::io;
+use std::net::TcpListener;
 use std::os::fd::AsFd;
 use std::time::Duration;
 
 use rustix::io::Errno;
+use rustix::net::listen;
 use rustix::net::sockopt::{
     set_socket_keepalive, set_tcp_keepcnt, set_tcp_keepidle, set_tcp_keepintvl, set_tcp_nodelay,
     set_tcp_user_timeout,
 };
+
+use crate::socket_file::BACKLOG;
 
 /// A connection without traffic is probed from then on, and so often.
 const KEEPALIVE_IDLE: Duration = Duration::from_secs(30);
@@ -29,9 +34,20 @@ pub fn prepare_tcp(socket: impl AsFd) -> Result<(), Errno> {
     set_tcp_user_timeout(&socket, USER_TIMEOUT.as_millis() as u32)
 }
 
+/// Listens at a host's port, without blocking.
+///
+/// As many may wait to be accepted as at a socket file. The standard library gives 128 places, and
+/// whoever finds none sends again a second later (listen(2), tcp(7)).
+pub fn listen_tcp((host, port): (&str, u16)) -> io::Result<TcpListener> {
+    let listener = TcpListener::bind((host, port))?;
+    listen(&listener, BACKLOG)?;
+    listener.set_nonblocking(true)?;
+    Ok(listener)
+}
+
 #[cfg(test)]
 mod tests {
-    use std::net::TcpListener;
+    use std::net::TcpStream;
 
     use rustix::net::sockopt::{
         socket_keepalive, tcp_keepcnt, tcp_keepidle, tcp_keepintvl, tcp_nodelay, tcp_user_timeout,
@@ -52,5 +68,17 @@ mod tests {
         assert_eq!(tcp_user_timeout(&socket).unwrap(), USER_TIMEOUT.as_millis() as u32);
         // The user timeout also cuts probing short (tcp(7)).
         assert!(KEEPALIVE_IDLE + KEEPALIVE_PROBES * KEEPALIVE_INTERVAL < USER_TIMEOUT);
+    }
+
+    #[test]
+    fn hundreds_wait_to_be_accepted_over_tcp() {
+        let listener = listen_tcp(("127.0.0.1", 0)).unwrap();
+        let address = listener.local_addr().unwrap();
+        let most = std::fs::read_to_string("/proc/sys/net/core/somaxconn").unwrap();
+        let clients = 500.min(most.trim().parse().unwrap());
+        // Who finds no place connects for ever: nobody is accepted here.
+        let patience = Duration::from_secs(10);
+        let connect = |_| TcpStream::connect_timeout(&address, patience).unwrap();
+        assert_eq!((0..clients).map(connect).collect::<Vec<_>>().len(), clients);
     }
 }

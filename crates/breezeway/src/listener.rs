@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
 use breezeway_os::socket_file::{ListenError, SocketFile};
-use breezeway_os::{accept, prepare_tcp};
+use breezeway_os::{accept, listen_tcp, prepare_tcp};
 
 use crate::address::Place;
 use crate::carrier::Carrier;
@@ -45,8 +45,7 @@ impl Listener {
             io::ErrorKind::AddrInUse => ServeError::InUse(place.clone()),
             _ => ServeError::Listen { place: place.clone(), source },
         };
-        let listener = TcpListener::bind((host, port)).map_err(failed)?;
-        listener.set_nonblocking(true).map_err(failed)?;
+        let listener = listen_tcp((host, port)).map_err(failed)?;
         let port = listener.local_addr().map_err(failed)?.port();
         let host = host.to_owned();
         let place = match place {

@@ -199,7 +199,7 @@ async fn a_client_that_awaits_calls_volos_server_in_every_framing() {
     for carrier in CARRIERS {
         for framing in FRAMINGS {
             let mut served = Served::volos(carrier, framing).await;
-            // 500 connect at once, and a listener with no room lets some wait for a second and more.
+            // 500 connect at once: a listener with no room lets some wait for a second or more.
             let client = || {
                 AsyncThriftClient::with_framing(served.place.ours(), framing)
                     .connect_timeout(PATIENCE)
