@@ -17,6 +17,7 @@ use rustix::io::{Errno, pwritev};
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap};
 use thiserror::Error;
 
+use crate::copy::copy_from_foreign;
 use crate::descriptor::ForeignDescriptor;
 use crate::fork::Origin;
 use crate::huge::{self, HUGE};
@@ -150,6 +151,8 @@ fn advice(call: &str, errno: Errno) -> &'static str {
 
 /// Bytes whose pages [`Mapping::populate`] enters at once: some 25 µs (64 MiB take 2 ms).
 pub const PIECE: usize = 1 << 20;
+/// The smallest page that there is.
+const PAGE: usize = 4096;
 
 /// A mapped run of memory, unmapped when dropped.
 #[derive(Debug)]
@@ -197,18 +200,34 @@ impl Mapping {
         Ok(mapping)
     }
 
-    /// Lets the kernel enter the next pages of a mapping for reading, so that their first touch
-    /// does not fault: from `done` bytes on, as many as take about half a slice. Gives how many
-    /// bytes are done now; all, where the kernel does not do it ahead (before Linux 5.14), and the
-    /// pages come as they are touched.
+    /// Enters the next pages of a mapping for reading, so that their first touch does not fault:
+    /// from `done` bytes on, as many as take about half a slice. Gives how many bytes are done now.
+    /// Pages that the kernel does not enter come as they are touched.
     pub fn populate(&self, done: usize) -> usize {
+        self.populate_by(done, |address, len| {
+            // SAFETY: `populate_by` gives a range of this mapping, whose pages are there already:
+            // entering them changes none.
+            unsafe { madvise(address.cast(), len, Advice::LinuxPopulateRead) }
+        })
+    }
+
+    fn populate_by(
+        &self,
+        done: usize,
+        advise: impl FnOnce(*mut u8, usize) -> Result<(), Errno>,
+    ) -> usize {
         let piece = PIECE.min(self.len - done);
-        // SAFETY: the range lies in this mapping, whose pages are there already: entering them
-        // changes none.
-        let populated = unsafe {
-            madvise(self.address.as_ptr().add(done).cast(), piece, Advice::LinuxPopulateRead)
-        };
-        if populated.is_ok() { done + piece } else { self.len }
+        let start = self.address.as_ptr().wrapping_add(done);
+        // Before Linux 5.14 there is no such advice. What it cannot do for another reason, as of a
+        // page that is broken, a touch could not either.
+        if advise(start, piece) == Err(Errno::INVAL) {
+            for offset in (0..piece).step_by(PAGE) {
+                let mut byte = 0;
+                // SAFETY: inside this mapping, which is readable, and `byte` is this function's.
+                unsafe { copy_from_foreign(&raw mut byte, start.wrapping_add(offset), 1) };
+            }
+        }
+        done + piece
     }
 
     /// Where it begins.
@@ -452,6 +471,9 @@ fn try_seals() -> Result<(), SegmentError> {
 
 #[cfg(test)]
 mod tests {
+    use std::ops::Range;
+    use std::os::unix::fs::FileExt;
+
     use super::*;
 
     fn memfd(flags: MemfdFlags) -> OwnedFd {
@@ -508,6 +530,46 @@ mod tests {
             assert_eq!(first_hole(&fd), own.size() as u64);
             arrives(&own, fd);
         }
+    }
+
+    /// On how many pages of a range the next touch does not fault, by `proc_pid_pagemap(5)`.
+    fn entered(mapping: &Mapping, range: Range<usize>) -> usize {
+        let pagemap = std::fs::File::open("/proc/self/pagemap").unwrap();
+        let first_page = (mapping.address().addr() + range.start) / PAGE;
+        let mut words = vec![0; range.len() / PAGE * 8];
+        pagemap.read_exact_at(&mut words, first_page as u64 * 8).unwrap();
+        words.chunks(8).filter(|word| word[7] & 0x80 != 0).count()
+    }
+
+    /// A piece of a peer's segment and two pages, none of which is entered.
+    fn foreign_of_two_pieces() -> Mapping {
+        let size = PIECE + 2 * PAGE;
+        let (_own, fd) = create(size).unwrap();
+        let foreign = SealedMemory::try_from(ForeignDescriptor::from(fd)).unwrap();
+        foreign.map(size as u64).unwrap()
+    }
+
+    #[test]
+    fn a_kernel_that_enters_no_pages_ahead_has_each_of_a_piece_touched() {
+        let foreign = foreign_of_two_pieces();
+        assert_eq!(entered(&foreign, 0..foreign.size()), 0);
+        let mut done = 0;
+        for expected in [PIECE, foreign.size()] {
+            done = foreign.populate_by(done, |_, _| Err(Errno::INVAL));
+            assert_eq!(done, expected);
+            assert_eq!(entered(&foreign, 0..done), done / PAGE);
+        }
+    }
+
+    #[test]
+    fn an_error_of_one_piece_leaves_its_pages_for_later_and_those_of_the_next_are_entered() {
+        let foreign = foreign_of_two_pieces();
+        for error in [Errno::NOMEM, Errno::FAULT, Errno::AGAIN] {
+            assert_eq!(foreign.populate_by(0, |_, _| Err(error)), PIECE);
+            assert_eq!(entered(&foreign, 0..foreign.size()), 0);
+        }
+        assert_eq!(foreign.populate(PIECE), foreign.size());
+        assert_eq!(entered(&foreign, PIECE..foreign.size()), 2);
     }
 
     #[test]
