@@ -105,6 +105,8 @@ func call(at net.Addr, framing string, more ...client.Option) {
 		if _, err = other.Ready(ctx); !errors.As(err, &failed) || failed.TypeID() != 20 {
 			log.Fatalf("an unknown service: %v", err)
 		}
+	} else {
+		bare(ctx, c)
 	}
 	fmt.Println("all right")
 }
@@ -139,10 +141,23 @@ func callLate(at net.Addr, framing string) {
 }
 
 // callBoth calls two services of one server, which have methods of the same names: the shop is ready,
-// and the other one is not.
+// and the other one is not. Who names neither is told to.
 func callBoth(at net.Addr, framing string) {
 	options := options(at, framing)
 	ctx := context.Background()
+	if !strings.HasPrefix(framing, "ttheader") {
+		c := called.MustNewClient("Shop", options...)
+		_, err := c.Ready(ctx)
+		var failed *remote.TransError
+		if !errors.As(err, &failed) || failed.TypeID() != 21 {
+			log.Fatalf("no service's name: %v", err)
+		}
+		left, err := c.Count(ctx)
+		must("what one service has", err)
+		expect("no deadline", left, -1)
+		fmt.Println("all right")
+		return
+	}
 	ready, err := called.MustNewClient("Shop", options...).Ready(ctx)
 	must("the shop", err)
 	expect("the shop", ready, true)
@@ -172,4 +187,24 @@ func header(ctx context.Context, c called.Client) {
 	must("echo with metadata", err)
 	greeting, _ := metainfo.RecvBackwardValue(asking, "greeting")
 	expect("greeting", greeting, "hello Ada")
+}
+
+// bare tries what other framings do not carry.
+func bare(ctx context.Context, c called.Client) {
+	_, err := c.Buy(ctx, &shop.Item{Name: "tea", Count: 1}, "expired")
+	var failed *remote.TransError
+	if !errors.As(err, &failed) || !strings.Contains(err.Error(), "too late") {
+		log.Fatalf("an expired coupon: %v", err)
+	}
+	expect("its kind", failed.TypeID(), 6)
+
+	left, err := c.Count(ctx)
+	must("count", err)
+	expect("no deadline", left, -1)
+
+	asking := metainfo.WithBackwardValues(metainfo.WithValue(ctx, "name", "Ada"))
+	_, err = c.Echo(asking, "x")
+	must("echo with metadata", err)
+	greeting, ok := metainfo.RecvBackwardValue(asking, "greeting")
+	expect("a greeting "+greeting, ok, false)
 }

@@ -101,7 +101,8 @@ impl Context {
     }
 
     /// Gives the client a value beside the result: it goes one call back. With a call of a session
-    /// of [`Server`](crate::Server) it does not travel; with a stream it does.
+    /// of [`Server`](crate::Server) it does not travel; with a stream it does. Thrift's clients get
+    /// it in TTHeader: other framings have no place for it.
     pub fn set_reply_metadata(&self, name: &str, value: impl AsRef<[u8]>) {
         self.lock().push((name.into(), value.as_ref().into()));
     }

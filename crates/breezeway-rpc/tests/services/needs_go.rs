@@ -184,8 +184,9 @@ fn clients_that_block_and_that_await_call_kitexs_server_within_tls_in_every_fram
         let client = || ThriftClient::with_framing(kitex.address.clone(), framing).tls(tls());
         let shop = ShopClient::new(client());
         every_kind_of_method(&shop);
-        if framing == ThriftFraming::TtHeader {
-            what_ttheader_carries(&shop);
+        match framing {
+            ThriftFraming::TtHeader => what_ttheader_carries(&shop),
+            _ => what_other_framings_do_not_carry(&shop),
         }
         unknown_method(&client());
         let client = AsyncThriftClient::with_framing(kitex.address.clone(), framing).tls(tls());
@@ -271,8 +272,9 @@ fn a_client_that_blocks_calls_kitexs_server_in_every_framing() {
             every_kind_of_method(&shop);
             shop.look("Ada".to_owned()).unwrap();
             assert_eq!(line(&mut kitex.lines), "Ada");
-            if framing == ThriftFraming::TtHeader {
-                what_ttheader_carries(&shop);
+            match framing {
+                ThriftFraming::TtHeader => what_ttheader_carries(&shop),
+                _ => what_other_framings_do_not_carry(&shop),
             }
             unknown_method(&ThriftClient::with_framing(kitex.address.clone(), framing));
         }
@@ -314,6 +316,19 @@ fn what_ttheader_carries(shop: &ShopClient<ThriftClient>) {
     assert_eq!(reply.get("greeting").unwrap(), b"hello Ada");
     let left = shop.with(CallOptions::new().timeout(Duration::from_secs(60))).count().unwrap();
     assert!((50_000..=60_000).contains(&left), "{left}");
+}
+
+fn what_other_framings_do_not_carry(shop: &ShopClient<ThriftClient>) {
+    // Kitex's server writes a reply of neither a value nor an exception.
+    let failed = shop.buy(tea(1), Some("expired".to_owned()));
+    assert!(matches!(failed, Err(ShopBuyError::Rpc(Error::MissingResult))), "{failed:?}");
+    let failed = shop.with(CallOptions::new().metadata("name", "Ada")).echo("x".to_owned());
+    assert!(matches!(failed, Err(Error::NoMetadata)), "{failed:?}");
+    let reply = ReplyMetadata::new();
+    shop.with(CallOptions::new().receive_metadata(&reply)).echo("x".to_owned()).unwrap();
+    assert_eq!(reply.get("greeting"), None);
+    let within = CallOptions::new().timeout(Duration::from_secs(60));
+    assert_eq!(shop.with(within).count().unwrap(), -1);
 }
 
 fn unknown_method(client: &ThriftClient) {

@@ -1,13 +1,13 @@
 //! What Kitex and ours do together in each framing on each socket, as docs/from-kitex.md has it:
 //! what the other cases leave out.
 
-use std::sync::Arc;
+use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
 use breezeway::CallError;
 use breezeway_rpc::{
-    AsyncChannel, AsyncServer, AsyncThriftClient, CallOptions, Error, Method, Server, ThriftClient,
-    ThriftFraming,
+    AsyncChannel, AsyncServer, AsyncThriftClient, CallOptions, Error, Method, ReplyMetadata,
+    Server, ThriftClient, ThriftFraming,
 };
 use tokio::sync::mpsc::unbounded_channel;
 
@@ -55,8 +55,39 @@ async fn a_client_that_awaits_calls_kitexs_server_in_every_framing_on_every_sock
             assert!(!error.may_have_run(), "{error}");
             shop.look("Ada".to_owned()).await.unwrap();
             assert_eq!(kitex.told(), "Ada");
+            match framing {
+                ThriftFraming::TtHeader => what_ttheader_carries(&shop).await,
+                _ => what_other_framings_do_not_carry(&shop).await,
+            }
         }
     }
+}
+
+async fn what_ttheader_carries(shop: &AsyncShopClient<AsyncThriftClient>) {
+    let refused = shop.buy(tea(1), Some("expired".to_owned())).await;
+    let Err(ShopBuyError::Rpc(Error::Business(error))) = refused else { panic!("{refused:?}") };
+    let told = (error.status, &*error.message, &*error.extra["since"]);
+    assert_eq!(told, (410, "too late", "\"May\""));
+    let reply = ReplyMetadata::new();
+    let options = CallOptions::new().metadata("name", "Ada").receive_metadata(&reply);
+    shop.with(options).echo("x".to_owned()).await.unwrap();
+    assert_eq!(reply.get("greeting").unwrap(), b"hello Ada");
+    let within = CallOptions::new().timeout(Duration::from_secs(60));
+    let left = shop.with(within).count().await.unwrap();
+    assert!((1..=60_000).contains(&left), "{left}");
+}
+
+async fn what_other_framings_do_not_carry(shop: &AsyncShopClient<AsyncThriftClient>) {
+    let refused = shop.buy(tea(1), Some("expired".to_owned())).await;
+    assert!(matches!(refused, Err(ShopBuyError::Rpc(Error::MissingResult))), "{refused:?}");
+    let named = CallOptions::new().metadata("name", "Ada");
+    let failed = shop.with(named).echo("x".to_owned()).await;
+    assert!(matches!(failed, Err(Error::NoMetadata)), "{failed:?}");
+    let reply = ReplyMetadata::new();
+    shop.with(CallOptions::new().receive_metadata(&reply)).echo("x".to_owned()).await.unwrap();
+    assert_eq!(reply.get("greeting"), None);
+    let within = CallOptions::new().timeout(Duration::from_secs(60));
+    assert_eq!(shop.with(within).count().await.unwrap(), -1);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -78,6 +109,29 @@ async fn five_hundred_tasks_call_kitexs_server_at_a_time_in_every_framing_on_eve
             for call in calls {
                 call.await.unwrap();
             }
+        }
+    }
+}
+
+#[test]
+#[ignore = "needs Go"]
+fn five_hundred_threads_call_kitexs_server_at_a_time_in_every_framing_on_every_socket() {
+    for carrier in ["unix", "tcp"] {
+        for framing in OURS {
+            let kitex = Peer::serve(carrier);
+            let client = ThriftClient::with_framing(kitex.address.clone(), framing);
+            let shop = ShopClient::new(client.connect_timeout(Duration::from_secs(20)));
+            let begin = Barrier::new(500);
+            std::thread::scope(|scope| {
+                for number in 0..500 {
+                    let (shop, begin) = (&shop, &begin);
+                    scope.spawn(move || {
+                        let text = format!("{number}").repeat(number);
+                        begin.wait();
+                        assert_eq!(shop.echo(text.clone()).unwrap(), text);
+                    });
+                }
+            });
         }
     }
 }
@@ -107,6 +161,27 @@ fn a_call_that_kitexs_server_never_answers_ends_at_its_deadline_in_every_framing
                 assert!(failed.as_ref().is_err_and(by), "{failed:?}");
                 assert!(shop.ready().await.unwrap());
             });
+        }
+    }
+}
+
+#[test]
+#[ignore = "needs Go"]
+fn a_call_of_kitexs_client_whose_handler_blocks_ends_at_its_deadline_in_every_framing() {
+    for carrier in ["unix", "tcp"] {
+        for framing in FRAMINGS {
+            let (place, _folder) = place(carrier);
+            let (tell, _looks) = unbounded_channel();
+            let corner = Corner::new(tell);
+            let handler = Arc::clone(&corner.slow);
+            let server = Server::bind(&place).unwrap().with_thrift_clients();
+            let server = server.add_service(ShopServer(corner)).unwrap();
+            let (address, stopper) = (server.address(), server.stopper());
+            let serving = std::thread::spawn(move || server.serve());
+            kitex_tries("call-late", &address, &[framing]);
+            handler.notify_one();
+            stopper.stop();
+            serving.join().unwrap().unwrap();
         }
     }
 }
@@ -143,12 +218,12 @@ impl Health for Shut {
     }
 }
 
-/// Both have methods `ready` and `check`.
+/// Both have methods `ready` and `check`: framings that name no service are told to.
 #[test]
 #[ignore = "needs Go"]
 fn kitexs_client_calls_two_services_of_one_server_by_their_names() {
     for carrier in ["unix", "tcp"] {
-        for framing in ["ttheader", "ttheaderframed"] {
+        for framing in FRAMINGS {
             let (place, _folder) = place(carrier);
             let (tell, _looks) = unbounded_channel();
             let server = Server::bind(&place).unwrap().with_thrift_clients();
