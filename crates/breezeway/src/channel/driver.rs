@@ -139,7 +139,8 @@ impl AsFd for Driver {
 
 impl Driver {
     pub(super) fn new(shared: Arc<Shared>) -> Result<Self, HandshakeError> {
-        let socket = shared.turn(|state, _| dup(state.link.socket()));
+        // No turn: whether the peer is trusted with what it takes is said later.
+        let socket = shared.with(|state| dup(state.link.socket()));
         let socket = socket.map_err(|_| HandshakeError::OpenFiles)?;
         let spinning = Spinning::new(shared.waiting);
         shared.with(|state| state.has_driver = true);

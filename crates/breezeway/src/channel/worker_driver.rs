@@ -49,7 +49,8 @@ impl WorkerDriver {
     ) -> Result<Self, HandshakeError> {
         let channel = ServerChannel::waiting(agreed, peer, waiting, Driving::Elsewhere);
         let shared = &channel.handle.shared;
-        let socket = shared.turn(|state, _| dup(state.link.socket()));
+        // No turn: whether the peer is trusted with what it takes is said later.
+        let socket = shared.with(|state| dup(state.link.socket()));
         let socket = socket.map_err(|_| HandshakeError::OpenFiles)?;
         shared.with(|state| state.has_driver = true);
         Ok(Self { channel, socket, noticed: None, has_unwritten: false, is_closed: false })
@@ -214,22 +215,25 @@ mod tests {
 
     /// A session on a socket: its client, and the driver of its worker.
     fn session() -> (Channel, WorkerDriver) {
+        session_after(|_| ())
+    }
+
+    /// As [`session`], of which the worker hears once the client has done that.
+    fn session_after(first: impl FnOnce(&Channel)) -> (Channel, WorkerDriver) {
         let (client, server) = UnixStream::pair().unwrap();
         let options = SessionOptions::new().stream_window(1 << 20, 1 << 40);
+        let server_peer = Peer::of(&server).unwrap();
         let accepting = thread::spawn({
             let options = options.clone();
-            move || {
-                let peer = Peer::of(&server).unwrap();
-                let server = OwnedFd::from(server);
-                let agreed = handshake::accept(server, Carrier::Unix, &options).unwrap();
-                WorkerDriver::new(agreed, peer, options.waiting()).unwrap()
-            }
+            move || handshake::accept(OwnedFd::from(server), Carrier::Unix, &options).unwrap()
         });
         let peer = Peer::of(&client).unwrap();
         let (carrier, driving) = (Carrier::Unix, Driving::ByCallers);
         let client = OwnedFd::from(client);
         let channel = Channel::negotiate(client, peer, carrier, &options, driving).unwrap();
-        (channel, accepting.join().unwrap())
+        first(&channel);
+        let agreed = accepting.join().unwrap();
+        (channel, WorkerDriver::new(agreed, server_peer, options.waiting()).unwrap())
     }
 
     /// Takes turns until one finds nothing.
@@ -255,6 +259,14 @@ mod tests {
             assert!(received.unwrap().unwrap().to_vec() == MESSAGE);
         }
         take_turns(driver);
+    }
+
+    #[test]
+    fn nothing_is_taken_before_it_can_be_said_that_the_client_is_trusted() {
+        let (_channel, mut driver) = session_after(|channel| channel.post(7, b"x").unwrap());
+        assert!(driver.accept().is_none());
+        take_turns(&mut driver);
+        assert!(matches!(driver.accept(), Some(Incoming::Call(call)) if call.method() == 7));
     }
 
     #[test]
