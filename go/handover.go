@@ -36,8 +36,9 @@ const (
 	adminMode    = 0o600
 	longestPlace = 4096
 	mostSockets  = 64
-	// askingTime is how long who connects may take to ask, startingTime how long from there until it
-	// serves, and patience how long a predecessor may take for each answer, which it gives at once.
+	// askingTime is how long who connects may take to ask, startingTime how long from there until
+	// it serves, and patience how long a predecessor may take for each answer, which it gives at
+	// once.
 	askingTime   = time.Second
 	startingTime = 10 * time.Second
 	patience     = 5 * time.Second
@@ -92,7 +93,8 @@ func (o *options) adminPath(list []Address) (string, error) {
 	return "", errNoAdmin
 }
 
-// takeOver listens at addresses: at sockets of a predecessor, or of a service manager, or else anew.
+// takeOver listens at addresses: at sockets of a predecessor, or of a service manager, or else
+// anew.
 func (s *Server) takeOver(list []Address) (err error) {
 	path, err := s.opts.adminPath(list)
 	if err != nil {
@@ -112,23 +114,16 @@ func (s *Server) takeOver(list []Address) (err error) {
 			s.succession.end()
 		}
 	}()
-	passedOn := inherited()
-	defer func() {
-		for _, socket := range passedOn {
-			if socket != nil {
-				_ = socket.Close() // No address asks for it.
-			}
-		}
-	}()
 	for _, address := range list {
 		b := s.succession.take(offers, address)
 		if b == nil {
-			b = adoptInherited(passedOn, address)
+			b, err = adoptInherited(inherited(), address)
 		}
-		if b == nil {
-			if b, err = bind(address, s.opts.socketMode); err != nil {
-				return fmt.Errorf("breezeway: listen at %v: %w", address, err)
-			}
+		if b == nil && err == nil {
+			b, err = bind(address, s.opts.socketMode)
+		}
+		if err != nil {
+			return fmt.Errorf("breezeway: listen at %v: %w", address, err)
 		}
 		s.bound = append(s.bound, b)
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strconv"
 	"sync"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -17,16 +18,9 @@ const firstInherited = 3
 
 // inherited are the listening sockets that the environment says were passed on to this process, as
 // systemd does it (sd_listen_fds(3)): LISTEN_PID names this process, LISTEN_FDS how many there are.
-// They are given once, as each has one owner; further calls give none.
-var inherited = giveOnce(inheritedListeners)
-
-func giveOnce(give func() []net.Listener) func() []net.Listener {
-	var once sync.Once
-	return func() (list []net.Listener) {
-		once.Do(func() { list = give() })
-		return list
-	}
-}
+// They stay open while this process lives, as whoever passed them on keeps them too: its servers
+// have copies.
+var inherited = sync.OnceValue(inheritedListeners)
 
 func inheritedListeners() (list []net.Listener) {
 	pid, err := strconv.Atoi(os.Getenv("LISTEN_PID"))
@@ -46,7 +40,8 @@ func inheritedListeners() (list []net.Listener) {
 	return list
 }
 
-var errNotPassedOn = errors.New("it was opened by this process, or is no stream socket that listens")
+var errNotPassedOn = errors.New(
+	"it was opened by this process, or is no stream socket that listens")
 
 // inherit takes a descriptor, if it was passed on and listens. What is closed on exec was opened by
 // this process, and is left alone.
@@ -66,21 +61,33 @@ func inherit(fd int) (net.Listener, error) {
 	return socket, err
 }
 
-// adoptInherited is the socket for an address among those that were passed on, if it is there. It
-// is the service manager's: its file stays when this server ends.
-func adoptInherited(from []net.Listener, address Address) *bound {
-	for i, socket := range from {
-		if socket == nil || !listensAt(socket, address) {
+// adoptInherited is a copy of the socket for an address among those that were passed on, if it is
+// there. It is the service manager's: its file stays when this server ends.
+func adoptInherited(from []net.Listener, address Address) (*bound, error) {
+	for _, socket := range from {
+		if !listensAt(socket, address) {
 			continue
 		}
-		from[i] = nil
+		own, err := copyOf(socket)
+		if err != nil {
+			return nil, err
+		}
 		if tcp, is := socket.Addr().(*net.TCPAddr); is { // A successor is told the port by number.
 			host, _, _ := net.SplitHostPort(address.Path)
 			address.Path = net.JoinHostPort(host, strconv.Itoa(tcp.Port))
 		}
-		return &bound{address: address, socket: socket, kept: true}
+		return &bound{address: address, socket: own, kept: true}, nil
 	}
-	return nil
+	return nil, nil
+}
+
+func copyOf(socket net.Listener) (own net.Listener, err error) {
+	raw, err := socket.(syscall.Conn).SyscallConn()
+	if err == nil {
+		failed := raw.Control(func(fd uintptr) { own, err = adopt(int(fd)) })
+		err = errors.Join(err, failed)
+	}
+	return own, err
 }
 
 // listensAt says whether a socket listens at an address.

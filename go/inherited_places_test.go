@@ -66,6 +66,42 @@ func TestASuccessorMayNameAPortByItsService(t *testing.T) {
 	}
 }
 
+func TestEachServerOfAProcessHasTheSocketsThatWerePassedOnForIt(t *testing.T) {
+	folder := t.TempDir()
+	var passedOn []net.Listener
+	for _, name := range []string{"first", "second"} {
+		socket, err := net.Listen("unix", filepath.Join(folder, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer socket.Close()
+		passedOn = append(passedOn, socket)
+	}
+	defer func(was func() []net.Listener) { inherited = was }(inherited)
+	inherited = func() []net.Listener { return passedOn }
+	for _, name := range []string{"first", "second", "first"} { // The last one once that is closed.
+		address := "shm:" + filepath.Join(folder, name)
+		server, err := Listen(address, (*Call).Echo, TakeOver(true))
+		if err != nil {
+			t.Fatal(err)
+		}
+		served := make(chan error, 1)
+		go func() { served <- server.Serve() }()
+		conn, err := Dial(contextOf(t), address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := conn.Call(contextOf(t), 0, []byte("hello")); err != nil {
+			t.Fatal(err)
+		}
+		_ = conn.Close()
+		_ = server.Close()
+		if err := <-served; err != ErrServerClosed {
+			t.Error(err)
+		}
+	}
+}
+
 // listenerAt is a listener with an address.
 type listenerAt struct {
 	net.Listener

@@ -171,9 +171,9 @@ func MaxSessionsOfUser(count int) Option { return func(o *options) { o.sessionsO
 // control segments and what replies lie in, also those of sessions that have ended, until
 // no process has them any more. Beyond it a client is refused with the reason, and a reply that
 // would need more fails. What clients make, requests lie in, and is theirs. Default 0: there is
-// no limit, and nothing is counted. Counting takes an instance of inotify for the server and a watch
-// for each segment (fs.inotify.max_user_instances and max_user_watches): what cannot be counted is
-// not made.
+// no limit, and nothing is counted. Counting takes an instance of inotify for the server and a
+// watch for each segment (fs.inotify.max_user_instances and max_user_watches): what cannot be
+// counted is not made.
 func MaxMemory(bytes uint64) Option { return func(o *options) { o.maxMemory = bytes } }
 
 // MaxMemoryOfUser is MaxMemory for the clients of each user, so that one user's programs leave room
@@ -219,9 +219,10 @@ func ReplyTimeout(timeout time.Duration) Option {
 
 // TakeOver lets servers be restarted without a failed call (docs/restarting.md): one with it takes
 // the listening sockets over from a server of the same user that has it as well, in Go or in Rust,
-// or from systemd (LISTEN_FDS), and listens anew where there is neither. Once it serves, the
-// predecessor accepts nobody any more, tells its clients to go away, and serves them until they
-// have moved, or DrainTimeout is over; then its Serve returns. Default false.
+// or from systemd (LISTEN_FDS), whose sockets any number of servers of this process may have, and
+// listens anew where there is neither. Once it serves, the predecessor accepts nobody any more,
+// tells its clients to go away, and serves them until they have moved, or DrainTimeout is over;
+// then its Serve returns. Default false.
 func TakeOver(takeOver bool) Option { return func(o *options) { o.takeOver = takeOver } }
 
 // AdminSocket is where servers that take over meet: a unix socket with the permission bits 0600. By
@@ -272,7 +273,8 @@ func (o *options) validate() error {
 			"within 1 byte to 1 TiB"},
 		{o.underWay <= largest, "UnderWay", o.underWay,
 			"within 1 byte to 1 TiB, or 0 for a quarter of the cache"},
-		{o.maxMemory <= 1<<63, "MaxMemory", o.maxMemory, "within 1 byte to 2^63 bytes, or 0 for any"},
+		{o.maxMemory <= 1<<63, "MaxMemory", o.maxMemory,
+			"within 1 byte to 2^63 bytes, or 0 for any"},
 		{o.memoryOfUser <= 1<<63, "MaxMemoryOfUser", o.memoryOfUser,
 			"within 1 byte to 2^63 bytes, or 0 for any"},
 		{o.waitForServer >= 0, "WaitForServer", o.waitForServer, "at least 0 s"},
@@ -280,7 +282,8 @@ func (o *options) validate() error {
 		{o.streamMessages >= 1 && o.streamBytes >= 1 && o.streamBytes < 1<<63, "StreamWindow",
 			fmt.Sprint(o.streamMessages, " messages and ", o.streamBytes, " bytes"),
 			"at least 1 of each, and less than 2^63 bytes"},
-		{o.maxStreams >= 0 && o.maxStreams <= 65535, "MaxStreams", o.maxStreams, "within 0 to 65535"},
+		{o.maxStreams >= 0 && o.maxStreams <= 65535, "MaxStreams", o.maxStreams,
+			"within 0 to 65535"},
 		{o.maxMetadata >= 0 && o.maxMetadata <= 65535, "MaxMetadata", o.maxMetadata,
 			"within 0 to 65535 bytes"},
 		{within(o.spinBound, 0, time.Second), "SpinBound", o.spinBound, "within 0 s to 1 s"},
@@ -290,7 +293,8 @@ func (o *options) validate() error {
 		{o.callTimeout >= 0, "CallTimeout", o.callTimeout, "at least 1 ns, or 0 for any time"},
 		{within(o.replyTimeout, 0, time.Hour), "ReplyTimeout", o.replyTimeout, "within 0 s to 1 h"},
 		{within(o.drainTimeout, 0, time.Hour), "DrainTimeout", o.drainTimeout, "within 0 s to 1 h"},
-		{o.trusted <= largest, "TrustPeer", o.trusted, "within 1 byte to 1 TiB, or 0 for no slices"},
+		{o.trusted <= largest, "TrustPeer", o.trusted,
+			"within 1 byte to 1 TiB, or 0 for no slices"},
 		{o.maxSessions >= 1 && o.maxSessions <= 1_000_000, "MaxSessions", o.maxSessions,
 			"in 1..=1000000"},
 		{o.sessionsOfUser >= 0 && o.sessionsOfUser <= 1_000_000, "MaxSessionsOfUser",
@@ -300,7 +304,8 @@ func (o *options) validate() error {
 	}
 	for _, check := range checks {
 		if !check.allowed {
-			return fmt.Errorf("breezeway: option %s = %v is not %s", check.name, check.value, check.text)
+			return fmt.Errorf("breezeway: option %s = %v is not %s", check.name, check.value,
+				check.text)
 		}
 	}
 	return nil
@@ -312,7 +317,8 @@ func (o *options) hello(memory bool) *abi.Hello {
 	return &abi.Hello{
 		RingCapacity: o.ringCapacity, LendCount: lendCount, PayloadCap: abi.RoundUp(o.cap),
 		Memory:         memory,
-		StreamMessages: o.streamMessages, StreamBytes: o.streamBytes, MaxStreams: uint16(o.maxStreams),
+		StreamMessages: o.streamMessages, StreamBytes: o.streamBytes,
+		MaxStreams:  uint16(o.maxStreams),
 		MaxMetadata: uint32(o.maxMetadata), Service: o.service,
 	}
 }

@@ -2,7 +2,7 @@
 //! sd_listen_fds(3)), or sent by a process that this one takes over from.
 
 use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd, RawFd};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::OnceLock;
 
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::{FdFlags, fcntl_getfd, fcntl_setfd};
@@ -13,24 +13,25 @@ use crate::descriptor::ForeignDescriptor;
 /// The number of the first descriptor that is passed on (`SD_LISTEN_FDS_START`).
 const FIRST: RawFd = 3;
 
-/// Whether they were taken: each has one owner.
-static TAKEN: AtomicBool = AtomicBool::new(false);
+/// Those of this process. They stay open while it lives, as whoever passed them on keeps them too.
+static PASSED_ON: OnceLock<Vec<OwnedFd>> = OnceLock::new();
 
 /// The listening sockets that the environment says were passed on to this process, as systemd does
 /// it: `LISTEN_PID` names this process, `LISTEN_FDS` how many there are, from descriptor 3 on. From
 /// now on they do not block, and are closed on exec. What is no listening stream socket, or is
 /// closed on exec already and so was opened in this process, is left alone.
 ///
-/// They are given once; further calls give none.
-pub fn inherited_listeners() -> Vec<OwnedFd> {
+/// They are this process's own, for its servers to copy.
+pub fn inherited_listeners() -> &'static [OwnedFd] {
+    PASSED_ON.get_or_init(passed_on)
+}
+
+fn passed_on() -> Vec<OwnedFd> {
     let number = |name| std::env::var(name).ok()?.parse::<u32>().ok();
     let count = match (number("LISTEN_PID"), number("LISTEN_FDS")) {
         (Some(pid), Some(count)) if pid == std::process::id() => count,
         _ => return Vec::new(),
     };
-    if TAKEN.swap(true, Ordering::Relaxed) {
-        return Vec::new();
-    }
     let count = RawFd::try_from(count).unwrap_or(RawFd::MAX - FIRST);
     (FIRST..FIRST.saturating_add(count)).map_while(take).flatten().collect()
 }

@@ -134,10 +134,10 @@ impl ServerOptions {
 
     /// Lets servers be restarted without a failed call: one that is bound with this takes the
     /// listening sockets over from a server of the same user that was bound with it as well, or
-    /// from systemd (`LISTEN_FDS`), and listens anew where there is neither. Once it serves, the
-    /// predecessor accepts nobody any more, tells its clients to go away, and serves them until
-    /// they have moved, or its [`drain_timeout`](Self::drain_timeout) is over; then its `serve`
-    /// returns. Default false.
+    /// from systemd (`LISTEN_FDS`), whose sockets any number of servers of this process may have,
+    /// and listens anew where there is neither. Once it serves, the predecessor accepts nobody any
+    /// more, tells its clients to go away, and serves them until they have moved, or its
+    /// [`drain_timeout`](Self::drain_timeout) is over; then its `serve` returns. Default false.
     ///
     /// Both meet at the [admin socket](Self::admin_socket). Where there is a predecessor, the first
     /// turn of the server that takes over waits for its confirmation, for milliseconds, or for at

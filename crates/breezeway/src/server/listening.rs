@@ -61,15 +61,15 @@ impl Listening {
         let path = admin_path(address, options)?;
         let failed = |source| ServeError::TakeOver { path: path.clone(), source };
         let mut predecessor = hand_over::ask(&path).map_err(failed)?;
-        let mut inherited = inherited_listeners();
         let listen = |place| {
             let from_predecessor = predecessor.as_mut().and_then(|offering| offering.take(place));
             if let Some((place, kept, socket)) = from_predecessor {
                 return Ok(Listener::adopt(socket, place, kept));
             }
-            match inherited.iter().position(|socket| listens_at(socket, place)) {
+            match inherited_listeners().iter().find(|socket| listens_at(socket, place)) {
                 Some(found) => {
-                    Ok(Listener::adopt(inherited.swap_remove(found), place.clone(), true))
+                    let copy = found.try_clone().map_err(|error| failed(error.into()))?;
+                    Ok(Listener::adopt(copy, place.clone(), true))
                 }
                 None => Listener::bind(place, options.socket_mode),
             }

@@ -6,7 +6,9 @@ use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::Arc;
 
-use breezeway::{Address, ConnectError, ServeError, Session, SessionOptions, WaitPolicy};
+use breezeway::{
+    Address, Call, ConnectError, ServeError, ServerOptions, Session, SessionOptions, WaitPolicy,
+};
 use rustix::process::Signal;
 
 use crate::support::server::{self, assert_serves, assert_takes_clients};
@@ -16,7 +18,7 @@ use crate::support::{
 };
 
 /// What other processes of these tests do.
-pub(crate) const ROLES: &[(&str, Role)] = &[("bidder", bid)];
+pub(crate) const ROLES: &[(&str, Role)] = &[("bidder", bid), ("several servers", serve_several)];
 
 /// What a client is told, which must come at once.
 #[track_caller]
@@ -420,5 +422,44 @@ mod needs_root {
             let expected = "is a left-over of user 0, which this user may not remove";
             assert!(reason.contains(expected), "{reason}");
         }
+    }
+}
+
+// ---- sockets that were passed on ----
+
+#[test]
+fn each_server_of_a_process_has_the_sockets_that_were_passed_on_for_it() {
+    let (passed_on, other) = (Folder::new(), Folder::new());
+    let manager = UnixListener::bind(passed_on.socket()).unwrap();
+    let settings =
+        Settings::new().with("other", other.address()).with("passed on", passed_on.address());
+    let socket = manager.try_clone().unwrap();
+    let mut servers = Process::start_listening("several servers", &settings, socket);
+    for _ in 0..3 {
+        assert_eq!(servers.expect("served"), "again");
+    }
+    servers.succeeds();
+    assert!(passed_on.socket().exists());
+}
+
+/// Serves at one address and then, twice, at the one whose socket was passed on.
+fn serve_several(settings: &Settings) {
+    let (other, passed_on): (Address, Address) = (settings.get("other"), settings.get("passed on"));
+    for address in [&other, &passed_on, &passed_on] {
+        let options = ServerOptions::new().take_over(true);
+        let server = breezeway::Server::bind_with(address, options).unwrap();
+        let stopper = server.stopper();
+        let serving = std::thread::spawn(move || {
+            server.serve(|call: Call<'_>| {
+                let same = call.request().to_vec();
+                call.reply(&same)
+            })
+        });
+        let mut session = Session::connect_with(address, &patient()).unwrap();
+        let reply = session.call(0, b"again").unwrap().to_vec();
+        say(format!("served {}", String::from_utf8_lossy(&reply)));
+        drop(session);
+        stopper.stop();
+        serving.join().unwrap().unwrap();
     }
 }

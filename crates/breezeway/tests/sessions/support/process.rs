@@ -156,7 +156,6 @@ impl Process {
 
     /// As [`Self::start`], with a socket that a server takes over as those of a service manager
     /// (`LISTEN_FDS`), and nothing to read.
-    #[cfg(feature = "tls")]
     pub(crate) fn start_listening(
         role: &str,
         settings: &Settings,
