@@ -24,7 +24,7 @@ LACKS = $(filter-out $(HAS),$(NEEDS))
 # The oldest toolchain that the workspace is for.
 MSRV = $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 
-.PHONY: help demo check test ship format columns links arrows unsafe lint unit model release budgets peers bench-iceoryx2 bench-grpc study-grpc bench-rpc bench-thrift bench-compile bench-tokio bench-threads bench-calls bench-idle bench-fairness bench-cold bench-streams bench-tls bench-go clean go staticcheck fuzz-go \
+.PHONY: help demo check test ship format columns links arrows unsafe lint unit model release budgets peers bench-iceoryx2 bench-grpc study-grpc bench-rpc bench-thrift bench-compile bench-tokio bench-threads bench-calls bench-idle bench-fairness bench-cold bench-streams bench-tls bench-go clean go go-race fuzz-go \
 	golden carriers carriers-tls needs relaxed arm64 etcd soak soak-go slow restarts failover polling shmipc-peers bench-shmipc features docs tutorial fuzz-check peers-check random-idls packages msrv asan tsan hostile attacks faults torture fuzz
 .DEFAULT_GOAL := help
 
@@ -129,9 +129,9 @@ go:
 		BREEZEWAY_BIN=$(CURDIR)/target/debug/breezeway BREEZEWAY_INTEROP=$(CURDIR)/target/debug/interop \
 			go test ./...; \
 		go test -race -short ./...; \
-		cd grpc; go vet ./...; go test ./...; \
-		cd ../kitex; go generate ./...; go vet ./...; go test ./...; \
-		cd ../examples/thrift; go vet ./...; go test ./...; \
+		cd grpc; go vet ./...; go test -race ./...; \
+		cd ../kitex; go generate ./...; go vet ./...; go test -race ./...; \
+		cd ../examples/thrift; go vet ./...; go test -race ./...; \
 	else echo "SKIPPED: the Go module needs go"; fi
 
 # The emulator has neither SO_PEEK_OFF nor MSG_CTRUNC, which the two tests are about.
@@ -149,12 +149,18 @@ arm64:
 			-- --skip a_peer_that_sends_more_than_there_is_room_for --skip reads_that_peek_go_on; \
 	else echo "SKIPPED: Rust's tests for arm64 need qemu-aarch64, gcc-aarch64-linux-gnu and the target $(ARM64)"; fi
 
-## staticcheck over the Go modules (needs it: go install honnef.co/go/tools/cmd/staticcheck@latest).
-staticcheck:
-	@if command -v staticcheck >/dev/null; then \
-		set -e; cd go/kitex; go generate ./...; cd ..; \
-		for module in . grpc kitex examples/thrift; do echo "staticcheck go/$$module"; (cd $$module && staticcheck ./...); done; \
-	else echo "SKIPPED: staticcheck is not installed"; fi
+# The Go modules, and the last version of staticcheck that was tried.
+GO_MODULES = . grpc kitex examples/thrift
+STATICCHECK = go run honnef.co/go/tools/cmd/staticcheck@v0.8.2
+## go vet and staticcheck over the Go modules, and all their tests under the race detector (minutes).
+go-race:
+	@if command -v go >/dev/null; then \
+		set -e; $(TEST) --quiet --no-run --test command --test cases; (cd go/kitex; go generate ./...); \
+		export BREEZEWAY_BIN=$(CURDIR)/target/debug/breezeway BREEZEWAY_INTEROP=$(CURDIR)/target/debug/interop; \
+		for module in $(GO_MODULES); do \
+			echo "go/$$module"; (cd go/$$module; go vet ./...; $(STATICCHECK) ./...; go test -race ./...); \
+		done; \
+	else echo "SKIPPED: the Go module needs go"; fi
 
 # The suites of one process. Inline assembly is not instrumented, nor is the standard library.
 ASAN = RUSTFLAGS="-Zsanitizer=address" $(CARGO) +nightly test --locked --target $(shell rustc -vV | sed -n 's/^host: //p') \

@@ -101,7 +101,9 @@ func TestWhoWaitsForRoomLearnsThatTheOtherSideIsGone(t *testing.T) {
 			waiting := len(conn.session.roomWaiters)
 			conn.session.mu.Unlock()
 			if waiting == cap(ended) {
-				_ = conn.session.raw.Control(func(fd uintptr) { _, _ = unix.Write(int(fd), []byte{0}) })
+				_ = conn.session.raw.Control(func(fd uintptr) {
+					_, _ = unix.Write(int(fd), []byte{0})
+				})
 				return
 			}
 			time.Sleep(time.Millisecond)
@@ -136,7 +138,8 @@ func TestAHandlerLearnsThatItsClientIsGone(t *testing.T) {
 	}
 	_ = conn.Close()
 	for range cap(cancelled) {
-		if err := soon(t, "the end of a call's context", cancelled); !errors.Is(err, ErrPeerClosed) {
+		err := soon(t, "the end of a call's context", cancelled)
+		if !errors.Is(err, ErrPeerClosed) {
 			t.Errorf("the context ended for %v", err)
 		}
 	}
@@ -331,7 +334,8 @@ func TestASessionThatIsLeftEndsWithTheReplyToItsLastCall(t *testing.T) {
 	soon(t, "the call", began)
 	session := server.all()[0]
 	server.leave()
-	for asleep := false; !asleep; time.Sleep(time.Millisecond) { // closeOnceIdle, as the handler runs.
+	// closeOnceIdle, as the handler runs.
+	for asleep := false; !asleep; time.Sleep(time.Millisecond) {
 		session.mu.Lock()
 		asleep = session.leaving && session.isDriven() && session.link.counters().Sleeps > 0
 		session.mu.Unlock()
@@ -548,7 +552,8 @@ func TestEchoingAReleasedRequestFailsTheCallAndNotTheSession(t *testing.T) {
 	defer conn.Close()
 	for range 2 {
 		var failure *CallError
-		if _, err := conn.Call(context.Background(), 0, make([]byte, 1000)); !errors.As(err, &failure) {
+		_, err := conn.Call(context.Background(), 0, make([]byte, 1000))
+		if !errors.As(err, &failure) {
 			t.Fatalf("the call ended with %v", err)
 		}
 	}
@@ -573,7 +578,8 @@ func TestAWindowThatFoundNoSlotIsGivenBackOnceThereIsOne(t *testing.T) {
 		close(given)
 		l.close()
 	})
-	conn, err := Dial(context.Background(), address, RingCapacity(ring), StreamWindow(window, 1<<20),
+	conn, err := Dial(context.Background(), address, RingCapacity(ring),
+		StreamWindow(window, 1<<20),
 		Wait(Park))
 	if err != nil {
 		t.Fatal(err)

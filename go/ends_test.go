@@ -92,11 +92,13 @@ func TestACallEndsWithItsContextAndTheSessionGoesOn(t *testing.T) {
 		}
 		cancelled, cancel := context.WithCancel(ctx)
 		time.AfterFunc(10*time.Millisecond, cancel)
-		if _, err := conn.Call(cancelled, 1, make([]byte, 5000)); !errors.Is(err, context.Canceled) {
+		_, err := conn.Call(cancelled, 1, make([]byte, 5000))
+		if !errors.Is(err, context.Canceled) {
 			t.Fatalf("a context that was cancelled: %v", err)
 		}
 		close(proceed)
-		if reply, err := conn.Call(ctx, 0, []byte("on")); err != nil || string(reply.Bytes()) != "on" {
+		reply, err := conn.Call(ctx, 0, []byte("on"))
+		if err != nil || string(reply.Bytes()) != "on" {
 			t.Fatalf("afterwards: %v", err)
 		}
 	})
@@ -150,7 +152,8 @@ func TestAServerThatIsKilledIsNoticedAtOnce(t *testing.T) {
 			t.Run(name+" over "+carrier, func(t *testing.T) {
 				server, address := start(t, command, carrier)
 				conn := dial(t, address)
-				if _, err := conn.Call(within(t, time.Minute), echo, make([]byte, 10_000)); err != nil {
+				_, err := conn.Call(within(t, time.Minute), echo, make([]byte, 10_000))
+				if err != nil {
 					t.Fatal(err)
 				}
 				// Stopped first, so that the call is under way when it dies.
@@ -266,7 +269,8 @@ func TestAClientThatKeepsItsRepliesGetsAnErrorAndHarmsNobody(t *testing.T) {
 			for i := range kept {
 				kept[i].Release()
 			}
-			if _, err := conn.Call(within(t, time.Minute), echo, make([]byte, 100_000)); err != nil {
+			_, err := conn.Call(within(t, time.Minute), echo, make([]byte, 100_000))
+			if err != nil {
 				t.Fatalf("after all were released: %v", err)
 			}
 		})
@@ -299,7 +303,8 @@ func TestAReplyOutlivesItsSession(t *testing.T) {
 		t.Fatal("the reply changed with the session's end")
 	}
 	reply.Release()
-	if _, err := conn.Call(within(t, time.Minute), echo, nil); !errors.Is(err, breezeway.ErrClosed) {
+	_, err = conn.Call(within(t, time.Minute), echo, nil)
+	if !errors.Is(err, breezeway.ErrClosed) {
 		t.Fatalf("a call on a closed session: %v", err)
 	}
 }

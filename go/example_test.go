@@ -47,7 +47,9 @@ func ExampleConn_Reserve() {
 	}
 	defer os.RemoveAll(folder)
 	address := "shm:" + filepath.Join(folder, "echo.sock")
-	server, err := breezeway.Listen(address, func(call *breezeway.Call) error { return call.Echo() })
+	server, err := breezeway.Listen(address, func(call *breezeway.Call) error {
+		return call.Echo()
+	})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -14,7 +14,8 @@ func TestAServerThatIsClosedAsItTakesOverLeavesNoFiles(t *testing.T) {
 		folder := t.TempDir()
 		address := "unix:" + filepath.Join(folder, "s")
 		begin := func() (*Server, chan error) {
-			server, err := Listen(address, func(call *Call) error { return call.Echo() }, TakeOver(true))
+			server, err := Listen(address, func(call *Call) error { return call.Echo() },
+				TakeOver(true))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -150,8 +150,8 @@ func (a *agreement) receive(conn net.Conn, opts *options) error {
 		wanted = 1
 	}
 	if len(fds) != wanted {
-		return helloViolation("a hello comes with %d file descriptors; this one came with %d", wanted,
-			len(fds))
+		return helloViolation("a hello comes with %d file descriptors; this one came with %d",
+			wanted, len(fds))
 	}
 	if !hello.Memory {
 		return nil

@@ -157,8 +157,11 @@ var lies = map[string]func(l *liar){
 	},
 	"an empty payload":      func(l *liar) { l.segment(0, 4096, 4096); l.lend(0, 0, 0, 0) },
 	"a lend number too big": func(l *liar) { l.segment(0, 4096, 4096); l.lend(0, lendCount, 0, 8) },
-	"an end that overflows": func(l *liar) { l.segment(0, 4096, 4096); l.lend(0, 0, ^uint64(0), 2) },
-	"an unknown byte":       func(l *liar) { _, _ = l.conn.Write([]byte{7}) },
+	"an end that overflows": func(l *liar) {
+		l.segment(0, 4096, 4096)
+		l.lend(0, 0, ^uint64(0), 2)
+	},
+	"an unknown byte": func(l *liar) { _, _ = l.conn.Write([]byte{7}) },
 	"a descriptor with a doorbell": func(l *liar) {
 		l.sendFDs(0, int(os.Stdin.Fd()))
 	},
@@ -169,9 +172,11 @@ var lies = map[string]func(l *liar){
 		l.publish(abi.Head{Kind: abi.KindMessage, Stream: 9}, 0, nil)
 	},
 	"a call on the number of a stream": func(l *liar) {
-		l.publish(abi.Head{Kind: abi.KindMessage, Flags: abi.FlagOpen | abi.FlagStream | abi.FlagEmpty,
+		l.publish(abi.Head{Kind: abi.KindMessage,
+			Flags:  abi.FlagOpen | abi.FlagStream | abi.FlagEmpty,
 			Stream: 1}, 0, nil)
-		l.publish(abi.Head{Kind: abi.KindMessage, Flags: abi.FlagOpen | abi.FlagFin, Stream: 1}, 0, nil)
+		l.publish(abi.Head{Kind: abi.KindMessage, Flags: abi.FlagOpen | abi.FlagFin, Stream: 1}, 0,
+			nil)
 	},
 	"a window of a few bytes": func(l *liar) {
 		l.publish(abi.Head{Kind: abi.KindWindow, Stream: 1}, 0, []byte("few"))
@@ -225,7 +230,8 @@ func TestAServerEndsTheSessionOfAClientThatLiesAndNoOther(t *testing.T) {
 			defer l.close()
 			lie(l)
 			// Doorbells, and then the end.
-			if _, err := io.Copy(io.Discard, l.conn); err != nil && !errors.Is(err, unix.ECONNRESET) {
+			if _, err := io.Copy(io.Discard, l.conn); err != nil &&
+				!errors.Is(err, unix.ECONNRESET) {
 				t.Errorf("the session goes on: %v", err)
 			}
 			honest(t, other)
@@ -297,11 +303,15 @@ func TestRandomLiesHarmNobody(t *testing.T) {
 			case 1:
 				l.segment(uint32(random.Intn(2)), 4096, 4096)
 			case 2:
-				l.lend(0, uint32(random.Intn(66)), uint64(random.Intn(5000)), uint64(random.Intn(300)))
+				l.lend(0, uint32(random.Intn(66)), uint64(random.Intn(5000)),
+					uint64(random.Intn(300)))
 			default:
-				head := abi.Head{Kind: abi.Kind(random.Intn(11)), Flags: abi.Flags(random.Intn(256)),
-					Stream: uint32(random.Intn(6)), Tag: random.Uint32() % 70, Time: uint16(random.Uint32())}
-				l.publish(head, uint16(random.Intn(3)*random.Intn(2)), make([]byte, random.Intn(105)))
+				head := abi.Head{Kind: abi.Kind(random.Intn(11)),
+					Flags:  abi.Flags(random.Intn(256)),
+					Stream: uint32(random.Intn(6)), Tag: random.Uint32() % 70,
+					Time: uint16(random.Uint32())}
+				l.publish(head, uint16(random.Intn(3)*random.Intn(2)),
+					make([]byte, random.Intn(105)))
 			}
 		}
 		honest(t, other)

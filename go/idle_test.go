@@ -3,8 +3,10 @@ package breezeway_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,31 +15,52 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	breezeway "github.com/breezeway-ipc/breezeway/go"
 )
 
 var idleSessions = flag.Int("idle", 0, "measure what so many idle sessions cost, such as 1000")
 
-// ran is how long the threads of a process have run, and how often they began to: the kernel
-// counts both, and one that did not run has made no system call.
-func ran(t testing.TB, pid int) (nanoseconds, times uint64) {
+// runs are how long a thread has run, and how often it began to: the kernel counts both, and one
+// that did not run has made no system call.
+type runs struct{ nanoseconds, times uint64 }
+
+// ran are the runs of a process, by thread.
+func ran(t testing.TB, pid int) map[string]runs {
 	t.Helper()
 	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
 	if err != nil || len(threads) == 0 {
 		t.Fatal("no threads of the server: ", err)
 	}
+	all := map[string]runs{}
 	for _, thread := range threads {
 		text, err := os.ReadFile(thread)
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) {
+			continue // It has ended.
+		}
+		var one runs
+		var waited uint64
+		if err == nil {
+			_, err = fmt.Sscan(string(text), &one.nanoseconds, &waited, &one.times)
+		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		var waited, began, took uint64
-		if _, err := fmt.Sscan(string(text), &took, &waited, &began); err != nil {
-			t.Fatal(err)
-		}
-		nanoseconds, times = nanoseconds+took, times+began
+		all[thread] = one
 	}
-	return nanoseconds, times
+	return all
+}
+
+// ranSince are the runs of threads since then, of those that have not ended.
+func ranSince(t testing.TB, pid int, before map[string]runs) (sum runs) {
+	t.Helper()
+	for thread, now := range ran(t, pid) {
+		was := before[thread] // Nothing of one that is new.
+		sum.nanoseconds += now.nanoseconds - was.nanoseconds
+		sum.times += now.times - was.times
+	}
+	return sum
 }
 
 // idle opens sessions that make one call each, and then do nothing.
@@ -63,15 +86,15 @@ func TestWhoIsIdleIsNotRunForAndBusyOnesAmongThemAreServed(t *testing.T) {
 	// and then would run as often as there are sessions, in every window.
 	var began uint64
 	for range 20 {
-		_, before := ran(t, server.Process.Pid)
+		before := ran(t, server.Process.Pid)
 		time.Sleep(window)
-		_, after := ran(t, server.Process.Pid)
-		if began = after - before; began < sessions/10 {
+		if began = ranSince(t, server.Process.Pid, before).times; began < sessions/10 {
 			break
 		}
 	}
 	if began >= sessions/10 {
-		t.Errorf("with %d idle sessions the server's threads ran %d times within %v", sessions, began,
+		t.Errorf("with %d idle sessions the server's threads ran %d times within %v", sessions,
+			began,
 			window)
 	}
 	for i := 0; i < sessions; i += 50 {
@@ -158,11 +181,11 @@ func measureIdle(t *testing.T, command string) {
 		"the kernel's, both processes (Slab, PageTables, KernelStack)"} {
 		fmt.Printf("%s: %.1f KiB per session\n", name, (after[i]-before[i])/float64(*idleSessions))
 	}
-	ranBefore, timesBefore := ran(t, server.Process.Pid)
+	started := ran(t, server.Process.Pid)
 	time.Sleep(watched)
-	ranAfter, timesAfter := ran(t, server.Process.Pid)
+	since := ranSince(t, server.Process.Pid, started)
 	fmt.Printf("the server in %v with %d idle sessions: ran for %d ns, %d times\n", watched,
-		len(conns), ranAfter-ranBefore, timesAfter-timesBefore)
+		len(conns), since.nanoseconds, since.times)
 	var ratios []float64
 	var times []time.Duration
 	for range pairs {

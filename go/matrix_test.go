@@ -126,7 +126,8 @@ func TestEchoesOfAllSizesComeBackAsTheyWereSent(t *testing.T) {
 	onEveryServer(t, func(t *testing.T, address string) {
 		conn := dial(t, address)
 		ctx := within(t, time.Minute)
-		sizes := []int{0, 1, 7, 8, 39, 40, 41, 103, 104, 105, 128, 1000, 4096, 65_537, 1 << 20, 5 << 20,
+		sizes := []int{0, 1, 7, 8, 39, 40, 41, 103, 104, 105, 128, 1000, 4096, 65_537, 1 << 20,
+			5 << 20,
 			63 << 20, 64 << 20, 3}
 		if testing.Short() {
 			sizes = sizes[:15]

@@ -213,7 +213,8 @@ func (m *Message) splitMetadata(limit int) error {
 		return violated("metadata of %d bytes in a body of %d", length, m.length)
 	}
 	if length > limit {
-		return violated("metadata of %d bytes; this side takes %d (option MaxMetadata)", length, limit)
+		return violated("metadata of %d bytes; this side takes %d (option MaxMetadata)", length,
+			limit)
 	}
 	m.metadata, m.hasMetadata = make([]byte, length), true
 	err := m.copyOut(m.metadata, 2)

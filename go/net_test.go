@@ -33,7 +33,8 @@ func end(listener *breezeway.NetListener) {
 func TestHTTPRunsOverStreams(t *testing.T) {
 	onEveryCarrier(t, func(t *testing.T, carrier string) {
 		listener := netListener(t, carrier)
-		server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		server := &http.Server{Handler: http.HandlerFunc(func(
+			w http.ResponseWriter, r *http.Request) {
 			body, err := io.ReadAll(r.Body) // HTTP/1 reads all of a request before it replies.
 			if err == nil {
 				_, _ = w.Write(body)

@@ -51,7 +51,8 @@ func (s *sealer) use(secret []byte) error {
 
 func (s *sealer) record(kind byte, bytes ...byte) []byte {
 	const applicationData, overhead = 23, 17
-	head := binary.BigEndian.AppendUint16([]byte{applicationData, 3, 3}, uint16(len(bytes)+overhead))
+	head := binary.BigEndian.AppendUint16([]byte{applicationData, 3, 3},
+		uint16(len(bytes)+overhead))
 	nonce := append([]byte(nil), s.iv...)
 	low := binary.BigEndian.Uint64(nonce[4:]) ^ s.count
 	binary.BigEndian.PutUint64(nonce[4:], low)
@@ -73,7 +74,8 @@ func (c *clientSecret) Write(line []byte) (int, error) {
 
 func TestWhoAsksForNewKeysAndReadsNothingEndsItsSession(t *testing.T) {
 	began, ended := make(chan Peer, 1), make(chan error, 1)
-	server, address := quietServer(t, "tls:127.0.0.1:0", func(call *Call) error { return call.Echo() },
+	server, address := quietServer(t, "tls:127.0.0.1:0",
+		func(call *Call) error { return call.Echo() },
 		Certificate(os.Getenv("BREEZEWAY_CERTIFICATE"), os.Getenv("BREEZEWAY_KEY")),
 		OnSessionStart(func(p Peer) { began <- p }),
 		OnSessionEnd(func(_ Peer, err error) { ended <- err }))

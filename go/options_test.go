@@ -52,13 +52,16 @@ func TestValuesOutOfRangeAreRefusedByTheirNames(t *testing.T) {
 	for name, option := range map[string]breezeway.Option{
 		"Wait": breezeway.Wait(7), "SpinBound": breezeway.SpinBound(time.Second + 1),
 		"Cap": breezeway.Cap(0), "FirstSegment": breezeway.FirstSegment(1<<40 + 1),
-		"ShrinkAfter": breezeway.ShrinkAfter(time.Hour + 1), "RingCapacity": breezeway.RingCapacity(12),
+		"ShrinkAfter":      breezeway.ShrinkAfter(time.Hour + 1),
+		"RingCapacity":     breezeway.RingCapacity(12),
 		"HandshakeTimeout": breezeway.HandshakeTimeout(0), "CallTimeout": breezeway.CallTimeout(-1),
 		"StreamWindow": breezeway.StreamWindow(1, 0), "MaxStreams": breezeway.MaxStreams(65536),
 		"MaxMetadata": breezeway.MaxMetadata(-1), "TrustPeer": breezeway.TrustPeer(1<<40 + 1),
 		"MaxSessions": breezeway.MaxSessions(0), "SocketMode": breezeway.SocketMode(0o1000),
-		"MaxSessionsOfUser": breezeway.MaxSessionsOfUser(1_000_001), "Offload": breezeway.Offload(-1),
-		"ReplyTimeout": breezeway.ReplyTimeout(-1), "DrainTimeout": breezeway.DrainTimeout(time.Hour + 1),
+		"MaxSessionsOfUser": breezeway.MaxSessionsOfUser(1_000_001),
+		"Offload":           breezeway.Offload(-1),
+		"ReplyTimeout":      breezeway.ReplyTimeout(-1),
+		"DrainTimeout":      breezeway.DrainTimeout(time.Hour + 1),
 	} {
 		_, err := breezeway.Listen("shm:/nowhere/s", echoes, option)
 		if err == nil || !strings.Contains(err.Error(), "option "+name+" = ") {
@@ -69,7 +72,8 @@ func TestValuesOutOfRangeAreRefusedByTheirNames(t *testing.T) {
 
 func TestClientsHoldNoMoreMemoryThanTheServerAllows(t *testing.T) {
 	// A control segment has less than 64 KiB, and so has the first segment of replies.
-	for name, option := range map[string]breezeway.Option{"MaxMemory": breezeway.MaxMemory(200 << 10),
+	for name, option := range map[string]breezeway.Option{
+		"MaxMemory":       breezeway.MaxMemory(200 << 10),
 		"MaxMemoryOfUser": breezeway.MaxMemoryOfUser(200 << 10)} {
 		t.Run(name, func(t *testing.T) {
 			address := goServer(t, "shm", echoes, nil, option)
@@ -84,7 +88,8 @@ func TestClientsHoldNoMoreMemoryThanTheServerAllows(t *testing.T) {
 				t.Fatal(err)
 			}
 			var failed *breezeway.CallError
-			if err := call(1 << 20); !errors.As(err, &failed) || failed.Code != breezeway.CodeNoMemory ||
+			if err := call(1 << 20); !errors.As(err, &failed) ||
+				failed.Code != breezeway.CodeNoMemory ||
 				!strings.Contains(failed.Reason, "option "+name+" allows") {
 				t.Fatalf("a reply that needs more: %v", err)
 			}
@@ -122,7 +127,8 @@ func TestACallWaitsForAServerThatComesAndNoLongerThanItMay(t *testing.T) {
 	onEveryCarrier(t, func(t *testing.T, carrier string) {
 		address := goServerThatEnds(t, carrier)
 		ctx := within(t, time.Minute)
-		client := breezeway.NewClient(address, append(certified, breezeway.WaitForServer(time.Hour))...)
+		client := breezeway.NewClient(address,
+			append(certified, breezeway.WaitForServer(time.Hour))...)
 		defer client.Close()
 		served := make(chan error, 1)
 		go func() {
@@ -140,8 +146,10 @@ func TestACallWaitsForAServerThatComesAndNoLongerThanItMay(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	impatient := breezeway.NewClient("unix:/nowhere/s", breezeway.WaitForServer(20*time.Millisecond))
-	if _, err := impatient.Call(within(t, time.Minute), echo, nil); !errors.Is(err, fs.ErrNotExist) {
+	impatient := breezeway.NewClient("unix:/nowhere/s",
+		breezeway.WaitForServer(20*time.Millisecond))
+	_, err := impatient.Call(within(t, time.Minute), echo, nil)
+	if !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a server that does not come: %v", err)
 	}
 	denied := breezeway.NewClient(goServer(t, "unix", echoes, nil,

@@ -80,7 +80,8 @@ var lastCache = sync.OnceValue(func() uint64 {
 		if err != nil {
 			break
 		}
-		kib, err := strconv.ParseUint(strings.TrimSuffix(strings.TrimSpace(string(text)), "K"), 10, 32)
+		number := strings.TrimSuffix(strings.TrimSpace(string(text)), "K")
+		kib, err := strconv.ParseUint(number, 10, 32)
 		if err == nil {
 			largest = max(largest, kib<<10)
 		}

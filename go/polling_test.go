@@ -12,7 +12,8 @@ import (
 func TestWithOneProcessorNothingHangsAndOnlyBusyPolls(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	for policy, polls := range map[WaitPolicy]bool{Adaptive: false, Busy: true, Park: false} {
-		_, address := quietServer(t, "shm:"+filepath.Join(t.TempDir(), "s"), (*Call).Echo, Wait(policy))
+		_, address := quietServer(t, "shm:"+filepath.Join(t.TempDir(), "s"), (*Call).Echo,
+			Wait(policy))
 		conn, err := Dial(contextOf(t), address, Wait(policy))
 		if err != nil {
 			t.Fatal(err)

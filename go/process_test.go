@@ -53,12 +53,16 @@ func TestBenchesOfBothLanguagesAgreeWithServersOfBoth(t *testing.T) {
 				t.Run(clientName+" to "+serverName+" over "+carrier, func(t *testing.T) {
 					_, address := start(t, server, carrier)
 					for _, flags := range []string{
-						"--count 2000 --size 64", "--count 200 --size 100KiB", "--count 20 --size 3MiB",
-						"--count 500 --size 64KiB --touch none", "--count 2000 --depth 16 --size 200",
-						"--count 20000 --pattern one-way --size 50", "--count 2000 --pattern one-way --size 5000",
+						"--count 2000 --size 64", "--count 200 --size 100KiB",
+						"--count 20 --size 3MiB",
+						"--count 500 --size 64KiB --touch none",
+						"--count 2000 --depth 16 --size 200",
+						"--count 20000 --pattern one-way --size 50",
+						"--count 2000 --pattern one-way --size 5000",
 						"--count 1000 --sessions 4 --wait park", "--count 50 --rate 1000 --size 8",
 					} {
-						arguments := append([]string{"bench", "--addr", address}, strings.Fields(flags)...)
+						arguments := append([]string{"bench", "--addr", address},
+							strings.Fields(flags)...)
 						bench := exec.Command(client, arguments...)
 						watch := time.AfterFunc(time.Minute, func() { _ = bench.Process.Kill() })
 						output, err := bench.CombinedOutput()

@@ -28,10 +28,11 @@ var numbered = map[string]func(value int64) breezeway.Option{
 		return breezeway.StreamWindow(uint32(v), uint64(v))
 	},
 	"MaxStreams": counted(breezeway.MaxStreams), "MaxMetadata": counted(breezeway.MaxMetadata),
-	"Service":     func(v int64) breezeway.Option { return breezeway.Service(uint16(v)) },
-	"Offload":     counted(breezeway.Offload),
-	"MaxSessions": counted(breezeway.MaxSessions), "MaxSessionsOfUser": counted(breezeway.MaxSessionsOfUser),
-	"SocketMode": func(v int64) breezeway.Option { return breezeway.SocketMode(uint32(v)) },
+	"Service":           func(v int64) breezeway.Option { return breezeway.Service(uint16(v)) },
+	"Offload":           counted(breezeway.Offload),
+	"MaxSessions":       counted(breezeway.MaxSessions),
+	"MaxSessionsOfUser": counted(breezeway.MaxSessionsOfUser),
+	"SocketMode":        func(v int64) breezeway.Option { return breezeway.SocketMode(uint32(v)) },
 }
 
 func timed(option func(time.Duration) breezeway.Option) func(int64) breezeway.Option {

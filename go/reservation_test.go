@@ -26,7 +26,10 @@ func TestAMessageMayBeShorterThanWhatWasReserved(t *testing.T) {
 			},
 		}
 		if command := commands(t)["rust"]; command != "" && carrier != "tls" {
-			servers["rust"] = func() string { _, address := start(t, command, carrier); return address }
+			servers["rust"] = func() string {
+				_, address := start(t, command, carrier)
+				return address
+			}
 		}
 		for name, serve := range servers {
 			conn, ctx := dial(t, serve(), breezeway.Cap(256<<10)), within(t, time.Minute)

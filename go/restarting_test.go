@@ -136,7 +136,8 @@ func TestServersOfEitherLanguageTakeOverFromEachOtherWithoutAFailedCall(t *testi
 					}
 					successor := succeed(t, old.address, admin)
 					if successor.address != old.address {
-						t.Fatalf("the successor serves %s in place of %s", successor.address, old.address)
+						t.Fatalf("the successor serves %s in place of %s", successor.address,
+							old.address)
 					}
 					// It ends once all have moved.
 					if err := old.ended(); err != nil {
@@ -186,7 +187,8 @@ func TestASuccessorTakesOverWhateverHostTheirAddressNames(t *testing.T) {
 			if err := old.ended(); err != nil {
 				t.Error(err)
 			}
-			callFor(t, within(t, time.Minute), dial(t, successor.address, sessionOptions...), echo, nil)
+			callFor(t, within(t, time.Minute), dial(t, successor.address, sessionOptions...), echo,
+				nil)
 		})
 	}
 }

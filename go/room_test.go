@@ -54,7 +54,8 @@ func TestLookingForMemoryInVainDoesNotMakeOthersMissTheirRelease(t *testing.T) {
 				_ = server.Close()
 				soon(t, "the server's end", served)
 			}()
-			conn, err := Dial(contextOf(t), server.Addresses()[0].String(), Cap(32<<10), Wait(policy))
+			conn, err := Dial(contextOf(t), server.Addresses()[0].String(), Cap(32<<10),
+				Wait(policy))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -47,7 +47,8 @@ type Server struct {
 	// draining says that no new session is taken, stopped that nobody listens any more, closed that
 	// all sessions are closed.
 	draining, stopped, closed bool
-	// handedOver says that a successor serves; clients that have reached this server are still served.
+	// handedOver says that a successor serves; clients that have reached this server are still
+	// served.
 	handedOver bool
 	succession *succession // nil without TakeOver
 	accepting  sync.WaitGroup
@@ -340,12 +341,13 @@ func (s *Server) serveSession(session *session) {
 // loop serves what arrives until the session is over.
 func (s *Server) loop(session *session) error {
 	call, a := new(Call), new(arrival)
+	most := 2 * int64(session.ownHello.MaxStreams)
 	for {
 		if err := session.nextArrived(limit{}, a); err != nil {
 			return err
 		}
 		switch {
-		case a.stream != nil && session.servedStreams.Load() >= 2*int64(session.ownHello.MaxStreams):
+		case a.stream != nil && session.servedStreams.Load() >= most:
 			// The client opens and resets them faster than their handlers end.
 			a.stream.Reset(CodeOverloaded)
 			_ = a.stream.Close()
@@ -375,7 +377,8 @@ func (s *Server) run(call *Call) {
 func (s *Server) handle(call *Call) (err error) {
 	defer func() {
 		if reason := recover(); reason != nil {
-			s.Log.Error("breezeway: a handler panicked", "reason", reason, "stack", string(debug.Stack()))
+			s.Log.Error("breezeway: a handler panicked", "reason", reason, "stack",
+				string(debug.Stack()))
 			err = &CallError{CodePanicked, "the handler panicked"}
 		}
 	}()

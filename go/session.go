@@ -168,7 +168,8 @@ func (s *session) finish(err error) {
 // end ends the session for an error, a server's once it has served all that was asked for before
 // the other side's end.
 func (s *session) end(err error) {
-	if !s.isClient && (errors.Is(err, ErrPeerClosed) || errors.Is(err, ErrPeerDied)) && s.hasWork() {
+	if !s.isClient && (errors.Is(err, ErrPeerClosed) || errors.Is(err, ErrPeerDied)) &&
+		s.hasWork() {
 		s.ending = err
 		s.cancelServing(err) // What was asked for is served, but nobody waits for it.
 		return

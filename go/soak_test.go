@@ -68,7 +68,8 @@ func TestASoakLeavesHeapDescriptorsAndMappingsAsTheyWere(t *testing.T) {
 		ended := make(chan error, clients)
 		for i := range clients {
 			go func() {
-				ended <- soakSession(address, rand.New(rand.NewSource(rounds.Load()*clients+int64(i))),
+				seed := rounds.Load()*clients + int64(i)
+				ended <- soakSession(address, rand.New(rand.NewSource(seed)),
 					&calls)
 			}()
 		}
@@ -111,7 +112,8 @@ func settled(t *testing.T, early footprint) (now footprint) {
 }
 
 func soakSession(address string, random *rand.Rand, calls *atomic.Int64) error {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Hour) // A machine may stand still.
+	// A machine may stand still.
+	ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
 	defer cancel()
 	conn, err := breezeway.Dial(ctx, address)
 	if err != nil {
@@ -139,7 +141,8 @@ func soakCalls(
 		calls.Add(1)
 		switch random.Intn(10) {
 		case 0:
-			given, cancel := context.WithTimeout(ctx, time.Duration(random.Intn(50))*time.Microsecond)
+			given, cancel := context.WithTimeout(ctx,
+				time.Duration(random.Intn(50))*time.Microsecond)
 			reply, err := conn.Call(given, echo, request)
 			cancel()
 			if err == nil {

@@ -293,7 +293,8 @@ func (l *socketLink) bye() {
 
 func (l *socketLink) write(fd uintptr) {
 	for l.sent < len(l.out) {
-		n, err := unix.SendmsgN(int(fd), l.out[l.sent:], nil, nil, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
+		n, err := unix.SendmsgN(int(fd), l.out[l.sent:], nil, nil,
+			unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
 		switch {
 		case err == nil:
 			l.sent += n

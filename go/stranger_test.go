@@ -62,7 +62,8 @@ func settles(t testing.TB, pid, fds, maps int) {
 			return
 		}
 		if time.Now().After(end) {
-			t.Fatalf("%d descriptors and %d mappings, where there were %d and %d", nowFDs, nowMaps, fds,
+			t.Fatalf("%d descriptors and %d mappings, where there were %d and %d", nowFDs, nowMaps,
+				fds,
 				maps)
 		}
 	}
@@ -90,7 +91,8 @@ func TestAServerOutlivesHostileClientsInRustAndServesOthers(t *testing.T) {
 			s := &service{gate: make(chan struct{}), left: make(chan error, 1)}
 			var log bytes.Buffer
 			s.server = &breezeway.Server{Handler: answer, Streams: s.stream,
-				Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelError}))}
+				Log: slog.New(slog.NewTextHandler(&log,
+					&slog.HandlerOptions{Level: slog.LevelError}))}
 			if err := s.server.Listen(addressOf(t, "shm"), breezeway.Wait(policy),
 				breezeway.ReplyTimeout(10*time.Millisecond)); err != nil {
 				t.Fatal(err)
@@ -122,7 +124,8 @@ func TestAServerOutlivesHostileClientsInRustAndServesOthers(t *testing.T) {
 				default:
 					began := time.Now()
 					ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-					if err := echoed(ctx, honest, pattern(calls*53%90_000, byte(calls))); err != nil {
+					sent := pattern(calls*53%90_000, byte(calls))
+					if err := echoed(ctx, honest, sent); err != nil {
 						t.Error("the honest client: ", err)
 						_ = attack.Process.Kill()
 					}

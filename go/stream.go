@@ -80,7 +80,8 @@ func (s *session) openStream(ctx context.Context, method uint32, out *outgoing) 
 	}
 	t := &s.streams
 	if t.peer.MaxStreams == 0 {
-		return nil, &CallError{CodeRefused, "the other side takes no streams (its option MaxStreams)"}
+		return nil, &CallError{CodeRefused,
+			"the other side takes no streams (its option MaxStreams)"}
 	}
 	for t.openedHere >= int(t.peer.MaxStreams) {
 		w := s.newWaiter()

@@ -101,7 +101,8 @@ func (t *streams) add(s *session, number, method uint32) *Stream {
 
 // settle frees the number of a stream that is over.
 func (t *streams) settle(stream *Stream) {
-	if !stream.outgoing.isOver() || !stream.incoming.isOver() || t.byNumber[stream.number] != stream {
+	if !stream.outgoing.isOver() || !stream.incoming.isOver() ||
+		t.byNumber[stream.number] != stream {
 		return
 	}
 	// The other side may use the number again from now on.

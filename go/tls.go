@@ -42,18 +42,19 @@ func (o *options) tlsConfig(isClient bool) (*tls.Config, error) {
 		// Each would have the other side's certificate not be judged by what is said here.
 		switch {
 		case o.tls.GetConfigForClient != nil:
-			return nil, errors.New("breezeway: option TLSConfig: GetConfigForClient is not taken; " +
-				"set what it would give in the config itself")
+			return nil, errors.New("breezeway: option TLSConfig: GetConfigForClient is not " +
+				"taken; set what it would give in the config itself")
 		case o.tls.InsecureSkipVerify:
-			return nil, errors.New("breezeway: option TLSConfig: InsecureSkipVerify is not taken; " +
-				"set RootCAs, or the option Roots")
+			return nil, errors.New("breezeway: option TLSConfig: InsecureSkipVerify is not " +
+				"taken; set RootCAs, or the option Roots")
 		}
 		config = o.tls.Clone()
 	}
 	if o.chain != "" {
 		certificate, err := tls.LoadX509KeyPair(o.chain, o.key)
 		if err != nil {
-			return nil, fmt.Errorf("breezeway: option Certificate (%s, %s): %w", o.chain, o.key, err)
+			return nil, fmt.Errorf("breezeway: option Certificate (%s, %s): %w", o.chain, o.key,
+				err)
 		}
 		config.Certificates = []tls.Certificate{certificate}
 	}
@@ -111,8 +112,8 @@ func readRoots(path string) (*x509.CertPool, error) {
 			return nil, err
 		}
 		if !certificate.IsCA {
-			return nil, fmt.Errorf("the certificate of %v is none of an authority (cA is not true in "+
-				"its basicConstraints)", certificate.Subject)
+			return nil, fmt.Errorf("the certificate of %v is none of an authority (cA is not "+
+				"true in its basicConstraints)", certificate.Subject)
 		}
 		roots.AddCert(certificate)
 		count++

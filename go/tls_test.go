@@ -151,8 +151,9 @@ func TestWhoSpeaksNoTLSIsToldSoAndOthersAreServed(t *testing.T) {
 	for _, address := range []string{"tls:127.0.0.1:0", "tls:127.0.0.1:1"} {
 		_, listening := breezeway.Listen(address, echoes)
 		_, dialled := breezeway.Dial(context.Background(), address)
-		if listening == nil || dialled == nil || !strings.Contains(listening.Error()+dialled.Error(),
-			"option") {
+		if listening == nil || dialled == nil ||
+			!strings.Contains(listening.Error()+dialled.Error(),
+				"option") {
 			t.Errorf("without certificates: %v, %v", listening, dialled)
 		}
 	}
@@ -208,7 +209,8 @@ func TestBytesThatWereChangedOnTheirWayEndTheSessionAndACutIsTheOthersDeath(t *t
 	} {
 		t.Run(name, func(t *testing.T) {
 			begin := make(chan struct{})
-			address := relay(t, goServer(t, "tls", echoes, nil), func(toClient bool, bytes []byte) bool {
+			server := goServer(t, "tls", echoes, nil)
+			address := relay(t, server, func(toClient bool, bytes []byte) bool {
 				select {
 				case <-begin:
 					return !toClient || c.change(bytes)

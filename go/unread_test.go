@@ -75,7 +75,8 @@ func TestStreamsThatNobodyReadsCountThoughTheyAreFinishedAndReset(t *testing.T) 
 				for {
 					m, err := stream.Recv(context.Background())
 					if err != nil {
-						if !errors.Is(err, io.EOF) && !inOrder(err) { // The test may be over before it.
+						// The test may be over before it.
+						if !errors.Is(err, io.EOF) && !inOrder(err) {
 							t.Error(err)
 						}
 						return

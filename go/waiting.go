@@ -28,8 +28,8 @@ type waiter struct {
 	// stands is set of who waits for whatever the other side asks for: it can sleep in the poller
 	// while others drive.
 	stands bool
-	// handsOn is set of who reads a stream: it may have just given what it read to another goroutine,
-	// behind it in the queue of its P, without which nothing more comes.
+	// handsOn is set of who reads a stream: it may have just given what it read to another
+	// goroutine, behind it in the queue of its P, without which nothing more comes.
 	handsOn bool
 	// rests is since when it leaves driving to who sleeps in the poller; zero if it does not.
 	rests time.Time
@@ -70,7 +70,8 @@ func (w *waiter) clear() {
 func (w *waiter) wake() {
 	w.woken = true
 	if w.parkedOn != nil {
-		w.parkedOn.interrupt() // By somebody of this side: what the other side sends wakes it anyway.
+		// By somebody of this side: what the other side sends wakes it anyway.
+		w.parkedOn.interrupt()
 	}
 	w.rouse(false)
 }
@@ -509,9 +510,9 @@ func (s *session) spin(began *time.Time, handsOn bool) bool {
 }
 
 // pollOn polls until a time has passed, and says when it ended, and whether it has lost its CPU
-// meanwhile. Others run on the Ps that those who poll leave them; if these take the last one, each of
-// them yields again and again. (Yielding wakes a thread if a P is idle, which takes the CPU of who is
-// waited for.)
+// meanwhile. Others run on the Ps that those who poll leave them; if these take the last one, each
+// of them yields again and again. (Yielding wakes a thread if a P is idle, which takes the CPU of
+// who is waited for.)
 func (s *session) pollOn(now time.Time, budget time.Duration, yields bool) (at time.Time,
 	found, lost bool) {
 	began := now

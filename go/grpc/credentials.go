@@ -47,7 +47,8 @@ func (transportCredentials) ServerHandshake(conn net.Conn) (net.Conn, credential
 }
 
 func infoOf(conn net.Conn) AuthInfo {
-	info := AuthInfo{CommonAuthInfo: credentials.CommonAuthInfo{SecurityLevel: credentials.NoSecurity}}
+	info := AuthInfo{}
+	info.SecurityLevel = credentials.NoSecurity
 	stream, is := conn.(interface{ Peer() breezeway.Peer })
 	if !is {
 		return info

@@ -101,7 +101,8 @@ func start(t testing.TB, address string, check grpc.UnaryServerInterceptor,
 func TestATargetIsResolvedAndBothSidesKnowWhoIsOnTheOtherOne(t *testing.T) {
 	onEveryCarrier(t, func(t *testing.T, address string, ends certificates.Session) {
 		peers := make(chan breezeway.Peer, 1)
-		address, _ = start(t, address, func(ctx context.Context, request any, _ *grpc.UnaryServerInfo,
+		address, _ = start(t, address, func(ctx context.Context, request any,
+			_ *grpc.UnaryServerInfo,
 			handler grpc.UnaryHandler) (any, error) {
 			who, known := breezegrpc.PeerOf(ctx)
 			if !known {
@@ -130,14 +131,17 @@ func TestATargetIsResolvedAndBothSidesKnowWhoIsOnTheOtherOne(t *testing.T) {
 		local := !encrypted && !strings.HasPrefix(address, "tcp:")
 		client, info := <-peers, server.AuthInfo.(breezegrpc.AuthInfo)
 		for name, p := range map[string]breezeway.Peer{"client": client, "server": info.Peer} {
-			if p.Known != local || local && (int(p.UID) != os.Getuid() || int(p.PID) != os.Getpid()) {
+			isThis := int(p.UID) == os.Getuid() && int(p.PID) == os.Getpid()
+			if p.Known != local || local && !isThis {
 				t.Errorf("the other side is %+v", p)
 			}
-			if (p.Identity != nil) != encrypted || encrypted && p.Identity.Subject.CommonName != name {
+			if (p.Identity != nil) != encrypted ||
+				encrypted && p.Identity.Subject.CommonName != name {
 				t.Errorf("the %s shows %+v", name, p.Identity)
 			}
 		}
-		if safe := info.SecurityLevel == credentials.PrivacyAndIntegrity; safe != (local || encrypted) {
+		safe := info.SecurityLevel == credentials.PrivacyAndIntegrity
+		if safe != (local || encrypted) {
 			t.Errorf("the security level is %v", info.SecurityLevel)
 		}
 	})
@@ -203,7 +207,8 @@ func TestACertificateThatIsRefusedFailsTheCallWithWhatIsWrong(t *testing.T) {
 			ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 			defer cancel()
 			_, err := client.Check(ctx, &grpc_health_v1.HealthCheckRequest{})
-			if status.Code(err) != codes.Unavailable || !strings.Contains(err.Error(), refusal.Says) {
+			if status.Code(err) != codes.Unavailable ||
+				!strings.Contains(err.Error(), refusal.Says) {
 				t.Errorf("%v, which does not say %q", err, refusal.Says)
 			}
 		})

@@ -79,7 +79,8 @@ func (builder) Build(target resolver.Target, conn resolver.ClientConn, _ resolve
 		return nil, err
 	}
 	// Their meaning is the dialer's: one address for gRPC, however many places it lists.
-	return fixed{}, conn.UpdateState(resolver.State{Addresses: []resolver.Address{{Addr: addresses}}})
+	state := resolver.State{Addresses: []resolver.Address{{Addr: addresses}}}
+	return fixed{}, conn.UpdateState(state)
 }
 
 // fixed is a resolver of what never changes.

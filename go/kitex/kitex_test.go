@@ -327,7 +327,8 @@ func TestAClientWithLongConnectionsUsesThemAgain(t *testing.T) {
 	t.Cleanup(stop)
 	dialer := &counting{Dialer: breezekitex.NewDialer(listening)}
 	t.Cleanup(func() { _ = dialer.Close() })
-	c := clientOf(t, listening, certificates.Session{}, client.WithSuite(dialer), client.WithDialer(dialer), long)
+	c := clientOf(t, listening, certificates.Session{}, client.WithSuite(dialer),
+		client.WithDialer(dialer), long)
 	for range 100 {
 		if _, err := c.Bounce(context.Background(), []byte("again")); err != nil {
 			t.Fatal(err)

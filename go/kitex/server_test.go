@@ -57,7 +57,8 @@ func TestARequestThatHasComeIsServedAlthoughItsConnectionWasAtRest(t *testing.T)
 func TestAServerThatStopsDoesNotWaitBehindARequestWithoutAReply(t *testing.T) {
 	client, server := net.Pipe()
 	defer client.Close()
-	served := &servedConn{Conn: server, listener: &drainingListener{}, atRest: true, since: time.Now()}
+	served := &servedConn{Conn: server, listener: &drainingListener{}, atRest: true,
+		since: time.Now()}
 	defer served.Close()
 	go func() { _, _ = client.Write([]byte("oneway")) }()
 	if _, err := io.ReadFull(served, make([]byte, len("oneway"))); err != nil {

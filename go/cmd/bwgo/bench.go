@@ -151,7 +151,8 @@ func (r *report) print(asJSON bool) error {
 		"  MB/s           %16.1f\n  client CPU s   %16.3f\n",
 		r.Count, r.Seconds, r.MessagesPerSecond, r.BytesPerSecond/1e6, r.ClientCPUSeconds)
 	if l := r.LatencyNS; l != nil {
-		fmt.Printf("  min            %13.0f ns\n  p50            %13.0f ns\n  p90            %13.0f ns\n"+
+		fmt.Printf("  min            %13.0f ns\n  p50            %13.0f ns\n"+
+			"  p90            %13.0f ns\n"+
 			"  p99            %13.0f ns\n  p99.9          %13.0f ns\n  max            %13.0f ns\n"+
 			"  mean           %13.0f ns\n",
 			l.Min, l.P50, l.P90, l.P99, l.P999, l.Max, l.Mean)

@@ -101,8 +101,8 @@ type caller struct {
 	round  uint64
 	buffer []byte
 	reply  []byte
-	// recent are latencies that are not yet counted: a histogram of its own for each of many callers
-	// would not fit into the caches.
+	// recent are latencies that are not yet counted: a histogram of its own for each of many
+	// callers would not fit into the caches.
 	recent []uint64
 }
 

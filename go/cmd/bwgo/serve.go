@@ -45,7 +45,8 @@ func serve(args []string) error {
 	if err != nil {
 		return fmt.Errorf("--socket-mode %q is not octal", *mode)
 	}
-	options = append(options, breezeway.MaxSessions(*maxSessions), breezeway.SocketMode(uint32(bits)),
+	options = append(options, breezeway.MaxSessions(*maxSessions),
+		breezeway.SocketMode(uint32(bits)),
 		breezeway.Offload(*offload), breezeway.TakeOver(*takeOver), breezeway.AdminSocket(*admin),
 		breezeway.DrainTimeout(*drain))
 	signals := make(chan os.Signal, 1)

@@ -56,7 +56,8 @@ func newFlags(name string, s *settings) *flag.FlagSet {
 	flags := flag.NewFlagSet("bwgo "+name, flag.ContinueOnError)
 	s.cap, s.firstSegment = 64<<20, 64<<10
 	flags.StringVar(&s.addr, "addr", "",
-		"`address`: shm:/path, unix:/path, tcp:host:port, tls:host:port, or several, separated by commas")
+		"`address`: shm:/path, unix:/path, tcp:host:port, tls:host:port, "+
+			"or several, separated by commas")
 	flags.IntVar(&s.cpu, "cpu", -1, "pin all threads to this `CPU`")
 	flags.StringVar(&s.wait, "wait", or(os.Getenv("BREEZEWAY_WAIT"), "adaptive"),
 		"busy, adaptive or park")

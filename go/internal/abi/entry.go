@@ -112,7 +112,8 @@ func (w *Words) UnpackFirst(entry *Entry) (more bool, err error) {
 	entry.Released = uint16(second >> 32)
 	entry.Len = int(uint16(first >> 16))
 	if entry.Len > InlineMax {
-		return false, fmt.Errorf("an entry claims %d inline bytes; it holds %d", entry.Len, InlineMax)
+		return false, fmt.Errorf("an entry claims %d inline bytes; it holds %d", entry.Len,
+			InlineMax)
 	}
 	for at := bodyWord; at < firstWords; at++ {
 		binary.LittleEndian.PutUint64(entry.Body[8*(at-bodyWord):], w[at])
@@ -145,7 +146,8 @@ func (d Descriptor) Encode() (bytes [DescriptorLen]byte) {
 // DecodeDescriptor reads the body of an entry with FlagLent.
 func DecodeDescriptor(body []byte) (Descriptor, error) {
 	if len(body) != DescriptorLen {
-		return Descriptor{}, fmt.Errorf("a descriptor of %d bytes; it has %d", len(body), DescriptorLen)
+		return Descriptor{}, fmt.Errorf("a descriptor of %d bytes; it has %d", len(body),
+			DescriptorLen)
 	}
 	return Descriptor{
 		Segment: binary.LittleEndian.Uint32(body[0:]),
@@ -161,7 +163,8 @@ func (d Descriptor) Check(size uint64, lends uint32) error {
 		return fmt.Errorf("descriptor with lend number %d; the hello allows %d", d.Lend, lends)
 	}
 	if end := d.Offset + d.Length; d.Length == 0 || end < d.Offset || end > size {
-		return fmt.Errorf("descriptor names %d bytes at %d of a segment of %d", d.Length, d.Offset, size)
+		return fmt.Errorf("descriptor names %d bytes at %d of a segment of %d", d.Length, d.Offset,
+			size)
 	}
 	return nil
 }

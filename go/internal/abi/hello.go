@@ -136,8 +136,9 @@ func DecodeHello(bytes []byte) (*Hello, error) {
 		return nil, &Refusal{status, printable(reason[:min(len(reason), MaxReason)])}
 	}
 	if version := binary.LittleEndian.Uint16(bytes[8:]); version != Version {
-		return nil, &HelloError{RefusedVersion, fmt.Sprintf("the other side speaks version %d of the "+
-			"protocol, this side version %d; upgrade the older one", version, Version)}
+		return nil, &HelloError{RefusedVersion,
+			fmt.Sprintf("the other side speaks version %d of the "+
+				"protocol, this side version %d; upgrade the older one", version, Version)}
 	}
 	found := binary.LittleEndian.Uint64(bytes[24:])
 	hello := &Hello{
@@ -157,10 +158,12 @@ func DecodeHello(bytes []byte) (*Hello, error) {
 
 func (h *Hello) check(controlSize uint64) error {
 	if ring := h.RingCapacity; ring&(ring-1) != 0 || ring < MinRing || ring > MaxRing {
-		return violation("ring capacity %d is not a power of two in %d..=%d", ring, MinRing, MaxRing)
+		return violation("ring capacity %d is not a power of two in %d..=%d", ring, MinRing,
+			MaxRing)
 	}
 	if lends := h.LendCount; lends%64 != 0 || lends < MinLends || lends > MaxLends {
-		return violation("lend count %d is not a multiple of 64 in %d..=%d", lends, MinLends, MaxLends)
+		return violation("lend count %d is not a multiple of 64 in %d..=%d", lends, MinLends,
+			MaxLends)
 	}
 	if expected := h.controlSize(); controlSize != expected {
 		return violation("control size %d is not %d, as ring capacity %d requires",

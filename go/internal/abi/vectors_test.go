@@ -71,7 +71,8 @@ func TestEntriesReadAndLieAsTheVectorsSay(t *testing.T) {
 		if body == "" {
 			body = "-"
 		}
-		got := fmt.Sprint(entry.Kind, " ", uint8(entry.Flags), " ", entry.Len, " ", entry.Stream, " ",
+		got := fmt.Sprint(entry.Kind, " ", uint8(entry.Flags), " ", entry.Len, " ", entry.Stream,
+			" ",
 			entry.Tag, " ", entry.Released, " ", entry.Time, " ", body)
 		if err != nil || got != row[1] {
 			t.Errorf("%s: read %q, %v; want %q", name, got, err, row[1])
@@ -200,7 +201,8 @@ func FuzzEntry(f *testing.F) {
 		var packed Words
 		count := packed.Pack(entry.Head, entry.Released, entry.Bytes())
 		again, err := read(&packed)
-		if err != nil || again.Head != entry.Head || string(again.Bytes()) != string(entry.Bytes()) {
+		if err != nil || again.Head != entry.Head ||
+			string(again.Bytes()) != string(entry.Bytes()) {
 			t.Fatalf("%+v was read back as %+v from %d words", entry, again, count)
 		}
 		descriptor, err := DecodeDescriptor(entry.Bytes())

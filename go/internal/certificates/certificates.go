@@ -43,7 +43,8 @@ func (a *Authority) Issue(name string, template *x509.Certificate) error {
 	}
 	template.SerialNumber = big.NewInt(time.Now().UnixNano())
 	if template.NotAfter.IsZero() {
-		template.NotBefore, template.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
+		template.NotBefore = time.Now().Add(-time.Hour)
+		template.NotAfter = time.Now().Add(time.Hour)
 	}
 	if a.key == nil {
 		a.certificate, a.key = template, key
@@ -90,7 +91,8 @@ type Session struct{ Server, Client []breezeway.Option }
 func Mutual(folder string, hosts ...net.IP) (Session, error) {
 	a, err := New(folder, "ca")
 	if err == nil {
-		err = errors.Join(a.Issue("server", Of("server", hosts...)), a.Issue("client", Of("client")))
+		err = errors.Join(a.Issue("server", Of("server", hosts...)),
+			a.Issue("client", Of("client")))
 	}
 	return Session{[]breezeway.Option{a.Shown("server"), a.Trusted()},
 		[]breezeway.Option{a.Shown("client"), a.Trusted()}}, err
@@ -119,7 +121,8 @@ func Refusals(folder string, hosts ...net.IP) ([]Refusal, error) {
 	return []Refusal{
 		{"a server's of an unknown authority",
 			Session{of(a.Shown("server")), of(other.Trusted())}, "unknown authority"},
-		{"a server's that has expired", Session{of(a.Shown("expired")), of(a.Trusted())}, "expired"},
+		{"a server's that has expired", Session{of(a.Shown("expired")), of(a.Trusted())},
+			"expired"},
 		{"a server's for another host", Session{of(a.Shown("elsewhere")), of(a.Trusted())},
 			"cannot validate certificate"},
 		{"a client's that is absent",

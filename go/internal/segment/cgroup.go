@@ -20,9 +20,10 @@ func checkHeadroom(size int) error {
 		}
 		current, known := number(filepath.Join(folder, "memory.current"))
 		if known && current+uint64(size) > limit {
-			return &ShortageError{Text: fmt.Sprintf("a segment of %d bytes does not fit into the memory "+
-				"cgroup: %d bytes are left below the limit in %s; raise that limit or lower the "+
-				"session's cap", size, limit-min(limit, current), filepath.Join(folder, "memory.max"))}
+			return &ShortageError{Text: fmt.Sprintf("a segment of %d bytes does not fit into the "+
+				"memory cgroup: %d bytes are left below the limit in %s; raise that limit or "+
+				"lower the session's cap", size, limit-min(limit, current),
+				filepath.Join(folder, "memory.max"))}
 		}
 	}
 	return nil

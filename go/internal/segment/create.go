@@ -125,8 +125,8 @@ var Probe = sync.OnceValue(func() error {
 	memory, err := unix.Mmap(fd, 0, 1, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err == nil {
 		_ = unix.Munmap(memory)
-		return errors.New("sealed memfds can still be mapped writable here; shm: needs Linux 5.1 or " +
-			"newer; use unix: on this machine")
+		return errors.New("sealed memfds can still be mapped writable here; shm: needs Linux " +
+			"5.1 or newer; use unix: on this machine")
 	}
 	return nil
 })

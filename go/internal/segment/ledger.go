@@ -26,9 +26,9 @@ func (u User) String() string {
 }
 
 // A Ledger counts the segments that a server has handed out until nobody holds them any more. A
-// sealed memfd gives no page back while anybody has a descriptor or a mapping of it, and who has one
-// its owner cannot see. But the kernel says when the last hold is gone: the file, which has no name,
-// is deleted then, and inotify(7) reports that.
+// sealed memfd gives no page back while anybody has a descriptor or a mapping of it, and who has
+// one its owner cannot see. But the kernel says when the last hold is gone: the file, which has no
+// name, is deleted then, and inotify(7) reports that.
 type Ledger struct {
 	total, ofUser uint64 // 0 without a limit
 	reports       int
@@ -66,7 +66,8 @@ func NewLedger(total, ofUser uint64) (*Ledger, error) {
 
 func (l *Ledger) probe() error {
 	const size = 4096
-	unlimited := &Ledger{reports: l.reports, handedOut: map[int32]holding{}, byUser: map[User]uint64{}}
+	unlimited := &Ledger{reports: l.reports, handedOut: map[int32]holding{},
+		byUser: map[User]uint64{}}
 	mapping, fd, err := (&Account{Ledger: unlimited}).Create(size)
 	if err != nil {
 		return err
@@ -74,8 +75,8 @@ func (l *Ledger) probe() error {
 	mapping.Drop()
 	unix.Close(fd)
 	if unlimited.Held() > 0 {
-		return errors.New("memory cannot be counted here: the kernel does not report what is gone; " +
-			"set no limit of memory")
+		return errors.New("memory cannot be counted here: the kernel does not report what is " +
+			"gone; set no limit of memory")
 	}
 	return nil
 }
@@ -110,8 +111,9 @@ func (a *Account) Create(size int) (*Mapping, int, error) {
 	if err != nil {
 		mapping.Drop()
 		unix.Close(fd)
-		return nil, -1, &ShortageError{Text: fmt.Sprintf("a segment of %d bytes cannot be counted, "+
-			"and is not made: inotify_add_watch: %v (raise fs.inotify.max_user_watches)", size, err),
+		return nil, -1, &ShortageError{Text: fmt.Sprintf("a segment of %d bytes cannot be "+
+			"counted, and is not made: inotify_add_watch: %v (raise "+
+			"fs.inotify.max_user_watches)", size, err),
 			Err: err}
 	}
 	l.handedOut[int32(number)] = holding{a.User, uint64(size)}
@@ -122,8 +124,8 @@ func (a *Account) Create(size int) (*Mapping, int, error) {
 
 func (l *Ledger) check(user User, size uint64) error {
 	refused := func(who string, held, limit uint64, option string) error {
-		return &ShortageError{Text: fmt.Sprintf("a segment of %d bytes: %s hold %d of the %d bytes "+
-			"that the server's option %s allows", size, who, held, limit, option)}
+		return &ShortageError{Text: fmt.Sprintf("a segment of %d bytes: %s hold %d of the %d "+
+			"bytes that the server's option %s allows", size, who, held, limit, option)}
 	}
 	if l.total > 0 && size > l.total-min(l.held, l.total) {
 		return refused("clients", l.held, l.total, "MaxMemory")

@@ -73,7 +73,8 @@ func TestNoUserHasMoreThanAUserMayHaveNorAllMoreThanThereIs(t *testing.T) {
 	if err := make(other); err != nil {
 		t.Fatal(err)
 	}
-	refused(other, "clients hold 24576 of the 24576 bytes that the server's option MaxMemory allows")
+	refused(other,
+		"clients hold 24576 of the 24576 bytes that the server's option MaxMemory allows")
 	for _, letGo := range kept {
 		letGo()
 	}

@@ -22,7 +22,8 @@
 //   - Bytes: this module reads payload of the peer by copy alone, into memory of this process, and
 //     judges it there. The peer may write it at the same time. In Go that is no undefined
 //     behaviour: a racy read of bytes gives some bytes, no value derived from them is a pointer or
-//     a length before it was copied, and memmove reads no byte outside its range, whatever it reads.
+//     a length before it was copied, and memmove reads no byte outside its range, whatever it
+//     reads.
 //   - Slices: Pin hands out a slice of the peer's memory to who has said that the peer is trusted
 //     not to write it meanwhile. Its mapping is never unmapped, so that the slice is never one of
 //     memory that is gone.

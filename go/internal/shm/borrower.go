@@ -35,7 +35,8 @@ func (b *borrower) checkAdd(number uint32, size uint64) error {
 	case len(b.segments) == abi.MaxSegments:
 		return fmt.Errorf("more than %d payload segments at one time", abi.MaxSegments)
 	case size > b.cap-b.total:
-		return fmt.Errorf("a segment of %d bytes takes the sum over the agreed cap of %d bytes", size,
+		return fmt.Errorf("a segment of %d bytes takes the sum over the agreed cap of %d bytes",
+			size,
 			b.cap)
 	}
 	return nil
@@ -56,7 +57,8 @@ func (b *borrower) retire(number uint32) error {
 	}
 	mapping := b.segments[at].mapping
 	if mapping.Holders() > 1 {
-		return fmt.Errorf("segment %d was retired, but payload in it is lent and not released", number)
+		return fmt.Errorf("segment %d was retired, but payload in it is lent and not released",
+			number)
 	}
 	b.total -= uint64(mapping.Size())
 	b.segments = slices.Delete(b.segments, at, at+1)
@@ -72,7 +74,8 @@ func (b *borrower) borrow(entry *abi.Entry, releaser *Releaser) (Lease, error) {
 	}
 	at := b.find(descriptor.Segment)
 	if at < 0 {
-		return Lease{}, fmt.Errorf("descriptor names segment %d, which is not mapped", descriptor.Segment)
+		return Lease{}, fmt.Errorf("descriptor names segment %d, which is not mapped",
+			descriptor.Segment)
 	}
 	mapping := b.segments[at].mapping
 	if err := descriptor.Check(uint64(mapping.Size()), b.lends); err != nil {

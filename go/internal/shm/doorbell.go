@@ -46,8 +46,8 @@ type doorbell struct {
 
 // errNoNumber is that of a read which cannot receive a descriptor now.
 var errNoNumber = &segment.ShortageError{
-	Text: "no file descriptor is left for the peer's next segment (raise the limit of open files, " +
-		"ulimit -n)",
+	Text: "no file descriptor is left for the peer's next segment (raise the limit of open " +
+		"files, ulimit -n)",
 	Err: unix.EMFILE,
 }
 
@@ -77,7 +77,8 @@ func (d *doorbell) sendSegment(segmentFD int) error {
 	var err error
 	rights := unix.UnixRights(segmentFD)
 	control := d.raw.Control(func(fd uintptr) {
-		err = unix.Sendmsg(int(fd), []byte{segmentByte}, rights, nil, unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
+		err = unix.Sendmsg(int(fd), []byte{segmentByte}, rights, nil,
+			unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL)
 	})
 	switch {
 	case errors.Is(err, unix.EPIPE), errors.Is(err, unix.ECONNRESET):

@@ -377,7 +377,8 @@ func (e *Endpoint) tidy() {
 		return
 	}
 	// Never the last slots, which replies and control entries need.
-	if e.producer.knownSpace() > (e.producer.mask+1)/2 && e.lender.mayRetire(s, e.producer.consumed) {
+	if e.producer.knownSpace() > (e.producer.mask+1)/2 &&
+		e.lender.mayRetire(s, e.producer.consumed) {
 		e.retire(s)
 	}
 }

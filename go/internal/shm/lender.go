@@ -46,7 +46,9 @@ func (l *Loan) CopyIn(at int, bytes []byte) {
 }
 
 // CopyOut copies its beginning, which this side has filled.
-func (l *Loan) CopyOut(to []byte) { l.segment.mapping.CopyOut(to[:min(len(to), l.length)], l.offset) }
+func (l *Loan) CopyOut(to []byte) {
+	l.segment.mapping.CopyOut(to[:min(len(to), l.length)], l.offset)
+}
 
 func (l *Loan) descriptor() abi.Descriptor {
 	return abi.Descriptor{Segment: l.segment.number, Lend: uint32(l.lend),

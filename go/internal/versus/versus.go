@@ -102,7 +102,8 @@ func Row(t *testing.T, name string, goroutines int, socket, memory func() error)
 		rates[i] = float64(len(times[i])) / elapsed[i].Seconds()
 	}
 	fmt.Printf("%-34s unix p50 %8.1f µs, p99 %8.1f µs, %7.0f/s; shm %8.1f µs, %8.1f µs, %7.0f/s: "+
-		"p50 %.2f ×, calls a second %.2f ×\n", name, at(times[0], 0.5), at(times[0], 0.99), rates[0],
+		"p50 %.2f ×, calls a second %.2f ×\n", name, at(times[0], 0.5), at(times[0], 0.99),
+		rates[0],
 		at(times[1], 0.5), at(times[1], 0.99), rates[1],
 		at(times[1], 0.5)/at(times[0], 0.5), rates[1]/rates[0])
 }
