@@ -259,6 +259,61 @@ func TestAServerThatStopsServesWhatIsInFlightAndWaitsForNobodyElse(t *testing.T)
 	})
 }
 
+func TestServersFollowEachOtherUnderLoadWithoutAFailedCall(t *testing.T) {
+	const generations, callers, between = 5, 8, 200
+	onEveryCarrier(t, func(t *testing.T, address string, ends certificates.Session) {
+		address, stop := run(t, &mirror{}, address, ends.Server...)
+		ends.Client = append(ends.Client, breezeway.WaitForServer(time.Minute))
+		c := clientOf(t, address, ends, long)
+		answered, over := make(chan error), make(chan struct{})
+		var all sync.WaitGroup
+		for i := range callers {
+			all.Add(1)
+			go func() {
+				defer all.Done()
+				for {
+					err := bounced(c, 100*i)
+					select {
+					case answered <- err:
+					case <-over:
+						return
+					}
+				}
+			}()
+		}
+		check := func(err error) {
+			if err != nil {
+				t.Error(err)
+			}
+		}
+		for range generations {
+			for range between {
+				check(<-answered)
+			}
+			stopped := make(chan struct{})
+			go func() {
+				defer close(stopped)
+				stop()
+			}()
+			for stopping := true; stopping; {
+				select {
+				case err := <-answered:
+					check(err)
+				case <-stopped:
+					stopping = false
+				}
+			}
+			address, stop = run(t, &mirror{}, address, ends.Server...)
+		}
+		for range between { // Which the last one has accepted.
+			check(<-answered)
+		}
+		close(over)
+		all.Wait()
+		stop()
+	})
+}
+
 func TestAServerThatStopsCutsWhatIsInFlightPastItsLimit(t *testing.T) {
 	onEveryCarrier(t, func(t *testing.T, address string, ends certificates.Session) {
 		service := &mirror{waits: make(chan struct{}, 1), over: make(chan struct{})}

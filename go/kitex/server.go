@@ -14,8 +14,9 @@ import (
 )
 
 // grace is how long a server that stops goes on to accept, and how long a connection must have been
-// at rest when it ends it: something may be under way that a client has sent before it learnt of
-// the stop. Kitex's own transport waits as long.
+// at rest when it ends it. What has come is served without it; it is for what a client has sent, or
+// is about to, before it learnt of the stop, of which nothing here can tell. Kitex's own transport
+// waits as long.
 const grace = 100 * time.Millisecond
 
 // silence is how long a server that stops waits for the next byte on a connection of which it does
