@@ -88,6 +88,7 @@ pub fn sum(len: usize, seed: u64) -> u64 {
 
 /// Whether every byte of `buffer` is that of the pattern of `seed`.
 #[must_use]
+#[inline]
 pub fn matches(buffer: &[u8], seed: u64) -> bool {
     let mut word = seed;
     // Collects differences instead of leaving early: without a branch the loop is vectorised.

@@ -63,7 +63,7 @@ impl Tallies {
         }
         let sum = match request.as_slice() {
             Some(bytes) => sum(bytes),
-            None => sum_of_chunks(request),
+            None => sum_of_lines(request),
         };
         OWN.with(|own| {
             let own = own.get_or_init(|| {
@@ -87,10 +87,10 @@ impl Tallies {
     }
 }
 
-fn sum_of_chunks(request: ForeignBytes<'_>) -> u64 {
+fn sum_of_lines(request: ForeignBytes<'_>) -> u64 {
     let mut total = 0u64;
-    let all: Result<(), std::convert::Infallible> = request.try_for_each_chunk(|chunk| {
-        total = total.wrapping_add(sum(chunk));
+    let all: Result<(), std::convert::Infallible> = request.try_for_each_line(|line| {
+        total = total.wrapping_add(sum(line));
         Ok(())
     });
     match all {

@@ -16,6 +16,7 @@ pub const GLANCE: u32 = 4;
 pub const HOLLOW_BYTES: usize = 8;
 
 /// The wrapping sum of `bytes` as little-endian 64-bit words, the last one filled up with zeros.
+#[inline]
 pub(crate) fn sum(bytes: &[u8]) -> u64 {
     let (words, rest) = bytes.as_chunks::<8>();
     let mut last = [0; 8];

@@ -71,14 +71,11 @@ impl Messages<'_> {
 
 #[inline]
 pub(super) fn matches(bytes: ForeignBytes<'_>, seed: u64) -> bool {
-    if let Some(bytes) = bytes.as_slice() {
-        return pattern::matches(bytes, seed);
-    }
     let mut offset = 0;
     bytes
-        .try_for_each_chunk(|piece| {
-            let same = pattern::matches(piece, pattern::seed_at(seed, offset));
-            offset += piece.len();
+        .try_for_each_line(|line| {
+            let same = pattern::matches(line, pattern::seed_at(seed, offset));
+            offset += line.len();
             if same { Ok(()) } else { Err(()) }
         })
         .is_ok()

@@ -100,6 +100,12 @@ pub(crate) fn inspect(body: ForeignBytes<'_>) -> Vec<Vec<u8>> {
         Ok::<(), Infallible>(())
     });
     copies.push(chunks);
+    let mut lines = Vec::new();
+    let Ok(()) = body.try_for_each_line(|line| {
+        lines.extend_from_slice(line);
+        Ok::<(), Infallible>(())
+    });
+    copies.push(lines);
     copies.push((0..len).flat_map(|at| body.array_at::<1>(at).expect("inside")).collect());
     let halves = [body.slice(..len / 2), body.slice(len / 2..)];
     copies.push(halves.iter().flat_map(ForeignBytes::to_vec).collect());

@@ -54,20 +54,14 @@ pub(crate) fn requester(path: &Path, work: Work, trusted: bool) -> Result<Exchan
     }))
 }
 
-/// Reads and checks a payload, in place if it is known to stay as it is. Gives the byte that fills
+/// Reads and checks a payload line by line, whoever may still write it. Gives the byte that fills
 /// it, which is `expected` if that is said.
 fn check(work: Work, payload: ForeignBytes<'_>, expected: Option<u8>) -> Result<u8, Failure> {
-    if let Some(bytes) = payload.as_slice() {
-        return match expected {
-            Some(byte) => work.check(bytes, byte).map(|()| byte),
-            None => work.check_request(bytes),
-        };
-    }
     let few = payload.array_at::<FEW>(0).ok_or("a payload that is too short")?;
     let byte = expected.unwrap_or(few[0]);
-    let check = |chunk: &[u8]| if all_are(chunk, byte) { Ok(()) } else { Err(()) };
+    let check = |bytes: &[u8]| if all_are(bytes, byte) { Ok(()) } else { Err(()) };
     let same = if work.is_touched() {
-        payload.try_for_each_chunk(check).is_ok()
+        payload.try_for_each_line(check).is_ok()
     } else {
         check(&few).is_ok()
     };
