@@ -9,21 +9,24 @@ use rustix::io::{FdFlags, fcntl_getfd, fcntl_setfd};
 use rustix::net::{SocketType, sockopt};
 
 use crate::descriptor::ForeignDescriptor;
+use crate::fork::Origin;
 
 /// The number of the first descriptor that is passed on (`SD_LISTEN_FDS_START`).
 const FIRST: RawFd = 3;
 
-/// Those of this process. They stay open while it lives, as whoever passed them on keeps them too.
-static PASSED_ON: OnceLock<Vec<OwnedFd>> = OnceLock::new();
+/// Those of the process that asked first. They stay open while it lives, as whoever passed them on
+/// keeps them too.
+static PASSED_ON: OnceLock<(Origin, Vec<OwnedFd>)> = OnceLock::new();
 
 /// The listening sockets that the environment says were passed on to this process, as systemd does
 /// it: `LISTEN_PID` names this process, `LISTEN_FDS` how many there are, from descriptor 3 on. From
 /// now on they do not block, and are closed on exec. What is no listening stream socket, or is
 /// closed on exec already and so was opened in this process, is left alone.
 ///
-/// They are this process's own, for its servers to copy.
+/// They are this process's own, for its servers to copy; a forked child has none.
 pub fn inherited_listeners() -> &'static [OwnedFd] {
-    PASSED_ON.get_or_init(passed_on)
+    let (origin, listeners) = PASSED_ON.get_or_init(|| (Origin::here(), passed_on()));
+    if origin.is_here() { listeners } else { &[] }
 }
 
 fn passed_on() -> Vec<OwnedFd> {

@@ -2,11 +2,15 @@
 
 use std::io;
 use std::thread::{Builder, JoinHandle};
+use std::time::Duration;
 
 use rustix::io::Errno;
 
-/// How often a call is made for which the kernel has no memory.
+/// How often a call is made at once for which the kernel has no memory.
 const TRIES: usize = 16;
+/// How often it is made after that, with a pause before each.
+const LATER_TRIES: usize = 32;
+const PAUSE: Duration = Duration::from_millis(1);
 
 /// What to raise where a system call failed for want of something: words for the end of a message,
 /// in brackets behind a space. Empty where there is nothing to raise.
@@ -28,7 +32,7 @@ pub(crate) fn advice_for(errno: Errno) -> &'static str {
     }
 }
 
-/// Makes a call again, a few times, where the kernel had no memory for it and nothing was done:
+/// Makes a call again where the kernel had no memory for it and nothing was done, for some 30 ms:
 /// what a peer waits for does not get lost for a shortage that passes.
 #[inline(always)]
 pub fn retry<T>(mut call: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
@@ -40,8 +44,12 @@ pub fn retry<T>(mut call: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> 
 
 #[cold]
 fn retry_in_shortage<T>(mut call: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
-    for _ in 2..TRIES {
-        std::thread::yield_now();
+    for attempt in 2..TRIES + LATER_TRIES {
+        if attempt < TRIES {
+            std::thread::yield_now();
+        } else {
+            std::thread::sleep(PAUSE);
+        }
         match call() {
             Err(Errno::NOMEM | Errno::NOBUFS) => {}
             outcome => return outcome,
@@ -86,6 +94,8 @@ pub fn no_watch(error: io::Error) -> io::Error {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Instant;
+
     use super::*;
 
     #[test]
@@ -120,12 +130,17 @@ mod tests {
             }
         });
         assert_eq!(outcome, Ok("sent"));
+        let begun = Instant::now();
+        let enough = Duration::from_millis(5);
+        let outcome =
+            retry(|| if begun.elapsed() < enough { Err(Errno::NOBUFS) } else { Ok("later") });
+        assert_eq!(outcome, Ok("later"));
         let mut made = 0;
         let outcome: Result<(), Errno> = retry(|| {
             made += 1;
             Err(Errno::NOBUFS)
         });
-        assert_eq!((outcome, made), (Err(Errno::NOBUFS), TRIES));
+        assert_eq!((outcome, made), (Err(Errno::NOBUFS), TRIES + LATER_TRIES));
         let mut made = 0;
         let outcome: Result<(), Errno> = retry(|| {
             made += 1;

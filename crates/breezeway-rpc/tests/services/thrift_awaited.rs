@@ -157,13 +157,18 @@ async fn a_slow_call_in_ttheader_delays_no_other_of_its_connection() {
 #[tokio::test]
 async fn a_connection_whose_replies_cannot_be_written_ends() {
     let running = Running::new();
-    let socket = UnixStream::connect(running.folder.path().join("shop.sock")).await.unwrap();
+    let mut socket = UnixStream::connect(running.folder.path().join("shop.sock")).await.unwrap();
+    socket.write_all(&echo(1, "never")).await.unwrap();
     let socket = socket.into_std().unwrap();
     // From here on the server's writes fail, and its reads do not.
     socket.shutdown(Shutdown::Read).unwrap();
     let mut socket = UnixStream::from_std(socket).unwrap();
     let deadline = Instant::now() + PATIENCE;
-    while socket.write_all(&echo(1, "heard?")).await.is_ok() {
+    loop {
+        let written = timeout(PATIENCE, socket.write_all(&echo(2, "heard?"))).await;
+        if written.expect("the server reads no further, and goes on").is_err() {
+            break;
+        }
         assert!(Instant::now() < deadline, "the server reads on");
         tokio::task::yield_now().await;
     }

@@ -237,7 +237,8 @@ impl Socket {
             }
             Place::Tcp { host, port } => {
                 let mut outcome = Err(io::ErrorKind::NotFound.into());
-                for address in lookup_host((host.as_str(), *port)).await? {
+                let addresses = timeout(limit, lookup_host((host.as_str(), *port))).await??;
+                for address in addresses {
                     let connected = timeout(limit, TcpStream::connect(address)).await;
                     outcome = connected.unwrap_or_else(|late| Err(late.into()));
                     if outcome.is_ok() {

@@ -81,6 +81,9 @@ impl<S: AsyncServices> Session<S> {
                 return streams::serve(session, receiver, from, stopped).await;
             }
             while let Some(message) = receiver.next().map_err(Error::wire)? {
+                if session.replies.is_closed() {
+                    break;
+                }
                 let taken = (EACH + message.memory() / 1024).min(ROOM) as u32;
                 let served = Served::new(message);
                 if served.is_in_order() {
@@ -106,6 +109,8 @@ impl<S: AsyncServices> Session<S> {
                 () = session.replies.closed() => break,
             }
         }
+        // Closed before handlers end that may take long: who waits for replies learns of it.
+        drop(from);
         while running.join_next().await.is_some() {}
         Ok(())
     }
@@ -145,9 +150,19 @@ impl<S: AsyncServices> Session<S> {
     }
 }
 
-/// Writes replies as they come. When the client is gone, what is left is dropped.
+/// Writes replies as they come, and ends the direction: also where one cannot be written, as the
+/// client would wait for it. When the client is gone, what is left is dropped.
 async fn write(
     mut to: WriteHalf<ForeignStream>,
+    replies: mpsc::Receiver<Vec<u8>>,
+) -> io::Result<()> {
+    let written = write_all(&mut to, replies).await;
+    let ended = to.shutdown().await;
+    written.and(ended)
+}
+
+async fn write_all(
+    to: &mut WriteHalf<ForeignStream>,
     mut replies: mpsc::Receiver<Vec<u8>>,
 ) -> io::Result<()> {
     while let Some(bytes) = replies.recv().await {
@@ -155,5 +170,5 @@ async fn write(
         // Over TLS some of it may still want room.
         to.flush().await?;
     }
-    to.shutdown().await
+    Ok(())
 }
