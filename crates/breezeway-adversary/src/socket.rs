@@ -17,8 +17,8 @@ use rustix::net::{
 /// How long the honest side may be silent before it counts as hanging.
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
-/// The most descriptors that one [`send`] takes; the kernel's own limit is 253.
-pub const MAX_DESCRIPTORS: usize = 64;
+/// The most descriptors that one [`send`] takes, which is the kernel's limit (`SCM_MAX_FD`).
+pub const MAX_DESCRIPTORS: usize = 253;
 
 /// Lets reads that wait longer than [`PATIENCE`] fail.
 pub fn be_patient(socket: impl AsFd) {

@@ -41,7 +41,8 @@ enum Say {
     Bytes(Vec<u8>),
     /// What the other side waits for at this place.
     Right,
-    Files(Vec<Offered>),
+    /// Descriptors, and the last one so many times again.
+    Files(Vec<Offered>, u8),
 }
 
 #[derive(Arbitrary, Debug)]
@@ -92,6 +93,7 @@ fn text(bytes: &[u8]) -> String {
 pub fn run(data: &[u8]) {
     let Some(input) = typed::<Input>(data) else { return };
     let (honest, peer) = UnixStream::pair().unwrap();
+    let mut has_said_two = false;
     for (step, say) in input.says.iter().take(16).enumerate() {
         let mut files = Vec::new();
         let bytes = match say {
@@ -105,8 +107,11 @@ pub fn run(data: &[u8]) {
             }
             Say::Bytes(bytes) => bytes.clone(),
             Say::Right => right(input.to_server, step),
-            Say::Files(offered) => {
-                files = offered.iter().take(5).map(Offered::open).collect();
+            Say::Files(offered, again) => {
+                let last = offered.iter().take(3).next_back();
+                let again = last.into_iter().cycle().take(usize::from(again % 4));
+                files = offered.iter().take(3).chain(again).map(Offered::open).collect();
+                has_said_two |= files.len() == 2;
                 vec![0]
             }
         };
@@ -129,6 +134,7 @@ pub fn run(data: &[u8]) {
     };
     match outcome {
         Ok(session) => {
+            assert!(has_said_two || !input.to_server, "no message had the two descriptors");
             assert!(session.accept_until(Deadline::after(Duration::ZERO)).is_err());
             drop(session.statistics());
         }

@@ -117,10 +117,10 @@ enum Value {
     Any(u32),
 }
 
-/// Where a slice of the peer's region begins: of both lists, in turn.
+/// Where a slice of the peer's region begins: of both lists, in turn, or one behind the last.
 fn slice(which: u8) -> u32 {
     let (header, count, capacity) = SMALL_LISTS[usize::from(which % 2)];
-    let index = u32::from(which / 2) % count;
+    let index = u32::from(which / 2) % (count + 1);
     header as u32 + (FIRST_SLICE - 8) + index * (SLICE_HEADER_LEN + capacity)
 }
 

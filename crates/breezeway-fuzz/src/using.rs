@@ -44,6 +44,8 @@ pub(crate) enum Use {
     DropKept(u8),
 }
 
+/// Bytes of metadata that both sides take.
+const MAX_METADATA: u32 = 64;
 /// Of each the application holds so many at most.
 const MOST_HELD: usize = 64;
 
@@ -72,7 +74,7 @@ pub(crate) fn options() -> breezeway::SessionOptions {
         .cap(1 << 20)
         .stream_window(4, 1000)
         .max_streams(4)
-        .max_metadata(64)
+        .max_metadata(MAX_METADATA)
 }
 
 /// Keeps as many as are held at most.
@@ -91,6 +93,12 @@ fn at<T>(of: &mut [T], which: u8) -> Option<&mut T> {
 fn take<T>(of: &mut Vec<T>, which: u8) -> Option<T> {
     let index = usize::from(which).checked_rem(of.len())?;
     Some(of.swap_remove(index))
+}
+
+/// No more comes than was agreed.
+fn check_metadata(message: &Message) {
+    let len = message.metadata().map_or(0, <[u8]>::len);
+    assert!(len <= MAX_METADATA as usize, "{len} bytes of metadata");
 }
 
 /// An error says something.
@@ -165,7 +173,7 @@ impl Honest {
             Use::Receive(which) => {
                 let Some(stream) = at(&mut self.streams, *which) else { return true };
                 if let Some(Some(message)) = judged(stream.receiver().poll_receive(cx)) {
-                    assert!(message.metadata().is_none_or(|block| block.len() <= 64));
+                    check_metadata(&message);
                     hold(&mut self.kept, message);
                 }
             }
@@ -223,6 +231,7 @@ impl Honest {
             End::Server(channel) => match channel.try_accept() {
                 Some(Incoming::Call(call)) => {
                     read(call.request());
+                    check_metadata(call.message());
                     let in_flight = self.calls.iter().filter(|call| !call.is_one_way()).count();
                     // Half of a ring, as both sides have agreed.
                     assert!(in_flight <= 32, "{in_flight} calls are in flight");
@@ -241,6 +250,7 @@ impl Honest {
             drop(self.pending.swap_remove(index));
         }
         if let Some(message) = judged(answer) {
+            check_metadata(&message);
             hold(&mut self.kept, message);
         }
     }

@@ -113,10 +113,15 @@ impl Peer {
             Write::Entry(entry) => self.ring.publish(entry),
             Write::Message { flags, stream, len, body, released } => {
                 let len = usize::from(*len) % (entry::BODY_MAX + 1);
-                let body = body.iter().copied().cycle().take(len).collect();
+                let mut body: Vec<_> = body.iter().copied().cycle().take(len).collect();
+                let flags = self.flags(*flags);
+                if flags & flag::METADATA != 0 && len > 2 && body[1] % 2 == 0 {
+                    // A block that lies within the body, if for the most part longer than agreed.
+                    (body[0], body[1]) = (body[0] % (len - 1) as u8, 0);
+                }
                 self.ring.publish(&Entry {
                     kind: kind::MESSAGE,
-                    flags: self.flags(*flags),
+                    flags,
                     len: len as u16,
                     stream: u32::from(*stream),
                     tag: u32::from(*stream / 2),

@@ -4,10 +4,10 @@
 //! stranger's. Only memfds, which have seals, are closed at once; whatever else came is closed by
 //! threads of their own, which end when there is nothing to close.
 //!
-//! There is no bound for a stranger whose descriptors never finish closing: as many as there are
-//! threads hold these, and every further foreign descriptor waits, open, until one finishes. This
-//! process's own connections do not wait with them (see [`crate::scm::close_connection`]), so
-//! sessions go on until the limit of open files is reached.
+//! A process that sent some gets no more than [`MAX_CLOSERS_OF_ONE`] of these threads, so that one
+//! whose descriptors never finish closing leaves the others to everybody else. Its further ones
+//! wait, open; who has [`MAX_WAITING`] of them can be refused ([`has_too_many_to_close`]). This
+//! process's own connections wait with none (see [`crate::scm::close_connection`]).
 
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -15,15 +15,23 @@ use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use rustix::fs::fcntl_get_seals;
+use rustix::fs::{fcntl_get_seals, fstat};
 use rustix::process::{Resource, getrlimit};
 
 use crate::fork::Origin;
+use crate::peer::Peer;
 
-/// Threads that close at one time: as many descriptors that are slow to close hold up no other.
+/// Threads that close at one time.
 const MAX_CLOSERS: usize = 16;
+/// Of these so many close what one process sent.
+const MAX_CLOSERS_OF_ONE: usize = 4;
+/// As many descriptors of one process that wait to be closed are too many: more than come with one
+/// message. Whoever keeps to the rules has none.
+const MAX_WAITING: usize = 256;
 /// A closer that has had nothing to do for so long ends.
 const CLOSER_IDLE: Duration = Duration::from_secs(1);
+/// Memory whose pages are freed in less than a worker's slice.
+const FREED_AT_ONCE: u64 = 1 << 20;
 
 /// The most descriptors that this process may have open at one time (`RLIMIT_NOFILE`, the soft
 /// limit).
@@ -31,25 +39,60 @@ pub fn open_files_limit() -> u64 {
     getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
 }
 
+/// Whether so much of what a peer has sent waits to be closed that it should send nothing more: its
+/// closes take long, and each is a descriptor of ours. Over TCP none is sent.
+pub fn has_too_many_to_close(peer: &Peer) -> bool {
+    let waiting = || Closers::of_this_process().lock().waiting_of(Sender::of(peer));
+    peer.remote.is_none() && waiting() >= MAX_WAITING
+}
+
+/// Who sent a descriptor, as far as the kernel says: those of one process have their own turn.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Sender {
+    pid: Option<u32>,
+    uid: Option<u32>,
+}
+
+impl Sender {
+    fn of(peer: &Peer) -> Self {
+        Self { pid: peer.pid, uid: peer.uid }
+    }
+
+    /// Whoever is at the other end of a socket; nobody where the kernel does not say.
+    pub(crate) fn behind(socket: impl AsFd) -> Self {
+        Peer::of(socket).map(|peer| Self::of(&peer)).unwrap_or_default()
+    }
+}
+
 /// A descriptor from the other side, of which nothing is known yet.
 #[derive(Debug)]
-pub struct ForeignDescriptor(Option<OwnedFd>);
+pub struct ForeignDescriptor {
+    /// Present until dropped.
+    fd: Option<OwnedFd>,
+    sender: Sender,
+}
 
+/// Of a sender that is not known: all of these have one turn.
 impl From<OwnedFd> for ForeignDescriptor {
     fn from(fd: OwnedFd) -> Self {
-        Self(Some(fd))
+        Self::of(fd, Sender::default())
     }
 }
 
 impl ForeignDescriptor {
+    /// One that `sender` sent.
+    pub(crate) fn of(fd: OwnedFd, sender: Sender) -> Self {
+        Self { fd: Some(fd), sender }
+    }
+
     /// The descriptor, to be judged: asking for its seals blocks on no kind of file.
     pub(crate) fn get(&self) -> &OwnedFd {
-        self.0.as_ref().expect("present until dropped")
+        self.fd.as_ref().expect("present until dropped")
     }
 
     /// The descriptor, once it is known that closing it does not block.
     pub(crate) fn into_owned(mut self) -> OwnedFd {
-        self.0.take().expect("present until dropped")
+        self.fd.take().expect("present until dropped")
     }
 }
 
@@ -62,11 +105,17 @@ impl AsFd for ForeignDescriptor {
 
 impl Drop for ForeignDescriptor {
     fn drop(&mut self) {
-        let Some(fd) = self.0.take() else { return };
-        if fcntl_get_seals(&fd).is_err() {
-            Closers::of_this_process().close(fd);
+        let Some(fd) = self.fd.take() else { return };
+        if !closes_at_once(&fd) {
+            Closers::of_this_process().close(fd, self.sender);
         }
     }
+}
+
+/// Whether it is memory, and so little that giving back its pages delays nobody.
+fn closes_at_once(fd: &OwnedFd) -> bool {
+    fcntl_get_seals(fd).is_ok()
+        && fstat(fd).is_ok_and(|stat| stat.st_blocks as u64 * 512 <= FREED_AT_ONCE)
 }
 
 /// The threads that close what may block.
@@ -78,10 +127,71 @@ struct Closers {
 
 #[derive(Default)]
 struct Queue {
-    waiting: VecDeque<OwnedFd>,
+    /// One of each sender with something to close, in the order of their turns.
+    accounts: VecDeque<Account>,
     threads: usize,
-    /// Threads that wait for work.
-    idle: usize,
+}
+
+/// What one sender has to close.
+struct Account {
+    sender: Sender,
+    waiting: VecDeque<OwnedFd>,
+    /// Threads that are closing something of it.
+    closing: usize,
+}
+
+impl Account {
+    /// How many of those that wait may be closed now.
+    fn startable(&self) -> usize {
+        self.waiting.len().min(MAX_CLOSERS_OF_ONE - self.closing)
+    }
+}
+
+impl Queue {
+    fn position(&self, sender: Sender) -> Option<usize> {
+        self.accounts.iter().position(|account| account.sender == sender)
+    }
+
+    fn waiting_of(&self, sender: Sender) -> usize {
+        self.position(sender).map_or(0, |position| self.accounts[position].waiting.len())
+    }
+
+    fn add(&mut self, fd: OwnedFd, sender: Sender) {
+        match self.position(sender) {
+            Some(position) => self.accounts[position].waiting.push_back(fd),
+            None => self.accounts.push_back(Account { sender, waiting: [fd].into(), closing: 0 }),
+        }
+    }
+
+    fn startable(&self) -> usize {
+        self.accounts.iter().map(Account::startable).sum()
+    }
+
+    /// Threads that close nothing now.
+    fn idle(&self) -> usize {
+        self.threads - self.accounts.iter().map(|account| account.closing).sum::<usize>()
+    }
+
+    /// The next one to close, of whoever may have one closed and has waited longest for its turn.
+    fn start(&mut self) -> Option<(OwnedFd, Sender)> {
+        let next = self.accounts.iter().position(|account| account.startable() > 0)?;
+        let mut account = self.accounts.remove(next)?;
+        let fd = account.waiting.pop_front()?;
+        account.closing += 1;
+        let sender = account.sender;
+        self.accounts.push_back(account);
+        Some((fd, sender))
+    }
+
+    /// One of this sender's was closed.
+    fn finish(&mut self, sender: Sender) {
+        let position = self.position(sender).expect("kept while one is being closed");
+        let account = &mut self.accounts[position];
+        account.closing -= 1;
+        if account.closing == 0 && account.waiting.is_empty() {
+            self.accounts.remove(position);
+        }
+    }
 }
 
 impl Closers {
@@ -99,39 +209,45 @@ impl Closers {
     }
 
     /// Closes elsewhere; here if there is no thread to do it, as in a forked child.
-    fn close(&'static self, fd: OwnedFd) {
+    fn close(&'static self, fd: OwnedFd, sender: Sender) {
         if !self.origin.is_here() {
             return;
         }
         let mut queue = self.lock();
-        if queue.idle <= queue.waiting.len() && queue.threads < MAX_CLOSERS {
-            let builder = thread::Builder::new().name("breezeway-close".to_owned());
-            if builder.spawn(|| self.run()).is_ok() {
-                queue.threads += 1;
-            } else if queue.threads == 0 {
-                return;
-            }
+        if queue.threads == 0 && !self.spawn(&mut queue) {
+            return;
         }
-        queue.waiting.push_back(fd);
+        queue.add(fd, sender);
+        if queue.idle() < queue.startable() && queue.threads < MAX_CLOSERS {
+            // Without another the present ones do it later.
+            self.spawn(&mut queue);
+        }
         drop(queue);
         self.arrived.notify_one();
+    }
+
+    /// One more thread, or false.
+    fn spawn(&'static self, queue: &mut Queue) -> bool {
+        let builder = thread::Builder::new().name("breezeway-close".to_owned());
+        let spawned = builder.spawn(|| self.run()).is_ok();
+        queue.threads += usize::from(spawned);
+        spawned
     }
 
     fn run(&self) {
         let mut queue = self.lock();
         loop {
-            if let Some(fd) = queue.waiting.pop_front() {
+            if let Some((fd, sender)) = queue.start() {
                 drop(queue);
                 drop(fd);
                 queue = self.lock();
+                queue.finish(sender);
                 continue;
             }
-            queue.idle += 1;
             let waited = self.arrived.wait_timeout(queue, CLOSER_IDLE);
             let (now, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
             queue = now;
-            queue.idle -= 1;
-            if timeout.timed_out() && queue.waiting.is_empty() {
+            if timeout.timed_out() && queue.startable() == 0 {
                 queue.threads -= 1;
                 return;
             }
@@ -141,7 +257,7 @@ impl Closers {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use std::io::Write;
+    use std::io::{Read, Write};
     use std::net::{TcpListener, TcpStream};
 
     use rustix::net::sockopt::set_socket_linger;
@@ -167,9 +283,8 @@ pub(crate) mod tests {
             Self { socket: Some(socket.into()), _other: other }
         }
 
-        /// Lets it be closed as a stranger's.
-        fn close(&mut self) {
-            drop(ForeignDescriptor::from(self.socket.take().unwrap()));
+        fn take(&mut self) -> OwnedFd {
+            self.socket.take().expect("it was not taken")
         }
     }
 
@@ -182,11 +297,62 @@ pub(crate) mod tests {
     /// Gives every closer something that takes as long as what is given lives.
     pub(crate) fn occupy_all_closers() -> Vec<SlowToClose> {
         (0..MAX_CLOSERS)
-            .map(|_| {
+            .map(|stranger| {
                 let mut slow = SlowToClose::new();
-                slow.close();
+                drop(ForeignDescriptor::of(slow.take(), sender(stranger as u32)));
                 slow
             })
             .collect()
+    }
+
+    fn sender(pid: u32) -> Sender {
+        Sender { pid: Some(pid), uid: None }
+    }
+
+    fn closers() -> &'static Closers {
+        let (queue, arrived) = Default::default();
+        Box::leak(Box::new(Closers { origin: Origin::here(), queue, arrived }))
+    }
+
+    #[test]
+    fn whoever_sends_only_what_never_closes_holds_up_nobody_else() {
+        let closers = closers();
+        let _slow: Vec<_> = (0..2 * MAX_CLOSERS)
+            .map(|_| {
+                let mut slow = SlowToClose::new();
+                closers.close(slow.take(), sender(1));
+                slow
+            })
+            .collect();
+        let (mut watched, other) = std::io::pipe().unwrap();
+        closers.close(other.into(), sender(2));
+        // Ends when the other end is closed.
+        assert_eq!(watched.read(&mut [0]).unwrap(), 0);
+        let queue = closers.lock();
+        assert_eq!(queue.waiting_of(sender(1)), 2 * MAX_CLOSERS - MAX_CLOSERS_OF_ONE);
+        assert!(queue.threads <= MAX_CLOSERS_OF_ONE + 1, "{} threads", queue.threads);
+    }
+
+    #[test]
+    fn all_that_many_senders_sent_is_closed_by_few_threads() {
+        let closers = closers();
+        let mut watched = Vec::new();
+        for number in 0..400 {
+            let (watch, other) = std::io::pipe().unwrap();
+            closers.close(other.into(), sender(number % 40));
+            watched.push(watch);
+            assert!(closers.lock().threads <= MAX_CLOSERS);
+        }
+        for mut watch in watched {
+            assert_eq!(watch.read(&mut [0]).unwrap(), 0);
+        }
+    }
+
+    #[test]
+    fn only_little_memory_is_closed_at_once() {
+        let memory = |size| crate::segment::create(size).unwrap().1;
+        assert!(closes_at_once(&memory(4096)));
+        assert!(!closes_at_once(&memory(2 * FREED_AT_ONCE as usize)));
+        assert!(!closes_at_once(&std::io::pipe().unwrap().0.into()));
     }
 }

@@ -15,12 +15,12 @@ use rustix::net::{
     shutdown,
 };
 
-use crate::descriptor::ForeignDescriptor;
+use crate::descriptor::{ForeignDescriptor, Sender};
 
-/// Descriptors that one read has room for, at least: more than any protocol here allows, so that a
-/// peer that sends too many is seen to.
-pub const DESCRIPTOR_ROOM: usize = 8;
-/// Descriptors that one message may carry.
+/// Descriptors that one read has room for: as many as a message may carry (`SCM_MAX_FD`). What
+/// finds no room the kernel closes in the thread that reads, for as long as that takes.
+const DESCRIPTOR_ROOM: usize = 253;
+/// Descriptors that [`send`] sends with one message.
 const SEND_ROOM: usize = 4;
 /// Bytes that are discarded at once, and reads that discard what is left in a connection at its
 /// end. Each message with descriptors takes one read, and a socket with the default size of buffers
@@ -35,18 +35,10 @@ pub struct Received {
     pub bytes: usize,
     /// Descriptors that came with them.
     pub descriptors: usize,
-    /// What became of further descriptors.
-    pub lost: Option<Lost>,
-}
-
-/// Why descriptors that were sent did not arrive.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lost {
-    /// The peer sent more than [`DESCRIPTOR_ROOM`] with one message. The rest is closed.
-    TooMany,
-    /// This process, or the machine, may have no more open files. The peer is not to blame. After a
-    /// read with [`RecvFlags::PEEK`] they are still there.
-    NoRoom,
+    /// Whether further ones did not arrive (`MSG_CTRUNC`), as this process, or the machine, may
+    /// have no more open files. The peer is not to blame. After a read with [`RecvFlags::PEEK`]
+    /// they are still there; otherwise the kernel has closed them.
+    pub is_cut: bool,
 }
 
 /// `recvmsg(2)` with `MSG_CMSG_CLOEXEC`: reads into `bytes`, and appends the descriptors that came
@@ -60,21 +52,19 @@ pub fn receive(
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTOR_ROOM))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let flags = flags | RecvFlags::CMSG_CLOEXEC;
-    let message = recvmsg(socket, &mut [IoSliceMut::new(bytes)], &mut control, flags)?;
+    let message = recvmsg(&socket, &mut [IoSliceMut::new(bytes)], &mut control, flags)?;
     let before = descriptors.len();
     for ancillary in control.drain() {
         if let RecvAncillaryMessage::ScmRights(fds) = ancillary {
-            descriptors.extend(fds.map(ForeignDescriptor::from));
+            let sender = Sender::behind(&socket);
+            descriptors.extend(fds.map(|fd| ForeignDescriptor::of(fd, sender)));
         }
     }
-    let came = descriptors.len() - before;
-    // The kernel cuts where the message's room ends, or where it gets no number for a descriptor.
-    let lost = message.flags.contains(ReturnFlags::CTRUNC).then_some(if came < DESCRIPTOR_ROOM {
-        Lost::NoRoom
-    } else {
-        Lost::TooMany
-    });
-    Ok(Received { bytes: message.bytes, descriptors: came, lost })
+    Ok(Received {
+        bytes: message.bytes,
+        descriptors: descriptors.len() - before,
+        is_cut: message.flags.contains(ReturnFlags::CTRUNC),
+    })
 }
 
 /// `SO_PEEK_OFF` (socket(7)): from now on reads with [`RecvFlags::PEEK`] begin `offset` bytes
@@ -143,7 +133,7 @@ fn discard_unread(socket: &OwnedFd) -> bool {
         let mut descriptors = Vec::new();
         let peek = RecvFlags::PEEK | RecvFlags::DONTWAIT;
         let mut left = match receive(socket, &mut bytes, &mut descriptors, peek) {
-            Ok(received) if received.lost.is_none() => received.bytes,
+            Ok(received) if !received.is_cut => received.bytes,
             _ => return false,
         };
         while left > 0 {
@@ -197,10 +187,10 @@ mod tests {
         send(&one, b"bc", &[pipe.as_fd(), pipe.as_fd()], SendFlags::empty()).unwrap();
         send(&one, b"d", &[], SendFlags::empty()).unwrap();
         let (received, descriptors) = read(&other, RecvFlags::DONTWAIT);
-        assert_eq!(received, Received { bytes: 3, descriptors: 2, lost: None });
+        assert_eq!(received, Received { bytes: 3, descriptors: 2, is_cut: false });
         assert_eq!(descriptors.len(), 2);
         let (received, _) = read(&other, RecvFlags::DONTWAIT);
-        assert_eq!(received, Received { bytes: 1, descriptors: 0, lost: None });
+        assert_eq!(received, Received { bytes: 1, descriptors: 0, is_cut: false });
     }
 
     #[test]
@@ -213,7 +203,7 @@ mod tests {
         assert_eq!(read(&other, peek).0.bytes, 1);
         send(&one, b"b", &[pipe.as_fd()], SendFlags::empty()).unwrap();
         let (received, _) = read(&other, peek);
-        assert_eq!(received, Received { bytes: 1, descriptors: 1, lost: None });
+        assert_eq!(received, Received { bytes: 1, descriptors: 1, is_cut: false });
         set_peek_offset(&other, 1).unwrap();
         assert_eq!(read(&other, peek).0, received, "the descriptor was not lost");
         let error = receive(&other, &mut [0; 16], &mut Vec::new(), peek).unwrap_err();
@@ -253,17 +243,21 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_that_sends_more_than_there_is_room_for_is_seen_to() {
+    fn there_is_room_for_as_many_descriptors_as_a_message_may_carry() {
         let (one, other) = UnixStream::pair().unwrap();
         let (pipe, _writer) = std::io::pipe().unwrap();
-        let fds = [pipe.as_fd(); 2 * DESCRIPTOR_ROOM];
-        let mut space =
-            [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2 * DESCRIPTOR_ROOM))];
-        let mut control = SendAncillaryBuffer::new(&mut space);
-        assert!(control.push(SendAncillaryMessage::ScmRights(&fds)));
-        sendmsg(&one, &[IoSlice::new(b"x")], &mut control, SendFlags::empty()).unwrap();
+        let fds = [pipe.as_fd(); DESCRIPTOR_ROOM + 1];
+        let send = |fds: &[BorrowedFd<'_>]| {
+            let mut space =
+                [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTOR_ROOM + 1))];
+            let mut control = SendAncillaryBuffer::new(&mut space);
+            assert!(control.push(SendAncillaryMessage::ScmRights(fds)));
+            sendmsg(&one, &[IoSlice::new(b"x")], &mut control, SendFlags::empty())
+        };
+        assert_eq!(send(&fds), Err(Errno::INVAL));
+        send(&fds[1..]).unwrap();
         let (received, descriptors) = read(&other, RecvFlags::DONTWAIT);
-        assert_eq!(received.lost, Some(Lost::TooMany));
-        assert!(descriptors.len() >= DESCRIPTOR_ROOM);
+        assert_eq!(received, Received { bytes: 1, descriptors: 253, is_cut: false });
+        assert_eq!(descriptors.len(), DESCRIPTOR_ROOM);
     }
 }

@@ -382,9 +382,10 @@ fn seal(fd: &OwnedFd, size: usize) -> Result<(), SegmentError> {
 }
 
 /// A stranger's memfd with the seals of a segment: nobody can shrink it or write it through another
-/// mapping, it is no end of any connection, and closing it does not block.
+/// mapping, it is no end of any connection, and closing it does not block, but for the time that it
+/// takes to free pages.
 #[derive(Debug)]
-pub struct SealedMemory(OwnedFd);
+pub struct SealedMemory(ForeignDescriptor);
 
 impl TryFrom<ForeignDescriptor> for SealedMemory {
     type Error = SegmentError;
@@ -394,11 +395,7 @@ impl TryFrom<ForeignDescriptor> for SealedMemory {
         let seals = fcntl_get_seals(descriptor.get()).unwrap_or(SealFlags::empty());
         let sealed = seals.contains(SealFlags::SHRINK)
             && seals.intersects(SealFlags::FUTURE_WRITE | SealFlags::WRITE);
-        if sealed {
-            Ok(Self(descriptor.into_owned()))
-        } else {
-            Err(SegmentError::NotSealed(seals.bits()))
-        }
+        if sealed { Ok(Self(descriptor)) } else { Err(SegmentError::NotSealed(seals.bits())) }
     }
 }
 
@@ -407,7 +404,7 @@ impl SealedMemory {
     /// read-only. From then on its owner can take no page away; [`Mapping::populate`] enters them.
     /// After a shortage ([`SegmentError::is_shortage`]) it can be tried again.
     pub fn map(&self, expected: u64) -> Result<Mapping, SegmentError> {
-        let fd = &self.0;
+        let fd = self.0.get();
         let failed =
             |call| move |source| SegmentError::Call { call, size: expected as usize, source };
         let kind = fstatfs(fd).map_err(failed("fstatfs"))?.f_type as u64;
@@ -427,12 +424,19 @@ impl SealedMemory {
         }
         Mapping::new(fd, size as usize, false, MapFlags::empty())
     }
+
+    /// Closes the descriptor, once its pages are mapped and so are not freed by that.
+    pub fn close_mapped(self) {
+        drop(self.0.into_owned());
+    }
 }
 
 /// Checks what the peer sent and maps it read-only, with its pages. After these checks it can
 /// neither shrink nor lose pages.
 pub fn accept(fd: ForeignDescriptor, expected: u64) -> Result<Mapping, SegmentError> {
-    let mapping = SealedMemory::try_from(fd)?.map(expected)?;
+    let memory = SealedMemory::try_from(fd)?;
+    let mapping = memory.map(expected)?;
+    memory.close_mapped();
     let mut done = 0;
     while done < mapping.size() {
         done = mapping.populate(done);
@@ -502,6 +506,26 @@ mod tests {
         // SAFETY: a writable mapping of that size, which nobody else writes.
         unsafe { std::slice::from_raw_parts_mut(address, size) }.fill(7);
         let foreign = accept(fd.into(), size as u64).unwrap();
+        // SAFETY: mapped, and nobody writes it any more.
+        let seen = unsafe { std::slice::from_raw_parts(foreign.address(), size) };
+        assert!(seen.iter().all(|&byte| byte == 7));
+    }
+
+    #[test]
+    fn a_segment_whose_owner_has_its_pages_taken_out_or_removed_keeps_its_bytes() {
+        let size = 1 << 16;
+        let (own, fd) = create(size).unwrap();
+        let foreign = accept(fd.try_clone().unwrap().into(), size as u64).unwrap();
+        // SAFETY: a writable mapping of that size, which nobody else writes.
+        unsafe { std::slice::from_raw_parts_mut(own.address(), size) }.fill(7);
+        for advice in [Advice::LinuxCold, Advice::LinuxPageOut, Advice::LinuxDontNeed] {
+            // SAFETY: the mapping is shared, so its bytes are the file's.
+            unsafe { madvise(own.address().cast(), size, advice) }.unwrap();
+        }
+        // MADV_REMOVE frees pages of the file: sealed, it has to refuse.
+        // SAFETY: as above; refused, it changes nothing.
+        let removed = unsafe { madvise(own.address().cast(), size, Advice::LinuxRemove) };
+        assert_eq!(removed, Err(Errno::PERM));
         // SAFETY: mapped, and nobody writes it any more.
         let seen = unsafe { std::slice::from_raw_parts(foreign.address(), size) };
         assert!(seen.iter().all(|&byte| byte == 7));

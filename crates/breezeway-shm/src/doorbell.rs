@@ -16,7 +16,7 @@ use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown};
 use thiserror::Error;
 
 use crate::violation::Violation;
-use breezeway_os::scm::{self, Lost};
+use breezeway_os::scm;
 use breezeway_os::segment::{SealedMemory, SegmentError};
 use breezeway_os::{Deadline, ForeignDescriptor, Origin, any_ready, ready, shortage};
 
@@ -292,7 +292,7 @@ impl Doorbell {
             }
             Err(errno) => return Err(errno.into()),
         };
-        if received.lost == Some(Lost::NoRoom) {
+        if received.is_cut {
             if self.has_peek_offset {
                 scm::set_peek_offset(self.socket(), self.peeked)?;
             }
@@ -303,7 +303,7 @@ impl Doorbell {
             return Ok(Read::Nothing);
         }
         self.peeked += received.bytes;
-        if received.lost.is_none() && (received.descriptors > 0 || !self.has_peek_offset) {
+        if received.descriptors > 0 || !self.has_peek_offset {
             // As long as a descriptor lies in the socket it is open, and counts against its sender.
             // Closing it there does not block, as it was received.
             self.consume()?;
@@ -385,7 +385,9 @@ impl Doorbell {
 
     /// The segment that [`Self::next_segment`] gave was mapped.
     pub(crate) fn segment_taken(&mut self) {
-        self.pending.pop_front();
+        if let Some(memory) = self.pending.pop_front() {
+            memory.close_mapped();
+        }
     }
 }
 

@@ -6,7 +6,7 @@ mod publishing;
 mod sending;
 
 use std::collections::VecDeque;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -15,6 +15,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{Shutdown, shutdown};
 
+use crate::connection::Connection;
 use crate::counters::Counters;
 use crate::error::SessionEnd;
 use crate::file_claim::FileClaim;
@@ -38,7 +39,7 @@ use crate::violation::Violation;
 pub(crate) struct Parts {
     pub(crate) role: Role,
     pub(crate) version: u8,
-    pub(crate) socket: OwnedFd,
+    pub(crate) socket: Connection,
     pub(crate) peer: Option<Peer>,
     pub(crate) queue: Arc<Region>,
     pub(crate) buffer: Arc<Region>,
@@ -61,7 +62,7 @@ pub(crate) struct Core {
     pub(crate) layout: Arc<BufferLayout>,
     pub(crate) buffer: Arc<Region>,
     queue: Arc<Region>,
-    socket: OwnedFd,
+    socket: Connection,
     pub(crate) pool: Arc<Mutex<Pool>>,
     producer: Mutex<Producer>,
     /// Whether elements are put without notifying the peer of each; changed under the producer's
@@ -206,7 +207,7 @@ impl Core {
     /// Whether the peer will send nothing more over the socket.
     fn has_peer_gone(&self) -> bool {
         let gone = PollFlags::RDHUP | PollFlags::HUP;
-        let mut fds = [PollFd::new(&self.socket, PollFlags::RDHUP)];
+        let mut fds = [PollFd::new(&*self.socket, PollFlags::RDHUP)];
         poll(&mut fds, Some(&Timespec::default())).is_ok() && fds[0].revents().intersects(gone)
     }
 
@@ -234,7 +235,7 @@ impl Core {
             return;
         }
         // The peer notices at once, also where a forked child still holds the socket.
-        let _ = shutdown(&self.socket, Shutdown::Both);
+        let _ = shutdown(&*self.socket, Shutdown::Both);
         self.unlink_created();
         self.claims.iter().flatten().for_each(FileClaim::end);
         // What a peer did to the lists no longer matters.

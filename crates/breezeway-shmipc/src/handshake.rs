@@ -5,12 +5,13 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use breezeway_os::scm::{self, Lost, Received};
+use breezeway_os::scm::{self, Received};
 use breezeway_os::{Deadline, ForeignDescriptor, Peer, ready};
 use rustix::event::PollFlags;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, getsockname, send};
 
+use crate::connection::Connection;
 use crate::core::Parts;
 use crate::error::HandshakeError;
 use crate::file_claim::{FileClaim, ProcessIdentity};
@@ -30,6 +31,7 @@ pub(crate) fn connect(
     mut regions: OwnRegions<'_>,
     options: &ClientOptions,
 ) -> Result<Parts, HandshakeError> {
+    let socket = Connection::from(socket);
     let exchange = Exchange::new(&socket, options.session.handshake_timeout);
     let peer = judge_peer(&socket, |peer| options.trust.covers(peer))?;
     let version = match &options.memory {
@@ -106,6 +108,7 @@ fn offer_memfds(exchange: &Exchange<'_>, regions: &OwnRegions<'_>) -> Result<u8,
 
 /// The server's part.
 pub(crate) fn accept(socket: OwnedFd, options: &ServerOptions) -> Result<Parts, HandshakeError> {
+    let socket = Connection::from(socket);
     let exchange = Exchange::new(&socket, options.session.handshake_timeout);
     let peer = judge_peer(&socket, |peer| options.trust.covers(peer))?;
     let first = exchange.receive_header()?;
@@ -298,7 +301,7 @@ impl<'a> Exchange<'a> {
             scm::receive(self.socket, bytes, descriptors, RecvFlags::DONTWAIT)
         })?;
         match received {
-            Received { lost: Some(Lost::NoRoom), .. } => Err(HandshakeError::descriptor_limit()),
+            Received { is_cut: true, .. } => Err(HandshakeError::descriptor_limit()),
             Received { bytes: 0, .. } => Err(HandshakeError::Closed),
             Received { bytes, .. } => Ok(bytes),
         }
@@ -378,6 +381,13 @@ mod tests {
         let (error, took) = judge_slow(&[&wire::bare(MessageType::Version, V3), &names]);
         let rule = Violation::NotInMemory("queue");
         assert!(matches!(&error, HandshakeError::Violation(found) if *found == rule), "{error}");
+        assert!(took < PROMPT, "refused after {took:?}");
+    }
+
+    #[test]
+    fn descriptors_left_unread_behind_what_is_refused_do_not_hold_the_handshake() {
+        let (error, took) = judge_slow(&[&[0xff; HEADER]]);
+        assert!(matches!(&error, HandshakeError::Violation(_)), "{error}");
         assert!(took < PROMPT, "refused after {took:?}");
     }
 

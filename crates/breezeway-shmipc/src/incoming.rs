@@ -72,8 +72,8 @@ impl Incoming {
         let mut descriptors = Vec::new();
         let received =
             shortage::retry(|| scm::receive(socket, &mut *room, &mut descriptors, flags));
-        let Received { bytes, lost, .. } = received?;
-        self.descriptors += descriptors.len() + usize::from(lost.is_some());
+        let Received { bytes, is_cut, .. } = received?;
+        self.descriptors += descriptors.len() + usize::from(is_cut);
         self.emptied = bytes < asked;
         self.end += bytes;
         Ok(bytes)

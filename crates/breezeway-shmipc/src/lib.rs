@@ -123,6 +123,8 @@ pub mod asynchronous;
 #[cfg(not(loom))]
 mod client;
 #[cfg(not(loom))]
+mod connection;
+#[cfg(not(loom))]
 mod core;
 #[cfg(not(loom))]
 mod counters;

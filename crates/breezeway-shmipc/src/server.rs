@@ -399,7 +399,12 @@ impl Shared {
 
     /// Before the socket goes anywhere, so that closing it closes the connection at once.
     fn unregister(&self, ticket: u64) {
-        lock(&self.state).half_open.retain(|(other, _)| *other != ticket);
+        let mut state = lock(&self.state);
+        let place = state.half_open.iter().position(|(other, _)| *other == ticket);
+        let copy = place.and_then(|place| state.half_open.remove(place));
+        drop(state);
+        // Not with the lock, as it may be the last.
+        drop(copy);
     }
 
     fn shake_hands(&self, socket: OwnedFd, ticket: u64) {

@@ -49,6 +49,12 @@ enum Enough {
     Calls(u64),
 }
 
+/// No call of an honest client takes so long, on however busy a machine.
+const STANDSTILL: Duration = Duration::from_secs(60);
+
+/// How long a socket is full before the attack goes on with another.
+const FULL: Duration = Duration::from_millis(100);
+
 /// Steps of an attack that is under way.
 const UNDER_WAY: u64 = 10;
 
@@ -132,10 +138,14 @@ fn try_attack(attack: Attack, enough: Enough) -> Result<String, Failure> {
             match enough {
                 Enough::Time(time) => thread::sleep(time),
                 Enough::Calls(calls) => {
-                    let is_enough = || {
-                        progress.load(Ordering::Relaxed) >= calls && so_far() - before >= UNDER_WAY
-                    };
-                    while !is_enough() && !measuring.is_finished() {
+                    let mut waiting = Standstill::new(attack);
+                    while !measuring.is_finished()
+                        && waiting.goes_on(
+                            calls.saturating_sub(progress.load(Ordering::Relaxed)),
+                            UNDER_WAY.saturating_sub(so_far() - before),
+                            &process,
+                        )
+                    {
                         thread::sleep(Duration::from_millis(1));
                     }
                 }
@@ -174,6 +184,41 @@ fn try_attack(attack: Attack, enough: Enough) -> Result<String, Failure> {
     ))
 }
 
+/// Tells who stands still, which nobody can go on from.
+struct Standstill {
+    attack: Attack,
+    /// Calls and steps that are missing, and since when it is so many.
+    missing: [u64; 2],
+    since: [Instant; 2],
+}
+
+impl Standstill {
+    fn new(attack: Attack) -> Self {
+        Self { attack, missing: [u64::MAX; 2], since: [Instant::now(); 2] }
+    }
+
+    /// Whether calls of the honest client or steps of the attack are missing. Ends the process
+    /// where none has come for long.
+    fn goes_on(&mut self, calls: u64, steps: u64, server: &Process) -> bool {
+        for (which, now) in [calls, steps].into_iter().enumerate() {
+            if now != self.missing[which] {
+                (self.missing[which], self.since[which]) = (now, Instant::now());
+            } else if now > 0 && self.since[which].elapsed() > STANDSTILL {
+                let who = ["the honest client", "the attack"][which];
+                println!(
+                    "{:?}: {who} stands still, {calls} calls and {steps} steps from the end; \
+                     the server:\n{}{}",
+                    self.attack,
+                    server.threads(),
+                    server.said()
+                );
+                std::process::exit(1);
+            }
+        }
+        calls > 0 || steps > 0
+    }
+}
+
 fn go(attack: Attack, path: &Path, address: &str, course: &Course) -> Result<(), Failure> {
     match attack {
         Attack::Silent => silent(path, course, None),
@@ -187,12 +232,19 @@ fn go(attack: Attack, path: &Path, address: &str, course: &Course) -> Result<(),
         }
         Attack::Doorbells => {
             let mut peer = Peer::connect(path, Terms::default());
+            let mut rung = Instant::now();
             while course.goes_on() {
                 match socket::send(&peer.socket, &[0], &[]) {
-                    Ok(_) => course.step(),
-                    // Full, for now.
-                    Err(Errno::AGAIN) => thread::yield_now(),
-                    Err(_) => peer = Peer::connect(path, Terms::default()),
+                    Ok(_) => {
+                        course.step();
+                        rung = Instant::now();
+                    }
+                    // Full, for now; or for good, as the server need not read what says nothing.
+                    Err(Errno::AGAIN) if rung.elapsed() < FULL => thread::yield_now(),
+                    Err(_) => {
+                        peer = Peer::connect(path, Terms::default());
+                        rung = Instant::now();
+                    }
                 }
                 while socket::try_receive(&peer.socket, 64).is_some_and(|got| !got.is_end()) {}
             }

@@ -66,6 +66,9 @@ pub(crate) struct Options {
     /// Which of the calls of a kind fails; those chosen, if none is named.
     #[arg(long)]
     nth: Vec<u64>,
+    /// How often each fails.
+    #[arg(long, default_value_t = 1)]
+    times: usize,
     /// Failures of an engine in a phase at most, spread over all.
     #[arg(long, default_value_t = usize::MAX)]
     most: usize,
@@ -245,6 +248,7 @@ fn trials(counts: &BTreeMap<i64, u64>, options: &Options) -> Vec<Trial> {
             }
         }
     }
+    let trials = trials.repeat(options.times);
     if trials.len() > options.most {
         let all = trials.len();
         return (0..options.most).map(|index| trials[index * all / options.most]).collect();
@@ -517,7 +521,9 @@ struct Bed {
 impl Bed {
     fn make(engine: Engine) -> Result<Self, Failure> {
         let folder = tempfile::tempdir()?;
-        let server = Process::start(engine, folder.path())?;
+        let mut command = Process::command(engine, folder.path())?;
+        command.arg("--logged");
+        let server = Process::start_command(command)?;
         let address = engine.address(folder.path(), &server.tcp);
         let mut patient = Patient::start(engine, &address)?;
         for number in 0..4 {
@@ -545,6 +551,7 @@ fn of_client(engine: Engine, phase: Phase, options: &Options) -> Result<Report, 
     let counts = bed.patient.supervisor.take_counts();
     for (number, trial) in trials(&counts, options).iter().enumerate() {
         let number = number as u64;
+        let heard = bed.server.said().len();
         bed.patient.supervisor.arm(trial.plan());
         let mut outcome = bed.patient.ask(&ask(number), PATIENCE)?;
         if !bed.patient.supervisor.disarm() {
@@ -573,7 +580,8 @@ fn of_client(engine: Engine, phase: Phase, options: &Options) -> Result<Report, 
             report.find(trial, format!("a shortage ended the session: {outcome:?}"));
         }
         if let Err(finding) = &finding {
-            report.find(trial, format!("{finding}; {outcome:?}"));
+            let said = bed.server.said();
+            report.find(trial, format!("{finding}; {outcome:?}; the server: {:?}", &said[heard..]));
         }
         if finding.is_err() || is_over {
             bed = Bed::make(engine)?;

@@ -36,6 +36,23 @@ pub(crate) fn sockets(pid: u32) -> HashSet<PathBuf> {
     targets.filter(|name| name.to_string_lossy().starts_with("socket:")).collect()
 }
 
+/// A line for each thread of a process: its name, state and switches, and the system call that it
+/// is in.
+pub(crate) fn threads(pid: u32) -> String {
+    let tasks = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    tasks
+        .map(|task| {
+            let text =
+                |file: &str| std::fs::read_to_string(task.path().join(file)).unwrap_or_default();
+            let status = text("status");
+            let wanted = ["State", "voluntary_ctxt_switches", "nonvoluntary_ctxt_switches"];
+            let is_wanted = |line: &&str| wanted.iter().any(|name| line.starts_with(name));
+            let fields: Vec<_> = status.lines().filter(is_wanted).collect();
+            format!("{}: {}; {}", text("comm").trim(), fields.join(", "), text("syscall"))
+        })
+        .collect()
+}
+
 impl Holdings {
     /// Of a process, but for its statistics, which come with its first session and stay.
     pub(crate) fn of(pid: u32) -> Self {

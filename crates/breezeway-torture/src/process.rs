@@ -209,6 +209,11 @@ impl Process {
         self.pid().map(Holdings::of).unwrap_or_default()
     }
 
+    /// What each of its threads does now.
+    pub(crate) fn threads(&self) -> String {
+        self.pid().map(observed::threads).unwrap_or_default()
+    }
+
     /// Its sockets now.
     pub(crate) fn sockets(&self) -> HashSet<PathBuf> {
         self.pid().map(observed::sockets).unwrap_or_default()

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::thread::Builder;
+use std::time::Duration;
 
 use breezeway::{Address, Call, ServerOptions, SessionOptions, WaitPolicy};
 use breezeway_adversary::interception;
@@ -27,6 +28,9 @@ pub(crate) struct Options {
     /// logs.
     #[arg(long)]
     intercepted: bool,
+    /// Says on standard error what it logs.
+    #[arg(long)]
+    logged: bool,
 }
 
 /// A panic that a thread survives is a finding all the same.
@@ -38,16 +42,20 @@ pub(crate) fn abort_where_a_thread_panics() {
     }));
 }
 
+fn say_what_is_logged() {
+    tracing_subscriber::fmt().with_writer(std::io::stderr).with_ansi(false).init();
+}
+
 /// From here on whoever has started this process answers its system calls.
 pub(crate) fn be_intercepted() -> Result<(), Failure> {
-    tracing_subscriber::fmt().with_writer(std::io::stderr).with_ansi(false).init();
+    say_what_is_logged();
     let intercepted = interception::be_intercepted(&faults::seen());
     Ok(intercepted.map_err(|error| format!("{}: {error}", faults::NO_INTERCEPTION))?)
 }
 
 /// Serves until standard input ends; says first where.
 pub(crate) fn run(options: &Options) -> Result<(), Failure> {
-    let &Options { engine, ref folder, intercepted } = options;
+    let &Options { engine, ref folder, intercepted, logged } = options;
     set_parent_process_death_signal(Some(Signal::KILL))?;
     abort_where_a_thread_panics();
     let listening = || {
@@ -62,11 +70,15 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
     spawned.map_err(|error| format!("no thread to hear standard input: {error}"))?;
     if intercepted {
         be_intercepted()?;
+    } else if logged {
+        say_what_is_logged();
     }
     // Who sleeps makes the same calls each time; who spins, as chance will have it.
     let policy = if intercepted { WaitPolicy::Park } else { WaitPolicy::Adaptive };
     let options = SessionOptions::new().wait(policy);
-    let options = if intercepted { options.handshake_timeout(HANDSHAKE) } else { options };
+    // Of a client whose calls are answered elsewhere, too, the handshake takes longer.
+    let timeout = (intercepted || logged).then_some(HANDSHAKE);
+    let options = timeout.map_or(options.clone(), |time| options.handshake_timeout(time));
     let settings = ServerOptions::new().session(options);
     let path = folder.display();
     let places = format!("shm:{path}/shm,unix:{path}/unix,tcp:127.0.0.1:0");
@@ -81,7 +93,7 @@ pub(crate) fn run(options: &Options) -> Result<(), Failure> {
             Ok(server.serve()?)
         }
         Engine::Grpc | Engine::GrpcHttp2 => awaited(grpc(places, settings)),
-        Engine::Shmipc => shmipc(folder),
+        Engine::Shmipc => shmipc(folder, timeout),
         Engine::Go => Err("the Go module has a command of its own".into()),
     }
 }
@@ -215,11 +227,16 @@ async fn grpc(places: String, options: ServerOptions) -> Result<(), Failure> {
     Ok(bound.serve().await?)
 }
 
-fn shmipc(folder: &Path) -> Result<(), Failure> {
-    use breezeway_shmipc::{Address, Server, ServerOptions, Trust};
+fn shmipc(folder: &Path, handshake: Option<Duration>) -> Result<(), Failure> {
+    use breezeway_shmipc::{Address, Server, ServerOptions, SessionOptions, Trust};
 
     let address = Address::Unix(folder.join("unix"));
-    let options = ServerOptions::new(Trust::SameUser).folders([folder]);
+    let session = SessionOptions::new();
+    let session = match handshake {
+        Some(time) => session.handshake_timeout(time),
+        None => session,
+    };
+    let options = ServerOptions::new(Trust::SameUser).folders([folder]).session(session);
     let server = Server::bind(&address, options)?;
     println!("listening on unix:{}", folder.join("unix").display());
     server.serve(|stream| {

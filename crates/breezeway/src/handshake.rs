@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-use breezeway_os::scm::{self, Lost};
+use breezeway_os::scm;
 use breezeway_os::shortage::advice;
 use breezeway_os::{
     Deadline, ForeignDescriptor, MemoryAccount, Waiting, ready, segment, segment::SegmentError,
@@ -489,9 +489,7 @@ impl GreetingReceiver {
     ) -> Result<Option<usize>, HandshakeError> {
         loop {
             return match scm::receive(socket, room, &mut self.descriptors, RecvFlags::DONTWAIT) {
-                Ok(received) if received.lost == Some(Lost::NoRoom) => {
-                    Err(HandshakeError::OpenFiles)
-                }
+                Ok(received) if received.is_cut => Err(HandshakeError::OpenFiles),
                 Ok(received) => Ok(Some(received.bytes)),
                 Err(Errno::AGAIN) => Ok(None),
                 Err(Errno::INTR) => continue,

@@ -325,6 +325,18 @@ fn eventually(done: impl Fn() -> bool) {
 }
 
 #[test]
+fn descriptors_left_unread_at_the_end_of_a_session_hold_nobody() {
+    let (client, server) = pair(1000);
+    let (slow, _other) = slow_to_close();
+    let wake = wire::bare(MessageType::Polling, client.core.version);
+    scm::send(client.core.socket(), &wake, &[slow.as_fd()], SendFlags::empty()).unwrap();
+    drop(slow);
+    let start = std::time::Instant::now();
+    drop(server);
+    assert!(start.elapsed() < PROMPT, "closed for {:?}", start.elapsed());
+}
+
+#[test]
 fn a_descriptor_that_is_slow_to_close_ends_its_session_and_holds_nobody() {
     let (client, server) = pair(1000);
     let (slow, _other) = slow_to_close();

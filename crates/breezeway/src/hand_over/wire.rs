@@ -74,7 +74,7 @@ pub(super) fn receive(
             return Err(TakeOverError::Silent);
         }
         match scm::receive(&socket, &mut bytes[filled..], descriptors, RecvFlags::DONTWAIT) {
-            Ok(received) if received.lost.is_some() => return Err(TakeOverError::OpenFiles),
+            Ok(received) if received.is_cut => return Err(TakeOverError::OpenFiles),
             Ok(received) if received.bytes == 0 => return Err(TakeOverError::Ended),
             Ok(received) => filled += received.bytes,
             Err(Errno::AGAIN | Errno::INTR) => {}

@@ -3,7 +3,7 @@
 use std::io::IoSlice;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use breezeway_os::scm::{Lost, receive};
+use breezeway_os::scm::receive;
 use breezeway_os::{Deadline, ready, shortage};
 use rustix::event::PollFlags;
 use rustix::io::Errno;
@@ -117,11 +117,7 @@ impl StreamSocket {
         let mut descriptors = Vec::new();
         let received = shortage::retry(|| receive(socket, room, &mut descriptors, flags))?;
         // Those that did not arrive were sent all the same.
-        let lost = match received.lost {
-            Some(Lost::TooMany | Lost::NoRoom) => 1,
-            None => 0,
-        };
-        match received.descriptors + lost {
+        match received.descriptors + usize::from(received.is_cut) {
             0 => Ok(received.bytes),
             many => Err(CallViolation::Descriptors(many).into()),
         }

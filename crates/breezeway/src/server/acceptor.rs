@@ -6,7 +6,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use breezeway_os::{Notifier, Peer, Sleeper, TrustedPeer, exit_descriptor, open_files_limit};
+use breezeway_os::{
+    Notifier, Peer, Sleeper, TrustedPeer, exit_descriptor, has_too_many_to_close, open_files_limit,
+};
 
 use super::address;
 use super::half_open::{HalfOpen, HalfOpens, Shaken};
@@ -34,6 +36,9 @@ const MAX_HALF_OPEN: usize = 1024;
 const ACCEPTS_PER_TURN: usize = 32;
 /// Pause after a failure to accept that only time can mend, such as too many open files.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+/// Why a process gets no session for now.
+const TOO_MANY_TO_CLOSE: &str = "too many file descriptors that this process has sent wait to be \
+                                 closed, as closing them takes long; send segments only";
 /// The token of the stopper; those of listeners follow.
 const STOPPER: u64 = 1 << 63;
 
@@ -417,8 +422,12 @@ impl<D: Destination> Acceptor<D> {
         wire.close();
     }
 
-    /// Asks the policy; one that panics admits nobody.
+    /// Asks the policy; one that panics admits nobody. Nor is a process admitted whose descriptors
+    /// take longer to close than they come.
     fn authorize(&self, peer: &Peer) -> Result<(), String> {
+        if has_too_many_to_close(peer) {
+            return Err(TOO_MANY_TO_CLOSE.to_owned());
+        }
         let policy = &self.options.authorize;
         // A policy is a shared function without state of ours, so nothing is left half done.
         catch_unwind(AssertUnwindSafe(|| policy(peer)))

@@ -9,6 +9,7 @@ use std::process::{Command, Stdio};
 use breezeway_adversary::native::layout::{hello, kind};
 use breezeway_adversary::native::{Entry, Hello, Peer, Terms, control_segment};
 use breezeway_adversary::socket;
+use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::process::{
     Pid, Signal, WaitOptions, kill_process, set_parent_process_death_signal, waitpid,
 };
@@ -56,6 +57,19 @@ impl Child {
             line.clear();
         }
         false
+    }
+
+    /// Waits for a line that ends with a number.
+    pub(crate) fn says_number(&mut self) -> i32 {
+        let mut line = String::new();
+        while self.output.read_line(&mut line).expect("read from the child") > 0 {
+            if let Some(number) = line.split_whitespace().last().and_then(|word| word.parse().ok())
+            {
+                return number;
+            }
+            line.clear();
+        }
+        panic!("the child says no number");
     }
 
     fn pid(&self) -> Pid {
@@ -120,6 +134,7 @@ fn play(role: &str, path: &Path) {
     match role {
         "leaks" => super::leaks::child(),
         "slow to close" => super::leaks::slow_to_close(),
+        "never closed" => super::leaks::never_closed(),
         "client without descriptors" => super::shortage::client_without_descriptors(path),
         "server without descriptors" => super::shortage::server_without_descriptors(path),
         "serving without descriptors" => super::shortage::serving_without_descriptors(),
@@ -130,11 +145,24 @@ fn play(role: &str, path: &Path) {
             rest()
         }
         "server that echoes" => echo(path),
+        "client that executes a program" => executing(path),
         _ => {
             let _peer = client(role, UnixStream::connect(path).unwrap().into());
             rest()
         }
     }
+}
+
+/// A client that executes a program which has all that the session has.
+#[expect(clippy::zombie_processes, reason = "the program outlives this process")]
+fn executing(path: &Path) {
+    let peer = Peer::client(UnixStream::connect(path).unwrap().into(), Terms::default());
+    for fd in [peer.socket.as_fd(), peer.ring.shared.fd.as_fd()] {
+        fcntl_setfd(fd, FdFlags::empty()).unwrap();
+    }
+    let program = Command::new("sleep").arg("600").spawn().unwrap();
+    say(&format!("executed {}", program.id()));
+    rest()
 }
 
 /// What a client has to keep while it rests.

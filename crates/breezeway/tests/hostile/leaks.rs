@@ -4,17 +4,20 @@
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 
-use breezeway::{HandshakeError, MemoryViolation, SessionError};
+use breezeway::{HandshakeError, MemoryViolation, Session, SessionError};
 use breezeway_adversary::journal;
 use breezeway_adversary::memfd;
 use breezeway_adversary::native::layout::socket::MAX_UNANNOUNCED;
 use breezeway_adversary::native::{Descriptor, Entry, Hello, Peer, Terms};
+use breezeway_adversary::stopwatch::eventually;
 use breezeway_adversary::{Shared, socket};
+use breezeway_os::scm;
+use rustix::net::RecvFlags;
 
 use super::children::Child;
 use super::service::{ECHO, REPLY_OF};
-use super::stage::Stage;
-use super::starving::Slow;
+use super::stage::{Stage, options};
+use super::starving::{Slow, slow};
 use super::watchdog::{GENEROUS, within};
 
 #[test]
@@ -30,6 +33,42 @@ fn descriptors_that_are_slow_to_close_do_not_pile_up_behind_each_other() {
     within(GENEROUS, || {
         let mut child = Child::start("slow to close", "".as_ref());
         assert!(child.says("nothing piled up"), "see above");
+    });
+}
+
+#[test]
+fn a_process_whose_descriptors_never_finish_closing_gets_no_session_until_they_do() {
+    within(GENEROUS, || {
+        let mut child = Child::start("never closed", "".as_ref());
+        assert!(child.says("refused and admitted"), "see above");
+    });
+}
+
+/// Sends more descriptors than may wait whose close takes a minute, or until their other ends go.
+/// To the kernel this process is both sides.
+pub(crate) fn never_closed() {
+    within(GENEROUS, || {
+        let stage = Stage::set();
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let mut descriptors = Vec::new();
+        let others: Vec<_> = (0..270)
+            .map(|_| {
+                let (fd, other) = slow();
+                socket::send(&theirs, &[0], &[fd.as_fd()]).unwrap();
+                scm::receive(&ours, &mut [0], &mut descriptors, RecvFlags::empty()).unwrap();
+                other
+            })
+            .collect();
+        drop(descriptors);
+        let connect = || Session::connect_with(&stage.address(), &options());
+        let refusal = connect().err().expect("a refusal").to_string();
+        assert!(refusal.contains("wait to be closed"), "{refusal}");
+        // Sessions that there are go on.
+        stage.bystander.goes_on();
+        drop(others);
+        eventually("they are closed", || connect().is_ok());
+        stage.close();
+        println!("refused and admitted");
     });
 }
 

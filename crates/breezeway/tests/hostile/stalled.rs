@@ -6,6 +6,7 @@ use breezeway::{
     CallError, ConnectError, HandshakeError, ServerOptions, Session, SessionError, WaitPolicy,
 };
 use breezeway_adversary::journal;
+use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 
 use super::children::Child;
 use super::service::ECHO;
@@ -50,6 +51,23 @@ fn a_client_that_is_stopped_within_a_session_disturbs_nobody_and_its_death_is_no
             assert_eq!(stage.end_of_session(from), SessionError::PeerDied.to_string(), "{role}");
             stage.bystander.goes_on();
         }
+        stage.close();
+    });
+}
+
+#[test]
+fn a_program_that_has_a_dead_clients_descriptors_does_not_keep_its_session_alive() {
+    within(GENEROUS, || {
+        let stage = Stage::set();
+        let from = journal::length();
+        let mut child = Child::start("client that executes a program", stage.path());
+        let program = Pid::from_raw(child.says_number()).unwrap();
+        child.kill();
+        assert_eq!(stage.end_of_session(from), SessionError::PeerDied.to_string());
+        stage.bystander.goes_on();
+        // It had them until now.
+        test_kill_process(program).unwrap();
+        kill_process(program, Signal::KILL).unwrap();
         stage.close();
     });
 }

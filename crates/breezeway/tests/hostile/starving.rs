@@ -31,7 +31,22 @@ use super::watchdog::{GENEROUS, within};
 /// What an honest call may take beside an attack on a loaded machine with two CPUs: less than what
 /// here is slow to close, and than any patience.
 const TOLERABLE: Duration = Duration::from_secs(10);
-/// A TCP socket whose last close takes a minute: it lingers, and its other end reads nothing.
+
+/// A socket whose last close takes a minute, or until the other is dropped: it lingers over bytes
+/// that nobody reads.
+pub(crate) fn slow() -> (OwnedFd, TcpStream) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    let (other, _) = listener.accept().unwrap();
+    set_socket_send_buffer_size(&stream, 4096).unwrap();
+    stream.set_nonblocking(true).unwrap();
+    while stream.write(&[0; 65536]).is_ok() {}
+    stream.set_nonblocking(false).unwrap();
+    set_socket_linger(&stream, Some(Duration::from_secs(60))).unwrap();
+    (stream.into(), other)
+}
+
+/// Such a socket, and whether this side was the one that closed it last.
 pub(crate) struct Slow {
     pub(crate) fd: OwnedFd,
     left: Sender<()>,
@@ -40,17 +55,11 @@ pub(crate) struct Slow {
 
 impl Slow {
     pub(crate) fn new() -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let mut stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        let (other, _) = listener.accept().unwrap();
-        stream.set_nonblocking(true).unwrap();
-        while stream.write(&[0; 65536]).is_ok() {}
-        stream.set_nonblocking(false).unwrap();
-        set_socket_linger(&stream, Some(Duration::from_secs(60))).unwrap();
+        let (fd, other) = slow();
         let (left, is_left) = channel();
         let watching =
             thread::spawn(move || is_left.recv_timeout(QUICK_CLOSE).is_ok().then_some(other));
-        Self { fd: stream.into(), left, watching }
+        Self { fd, left, watching }
     }
 
     /// Closes this side's copy. Gives the other end, and closing takes its minute until that is
@@ -87,6 +96,19 @@ fn a_hello_with_a_descriptor_that_is_slow_to_close_delays_no_other_client() {
         let socket = UnixStream::connect(stage.path()).unwrap();
         let hello = Hello::new(&Terms::default());
         socket::send(&socket, &hello.0, &[slow.fd.as_fd()]).unwrap();
+        let _other = slow.leave()?;
+        Some(another_client(stage))
+    });
+}
+
+#[test]
+fn a_hello_with_the_most_descriptors_whose_last_is_slow_to_close_delays_no_other_client() {
+    slow_to_close(|stage, slow| {
+        let socket = UnixStream::connect(stage.path()).unwrap();
+        let (pipe, _writer) = std::io::pipe().unwrap();
+        let mut fds = [pipe.as_fd(); socket::MAX_DESCRIPTORS];
+        fds[socket::MAX_DESCRIPTORS - 1] = slow.fd.as_fd();
+        socket::send(&socket, &Hello::new(&Terms::default()).0, &fds).unwrap();
         let _other = slow.leave()?;
         Some(another_client(stage))
     });

@@ -88,9 +88,14 @@ fn each_rule_of_streams_that_a_client_breaks_ends_its_session_by_name() {
         breaks(&StreamViolation::WindowExceeded, &past);
         let long = [message(OPEN, 1, &[0; 100]), byte.clone()];
         breaks(&StreamViolation::WindowExceeded, &long);
-        let given = Window { messages: 1, bytes: 0 };
-        let overflow = [open(1), window(1, &0u64.to_le_bytes())];
-        breaks(&StreamViolation::WindowOverflow(given), &overflow);
+        // Also where the sum with what is there already is past the number's end.
+        for (messages, bytes) in
+            [(1, 0), (0, 1), (u32::MAX, 0), (0, u64::MAX), (u32::MAX, u64::MAX)]
+        {
+            let given = Window { messages, bytes };
+            let overflow = [open(1), window(messages, &bytes.to_le_bytes())];
+            breaks(&StreamViolation::WindowOverflow(given), &overflow);
+        }
         breaks(&StreamViolation::WindowLength(7), &[open(1), window(1, &[0; 7])]);
         let empty = message(flag::EMPTY, 1, &[]);
         breaks(&StreamViolation::Flags(flag::EMPTY), &[open(1), empty]);
