@@ -5,7 +5,9 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"runtime"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -47,8 +49,22 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
+// startsPrograms says whether the system starts programs like this one: under an emulator it may not
+// know how.
+var startsPrograms = sync.OnceValue(func() bool {
+	err := exec.Command(os.Args[0], "-test.run", "^$").Run()
+	return !errors.Is(err, syscall.ENOEXEC)
+})
+
+func mustStartPrograms(t testing.TB) {
+	if !startsPrograms() {
+		t.Skip("SKIPPED: the system does not start programs for", runtime.GOARCH)
+	}
+}
+
 // commands are the commands of both languages.
 func commands(t *testing.T) map[string]string {
+	mustStartPrograms(t)
 	goCommand, err := bwgo()
 	if err != nil {
 		t.Fatal(err)
