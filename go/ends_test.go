@@ -49,8 +49,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// startsPrograms says whether the system starts programs like this one: under an emulator it may not
-// know how.
+// startsPrograms says whether the system starts programs like this one: under an emulator it may
+// not know how.
 var startsPrograms = sync.OnceValue(func() bool {
 	err := exec.Command(os.Args[0], "-test.run", "^$").Run()
 	return !errors.Is(err, syscall.ENOEXEC)
