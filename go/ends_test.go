@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -323,4 +324,27 @@ func TestAReplyOutlivesItsSession(t *testing.T) {
 	if !errors.Is(err, breezeway.ErrClosed) {
 		t.Fatalf("a call on a closed session: %v", err)
 	}
+}
+
+func TestAProgramThatIsStartedInheritsNothingOfASession(t *testing.T) {
+	onEveryCarrier(t, func(t *testing.T, carrier string) {
+		conn := dial(t, goServer(t, carrier, echoes, nil))
+		reply, err := conn.Call(within(t, time.Minute), echo, make([]byte, 1<<20))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer reply.Release()
+		open, err := exec.Command("ls", "-l", "/proc/self/fd").Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, kind := range []string{"memfd:", "socket:"} {
+			if strings.Contains(string(open), kind) {
+				t.Errorf("it has\n%s", open)
+			}
+		}
+		if err := conn.Err(); err != nil {
+			t.Error(err)
+		}
+	})
 }
