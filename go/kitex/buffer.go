@@ -154,7 +154,7 @@ func send(conn net.Conn, buffers *net.Buffers) (err error) {
 // reset drops what was written.
 func (w *writer) reset() {
 	clear(w.done)
-	w.done, w.open, w.room, w.length = w.done[:0], nil, nil, 0
+	w.done, w.left, w.open, w.room, w.length = w.done[:0], nil, nil, nil, 0
 	for i, chunk := range w.chunks {
 		mcache.Free(chunk)
 		w.chunks[i] = nil
