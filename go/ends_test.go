@@ -5,7 +5,10 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"runtime"
+	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -47,8 +50,22 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
+// startsPrograms says whether the system starts programs like this one: under an emulator it may
+// not know how.
+var startsPrograms = sync.OnceValue(func() bool {
+	err := exec.Command(os.Args[0], "-test.run", "^$").Run()
+	return !errors.Is(err, syscall.ENOEXEC)
+})
+
+func mustStartPrograms(t testing.TB) {
+	if !startsPrograms() {
+		t.Skip("SKIPPED: the system does not start programs for", runtime.GOARCH)
+	}
+}
+
 // commands are the commands of both languages.
 func commands(t *testing.T) map[string]string {
+	mustStartPrograms(t)
 	goCommand, err := bwgo()
 	if err != nil {
 		t.Fatal(err)
@@ -307,4 +324,27 @@ func TestAReplyOutlivesItsSession(t *testing.T) {
 	if !errors.Is(err, breezeway.ErrClosed) {
 		t.Fatalf("a call on a closed session: %v", err)
 	}
+}
+
+func TestAProgramThatIsStartedInheritsNothingOfASession(t *testing.T) {
+	onEveryCarrier(t, func(t *testing.T, carrier string) {
+		conn := dial(t, goServer(t, carrier, echoes, nil))
+		reply, err := conn.Call(within(t, time.Minute), echo, make([]byte, 1<<20))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer reply.Release()
+		open, err := exec.Command("ls", "-l", "/proc/self/fd").Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, kind := range []string{"memfd:", "socket:"} {
+			if strings.Contains(string(open), kind) {
+				t.Errorf("it has\n%s", open)
+			}
+		}
+		if err := conn.Err(); err != nil {
+			t.Error(err)
+		}
+	})
 }

@@ -30,12 +30,13 @@ type incoming struct {
 	message Message
 }
 
-// outgoing is what a message is made of: a metadata block, and bytes, or a message that came, or
-// reserved space.
+// outgoing is what a message is made of: a metadata block, and bytes, of one slice or of several,
+// or a message that came, or reserved space.
 type outgoing struct {
 	metadata    []byte
 	hasMetadata bool
 	bytes       []byte
+	pieces      [][]byte
 	message     *Message
 	reserved    *Reservation
 	// Whether there is no message.
@@ -54,7 +55,16 @@ func (o *outgoing) length() int {
 	case o.message != nil:
 		return o.message.length
 	}
-	return len(o.bytes)
+	length := len(o.bytes)
+	for _, piece := range o.pieces {
+		length += len(piece)
+	}
+	return length
+}
+
+// isPlain says whether all of the body is bytes.
+func (o *outgoing) isPlain() bool {
+	return !o.hasMetadata && o.message == nil && o.pieces == nil
 }
 
 // prefixLen is the length of what precedes the message in the body.
@@ -91,7 +101,10 @@ func (o *outgoing) writeTo(to []byte) error {
 	if o.message != nil {
 		return o.message.copyOut(to, 0)
 	}
-	copy(to, o.bytes)
+	to = to[copy(to, o.bytes):]
+	for _, piece := range o.pieces {
+		to = to[copy(to, piece):]
+	}
 	return nil
 }
 

@@ -71,7 +71,7 @@ func (l *memoryLink) send(head abi.Head, out *outgoing) error {
 	if total > abi.InlineMax {
 		return l.lend(head, out, total)
 	}
-	if !out.hasMetadata && out.message == nil {
+	if out.isPlain() {
 		return l.end.Publish(head, out.bytes)
 	}
 	var body [abi.InlineMax]byte
@@ -114,6 +114,11 @@ func fill(loan *shm.Loan, out *outgoing) error {
 	switch {
 	case m == nil:
 		loan.CopyIn(at, out.bytes)
+		at += len(out.bytes)
+		for _, piece := range out.pieces {
+			loan.CopyIn(at, piece)
+			at += len(piece)
+		}
 	case m.lent != nil:
 		return m.lent.copyTo(m.generation, loan, at, m.start, m.length)
 	case m.private != nil:

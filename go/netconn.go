@@ -24,6 +24,7 @@ type streamConn struct {
 	current Message
 	at      int
 	write   sync.Mutex // held by Write
+	pieces  [][]byte   // of the message that ReadFrom sends
 }
 
 // NetConn gives the stream as a net.Conn, for code that speaks a protocol of its own: net/http,
@@ -42,13 +43,8 @@ func (c *streamConn) Read(to []byte) (int, error) {
 	}
 	c.read.Lock()
 	defer c.read.Unlock()
-	for c.at == c.current.Len() {
-		c.dropCurrent()
-		next, err := c.stream.receiveWithin(limit{expiry: &c.reading})
-		if err != nil {
-			return 0, c.reading.netError(err)
-		}
-		c.current = next
+	if err := c.receiveCurrent(); err != nil {
+		return 0, err
 	}
 	n := min(len(to), c.current.Len()-c.at)
 	if err := c.current.copyOut(to[:n], c.at); err != nil {
@@ -60,25 +56,155 @@ func (c *streamConn) Read(to []byte) (int, error) {
 	return n, nil
 }
 
+// receiveCurrent waits until there is something to read of a message. The caller holds the lock of
+// Read.
+func (c *streamConn) receiveCurrent() error {
+	for c.at == c.current.Len() {
+		c.dropCurrent()
+		next, err := c.stream.receiveWithin(limit{expiry: &c.reading})
+		if err != nil {
+			return c.reading.netError(err)
+		}
+		c.current = next
+	}
+	return nil
+}
+
 // dropCurrent lets go of the message that is being read. The caller holds the lock of Read.
 func (c *streamConn) dropCurrent() {
 	c.current.Release()
 	c.current, c.at = Message{}, 0
 }
 
-// Write sends all bytes, in messages of up to 64 KiB.
+// Write sends all bytes, in messages of up to 64 KiB, or to what the session takes.
 func (c *streamConn) Write(bytes []byte) (int, error) {
 	c.write.Lock()
 	defer c.write.Unlock()
 	written, lim := 0, limit{expiry: &c.writing}
 	for written < len(bytes) {
-		piece := bytes[written:min(len(bytes), written+maxWrite)]
+		piece := bytes[written:min(len(bytes), written+c.most())]
 		if err := c.stream.sendWithin(lim, &outgoing{bytes: piece}, false); err != nil {
 			return written, c.writing.netError(err)
 		}
 		written += len(piece)
 	}
 	return written, nil
+}
+
+// most is the longest message that it sends.
+func (c *streamConn) most() int { return min(maxWrite, c.stream.session.maxMessage) }
+
+// ReadFrom sends what a reader gives until its end, as io.ReaderFrom says. The buffers of a
+// net.Buffers travel together, in as few messages as they fit into, each byte copied once, into the
+// memory that the other side reads; so do messages of another such connection.
+func (c *streamConn) ReadFrom(from io.Reader) (int64, error) {
+	switch from := from.(type) {
+	case *net.Buffers:
+		return c.writeBuffers(from)
+	case *streamConn:
+		return from.WriteTo(c)
+	}
+	chunk := netChunks.Get().(*[maxWrite]byte)
+	defer netChunks.Put(chunk)
+	for sent := int64(0); ; {
+		n, err := from.Read(chunk[:])
+		if n > 0 {
+			n, failed := c.Write(chunk[:n])
+			if sent += int64(n); failed != nil {
+				return sent, failed
+			}
+		}
+		switch {
+		case err == io.EOF:
+			return sent, nil
+		case err != nil:
+			return sent, err
+		}
+	}
+}
+
+var netChunks = sync.Pool{New: func() any { return new([maxWrite]byte) }}
+
+// writeBuffers sends buffers, and takes from them what was sent.
+func (c *streamConn) writeBuffers(buffers *net.Buffers) (sent int64, err error) {
+	c.write.Lock()
+	defer c.write.Unlock()
+	defer func() {
+		clear(c.pieces[:cap(c.pieces)])
+		c.pieces = c.pieces[:0]
+	}()
+	for len(*buffers) > 0 {
+		c.pieces = c.pieces[:0]
+		length, whole := 0, 0
+		for _, buffer := range *buffers {
+			piece := buffer[:min(len(buffer), c.most()-length)]
+			c.pieces = append(c.pieces, piece)
+			if length += len(piece); len(piece) < len(buffer) {
+				break
+			}
+			whole++
+		}
+		if length > 0 {
+			out := outgoing{pieces: c.pieces}
+			if err := c.stream.sendWithin(limit{expiry: &c.writing}, &out, false); err != nil {
+				return sent, c.writing.netError(err)
+			}
+			sent += int64(length)
+		}
+		last := c.pieces[len(c.pieces)-1]
+		clear((*buffers)[:whole])
+		if *buffers = (*buffers)[whole:]; whole < len(c.pieces) {
+			(*buffers)[0] = (*buffers)[0][len(last):]
+		}
+	}
+	return sent, nil
+}
+
+// WriteTo writes what comes until the end of the other side's direction, as io.WriterTo says; to
+// another such connection in shared memory, without a copy in between.
+func (c *streamConn) WriteTo(w io.Writer) (written int64, err error) {
+	to, isStream := w.(*streamConn)
+	chunk := netChunks.Get().(*[maxWrite]byte)
+	defer netChunks.Put(chunk)
+	c.read.Lock()
+	defer c.read.Unlock()
+	for {
+		if err := c.receiveCurrent(); err == io.EOF {
+			return written, nil
+		} else if err != nil {
+			return written, err
+		}
+		var n int
+		if isStream && c.at == 0 && c.current.Len() <= to.most() {
+			if n, err = to.sendMessage(&c.current); err == nil {
+				c.at = n
+			}
+		} else {
+			n = min(len(chunk), c.current.Len()-c.at)
+			if err := c.current.copyOut(chunk[:n], c.at); err != nil {
+				return written, net.ErrClosed
+			}
+			c.at += n
+			n, err = w.Write(chunk[:n])
+		}
+		if c.at == c.current.Len() {
+			c.dropCurrent()
+		}
+		if written += int64(n); err != nil {
+			return written, err
+		}
+	}
+}
+
+// sendMessage sends what came on another connection.
+func (c *streamConn) sendMessage(m *Message) (int, error) {
+	c.write.Lock()
+	defer c.write.Unlock()
+	out := outgoing{message: m}
+	if err := c.stream.sendWithin(limit{expiry: &c.writing}, &out, false); err != nil {
+		return 0, c.writing.netError(err)
+	}
+	return m.Len(), nil
 }
 
 func (e *expiry) netError(err error) error {

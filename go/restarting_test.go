@@ -372,6 +372,7 @@ func actRole() bool {
 }
 
 func inRole(t testing.TB, role string) *exec.Cmd {
+	mustStartPrograms(t)
 	command := exec.Command(os.Args[0])
 	command.Env = append(os.Environ(), inAnotherProcess+"="+role)
 	return command

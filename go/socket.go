@@ -234,7 +234,7 @@ func (l *socketLink) send(head abi.Head, out *outgoing) error {
 	switch at := len(frames); {
 	case out.reserved != nil:
 		frames = append(frames, out.reserved.private...)
-	case !out.hasMetadata && out.message == nil:
+	case out.isPlain():
 		frames = append(frames, out.bytes...)
 	default:
 		frames = append(frames, make([]byte, total)...)

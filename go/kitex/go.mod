@@ -3,7 +3,7 @@ module github.com/breezeway-ipc/breezeway/go/kitex
 go 1.24
 
 require (
-	github.com/bytedance/gopkg v0.1.4 // indirect
+	github.com/bytedance/gopkg v0.1.4
 	github.com/cloudwego/gopkg v0.2.0
 	github.com/cloudwego/kitex v0.16.3
 )

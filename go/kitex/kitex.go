@@ -7,7 +7,7 @@
 //	c, err := user.NewClient("user", breezekitex.WithDialer("shm:/run/user.sock")...)
 //
 // Thrift's framings, codecs and middlewares of Kitex stay as they are. Its default transport
-// (netpoll) wants sockets of its own, so that the one on top of net.Conn (gonet) is used: such a
+// (netpoll) wants sockets of its own, so its handlers have buffers of this package here: such a
 // server takes neither gRPC nor streams, and a client must not ask for multiplexed connections,
 // which are netpoll's. Stop of a server serves what is in flight, up to Kitex's own limit
 // (server.WithExitWaitTime); clients connect to the next one meanwhile.
@@ -22,7 +22,7 @@ import (
 	"github.com/cloudwego/gopkg/bufiox"
 	"github.com/cloudwego/kitex/client"
 	"github.com/cloudwego/kitex/pkg/remote"
-	"github.com/cloudwego/kitex/pkg/remote/trans/gonet"
+	"github.com/cloudwego/kitex/pkg/remote/trans"
 	"github.com/cloudwego/kitex/server"
 
 	breezeway "github.com/breezeway-ipc/breezeway/go"
@@ -37,8 +37,8 @@ func Listen(addresses string, opts ...breezeway.Option) (net.Listener, error) {
 func WithListener(listener net.Listener) []server.Option {
 	return []server.Option{
 		server.WithListener(listener),
-		server.WithTransServerFactory(newTransServerFactory()),
-		server.WithTransHandlerFactory(gonet.NewSvrTransHandlerFactory()),
+		server.WithTransServerFactory(transServerFactory{}),
+		server.WithTransHandlerFactory(serverHandlers{}),
 	}
 }
 
@@ -63,12 +63,21 @@ func (d *Dialer) Options() []client.Option {
 		// Kitex resolves an instance before it dials; this one is never looked at.
 		client.WithHostPorts(unresolved),
 		client.WithDialer(d),
-		client.WithTransHandlerFactory(gonet.NewCliTransHandlerFactory()),
+		client.WithTransHandlerFactory(clientHandlers{}),
 	}
 }
 
 // Close ends its session, with the connections that are open.
 func (d *Dialer) Close() error { return d.sessions.Close() }
+
+// clientHandlers makes handlers of calls over connections of this package.
+type clientHandlers struct{}
+
+// NewTransHandler gives Kitex's own, over this package's buffers.
+func (clientHandlers) NewTransHandler(opts *remote.ClientOption) (remote.ClientTransHandler,
+	error) {
+	return trans.NewDefaultCliTransHandler(opts, newExtension())
+}
 
 const unresolved = "127.0.0.1:1"
 
@@ -89,18 +98,17 @@ var (
 	_ remote.IsActive = (*conn)(nil)
 )
 
-// conn is what the client's handlers of gonet take: a connection with buffers.
+// conn is a connection with buffers.
 type conn struct {
 	net.Conn
+	buffers
 	remote net.Addr
-	reader *bufiox.DefaultReader
-	writer *bufiox.DefaultWriter
 	closed sync.Once
 }
 
 func newConn(c net.Conn, network string) *conn {
 	return &conn{Conn: c, remote: dialled{c.RemoteAddr(), network},
-		reader: bufiox.NewDefaultReader(c), writer: bufiox.NewDefaultWriter(c)}
+		buffers: buffers{reader: bufiox.NewDefaultReader(c), writer: writer{to: c}}}
 }
 
 // dialled is an address of the network that Kitex has asked for: its pool keeps a connection only
@@ -115,12 +123,6 @@ func (a dialled) Network() string { return a.network }
 
 // RemoteAddr is the other side's address.
 func (c *conn) RemoteAddr() net.Addr { return c.remote }
-
-// Reader is the buffer of what came.
-func (c *conn) Reader() *bufiox.DefaultReader { return c.reader }
-
-// Writer is the buffer of what goes out.
-func (c *conn) Writer() *bufiox.DefaultWriter { return c.writer }
 
 // Read reads what the buffer has, and then the connection.
 func (c *conn) Read(to []byte) (int, error) { return c.reader.Read(to) }

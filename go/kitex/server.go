@@ -2,13 +2,19 @@ package kitex
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
+	"runtime/debug"
 	"sync"
 	"time"
 
+	"github.com/cloudwego/gopkg/bufiox"
+	"github.com/cloudwego/kitex/pkg/klog"
 	"github.com/cloudwego/kitex/pkg/remote"
-	"github.com/cloudwego/kitex/pkg/remote/trans/gonet"
+	"github.com/cloudwego/kitex/pkg/remote/trans"
+	"github.com/cloudwego/kitex/pkg/rpcinfo"
+	"github.com/cloudwego/kitex/pkg/utils"
 
 	breezeway "github.com/breezeway-ipc/breezeway/go"
 )
@@ -23,31 +29,97 @@ const grace = 100 * time.Millisecond
 // not know whether it is at rest: behind a oneway call, which has no reply, or within a request.
 const silence = 10 * grace
 
-type transServerFactory struct{ remote.TransServerFactory }
+// serverHandlers makes handlers of requests on connections of this package.
+type serverHandlers struct{}
 
-func newTransServerFactory() remote.TransServerFactory {
-	return transServerFactory{gonet.NewTransServerFactory()}
+// NewTransHandler gives Kitex's own, over this package's buffers.
+func (serverHandlers) NewTransHandler(opts *remote.ServerOption) (remote.ServerTransHandler,
+	error) {
+	return trans.NewDefaultSvrTransHandler(opts, newExtension())
 }
 
-// NewTransServer gives gonet's server, which stops as Kitex's own does.
-func (f transServerFactory) NewTransServer(opts *remote.ServerOption,
+type transServerFactory struct{}
+
+// NewTransServer gives a server of connections that a listener of Listen accepts.
+func (transServerFactory) NewTransServer(opts *remote.ServerOption,
 	handler remote.ServerTransHandler) remote.TransServer {
-	return &transServer{TransServer: f.TransServerFactory.NewTransServer(opts, handler)}
+	return &transServer{opts: opts, handler: handler, stopping: make(chan struct{})}
 }
 
-// transServer is gonet's, but that Shutdown ends connections at rest, whose clients would otherwise
-// have it wait to its limit.
+// transServer serves connections, each in a goroutine.
 type transServer struct {
-	remote.TransServer
+	opts    *remote.ServerOption
+	handler remote.ServerTransHandler
+
 	listener drainingListener
+	stopping chan struct{}
+	stop     sync.Once
+	open     utils.AtomicInt
 }
+
+// CreateListener is for servers without WithListener.
+func (s *transServer) CreateListener(net.Addr) (net.Listener, error) {
+	return nil, errors.New("kitex: WithListener gives a server its listener")
+}
+
+// ConnCount is how many connections are open.
+func (s *transServer) ConnCount() utils.AtomicInt { return utils.AtomicInt(s.open.Value()) }
 
 // BootstrapServer serves a listener.
 func (s *transServer) BootstrapServer(listener net.Listener) error {
 	s.listener.mu.Lock()
 	s.listener.Listener, s.listener.conns = listener, map[*servedConn]struct{}{}
 	s.listener.mu.Unlock()
-	return s.TransServer.BootstrapServer(&s.listener)
+	for {
+		conn, err := s.listener.accept()
+		if err != nil {
+			select {
+			case <-s.stopping:
+				return nil
+			default:
+				return err
+			}
+		}
+		s.open.Inc()
+		go func() {
+			defer s.open.Dec()
+			s.serve(conn)
+		}()
+	}
+}
+
+// leastIdle is how long a connection may at least be idle, as with Kitex's own transports.
+const leastIdle = 2 * time.Minute
+
+// serve serves what comes on a connection until its end.
+func (s *transServer) serve(conn *servedConn) {
+	defer func() {
+		if reason := recover(); reason != nil {
+			klog.Errorf("KITEX: panic on a connection of %v: %v\n%s", conn.RemoteAddr(), reason,
+				debug.Stack())
+		}
+		_ = conn.reader.Release(nil)
+		_ = conn.Close()
+	}()
+	ctx, err := s.handler.OnActive(context.Background(), conn)
+	defer s.handler.OnInactive(ctx, conn)
+	for err == nil {
+		idle := max(leastIdle, s.opts.MaxConnectionIdleTime)
+		_ = conn.SetReadDeadline(time.Now().Add(idle))
+		if _, err = conn.reader.Peek(1); err == nil {
+			_ = conn.SetReadDeadline(readDeadline(ctx))
+			err = s.handler.OnRead(ctx, conn)
+		}
+	}
+	s.handler.OnError(ctx, err, conn)
+}
+
+// readDeadline is until when a request that has begun must have come.
+func readDeadline(ctx context.Context) (deadline time.Time) {
+	if limit := rpcinfo.GetRPCInfo(ctx).Config().ReadWriteTimeout(); limit > 0 {
+		deadline = time.Now().Add(limit)
+	}
+	return deadline
 }
 
 // Shutdown ends listening, tells clients to begin nothing new here, and waits until what they have
@@ -57,19 +129,27 @@ func (s *transServer) Shutdown() error {
 		listener.GoAway()
 		time.Sleep(grace)
 	}
-	done := make(chan error, 1)
-	go func() { done <- s.TransServer.Shutdown() }()
+	s.stop.Do(func() { close(s.stopping) })
+	if listener := s.listener.get(); listener != nil {
+		_ = listener.Close()
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), s.opts.ExitWaitTime)
+	defer cancel()
+	if handler, is := s.handler.(remote.GracefulShutdown); is {
+		_ = handler.GracefulShutdown(ctx)
+	}
+	defer s.listener.end()
 	ticker := time.NewTicker(grace / 10)
 	defer ticker.Stop()
-	for {
+	for s.open.Value() > 0 {
 		select {
-		case err := <-done:
-			s.listener.end()
-			return err
+		case <-ctx.Done():
+			return ctx.Err()
 		case <-ticker.C:
 			s.listener.endAtRest()
 		}
 	}
+	return nil
 }
 
 // drainingListener knows the connections that it has accepted.
@@ -79,14 +159,14 @@ type drainingListener struct {
 	conns map[*servedConn]struct{}
 }
 
-func (l *drainingListener) Accept() (net.Conn, error) {
+func (l *drainingListener) accept() (*servedConn, error) {
 	conn, err := l.Listener.Accept()
 	if err != nil {
 		return nil, err
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	served := &servedConn{Conn: conn, listener: l, atRest: true, since: time.Now()}
+	served := newServedConn(conn, l)
 	l.conns[served] = struct{}{}
 	return served, nil
 }
@@ -118,7 +198,9 @@ func (l *drainingListener) endAtRest() {
 // to the next byte that is read. While a call runs, nobody reads.
 type servedConn struct {
 	net.Conn
+	buffers
 	listener *drainingListener
+	closed   sync.Once
 
 	mu     sync.Mutex
 	atRest bool
@@ -128,7 +210,22 @@ type servedConn struct {
 	reading time.Time
 }
 
-func (c *servedConn) Read(to []byte) (int, error) {
+func newServedConn(conn net.Conn, listener *drainingListener) *servedConn {
+	served := &servedConn{Conn: conn, listener: listener, atRest: true, since: time.Now()}
+	served.reader = bufiox.NewDefaultReader(readerOf{served})
+	served.writer = writer{to: conn, sent: served.replied}
+	return served
+}
+
+// Read reads what the buffer has, and then the connection.
+func (c *servedConn) Read(to []byte) (int, error) { return c.reader.Read(to) }
+
+// readerOf reads a connection for its buffer.
+type readerOf struct{ *servedConn }
+
+func (r readerOf) Read(to []byte) (int, error) { return r.receive(to) }
+
+func (c *servedConn) receive(to []byte) (int, error) {
 	c.mu.Lock()
 	if c.ending {
 		_ = c.Conn.SetReadDeadline(time.Now()) // Kitex may have moved it.
@@ -152,11 +249,14 @@ func (c *servedConn) Read(to []byte) (int, error) {
 }
 
 func (c *servedConn) Write(bytes []byte) (int, error) {
-	n, err := c.Conn.Write(bytes)
+	defer c.replied()
+	return c.Conn.Write(bytes)
+}
+
+func (c *servedConn) replied() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.atRest, c.since = true, time.Now()
-	return n, err
 }
 
 // endAtRest ends a connection on which nothing is under way.
@@ -170,12 +270,16 @@ func (c *servedConn) endAtRest() {
 	}
 }
 
-// Close closes the connection.
+// Close closes the connection, once.
 func (c *servedConn) Close() error {
-	c.listener.mu.Lock()
-	delete(c.listener.conns, c)
-	c.listener.mu.Unlock()
-	return c.Conn.Close()
+	err := net.ErrClosed
+	c.closed.Do(func() {
+		c.listener.mu.Lock()
+		delete(c.listener.conns, c)
+		c.listener.mu.Unlock()
+		err = c.Conn.Close()
+	})
+	return err
 }
 
 // Peer is the process on the other side.

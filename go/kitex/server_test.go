@@ -31,7 +31,8 @@ func TestARequestThatHasComeIsServedAlthoughItsConnectionWasAtRest(t *testing.T)
 				t.Fatal(err)
 			}
 		}
-		served := &servedConn{Conn: servers[0], listener: &drainingListener{}, atRest: true}
+		served := newServedConn(servers[0], &drainingListener{})
+		served.since = served.since.Add(-time.Hour)
 		served.endAtRest()
 		if !served.ending {
 			t.Fatal("it is not ended at rest")
@@ -57,8 +58,7 @@ func TestARequestThatHasComeIsServedAlthoughItsConnectionWasAtRest(t *testing.T)
 func TestAServerThatStopsDoesNotWaitBehindARequestWithoutAReply(t *testing.T) {
 	client, server := net.Pipe()
 	defer client.Close()
-	served := &servedConn{Conn: server, listener: &drainingListener{}, atRest: true,
-		since: time.Now()}
+	served := newServedConn(server, &drainingListener{})
 	defer served.Close()
 	go func() { _, _ = client.Write([]byte("oneway")) }()
 	if _, err := io.ReadFull(served, make([]byte, len("oneway"))); err != nil {

@@ -16,6 +16,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"syscall"
 	"time"
 )
 
@@ -70,6 +71,14 @@ func serve(path string) {
 	}
 }
 
+// sleep sleeps in the kernel: the runtime's own timers end up to a millisecond late, as its poller
+// counts in milliseconds.
+func sleep(long time.Duration) {
+	left := syscall.NsecToTimespec(int64(long))
+	for syscall.Nanosleep(&left, &left) == syscall.EINTR {
+	}
+}
+
 // bench calls as fast as it can, or, with a rate, when each call is due, from which it counts.
 func bench(path string, size int, seconds, rate float64) {
 	conn, err := net.Dial("unix", path)
@@ -81,7 +90,9 @@ func bench(path string, size int, seconds, rate float64) {
 		due := time.Now()
 		if rate > 0 {
 			due = began.Add(time.Duration(float64(round) / rate * 1e9))
-			time.Sleep(time.Until(due) - 100*time.Microsecond)
+			if early := time.Until(due) - 100*time.Microsecond; early > 0 {
+				sleep(early)
+			}
 			for time.Now().Before(due) {
 			}
 		}

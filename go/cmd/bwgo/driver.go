@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	breezeway "github.com/breezeway-ipc/breezeway/go"
 )
 
@@ -81,7 +83,7 @@ func (d *driver) openLoop(count uint64, until time.Time) error {
 	due := time.Now()
 	for ; d.count < count && due.Before(until); due = due.Add(interval) {
 		if early := time.Until(due) - awakeBefore; early > 0 {
-			time.Sleep(early)
+			sleep(early)
 		}
 		for time.Now().Before(due) {
 		}
@@ -92,6 +94,14 @@ func (d *driver) openLoop(count uint64, until time.Time) error {
 		d.count++
 	}
 	return nil
+}
+
+// sleep sleeps in the kernel: the runtime's own timers end up to a millisecond late, as its poller
+// counts in milliseconds.
+func sleep(long time.Duration) {
+	left := unix.NsecToTimespec(int64(long))
+	for unix.Nanosleep(&left, &left) == unix.EINTR {
+	}
 }
 
 // caller makes calls, one after the other.

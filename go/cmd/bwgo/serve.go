@@ -27,6 +27,10 @@ func serve(args []string) error {
 	var s settings
 	flags := newFlags("serve", &s)
 	maxSessions := flags.Int("max-sessions", 4096, "the most sessions at one time")
+	var maxMemory, memoryOfUser optional
+	flags.Var(&maxMemory, "max-memory", "the most shared memory of all clients, or none")
+	flags.Var(&memoryOfUser, "max-memory-of-user",
+		"the most memory of each user's clients, or none")
 	mode := flags.String("socket-mode", "0600", "permission bits of the socket file, in octal")
 	offload := flags.Int("offload", 0,
 		"handlers that run at one time in goroutines of their own; 0: in that of their session")
@@ -46,6 +50,8 @@ func serve(args []string) error {
 		return fmt.Errorf("--socket-mode %q is not octal", *mode)
 	}
 	options = append(options, breezeway.MaxSessions(*maxSessions),
+		breezeway.MaxMemory(uint64(maxMemory.size)),
+		breezeway.MaxMemoryOfUser(uint64(memoryOfUser.size)),
 		breezeway.SocketMode(uint32(bits)),
 		breezeway.Offload(*offload), breezeway.TakeOver(*takeOver), breezeway.AdminSocket(*admin),
 		breezeway.DrainTimeout(*drain))

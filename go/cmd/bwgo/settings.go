@@ -24,6 +24,7 @@ type settings struct {
 	cap              size
 	firstSegment     size
 	shrinkAfter      time.Duration
+	underWay         optional
 	ringCapacity     uint
 	handshakeTimeout time.Duration
 	callTimeout      time.Duration
@@ -52,6 +53,17 @@ func (s *size) Set(text string) error {
 	return nil
 }
 
+// optional is a size, or a word for 0: none, auto.
+type optional struct{ size }
+
+func (o *optional) Set(text string) error {
+	if text == "none" || text == "auto" {
+		o.size = 0
+		return nil
+	}
+	return o.size.Set(text)
+}
+
 func newFlags(name string, s *settings) *flag.FlagSet {
 	flags := flag.NewFlagSet("bwgo "+name, flag.ContinueOnError)
 	s.cap, s.firstSegment = 64<<20, 64<<10
@@ -67,6 +79,8 @@ func newFlags(name string, s *settings) *flag.FlagSet {
 	flags.Var(&s.firstSegment, "first-segment", "size of the first payload segment")
 	flags.DurationVar(&s.shrinkAfter, "shrink-after", time.Second,
 		"how long traffic must do without a segment before it goes")
+	flags.Var(&s.underWay, "under-way",
+		"how far one-way messages run ahead of their receiver, or auto, a quarter of the cache")
 	flags.UintVar(&s.ringCapacity, "ring-capacity", 256, "entries in the ring, a power of two")
 	flags.DurationVar(&s.handshakeTimeout, "handshake-timeout", time.Second,
 		"how long connecting and the hello may each take")
@@ -109,7 +123,7 @@ func (s *settings) options() ([]breezeway.Option, error) {
 	return []breezeway.Option{
 		breezeway.Wait(policy), breezeway.SpinBound(s.spinBound), breezeway.Cap(uint64(s.cap)),
 		breezeway.FirstSegment(uint64(s.firstSegment)), breezeway.ShrinkAfter(s.shrinkAfter),
-		breezeway.RingCapacity(uint32(s.ringCapacity)),
+		breezeway.RingCapacity(uint32(s.ringCapacity)), breezeway.UnderWay(uint64(s.underWay.size)),
 		breezeway.HandshakeTimeout(s.handshakeTimeout), breezeway.CallTimeout(s.callTimeout),
 		breezeway.Certificate(s.certificate, s.key), breezeway.Roots(s.roots),
 	}, nil
