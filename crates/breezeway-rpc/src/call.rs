@@ -2,11 +2,11 @@
 
 use breezeway::ForeignBytes;
 
-use crate::bytes::{INLINE, decode};
+use crate::bytes::{INLINE, decode_into};
 use crate::error::Error;
 use crate::in_place::Request;
 use crate::reply::Reply;
-use crate::thrift::{Decode, EncodeError, ExceptionKind, encode_slice};
+use crate::thrift::{Decode, EncodeError, ExceptionKind, encode_slice, encode_vec};
 
 /// One call or stream, as generated servers see it: its arguments, and where its reply goes.
 pub struct Call<'c> {
@@ -24,6 +24,11 @@ pub(crate) enum Kind<'c> {
 pub(crate) trait Exchange: Send {
     /// The arguments' bytes.
     fn request(&self) -> ForeignBytes<'_>;
+
+    /// Where the reply is kept until the handler has ended, if it is kept: it is written there.
+    fn buffer(&mut self) -> Option<&mut Vec<u8>> {
+        None
+    }
 
     /// Takes a reply. It is the call's only one.
     fn reply_with(&mut self, bytes: &[u8]) -> Result<(), Error>;
@@ -67,7 +72,9 @@ impl<'c> Call<'c> {
     #[inline]
     pub fn arguments<A: Decode>(&self) -> Result<A, Error> {
         let Kind::Call(exchange) = &self.kind else { return Err(other_way()) };
-        decode(exchange.request()).map_err(Error::Arguments)
+        let mut arguments = A::default();
+        decode_into(exchange.request(), &mut arguments).map_err(Error::Arguments)?;
+        Ok(arguments)
     }
 
     /// Replies with what the method gave. An error that the IDL does not declare is returned, and
@@ -76,14 +83,16 @@ impl<'c> Call<'c> {
     pub fn reply<R: Reply>(&mut self, result: Result<R::Value, R::Error>) -> Result<(), Error> {
         let Kind::Call(exchange) = &mut self.kind else { return Err(other_way()) };
         let reply = R::from_result(result)?;
-        let mut small = [0; INLINE];
-        match encode_slice(&reply, &mut small) {
-            Ok(len) => exchange.reply_with(&small[..len]),
-            Err(EncodeError::Full { .. }) => {
-                exchange.reply(reply.size(), &mut |bytes| encode_slice(&reply, bytes))
-            }
-            Err(error) => Err(error.into()),
+        if let Some(buffer) = exchange.buffer() {
+            return Ok(encode_vec(&reply, buffer)?);
         }
+        let size = reply.size();
+        if size > INLINE {
+            return exchange.reply(size, &mut |bytes| encode_slice(&reply, bytes));
+        }
+        let mut small = [0; INLINE];
+        let len = encode_slice(&reply, &mut small)?;
+        exchange.reply_with(&small[..len])
     }
 
     /// Fails the call: the service has no such method.

@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 
 use breezeway::{CallError, Client, Session};
 
-use crate::bytes::{INLINE, decode};
+use crate::bytes::{INLINE, decode, decode_into, keep_buffer, take_buffer};
 use crate::caller::CallOptions;
 use crate::error::Error;
 use crate::method::Method;
-use crate::thrift::{self, Encode, EncodeError, encode_slice, encode_vec};
+use crate::thrift::{self, Encode, encode_slice, encode_vec};
 
 /// What carries calls to a server.
 ///
@@ -106,19 +106,21 @@ fn call<A: thrift::Call>(
     options: &CallOptions,
 ) -> Result<A::Reply, Error> {
     without_metadata(options)?;
+    let mut value = A::Reply::default();
     within(session, options.timeout, |session| {
-        let mut small = [0; INLINE];
-        let reply = match encode_slice(arguments, &mut small) {
-            Ok(len) => session.call(method.tag, &small[..len])?,
-            Err(EncodeError::Full { .. }) => {
-                let mut space = session.reserve(arguments.size())?;
-                encode_slice(arguments, space.bytes_mut())?;
-                space.call(method.tag)?
-            }
-            Err(error) => return Err(error.into()),
+        let size = arguments.size();
+        let reply = if size <= INLINE {
+            let mut small = [0; INLINE];
+            let len = encode_slice(arguments, &mut small)?;
+            session.call(method.tag, &small[..len])?
+        } else {
+            let mut space = session.reserve(size)?;
+            encode_slice(arguments, space.bytes_mut())?;
+            space.call(method.tag)?
         };
-        decode(reply.bytes()).map_err(Error::Reply)
-    })
+        decode_into(reply.bytes(), &mut value).map_err(Error::Reply)
+    })?;
+    Ok(value)
 }
 
 fn post<A: thrift::Call>(
@@ -228,18 +230,14 @@ fn call_until<A: thrift::Call>(
     decode(reply.bytes()).map_err(Error::Reply)
 }
 
-thread_local! {
-    static REQUEST: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
-}
-
 /// Sends a message that is written to memory of this thread first.
 fn encoded<A: Encode, T>(
     arguments: &A,
     send: impl FnOnce(&[u8]) -> Result<T, CallError>,
 ) -> Result<T, Error> {
-    let mut buffer = REQUEST.take();
+    let mut buffer = take_buffer();
     let written = encode_vec(arguments, &mut buffer);
     let sent = written.map_err(Error::from).and_then(|()| Ok(send(&buffer)?));
-    REQUEST.set(buffer);
+    keep_buffer(buffer);
     sent
 }

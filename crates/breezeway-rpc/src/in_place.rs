@@ -6,14 +6,11 @@ use std::ops::Range;
 
 use breezeway::{ForeignBytes, Message};
 
-use crate::bytes::INLINE;
+use crate::bytes::{INLINE, KEPT};
 use crate::call::{Call, Exchange, Kind, other_way};
 use crate::error::Error;
 use crate::reply::Reply;
 use crate::thrift::{EncodeError, ExceptionKind, Output, View, view_slice};
-
-/// Memory of up to so many bytes is kept by a thread for its next request that has to be copied.
-const KEPT: usize = 1 << 20;
 
 thread_local! {
     static COPY: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };

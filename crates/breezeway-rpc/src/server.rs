@@ -133,14 +133,18 @@ impl Services {
         let mut native = Native { call: Some(call), space: None, handled: None };
         let outcome = self.service(found).dispatch(found.method, &cx, &mut Call::new(&mut native));
         native.abandon();
-        match (native.handled, native.call, outcome) {
-            (Some(handled), ..) => handled,
-            (None, Some(call), Ok(())) => call.done(),
-            (None, Some(call), Err(error)) => {
+        // Nothing is moved of a call that was replied to: it was written in parts, and a move waits
+        // until they are stored, behind the reply.
+        if let Some(handled) = native.handled {
+            return handled;
+        }
+        let call = native.call.expect("a call that is gone was replied to");
+        match outcome {
+            Ok(()) => call.done(),
+            Err(error) => {
                 let (code, reason) = error.of_handler().to_client();
                 call.fail(code, &reason)
             }
-            (None, None, _) => unreachable!("a call that is gone was replied to"),
         }
     }
 }

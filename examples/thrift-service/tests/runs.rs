@@ -24,7 +24,10 @@ fn calls_that_are_awaited_are_answered() {
 fn calls_below_every_layer_are_answered() {
     let trace = "age for 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01\n";
     let answers = ["Ada is 36, says here by shared memory\n", "nobody is called Bob\n"];
-    let expected = [trace, answers[0], trace, answers[1]].concat();
+    let figures = "breezeway_sessions{role=\"client\"} 1\nbreezeway_sessions{role=\"server\"} 1\n\
+                   breezeway_sessions{role=\"worker\"} 0\n\
+                   circuitbreaker_calls_total{circuitbreaker=\"users\",outcome=\"success\"} 2\n";
+    let expected = [trace, answers[0], trace, answers[1], figures].concat();
     assert_eq!(output(env!("CARGO_BIN_EXE_governed")), expected);
 }
 

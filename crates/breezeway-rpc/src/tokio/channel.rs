@@ -5,11 +5,11 @@ use std::time::Instant;
 
 use breezeway::CallError;
 
-use crate::bytes::decode;
+use crate::bytes::{decode, keep_buffer, take_buffer};
 use crate::caller::CallOptions;
 use crate::error::Error;
 use crate::method::Method;
-use crate::thrift::{self, to_vec};
+use crate::thrift::{self, encode_vec, to_vec};
 
 /// How often a call is sent again that never ran, as the server was about to end.
 const RESENDS: u32 = 16;
@@ -88,16 +88,20 @@ async fn call_until<A: thrift::Call + Sync>(
     options: &CallOptions,
     deadline: Option<Instant>,
 ) -> Result<A::Reply, Error> {
-    let request = to_vec(arguments)?;
+    let block = options.block()?;
+    let mut request = take_buffer();
+    encode_vec(arguments, &mut request)?;
     options.took(channel.carrier());
-    let reply = match (options.block()?, deadline) {
-        (None, None) => channel.call(method.tag, &request).await?,
-        (None, Some(deadline)) => channel.call_until(method.tag, &request, deadline).await?,
-        (Some(block), None) => channel.call_with_metadata(method.tag, &block, &request).await?,
+    let reply = match (block, deadline) {
+        (None, None) => channel.call(method.tag, &request).await,
+        (None, Some(deadline)) => channel.call_until(method.tag, &request, deadline).await,
+        (Some(block), None) => channel.call_with_metadata(method.tag, &block, &request).await,
         (Some(block), Some(deadline)) => {
-            channel.call_with_metadata_until(method.tag, &block, &request, deadline).await?
+            channel.call_with_metadata_until(method.tag, &block, &request, deadline).await
         }
     };
+    keep_buffer(request);
+    let reply = reply?;
     options.received(reply.metadata())?;
     decode(reply.bytes()).map_err(Error::Reply)
 }

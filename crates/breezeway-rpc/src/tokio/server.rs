@@ -15,6 +15,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
+use crate::bytes::{keep_buffer, take_buffer};
 use crate::call::{Call, Exchange};
 use crate::context::Context;
 use crate::error::Error;
@@ -266,6 +267,7 @@ async fn serve<S: AsyncServices>(shared: &Shared<S>, call: IncomingCall) {
             call.fail(code, &reason);
         }
     }
+    keep_buffer(reply);
 }
 
 /// A call of a session.
@@ -275,6 +277,10 @@ struct Native<'c> {
 }
 
 impl Exchange for Native<'_> {
+    fn buffer(&mut self) -> Option<&mut Vec<u8>> {
+        Some(self.reply.insert(take_buffer()))
+    }
+
     fn request(&self) -> ForeignBytes<'_> {
         self.call.request()
     }

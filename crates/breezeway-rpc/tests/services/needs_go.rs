@@ -19,6 +19,7 @@ use breezeway_rpc::{
     ThriftClient, ThriftFraming,
 };
 use breezeway_shmipc as shmipc;
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::sync::mpsc::unbounded_channel;
 
 #[cfg(feature = "tls")]
@@ -31,6 +32,7 @@ use crate::thrift::Running;
 
 /// Builds a program of `peers`, and gives where it is.
 fn built(folder: &str, steps: &[&[&str]]) -> PathBuf {
+    many_files();
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(folder);
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../peers").join(folder);
     let build = ["build", "-o", program.to_str().unwrap(), "."];
@@ -40,6 +42,13 @@ fn built(folder: &str, steps: &[&[&str]]) -> PathBuf {
         assert!(status.success(), "{go:?}:\n{}", String::from_utf8_lossy(&stderr));
     }
     program
+}
+
+/// Hundreds of connections at a time of several tests are more files than the 1,024 that a process
+/// may usually have: as many as this one is allowed to ask for. Go's programs ask for them too.
+fn many_files() {
+    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+    setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }).unwrap();
 }
 
 /// Where Kitex's program is, built once for a run of the tests.

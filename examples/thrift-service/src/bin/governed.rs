@@ -1,5 +1,5 @@
 //! A client and a server of the service in `idl/users.thrift` with all the governance that tower
-//! has: time-outs, retries, circuit breaking, limits, load shedding, balancing, tracing.
+//! has: time-outs, retries, circuit breaking, limits, load shedding, balancing, metrics, tracing.
 //!
 //! ```text
 //! cargo run -p thrift-service --bin governed
@@ -11,6 +11,7 @@ use std::time::Duration;
 use breezeway_rpc::governance::{CallRequest, RetryPolicy, ServedRequest, ServiceChannel};
 use breezeway_rpc::instances::{Fixed, Instance, InstanceOptions, Instances};
 use breezeway_rpc::{AsyncServer, CallOptions, Context, Error, Route};
+use metrics_exporter_prometheus::PrometheusBuilder;
 use tower::limit::GlobalConcurrencyLimitLayer;
 use tower::{Layer, ServiceBuilder};
 use tower_resilience_circuitbreaker::{CircuitBreakerError, CircuitBreakerLayer};
@@ -39,6 +40,10 @@ fn trace(request: ServedRequest) -> ServedRequest {
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    // What breakers and sessions count, as Prometheus would scrape it.
+    let figures = PrometheusBuilder::new().install_recorder()?;
+    breezeway::metrics::describe();
+
     // The server refuses what is above its limits, instead of letting it wait.
     let folder = tempfile::tempdir()?;
     let address = format!("shm:{}/users.sock,tcp:127.0.0.1:0", folder.path().display()).parse()?;
@@ -53,6 +58,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     // Each instance has a breaker: while it is open, calls go to others.
     let breaker = CircuitBreakerLayer::builder()
+        .name("users")
         .failure_rate_threshold(0.5)
         .minimum_number_of_calls(20)
         .wait_duration_in_open(Duration::from_secs(1))
@@ -98,6 +104,14 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     if let Err(UsersAgeError::Missing(missing)) = users.age("Bob".to_owned()).await {
         println!("nobody is called {}", missing.name);
     }
+
+    breezeway::metrics::record();
+    let counted = ["circuitbreaker_calls_total", "breezeway_sessions{"];
+    let figures = figures.render();
+    let shown = |line: &&str| counted.iter().any(|name| line.starts_with(name));
+    let mut lines: Vec<_> = figures.lines().filter(shown).collect();
+    lines.sort_unstable();
+    println!("{}", lines.join("\n"));
 
     drop(users);
     stopper.stop();

@@ -5,7 +5,7 @@ mod servers;
 mod shops;
 
 use std::cell::RefCell;
-use std::sync::Arc;
+use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
 use breezeway_rpc::thrift::ExceptionKind;
@@ -136,13 +136,30 @@ async fn what_is_never_answered_ends_at_the_deadline_of_volos_client() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_handler_blocks_ends_at_the_deadline_of_volos_client() {
+    for carrier in CARRIERS {
+        for framing in FRAMINGS {
+            let (served, slow) = Served::slow(carrier);
+            let held = slow.lock().await;
+            let late = client(&served.place, framing, Duration::from_millis(100));
+            let failed = late.echo("never".into()).await;
+            let words = failed.unwrap_err().to_string();
+            assert!(words.contains("timeout"), "{words}");
+            drop(held);
+            client(&served.place, framing, PATIENCE).check(1).await.unwrap();
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn volos_client_learns_that_there_is_no_such_method_or_service() {
     for carrier in CARRIERS {
         for framing in FRAMINGS {
-            let served = Served::of_nothing(carrier);
-            let failed = client(&served.place, framing, PATIENCE).check(1).await;
-            let Err(ClientError::Application(error)) = failed else { panic!("{failed:?}") };
-            assert!(error.to_string().contains("unknown"), "{error}");
+            for served in [Served::of_nothing(carrier), Served::of_nothing_awaiting(carrier)] {
+                let failed = client(&served.place, framing, PATIENCE).check(1).await;
+                let Err(ClientError::Application(error)) = failed else { panic!("{failed:?}") };
+                assert!(error.to_string().contains("unknown"), "{error}");
+            }
         }
     }
 }
@@ -195,6 +212,31 @@ async fn a_client_that_blocks_calls_volos_server_in_every_framing() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn five_hundred_threads_call_volos_server_at_a_time_in_every_framing() {
+    for carrier in CARRIERS {
+        for framing in FRAMINGS {
+            let served = Served::volos(carrier, framing).await;
+            let client = ThriftClient::with_framing(served.place.ours(), framing);
+            let shop = ShopClient::new(client.connect_timeout(PATIENCE));
+            let calling = move || {
+                let begin = Barrier::new(500);
+                std::thread::scope(|scope| {
+                    for number in 0..500 {
+                        let (shop, begin) = (&shop, &begin);
+                        scope.spawn(move || {
+                            let text = format!("{number}").repeat(number);
+                            begin.wait();
+                            assert_eq!(shop.echo(text.clone()).unwrap(), text);
+                        });
+                    }
+                });
+            };
+            spawn_blocking(calling).await.unwrap();
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_client_that_awaits_calls_volos_server_in_every_framing() {
     for carrier in CARRIERS {
         for framing in FRAMINGS {
@@ -212,6 +254,22 @@ async fn a_client_that_awaits_calls_volos_server_in_every_framing() {
             for size in SIZES {
                 let text = "x".repeat(size);
                 assert!(shop.echo(text.clone()).await.unwrap() == text, "{size}");
+            }
+            for (coupon, words) in [("forged", "no such coupon"), ("expired", "too late")] {
+                let failed = shop.buy(tea(1), Some(coupon.to_owned())).await;
+                let Err(ShopBuyError::Rpc(Error::Application(error))) = failed else {
+                    panic!("{failed:?}")
+                };
+                assert!(error.message.contains(words), "{error}");
+            }
+            let reply = ReplyMetadata::new();
+            let options = CallOptions::new().metadata("name", "Ada").receive_metadata(&reply);
+            let named = shop.with(options).echo("x".to_owned()).await;
+            if framing == ThriftFraming::TtHeader {
+                named.unwrap();
+                assert_eq!(reply.get("greeting").as_deref(), Some(&b"hello Ada"[..]));
+            } else {
+                assert!(matches!(named, Err(Error::NoMetadata)), "{named:?}");
             }
             let unknown = Method { name: "unknown", ..Method::of::<ShopCountArgs>("Shop") };
             let failed = client().call(&unknown, &ShopCountArgs {}, &CallOptions::new()).await;

@@ -2,13 +2,15 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use breezeway::{Address, Stopper};
-use breezeway_rpc::{AsyncServer, Server, ThriftFraming};
+use breezeway_rpc::{AsyncServer, AsyncServices, Server, ThriftFraming};
 use tempfile::TempDir;
 use tokio::net::{TcpListener, UnixListener};
+use tokio::sync::Mutex;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::task::JoinHandle as Task;
 use tokio::time::timeout;
@@ -84,10 +86,25 @@ impl Served {
         })
     }
 
+    /// As [`Self::blocking`], and what keeps its handlers from answering while it is held.
+    pub(crate) fn slow(carrier: &str) -> (Self, Arc<Mutex<()>>) {
+        let (tell, looks) = unbounded_channel();
+        let corner = Corner::new(tell);
+        let slow = Arc::clone(&corner.slow);
+        let add = |server: Server| server.add_service(ShopServer(corner)).unwrap();
+        (Self::of(carrier, looks, add), slow)
+    }
+
     /// A server where there is no shop.
     pub(crate) fn of_nothing(carrier: &str) -> Self {
         let (_, looks) = unbounded_channel();
         Self::of(carrier, looks, |server| server)
+    }
+
+    /// The same, whose handlers would be awaited.
+    pub(crate) fn of_nothing_awaiting(carrier: &str) -> Self {
+        let (_, looks) = unbounded_channel();
+        Self::of_awaiting(carrier, looks, |server| server)
     }
 
     fn of(
@@ -104,10 +121,20 @@ impl Served {
     }
 
     pub(crate) fn awaiting(carrier: &str) -> Self {
-        let folder = tempfile::tempdir().unwrap();
         let (tell, looks) = unbounded_channel();
+        Self::of_awaiting(carrier, looks, |server| {
+            server.add_service(AsyncShopServer(Corner::new(tell))).unwrap()
+        })
+    }
+
+    fn of_awaiting<S: AsyncServices>(
+        carrier: &str,
+        looks: UnboundedReceiver<String>,
+        add: impl FnOnce(AsyncServer) -> AsyncServer<S>,
+    ) -> Self {
+        let folder = tempfile::tempdir().unwrap();
         let server = AsyncServer::bind(&address(carrier, &folder)).unwrap().with_thrift_clients();
-        let server = server.add_service(AsyncShopServer(Corner::new(tell))).unwrap();
+        let server = add(server);
         let place = place_of(&server.address());
         let ending = Ending::Task(tokio::spawn(async move { server.serve().await.unwrap() }));
         Self { place, looks, ending, _folder: folder }

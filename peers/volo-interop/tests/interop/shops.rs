@@ -1,11 +1,13 @@
 //! The shop as each side implements it.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 
 use breezeway_rpc::thrift::ExceptionKind;
 use breezeway_rpc::{BusinessError, Context, Error};
 use metainfo::{Backward, Forward, METAINFO};
 use pilota::{AHashMap, FastStr};
+use tokio::sync::Mutex;
 use tokio::sync::mpsc::UnboundedSender;
 use volo_interop::ours::{AsyncShop, Item, OutOfStock, Shop, ShopBuyError};
 use volo_interop::volo;
@@ -17,11 +19,13 @@ use volo_thrift::{
 pub(crate) struct Corner {
     left: AtomicI32,
     looks: UnboundedSender<String>,
+    /// Held by whoever wants a handler that blocks not to answer.
+    pub(crate) slow: Arc<Mutex<()>>,
 }
 
 impl Corner {
     pub(crate) fn new(looks: UnboundedSender<String>) -> Self {
-        Self { left: AtomicI32::new(3), looks }
+        Self { left: AtomicI32::new(3), looks, slow: Arc::default() }
     }
 
     /// Takes so many; else gives how many are left.
@@ -56,6 +60,9 @@ impl Shop for Corner {
     }
 
     fn echo(&self, cx: &Context, text: String) -> Result<String, Error> {
+        if text == "never" {
+            drop(self.slow.blocking_lock());
+        }
         if let Some(name) = cx.metadata("name") {
             // Volo's clients see values that are sent back only with this prefix.
             cx.set_reply_metadata("RPC_BACKWARD_greeting", [b"hello ", name].concat());
