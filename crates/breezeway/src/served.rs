@@ -436,11 +436,15 @@ impl ServerSession {
         // The handler sees the session only through the call, which is gone when it returns or
         // unwinds; what is left, reserved space, is given back below.
         let mut failure = None;
+        // All by one reference: what a closure captures is copied where panics are caught, and a
+        // copy of what was just written waits for it.
+        let captured = &mut (&mut *self, &mut replied, &mut failure, request, handler);
         let outcome = catch_unwind(AssertUnwindSafe(|| {
-            let call = Call::here(self.serving(request, &mut replied), handler.call_limit());
+            let (session, replied, failure, request, handler) = &mut *captured;
+            let call = Call::here(session.serving(*request, replied), handler.call_limit());
             match handler.handle(call) {
                 Ok(_) => {}
-                Err(error) => failure = Some(Failure::of(error)),
+                Err(error) => **failure = Some(Failure::of(error)),
             }
         }));
         if let Err(panic) = outcome {
