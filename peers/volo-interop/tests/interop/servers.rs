@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use breezeway::{Address, Stopper};
 use breezeway_rpc::{AsyncServer, AsyncServices, Server, ThriftFraming};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tempfile::TempDir;
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::Mutex;
@@ -70,6 +71,13 @@ fn place_of(address: &Address) -> Place {
     }
 }
 
+/// Room for both ends of 500 connections of several tests, which are more files than the 1,024 that
+/// a process may usually have: as many as this one is allowed to ask for.
+fn many_files() {
+    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+    setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }).unwrap();
+}
+
 /// Where a server is to listen.
 fn address(carrier: &str, folder: &TempDir) -> Address {
     match carrier {
@@ -112,6 +120,7 @@ impl Served {
         looks: UnboundedReceiver<String>,
         add: impl FnOnce(Server) -> Server,
     ) -> Self {
+        many_files();
         let folder = tempfile::tempdir().unwrap();
         let server = add(Server::bind(&address(carrier, &folder)).unwrap().with_thrift_clients());
         let (place, stopper) = (place_of(&server.address()), server.stopper());
@@ -132,6 +141,7 @@ impl Served {
         looks: UnboundedReceiver<String>,
         add: impl FnOnce(AsyncServer) -> AsyncServer<S>,
     ) -> Self {
+        many_files();
         let folder = tempfile::tempdir().unwrap();
         let server = AsyncServer::bind(&address(carrier, &folder)).unwrap().with_thrift_clients();
         let server = add(server);
@@ -141,6 +151,7 @@ impl Served {
     }
 
     pub(crate) async fn volos(carrier: &str, framing: ThriftFraming) -> Self {
+        many_files();
         let folder = tempfile::tempdir().unwrap();
         let (tell, looks) = unbounded_channel();
         let (place, incoming) = match carrier {
