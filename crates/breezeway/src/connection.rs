@@ -29,7 +29,7 @@ pub(crate) use streams::{Control, Refusal, StreamEvent, StreamKey, StreamTerms, 
 
 use arrivals::Arrivals;
 use breezeway_os::Deadline;
-use breezeway_shm::Flags;
+use breezeway_shm::{Flags, Kind};
 use calls::Calls;
 use served::Served;
 use streams::Opening;
@@ -245,13 +245,12 @@ impl<M: MessageLike, W> Connection<M, W> {
         body: impl Untaken<M>,
         unsent: usize,
     ) -> Result<Event<W>, Violation> {
-        let flags = Flags::from_bits(head.flags);
-        const IN_THE_MIDDLE: Flags = Flags::LENT.with(Flags::FIN);
-        if flags.without(IN_THE_MIDDLE) == Flags::NONE
-            && let Some(key) = self.streams.find(head.stream)
-        {
-            return self.message_in_the_middle(key, flags, body);
+        if let Some(key) = self.goes_on(head) {
+            let is_wanted = self.receive_on(key, head, body)?;
+            let received = StreamEvent::Received(key);
+            return Ok(Event::Stream(if is_wanted { received } else { StreamEvent::Nothing }));
         }
+        let flags = Flags::from_bits(head.flags);
         let is_opening = flags.has(Flags::OPEN);
         let deadline = if is_opening { body.deadline(head.time) } else { Deadline::NEVER };
         let content = body.whole(flags).map_err(StreamViolation::from)?;
@@ -278,17 +277,28 @@ impl<M: MessageLike, W> Connection<M, W> {
         Ok(Event::Arrived)
     }
 
-    /// A plain message on a stream that is open, which mostly is all that comes.
-    fn message_in_the_middle(
+    /// The stream of which an entry is a plain message, if it is that.
+    #[inline]
+    pub(crate) fn goes_on(&self, head: PeerHead) -> Option<StreamKey> {
+        const IN_THE_MIDDLE: Flags = Flags::LENT.with(Flags::FIN);
+        let flags = Flags::from_bits(head.flags);
+        if head.kind != Kind::Message as u8 || flags.without(IN_THE_MIDDLE) != Flags::NONE {
+            return None;
+        }
+        self.streams.find(head.stream)
+    }
+
+    /// Judges an entry on a stream that [goes on](Self::goes_on); whether somebody may wait for it.
+    #[inline]
+    pub(crate) fn receive_on(
         &mut self,
         key: StreamKey,
-        flags: Flags,
+        head: PeerHead,
         body: impl Untaken<M>,
-    ) -> Result<Event<W>, Violation> {
-        let message = Some(body.len());
-        let carried = Carried { message, metadata: false, last: flags.has(Flags::FIN) };
-        let event = self.streams.receive_on(key, flags.bits(), carried, || body.plain())?;
-        Ok(Event::Stream(event))
+    ) -> Result<bool, StreamViolation> {
+        let (message, last) = (Some(body.len()), Flags::from_bits(head.flags).has(Flags::FIN));
+        let carried = Carried { message, metadata: false, last };
+        self.streams.receive_on(key, head.flags, carried, || body.plain())
     }
 
     fn request(

@@ -330,6 +330,21 @@ impl Link {
         }
     }
 
+    /// The current message's body, if nobody can change it and it has up to 104 bytes, with its
+    /// length.
+    #[inline]
+    pub(crate) fn small_body(&self) -> Option<([u8; INLINE_MAX], usize)> {
+        match self {
+            Memory(link) => link.endpoint.inline_body(),
+            Socket(link) => {
+                let body = link.body().as_slice().filter(|body| body.len() <= INLINE_MAX)?;
+                let mut bytes = [0; INLINE_MAX];
+                bytes[..body.len()].copy_from_slice(body);
+                Some((bytes, body.len()))
+            }
+        }
+    }
+
     /// Ends the current message as [`Self::finish`] does, and gives its body to be kept. Panics
     /// without one.
     pub(crate) fn detach(&mut self) -> Message {

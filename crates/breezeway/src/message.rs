@@ -11,6 +11,13 @@ use crate::connection::{METADATA_PREFIX, MetadataError, split};
 /// The peer may change a lease's bytes while they are read; [`ForeignBytes`] allows for that.
 pub struct Message {
     body: shm::Message,
+    /// What few messages have. Behind a pointer, so that all fields are words: messages are moved,
+    /// and a move of a single byte waits until that was stored.
+    rare: Option<Box<Rare>>,
+}
+
+/// What is not a message of its own: its metadata, or that there is only that.
+struct Rare {
     metadata: Option<Box<[u8]>>,
     /// Whether there is a message at all.
     is_message: bool,
@@ -19,7 +26,7 @@ pub struct Message {
 impl Default for Message {
     /// One of 0 bytes.
     fn default() -> Self {
-        Self { body: shm::Message::default(), metadata: None, is_message: true }
+        Self::plain(shm::Message::default())
     }
 }
 
@@ -27,7 +34,7 @@ impl Message {
     /// A message without metadata.
     #[inline]
     pub(crate) fn plain(body: shm::Message) -> Self {
-        Self { body, metadata: None, is_message: true }
+        Self { body, rare: None }
     }
 
     /// Takes a body apart, as the entry's flags say.
@@ -38,7 +45,8 @@ impl Message {
     ) -> Result<Self, MetadataError> {
         let is_message = !flags.has(Flags::EMPTY);
         if !flags.has(Flags::METADATA) {
-            return Ok(Self { body, metadata: None, is_message });
+            let rare = (!is_message).then(|| Box::new(Rare { metadata: None, is_message }));
+            return Ok(Self { body, rare });
         }
         let bytes = body.bytes();
         let mut prefix = [0; METADATA_PREFIX];
@@ -50,7 +58,7 @@ impl Message {
         let end = METADATA_PREFIX + len;
         let metadata = Some(bytes.slice(METADATA_PREFIX..end).to_vec().into_boxed_slice());
         body.skip(end);
-        Ok(Self { body, metadata, is_message })
+        Ok(Self { body, rare: Some(Box::new(Rare { metadata, is_message })) })
     }
 
     /// Its bytes: a private copy, or the peer's memory, which the peer may still change.
@@ -72,7 +80,7 @@ impl Message {
 
     /// Whether the peer has sent a message, which may have 0 bytes, and not only metadata.
     pub fn is_message(&self) -> bool {
-        self.is_message
+        self.rare.as_ref().is_none_or(|rare| rare.is_message)
     }
 
     /// Whether its bytes are the peer's memory.
@@ -87,7 +95,7 @@ impl Message {
 
     /// The metadata block that came with it: a private copy.
     pub fn metadata(&self) -> Option<&[u8]> {
-        self.metadata.as_deref()
+        self.rare.as_ref()?.metadata.as_deref()
     }
 }
 
@@ -96,7 +104,7 @@ impl std::fmt::Debug for Message {
         formatter
             .debug_struct("Message")
             .field("len", &self.len())
-            .field("metadata", &self.metadata.as_ref().map(|block| block.len()))
+            .field("metadata", &self.metadata().map(<[u8]>::len))
             .finish()
     }
 }

@@ -4,6 +4,7 @@ use super::Endpoint;
 use crate::doorbell::SocketError;
 use crate::foreign::ForeignBytes;
 use crate::payload::borrower::{Borrowed, Borrower};
+use crate::ring::layout::INLINE_MAX;
 use crate::ring::{Entry, Flags, Kind};
 use crate::statistics::Field;
 use crate::violation::Violation;
@@ -124,6 +125,16 @@ impl Endpoint {
     #[inline]
     pub fn body(&self) -> ForeignBytes<'_> {
         body(&self.borrower, self.borrowed.as_ref(), &self.entry, self.trusted)
+    }
+
+    /// The current entry's body with its length, if it came inline: as many bytes as an entry
+    /// holds, of which those behind the length mean nothing.
+    #[inline]
+    pub fn inline_body(&self) -> Option<([u8; INLINE_MAX], usize)> {
+        if self.borrowed.is_some() {
+            return None;
+        }
+        Some((self.entry.inline_room(), self.entry.inline().len()))
     }
 
     /// Releases the current entry's payload ahead of [`Self::finish`], so that the release travels

@@ -8,10 +8,11 @@ use breezeway_shm::{self as shm, Flags};
 
 use super::state::State;
 use super::waiters::remember;
-use crate::connection::{self, Event, MessageLike, MetadataError, StreamEvent, Untaken};
+use crate::connection::{self, Event, MessageLike, MetadataError, StreamEvent, StreamKey, Untaken};
 use crate::error::CallError;
 use crate::link::Link;
 use crate::message::Message;
+use crate::protocol::Violation;
 use crate::time_left;
 
 /// The longest failure reason that is read from a reply.
@@ -24,20 +25,31 @@ pub(crate) type Arrival = connection::Arrival<Kept>;
 /// in one turn each would be cold again when its reader runs.
 pub(crate) enum Kept {
     /// One without metadata.
-    Small { bytes: [u8; INLINE_MAX], len: u8 },
+    Small { bytes: Room, len: u8 },
     /// Any other.
     Whole(Message),
 }
 
+/// Bytes of a small message, in place for being copied by words: at an odd address each load would
+/// wait for two stores.
+#[repr(align(8))]
+pub(crate) struct Room([u8; INLINE_MAX]);
+
 impl Kept {
     /// What its reader gets.
     #[inline]
-    pub(super) fn into_message(self) -> Message {
+    pub(super) fn into_message(mut self) -> Message {
+        self.take()
+    }
+
+    /// As [`Self::into_message`], from where it lies.
+    #[inline]
+    pub(super) fn take(&mut self) -> Message {
         match self {
-            Self::Small { bytes, len } => {
-                Message::plain(shm::Message::from(bytes[..usize::from(len)].to_vec()))
+            Self::Small { bytes: Room(bytes), len } => {
+                Message::plain(shm::Message::from(bytes[..usize::from(*len)].to_vec()))
             }
-            Self::Whole(message) => message,
+            Self::Whole(message) => std::mem::take(message),
         }
     }
 }
@@ -65,13 +77,9 @@ impl Untaken<Kept> for Current<'_> {
 
     #[inline]
     fn plain(self) -> Kept {
-        match self.link.body().as_slice() {
-            Some(body) if body.len() <= INLINE_MAX => {
-                let mut bytes = [0; INLINE_MAX];
-                bytes[..body.len()].copy_from_slice(body);
-                Kept::Small { bytes, len: body.len() as u8 }
-            }
-            _ => Kept::Whole(Message::plain(self.link.detach())),
+        match self.link.small_body() {
+            Some((bytes, len)) => Kept::Small { bytes: Room(bytes), len: len as u8 },
+            None => Kept::Whole(Message::plain(self.link.detach())),
         }
     }
 
@@ -109,7 +117,7 @@ impl MessageLike for Kept {
     fn reason(&self) -> String {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         match self {
-            Self::Small { bytes, len } => text(&bytes[..usize::from(*len)]),
+            Self::Small { bytes: Room(bytes), len } => text(&bytes[..usize::from(*len)]),
             Self::Whole(message) => {
                 let bytes = message.bytes();
                 text(&bytes.slice(..bytes.len().min(LONGEST_REASON)).to_vec())
@@ -123,6 +131,15 @@ impl State {
     pub(super) fn dispatch(&mut self) -> Result<(), CallError> {
         let head = self.link.head();
         let body = Current { link: &mut self.link, max_metadata: self.max_metadata[0] };
+        if let Some(key) = self.connection.goes_on(head) {
+            // Most of what comes on sessions with streams; by itself, as an event would be written
+            // down and read at once.
+            let is_wanted = self.connection.receive_on(key, head, body).map_err(Violation::from)?;
+            if is_wanted {
+                self.wake_reader(key);
+            }
+            return Ok(self.link.finish()?);
+        }
         match self.connection.receive(head, body, self.outbox.len())? {
             Event::Nothing => {}
             Event::Arrived => self.due.append(&mut self.arrival_waiters),
@@ -142,14 +159,20 @@ impl State {
     fn note(&mut self, event: StreamEvent) {
         match event {
             StreamEvent::Nothing | StreamEvent::Opened { .. } => {}
-            StreamEvent::Received(key) => self.due.extend(self.waiters.reader(key)),
+            StreamEvent::Received(key) => self.wake_reader(key),
             StreamEvent::Room(key) => self.due.extend(self.waiters.writer(key)),
             StreamEvent::OneWayRoom => self.due.append(&mut self.one_way_waiters),
             StreamEvent::Reset(key) => {
-                self.due.extend(self.waiters.reader(key));
+                self.wake_reader(key);
                 self.due.extend(self.waiters.writer(key));
             }
         }
+    }
+
+    /// Something came for a stream's reader.
+    #[inline]
+    pub(super) fn wake_reader(&mut self, key: StreamKey) {
+        self.due_readers.extend(self.waiters.take_reader(key));
     }
 
     /// Takes the next arrival.

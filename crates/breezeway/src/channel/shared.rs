@@ -13,6 +13,7 @@ use breezeway_shm::statistics::HandlerTimes;
 use super::leadership::Leadership;
 use super::parker::Parker;
 use super::state::{State, Turn};
+use super::stream_waiters::QuietStreams;
 use crate::carrier::Carrier;
 use crate::error::CallError;
 use crate::handshake::Agreed;
@@ -30,6 +31,8 @@ pub(crate) struct TimedOut;
 /// A session, what is known of it without its lock, and the place where a leader sleeps.
 pub(crate) struct Shared {
     state: Mutex<State>,
+    /// Which streams' readers need not ask.
+    pub(super) quiet: Arc<QuietStreams>,
     /// Threads that wait for the lock, which a leader that spins is to let go of.
     contenders: AtomicU32,
     stage: Mutex<Option<Stage>>,
@@ -85,6 +88,7 @@ impl Shared {
             service,
             handler_times: state.link.handler_times(),
             max_streams: state.connection.streams.most_of_peer(),
+            quiet: Arc::clone(state.waiters.quiet_streams()),
             state: Mutex::new(state),
             contenders: AtomicU32::new(0),
             stage: Mutex::new(None),
@@ -119,10 +123,11 @@ impl Shared {
     #[inline]
     fn release(&self, mut state: MutexGuard<'_, State>) {
         state.note_ended_streams();
-        if !state.due.is_empty() {
+        if !state.due.is_empty() || !state.due_readers.is_empty() {
             // Those of a leader, which looks for itself.
             state.due.retain(|waker| !waker.will_wake(Waker::noop()));
-            if !state.due.is_empty() {
+            state.due_readers.retain(|(_, waker)| !waker.will_wake(Waker::noop()));
+            if !state.due.is_empty() || !state.due_readers.is_empty() {
                 self.release_and_wake(state);
             }
         }
@@ -130,16 +135,29 @@ impl Shared {
 
     fn release_and_wake(&self, mut state: MutexGuard<'_, State>) {
         let mut due = std::mem::take(&mut state.due);
+        let mut readers = std::mem::take(&mut state.due_readers);
         drop(state);
         for waker in due.drain(..) {
             waker.wake();
         }
-        // Its memory is for the next time, unless that has come already.
-        if let Ok(mut state) = self.state.try_lock()
-            && state.due.capacity() == 0
-        {
-            state.due = due;
+        for (_, waker) in &readers {
+            waker.wake_by_ref();
         }
+        // What was used is for the next time, unless that has come already, or somebody has the
+        // lock.
+        let Ok(mut state) = self.state.try_lock() else { return };
+        for (registration, waker) in readers.drain(..) {
+            due.extend(state.waiters.give_back(registration, waker));
+        }
+        if due.is_empty() && state.due.capacity() == 0 {
+            state.due = std::mem::take(&mut due);
+        }
+        if state.due_readers.capacity() == 0 {
+            state.due_readers = readers;
+        }
+        drop(state);
+        // The last copy of a waker may drop a task, and with it what takes the lock.
+        drop(due);
     }
 
     /// Does something under the lock, and lets the peer see it.

@@ -17,7 +17,7 @@ use super::leadership::Leadership;
 use super::outbox::Outbox;
 use super::receiving::Kept;
 use super::stand_in::StandIn;
-use super::stream_waiters::StreamWaiters;
+use super::stream_waiters::{Registration, StreamWaiters};
 use super::waiters::remember;
 use crate::connection::{Connection, Control, MAX_ONE_WAY, Streams, Window};
 use crate::error::CallError;
@@ -94,6 +94,8 @@ pub(crate) struct State {
     pub(super) spinning: SpinBudget,
     /// Who is to be woken once the lock is released.
     pub(super) due: Vec<Waker>,
+    /// And which readers of streams, whose wakers are kept.
+    pub(super) due_readers: Vec<(Registration, Waker)>,
 }
 
 impl State {
@@ -142,6 +144,7 @@ impl State {
             leadership,
             spinning,
             due: Vec::new(),
+            due_readers: Vec::new(),
         }
     }
 

@@ -10,9 +10,11 @@ use thiserror::Error;
 
 use super::Handle;
 use super::outgoing::Outgoing;
+use super::receiving::Kept;
 use super::shared::Shared;
 use super::space::OwnedSpace;
 use super::state::State;
+use super::stream_waiters::{Waiting, task_of};
 use crate::carrier::Carrier;
 use crate::connection::{Refusal, StreamKey, Taken};
 use crate::error::CallError;
@@ -88,6 +90,7 @@ pub struct SendHalf {
 /// The direction in which this side receives.
 pub struct ReceiveHalf {
     inner: Arc<Inner>,
+    waiting: Waiting,
 }
 
 impl Stream {
@@ -99,7 +102,8 @@ impl Stream {
     ) -> Self {
         let inner = Arc::new(Inner { shared: Arc::clone(shared), key, _handle: handle });
         let send = SendHalf { inner: Arc::clone(&inner) };
-        Self { send, receive: ReceiveHalf { inner }, deadline }
+        let receive = ReceiveHalf { inner, waiting: Waiting::default() };
+        Self { send, receive, deadline }
     }
 
     /// How much longer whoever opened the stream will want it; `None` if that was not said.
@@ -245,7 +249,15 @@ impl SendHalf {
     ) -> Poll<Result<(), StreamError>> {
         let Inner { shared, key, .. } = &*self.inner;
         let mut outgoing = Outgoing::new(message, metadata);
-        shared.with(|state| state.poll_stream_send(cx, *key, &mut outgoing, last))
+        let sent = shared.with(|state| {
+            let sent = state.poll_stream_send(cx, *key, &mut outgoing, last);
+            if sent.is_ready() {
+                state.expect_reader(*key, cx);
+            }
+            // A word, which stays in a register.
+            sent.map_err(Box::new)
+        });
+        sent.map_err(|error| *error)
     }
 
     /// Ready once the other side has reset the stream, or the session is over: for whoever has
@@ -277,6 +289,7 @@ impl ReceiveHalf {
 
     fn receive_within(&mut self, deadline: Deadline) -> Result<Option<Message>, StreamError> {
         let Inner { shared, key, .. } = &*self.inner;
+        self.waiting = Waiting::default();
         let outcome = shared.wait(deadline, |state, cx| state.poll_stream_receive(cx, *key));
         outcome.unwrap_or(Err(StreamError::DeadlinePassed))
     }
@@ -287,7 +300,12 @@ impl ReceiveHalf {
         cx: &mut Context<'_>,
     ) -> Poll<Result<Option<Message>, StreamError>> {
         let Inner { shared, key, .. } = &*self.inner;
-        shared.with(|state| state.poll_stream_receive(cx, *key))
+        if self.waiting.need_not_ask(task_of(cx), || shared.quiet.contains(key.index())) {
+            return Poll::Pending;
+        }
+        let received = shared.with(|state| state.poll_stream_receive(cx, *key).map_err(Box::new));
+        self.waiting.has_asked(task_of(cx), received.is_ready());
+        received.map_err(|error| *error)
     }
 
     /// Ends both directions at once; the other side learns the code.
@@ -329,6 +347,15 @@ impl State {
         sent.map_err(StreamError::from).map_ok(|()| self.connection.streams.sent(key, carried))
     }
 
+    /// Whoever has sent on a stream mostly waits for the answer next.
+    #[inline]
+    fn expect_reader(&mut self, key: StreamKey, cx: &Context<'_>) {
+        // Who waits while nobody takes turns may have to take one.
+        if self.driver_is_awake && self.connection.streams.is_quiet(key) {
+            self.waiters.expect_reader(key, cx);
+        }
+    }
+
     fn poll_stream_reset(&mut self, cx: &Context<'_>, key: StreamKey) -> Poll<StreamError> {
         if let Some(code) = self.connection.streams.reset_code(key) {
             return Poll::Ready(StreamError::Reset(code));
@@ -346,14 +373,14 @@ impl State {
         cx: &Context<'_>,
         key: StreamKey,
     ) -> Poll<Result<Option<Message>, StreamError>> {
-        let mut taken = self.connection.streams.take(key);
+        let mut taken = self.connection.streams.take(key, Kept::take);
         if matches!(taken, Taken::Nothing) && self.may_stand_in() {
             self.waiters.withdraw_reader(key, cx);
             self.stand_in(cx);
-            taken = self.connection.streams.take(key);
+            taken = self.connection.streams.take(key, Kept::take);
         }
         match taken {
-            Taken::Content(kept) => Poll::Ready(Ok(Some(kept.into_message()))),
+            Taken::Content(message) => Poll::Ready(Ok(Some(message))),
             Taken::End => Poll::Ready(Ok(None)),
             Taken::Reset(code) => Poll::Ready(Err(StreamError::Reset(code))),
             Taken::Nothing => {
@@ -367,7 +394,7 @@ impl State {
 
     fn reset_stream(&mut self, key: StreamKey, code: ErrorCode) {
         self.connection.streams.reset(key, code);
-        self.due.extend(self.waiters.reader(key));
+        self.wake_reader(key);
         self.due.extend(self.waiters.writer(key));
         // The reader may be the thread that leads, which sleeps in another place.
         self.due.extend(self.driver.clone());

@@ -1,13 +1,19 @@
 //! Who waits for a stream, to read or to write.
 
+mod reader;
+
+use std::sync::Arc;
 use std::task::{Context, Waker};
 
-use super::waiters::{replace, withdraw};
+use super::waiters::replace;
 use crate::connection::StreamKey;
+
+use reader::Reader;
+pub(super) use reader::{QuietStreams, Registration, Waiting, task_of};
 
 #[derive(Default)]
 struct Pair {
-    reader: Option<Waker>,
+    reader: Reader<Waker>,
     writer: Option<Waker>,
 }
 
@@ -15,9 +21,17 @@ struct Pair {
 #[derive(Default)]
 pub(super) struct StreamWaiters {
     streams: Vec<Pair>,
+    quiet: Arc<QuietStreams>,
+    /// Readers that were registered so far.
+    registrations: u64,
 }
 
 impl StreamWaiters {
+    /// Which streams' readers need not ask.
+    pub(super) fn quiet_streams(&self) -> &Arc<QuietStreams> {
+        &self.quiet
+    }
+
     fn pair(&mut self, key: StreamKey) -> &mut Pair {
         let index = key.index();
         if index >= self.streams.len() {
@@ -29,7 +43,24 @@ impl StreamWaiters {
     /// Remembers who waits for something to read; gives whom it replaces.
     #[must_use]
     pub(super) fn set_reader(&mut self, key: StreamKey, cx: &Context<'_>) -> Option<Waker> {
-        replace(&mut self.pair(key).reader, cx)
+        let next = self.registrations + 1;
+        let reader = &mut self.pair(key).reader;
+        if reader.wait_again(|waker| waker.will_wake(cx.waker())) {
+            return None;
+        }
+        let replaced = reader.wait(cx.waker().clone(), next);
+        self.registrations = next;
+        replaced
+    }
+
+    /// The task of `cx` will wait for something to read, of which there is nothing now. If it did
+    /// before, it need not ask.
+    #[inline]
+    pub(super) fn expect_reader(&mut self, key: StreamKey, cx: &Context<'_>) {
+        let reader = &mut self.pair(key).reader;
+        if reader.wait_again(|waker| waker.will_wake(cx.waker())) {
+            self.quiet.set(key.index());
+        }
     }
 
     /// Remembers who waits for room to write; gives whom it replaces.
@@ -40,11 +71,30 @@ impl StreamWaiters {
 
     /// The task of `cx` no longer waits for something to read.
     pub(super) fn withdraw_reader(&mut self, key: StreamKey, cx: &Context<'_>) {
-        withdraw(&mut self.pair(key).reader, cx);
+        let reader = &mut self.pair(key).reader;
+        if reader.withdraw(|waker| waker.will_wake(cx.waker())) {
+            self.quiet.clear(key.index());
+        }
     }
 
-    pub(super) fn reader(&mut self, key: StreamKey) -> Option<Waker> {
-        self.pair(key).reader.take()
+    /// Something came for a stream's reader. Gives it if it waits; it is to be woken, and then to
+    /// be [given back](Self::give_back).
+    #[inline]
+    pub(super) fn take_reader(&mut self, key: StreamKey) -> Option<(Registration, Waker)> {
+        let taken = self.pair(key).reader.take()?;
+        self.quiet.clear(key.index());
+        Some((Registration { index: key.index(), number: taken.0 }, taken.1))
+    }
+
+    /// Keeps the waker of a reader that was woken, for when it waits again: mostly that is all that
+    /// a task does. Gives one that is not to be kept, to be dropped without the lock.
+    #[must_use]
+    pub(super) fn give_back(&mut self, registration: Registration, waker: Waker) -> Option<Waker> {
+        let Registration { index, number } = registration;
+        match self.streams.get_mut(index) {
+            Some(pair) => pair.reader.give_back(waker, number),
+            None => Some(waker),
+        }
     }
 
     pub(super) fn writer(&mut self, key: StreamKey) -> Option<Waker> {
@@ -53,13 +103,16 @@ impl StreamWaiters {
 
     /// Nobody waits for a stream any more; gives who did.
     pub(super) fn forget(&mut self, key: StreamKey) -> impl Iterator<Item = Waker> + use<> {
+        self.quiet.clear(key.index());
         let Pair { reader, writer } = std::mem::take(self.pair(key));
-        reader.into_iter().chain(writer)
+        reader.into_waker().into_iter().chain(writer)
     }
 
     pub(super) fn wake_all(&mut self, due: &mut Vec<Waker>) {
-        for Pair { reader, writer } in &mut self.streams {
-            due.extend(reader.take().into_iter().chain(writer.take()));
+        for (index, Pair { reader, writer }) in self.streams.iter_mut().enumerate() {
+            self.quiet.clear(index);
+            let reader = std::mem::take(reader).into_waker();
+            due.extend(reader.into_iter().chain(writer.take()));
         }
     }
 }

@@ -264,7 +264,7 @@ impl Application {
             Step::Send(which, outgoing) => self.send(which, outgoing.into()),
             Step::Take(which) => {
                 if let Some(key) = self.stream(which) {
-                    drop(self.connection.streams.take(key));
+                    self.connection.streams.take(key, |_| ());
                 }
             }
             Step::Reset(which) => {

@@ -165,17 +165,25 @@ impl<M> Stream<M> {
         !self.abandoned && self.reset_due.is_none() && !matches!(self.outgoing, Direction::Reset(_))
     }
 
-    /// The oldest that was received and not taken; whether a window, or the answer to a reset, is
-    /// now due with it.
+    /// What `read` makes of the oldest that was received and not taken; whether a window, or the
+    /// answer to a reset, is now due with it.
     #[inline]
-    pub(super) fn take(&mut self) -> Option<(M, bool)> {
-        let Queued { content, message } = self.first.take()?;
-        if !self.behind.is_empty() {
-            self.first = self.behind.pop_front();
-        }
+    pub(super) fn take<R>(&mut self, read: impl FnOnce(&mut M) -> R) -> Option<(R, bool)> {
+        let Queued { content, message } = self.first.as_mut()?;
+        let (content, message) = (read(content), *message);
+        self.first = if self.behind.is_empty() { None } else { self.behind.pop_front() };
         let due = message.is_some_and(|len| self.granted.consume(len));
         let due = if self.incoming.is_over() { self.answer_reset() } else { due };
         Some((content, due))
+    }
+
+    /// Whether nothing can be taken, and both directions go on.
+    #[inline]
+    pub(super) fn is_quiet(&self) -> bool {
+        self.first.is_none()
+            && !self.incoming.is_over()
+            && !self.outgoing.is_over()
+            && self.reset_due.is_none()
     }
 
     /// What the peer is to be given back of its window, if that is due.

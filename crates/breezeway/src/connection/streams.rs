@@ -21,16 +21,32 @@ pub(crate) struct StreamTerms {
 }
 
 /// Which stream of this side. It stays right when the stream's number is used again.
+///
+/// One word, as it is passed on for each message: two halves that are stored one by one and loaded
+/// together wait for each other (15 % of a turn that takes 199 messages, Zen 4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct StreamKey {
-    index: u32,
-    generation: u32,
-}
+pub(crate) struct StreamKey(u64);
 
 impl StreamKey {
+    #[inline]
+    fn new(place: u32, generation: u32) -> Self {
+        Self(u64::from(generation) << 32 | u64::from(place))
+    }
+
+    #[inline]
+    fn place(self) -> u32 {
+        self.0 as u32
+    }
+
+    #[inline]
+    fn generation(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+
     /// A small number that no other stream of this side has at the same time.
+    #[inline]
     pub(crate) fn index(self) -> usize {
-        self.index as usize
+        self.place() as usize
     }
 }
 
@@ -273,23 +289,23 @@ impl<M> Streams<M> {
         }
         stream.outgoing = if carried.last { Direction::Finished } else { Direction::Open };
         if carried.last {
-            self.settle(key.index);
+            self.settle(key.place());
         }
     }
 
     /// Ends a stream both ways, whatever is under way on it.
     pub(crate) fn reset(&mut self, key: StreamKey, code: ErrorCode) {
         if self.get_mut(key).reset(code) {
-            self.list(key.index);
+            self.list(key.place());
         }
     }
 
     /// The application lets go of a stream. If it is not over, it is reset.
     pub(crate) fn abandon(&mut self, key: StreamKey) {
         if self.get_mut(key).abandon() {
-            self.list(key.index);
+            self.list(key.place());
         }
-        self.settle(key.index);
+        self.settle(key.place());
     }
 
     /// The next entry that this side owes. It is owed until [`Self::control_sent`].
@@ -344,14 +360,15 @@ impl<M> Streams<M> {
     ) -> Result<StreamEvent, StreamViolation> {
         let Some(Opening { method, .. }) = opening else {
             let key = self.find(number).ok_or(StreamViolation::NotOpen(number))?;
-            return self.receive_on(key, flags, carried, content);
+            let is_wanted = self.receive_on(key, flags, carried, content)?;
+            return Ok(if is_wanted { StreamEvent::Received(key) } else { StreamEvent::Nothing });
         };
         let key = self.open_for_peer(number)?;
         self.receive_on(key, flags, carried, content)?;
         Ok(StreamEvent::Opened { key, method })
     }
 
-    /// Judges a message on a stream that is open.
+    /// Judges a message on a stream that is open; whether somebody may wait for it.
     #[inline]
     pub(super) fn receive_on(
         &mut self,
@@ -359,12 +376,12 @@ impl<M> Streams<M> {
         flags: u8,
         carried: Carried,
         content: impl FnOnce() -> M,
-    ) -> Result<StreamEvent, StreamViolation> {
+    ) -> Result<bool, StreamViolation> {
         let is_wanted = self.get_mut(key).receive(flags, carried, content)?;
         if carried.last {
-            self.settle(key.index);
+            self.settle(key.place());
         }
-        Ok(if is_wanted { StreamEvent::Received(key) } else { StreamEvent::Nothing })
+        Ok(is_wanted)
     }
 
     /// Takes in a reset. One of a stream that is over has crossed this side's last entry.
@@ -377,9 +394,9 @@ impl<M> Streams<M> {
         let stream = self.get_mut(key);
         let is_wanted = stream.receive_reset(code)?;
         if stream.reset_due.is_some() {
-            self.list(key.index);
+            self.list(key.place());
         }
-        self.settle(key.index);
+        self.settle(key.place());
         Ok(if is_wanted { StreamEvent::Reset(key) } else { StreamEvent::Nothing })
     }
 
@@ -408,13 +425,14 @@ impl<M> Streams<M> {
         if number == 0 { Err(StreamViolation::NotOpen(0)) } else { Ok(StreamEvent::Nothing) }
     }
 
-    /// Takes the oldest that was received on a stream.
+    /// Takes the oldest that was received on a stream: gives what `read` makes of it where it
+    /// lies, after which it is dropped.
     #[inline]
-    pub(crate) fn take(&mut self, key: StreamKey) -> Taken<M> {
+    pub(crate) fn take<R>(&mut self, key: StreamKey, read: impl FnOnce(&mut M) -> R) -> Taken<R> {
         let stream = self.get_mut(key);
-        if let Some((content, is_due)) = stream.take() {
+        if let Some((content, is_due)) = stream.take(read) {
             if is_due {
-                self.list(key.index);
+                self.list(key.place());
             }
             return Taken::Content(content);
         }
@@ -424,6 +442,12 @@ impl<M> Streams<M> {
             (None, Direction::Finished) => Taken::End,
             (None, _) => Taken::Nothing,
         }
+    }
+
+    /// Whether a stream has nothing for its reader, and goes on.
+    #[inline]
+    pub(crate) fn is_quiet(&self, key: StreamKey) -> bool {
+        self.get(key).is_quiet()
     }
 
     // ---- the table ----
@@ -450,25 +474,25 @@ impl<M> Streams<M> {
         slot.generation = slot.generation.wrapping_add(1);
         slot.stream = Some(stream);
         self.by_number.insert(number, index);
-        StreamKey { index, generation: slot.generation }
+        StreamKey::new(index, slot.generation)
     }
 
     /// The stream that has this number.
     #[inline]
     pub(super) fn find(&self, number: u32) -> Option<StreamKey> {
         let &index = self.by_number.get(&number)?;
-        Some(StreamKey { index, generation: self.slots[index as usize].generation })
+        Some(StreamKey::new(index, self.slots[index as usize].generation))
     }
 
     fn get(&self, key: StreamKey) -> &Stream<M> {
-        let slot = &self.slots[key.index as usize];
-        assert!(slot.generation == key.generation, "the stream's handle outlives it");
+        let slot = &self.slots[key.index()];
+        assert!(slot.generation == key.generation(), "the stream's handle outlives it");
         slot.stream.as_ref().expect("a stream lives until its handle is dropped")
     }
 
     fn get_mut(&mut self, key: StreamKey) -> &mut Stream<M> {
-        let slot = &mut self.slots[key.index as usize];
-        assert!(slot.generation == key.generation, "the stream's handle outlives it");
+        let slot = &mut self.slots[key.index()];
+        assert!(slot.generation == key.generation(), "the stream's handle outlives it");
         slot.stream.as_mut().expect("a stream lives until its handle is dropped")
     }
 

@@ -191,12 +191,7 @@ impl End {
 
     /// Takes the oldest that was received on a stream.
     fn take(&mut self, key: StreamKey) -> Taken<u32> {
-        match self.streams().take(key) {
-            Taken::Content(received) => Taken::Content(received.content),
-            Taken::Nothing => Taken::Nothing,
-            Taken::End => Taken::End,
-            Taken::Reset(code) => Taken::Reset(code),
-        }
+        self.streams().take(key, |received| received.content)
     }
 
     /// Takes up a stream.
