@@ -3,5 +3,6 @@
 use breezeway_idl::{Builder, Services};
 
 fn main() -> Result<(), breezeway_idl::Error> {
-    Builder::new().services(Services::BlockingAndAsync).compile(&["idl/echo.thrift"])
+    let builder = Builder::new().services(Services::BlockingAndAsync).in_place();
+    builder.compile(&["idl/echo.thrift"])
 }

@@ -41,9 +41,12 @@ pub fn open_files_limit() -> u64 {
 
 /// Whether so much of what a peer has sent waits to be closed that it should send nothing more: its
 /// closes take long, and each is a descriptor of ours. Over TCP none is sent.
+///
+/// Never of a process whose number this one cannot see, as in another container: all these have one
+/// account, and would be refused for each other.
 pub fn has_too_many_to_close(peer: &Peer) -> bool {
     let waiting = || Closers::of_this_process().lock().waiting_of(Sender::of(peer));
-    peer.remote.is_none() && waiting() >= MAX_WAITING
+    peer.remote.is_none() && peer.pid.is_some() && waiting() >= MAX_WAITING
 }
 
 /// Who sent a descriptor, as far as the kernel says: those of one process have their own turn.

@@ -27,6 +27,10 @@ const SEND_ROOM: usize = 4;
 /// holds fewer than 300 of them.
 const DISCARD: usize = 4096;
 const MAX_DISCARD_READS: usize = 1024;
+/// Descriptors that are taken out of a connection at its end: as many as who keeps to the rules may
+/// leave there. Each is one of ours until it is closed; a connection that holds more is left to be
+/// closed with them, and is one.
+const MAX_DISCARDED: usize = 8;
 
 /// What one read gave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +54,18 @@ pub fn receive(
     flags: RecvFlags,
 ) -> Result<Received, Errno> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTOR_ROOM))];
-    let mut control = RecvAncillaryBuffer::new(&mut space);
+    receive_within(&mut space, socket, bytes, descriptors, flags)
+}
+
+/// As [`receive`], with room for as many descriptors as `space` holds.
+fn receive_within(
+    space: &mut [MaybeUninit<u8>],
+    socket: impl AsFd,
+    bytes: &mut [u8],
+    descriptors: &mut Vec<ForeignDescriptor>,
+    flags: RecvFlags,
+) -> Result<Received, Errno> {
+    let mut control = RecvAncillaryBuffer::new(space);
     let flags = flags | RecvFlags::CMSG_CLOEXEC;
     let message = recvmsg(&socket, &mut [IoSliceMut::new(bytes)], &mut control, flags)?;
     let before = descriptors.len();
@@ -109,7 +124,8 @@ pub fn close_connection(socket: OwnedFd) {
     if !may_hold_descriptors(&socket) || discard_unread(&socket) {
         drop(socket);
     } else {
-        drop(ForeignDescriptor::from(socket));
+        let sender = Sender::behind(&socket);
+        drop(ForeignDescriptor::of(socket, sender));
     }
 }
 
@@ -124,16 +140,20 @@ fn discard_unread(socket: &OwnedFd) -> bool {
     // do.
     let _ = set_peek_offset(socket, 0);
     let mut bytes = [0; DISCARD];
+    let mut taken = 0;
     for _ in 0..MAX_DISCARD_READS {
         if ioctl_fionread(socket).is_ok_and(|unread| unread == 0) {
             return true;
         }
         // A read that has no number for a descriptor, or no room, would close it here. One that
         // peeks leaves it in the socket.
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DISCARDED))];
         let mut descriptors = Vec::new();
         let peek = RecvFlags::PEEK | RecvFlags::DONTWAIT;
-        let mut left = match receive(socket, &mut bytes, &mut descriptors, peek) {
-            Ok(received) if !received.is_cut => received.bytes,
+        let peeked = receive_within(&mut space, socket, &mut bytes, &mut descriptors, peek);
+        taken += descriptors.len();
+        let mut left = match peeked {
+            Ok(received) if !received.is_cut && taken <= MAX_DISCARDED => received.bytes,
             _ => return false,
         };
         while left > 0 {
@@ -231,6 +251,28 @@ mod tests {
         close_connection(socket.into());
         assert_ne!(inode(number), before, "the socket itself waits");
         drop(watched);
+    }
+
+    #[test]
+    fn of_many_descriptors_that_a_connection_holds_few_are_taken_out() {
+        let (pipe, _writer) = std::io::pipe().unwrap();
+        for (messages, each, taken) in [(8, 1, 8), (3, 4, 8), (2, 3, 6)] {
+            let (one, other) = UnixStream::pair().unwrap();
+            for _ in 0..messages {
+                send(&one, b"x", &vec![pipe.as_fd(); each], SendFlags::empty()).unwrap();
+            }
+            let other = OwnedFd::from(other);
+            assert_eq!(discard_unread(&other), messages * each <= MAX_DISCARDED);
+            let left = ioctl_fionread(&other).unwrap() as usize;
+            assert_eq!((messages - left) * each, taken, "{messages} messages of {each}");
+        }
+        let (one, other) = UnixStream::pair().unwrap();
+        let fds = [pipe.as_fd(); MAX_DISCARDED + 1];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DISCARDED + 1))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        assert!(control.push(SendAncillaryMessage::ScmRights(&fds)));
+        sendmsg(&one, &[IoSlice::new(b"x")], &mut control, SendFlags::empty()).unwrap();
+        assert!(!discard_unread(&OwnedFd::from(other)));
     }
 
     #[test]

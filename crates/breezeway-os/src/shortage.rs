@@ -1,8 +1,9 @@
 //! What this process or machine is short of, and what to do about it.
 
+use std::cell::Cell;
 use std::io;
 use std::thread::{Builder, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 
@@ -11,6 +12,8 @@ const TRIES: usize = 16;
 /// How often it is made after that, with a pause before each.
 const LATER_TRIES: usize = 32;
 const PAUSE: Duration = Duration::from_millis(1);
+/// How long a thread does not wait again after it has done so and got none.
+const AGAIN_AFTER: Duration = Duration::from_secs(1);
 
 /// What to raise where a system call failed for want of something: words for the end of a message,
 /// in brackets behind a space. Empty where there is nothing to raise.
@@ -32,8 +35,14 @@ pub(crate) fn advice_for(errno: Errno) -> &'static str {
     }
 }
 
+thread_local! {
+    /// When this thread last waited for memory that did not come.
+    static WAITED: Cell<Option<Instant>> = const { Cell::new(None) };
+}
+
 /// Makes a call again where the kernel had no memory for it and nothing was done, for some 30 ms:
-/// what a peer waits for does not get lost for a shortage that passes.
+/// what a peer waits for does not get lost for a shortage that passes. Within a second of a call
+/// that got none for so long, the same thread does not wait again.
 #[inline(always)]
 pub fn retry<T>(mut call: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
     match call() {
@@ -44,7 +53,9 @@ pub fn retry<T>(mut call: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> 
 
 #[cold]
 fn retry_in_shortage<T>(mut call: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
-    for attempt in 2..TRIES + LATER_TRIES {
+    let waits = WAITED.get().is_none_or(|then| then.elapsed() > AGAIN_AFTER);
+    let tries = if waits { TRIES + LATER_TRIES } else { TRIES };
+    for attempt in 2..tries {
         if attempt < TRIES {
             std::thread::yield_now();
         } else {
@@ -55,7 +66,11 @@ fn retry_in_shortage<T>(mut call: impl FnMut() -> Result<T, Errno>) -> Result<T,
             outcome => return outcome,
         }
     }
-    call()
+    let last = call();
+    if waits && matches!(last, Err(Errno::NOMEM | Errno::NOBUFS)) {
+        WAITED.set(Some(Instant::now()));
+    }
+    last
 }
 
 /// Starts a thread of this name.
@@ -94,8 +109,6 @@ pub fn no_watch(error: io::Error) -> io::Error {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Instant;
-
     use super::*;
 
     #[test]
@@ -141,6 +154,12 @@ mod tests {
             Err(Errno::NOBUFS)
         });
         assert_eq!((outcome, made), (Err(Errno::NOBUFS), TRIES + LATER_TRIES));
+        made = 0;
+        let outcome: Result<(), Errno> = retry(|| {
+            made += 1;
+            Err(Errno::NOMEM)
+        });
+        assert_eq!((outcome, made), (Err(Errno::NOMEM), TRIES), "so soon after");
         let mut made = 0;
         let outcome: Result<(), Errno> = retry(|| {
             made += 1;

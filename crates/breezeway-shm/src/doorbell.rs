@@ -293,6 +293,10 @@ impl Doorbell {
             Err(errno) => return Err(errno.into()),
         };
         if received.is_cut {
+            // A read gives what came with one message, which may be one.
+            if received.descriptors > 0 {
+                return Err(Violation::UnwantedDescriptors.into());
+            }
             if self.has_peek_offset {
                 scm::set_peek_offset(self.socket(), self.peeked)?;
             }

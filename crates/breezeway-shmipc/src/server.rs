@@ -9,7 +9,7 @@ use std::task::Waker;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use breezeway_os::{Deadline, Notifier};
+use breezeway_os::{Deadline, Notifier, scm};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::{RecvFlags, Shutdown, recv, shutdown};
 
@@ -328,7 +328,9 @@ impl Shared {
     /// Starts a handshake in a thread that has ended another one, or in a new one; at the limit the
     /// oldest unfinished handshake has to go.
     fn begin(self: &Arc<Self>, socket: OwnedFd) {
-        let Some(ticket) = self.register(&socket) else { return };
+        let Some(ticket) = self.register(&socket) else {
+            return scm::close_connection(socket);
+        };
         let mut state = lock(&self.state);
         state.accepted.push_back((socket, ticket));
         if state.resting >= state.accepted.len() {
@@ -343,8 +345,14 @@ impl Shared {
             .spawn(move || own.shake_all_hands());
         if let Err(error) = spawned {
             warn_limited!(%error, "no thread for a shmipc handshake");
-            lock(&self.state).accepted.retain(|(_, other)| *other != ticket);
+            let mut state = lock(&self.state);
+            let place = state.accepted.iter().position(|(_, other)| *other == ticket);
+            let accepted = place.and_then(|place| state.accepted.remove(place));
+            drop(state);
             self.unregister(ticket);
+            if let Some((socket, _)) = accepted {
+                scm::close_connection(socket);
+            }
         }
     }
 

@@ -154,7 +154,15 @@ impl Read for ForeignConnection {
             // Descriptors are received too, so that they are closed where that may take long.
             (Wire::Plain(socket), Carrier::Shm | Carrier::Unix) => {
                 let mut descriptors = Vec::new();
-                Ok(scm::receive(socket, buffer, &mut descriptors, RecvFlags::empty())?.bytes)
+                let got = scm::receive(socket, buffer, &mut descriptors, RecvFlags::empty())?;
+                // Whoever went on after them could fill this process's table of open files.
+                if got.descriptors > 0 || got.is_cut {
+                    return Err(io::Error::new(
+                        io::ErrorKind::InvalidData,
+                        "the peer sent descriptors, which this protocol does not know",
+                    ));
+                }
+                Ok(got.bytes)
             }
             (Wire::Plain(socket), _) => Ok(recv(socket, buffer, RecvFlags::empty())?.1),
         }

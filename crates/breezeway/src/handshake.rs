@@ -182,18 +182,33 @@ pub(crate) fn connect(
     options: &SessionOptions,
 ) -> Result<Agreed, HandshakeError> {
     let mut wire = wire.into();
+    match greet(&mut wire, carrier, options) {
+        Ok(settled) => Ok(settled.on(wire)),
+        Err(error) => {
+            // With what a hostile server has sent, which may be slow to close.
+            wire.close();
+            Err(error)
+        }
+    }
+}
+
+fn greet(
+    wire: &mut Wire,
+    carrier: Carrier,
+    options: &SessionOptions,
+) -> Result<Settled, HandshakeError> {
     let terms = Hello { go_away: true, ..options.hello(carrier) };
     let own = OwnMemory::create(&terms, MemoryAccount::default())?;
-    match send_greeting(&mut wire, &terms.encode(), own.as_ref().map(OwnMemory::descriptor)) {
+    match send_greeting(wire, &terms.encode(), own.as_ref().map(OwnMemory::descriptor)) {
         // A server that refuses may have closed already; its answer can still be read.
         Ok(()) | Err(Errno::PIPE | Errno::CONNRESET) => {}
         Err(errno) => return Err(errno.into()),
     }
-    let (greeting, fd) = GreetingReceiver::default().wait(&mut wire, options.handshake_timeout)?;
+    let (greeting, fd) = GreetingReceiver::default().wait(wire, options.handshake_timeout)?;
     match greeting {
         Greeting::Welcome(peer_terms) => {
             let agreement = Agreement { role: Role::Client, carrier, options, terms, peer_terms };
-            Ok(agreement.settle(&wire, own, fd)?.on(wire))
+            agreement.settle(wire, own, fd)
         }
         Greeting::Refused { status, reason } => Err(HandshakeError::Refused { status, reason }),
     }
@@ -489,7 +504,11 @@ impl GreetingReceiver {
     ) -> Result<Option<usize>, HandshakeError> {
         loop {
             return match scm::receive(socket, room, &mut self.descriptors, RecvFlags::DONTWAIT) {
-                Ok(received) if received.is_cut => Err(HandshakeError::OpenFiles),
+                // A hello comes with one: of more, some may find no number here.
+                Ok(received) if received.is_cut => Err(match self.descriptors.len() {
+                    0 => HandshakeError::OpenFiles,
+                    some => HandshakeError::Descriptors(some + 1),
+                }),
                 Ok(received) => Ok(Some(received.bytes)),
                 Err(Errno::AGAIN) => Ok(None),
                 Err(Errno::INTR) => continue,

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, ensure};
-use breezeway_rpc::{AsyncStreamChannel, Context, Error, ThriftClient};
+use breezeway_rpc::{AsyncStreamChannel, Channel, Context, Error, ThriftClient, Written};
 
 #[allow(dead_code, unreachable_pub, missing_docs, reason = "generated")]
 mod thrift {
@@ -33,6 +33,37 @@ impl Echo for Mirror {
 
     fn rows(&self, _: &Context, rows: Vec<Row>) -> Result<Vec<Row>, Error> {
         Ok(rows)
+    }
+}
+
+impl InPlaceEcho for Mirror {
+    fn five(
+        &self,
+        _: &Context,
+        asked: EchoFiveArgsView,
+        reply: EchoFiveReplySpace<'_>,
+    ) -> Result<Written, Error> {
+        let five = asked.five;
+        reply.write(|to| {
+            to.success(|to| {
+                let to = to.id(five.id).count(five.count).price(five.price);
+                to.open(five.open).changed(five.changed)
+            })
+        })
+    }
+
+    fn rows(
+        &self,
+        _: &Context,
+        asked: EchoRowsArgsView<'_>,
+        reply: EchoRowsReplySpace<'_>,
+    ) -> Result<Written, Error> {
+        reply.write(|to| {
+            to.success(asked.rows, |to, row| {
+                let to = to.id(row.id).name(row.name).street(row.street);
+                to.count(row.count).price(row.price).open(row.open)
+            })
+        })
     }
 }
 
@@ -66,6 +97,13 @@ pub(crate) async fn call_rows<C: AsyncStreamChannel>(
 ) -> Result<()> {
     let count = rows.len();
     ensure!(client.rows(rows).await?.len() == count, "another list");
+    Ok(())
+}
+
+/// As [`call_rows`], of a client that blocks.
+pub(crate) fn call_rows_blocking<C: Channel>(client: &EchoClient<C>, rows: Vec<Row>) -> Result<()> {
+    let count = rows.len();
+    ensure!(client.rows(rows)?.len() == count, "another list");
     Ok(())
 }
 

@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use anyhow::{Result, bail, ensure};
 use breezeway_rpc::{AsyncServer, Server};
 
-use crate::ours::{AsyncEchoServer, EchoServer, Mirror};
+use crate::ours::{AsyncEchoServer, EchoServer, InPlaceEchoServer, Mirror};
 use crate::volo;
 
 /// A process that serves, which ends with this.
@@ -55,6 +55,12 @@ pub(crate) fn serve(what: &str, address: &str) -> Result<()> {
         "ours-blocking" => {
             let server = Server::bind(&address.parse()?)?.with_thrift_clients();
             let server = server.add_service(EchoServer(Mirror))?;
+            println!("ready");
+            Ok(server.serve()?)
+        }
+        "ours-in-place" => {
+            let server = Server::bind(&address.parse()?)?;
+            let server = server.add_service(InPlaceEchoServer(Mirror))?;
             println!("ready");
             Ok(server.serve()?)
         }

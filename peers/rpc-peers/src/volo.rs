@@ -1,16 +1,18 @@
 //! Volo's service and client, and ours beside them.
 
+use std::cell::RefCell;
 use std::os::unix::net::SocketAddr;
 use std::path::Path;
 
 use ::volo::FastStr;
 use ::volo::net::Address;
 use anyhow::{Result, ensure};
+use breezeway::Session;
 use breezeway_rpc::AsyncThriftClient;
 use breezeway_tokio::Channel;
 use volo_thrift::ServerError;
 
-use crate::ours::{self, AsyncEchoClient};
+use crate::ours::{self, AsyncEchoClient, EchoClient};
 use crate::servers::Served;
 use crate::table::{Pairs, at};
 use crate::{load, ours::rows};
@@ -88,9 +90,17 @@ impl Places {
         format!("shm:{},unix:{}", self.path("shm"), self.path("unix"))
     }
 
-    fn start(&self) -> Result<[Served; 2]> {
-        let servers =
-            [Served::start("ours", &self.ours())?, Served::start("volo", &self.path("volo"))?];
+    /// Ours, of which the handlers get views, at a `shm:` address.
+    fn in_place(&self) -> String {
+        format!("shm:{}", self.path("in-place"))
+    }
+
+    fn start(&self) -> Result<[Served; 3]> {
+        let servers = [
+            Served::start("ours", &self.ours())?,
+            Served::start("ours-in-place", &self.in_place())?,
+            Served::start("volo", &self.path("volo"))?,
+        ];
         // Volo's says that it is ready before it listens.
         while std::os::unix::net::UnixStream::connect(self.path("volo")).is_err() {
             std::thread::yield_now();
@@ -128,6 +138,9 @@ pub(crate) async fn beside() -> Result<()> {
     let volo = client!(&volo_path);
     let from_volo = client!(&unix);
 
+    let session = Session::connect(&places.in_place().parse()?)?;
+    let in_place = EchoClient::new(RefCell::new(session));
+
     let list = rows();
     let volo_list = volos(&list);
     let volo_five = async || {
@@ -151,6 +164,7 @@ pub(crate) async fn beside() -> Result<()> {
     let unix_five = async || ours::call_five(&native).await;
     let shm_rows = async || ours::call_rows(&shm, list.clone()).await;
     let unix_rows = async || ours::call_rows(&native, list.clone()).await;
+    let in_place_rows = async || ours::call_rows_blocking(&in_place, list.clone());
     let own = (|| list.clone(), async |rows| ours::call_rows(&shm, rows).await);
     let theirs = (|| volo_list.clone(), volo_given);
     let to_volo_five = async || ours::call_five(&to_volo).await;
@@ -160,6 +174,13 @@ pub(crate) async fn beside() -> Result<()> {
     pairs!("64 callers, unix beside Volo on unix", "µs/c", load::many, &unix_five, &volo_five);
     pairs!("list, shm beside Volo on unix", "µs p50", load::one, &shm_rows, &volo_rows);
     pairs!("list made before, shm beside Volo on unix", "µs p50", load::prepared, &own, &theirs);
+    pairs!(
+        "list in place, shm beside Volo on unix",
+        "µs p50",
+        load::one,
+        &in_place_rows,
+        &volo_rows
+    );
     pairs!("list, unix beside Volo on unix", "µs p50", load::one, &unix_rows, &volo_rows);
     pairs!("our client, theirs, of Volo's server", "µs p50", load::one, &to_volo_five, &volo_five);
     pairs!(

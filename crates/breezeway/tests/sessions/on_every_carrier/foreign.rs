@@ -274,7 +274,7 @@ fn the_policy_holds_for_foreign_clients_too() {
 }
 
 #[test]
-fn descriptors_with_the_first_bytes_are_refused_and_later_ones_are_closed() {
+fn descriptors_with_the_first_bytes_are_refused_and_later_ones_end_the_read_and_are_closed() {
     if !has_socket_file() {
         return; // TCP carries none.
     }
@@ -289,7 +289,8 @@ fn descriptors_with_the_first_bytes_are_refused_and_later_ones_are_closed() {
     let mut connection = both.next();
     connection.read_exact(&mut [0; PREFACE.len()]).unwrap();
     assert_eq!(socket::send(&client, b"x", &[writer.as_fd()]), Ok(1));
-    connection.read_exact(&mut [0; 1]).unwrap();
+    let error = connection.read_exact(&mut [0; 1]).unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::InvalidData, "{error}");
     drop(writer);
     // It ends once nobody holds the other end.
     within(PATIENCE, "the end of the pipe", move || {
