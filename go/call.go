@@ -165,6 +165,9 @@ func (c *Call) send(flags abi.Flags, tag uint32, out *outgoing) error {
 	s.flush()
 	s.endIfServed()
 	s.ended()
+	if s.socket != nil {
+		s.promote() // Nobody drives a session of which more calls were taken than is agreed.
+	}
 	return nil
 }
 
