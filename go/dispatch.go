@@ -91,6 +91,7 @@ func (s *session) request(head abi.Head, m *Message) error {
 		return violated("a call on stream %d, which is in use", head.Stream)
 	} else {
 		s.callsArrived++
+		s.callBytes += m.length
 		if s.callsArrived > s.maxInFlight && s.link.carrier() == Shm {
 			return violated("more calls in flight than the agreed %d", s.maxInFlight)
 		}
@@ -163,6 +164,8 @@ func (s *session) nextArrival(a *arrival) {
 		s.oneWay--
 		s.oneWayBytes -= a.message.length
 		s.takenUp(a.message.length)
+	default:
+		s.callBytes -= a.message.length
 	}
 	s.ended()
 }

@@ -104,3 +104,39 @@ func TestAClientWithMoreCallsThanAgreedIsServedAgainOnceTheyAreReplied(t *testin
 	_ = client.conn.Close()
 	soon(t, "the session's end", ended)
 }
+
+func TestCallsThatAreReadAheadAreBoundedByTheirBytes(t *testing.T) {
+	const size, calls = 1 << 20, 40
+	release := make(chan struct{})
+	server, address := quietServer(t, "unix:"+filepath.Join(t.TempDir(), "s"),
+		func(call *Call) error {
+			<-release
+			return call.Reply(nil)
+		}, Offload(1), Cap(2*size))
+	hello := smallHello()
+	hello.RingCapacity, hello.PayloadCap = 1024, 2*size
+	client := dialByHand(t, address, hello)
+	sent := make(chan error, 1)
+	go func() {
+		for number := range calls {
+			if err := client.ask(number, make([]byte, size)); err != nil {
+				sent <- err
+				return
+			}
+		}
+		sent <- nil
+	}()
+	session := sessionOf(t, server)
+	until(t, session, "reading stops", session.isFlooded)
+	session.mu.Lock()
+	waiting := session.waiting
+	session.mu.Unlock()
+	if waiting > 3 {
+		t.Errorf("%d calls of a MiB wait where messages of 2 MiB are taken", waiting)
+	}
+	close(release)
+	client.takeReplies(calls)
+	if err := soon(t, "the last call", sent); err != nil {
+		t.Error(err)
+	}
+}

@@ -94,6 +94,7 @@ type session struct {
 	oneWay       int
 	oneWayBytes  int
 	callsArrived int
+	callBytes    int // of calls that wait to be taken up
 	// streamsArrived counts the streams among arrivals.
 	streamsArrived int
 	acceptWaiters  []*waiter
@@ -328,7 +329,7 @@ func (s *session) tryTurn() (bool, error) {
 // isFlooded says whether more waits to be served than is to be kept, or nothing more can come.
 func (s *session) isFlooded() bool {
 	return s.ending != nil || s.oneWay > maxOneWay || s.oneWayBytes > s.maxMessage ||
-		s.callsArrived > s.maxInFlight && s.memory == nil
+		s.memory == nil && (s.callsArrived > s.maxInFlight || s.callBytes > s.maxMessage)
 }
 
 func (s *session) wakeRoom() { wake(&s.roomWaiters, true) }
