@@ -161,6 +161,7 @@ func (c *Call) send(flags abi.Flags, tag uint32, out *outgoing) error {
 	}
 	out.sent, c.sent = true, true
 	s.callsArrived--
+	s.callsTaken--
 	delete(s.serving, c.head.Stream)
 	s.flush()
 	s.endIfServed()

@@ -218,7 +218,7 @@ func (s *session) nextArrived(lim limit, a *arrival) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.endIfServed()
-	if s.err == nil && s.hasArrival() {
+	if s.err == nil && s.mayTakeUp() {
 		s.nextArrival(a)
 		s.promote()
 		return nil
@@ -226,7 +226,7 @@ func (s *session) nextArrived(lim limit, a *arrival) error {
 	w := s.newWaiter()
 	w.stands = true
 	s.acceptWaiters = append(s.acceptWaiters, w)
-	err := s.wait(w, lim, s.hasArrival)
+	err := s.wait(w, lim, s.mayTakeUp)
 	remove(&s.acceptWaiters, w)
 	s.freeWaiter(w)
 	if err != nil {

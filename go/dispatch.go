@@ -166,11 +166,14 @@ func (s *session) nextArrival(a *arrival) {
 		s.takenUp(a.message.length)
 	default:
 		s.callBytes -= a.message.length
+		s.callsTaken++
 	}
 	s.ended()
 }
 
 func (s *session) hasArrival() bool { return s.arrivalFirst < len(s.arrivals) }
+
+func (s *session) mayTakeUp() bool { return s.hasArrival() && !s.closing }
 
 // printable makes what the other side said fit for a log.
 func printable(bytes []byte) string {

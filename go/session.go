@@ -48,8 +48,9 @@ type session struct {
 	ending error // why the other side is gone, while what it asked for before is served
 	goaway bool  // the server wants nothing new
 	told   bool  // the client was told so
-	// leaving says that it is closed once nothing is under way on it; see closeOnceIdle.
-	leaving bool
+	// leaving says that it is closed once nothing is under way on it; see closeOnceIdle. closing
+	// says that nothing more is taken up; see finishCalls.
+	leaving, closing bool
 
 	// Driving; see waiting.go.
 	leading     bool
@@ -95,6 +96,7 @@ type session struct {
 	oneWayBytes  int
 	callsArrived int
 	callBytes    int // of calls that wait to be taken up
+	callsTaken   int // and not replied to
 	// streamsArrived counts the streams among arrivals.
 	streamsArrived int
 	acceptWaiters  []*waiter

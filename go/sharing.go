@@ -217,9 +217,10 @@ func (s *session) closeOnceIdle() {
 	s.close()
 }
 
-// ended has closeOnceIdle look again: a call or a stream has ended, or something was taken up.
+// ended has closeOnceIdle and finishCalls look again: a call or a stream has ended, or something
+// was taken up.
 func (s *session) ended() {
-	if s.leaving {
+	if s.leaving || s.closing {
 		s.followers.wakeAll()
 		if s.isDriven() {
 			s.interrupt()
