@@ -1,6 +1,7 @@
 package breezeway
 
 import (
+	"context"
 	"io"
 	"net"
 	"path/filepath"
@@ -139,4 +140,43 @@ func TestCallsThatAreReadAheadAreBoundedByTheirBytes(t *testing.T) {
 	if err := soon(t, "the last call", sent); err != nil {
 		t.Error(err)
 	}
+}
+
+func TestWhoOpensAndResetsStreamsAndReadsNothingKeepsABoundedBacklog(t *testing.T) {
+	ended := make(chan error, 1)
+	server := &Server{Streams: func(stream *Stream) { _, _ = stream.Recv(context.Background()) }}
+	address := "unix:" + filepath.Join(t.TempDir(), "s")
+	err := server.Listen(address, OnSessionEnd(func(_ Peer, err error) { ended <- err }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve() }()
+	defer func() {
+		_ = server.Close()
+		soon(t, "the server's end", served)
+	}()
+	client := dialByHand(t, address, smallHello())
+	session := sessionOf(t, server)
+	const rounds = 40_000
+	for number := uint32(1); number < 2*rounds; {
+		var frames []byte
+		for range 1000 {
+			frames = append(frames, aFrame(abi.KindMessage,
+				abi.FlagOpen|abi.FlagStream|abi.FlagEmpty, number, nil)...)
+			frames = append(frames, aFrame(abi.KindReset, 0, number, nil)...)
+			number += 2
+		}
+		if _, err := client.conn.Write(frames); err != nil {
+			soon(t, "the session's end", ended)
+			return // It opened more than may be open before it had read that others were over.
+		}
+		session.mu.Lock()
+		unwritten := session.socket.unwritten()
+		session.mu.Unlock()
+		if unwritten > 2*backlogMax {
+			t.Fatalf("%d bytes wait to be written", unwritten)
+		}
+	}
+	soon(t, "the session's end", ended)
 }

@@ -250,9 +250,12 @@ func (s *session) writeBacklog() {
 			return true
 		}
 		socket.write(fd)
-		if has, _ := socket.hasRoom(); has && len(s.roomWaiters) > 0 {
-			s.wakeRoom()
-			s.interrupt() // One of them may be parked to read.
+		if has, _ := socket.hasRoom(); has {
+			s.settle()
+			if len(s.roomWaiters) > 0 {
+				s.wakeRoom()
+				s.interrupt() // One of them may be parked to read.
+			}
 		}
 		return socket.sent == len(socket.out)
 	})
@@ -352,6 +355,9 @@ func (s *session) sendOwed() (bool, error) {
 			out.bytes = body[:]
 		}
 		if err := s.transmit(owed.head, &out); errors.Is(err, shm.ErrFull) {
+			if s.socket != nil && s.makeRoom() {
+				continue
+			}
 			break
 		} else if err != nil {
 			return sent, err
@@ -363,6 +369,14 @@ func (s *session) sendOwed() (bool, error) {
 		s.flush()
 	}
 	return sent, nil
+}
+
+// makeRoom has a socket take what it takes. If that leaves no room, writeBacklog runs, which sends
+// what is owed.
+func (s *session) makeRoom() bool {
+	s.flush()
+	has, _ := s.socket.hasRoom()
+	return has
 }
 
 // settle is what every operation on streams ends with: what it owes is sent.
