@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 func TestAServerThatClosesRepliesToTheCallThatItServes(t *testing.T) {
@@ -66,4 +68,31 @@ func TestAServerThatClosesWaitsNoLongerForACallThanReplyTimeout(t *testing.T) {
 		t.Errorf("the call ended with %v", err)
 	}
 	close(release)
+}
+
+func TestAPostLeavesTheDoorbellToWhoSleepsForIt(t *testing.T) {
+	server := &Server{Handler: func(call *Call) error { return call.Echo() }}
+	conn := standingBy(t, server)
+	s := conn.session
+	s.mu.Lock()
+	for s.nextNumber%postsPerLook != 1 { // Of this one the socket is read, if nobody else does.
+		s.nextNumber += 2
+	}
+	_, err := sessionOf(t, server).openStream(contextOf(t), 0, &outgoing{})
+	if err == nil {
+		err = s.postOne(0, nil, limit{})
+	}
+	s.flush()
+	rung := 0
+	_ = s.raw.Control(func(fd uintptr) {
+		rung, _, _ = unix.Recvfrom(int(fd), make([]byte, 8), unix.MSG_PEEK|unix.MSG_DONTWAIT)
+	})
+	s.mu.Unlock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if rung <= 0 {
+		t.Error("the post has read what was to wake who sleeps")
+	}
+	until(t, s, "the stream's arrival", func() bool { return s.streams.openedByPeer > 0 })
 }
