@@ -96,3 +96,21 @@ func TestAPostLeavesTheDoorbellToWhoSleepsForIt(t *testing.T) {
 	}
 	until(t, s, "the stream's arrival", func() bool { return s.streams.openedByPeer > 0 })
 }
+
+func TestAServerIsClosedAsASessionBegins(t *testing.T) {
+	for range 50 { // The race detector is what finds something here.
+		began := make(chan struct{}, 1)
+		server, address := quietServer(t, "unix:"+filepath.Join(t.TempDir(), "s"), nil, Offload(1),
+			OnSessionStart(func(Peer) { began <- struct{}{} }))
+		dialled := make(chan *Conn, 1)
+		go func() {
+			conn, _ := Dial(context.Background(), address)
+			dialled <- conn
+		}()
+		soon(t, "the session", began)
+		_ = server.Close()
+		if conn := soon(t, "the dial's end", dialled); conn != nil {
+			_ = conn.Close()
+		}
+	}
+}

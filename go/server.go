@@ -268,8 +268,11 @@ func (s *Server) greet(conn net.Conn, carrier Carrier) (*session, error) {
 	if err == nil {
 		session, err = newSession(agreed, conn, g.raw, g.peer, s.opts, false)
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		s.dismiss(g.peer, carrier)
+	case s.opts.offload > 0:
+		session.serving = map[uint32]*Call{}
 	}
 	return session, err
 }
@@ -318,9 +321,6 @@ func (s *Server) dismiss(p Peer, carrier Carrier) {
 func (s *Server) serveSession(session *session) {
 	if s.opts.onStart != nil {
 		s.opts.onStart(session.peer)
-	}
-	if s.opts.offload > 0 {
-		session.serving = map[uint32]*Call{}
 	}
 	err := s.loop(session)
 	s.mu.Lock()
