@@ -3,11 +3,15 @@ package breezeway
 import (
 	"context"
 	"errors"
+	"net"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/breezeway-ipc/breezeway/go/internal/abi"
 )
 
 func TestAServerThatClosesRepliesToTheCallThatItServes(t *testing.T) {
@@ -68,6 +72,70 @@ func TestAServerThatClosesWaitsNoLongerForACallThanReplyTimeout(t *testing.T) {
 		t.Errorf("the call ended with %v", err)
 	}
 	close(release)
+}
+
+func TestAHelloWhoseDescriptorFindsNoNumberIsAShortageOfThisProcess(t *testing.T) {
+	theirs, ours := pair(t)
+	file, err := theirs.File()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if err := sendHello(theirs, liarHello.Encode(), int(file.Fd())); err != nil {
+		t.Fatal(err)
+	}
+	// What comes is what has one, and every other number is taken meanwhile.
+	withoutDescriptors(t, func() {
+		_, fds, err := receiveHello(ours)
+		closeAll(fds)
+		if !errors.As(err, new(*ShortageError)) {
+			t.Errorf("the hello gave %v", err)
+		}
+		if refusalOf(err) != abi.RefusedNoMemory {
+			t.Errorf("the client is told %d", refusalOf(err))
+		}
+	})
+}
+
+func withoutDescriptors(t *testing.T, do func()) {
+	var before syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &before); err != nil {
+		t.Fatal(err)
+	}
+	none := before
+	none.Cur = 0
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &none); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &before); err != nil {
+			t.Error(err)
+		}
+	}()
+	do()
+}
+
+// pair is both ends of a connection.
+func pair(t *testing.T) (one, other *net.UnixConn) {
+	path := filepath.Join(t.TempDir(), "s")
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	one, err = net.DialUnix("unix", nil, &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err = listener.AcceptUnix()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = one.Close()
+		_ = other.Close()
+	})
+	return one, other
 }
 
 func TestAPostLeavesTheDoorbellToWhoSleepsForIt(t *testing.T) {
