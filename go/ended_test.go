@@ -110,6 +110,41 @@ func TestWhoWaitsForAServerIsToldThatTheClientWasClosed(t *testing.T) {
 	}
 }
 
+func TestTheContextOfAStreamIsDoneOnceTheStreamOrItsSessionIsOver(t *testing.T) {
+	streams := make(chan *Stream, 1)
+	end := make(chan struct{})
+	defer close(end)
+	conn := serveStreams(t, "shm", func(stream *Stream) {
+		streams <- stream
+		select {
+		case <-stream.Context().Done():
+		case <-end:
+		}
+	})
+	ctx, cancel := context.WithTimeout(context.Background(), time.Hour)
+	defer cancel()
+	begin := func() (here, there *Stream) {
+		here, err := conn.Open(ctx, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		there = soon(t, "the stream", streams)
+		if there.Context() != there.Context() {
+			t.Error("a stream has two contexts")
+		}
+		if _, has := there.Context().Deadline(); !has {
+			t.Error("the context has no deadline where the other side has said one")
+		}
+		return here, there
+	}
+	here, there := begin()
+	here.Reset(CodeCancelled)
+	soon(t, "the end of the context with its stream", there.Context().Done())
+	_, there = begin()
+	_ = conn.Close()
+	soon(t, "the end of the context with its session", there.Context().Done())
+}
+
 func TestAHelloWhoseDescriptorFindsNoNumberIsAShortageOfThisProcess(t *testing.T) {
 	theirs, ours := pair(t)
 	file, err := theirs.File()

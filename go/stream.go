@@ -34,6 +34,10 @@ type Stream struct {
 	openMetadata       []byte
 	hasOpenMetadata    bool
 	lastMetadata       []byte
+
+	ctx    context.Context // nil until it is asked for
+	cancel context.CancelFunc
+	isOver bool // or its session is
 }
 
 // Method is the method with which it was opened.
@@ -45,15 +49,30 @@ func (t *Stream) Deadline() (time.Time, bool) { return t.deadline, !t.deadline.I
 // Peer is the other side.
 func (t *Stream) Peer() Peer { return t.session.peer }
 
-// Context is done when the time is over for which the other side waits, as far as it has said so.
-// It is not done by a reset, which Recv and Send report.
+// Context is done when the time is over for which the other side waits, or the stream or its
+// session is over before; it is never done if the other side has not said how long it waits. What
+// has ended the stream Recv and Send report.
 func (t *Stream) Context() context.Context {
 	if t.deadline.IsZero() {
 		return context.Background()
 	}
-	ctx, stop := context.WithDeadline(context.Background(), t.deadline)
-	context.AfterFunc(ctx, stop)
-	return ctx
+	t.session.mu.Lock()
+	defer t.session.mu.Unlock()
+	if t.ctx == nil {
+		t.ctx, t.cancel = context.WithDeadline(context.Background(), t.deadline)
+		if t.isOver {
+			t.cancel()
+		}
+	}
+	return t.ctx
+}
+
+// over lets go of its context.
+func (t *Stream) over() {
+	t.isOver = true
+	if t.cancel != nil {
+		t.cancel()
+	}
 }
 
 func (t *Stream) wakeAll() {

@@ -108,6 +108,7 @@ func (t *streams) settle(stream *Stream) {
 	// The other side may use the number again from now on.
 	stream.resetDue = false
 	delete(t.byNumber, stream.number)
+	stream.over()
 	*t.count--
 	stream.session.ended()
 	if !t.isOurs(stream.number) {
@@ -129,6 +130,7 @@ func (t *streams) wakeNext() {
 func (t *streams) finish(err error) {
 	for _, stream := range t.byNumber {
 		stream.wakeAll()
+		stream.over()
 	}
 	wake(&t.waiters, true)
 }
