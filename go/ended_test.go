@@ -3,6 +3,7 @@ package breezeway
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
 	"path/filepath"
 	"runtime"
@@ -14,6 +15,150 @@ import (
 
 	"github.com/breezeway-ipc/breezeway/go/internal/abi"
 )
+
+// stoppedServer greets, and reads nothing.
+func stoppedServer(t *testing.T) (address string) {
+	path := filepath.Join(t.TempDir(), "s")
+	listener, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop := make(chan struct{})
+	t.Cleanup(func() {
+		close(stop)
+		_ = listener.Close()
+	})
+	go func() {
+		conn, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		defer conn.Close()
+		if _, _, err := receiveHello(conn); err != nil {
+			return
+		}
+		hello := smallHello()
+		hello.RingCapacity, hello.StreamMessages, hello.StreamBytes = 64, 1000, 64<<20
+		_, _ = conn.Write(hello.Encode())
+		<-stop
+	}()
+	return "unix:" + path
+}
+
+func TestAConnectionToAStoppedServerIsClosedAtOnceAndWhoWaitsOnItIsToldSo(t *testing.T) {
+	stopped := map[string]func(t *testing.T) string{
+		"unix": stoppedServer,
+		"shm": func(t *testing.T) string {
+			stop := make(chan struct{})
+			t.Cleanup(func() { close(stop) })
+			return lyingServer(t, func(*liar) { <-stop })
+		},
+	}
+	for carrier, serve := range stopped {
+		t.Run(carrier, func(t *testing.T) { closesAtOnce(t, serve(t)) })
+	}
+}
+
+func closesAtOnce(t *testing.T, address string) {
+	dialer := NewNetDialer(address)
+	defer dialer.Close()
+	conn, err := dialer.Dial(contextOf(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	session := conn.(*streamConn).stream.session
+	wrote, read := make(chan error, 1), make(chan error, 1)
+	go func() {
+		for {
+			if _, err := conn.Write(make([]byte, 64<<10)); err != nil {
+				wrote <- err
+				return
+			}
+		}
+	}()
+	go func() {
+		_, err := conn.Read(make([]byte, 1))
+		read <- err
+	}()
+	writes := conn.(*streamConn)
+	until(t, session, "the other side's window or its socket is full", func() bool {
+		return len(session.roomWaiters) > 0 || len(writes.stream.writers) > 0
+	})
+	closed := make(chan error, 1)
+	go func() { closed <- conn.Close() }()
+	if err := soon(t, "Close", closed); err != nil {
+		t.Error(err)
+	}
+	if err := soon(t, "the Read's end", read); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("the Read ended with %v", err)
+	}
+	if err := soon(t, "the Write's end", wrote); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("the Write ended with %v", err)
+	}
+}
+
+func TestAWriteToAConnectionThatTheOtherSideHasClosedIsNoEndOfFile(t *testing.T) {
+	listener, err := ListenNet("unix:" + filepath.Join(t.TempDir(), "s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Shutdown(contextOf(t))
+	dialer := NewNetDialer(listener.Addr().(Address).String())
+	defer dialer.Close()
+	conn, err := dialer.Dial(contextOf(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	accepted, err := listener.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = accepted.Close()
+	for err == nil { // The first goes out before the other side resets the stream.
+		_, err = conn.Write([]byte("nobody reads"))
+	}
+	if !errors.Is(err, syscall.EPIPE) {
+		t.Fatalf("the Write ended with %v", err)
+	}
+}
+
+func TestALastMessageThatFindsNoRoomIsSentOnceThereIsSome(t *testing.T) {
+	listener, err := ListenNet("shm:" + filepath.Join(t.TempDir(), "s"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Shutdown(contextOf(t))
+	dialer := NewNetDialer(listener.Addr().(Address).String(), RingCapacity(8))
+	defer dialer.Close()
+	conn, err := dialer.Dial(contextOf(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	accepted, err := listener.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer accepted.Close()
+	server := listener.server.all()[0]
+	server.mu.Lock() // It takes nothing meanwhile.
+	client := conn.(*streamConn).stream.session
+	client.mu.Lock()
+	for client.transmit(crossedReset, &outgoing{}) == nil {
+	}
+	client.flush()
+	client.mu.Unlock()
+	finished := make(chan error, 1)
+	go func() { finished <- conn.(*streamConn).CloseWrite() }()
+	err = soon(t, "CloseWrite", finished)
+	server.mu.Unlock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = accepted.SetDeadline(time.Now().Add(10 * time.Second))
+	if _, err := accepted.Read(make([]byte, 1)); err != io.EOF {
+		t.Fatalf("the other side read %v", err)
+	}
+}
 
 func TestAServerThatClosesRepliesToTheCallThatItServes(t *testing.T) {
 	for _, carrier := range []string{"shm", "unix"} {

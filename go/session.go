@@ -81,6 +81,7 @@ type session struct {
 	memoryWaits int
 	short       bool
 	owes        bool
+	settling    bool // settleLater runs
 
 	calls   calls
 	streams streams
@@ -349,7 +350,7 @@ func (s *session) sendOwed() (bool, error) {
 			break
 		}
 		var body [8]byte
-		out := outgoing{}
+		out := outgoing{empty: owed.head.Kind == abi.KindMessage}
 		if owed.head.Kind == abi.KindWindow {
 			binary.LittleEndian.PutUint64(body[:], owed.bytes)
 			out.bytes = body[:]

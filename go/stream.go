@@ -29,6 +29,7 @@ type Stream struct {
 	refuses            bool // The reset came behind the other side's last message, which is kept.
 	code               Code
 	resetDue           bool
+	finDue             bool // Its last message waits for room.
 	discarding         bool
 	owing              bool
 	openMetadata       []byte
@@ -210,7 +211,7 @@ func (t *Stream) waitToSend(lim limit, out *outgoing) error {
 			return s.err
 		case t.wasReset || t.resetDue:
 			return &ResetError{t.code}
-		case t.outgoing.isOver():
+		case t.outgoing.isOver() || t.finDue:
 			return io.ErrClosedPipe
 		case out.empty || t.credit.allows():
 			return nil
@@ -218,7 +219,7 @@ func (t *Stream) waitToSend(lim limit, out *outgoing) error {
 		w := s.newWaiter()
 		t.writers = append(t.writers, w)
 		err := s.wait(w, lim, func() bool {
-			return t.credit.allows() || t.wasReset || t.outgoing.isOver()
+			return t.credit.allows() || t.wasReset || t.outgoing.isOver() || t.finDue
 		})
 		remove(&t.writers, w)
 		s.freeWaiter(w)
@@ -226,6 +227,35 @@ func (t *Stream) waitToSend(lim limit, out *outgoing) error {
 			return err
 		}
 	}
+}
+
+// finish is CloseSend, but that it waits for nothing: the last message is owed until there is room.
+func (t *Stream) finish() error {
+	s := t.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := t.waitToSend(limit{}, &outgoing{empty: true}); err != nil {
+		return err
+	}
+	t.finDue = true
+	t.wakeAll()
+	s.owe(t)
+	s.settle()
+	if s.memory != nil && s.owes && !s.settling {
+		s.settling = true
+		go s.settleLater() // Who closes the last stream waits for nothing any more.
+	}
+	return nil
+}
+
+// settleLater drives a session until what is owed has found room.
+func (s *session) settleLater() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w := s.newWaiter()
+	_ = s.wait(w, limit{}, func() bool { return !s.owes })
+	s.freeWaiter(w)
+	s.settling = false
 }
 
 // Recv takes the next message; io.EOF if the other side has sent its last one. What was received
@@ -323,7 +353,7 @@ func (t *Stream) discard() {
 // the other side still takes what was sent; what it sends from now on resets the stream.
 func (t *Stream) Close() error {
 	t.session.mu.Lock()
-	isFinished := t.outgoing == finished
+	isFinished := t.outgoing == finished || t.finDue
 	t.session.mu.Unlock()
 	if isFinished {
 		t.discard()

@@ -144,6 +144,10 @@ func (t *streams) nextControl() (control, bool) {
 			head.Kind, head.Tag = abi.KindReset, uint32(stream.code)
 			return control{stream: stream, head: head}, true
 		}
+		if stream.finDue {
+			head.Kind, head.Flags = abi.KindMessage, abi.FlagFin
+			return control{stream: stream, head: head}, true
+		}
 		if stream.granted.isDue() && !stream.incoming.isOver() {
 			head.Kind, head.Tag = abi.KindWindow, stream.granted.consumedMessages
 			return control{stream, head, stream.granted.consumedBytes}, true
@@ -160,8 +164,12 @@ func (t *streams) controlSent(sent control) {
 		sent.stream.granted.giveBack()
 		return
 	}
-	sent.stream.resetDue = false
-	sent.stream.outgoing = reset
+	if sent.head.Kind == abi.KindMessage {
+		sent.stream.outgoing = finished
+	} else {
+		sent.stream.outgoing = reset
+	}
+	sent.stream.resetDue, sent.stream.finDue = false, false
 	t.settle(sent.stream)
 }
 
