@@ -144,6 +144,7 @@ func (s *session) reserve(n int, lim limit) (*Reservation, error) {
 		r, err := s.link.reserve(n)
 		if err == nil {
 			r.session = s
+			r.abandonIfForgotten()
 			return r, nil
 		}
 		if err := s.waitForRoom(err, lim); err != nil {

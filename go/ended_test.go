@@ -290,6 +290,33 @@ func TestTheContextOfAStreamIsDoneOnceTheStreamOrItsSessionIsOver(t *testing.T) 
 	soon(t, "the end of the context with its session", there.Context().Done())
 }
 
+func TestAReservationThatIsForgottenIsAbandoned(t *testing.T) {
+	_, address := quietServer(t, "shm:"+filepath.Join(t.TempDir(), "s"), nil)
+	conn, err := Dial(contextOf(t), address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := conn.session
+	reserved := func() int {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return s.memory.end.UnderWay()
+	}
+	before := reserved()
+	if _, err := conn.Reserve(contextOf(t), 100_000); err != nil {
+		t.Fatal(err)
+	}
+	if reserved() == before {
+		t.Fatal("a reservation takes nothing")
+	}
+	for end := time.Now().Add(20 * time.Second); reserved() != before; runtime.Gosched() {
+		if runtime.GC(); time.Now().After(end) {
+			t.Fatal("its memory stays taken")
+		}
+	}
+	_ = conn.Close()
+}
+
 func TestAHelloWhoseDescriptorFindsNoNumberIsAShortageOfThisProcess(t *testing.T) {
 	theirs, ours := pair(t)
 	file, err := theirs.File()
