@@ -161,10 +161,14 @@ func (c *Call) send(flags abi.Flags, tag uint32, out *outgoing) error {
 	}
 	out.sent, c.sent = true, true
 	s.callsArrived--
+	s.callsTaken--
 	delete(s.serving, c.head.Stream)
 	s.flush()
 	s.endIfServed()
 	s.ended()
+	if s.socket != nil {
+		s.promote() // Nobody drives a session of which more calls were taken than is agreed.
+	}
 	return nil
 }
 

@@ -238,7 +238,7 @@ func (s *session) postOne(method uint32, message []byte, lim limit) error {
 	head := abi.Head{Kind: abi.KindMessage, Flags: abi.FlagOpen | abi.FlagFin | abi.FlagNoReply,
 		Stream: s.freeNumber(), Tag: method}
 	s.useNumber()
-	if head.Stream%postsPerLook == 1 && !s.leading {
+	if head.Stream%postsPerLook == 1 && !s.isDriven() {
 		// Nothing else would show that the other side is gone. Who drives reads it by itself, and
 		// would sleep on what is read here.
 		if s.look(); s.err == nil && s.link.isClosed() {

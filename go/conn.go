@@ -144,6 +144,7 @@ func (s *session) reserve(n int, lim limit) (*Reservation, error) {
 		r, err := s.link.reserve(n)
 		if err == nil {
 			r.session = s
+			r.abandonIfForgotten()
 			return r, nil
 		}
 		if err := s.waitForRoom(err, lim); err != nil {
@@ -218,7 +219,7 @@ func (s *session) nextArrived(lim limit, a *arrival) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.endIfServed()
-	if s.err == nil && s.hasArrival() {
+	if s.err == nil && s.mayTakeUp() {
 		s.nextArrival(a)
 		s.promote()
 		return nil
@@ -226,7 +227,7 @@ func (s *session) nextArrived(lim limit, a *arrival) error {
 	w := s.newWaiter()
 	w.stands = true
 	s.acceptWaiters = append(s.acceptWaiters, w)
-	err := s.wait(w, lim, s.hasArrival)
+	err := s.wait(w, lim, s.mayTakeUp)
 	remove(&s.acceptWaiters, w)
 	s.freeWaiter(w)
 	if err != nil {

@@ -91,6 +91,7 @@ func (s *session) request(head abi.Head, m *Message) error {
 		return violated("a call on stream %d, which is in use", head.Stream)
 	} else {
 		s.callsArrived++
+		s.callBytes += m.length
 		if s.callsArrived > s.maxInFlight && s.link.carrier() == Shm {
 			return violated("more calls in flight than the agreed %d", s.maxInFlight)
 		}
@@ -163,11 +164,16 @@ func (s *session) nextArrival(a *arrival) {
 		s.oneWay--
 		s.oneWayBytes -= a.message.length
 		s.takenUp(a.message.length)
+	default:
+		s.callBytes -= a.message.length
+		s.callsTaken++
 	}
 	s.ended()
 }
 
 func (s *session) hasArrival() bool { return s.arrivalFirst < len(s.arrivals) }
+
+func (s *session) mayTakeUp() bool { return s.hasArrival() && !s.closing }
 
 // printable makes what the other side said fit for a log.
 func printable(bytes []byte) string {

@@ -215,6 +215,9 @@ func receiveSocket(conn *net.UnixConn) (kind byte, place string, socket net.List
 	if kind == lastSocket {
 		wanted = 0
 	}
+	if errors.As(err, new(*ShortageError)) {
+		return 0, "", nil, err
+	}
 	if err != nil || len(fds) != wanted {
 		return 0, "", nil, errors.Join(errGarbled, err)
 	}

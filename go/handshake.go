@@ -202,6 +202,9 @@ func receiveHello(conn net.Conn) (*abi.Hello, []int, error) {
 			return nil, fds, helloViolation("a hello with more than one file descriptor")
 		}
 		if n == 0 || err != nil {
+			if errors.As(err, new(*ShortageError)) {
+				return nil, fds, err
+			}
 			if err == nil || errors.Is(err, io.EOF) || errors.Is(err, unix.ECONNRESET) {
 				err = errHandshakeClosed
 			} else if _, is := conn.(*tls.Conn); is && !errors.Is(err, os.ErrDeadlineExceeded) {
@@ -216,6 +219,9 @@ func receiveHello(conn net.Conn) (*abi.Hello, []int, error) {
 var errHandshakeClosed = errors.New("breezeway: the other side closed the connection during the " +
 	"handshake; it may not speak Breezeway")
 
+var errNoDescriptor = &ShortageError{Text: "breezeway: a descriptor came for which this process " +
+	"has no number (raise the limit of open files, ulimit -n)", Err: unix.EMFILE}
+
 func readWithRights(conn net.Conn, piece []byte) (int, []int, error) {
 	socket, is := conn.(*net.UnixConn)
 	if !is {
@@ -223,8 +229,12 @@ func readWithRights(conn net.Conn, piece []byte) (int, []int, error) {
 		return n, nil, err
 	}
 	var oob [64]byte
-	n, oobn, _, _, err := socket.ReadMsgUnix(piece, oob[:])
-	return n, rights(oob[:oobn]), err
+	n, oobn, flags, _, err := socket.ReadMsgUnix(piece, oob[:])
+	fds := rights(oob[:oobn])
+	if err == nil && flags&unix.MSG_CTRUNC != 0 && len(fds) == 0 {
+		err = errNoDescriptor // There is room for more than may come.
+	}
+	return n, fds, err
 }
 
 // accept is the server's side of the handshake. It answers, also if it refuses.

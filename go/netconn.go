@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -42,7 +43,7 @@ func (c *streamConn) Read(to []byte) (int, error) {
 		return 0, nil
 	}
 	c.read.Lock()
-	defer c.read.Unlock()
+	defer c.doneReading()
 	if err := c.receiveCurrent(); err != nil {
 		return 0, err
 	}
@@ -76,6 +77,20 @@ func (c *streamConn) dropCurrent() {
 	c.current, c.at = Message{}, 0
 }
 
+func (c *streamConn) doneReading() {
+	c.read.Unlock()
+	c.dropIfClosed()
+}
+
+// dropIfClosed lets go of the message that is being read, once nobody may read any more; who still
+// does so drops it afterwards.
+func (c *streamConn) dropIfClosed() {
+	if c.reading.ended() == net.ErrClosed && c.read.TryLock() {
+		c.dropCurrent()
+		c.read.Unlock()
+	}
+}
+
 // Write sends all bytes, in messages of up to 64 KiB, or to what the session takes.
 func (c *streamConn) Write(bytes []byte) (int, error) {
 	c.write.Lock()
@@ -84,7 +99,7 @@ func (c *streamConn) Write(bytes []byte) (int, error) {
 	for written < len(bytes) {
 		piece := bytes[written:min(len(bytes), written+c.most())]
 		if err := c.stream.sendWithin(lim, &outgoing{bytes: piece}, false); err != nil {
-			return written, c.writing.netError(err)
+			return written, c.writeError(err)
 		}
 		written += len(piece)
 	}
@@ -147,7 +162,7 @@ func (c *streamConn) writeBuffers(buffers *net.Buffers) (sent int64, err error) 
 		if length > 0 {
 			out := outgoing{pieces: c.pieces}
 			if err := c.stream.sendWithin(limit{expiry: &c.writing}, &out, false); err != nil {
-				return sent, c.writing.netError(err)
+				return sent, c.writeError(err)
 			}
 			sent += int64(length)
 		}
@@ -167,7 +182,7 @@ func (c *streamConn) WriteTo(w io.Writer) (written int64, err error) {
 	chunk := netChunks.Get().(*[maxWrite]byte)
 	defer netChunks.Put(chunk)
 	c.read.Lock()
-	defer c.read.Unlock()
+	defer c.doneReading()
 	for {
 		if err := c.receiveCurrent(); err == io.EOF {
 			return written, nil
@@ -202,7 +217,7 @@ func (c *streamConn) sendMessage(m *Message) (int, error) {
 	defer c.write.Unlock()
 	out := outgoing{message: m}
 	if err := c.stream.sendWithin(limit{expiry: &c.writing}, &out, false); err != nil {
-		return 0, c.writing.netError(err)
+		return 0, c.writeError(err)
 	}
 	return m.Len(), nil
 }
@@ -220,24 +235,29 @@ func (e *expiry) netError(err error) error {
 	return err
 }
 
-// CloseWrite ends this side's direction: the other side reads io.EOF behind what was written.
-func (c *streamConn) CloseWrite() error { return c.stream.CloseSend() }
+// writeError is netError of a Write: what goes nowhere has not come to its end.
+func (c *streamConn) writeError(err error) error {
+	if err = c.writing.netError(err); err == io.EOF {
+		return syscall.EPIPE
+	}
+	return err
+}
 
-// Close ends both directions. The other side still reads what was written before, and what it
-// writes from now on resets the stream, as with TCP.
+// CloseWrite ends this side's direction: the other side reads io.EOF behind what was written. It
+// waits for nothing.
+func (c *streamConn) CloseWrite() error { return c.stream.finish() }
+
+// Close ends both directions, and waits for nothing. The other side still reads what was written
+// before, and what it writes from now on resets the stream, as with TCP. A Read and a Write that
+// wait end with net.ErrClosed.
 func (c *streamConn) Close() error {
-	err := c.stream.CloseSend()
-	c.stream.discard()
 	c.reading.end()
 	c.writing.end()
-	c.read.Lock() // A Read that waits has ended.
-	c.dropCurrent()
-	c.read.Unlock()
+	_ = c.stream.finish() // Of one that is over, nothing is left to be said.
+	c.stream.discard()
+	c.dropIfClosed()
 	if c.close != nil {
 		c.close()
-	}
-	if err != nil && !errors.Is(err, io.ErrClosedPipe) {
-		c.stream.Reset(CodeCancelled)
 	}
 	return nil
 }
@@ -249,7 +269,8 @@ func (c *streamConn) IsActive() bool {
 	s.catchUp()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.err == nil && !s.goaway && !t.wasReset && !t.outgoing.isOver() && !t.incoming.isOver()
+	return s.err == nil && !s.goaway && !t.wasReset && !t.outgoing.isOver() && !t.finDue &&
+		!t.incoming.isOver()
 }
 
 func (c *streamConn) LocalAddr() net.Addr  { return c.local }

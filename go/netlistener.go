@@ -1,6 +1,7 @@
 package breezeway
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net"
@@ -15,6 +16,8 @@ type NetListener struct {
 	done   chan struct{}
 	once   sync.Once
 	served chan error
+	// failed is why it serves no longer, once done is closed; nil if it was closed.
+	failed error
 	// stopped is done once served was read.
 	stopped sync.Once
 }
@@ -31,8 +34,14 @@ func ListenNet(addresses string, opts ...Option) (*NetListener, error) {
 		return nil, err
 	}
 	go func() {
-		l.served <- l.server.Serve()
-		l.once.Do(func() { close(l.done) }) // By itself if a successor serves.
+		err := l.server.Serve()
+		l.served <- err
+		l.once.Do(func() { // By itself if a successor serves, or it cannot serve any more.
+			if !errors.Is(err, ErrServerClosed) {
+				l.failed = err
+			}
+			close(l.done)
+		})
 	}()
 	return l, nil
 }
@@ -56,7 +65,7 @@ func (l *NetListener) Accept() (net.Conn, error) {
 	case conn := <-l.conns:
 		return conn, nil
 	case <-l.done:
-		return nil, net.ErrClosed
+		return nil, cmp.Or(l.failed, net.ErrClosed)
 	}
 }
 

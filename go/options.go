@@ -212,7 +212,7 @@ func SocketMode(mode uint32) Option { return func(o *options) { o.socketMode = m
 func Offload(handlers int) Option { return func(o *options) { o.offload = handlers } }
 
 // ReplyTimeout is how long a server's reply waits for room that its client has to make before the
-// call fails, 0 to 1 h. Default 1 s.
+// call fails, and how long Close waits for the calls that are being served, 0 to 1 h. Default 1 s.
 func ReplyTimeout(timeout time.Duration) Option {
 	return func(o *options) { o.replyTimeout = timeout }
 }

@@ -2,6 +2,7 @@ package breezeway
 
 import (
 	"io"
+	"runtime"
 	"sync"
 
 	"github.com/breezeway-ipc/breezeway/go/internal/shm"
@@ -12,8 +13,8 @@ import (
 // session wrote there before, or zeros.
 //
 // It is an io.Writer, so that encoders write into it; who does not know the length beforehand
-// reserves enough, and truncates. Send it, or Abandon it; else its memory stays taken until the
-// session ends.
+// reserves enough, and truncates. Send it, or Abandon it, also if sending has failed; one that was
+// forgotten is abandoned by the garbage collector, late.
 type Reservation struct {
 	session *session
 	length  int
@@ -105,6 +106,13 @@ func (r *Reservation) Abandon() {
 	r.drop()
 }
 
+// abandonIfForgotten gives the space back once nobody can reach the reservation any more.
+func (r *Reservation) abandonIfForgotten() {
+	if r.isLoan {
+		runtime.SetFinalizer(r, (*Reservation).Abandon)
+	}
+}
+
 // take makes sure that it is sent or abandoned once, and that nobody writes meanwhile.
 func (r *Reservation) take() bool {
 	r.mu.Lock()
@@ -123,6 +131,7 @@ func (r *Reservation) untake() {
 
 func (r *Reservation) drop() {
 	if r.isLoan {
+		runtime.SetFinalizer(r, nil)
 		r.loan.Drop()
 	}
 }

@@ -4,13 +4,13 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"runtime/debug"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/breezeway-ipc/breezeway/go/internal/abi"
 	"github.com/breezeway-ipc/breezeway/go/internal/segment"
@@ -268,8 +268,11 @@ func (s *Server) greet(conn net.Conn, carrier Carrier) (*session, error) {
 	if err == nil {
 		session, err = newSession(agreed, conn, g.raw, g.peer, s.opts, false)
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		s.dismiss(g.peer, carrier)
+	case s.opts.offload > 0:
+		session.serving = map[uint32]*Call{}
 	}
 	return session, err
 }
@@ -318,9 +321,6 @@ func (s *Server) dismiss(p Peer, carrier Carrier) {
 func (s *Server) serveSession(session *session) {
 	if s.opts.onStart != nil {
 		s.opts.onStart(session.peer)
-	}
-	if s.opts.offload > 0 {
-		session.serving = map[uint32]*Call{}
 	}
 	err := s.loop(session)
 	s.mu.Lock()
@@ -496,23 +496,44 @@ func (s *Server) all() (list []*session) {
 	return list
 }
 
-// Close ends listening and all sessions, in order: calls that are being served are replied to.
+// Close ends listening and all sessions, in order. Calls that are being served are replied to, if
+// their handlers end within ReplyTimeout; Shutdown waits longer.
 func (s *Server) Close() error {
+	s.closeSessions(s.opts.replyTimeout)
+	return nil
+}
+
+// closeSessions closes all sessions, each once its calls were replied to, or a time has passed.
+func (s *Server) closeSessions(patience time.Duration) {
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()
 	s.stopListening()
+	until := time.Now().Add(patience)
 	var closing sync.WaitGroup
 	for _, session := range s.all() {
 		closing.Add(1)
 		go func() { // A client that reads nothing holds up no other's farewell.
 			defer closing.Done()
 			session.refuseRest()
+			session.finishCalls(until)
 			session.close()
 		}()
 	}
 	closing.Wait()
-	return nil
+}
+
+// finishCalls takes up nothing more, and waits until what was taken up before is replied to.
+func (s *session) finishCalls(until time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closing = true
+	if s.callsTaken == 0 {
+		return
+	}
+	w := s.newWaiter()
+	_ = s.wait(w, limit{deadline: until}, func() bool { return s.callsTaken == 0 })
+	s.freeWaiter(w)
 }
 
 // refuseRest fails calls that were not begun, which never run.
@@ -528,6 +549,7 @@ func (s *session) refuseRest() {
 		a.message.Release()
 		if a.stream == nil && !a.head.Flags.Has(abi.FlagNoReply) {
 			s.callsArrived--
+			s.callsTaken--
 			head := abi.Head{Kind: abi.KindMessage, Flags: abi.FlagFin | abi.FlagError,
 				Stream: a.head.Stream, Tag: uint32(CodeRefused)}
 			_ = s.transmit(head, &outgoing{bytes: []byte("the server goes away")})
@@ -586,7 +608,8 @@ func (s *Server) closeOnceServed(ctx context.Context) error {
 	case <-ctx.Done():
 		err = ctx.Err()
 	}
-	return errors.Join(err, s.Close())
+	s.closeSessions(0)
+	return err
 }
 
 // goAway tells a client that takes it to begin nothing new, once.

@@ -48,8 +48,9 @@ type session struct {
 	ending error // why the other side is gone, while what it asked for before is served
 	goaway bool  // the server wants nothing new
 	told   bool  // the client was told so
-	// leaving says that it is closed once nothing is under way on it; see closeOnceIdle.
-	leaving bool
+	// leaving says that it is closed once nothing is under way on it; see closeOnceIdle. closing
+	// says that nothing more is taken up; see finishCalls.
+	leaving, closing bool
 
 	// Driving; see waiting.go.
 	leading     bool
@@ -80,6 +81,7 @@ type session struct {
 	memoryWaits int
 	short       bool
 	owes        bool
+	settling    bool // settleLater runs
 
 	calls   calls
 	streams streams
@@ -94,6 +96,8 @@ type session struct {
 	oneWay       int
 	oneWayBytes  int
 	callsArrived int
+	callBytes    int // of calls that wait to be taken up
+	callsTaken   int // and not replied to
 	// streamsArrived counts the streams among arrivals.
 	streamsArrived int
 	acceptWaiters  []*waiter
@@ -247,9 +251,12 @@ func (s *session) writeBacklog() {
 			return true
 		}
 		socket.write(fd)
-		if has, _ := socket.hasRoom(); has && len(s.roomWaiters) > 0 {
-			s.wakeRoom()
-			s.interrupt() // One of them may be parked to read.
+		if has, _ := socket.hasRoom(); has {
+			s.settle()
+			if len(s.roomWaiters) > 0 {
+				s.wakeRoom()
+				s.interrupt() // One of them may be parked to read.
+			}
 		}
 		return socket.sent == len(socket.out)
 	})
@@ -328,7 +335,7 @@ func (s *session) tryTurn() (bool, error) {
 // isFlooded says whether more waits to be served than is to be kept, or nothing more can come.
 func (s *session) isFlooded() bool {
 	return s.ending != nil || s.oneWay > maxOneWay || s.oneWayBytes > s.maxMessage ||
-		s.callsArrived > s.maxInFlight && s.memory == nil
+		s.memory == nil && (s.callsArrived > s.maxInFlight || s.callBytes > s.maxMessage)
 }
 
 func (s *session) wakeRoom() { wake(&s.roomWaiters, true) }
@@ -343,12 +350,15 @@ func (s *session) sendOwed() (bool, error) {
 			break
 		}
 		var body [8]byte
-		out := outgoing{}
+		out := outgoing{empty: owed.head.Kind == abi.KindMessage}
 		if owed.head.Kind == abi.KindWindow {
 			binary.LittleEndian.PutUint64(body[:], owed.bytes)
 			out.bytes = body[:]
 		}
 		if err := s.transmit(owed.head, &out); errors.Is(err, shm.ErrFull) {
+			if s.socket != nil && s.makeRoom() {
+				continue
+			}
 			break
 		} else if err != nil {
 			return sent, err
@@ -360,6 +370,14 @@ func (s *session) sendOwed() (bool, error) {
 		s.flush()
 	}
 	return sent, nil
+}
+
+// makeRoom has a socket take what it takes. If that leaves no room, writeBacklog runs, which sends
+// what is owed.
+func (s *session) makeRoom() bool {
+	s.flush()
+	has, _ := s.socket.hasRoom()
+	return has
 }
 
 // settle is what every operation on streams ends with: what it owes is sent.

@@ -30,6 +30,7 @@ type sharing struct {
 	current *Conn
 	leaving map[*Conn]struct{}
 	dialing chan struct{} // closed once the Dial that is under way has ended
+	stop    func()        // ends it
 	closed  bool
 	// triedFirst is when the first address was tried last, by a session at another one; zero if it
 	// is not tried again. trying says that somebody does.
@@ -70,13 +71,22 @@ func (s *sharing) get(ctx context.Context) (conn *Conn, isNew bool, err error) {
 }
 
 func (s *sharing) dial(ctx context.Context) (*Conn, error) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	s.mu.Lock()
+	if s.stop = stop; s.closed {
+		stop()
+	}
+	s.mu.Unlock()
 	conn, err := dialWaiting(ctx, s.addresses, s.opts)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	close(s.dialing)
-	s.dialing = nil
-	if err == nil && s.closed {
-		_ = conn.Close()
+	s.dialing, s.stop = nil, nil
+	if s.closed {
+		if err == nil {
+			_ = conn.Close()
+		}
 		return nil, net.ErrClosed
 	}
 	s.setCurrent(conn)
@@ -183,6 +193,9 @@ func (s *sharing) leave() {
 func (s *sharing) close() {
 	s.mu.Lock()
 	s.closed = true
+	if s.stop != nil {
+		s.stop()
+	}
 	conns := make([]*Conn, 0, len(s.leaving)+1)
 	if s.current != nil {
 		conns = append(conns, s.current)
@@ -217,9 +230,10 @@ func (s *session) closeOnceIdle() {
 	s.close()
 }
 
-// ended has closeOnceIdle look again: a call or a stream has ended, or something was taken up.
+// ended has closeOnceIdle and finishCalls look again: a call or a stream has ended, or something
+// was taken up.
 func (s *session) ended() {
-	if s.leaving {
+	if s.leaving || s.closing {
 		s.followers.wakeAll()
 		if s.isDriven() {
 			s.interrupt()

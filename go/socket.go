@@ -219,7 +219,7 @@ func (l *socketLink) send(head abi.Head, out *outgoing) error {
 	if total > l.limit {
 		return &TooLargeError{Len: total, Max: l.limit}
 	}
-	if l.unwritten() >= backlogMax && head.Kind == abi.KindMessage {
+	if l.unwritten() >= backlogMax && mayWait(head.Kind) {
 		return shm.ErrFull
 	}
 	l.frames++
@@ -244,6 +244,12 @@ func (l *socketLink) send(head abi.Head, out *outgoing) error {
 	}
 	*to = frames
 	return nil
+}
+
+// mayWait says whether an entry waits for room, as in a ring. One that is owed does, as the other
+// side can make this one owe any number of them; of the others each session has few.
+func mayWait(kind abi.Kind) bool {
+	return kind == abi.KindMessage || kind == abi.KindReset || kind == abi.KindWindow
 }
 
 func (l *socketLink) reserve(n int) (*Reservation, error) {

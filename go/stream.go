@@ -29,11 +29,16 @@ type Stream struct {
 	refuses            bool // The reset came behind the other side's last message, which is kept.
 	code               Code
 	resetDue           bool
+	finDue             bool // Its last message waits for room.
 	discarding         bool
 	owing              bool
 	openMetadata       []byte
 	hasOpenMetadata    bool
 	lastMetadata       []byte
+
+	ctx    context.Context // nil until it is asked for
+	cancel context.CancelFunc
+	isOver bool // or its session is
 }
 
 // Method is the method with which it was opened.
@@ -45,15 +50,30 @@ func (t *Stream) Deadline() (time.Time, bool) { return t.deadline, !t.deadline.I
 // Peer is the other side.
 func (t *Stream) Peer() Peer { return t.session.peer }
 
-// Context is done when the time is over for which the other side waits, as far as it has said so.
-// It is not done by a reset, which Recv and Send report.
+// Context is done when the time is over for which the other side waits, or the stream or its
+// session is over before; it is never done if the other side has not said how long it waits. What
+// has ended the stream Recv and Send report.
 func (t *Stream) Context() context.Context {
 	if t.deadline.IsZero() {
 		return context.Background()
 	}
-	ctx, stop := context.WithDeadline(context.Background(), t.deadline)
-	context.AfterFunc(ctx, stop)
-	return ctx
+	t.session.mu.Lock()
+	defer t.session.mu.Unlock()
+	if t.ctx == nil {
+		t.ctx, t.cancel = context.WithDeadline(context.Background(), t.deadline)
+		if t.isOver {
+			t.cancel()
+		}
+	}
+	return t.ctx
+}
+
+// over lets go of its context.
+func (t *Stream) over() {
+	t.isOver = true
+	if t.cancel != nil {
+		t.cancel()
+	}
 }
 
 func (t *Stream) wakeAll() {
@@ -191,7 +211,7 @@ func (t *Stream) waitToSend(lim limit, out *outgoing) error {
 			return s.err
 		case t.wasReset || t.resetDue:
 			return &ResetError{t.code}
-		case t.outgoing.isOver():
+		case t.outgoing.isOver() || t.finDue:
 			return io.ErrClosedPipe
 		case out.empty || t.credit.allows():
 			return nil
@@ -199,7 +219,7 @@ func (t *Stream) waitToSend(lim limit, out *outgoing) error {
 		w := s.newWaiter()
 		t.writers = append(t.writers, w)
 		err := s.wait(w, lim, func() bool {
-			return t.credit.allows() || t.wasReset || t.outgoing.isOver()
+			return t.credit.allows() || t.wasReset || t.outgoing.isOver() || t.finDue
 		})
 		remove(&t.writers, w)
 		s.freeWaiter(w)
@@ -207,6 +227,35 @@ func (t *Stream) waitToSend(lim limit, out *outgoing) error {
 			return err
 		}
 	}
+}
+
+// finish is CloseSend, but that it waits for nothing: the last message is owed until there is room.
+func (t *Stream) finish() error {
+	s := t.session
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := t.waitToSend(limit{}, &outgoing{empty: true}); err != nil {
+		return err
+	}
+	t.finDue = true
+	t.wakeAll()
+	s.owe(t)
+	s.settle()
+	if s.memory != nil && s.owes && !s.settling {
+		s.settling = true
+		go s.settleLater() // Who closes the last stream waits for nothing any more.
+	}
+	return nil
+}
+
+// settleLater drives a session until what is owed has found room.
+func (s *session) settleLater() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w := s.newWaiter()
+	_ = s.wait(w, limit{}, func() bool { return !s.owes })
+	s.freeWaiter(w)
+	s.settling = false
 }
 
 // Recv takes the next message; io.EOF if the other side has sent its last one. What was received
@@ -304,7 +353,7 @@ func (t *Stream) discard() {
 // the other side still takes what was sent; what it sends from now on resets the stream.
 func (t *Stream) Close() error {
 	t.session.mu.Lock()
-	isFinished := t.outgoing == finished
+	isFinished := t.outgoing == finished || t.finDue
 	t.session.mu.Unlock()
 	if isFinished {
 		t.discard()

@@ -108,6 +108,7 @@ func (t *streams) settle(stream *Stream) {
 	// The other side may use the number again from now on.
 	stream.resetDue = false
 	delete(t.byNumber, stream.number)
+	stream.over()
 	*t.count--
 	stream.session.ended()
 	if !t.isOurs(stream.number) {
@@ -129,6 +130,7 @@ func (t *streams) wakeNext() {
 func (t *streams) finish(err error) {
 	for _, stream := range t.byNumber {
 		stream.wakeAll()
+		stream.over()
 	}
 	wake(&t.waiters, true)
 }
@@ -140,6 +142,10 @@ func (t *streams) nextControl() (control, bool) {
 		head := abi.Head{Stream: stream.number}
 		if stream.resetDue {
 			head.Kind, head.Tag = abi.KindReset, uint32(stream.code)
+			return control{stream: stream, head: head}, true
+		}
+		if stream.finDue {
+			head.Kind, head.Flags = abi.KindMessage, abi.FlagFin
 			return control{stream: stream, head: head}, true
 		}
 		if stream.granted.isDue() && !stream.incoming.isOver() {
@@ -158,8 +164,12 @@ func (t *streams) controlSent(sent control) {
 		sent.stream.granted.giveBack()
 		return
 	}
-	sent.stream.resetDue = false
-	sent.stream.outgoing = reset
+	if sent.head.Kind == abi.KindMessage {
+		sent.stream.outgoing = finished
+	} else {
+		sent.stream.outgoing = reset
+	}
+	sent.stream.resetDue, sent.stream.finDue = false, false
 	t.settle(sent.stream)
 }
 

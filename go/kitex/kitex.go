@@ -83,8 +83,12 @@ const unresolved = "127.0.0.1:1"
 
 // DialTimeout opens a stream, as remote.Dialer says.
 func (d *Dialer) DialTimeout(network, _ string, timeout time.Duration) (net.Conn, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), timeout)
-	defer cancel()
+	ctx := context.Background()
+	if timeout > 0 { // As net.Dialer has it, 0 is no limit.
+		limited, cancel := context.WithTimeout(ctx, timeout)
+		defer cancel()
+		ctx = limited
+	}
 	conn, err := d.sessions.Dial(ctx)
 	if err != nil {
 		return nil, err

@@ -38,6 +38,10 @@ func failed(call string, size int, err error) error {
 	return &ShortageError{text, err}
 }
 
+func isShort(err error) bool {
+	return errors.Is(err, unix.ENOMEM) || errors.Is(err, unix.ENFILE) || errors.Is(err, unix.EMFILE)
+}
+
 // Create makes a sealed segment: the one writable mapping, and the descriptor for the peer, which
 // the caller closes.
 func Create(size int) (*Mapping, int, error) {
@@ -114,8 +118,28 @@ func retry(call func() error) error {
 	}
 }
 
-// Probe says, once for the process, whether sealed segments work here.
-var Probe = sync.OnceValue(func() error {
+var probed struct {
+	sync.Mutex
+	done bool
+	err  error
+}
+
+// Probe says whether sealed segments work here. What it has found out holds for the process; a
+// shortage says nothing, and it tries again the next time.
+func Probe() error {
+	probed.Lock()
+	defer probed.Unlock()
+	if probed.done {
+		return probed.err
+	}
+	err := probe()
+	if probed.done = !errors.As(err, new(*ShortageError)); probed.done {
+		probed.err = err
+	}
+	return err
+}
+
+func probe() error {
 	mapping, fd, err := Create(1)
 	if err != nil {
 		return err
@@ -128,5 +152,8 @@ var Probe = sync.OnceValue(func() error {
 		return errors.New("sealed memfds can still be mapped writable here; shm: needs Linux " +
 			"5.1 or newer; use unix: on this machine")
 	}
+	if isShort(err) {
+		return failed("mmap", 1, err)
+	}
 	return nil
-})
+}

@@ -1,0 +1,182 @@
+package breezeway
+
+import (
+	"context"
+	"io"
+	"net"
+	"path/filepath"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/breezeway-ipc/breezeway/go/internal/abi"
+)
+
+// byHand is a client of a unix socket that keeps to the frames, and to nothing else.
+type byHand struct {
+	t    *testing.T
+	conn net.Conn
+}
+
+func dialByHand(t *testing.T, address string, hello abi.Hello) *byHand {
+	t.Helper()
+	where, err := ParseAddress(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := net.Dial("unix", where.Path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	if _, err := conn.Write(hello.Encode()); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := receiveHello(conn); err != nil {
+		t.Fatal(err)
+	}
+	_ = conn.SetDeadline(time.Now().Add(time.Minute))
+	return &byHand{t, conn}
+}
+
+func aFrame(kind abi.Kind, flags abi.Flags, stream uint32, body []byte) []byte {
+	head := abi.Head{Kind: kind, Flags: flags, Stream: stream}
+	return append(abi.AppendFrame(nil, head, len(body)), body...)
+}
+
+// ask sends a call.
+func (c *byHand) ask(number int, body []byte) error {
+	_, err := c.conn.Write(aFrame(abi.KindMessage, abi.FlagOpen|abi.FlagFin, uint32(2*number+1),
+		body))
+	return err
+}
+
+// takeReplies takes so many replies of no bytes.
+func (c *byHand) takeReplies(count int) {
+	c.t.Helper()
+	if n, err := io.ReadFull(c.conn, make([]byte, count*abi.FrameLen)); err != nil {
+		c.t.Fatalf("%d bytes of %d replies came: %v", n, count, err)
+	}
+}
+
+// sessionOf is a server's one session, which it lists a moment after the handshake.
+func sessionOf(t *testing.T, server *Server) *session {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); runtime.Gosched() {
+		if all := server.all(); len(all) > 0 {
+			return all[0]
+		}
+	}
+	t.Fatal("the session is not listed")
+	return nil
+}
+
+func smallHello() abi.Hello {
+	return abi.Hello{RingCapacity: 8, LendCount: 64, PayloadCap: 64 << 20, StreamMessages: 4,
+		StreamBytes: 4096, MaxStreams: 8}
+}
+
+func TestAClientWithMoreCallsThanAgreedIsServedAgainOnceTheyAreReplied(t *testing.T) {
+	const more = 5 // A ring of 8 lets 4 be in flight.
+	began, release := make(chan struct{}, more+1), make(chan struct{})
+	ended := make(chan error, 1)
+	server, address := quietServer(t, "unix:"+filepath.Join(t.TempDir(), "s"),
+		func(call *Call) error {
+			began <- struct{}{}
+			<-release
+			return call.Reply(nil)
+		}, RingCapacity(8), Offload(64), OnSessionEnd(func(_ Peer, err error) { ended <- err }))
+	client := dialByHand(t, address, smallHello())
+	for number := range more {
+		if err := client.ask(number, nil); err != nil {
+			t.Fatal(err)
+		}
+		soon(t, "a handler", began)
+	}
+	session := sessionOf(t, server)
+	until(t, session, "the session's goroutine is asleep",
+		func() bool { return session.isFlooded() && session.followers.first() != nil })
+	close(release)
+	client.takeReplies(more)
+	if err := client.ask(more, nil); err != nil {
+		t.Fatal(err)
+	}
+	client.takeReplies(1)
+	_ = client.conn.Close()
+	soon(t, "the session's end", ended)
+}
+
+func TestCallsThatAreReadAheadAreBoundedByTheirBytes(t *testing.T) {
+	const size, calls = 1 << 20, 40
+	release := make(chan struct{})
+	server, address := quietServer(t, "unix:"+filepath.Join(t.TempDir(), "s"),
+		func(call *Call) error {
+			<-release
+			return call.Reply(nil)
+		}, Offload(1), Cap(2*size))
+	hello := smallHello()
+	hello.RingCapacity, hello.PayloadCap = 1024, 2*size
+	client := dialByHand(t, address, hello)
+	sent := make(chan error, 1)
+	go func() {
+		for number := range calls {
+			if err := client.ask(number, make([]byte, size)); err != nil {
+				sent <- err
+				return
+			}
+		}
+		sent <- nil
+	}()
+	session := sessionOf(t, server)
+	until(t, session, "reading stops", session.isFlooded)
+	session.mu.Lock()
+	waiting := session.waiting
+	session.mu.Unlock()
+	if waiting > 3 {
+		t.Errorf("%d calls of a MiB wait where messages of 2 MiB are taken", waiting)
+	}
+	close(release)
+	client.takeReplies(calls)
+	if err := soon(t, "the last call", sent); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestWhoOpensAndResetsStreamsAndReadsNothingKeepsABoundedBacklog(t *testing.T) {
+	ended := make(chan error, 1)
+	server := &Server{Streams: func(stream *Stream) { _, _ = stream.Recv(context.Background()) }}
+	address := "unix:" + filepath.Join(t.TempDir(), "s")
+	err := server.Listen(address, OnSessionEnd(func(_ Peer, err error) { ended <- err }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve() }()
+	defer func() {
+		_ = server.Close()
+		soon(t, "the server's end", served)
+	}()
+	client := dialByHand(t, address, smallHello())
+	session := sessionOf(t, server)
+	const rounds = 40_000
+	for number := uint32(1); number < 2*rounds; {
+		var frames []byte
+		for range 1000 {
+			frames = append(frames, aFrame(abi.KindMessage,
+				abi.FlagOpen|abi.FlagStream|abi.FlagEmpty, number, nil)...)
+			frames = append(frames, aFrame(abi.KindReset, 0, number, nil)...)
+			number += 2
+		}
+		if _, err := client.conn.Write(frames); err != nil {
+			soon(t, "the session's end", ended)
+			return // It opened more than may be open before it had read that others were over.
+		}
+		session.mu.Lock()
+		unwritten := session.socket.unwritten()
+		session.mu.Unlock()
+		if unwritten > 2*backlogMax {
+			t.Fatalf("%d bytes wait to be written", unwritten)
+		}
+	}
+	soon(t, "the session's end", ended)
+}
