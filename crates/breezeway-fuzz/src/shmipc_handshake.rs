@@ -41,8 +41,9 @@ enum Say {
     Bytes(Vec<u8>),
     /// What the other side waits for at this place.
     Right,
-    /// Descriptors, and the last one so many times again.
-    Files(Vec<Offered>, u8),
+    Files(Vec<Offered>),
+    /// The descriptors of both regions as they should be, and so many others.
+    Regions(u8),
 }
 
 #[derive(Arbitrary, Debug)]
@@ -107,14 +108,17 @@ pub fn run(data: &[u8]) {
             }
             Say::Bytes(bytes) => bytes.clone(),
             Say::Right => right(input.to_server, step),
-            Say::Files(offered, again) => {
-                let last = offered.iter().take(3).next_back();
-                let again = last.into_iter().cycle().take(usize::from(again % 4));
-                files = offered.iter().take(3).chain(again).map(Offered::open).collect();
-                has_said_two |= files.len() == 2;
+            Say::Files(offered) => {
+                files = offered.iter().take(5).map(Offered::open).collect();
+                vec![0]
+            }
+            Say::Regions(more) => {
+                files = vec![buffers::small_region(), queue::region()];
+                files.extend((0..more % 4).map(|_| queue::region()));
                 vec![0]
             }
         };
+        has_said_two |= files.len() == 2;
         let files: Vec<BorrowedFd<'_>> = files.iter().map(AsFd::as_fd).collect();
         // What does not fit into the socket is never read.
         let _ = socket::send(&peer, &bytes, &files);

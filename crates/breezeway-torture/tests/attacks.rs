@@ -1,6 +1,5 @@
 //! Attacks by name against a server, while an honest client calls: the attack is under way, and
-//! every byte of the client's comes back. No time is judged; `make attacks` measures. Doorbells
-//! without end are only there: beside other work their client was not always done (SECURITY.md).
+//! every byte of the client's comes back. No time is judged; `make attacks` measures.
 
 mod bounded;
 
@@ -17,6 +16,7 @@ attacks! {
     an_honest_client_is_served_beside_silent_connections: "silent",
     an_honest_client_is_served_beside_connections_that_trickle: "trickling",
     an_honest_client_is_served_while_others_connect_and_close: "connects",
+    an_honest_client_is_served_beside_doorbells_without_end: "doorbells",
     an_honest_client_is_served_beside_frames_that_never_end: "slow-frames",
     an_honest_client_is_served_beside_segments_that_come_and_go: "segments",
     an_honest_client_is_served_beside_replies_that_are_kept: "keeping",
