@@ -443,3 +443,38 @@ func TestAServerIsClosedAsASessionBegins(t *testing.T) {
 		}
 	}
 }
+
+func TestAnnouncementsThatBringDoorbellsDoNotFillTheSocket(t *testing.T) {
+	server := &Server{Handler: func(call *Call) error { return call.Echo() }}
+	conn := standingBy(t, server)
+	s, peer := conn.session, sessionOf(t, server)
+	announce := map[string]func() error{
+		"leaving to who stands by": func() error { s.leaveToStanding(); return s.err },
+		"waiting for memory": func() error {
+			s.memoryWaits++
+			defer func() { s.memoryWaits-- }()
+			return s.armRoom()
+		},
+	}
+	for what, announce := range announce {
+		s.mu.Lock()
+		for range 500 {
+			if err := announce(); err != nil {
+				s.mu.Unlock()
+				t.Fatal(err)
+			}
+			// As the other side does for an announcement.
+			_ = peer.raw.Control(func(fd uintptr) {
+				_, _ = unix.SendmsgN(int(fd), []byte{0}, nil, nil, unix.MSG_DONTWAIT)
+			})
+		}
+		unread := 0
+		_ = s.raw.Control(func(fd uintptr) {
+			unread, _ = unix.IoctlGetInt(int(fd), unix.TIOCINQ)
+		})
+		s.mu.Unlock()
+		if unread > 128 { // 64 that were peeked at, and not so many announcements.
+			t.Errorf("%s: %d bytes are left in the socket", what, unread)
+		}
+	}
+}

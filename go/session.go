@@ -492,6 +492,9 @@ func (s *session) waitForRoom(err error, lim limit) error {
 // armRoom announces that somebody waits for room. The announcement is one for all who wait, and
 // what came before it does not end a wait: so those who wait for that are woken first.
 func (s *session) armRoom() error {
+	if s.hush(); s.err != nil {
+		return s.err
+	}
 	if len(s.roomWaiters) > 0 {
 		has, err := s.link.hasRoom()
 		if err != nil {

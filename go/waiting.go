@@ -276,6 +276,9 @@ func (s *session) standBy(w *waiter, lim *limit) {
 // to do for who drives.
 func (s *session) leaveToStanding() bool {
 	for range catchUpTurns {
+		if s.hush(); s.err != nil {
+			return true
+		}
 		armed, err := s.memory.end.Arm()
 		if err != nil {
 			s.note(violation(err))
@@ -393,6 +396,7 @@ func (s *session) lead(w *waiter, lim *limit, ready func() bool) bool {
 			continue
 		}
 		if s.standing != nil {
+			s.hush()
 			armed, err := s.memory.end.Arm()
 			if err != nil {
 				s.note(violation(err))
@@ -574,6 +578,19 @@ func (s *session) poll(once bool) bool {
 func (s *session) look() {
 	if err := s.link.awake(); err != nil {
 		s.note(err)
+	}
+}
+
+// hush reads the doorbells that announcements have brought, before they are more than the socket has
+// room for: who announces need not be the one who sleeps in the poller and reads them. What was to
+// wake that one may be among them, so it looks for itself.
+func (s *session) hush() {
+	if s.memory == nil || !s.memory.end.IsRungOut() {
+		return
+	}
+	s.look()
+	if s.inPoller {
+		s.interrupt()
 	}
 }
 

@@ -18,6 +18,9 @@ const (
 	// sendBuffer is what a session socket's send buffer is set to: 64 doorbell bytes that the peer
 	// may leave unread, and 64 segments, take less than 800 bytes each.
 	sendBuffer = 160 * 1024
+	// readSize is more than the other side's socket holds of these one-byte messages: a peek that
+	// ends just before a descriptor would give that too (seen with Linux 6.18).
+	readSize = 512
 	// maxReads bounds the reads in search of one segment.
 	maxReads = 128
 	// maxPeeked bounds the bytes that were peeked at and not consumed.
@@ -40,7 +43,7 @@ type doorbell struct {
 	// What the last read came to.
 	readErr  error
 	more     bool
-	bytes    [256]byte
+	bytes    [readSize]byte
 	receiver segment.Receiver
 }
 

@@ -56,6 +56,8 @@ type Endpoint struct {
 	// Positions of segment add entries that the peer is not known to have consumed.
 	adds     []uint64
 	counters [8]uint64
+	// announced counts the announcements since the socket was last read.
+	announced int
 }
 
 // Control makes this side's control segment, and gives its descriptor, which the caller closes.
@@ -393,6 +395,7 @@ func (e *Endpoint) ring() {
 // Arm announces that a doorbell is wanted for the next entry, as somebody sleeps in the poller; and
 // lets the peer see everything. False if the entry is there already.
 func (e *Endpoint) Arm() (bool, error) {
+	e.announced++
 	e.own.Store(abi.DataWakeAt, e.consumer.head)
 	e.Flush()
 	ready, err := e.consumer.ready()
@@ -410,7 +413,7 @@ func (e *Endpoint) Disarm() { e.own.Store(abi.DataWakeAt, abi.Idle) }
 func (e *Endpoint) PrepareSleep() (bool, error) {
 	e.own.Store(abi.DataWakeAt, e.consumer.head)
 	e.Flush()
-	if err := e.doorbell.drain(); err != nil {
+	if err := e.Drain(); err != nil {
 		return false, err
 	}
 	ready, err := e.consumer.ready()
@@ -428,9 +431,11 @@ func (e *Endpoint) ArmRoom(memory bool) Room {
 	unconsumed := e.producer.tail - e.producer.consumed
 	room := Room{e.producer.consumed + max(unconsumed/4, 1), e.lender.back, memory}
 	if unconsumed > 0 {
+		e.announced++
 		e.own.Store(abi.SpaceWakeAt, room.consumed-1)
 	}
 	if memory {
+		e.announced++
 		e.lender.arm()
 	}
 	return room
@@ -457,7 +462,17 @@ func (e *Endpoint) HasRoom(room Room) (bool, error) {
 }
 
 // Drain reads the session socket: forgets doorbells, keeps segments, notes the peer's end.
-func (e *Endpoint) Drain() error { return e.doorbell.drain() }
+func (e *Endpoint) Drain() error {
+	e.announced = 0
+	return e.doorbell.drain()
+}
+
+// maxAnnounced is after how many announcements the socket is to be read: each may bring a byte, and
+// the peer's socket has room for 64.
+const maxAnnounced = 32
+
+// IsRungOut says whether the socket is to be read before anything else is announced.
+func (e *Endpoint) IsRungOut() bool { return e.announced >= maxAnnounced }
 
 // IsClosed says whether the peer's end of file was seen. What it committed before is still taken.
 func (e *Endpoint) IsClosed() bool { return e.doorbell.closed }
