@@ -186,9 +186,11 @@ impl<M> Stream<M> {
             && self.reset_due.is_none()
     }
 
-    /// What the peer is to be given back of its window, if that is due.
+    /// What the peer is to be given back of its window, if that is due: not of a stream on which it
+    /// sends no more, or stops once it learns of the reset.
     pub(super) fn window_due(&self) -> Option<Window> {
-        (self.granted.is_due() && !self.incoming.is_over()).then(|| self.granted.consumed())
+        let is_of_use = !self.incoming.is_over() && !self.is_reset_here();
+        (is_of_use && self.granted.is_due()).then(|| self.granted.consumed())
     }
 
     pub(super) fn window_sent(&mut self) {

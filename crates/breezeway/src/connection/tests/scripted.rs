@@ -273,6 +273,25 @@ fn a_window_that_crosses_the_last_message_is_no_violation() {
 }
 
 #[test]
+fn a_stream_that_was_let_go_gives_no_window_back() {
+    let mut pair = Pair::new();
+    let (here, there) = pair.open();
+    for content in 0..4 {
+        pair.client.send(here, message(1), content).unwrap();
+    }
+    pair.server_receives();
+    pair.server.take(there);
+    pair.server.take(there);
+    // The window is owed, and the ring is full.
+    assert!(matches!(pair.server.streams().next_control(), Some(Control::Window { .. })));
+    pair.server.streams().abandon(there);
+    assert!(matches!(pair.server.streams().next_control(), Some(Control::Reset { .. })));
+    pair.server.settle();
+    let event = Event::Stream(StreamEvent::Reset(here));
+    assert_eq!(pair.client_receives(), [event]);
+}
+
+#[test]
 fn a_stream_that_was_let_go_while_its_last_reset_is_owed_counts_no_longer() {
     let mut pair = Pair::new();
     let (here, there) = pair.open();
