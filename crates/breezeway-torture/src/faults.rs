@@ -585,6 +585,9 @@ fn of_client(engine: Engine, phase: Phase, options: &Options) -> Result<Report, 
         }
         if finding.is_err() || is_over {
             bed = Bed::make(engine)?;
+        } else if outcome.as_deref() != Some(WELL) {
+            // The session that stays may have another connection.
+            bed.own = bed.patient.process.sockets();
         }
     }
     drop(bed.folder);
