@@ -57,7 +57,8 @@ enum Step {
         offset: Value,
         status: Value,
     },
-    /// As many of the honest side's elements as there are.
+    /// As many of the honest side's elements as there are, or as its queue holds: the peer may have
+    /// written how many there are itself.
     TakeAll,
     Sleep,
     Wake,
@@ -293,7 +294,11 @@ impl Peer {
             }
             Step::TakeAll => {
                 if self.is_whole() {
-                    while self.incoming.try_take().is_some() {}
+                    for _ in 0..queue::CAPACITY {
+                        if self.incoming.try_take().is_none() {
+                            break;
+                        }
+                    }
                 }
             }
             Step::Sleep => {
