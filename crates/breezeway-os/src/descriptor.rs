@@ -337,6 +337,32 @@ pub(crate) mod tests {
     }
 
     #[test]
+    fn nobody_is_refused_for_what_others_sent_whose_processes_have_no_number_here_either() {
+        let closers = Closers::of_this_process();
+        let stranger = |uid| {
+            let (pid, uid) = (None, Some(uid));
+            Peer { pid, uid, gid: None, remote: None, identity: None }
+        };
+        let [one, other] = [1 << 20, 1 << 21].map(stranger);
+        let _slow: Vec<_> = (0..MAX_CLOSERS_OF_ONE)
+            .map(|_| {
+                let mut slow = SlowToClose::new();
+                closers.close(slow.take(), Sender::of(&one));
+                slow
+            })
+            .collect();
+        for _ in 0..MAX_WAITING {
+            closers.close(std::io::pipe().unwrap().0.into(), Sender::of(&one));
+        }
+        assert!(closers.lock().waiting_of(Sender::of(&one)) >= MAX_WAITING);
+        assert!(!has_too_many_to_close(&one));
+        // Another user's are another's.
+        let (mut watched, end) = std::io::pipe().unwrap();
+        closers.close(end.into(), Sender::of(&other));
+        assert_eq!(watched.read(&mut [0]).unwrap(), 0);
+    }
+
+    #[test]
     fn all_that_many_senders_sent_is_closed_by_few_threads() {
         let closers = closers();
         let mut watched = Vec::new();

@@ -161,7 +161,10 @@ fn try_attack(attack: Attack, enough: Enough) -> Result<String, Failure> {
     let socket = folder.path().join(if engine == Engine::Unix { "unix" } else { "shm" });
     let (times, steps) = thread::scope(|scope| {
         let attacking = scope.spawn(|| go(attack, &socket, &address, &course));
+        let mut waiting = Standstill::new(attack);
         while course.steps.load(Ordering::Relaxed) == 0 && !attacking.is_finished() {
+            // No call is waited for yet.
+            waiting.goes_on(0, 1, &process);
             thread::yield_now();
         }
         let measured = measured(Some(&course));

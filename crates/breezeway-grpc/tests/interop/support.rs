@@ -82,13 +82,10 @@ impl Drop for Plain {
 
 /// An address of every carrier; for that of TLS this process has certificates by default.
 pub(crate) fn addresses(folder: &Path) -> Vec<String> {
-    let mut all = plain_addresses(folder).to_vec();
     #[cfg(feature = "tls")]
-    {
-        crate::over_tls::install_default();
-        all.push("tls:127.0.0.1:0".to_owned());
-    }
-    all
+    crate::over_tls::install_default();
+    let tls = cfg!(feature = "tls").then(|| "tls:127.0.0.1:0".to_owned());
+    plain_addresses(folder).into_iter().chain(tls).collect()
 }
 
 /// Those that everybody can speak at.

@@ -36,5 +36,6 @@ fn another_process() {
         ("shop", failover::serve),
         ("blocking generation", restarting::serve_blocking),
         ("awaited generation", restarting::serve_awaited),
+        ("seeker", thrift_awaited::seek),
     ]);
 }

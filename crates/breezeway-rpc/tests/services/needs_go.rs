@@ -5,6 +5,8 @@ mod apache;
 mod balanced;
 mod matrix;
 mod streams;
+#[cfg(feature = "tls")]
+mod within_tls;
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -15,18 +17,14 @@ use std::time::Duration;
 use breezeway::Address;
 use breezeway_rpc::thrift::{ApplicationException, ExceptionKind};
 use breezeway_rpc::{
-    AsyncServer, AsyncThriftClient, CallOptions, Channel, Error, Method, ReplyMetadata,
-    ThriftClient, ThriftFraming,
+    AsyncServer, CallOptions, Channel, Error, Method, ReplyMetadata, ThriftClient, ThriftFraming,
 };
 use breezeway_shmipc as shmipc;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::sync::mpsc::unbounded_channel;
 
-#[cfg(feature = "tls")]
-use crate::over_tls::{self, Certificates, awaited};
 use crate::shop::{
-    AsyncShopClient, AsyncShopServer, Corner, HealthReadyArgs, Item, ShopBuyError, ShopClient,
-    ShopStockError,
+    AsyncShopServer, Corner, HealthReadyArgs, Item, ShopBuyError, ShopClient, ShopStockError,
 };
 use crate::thrift::Running;
 
@@ -148,66 +146,6 @@ async fn kitexs_client_calls_over_streams_of_shmipc_in_every_framing() {
         tokio::task::spawn_blocking(trying).await.unwrap();
         assert_eq!(running.looks.recv().await.unwrap(), "Kitex");
         forwarding.abort();
-    }
-}
-
-#[cfg(feature = "tls")]
-#[test]
-#[ignore = "needs Go"]
-fn kitexs_client_calls_within_tls_in_every_framing() {
-    let all = Certificates::new();
-    let issued = all.0.issue("client.test");
-    let [root, chain, key] =
-        [all.0.root(), issued.chain, issued.key].map(|path| path.display().to_string());
-    for framing in FRAMINGS {
-        let running = over_tls::Running::new(all.server());
-        let address = running.address.to_string().replace("tls:", "tcp:").parse().unwrap();
-        kitex_tries("call-tls", &address, &[framing, &root, &chain, &key]);
-    }
-    for framing in FRAMINGS {
-        awaited(async {
-            let address = over_tls::serve_awaited(all.server());
-            let address = address.to_string().replace("tls:", "tcp:").parse().unwrap();
-            let files = [&root, &chain, &key].map(String::clone);
-            let trying = move || {
-                let [root, chain, key] = &files;
-                kitex_tries("call-tls", &address, &[framing, root, chain, key]);
-            };
-            tokio::task::spawn_blocking(trying).await.unwrap();
-        });
-    }
-}
-
-#[cfg(feature = "tls")]
-#[test]
-#[ignore = "needs Go"]
-fn clients_that_block_and_that_await_call_kitexs_server_within_tls_in_every_framing() {
-    let all = Certificates::new();
-    let issued = all.0.issue("127.0.0.1");
-    let files = [issued.chain, issued.key].map(|path| path.display().to_string());
-    let tls = || breezeway::Tls::new().roots(all.0.root()).unwrap();
-    for framing in [ThriftFraming::TtHeader, ThriftFraming::Framed, ThriftFraming::Unframed] {
-        let mut server = Command::new(program());
-        server.args(["serve-tls", "tcp:127.0.0.1:0"]).args(&files);
-        let mut kitex = Peer::start(server, tempfile::tempdir().unwrap());
-        let client = || ThriftClient::with_framing(kitex.address.clone(), framing).tls(tls());
-        let shop = ShopClient::new(client());
-        every_kind_of_method(&shop);
-        match framing {
-            ThriftFraming::TtHeader => what_ttheader_carries(&shop),
-            _ => what_other_framings_do_not_carry(&shop),
-        }
-        unknown_method(&client());
-        let client = AsyncThriftClient::with_framing(kitex.address.clone(), framing).tls(tls());
-        awaited(async {
-            let shop = AsyncShopClient::new(client);
-            let text = "x".repeat(1 << 20);
-            for _ in 0..3 {
-                assert!(shop.echo(text.clone()).await.unwrap() == text);
-            }
-        });
-        shop.look("Ada".to_owned()).unwrap();
-        assert_eq!(line(&mut kitex.lines), "Ada");
     }
 }
 

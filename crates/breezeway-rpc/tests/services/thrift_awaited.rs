@@ -1,6 +1,7 @@
 //! Thrift on sockets under tokio: ours against ours, and against the blocking ones.
 
 use std::net::Shutdown;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use breezeway::Address;
@@ -10,10 +11,12 @@ use breezeway_rpc::{
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
+use tokio::runtime::Builder;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
+use crate::processes::{Process, say};
 use crate::shop::{AsyncShopClient, AsyncShopServer, Corner, Item, ShopBuyError, ShopClient};
 
 /// How long something may take that must come.
@@ -193,4 +196,39 @@ async fn a_client_that_reads_nothing_is_not_read_from_without_end() {
     assert_eq!(other.echo("well served".to_owned()).await.unwrap(), "well served");
     drop(socket);
     running.end().await;
+}
+
+/// The role: connects to a host whose name is looked up for ever.
+pub(crate) fn seek(address: &Address) {
+    let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let client = AsyncThriftClient::new(address.clone());
+        let shop = AsyncShopClient::new(client.connect_timeout(Duration::from_millis(50)));
+        match timeout(PATIENCE, shop.ready()).await {
+            Ok(Err(Error::Connecting(_, error))) => say(error.kind()),
+            outcome => say(format!("{outcome:?}")),
+        }
+    });
+    // The look-up goes on, and the end of the runtime would wait for it.
+    std::process::exit(0);
+}
+
+mod needs_user_namespaces {
+    use super::*;
+
+    /// The file that is read first says nothing, and does not end.
+    const SILENT_HOSTS: &str = "mount --bind \"$0\" /etc/hosts && exec \"$@\"";
+
+    #[test]
+    #[ignore = "needs user namespaces: `make needs` runs it where there are"]
+    fn a_name_that_nobody_tells_the_addresses_of_is_given_up_with_the_connection() {
+        let folder = tempfile::tempdir().unwrap();
+        let hosts = folder.path().join("hosts");
+        assert!(Command::new("mkfifo").arg(&hosts).status().unwrap().success());
+        let mut apart = Command::new("unshare");
+        apart.args(["--user", "--map-root-user", "--mount", "sh", "-c", SILENT_HOSTS]);
+        apart.arg(hosts).arg(std::env::current_exe().unwrap());
+        let mut seeking = Process::start_by(apart, "seeker", &"tcp:shop.test:1".parse().unwrap());
+        assert_eq!(seeking.hear(), "timed out");
+    }
 }

@@ -166,16 +166,31 @@ impl HalfOpens {
     }
 }
 
+impl Drop for HalfOpens {
+    fn drop(&mut self) {
+        for (_, client) in self.clients.drain() {
+            // With what has come and was not read, which may be slow to close.
+            client.wire.close();
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::io::Read;
     use std::os::fd::OwnedFd;
     use std::os::unix::net::UnixStream;
+    use std::time::Duration;
 
     use super::*;
 
     fn client(peer: Peer) -> HalfOpen {
+        on(UnixStream::pair().unwrap().0, peer)
+    }
+
+    fn on(socket: UnixStream, peer: Peer) -> HalfOpen {
         HalfOpen {
-            wire: OwnedFd::from(UnixStream::pair().unwrap().0).into(),
+            wire: OwnedFd::from(socket).into(),
             carrier: Carrier::Shm,
             peer,
             receiver: GreetingReceiver::default(),
@@ -224,6 +239,17 @@ mod tests {
         all.remove(2).unwrap();
         assert_eq!(all.oldest().map(|found| found.0), None);
         assert!(all.order.is_empty() && all.counts.is_empty());
+    }
+
+    #[test]
+    fn connections_end_with_the_server_whoever_else_has_their_sockets() {
+        let (socket, mut other) = UnixStream::pair().unwrap();
+        let _of_a_forked_child = socket.try_clone().unwrap();
+        let mut all = HalfOpens::new(1);
+        all.insert(on(socket, Peer::of(&other).unwrap()));
+        drop(all);
+        other.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        assert_eq!(other.read(&mut [0]).unwrap(), 0);
     }
 
     #[test]

@@ -139,6 +139,8 @@ fn play(role: &str, path: &Path) {
         "server without descriptors" => super::shortage::server_without_descriptors(path),
         "serving without descriptors" => super::shortage::serving_without_descriptors(),
         "exit watch without descriptors" => super::shortage::exit_watch_without_descriptors(),
+        "hellos with few numbers" => super::shortage::hellos_with_few_numbers(),
+        "session with one number" => super::shortage::session_with_one_number(),
         "client short of memory" => super::shortage::client_short_of_memory(path),
         "server that does not accept" => {
             let _listener = UnixListener::bind(path).unwrap();

@@ -1,18 +1,19 @@
 //! An honest side that is short of something itself, in a process of its own: its sessions go on.
 
 use std::fs::File;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::sync::{Mutex, mpsc};
 use std::time::Instant;
 
 use breezeway::{
-    Address, Call, CallError, Channel, HandlerError, Replied, Server, ServerOptions, ServerSession,
-    Session, WaitPolicy,
+    Address, Call, CallError, Channel, ConnectError, HandlerError, HandshakeError, MemoryViolation,
+    Replied, Server, ServerOptions, ServerSession, Session, Violation, WaitPolicy,
 };
-use breezeway_adversary::native::layout::socket::MAX_UNANNOUNCED;
+use breezeway_adversary::native::layout::socket::{MAX_UNANNOUNCED, SEGMENT};
 use breezeway_adversary::native::layout::{control, flag, kind};
-use breezeway_adversary::native::{Descriptor, Entry, Peer, Terms};
+use breezeway_adversary::native::{Descriptor, Entry, Hello, Peer, Terms, control_segment};
 use breezeway_adversary::stopwatch::eventually;
 use breezeway_adversary::{PATIENCE, socket};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -228,6 +229,94 @@ fn a_shortage_is_not_mistaken_for_a_kernel_without_exit_descriptors() {
     within(GENEROUS, || {
         let mut child = Child::start("exit watch without descriptors", "".as_ref());
         assert!(child.says("seen"), "see above");
+    });
+}
+
+/// What a peer's hello with three descriptors is refused for, by who has numbers for none, for one,
+/// and so on.
+fn refused_with_few_numbers<T>(
+    accept: impl Fn(OwnedFd) -> Result<T, ConnectError>,
+) -> Vec<HandshakeError> {
+    let refused = |free| {
+        let (hostile, honest) = UnixStream::pair().unwrap();
+        let control = control_segment(&Terms::default());
+        let hello = Hello::new(&Terms::default());
+        socket::send(&hostile, &hello.0, &[control.fd.as_fd(); 3]).unwrap();
+        let mut taken = exhaust();
+        taken.truncate(taken.len() - free);
+        match accept(honest.into()) {
+            Err(ConnectError::Handshake(error)) => error,
+            Err(other) => panic!("another error: {other:?}"),
+            Ok(_) => panic!("a session"),
+        }
+    };
+    (0..8).map(refused).collect()
+}
+
+pub(crate) fn hellos_with_few_numbers() {
+    let options = options();
+    let served = refused_with_few_numbers(|socket| ServerSession::from_socket(socket, &options));
+    let called = refused_with_few_numbers(|socket| Session::from_socket(socket, &options));
+    for errors in [served, called] {
+        let is_broken = |error: &_| matches!(error, HandshakeError::Descriptors(_));
+        let first = errors.iter().position(is_broken).expect("refused for what it is");
+        let (short, broken) = errors.split_at(first);
+        let is_short =
+            |error: &_| matches!(error, HandshakeError::OpenFiles | HandshakeError::Segment(_));
+        assert!(!short.is_empty() && short.iter().all(is_short), "{errors:?}");
+        // With a number for one, it is known that there are more; then all are counted.
+        assert!(matches!(broken[0], HandshakeError::Descriptors(2)), "{errors:?}");
+        let all_came = |error: &_| matches!(error, HandshakeError::Descriptors(3));
+        assert!(broken[1..].iter().all(all_came), "{errors:?}");
+    }
+    say("refused");
+}
+
+/// A hello comes with one descriptor. Who has a number for the first of several is short of none
+/// that keeps to the rule.
+#[test]
+fn a_hello_of_whose_descriptors_only_some_find_a_number_is_refused_for_what_it_is() {
+    within(GENEROUS, || {
+        let mut child = Child::start("hellos with few numbers", "".as_ref());
+        assert!(child.says("refused"), "see above");
+    });
+}
+
+pub(crate) fn session_with_one_number() {
+    for wait in [WaitPolicy::Park, WaitPolicy::Adaptive, WaitPolicy::Busy] {
+        let (exhausted, is_exhausted) = mpsc::channel();
+        let (agreed, is_agreed) = mpsc::channel();
+        let options = options().wait(wait).call_timeout(Some(PATIENCE));
+        // Its own number is not free before the end.
+        let segment = breezeway_adversary::Shared::fit(4096);
+        let fds = [segment.fd.as_fd(); 2];
+        let attack = move |peer: &mut Peer| {
+            agreed.send(()).unwrap();
+            is_exhausted.recv().unwrap();
+            socket::send(&peer.socket, &[SEGMENT], &fds).unwrap();
+            peer.publish(&Entry::segment_add(0, 4096));
+        };
+        let outcome = called(options, Terms::default(), attack, |session| {
+            is_agreed.recv().unwrap();
+            let mut taken = exhaust();
+            taken.pop();
+            exhausted.send(()).unwrap();
+            session.call(ECHO, b"x").map(drop)
+        });
+        let Err(CallError::Violation(Violation::Memory(violation))) = outcome else {
+            panic!("{wait:?}: {outcome:?}")
+        };
+        assert!(matches!(violation, MemoryViolation::UnwantedDescriptors), "{violation:?}");
+    }
+    say("ended");
+}
+
+/// As above: a message brings one segment.
+#[test]
+fn a_message_of_whose_descriptors_only_one_finds_a_number_ends_the_session_for_what_it_is() {
+    within(GENEROUS, || {
+        let mut child = Child::start("session with one number", "".as_ref());
+        assert!(child.says("ended"), "see above");
     });
 }
 

@@ -31,6 +31,7 @@ pub(crate) const ROLES: &[(&str, Role)] = &[
     ("forking victim", fork_and_wait),
     ("forking server", serve_and_fork),
     ("session server forker", serve_in_a_forked_child),
+    ("forking heir", fork_what_was_passed_on),
 ];
 
 fn echo(call: Call<'_>) -> Result<Replied, HandlerError> {
@@ -376,6 +377,20 @@ fn serve_and_fork(settings: &Settings) {
     say(format!("forked {}", idle_child()));
     hear();
     drop(serving);
+}
+
+/// The role: says how many sockets were passed on to it, and how many its child takes for its own.
+fn fork_what_was_passed_on(_settings: &Settings) {
+    let own = breezeway_os::inherited_listeners().len();
+    let of_child = in_forked_child(|| breezeway_os::inherited_listeners().len() as i32);
+    say(format!("has {own} and {of_child:?}"));
+}
+
+#[test]
+fn a_forked_child_takes_none_of_the_sockets_that_were_passed_on_to_its_parent() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut parent = Process::start_listening("forking heir", &Settings::new(), listener);
+    assert_eq!(parent.expect("has"), "1 and Ok(0)");
 }
 
 #[test]
