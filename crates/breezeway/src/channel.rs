@@ -8,6 +8,7 @@ mod incoming;
 mod leadership;
 mod outbox;
 mod outgoing;
+mod pacing;
 mod parker;
 mod pending;
 mod receiving;
@@ -386,7 +387,9 @@ impl Channel {
     ///
     /// `Ok` says that it was published, not that it will be served.
     pub fn post(&self, method: u32, message: &[u8]) -> Result<(), CallError> {
-        let outcome = self.handle.shared.wait(self.deadline(), |state, cx| {
+        let deadline = self.deadline();
+        self.handle.shared.hold_back(message.len(), deadline);
+        let outcome = self.handle.shared.wait(deadline, |state, cx| {
             state.poll_post(cx, method, &mut Outgoing::message(message))
         });
         outcome.unwrap_or(Err(CallError::DeadlinePassed))

@@ -25,6 +25,7 @@ use crate::hello::{
 };
 use crate::link::{Link, LinkError, MemoryLink, Read, SocketLink, Write};
 use crate::options::SessionOptions;
+use crate::pace::Pace;
 use crate::protocol::max_in_flight;
 use crate::tls::TlsError;
 use crate::wire::{Wire, only};
@@ -166,6 +167,8 @@ pub(crate) struct Agreed {
     pub(crate) service: u16,
     /// Whether the peer takes go-away entries.
     pub(crate) knows_go_away: bool,
+    /// How far messages without replies run ahead.
+    pub(crate) pace: Pace,
 }
 
 impl Agreed {
@@ -317,6 +320,7 @@ struct Settled {
     carrier: Carrier,
     limits: Limits,
     waiting: Waiting,
+    pace: Pace,
     meter: Meter,
     max_in_flight: usize,
     streams: [StreamTerms; 2],
@@ -355,6 +359,7 @@ impl Agreement<'_> {
             carrier,
             limits: options.limits(terms.payload_cap.min(peer_terms.payload_cap)),
             waiting: options.waiting(),
+            pace: Pace::new(options.under_way),
             meter,
             max_in_flight: max_in_flight([terms.ring_capacity, peer_terms.ring_capacity]),
             streams: [terms, peer_terms].map(|hello| hello.streams),
@@ -400,8 +405,8 @@ impl Settled {
             }
             (_, wire) => Link::Socket(SocketLink::new(wire, carrier, cap, waiting, meter)),
         };
-        let Self { streams, max_metadata, service, knows_go_away, .. } = self;
-        Agreed { link, cap, max_in_flight, streams, max_metadata, service, knows_go_away }
+        let Self { streams, max_metadata, service, knows_go_away, pace, .. } = self;
+        Agreed { link, cap, max_in_flight, streams, max_metadata, service, knows_go_away, pace }
     }
 }
 

@@ -1,6 +1,5 @@
 //! The client's end of a session: calls, one caller at a time.
 
-mod pace;
 mod replies;
 mod requests;
 
@@ -19,6 +18,7 @@ use crate::error::{CallError, ConnectError};
 use crate::handshake;
 use crate::link::{Body, Link};
 use crate::options::SessionOptions;
+use crate::pace::Pace;
 use crate::protocol::{CallId, Calls};
 use crate::served::ServerSession;
 use crate::spans::{CallOf, CallSpan};
@@ -26,7 +26,6 @@ use crate::time_left;
 use crate::tls::SESSION;
 use crate::wire::Wire;
 
-use pace::Pace;
 pub use replies::Reply;
 pub use requests::{Batch, RequestSpace};
 
@@ -109,7 +108,7 @@ impl Session {
             peer,
             call_timeout: options.call_timeout,
             call_time: time_left::encode(options.call_timeout),
-            pace: Pace::new(options.under_way),
+            pace: agreed.pace,
             ended: false,
             going_away: false,
             check_mask: agreed.max_in_flight as u32 / 2 - 1,

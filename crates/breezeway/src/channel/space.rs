@@ -126,9 +126,13 @@ impl std::fmt::Debug for OwnedSpace {
 impl Channel {
     /// Takes space for a message of `len` bytes, which any of this session's calls and streams may
     /// send. Waits, at most for the call timeout, while the memory is lent or reserved: a thread
-    /// that keeps spaces or messages while it asks for more may wait for itself.
+    /// that keeps spaces or messages while it asks for more may wait for itself. A large one waits
+    /// for a moment while much is under way
+    /// ([`SessionOptions::under_way`](crate::SessionOptions::under_way)).
     pub fn reserve(&self, len: usize) -> Result<OwnedSpace, CallError> {
-        self.handle.shared.reserve(Wanted::of_session(&[], len), self.deadline())
+        let deadline = self.deadline();
+        self.handle.shared.hold_back(len, deadline);
+        self.handle.shared.reserve(Wanted::of_session(&[], len), deadline)
     }
 
     /// As [`Self::reserve`], with a metadata block, which is sent in front of the message.
@@ -137,7 +141,9 @@ impl Channel {
         metadata: &[u8],
         len: usize,
     ) -> Result<OwnedSpace, CallError> {
-        self.handle.shared.reserve(Wanted::of_session(metadata, len), self.deadline())
+        let deadline = self.deadline();
+        self.handle.shared.hold_back(len, deadline);
+        self.handle.shared.reserve(Wanted::of_session(metadata, len), deadline)
     }
 
     /// As [`Self::reserve`], if there is memory now; else the error says what is short.

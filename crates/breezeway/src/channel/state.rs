@@ -23,6 +23,7 @@ use crate::connection::{Connection, Control, MAX_ONE_WAY, Streams, Window};
 use crate::error::CallError;
 use crate::handshake::Agreed;
 use crate::link::{Body, Link, LinkError, Notice};
+use crate::pace::Pace;
 use crate::server::Unserved;
 use crate::slice::SLICE;
 
@@ -92,6 +93,8 @@ pub(crate) struct State {
     pub(super) leadership: Leadership<Waker>,
     /// How long it spins.
     pub(super) spinning: SpinBudget,
+    /// How far messages without replies run ahead.
+    pub(super) pace: Pace,
     /// Who is to be woken once the lock is released.
     pub(super) due: Vec<Waker>,
     /// And which readers of streams, whose wakers are kept.
@@ -143,6 +146,7 @@ impl State {
             unflushed: false,
             leadership,
             spinning,
+            pace: agreed.pace,
             due: Vec::new(),
             due_readers: Vec::new(),
         }

@@ -44,6 +44,11 @@ impl<M, W> Calls<M, W> {
         matches!(self.calls.get(&number), Some(Call::Waiting(_) | Call::GivenUp))
     }
 
+    /// Whether any reply is to come.
+    pub(crate) fn awaits_any(&self) -> bool {
+        self.in_flight > 0
+    }
+
     /// A request went out.
     pub(super) fn sent(&mut self, number: u32) {
         self.calls.insert(number, Call::Waiting(None));

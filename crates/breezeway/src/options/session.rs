@@ -127,8 +127,9 @@ impl SessionOptions {
     /// How many bytes of messages without replies may be under way in shared memory before the next
     /// one waits for the server: 1 byte to 1 TiB; as much as the cap sets no bound. What is written
     /// far ahead is in no cache when it is read. One message may always be under way, those below
-    /// 16 KiB never wait, and nothing waits longer than some milliseconds for a server that keeps
-    /// what it was sent. `None`, the default, is a quarter of a CPU's last cache.
+    /// 16 KiB never wait, nor what is awaited or tried, nor what streams send, and nothing waits
+    /// longer than some milliseconds for a server that keeps what it was sent. `None`, the default,
+    /// is a quarter of a CPU's last cache.
     pub fn under_way(mut self, bytes: Option<u64>) -> Self {
         self.under_way = bytes;
         self

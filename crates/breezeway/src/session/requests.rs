@@ -3,10 +3,10 @@
 use breezeway_os::Deadline;
 use breezeway_shm::{ForeignBytes, Head, Kind, SendError};
 
-use super::pace::{PACED_FROM, PATIENCE};
 use super::{Reply, Session};
 use crate::error::CallError;
 use crate::link::{Body, WaitFailure};
+use crate::pace::{PACED_FROM, PATIENCE};
 use crate::protocol::{CallId, ONE_WAY, REQUEST};
 
 impl Session {
@@ -347,5 +347,78 @@ impl Drop for Batch<'_> {
             // given up the calls in flight.
             let _ = self.session.flush(self.session.deadline());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicUsize;
+    use std::sync::atomic::Ordering::Relaxed;
+    use std::time::Instant;
+
+    use super::*;
+    use crate::{Call, ServerSession, SessionOptions};
+
+    const BOUND: usize = 64 << 10;
+
+    fn pair() -> (Session, ServerSession) {
+        Session::pair(&SessionOptions::new().under_way(Some(BOUND as u64))).unwrap()
+    }
+
+    #[test]
+    fn a_message_too_far_ahead_waits_for_a_moment_and_is_sent_all_the_same() {
+        let (mut client, server) = pair();
+        client.post(0, &[1; BOUND]).unwrap();
+        for _ in 0..2 {
+            let start = Instant::now();
+            client.post(0, &[1; BOUND]).unwrap();
+            assert!(start.elapsed() >= PATIENCE);
+            // Of all that was let go meanwhile, none is waited for again.
+            client.pace.reset();
+        }
+        let start = Instant::now();
+        client.reserve(BOUND).unwrap().post(0).unwrap();
+        assert!(start.elapsed() >= PATIENCE);
+        drop(client);
+        let served = AtomicUsize::new(0);
+        let count = move |call: Call<'_>| {
+            assert_eq!((call.request().len(), served.fetch_add(1, Relaxed) < 4), (BOUND, true));
+            call.done()
+        };
+        server.serve(&count).unwrap();
+    }
+
+    #[test]
+    fn requests_in_flight_do_not_hold_back_the_next() {
+        let (mut client, server) = pair();
+        for _ in 0..8 {
+            client.send(0, &[1; BOUND]).unwrap();
+        }
+        assert!(client.pace.is_exceeded(BOUND, 1), "nothing was waited for");
+        let server = std::thread::spawn(move || server.serve(&|call: Call<'_>| call.echo()));
+        for _ in 0..8 {
+            assert_eq!(client.receive().unwrap().bytes().len(), BOUND);
+        }
+        drop(client);
+        server.join().unwrap().unwrap();
+    }
+
+    #[test]
+    fn the_bound_is_back_when_everything_has_come_back() {
+        let (mut client, server) = pair();
+        for _ in 0..8 {
+            client.post(0, &[1; BOUND]).unwrap();
+        }
+        assert!(!client.pace.is_exceeded(BOUND, 1), "the server has taken nothing");
+        let server = std::thread::spawn(move || server.serve(&|call: Call<'_>| call.done()));
+        client.call(0, &[]).unwrap();
+        client.post(0, &[1; BOUND]).unwrap();
+        client.call(0, &[]).unwrap();
+        // What came back is known once memory is asked for.
+        client.link.collect_released();
+        client.post(0, &[1; BOUND]).unwrap();
+        assert!(client.pace.is_exceeded(BOUND, 1));
+        drop(client);
+        server.join().unwrap().unwrap();
     }
 }

@@ -1,0 +1,148 @@
+//! How far messages without replies run ahead of the receiver on a shared session.
+
+use std::task::{Context, Poll};
+
+use breezeway_os::Deadline;
+
+use super::shared::{Shared, TimedOut};
+use super::state::State;
+use super::waiters::remember;
+use crate::pace::{PACED_FROM, PATIENCE};
+
+impl Shared {
+    /// Waits for a moment while so much is under way that no cache holds it. Not while a reply is
+    /// to come: then what is released may be in the entries behind it.
+    pub(super) fn hold_back(&self, len: usize, deadline: Deadline) {
+        if len < PACED_FROM {
+            return;
+        }
+        let mut before = usize::MAX;
+        let mut patience = deadline;
+        loop {
+            match self.wait(patience, |state, cx| state.poll_pace(cx, len, &mut before)) {
+                Ok(true) => break,
+                Ok(false) => {}
+                Err(TimedOut) => self.with(|state| state.pace.widen()),
+            }
+            patience = Deadline::after(PATIENCE).min(deadline);
+        }
+    }
+}
+
+impl State {
+    /// Whether a message of `len` bytes may go: true, or false if something has come back since
+    /// `before`, and more may.
+    fn poll_pace(&mut self, cx: &Context<'_>, len: usize, before: &mut usize) -> Poll<bool> {
+        if self.is_ended() || self.connection.calls.awaits_any() {
+            return Poll::Ready(true);
+        }
+        let mut now = self.link.under_way();
+        if self.pace.is_exceeded(now, len) {
+            self.link.collect_released();
+            now = self.link.under_way();
+        }
+        if !self.pace.is_exceeded(now, len) {
+            if now == 0 {
+                self.pace.reset();
+            }
+            return Poll::Ready(true);
+        }
+        if now < std::mem::replace(before, now) {
+            return Poll::Ready(false);
+        }
+        remember(&mut self.room_waiters, cx);
+        Poll::Pending
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use crate::pace::PATIENCE;
+    use crate::{Channel, Incoming, ServerChannel, SessionOptions};
+
+    const BOUND: usize = 64 << 10;
+
+    fn pair() -> (Channel, ServerChannel) {
+        Channel::pair(&SessionOptions::new().under_way(Some(BOUND as u64))).unwrap()
+    }
+
+    /// Whether more than the usual may be under way.
+    fn is_widened(channel: &Channel) -> bool {
+        channel.handle.shared.with(|state| !state.pace.is_exceeded(BOUND, 1))
+    }
+
+    #[test]
+    fn a_message_too_far_ahead_waits_for_a_moment_and_is_sent_all_the_same() {
+        let (channel, server) = pair();
+        channel.post(0, &[1; BOUND]).unwrap();
+        for reserved in [false, true] {
+            let start = Instant::now();
+            if reserved {
+                channel.post_space(0, channel.reserve(BOUND).unwrap()).unwrap();
+            } else {
+                channel.post(0, &[1; BOUND]).unwrap();
+            }
+            assert!(start.elapsed() >= PATIENCE);
+            channel.handle.shared.with(|state| state.pace.reset());
+        }
+        drop(channel);
+        let mut served = 0;
+        while let Some(Incoming::Call(call)) = server.accept().unwrap() {
+            assert_eq!(call.into_message().len(), BOUND);
+            served += 1;
+        }
+        assert_eq!(served, 3);
+    }
+
+    #[test]
+    fn a_receiver_that_keeps_what_it_was_sent_is_not_waited_for_again() {
+        let (channel, server) = pair();
+        let mut kept = Vec::new();
+        for _ in 0..8 {
+            channel.post(0, &[1; BOUND]).unwrap();
+            match server.accept().unwrap() {
+                Some(Incoming::Call(call)) => kept.push(call.into_message()),
+                _ => panic!("no message"),
+            }
+        }
+        assert!(is_widened(&channel));
+        drop(kept);
+        channel.post(0, &[1; BOUND]).unwrap();
+        assert!(!is_widened(&channel), "everything has come back");
+    }
+
+    #[test]
+    fn who_waits_goes_on_as_soon_as_something_comes_back() {
+        let (channel, server) = pair();
+        let serving = std::thread::spawn(move || server.serve(drop));
+        for _ in 0..200 {
+            channel.post(0, &[1; BOUND]).unwrap();
+        }
+        drop(channel);
+        serving.join().unwrap().unwrap();
+    }
+
+    #[test]
+    fn a_call_that_waits_for_its_reply_holds_back_no_other() {
+        let (channel, server) = pair();
+        let caller = channel.clone();
+        let calling = std::thread::spawn(move || caller.call(0, &[1; BOUND]).unwrap().len());
+        let Some(Incoming::Call(first)) = server.accept().unwrap() else { panic!("no call") };
+        channel.post(0, &[1; BOUND]).unwrap();
+        assert!(!is_widened(&channel), "nothing was waited for");
+        first.echo();
+        assert_eq!(calling.join().unwrap(), BOUND);
+    }
+
+    #[test]
+    fn a_message_that_is_held_back_ends_with_its_session() {
+        let (channel, server) = pair();
+        channel.post(0, &[1; BOUND]).unwrap();
+        drop(server);
+        // The end is heard of by who waits, or looks.
+        while channel.post(0, &[1; BOUND]).is_ok() {}
+        assert!(channel.reserve(BOUND).is_err());
+    }
+}
