@@ -237,18 +237,24 @@ fn a_shortage_is_not_mistaken_for_a_kernel_without_exit_descriptors() {
 fn refused_with_few_numbers<T>(
     accept: impl Fn(OwnedFd) -> Result<T, ConnectError>,
 ) -> Vec<HandshakeError> {
+    let open_files = || std::fs::read_dir("/proc/self/fd").unwrap().count();
     let refused = |free| {
+        let before = open_files();
         let (hostile, honest) = UnixStream::pair().unwrap();
         let control = control_segment(&Terms::default());
         let hello = Hello::new(&Terms::default());
         socket::send(&hostile, &hello.0, &[control.fd.as_fd(); 3]).unwrap();
         let mut taken = exhaust();
         taken.truncate(taken.len() - free);
-        match accept(honest.into()) {
+        let error = match accept(honest.into()) {
             Err(ConnectError::Handshake(error)) => error,
             Err(other) => panic!("another error: {other:?}"),
             Ok(_) => panic!("a session"),
-        }
+        };
+        drop((taken, hostile, control));
+        // A connection that could not be emptied for want of numbers is closed by another thread.
+        eventually("the end of the connection", || open_files() == before);
+        error
     };
     (0..8).map(refused).collect()
 }
