@@ -593,9 +593,9 @@ func (s *session) look() {
 	}
 }
 
-// hush reads the doorbells that announcements have brought, before they are more than the socket has
-// room for: who announces need not be the one who sleeps in the poller and reads them. What was to
-// wake that one may be among them, so it looks for itself.
+// hush reads the doorbells that announcements have brought, before they are more than the socket
+// has room for: who announces need not be the one who sleeps in the poller and reads them. What was
+// to wake that one may be among them, so it looks for itself.
 func (s *session) hush() {
 	if s.memory == nil || !s.memory.end.IsRungOut() {
 		return
