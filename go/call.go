@@ -15,9 +15,8 @@ import (
 // It is the handler's until the handler returns, and not used afterwards. A reply releases the
 // request.
 type Call struct {
-	session  *session
-	head     abi.Head
-	request  Message
+	session *session
+	arrival
 	deadline time.Time
 	replied  bool
 	sent     bool
@@ -29,7 +28,7 @@ type Call struct {
 func (c *Call) Method() uint32 { return c.head.Tag }
 
 // Request is what the client has sent.
-func (c *Call) Request() *Message { return &c.request }
+func (c *Call) Request() *Message { return &c.message }
 
 // IsOneWay says whether the client wants no reply. Replying is allowed, and sends nothing.
 func (c *Call) IsOneWay() bool { return c.head.Flags.Has(abi.FlagNoReply) }
@@ -72,7 +71,7 @@ func (c *Call) ReplyWithMetadata(metadata, bytes []byte) error {
 }
 
 // Echo replies with the request's own bytes; in shared memory, without a copy in between.
-func (c *Call) Echo() error { return c.reply(&outgoing{message: &c.request}) }
+func (c *Call) Echo() error { return c.reply(&outgoing{message: &c.message}) }
 
 // Reserve takes space for a reply of n bytes, to be filled in place.
 func (c *Call) Reserve(n int) (*Reservation, error) {
@@ -151,7 +150,7 @@ func (c *Call) send(flags abi.Flags, tag uint32, out *outgoing) error {
 	}
 	head := abi.Head{Kind: abi.KindMessage, Flags: abi.FlagFin | flags, Stream: c.head.Stream,
 		Tag: tag}
-	out.releases = &c.request
+	out.releases = &c.message
 	err := s.transmit(head, out)
 	if errors.Is(err, shm.ErrFull) || errors.Is(err, shm.ErrNoMemory) {
 		err = s.waitAndSend(head, out, c.replyLimit(), err)
@@ -162,7 +161,9 @@ func (c *Call) send(flags abi.Flags, tag uint32, out *outgoing) error {
 	out.sent, c.sent = true, true
 	s.callsArrived--
 	s.callsTaken--
-	delete(s.serving, c.head.Stream)
+	if s.serving != nil {
+		delete(s.serving, c.head.Stream)
+	}
 	s.flush()
 	s.endIfServed()
 	s.ended()
@@ -176,7 +177,7 @@ func (s *session) waitAndSend(head abi.Head, out *outgoing, lim limit, err error
 	if err := s.waitForRoom(err, lim); err != nil {
 		return err
 	}
-	return s.send(head, out, lim)
+	return s.send(head, out, &lim)
 }
 
 // end makes sure that the call was replied to, and gives back the request.
@@ -184,7 +185,7 @@ func (c *Call) end(err error) {
 	if !c.replied && !c.IsOneWay() {
 		c.failWith(err)
 	}
-	c.request.Release()
+	c.message.Release()
 	if !c.sent && !c.IsOneWay() {
 		c.session.abort(errUnread)
 	}

@@ -137,24 +137,26 @@ func (s *session) call(
 		lim.deadline = time.Now().Add(s.opts.callTimeout)
 	}
 	s.mu.Lock()
-	p, w, err := s.ask(method, out, lim)
+	p, w, err := s.ask(method, out, &lim)
 	if err != nil {
 		s.mu.Unlock()
 		return timedOut(err)
 	}
-	return timedOut(s.waitForReply(w, p, lim, reply))
+	return timedOut(s.waitForReply(w, p, &lim, reply))
 }
 
 // ask sends a request, and gives who waits for its reply.
-func (s *session) ask(method uint32, out *outgoing, lim limit) (*pending, *waiter, error) {
+func (s *session) ask(method uint32, out *outgoing, lim *limit) (*pending, *waiter, error) {
 	if err := s.mayBegin(out); err != nil {
 		return nil, nil, err
 	}
 	if err := lim.err(); err != nil {
 		return nil, nil, err
 	}
-	if err := s.waitForCallRoom(lim); err != nil {
-		return nil, nil, err
+	if s.calls.inFlight >= s.calls.limit {
+		if err := s.waitForCallRoom(*lim); err != nil {
+			return nil, nil, err
+		}
 	}
 	number := s.freeNumber()
 	s.useNumber()

@@ -435,7 +435,7 @@ func TestABacklogThatIsNeverEmptyDoesNotGrow(t *testing.T) {
 func TestArrivalsThatNeverRunOutDoNotGrow(t *testing.T) {
 	s := &session{ledger: new(ledger)}
 	for i := uint32(0); i < 10_000; i++ {
-		s.arrive(abi.Head{Stream: i}, &Message{}, nil)
+		s.arrive(&abi.Head{Stream: i}, &Message{}, nil)
 		if i > 0 {
 			var a arrival
 			if s.nextArrival(&a); a.head.Stream != i-1 {
@@ -482,11 +482,11 @@ func TestASecondReplyBreaksARule(t *testing.T) {
 	w := &waiter{ch: make(chan bool, 1)}
 	*s.calls.at(1) = pending{number: 1, inUse: true, sent: true, waiter: w}
 	head := abi.Head{Kind: abi.KindMessage, Flags: abi.FlagFin, Stream: 1}
-	if err := s.message(head, &Message{}); err != nil {
+	if err := s.message(&head, &Message{}); err != nil {
 		t.Fatal(err)
 	}
 	var broken *ViolationError
-	if err := s.message(head, &Message{}); !errors.As(err, &broken) {
+	if err := s.message(&head, &Message{}); !errors.As(err, &broken) {
 		t.Fatalf("a second reply before the first was taken: %v", err)
 	}
 }

@@ -231,6 +231,7 @@ func (s *session) nextArrived(lim limit, a *arrival) error {
 	remove(&s.acceptWaiters, w)
 	s.freeWaiter(w)
 	if err != nil {
+		s.ended()
 		return err
 	}
 	s.nextArrival(a)

@@ -10,7 +10,7 @@ import (
 
 // dispatch judges the entry in s.in, and gives it to whom it concerns.
 func (s *session) dispatch() error {
-	head, m := s.in.head, &s.in.message
+	head, m := &s.in.entry.Head, &s.in.message
 	switch head.Kind {
 	case abi.KindMessage:
 		if err := s.message(head, m); err != nil {
@@ -26,9 +26,9 @@ func (s *session) dispatch() error {
 		if err := m.copyOut(body[:], 0); err != nil {
 			return err
 		}
-		return s.receiveWindow(head, body)
+		return s.receiveWindow(*head, body)
 	case abi.KindReset:
-		return s.receiveReset(head)
+		return s.receiveReset(*head)
 	case abi.KindCancel:
 		if s.isClient {
 			return violated("a cancel from a server")
@@ -52,7 +52,7 @@ func (s *session) dispatch() error {
 	return nil
 }
 
-func (s *session) message(head abi.Head, m *Message) error {
+func (s *session) message(head *abi.Head, m *Message) error {
 	flags := head.Flags
 	if flags.Has(abi.FlagMetadata) {
 		if err := m.splitMetadata(int(s.ownHello.MaxMetadata)); err != nil {
@@ -64,16 +64,16 @@ func (s *session) message(head abi.Head, m *Message) error {
 		return s.request(head, m)
 	}
 	if !isOpening && s.isClient && s.calls.uses(head.Stream) {
-		return s.answer(head, m)
+		return s.answer(*head, m)
 	}
 	if flags&(abi.FlagError|abi.FlagNoReply) != 0 || flags.Has(abi.FlagStream) != isOpening {
 		return violated("flags %#02x do not belong together here", flags)
 	}
-	return s.streamMessage(head, m)
+	return s.streamMessage(*head, m)
 }
 
 // request takes in a call, or a one-way message.
-func (s *session) request(head abi.Head, m *Message) error {
+func (s *session) request(head *abi.Head, m *Message) error {
 	const may = abi.FlagLent | abi.FlagNoReply | abi.FlagMetadata
 	if head.Flags&^may != abi.FlagOpen|abi.FlagFin {
 		return violated("a message with flags %#02x is no request", head.Flags)
@@ -101,7 +101,7 @@ func (s *session) request(head abi.Head, m *Message) error {
 }
 
 // arrive keeps what has come: a message, or a stream.
-func (s *session) arrive(head abi.Head, m *Message, stream *Stream) {
+func (s *session) arrive(head *abi.Head, m *Message, stream *Stream) {
 	if s.arrivalFirst == len(s.arrivals) {
 		s.arrivals, s.arrivalFirst = s.arrivals[:0], 0
 	}
@@ -116,7 +116,7 @@ func (s *session) arrive(head abi.Head, m *Message, stream *Stream) {
 		s.arrivals = append(s.arrivals, arrival{})
 	}
 	a := &s.arrivals[len(s.arrivals)-1]
-	a.head, a.stream = head, stream
+	a.head, a.stream = *head, stream
 	s.waiting++
 	s.streamMessages = 0
 	if stream != nil {

@@ -478,3 +478,37 @@ func TestAnnouncementsThatBringDoorbellsDoNotFillTheSocket(t *testing.T) {
 		}
 	}
 }
+
+func TestAClientLeavesASessionAlthoughNobodyAcceptsAStreamOfTheServer(t *testing.T) {
+	server, address := quietServer(t, "shm:"+filepath.Join(t.TempDir(), "s"),
+		func(call *Call) error { return call.Echo() })
+	conn, err := Dial(context.Background(), address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // One is accepted, the other one is not.
+		stream, err := sessionOf(t, server).openStream(contextOf(t), 0, &outgoing{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer stream.Close()
+	}
+	if _, err := conn.Call(contextOf(t), 0, nil); err != nil { // They have come before the reply.
+		t.Fatal(err)
+	}
+	accepted, err := conn.AcceptStream(contextOf(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := make(chan struct{})
+	go func() {
+		conn.session.closeOnceIdle()
+		close(left)
+	}()
+	until(t, conn.session, "the wait", func() bool { return conn.session.leaving })
+	if err := conn.Err(); err != nil {
+		t.Errorf("it has ended with a stream under way: %v", err)
+	}
+	_ = accepted.Close()
+	soon(t, "the end", left)
+}

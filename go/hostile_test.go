@@ -79,12 +79,15 @@ func (l *liar) slot() int {
 
 // publish publishes an entry, and rings.
 func (l *liar) publish(head abi.Head, released uint16, body []byte) {
-	l.words.Pack(head, released, body)
+	l.words.Pack(&head, released, body)
 	l.publishWords()
 }
 
 func (l *liar) publishWords() {
-	l.own.Publish(l.slot(), &l.words, abi.EntryWords, l.tail+1)
+	for i, word := range l.words[1:] {
+		l.own.Set(l.slot()+8*(i+1), word)
+	}
+	l.own.Store(l.slot(), l.tail+1)
 	l.tail++
 	l.ring()
 }
@@ -130,7 +133,7 @@ func goAway(l *liar) { l.publish(abi.Head{Kind: abi.KindGoAway}, 0, nil) }
 var lies = map[string]func(l *liar){
 	"a sequence from the future": func(l *liar) { l.own.Store(l.slot(), 1000); l.ring() },
 	"a length past the entry": func(l *liar) {
-		l.words.Pack(abi.Head{Kind: abi.KindMessage, Flags: 3, Stream: 1}, 0, nil)
+		l.words.Pack(&abi.Head{Kind: abi.KindMessage, Flags: 3, Stream: 1}, 0, nil)
 		l.words[1] |= 105 << 16
 		l.publishWords()
 	},

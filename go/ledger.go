@@ -90,7 +90,7 @@ func (l *ledger) farewell() {
 	head := abi.Head{Kind: abi.KindShutdown}
 	switch link := l.link.(type) {
 	case *memoryLink:
-		_ = link.send(head, &outgoing{})
+		_ = link.send(&head, &outgoing{}, 0)
 		link.flush()
 	case *socketLink:
 		_ = link.send(head, &outgoing{})

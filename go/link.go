@@ -24,10 +24,10 @@ type link interface {
 	counters() Counters
 }
 
-// incoming is what a link has taken.
+// incoming is what a link has taken: an entry, whose body is the message's inline bytes.
 type incoming struct {
-	head    abi.Head
 	message Message
+	entry   abi.Entry
 }
 
 // outgoing is what a message is made of: a metadata block, and bytes, of one slice or of several,

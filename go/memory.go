@@ -10,9 +10,8 @@ import (
 
 // memoryLink carries messages by shared memory.
 type memoryLink struct {
-	end   *shm.Endpoint
-	entry abi.Entry
-	room  shm.Room
+	end  *shm.Endpoint
+	room shm.Room
 	// trusted is the option TrustPeer.
 	trusted uint64
 }
@@ -39,16 +38,15 @@ func isShortage(err error) bool {
 }
 
 func (l *memoryLink) take(in *incoming) (taken, progress bool, err error) {
-	l.entry.Kind = 0
-	taken, err = l.end.Take(&l.entry)
+	entry, m := &in.entry, &in.message
+	entry.Kind = 0
+	taken, err = l.end.Take(entry)
 	if err != nil || !taken {
 		// An entry about segments was taken, if there was one.
-		return false, l.entry.Kind != 0, violation(err)
+		return false, entry.Kind != 0, violation(err)
 	}
-	in.head = l.entry.Head
-	m := &in.message
-	if in.head.Kind == abi.KindMessage && in.head.Flags.Has(abi.FlagLent) {
-		lease, err := l.end.Borrow(&l.entry)
+	if entry.Kind == abi.KindMessage && entry.Flags.Has(abi.FlagLent) {
+		lease, err := l.end.Borrow(entry)
 		if err != nil {
 			return false, false, violation(err)
 		}
@@ -56,23 +54,25 @@ func (l *memoryLink) take(in *incoming) (taken, progress bool, err error) {
 		m.lease(lease, l.trusted)
 		return true, true, nil
 	}
-	m.length, m.start, m.lent, m.private = l.entry.Len, 0, nil, nil
+	m.length, m.start, m.lent, m.private = entry.Len, 0, nil, nil
 	m.metadata, m.hasMetadata = nil, false
-	copy(m.inline[:], l.entry.Bytes())
 	return true, true, nil
 }
 
-func (l *memoryLink) send(head abi.Head, out *outgoing) error {
+// send publishes a message whose body has so many bytes.
+func (l *memoryLink) send(head *abi.Head, out *outgoing, total int) error {
 	if out.reserved != nil {
 		return l.sendReserved(head, out)
 	}
 	head.Flags |= out.flags()
-	total := out.prefixLen() + out.length()
 	if total > abi.InlineMax {
 		return l.lend(head, out, total)
 	}
 	if out.isPlain() {
 		return l.end.Publish(head, out.bytes)
+	}
+	if m := out.message; m != nil && !out.hasMetadata && m.lent == nil && m.private == nil {
+		return l.end.Publish(head, m.inline[m.start:][:m.length])
 	}
 	var body [abi.InlineMax]byte
 	if err := out.writeTo(body[:total]); err != nil {
@@ -81,7 +81,7 @@ func (l *memoryLink) send(head abi.Head, out *outgoing) error {
 	return l.end.Publish(head, body[:total])
 }
 
-func (l *memoryLink) lend(head abi.Head, out *outgoing, total int) error {
+func (l *memoryLink) lend(head *abi.Head, out *outgoing, total int) error {
 	loan, err := l.end.Reserve(total)
 	if err != nil {
 		return err
@@ -151,7 +151,7 @@ func (l *memoryLink) reserve(n int) (*Reservation, error) {
 	return &Reservation{length: n, loan: loan, isLoan: true}, nil
 }
 
-func (l *memoryLink) sendReserved(head abi.Head, out *outgoing) error {
+func (l *memoryLink) sendReserved(head *abi.Head, out *outgoing) error {
 	r := out.reserved
 	switch {
 	case !r.isLoan:

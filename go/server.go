@@ -340,31 +340,33 @@ func (s *Server) serveSession(session *session) {
 
 // loop serves what arrives until the session is over.
 func (s *Server) loop(session *session) error {
-	call, a := new(Call), new(arrival)
+	call := new(Call)
 	most := 2 * int64(session.ownHello.MaxStreams)
 	for {
-		if err := session.nextArrived(limit{}, a); err != nil {
+		if err := session.nextArrived(limit{}, &call.arrival); err != nil {
 			return err
 		}
-		switch {
-		case a.stream != nil && session.servedStreams.Load() >= most:
+		switch stream := call.stream; {
+		case stream != nil && session.servedStreams.Load() >= most:
 			// The client opens and resets them faster than their handlers end.
-			a.stream.Reset(CodeOverloaded)
-			_ = a.stream.Close()
-		case a.stream != nil:
+			stream.Reset(CodeOverloaded)
+			_ = stream.Close()
+		case stream != nil:
 			session.servedStreams.Add(1)
-			go s.serveStream(a.stream)
+			go s.serveStream(stream)
 		case s.opts.offload > 0:
-			s.runOffloaded(session.newCall(new(Call), a))
+			s.runOffloaded(session.newCall(call))
+			call = new(Call)
 		default:
-			s.run(session.newCall(call, a))
+			s.run(session.newCall(call))
 		}
 	}
 }
 
-func (s *session) newCall(call *Call, a *arrival) *Call {
-	call.session, call.head, call.request = s, a.head, a.message
-	call.deadline = deadlineOf(a.head.Time)
+// newCall makes a call of what has arrived for it.
+func (s *session) newCall(call *Call) *Call {
+	call.session = s
+	call.deadline = deadlineOf(call.head.Time)
 	call.replied, call.sent, call.ctx, call.cancel = false, false, nil, nil
 	return call
 }

@@ -143,6 +143,7 @@ func newSession(agreed *agreement, conn net.Conn, raw syscall.RawConn, peer Peer
 	}
 	s.pace = newPace(opts.underWay)
 	s.memory = &memoryLink{end: end, trusted: opts.trusted}
+	s.in.entry.Body = &s.in.message.inline
 	s.link, s.maxMessage = s.memory, int(limit)
 	s.enroll()
 	return s, nil
@@ -307,10 +308,13 @@ func (s *session) tryTurn() (bool, error) {
 		if !taken {
 			s.received.entries[aControl]++
 		} else {
-			s.received.count(s.in.head, s.in.message.length)
+			s.received.count(s.in.entry.Kind, s.in.entry.Flags, s.in.message.length)
 			if err := s.dispatch(); err != nil {
 				return true, err
 			}
+		}
+		if s.memory != nil && !s.memory.end.IsReady() {
+			break
 		}
 	}
 	if s.owes {
@@ -334,6 +338,10 @@ func (s *session) tryTurn() (bool, error) {
 
 // isFlooded says whether more waits to be served than is to be kept, or nothing more can come.
 func (s *session) isFlooded() bool {
+	return (s.waiting > 0 || s.callsArrived > 0 || s.ending != nil) && s.floods()
+}
+
+func (s *session) floods() bool {
 	return s.ending != nil || s.oneWay > maxOneWay || s.oneWayBytes > s.maxMessage ||
 		s.memory == nil && (s.callsArrived > s.maxInFlight || s.callBytes > s.maxMessage)
 }
@@ -397,13 +405,14 @@ func (s *session) settle() {
 // transmit publishes a message: all of it or, with an error, nothing.
 func (s *session) transmit(head abi.Head, out *outgoing) error {
 	var err error
+	total := out.prefixLen() + out.length()
 	if s.memory != nil {
-		err = s.memory.send(head, out)
+		err = s.memory.send(&head, out, total)
 	} else {
 		err = s.socket.send(head, out)
 	}
 	if err == nil {
-		s.sent.count(head, out.prefixLen()+out.length())
+		s.sent.count(head.Kind, head.Flags, total)
 	}
 	return err
 }
@@ -433,7 +442,7 @@ func (s *session) take() (taken, progress bool, err error) {
 }
 
 // send publishes a message, waiting for room, and wakes the other side. The lock is held.
-func (s *session) send(head abi.Head, out *outgoing, lim limit) error {
+func (s *session) send(head abi.Head, out *outgoing, lim *limit) error {
 	for {
 		if s.err != nil {
 			return s.err
@@ -444,7 +453,7 @@ func (s *session) send(head abi.Head, out *outgoing, lim limit) error {
 			s.flush()
 			return nil
 		}
-		if err := s.waitForRoom(err, lim); err != nil {
+		if err := s.waitForRoom(err, *lim); err != nil {
 			return err
 		}
 	}

@@ -223,11 +223,26 @@ func (s *session) closeOnceIdle() {
 	s.leaving = true
 	w := s.newWaiter()
 	_ = s.wait(w, limit{}, func() bool {
-		return s.openStreams == 0 && s.calls.inFlight == 0 && s.callsArrived == 0 && !s.hasArrival()
+		return s.calls.inFlight == 0 && s.callsArrived == 0 &&
+			(s.openStreams == 0 && !s.hasArrival() || s.isLeftAlone())
 	})
 	s.freeWaiter(w)
 	s.mu.Unlock()
 	s.close()
+}
+
+// isLeftAlone says whether a client has nothing but streams of the server's that nobody accepts.
+func (s *session) isLeftAlone() bool {
+	if !s.isClient || len(s.acceptWaiters) > 0 {
+		return false
+	}
+	open := 0
+	for _, a := range s.arrivals[s.arrivalFirst:] {
+		if a.stream != nil && !a.stream.isOver {
+			open++
+		}
+	}
+	return s.openStreams == open
 }
 
 // ended has closeOnceIdle and finishCalls look again: a call or a stream has ended, or something

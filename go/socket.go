@@ -96,7 +96,7 @@ func (l *socketLink) take(in *incoming) (taken, progress bool, err error) {
 	if l.bodyLen > readAtOnce/2 {
 		l.collect()
 		if l.got == l.bodyLen {
-			in.head, in.message = l.head, Message{length: l.bodyLen, private: l.body}
+			in.entry.Head, in.message = l.head, Message{length: l.bodyLen, private: l.body}
 			l.body, l.inBody = nil, false
 			return true, true, nil
 		}
@@ -106,7 +106,7 @@ func (l *socketLink) take(in *incoming) (taken, progress bool, err error) {
 
 // give makes a message of bytes in the buffer.
 func (l *socketLink) give(in *incoming, bytes []byte) {
-	in.head, l.inBody = l.head, false
+	in.entry.Head, l.inBody = l.head, false
 	m := &in.message
 	m.length, m.start, m.lent, m.private = len(bytes), 0, nil, nil
 	m.metadata, m.hasMetadata = nil, false

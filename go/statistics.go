@@ -32,13 +32,16 @@ const (
 var classNames = [classCount]string{"calls", "posts", "streams", "messages", "ends", "errors",
 	"controls"}
 
-func classOf(head abi.Head) class {
-	flags := head.Flags
+// classOfMessage is what messages with these flags are counted as.
+var classOfMessage = func() (classes [256]class) {
+	for flags := range classes {
+		classes[flags] = messageClass(abi.Flags(flags))
+	}
+	return classes
+}()
+
+func messageClass(flags abi.Flags) class {
 	switch {
-	case head.Kind == abi.KindReset:
-		return anError
-	case head.Kind != abi.KindMessage:
-		return aControl
 	case flags.Has(abi.FlagOpen | abi.FlagStream):
 		return aStream
 	case flags.Has(abi.FlagOpen | abi.FlagNoReply):
@@ -59,8 +62,15 @@ type traffic struct {
 	bytes   uint64
 }
 
-func (t *traffic) count(head abi.Head, length int) {
-	t.entries[classOf(head)]++
+func (t *traffic) count(kind abi.Kind, flags abi.Flags, length int) {
+	switch kind {
+	case abi.KindMessage:
+		t.entries[classOfMessage[flags]]++
+	case abi.KindReset:
+		t.entries[anError]++
+	default:
+		t.entries[aControl]++
+	}
 	t.bytes += uint64(length)
 }
 

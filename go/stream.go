@@ -120,7 +120,7 @@ func (s *session) openStream(ctx context.Context, method uint32, out *outgoing) 
 	s.useNumber()
 	head := abi.Head{Kind: abi.KindMessage, Flags: abi.FlagOpen | abi.FlagStream,
 		Stream: stream.number, Tag: method, Time: lim.timeLeft()}
-	if err := s.send(head, out, lim); err != nil {
+	if err := s.send(head, out, &lim); err != nil {
 		stream.outgoing, stream.incoming = reset, reset
 		t.settle(stream)
 		return nil, timedOut(err)

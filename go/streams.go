@@ -209,7 +209,7 @@ func (s *session) streamMessage(head abi.Head, m *Message) error {
 	}
 	t.settle(stream)
 	if isOpening {
-		s.arrive(head, nil, stream)
+		s.arrive(&head, nil, stream)
 	}
 	return nil
 }

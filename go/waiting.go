@@ -136,12 +136,24 @@ func wake(list *[]*waiter, empty bool) {
 }
 
 func remove(list *[]*waiter, w *waiter) {
+	if last := len(*list) - 1; last >= 0 && (*list)[last] == w {
+		(*list)[last] = nil
+		*list = (*list)[:last]
+		return
+	}
 	if i := slices.Index(*list, w); i >= 0 {
 		*list = slices.Delete(*list, i, i+1)
 	}
 }
 
 func (l *limit) err() error {
+	if l.ctx == nil && l.expiry == nil && l.deadline.IsZero() {
+		return nil
+	}
+	return l.reached()
+}
+
+func (l *limit) reached() error {
 	if l.expiry != nil {
 		if err := l.expiry.ended(); err != nil {
 			return err
@@ -194,7 +206,7 @@ func (s *session) wait(w *waiter, lim limit, ready func() bool) error {
 
 // waitForReply is wait for the reply of a call, but that neither the lock nor the waiter is the
 // caller's afterwards.
-func (s *session) waitForReply(w *waiter, p *pending, lim limit, reply *Reply) error {
+func (s *session) waitForReply(w *waiter, p *pending, lim *limit, reply *Reply) error {
 	var err error
 	for !w.answered {
 		if err = s.err; err != nil {
@@ -204,14 +216,14 @@ func (s *session) waitForReply(w *waiter, p *pending, lim limit, reply *Reply) e
 			break
 		}
 		if s.leading || s.isFlooded() || !w.rests.IsZero() {
-			if s.follow(w, &lim) {
+			if s.follow(w, lim) {
 				err = w.takeReply(reply)
 				w.clear()
 				waiterPool.Put(w)
 				return err
 			}
 			s.rested(w)
-		} else if s.lead(w, &lim, func() bool { return w.answered }) {
+		} else if s.lead(w, lim, func() bool { return w.answered }) {
 			break
 		}
 	}
@@ -581,9 +593,9 @@ func (s *session) look() {
 	}
 }
 
-// hush reads the doorbells that announcements have brought, before they are more than the socket has
-// room for: who announces need not be the one who sleeps in the poller and reads them. What was to
-// wake that one may be among them, so it looks for itself.
+// hush reads the doorbells that announcements have brought, before they are more than the socket
+// has room for: who announces need not be the one who sleeps in the poller and reads them. What was
+// to wake that one may be among them, so it looks for itself.
 func (s *session) hush() {
 	if s.memory == nil || !s.memory.end.IsRungOut() {
 		return

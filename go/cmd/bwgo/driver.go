@@ -128,16 +128,18 @@ func (d *driver) newCaller() *caller {
 }
 
 func (c *caller) loop(count uint64, until time.Time, counts bool) error {
-	last := time.Now()
+	// Since reads one clock, and Now two.
+	began := time.Now()
+	last, end := time.Duration(0), until.Sub(began)
 	for i := uint64(0); i < count; i++ {
 		if err := c.call(); err != nil {
 			return err
 		}
-		now := time.Now()
+		now := time.Since(began)
 		if counts {
-			c.add(uint64(now.Sub(last)))
+			c.add(uint64(now - last))
 		}
-		if last = now; now.After(until) {
+		if last = now; now > end {
 			break
 		}
 	}

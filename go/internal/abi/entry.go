@@ -64,9 +64,10 @@ type Entry struct {
 	Head
 	// Released is 0, or 1 + the lend number that this entry releases.
 	Released uint16
-	// Len is the number of body bytes, at most InlineMax.
+	// Len is the number of body bytes, at most InlineMax. Body is where they are to be, set by who
+	// has it read.
 	Len  int
-	Body [InlineMax]byte
+	Body *[InlineMax]byte
 }
 
 // Bytes are the body bytes in use.
@@ -77,7 +78,7 @@ type Words [EntryWords]uint64
 
 // Pack writes a head and a body of at most InlineMax bytes, and gives the number of words that are
 // to be stored: the second line is left out where the body does not reach it.
-func (w *Words) Pack(head Head, released uint16, body []byte) int {
+func (w *Words) Pack(head *Head, released uint16, body []byte) int {
 	w[1] = uint64(head.Kind) | uint64(head.Flags)<<8 | uint64(len(body))<<16 |
 		uint64(head.Stream)<<32
 	w[2] = uint64(head.Tag) | uint64(released)<<32 | uint64(head.Time)<<48
@@ -86,7 +87,7 @@ func (w *Words) Pack(head Head, released uint16, body []byte) int {
 		count = EntryWords
 	}
 	at := bodyWord
-	for ; len(body) >= 8; body, at = body[8:], at+1 {
+	for ; len(body) >= 8 && at < EntryWords; body, at = body[8:], at+1 {
 		w[at] = binary.LittleEndian.Uint64(body)
 	}
 	if len(body) > 0 {
@@ -101,31 +102,19 @@ func (w *Words) Pack(head Head, released uint16, body []byte) int {
 	return count
 }
 
-// UnpackFirst reads what the first line says; it is an error if the length is none. More says
-// whether the second line has to be read.
-func (w *Words) UnpackFirst(entry *Entry) (more bool, err error) {
-	first, second := w[1], w[2]
-	entry.Head = Head{
-		Kind: Kind(first), Flags: Flags(first >> 8), Stream: uint32(first >> 32),
-		Tag: uint32(second), Time: uint16(second >> 48),
+// Unpack reads what the first two words say; it is an error if the length is none. The body lies in
+// the words behind them, of which those of the second line count only past FirstLine bytes.
+func (e *Entry) Unpack(first, second uint64) error {
+	// One by one: a head that is put together first is stored in parts and copied as a whole, which
+	// waits for the stores.
+	e.Kind, e.Flags, e.Stream = Kind(first), Flags(first>>8), uint32(first>>32)
+	e.Tag, e.Time = uint32(second), uint16(second>>48)
+	e.Released = uint16(second >> 32)
+	e.Len = int(uint16(first >> 16))
+	if e.Len > InlineMax {
+		return fmt.Errorf("an entry claims %d inline bytes; it holds %d", e.Len, InlineMax)
 	}
-	entry.Released = uint16(second >> 32)
-	entry.Len = int(uint16(first >> 16))
-	if entry.Len > InlineMax {
-		return false, fmt.Errorf("an entry claims %d inline bytes; it holds %d", entry.Len,
-			InlineMax)
-	}
-	for at := bodyWord; at < firstWords; at++ {
-		binary.LittleEndian.PutUint64(entry.Body[8*(at-bodyWord):], w[at])
-	}
-	return entry.Len > FirstLine, nil
-}
-
-// UnpackSecond reads the second line.
-func (w *Words) UnpackSecond(entry *Entry) {
-	for at := firstWords; at < EntryWords; at++ {
-		binary.LittleEndian.PutUint64(entry.Body[8*(at-bodyWord):], w[at])
-	}
+	return nil
 }
 
 // A Descriptor says where a lent payload lies (section 4.2).

@@ -32,6 +32,7 @@
 package segment
 
 import (
+	"encoding/binary"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -105,8 +106,8 @@ func (m *Mapping) Store(at int, value uint64) {
 	atomic.StoreUint64(m.word(at), value)
 }
 
-// Set stores a word of an own segment in no order with others: a counter for tools. Callers hold a
-// lock against each other.
+// Set stores a word of an own segment plainly: a counter for tools, or what a sequentially
+// consistent store follows before anything is loaded. Callers hold a lock against each other.
 func (m *Mapping) Set(at int, value uint64) {
 	m.mustWrite()
 	*m.word(at) = value
@@ -129,24 +130,45 @@ func (m *Mapping) mustWrite() {
 	}
 }
 
-// Publish stores words 1 to count of an entry, and then its sequence, sequentially consistent.
-func (m *Mapping) Publish(at int, words *abi.Words, count int, sequence uint64) {
-	m.mustWrite()
+func (m *Mapping) slot(at int) *abi.Words {
 	m.check(at, abi.EntrySize)
-	slot := (*abi.Words)(unsafe.Pointer(m.word(at)))
+	return (*abi.Words)(unsafe.Pointer(m.word(at)))
+}
+
+// Publish writes an entry, and then its sequence, sequentially consistent.
+func (m *Mapping) Publish(at int, head *abi.Head, body []byte, sequence uint64) {
+	m.mustWrite()
+	slot := m.slot(at)
 	// Plain stores: nobody in this process reads the slot, and the peer reads it after the
 	// sequence.
-	copy(slot[1:count], words[1:count])
+	slot.Pack(head, 0, body)
 	atomic.StoreUint64(&slot[0], sequence)
 }
 
-// LoadWords copies words of an entry, each by one atomic load.
-func (m *Mapping) LoadWords(at int, words *abi.Words, from, to int) {
-	m.check(at, abi.EntrySize)
-	slot := (*abi.Words)(unsafe.Pointer(m.word(at)))
-	for i := from; i < to; i++ {
-		words[i] = atomic.LoadUint64(&slot[i])
+// Take copies an entry that is there, each word by one atomic load.
+func (m *Mapping) Take(at int, entry *abi.Entry) error {
+	slot := m.slot(at)
+	err := entry.Unpack(atomic.LoadUint64(&slot[1]), atomic.LoadUint64(&slot[2]))
+	if err != nil {
+		return err
 	}
+	body := entry.Body
+	binary.LittleEndian.PutUint64(body[0:], atomic.LoadUint64(&slot[3]))
+	binary.LittleEndian.PutUint64(body[8:], atomic.LoadUint64(&slot[4]))
+	binary.LittleEndian.PutUint64(body[16:], atomic.LoadUint64(&slot[5]))
+	binary.LittleEndian.PutUint64(body[24:], atomic.LoadUint64(&slot[6]))
+	binary.LittleEndian.PutUint64(body[32:], atomic.LoadUint64(&slot[7]))
+	if entry.Len > abi.FirstLine {
+		binary.LittleEndian.PutUint64(body[40:], atomic.LoadUint64(&slot[8]))
+		binary.LittleEndian.PutUint64(body[48:], atomic.LoadUint64(&slot[9]))
+		binary.LittleEndian.PutUint64(body[56:], atomic.LoadUint64(&slot[10]))
+		binary.LittleEndian.PutUint64(body[64:], atomic.LoadUint64(&slot[11]))
+		binary.LittleEndian.PutUint64(body[72:], atomic.LoadUint64(&slot[12]))
+		binary.LittleEndian.PutUint64(body[80:], atomic.LoadUint64(&slot[13]))
+		binary.LittleEndian.PutUint64(body[88:], atomic.LoadUint64(&slot[14]))
+		binary.LittleEndian.PutUint64(body[96:], atomic.LoadUint64(&slot[15]))
+	}
+	return nil
 }
 
 func (m *Mapping) bytes(at, length int) []byte {

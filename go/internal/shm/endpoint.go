@@ -120,6 +120,9 @@ func (e *Endpoint) Memory() (own, peer uint64, lent []uint64) {
 // an entry meanwhile.
 func (e *Endpoint) Ready() (bool, error) { return e.consumer.ready() }
 
+// IsReady says whether the next entry is there; what is wrong with it, Take says.
+func (e *Endpoint) IsReady() bool { return e.consumer.isReady() }
+
 // Take consumes the next entry. False if there is none, or if it was about segments. A shortage
 // leaves the entry where it is.
 func (e *Endpoint) Take(entry *abi.Entry) (bool, error) {
@@ -189,10 +192,13 @@ func (e *Endpoint) Borrow(entry *abi.Entry) (Lease, error) {
 
 // Publish publishes an entry with an inline body, which a spinning peer may see at once; Flush
 // wakes a sleeping one.
-func (e *Endpoint) Publish(head abi.Head, body []byte) error {
-	if err := e.needSlots(1); err != nil {
-		return err
+func (e *Endpoint) Publish(head *abi.Head, body []byte) error {
+	if e.producer.knownSpace() == 0 {
+		if err := e.needSlots(1); err != nil {
+			return err
+		}
 	}
+	e.consumer.shareProgress()
 	e.producer.publish(head, body)
 	return nil
 }
@@ -264,14 +270,16 @@ func (l *Loan) CopyFrom(at int, lease *Lease, from, length int) {
 }
 
 // Lend publishes a message whose body is a filled loan. If it fails, the loan stays reserved.
-func (e *Endpoint) Lend(head abi.Head, loan Loan) error {
+func (e *Endpoint) Lend(head *abi.Head, loan Loan) error {
 	if err := e.needSlots(1); err != nil {
 		return err
 	}
-	head.Flags |= abi.FlagLent
+	lent := *head
+	lent.Flags |= abi.FlagLent
 	descriptor := loan.descriptor().Encode()
 	e.lender.lend(loan)
-	e.producer.publish(head, descriptor[:])
+	e.consumer.shareProgress()
+	e.producer.publish(&lent, descriptor[:])
 	e.count(abi.PayloadBytesLent, uint64(loan.length))
 	return nil
 }
@@ -316,7 +324,7 @@ func (e *Endpoint) retireSpare() (bool, error) {
 }
 
 func (e *Endpoint) retire(s *ownSegment) {
-	e.producer.publish(abi.Head{Kind: abi.KindSegmentRetire, Tag: s.number}, nil)
+	e.producer.publish(&abi.Head{Kind: abi.KindSegmentRetire, Tag: s.number}, nil)
 	e.lender.retire(s, e.producer.tail)
 	e.noteSegments()
 }
@@ -341,7 +349,7 @@ func (e *Endpoint) addOwn(size int) error {
 	var body [8]byte
 	binary.LittleEndian.PutUint64(body[:], uint64(size))
 	e.adds = append(e.adds, e.producer.tail)
-	e.producer.publish(abi.Head{Kind: abi.KindSegmentAdd, Tag: e.lender.nextNumber}, body[:])
+	e.producer.publish(&abi.Head{Kind: abi.KindSegmentAdd, Tag: e.lender.nextNumber}, body[:])
 	e.lender.add(mapping)
 	e.count(abi.SegmentsAdded, 1)
 	e.noteSegments()

@@ -14,7 +14,6 @@ type producer struct {
 	// tail is the position of the next entry; positions below announced were compared with the
 	// peer's intent; consumed is what the peer is known to have consumed.
 	tail, announced, consumed uint64
-	words                     abi.Words
 }
 
 func slot(position, mask uint64) int {
@@ -44,9 +43,8 @@ func (p *producer) hasSpace(count uint64) (bool, error) {
 }
 
 // publish publishes an entry. There is a slot for it.
-func (p *producer) publish(head abi.Head, body []byte) {
-	count := p.words.Pack(head, 0, body)
-	p.own.Publish(slot(p.tail, p.mask), &p.words, count, p.tail+1)
+func (p *producer) publish(head *abi.Head, body []byte) {
+	p.own.Publish(slot(p.tail, p.mask), head, body, p.tail+1)
 	p.tail++
 }
 
@@ -67,7 +65,6 @@ type consumer struct {
 	// head is the position of the next entry; published is the progress that the peer can see, and
 	// announced that which was compared with its intent.
 	head, published, announced uint64
-	words                      abi.Words
 }
 
 // ready says whether the next entry is committed.
@@ -76,28 +73,30 @@ func (c *consumer) ready() (bool, error) {
 	if sequence == c.head+1 {
 		return true, nil
 	}
+	return false, c.judge(sequence)
+}
+
+func (c *consumer) isReady() bool {
+	return c.peer.Load(slot(c.head, c.mask)) == c.head+1
+}
+
+// judge says what is wrong with a sequence that is not the next one's.
+func (c *consumer) judge(sequence uint64) error {
 	previous := uint64(0)
 	if c.head > c.mask {
 		previous = c.head - c.mask
 	}
 	if sequence == previous {
-		return false, nil
+		return nil
 	}
-	return false, fmt.Errorf("entry %d carries sequence %d, which is neither its previous value "+
+	return fmt.Errorf("entry %d carries sequence %d, which is neither its previous value "+
 		"nor %d",
 		c.head, sequence, c.head+1)
 }
 
 // peek copies the next entry, which is ready, into private memory.
 func (c *consumer) peek(entry *abi.Entry) error {
-	at := slot(c.head, c.mask)
-	c.peer.LoadWords(at, &c.words, 1, abi.EntryWords/2)
-	more, err := c.words.UnpackFirst(entry)
-	if more {
-		c.peer.LoadWords(at, &c.words, abi.EntryWords/2, abi.EntryWords)
-		c.words.UnpackSecond(entry)
-	}
-	return err
+	return c.peer.Take(slot(c.head, c.mask), entry)
 }
 
 // advance consumes the entry. True if progress has to be published now.
@@ -105,6 +104,15 @@ func (c *consumer) advance() bool {
 	c.head++
 	return c.head-c.published >= (c.mask+1)/4 ||
 		abi.Crossed(c.peer.Load(abi.SpaceWakeAt), c.published, c.head)
+}
+
+// shareProgress is publishProgress for who publishes an entry next: the store of its sequence comes
+// between this one and what is loaded afterwards.
+func (c *consumer) shareProgress() {
+	if c.published != c.head {
+		c.own.Set(abi.ConsumedAt, c.head)
+		c.published = c.head
+	}
 }
 
 func (c *consumer) publishProgress() {
