@@ -42,14 +42,15 @@ func (p *pace) isExceeded(underWay, length int) bool {
 func (s *session) holdBack(length int, lim limit) error {
 	end, p := s.memory.end, &s.pace
 	underWay := end.UnderWay()
+	least := underWay
 	var patience time.Time
 	for s.err == nil && p.isExceeded(underWay, length) {
-		before := underWay
 		end.Collect()
 		if underWay = end.UnderWay(); !p.isExceeded(underWay, length) {
 			break
 		}
-		if underWay < before || patience.IsZero() {
+		if underWay < least || patience.IsZero() { // What others take meanwhile is no reason.
+			least = underWay
 			patience = time.Now().Add(paceTime)
 		}
 		waited := lim

@@ -231,9 +231,9 @@ func (s *session) closeOnceIdle() {
 	s.close()
 }
 
-// isLeftAlone says whether a client has nothing but streams of the server's that nobody accepts.
+// isLeftAlone says whether a client has nothing but streams of the server's, and never accepted one.
 func (s *session) isLeftAlone() bool {
-	if !s.isClient || len(s.acceptWaiters) > 0 {
+	if !s.isClient || s.accepts {
 		return false
 	}
 	open := 0

@@ -45,9 +45,11 @@ impl Pace {
         self.now = self.now.saturating_mul(2).max(1);
     }
 
-    /// Everything has come back.
-    pub(crate) fn reset(&mut self) {
-        self.now = self.usual;
+    /// So much is under way, and a message may go. If that is little, what was kept has come back.
+    pub(crate) fn learn(&mut self, under_way: usize) {
+        if under_way <= self.usual / 2 {
+            self.now = self.usual;
+        }
     }
 }
 
@@ -73,7 +75,9 @@ mod tests {
             exceeded
         });
         assert_eq!(widened.count(), 27);
-        pace.reset();
+        pace.learn(1);
+        assert!(!pace.is_exceeded(1, 1), "one byte of one is much");
+        pace.learn(0);
         assert!(pace.is_exceeded(1, 1));
     }
 

@@ -106,6 +106,13 @@ func (d *doorbell) drain() error {
 	return nil
 }
 
+// empty leaves nothing there, as the peer is to have room for as many bytes as it may ring.
+func (d *doorbell) empty() error {
+	err := d.drain()
+	_ = d.raw.Control(func(fd uintptr) { d.consume(int(fd)) })
+	return err
+}
+
 // readOnce reads what one recvmsg gives; more says whether it gave something.
 func (d *doorbell) readOnce() error {
 	d.more, d.readErr = false, nil

@@ -421,7 +421,8 @@ func (e *Endpoint) Disarm() { e.own.Store(abi.DataWakeAt, abi.Idle) }
 func (e *Endpoint) PrepareSleep() (bool, error) {
 	e.own.Store(abi.DataWakeAt, e.consumer.head)
 	e.Flush()
-	if err := e.Drain(); err != nil {
+	e.announced = 0
+	if err := e.doorbell.drain(); err != nil {
 		return false, err
 	}
 	ready, err := e.consumer.ready()
@@ -472,7 +473,7 @@ func (e *Endpoint) HasRoom(room Room) (bool, error) {
 // Drain reads the session socket: forgets doorbells, keeps segments, notes the peer's end.
 func (e *Endpoint) Drain() error {
 	e.announced = 0
-	return e.doorbell.drain()
+	return e.doorbell.empty()
 }
 
 // maxAnnounced is after how many announcements the socket is to be read: each may bring a byte, and
@@ -480,7 +481,7 @@ func (e *Endpoint) Drain() error {
 const maxAnnounced = 32
 
 // IsRungOut says whether the socket is to be read before anything else is announced.
-func (e *Endpoint) IsRungOut() bool { return e.announced >= maxAnnounced }
+func (e *Endpoint) IsRungOut() bool { return e.announced+e.doorbell.peeked >= maxAnnounced }
 
 // IsClosed says whether the peer's end of file was seen. What it committed before is still taken.
 func (e *Endpoint) IsClosed() bool { return e.doorbell.closed }

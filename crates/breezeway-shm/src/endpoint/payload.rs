@@ -92,9 +92,11 @@ impl Endpoint {
         self.lender.segments.taken()
     }
 
-    /// Takes back what the peer has released, for [`Self::under_way`].
+    /// Takes back what the peer has released, for [`Self::under_way`]; nothing in a forked child.
     pub fn collect_released(&mut self) {
-        self.collect();
+        if self.origin.is_here() {
+            self.collect();
+        }
     }
 
     /// Refuses what never fits.

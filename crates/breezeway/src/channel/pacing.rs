@@ -16,10 +16,10 @@ impl Shared {
         if len < PACED_FROM {
             return;
         }
-        let mut before = usize::MAX;
+        let mut least = usize::MAX;
         let mut patience = deadline;
         loop {
-            match self.wait(patience, |state, cx| state.poll_pace(cx, len, &mut before)) {
+            match self.wait(patience, |state, cx| state.poll_pace(cx, len, &mut least)) {
                 Ok(true) => break,
                 Ok(false) => {}
                 Err(TimedOut) => self.with(|state| state.pace.widen()),
@@ -30,9 +30,9 @@ impl Shared {
 }
 
 impl State {
-    /// Whether a message of `len` bytes may go: true, or false if something has come back since
-    /// `before`, and more may.
-    fn poll_pace(&mut self, cx: &Context<'_>, len: usize, before: &mut usize) -> Poll<bool> {
+    /// Whether a message of `len` bytes may go: true, or false if less is under way than was
+    /// before. (What comes back and others take is no reason to wait on.)
+    fn poll_pace(&mut self, cx: &Context<'_>, len: usize, least: &mut usize) -> Poll<bool> {
         if self.is_ended() || self.connection.calls.awaits_any() {
             return Poll::Ready(true);
         }
@@ -42,12 +42,11 @@ impl State {
             now = self.link.under_way();
         }
         if !self.pace.is_exceeded(now, len) {
-            if now == 0 {
-                self.pace.reset();
-            }
+            self.pace.learn(now);
             return Poll::Ready(true);
         }
-        if now < std::mem::replace(before, now) {
+        if now < *least {
+            *least = now;
             return Poll::Ready(false);
         }
         remember(&mut self.room_waiters, cx);
@@ -57,6 +56,9 @@ impl State {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::{Context, Poll, Wake, Waker};
     use std::time::Instant;
 
     use crate::pace::PATIENCE;
@@ -85,7 +87,7 @@ mod tests {
                 channel.post(0, &[1; BOUND]).unwrap();
             }
             assert!(start.elapsed() >= PATIENCE);
-            channel.handle.shared.with(|state| state.pace.reset());
+            channel.handle.shared.with(|state| state.pace.learn(0));
         }
         drop(channel);
         let mut served = 0;
@@ -113,15 +115,49 @@ mod tests {
         assert!(!is_widened(&channel), "everything has come back");
     }
 
-    #[test]
-    fn who_waits_goes_on_as_soon_as_something_comes_back() {
-        let (channel, server) = pair();
-        let serving = std::thread::spawn(move || server.serve(drop));
-        for _ in 0..200 {
-            channel.post(0, &[1; BOUND]).unwrap();
+    struct Wakes(AtomicUsize);
+
+    impl Wake for Wakes {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
         }
-        drop(channel);
-        serving.join().unwrap().unwrap();
+    }
+
+    #[test]
+    fn who_waits_is_woken_when_something_comes_back() {
+        let (channel, server) = pair();
+        let shared = &channel.handle.shared;
+        channel.post(0, &[1; BOUND]).unwrap();
+        let wakes = Arc::new(Wakes(AtomicUsize::new(0)));
+        let waker = Waker::from(Arc::clone(&wakes));
+        let cx = Context::from_waker(&waker);
+        let mut least = usize::MAX;
+        let poll = |least: &mut usize| shared.with(|state| state.poll_pace(&cx, BOUND, least));
+        assert_eq!(poll(&mut least), Poll::Ready(false), "so much is under way");
+        assert_eq!(poll(&mut least), Poll::Pending);
+        shared.turn(|_, _| ());
+        assert_eq!(wakes.0.load(Ordering::Relaxed), 0, "nothing has come back");
+        drop(server.accept().unwrap());
+        shared.turn(|_, _| ());
+        assert_eq!(wakes.0.load(Ordering::Relaxed), 1);
+        assert_eq!(poll(&mut least), Poll::Ready(true));
+    }
+
+    #[test]
+    fn what_comes_back_and_others_take_renews_no_patience() {
+        let (channel, server) = pair();
+        let shared = &channel.handle.shared;
+        let cx = Context::from_waker(Waker::noop());
+        let mut least = usize::MAX;
+        let mut outcomes = Vec::new();
+        channel.post(0, &[1; BOUND]).unwrap();
+        for _ in 0..3 {
+            outcomes.push(shared.with(|state| state.poll_pace(&cx, 2 * BOUND, &mut least)));
+            drop(server.accept().unwrap());
+            // Somebody else's, which is not asked about.
+            assert!(channel.try_post(0, &[1; BOUND]).unwrap());
+        }
+        assert_eq!(outcomes, [Poll::Ready(false), Poll::Pending, Poll::Pending]);
     }
 
     #[test]

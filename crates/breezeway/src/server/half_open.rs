@@ -10,7 +10,7 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Instant;
 
-use breezeway_os::Peer;
+use breezeway_os::{Origin, Peer};
 
 use crate::carrier::Carrier;
 use crate::handshake::{GreetingReceiver, HandshakeError};
@@ -94,6 +94,7 @@ pub(super) struct HalfOpens {
     counts: HashMap<Source, usize>,
     next: u64,
     max: usize,
+    origin: Origin,
 }
 
 impl HalfOpens {
@@ -104,6 +105,7 @@ impl HalfOpens {
             counts: HashMap::new(),
             next: 0,
             max,
+            origin: Origin::here(),
         }
     }
 
@@ -168,6 +170,9 @@ impl HalfOpens {
 
 impl Drop for HalfOpens {
     fn drop(&mut self) {
+        if !self.origin.is_here() {
+            return;
+        }
         for (_, client) in self.clients.drain() {
             // With what has come and was not read, which may be slow to close.
             client.wire.close();

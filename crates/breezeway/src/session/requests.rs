@@ -173,9 +173,7 @@ impl Session {
                 Err(failure) => return Err(self.not_waited(failure)),
             }
         }
-        if now == 0 {
-            self.pace.reset();
-        }
+        self.pace.learn(now);
         Ok(())
     }
 
@@ -374,7 +372,7 @@ mod tests {
             client.post(0, &[1; BOUND]).unwrap();
             assert!(start.elapsed() >= PATIENCE);
             // Of all that was let go meanwhile, none is waited for again.
-            client.pace.reset();
+            client.pace.learn(0);
         }
         let start = Instant::now();
         client.reserve(BOUND).unwrap().post(0).unwrap();
