@@ -7,8 +7,8 @@ pub(crate) mod stream;
 
 pub use channel::AsyncChannel;
 pub(crate) use running::caught;
-pub(crate) use server::Shared;
 pub use server::{AsyncServer, AsyncService, AsyncServices};
+pub(crate) use server::{Shared, last_replies};
 pub use stream::{
     AsyncDuplexStream, AsyncReplies, AsyncReplyStream, AsyncRequestSender, AsyncRequestStream,
     AsyncRequests, AsyncStreamChannel, OpenedAsync,
