@@ -7,7 +7,9 @@
 //	kitex serve-both tcp:127.0.0.1:0
 //	kitex call-both unix:/tmp/shop.sock ttheader
 //	kitex call-late unix:/tmp/shop.sock ttheader
+//	kitex call-protobuf unix:/tmp/shop.sock framed
 //	kitex call-shmipc unix:/tmp/shmipc.sock ttheader
+//	kitex serve-shmipc unix:/tmp/shmipc.sock
 //	kitex call-tls tcp:127.0.0.1:7000 ttheader ROOT.pem CERTIFICATE.pem CERTIFICATE.key
 //	kitex serve-tls tcp:127.0.0.1:0 CERTIFICATE.pem CERTIFICATE.key
 //	kitex serve-room tcp:127.0.0.1:0
@@ -46,9 +48,13 @@ func main() {
 		callBoth(address(arguments[1]), arguments[2])
 	case len(arguments) == 3 && arguments[0] == "call-late":
 		callLate(address(arguments[1]), arguments[2])
+	case len(arguments) == 3 && arguments[0] == "call-protobuf":
+		callProtobuf(address(arguments[1]), arguments[2])
 	case len(arguments) == 3 && arguments[0] == "call-shmipc":
 		at := address(arguments[1])
 		call(at, arguments[2], overShmipc(at)...)
+	case len(arguments) == 2 && arguments[0] == "serve-shmipc":
+		serveShmipc(address(arguments[1]))
 	case len(arguments) == 6 && arguments[0] == "call-tls":
 		call(address(arguments[1]), arguments[2],
 			overTLS(arguments[3], arguments[4], arguments[5])...)
@@ -68,7 +74,8 @@ func main() {
 		log.Fatal("usage: kitex serve ADDRESS | kitex call ADDRESS FRAMING | " +
 			"kitex serve-both ADDRESS | kitex call-both ADDRESS FRAMING | " +
 			"kitex call-late ADDRESS FRAMING | " +
-			"kitex call-shmipc ADDRESS FRAMING | " +
+			"kitex call-protobuf ADDRESS FRAMING | " +
+			"kitex call-shmipc ADDRESS FRAMING | kitex serve-shmipc ADDRESS | " +
 			"kitex call-tls ADDRESS FRAMING ROOT CERTIFICATE KEY | " +
 			"kitex serve-tls ADDRESS CERTIFICATE KEY | " +
 			"kitex serve-users ADDRESS | " +

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"fmt"
 	"net"
 	"time"
 
 	"github.com/cloudwego/kitex/client"
 	"github.com/cloudwego/kitex/pkg/remote/trans/gonet"
+	"github.com/cloudwego/kitex/server"
 	"github.com/cloudwego/shmipc-go"
 )
 
@@ -22,6 +24,17 @@ func overShmipc(at net.Addr) []client.Option {
 		client.WithDialer(dialer{sessions}),
 		client.WithTransHandlerFactory(gonet.NewCliTransHandlerFactory()),
 	}
+}
+
+// serveShmipc serves the shop on streams of shmipc-go, whose listener accepts them as connections.
+func serveShmipc(at net.Addr) {
+	// Standard output is for what the handlers tell: 5 is no level, nothing is printed.
+	shmipc.SetLogLevel(5)
+	listener, err := shmipc.Listen(at.String())
+	must("listen", err)
+	fmt.Printf("unix:%s\n", at)
+	run(listener, server.WithTransServerFactory(gonet.NewTransServerFactory()),
+		server.WithTransHandlerFactory(gonet.NewSvrTransHandlerFactory()))
 }
 
 type dialer struct{ sessions *shmipc.SessionManager }

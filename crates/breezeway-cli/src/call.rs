@@ -10,7 +10,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use breezeway::{Address, CallError, ConnectError, HandshakeError, TlsError};
+use breezeway::{CallError, ConnectError, HandshakeError, TlsError};
 use breezeway_idl::model::Schema;
 use breezeway_rpc::{CallOptions, Error, StreamChannel, ThriftClient, ThriftFraming};
 use serde_json::Value;
@@ -21,6 +21,9 @@ use self::raw::Raw;
 use self::reply::Outcome;
 use crate::Failure;
 use crate::certificates::Certificates;
+use crate::settings::SessionSettings;
+use crate::shmipc::Calling;
+use crate::target::Target;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -48,9 +51,9 @@ line, 1 for all else, when nothing was sent, or the reply cannot be read.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Where the service is, such as shm:/run/users.sock, tcp:10.0.0.7:8888 or
-    /// tls:users.example.org:7000
-    address: Address,
+    /// Where the service is, such as shm:/run/users.sock, tcp:10.0.0.7:8888,
+    /// tls:users.example.org:7000 or shmipc:/run/users.sock
+    address: Target,
     /// The .thrift file that has the service
     #[arg(long, value_name = "FILE")]
     idl: PathBuf,
@@ -79,7 +82,8 @@ pub(crate) struct Args {
 /// How messages travel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Framing {
-    /// Over a Breezeway session, or in TTHeader where the server does not speak that
+    /// Over a Breezeway session, or in TTHeader where the server does not speak that, and over
+    /// streams of shmipc
     Auto,
     /// Over a Breezeway session
     Native,
@@ -89,6 +93,20 @@ enum Framing {
     Framed,
     /// Thrift without lengths, as Apache's TBufferedTransport does
     Unframed,
+}
+
+impl Framing {
+    /// What streams of shmipc carry, where no session is.
+    fn in_streams(self) -> Result<ThriftFraming, Failure> {
+        match self {
+            Self::Native => Err("--framing native does not go with a shmipc: address, whose \
+                streams carry Thrift in framings: take ttheader, framed or unframed"
+                .into()),
+            Self::Auto | Self::Ttheader => Ok(ThriftFraming::TtHeader),
+            Self::Framed => Ok(ThriftFraming::Framed),
+            Self::Unframed => Ok(ThriftFraming::Unframed),
+        }
+    }
 }
 
 fn timeout(text: &str) -> Result<Duration, String> {
@@ -136,10 +154,19 @@ pub(crate) fn run(args: Args) -> Result<(), Failure> {
         .fold(CallOptions::new(), |options, (name, value)| options.metadata(name, value));
     let options = args.timeout.into_iter().fold(options, CallOptions::timeout);
     let call = Call { called, options, json: args.json };
-    let thrift = |framing| ThriftClient::with_framing(args.address.clone(), framing);
+    let address = match &args.address {
+        Target::Breezeway(address) => address,
+        Target::Shmipc(address) => {
+            let framing = args.framing.in_streams()?;
+            let options = Calling::default().options(address, &SessionSettings::default())?;
+            let client = breezeway_shmipc::Client::connect(address, options)?;
+            return call.perform(ThriftClient::over_shmipc(client, framing));
+        }
+    };
+    let thrift = |framing| ThriftClient::with_framing(address.clone(), framing);
     match args.framing {
-        Framing::Native => call.perform(breezeway::Channel::connect(&args.address)?),
-        Framing::Auto => match breezeway::Channel::connect(&args.address) {
+        Framing::Native => call.perform(breezeway::Channel::connect(address)?),
+        Framing::Auto => match breezeway::Channel::connect(address) {
             Ok(channel) => call.perform(channel),
             Err(error) if speaks_otherwise(&error) => {
                 let outcome = call.perform(thrift(ThriftFraming::TtHeader));
@@ -231,6 +258,7 @@ impl Call {
             // They never left.
             Error::Connect(_)
             | Error::Connecting(..)
+            | Error::Shmipc(_)
             | Error::NoMetadata
             | Error::MetadataTooLong
             | Error::Encode(_)

@@ -77,6 +77,11 @@ pub enum Error {
     /// No connection to a Thrift server could be opened: the call never left.
     #[error("cannot connect to {0}: {1}{advice}", advice = advice(.1))]
     Connecting(Address, io::Error),
+    /// No session of shmipc stands, or it has no room for a stream: the call never left.
+    #[cfg(feature = "shmipc")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "shmipc")))]
+    #[error(transparent)]
+    Shmipc(#[from] breezeway_shmipc::ConnectError),
     /// No instance of the service could take the call in time: the call never left.
     #[error("no instance of the service could take the call within {0:?}")]
     NoInstance(std::time::Duration),
@@ -117,6 +122,8 @@ impl Error {
             | Self::NoMetadata
             | Self::MetadataTooLong
             | Self::Encode(_) => false,
+            #[cfg(feature = "shmipc")]
+            Self::Shmipc(_) => false,
             Self::Call(error) => error.may_have_run(),
             Self::Application(exception) => !NEVER_RAN.contains(&exception.kind),
             _ => true,
@@ -128,6 +135,8 @@ impl Error {
     pub(crate) fn may_pass(&self) -> bool {
         match self {
             Self::Connect(_) | Self::Connecting(..) | Self::NoInstance(_) | Self::Io(_) => true,
+            #[cfg(feature = "shmipc")]
+            Self::Shmipc(_) => true,
             Self::Call(CallError::Failed { code, .. }) => matches!(
                 code,
                 ErrorCode::Refused | ErrorCode::Overloaded | ErrorCode::DeadlinePassed

@@ -5,15 +5,22 @@
 
 mod calling;
 mod client;
+mod connected;
 mod connection;
 mod connections;
 mod frame;
 #[cfg(feature = "fuzzing")]
 pub(crate) mod fuzzing;
+mod incoming;
 mod message;
 mod pool;
+mod protobuf;
 mod receiver;
 mod serving;
+#[cfg(feature = "shmipc")]
+mod shmipc;
+#[cfg(feature = "shmipc")]
+mod shmipc_server;
 mod socket;
 pub(crate) mod stream;
 mod streams;
@@ -27,3 +34,5 @@ pub(crate) use connections::Connections;
 pub(crate) use message::Message;
 pub(crate) use receiver::{Receiver, WireError};
 pub(crate) use serving::Served;
+#[cfg(feature = "shmipc")]
+pub use shmipc_server::ShmipcServer;

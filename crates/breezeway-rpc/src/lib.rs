@@ -5,7 +5,8 @@
 //! server that dispatches to it and a client whose methods are the IDL's. They travel over
 //! Breezeway sessions: through shared memory where both sides are on one machine, else over
 //! sockets. On sockets the same server and client also speak Thrift as Kitex, Volo and Apache's
-//! libraries do ([`Server::with_thrift_clients`], [`ThriftClient`]).
+//! libraries do ([`Server::with_thrift_clients`], [`ThriftClient`]), and with the feature `shmipc`
+//! over streams of shmipc.
 //!
 //! ```thrift
 //! exception NoSuchUser { 1: required string name }
@@ -100,6 +101,9 @@ pub use channel::Channel;
 pub use context::Context;
 pub use error::Error;
 pub use in_place::{ReplyPlace, ReplySpace, Request, Written};
+#[cfg(feature = "shmipc")]
+#[cfg_attr(docsrs, doc(cfg(feature = "shmipc")))]
+pub use kitex::ShmipcServer;
 pub use kitex::{ThriftClient, ThriftFraming};
 pub use metadata::ReplyMetadata;
 pub use method::Method;
@@ -113,6 +117,9 @@ pub use stream::{
     StreamChannel,
 };
 
+#[cfg(all(feature = "shmipc", feature = "tokio"))]
+#[cfg_attr(docsrs, doc(cfg(feature = "shmipc")))]
+pub use crate::kitex::tokio::AsyncShmipcServer;
 #[cfg(feature = "tokio")]
 pub use crate::kitex::tokio::AsyncThriftClient;
 #[cfg(feature = "tokio")]

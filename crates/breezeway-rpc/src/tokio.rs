@@ -8,6 +8,8 @@ pub(crate) mod stream;
 pub use channel::AsyncChannel;
 pub(crate) use running::caught;
 pub(crate) use server::Shared;
+#[cfg(feature = "shmipc")]
+pub(crate) use server::last_replies;
 pub use server::{AsyncServer, AsyncService, AsyncServices};
 pub use stream::{
     AsyncDuplexStream, AsyncReplies, AsyncReplyStream, AsyncRequestSender, AsyncRequestStream,

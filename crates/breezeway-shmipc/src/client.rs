@@ -1,5 +1,6 @@
 //! A client: one or more sessions with the server at an address, kept alive.
 
+use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
@@ -89,11 +90,16 @@ impl Client {
     /// A stream: one that was [put back](Self::put_back), or a new one. Waits for a session if
     /// there is none, at most for `connect_timeout`.
     pub fn open(&self) -> Result<Stream, ConnectError> {
+        self.open_until(Deadline::NEVER)
+    }
+
+    /// As [`Self::open`], also at most until `deadline`.
+    pub fn open_until(&self, deadline: Deadline) -> Result<Stream, ConnectError> {
         if let Some(stream) = self.shared.put_back.take() {
             return Ok(stream);
         }
         let timeout = self.shared.options.connect_timeout;
-        let deadline = Deadline::after(timeout);
+        let deadline = deadline.min(Deadline::after(timeout));
         loop {
             let session = self.session(timeout, deadline)?;
             match session.open() {
@@ -183,6 +189,12 @@ impl Client {
             .filter(|session| session.ended().is_none())
             .cloned()
             .collect()
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Client({})", self.shared.address)
     }
 }
 

@@ -264,6 +264,12 @@ impl Session {
         }
     }
 
+    /// Takes what has come, from the socket too, and does not wait; so [`Self::ended`] knows of a
+    /// peer that has gone. Not needed where somebody waits on a stream of the session.
+    pub fn poll(&self) {
+        self.core.help_receive();
+    }
+
     /// Ends the session at once: the peer sees the connection closed, and waits on this side fail
     /// with [`SessionEnd::Closed`].
     pub fn close(&self) {

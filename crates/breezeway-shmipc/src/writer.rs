@@ -298,7 +298,7 @@ impl Writer {
         self.timeout.into()
     }
 
-    fn is_over_socket(&self) -> bool {
+    pub(crate) fn is_over_socket(&self) -> bool {
         self.handle.state.over_socket.load(Ordering::Relaxed)
     }
 

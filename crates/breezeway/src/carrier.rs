@@ -14,16 +14,21 @@ pub enum Carrier {
     Tcp,
     /// TLS over a TCP connection.
     Tls,
+    /// A stream of a shmipc session (crate `breezeway-shmipc`). This crate's sessions never travel
+    /// so, and have no such address; calls of `breezeway-rpc` in the framings of Thrift can.
+    Shmipc,
 }
 
 impl Carrier {
-    /// As the statistics of a process name it (`docs/abi.md`, section 9).
+    /// As the statistics of a process name it (`docs/abi.md`, section 9); 0 for what no session
+    /// travels by.
     pub(crate) fn number(self) -> u8 {
         match self {
             Self::Shm => 1,
             Self::Unix => 2,
             Self::Tcp => 3,
             Self::Tls => 4,
+            Self::Shmipc => 0,
         }
     }
 }
@@ -35,6 +40,7 @@ impl fmt::Display for Carrier {
             Self::Unix => "unix",
             Self::Tcp => "tcp",
             Self::Tls => "tls",
+            Self::Shmipc => "shmipc",
         })
     }
 }

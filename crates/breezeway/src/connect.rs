@@ -78,6 +78,8 @@ pub(crate) fn peer(socket: impl AsFd, carrier: Carrier) -> io::Result<Peer> {
             let remote = getpeername(socket)?.ok_or(Errno::NOTCONN)?;
             Ok(Peer::remote(SocketAddr::try_from(remote)?))
         }
+        // No place has it.
+        Carrier::Shmipc => Err(io::ErrorKind::Unsupported.into()),
     }
 }
 

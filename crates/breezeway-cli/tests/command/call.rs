@@ -8,10 +8,11 @@ use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
-use breezeway::{Address, ServerOptions, SessionOptions, Stopper, Tls};
+use breezeway::{ServerOptions, SessionOptions, Tls};
 use breezeway_adversary::certificates::{Authority, Valid};
 use breezeway_rpc::thrift::ExceptionKind;
-use breezeway_rpc::{BusinessError, Context, Error, Replies, Requests, Server};
+use breezeway_rpc::{BusinessError, Context, Error, Replies, Requests, Server, ShmipcServer};
+use breezeway_shmipc as shmipc;
 
 use crate::support::{Folder, PATIENCE, breezeway};
 
@@ -107,15 +108,27 @@ impl Kinds for Mirror {
     }
 }
 
+type Stop = Box<dyn Fn() + Send + Sync>;
+
+/// Serves at a `shmipc:` address.
+fn in_streams(place: &str, service: KindsServer<Mirror>) -> (String, Stop, JoinHandle<()>) {
+    let options = shmipc::ServerOptions::new(shmipc::Trust::SameUser);
+    let server = shmipc::Server::bind(&place.parse().unwrap(), options).unwrap();
+    let server = ShmipcServer::new(server).add_service(service).unwrap();
+    let stopper = server.stopper();
+    let serving = std::thread::spawn(move || server.serve());
+    (place.to_owned(), Box::new(move || stopper.stop()), serving)
+}
+
 /// A server in this process, which ends with it.
 struct Served {
-    address: Address,
+    address: String,
     heard: Receiver<String>,
     folder: Folder,
     /// What a client of it has to be told.
     arguments: Vec<String>,
     night: Option<Sender<()>>,
-    stopper: Stopper,
+    stop: Stop,
     serving: Option<JoinHandle<()>>,
 }
 
@@ -134,20 +147,27 @@ impl Served {
             session = session.tls(Tls::new().certificate(issued.chain, issued.key).unwrap());
             arguments = vec!["--roots".to_owned(), authority.root().display().to_string()];
         }
-        let options = ServerOptions::new().session(session);
-        let server = Server::bind_with(&place.parse().unwrap(), options).unwrap();
-        let server = server.with_thrift_clients();
         let (night, morning) = channel();
         let mirror = Mirror { hears: Mutex::new(hears), morning: Mutex::new(morning) };
-        let server = server.add_service(KindsServer(mirror)).unwrap();
-        let (address, stopper) = (server.address(), server.stopper());
-        let serving = Some(std::thread::spawn(move || server.serve().unwrap()));
-        Self { address, heard, folder, arguments, night: Some(night), stopper, serving }
+        let service = KindsServer(mirror);
+        let (address, stop, serving) = match carrier {
+            "shmipc" => in_streams(&place, service),
+            _ => {
+                let options = ServerOptions::new().session(session);
+                let server = Server::bind_with(&place.parse().unwrap(), options).unwrap();
+                let server = server.with_thrift_clients().add_service(service).unwrap();
+                let (address, stopper) = (server.address().to_string(), server.stopper());
+                let serving = std::thread::spawn(move || server.serve().unwrap());
+                (address, Box::new(move || stopper.stop()) as Stop, serving)
+            }
+        };
+        let (night, serving) = (Some(night), Some(serving));
+        Self { address, heard, folder, arguments, night, stop, serving }
     }
 
     /// A call of what is served.
     fn command(&self, rest: &[&str]) -> Command {
-        let mut command = breezeway(&["call", &self.address.to_string(), "--idl", IDL]);
+        let mut command = breezeway(&["call", &self.address, "--idl", IDL]);
         command.args(&self.arguments).args(rest);
         command
     }
@@ -187,7 +207,7 @@ impl Served {
 impl Drop for Served {
     fn drop(&mut self) {
         self.night = None;
-        self.stopper.stop();
+        (self.stop)();
         self.serving.take().unwrap().join().unwrap();
     }
 }
@@ -207,7 +227,7 @@ fn output(mut command: Command, input: &str) -> Output {
     child.wait_with_output().unwrap()
 }
 
-/// Each way to a server: natively over every carrier, and in Kitex's framing.
+/// Each way to a server: natively over every carrier that sessions have, and in Kitex's framing.
 fn each_way(test: impl Fn(&Served, &[&str]) + Sync) {
     std::thread::scope(|scope| {
         for (carrier, framing) in [
@@ -218,6 +238,8 @@ fn each_way(test: impl Fn(&Served, &[&str]) + Sync) {
             ("unix", "ttheader"),
             ("tcp", "ttheader"),
             ("tls", "ttheader"),
+            ("shmipc", "auto"),
+            ("shmipc", "ttheader"),
         ] {
             let test = &test;
             scope.spawn(move || test(&Served::new(carrier), &["--framing", framing]));
@@ -287,13 +309,28 @@ fn metadata_and_the_deadline_reach_the_handler() {
 
 #[test]
 fn other_framings_of_thrift_are_spoken() {
-    let served = Served::new("unix");
-    for framing in ["framed", "unframed"] {
+    for (carrier, framing) in
+        [("unix", "framed"), ("unix", "unframed"), ("shmipc", "framed"), ("shmipc", "unframed")]
+    {
+        let served = Served::new(carrier);
         let greet = ["--framing", framing, "Kinds.greet", r#"{"name":"Ada"}"#];
         served.gives(&greet, "\"hello Ada 2\"\n");
         let with = ["--metadata", "a=b", "--framing", framing, "Kinds.nothing"];
         served.fails(&with, 1, "carries no metadata");
     }
+}
+
+#[test]
+fn a_shmipc_address_has_no_sessions_and_needs_a_server() {
+    let served = Served::new("shmipc");
+    served.fails(&["--framing", "native", "Kinds.nothing"], 1, "take ttheader, framed or unframed");
+    let nobody = format!("shmipc:{}-not", served.folder.socket().display());
+    let called = call(&nobody, &["Kinds.nothing"], "");
+    assert!(text(&called.stderr).contains("cannot connect to shmipc:"), "{called:?}");
+    assert_eq!(called.status.code(), Some(1), "{called:?}");
+    let wrong = call("shmipc:", &["Kinds.nothing"], "");
+    assert!(text(&wrong.stderr).contains("no shmipc address"), "{wrong:?}");
+    assert_eq!(wrong.status.code(), Some(2), "{wrong:?}");
 }
 
 #[test]
@@ -554,7 +591,7 @@ fn replies_that_are_not_as_the_idl_says_are_told_with_their_field() {
         );
         std::fs::write(&other, idl).unwrap();
         let given = r#"{"all":{"name":"a","bytes":"/w==","inner":[{"name":"b"}],"numbers":[1]}}"#;
-        let address = served.address.to_string();
+        let address = served.address.clone();
         let other = other.display().to_string();
         let called =
             breezeway(&["call", &address, "--idl", &other, "Kinds.echo", given]).output().unwrap();
@@ -564,7 +601,7 @@ fn replies_that_are_not_as_the_idl_says_are_told_with_their_field() {
     // Fields that it does not know are left out.
     std::fs::write(&other, "struct All { 1: string name }\nservice Kinds { All echo(1: All all) }")
         .unwrap();
-    let address = served.address.to_string();
+    let address = served.address.clone();
     let rest = ["Kinds.echo", r#"{"all":{"name":"a"}}"#];
     let other = other.display().to_string();
     let called =

@@ -1,12 +1,19 @@
 //! Calls to Thrift servers on sockets: a pool of connections, each with one call at a time.
 
 use std::io;
+#[cfg(feature = "shmipc")]
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use breezeway::{Address, Place};
+#[cfg(feature = "shmipc")]
+use breezeway_shmipc::{ConnectError, Deadline};
 
 use super::calling::{ThriftFraming, outcome, stays};
+use super::connected::Connected;
 use super::pool::{Pool, Reach};
+#[cfg(feature = "shmipc")]
+use super::shmipc::Stream;
 use super::socket::Socket;
 use super::{Message, Receiver};
 use crate::caller::CallOptions;
@@ -16,7 +23,7 @@ use crate::method::Method;
 use crate::thrift::{self, Limits};
 
 /// Calls a Thrift server, such as one of Kitex, Volo or an Apache library, on a unix or TCP socket,
-/// or within TLS.
+/// within TLS, or over shmipc.
 ///
 /// Threads share it: each call has a connection for itself, which is opened when no other is idle,
 /// within a second for each of the server's addresses ([`Self::connect_timeout`]). A connection
@@ -32,11 +39,20 @@ use crate::thrift::{self, Limits};
 #[derive(Debug)]
 pub struct ThriftClient {
     pool: Pool<Connection>,
+    route: Route,
+}
+
+/// What its connections are.
+#[derive(Debug)]
+enum Route {
+    Sockets(Reach),
+    #[cfg(feature = "shmipc")]
+    Shmipc(breezeway_shmipc::Client),
 }
 
 #[derive(Debug)]
 struct Connection {
-    socket: Socket,
+    socket: Connected,
     receiver: Receiver,
 }
 
@@ -49,13 +65,27 @@ impl ThriftClient {
 
     /// As [`Self::new`], with messages that are wrapped so.
     pub fn with_framing(address: Address, framing: ThriftFraming) -> Self {
-        Self { pool: Pool::new(address, framing) }
+        Self::by(Route::Sockets(Reach::new(address)), framing)
+    }
+
+    /// Calls the server of this client's sessions, of which each connection is a stream: a server
+    /// of [`ShmipcServer`](crate::ShmipcServer), or any that gives the bytes of its streams to a
+    /// Thrift library. Messages are wrapped so. A restart of the server is followed, and a session
+    /// that is lost is replaced, as the client says.
+    #[cfg(feature = "shmipc")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "shmipc")))]
+    pub fn over_shmipc(client: breezeway_shmipc::Client, framing: ThriftFraming) -> Self {
+        Self::by(Route::Shmipc(client), framing)
+    }
+
+    fn by(route: Route, framing: ThriftFraming) -> Self {
+        Self { pool: Pool::new(framing), route }
     }
 
     /// How long connecting to one of the server's addresses may take, with TLS's handshake where
-    /// there is one. Default 1 s.
+    /// there is one. Default 1 s. Of shmipc the options of its client say it.
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
-        self.pool.reach.timeout = timeout;
+        self.route.change(|reach| reach.timeout = timeout);
         self
     }
 
@@ -64,20 +94,29 @@ impl ThriftClient {
     #[cfg(feature = "tls")]
     #[cfg_attr(docsrs, doc(cfg(feature = "tls")))]
     pub fn tls(mut self, tls: breezeway::Tls) -> Self {
-        self.pool.reach.options = self.pool.reach.options.tls(tls);
+        self.route.change(|reach| reach.options = std::mem::take(&mut reach.options).tls(tls));
         self
-    }
-
-    pub(super) fn reach(&self) -> &Reach {
-        &self.pool.reach
     }
 
     fn connection(&self, deadline: Option<Instant>) -> Result<Connection, Error> {
         if let Some(idle) = self.pool.idle(|connection| connection.socket.is_usable()) {
             return Ok(idle);
         }
-        let socket = connect(&self.pool.reach, deadline)?;
+        let socket = self.connect(deadline)?;
         Ok(Connection { socket, receiver: Receiver::new(Limits::default()) })
+    }
+
+    /// A connection that nobody has used.
+    pub(super) fn connect(&self, deadline: Option<Instant>) -> Result<Connected, Error> {
+        match &self.route {
+            Route::Sockets(reach) => Ok(connect(reach, deadline)?.into()),
+            #[cfg(feature = "shmipc")]
+            Route::Shmipc(client) => {
+                let stream = client.open_until(deadline.map_or(Deadline::NEVER, Deadline::at))?;
+                let stream = Stream::try_from(stream).map_err(ConnectError::from)?;
+                Ok(Connected::Shmipc(Arc::new(stream)))
+            }
+        }
     }
 
     fn send<A: thrift::Call>(
@@ -96,7 +135,7 @@ impl ThriftClient {
 }
 
 /// Connects to the first place that can be.
-pub(super) fn connect(reach: &Reach, deadline: Option<Instant>) -> Result<Socket, Error> {
+fn connect(reach: &Reach, deadline: Option<Instant>) -> Result<Socket, Error> {
     let Reach { address, timeout, options } = reach;
     let mut last = Error::Connecting(address.clone(), io::ErrorKind::NotFound.into());
     for place in address.places() {
@@ -111,6 +150,17 @@ pub(super) fn connect(reach: &Reach, deadline: Option<Instant>) -> Result<Socket
         }
     }
     Err(last)
+}
+
+impl Route {
+    /// Sockets are connected otherwise from now on.
+    fn change(&mut self, change: impl FnOnce(&mut Reach)) {
+        match self {
+            Self::Sockets(reach) => change(reach),
+            #[cfg(feature = "shmipc")]
+            Self::Shmipc(_) => {}
+        }
+    }
 }
 
 impl Channel for ThriftClient {

@@ -1,10 +1,10 @@
 //! A connection of a Thrift client, served by a thread.
 
-use std::io::{self, Read, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use breezeway::{Carrier, ForeignConnection, Peer};
+use breezeway::{Carrier, Peer};
 
+use super::incoming::Incoming;
 use super::{Receiver, Served, stream};
 use crate::call::Call;
 use crate::error::Error;
@@ -12,7 +12,7 @@ use crate::server::Services;
 use crate::thrift::{ExceptionKind, Limits};
 
 /// Serves a connection's requests, one after the other, until its client closes it.
-pub(crate) fn serve_connection(services: &Services, mut connection: ForeignConnection) {
+pub(crate) fn serve_connection(services: &Services, mut connection: Incoming) {
     let mut receiver = Receiver::new(Limits::default());
     loop {
         if receiver.begins_with_stream() == Some(true) {
@@ -26,17 +26,20 @@ pub(crate) fn serve_connection(services: &Services, mut connection: ForeignConne
             Ok(Some(message)) => {
                 let (carrier, peer) = (connection.carrier(), connection.peer().clone());
                 let reply = serve(services, carrier, peer, Served::new(message));
-                if reply.is_some_and(|reply| connection.write_all(&reply).is_err()) {
+                if reply.is_some_and(|reply| connection.write(&reply).is_err()) {
                     return;
                 }
             }
             Ok(None) => match connection.read(receiver.room()) {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Ok(0) | Err(_) => return,
                 Ok(count) => receiver.take(count),
             },
             Err(error) => {
                 tracing::warn!(peer = ?connection.peer(), %error, "a Thrift client is refused");
+                if let Some(refusal) = error.refusal() {
+                    // Fails if it is gone.
+                    let _ = connection.write(&refusal);
+                }
                 return;
             }
         }

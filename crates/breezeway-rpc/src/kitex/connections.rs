@@ -1,16 +1,13 @@
 //! The Thrift clients of a server whose handlers block: a thread for each.
 
 use std::collections::HashMap;
-use std::io;
-use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::Duration;
 
-use breezeway::ForeignConnection;
 use breezeway_os::shortage;
-use rustix::net::{Shutdown, shutdown};
 
 use super::connection::serve_connection;
+use super::incoming::{Ending, Incoming};
 use crate::server::Services;
 
 /// How long clients may take, when the server stops, to read the replies to what they had sent.
@@ -28,8 +25,8 @@ struct State {
     /// There while Thrift clients are served.
     services: Option<Arc<Services>>,
     next: u64,
-    /// A descriptor of each connection's socket, to end it by.
-    sockets: HashMap<u64, OwnedFd>,
+    /// What ends each connection.
+    endings: HashMap<u64, Ending>,
 }
 
 impl Connections {
@@ -39,7 +36,8 @@ impl Connections {
     }
 
     /// Serves a client on a thread of its own, if clients are served now.
-    pub(crate) fn serve(self: &Arc<Self>, connection: ForeignConnection) {
+    pub(crate) fn serve(self: &Arc<Self>, connection: impl Into<Incoming>) {
+        let connection = connection.into();
         let Some((services, number)) = self.enter(&connection) else { return };
         let place = Place { connections: Arc::clone(self), number };
         let thread = std::thread::Builder::new().name("thrift client".to_owned());
@@ -53,17 +51,17 @@ impl Connections {
         }
     }
 
-    fn enter(&self, connection: &ForeignConnection) -> Option<(Arc<Services>, u64)> {
+    fn enter(&self, connection: &Incoming) -> Option<(Arc<Services>, u64)> {
         let mut state = self.lock();
         let Some(services) = state.services.clone() else {
             tracing::debug!(?connection, "no Thrift clients are served here");
             return None;
         };
-        match connection.as_fd().try_clone_to_owned() {
-            Ok(socket) => {
+        match connection.ending() {
+            Ok(ending) => {
                 state.next += 1;
                 let number = state.next;
-                state.sockets.insert(number, socket);
+                state.endings.insert(number, ending);
                 Some((services, number))
             }
             Err(error) => {
@@ -79,30 +77,17 @@ impl Connections {
     pub(crate) fn close(&self) {
         let mut state = self.lock();
         state.services = None;
-        state.shut_down(Shutdown::Read);
-        let is_open = |state: &mut State| !state.sockets.is_empty();
+        state.endings.values().for_each(Ending::end_reading);
+        let is_open = |state: &mut State| !state.endings.is_empty();
         let waited = self.ended.wait_timeout_while(state, LAST_REPLIES, is_open);
         let (state, _) = waited.expect("nobody panics with the lock");
         // Clients that do not read.
-        state.shut_down(Shutdown::Both);
+        state.endings.values().for_each(Ending::cut_off);
         drop(self.ended.wait_while(state, is_open).expect("nobody panics with the lock"));
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().expect("nobody panics with the lock")
-    }
-}
-
-impl State {
-    fn shut_down(&self, how: Shutdown) {
-        for socket in self.sockets.values() {
-            match shutdown(socket, how).map_err(io::Error::from) {
-                Ok(()) => {}
-                // Its client ended it.
-                Err(error) if error.kind() == io::ErrorKind::NotConnected => {}
-                Err(error) => tracing::debug!(%error, "a Thrift client's socket"),
-            }
-        }
     }
 }
 
@@ -114,7 +99,7 @@ struct Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.connections.lock().sockets.remove(&self.number);
+        self.connections.lock().endings.remove(&self.number);
         self.connections.ended.notify_all();
     }
 }

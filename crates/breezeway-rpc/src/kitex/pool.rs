@@ -17,7 +17,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(1);
 /// The most idle connections that are kept.
 const MAX_IDLE: usize = 64;
 
-/// Where a server is, and how connections to it are made.
+/// Where a server's sockets are, and how connections to them are made.
 #[derive(Debug)]
 pub(super) struct Reach {
     pub(super) address: Address,
@@ -27,18 +27,22 @@ pub(super) struct Reach {
     pub(super) options: SessionOptions,
 }
 
+impl Reach {
+    pub(super) fn new(address: Address) -> Self {
+        Self { address, timeout: CONNECT_TIMEOUT, options: SessionOptions::new() }
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct Pool<C> {
-    pub(super) reach: Reach,
     framing: ThriftFraming,
     sequence: AtomicI32,
     idle: Mutex<Vec<C>>,
 }
 
 impl<C> Pool<C> {
-    pub(super) fn new(address: Address, framing: ThriftFraming) -> Self {
-        let reach = Reach { address, timeout: CONNECT_TIMEOUT, options: SessionOptions::new() };
-        Self { reach, framing, sequence: AtomicI32::new(1), idle: Mutex::default() }
+    pub(super) fn new(framing: ThriftFraming) -> Self {
+        Self { framing, sequence: AtomicI32::new(1), idle: Mutex::default() }
     }
 
     /// The bytes of the next request, and its number.

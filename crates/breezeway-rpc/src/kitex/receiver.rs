@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::frame::Frame;
 use super::message::{Framing, Message};
+use super::protobuf;
 use crate::error::Error;
 use crate::thrift::{
     self, DecodeError, Envelope, Limits, MessageHeader, MessageScan, PayloadProtocol, Slice,
@@ -19,6 +20,9 @@ pub(crate) enum WireError {
     Unknown([u8; 8]),
     #[error("{0:?} is not served here")]
     Unsupported(Envelope),
+    /// In a TTHeader of this number, if in one.
+    #[error("KitexProtobuf is not served here")]
+    Protobuf(Option<i32>),
     #[error("payload protocol {0:?} of TTHeader is not served here")]
     Payload(PayloadProtocol),
     #[error("the frame inside TTHeader is not as long as TTHeader's payload")]
@@ -27,6 +31,14 @@ pub(crate) enum WireError {
     Reopened(i32),
     #[error("stream {0} goes on behind its client's last frame")]
     BehindTheEnd(i32),
+}
+
+impl WireError {
+    /// What tells a client of it, where one would understand that.
+    pub(crate) fn refusal(&self) -> Option<Vec<u8>> {
+        let Self::Protobuf(header) = self else { return None };
+        protobuf::refusal(*header).ok()
+    }
 }
 
 /// Puts together what a connection sends.
@@ -168,6 +180,7 @@ impl Receiver {
                 self.scan = MessageScan::new(self.limits);
                 Ok(Some(Found { framing: Framing::Unframed, header: None, message: 0..end, end }))
             }
+            Some(Envelope::KitexProtobuf) => Err(WireError::Protobuf(None)),
             Some(other) => Err(WireError::Unsupported(other)),
             None => Err(WireError::Unknown(*first)),
         }
@@ -184,7 +197,7 @@ fn in_ttheader(came: &[u8], limits: Limits) -> Result<Option<Found>, WireError> 
     let mut message = end - frame.payload.len()..end;
     // It has the same protocol number, and no form without a frame.
     if frame.payload.get(4..6) == Some(&[0x90, 0x01]) {
-        return Err(WireError::Unsupported(Envelope::KitexProtobuf));
+        return Err(WireError::Protobuf(Some(frame.header.sequence)));
     }
     let is_framed = frame.payload.get(4..6) == Some(&[0x80, 0x01]);
     if is_framed {

@@ -195,7 +195,7 @@ impl Socket {
 }
 
 /// How long a call may still wait; an error once it may not.
-fn time_left(deadline: Option<Instant>) -> Result<Option<Duration>, Error> {
+pub(super) fn time_left(deadline: Option<Instant>) -> Result<Option<Duration>, Error> {
     let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
     match left {
         Some(Duration::ZERO) => Err(CallError::DeadlinePassed.into()),

@@ -3,10 +3,14 @@
 mod client;
 mod client_stream;
 mod connection;
+#[cfg(feature = "shmipc")]
+mod shmipc;
 mod streams;
 
 pub use client::AsyncThriftClient;
 pub(crate) use connection::serve_connection;
+#[cfg(feature = "shmipc")]
+pub use shmipc::AsyncShmipcServer;
 
 /// Streams, as their clients and as their handlers see them.
 pub(crate) mod stream {

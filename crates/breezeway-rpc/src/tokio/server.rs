@@ -221,7 +221,7 @@ impl<S: AsyncServices> AsyncServer<S> {
 }
 
 /// Lets connections end by themselves, for a while.
-async fn last_replies(mut connections: JoinSet<()>) {
+pub(crate) async fn last_replies(mut connections: JoinSet<()>) {
     let all = async { while connections.join_next().await.is_some() {} };
     if timeout(LAST_REPLIES, all).await.is_err() {
         tracing::debug!("Thrift clients do not read their last replies, or handlers still run");

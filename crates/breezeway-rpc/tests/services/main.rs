@@ -15,6 +15,8 @@ mod instances;
 mod names;
 mod namespaces;
 mod needs_go;
+#[cfg(feature = "shmipc")]
+mod over_shmipc;
 #[cfg(feature = "tls")]
 mod over_tls;
 mod processes;
@@ -37,5 +39,7 @@ fn another_process() {
         ("blocking generation", restarting::serve_blocking),
         ("awaited generation", restarting::serve_awaited),
         ("seeker", thrift_awaited::seek),
+        #[cfg(feature = "shmipc")]
+        ("shop over shmipc", over_shmipc::serve),
     ]);
 }

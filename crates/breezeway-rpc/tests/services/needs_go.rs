@@ -4,6 +4,8 @@
 mod apache;
 mod balanced;
 mod matrix;
+#[cfg(feature = "shmipc")]
+mod shmipc;
 mod streams;
 #[cfg(feature = "tls")]
 mod within_tls;
@@ -19,7 +21,6 @@ use breezeway_rpc::thrift::{ApplicationException, ExceptionKind};
 use breezeway_rpc::{
     AsyncServer, CallOptions, Channel, Error, Method, ReplyMetadata, ThriftClient, ThriftFraming,
 };
-use breezeway_shmipc as shmipc;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::sync::mpsc::unbounded_channel;
 
@@ -113,40 +114,35 @@ async fn kitexs_client_calls_a_server_that_awaits_in_every_framing_on_every_sock
     }
 }
 
-/// Hands the bytes of each stream of shmipc on to a socket, and back.
-async fn forward(streams: shmipc::asynchronous::Server, socket: PathBuf) {
-    while let Some(session) = streams.accept().await {
-        let socket = socket.clone();
-        tokio::spawn(async move {
-            while let Ok(mut stream) = session.accept().await {
-                let socket = socket.clone();
-                tokio::spawn(async move {
-                    let mut connection = tokio::net::UnixStream::connect(socket).await?;
-                    tokio::io::copy_bidirectional(&mut stream, &mut connection).await
-                });
-            }
-        });
-    }
-}
-
-/// Kitex publishes no such transport, but takes a dialer: its connections are streams of shmipc-go.
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+/// Its client is told so in words, in both framings that carry it.
+#[test]
 #[ignore = "needs Go"]
-async fn kitexs_client_calls_over_streams_of_shmipc_in_every_framing() {
-    for framing in FRAMINGS {
-        let mut running = Running::new("unix");
-        let folder = tempfile::tempdir().unwrap();
-        let place = folder.path().join("shmipc.sock");
-        let options = shmipc::ServerOptions::new(shmipc::Trust::SameUser);
-        let address = shmipc::Address::Unix(place.clone());
-        let streams = shmipc::asynchronous::Server::bind(&address, options).unwrap();
-        let forwarding = tokio::spawn(forward(streams, running.path()));
-        let address = Address::unix(&place);
-        let trying = move || kitex_tries("call-shmipc", &address, &[framing]);
-        tokio::task::spawn_blocking(trying).await.unwrap();
-        assert_eq!(running.looks.recv().await.unwrap(), "Kitex");
-        forwarding.abort();
-    }
+fn kitexs_client_of_protobuf_is_refused_by_both_gears_in_words() {
+    let told = |place: &str, framing: &str| {
+        let client = Command::new(program()).args(["call-protobuf", place, framing]).output();
+        String::from_utf8(client.unwrap().stdout).unwrap()
+    };
+    let refused = |place: &str| {
+        for framing in ["framed", "ttheader", "ttheaderframed"] {
+            let told = told(place, framing);
+            assert!(told.contains("Protobuf in Kitex's framing is not served here"), "{told}");
+        }
+    };
+    let running = Running::new("unix");
+    refused(&running.address.to_string());
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let place = format!("unix:{}/shop.sock", folder.path().display());
+    runtime.block_on(async {
+        let (tell, _looks) = unbounded_channel();
+        let server = AsyncServer::bind(&place.parse().unwrap()).unwrap().with_thrift_clients();
+        let server = server.add_service(AsyncShopServer(Corner::new(tell))).unwrap();
+        let stopper = server.stopper();
+        let serving = tokio::spawn(server.serve());
+        tokio::task::block_in_place(|| refused(&place));
+        stopper.stop();
+        serving.await.unwrap().unwrap();
+    });
 }
 
 /// A server in Go, which ends with this.

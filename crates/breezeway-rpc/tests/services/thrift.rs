@@ -205,7 +205,7 @@ fn bytes_that_are_no_message_end_their_connection_and_no_other() {
     let running = Running::new("unix");
     let shop = running.client(ThriftFraming::TtHeader);
     shop.check(1).unwrap();
-    let bad: [&[u8]; 8] = [
+    let bad: [&[u8]; 7] = [
         b"GET / HTTP/1.1\r\n\r\n",
         b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
         // A frame of 2 GiB.
@@ -216,8 +216,6 @@ fn bytes_that_are_no_message_end_their_connection_and_no_other() {
         b"\0\0\0\x10\x82\x21\x01\x04ping\0\0\0\0\0\0\0\0",
         // An unframed message whose struct has a field of no type.
         b"\x80\x01\0\x01\0\0\0\x04ping\0\0\0\x01\x05\0\0",
-        // Kitex-Protobuf.
-        b"\0\0\0\x12\x90\x01\0\x01\0\0\0\x04echo\0\0\0\x01\x08\x01",
         // A frame that is shorter than the message's header.
         b"\0\0\0\x06\x80\x01\0\x01\0\0\0\x04",
     ];
@@ -225,6 +223,17 @@ fn bytes_that_are_no_message_end_their_connection_and_no_other() {
         assert_eq!(said(&running, bytes), b"", "{}", bytes.escape_ascii());
     }
     shop.check(1).unwrap();
+}
+
+#[test]
+fn kitexs_protobuf_is_answered_by_an_exception_of_its_own() {
+    let running = Running::new("unix");
+    let said = said(&running, b"\0\0\0\x12\x90\x01\0\x01\0\0\0\x04echo\0\0\0\x01\x08\x01");
+    assert_eq!(said[4..23], *b"\x90\x01\0\x03\0\0\0\x07refused\0\0\0\0");
+    assert_eq!(said[..4], (said.len() as u32 - 4).to_be_bytes());
+    assert_eq!(said[23..26], [0x08, 9, 0x12], "the kind, and words of this length");
+    assert_eq!(said[27..].len(), usize::from(said[26]));
+    running.client(ThriftFraming::Framed).check(1).unwrap();
 }
 
 #[test]

@@ -8,7 +8,7 @@ use crate::error::ConnectError;
 use crate::options::ClientOptions;
 
 /// Streams to the server at an address, as [`crate::Client`], for tasks.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Client {
     client: Arc<crate::Client>,
 }

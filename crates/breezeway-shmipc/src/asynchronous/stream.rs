@@ -1,5 +1,6 @@
 //! A stream for tasks.
 
+use std::fmt;
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -110,6 +111,12 @@ impl Stream {
 
     /// Closes the stream: the peer reads what was sent before, and then the end.
     pub fn close(self) {}
+}
+
+impl fmt::Debug for Stream {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Stream({})", self.id())
+    }
 }
 
 impl AsyncRead for Stream {

@@ -157,9 +157,17 @@ impl AsyncWrite for Writer {
         self.poll_send(context, bytes).map_err(io::Error::from)
     }
 
-    /// Nothing is held back, so there is nothing to do.
-    fn poll_flush(self: Pin<&mut Self>, _context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(Ok(()))
+    /// Waits until the socket has taken what this stream sends over it, which the session's end
+    /// would lose. In shared memory nothing is held back.
+    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let core = self.writer.core();
+        if !self.writer.is_over_socket() || core.flush_socket().map_err(StreamError::from)? {
+            return Poll::Ready(Ok(()));
+        }
+        wait_for_room(core, context);
+        // It goes on with the socket, and then wakes whoever waits.
+        core.driver.attend();
+        Poll::Pending
     }
 
     /// As [`Writer::shutdown`].

@@ -241,3 +241,21 @@ async fn halves_are_used_by_two_tasks_and_one_direction_is_shut_down() {
         soon(tokio::task::yield_now()).await;
     }
 }
+
+#[tokio::test]
+async fn what_was_flushed_arrives_though_the_session_is_closed_then() {
+    // More than there is memory for goes over the socket at once.
+    let (client, server) = pair(SessionOptions::new().patience(Duration::ZERO));
+    let mut stream = client.open().unwrap();
+    let reading = tokio::spawn(async move {
+        let mut received = Vec::new();
+        // It fails at the end of the session.
+        let _ = server.accept().await.unwrap().read_to_end(&mut received).await;
+        received.len()
+    });
+    let sent = vec![7; 4 << 20];
+    soon(stream.write_all(&sent)).await.unwrap();
+    soon(stream.flush()).await.unwrap();
+    stream.session().get().close();
+    assert_eq!(soon(reading).await.unwrap(), sent.len());
+}

@@ -7,9 +7,8 @@ use std::time::Instant;
 
 use crate::caller::CallOptions;
 use crate::error::Error;
-use crate::kitex::client::connect;
+use crate::kitex::connected::Connected;
 use crate::kitex::frame::Writer;
-use crate::kitex::socket::Socket;
 use crate::kitex::streams::ClientStream;
 use crate::kitex::{Receiver, ThriftClient, opening};
 use crate::method::Method;
@@ -18,7 +17,7 @@ use crate::thrift::Limits;
 
 /// The client's direction.
 pub(crate) struct Requests {
-    socket: Arc<Socket>,
+    socket: Arc<Connected>,
     writer: Writer,
     deadline: Option<Instant>,
     has_ended: Arc<AtomicBool>,
@@ -26,7 +25,7 @@ pub(crate) struct Requests {
 
 /// The server's direction.
 pub(crate) struct Replies {
-    socket: Arc<Socket>,
+    socket: Arc<Connected>,
     receiver: Receiver,
     stream: ClientStream,
     deadline: Option<Instant>,
@@ -43,7 +42,7 @@ impl StreamChannel for ThriftClient {
     ) -> Result<Opened, Error> {
         let deadline = options.deadline();
         let (writer, bytes) = opening(method, request, options)?;
-        let socket = connect(self.reach(), deadline)?;
+        let socket = self.connect(deadline)?;
         socket.write(&bytes, deadline).map_err(Error::unanswered)?;
         options.received(None)?;
         let (socket, has_ended) = (Arc::new(socket), Arc::new(AtomicBool::new(false)));

@@ -1,22 +1,21 @@
 //! A connection of Kitex's streams, served by a thread for each.
 
 use std::collections::HashMap;
-use std::io::{self, Read};
-use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::sync::{Arc, Mutex};
 use std::thread::{Builder, Scope};
 
-use breezeway::{CallError, Carrier, ForeignConnection, Peer};
+use breezeway::{CallError, Carrier, Peer};
 use breezeway_os::shortage;
 
 use super::room::{Place, Room};
 use crate::context::Context;
 use crate::error::Error;
 use crate::kitex::Receiver;
+use crate::kitex::connected::Connected;
 use crate::kitex::frame::{TIMEOUT, Writer};
-use crate::kitex::socket::Socket;
+use crate::kitex::incoming::Incoming;
 use crate::kitex::streams::{Came, Opening, Streams};
 use crate::server::Services;
 use crate::stream::{Body, Ended, ReceivingRequests, SendingReplies, Served};
@@ -53,7 +52,7 @@ pub(crate) struct Requests {
 
 /// Where all streams of a connection write.
 struct Output {
-    socket: Socket,
+    socket: Connected,
     /// Held from a frame's first byte to its last.
     turn: Mutex<()>,
 }
@@ -75,14 +74,11 @@ pub(crate) struct Replies {
 /// the protocol has no other way to stop a client, and all streams of the connection wait.
 pub(crate) fn serve(
     services: &Services,
-    connection: ForeignConnection,
+    connection: Incoming,
     receiver: &mut Receiver,
 ) -> Result<(), Error> {
     let (carrier, peer) = (connection.carrier(), connection.peer().clone());
-    let (socket, mut plain) = match carrier {
-        Carrier::Tls => (Socket::within_tls(connection)?, None),
-        _ => (Socket::from(connection.as_fd().try_clone_to_owned()?), Some(connection)),
-    };
+    let (socket, mut alone) = connection.shared()?;
     let output = Arc::new(Output { socket, turn: Mutex::default() });
     std::thread::scope(|scope| {
         let (ended, reaped) = mpsc::channel();
@@ -104,27 +100,16 @@ pub(crate) fn serve(
                 let came = streams.streams.take(frame).map_err(Error::wire)?;
                 streams.take(scope, came);
             }
-            match read(plain.as_mut(), &output.socket, receiver.room()) {
+            let read = match &mut alone {
+                Some(connection) => connection.read(receiver.room()),
+                None => output.socket.read(receiver.room(), None),
+            };
+            match read {
                 Ok(0) | Err(_) => return Ok(()),
                 Ok(count) => receiver.take(count),
             }
         }
     })
-}
-
-/// What comes next; over TLS from where it is written, too.
-fn read(
-    plain: Option<&mut ForeignConnection>,
-    socket: &Socket,
-    room: &mut [u8],
-) -> Result<usize, Error> {
-    let Some(plain) = plain else { return socket.read(room, None) };
-    loop {
-        match plain.read(room) {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            read => return Ok(read?),
-        }
-    }
 }
 
 struct Connection<'c> {

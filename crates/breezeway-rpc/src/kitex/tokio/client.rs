@@ -18,6 +18,8 @@ use crate::caller::CallOptions;
 use crate::error::Error;
 use crate::kitex::calling::{ThriftFraming, outcome, stays};
 use crate::kitex::pool::{Pool, Reach};
+#[cfg(feature = "shmipc")]
+use crate::kitex::shmipc::is_current;
 use crate::kitex::socket::UNNAMED;
 use crate::kitex::{Message, Receiver};
 use crate::method::Method;
@@ -28,12 +30,21 @@ use crate::tokio::AsyncChannel;
 #[derive(Debug)]
 pub struct AsyncThriftClient {
     pool: Pool<Connection>,
+    route: Route,
     /// Of calls that say nothing of it themselves.
     call_timeout: Option<Duration>,
 }
 
 pub(crate) trait Bytes: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Bytes for T {}
+
+/// What its connections are.
+#[derive(Debug)]
+enum Route {
+    Sockets(Reach),
+    #[cfg(feature = "shmipc")]
+    Shmipc(breezeway_shmipc::asynchronous::Client),
+}
 
 struct Connection {
     socket: Socket,
@@ -45,6 +56,8 @@ pub(super) enum Socket {
     Unix(UnixStream),
     Tcp(TcpStream),
     Tls(ForeignStream),
+    #[cfg(feature = "shmipc")]
+    Shmipc(breezeway_shmipc::asynchronous::Stream),
 }
 
 impl std::fmt::Debug for Connection {
@@ -62,12 +75,26 @@ impl AsyncThriftClient {
 
     /// As [`Self::new`], with messages that are wrapped so.
     pub fn with_framing(address: Address, framing: ThriftFraming) -> Self {
-        Self { pool: Pool::new(address, framing), call_timeout: None }
+        Self::by(Route::Sockets(Reach::new(address)), framing)
+    }
+
+    /// As [`ThriftClient::over_shmipc`](crate::ThriftClient::over_shmipc).
+    #[cfg(feature = "shmipc")]
+    #[cfg_attr(docsrs, doc(cfg(feature = "shmipc")))]
+    pub fn over_shmipc(
+        client: breezeway_shmipc::asynchronous::Client,
+        framing: ThriftFraming,
+    ) -> Self {
+        Self::by(Route::Shmipc(client), framing)
+    }
+
+    fn by(route: Route, framing: ThriftFraming) -> Self {
+        Self { pool: Pool::new(framing), route, call_timeout: None }
     }
 
     /// As [`ThriftClient::connect_timeout`](crate::ThriftClient::connect_timeout).
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
-        self.pool.reach.timeout = timeout;
+        self.route.change(|reach| reach.timeout = timeout);
         self
     }
 
@@ -75,7 +102,7 @@ impl AsyncThriftClient {
     #[cfg(feature = "tls")]
     #[cfg_attr(docsrs, doc(cfg(feature = "tls")))]
     pub fn tls(mut self, tls: breezeway::Tls) -> Self {
-        self.pool.reach.options = self.pool.reach.options.tls(tls);
+        self.route.change(|reach| reach.options = std::mem::take(&mut reach.options).tls(tls));
         self
     }
 
@@ -86,10 +113,9 @@ impl AsyncThriftClient {
         framing: ThriftFraming,
         options: SessionOptions,
     ) -> Self {
-        let mut client = Self::with_framing(address, framing);
-        (client.pool.reach.timeout, client.call_timeout) = options.timeouts();
-        client.pool.reach.options = options;
-        client
+        let (timeout, call_timeout) = options.timeouts();
+        let route = Route::Sockets(Reach { address, timeout, options });
+        Self { call_timeout, ..Self::by(route, framing) }
     }
 
     /// Makes sure that there is a connection for a call.
@@ -97,10 +123,6 @@ impl AsyncThriftClient {
     pub(crate) async fn connect(&self) -> Result<(), Error> {
         self.pool.keep(self.connection().await?);
         Ok(())
-    }
-
-    pub(super) fn reach(&self) -> &Reach {
-        &self.pool.reach
     }
 
     fn in_time<'o>(&self, options: &'o CallOptions) -> Cow<'o, CallOptions> {
@@ -114,8 +136,17 @@ impl AsyncThriftClient {
         if let Some(idle) = self.pool.idle(|connection| connection.socket.is_usable()) {
             return Ok(idle);
         }
-        let socket = connect(&self.pool.reach).await?;
+        let socket = self.socket().await?;
         Ok(Connection { socket, receiver: Receiver::new(Limits::default()) })
+    }
+
+    /// A connection that nobody has used.
+    pub(super) async fn socket(&self) -> Result<Socket, Error> {
+        match &self.route {
+            Route::Sockets(reach) => connect(reach).await,
+            #[cfg(feature = "shmipc")]
+            Route::Shmipc(client) => Ok(Socket::Shmipc(client.open().await?)),
+        }
     }
 
     async fn exchange<A: thrift::Call + Sync>(
@@ -148,7 +179,7 @@ impl AsyncThriftClient {
 }
 
 /// Connects to the first place that can be.
-pub(super) async fn connect(reach: &Reach) -> Result<Socket, Error> {
+async fn connect(reach: &Reach) -> Result<Socket, Error> {
     let Reach { address, timeout, options } = reach;
     let mut last = Error::Connecting(address.clone(), io::ErrorKind::NotFound.into());
     for place in address.places() {
@@ -229,6 +260,17 @@ impl Connection {
     }
 }
 
+impl Route {
+    /// Sockets are connected otherwise from now on.
+    fn change(&mut self, change: impl FnOnce(&mut Reach)) {
+        match self {
+            Self::Sockets(reach) => change(reach),
+            #[cfg(feature = "shmipc")]
+            Self::Shmipc(_) => {}
+        }
+    }
+}
+
 impl Socket {
     async fn connect(place: &Place, limit: Duration) -> io::Result<Self> {
         match place {
@@ -267,6 +309,8 @@ impl Socket {
             Self::Tls(stream) => Box::new(stream),
             Self::Unix(socket) => Box::new(socket),
             Self::Tcp(socket) => Box::new(socket),
+            #[cfg(feature = "shmipc")]
+            Self::Shmipc(stream) => Box::new(stream),
         }
     }
 
@@ -275,6 +319,8 @@ impl Socket {
             Self::Tls(_) => Carrier::Tls,
             Self::Unix(_) => Carrier::Unix,
             Self::Tcp(_) => Carrier::Tcp,
+            #[cfg(feature = "shmipc")]
+            Self::Shmipc(_) => Carrier::Shmipc,
         }
     }
 
@@ -283,6 +329,8 @@ impl Socket {
             Self::Tls(stream) => stream,
             Self::Unix(socket) => socket,
             Self::Tcp(socket) => socket,
+            #[cfg(feature = "shmipc")]
+            Self::Shmipc(stream) => stream,
         }
     }
 
@@ -293,12 +341,19 @@ impl Socket {
         let read = match self {
             Self::Unix(socket) => socket.try_read(&mut byte),
             Self::Tcp(socket) => socket.try_read(&mut byte),
-            Self::Tls(stream) => {
-                let mut cx = Context::from_waker(Waker::noop());
-                let mut byte = ReadBuf::new(&mut byte);
-                return Pin::new(stream).poll_read(&mut cx, &mut byte).is_pending();
+            Self::Tls(stream) => return is_silent(stream),
+            #[cfg(feature = "shmipc")]
+            Self::Shmipc(stream) => {
+                return is_current(stream.session().get()) && is_silent(stream);
             }
         };
         matches!(read, Err(error) if error.kind() == io::ErrorKind::WouldBlock)
     }
+}
+
+/// Whether nothing has come, not even the end.
+fn is_silent(stream: &mut (impl AsyncRead + Unpin)) -> bool {
+    let mut cx = Context::from_waker(Waker::noop());
+    let mut byte = [0];
+    Pin::new(stream).poll_read(&mut cx, &mut ReadBuf::new(&mut byte)).is_pending()
 }

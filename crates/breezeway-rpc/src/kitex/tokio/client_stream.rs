@@ -9,7 +9,7 @@ use breezeway::CallError;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, ReadHalf, WriteHalf, split};
 
 use super::AsyncThriftClient;
-use super::client::{Bytes, connect};
+use super::client::Bytes;
 use crate::caller::CallOptions;
 use crate::error::Error;
 use crate::kitex::frame::Writer;
@@ -54,7 +54,7 @@ impl AsyncStreamChannel for AsyncThriftClient {
         let deadline = options.deadline();
         let (writer, bytes) = opening(method, request, options)?;
         let opened = async {
-            let socket = connect(self.reach()).await?;
+            let socket = self.socket().await?;
             options.took(socket.carrier());
             let mut socket = socket.into_bytes();
             let unanswered = |error| Error::from(error).unanswered();

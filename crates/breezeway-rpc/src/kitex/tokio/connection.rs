@@ -10,10 +10,11 @@ use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::timeout_at;
 
+use super::client::Bytes;
 use super::streams;
 use crate::call::Call;
 use crate::error::Error;
-use crate::kitex::{Receiver, Served};
+use crate::kitex::{Message, Receiver, Served, WireError};
 use crate::thrift::{ExceptionKind, Limits};
 use crate::tokio::{AsyncServices, Shared, caught};
 
@@ -31,13 +32,22 @@ const MAX_QUEUED: usize = 64;
 pub(crate) async fn serve_connection<S: AsyncServices>(
     shared: Arc<Shared<S>>,
     connection: ForeignConnection,
+    stopped: watch::Receiver<()>,
+) {
+    let client = (connection.carrier(), connection.peer().clone());
+    match ForeignStream::new(connection) {
+        Ok(stream) => serve_bytes(shared, stream, client, stopped).await,
+        Err(error) => tracing::warn!(%error, "a Thrift client cannot be served"),
+    }
+}
+
+/// As [`serve_connection`], whatever carries its bytes.
+pub(super) async fn serve_bytes<S: AsyncServices>(
+    shared: Arc<Shared<S>>,
+    stream: impl Bytes + 'static,
+    (carrier, peer): (Carrier, Peer),
     mut stopped: watch::Receiver<()>,
 ) {
-    let (carrier, peer) = (connection.carrier(), connection.peer().clone());
-    let stream = match ForeignStream::new(connection) {
-        Ok(stream) => stream,
-        Err(error) => return tracing::warn!(%error, "a Thrift client cannot be served"),
-    };
     let (reading, writing) = split(stream);
     let (replies, queue) = mpsc::channel(MAX_QUEUED);
     // A set ends its task when it is dropped: one that waits for a client that reads nothing.
@@ -69,7 +79,7 @@ impl<S: AsyncServices> Session<S> {
     /// Serves what comes until the client ends it, or the server stops.
     async fn read(
         self,
-        mut from: ReadHalf<ForeignStream>,
+        mut from: ReadHalf<impl Bytes>,
         stopped: &mut watch::Receiver<()>,
     ) -> Result<(), Error> {
         let session = Arc::new(self);
@@ -80,7 +90,7 @@ impl<S: AsyncServices> Session<S> {
             if receiver.begins_with_stream() == Some(true) {
                 return streams::serve(session, receiver, from, stopped).await;
             }
-            while let Some(message) = receiver.next().map_err(Error::wire)? {
+            while let Some(message) = session.next(&mut receiver).await? {
                 if session.replies.is_closed() {
                     break;
                 }
@@ -99,7 +109,7 @@ impl<S: AsyncServices> Session<S> {
                 });
             }
             tokio::select! {
-                read = from.read(receiver.room()) => match read? {
+                read = from.read(receiver.room()) => match or_end(read)? {
                     0 => break,
                     count => receiver.take(count),
                 },
@@ -113,6 +123,16 @@ impl<S: AsyncServices> Session<S> {
         drop(from);
         while running.join_next().await.is_some() {}
         Ok(())
+    }
+
+    /// The next message. What is none is told to a client that would understand it.
+    async fn next(&self, receiver: &mut Receiver) -> Result<Option<Message>, Error> {
+        let outcome = receiver.next();
+        if let Some(refusal) = outcome.as_ref().err().and_then(WireError::refusal) {
+            // Fails once the connection is over.
+            let _ = self.replies.send(refusal).await;
+        }
+        outcome.map_err(Error::wire)
     }
 
     async fn serve(&self, mut served: Served) {
@@ -150,19 +170,24 @@ impl<S: AsyncServices> Session<S> {
     }
 }
 
+/// A client that goes without a word, as its process ends, is at its end.
+pub(super) fn or_end(read: io::Result<usize>) -> io::Result<usize> {
+    match read {
+        Err(error) if error.kind() == io::ErrorKind::ConnectionReset => Ok(0),
+        read => read,
+    }
+}
+
 /// Writes replies as they come, and ends the direction: also where one cannot be written, as the
 /// client would wait for it. When the client is gone, what is left is dropped.
-async fn write(
-    mut to: WriteHalf<ForeignStream>,
-    replies: mpsc::Receiver<Vec<u8>>,
-) -> io::Result<()> {
+async fn write(mut to: WriteHalf<impl Bytes>, replies: mpsc::Receiver<Vec<u8>>) -> io::Result<()> {
     let written = write_all(&mut to, replies).await;
     let ended = to.shutdown().await;
     written.and(ended)
 }
 
 async fn write_all(
-    to: &mut WriteHalf<ForeignStream>,
+    to: &mut WriteHalf<impl Bytes>,
     mut replies: mpsc::Receiver<Vec<u8>>,
 ) -> io::Result<()> {
     while let Some(bytes) = replies.recv().await {

@@ -7,13 +7,13 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
 
-use breezeway_tokio::ForeignStream;
 use tokio::io::{AsyncReadExt, ReadHalf};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::timeout_at;
 
-use super::connection::{ROOM, Session};
+use super::client::Bytes;
+use super::connection::{ROOM, Session, or_end};
 use crate::call::Call;
 use crate::context::Context;
 use crate::error::Error;
@@ -65,7 +65,7 @@ pub(crate) struct Replies {
 pub(super) async fn serve<S: AsyncServices>(
     session: Arc<Session<S>>,
     mut receiver: Receiver,
-    mut from: ReadHalf<ForeignStream>,
+    mut from: ReadHalf<impl Bytes>,
     stopped: &mut watch::Receiver<()>,
 ) -> Result<(), Error> {
     let replies = session.replies.clone();
@@ -86,7 +86,7 @@ pub(super) async fn serve<S: AsyncServices>(
             }
         }
         tokio::select! {
-            read = from.read(receiver.room()) => match read? {
+            read = from.read(receiver.room()) => match or_end(read)? {
                 0 => return connection.end().await,
                 count => receiver.take(count),
             },

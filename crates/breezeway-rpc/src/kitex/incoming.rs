@@ -1,0 +1,137 @@
+//! A connection of a Thrift client, whatever carries its bytes.
+
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+#[cfg(feature = "shmipc")]
+use std::sync::Arc;
+
+use breezeway::{Carrier, ForeignConnection, Peer};
+use rustix::net::{Shutdown, shutdown};
+
+use super::connected::Connected;
+#[cfg(feature = "shmipc")]
+use super::shmipc::Stream;
+use super::socket::Socket;
+use crate::error::Error;
+
+/// A connection of a Thrift client, whatever carries its bytes.
+#[derive(Debug)]
+pub(crate) enum Incoming {
+    Socket(ForeignConnection),
+    #[cfg(feature = "shmipc")]
+    Shmipc(Arc<Stream>, Peer),
+}
+
+impl From<ForeignConnection> for Incoming {
+    fn from(connection: ForeignConnection) -> Self {
+        Self::Socket(connection)
+    }
+}
+
+#[cfg(feature = "shmipc")]
+impl From<(Arc<Stream>, Peer)> for Incoming {
+    fn from((stream, peer): (Arc<Stream>, Peer)) -> Self {
+        Self::Shmipc(stream, peer)
+    }
+}
+
+/// What ends a connection that another thread serves.
+pub(super) enum Ending {
+    Socket(OwnedFd),
+    #[cfg(feature = "shmipc")]
+    Shmipc(Arc<Stream>),
+}
+
+impl Incoming {
+    pub(super) fn carrier(&self) -> Carrier {
+        match self {
+            Self::Socket(connection) => connection.carrier(),
+            #[cfg(feature = "shmipc")]
+            Self::Shmipc(..) => Carrier::Shmipc,
+        }
+    }
+
+    pub(super) fn peer(&self) -> &Peer {
+        match self {
+            Self::Socket(connection) => connection.peer(),
+            #[cfg(feature = "shmipc")]
+            Self::Shmipc(_, peer) => peer,
+        }
+    }
+
+    pub(super) fn ending(&self) -> io::Result<Ending> {
+        match self {
+            Self::Socket(connection) => {
+                Ok(Ending::Socket(connection.as_fd().try_clone_to_owned()?))
+            }
+            #[cfg(feature = "shmipc")]
+            Self::Shmipc(stream, _) => Ok(Ending::Shmipc(Arc::clone(stream))),
+        }
+    }
+
+    /// Reads what comes next, at least a byte; 0 at the end.
+    pub(super) fn read(&mut self, room: &mut [u8]) -> Result<usize, Error> {
+        match self {
+            Self::Socket(connection) => loop {
+                match connection.read(room) {
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                    read => return Ok(read?),
+                }
+            },
+            #[cfg(feature = "shmipc")]
+            Self::Shmipc(stream, _) => stream.read(room, None),
+        }
+    }
+
+    pub(super) fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        match self {
+            Self::Socket(connection) => Ok(connection.write_all(bytes)?),
+            #[cfg(feature = "shmipc")]
+            Self::Shmipc(stream, _) => stream.write(bytes, None),
+        }
+    }
+
+    /// For several threads. What still reads from it alone, where there is such.
+    pub(super) fn shared(self) -> io::Result<(Connected, Option<Self>)> {
+        match self {
+            Self::Socket(connection) if connection.carrier() == Carrier::Tls => {
+                Ok((Socket::within_tls(connection)?.into(), None))
+            }
+            Self::Socket(connection) => {
+                let socket = connection.as_fd().try_clone_to_owned()?;
+                Ok((Socket::from(socket).into(), Some(connection.into())))
+            }
+            #[cfg(feature = "shmipc")]
+            Self::Shmipc(stream, _) => Ok((Connected::Shmipc(stream), None)),
+        }
+    }
+}
+
+impl Ending {
+    /// In the direction in which the client writes: what has come is still read.
+    pub(super) fn end_reading(&self) {
+        match self {
+            Self::Socket(socket) => shut_down(socket, Shutdown::Read),
+            #[cfg(feature = "shmipc")]
+            Self::Shmipc(stream) => stream.end_reading(),
+        }
+    }
+
+    /// In both: whoever waits for a client that does not read goes on.
+    pub(super) fn cut_off(&self) {
+        match self {
+            Self::Socket(socket) => shut_down(socket, Shutdown::Both),
+            #[cfg(feature = "shmipc")]
+            Self::Shmipc(stream) => stream.session().close(),
+        }
+    }
+}
+
+fn shut_down(socket: &OwnedFd, how: Shutdown) {
+    match shutdown(socket, how).map_err(io::Error::from) {
+        Ok(()) => {}
+        // Its client ended it.
+        Err(error) if error.kind() == io::ErrorKind::NotConnected => {}
+        Err(error) => tracing::debug!(%error, "a Thrift client's socket"),
+    }
+}

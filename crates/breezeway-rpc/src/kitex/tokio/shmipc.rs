@@ -1,0 +1,117 @@
+//! A server of Thrift clients whose connections are streams of shmipc.
+
+use std::sync::Arc;
+
+use breezeway::Carrier;
+use breezeway_shmipc::Stopper;
+use breezeway_shmipc::asynchronous::{Server, Session};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use super::connection::serve_bytes;
+use crate::kitex::shmipc_server::UNKNOWN;
+use crate::registry::{Collision, Registry};
+use crate::tokio::{AsyncService, AsyncServices, Shared, last_replies};
+
+/// As [`ShmipcServer`](crate::ShmipcServer), for tasks. Handlers are awaited, as those of an
+/// [`AsyncServer`](crate::AsyncServer).
+///
+/// ```no_run
+/// # async fn serve() -> Result<(), Box<dyn std::error::Error>> {
+/// use breezeway_rpc::AsyncShmipcServer;
+/// use breezeway_shmipc::asynchronous::Server;
+/// use breezeway_shmipc::{ServerOptions, Trust};
+///
+/// let address = "shmipc:/run/users.sock".parse()?;
+/// let server = Server::bind(&address, ServerOptions::new(Trust::SameUser))?;
+/// AsyncShmipcServer::new(server).serve().await; // with services that were added
+/// # Ok(())
+/// # }
+/// ```
+pub struct AsyncShmipcServer<S = ()> {
+    server: Arc<Server>,
+    registry: Registry,
+    services: S,
+}
+
+impl AsyncShmipcServer {
+    /// Serves the clients of this server, which listens already: whoever shares it can announce a
+    /// hot restart, and count.
+    pub fn new(server: impl Into<Arc<Server>>) -> Self {
+        Self { server: server.into(), registry: Registry::default(), services: () }
+    }
+}
+
+impl<S: AsyncServices> AsyncShmipcServer<S> {
+    /// Serves this service too.
+    pub fn add_service<T: AsyncService>(
+        mut self,
+        service: T,
+    ) -> Result<AsyncShmipcServer<(S, T)>, Collision> {
+        self.registry.add(service.name(), service.methods())?;
+        let Self { server, registry, services } = self;
+        Ok(AsyncShmipcServer { server, registry, services: (services, service) })
+    }
+
+    /// As [`AsyncServer::layer`](crate::AsyncServer::layer).
+    #[cfg(feature = "tower")]
+    pub fn layer<L: tower::Layer<crate::governance::Handlers<S>>>(
+        self,
+        layer: &L,
+    ) -> AsyncShmipcServer<crate::governance::Layered<S, L::Service>> {
+        let Self { server, registry, services } = self;
+        let services = crate::governance::Layered::new(services, registry.by_index(), layer);
+        AsyncShmipcServer { server, registry, services }
+    }
+
+    /// Stops it from anywhere: nothing more is accepted or read, and what was read is answered. Who
+    /// takes more than a second for that is cut off.
+    pub fn stopper(&self) -> Stopper {
+        self.server.get().stopper()
+    }
+
+    /// Serves until it is stopped, then ends all sessions.
+    pub async fn serve(self) {
+        let Self { server, registry, services } = self;
+        let shared = Arc::new(Shared { registry, services });
+        let (stop, stopped) = watch::channel(());
+        let mut sessions = JoinSet::new();
+        while let Some(session) = server.accept().await {
+            while sessions.try_join_next().is_some() {}
+            sessions.spawn(serve_session(Arc::clone(&shared), session, stopped.clone()));
+        }
+        drop(stop);
+        last_replies(sessions).await;
+        server.get().close_sessions();
+    }
+}
+
+/// Serves the streams of a session until its client closes it or the server stops.
+async fn serve_session<S: AsyncServices>(
+    shared: Arc<Shared<S>>,
+    session: Session,
+    mut stopped: watch::Receiver<()>,
+) {
+    let peer = session.get().peer().unwrap_or(UNKNOWN);
+    let mut connections = JoinSet::new();
+    loop {
+        let accepted = tokio::select! {
+            accepted = session.accept() => accepted,
+            // An error says that its sender is gone: the server stops.
+            _ = stopped.changed() => break,
+            Some(_) = connections.join_next() => continue,
+        };
+        match accepted {
+            Ok(stream) => {
+                let client = (Carrier::Shmipc, peer.clone());
+                let serving = serve_bytes(Arc::clone(&shared), stream, client, stopped.clone());
+                connections.spawn(serving);
+            }
+            Err(end) => {
+                tracing::debug!(?peer, %end, "a Thrift client's session of shmipc is over");
+                break;
+            }
+        }
+    }
+    while connections.join_next().await.is_some() {}
+}

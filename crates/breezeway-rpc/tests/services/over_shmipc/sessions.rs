@@ -1,0 +1,131 @@
+//! Servers that are not there, are killed, or started again.
+
+use super::*;
+use crate::processes::Process;
+
+/// Calls until one succeeds, as a client does that was given no session yet.
+async fn comes_back(shop: &AsyncShopClient<AsyncThriftClient>) {
+    let calling = async {
+        while let Err(error) = shop.check(1).await {
+            assert!(!error.may_have_run(), "{error}");
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, calling).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_server_that_is_killed_fails_the_calls_in_flight_and_later_ones_never_left() {
+    let (address, folder) = in_a_folder();
+    let place = breezeway::Address::unix(folder.path().join("shmipc.sock"));
+    let start = || {
+        let mut process = Process::start("shop over shmipc", &place);
+        assert_eq!(process.hear(), "serves");
+        process
+    };
+    let mut process = start();
+    for framing in FRAMINGS {
+        let client = asynchronous::Client::connect(
+            &address,
+            options().connect_timeout(Duration::from_millis(200)),
+        );
+        let client = AsyncThriftClient::over_shmipc(client.await.unwrap(), framing);
+        let shop = Arc::new(AsyncShopClient::new(client));
+        let calls: Vec<_> = (0..50)
+            .map(|_| {
+                let shop = Arc::clone(&shop);
+                tokio::spawn(async move { shop.echo("never".to_owned()).await.unwrap_err() })
+            })
+            .collect();
+        // All are on their way behind this.
+        shop.check(1).await.unwrap();
+        process.kill();
+        for call in calls {
+            let failed = tokio::time::timeout(PATIENCE, call).await.unwrap().unwrap();
+            assert!(matches!(failed, Error::Io(_) | Error::Shmipc(_)), "{framing:?}: {failed}");
+        }
+        let failed = shop.check(1).await.unwrap_err();
+        assert!(matches!(failed, Error::Shmipc(_)), "{failed}");
+        assert!(!failed.may_have_run());
+        process = start();
+        comes_back(&shop).await;
+    }
+}
+
+#[test]
+fn a_server_that_is_gone_and_comes_back_costs_no_call_of_an_idle_client() {
+    for gear in GEARS {
+        let (address, _folder) = in_a_folder();
+        let start = || {
+            let (tell, _looks) = unbounded_channel();
+            let corners = [Corner::new(tell.clone()), Corner::new(tell)];
+            let [blocks, awaits] = corners;
+            let (blocks, awaits) = (ShopServer(blocks), AsyncShopServer(awaits));
+            Running::at(&address, trusting(), gear, blocks, awaits)
+        };
+        let mut running = start();
+        let client = Client::connect(&address, options().connect_timeout(PATIENCE)).unwrap();
+        let shop = ShopClient::new(ThriftClient::over_shmipc(client, ThriftFraming::TtHeader));
+        for _ in 0..3 {
+            shop.check(1).unwrap();
+            running.end();
+            let within = CallOptions::new().timeout(Duration::from_millis(100));
+            let failed = shop.with(within).check(1).unwrap_err();
+            assert!(matches!(failed, Error::Shmipc(_)), "{failed}");
+            assert!(!failed.may_have_run(), "{failed}");
+            running = start();
+        }
+        shop.check(1).unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_call_goes_to_the_server_that_has_taken_over() {
+    for gear in GEARS {
+        let (address, _folder) = in_a_folder();
+        let (tell, mut looks) = unbounded_channel();
+        let start = |options: ServerOptions| {
+            let (blocks, awaits) = (Corner::new(tell.clone()), Corner::new(tell.clone()));
+            Running::at(&address, options, gear, ShopServer(blocks), AsyncShopServer(awaits))
+        };
+        let before = start(trusting());
+        let shop = AsyncShopClient::new(awaited(&address, ThriftFraming::TtHeader).await);
+        // What is left of the old shop's tea is one.
+        shop.buy(tea(2), None).await.unwrap();
+        let after = start(trusting().take_over(true));
+        let restart = || before.served.get().hot_restart(1, PATIENCE);
+        let report = tokio::task::block_in_place(restart);
+        assert_eq!(report.acknowledged, 1, "{report:?}");
+        assert_eq!(shop.buy(tea(3), None).await.unwrap(), tea(3), "{gear:?}");
+        drop(before);
+        shop.look("Ada".to_owned()).await.unwrap();
+        assert_eq!(looks.recv().await.unwrap(), "Ada");
+        drop(after);
+    }
+}
+
+#[tokio::test]
+async fn more_streams_than_a_session_may_have_fail_their_calls_and_no_others() {
+    let (running, _looks) = Running::shop(Gear::Awaits);
+    let session = patient().max_streams(2);
+    let client = asynchronous::Client::connect(&running.address, options().session(session));
+    let client = AsyncThriftClient::over_shmipc(client.await.unwrap(), ThriftFraming::TtHeader);
+    let shop = Arc::new(AsyncShopClient::new(client));
+    let slow: Vec<_> = (0..2)
+        .map(|_| {
+            let shop = Arc::clone(&shop);
+            tokio::spawn(async move { shop.echo("never".to_owned()).await })
+        })
+        .collect();
+    // Their tasks run while this one waits elsewhere.
+    while running.streams() < 2 {
+        tokio::task::yield_now().await;
+    }
+    let failed = shop.check(1).await.unwrap_err();
+    assert!(matches!(failed, Error::Shmipc(_)), "{failed}");
+    assert!(!failed.may_have_run());
+    // A call that is given up makes room.
+    slow[0].abort();
+    comes_back(&shop).await;
+    slow[1].abort();
+}

@@ -1,0 +1,141 @@
+//! Servers that stop.
+
+use std::sync::Condvar;
+use std::sync::Mutex;
+
+use tokio::sync::Notify;
+
+use super::*;
+
+/// Is ready once it may, and tells who waits for that.
+#[derive(Clone)]
+struct Gate {
+    asked: UnboundedSender<()>,
+    open: Arc<(Mutex<bool>, Condvar, Notify)>,
+}
+
+impl Gate {
+    fn new() -> (Self, UnboundedReceiver<()>) {
+        let (asked, told) = unbounded_channel();
+        (Self { asked, open: Arc::default() }, told)
+    }
+
+    fn open(&self) {
+        let (open, opened, notify) = &*self.open;
+        *open.lock().unwrap() = true;
+        opened.notify_all();
+        notify.notify_one();
+    }
+}
+
+impl Health for Gate {
+    fn ready(&self, _: &Context) -> Result<bool, Error> {
+        self.asked.send(()).unwrap();
+        let (open, opened, _) = &*self.open;
+        drop(opened.wait_while(open.lock().unwrap(), |open| !*open).unwrap());
+        Ok(true)
+    }
+
+    fn check(&self, _: &Context, _: i32) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+impl AsyncHealth for Gate {
+    async fn ready(&self, _: &Context) -> Result<bool, Error> {
+        self.asked.send(()).unwrap();
+        self.open.2.notified().await;
+        Ok(true)
+    }
+
+    async fn check(&self, _: &Context, _: i32) -> Result<(), Error> {
+        Ok(())
+    }
+}
+
+#[test]
+fn a_server_that_stops_answers_what_it_has_read() {
+    for gear in GEARS {
+        for framing in FRAMINGS {
+            let (gate, mut asked) = Gate::new();
+            let services = (HealthServer(gate.clone()), AsyncHealthServer(gate.clone()));
+            let mut running = Running::of(gear, services.0, services.1);
+            let client = Client::connect(&running.address, options()).unwrap();
+            let health = HealthClient::new(ThriftClient::over_shmipc(client, framing));
+            health.check(1).unwrap();
+            std::thread::scope(|scope| {
+                let call = scope.spawn(|| health.ready());
+                asked.blocking_recv().unwrap();
+                running.stopper.stop();
+                gate.open();
+                assert!(call.join().unwrap().unwrap(), "{gear:?} {framing:?}");
+            });
+            running.end();
+            let within = CallOptions::new().timeout(Duration::from_millis(50));
+            let failed = health.with(within).check(1).unwrap_err();
+            assert!(!failed.may_have_run(), "{failed}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_handler_that_does_not_end_is_dropped_when_its_server_stops() {
+    let (mut running, mut looks) = Running::shop(Gear::Awaits);
+    let shop = AsyncShopClient::new(running.awaited(ThriftFraming::TtHeader).await);
+    let call = tokio::spawn(async move { shop.echo("never".to_owned()).await });
+    while running.streams() < 1 {
+        tokio::task::yield_now().await;
+    }
+    let stopping = tokio::task::spawn_blocking(move || running.end());
+    let failed = tokio::time::timeout(PATIENCE, call).await.unwrap().unwrap().unwrap_err();
+    assert!(matches!(failed, Error::Io(_)), "{failed}");
+    stopping.await.unwrap();
+    let _ = looks.try_recv();
+}
+
+#[test]
+fn a_client_that_reads_no_reply_does_not_hold_up_its_server() {
+    use std::io::Write;
+    for gear in GEARS {
+        let (mut running, _looks) = Running::shop(gear);
+        // Little room, so that replies wait for it.
+        let raw = Client::connect(&running.address, options().buffer_size(1 << 20)).unwrap();
+        let mut stream = raw.open().unwrap();
+        let text = vec![b'x'; 1 << 20];
+        let mut call = b"\x80\x01\0\x01\0\0\0\x04echo\0\0\0\x01\x0b\0\x01\0\x10\0\0".to_vec();
+        call.extend_from_slice(&text);
+        call.push(0);
+        stream.set_write_timeout(Some(Duration::from_millis(500)));
+        // Until the server reads no more, as nobody reads what it writes.
+        while stream.write_all(&call).is_ok() {}
+        let (tell, told) = std::sync::mpsc::channel();
+        let stopping = std::thread::spawn(move || {
+            running.end();
+            tell.send(()).unwrap();
+        });
+        told.recv_timeout(PATIENCE).expect("the server stops");
+        stopping.join().unwrap();
+    }
+}
+
+#[test]
+fn a_large_reply_under_way_arrives_whole_from_a_server_that_stops() {
+    for gear in GEARS {
+        let (mut running, _looks) = Running::shop(gear);
+        // Less room than the reply takes: the rest goes over the socket.
+        let client = Client::connect(&running.address, options().buffer_size(1 << 20)).unwrap();
+        let shop = ShopClient::new(ThriftClient::over_shmipc(client, ThriftFraming::TtHeader));
+        let text = "x".repeat(8 << 20);
+        std::thread::scope(|scope| {
+            let call = scope.spawn(|| shop.echo(text.clone()));
+            // Its handler has run once something comes back.
+            let sent =
+                |session: &breezeway_shmipc::Session| session.statistics().counters.bytes_sent > 0;
+            while !running.served.get().sessions().iter().any(sent) {
+                std::thread::yield_now();
+            }
+            running.end();
+            assert!(call.join().unwrap().unwrap() == text, "{gear:?}");
+        });
+    }
+}
