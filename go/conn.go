@@ -218,7 +218,6 @@ func (c *Conn) Counters() Counters {
 func (s *session) nextArrived(lim limit, a *arrival) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.accepts = true
 	s.endIfServed()
 	if s.err == nil && s.mayTakeUp() {
 		s.nextArrival(a)

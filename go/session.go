@@ -101,8 +101,6 @@ type session struct {
 	// streamsArrived counts the streams among arrivals.
 	streamsArrived int
 	acceptWaiters  []*waiter
-	// accepts says that somebody has ever waited for what the server opens.
-	accepts bool
 	nextNumber     uint32
 	done           chan struct{}
 }

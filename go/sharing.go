@@ -222,18 +222,28 @@ func (s *session) closeOnceIdle() {
 	s.mu.Lock()
 	s.leaving = true
 	w := s.newWaiter()
-	_ = s.wait(w, limit{}, func() bool {
-		return s.calls.inFlight == 0 && s.callsArrived == 0 &&
-			(s.openStreams == 0 && !s.hasArrival() || s.isLeftAlone())
-	})
+	for {
+		_ = s.wait(w, limit{}, func() bool {
+			return s.calls.inFlight == 0 && s.callsArrived == 0 &&
+				(s.openStreams == 0 && !s.hasArrival() || s.isLeftAlone())
+		})
+		if s.openStreams == 0 {
+			break
+		}
+		// Who accepts one stream after the other may be about to come back.
+		until := limit{deadline: time.Now().Add(linger)}
+		if s.wait(w, until, func() bool { return !s.isLeftAlone() }) != nil {
+			break
+		}
+	}
 	s.freeWaiter(w)
 	s.mu.Unlock()
 	s.close()
 }
 
-// isLeftAlone says whether a client has nothing but streams of the server's, and never accepted one.
+// isLeftAlone says whether a client has nothing but streams of the server's that nobody accepts.
 func (s *session) isLeftAlone() bool {
-	if !s.isClient || s.accepts {
+	if !s.isClient || len(s.acceptWaiters) > 0 {
 		return false
 	}
 	open := 0
