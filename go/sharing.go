@@ -227,7 +227,7 @@ func (s *session) closeOnceIdle() {
 			return s.calls.inFlight == 0 && s.callsArrived == 0 &&
 				(s.openStreams == 0 && !s.hasArrival() || s.isLeftAlone())
 		})
-		if s.openStreams == 0 {
+		if s.err != nil || s.openStreams == 0 {
 			break
 		}
 		// Who accepts one stream after the other may be about to come back.
