@@ -203,3 +203,46 @@ impl Future for Driving {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use breezeway::SessionOptions;
+
+    use crate::{Channel, Incoming};
+
+    #[tokio::test]
+    async fn both_ends_on_one_thread_soon_ring_for_each_other_no_more() {
+        const ROUNDS: u64 = 500;
+        let (channel, server) = Channel::pair(&SessionOptions::new()).await.unwrap();
+        tokio::spawn(async move {
+            while let Ok(Some(Incoming::Stream(_, mut stream))) = server.accept().await {
+                tokio::spawn(async move {
+                    while let Ok(Some(message)) = stream.receive().await {
+                        stream.send(&message.to_vec()).await.unwrap();
+                    }
+                });
+            }
+        });
+        let mut streams = Vec::new();
+        for _ in 0..4 {
+            streams.push(channel.open(0, None).await.unwrap());
+        }
+        let before = channel.channel.stats();
+        let tasks: Vec<_> = streams
+            .into_iter()
+            .map(|mut stream| {
+                tokio::spawn(async move {
+                    for _ in 0..ROUNDS {
+                        stream.send(b"x").await.unwrap();
+                        stream.receive().await.unwrap();
+                    }
+                })
+            })
+            .collect();
+        for task in tasks {
+            task.await.unwrap();
+        }
+        let rung = channel.channel.stats().totals.doorbells - before.totals.doorbells;
+        assert!(rung < ROUNDS / 4, "{rung} doorbells in {ROUNDS} rounds");
+    }
+}
