@@ -131,7 +131,7 @@ fn next_after(turn: Turn, state: &mut State, waker: &Waker) -> Next {
 /// turn has woken, and what those send may be answered by then.
 const MIN_IDLE_TURNS: u32 = 3;
 /// As many where the other side is in this process, and perhaps driven by the same thread. If it
-/// sleeps, it learns what was sent once that thread's runtime looks at its sockets, which tokio does
+/// sleeps, it learns what was sent once that thread's runtime looks at its sockets, as tokio does
 /// after 61 polls; who sleeps before that is asleep when the answer comes, and so on.
 const MIN_IDLE_TURNS_WITHIN: u32 = 64;
 /// Messages are rare once spins without a message have cut the spin budget to this part of the
