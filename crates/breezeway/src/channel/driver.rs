@@ -218,6 +218,12 @@ impl Driver {
         })
     }
 
+    /// Whether the last turn of [`Self::advance`] found something.
+    #[doc(hidden)]
+    pub fn has_worked(&self) -> bool {
+        self.spinning.idle == 0
+    }
+
     /// Announces that nobody takes turns for a while, and says what to wait for. Threads and tasks
     /// that publish something meanwhile, and need a turn for it, wake `waker`.
     pub fn next(&mut self, waker: &Waker) -> Next {
