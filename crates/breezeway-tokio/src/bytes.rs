@@ -4,7 +4,9 @@ use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use breezeway::{Address, ErrorCode, MessageBytes, ServeError, ServerOptions, gather};
+use breezeway::{
+    Address, ErrorCode, MessageBytes, OwnedSpace, ServeError, ServerOptions, StreamError, gather,
+};
 use tokio::io::{AsyncBufRead, AsyncRead, AsyncWrite, ReadBuf};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -39,6 +41,18 @@ impl ByteStream {
             gathered: Vec::new(),
             is_shut_down: false,
         }
+    }
+
+    /// Takes space for `len` bytes, to be filled in place and written by [`Self::write_space`]
+    /// without a copy. Waits while the memory is lent or reserved.
+    pub async fn reserve(&mut self, len: usize) -> io::Result<OwnedSpace> {
+        Ok(self.send.reserve(len).await.map_err(StreamError::from)?)
+    }
+
+    /// Writes all that `space` of this session holds. Dropped before, it has written all or
+    /// nothing.
+    pub async fn write_space(&mut self, space: OwnedSpace) -> io::Result<()> {
+        Ok(self.send.send_space(space).await?)
     }
 }
 

@@ -1,9 +1,10 @@
 //! Drives one session in a task.
 
+use std::cell::Cell;
 use std::future::Future;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
@@ -11,6 +12,7 @@ use breezeway::{Carrier, Driver, Next, shortage};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::runtime::{Handle, RuntimeFlavor};
+use tokio::task::yield_now;
 use tokio::time::{Sleep, sleep};
 
 /// Turns between two checks of the socket while the session never sleeps.
@@ -35,6 +37,26 @@ pub(crate) struct Drive {
     /// Whether tasks run in the order in which they are woken. Several workers run what was woken
     /// last first, and wake each other for two tasks: there the driver alone is woken.
     wakes_in_order: bool,
+    /// Whether it counts among [`AWAKE`].
+    is_awake: bool,
+}
+
+thread_local! {
+    /// Drivers that this thread ran last and that do not sleep. A hint: where a runtime goes to
+    /// another thread, or ends there, it is wrong.
+    static AWAKE: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Whether no other driver takes turns: those of another would be polls for which one that yields
+/// waits.
+fn is_alone() -> bool {
+    AWAKE.get() <= 1
+}
+
+impl Drop for Drive {
+    fn drop(&mut self) {
+        self.set_awake(false);
+    }
 }
 
 /// The session's socket, owned by its driver.
@@ -77,11 +99,26 @@ impl Drive {
             is_peer_gone: false,
             alarm: None,
             wakes_in_order,
+            is_awake: false,
         })
     }
 
     /// Takes a turn. One that says [`Step::Again`] has not arranged for a wake-up.
     pub(crate) fn step(&mut self, cx: &mut Context<'_>) -> Step {
+        let step = self.take_step(cx);
+        self.set_awake(step == Step::Again);
+        step
+    }
+
+    fn set_awake(&mut self, is_awake: bool) {
+        if self.is_awake != is_awake {
+            self.is_awake = is_awake;
+            let awake = AWAKE.get();
+            AWAKE.set(if is_awake { awake + 1 } else { awake.saturating_sub(1) });
+        }
+    }
+
+    fn take_step(&mut self, cx: &mut Context<'_>) -> Step {
         if let Some(pause) = &mut self.pause {
             if pause.as_mut().poll(cx).is_pending() {
                 return Step::Asleep;
@@ -192,6 +229,11 @@ impl Future for Driving {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         match self.0.step(cx) {
+            Step::Again if self.0.wakes_in_order && is_alone() && self.0.driver().has_worked() => {
+                // What `block_on` was given may wait for what has come, and runs once no task is
+                // ready, or after 61 polls, which this driver's idle turns would be.
+                pin!(yield_now()).poll(cx)
+            }
             Step::Again => {
                 // Behind all tasks that are ready, and without a system call, unlike `yield_now`
                 // of a current-thread runtime.
@@ -201,5 +243,75 @@ impl Future for Driving {
             Step::Asleep => Poll::Pending,
             Step::Ended => Poll::Ready(()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use breezeway::SessionOptions;
+    use tokio::time::{sleep, timeout};
+
+    use super::AWAKE;
+    use crate::{Channel, Incoming};
+
+    #[tokio::test]
+    async fn drivers_that_sleep_or_have_ended_do_not_count_as_awake() {
+        let all_sleep = async || {
+            while AWAKE.get() > 0 {
+                sleep(Duration::from_millis(1)).await;
+            }
+        };
+        let patience = Duration::from_secs(30);
+        let (channel, server) = Channel::pair(&SessionOptions::new()).await.unwrap();
+        tokio::spawn(async move {
+            while let Ok(Some(Incoming::Call(call))) = server.accept().await {
+                call.echo();
+            }
+        });
+        for _ in 0..3 {
+            channel.call(0, b"x").await.unwrap();
+            timeout(patience, all_sleep()).await.expect("both sleep");
+        }
+        channel.call(0, b"x").await.unwrap();
+        drop(channel);
+        timeout(patience, all_sleep()).await.expect("both have ended");
+    }
+
+    #[tokio::test]
+    async fn both_ends_on_one_thread_soon_ring_for_each_other_no_more() {
+        const ROUNDS: u64 = 500;
+        let (channel, server) = Channel::pair(&SessionOptions::new()).await.unwrap();
+        tokio::spawn(async move {
+            while let Ok(Some(Incoming::Stream(_, mut stream))) = server.accept().await {
+                tokio::spawn(async move {
+                    while let Ok(Some(message)) = stream.receive().await {
+                        stream.send(&message.to_vec()).await.unwrap();
+                    }
+                });
+            }
+        });
+        let mut streams = Vec::new();
+        for _ in 0..4 {
+            streams.push(channel.open(0, None).await.unwrap());
+        }
+        let before = channel.channel.stats();
+        let tasks: Vec<_> = streams
+            .into_iter()
+            .map(|mut stream| {
+                tokio::spawn(async move {
+                    for _ in 0..ROUNDS {
+                        stream.send(b"x").await.unwrap();
+                        stream.receive().await.unwrap();
+                    }
+                })
+            })
+            .collect();
+        for task in tasks {
+            task.await.unwrap();
+        }
+        let rung = channel.channel.stats().totals.doorbells - before.totals.doorbells;
+        assert!(rung < ROUNDS / 4, "{rung} doorbells in {ROUNDS} rounds");
     }
 }

@@ -69,7 +69,7 @@ impl Stream {
 
     /// As [`SendHalf::send`].
     pub async fn send(&mut self, message: &[u8]) -> Result<(), StreamError> {
-        self.send.send(message).await
+        poll_fn(|cx| self.send.half.poll_send(cx, message)).await
     }
 
     /// As [`SendHalf::finish`].
@@ -79,7 +79,7 @@ impl Stream {
 
     /// As [`ReceiveHalf::receive`].
     pub async fn receive(&mut self) -> Result<Option<Message>, StreamError> {
-        self.receive.receive().await
+        poll_fn(|cx| self.receive.half.poll_receive(cx)).await
     }
 
     /// Ends both directions at once; the other side learns the code.
@@ -91,7 +91,13 @@ impl Stream {
 impl SendHalf {
     /// Sends a copy of `message`. Waits while the other side does not read, or there is no room.
     pub async fn send(&mut self, message: &[u8]) -> Result<(), StreamError> {
-        poll_fn(|cx| self.poll_send(cx, message)).await
+        poll_fn(|cx| self.half.poll_send(cx, message)).await
+    }
+
+    /// As [`Self::send`], if there is room for the message now; false if not, and then nothing was
+    /// sent.
+    pub fn try_send(&mut self, message: &[u8]) -> Result<bool, StreamError> {
+        self.half.try_send(message)
     }
 
     /// Sends metadata, which goes with the first entry of a direction, and a message if there is
@@ -160,7 +166,13 @@ impl ReceiveHalf {
     /// Waits for the next message, or for metadata that came without one; `None` after the other
     /// side's last.
     pub async fn receive(&mut self) -> Result<Option<Message>, StreamError> {
-        poll_fn(|cx| self.poll_receive(cx)).await
+        poll_fn(|cx| self.half.poll_receive(cx)).await
+    }
+
+    /// As [`Self::receive`], if something is there; pending if not, and then nobody is woken for
+    /// it.
+    pub fn try_receive(&mut self) -> Poll<Result<Option<Message>, StreamError>> {
+        self.half.try_receive()
     }
 
     /// As [`Self::receive`], if something is there. Wakes `cx` when that may be so.

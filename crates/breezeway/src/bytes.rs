@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead, IoSlice, Read, Write};
 
-use crate::channel::{ReceiveHalf, SendHalf, Stream, StreamError};
+use crate::channel::{OwnedSpace, ReceiveHalf, SendHalf, Stream, StreamError};
 use crate::message::Message;
 
 /// The longest message that [`ByteStream`] makes of what it writes: larger writes are split.
@@ -124,6 +124,17 @@ impl ByteStream {
     pub fn new(stream: Stream) -> Self {
         let (send, receive) = stream.split();
         Self { send, receive, received: MessageBytes::default(), gathered: Vec::new() }
+    }
+
+    /// Takes space for `len` bytes, to be filled in place and written by [`Self::write_space`]
+    /// without a copy. Waits while the memory is lent or reserved.
+    pub fn reserve(&mut self, len: usize) -> io::Result<OwnedSpace> {
+        Ok(self.send.reserve(len).map_err(StreamError::from)?)
+    }
+
+    /// Writes all that `space` of this session holds.
+    pub fn write_space(&mut self, space: OwnedSpace) -> io::Result<()> {
+        Ok(self.send.send_space(space)?)
     }
 
     /// Ends the direction in which this side writes: the other side's reader comes to its end.

@@ -92,6 +92,15 @@ pub(crate) trait Untaken<M> {
     /// Takes it, of an entry without metadata.
     fn plain(self) -> M;
 
+    /// As [`Self::plain`], to where it is kept.
+    #[inline]
+    fn put(self, place: &mut Option<M>)
+    where
+        Self: Sized,
+    {
+        *place = Some(self.plain());
+    }
+
     /// Takes it apart, as the entry's flags say.
     fn whole(self, flags: Flags) -> Result<M, MetadataError>;
 }
@@ -270,7 +279,8 @@ impl<M: MessageLike, W> Connection<M, W> {
             last: flags.has(Flags::FIN),
         };
         let opening = is_opening.then_some(Opening { number: head.stream, method: head.tag });
-        let event = self.streams.receive(head.stream, opening, head.flags, carried, || content)?;
+        let put = |place: &mut _| *place = Some(content);
+        let event = self.streams.receive(head.stream, opening, head.flags, carried, put)?;
         let StreamEvent::Opened { key, method } = event else { return Ok(Event::Stream(event)) };
         self.arrivals.push_stream(key, method, deadline);
         self.drop_a_stream_that_is_over();
@@ -298,7 +308,7 @@ impl<M: MessageLike, W> Connection<M, W> {
     ) -> Result<bool, StreamViolation> {
         let (message, last) = (Some(body.len()), Flags::from_bits(head.flags).has(Flags::FIN));
         let carried = Carried { message, metadata: false, last };
-        self.streams.receive_on(key, head.flags, carried, || body.plain())
+        self.streams.receive_on(key, head.flags, carried, |place| body.put(place))
     }
 
     fn request(

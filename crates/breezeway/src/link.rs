@@ -330,17 +330,25 @@ impl Link {
         }
     }
 
-    /// The current message's body, if nobody can change it and it has up to 104 bytes, with its
-    /// length.
+    /// Bytes of the current message's body, if nobody can change it and it has up to 104.
     #[inline]
-    pub(crate) fn small_body(&self) -> Option<([u8; INLINE_MAX], usize)> {
+    pub(crate) fn small_len(&self) -> Option<usize> {
+        let is_private = match self {
+            Memory(link) => !link.endpoint.is_lent(),
+            Socket(_) => true,
+        };
+        let len = self.body().len();
+        (is_private && len <= INLINE_MAX).then_some(len)
+    }
+
+    /// Copies a body that has a [small length](Self::small_len).
+    #[inline]
+    pub(crate) fn copy_small(&self, room: &mut [u8; INLINE_MAX]) {
         match self {
-            Memory(link) => link.endpoint.inline_body(),
+            Memory(link) => *room = link.endpoint.inline_body(),
             Socket(link) => {
-                let body = link.body().as_slice().filter(|body| body.len() <= INLINE_MAX)?;
-                let mut bytes = [0; INLINE_MAX];
-                bytes[..body.len()].copy_from_slice(body);
-                Some((bytes, body.len()))
+                let body = link.body();
+                body.copy_to(&mut room[..body.len()]);
             }
         }
     }

@@ -1,5 +1,6 @@
 //! Messages that own what they hold.
 
+use breezeway_shm::layout::INLINE_MAX;
 use breezeway_shm::{self as shm, Flags, ForeignBytes};
 
 use crate::connection::{METADATA_PREFIX, MetadataError, split};
@@ -10,31 +11,68 @@ use crate::connection::{METADATA_PREFIX, MetadataError, split};
 ///
 /// The peer may change a lease's bytes while they are read; [`ForeignBytes`] allows for that.
 pub struct Message {
-    body: shm::Message,
-    /// What few messages have. Behind a pointer, so that all fields are words: messages are moved,
-    /// and a move of a single byte waits until that was stored.
-    rare: Option<Box<Rare>>,
+    /// Behind one pointer: messages are moved from hand to hand, and a move of several fields waits
+    /// until all of them were stored.
+    content: Box<Content>,
 }
 
-/// What is not a message of its own: its metadata, or that there is only that.
-struct Rare {
-    metadata: Option<Box<[u8]>>,
-    /// Whether there is a message at all.
-    is_message: bool,
+enum Content {
+    /// A private copy, without metadata.
+    Small { len: usize, bytes: Room },
+    /// Anything else.
+    Whole {
+        body: shm::Message,
+        metadata: Option<Box<[u8]>>,
+        /// Whether there is a message at all.
+        is_message: bool,
+    },
+}
+
+impl Default for Content {
+    fn default() -> Self {
+        Self::Small { len: 0, bytes: Room::default() }
+    }
+}
+
+/// Bytes of a small message, in place for being copied by words: at an odd address each load would
+/// wait for two stores.
+#[derive(Clone, Copy)]
+#[repr(align(8))]
+pub(crate) struct Room(pub(crate) [u8; INLINE_MAX]);
+
+impl Default for Room {
+    fn default() -> Self {
+        Self([0; INLINE_MAX])
+    }
 }
 
 impl Default for Message {
     /// One of 0 bytes.
     fn default() -> Self {
-        Self::plain(shm::Message::default())
+        Self::small(&Room::default(), 0)
     }
 }
 
 impl Message {
+    /// The first `len` bytes of `bytes`, without metadata.
+    #[inline]
+    pub(crate) fn small(bytes: &Room, len: usize) -> Self {
+        // Copied to where it stays.
+        let mut content = Box::<Content>::default();
+        if let Content::Small { len: place, bytes: room } = &mut *content {
+            (*place, *room) = (len, *bytes);
+        }
+        Self { content }
+    }
+
     /// A message without metadata.
     #[inline]
     pub(crate) fn plain(body: shm::Message) -> Self {
-        Self { body, rare: None }
+        Self::whole(body, None, true)
+    }
+
+    fn whole(body: shm::Message, metadata: Option<Box<[u8]>>, is_message: bool) -> Self {
+        Self { content: Box::new(Content::Whole { body, metadata, is_message }) }
     }
 
     /// Takes a body apart, as the entry's flags say.
@@ -45,8 +83,7 @@ impl Message {
     ) -> Result<Self, MetadataError> {
         let is_message = !flags.has(Flags::EMPTY);
         if !flags.has(Flags::METADATA) {
-            let rare = (!is_message).then(|| Box::new(Rare { metadata: None, is_message }));
-            return Ok(Self { body, rare });
+            return Ok(Self::whole(body, None, is_message));
         }
         let bytes = body.bytes();
         let mut prefix = [0; METADATA_PREFIX];
@@ -58,19 +95,25 @@ impl Message {
         let end = METADATA_PREFIX + len;
         let metadata = Some(bytes.slice(METADATA_PREFIX..end).to_vec().into_boxed_slice());
         body.skip(end);
-        Ok(Self { body, rare: Some(Box::new(Rare { metadata, is_message })) })
+        Ok(Self::whole(body, metadata, is_message))
     }
 
     /// Its bytes: a private copy, or the peer's memory, which the peer may still change.
     #[inline]
     pub fn bytes(&self) -> ForeignBytes<'_> {
-        self.body.bytes()
+        match &*self.content {
+            Content::Small { len, bytes } => ForeignBytes::stable(&bytes.0[..*len]),
+            Content::Whole { body, .. } => body.bytes(),
+        }
     }
 
     /// Its length in bytes.
     #[inline]
     pub fn len(&self) -> usize {
-        self.body.len()
+        match &*self.content {
+            Content::Small { len, .. } => *len,
+            Content::Whole { body, .. } => body.len(),
+        }
     }
 
     /// Whether it has no bytes.
@@ -80,12 +123,12 @@ impl Message {
 
     /// Whether the peer has sent a message, which may have 0 bytes, and not only metadata.
     pub fn is_message(&self) -> bool {
-        self.rare.as_ref().is_none_or(|rare| rare.is_message)
+        !matches!(&*self.content, Content::Whole { is_message: false, .. })
     }
 
     /// Whether its bytes are the peer's memory.
     pub(crate) fn is_lent(&self) -> bool {
-        self.body.is_lent()
+        matches!(&*self.content, Content::Whole { body, .. } if body.is_lent())
     }
 
     /// A private copy of its bytes.
@@ -95,7 +138,10 @@ impl Message {
 
     /// The metadata block that came with it: a private copy.
     pub fn metadata(&self) -> Option<&[u8]> {
-        self.rare.as_ref()?.metadata.as_deref()
+        match &*self.content {
+            Content::Small { .. } => None,
+            Content::Whole { metadata, .. } => metadata.as_deref(),
+        }
     }
 }
 

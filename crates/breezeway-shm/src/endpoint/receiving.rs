@@ -127,14 +127,11 @@ impl Endpoint {
         body(&self.borrower, self.borrowed.as_ref(), &self.entry, self.trusted)
     }
 
-    /// The current entry's body with its length, if it came inline: as many bytes as an entry
-    /// holds, of which those behind the length mean nothing.
+    /// The current entry's body, if it came inline: as many bytes as an entry holds, of which those
+    /// behind its length mean nothing.
     #[inline]
-    pub fn inline_body(&self) -> Option<([u8; INLINE_MAX], usize)> {
-        if self.borrowed.is_some() {
-            return None;
-        }
-        Some((self.entry.inline_room(), self.entry.inline().len()))
+    pub fn inline_body(&self) -> [u8; INLINE_MAX] {
+        self.entry.inline_room()
     }
 
     /// Releases the current entry's payload ahead of [`Self::finish`], so that the release travels

@@ -180,6 +180,67 @@ fn blocking_streams_read_and_write_bytes() {
 }
 
 #[test]
+fn bytes_are_written_in_place_beside_those_that_are_copied() {
+    on_both_runtimes(|| async {
+        let (mut one, mut other, _session) = pair().await;
+        let bytes = pattern(200_000);
+        soon(one.write_all(&bytes[..10])).await.unwrap();
+        let mut space = soon(one.reserve(150_000)).await.unwrap();
+        space.bytes_mut()[..100_000].copy_from_slice(&bytes[10..100_010]);
+        space.truncate(100_000);
+        soon(one.write_space(space)).await.unwrap();
+        // Nothing is no end.
+        let nothing = soon(one.reserve(0)).await.unwrap();
+        soon(one.write_space(nothing)).await.unwrap();
+        soon(one.write_all(&bytes[100_010..])).await.unwrap();
+        let late = soon(one.reserve(1)).await.unwrap();
+        soon(one.shutdown()).await.unwrap();
+        let mut all = Vec::new();
+        soon(other.read_to_end(&mut all)).await.unwrap();
+        assert!(all == bytes);
+        let error = soon(one.write_space(late)).await.unwrap_err();
+        assert_eq!(error.kind(), std::io::ErrorKind::BrokenPipe);
+    });
+}
+
+#[test]
+fn bytes_in_place_are_bound_to_their_session_and_its_limits() {
+    on_both_runtimes(|| async {
+        let (mut one, mut other, _session) = pair().await;
+        let (mut third, _fourth, _another) = pair().await;
+        let Err(error) = soon(one.reserve(usize::MAX)).await else { panic!("there is no end") };
+        assert!(error.to_string().contains("cap"), "{error}");
+        let space = soon(one.reserve(5)).await.unwrap();
+        let error = soon(third.write_space(space)).await.unwrap_err();
+        assert!(error.to_string().contains("another session"), "{error}");
+        soon(one.write_all(b"goes on")).await.unwrap();
+        assert_eq!(soon(other.fill_buf()).await.unwrap(), b"goes on");
+    });
+}
+
+#[test]
+fn blocking_streams_write_in_place() {
+    let (channel, server) = breezeway::Channel::pair(&SessionOptions::new()).unwrap();
+    let mut stream = breezeway::ByteStream::new(channel.open(0, None).unwrap());
+    let Ok(Some(breezeway::Incoming::Stream(_, other))) = server.accept() else {
+        panic!("no stream")
+    };
+    let mut other = breezeway::ByteStream::new(other);
+    let mut space = stream.reserve(100_000).unwrap();
+    space.bytes_mut().copy_from_slice(&pattern(100_000));
+    let late = stream.reserve(1).unwrap();
+    stream.write_space(space).unwrap();
+    stream.finish().unwrap();
+    let mut all = Vec::new();
+    other.read_to_end(&mut all).unwrap();
+    assert!(all == pattern(100_000));
+    let error = stream.write_space(late).unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::BrokenPipe);
+    let Err(error) = stream.reserve(usize::MAX) else { panic!("there is no end") };
+    assert!(error.to_string().contains("cap"), "{error}");
+}
+
+#[test]
 fn blocking_streams_are_read_although_they_were_dropped_behind_their_end() {
     let (channel, server) = breezeway::Channel::pair(&SessionOptions::new()).unwrap();
     let mut stream = breezeway::ByteStream::new(channel.open(0, None).unwrap());

@@ -3,6 +3,7 @@
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::Poll;
 
 use breezeway_tokio::{
     Channel, ErrorCode, Incoming, Server, ServerOptions, SessionOptions, StreamError,
@@ -71,6 +72,37 @@ fn a_stream_that_nobody_reads_stops_itself_and_nothing_else() {
             assert_eq!(soon(unread.receive()).await.unwrap().unwrap().to_vec(), [number]);
         }
         drop(soon(sending).await.unwrap());
+    });
+}
+
+#[test]
+fn trying_sends_what_has_room_and_receives_what_is_there() {
+    on_both_runtimes(|| async {
+        let options = SessionOptions::new().stream_window(3, 1_000);
+        let (channel, server) = Channel::pair(&options).await.unwrap();
+        let mut one = channel.open(0, None).await.unwrap();
+        let Some(Incoming::Stream(_, mut other)) = soon(server.accept()).await.unwrap() else {
+            panic!("no stream")
+        };
+        assert!(other.receiver().try_receive().is_pending(), "nothing was sent");
+        for number in 0..3u8 {
+            assert!(one.sender().try_send(&[number]).unwrap());
+        }
+        assert!(!one.sender().try_send(&[99]).unwrap(), "its window is used up");
+        for number in 0..3u8 {
+            let received = soon(async {
+                loop {
+                    match other.receiver().try_receive() {
+                        Poll::Ready(received) => break received,
+                        Poll::Pending => tokio::task::yield_now().await,
+                    }
+                }
+            });
+            assert_eq!(received.await.unwrap().unwrap().to_vec(), [number]);
+        }
+        assert!(other.receiver().try_receive().is_pending(), "what found no room was not sent");
+        one.finish().await.unwrap();
+        assert!(matches!(one.sender().try_send(&[5]), Err(StreamError::Finished)));
     });
 }
 

@@ -11,6 +11,7 @@ use rustix::io::dup;
 use super::shared::Shared;
 use super::stand_in::Alarm;
 use super::state::{State, Turn};
+use crate::carrier::Carrier;
 use crate::error::SessionError;
 use crate::handshake::HandshakeError;
 use crate::link::Notice;
@@ -63,6 +64,8 @@ pub(crate) struct Counted {
 struct Spinning {
     budget: SpinBudget,
     longest: u64,
+    /// Idle turns that are taken whatever the budget.
+    least: u32,
     /// When the last turn was taken that found something.
     since: u64,
     /// Idle turns since then.
@@ -70,10 +73,10 @@ struct Spinning {
 }
 
 impl Spinning {
-    fn new(waiting: Waiting) -> Self {
+    fn new(waiting: Waiting, least: u32) -> Self {
         let longest = clock::ticks_in(waiting.spin_bound);
         let budget = SpinBudget::new(longest);
-        Self { budget, longest, since: clock::ticks(), idle: 0 }
+        Self { budget, longest, least, since: clock::ticks(), idle: 0 }
     }
 
     /// Whether messages are so rare that idle turns find none: the last waits were all too long to
@@ -97,8 +100,8 @@ impl Spinning {
         match waiting.policy {
             WaitPolicy::Busy => true,
             _ if self.is_rare(waiting) => false,
-            WaitPolicy::Park => self.idle <= MIN_IDLE_TURNS,
-            WaitPolicy::Adaptive if self.idle <= MIN_IDLE_TURNS => true,
+            WaitPolicy::Park => self.idle <= self.least,
+            WaitPolicy::Adaptive if self.idle <= self.least => true,
             WaitPolicy::Adaptive => {
                 let idle = clock::ticks().wrapping_sub(self.since);
                 cpu::spinning_pays() && !shares_cpu && idle < self.budget.ticks()
@@ -127,6 +130,10 @@ fn next_after(turn: Turn, state: &mut State, waker: &Waker) -> Next {
 /// Turns that are taken before a sleep unless messages are rare: between them run the tasks that a
 /// turn has woken, and what those send may be answered by then.
 const MIN_IDLE_TURNS: u32 = 3;
+/// As many where the other side is in this process, and perhaps driven by the same thread. If it
+/// sleeps, it learns what was sent once that thread's runtime looks at its sockets, as tokio does
+/// after 61 polls; who sleeps before that is asleep when the answer comes, and so on.
+const MIN_IDLE_TURNS_WITHIN: u32 = 64;
 /// Messages are rare once spins without a message have cut the spin budget to this part of the
 /// longest.
 const RARE: u64 = 32;
@@ -142,7 +149,11 @@ impl Driver {
         // No turn: whether the peer is trusted with what it takes is said later.
         let socket = shared.with(|state| dup(state.link.socket()));
         let socket = socket.map_err(|_| HandshakeError::OpenFiles)?;
-        let spinning = Spinning::new(shared.waiting);
+        // A turn on a socket is a system call.
+        let is_within = shared.carrier == Carrier::Shm
+            && shared.peer.pid.is_some_and(|pid| pid == std::process::id());
+        let least = if is_within { MIN_IDLE_TURNS_WITHIN } else { MIN_IDLE_TURNS };
+        let spinning = Spinning::new(shared.waiting, least);
         shared.with(|state| state.has_driver = true);
         Ok(Self { shared, socket, exit: None, counted: None, spinning })
     }
@@ -205,6 +216,12 @@ impl Driver {
                 Turn::Short | Turn::Closing | Turn::Ended => next_after(turn, state, waker),
             }
         })
+    }
+
+    /// Whether the last turn of [`Self::advance`] found something.
+    #[doc(hidden)]
+    pub fn has_worked(&self) -> bool {
+        self.spinning.idle == 0
     }
 
     /// Announces that nobody takes turns for a while, and says what to wait for. Threads and tasks

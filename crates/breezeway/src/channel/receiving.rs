@@ -3,15 +3,14 @@
 use std::task::{Context, Poll};
 
 use breezeway_os::Deadline;
-use breezeway_shm::layout::INLINE_MAX;
-use breezeway_shm::{self as shm, Flags};
+use breezeway_shm::Flags;
 
 use super::state::State;
 use super::waiters::remember;
 use crate::connection::{self, Event, MessageLike, MetadataError, StreamEvent, StreamKey, Untaken};
 use crate::error::CallError;
 use crate::link::Link;
-use crate::message::Message;
+use crate::message::{Message, Room};
 use crate::protocol::Violation;
 use crate::time_left;
 
@@ -25,15 +24,10 @@ pub(crate) type Arrival = connection::Arrival<Kept>;
 /// in one turn each would be cold again when its reader runs.
 pub(crate) enum Kept {
     /// One without metadata.
-    Small { bytes: Room, len: u8 },
-    /// Any other.
-    Whole(Message),
+    Small { len: usize, bytes: Room },
+    /// Any other, until it is taken.
+    Whole(Option<Message>),
 }
-
-/// Bytes of a small message, in place for being copied by words: at an odd address each load would
-/// wait for two stores.
-#[repr(align(8))]
-pub(crate) struct Room([u8; INLINE_MAX]);
 
 impl Kept {
     /// What its reader gets.
@@ -46,10 +40,15 @@ impl Kept {
     #[inline]
     pub(super) fn take(&mut self) -> Message {
         match self {
-            Self::Small { bytes: Room(bytes), len } => {
-                Message::plain(shm::Message::from(bytes[..usize::from(*len)].to_vec()))
-            }
-            Self::Whole(message) => std::mem::take(message),
+            Self::Small { len, bytes } => Message::small(bytes, *len),
+            Self::Whole(message) => message.take().expect("it is taken once"),
+        }
+    }
+
+    fn message(&self) -> Option<&Message> {
+        match self {
+            Self::Small { .. } => None,
+            Self::Whole(message) => message.as_ref(),
         }
     }
 }
@@ -77,9 +76,21 @@ impl Untaken<Kept> for Current<'_> {
 
     #[inline]
     fn plain(self) -> Kept {
-        match self.link.small_body() {
-            Some((bytes, len)) => Kept::Small { bytes: Room(bytes), len: len as u8 },
-            None => Kept::Whole(Message::plain(self.link.detach())),
+        let mut kept = None;
+        self.put(&mut kept);
+        kept.expect("it was put there")
+    }
+
+    #[inline]
+    fn put(self, place: &mut Option<Kept>) {
+        match self.link.small_len() {
+            Some(len) => {
+                let kept = place.insert(Kept::Small { len, bytes: Room::default() });
+                if let Kept::Small { bytes, .. } = kept {
+                    self.link.copy_small(&mut bytes.0);
+                }
+            }
+            None => *place = Some(Kept::Whole(Some(Message::plain(self.link.detach())))),
         }
     }
 
@@ -88,40 +99,35 @@ impl Untaken<Kept> for Current<'_> {
         if !flags.has(Flags::METADATA) && !flags.has(Flags::EMPTY) {
             return Ok(self.plain());
         }
-        Ok(Kept::Whole(Message::new(self.link.detach(), flags, self.max_metadata)?))
+        let message = Message::new(self.link.detach(), flags, self.max_metadata)?;
+        Ok(Kept::Whole(Some(message)))
     }
 }
 
 impl MessageLike for Kept {
     fn len(&self) -> usize {
         match self {
-            Self::Small { len, .. } => usize::from(*len),
-            Self::Whole(message) => message.len(),
+            Self::Small { len, .. } => *len,
+            Self::Whole(message) => message.as_ref().map_or(0, Message::len),
         }
     }
 
     fn is_message(&self) -> bool {
-        match self {
-            Self::Small { .. } => true,
-            Self::Whole(message) => message.is_message(),
-        }
+        self.message().is_none_or(Message::is_message)
     }
 
     fn has_metadata(&self) -> bool {
-        match self {
-            Self::Small { .. } => false,
-            Self::Whole(message) => message.metadata().is_some(),
-        }
+        self.message().is_some_and(|message| message.metadata().is_some())
     }
 
     fn reason(&self) -> String {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         match self {
-            Self::Small { bytes: Room(bytes), len } => text(&bytes[..usize::from(*len)]),
-            Self::Whole(message) => {
+            Self::Small { len, bytes } => text(&bytes.0[..*len]),
+            Self::Whole(message) => message.as_ref().map_or_else(String::new, |message| {
                 let bytes = message.bytes();
                 text(&bytes.slice(..bytes.len().min(LONGEST_REASON)).to_vec())
-            }
+            }),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Streams: conversations in both directions inside a session.
 
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use breezeway_os::{Deadline, Peer};
@@ -179,6 +179,19 @@ impl SendHalf {
         self.send_within(Outgoing::message(message), false, Deadline::at(deadline))
     }
 
+    /// As [`Self::send`], if there is room for the message now; false if not, and then nothing was
+    /// sent. Never waits.
+    pub fn try_send(&mut self, message: &[u8]) -> Result<bool, StreamError> {
+        let Inner { shared, key, .. } = &*self.inner;
+        let mut outgoing = Outgoing::message(message);
+        let cx = Context::from_waker(Waker::noop());
+        let sent = shared.glance(|state| state.poll_stream_send(&cx, *key, &mut outgoing, false));
+        match sent {
+            Poll::Ready(sent) => sent.map(|()| true),
+            Poll::Pending => Ok(false),
+        }
+    }
+
     /// Sends metadata, which goes with the first entry of a direction, and a message if there is
     /// one.
     pub fn send_metadata(
@@ -287,11 +300,19 @@ impl ReceiveHalf {
         self.receive_within(Deadline::at(deadline))
     }
 
+    /// As [`Self::receive`], if something is there; pending if not. Never waits, and wakes nobody
+    /// later.
+    pub fn try_receive(&mut self) -> Poll<Result<Option<Message>, StreamError>> {
+        let Inner { shared, key, .. } = &*self.inner;
+        shared.glance(|state| state.take_from_stream(*key)).map_err(|error| *error)
+    }
+
     fn receive_within(&mut self, deadline: Deadline) -> Result<Option<Message>, StreamError> {
         let Inner { shared, key, .. } = &*self.inner;
         self.waiting = Waiting::default();
         let outcome = shared.wait(deadline, |state, cx| state.poll_stream_receive(cx, *key));
-        outcome.unwrap_or(Err(StreamError::DeadlinePassed))
+        outcome
+            .map_or(Err(StreamError::DeadlinePassed), |received| received.map_err(|error| *error))
     }
 
     /// As [`Self::receive`], if something is there. Wakes `cx` when that may be so.
@@ -303,7 +324,7 @@ impl ReceiveHalf {
         if self.waiting.need_not_ask(task_of(cx), || shared.quiet.contains(key.index())) {
             return Poll::Pending;
         }
-        let received = shared.with(|state| state.poll_stream_receive(cx, *key).map_err(Box::new));
+        let received = shared.with(|state| state.poll_stream_receive(cx, *key));
         self.waiting.has_asked(task_of(cx), received.is_ready());
         received.map_err(|error| *error)
     }
@@ -314,6 +335,9 @@ impl ReceiveHalf {
         shared.with(|state| state.reset_stream(*key, code));
     }
 }
+
+/// What has come for a stream's reader: two words, which stay in registers.
+type Received = Poll<Result<Option<Message>, Box<StreamError>>>;
 
 impl State {
     pub(super) fn poll_stream_send(
@@ -368,25 +392,29 @@ impl State {
         Poll::Pending
     }
 
-    fn poll_stream_receive(
-        &mut self,
-        cx: &Context<'_>,
-        key: StreamKey,
-    ) -> Poll<Result<Option<Message>, StreamError>> {
-        let mut taken = self.connection.streams.take(key, Kept::take);
-        if matches!(taken, Taken::Nothing) && self.may_stand_in() {
+    fn poll_stream_receive(&mut self, cx: &Context<'_>, key: StreamKey) -> Received {
+        let mut taken = self.take_from_stream(key);
+        if taken.is_pending() && self.may_stand_in() {
             self.waiters.withdraw_reader(key, cx);
             self.stand_in(cx);
-            taken = self.connection.streams.take(key, Kept::take);
+            taken = self.take_from_stream(key);
         }
-        match taken {
+        if taken.is_pending() {
+            let replaced = self.waiters.set_reader(key, cx);
+            self.due.extend(replaced);
+        }
+        taken
+    }
+
+    /// What has come for a stream's reader, or why nothing will.
+    #[inline]
+    fn take_from_stream(&mut self, key: StreamKey) -> Received {
+        match self.connection.streams.take(key, Kept::take) {
             Taken::Content(message) => Poll::Ready(Ok(Some(message))),
             Taken::End => Poll::Ready(Ok(None)),
-            Taken::Reset(code) => Poll::Ready(Err(StreamError::Reset(code))),
+            Taken::Reset(code) => Poll::Ready(Err(Box::new(StreamError::Reset(code)))),
             Taken::Nothing => {
-                self.check()?;
-                let replaced = self.waiters.set_reader(key, cx);
-                self.due.extend(replaced);
+                self.check().map_err(|error| Box::new(error.into()))?;
                 Poll::Pending
             }
         }

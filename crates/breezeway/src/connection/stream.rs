@@ -62,8 +62,10 @@ pub(super) struct Stream<M> {
     pub(super) credit: Credit,
     granted: Granted,
     /// The oldest that was received and not taken. Mostly it is the only one, and then always in
-    /// the same place.
-    first: Option<Queued<M>>,
+    /// the same place, where it is made: a move of what was just written waits for the writes.
+    first: Option<M>,
+    /// Bytes of its message, if it is one.
+    first_message: Option<usize>,
     /// What was received behind it.
     behind: VecDeque<Queued<M>>,
     /// Whether the application no longer holds it.
@@ -83,6 +85,7 @@ impl<M> Stream<M> {
             credit: Credit::new(peers),
             granted: Granted::new(own),
             first: None,
+            first_message: None,
             behind: VecDeque::new(),
             abandoned: false,
             reset_due: None,
@@ -96,7 +99,7 @@ impl<M> Stream<M> {
         &mut self,
         flags: u8,
         carried: Carried,
-        content: impl FnOnce() -> M,
+        put: impl FnOnce(&mut Option<M>),
     ) -> Result<bool, StreamViolation> {
         if self.incoming.is_over() {
             return Err(StreamViolation::AfterEnd(self.number));
@@ -117,9 +120,12 @@ impl<M> Stream<M> {
         if carried.message.is_some() || carried.metadata {
             let message = carried.message;
             if self.first.is_none() {
-                self.first = Some(Queued { content: content(), message });
+                self.first_message = message;
+                put(&mut self.first);
             } else {
-                self.behind.push_back(Queued { content: content(), message });
+                let mut content = None;
+                put(&mut content);
+                self.behind.extend(content.map(|content| Queued { content, message }));
             }
         }
         Ok(true)
@@ -169,9 +175,11 @@ impl<M> Stream<M> {
     /// answer to a reset, is now due with it.
     #[inline]
     pub(super) fn take<R>(&mut self, read: impl FnOnce(&mut M) -> R) -> Option<(R, bool)> {
-        let Queued { content, message } = self.first.as_mut()?;
-        let (content, message) = (read(content), *message);
-        self.first = if self.behind.is_empty() { None } else { self.behind.pop_front() };
+        let (content, message) = (read(self.first.as_mut()?), self.first_message);
+        self.first = None;
+        if let Some(next) = self.behind.pop_front() {
+            (self.first, self.first_message) = (Some(next.content), next.message);
+        }
         let due = message.is_some_and(|len| self.granted.consume(len));
         let due = if self.incoming.is_over() { self.answer_reset() } else { due };
         Some((content, due))

@@ -347,7 +347,7 @@ impl<M> Streams<M> {
 
     // ---- receiving ----
 
-    /// Judges a message on a stream that is open, or that it opens. Its content is made where it is
+    /// Judges a message on a stream that is open, or that it opens. Its content is put where it is
     /// kept, if it is.
     #[inline]
     pub(super) fn receive(
@@ -356,15 +356,15 @@ impl<M> Streams<M> {
         opening: Option<Opening>,
         flags: u8,
         carried: Carried,
-        content: impl FnOnce() -> M,
+        put: impl FnOnce(&mut Option<M>),
     ) -> Result<StreamEvent, StreamViolation> {
         let Some(Opening { method, .. }) = opening else {
             let key = self.find(number).ok_or(StreamViolation::NotOpen(number))?;
-            let is_wanted = self.receive_on(key, flags, carried, content)?;
+            let is_wanted = self.receive_on(key, flags, carried, put)?;
             return Ok(if is_wanted { StreamEvent::Received(key) } else { StreamEvent::Nothing });
         };
         let key = self.open_for_peer(number)?;
-        self.receive_on(key, flags, carried, content)?;
+        self.receive_on(key, flags, carried, put)?;
         Ok(StreamEvent::Opened { key, method })
     }
 
@@ -375,9 +375,9 @@ impl<M> Streams<M> {
         key: StreamKey,
         flags: u8,
         carried: Carried,
-        content: impl FnOnce() -> M,
+        put: impl FnOnce(&mut Option<M>),
     ) -> Result<bool, StreamViolation> {
-        let is_wanted = self.get_mut(key).receive(flags, carried, content)?;
+        let is_wanted = self.get_mut(key).receive(flags, carried, put)?;
         if carried.last {
             self.settle(key.place());
         }

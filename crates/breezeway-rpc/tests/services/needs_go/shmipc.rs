@@ -9,7 +9,7 @@ use breezeway_shmipc::{
 };
 
 use super::*;
-use crate::shop::ShopServer;
+use crate::shop::{AsyncShopClient, ShopServer};
 
 fn address(folder: &tempfile::TempDir) -> (Address, breezeway::Address) {
     let path = folder.path().join("shmipc.sock");

@@ -106,6 +106,22 @@ fn a_driver_spins_again_once_messages_follow_each_other() {
 }
 
 #[test]
+fn a_driver_whose_peer_is_in_its_process_gives_it_turns_to_be_woken_in() {
+    // After so many polls tokio looks at its sockets, one of which wakes the peer.
+    const POLLS: usize = 61;
+    for policy in [WaitPolicy::Adaptive, WaitPolicy::Park] {
+        let mut driven = Driven::new(policy);
+        driven.post();
+        assert_eq!(driven.take(), Next::Turn);
+        for turn in 0..POLLS {
+            let next = driven.server.1.advance(Waker::noop());
+            assert_eq!(next, Next::Turn, "{policy:?}, turn {turn}");
+        }
+        driven.sleep();
+    }
+}
+
+#[test]
 fn a_busy_driver_never_sleeps_however_rare_messages_are() {
     let mut driven = Driven::new(WaitPolicy::Busy);
     for _ in 0..2 * EVIDENCE {

@@ -120,6 +120,59 @@ fn a_stream_that_nobody_reads_stops_itself_and_nothing_else() {
 }
 
 #[test]
+fn trying_sends_what_has_room_and_receives_what_is_there() {
+    every_policy(|options| {
+        let (channel, server) = pair(&options.clone().stream_window(4, 1_000));
+        let (held, holding) = mpsc::channel();
+        let serving =
+            serve(server, IncomingCall::echo, move |_, stream| held.send(stream).unwrap());
+        let mut one = channel.open(0, None).unwrap();
+        let mut other = holding.recv_timeout(PATIENCE).unwrap();
+        assert!(other.receiver().try_receive().is_pending(), "nothing was sent");
+        let sent = (0..100).take_while(|&number| one.sender().try_send(&[number]).unwrap()).count();
+        assert_eq!(sent, 4, "as many as the window takes");
+        assert!(!one.sender().try_send(&[99]).unwrap(), "and nothing was sent");
+        for number in 0..4 {
+            assert_eq!(next(&mut other).unwrap().unwrap().to_vec(), [number]);
+        }
+        assert!(other.receiver().try_receive().is_pending(), "what found no room was not sent");
+        eventually("the window is given back", || one.sender().try_send(&[4]).unwrap());
+        assert_eq!(next(&mut other).unwrap().unwrap().to_vec(), [4]);
+        one.finish().unwrap();
+        assert!(matches!(one.sender().try_send(&[5]), Err(StreamError::Finished)));
+        assert!(next(&mut other).unwrap().is_none(), "the end");
+        other.reset(ErrorCode::Application(3));
+        let Err(StreamError::Reset(code)) = next(&mut one) else { panic!("no reset") };
+        assert_eq!(code, ErrorCode::Application(3));
+        drop((one, channel));
+        serving.join().unwrap();
+    });
+}
+
+/// What comes next, by asking again and again.
+fn next(stream: &mut Stream) -> Result<Option<breezeway::Message>, StreamError> {
+    let start = Instant::now();
+    loop {
+        match stream.receiver().try_receive() {
+            Poll::Ready(received) => return received,
+            Poll::Pending => assert!(start.elapsed() < PATIENCE, "nothing comes"),
+        }
+        thread::yield_now();
+    }
+}
+
+#[test]
+fn trying_on_a_session_that_has_ended_says_so() {
+    let (channel, server) = pair(&SessionOptions::new());
+    let mut stream = channel.open(0, None).unwrap();
+    drop(server);
+    let Err(error) = next(&mut stream) else { panic!("something was received") };
+    assert!(matches!(error, StreamError::Session(_)), "{error}");
+    let error = stream.sender().try_send(b"x").unwrap_err();
+    assert!(matches!(error, StreamError::Session(_)), "{error}");
+}
+
+#[test]
 fn a_reset_is_seen_by_the_other_side_with_its_code() {
     let (channel, server) = pair(&SessionOptions::new());
     let (seen, sees) = mpsc::channel();
