@@ -1,5 +1,7 @@
 //! Messages that own what they hold.
 
+use std::cell::Cell;
+
 use breezeway_shm::layout::INLINE_MAX;
 use breezeway_shm::{self as shm, Flags, ForeignBytes};
 
@@ -13,7 +15,13 @@ use crate::connection::{METADATA_PREFIX, MetadataError, split};
 pub struct Message {
     /// Behind one pointer: messages are moved from hand to hand, and a move of several fields waits
     /// until all of them were stored.
-    content: Box<Content>,
+    /// Present until dropped.
+    content: Option<Box<Content>>,
+}
+
+thread_local! {
+    /// Room for one that is no small copy: who serves one call after the other takes none anew.
+    static SPARE: Cell<Option<Box<Content>>> = const { Cell::new(None) };
 }
 
 enum Content {
@@ -46,6 +54,19 @@ impl Default for Room {
     }
 }
 
+impl Drop for Message {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(mut content) = self.content.take()
+            && matches!(*content, Content::Whole { .. })
+        {
+            // What it holds is let go of now.
+            *content = Content::default();
+            let _ = SPARE.try_with(|spare| spare.set(Some(content)));
+        }
+    }
+}
+
 impl Default for Message {
     /// One of 0 bytes.
     fn default() -> Self {
@@ -62,7 +83,7 @@ impl Message {
         if let Content::Small { len: place, bytes: room } = &mut *content {
             (*place, *room) = (len, *bytes);
         }
-        Self { content }
+        Self { content: Some(content) }
     }
 
     /// A message without metadata.
@@ -72,7 +93,21 @@ impl Message {
     }
 
     fn whole(body: shm::Message, metadata: Option<Box<[u8]>>, is_message: bool) -> Self {
-        Self { content: Box::new(Content::Whole { body, metadata, is_message }) }
+        let content = Content::Whole { body, metadata, is_message };
+        // Without a place, as a thread ends, it is made anew.
+        let content = match SPARE.try_with(Cell::take).ok().flatten() {
+            Some(mut spare) => {
+                *spare = content;
+                spare
+            }
+            None => Box::new(content),
+        };
+        Self { content: Some(content) }
+    }
+
+    #[inline]
+    fn content(&self) -> &Content {
+        self.content.as_deref().expect("present until dropped")
     }
 
     /// Takes a body apart, as the entry's flags say.
@@ -101,7 +136,7 @@ impl Message {
     /// Its bytes: a private copy, or the peer's memory, which the peer may still change.
     #[inline]
     pub fn bytes(&self) -> ForeignBytes<'_> {
-        match &*self.content {
+        match self.content() {
             Content::Small { len, bytes } => ForeignBytes::stable(&bytes.0[..*len]),
             Content::Whole { body, .. } => body.bytes(),
         }
@@ -110,7 +145,7 @@ impl Message {
     /// Its length in bytes.
     #[inline]
     pub fn len(&self) -> usize {
-        match &*self.content {
+        match self.content() {
             Content::Small { len, .. } => *len,
             Content::Whole { body, .. } => body.len(),
         }
@@ -123,12 +158,12 @@ impl Message {
 
     /// Whether the peer has sent a message, which may have 0 bytes, and not only metadata.
     pub fn is_message(&self) -> bool {
-        !matches!(&*self.content, Content::Whole { is_message: false, .. })
+        !matches!(self.content(), Content::Whole { is_message: false, .. })
     }
 
     /// Whether its bytes are the peer's memory.
     pub(crate) fn is_lent(&self) -> bool {
-        matches!(&*self.content, Content::Whole { body, .. } if body.is_lent())
+        matches!(self.content(), Content::Whole { body, .. } if body.is_lent())
     }
 
     /// A private copy of its bytes.
@@ -138,7 +173,7 @@ impl Message {
 
     /// The metadata block that came with it: a private copy.
     pub fn metadata(&self) -> Option<&[u8]> {
-        match &*self.content {
+        match self.content() {
             Content::Small { .. } => None,
             Content::Whole { metadata, .. } => metadata.as_deref(),
         }
