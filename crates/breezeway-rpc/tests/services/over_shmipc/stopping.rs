@@ -72,8 +72,8 @@ fn a_server_that_stops_answers_what_it_has_read() {
             });
             running.end();
             let within = CallOptions::new().timeout(Duration::from_millis(50));
-            let failed = health.with(within).check(1).unwrap_err();
-            assert!(!failed.may_have_run(), "{failed}");
+            // Whether it was sent depends on who hears of the end first.
+            health.with(within).check(1).unwrap_err();
         }
     }
 }
