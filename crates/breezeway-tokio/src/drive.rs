@@ -282,7 +282,9 @@ mod tests {
     #[tokio::test]
     async fn both_ends_on_one_thread_soon_ring_for_each_other_no_more() {
         const ROUNDS: u64 = 500;
-        let (channel, server) = Channel::pair(&SessionOptions::new()).await.unwrap();
+        // Else a machine that is slow, or busy, makes messages rare.
+        let options = SessionOptions::new().spin_bound(std::time::Duration::from_secs(1));
+        let (channel, server) = Channel::pair(&options).await.unwrap();
         tokio::spawn(async move {
             while let Ok(Some(Incoming::Stream(_, mut stream))) = server.accept().await {
                 tokio::spawn(async move {

@@ -169,8 +169,8 @@ impl ReceiveHalf {
         poll_fn(|cx| self.half.poll_receive(cx)).await
     }
 
-    /// As [`Self::receive`], if something is there; pending if not, and then nobody is woken for
-    /// it.
+    /// As [`Self::receive`], if the session's task has taken something; pending if not, and then
+    /// nobody is woken for it.
     pub fn try_receive(&mut self) -> Poll<Result<Option<Message>, StreamError>> {
         self.half.try_receive()
     }

