@@ -72,6 +72,12 @@ impl Connections {
         }
     }
 
+    /// Those that are served, or whose handlers still run.
+    #[cfg(feature = "shmipc")]
+    pub(crate) fn count(&self) -> usize {
+        self.lock().endings.len()
+    }
+
     /// Ends all: what was received is served and answered, then the threads end. Waits for handlers
     /// that run.
     pub(crate) fn close(&self) {

@@ -16,13 +16,18 @@ use crate::server::{Service, Services};
 pub(crate) const UNKNOWN: Peer =
     Peer { pid: None, uid: None, gid: None, remote: None, identity: None };
 
+/// Connections that a server serves at one time, over all sessions: as many as Breezeway's sessions
+/// by default. One counts until its handler has returned, also where its session is over.
+pub(crate) const MOST_CONNECTIONS: usize = 4096;
+
 /// Serves any number of services to clients whose connections are streams of shmipc, as those of
 /// Volo are, and of Kitex with a dialer: framed, unframed or in TTHeader, told apart by their first
 /// bytes.
 ///
-/// Each session has a thread, and so has each of its streams. Whom the server trusts, how many
-/// sessions there may be, and streams of each, its options say. shmipc has one end of a stream, for
-/// both directions: the replies to a client that has ended its stream cannot be written.
+/// Each session has a thread, and so has each of its streams, up to 4,096 in all. Whom the server
+/// trusts, how many sessions there may be, and streams of each, its options say. shmipc has one end
+/// of a stream, for both directions: the replies to a client that has ended its stream cannot be
+/// written.
 ///
 /// ```
 /// use breezeway_rpc::{Context, Error, ShmipcServer, ThriftClient, ThriftFraming};
@@ -108,6 +113,9 @@ fn accept(session: &Session, connections: &Arc<Connections>) {
     let peer = session.peer().unwrap_or(UNKNOWN);
     loop {
         match session.accept().map(Stream::try_from) {
+            Ok(Ok(_)) if connections.count() >= MOST_CONNECTIONS => {
+                tracing::debug!(?peer, "a connection too many: {MOST_CONNECTIONS} are served");
+            }
             Ok(Ok(stream)) => connections.serve((Arc::new(stream), peer.clone())),
             Ok(Err(error)) => tracing::warn!(%error, "a stream of shmipc cannot be served"),
             Err(end) => {

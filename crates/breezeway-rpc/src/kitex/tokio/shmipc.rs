@@ -5,11 +5,11 @@ use std::sync::Arc;
 use breezeway::Carrier;
 use breezeway_shmipc::Stopper;
 use breezeway_shmipc::asynchronous::{Server, Session};
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 
 use super::connection::serve_bytes;
-use crate::kitex::shmipc_server::UNKNOWN;
+use crate::kitex::shmipc_server::{MOST_CONNECTIONS, UNKNOWN};
 use crate::registry::{Collision, Registry};
 use crate::tokio::{AsyncService, AsyncServices, Shared, last_replies};
 
@@ -75,10 +75,12 @@ impl<S: AsyncServices> AsyncShmipcServer<S> {
         let Self { server, registry, services } = self;
         let shared = Arc::new(Shared { registry, services });
         let (stop, stopped) = watch::channel(());
+        let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
         let mut sessions = JoinSet::new();
         while let Some(session) = server.accept().await {
             while sessions.try_join_next().is_some() {}
-            sessions.spawn(serve_session(Arc::clone(&shared), session, stopped.clone()));
+            let (shared, places) = (Arc::clone(&shared), Arc::clone(&places));
+            sessions.spawn(serve_session(shared, session, places, stopped.clone()));
         }
         drop(stop);
         last_replies(sessions).await;
@@ -90,6 +92,7 @@ impl<S: AsyncServices> AsyncShmipcServer<S> {
 async fn serve_session<S: AsyncServices>(
     shared: Arc<Shared<S>>,
     session: Session,
+    places: Arc<Semaphore>,
     mut stopped: watch::Receiver<()>,
 ) {
     let peer = session.get().peer().unwrap_or(UNKNOWN);
@@ -103,9 +106,16 @@ async fn serve_session<S: AsyncServices>(
         };
         match accepted {
             Ok(stream) => {
+                let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
+                    tracing::debug!(?peer, "a connection too many: {MOST_CONNECTIONS} are served");
+                    continue;
+                };
                 let client = (Carrier::Shmipc, peer.clone());
                 let serving = serve_bytes(Arc::clone(&shared), stream, client, stopped.clone());
-                connections.spawn(serving);
+                connections.spawn(async move {
+                    serving.await;
+                    drop(place);
+                });
             }
             Err(end) => {
                 tracing::debug!(?peer, %end, "a Thrift client's session of shmipc is over");

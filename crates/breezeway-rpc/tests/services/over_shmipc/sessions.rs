@@ -1,5 +1,7 @@
 //! Servers that are not there, are killed, or started again.
 
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
 use super::*;
 use crate::processes::Process;
 
@@ -128,4 +130,29 @@ async fn more_streams_than_a_session_may_have_fail_their_calls_and_no_others() {
     slow[0].abort();
     comes_back(&shop).await;
     slow[1].abort();
+}
+
+/// One session opens as many as a server serves in all.
+#[tokio::test]
+async fn a_connection_too_many_is_closed_and_those_that_end_make_room() {
+    const MOST: usize = 4096;
+    let (running, _looks) = Running::shop(Gear::Awaits);
+    let greedy = asynchronous::Client::connect(&running.address, options()).await.unwrap();
+    let mut streams = Vec::new();
+    for _ in 0..MOST {
+        let mut stream = greedy.open().await.unwrap();
+        stream.write_all(&[0]).await.unwrap();
+        streams.push(stream);
+    }
+    while running.streams() < MOST {
+        tokio::task::yield_now().await;
+    }
+    let mut refused = greedy.open().await.unwrap();
+    refused.write_all(&[0]).await.unwrap();
+    let closed = tokio::time::timeout(PATIENCE, refused.read(&mut [0; 1])).await.unwrap();
+    assert!(matches!(closed, Ok(0)), "{closed:?}");
+    streams.pop();
+    let shop = AsyncShopClient::new(running.awaited(ThriftFraming::TtHeader).await);
+    let served = async { while shop.check(1).await.is_err() {} };
+    tokio::time::timeout(PATIENCE, served).await.unwrap();
 }
