@@ -29,6 +29,7 @@ use crate::shop::{
 };
 use crate::streams_blocking;
 use crate::thrift::{FRAMINGS, tea};
+use crate::thrift_awaited::five_hundred_echoes_at_a_time;
 use crate::{processes, streams};
 
 /// How long something may take that must come.
@@ -316,18 +317,7 @@ async fn five_hundred_calls_at_a_time_get_their_own_replies() {
         for framing in FRAMINGS {
             let (running, _looks) = Running::shop(gear);
             let shop = Arc::new(AsyncShopClient::new(running.awaited(framing).await));
-            let calls: Vec<_> = (0..500)
-                .map(|number| {
-                    let shop = Arc::clone(&shop);
-                    tokio::spawn(async move {
-                        let text = format!("{number}").repeat(number);
-                        assert_eq!(shop.echo(text.clone()).await.unwrap(), text);
-                    })
-                })
-                .collect();
-            for call in calls {
-                call.await.unwrap();
-            }
+            five_hundred_echoes_at_a_time(&shop).await;
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::net::Shutdown;
 use std::process::Command;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use breezeway::Address;
@@ -112,14 +113,11 @@ async fn a_handler_is_dropped_at_the_clients_deadline() {
     running.end().await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn five_hundred_calls_at_a_time_get_their_own_replies() {
-    let running = Running::new();
-    let shop = running.client(ThriftFraming::TtHeader);
-    let shop = std::sync::Arc::new(shop);
+/// Calls of as many tasks, of which each gets its own reply.
+pub(crate) async fn five_hundred_echoes_at_a_time(shop: &Arc<AsyncShopClient<AsyncThriftClient>>) {
     let calls: Vec<_> = (0..500)
         .map(|number| {
-            let shop = std::sync::Arc::clone(&shop);
+            let shop = Arc::clone(shop);
             tokio::spawn(async move {
                 let text = format!("{number}").repeat(number);
                 assert_eq!(shop.echo(text.clone()).await.unwrap(), text);
@@ -129,6 +127,13 @@ async fn five_hundred_calls_at_a_time_get_their_own_replies() {
     for call in calls {
         call.await.unwrap();
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn five_hundred_calls_at_a_time_get_their_own_replies() {
+    let running = Running::new();
+    let shop = running.client(ThriftFraming::TtHeader);
+    five_hundred_echoes_at_a_time(&Arc::new(shop)).await;
     running.end().await;
 }
 

@@ -19,6 +19,7 @@ use crate::shop::{
     ShopStockError,
 };
 use crate::thrift::Running;
+use crate::thrift_awaited::five_hundred_echoes_at_a_time;
 
 fn program() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
@@ -123,17 +124,6 @@ async fn five_hundred_tasks_call_apaches_server_at_a_time() {
         let apache = serve("unix", name);
         let client = AsyncThriftClient::with_framing(apache.address.clone(), framing);
         let shop = Arc::new(AsyncShopClient::new(client));
-        let calls: Vec<_> = (0..500)
-            .map(|number| {
-                let shop = Arc::clone(&shop);
-                tokio::spawn(async move {
-                    let text = format!("{number}").repeat(number);
-                    assert_eq!(shop.echo(text.clone()).await.unwrap(), text);
-                })
-            })
-            .collect();
-        for call in calls {
-            call.await.unwrap();
-        }
+        five_hundred_echoes_at_a_time(&shop).await;
     }
 }

@@ -10,6 +10,7 @@ use breezeway_shmipc::{
 
 use super::*;
 use crate::shop::{AsyncShopClient, ShopServer};
+use crate::thrift_awaited::five_hundred_echoes_at_a_time;
 
 fn address(folder: &tempfile::TempDir) -> (Address, breezeway::Address) {
     let path = folder.path().join("shmipc.sock");
@@ -115,18 +116,7 @@ async fn a_client_that_awaits_calls_kitexs_server_over_shmipc_in_every_framing()
         let failed = shop.with(late).echo("never".to_owned()).await;
         let is_late = matches!(failed, Err(Error::Call(breezeway::CallError::DeadlinePassed)));
         assert!(is_late, "{framing:?}: {failed:?}");
-        let calls: Vec<_> = (0..500)
-            .map(|number| {
-                let shop = Arc::clone(&shop);
-                tokio::spawn(async move {
-                    let text = format!("{number}").repeat(number);
-                    assert_eq!(shop.echo(text.clone()).await.unwrap(), text);
-                })
-            })
-            .collect();
-        for call in calls {
-            call.await.unwrap();
-        }
+        five_hundred_echoes_at_a_time(&shop).await;
         shop.look("Ada".to_owned()).await.unwrap();
         assert_eq!(kitex.told(), "Ada");
     }
