@@ -94,6 +94,9 @@ func (s *Server) Listen(addresses string, opts ...Option) error {
 			return fmt.Errorf("breezeway: %w", err)
 		}
 	}
+	if err := segment.MakeRoom(descriptorsOfSession * s.opts.maxSessions); err != nil {
+		s.Log.Warn("no room for as many descriptors as clients may need", "error", err)
+	}
 	if s.opts.takeOver {
 		return s.takeOver(list)
 	}
@@ -276,6 +279,9 @@ func (s *Server) greet(conn net.Conn, carrier Carrier) (*session, error) {
 	}
 	return session, err
 }
+
+// descriptorsOfSession are a session's socket, and what tells that its client's process is gone.
+const descriptorsOfSession = 2
 
 // refusedAtOnce bounds the handshakes of clients that are then refused.
 const refusedAtOnce = 64

@@ -1,4 +1,4 @@
-//! File descriptors that a stranger sent: closing one may block.
+//! File descriptors: room for them, and those that a stranger sent, which may block when closed.
 //!
 //! `close(2)` waits for a FUSE daemon's answer, or as long as a socket lingers, and both may be the
 //! stranger's. Only memfds, which have seals, are closed at once; whatever else came is closed by
@@ -10,12 +10,14 @@
 //! process's own connections wait with none (see [`crate::scm::close_connection`]).
 
 use std::collections::VecDeque;
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use rustix::fs::{fcntl_get_seals, fstat};
+use rustix::io::{Errno, fcntl_dupfd_cloexec};
 use rustix::process::{Resource, getrlimit};
 
 use crate::fork::Origin;
@@ -37,6 +39,24 @@ const FREED_AT_ONCE: u64 = 1 << 20;
 /// limit).
 pub fn open_files_limit() -> u64 {
     getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX)
+}
+
+/// Makes this process's table of descriptors large enough for `count` of them at once, or for as
+/// many as it may have if those are fewer; `any` is one of them. The table never shrinks, and takes
+/// some 8 bytes for each.
+///
+/// The kernel doubles the table when a higher number is needed. Where the process has more than one
+/// thread, that waits until no CPU can still read the old one (`expand_fdtable` in Linux's
+/// `fs/file.c`): some 15 ms, and seconds on an overloaded machine. Meanwhile none of its threads
+/// gets a descriptor. So peers that open many connections would keep others waiting.
+pub fn make_room_for_descriptors(any: impl AsFd, count: u64) -> io::Result<()> {
+    let highest = count.min(open_files_limit()).saturating_sub(1);
+    match fcntl_dupfd_cloexec(any, i32::try_from(highest).unwrap_or(i32::MAX)) {
+        Ok(_copy) => Ok(()),
+        // The limit is lower than a moment before, or that number is taken: the table is large.
+        Err(Errno::INVAL | Errno::MFILE) => Ok(()),
+        Err(errno) => Err(errno.into()),
+    }
 }
 
 /// Whether so much of what a peer has sent waits to be closed that it should send nothing more: its
@@ -263,7 +283,9 @@ pub(crate) mod tests {
     use std::io::{Read, Write};
     use std::net::{TcpListener, TcpStream};
 
-    use rustix::net::sockopt::set_socket_linger;
+    use rustix::net::sockopt::{
+        set_socket_linger, set_socket_recv_buffer_size, set_socket_send_buffer_size,
+    };
 
     use super::*;
 
@@ -277,8 +299,11 @@ pub(crate) mod tests {
     impl SlowToClose {
         pub(crate) fn new() -> Self {
             let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            // Of its own accord it grows until it takes everything that was written.
+            set_socket_recv_buffer_size(&listener, 4096).unwrap();
             let mut socket = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
             let (other, _) = listener.accept().unwrap();
+            set_socket_send_buffer_size(&socket, 4096).unwrap();
             socket.set_nonblocking(true).unwrap();
             while socket.write(&[0; 65536]).is_ok() {}
             socket.set_nonblocking(false).unwrap();

@@ -58,7 +58,9 @@ mod unmap;
 
 pub use accept::accept;
 pub use deadline::Deadline;
-pub use descriptor::{ForeignDescriptor, has_too_many_to_close, open_files_limit};
+pub use descriptor::{
+    ForeignDescriptor, has_too_many_to_close, make_room_for_descriptors, open_files_limit,
+};
 pub use distance::Distance;
 pub use fork::Origin;
 pub use inherit::{NotAStreamSocket, inherited};

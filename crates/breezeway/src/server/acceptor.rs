@@ -11,7 +11,7 @@ use breezeway_os::{
 };
 
 use super::address;
-use super::half_open::{HalfOpen, HalfOpens, Shaken};
+use super::half_open::{self, HalfOpen, HalfOpens, Shaken};
 use super::listening::{Listening, Succession};
 use super::monitor::{Monitor, Reason};
 use crate::address::Address;
@@ -28,10 +28,6 @@ use crate::options::ServerOptions;
 use crate::tls::TlsSocket;
 use crate::wire::Wire;
 
-/// Clients whose hello is not complete, at most: more than are accepted in the milliseconds that an
-/// honest client takes for its hello. A quarter of the descriptors that this process may have, if
-/// that is less.
-const MAX_HALF_OPEN: usize = 1024;
 /// Clients accepted before hellos are read again.
 const ACCEPTS_PER_TURN: usize = 32;
 /// Pause after a failure to accept that only time can mend, such as too many open files.
@@ -122,7 +118,6 @@ impl<D: Destination> Acceptor<D> {
         for (index, listener) in listeners.iter().enumerate() {
             sleeper.watch(listener, STOPPER + 1 + index as u64)?;
         }
-        let quarter = usize::try_from(open_files_limit() / 4).unwrap_or(usize::MAX);
         let log = Logs {
             denied: LogLimit::new(),
             refused: LogLimit::new(),
@@ -140,7 +135,7 @@ impl<D: Destination> Acceptor<D> {
             destination,
             foreign: Arc::new(()),
             sleeper,
-            half_open: HalfOpens::new(quarter.clamp(1, MAX_HALF_OPEN)),
+            half_open: HalfOpens::new(half_open::most()),
             monitor,
             pause_until: None,
             log,

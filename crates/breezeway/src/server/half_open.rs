@@ -10,11 +10,21 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Instant;
 
-use breezeway_os::{Origin, Peer};
+use breezeway_os::{Origin, Peer, open_files_limit};
 
 use crate::carrier::Carrier;
 use crate::handshake::{GreetingReceiver, HandshakeError};
 use crate::wire::Wire;
+
+/// More than are accepted in the milliseconds that an honest client takes for its hello.
+const MAX_HALF_OPEN: usize = 1024;
+
+/// Clients whose hello is not complete, at most: of the descriptors that this process may have, no
+/// more than a quarter.
+pub(super) fn most() -> usize {
+    let quarter = usize::try_from(open_files_limit() / 4).unwrap_or(usize::MAX);
+    quarter.clamp(1, MAX_HALF_OPEN)
+}
 
 /// A client whose hello is not complete.
 pub(super) struct HalfOpen {

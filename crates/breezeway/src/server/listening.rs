@@ -7,9 +7,12 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
 use breezeway_os::socket_file::SocketFile;
-use breezeway_os::{MemoryLedger, MemoryLimits, Notifier, inherited_listeners, segment};
+use breezeway_os::{
+    MemoryLedger, MemoryLimits, Notifier, inherited_listeners, make_room_for_descriptors, segment,
+};
 use rustix::net::{SocketAddrUnix, getsockname};
 
+use super::half_open;
 use crate::address::{Address, Place};
 use crate::carrier::Carrier;
 use crate::error::ServeError;
@@ -18,6 +21,8 @@ use crate::listener::Listener;
 use crate::options::ServerOptions;
 use crate::tls::Tls;
 
+/// A session's socket, and what tells that its client's process is gone.
+const DESCRIPTORS_OF_SESSION: u64 = 2;
 /// The permission bits of an admin socket.
 const ADMIN_MODE: u32 = 0o600;
 
@@ -49,12 +54,27 @@ impl Listening {
         if address.places().iter().any(|place| place.carrier() == Carrier::Tls) {
             Tls::check_server(options.session.own_tls())?;
         }
-        if !options.take_over {
+        let listening = if options.take_over {
+            Self::taken_over(address, options)?
+        } else {
             let bind = |place| Listener::bind(place, options.socket_mode);
             let listeners = address.places().iter().map(bind).collect::<Result<_, _>>()?;
-            return Ok(Self { listeners, succession: None });
+            Self { listeners, succession: None }
+        };
+        listening.make_room(options);
+        Ok(listening)
+    }
+
+    /// Clients that come in great number must not keep others waiting for room in the table of
+    /// descriptors.
+    fn make_room(&self, options: &ServerOptions) {
+        let sessions = DESCRIPTORS_OF_SESSION.saturating_mul(options.max_sessions as u64);
+        let count = sessions.saturating_add(half_open::most() as u64);
+        if let Some(listener) = self.listeners.first()
+            && let Err(error) = make_room_for_descriptors(listener, count)
+        {
+            tracing::warn!(%error, count, "no room for as many descriptors as clients may need");
         }
-        Self::taken_over(address, options)
     }
 
     fn taken_over(address: &Address, options: &ServerOptions) -> Result<Self, ServeError> {

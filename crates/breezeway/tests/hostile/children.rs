@@ -135,6 +135,7 @@ fn play(role: &str, path: &Path) {
         "leaks" => super::leaks::child(),
         "slow to close" => super::leaks::slow_to_close(),
         "never closed" => super::leaks::never_closed(),
+        "room for descriptors" => super::starving::room_for_descriptors(path),
         "client without descriptors" => super::shortage::client_without_descriptors(path),
         "server without descriptors" => super::shortage::server_without_descriptors(path),
         "serving without descriptors" => super::shortage::serving_without_descriptors(),

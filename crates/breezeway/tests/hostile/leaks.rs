@@ -137,7 +137,11 @@ pub(crate) fn child() {
             round(&stage);
         }
         stage.bystander.goes_on();
-        assert_eq!(count(), before, "descriptors and segments");
+        // Some of what was counted before may have been about to go.
+        eventually("no more descriptors and segments than before", || {
+            let now = count();
+            now.0 <= before.0 && now.1 <= before.1
+        });
         stage.close();
         println!("nothing leaked");
     });
