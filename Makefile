@@ -134,7 +134,7 @@ go:
 		cd ../examples/thrift; go vet ./...; go test -race ./...; \
 	else echo "SKIPPED: the Go module needs go"; fi
 
-# The emulator has neither SO_PEEK_OFF nor MSG_CTRUNC, and ignores most of madvise, which four tests
+# The emulator has neither SO_PEEK_OFF nor MSG_CTRUNC, and ignores most of madvise, which some tests
 # are about.
 ARM64 = aarch64-unknown-linux-gnu
 ## Unit tests of the Go module, and of the crates on the operating system, as arm64 programs under qemu-user (minutes).
