@@ -8,9 +8,10 @@ use breezeway::{ForeignBytes, Message};
 
 use crate::bytes::{INLINE, KEPT};
 use crate::call::{Call, Exchange, Kind, other_way};
+use crate::caller::Outcome;
 use crate::error::Error;
 use crate::reply::Reply;
-use crate::thrift::{EncodeError, ExceptionKind, Output, View, view_slice};
+use crate::thrift::{self, EncodeError, ExceptionKind, Output, View, view_slice};
 
 thread_local! {
     static COPY: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
@@ -99,6 +100,46 @@ pub struct ReplySpace<'r> {
     exchange: &'r mut dyn Exchange,
     small: &'r mut [u8; INLINE],
     written: &'r mut Option<Place>,
+}
+
+/// Makes the type by which handlers of a method write its reply: of the writer, the view and the
+/// error that are its. Generated code says so of every method that is served in place and returns
+/// something.
+#[macro_export]
+macro_rules! reply_space {
+    (
+        $(#[$about:meta])*
+        pub struct $space:ident($writer:ident, $view:ty) -> $error:ty;
+    ) => {
+        $(#[$about])*
+        pub struct $space<'r>($crate::ReplySpace<'r>);
+
+        impl<'r> $space<'r> {
+            /// In a reply's place.
+            pub fn new(space: $crate::ReplySpace<'r>) -> Self {
+                Self(space)
+            }
+
+            /// Writes the result or an exception: twice if that takes more than 104 bytes.
+            pub fn write<F>(self, write: F) -> ::std::result::Result<$crate::Written, $error>
+            where
+                F: for<'w, 'b> ::std::ops::Fn(
+                    $writer<'w, $crate::thrift::Output<'b>>,
+                ) -> $writer<'w, $crate::thrift::Output<'b>>,
+            {
+                let write = |to: &mut $crate::thrift::Output<'_>| write($writer::new(to)).end();
+                self.0.write(write)
+            }
+
+            /// Writes a view, of which lists and maps are the bytes that they are.
+            pub fn view(self, reply: $view) -> ::std::result::Result<$crate::Written, $error> {
+                let write = |to: &mut $crate::thrift::Output<'_>| {
+                    $crate::thrift::Encode::encode(&reply, to);
+                };
+                self.0.write(write)
+            }
+        }
+    };
 }
 
 /// Says that a reply was written. It is sent once the handler has returned this.
@@ -201,11 +242,14 @@ impl ReplyPlace<'_> {
     ///
     /// The request goes first: the client may use its memory for what it sends next.
     #[inline]
-    pub fn finish<R: Reply>(
+    pub fn finish<A>(
         &mut self,
         request: Request,
-        result: Result<Written, R::Error>,
-    ) -> Result<(), Error> {
+        result: Result<Written, <A::Reply as Reply>::Error>,
+    ) -> Result<(), Error>
+    where
+        A: thrift::Call<Reply: Reply>,
+    {
         drop(request);
         match (result, self.written) {
             (Ok(Written(())), Some(Place::Small(len))) => {
@@ -216,25 +260,27 @@ impl ReplyPlace<'_> {
                 ExceptionKind::INTERNAL_ERROR,
                 "the handler returned what another call's reply gave it",
             )),
-            (Err(error), _) => self.send::<R>(Err(error)),
+            (Err(error), _) => self.send::<A>(Err(error)),
         }
     }
 
     /// As [`Self::finish`], of a method that returns nothing that could be written.
     #[inline]
-    pub fn finish_void<R: Reply>(
-        &mut self,
-        request: Request,
-        result: Result<R::Value, R::Error>,
-    ) -> Result<(), Error> {
+    pub fn finish_void<A>(&mut self, request: Request, result: Outcome<A>) -> Result<(), Error>
+    where
+        A: thrift::Call<Reply: Reply>,
+    {
         drop(request);
-        self.send::<R>(result)
+        self.send::<A>(result)
     }
 
     #[inline]
-    fn send<R: Reply>(&mut self, result: Result<R::Value, R::Error>) -> Result<(), Error> {
+    fn send<A>(&mut self, result: Outcome<A>) -> Result<(), Error>
+    where
+        A: thrift::Call<Reply: Reply>,
+    {
         self.exchange.abandon();
-        Call::new(&mut *self.exchange).reply::<R>(result)
+        Call::new(&mut *self.exchange).reply::<A>(result)
     }
 }
 
@@ -242,7 +288,12 @@ impl ReplySpace<'_> {
     /// Writes the reply: twice if it takes more than 104 bytes, as space is reserved for it once
     /// its length is known.
     #[inline]
-    pub fn write(self, write: impl Fn(&mut Output<'_>)) -> Result<Written, Error> {
+    pub fn write<E: From<Error>>(self, write: impl Fn(&mut Output<'_>)) -> Result<Written, E> {
+        self.written(write).map_err(E::from)
+    }
+
+    #[inline]
+    fn written(self, write: impl Fn(&mut Output<'_>)) -> Result<Written, Error> {
         let into = |bytes: &mut [u8]| {
             let mut output = Output::new(bytes);
             write(&mut output);

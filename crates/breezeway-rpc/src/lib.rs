@@ -108,7 +108,7 @@ pub use kitex::{ThriftClient, ThriftFraming};
 pub use metadata::ReplyMetadata;
 pub use method::Method;
 pub use registry::Collision;
-pub use reply::Reply;
+pub use reply::{Done, MethodError, Reply, Returned};
 #[cfg(feature = "tower")]
 pub use route::Route;
 pub use server::{Server, Service};

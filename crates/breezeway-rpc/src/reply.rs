@@ -1,17 +1,22 @@
 //! What comes back from a method, between the wire and Rust.
 
-use std::fmt::Display;
+use std::convert::Infallible;
+use std::fmt::{Debug, Display};
 
 use crate::error::Error;
-use crate::thrift::{Decode, Encode};
+use crate::thrift::{Decode, DecodeError, Encode, Fields, Sink, Source, Wire};
 
-/// What a reply carries: a result or an exception that the IDL declares. Generated for every method
-/// with a reply; `()` is that of a void method without exceptions.
+/// What a reply carries: a result or an exception that the IDL declares. That of a method is a
+/// [`Returned`] or a [`Done`]; `()` is that of a void method without exceptions.
 pub trait Reply: Encode + Decode {
     /// What the method returns.
     type Value;
     /// Why it fails: an exception, or an error of the call.
     type Error: From<Error> + Display;
+
+    /// Writes the reply that is this value, as [`Self::from_result`] would make of it, where it
+    /// lies.
+    fn encode_value<'a, S: Sink<'a>>(value: &'a Self::Value, to: &mut S);
 
     /// The reply that says so. Errors that the IDL does not declare are none.
     fn from_result(result: Result<Self::Value, Self::Error>) -> Result<Self, Error>;
@@ -20,9 +25,26 @@ pub trait Reply: Encode + Decode {
     fn into_result(self) -> Result<Self::Value, Self::Error>;
 }
 
+/// The reply that is a value, which lies elsewhere.
+pub(crate) struct Success<'v, R: Reply>(pub(crate) &'v R::Value);
+
+impl<R: Reply> Wire for Success<'_, R> {}
+
+impl<R: Reply> Encode for Success<'_, R> {
+    #[inline]
+    fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+        R::encode_value(self.0, to);
+    }
+}
+
 impl Reply for () {
     type Value = ();
     type Error = Error;
+
+    #[inline]
+    fn encode_value<'a, S: Sink<'a>>((): &'a (), to: &mut S) {
+        to.stop();
+    }
 
     fn from_result(result: Result<(), Error>) -> Result<Self, Error> {
         result
@@ -31,4 +53,292 @@ impl Reply for () {
     fn into_result(self) -> Result<(), Error> {
         Ok(())
     }
+}
+
+/// Why a method fails: an enum of its declared exceptions and [`Error`], which
+/// [`method_error!`](crate::method_error) makes of the IDL's; of a method without exceptions
+/// [`Error`].
+pub trait MethodError: From<Error> + Display {
+    /// A declared exception.
+    type Exception: Debug;
+
+    /// The exception, or what else failed.
+    fn into_exception(self) -> Result<Self::Exception, Error>;
+
+    /// The error that is this exception.
+    fn from_exception(exception: Self::Exception) -> Self;
+
+    /// Writes an exception as a field of the reply.
+    fn encode_exception<'a, S: Sink<'a>>(exception: &'a Self::Exception, to: &mut S);
+
+    /// Takes the value of the reply's field `id`, whose header was read, if it is an exception's.
+    /// Returns whether it was.
+    fn read_exception<R, S: Source>(
+        id: i16,
+        fields: &mut Fields<'_, S>,
+        reply: &mut R,
+        thrown: impl FnOnce(Self::Exception) -> R,
+    ) -> Result<bool, DecodeError>;
+}
+
+impl MethodError for Error {
+    type Exception = Infallible;
+
+    #[inline]
+    fn into_exception(self) -> Result<Infallible, Error> {
+        Err(self)
+    }
+
+    #[inline]
+    fn from_exception(exception: Infallible) -> Self {
+        match exception {}
+    }
+
+    #[inline]
+    fn encode_exception<'a, S: Sink<'a>>(exception: &'a Infallible, _: &mut S) {
+        match *exception {}
+    }
+
+    #[inline(always)]
+    fn read_exception<R, S: Source>(
+        _: i16,
+        fields: &mut Fields<'_, S>,
+        _: &mut R,
+        _: impl FnOnce(Infallible) -> R,
+    ) -> Result<bool, DecodeError> {
+        fields.skip_next()
+    }
+}
+
+/// The reply of a method that returns a value: field 0 is that, others are exceptions.
+#[derive(Debug, Default)]
+pub enum Returned<T, E: MethodError> {
+    /// No field that this side knows.
+    #[default]
+    Unset,
+    /// The value.
+    Success(T),
+    /// A declared exception.
+    Thrown(E::Exception),
+}
+
+impl<T, E: MethodError> Wire for Returned<T, E> {}
+
+impl<T: Encode, E: MethodError> Encode for Returned<T, E> {
+    #[inline]
+    fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+        match self {
+            Self::Unset => {}
+            Self::Success(value) => to.field(0, value),
+            Self::Thrown(exception) => E::encode_exception(exception, to),
+        }
+        to.stop();
+    }
+}
+
+impl<T: Decode, E: MethodError> Decode for Returned<T, E> {
+    #[inline]
+    fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
+        let mut fields = Fields::begin(from)?;
+        while let Some(id) = fields.next_id()? {
+            match id {
+                0 => fields.read_next_as(self, Self::Success)?,
+                id => E::read_exception(id, &mut fields, self, Self::Thrown)?,
+            };
+        }
+        Ok(())
+    }
+}
+
+impl<T: Encode + Decode, E: MethodError> Reply for Returned<T, E> {
+    type Value = T;
+    type Error = E;
+
+    #[inline]
+    fn encode_value<'a, S: Sink<'a>>(value: &'a T, to: &mut S) {
+        to.field(0, value);
+        to.stop();
+    }
+
+    #[inline]
+    fn from_result(result: Result<T, E>) -> Result<Self, Error> {
+        match result {
+            Ok(value) => Ok(Self::Success(value)),
+            Err(error) => error.into_exception().map(Self::Thrown),
+        }
+    }
+
+    #[inline]
+    fn into_result(self) -> Result<T, E> {
+        match self {
+            Self::Success(value) => Ok(value),
+            Self::Unset => Err(Error::MissingResult.into()),
+            Self::Thrown(exception) => Err(E::from_exception(exception)),
+        }
+    }
+}
+
+/// The reply of a method that returns nothing, or what it returns as messages of a stream: fields
+/// are exceptions, and without one it is done.
+#[derive(Debug, Default)]
+pub enum Done<E: MethodError> {
+    /// No exception that this side knows.
+    #[default]
+    Done,
+    /// A declared exception.
+    Thrown(E::Exception),
+}
+
+impl<E: MethodError> Wire for Done<E> {}
+
+impl<E: MethodError> Encode for Done<E> {
+    #[inline]
+    fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
+        if let Self::Thrown(exception) = self {
+            E::encode_exception(exception, to);
+        }
+        to.stop();
+    }
+}
+
+impl<E: MethodError> Decode for Done<E> {
+    #[inline]
+    fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
+        let mut fields = Fields::begin(from)?;
+        while let Some(id) = fields.next_id()? {
+            E::read_exception(id, &mut fields, self, Self::Thrown)?;
+        }
+        Ok(())
+    }
+}
+
+impl<E: MethodError> Reply for Done<E> {
+    type Value = ();
+    type Error = E;
+
+    #[inline]
+    fn encode_value<'a, S: Sink<'a>>((): &'a (), to: &mut S) {
+        to.stop();
+    }
+
+    fn from_result(result: Result<(), E>) -> Result<Self, Error> {
+        match result {
+            Ok(()) => Ok(Self::Done),
+            Err(error) => error.into_exception().map(Self::Thrown),
+        }
+    }
+
+    fn into_result(self) -> Result<(), E> {
+        match self {
+            Self::Done => Ok(()),
+            Self::Thrown(exception) => Err(E::from_exception(exception)),
+        }
+    }
+}
+
+/// Makes the error type of a method that throws: an enum of its exceptions by their numbers in the
+/// IDL, each with the trait that shows it and, if `?` is to make it this error, `From`; and what an
+/// [`Error`] becomes. Generated code says so of every such method.
+///
+/// ```
+/// # use std::fmt;
+/// # include!(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/users.rs"));
+/// use users::NoSuchUser;
+///
+/// breezeway_rpc::method_error! {
+///     /// Why it failed.
+///     pub enum AgeError {
+///         1 => Missing(NoSuchUser: Display + From),
+///         _ => Rpc,
+///     }
+/// }
+///
+/// fn age(name: &str) -> Result<i64, AgeError> {
+///     Err(NoSuchUser { name: name.to_owned() })?
+/// }
+///
+/// # fn main() {
+/// assert!(matches!(age("Bob"), Err(AgeError::Missing(_))));
+/// # }
+/// ```
+#[macro_export]
+macro_rules! method_error {
+    (
+        $(#[$about:meta])*
+        pub enum $name:ident {
+            $(
+                $(#[$said:meta])*
+                $id:literal => $variant:ident($thrown:ty: $show:ident $(+ $from:ident)?),
+            )*
+            _ => $rpc:ident,
+        }
+    ) => {
+        $(#[$about])*
+        #[derive(Debug)]
+        pub enum $name {
+            $($(#[$said])* $variant($thrown),)*
+            /// The call failed otherwise.
+            $rpc($crate::Error),
+        }
+
+        impl ::std::fmt::Display for $name {
+            fn fmt(&self, formatter: &mut ::std::fmt::Formatter<'_>) -> ::std::fmt::Result {
+                match self {
+                    $(Self::$variant(exception) => ::std::fmt::$show::fmt(exception, formatter),)*
+                    Self::$rpc(error) => ::std::fmt::Display::fmt(error, formatter),
+                }
+            }
+        }
+
+        impl ::std::error::Error for $name {}
+
+        $($(
+            impl ::std::convert::$from<$thrown> for $name {
+                fn from(exception: $thrown) -> Self {
+                    Self::$variant(exception)
+                }
+            }
+        )?)*
+
+        impl ::std::convert::From<$crate::Error> for $name {
+            fn from(error: $crate::Error) -> Self {
+                Self::$rpc(error)
+            }
+        }
+
+        impl $crate::MethodError for $name {
+            type Exception = Self;
+
+            fn into_exception(self) -> ::std::result::Result<Self, $crate::Error> {
+                match self {
+                    Self::$rpc(error) => ::std::result::Result::Err(error),
+                    exception => ::std::result::Result::Ok(exception),
+                }
+            }
+
+            fn from_exception(exception: Self) -> Self {
+                exception
+            }
+
+            fn encode_exception<'a, S: $crate::thrift::Sink<'a>>(exception: &'a Self, to: &mut S) {
+                match exception {
+                    $(Self::$variant(exception) => to.field($id, exception),)*
+                    Self::$rpc(_) => {}
+                }
+            }
+
+            #[inline(always)]
+            fn read_exception<R, S: $crate::thrift::Source>(
+                id: i16,
+                fields: &mut $crate::thrift::Fields<'_, S>,
+                reply: &mut R,
+                thrown: impl ::std::ops::FnOnce(Self) -> R,
+            ) -> ::std::result::Result<bool, $crate::thrift::DecodeError> {
+                match id {
+                    $($id => fields.read_next_as(reply, |found| thrown(Self::$variant(found))),)*
+                    _ => fields.skip_next(),
+                }
+            }
+        }
+    };
 }

@@ -15,9 +15,10 @@ use breezeway::{ForeignBytes, Message};
 
 use crate::bytes::decode;
 use crate::call::{Call, Kind, other_way};
+use crate::caller::Outcome;
 use crate::error::Error;
 use crate::reply::Reply;
-use crate::thrift::{Decode, Encode, to_vec};
+use crate::thrift::{self, Decode, Encode, to_vec};
 
 pub use calling::{Opened, StreamChannel};
 pub(crate) use calling::{ReceivingReplies, SendingRequests};
@@ -130,16 +131,19 @@ fn thrown<R: Reply>(body: &Body) -> R::Error {
 
 impl Call<'_> {
     /// Ends a stream of replies with what the method gave.
-    pub fn end<R: Reply<Value = ()>>(&mut self, result: Result<(), R::Error>) -> Result<(), Error> {
-        self.set_end(Ended::of::<R>(result)?)
+    pub fn end<A>(&mut self, result: Outcome<A>) -> Result<(), Error>
+    where
+        A: thrift::Call<Reply: Reply<Value = ()>>,
+    {
+        self.set_end(Ended::of::<A::Reply>(result)?)
     }
 
     /// Ends a stream of requests with what the method gave.
-    pub fn end_with<R: Reply<Value: Encode>>(
-        &mut self,
-        result: Result<R::Value, R::Error>,
-    ) -> Result<(), Error> {
-        self.set_end(Ended::with::<R>(result)?)
+    pub fn end_with<A>(&mut self, result: Outcome<A>) -> Result<(), Error>
+    where
+        A: thrift::Call<Reply: Reply<Value: Encode>>,
+    {
+        self.set_end(Ended::with::<A::Reply>(result)?)
     }
 
     fn set_end(&mut self, ended: Ended) -> Result<(), Error> {

@@ -136,6 +136,11 @@ impl Server {
         &self.shared.address
     }
 
+    /// How long a client may take for its handshake, of the options.
+    pub fn handshake_timeout(&self) -> Duration {
+        self.shared.options.session.handshake_timeout
+    }
+
     /// Waits for the next session; `None` when the server was stopped.
     pub fn accept(&self) -> Option<Session> {
         let mut state = lock(&self.shared.state);

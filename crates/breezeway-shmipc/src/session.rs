@@ -265,9 +265,19 @@ impl Session {
     }
 
     /// Takes what has come, from the socket too, and does not wait; so [`Self::ended`] knows of a
-    /// peer that has gone. Not needed where somebody waits on a stream of the session.
+    /// peer that has gone, unless another thread receives or what came over the socket must be read
+    /// first. Not needed where somebody waits on a stream of the session.
     pub fn poll(&self) {
         self.core.help_receive();
+    }
+
+    /// Whether it is worth opening a stream: the session has not ended and was not
+    /// [replaced](Self::is_replaced), and its peer has not gone, also where [`Self::ended`] does
+    /// not know of that yet. As [`Self::poll`] it takes what has come.
+    pub fn is_usable(&self) -> bool {
+        let has_read = self.core.help_receive();
+        let goes_on = self.core.ended().is_none() && !self.is_replaced();
+        goes_on && (has_read || !self.core.has_hung_up())
     }
 
     /// Ends the session at once: the peer sees the connection closed, and waits on this side fail
@@ -305,9 +315,12 @@ impl Session {
 
     /// What the session holds at this moment.
     pub fn statistics(&self) -> SessionStatistics {
+        // Each lock is given back before the next is taken: who sends takes them in another order.
+        let streams = lock(&self.core.table).len();
+        let slices = lock(&self.core.pool).free();
         SessionStatistics {
-            streams: lock(&self.core.table).len(),
-            slices: lock(&self.core.pool).free(),
+            streams,
+            slices,
             fallback_bytes: self.core.fallback_held.load(Ordering::Relaxed),
             streams_over_socket: self.core.over_socket.load(Ordering::Relaxed),
             socket_writes: self.core.socket_writes.load(Ordering::Relaxed),

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use breezeway_os::Deadline;
@@ -157,7 +158,7 @@ impl Stream {
         self.writer.set_timeout(timeout);
     }
 
-    /// Something that ends a wait for bytes from another thread.
+    /// Something that ends waits from another thread.
     pub fn interrupter(&self) -> Result<Interrupter, StreamError> {
         self.reader.interrupter()
     }
@@ -201,7 +202,7 @@ impl io::Write for Stream {
     }
 }
 
-/// Ends a wait for a stream's bytes from another thread.
+/// Ends waits of a stream from another thread.
 #[derive(Clone)]
 pub struct Interrupter {
     pub(crate) core: Arc<Core>,
@@ -214,5 +215,12 @@ impl Interrupter {
     pub fn interrupt(&self) {
         self.state.interrupt();
         self.core.notify_leader();
+    }
+
+    /// Nothing more is sent: sends fail with [`StreamError::Closed`], also one that waits for room,
+    /// within an eighth of the time that it has waited, or a second. The peer reads what was sent
+    /// before, and the end once the stream's handles are gone.
+    pub fn give_up(&self) {
+        self.state.given_up.store(true, Ordering::SeqCst);
     }
 }

@@ -20,6 +20,9 @@ pub(crate) struct StreamState {
     pub(crate) forgotten: AtomicBool,
     /// Whether this side has sent its end.
     pub(crate) finished: AtomicBool,
+    /// Whether nothing more is to be sent, though its end was not: see
+    /// [`Interrupter::give_up`](crate::Interrupter::give_up).
+    pub(crate) given_up: AtomicBool,
     /// Whether its end was seen, which may have to wait for what was sent before.
     pub(crate) ending: AtomicBool,
     /// Whether it already stands in the queue of those that are ready to be served.
@@ -56,6 +59,7 @@ impl StreamState {
             over_socket: AtomicBool::new(false),
             forgotten: AtomicBool::new(false),
             finished: AtomicBool::new(false),
+            given_up: AtomicBool::new(false),
             ending: AtomicBool::new(false),
             queued: AtomicBool::new(false),
             interrupted: AtomicBool::new(false),

@@ -273,15 +273,26 @@ impl Core {
         self.promote();
     }
 
-    /// Receives without waiting, from queue and socket, if nobody else does.
-    pub(crate) fn help_receive(&self) {
-        let Some(mut receiver) = try_lock(&self.receiver) else { return };
+    /// Receives without waiting, from queue and socket, if nobody else does. Whether the socket was
+    /// read.
+    pub(crate) fn help_receive(&self) -> bool {
+        let Some(mut receiver) = try_lock(&self.receiver) else { return false };
         let _ = receiver.receive(self);
-        if !self.is_overfull() {
+        let reads = !self.is_overfull();
+        if reads {
             let _ = receiver.read_socket(self, RecvFlags::DONTWAIT);
         }
         drop(receiver);
         self.promote();
+        reads
+    }
+
+    /// Whether the peer's end of the socket is closed, whatever is still in there.
+    pub(crate) fn has_hung_up(&self) -> bool {
+        let socket = self.socket();
+        let mut fds = [PollFd::new(&socket, PollFlags::RDHUP)];
+        let polled = poll(&mut fds, Deadline::after(Duration::ZERO).timespec().as_ref());
+        polled.is_ok() && !fds[0].revents().is_empty()
     }
 
     /// Receives without waiting, and asks to be woken for more, if nobody else receives. `None` if

@@ -60,8 +60,10 @@ impl Writer {
     ///
     /// # Errors
     ///
-    /// The peer has closed the stream, the session is over, there is no memory, or the timeout
-    /// passed.
+    /// The peer has closed the stream, also while this waits, or an [`Interrupter`] has given it
+    /// up; the session is over, there is no memory, or the timeout passed.
+    ///
+    /// [`Interrupter`]: crate::Interrupter
     pub fn reserve(&mut self, len: usize) -> Result<Reserved<'_>, StreamError> {
         self.judge_open()?;
         if len > LARGEST_RESERVATION {
@@ -201,7 +203,9 @@ impl Writer {
         if core.ended().is_some() {
             return Err(core.end_error());
         }
-        let is_over = state.is_closed() || state.finished.load(Ordering::Relaxed);
+        let is_over = state.is_closed()
+            || state.finished.load(Ordering::Relaxed)
+            || state.given_up.load(Ordering::SeqCst);
         if is_over { Err(StreamError::Closed) } else { Ok(()) }
     }
 
@@ -267,7 +271,10 @@ impl Writer {
         deadline: Deadline,
     ) -> Result<Space, StreamError> {
         let core = Arc::clone(&self.handle.core);
-        core.wait_for_room(deadline, || self.try_reserve_shared(len, enough))
+        core.wait_for_room(deadline, || {
+            self.judge_open()?;
+            self.try_reserve_shared(len, enough)
+        })
     }
 
     /// `None` if not even `enough` can be had now.
@@ -305,7 +312,10 @@ impl Writer {
     fn send_over_socket(&self, bytes: &[u8], deadline: Deadline) -> Result<(), StreamError> {
         let core = &self.handle.core;
         for part in bytes.chunks(SOCKET_PART) {
-            core.wait_for_room(deadline, || Ok(self.try_send_over_socket(part)?.then_some(())))?;
+            core.wait_for_room(deadline, || {
+                self.judge_open()?;
+                Ok(self.try_send_over_socket(part)?.then_some(()))
+            })?;
         }
         self.see_off(deadline)
     }
@@ -318,8 +328,12 @@ impl Writer {
         }
         // All was accepted. The rest of this only sees to it that it goes out soon; if the time is
         // over, later operations go on with it.
-        match core.wait_for_room(deadline, || Ok(core.flush_socket()?.then_some(()))) {
-            Err(StreamError::TimedOut) => Ok(()),
+        let flushed = core.wait_for_room(deadline, || {
+            self.judge_open()?;
+            Ok(core.flush_socket()?.then_some(()))
+        });
+        match flushed {
+            Err(StreamError::TimedOut | StreamError::Closed) => Ok(()),
             outcome => outcome,
         }
     }

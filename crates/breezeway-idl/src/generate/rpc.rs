@@ -16,7 +16,7 @@ use crate::model::{Definition, Id, Kind, Method, Schema, Service};
 use crate::names::{Taken, escape, snake};
 
 pub(crate) use in_place::space;
-pub(crate) use outcome::write as outcome;
+pub(crate) use outcome::{reply, write as error};
 
 /// Where the generated text finds the crate.
 pub(crate) const RPC: &str = "breezeway_rpc";

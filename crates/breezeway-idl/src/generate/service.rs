@@ -3,9 +3,9 @@
 use super::context::Context;
 use super::field::Fields;
 use super::naming::{MethodNames, StructNames};
-use super::{structure_text, union};
+use super::{structure, structure_text, union};
 use crate::docs;
-use crate::layout::{Code, Parameter};
+use crate::layout::{Code, Expr, Parameter};
 use crate::model::{Definition, Id, Method, Service, Services, Shape, Streaming};
 use crate::names::{Taken, escape, snake};
 
@@ -87,25 +87,33 @@ fn types(
     names: &MethodNames,
 ) {
     let called = format!("`{service}.{}`", method.name);
+    let is_rpc = context.schema.services != Services::Trait;
     docs::outer(code, &[format!("The arguments of {called}.")]);
-    structure_text(code, context, &names.arguments, &method.arguments);
+    if is_rpc {
+        structure::arguments(code, context, &names.arguments, &Fields::new(&method.arguments));
+    } else {
+        structure_text(code, context, &names.arguments, &method.arguments);
+    }
     code.blank();
     call(code, context, method, names);
-    if reply_name(method, names).is_some() {
+    if is_rpc {
+        super::rpc::error(code, context, service, method, names);
+        super::rpc::space(code, context, service, method, names);
+    } else if reply_name(method, names).is_some() {
         code.blank();
         docs::outer(code, &[format!("What {called} returns or throws.")]);
         reply(code, context, method, &names.reply);
-        if context.schema.services != Services::Trait {
-            super::rpc::outcome(code, context, service, method, names);
-            super::rpc::space(code, context, service, method, names);
-        }
     }
 }
 
 fn call(code: &mut Code, context: &Context<'_>, method: &Method, names: &MethodNames) {
     let target = &names.arguments.owned;
     code.implement(&format!("impl {}", context.word("Call")), target, |code| {
-        code.line(&format!("type Reply = {};", reply_name(method, names).unwrap_or("()")));
+        let reply = match context.schema.services {
+            Services::Trait => reply_name(method, names).unwrap_or("()").to_owned(),
+            _ => super::rpc::reply(context, method, names),
+        };
+        code.assign("type Reply =", &Expr::ty(&reply), ";");
         code.line(&format!("const METHOD: &'static str = {:?};", method.name));
         if method.oneway {
             code.line("const ONEWAY: bool = true;");

@@ -24,6 +24,23 @@ pub(crate) fn write(
     view(code, context, names, fields);
 }
 
+/// Writes the arguments of a method: what travels as such only. They are seen in place by servers
+/// that ask for it.
+pub(crate) fn arguments(
+    code: &mut Code,
+    context: &Context<'_>,
+    names: &StructNames,
+    fields: &Fields<'_>,
+) {
+    owned(code, context, names, fields);
+    if context.schema.in_place {
+        code.blank();
+        docs::link(code, &format!("{}, read in place.", docs::a_link(&names.owned)));
+        let lifetimes = view_type(code, context, names, fields);
+        read::of_struct(code, context, &Reading::view(context, names, &lifetimes("'a")), fields);
+    }
+}
+
 fn owned(code: &mut Code, context: &Context<'_>, names: &StructNames, fields: &Fields<'_>) {
     let preset = fields.all.iter().any(|named| named.preset().is_some());
     derive(code, &["Clone", "Debug"], preset, &fields.derives(context.schema));
@@ -46,11 +63,27 @@ fn owned(code: &mut Code, context: &Context<'_>, names: &StructNames, fields: &F
 }
 
 fn view(code: &mut Code, context: &Context<'_>, names: &StructNames, fields: &Fields<'_>) {
+    let lifetime = view_type(code, context, names, fields);
+    encode::of_struct(code, context, &lifetime("'_"), fields);
+    code.blank();
+    read::of_struct(code, context, &Reading::view(context, names, &lifetime("'a")), fields);
+    code.blank();
+    into_owned::of_struct(code, context, names, &lifetime("'_"), fields);
+}
+
+/// Declares the view, and gives its name with a lifetime.
+fn view_type<'n>(
+    code: &mut Code,
+    context: &Context<'_>,
+    names: &'n StructNames,
+    fields: &Fields<'_>,
+) -> impl Fn(&str) -> String + use<'n> {
     let preset = fields.all.iter().any(|named| named.preset().is_some());
     let borrows = |named: &Named<'_>| field_borrows(context.schema, named.field);
     let borrows = fields.all.iter().any(borrows);
-    let lifetime =
-        |name: &str| if borrows { format!("{}<{name}>", names.view) } else { names.view.clone() };
+    let lifetime = move |name: &str| {
+        if borrows { format!("{}<{name}>", names.view) } else { names.view.clone() }
+    };
     derive(code, &["Clone", "Copy", "Debug"], preset, &[]);
     declare(code, &format!("pub struct {}", lifetime("'a")), fields, |code, named| {
         code.typed(&format!("pub {}", named.name), &named.view(context));
@@ -60,11 +93,7 @@ fn view(code: &mut Code, context: &Context<'_>, names: &StructNames, fields: &Fi
         default(code, context, &lifetime("'_"), fields, value);
     }
     wire(code, context, &lifetime("'_"), fields);
-    encode::of_struct(code, context, &lifetime("'_"), fields);
-    code.blank();
-    read::of_struct(code, context, &Reading::view(context, names, &lifetime("'a")), fields);
-    code.blank();
-    into_owned::of_struct(code, context, names, &lifetime("'_"), fields);
+    lifetime
 }
 
 /// A default that is not made of the fields' is written.

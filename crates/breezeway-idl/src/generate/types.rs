@@ -167,7 +167,8 @@ pub(crate) fn field_borrows(schema: &Schema, field: &Field) -> bool {
     field.boxed || type_borrows(schema, &field.ty)
 }
 
-fn type_borrows(schema: &Schema, ty: &Type) -> bool {
+/// Whether a type's view has anything that borrows from the message.
+pub(crate) fn type_borrows(schema: &Schema, ty: &Type) -> bool {
     match ty.kind {
         TypeKind::Struct(id) => borrows(schema, id),
         _ => !is_fixed(ty),

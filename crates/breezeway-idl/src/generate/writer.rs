@@ -16,16 +16,31 @@ pub(crate) fn write(
     shape: Shape,
     fields: &Fields<'_>,
 ) {
-    let (how, what) = match shape {
-        Shape::Union => ("one field of it", "a union"),
-        Shape::Struct | Shape::Exception => ("field by field", "a struct"),
+    let how = match shape {
+        Shape::Union => "one field of it",
+        Shape::Struct | Shape::Exception => "field by field",
     };
-    let sink = context.word("Sink");
     let link = docs::a_link(&names.owned).replacen('A', "a", 1);
     docs::link(code, &format!("Writes {link}, {how}."));
+    undocumented(code, context, &names.writer, shape, fields);
+}
+
+/// As [`write`], of this name, whose documentation was written already.
+pub(crate) fn undocumented(
+    code: &mut Code,
+    context: &Context<'_>,
+    writer: &str,
+    shape: Shape,
+    fields: &Fields<'_>,
+) {
+    let what = match shape {
+        Shape::Union => "a union",
+        Shape::Struct | Shape::Exception => "a struct",
+    };
+    let sink = context.word("Sink");
     code.line(&format!("#[must_use = \"{what} ends with end()\"]"));
     let s = context.parameter("S");
-    let target = format!("{}<'w, {s}>", names.writer);
+    let target = format!("{writer}<'w, {s}>");
     code.tuple_struct(&target, &format!("&'w mut {s}"));
     code.blank();
     let head = format!("impl<'w, 'a, {s}: {sink}<'a>>");

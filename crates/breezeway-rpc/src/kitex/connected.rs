@@ -34,6 +34,15 @@ impl Connected {
         }
     }
 
+    /// A message has come.
+    pub(super) fn note_message(&self) {
+        match self {
+            Self::Socket(_) => {}
+            #[cfg(feature = "shmipc")]
+            Self::Shmipc(stream) => stream.note_message(),
+        }
+    }
+
     pub(super) fn read(&self, room: &mut [u8], deadline: Option<Instant>) -> Result<usize, Error> {
         match self {
             Self::Socket(socket) => socket.read(room, deadline),

@@ -24,6 +24,7 @@ pub(crate) fn serve_connection(services: &Services, mut connection: Incoming) {
         }
         match receiver.next() {
             Ok(Some(message)) => {
+                connection.note_message();
                 let (carrier, peer) = (connection.carrier(), connection.peer().clone());
                 let reply = serve(services, carrier, peer, Served::new(message));
                 if reply.is_some_and(|reply| connection.write(&reply).is_err()) {

@@ -69,6 +69,15 @@ impl Incoming {
         }
     }
 
+    /// A message has come. Of a socket the first bytes have, before it is here.
+    pub(super) fn note_message(&self) {
+        match self {
+            Self::Socket(_) => {}
+            #[cfg(feature = "shmipc")]
+            Self::Shmipc(stream, _) => stream.note_message(),
+        }
+    }
+
     /// Reads what comes next, at least a byte; 0 at the end.
     pub(super) fn read(&mut self, room: &mut [u8]) -> Result<usize, Error> {
         match self {

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use breezeway_shmipc::{Interrupter, Reader, Session, StreamError, Writer};
 
@@ -17,6 +17,10 @@ pub(crate) struct Stream {
     reader: Mutex<Reader>,
     writer: Mutex<Writer>,
     interrupter: Interrupter,
+    /// How long a server waits for bytes before the first message is whole.
+    patience: Option<Duration>,
+    /// Whether it is.
+    has_message: AtomicBool,
     /// No more bytes are waited for.
     is_read: AtomicBool,
     /// Nor sent.
@@ -30,8 +34,16 @@ impl TryFrom<breezeway_shmipc::Stream> for Stream {
         let (session, interrupter) = (stream.session(), stream.interrupter()?);
         let (reader, writer) = stream.split();
         let (reader, writer) = (Mutex::new(reader), Mutex::new(writer));
-        let (is_read, is_over) = <(AtomicBool, AtomicBool)>::default();
-        Ok(Self { session, reader, writer, interrupter, is_read, is_over })
+        Ok(Self {
+            session,
+            reader,
+            writer,
+            interrupter,
+            patience: None,
+            has_message: AtomicBool::default(),
+            is_read: AtomicBool::default(),
+            is_over: AtomicBool::default(),
+        })
     }
 }
 
@@ -42,6 +54,17 @@ impl fmt::Debug for Stream {
 }
 
 impl Stream {
+    /// Of a client that is to send a message: a wait for bytes of the first one ends after this
+    /// time.
+    pub(super) fn with_patience(self, patience: Duration) -> Self {
+        Self { patience: Some(patience), ..self }
+    }
+
+    /// The first message is whole: the next may come whenever its client has one.
+    pub(super) fn note_message(&self) {
+        self.has_message.store(true, Ordering::SeqCst);
+    }
+
     pub(super) fn session(&self) -> &Session {
         &self.session
     }
@@ -66,6 +89,7 @@ impl Stream {
 
     /// Reads what comes next, at least a byte; 0 at the end.
     pub(super) fn read(&self, room: &mut [u8], deadline: Option<Instant>) -> Result<usize, Error> {
+        let deadline = deadline.or_else(|| self.end_of_patience());
         let mut reader = lock(&self.reader);
         while !self.is_read.load(Ordering::SeqCst) {
             reader.set_timeout(time_left(deadline)?);
@@ -78,6 +102,11 @@ impl Stream {
         Ok(received(&mut reader, room)?.unwrap_or(0))
     }
 
+    fn end_of_patience(&self) -> Option<Instant> {
+        let patience = self.patience.filter(|_| !self.has_message.load(Ordering::SeqCst));
+        patience.and_then(|patience| Instant::now().checked_add(patience))
+    }
+
     /// As [`Self::read`], of what has come; nothing if nothing has.
     pub(super) fn try_read(&self, room: &mut [u8]) -> io::Result<Option<usize>> {
         received(&mut lock(&self.reader), room)
@@ -85,7 +114,7 @@ impl Stream {
 
     /// Whether an idle connection is as it was left, and its session goes on.
     pub(super) fn is_usable(&self) -> bool {
-        is_current(&self.session) && matches!(self.try_read(&mut [0]), Ok(None))
+        self.session.is_usable() && matches!(self.try_read(&mut [0]), Ok(None))
     }
 
     /// Whoever reads is given what has come, and then the end.
@@ -98,19 +127,13 @@ impl Stream {
     pub(super) fn shut_down(&self) {
         self.is_over.store(true, Ordering::SeqCst);
         self.end_reading();
-        // Who writes now sees that it is over, and the other side once both halves are gone.
+        self.interrupter.give_up();
+        // Where somebody writes, the other side sees the end once both halves are gone.
         if let Ok(mut writer) = self.writer.try_lock() {
             // Fails if the session is over.
             let _ = writer.shutdown();
         }
     }
-}
-
-/// Whether a session is there for further calls: it has not ended, and is not one that a server
-/// which was started again serves to its end.
-pub(super) fn is_current(session: &Session) -> bool {
-    session.poll();
-    session.ended().is_none() && !session.is_replaced()
 }
 
 /// What has come of a stream: nothing, or bytes, none at the end.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::thread;
+use std::time::Duration;
 
 use breezeway::Peer;
 use breezeway_os::shortage;
@@ -25,9 +26,10 @@ pub(crate) const MOST_CONNECTIONS: usize = 4096;
 /// bytes.
 ///
 /// Each session has a thread, and so has each of its streams, up to 4,096 in all. Whom the server
-/// trusts, how many sessions there may be, and streams of each, its options say. shmipc has one end
-/// of a stream, for both directions: the replies to a client that has ended its stream cannot be
-/// written.
+/// trusts, how many sessions there may be, and streams of each, its options say. Before its first
+/// message is whole, a stream of which nothing more comes for `handshake_timeout` is closed. shmipc
+/// has one end of a stream, for both directions: the replies to a client that has ended its stream
+/// cannot be written.
 ///
 /// ```
 /// use breezeway_rpc::{Context, Error, ShmipcServer, ThriftClient, ThriftFraming};
@@ -68,13 +70,15 @@ pub(crate) const MOST_CONNECTIONS: usize = 4096;
 pub struct ShmipcServer {
     server: Arc<breezeway_shmipc::Server>,
     services: Services,
+    most_connections: usize,
 }
 
 impl ShmipcServer {
     /// Serves the clients of this server, which listens already: whoever shares it can announce a
     /// hot restart, and count.
     pub fn new(server: impl Into<Arc<breezeway_shmipc::Server>>) -> Self {
-        Self { server: server.into(), services: Services::default() }
+        let (server, services) = (server.into(), Services::default());
+        Self { server, services, most_connections: MOST_CONNECTIONS }
     }
 
     /// Serves this service too.
@@ -92,12 +96,14 @@ impl ShmipcServer {
     /// Serves until it is stopped, then ends all sessions.
     pub fn serve(self) {
         let connections: Arc<Connections> = Arc::default();
+        let limits = (self.most_connections, self.server.handshake_timeout());
         connections.open(&Arc::new(self.services));
         thread::scope(|scope| {
             while let Some(session) = self.server.accept() {
                 let connections = &connections;
                 let thread = thread::Builder::new().name("thrift session".to_owned());
-                let started = thread.spawn_scoped(scope, move || accept(&session, connections));
+                let started =
+                    thread.spawn_scoped(scope, move || accept(&session, connections, limits));
                 if let Err(error) = started.map_err(shortage::no_thread) {
                     tracing::warn!(%error, "no thread for a Thrift client's session of shmipc");
                 }
@@ -108,20 +114,78 @@ impl ShmipcServer {
     }
 }
 
-/// Serves the streams of a session until its client closes it or the server stops.
-fn accept(session: &Session, connections: &Arc<Connections>) {
+/// Serves the streams of a session until its client closes it or the server stops: so many in all,
+/// of which each may take so long for its first message.
+fn accept(session: &Session, connections: &Arc<Connections>, (most, patience): (usize, Duration)) {
     let peer = session.peer().unwrap_or(UNKNOWN);
     loop {
         match session.accept().map(Stream::try_from) {
-            Ok(Ok(_)) if connections.count() >= MOST_CONNECTIONS => {
-                tracing::debug!(?peer, "a connection too many: {MOST_CONNECTIONS} are served");
+            Ok(Ok(_)) if connections.count() >= most => {
+                tracing::debug!(?peer, "a connection too many: {most} are served");
             }
-            Ok(Ok(stream)) => connections.serve((Arc::new(stream), peer.clone())),
+            Ok(Ok(stream)) => {
+                connections.serve((Arc::new(stream.with_patience(patience)), peer.clone()));
+            }
             Ok(Err(error)) => tracing::warn!(%error, "a stream of shmipc cannot be served"),
             Err(end) => {
                 tracing::debug!(?peer, %end, "a Thrift client's session of shmipc is over");
                 return;
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+
+    use breezeway_shmipc::{Address, Client, ClientOptions, Server, ServerOptions, Trust};
+
+    use super::*;
+
+    const PATIENCE: Duration = Duration::from_secs(60);
+
+    /// Whether a call of what the server does not have is answered by that.
+    fn is_served(client: &Client) -> bool {
+        let mut stream = client.open().unwrap();
+        stream.set_read_timeout(Some(PATIENCE));
+        stream.write_all(b"\x80\x01\0\x01\0\0\0\x04none\0\0\0\x09\0").unwrap();
+        let mut first = [0; 4];
+        match stream.read(&mut first) {
+            Ok(0) => false,
+            read => {
+                assert_eq!((read.unwrap(), first), (4, *b"\x80\x01\0\x03"));
+                true
+            }
+        }
+    }
+
+    #[test]
+    fn a_connection_too_many_is_closed_and_one_that_ends_makes_room() {
+        let folder = tempfile::tempdir().unwrap();
+        let address = Address::Unix(folder.path().join("shmipc.sock"));
+        let session = breezeway_shmipc::SessionOptions::new().handshake_timeout(PATIENCE);
+        let options = ServerOptions::new(Trust::SameUser).session(session.clone());
+        let server = ShmipcServer::new(Server::bind(&address, options).unwrap());
+        let server = ShmipcServer { most_connections: 2, ..server };
+        let stopper = server.stopper();
+        thread::scope(|scope| {
+            scope.spawn(|| server.serve());
+            let options = ClientOptions::new(Trust::SameUser).session(session);
+            let client = Client::connect(&address, options).unwrap();
+            let open = || {
+                let mut stream = client.open().unwrap();
+                stream.write_all(&[0]).unwrap();
+                stream
+            };
+            let kept = [open(), open()];
+            assert!(!is_served(&client));
+            drop(kept);
+            let until = std::time::Instant::now() + PATIENCE;
+            while !is_served(&client) {
+                assert!(std::time::Instant::now() < until, "there is no room again");
+            }
+            stopper.stop();
+        });
     }
 }

@@ -373,22 +373,22 @@ pub mod gallery {
                 0 => {
                     let arguments: GalleryShowArgs = call.arguments()?;
                     let result = Gallery::show(&self.0, cx, arguments.title);
-                    call.reply::<GalleryShowReply>(result)
+                    call.reply::<GalleryShowArgs>(result)
                 }
                 1 => {
                     let arguments: GalleryHangArgs = call.arguments()?;
                     let result = Gallery::hang(&self.0, cx, arguments.picture);
-                    call.reply::<()>(result)
+                    call.reply::<GalleryHangArgs>(result)
                 }
                 2 => {
                     let arguments: GalleryDevelopArgs = call.arguments()?;
                     let result = Gallery::develop(&self.0, cx, arguments.negative, arguments.title);
-                    call.reply::<GalleryDevelopReply>(result)
+                    call.reply::<GalleryDevelopArgs>(result)
                 }
                 3 => {
                     let (requests, replies) = call.halves()?;
                     let result = Gallery::copy(&self.0, cx, requests, replies);
-                    call.end::<GalleryCopyReply>(result)
+                    call.end::<GalleryCopyArgs>(result)
                 }
                 _ => call.unknown_method(),
             }
@@ -440,7 +440,8 @@ pub mod gallery {
     }
 
     /// A client's end of a stream of `copy`.
-    pub type GalleryCopyStream = breezeway_rpc::DuplexStream<Picture, Picture, GalleryCopyReply>;
+    pub type GalleryCopyStream =
+        breezeway_rpc::DuplexStream<Picture, Picture, breezeway_rpc::Done<breezeway_rpc::Error>>;
 
     pub trait AsyncGallery: Send + Sync + 'static {
         fn show(
@@ -496,12 +497,12 @@ pub mod gallery {
                 0 => {
                     let arguments: GalleryShowArgs = call.arguments()?;
                     let result = AsyncGallery::show(&self.0, cx, arguments.title).await;
-                    call.reply::<GalleryShowReply>(result)
+                    call.reply::<GalleryShowArgs>(result)
                 }
                 1 => {
                     let arguments: GalleryHangArgs = call.arguments()?;
                     let result = AsyncGallery::hang(&self.0, cx, arguments.picture).await;
-                    call.reply::<()>(result)
+                    call.reply::<GalleryHangArgs>(result)
                 }
                 2 => {
                     let arguments: GalleryDevelopArgs = call.arguments()?;
@@ -511,12 +512,12 @@ pub mod gallery {
                         arguments.negative,
                         arguments.title,
                     ).await;
-                    call.reply::<GalleryDevelopReply>(result)
+                    call.reply::<GalleryDevelopArgs>(result)
                 }
                 3 => {
                     let (requests, replies) = call.halves_async()?;
                     let result = AsyncGallery::copy(&self.0, cx, requests, replies).await;
-                    call.end::<GalleryCopyReply>(result)
+                    call.end::<GalleryCopyArgs>(result)
                 }
                 _ => call.unknown_method(),
             }
@@ -568,8 +569,11 @@ pub mod gallery {
     }
 
     /// A client's end of a stream of `copy`.
-    pub type AsyncGalleryCopyStream =
-        breezeway_rpc::AsyncDuplexStream<Picture, Picture, GalleryCopyReply>;
+    pub type AsyncGalleryCopyStream = breezeway_rpc::AsyncDuplexStream<
+        Picture,
+        Picture,
+        breezeway_rpc::Done<breezeway_rpc::Error>,
+    >;
 
     const GALLERY_METHODS: [breezeway_rpc::Method; 4] = [
         breezeway_rpc::Method::of::<GalleryShowArgs>("Gallery"),
@@ -610,247 +614,16 @@ pub mod gallery {
         }
     }
 
-    /// A [`GalleryShowArgs`], read in place.
-    #[derive(Clone, Copy, Debug, Default, PartialEq)]
-    pub struct GalleryShowArgsView<'a> {
-        pub title: &'a str,
-    }
-
-    impl Wire for GalleryShowArgsView<'_> {}
-
-    impl Encode for GalleryShowArgsView<'_> {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            to.field(1, &self.title);
-            to.stop();
-        }
-    }
-
-    impl<'a> View<'a> for GalleryShowArgsView<'a> {
-        #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
-            let mut gallery_show_args = Self::default();
-            let mut fields = Fields::begin(from)?;
-            fields.view(1, &mut gallery_show_args.title)?;
-            while let Some(id) = fields.next_id()? {
-                match id {
-                    1 => fields.view_next(&mut gallery_show_args.title)?,
-                    _ => fields.skip_next()?,
-                };
-            }
-            Ok(gallery_show_args)
-        }
-    }
-
-    impl IntoOwned<GalleryShowArgs> for GalleryShowArgsView<'_> {
-        #[inline]
-        fn into_owned(self) -> GalleryShowArgs {
-            GalleryShowArgs {
-                title: self.title.into_owned(),
-            }
-        }
-    }
-
-    /// Writes a [`GalleryShowArgs`], field by field.
-    #[must_use = "a struct ends with end()"]
-    pub struct GalleryShowArgsWriter<'w, S>(&'w mut S);
-
-    impl<'w, 'a, S: Sink<'a>> GalleryShowArgsWriter<'w, S> {
-        pub fn new(to: &'w mut S) -> Self {
-            Self(to)
-        }
-
-        pub fn title(self, title: &'a str) -> Self {
-            self.0.field(1, title);
-            self
-        }
-
-        pub fn title_in_place(self, length: usize, fill: impl FnOnce(&mut [u8])) -> Self {
-            self.0.bytes_in_place(1, length, fill);
-            self
-        }
-
-        pub fn end(self) {
-            self.0.stop();
-        }
-    }
-
     impl Call for GalleryShowArgs {
-        type Reply = GalleryShowReply;
+        type Reply = breezeway_rpc::Returned<Picture, GalleryShowError>;
         const METHOD: &'static str = "show";
     }
 
-    /// What `Gallery.show` returns or throws.
-    #[derive(Clone, Debug, Default, PartialEq, ::serde::Deserialize, ::serde::Serialize)]
-    pub enum GalleryShowReply {
-        /// No field that this version knows.
-        #[default]
-        Unset,
-        #[serde(rename = "success")]
-        Success(Picture),
-        #[serde(rename = "missing")]
-        Missing(NoSuchPicture),
-    }
-
-    impl Wire for GalleryShowReply {}
-
-    impl Encode for GalleryShowReply {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            match self {
-                Self::Unset => {}
-                Self::Success(value) => to.field(0, value),
-                Self::Missing(value) => to.field(1, value),
-            }
-            to.stop();
-        }
-    }
-
-    impl Decode for GalleryShowReply {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
-            while let Some(id) = fields.next_id()? {
-                match id {
-                    0 => fields.read_next_as(self, Self::Success)?,
-                    1 => fields.read_next_as(self, Self::Missing)?,
-                    _ => fields.skip_next()?,
-                };
-            }
-            Ok(())
-        }
-    }
-
-    /// A [`GalleryShowReply`], read in place.
-    #[derive(Clone, Copy, Debug, Default, PartialEq)]
-    pub enum GalleryShowReplyView<'a> {
-        /// No field that this version knows.
-        #[default]
-        Unset,
-        Success(PictureView<'a>),
-        Missing(NoSuchPictureView<'a>),
-    }
-
-    impl Wire for GalleryShowReplyView<'_> {}
-
-    impl Encode for GalleryShowReplyView<'_> {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            match self {
-                Self::Unset => {}
-                Self::Success(value) => to.field(0, value),
-                Self::Missing(value) => to.field(1, value),
-            }
-            to.stop();
-        }
-    }
-
-    impl<'a> View<'a> for GalleryShowReplyView<'a> {
-        #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
-            let mut gallery_show_reply = Self::default();
-            let mut fields = Fields::begin(from)?;
-            while let Some(id) = fields.next_id()? {
-                match id {
-                    0 => fields.view_next_as(&mut gallery_show_reply, Self::Success)?,
-                    1 => fields.view_next_as(&mut gallery_show_reply, Self::Missing)?,
-                    _ => fields.skip_next()?,
-                };
-            }
-            Ok(gallery_show_reply)
-        }
-    }
-
-    impl IntoOwned<GalleryShowReply> for GalleryShowReplyView<'_> {
-        #[inline]
-        fn into_owned(self) -> GalleryShowReply {
-            match self {
-                Self::Unset => GalleryShowReply::Unset,
-                Self::Success(value) => GalleryShowReply::Success(value.into_owned()),
-                Self::Missing(value) => GalleryShowReply::Missing(value.into_owned()),
-            }
-        }
-    }
-
-    /// Writes a [`GalleryShowReply`], one field of it.
-    #[must_use = "a union ends with end()"]
-    pub struct GalleryShowReplyWriter<'w, S>(&'w mut S);
-
-    impl<'w, 'a, S: Sink<'a>> GalleryShowReplyWriter<'w, S> {
-        pub fn new(to: &'w mut S) -> Self {
-            Self(to)
-        }
-
-        pub fn success(
-            self,
-            write: impl FnOnce(PictureWriter<'_, S>) -> PictureWriter<'_, S>,
-        ) -> Self {
-            self.0.header::<Picture>(0);
-            write(PictureWriter::new(self.0)).end();
-            self
-        }
-
-        pub fn missing(
-            self,
-            write: impl FnOnce(NoSuchPictureWriter<'_, S>) -> NoSuchPictureWriter<'_, S>,
-        ) -> Self {
-            self.0.header::<NoSuchPicture>(1);
-            write(NoSuchPictureWriter::new(self.0)).end();
-            self
-        }
-
-        pub fn end(self) {
-            self.0.stop();
-        }
-    }
-
-    /// Why `Gallery.show` failed.
-    #[derive(Debug)]
-    pub enum GalleryShowError {
-        Missing(NoSuchPicture),
-        /// The call failed otherwise.
-        Rpc(breezeway_rpc::Error),
-    }
-
-    impl fmt::Display for GalleryShowError {
-        fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-            match self {
-                Self::Missing(exception) => write!(formatter, "{exception}"),
-                Self::Rpc(error) => fmt::Display::fmt(error, formatter),
-            }
-        }
-    }
-
-    impl Error for GalleryShowError {}
-
-    impl From<NoSuchPicture> for GalleryShowError {
-        fn from(error: NoSuchPicture) -> Self {
-            Self::Missing(error)
-        }
-    }
-
-    impl From<breezeway_rpc::Error> for GalleryShowError {
-        fn from(error: breezeway_rpc::Error) -> Self {
-            Self::Rpc(error)
-        }
-    }
-
-    impl breezeway_rpc::Reply for GalleryShowReply {
-        type Value = Picture;
-        type Error = GalleryShowError;
-
-        fn from_result(
-            result: Result<Picture, GalleryShowError>,
-        ) -> Result<Self, breezeway_rpc::Error> {
-            match result {
-                Ok(value) => Ok(Self::Success(value)),
-                Err(GalleryShowError::Missing(exception)) => Ok(Self::Missing(exception)),
-                Err(GalleryShowError::Rpc(error)) => Err(error),
-            }
-        }
-
-        fn into_result(self) -> Result<Picture, GalleryShowError> {
-            match self {
-                Self::Success(value) => Ok(value),
-                Self::Unset => Err(breezeway_rpc::Error::MissingResult.into()),
-                Self::Missing(exception) => Err(GalleryShowError::Missing(exception)),
-            }
+    breezeway_rpc::method_error! {
+        /// Why `Gallery.show` failed.
+        pub enum GalleryShowError {
+            1 => Missing(NoSuchPicture: Display + From),
+            _ => Rpc,
         }
     }
 
@@ -881,69 +654,6 @@ pub mod gallery {
                 };
             }
             Ok(())
-        }
-    }
-
-    /// A [`GalleryHangArgs`], read in place.
-    #[derive(Clone, Copy, Debug, Default, PartialEq)]
-    pub struct GalleryHangArgsView<'a> {
-        pub picture: PictureView<'a>,
-    }
-
-    impl Wire for GalleryHangArgsView<'_> {}
-
-    impl Encode for GalleryHangArgsView<'_> {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            to.field(1, &self.picture);
-            to.stop();
-        }
-    }
-
-    impl<'a> View<'a> for GalleryHangArgsView<'a> {
-        #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
-            let mut gallery_hang_args = Self::default();
-            let mut fields = Fields::begin(from)?;
-            fields.view(1, &mut gallery_hang_args.picture)?;
-            while let Some(id) = fields.next_id()? {
-                match id {
-                    1 => fields.view_next(&mut gallery_hang_args.picture)?,
-                    _ => fields.skip_next()?,
-                };
-            }
-            Ok(gallery_hang_args)
-        }
-    }
-
-    impl IntoOwned<GalleryHangArgs> for GalleryHangArgsView<'_> {
-        #[inline]
-        fn into_owned(self) -> GalleryHangArgs {
-            GalleryHangArgs {
-                picture: self.picture.into_owned(),
-            }
-        }
-    }
-
-    /// Writes a [`GalleryHangArgs`], field by field.
-    #[must_use = "a struct ends with end()"]
-    pub struct GalleryHangArgsWriter<'w, S>(&'w mut S);
-
-    impl<'w, 'a, S: Sink<'a>> GalleryHangArgsWriter<'w, S> {
-        pub fn new(to: &'w mut S) -> Self {
-            Self(to)
-        }
-
-        pub fn picture(
-            self,
-            write: impl FnOnce(PictureWriter<'_, S>) -> PictureWriter<'_, S>,
-        ) -> Self {
-            self.0.header::<Picture>(1);
-            write(PictureWriter::new(self.0)).end();
-            self
-        }
-
-        pub fn end(self) {
-            self.0.stop();
         }
     }
 
@@ -986,217 +696,9 @@ pub mod gallery {
         }
     }
 
-    /// A [`GalleryDevelopArgs`], read in place.
-    #[derive(Clone, Copy, Debug, Default, PartialEq)]
-    pub struct GalleryDevelopArgsView<'a> {
-        pub negative: &'a [u8],
-        pub title: Option<&'a str>,
-    }
-
-    impl Wire for GalleryDevelopArgsView<'_> {}
-
-    impl Encode for GalleryDevelopArgsView<'_> {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            to.field(1, &self.negative);
-            to.optional(2, &self.title);
-            to.stop();
-        }
-    }
-
-    impl<'a> View<'a> for GalleryDevelopArgsView<'a> {
-        #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
-            let mut gallery_develop_args = Self::default();
-            let mut fields = Fields::begin(from)?;
-            fields.view(1, &mut gallery_develop_args.negative)?;
-            fields.view(2, &mut gallery_develop_args.title)?;
-            while let Some(id) = fields.next_id()? {
-                match id {
-                    1 => fields.view_next(&mut gallery_develop_args.negative)?,
-                    2 => fields.view_next(&mut gallery_develop_args.title)?,
-                    _ => fields.skip_next()?,
-                };
-            }
-            Ok(gallery_develop_args)
-        }
-    }
-
-    impl IntoOwned<GalleryDevelopArgs> for GalleryDevelopArgsView<'_> {
-        #[inline]
-        fn into_owned(self) -> GalleryDevelopArgs {
-            GalleryDevelopArgs {
-                negative: self.negative.into_owned(),
-                title: self.title.into_owned(),
-            }
-        }
-    }
-
-    /// Writes a [`GalleryDevelopArgs`], field by field.
-    #[must_use = "a struct ends with end()"]
-    pub struct GalleryDevelopArgsWriter<'w, S>(&'w mut S);
-
-    impl<'w, 'a, S: Sink<'a>> GalleryDevelopArgsWriter<'w, S> {
-        pub fn new(to: &'w mut S) -> Self {
-            Self(to)
-        }
-
-        pub fn negative(self, negative: &'a [u8]) -> Self {
-            self.0.field(1, negative);
-            self
-        }
-
-        pub fn negative_in_place(self, length: usize, fill: impl FnOnce(&mut [u8])) -> Self {
-            self.0.bytes_in_place(1, length, fill);
-            self
-        }
-
-        pub fn title(self, title: &'a str) -> Self {
-            self.0.field(2, title);
-            self
-        }
-
-        pub fn title_in_place(self, length: usize, fill: impl FnOnce(&mut [u8])) -> Self {
-            self.0.bytes_in_place(2, length, fill);
-            self
-        }
-
-        pub fn end(self) {
-            self.0.stop();
-        }
-    }
-
     impl Call for GalleryDevelopArgs {
-        type Reply = GalleryDevelopReply;
+        type Reply = breezeway_rpc::Returned<Bytes, breezeway_rpc::Error>;
         const METHOD: &'static str = "develop";
-    }
-
-    /// What `Gallery.develop` returns or throws.
-    #[derive(Clone, Debug, Default, PartialEq, ::serde::Deserialize, ::serde::Serialize)]
-    pub enum GalleryDevelopReply {
-        /// No field that this version knows.
-        #[default]
-        Unset,
-        #[serde(rename = "success")]
-        Success(Bytes),
-    }
-
-    impl Wire for GalleryDevelopReply {}
-
-    impl Encode for GalleryDevelopReply {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            match self {
-                Self::Unset => {}
-                Self::Success(value) => to.field(0, value),
-            }
-            to.stop();
-        }
-    }
-
-    impl Decode for GalleryDevelopReply {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
-            while let Some(id) = fields.next_id()? {
-                match id {
-                    0 => fields.read_next_as(self, Self::Success)?,
-                    _ => fields.skip_next()?,
-                };
-            }
-            Ok(())
-        }
-    }
-
-    /// A [`GalleryDevelopReply`], read in place.
-    #[derive(Clone, Copy, Debug, Default, PartialEq)]
-    pub enum GalleryDevelopReplyView<'a> {
-        /// No field that this version knows.
-        #[default]
-        Unset,
-        Success(&'a [u8]),
-    }
-
-    impl Wire for GalleryDevelopReplyView<'_> {}
-
-    impl Encode for GalleryDevelopReplyView<'_> {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            match self {
-                Self::Unset => {}
-                Self::Success(value) => to.field(0, value),
-            }
-            to.stop();
-        }
-    }
-
-    impl<'a> View<'a> for GalleryDevelopReplyView<'a> {
-        #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
-            let mut gallery_develop_reply = Self::default();
-            let mut fields = Fields::begin(from)?;
-            while let Some(id) = fields.next_id()? {
-                match id {
-                    0 => {
-                        let variant = Self::Success;
-                        fields.view_next_as(&mut gallery_develop_reply, variant)?
-                    }
-                    _ => fields.skip_next()?,
-                };
-            }
-            Ok(gallery_develop_reply)
-        }
-    }
-
-    impl IntoOwned<GalleryDevelopReply> for GalleryDevelopReplyView<'_> {
-        #[inline]
-        fn into_owned(self) -> GalleryDevelopReply {
-            match self {
-                Self::Unset => GalleryDevelopReply::Unset,
-                Self::Success(value) => GalleryDevelopReply::Success(value.into_owned()),
-            }
-        }
-    }
-
-    /// Writes a [`GalleryDevelopReply`], one field of it.
-    #[must_use = "a union ends with end()"]
-    pub struct GalleryDevelopReplyWriter<'w, S>(&'w mut S);
-
-    impl<'w, 'a, S: Sink<'a>> GalleryDevelopReplyWriter<'w, S> {
-        pub fn new(to: &'w mut S) -> Self {
-            Self(to)
-        }
-
-        pub fn success(self, success: &'a [u8]) -> Self {
-            self.0.field(0, success);
-            self
-        }
-
-        pub fn success_in_place(self, length: usize, fill: impl FnOnce(&mut [u8])) -> Self {
-            self.0.bytes_in_place(0, length, fill);
-            self
-        }
-
-        pub fn end(self) {
-            self.0.stop();
-        }
-    }
-
-    impl breezeway_rpc::Reply for GalleryDevelopReply {
-        type Value = Bytes;
-        type Error = breezeway_rpc::Error;
-
-        fn from_result(
-            result: Result<Bytes, breezeway_rpc::Error>,
-        ) -> Result<Self, breezeway_rpc::Error> {
-            match result {
-                Ok(value) => Ok(Self::Success(value)),
-                Err(error) => Err(error),
-            }
-        }
-
-        fn into_result(self) -> Result<Bytes, breezeway_rpc::Error> {
-            match self {
-                Self::Success(value) => Ok(value),
-                Self::Unset => Err(breezeway_rpc::Error::MissingResult),
-            }
-        }
     }
 
     /// The arguments of `Gallery.copy`.
@@ -1229,196 +731,9 @@ pub mod gallery {
         }
     }
 
-    /// A [`GalleryCopyArgs`], read in place.
-    #[derive(Clone, Copy, Debug, Default, PartialEq)]
-    pub struct GalleryCopyArgsView<'a> {
-        pub original: PictureView<'a>,
-    }
-
-    impl Wire for GalleryCopyArgsView<'_> {}
-
-    impl Encode for GalleryCopyArgsView<'_> {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            to.field(1, &self.original);
-            to.stop();
-        }
-    }
-
-    impl<'a> View<'a> for GalleryCopyArgsView<'a> {
-        #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
-            let mut gallery_copy_args = Self::default();
-            let mut fields = Fields::begin(from)?;
-            fields.view(1, &mut gallery_copy_args.original)?;
-            while let Some(id) = fields.next_id()? {
-                match id {
-                    1 => fields.view_next(&mut gallery_copy_args.original)?,
-                    _ => fields.skip_next()?,
-                };
-            }
-            Ok(gallery_copy_args)
-        }
-    }
-
-    impl IntoOwned<GalleryCopyArgs> for GalleryCopyArgsView<'_> {
-        #[inline]
-        fn into_owned(self) -> GalleryCopyArgs {
-            GalleryCopyArgs {
-                original: self.original.into_owned(),
-            }
-        }
-    }
-
-    /// Writes a [`GalleryCopyArgs`], field by field.
-    #[must_use = "a struct ends with end()"]
-    pub struct GalleryCopyArgsWriter<'w, S>(&'w mut S);
-
-    impl<'w, 'a, S: Sink<'a>> GalleryCopyArgsWriter<'w, S> {
-        pub fn new(to: &'w mut S) -> Self {
-            Self(to)
-        }
-
-        pub fn original(
-            self,
-            write: impl FnOnce(PictureWriter<'_, S>) -> PictureWriter<'_, S>,
-        ) -> Self {
-            self.0.header::<Picture>(1);
-            write(PictureWriter::new(self.0)).end();
-            self
-        }
-
-        pub fn end(self) {
-            self.0.stop();
-        }
-    }
-
     impl Call for GalleryCopyArgs {
-        type Reply = GalleryCopyReply;
+        type Reply = breezeway_rpc::Done<breezeway_rpc::Error>;
         const METHOD: &'static str = "copy";
         const STREAMING: Streaming = Streaming::Bidirectional;
-    }
-
-    /// What `Gallery.copy` returns or throws.
-    #[derive(Clone, Debug, Default, PartialEq, ::serde::Deserialize, ::serde::Serialize)]
-    pub enum GalleryCopyReply {
-        /// No field that this version knows.
-        #[default]
-        Unset,
-        #[serde(rename = "success")]
-        Success(Picture),
-    }
-
-    impl Wire for GalleryCopyReply {}
-
-    impl Encode for GalleryCopyReply {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            match self {
-                Self::Unset => {}
-                Self::Success(value) => to.field(0, value),
-            }
-            to.stop();
-        }
-    }
-
-    impl Decode for GalleryCopyReply {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
-            while let Some(id) = fields.next_id()? {
-                match id {
-                    0 => fields.read_next_as(self, Self::Success)?,
-                    _ => fields.skip_next()?,
-                };
-            }
-            Ok(())
-        }
-    }
-
-    /// A [`GalleryCopyReply`], read in place.
-    #[derive(Clone, Copy, Debug, Default, PartialEq)]
-    pub enum GalleryCopyReplyView<'a> {
-        /// No field that this version knows.
-        #[default]
-        Unset,
-        Success(PictureView<'a>),
-    }
-
-    impl Wire for GalleryCopyReplyView<'_> {}
-
-    impl Encode for GalleryCopyReplyView<'_> {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            match self {
-                Self::Unset => {}
-                Self::Success(value) => to.field(0, value),
-            }
-            to.stop();
-        }
-    }
-
-    impl<'a> View<'a> for GalleryCopyReplyView<'a> {
-        #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
-            let mut gallery_copy_reply = Self::default();
-            let mut fields = Fields::begin(from)?;
-            while let Some(id) = fields.next_id()? {
-                match id {
-                    0 => fields.view_next_as(&mut gallery_copy_reply, Self::Success)?,
-                    _ => fields.skip_next()?,
-                };
-            }
-            Ok(gallery_copy_reply)
-        }
-    }
-
-    impl IntoOwned<GalleryCopyReply> for GalleryCopyReplyView<'_> {
-        #[inline]
-        fn into_owned(self) -> GalleryCopyReply {
-            match self {
-                Self::Unset => GalleryCopyReply::Unset,
-                Self::Success(value) => GalleryCopyReply::Success(value.into_owned()),
-            }
-        }
-    }
-
-    /// Writes a [`GalleryCopyReply`], one field of it.
-    #[must_use = "a union ends with end()"]
-    pub struct GalleryCopyReplyWriter<'w, S>(&'w mut S);
-
-    impl<'w, 'a, S: Sink<'a>> GalleryCopyReplyWriter<'w, S> {
-        pub fn new(to: &'w mut S) -> Self {
-            Self(to)
-        }
-
-        pub fn success(
-            self,
-            write: impl FnOnce(PictureWriter<'_, S>) -> PictureWriter<'_, S>,
-        ) -> Self {
-            self.0.header::<Picture>(0);
-            write(PictureWriter::new(self.0)).end();
-            self
-        }
-
-        pub fn end(self) {
-            self.0.stop();
-        }
-    }
-
-    impl breezeway_rpc::Reply for GalleryCopyReply {
-        type Value = ();
-        type Error = breezeway_rpc::Error;
-
-        fn from_result(
-            result: Result<(), breezeway_rpc::Error>,
-        ) -> Result<Self, breezeway_rpc::Error> {
-            match result {
-                Ok(()) => Ok(Self::Unset),
-                Err(error) => Err(error),
-            }
-        }
-
-        fn into_result(self) -> Result<(), breezeway_rpc::Error> {
-            match self {
-                Self::Unset | Self::Success(_) => Ok(()),
-            }
-        }
     }
 }

@@ -650,7 +650,7 @@ pub mod kinds {
                 0 => {
                     let arguments: BaseWhoArgs = call.arguments()?;
                     let result = Base::who(&self.0, cx, arguments.name);
-                    call.reply::<BaseWhoReply>(result)
+                    call.reply::<BaseWhoArgs>(result)
                 }
                 _ => call.unknown_method(),
             }
@@ -713,198 +713,9 @@ pub mod kinds {
         }
     }
 
-    /// A [`BaseWhoArgs`], read in place.
-    #[derive(Clone, Copy, Debug, Default, PartialEq)]
-    pub struct BaseWhoArgsView<'a> {
-        pub name: &'a str,
-    }
-
-    impl Wire for BaseWhoArgsView<'_> {}
-
-    impl Encode for BaseWhoArgsView<'_> {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            to.field(1, &self.name);
-            to.stop();
-        }
-    }
-
-    impl<'a> View<'a> for BaseWhoArgsView<'a> {
-        #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
-            let mut base_who_args = Self::default();
-            let mut fields = Fields::begin(from)?;
-            fields.view(1, &mut base_who_args.name)?;
-            while let Some(id) = fields.next_id()? {
-                match id {
-                    1 => fields.view_next(&mut base_who_args.name)?,
-                    _ => fields.skip_next()?,
-                };
-            }
-            Ok(base_who_args)
-        }
-    }
-
-    impl IntoOwned<BaseWhoArgs> for BaseWhoArgsView<'_> {
-        #[inline]
-        fn into_owned(self) -> BaseWhoArgs {
-            BaseWhoArgs {
-                name: self.name.into_owned(),
-            }
-        }
-    }
-
-    /// Writes a [`BaseWhoArgs`], field by field.
-    #[must_use = "a struct ends with end()"]
-    pub struct BaseWhoArgsWriter<'w, S>(&'w mut S);
-
-    impl<'w, 'a, S: Sink<'a>> BaseWhoArgsWriter<'w, S> {
-        pub fn new(to: &'w mut S) -> Self {
-            Self(to)
-        }
-
-        pub fn name(self, name: &'a str) -> Self {
-            self.0.field(1, name);
-            self
-        }
-
-        pub fn name_in_place(self, length: usize, fill: impl FnOnce(&mut [u8])) -> Self {
-            self.0.bytes_in_place(1, length, fill);
-            self
-        }
-
-        pub fn end(self) {
-            self.0.stop();
-        }
-    }
-
     impl Call for BaseWhoArgs {
-        type Reply = BaseWhoReply;
+        type Reply = breezeway_rpc::Returned<String, breezeway_rpc::Error>;
         const METHOD: &'static str = "who";
-    }
-
-    /// What `Base.who` returns or throws.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub enum BaseWhoReply {
-        /// No field that this version knows.
-        #[default]
-        Unset,
-        Success(String),
-    }
-
-    impl Wire for BaseWhoReply {}
-
-    impl Encode for BaseWhoReply {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            match self {
-                Self::Unset => {}
-                Self::Success(value) => to.field(0, value),
-            }
-            to.stop();
-        }
-    }
-
-    impl Decode for BaseWhoReply {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
-            while let Some(id) = fields.next_id()? {
-                match id {
-                    0 => fields.read_next_as(self, Self::Success)?,
-                    _ => fields.skip_next()?,
-                };
-            }
-            Ok(())
-        }
-    }
-
-    /// A [`BaseWhoReply`], read in place.
-    #[derive(Clone, Copy, Debug, Default, PartialEq)]
-    pub enum BaseWhoReplyView<'a> {
-        /// No field that this version knows.
-        #[default]
-        Unset,
-        Success(&'a str),
-    }
-
-    impl Wire for BaseWhoReplyView<'_> {}
-
-    impl Encode for BaseWhoReplyView<'_> {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            match self {
-                Self::Unset => {}
-                Self::Success(value) => to.field(0, value),
-            }
-            to.stop();
-        }
-    }
-
-    impl<'a> View<'a> for BaseWhoReplyView<'a> {
-        #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
-            let mut base_who_reply = Self::default();
-            let mut fields = Fields::begin(from)?;
-            while let Some(id) = fields.next_id()? {
-                match id {
-                    0 => fields.view_next_as(&mut base_who_reply, Self::Success)?,
-                    _ => fields.skip_next()?,
-                };
-            }
-            Ok(base_who_reply)
-        }
-    }
-
-    impl IntoOwned<BaseWhoReply> for BaseWhoReplyView<'_> {
-        #[inline]
-        fn into_owned(self) -> BaseWhoReply {
-            match self {
-                Self::Unset => BaseWhoReply::Unset,
-                Self::Success(value) => BaseWhoReply::Success(value.into_owned()),
-            }
-        }
-    }
-
-    /// Writes a [`BaseWhoReply`], one field of it.
-    #[must_use = "a union ends with end()"]
-    pub struct BaseWhoReplyWriter<'w, S>(&'w mut S);
-
-    impl<'w, 'a, S: Sink<'a>> BaseWhoReplyWriter<'w, S> {
-        pub fn new(to: &'w mut S) -> Self {
-            Self(to)
-        }
-
-        pub fn success(self, success: &'a str) -> Self {
-            self.0.field(0, success);
-            self
-        }
-
-        pub fn success_in_place(self, length: usize, fill: impl FnOnce(&mut [u8])) -> Self {
-            self.0.bytes_in_place(0, length, fill);
-            self
-        }
-
-        pub fn end(self) {
-            self.0.stop();
-        }
-    }
-
-    impl breezeway_rpc::Reply for BaseWhoReply {
-        type Value = String;
-        type Error = breezeway_rpc::Error;
-
-        fn from_result(
-            result: Result<String, breezeway_rpc::Error>,
-        ) -> Result<Self, breezeway_rpc::Error> {
-            match result {
-                Ok(value) => Ok(Self::Success(value)),
-                Err(error) => Err(error),
-            }
-        }
-
-        fn into_result(self) -> Result<String, breezeway_rpc::Error> {
-            match self {
-                Self::Success(value) => Ok(value),
-                Self::Unset => Err(breezeway_rpc::Error::MissingResult),
-            }
-        }
     }
 
     pub trait Kinds: Base {
@@ -968,17 +779,17 @@ pub mod kinds {
                 0 => {
                     let arguments: KindsEchoArgs = call.arguments()?;
                     let result = Kinds::echo(&self.0, cx, arguments.all);
-                    call.reply::<KindsEchoReply>(result)
+                    call.reply::<KindsEchoArgs>(result)
                 }
                 1 => {
                     let arguments: KindsGreetArgs = call.arguments()?;
                     let result = Kinds::greet(&self.0, cx, arguments.name, arguments.times);
-                    call.reply::<KindsGreetReply>(result)
+                    call.reply::<KindsGreetArgs>(result)
                 }
                 2 => {
                     let _: KindsNothingArgs = call.arguments()?;
                     let result = Kinds::nothing(&self.0, cx);
-                    call.reply::<()>(result)
+                    call.reply::<KindsNothingArgs>(result)
                 }
                 3 => {
                     let arguments: KindsHearArgs = call.arguments()?;
@@ -989,22 +800,22 @@ pub mod kinds {
                     let request = call.request()?;
                     let replies = call.replies()?;
                     let result = Kinds::listen(&self.0, cx, request, replies);
-                    call.end::<KindsListenReply>(result)
+                    call.end::<KindsListenArgs>(result)
                 }
                 5 => {
                     let requests = call.requests()?;
                     let result = Kinds::tell(&self.0, cx, requests);
-                    call.end_with::<KindsTellReply>(result)
+                    call.end_with::<KindsTellArgs>(result)
                 }
                 6 => {
                     let (requests, replies) = call.halves()?;
                     let result = Kinds::talk(&self.0, cx, requests, replies);
-                    call.end::<KindsTalkReply>(result)
+                    call.end::<KindsTalkArgs>(result)
                 }
                 7 => {
                     let arguments: BaseWhoArgs = call.arguments()?;
                     let result = Base::who(&self.0, cx, arguments.name);
-                    call.reply::<BaseWhoReply>(result)
+                    call.reply::<BaseWhoArgs>(result)
                 }
                 _ => call.unknown_method(),
             }
@@ -1070,13 +881,16 @@ pub mod kinds {
     }
 
     /// A client's end of a stream of `listen`.
-    pub type KindsListenStream = breezeway_rpc::ReplyStream<All, KindsListenReply>;
+    pub type KindsListenStream =
+        breezeway_rpc::ReplyStream<All, breezeway_rpc::Done<KindsListenError>>;
 
     /// A client's end of a stream of `tell`.
-    pub type KindsTellStream = breezeway_rpc::RequestStream<All, KindsTellReply>;
+    pub type KindsTellStream =
+        breezeway_rpc::RequestStream<All, breezeway_rpc::Returned<All, KindsTellError>>;
 
     /// A client's end of a stream of `talk`.
-    pub type KindsTalkStream = breezeway_rpc::DuplexStream<All, All, KindsTalkReply>;
+    pub type KindsTalkStream =
+        breezeway_rpc::DuplexStream<All, All, breezeway_rpc::Done<KindsTalkError>>;
 
     const KINDS_METHODS: [breezeway_rpc::Method; 8] = [
         breezeway_rpc::Method::of::<KindsEchoArgs>("Kinds"),
@@ -1120,236 +934,16 @@ pub mod kinds {
         }
     }
 
-    /// A [`KindsEchoArgs`], read in place.
-    #[derive(Clone, Copy, Debug, Default, PartialEq)]
-    pub struct KindsEchoArgsView<'a> {
-        pub all: AllView<'a>,
-    }
-
-    impl Wire for KindsEchoArgsView<'_> {}
-
-    impl Encode for KindsEchoArgsView<'_> {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            to.field(1, &self.all);
-            to.stop();
-        }
-    }
-
-    impl<'a> View<'a> for KindsEchoArgsView<'a> {
-        #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
-            let mut kinds_echo_args = Self::default();
-            let mut fields = Fields::begin(from)?;
-            fields.view(1, &mut kinds_echo_args.all)?;
-            while let Some(id) = fields.next_id()? {
-                match id {
-                    1 => fields.view_next(&mut kinds_echo_args.all)?,
-                    _ => fields.skip_next()?,
-                };
-            }
-            Ok(kinds_echo_args)
-        }
-    }
-
-    impl IntoOwned<KindsEchoArgs> for KindsEchoArgsView<'_> {
-        #[inline]
-        fn into_owned(self) -> KindsEchoArgs {
-            KindsEchoArgs {
-                all: self.all.into_owned(),
-            }
-        }
-    }
-
-    /// Writes a [`KindsEchoArgs`], field by field.
-    #[must_use = "a struct ends with end()"]
-    pub struct KindsEchoArgsWriter<'w, S>(&'w mut S);
-
-    impl<'w, 'a, S: Sink<'a>> KindsEchoArgsWriter<'w, S> {
-        pub fn new(to: &'w mut S) -> Self {
-            Self(to)
-        }
-
-        pub fn all(self, write: impl FnOnce(AllWriter<'_, S>) -> AllWriter<'_, S>) -> Self {
-            self.0.header::<All>(1);
-            write(AllWriter::new(self.0)).end();
-            self
-        }
-
-        pub fn end(self) {
-            self.0.stop();
-        }
-    }
-
     impl Call for KindsEchoArgs {
-        type Reply = KindsEchoReply;
+        type Reply = breezeway_rpc::Returned<All, KindsEchoError>;
         const METHOD: &'static str = "echo";
     }
 
-    /// What `Kinds.echo` returns or throws.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub enum KindsEchoReply {
-        /// No field that this version knows.
-        #[default]
-        Unset,
-        Success(All),
-        Refused(Refused),
-    }
-
-    impl Wire for KindsEchoReply {}
-
-    impl Encode for KindsEchoReply {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            match self {
-                Self::Unset => {}
-                Self::Success(value) => to.field(0, value),
-                Self::Refused(value) => to.field(1, value),
-            }
-            to.stop();
-        }
-    }
-
-    impl Decode for KindsEchoReply {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
-            while let Some(id) = fields.next_id()? {
-                match id {
-                    0 => fields.read_next_as(self, Self::Success)?,
-                    1 => fields.read_next_as(self, Self::Refused)?,
-                    _ => fields.skip_next()?,
-                };
-            }
-            Ok(())
-        }
-    }
-
-    /// A [`KindsEchoReply`], read in place.
-    #[derive(Clone, Copy, Debug, Default, PartialEq)]
-    pub enum KindsEchoReplyView<'a> {
-        /// No field that this version knows.
-        #[default]
-        Unset,
-        Success(AllView<'a>),
-        Refused(RefusedView<'a>),
-    }
-
-    impl Wire for KindsEchoReplyView<'_> {}
-
-    impl Encode for KindsEchoReplyView<'_> {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            match self {
-                Self::Unset => {}
-                Self::Success(value) => to.field(0, value),
-                Self::Refused(value) => to.field(1, value),
-            }
-            to.stop();
-        }
-    }
-
-    impl<'a> View<'a> for KindsEchoReplyView<'a> {
-        #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
-            let mut kinds_echo_reply = Self::default();
-            let mut fields = Fields::begin(from)?;
-            while let Some(id) = fields.next_id()? {
-                match id {
-                    0 => fields.view_next_as(&mut kinds_echo_reply, Self::Success)?,
-                    1 => fields.view_next_as(&mut kinds_echo_reply, Self::Refused)?,
-                    _ => fields.skip_next()?,
-                };
-            }
-            Ok(kinds_echo_reply)
-        }
-    }
-
-    impl IntoOwned<KindsEchoReply> for KindsEchoReplyView<'_> {
-        #[inline]
-        fn into_owned(self) -> KindsEchoReply {
-            match self {
-                Self::Unset => KindsEchoReply::Unset,
-                Self::Success(value) => KindsEchoReply::Success(value.into_owned()),
-                Self::Refused(value) => KindsEchoReply::Refused(value.into_owned()),
-            }
-        }
-    }
-
-    /// Writes a [`KindsEchoReply`], one field of it.
-    #[must_use = "a union ends with end()"]
-    pub struct KindsEchoReplyWriter<'w, S>(&'w mut S);
-
-    impl<'w, 'a, S: Sink<'a>> KindsEchoReplyWriter<'w, S> {
-        pub fn new(to: &'w mut S) -> Self {
-            Self(to)
-        }
-
-        pub fn success(self, write: impl FnOnce(AllWriter<'_, S>) -> AllWriter<'_, S>) -> Self {
-            self.0.header::<All>(0);
-            write(AllWriter::new(self.0)).end();
-            self
-        }
-
-        pub fn refused(
-            self,
-            write: impl FnOnce(RefusedWriter<'_, S>) -> RefusedWriter<'_, S>,
-        ) -> Self {
-            self.0.header::<Refused>(1);
-            write(RefusedWriter::new(self.0)).end();
-            self
-        }
-
-        pub fn end(self) {
-            self.0.stop();
-        }
-    }
-
-    /// Why `Kinds.echo` failed.
-    #[derive(Debug)]
-    pub enum KindsEchoError {
-        Refused(Refused),
-        /// The call failed otherwise.
-        Rpc(breezeway_rpc::Error),
-    }
-
-    impl fmt::Display for KindsEchoError {
-        fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-            match self {
-                Self::Refused(exception) => write!(formatter, "{exception}"),
-                Self::Rpc(error) => fmt::Display::fmt(error, formatter),
-            }
-        }
-    }
-
-    impl Error for KindsEchoError {}
-
-    impl From<Refused> for KindsEchoError {
-        fn from(error: Refused) -> Self {
-            Self::Refused(error)
-        }
-    }
-
-    impl From<breezeway_rpc::Error> for KindsEchoError {
-        fn from(error: breezeway_rpc::Error) -> Self {
-            Self::Rpc(error)
-        }
-    }
-
-    impl breezeway_rpc::Reply for KindsEchoReply {
-        type Value = All;
-        type Error = KindsEchoError;
-
-        fn from_result(result: Result<All, KindsEchoError>) -> Result<Self, breezeway_rpc::Error> {
-            match result {
-                Ok(value) => Ok(Self::Success(value)),
-                Err(KindsEchoError::Refused(exception)) => Ok(Self::Refused(exception)),
-                Err(KindsEchoError::Rpc(error)) => Err(error),
-            }
-        }
-
-        fn into_result(self) -> Result<All, KindsEchoError> {
-            match self {
-                Self::Success(value) => Ok(value),
-                Self::Unset => Err(breezeway_rpc::Error::MissingResult.into()),
-                Self::Refused(exception) => Err(KindsEchoError::Refused(exception)),
-            }
+    breezeway_rpc::method_error! {
+        /// Why `Kinds.echo` failed.
+        pub enum KindsEchoError {
+            1 => Refused(Refused: Display + From),
+            _ => Rpc,
         }
     }
 
@@ -1395,214 +989,9 @@ pub mod kinds {
         }
     }
 
-    /// A [`KindsGreetArgs`], read in place.
-    #[derive(Clone, Copy, Debug, PartialEq)]
-    pub struct KindsGreetArgsView<'a> {
-        pub name: &'a str,
-        pub times: i32,
-    }
-
-    impl Default for KindsGreetArgsView<'_> {
-        fn default() -> Self {
-            Self { name: "", times: 2 }
-        }
-    }
-
-    impl Wire for KindsGreetArgsView<'_> {}
-
-    impl Encode for KindsGreetArgsView<'_> {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            to.field(1, &self.name);
-            to.put(2, self.times);
-            to.stop();
-        }
-    }
-
-    impl<'a> View<'a> for KindsGreetArgsView<'a> {
-        #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
-            let mut kinds_greet_args = Self::default();
-            let mut fields = Fields::begin(from)?;
-            fields.view(1, &mut kinds_greet_args.name)?;
-            fields.view(2, &mut kinds_greet_args.times)?;
-            while let Some(id) = fields.next_id()? {
-                match id {
-                    1 => fields.view_next(&mut kinds_greet_args.name)?,
-                    2 => fields.view_next(&mut kinds_greet_args.times)?,
-                    _ => fields.skip_next()?,
-                };
-            }
-            Ok(kinds_greet_args)
-        }
-    }
-
-    impl IntoOwned<KindsGreetArgs> for KindsGreetArgsView<'_> {
-        #[inline]
-        fn into_owned(self) -> KindsGreetArgs {
-            KindsGreetArgs {
-                name: self.name.into_owned(),
-                times: self.times,
-            }
-        }
-    }
-
-    /// Writes a [`KindsGreetArgs`], field by field.
-    #[must_use = "a struct ends with end()"]
-    pub struct KindsGreetArgsWriter<'w, S>(&'w mut S);
-
-    impl<'w, 'a, S: Sink<'a>> KindsGreetArgsWriter<'w, S> {
-        pub fn new(to: &'w mut S) -> Self {
-            Self(to)
-        }
-
-        pub fn name(self, name: &'a str) -> Self {
-            self.0.field(1, name);
-            self
-        }
-
-        pub fn name_in_place(self, length: usize, fill: impl FnOnce(&mut [u8])) -> Self {
-            self.0.bytes_in_place(1, length, fill);
-            self
-        }
-
-        pub fn times(self, times: i32) -> Self {
-            self.0.put(2, times);
-            self
-        }
-
-        pub fn end(self) {
-            self.0.stop();
-        }
-    }
-
     impl Call for KindsGreetArgs {
-        type Reply = KindsGreetReply;
+        type Reply = breezeway_rpc::Returned<String, breezeway_rpc::Error>;
         const METHOD: &'static str = "greet";
-    }
-
-    /// What `Kinds.greet` returns or throws.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub enum KindsGreetReply {
-        /// No field that this version knows.
-        #[default]
-        Unset,
-        Success(String),
-    }
-
-    impl Wire for KindsGreetReply {}
-
-    impl Encode for KindsGreetReply {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            match self {
-                Self::Unset => {}
-                Self::Success(value) => to.field(0, value),
-            }
-            to.stop();
-        }
-    }
-
-    impl Decode for KindsGreetReply {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
-            while let Some(id) = fields.next_id()? {
-                match id {
-                    0 => fields.read_next_as(self, Self::Success)?,
-                    _ => fields.skip_next()?,
-                };
-            }
-            Ok(())
-        }
-    }
-
-    /// A [`KindsGreetReply`], read in place.
-    #[derive(Clone, Copy, Debug, Default, PartialEq)]
-    pub enum KindsGreetReplyView<'a> {
-        /// No field that this version knows.
-        #[default]
-        Unset,
-        Success(&'a str),
-    }
-
-    impl Wire for KindsGreetReplyView<'_> {}
-
-    impl Encode for KindsGreetReplyView<'_> {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            match self {
-                Self::Unset => {}
-                Self::Success(value) => to.field(0, value),
-            }
-            to.stop();
-        }
-    }
-
-    impl<'a> View<'a> for KindsGreetReplyView<'a> {
-        #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
-            let mut kinds_greet_reply = Self::default();
-            let mut fields = Fields::begin(from)?;
-            while let Some(id) = fields.next_id()? {
-                match id {
-                    0 => fields.view_next_as(&mut kinds_greet_reply, Self::Success)?,
-                    _ => fields.skip_next()?,
-                };
-            }
-            Ok(kinds_greet_reply)
-        }
-    }
-
-    impl IntoOwned<KindsGreetReply> for KindsGreetReplyView<'_> {
-        #[inline]
-        fn into_owned(self) -> KindsGreetReply {
-            match self {
-                Self::Unset => KindsGreetReply::Unset,
-                Self::Success(value) => KindsGreetReply::Success(value.into_owned()),
-            }
-        }
-    }
-
-    /// Writes a [`KindsGreetReply`], one field of it.
-    #[must_use = "a union ends with end()"]
-    pub struct KindsGreetReplyWriter<'w, S>(&'w mut S);
-
-    impl<'w, 'a, S: Sink<'a>> KindsGreetReplyWriter<'w, S> {
-        pub fn new(to: &'w mut S) -> Self {
-            Self(to)
-        }
-
-        pub fn success(self, success: &'a str) -> Self {
-            self.0.field(0, success);
-            self
-        }
-
-        pub fn success_in_place(self, length: usize, fill: impl FnOnce(&mut [u8])) -> Self {
-            self.0.bytes_in_place(0, length, fill);
-            self
-        }
-
-        pub fn end(self) {
-            self.0.stop();
-        }
-    }
-
-    impl breezeway_rpc::Reply for KindsGreetReply {
-        type Value = String;
-        type Error = breezeway_rpc::Error;
-
-        fn from_result(
-            result: Result<String, breezeway_rpc::Error>,
-        ) -> Result<Self, breezeway_rpc::Error> {
-            match result {
-                Ok(value) => Ok(Self::Success(value)),
-                Err(error) => Err(error),
-            }
-        }
-
-        fn into_result(self) -> Result<String, breezeway_rpc::Error> {
-            match self {
-                Self::Success(value) => Ok(value),
-                Self::Unset => Err(breezeway_rpc::Error::MissingResult),
-            }
-        }
     }
 
     /// The arguments of `Kinds.nothing`.
@@ -1624,50 +1013,6 @@ pub mod kinds {
                 fields.skip_next()?;
             }
             Ok(())
-        }
-    }
-
-    /// A [`KindsNothingArgs`], read in place.
-    #[derive(Clone, Copy, Debug, Default, PartialEq)]
-    pub struct KindsNothingArgsView {}
-
-    impl Wire for KindsNothingArgsView {}
-
-    impl Encode for KindsNothingArgsView {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            to.stop();
-        }
-    }
-
-    impl<'a> View<'a> for KindsNothingArgsView {
-        #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
-            let mut fields = Fields::begin(from)?;
-            while fields.next_id()?.is_some() {
-                fields.skip_next()?;
-            }
-            Ok(Self::default())
-        }
-    }
-
-    impl IntoOwned<KindsNothingArgs> for KindsNothingArgsView {
-        #[inline]
-        fn into_owned(self) -> KindsNothingArgs {
-            KindsNothingArgs {}
-        }
-    }
-
-    /// Writes a [`KindsNothingArgs`], field by field.
-    #[must_use = "a struct ends with end()"]
-    pub struct KindsNothingArgsWriter<'w, S>(&'w mut S);
-
-    impl<'w, 'a, S: Sink<'a>> KindsNothingArgsWriter<'w, S> {
-        pub fn new(to: &'w mut S) -> Self {
-            Self(to)
-        }
-
-        pub fn end(self) {
-            self.0.stop();
         }
     }
 
@@ -1702,70 +1047,6 @@ pub mod kinds {
                 };
             }
             Ok(())
-        }
-    }
-
-    /// A [`KindsHearArgs`], read in place.
-    #[derive(Clone, Copy, Debug, Default, PartialEq)]
-    pub struct KindsHearArgsView<'a> {
-        pub text: &'a str,
-    }
-
-    impl Wire for KindsHearArgsView<'_> {}
-
-    impl Encode for KindsHearArgsView<'_> {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            to.field(1, &self.text);
-            to.stop();
-        }
-    }
-
-    impl<'a> View<'a> for KindsHearArgsView<'a> {
-        #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
-            let mut kinds_hear_args = Self::default();
-            let mut fields = Fields::begin(from)?;
-            fields.view(1, &mut kinds_hear_args.text)?;
-            while let Some(id) = fields.next_id()? {
-                match id {
-                    1 => fields.view_next(&mut kinds_hear_args.text)?,
-                    _ => fields.skip_next()?,
-                };
-            }
-            Ok(kinds_hear_args)
-        }
-    }
-
-    impl IntoOwned<KindsHearArgs> for KindsHearArgsView<'_> {
-        #[inline]
-        fn into_owned(self) -> KindsHearArgs {
-            KindsHearArgs {
-                text: self.text.into_owned(),
-            }
-        }
-    }
-
-    /// Writes a [`KindsHearArgs`], field by field.
-    #[must_use = "a struct ends with end()"]
-    pub struct KindsHearArgsWriter<'w, S>(&'w mut S);
-
-    impl<'w, 'a, S: Sink<'a>> KindsHearArgsWriter<'w, S> {
-        pub fn new(to: &'w mut S) -> Self {
-            Self(to)
-        }
-
-        pub fn text(self, text: &'a str) -> Self {
-            self.0.field(1, text);
-            self
-        }
-
-        pub fn text_in_place(self, length: usize, fill: impl FnOnce(&mut [u8])) -> Self {
-            self.0.bytes_in_place(1, length, fill);
-            self
-        }
-
-        pub fn end(self) {
-            self.0.stop();
         }
     }
 
@@ -1804,236 +1085,17 @@ pub mod kinds {
         }
     }
 
-    /// A [`KindsListenArgs`], read in place.
-    #[derive(Clone, Copy, Debug, Default, PartialEq)]
-    pub struct KindsListenArgsView<'a> {
-        pub all: AllView<'a>,
-    }
-
-    impl Wire for KindsListenArgsView<'_> {}
-
-    impl Encode for KindsListenArgsView<'_> {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            to.field(1, &self.all);
-            to.stop();
-        }
-    }
-
-    impl<'a> View<'a> for KindsListenArgsView<'a> {
-        #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
-            let mut kinds_listen_args = Self::default();
-            let mut fields = Fields::begin(from)?;
-            fields.view(1, &mut kinds_listen_args.all)?;
-            while let Some(id) = fields.next_id()? {
-                match id {
-                    1 => fields.view_next(&mut kinds_listen_args.all)?,
-                    _ => fields.skip_next()?,
-                };
-            }
-            Ok(kinds_listen_args)
-        }
-    }
-
-    impl IntoOwned<KindsListenArgs> for KindsListenArgsView<'_> {
-        #[inline]
-        fn into_owned(self) -> KindsListenArgs {
-            KindsListenArgs {
-                all: self.all.into_owned(),
-            }
-        }
-    }
-
-    /// Writes a [`KindsListenArgs`], field by field.
-    #[must_use = "a struct ends with end()"]
-    pub struct KindsListenArgsWriter<'w, S>(&'w mut S);
-
-    impl<'w, 'a, S: Sink<'a>> KindsListenArgsWriter<'w, S> {
-        pub fn new(to: &'w mut S) -> Self {
-            Self(to)
-        }
-
-        pub fn all(self, write: impl FnOnce(AllWriter<'_, S>) -> AllWriter<'_, S>) -> Self {
-            self.0.header::<All>(1);
-            write(AllWriter::new(self.0)).end();
-            self
-        }
-
-        pub fn end(self) {
-            self.0.stop();
-        }
-    }
-
     impl Call for KindsListenArgs {
-        type Reply = KindsListenReply;
+        type Reply = breezeway_rpc::Done<KindsListenError>;
         const METHOD: &'static str = "listen";
         const STREAMING: Streaming = Streaming::Server;
     }
 
-    /// What `Kinds.listen` returns or throws.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub enum KindsListenReply {
-        /// No field that this version knows.
-        #[default]
-        Unset,
-        Success(All),
-        Refused(Refused),
-    }
-
-    impl Wire for KindsListenReply {}
-
-    impl Encode for KindsListenReply {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            match self {
-                Self::Unset => {}
-                Self::Success(value) => to.field(0, value),
-                Self::Refused(value) => to.field(1, value),
-            }
-            to.stop();
-        }
-    }
-
-    impl Decode for KindsListenReply {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
-            while let Some(id) = fields.next_id()? {
-                match id {
-                    0 => fields.read_next_as(self, Self::Success)?,
-                    1 => fields.read_next_as(self, Self::Refused)?,
-                    _ => fields.skip_next()?,
-                };
-            }
-            Ok(())
-        }
-    }
-
-    /// A [`KindsListenReply`], read in place.
-    #[derive(Clone, Copy, Debug, Default, PartialEq)]
-    pub enum KindsListenReplyView<'a> {
-        /// No field that this version knows.
-        #[default]
-        Unset,
-        Success(AllView<'a>),
-        Refused(RefusedView<'a>),
-    }
-
-    impl Wire for KindsListenReplyView<'_> {}
-
-    impl Encode for KindsListenReplyView<'_> {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            match self {
-                Self::Unset => {}
-                Self::Success(value) => to.field(0, value),
-                Self::Refused(value) => to.field(1, value),
-            }
-            to.stop();
-        }
-    }
-
-    impl<'a> View<'a> for KindsListenReplyView<'a> {
-        #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
-            let mut kinds_listen_reply = Self::default();
-            let mut fields = Fields::begin(from)?;
-            while let Some(id) = fields.next_id()? {
-                match id {
-                    0 => fields.view_next_as(&mut kinds_listen_reply, Self::Success)?,
-                    1 => fields.view_next_as(&mut kinds_listen_reply, Self::Refused)?,
-                    _ => fields.skip_next()?,
-                };
-            }
-            Ok(kinds_listen_reply)
-        }
-    }
-
-    impl IntoOwned<KindsListenReply> for KindsListenReplyView<'_> {
-        #[inline]
-        fn into_owned(self) -> KindsListenReply {
-            match self {
-                Self::Unset => KindsListenReply::Unset,
-                Self::Success(value) => KindsListenReply::Success(value.into_owned()),
-                Self::Refused(value) => KindsListenReply::Refused(value.into_owned()),
-            }
-        }
-    }
-
-    /// Writes a [`KindsListenReply`], one field of it.
-    #[must_use = "a union ends with end()"]
-    pub struct KindsListenReplyWriter<'w, S>(&'w mut S);
-
-    impl<'w, 'a, S: Sink<'a>> KindsListenReplyWriter<'w, S> {
-        pub fn new(to: &'w mut S) -> Self {
-            Self(to)
-        }
-
-        pub fn success(self, write: impl FnOnce(AllWriter<'_, S>) -> AllWriter<'_, S>) -> Self {
-            self.0.header::<All>(0);
-            write(AllWriter::new(self.0)).end();
-            self
-        }
-
-        pub fn refused(
-            self,
-            write: impl FnOnce(RefusedWriter<'_, S>) -> RefusedWriter<'_, S>,
-        ) -> Self {
-            self.0.header::<Refused>(1);
-            write(RefusedWriter::new(self.0)).end();
-            self
-        }
-
-        pub fn end(self) {
-            self.0.stop();
-        }
-    }
-
-    /// Why `Kinds.listen` failed.
-    #[derive(Debug)]
-    pub enum KindsListenError {
-        Refused(Refused),
-        /// The call failed otherwise.
-        Rpc(breezeway_rpc::Error),
-    }
-
-    impl fmt::Display for KindsListenError {
-        fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-            match self {
-                Self::Refused(exception) => write!(formatter, "{exception}"),
-                Self::Rpc(error) => fmt::Display::fmt(error, formatter),
-            }
-        }
-    }
-
-    impl Error for KindsListenError {}
-
-    impl From<Refused> for KindsListenError {
-        fn from(error: Refused) -> Self {
-            Self::Refused(error)
-        }
-    }
-
-    impl From<breezeway_rpc::Error> for KindsListenError {
-        fn from(error: breezeway_rpc::Error) -> Self {
-            Self::Rpc(error)
-        }
-    }
-
-    impl breezeway_rpc::Reply for KindsListenReply {
-        type Value = ();
-        type Error = KindsListenError;
-
-        fn from_result(result: Result<(), KindsListenError>) -> Result<Self, breezeway_rpc::Error> {
-            match result {
-                Ok(()) => Ok(Self::Unset),
-                Err(KindsListenError::Refused(exception)) => Ok(Self::Refused(exception)),
-                Err(KindsListenError::Rpc(error)) => Err(error),
-            }
-        }
-
-        fn into_result(self) -> Result<(), KindsListenError> {
-            match self {
-                Self::Unset | Self::Success(_) => Ok(()),
-                Self::Refused(exception) => Err(KindsListenError::Refused(exception)),
-            }
+    breezeway_rpc::method_error! {
+        /// Why `Kinds.listen` failed.
+        pub enum KindsListenError {
+            1 => Refused(Refused: Display + From),
+            _ => Rpc,
         }
     }
 
@@ -2066,237 +1128,17 @@ pub mod kinds {
         }
     }
 
-    /// A [`KindsTellArgs`], read in place.
-    #[derive(Clone, Copy, Debug, Default, PartialEq)]
-    pub struct KindsTellArgsView<'a> {
-        pub all: AllView<'a>,
-    }
-
-    impl Wire for KindsTellArgsView<'_> {}
-
-    impl Encode for KindsTellArgsView<'_> {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            to.field(1, &self.all);
-            to.stop();
-        }
-    }
-
-    impl<'a> View<'a> for KindsTellArgsView<'a> {
-        #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
-            let mut kinds_tell_args = Self::default();
-            let mut fields = Fields::begin(from)?;
-            fields.view(1, &mut kinds_tell_args.all)?;
-            while let Some(id) = fields.next_id()? {
-                match id {
-                    1 => fields.view_next(&mut kinds_tell_args.all)?,
-                    _ => fields.skip_next()?,
-                };
-            }
-            Ok(kinds_tell_args)
-        }
-    }
-
-    impl IntoOwned<KindsTellArgs> for KindsTellArgsView<'_> {
-        #[inline]
-        fn into_owned(self) -> KindsTellArgs {
-            KindsTellArgs {
-                all: self.all.into_owned(),
-            }
-        }
-    }
-
-    /// Writes a [`KindsTellArgs`], field by field.
-    #[must_use = "a struct ends with end()"]
-    pub struct KindsTellArgsWriter<'w, S>(&'w mut S);
-
-    impl<'w, 'a, S: Sink<'a>> KindsTellArgsWriter<'w, S> {
-        pub fn new(to: &'w mut S) -> Self {
-            Self(to)
-        }
-
-        pub fn all(self, write: impl FnOnce(AllWriter<'_, S>) -> AllWriter<'_, S>) -> Self {
-            self.0.header::<All>(1);
-            write(AllWriter::new(self.0)).end();
-            self
-        }
-
-        pub fn end(self) {
-            self.0.stop();
-        }
-    }
-
     impl Call for KindsTellArgs {
-        type Reply = KindsTellReply;
+        type Reply = breezeway_rpc::Returned<All, KindsTellError>;
         const METHOD: &'static str = "tell";
         const STREAMING: Streaming = Streaming::Client;
     }
 
-    /// What `Kinds.tell` returns or throws.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub enum KindsTellReply {
-        /// No field that this version knows.
-        #[default]
-        Unset,
-        Success(All),
-        Refused(Refused),
-    }
-
-    impl Wire for KindsTellReply {}
-
-    impl Encode for KindsTellReply {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            match self {
-                Self::Unset => {}
-                Self::Success(value) => to.field(0, value),
-                Self::Refused(value) => to.field(1, value),
-            }
-            to.stop();
-        }
-    }
-
-    impl Decode for KindsTellReply {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
-            while let Some(id) = fields.next_id()? {
-                match id {
-                    0 => fields.read_next_as(self, Self::Success)?,
-                    1 => fields.read_next_as(self, Self::Refused)?,
-                    _ => fields.skip_next()?,
-                };
-            }
-            Ok(())
-        }
-    }
-
-    /// A [`KindsTellReply`], read in place.
-    #[derive(Clone, Copy, Debug, Default, PartialEq)]
-    pub enum KindsTellReplyView<'a> {
-        /// No field that this version knows.
-        #[default]
-        Unset,
-        Success(AllView<'a>),
-        Refused(RefusedView<'a>),
-    }
-
-    impl Wire for KindsTellReplyView<'_> {}
-
-    impl Encode for KindsTellReplyView<'_> {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            match self {
-                Self::Unset => {}
-                Self::Success(value) => to.field(0, value),
-                Self::Refused(value) => to.field(1, value),
-            }
-            to.stop();
-        }
-    }
-
-    impl<'a> View<'a> for KindsTellReplyView<'a> {
-        #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
-            let mut kinds_tell_reply = Self::default();
-            let mut fields = Fields::begin(from)?;
-            while let Some(id) = fields.next_id()? {
-                match id {
-                    0 => fields.view_next_as(&mut kinds_tell_reply, Self::Success)?,
-                    1 => fields.view_next_as(&mut kinds_tell_reply, Self::Refused)?,
-                    _ => fields.skip_next()?,
-                };
-            }
-            Ok(kinds_tell_reply)
-        }
-    }
-
-    impl IntoOwned<KindsTellReply> for KindsTellReplyView<'_> {
-        #[inline]
-        fn into_owned(self) -> KindsTellReply {
-            match self {
-                Self::Unset => KindsTellReply::Unset,
-                Self::Success(value) => KindsTellReply::Success(value.into_owned()),
-                Self::Refused(value) => KindsTellReply::Refused(value.into_owned()),
-            }
-        }
-    }
-
-    /// Writes a [`KindsTellReply`], one field of it.
-    #[must_use = "a union ends with end()"]
-    pub struct KindsTellReplyWriter<'w, S>(&'w mut S);
-
-    impl<'w, 'a, S: Sink<'a>> KindsTellReplyWriter<'w, S> {
-        pub fn new(to: &'w mut S) -> Self {
-            Self(to)
-        }
-
-        pub fn success(self, write: impl FnOnce(AllWriter<'_, S>) -> AllWriter<'_, S>) -> Self {
-            self.0.header::<All>(0);
-            write(AllWriter::new(self.0)).end();
-            self
-        }
-
-        pub fn refused(
-            self,
-            write: impl FnOnce(RefusedWriter<'_, S>) -> RefusedWriter<'_, S>,
-        ) -> Self {
-            self.0.header::<Refused>(1);
-            write(RefusedWriter::new(self.0)).end();
-            self
-        }
-
-        pub fn end(self) {
-            self.0.stop();
-        }
-    }
-
-    /// Why `Kinds.tell` failed.
-    #[derive(Debug)]
-    pub enum KindsTellError {
-        Refused(Refused),
-        /// The call failed otherwise.
-        Rpc(breezeway_rpc::Error),
-    }
-
-    impl fmt::Display for KindsTellError {
-        fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-            match self {
-                Self::Refused(exception) => write!(formatter, "{exception}"),
-                Self::Rpc(error) => fmt::Display::fmt(error, formatter),
-            }
-        }
-    }
-
-    impl Error for KindsTellError {}
-
-    impl From<Refused> for KindsTellError {
-        fn from(error: Refused) -> Self {
-            Self::Refused(error)
-        }
-    }
-
-    impl From<breezeway_rpc::Error> for KindsTellError {
-        fn from(error: breezeway_rpc::Error) -> Self {
-            Self::Rpc(error)
-        }
-    }
-
-    impl breezeway_rpc::Reply for KindsTellReply {
-        type Value = All;
-        type Error = KindsTellError;
-
-        fn from_result(result: Result<All, KindsTellError>) -> Result<Self, breezeway_rpc::Error> {
-            match result {
-                Ok(value) => Ok(Self::Success(value)),
-                Err(KindsTellError::Refused(exception)) => Ok(Self::Refused(exception)),
-                Err(KindsTellError::Rpc(error)) => Err(error),
-            }
-        }
-
-        fn into_result(self) -> Result<All, KindsTellError> {
-            match self {
-                Self::Success(value) => Ok(value),
-                Self::Unset => Err(breezeway_rpc::Error::MissingResult.into()),
-                Self::Refused(exception) => Err(KindsTellError::Refused(exception)),
-            }
+    breezeway_rpc::method_error! {
+        /// Why `Kinds.tell` failed.
+        pub enum KindsTellError {
+            1 => Refused(Refused: Display + From),
+            _ => Rpc,
         }
     }
 
@@ -2329,236 +1171,17 @@ pub mod kinds {
         }
     }
 
-    /// A [`KindsTalkArgs`], read in place.
-    #[derive(Clone, Copy, Debug, Default, PartialEq)]
-    pub struct KindsTalkArgsView<'a> {
-        pub all: AllView<'a>,
-    }
-
-    impl Wire for KindsTalkArgsView<'_> {}
-
-    impl Encode for KindsTalkArgsView<'_> {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            to.field(1, &self.all);
-            to.stop();
-        }
-    }
-
-    impl<'a> View<'a> for KindsTalkArgsView<'a> {
-        #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
-            let mut kinds_talk_args = Self::default();
-            let mut fields = Fields::begin(from)?;
-            fields.view(1, &mut kinds_talk_args.all)?;
-            while let Some(id) = fields.next_id()? {
-                match id {
-                    1 => fields.view_next(&mut kinds_talk_args.all)?,
-                    _ => fields.skip_next()?,
-                };
-            }
-            Ok(kinds_talk_args)
-        }
-    }
-
-    impl IntoOwned<KindsTalkArgs> for KindsTalkArgsView<'_> {
-        #[inline]
-        fn into_owned(self) -> KindsTalkArgs {
-            KindsTalkArgs {
-                all: self.all.into_owned(),
-            }
-        }
-    }
-
-    /// Writes a [`KindsTalkArgs`], field by field.
-    #[must_use = "a struct ends with end()"]
-    pub struct KindsTalkArgsWriter<'w, S>(&'w mut S);
-
-    impl<'w, 'a, S: Sink<'a>> KindsTalkArgsWriter<'w, S> {
-        pub fn new(to: &'w mut S) -> Self {
-            Self(to)
-        }
-
-        pub fn all(self, write: impl FnOnce(AllWriter<'_, S>) -> AllWriter<'_, S>) -> Self {
-            self.0.header::<All>(1);
-            write(AllWriter::new(self.0)).end();
-            self
-        }
-
-        pub fn end(self) {
-            self.0.stop();
-        }
-    }
-
     impl Call for KindsTalkArgs {
-        type Reply = KindsTalkReply;
+        type Reply = breezeway_rpc::Done<KindsTalkError>;
         const METHOD: &'static str = "talk";
         const STREAMING: Streaming = Streaming::Bidirectional;
     }
 
-    /// What `Kinds.talk` returns or throws.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub enum KindsTalkReply {
-        /// No field that this version knows.
-        #[default]
-        Unset,
-        Success(All),
-        Refused(Refused),
-    }
-
-    impl Wire for KindsTalkReply {}
-
-    impl Encode for KindsTalkReply {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            match self {
-                Self::Unset => {}
-                Self::Success(value) => to.field(0, value),
-                Self::Refused(value) => to.field(1, value),
-            }
-            to.stop();
-        }
-    }
-
-    impl Decode for KindsTalkReply {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
-            while let Some(id) = fields.next_id()? {
-                match id {
-                    0 => fields.read_next_as(self, Self::Success)?,
-                    1 => fields.read_next_as(self, Self::Refused)?,
-                    _ => fields.skip_next()?,
-                };
-            }
-            Ok(())
-        }
-    }
-
-    /// A [`KindsTalkReply`], read in place.
-    #[derive(Clone, Copy, Debug, Default, PartialEq)]
-    pub enum KindsTalkReplyView<'a> {
-        /// No field that this version knows.
-        #[default]
-        Unset,
-        Success(AllView<'a>),
-        Refused(RefusedView<'a>),
-    }
-
-    impl Wire for KindsTalkReplyView<'_> {}
-
-    impl Encode for KindsTalkReplyView<'_> {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            match self {
-                Self::Unset => {}
-                Self::Success(value) => to.field(0, value),
-                Self::Refused(value) => to.field(1, value),
-            }
-            to.stop();
-        }
-    }
-
-    impl<'a> View<'a> for KindsTalkReplyView<'a> {
-        #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
-            let mut kinds_talk_reply = Self::default();
-            let mut fields = Fields::begin(from)?;
-            while let Some(id) = fields.next_id()? {
-                match id {
-                    0 => fields.view_next_as(&mut kinds_talk_reply, Self::Success)?,
-                    1 => fields.view_next_as(&mut kinds_talk_reply, Self::Refused)?,
-                    _ => fields.skip_next()?,
-                };
-            }
-            Ok(kinds_talk_reply)
-        }
-    }
-
-    impl IntoOwned<KindsTalkReply> for KindsTalkReplyView<'_> {
-        #[inline]
-        fn into_owned(self) -> KindsTalkReply {
-            match self {
-                Self::Unset => KindsTalkReply::Unset,
-                Self::Success(value) => KindsTalkReply::Success(value.into_owned()),
-                Self::Refused(value) => KindsTalkReply::Refused(value.into_owned()),
-            }
-        }
-    }
-
-    /// Writes a [`KindsTalkReply`], one field of it.
-    #[must_use = "a union ends with end()"]
-    pub struct KindsTalkReplyWriter<'w, S>(&'w mut S);
-
-    impl<'w, 'a, S: Sink<'a>> KindsTalkReplyWriter<'w, S> {
-        pub fn new(to: &'w mut S) -> Self {
-            Self(to)
-        }
-
-        pub fn success(self, write: impl FnOnce(AllWriter<'_, S>) -> AllWriter<'_, S>) -> Self {
-            self.0.header::<All>(0);
-            write(AllWriter::new(self.0)).end();
-            self
-        }
-
-        pub fn refused(
-            self,
-            write: impl FnOnce(RefusedWriter<'_, S>) -> RefusedWriter<'_, S>,
-        ) -> Self {
-            self.0.header::<Refused>(1);
-            write(RefusedWriter::new(self.0)).end();
-            self
-        }
-
-        pub fn end(self) {
-            self.0.stop();
-        }
-    }
-
-    /// Why `Kinds.talk` failed.
-    #[derive(Debug)]
-    pub enum KindsTalkError {
-        Refused(Refused),
-        /// The call failed otherwise.
-        Rpc(breezeway_rpc::Error),
-    }
-
-    impl fmt::Display for KindsTalkError {
-        fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-            match self {
-                Self::Refused(exception) => write!(formatter, "{exception}"),
-                Self::Rpc(error) => fmt::Display::fmt(error, formatter),
-            }
-        }
-    }
-
-    impl Error for KindsTalkError {}
-
-    impl From<Refused> for KindsTalkError {
-        fn from(error: Refused) -> Self {
-            Self::Refused(error)
-        }
-    }
-
-    impl From<breezeway_rpc::Error> for KindsTalkError {
-        fn from(error: breezeway_rpc::Error) -> Self {
-            Self::Rpc(error)
-        }
-    }
-
-    impl breezeway_rpc::Reply for KindsTalkReply {
-        type Value = ();
-        type Error = KindsTalkError;
-
-        fn from_result(result: Result<(), KindsTalkError>) -> Result<Self, breezeway_rpc::Error> {
-            match result {
-                Ok(()) => Ok(Self::Unset),
-                Err(KindsTalkError::Refused(exception)) => Ok(Self::Refused(exception)),
-                Err(KindsTalkError::Rpc(error)) => Err(error),
-            }
-        }
-
-        fn into_result(self) -> Result<(), KindsTalkError> {
-            match self {
-                Self::Unset | Self::Success(_) => Ok(()),
-                Self::Refused(exception) => Err(KindsTalkError::Refused(exception)),
-            }
+    breezeway_rpc::method_error! {
+        /// Why `Kinds.talk` failed.
+        pub enum KindsTalkError {
+            1 => Refused(Refused: Display + From),
+            _ => Rpc,
         }
     }
 }

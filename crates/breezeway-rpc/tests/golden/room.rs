@@ -416,22 +416,22 @@ pub mod room {
                     let request = call.request()?;
                     let replies = call.replies()?;
                     let result = Room::listen(&self.0, cx, request, replies);
-                    call.end::<RoomListenReply>(result)
+                    call.end::<RoomListenArgs>(result)
                 }
                 1 => {
                     let requests = call.requests()?;
                     let result = Room::tell(&self.0, cx, requests);
-                    call.end_with::<RoomTellReply>(result)
+                    call.end_with::<RoomTellArgs>(result)
                 }
                 2 => {
                     let (requests, replies) = call.halves()?;
                     let result = Room::talk(&self.0, cx, requests, replies);
-                    call.end::<RoomTalkReply>(result)
+                    call.end::<RoomTalkArgs>(result)
                 }
                 3 => {
                     let arguments: RoomSayArgs = call.arguments()?;
                     let result = Room::say(&self.0, cx, arguments.line);
-                    call.reply::<RoomSayReply>(result)
+                    call.reply::<RoomSayArgs>(result)
                 }
                 _ => call.unknown_method(),
             }
@@ -486,13 +486,16 @@ pub mod room {
     }
 
     /// A client's end of a stream of `listen`.
-    pub type RoomListenStream = breezeway_rpc::ReplyStream<Line, RoomListenReply>;
+    pub type RoomListenStream =
+        breezeway_rpc::ReplyStream<Line, breezeway_rpc::Done<RoomListenError>>;
 
     /// A client's end of a stream of `tell`.
-    pub type RoomTellStream = breezeway_rpc::RequestStream<Line, RoomTellReply>;
+    pub type RoomTellStream =
+        breezeway_rpc::RequestStream<Line, breezeway_rpc::Returned<Heard, RoomTellError>>;
 
     /// A client's end of a stream of `talk`.
-    pub type RoomTalkStream = breezeway_rpc::DuplexStream<Line, Line, RoomTalkReply>;
+    pub type RoomTalkStream =
+        breezeway_rpc::DuplexStream<Line, Line, breezeway_rpc::Done<RoomTalkError>>;
 
     pub trait AsyncRoom: Send + Sync + 'static {
         /// As many lines as are wanted.
@@ -558,22 +561,22 @@ pub mod room {
                     let request = call.request_async().await?;
                     let replies = call.replies_async()?;
                     let result = AsyncRoom::listen(&self.0, cx, request, replies).await;
-                    call.end::<RoomListenReply>(result)
+                    call.end::<RoomListenArgs>(result)
                 }
                 1 => {
                     let requests = call.requests_async()?;
                     let result = AsyncRoom::tell(&self.0, cx, requests).await;
-                    call.end_with::<RoomTellReply>(result)
+                    call.end_with::<RoomTellArgs>(result)
                 }
                 2 => {
                     let (requests, replies) = call.halves_async()?;
                     let result = AsyncRoom::talk(&self.0, cx, requests, replies).await;
-                    call.end::<RoomTalkReply>(result)
+                    call.end::<RoomTalkArgs>(result)
                 }
                 3 => {
                     let arguments: RoomSayArgs = call.arguments()?;
                     let result = AsyncRoom::say(&self.0, cx, arguments.line).await;
-                    call.reply::<RoomSayReply>(result)
+                    call.reply::<RoomSayArgs>(result)
                 }
                 _ => call.unknown_method(),
             }
@@ -631,13 +634,16 @@ pub mod room {
     }
 
     /// A client's end of a stream of `listen`.
-    pub type AsyncRoomListenStream = breezeway_rpc::AsyncReplyStream<Line, RoomListenReply>;
+    pub type AsyncRoomListenStream =
+        breezeway_rpc::AsyncReplyStream<Line, breezeway_rpc::Done<RoomListenError>>;
 
     /// A client's end of a stream of `tell`.
-    pub type AsyncRoomTellStream = breezeway_rpc::AsyncRequestStream<Line, RoomTellReply>;
+    pub type AsyncRoomTellStream =
+        breezeway_rpc::AsyncRequestStream<Line, breezeway_rpc::Returned<Heard, RoomTellError>>;
 
     /// A client's end of a stream of `talk`.
-    pub type AsyncRoomTalkStream = breezeway_rpc::AsyncDuplexStream<Line, Line, RoomTalkReply>;
+    pub type AsyncRoomTalkStream =
+        breezeway_rpc::AsyncDuplexStream<Line, Line, breezeway_rpc::Done<RoomTalkError>>;
 
     const ROOM_METHODS: [breezeway_rpc::Method; 4] = [
         breezeway_rpc::Method::of::<RoomListenArgs>("Room"),
@@ -677,236 +683,17 @@ pub mod room {
         }
     }
 
-    /// A [`RoomListenArgs`], read in place.
-    #[derive(Clone, Copy, Debug, Default, PartialEq)]
-    pub struct RoomListenArgsView<'a> {
-        pub wanted: LineView<'a>,
-    }
-
-    impl Wire for RoomListenArgsView<'_> {}
-
-    impl Encode for RoomListenArgsView<'_> {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            to.field(1, &self.wanted);
-            to.stop();
-        }
-    }
-
-    impl<'a> View<'a> for RoomListenArgsView<'a> {
-        #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
-            let mut room_listen_args = Self::default();
-            let mut fields = Fields::begin(from)?;
-            fields.view(1, &mut room_listen_args.wanted)?;
-            while let Some(id) = fields.next_id()? {
-                match id {
-                    1 => fields.view_next(&mut room_listen_args.wanted)?,
-                    _ => fields.skip_next()?,
-                };
-            }
-            Ok(room_listen_args)
-        }
-    }
-
-    impl IntoOwned<RoomListenArgs> for RoomListenArgsView<'_> {
-        #[inline]
-        fn into_owned(self) -> RoomListenArgs {
-            RoomListenArgs {
-                wanted: self.wanted.into_owned(),
-            }
-        }
-    }
-
-    /// Writes a [`RoomListenArgs`], field by field.
-    #[must_use = "a struct ends with end()"]
-    pub struct RoomListenArgsWriter<'w, S>(&'w mut S);
-
-    impl<'w, 'a, S: Sink<'a>> RoomListenArgsWriter<'w, S> {
-        pub fn new(to: &'w mut S) -> Self {
-            Self(to)
-        }
-
-        pub fn wanted(self, write: impl FnOnce(LineWriter<'_, S>) -> LineWriter<'_, S>) -> Self {
-            self.0.header::<Line>(1);
-            write(LineWriter::new(self.0)).end();
-            self
-        }
-
-        pub fn end(self) {
-            self.0.stop();
-        }
-    }
-
     impl Call for RoomListenArgs {
-        type Reply = RoomListenReply;
+        type Reply = breezeway_rpc::Done<RoomListenError>;
         const METHOD: &'static str = "listen";
         const STREAMING: Streaming = Streaming::Server;
     }
 
-    /// What `Room.listen` returns or throws.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub enum RoomListenReply {
-        /// No field that this version knows.
-        #[default]
-        Unset,
-        Success(Line),
-        Missing(NoSuchRoom),
-    }
-
-    impl Wire for RoomListenReply {}
-
-    impl Encode for RoomListenReply {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            match self {
-                Self::Unset => {}
-                Self::Success(value) => to.field(0, value),
-                Self::Missing(value) => to.field(1, value),
-            }
-            to.stop();
-        }
-    }
-
-    impl Decode for RoomListenReply {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
-            while let Some(id) = fields.next_id()? {
-                match id {
-                    0 => fields.read_next_as(self, Self::Success)?,
-                    1 => fields.read_next_as(self, Self::Missing)?,
-                    _ => fields.skip_next()?,
-                };
-            }
-            Ok(())
-        }
-    }
-
-    /// A [`RoomListenReply`], read in place.
-    #[derive(Clone, Copy, Debug, Default, PartialEq)]
-    pub enum RoomListenReplyView<'a> {
-        /// No field that this version knows.
-        #[default]
-        Unset,
-        Success(LineView<'a>),
-        Missing(NoSuchRoomView<'a>),
-    }
-
-    impl Wire for RoomListenReplyView<'_> {}
-
-    impl Encode for RoomListenReplyView<'_> {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            match self {
-                Self::Unset => {}
-                Self::Success(value) => to.field(0, value),
-                Self::Missing(value) => to.field(1, value),
-            }
-            to.stop();
-        }
-    }
-
-    impl<'a> View<'a> for RoomListenReplyView<'a> {
-        #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
-            let mut room_listen_reply = Self::default();
-            let mut fields = Fields::begin(from)?;
-            while let Some(id) = fields.next_id()? {
-                match id {
-                    0 => fields.view_next_as(&mut room_listen_reply, Self::Success)?,
-                    1 => fields.view_next_as(&mut room_listen_reply, Self::Missing)?,
-                    _ => fields.skip_next()?,
-                };
-            }
-            Ok(room_listen_reply)
-        }
-    }
-
-    impl IntoOwned<RoomListenReply> for RoomListenReplyView<'_> {
-        #[inline]
-        fn into_owned(self) -> RoomListenReply {
-            match self {
-                Self::Unset => RoomListenReply::Unset,
-                Self::Success(value) => RoomListenReply::Success(value.into_owned()),
-                Self::Missing(value) => RoomListenReply::Missing(value.into_owned()),
-            }
-        }
-    }
-
-    /// Writes a [`RoomListenReply`], one field of it.
-    #[must_use = "a union ends with end()"]
-    pub struct RoomListenReplyWriter<'w, S>(&'w mut S);
-
-    impl<'w, 'a, S: Sink<'a>> RoomListenReplyWriter<'w, S> {
-        pub fn new(to: &'w mut S) -> Self {
-            Self(to)
-        }
-
-        pub fn success(self, write: impl FnOnce(LineWriter<'_, S>) -> LineWriter<'_, S>) -> Self {
-            self.0.header::<Line>(0);
-            write(LineWriter::new(self.0)).end();
-            self
-        }
-
-        pub fn missing(
-            self,
-            write: impl FnOnce(NoSuchRoomWriter<'_, S>) -> NoSuchRoomWriter<'_, S>,
-        ) -> Self {
-            self.0.header::<NoSuchRoom>(1);
-            write(NoSuchRoomWriter::new(self.0)).end();
-            self
-        }
-
-        pub fn end(self) {
-            self.0.stop();
-        }
-    }
-
-    /// Why `Room.listen` failed.
-    #[derive(Debug)]
-    pub enum RoomListenError {
-        Missing(NoSuchRoom),
-        /// The call failed otherwise.
-        Rpc(breezeway_rpc::Error),
-    }
-
-    impl fmt::Display for RoomListenError {
-        fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-            match self {
-                Self::Missing(exception) => write!(formatter, "{exception}"),
-                Self::Rpc(error) => fmt::Display::fmt(error, formatter),
-            }
-        }
-    }
-
-    impl Error for RoomListenError {}
-
-    impl From<NoSuchRoom> for RoomListenError {
-        fn from(error: NoSuchRoom) -> Self {
-            Self::Missing(error)
-        }
-    }
-
-    impl From<breezeway_rpc::Error> for RoomListenError {
-        fn from(error: breezeway_rpc::Error) -> Self {
-            Self::Rpc(error)
-        }
-    }
-
-    impl breezeway_rpc::Reply for RoomListenReply {
-        type Value = ();
-        type Error = RoomListenError;
-
-        fn from_result(result: Result<(), RoomListenError>) -> Result<Self, breezeway_rpc::Error> {
-            match result {
-                Ok(()) => Ok(Self::Unset),
-                Err(RoomListenError::Missing(exception)) => Ok(Self::Missing(exception)),
-                Err(RoomListenError::Rpc(error)) => Err(error),
-            }
-        }
-
-        fn into_result(self) -> Result<(), RoomListenError> {
-            match self {
-                Self::Unset | Self::Success(_) => Ok(()),
-                Self::Missing(exception) => Err(RoomListenError::Missing(exception)),
-            }
+    breezeway_rpc::method_error! {
+        /// Why `Room.listen` failed.
+        pub enum RoomListenError {
+            1 => Missing(NoSuchRoom: Display + From),
+            _ => Rpc,
         }
     }
 
@@ -939,237 +726,17 @@ pub mod room {
         }
     }
 
-    /// A [`RoomTellArgs`], read in place.
-    #[derive(Clone, Copy, Debug, Default, PartialEq)]
-    pub struct RoomTellArgsView<'a> {
-        pub line: LineView<'a>,
-    }
-
-    impl Wire for RoomTellArgsView<'_> {}
-
-    impl Encode for RoomTellArgsView<'_> {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            to.field(1, &self.line);
-            to.stop();
-        }
-    }
-
-    impl<'a> View<'a> for RoomTellArgsView<'a> {
-        #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
-            let mut room_tell_args = Self::default();
-            let mut fields = Fields::begin(from)?;
-            fields.view(1, &mut room_tell_args.line)?;
-            while let Some(id) = fields.next_id()? {
-                match id {
-                    1 => fields.view_next(&mut room_tell_args.line)?,
-                    _ => fields.skip_next()?,
-                };
-            }
-            Ok(room_tell_args)
-        }
-    }
-
-    impl IntoOwned<RoomTellArgs> for RoomTellArgsView<'_> {
-        #[inline]
-        fn into_owned(self) -> RoomTellArgs {
-            RoomTellArgs {
-                line: self.line.into_owned(),
-            }
-        }
-    }
-
-    /// Writes a [`RoomTellArgs`], field by field.
-    #[must_use = "a struct ends with end()"]
-    pub struct RoomTellArgsWriter<'w, S>(&'w mut S);
-
-    impl<'w, 'a, S: Sink<'a>> RoomTellArgsWriter<'w, S> {
-        pub fn new(to: &'w mut S) -> Self {
-            Self(to)
-        }
-
-        pub fn line(self, write: impl FnOnce(LineWriter<'_, S>) -> LineWriter<'_, S>) -> Self {
-            self.0.header::<Line>(1);
-            write(LineWriter::new(self.0)).end();
-            self
-        }
-
-        pub fn end(self) {
-            self.0.stop();
-        }
-    }
-
     impl Call for RoomTellArgs {
-        type Reply = RoomTellReply;
+        type Reply = breezeway_rpc::Returned<Heard, RoomTellError>;
         const METHOD: &'static str = "tell";
         const STREAMING: Streaming = Streaming::Client;
     }
 
-    /// What `Room.tell` returns or throws.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub enum RoomTellReply {
-        /// No field that this version knows.
-        #[default]
-        Unset,
-        Success(Heard),
-        Missing(NoSuchRoom),
-    }
-
-    impl Wire for RoomTellReply {}
-
-    impl Encode for RoomTellReply {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            match self {
-                Self::Unset => {}
-                Self::Success(value) => to.field(0, value),
-                Self::Missing(value) => to.field(1, value),
-            }
-            to.stop();
-        }
-    }
-
-    impl Decode for RoomTellReply {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
-            while let Some(id) = fields.next_id()? {
-                match id {
-                    0 => fields.read_next_as(self, Self::Success)?,
-                    1 => fields.read_next_as(self, Self::Missing)?,
-                    _ => fields.skip_next()?,
-                };
-            }
-            Ok(())
-        }
-    }
-
-    /// A [`RoomTellReply`], read in place.
-    #[derive(Clone, Copy, Debug, Default, PartialEq)]
-    pub enum RoomTellReplyView<'a> {
-        /// No field that this version knows.
-        #[default]
-        Unset,
-        Success(HeardView),
-        Missing(NoSuchRoomView<'a>),
-    }
-
-    impl Wire for RoomTellReplyView<'_> {}
-
-    impl Encode for RoomTellReplyView<'_> {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            match self {
-                Self::Unset => {}
-                Self::Success(value) => to.field(0, value),
-                Self::Missing(value) => to.field(1, value),
-            }
-            to.stop();
-        }
-    }
-
-    impl<'a> View<'a> for RoomTellReplyView<'a> {
-        #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
-            let mut room_tell_reply = Self::default();
-            let mut fields = Fields::begin(from)?;
-            while let Some(id) = fields.next_id()? {
-                match id {
-                    0 => fields.view_next_as(&mut room_tell_reply, Self::Success)?,
-                    1 => fields.view_next_as(&mut room_tell_reply, Self::Missing)?,
-                    _ => fields.skip_next()?,
-                };
-            }
-            Ok(room_tell_reply)
-        }
-    }
-
-    impl IntoOwned<RoomTellReply> for RoomTellReplyView<'_> {
-        #[inline]
-        fn into_owned(self) -> RoomTellReply {
-            match self {
-                Self::Unset => RoomTellReply::Unset,
-                Self::Success(value) => RoomTellReply::Success(value.into_owned()),
-                Self::Missing(value) => RoomTellReply::Missing(value.into_owned()),
-            }
-        }
-    }
-
-    /// Writes a [`RoomTellReply`], one field of it.
-    #[must_use = "a union ends with end()"]
-    pub struct RoomTellReplyWriter<'w, S>(&'w mut S);
-
-    impl<'w, 'a, S: Sink<'a>> RoomTellReplyWriter<'w, S> {
-        pub fn new(to: &'w mut S) -> Self {
-            Self(to)
-        }
-
-        pub fn success(self, write: impl FnOnce(HeardWriter<'_, S>) -> HeardWriter<'_, S>) -> Self {
-            self.0.header::<Heard>(0);
-            write(HeardWriter::new(self.0)).end();
-            self
-        }
-
-        pub fn missing(
-            self,
-            write: impl FnOnce(NoSuchRoomWriter<'_, S>) -> NoSuchRoomWriter<'_, S>,
-        ) -> Self {
-            self.0.header::<NoSuchRoom>(1);
-            write(NoSuchRoomWriter::new(self.0)).end();
-            self
-        }
-
-        pub fn end(self) {
-            self.0.stop();
-        }
-    }
-
-    /// Why `Room.tell` failed.
-    #[derive(Debug)]
-    pub enum RoomTellError {
-        Missing(NoSuchRoom),
-        /// The call failed otherwise.
-        Rpc(breezeway_rpc::Error),
-    }
-
-    impl fmt::Display for RoomTellError {
-        fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-            match self {
-                Self::Missing(exception) => write!(formatter, "{exception}"),
-                Self::Rpc(error) => fmt::Display::fmt(error, formatter),
-            }
-        }
-    }
-
-    impl Error for RoomTellError {}
-
-    impl From<NoSuchRoom> for RoomTellError {
-        fn from(error: NoSuchRoom) -> Self {
-            Self::Missing(error)
-        }
-    }
-
-    impl From<breezeway_rpc::Error> for RoomTellError {
-        fn from(error: breezeway_rpc::Error) -> Self {
-            Self::Rpc(error)
-        }
-    }
-
-    impl breezeway_rpc::Reply for RoomTellReply {
-        type Value = Heard;
-        type Error = RoomTellError;
-
-        fn from_result(result: Result<Heard, RoomTellError>) -> Result<Self, breezeway_rpc::Error> {
-            match result {
-                Ok(value) => Ok(Self::Success(value)),
-                Err(RoomTellError::Missing(exception)) => Ok(Self::Missing(exception)),
-                Err(RoomTellError::Rpc(error)) => Err(error),
-            }
-        }
-
-        fn into_result(self) -> Result<Heard, RoomTellError> {
-            match self {
-                Self::Success(value) => Ok(value),
-                Self::Unset => Err(breezeway_rpc::Error::MissingResult.into()),
-                Self::Missing(exception) => Err(RoomTellError::Missing(exception)),
-            }
+    breezeway_rpc::method_error! {
+        /// Why `Room.tell` failed.
+        pub enum RoomTellError {
+            1 => Missing(NoSuchRoom: Display + From),
+            _ => Rpc,
         }
     }
 
@@ -1202,236 +769,17 @@ pub mod room {
         }
     }
 
-    /// A [`RoomTalkArgs`], read in place.
-    #[derive(Clone, Copy, Debug, Default, PartialEq)]
-    pub struct RoomTalkArgsView<'a> {
-        pub line: LineView<'a>,
-    }
-
-    impl Wire for RoomTalkArgsView<'_> {}
-
-    impl Encode for RoomTalkArgsView<'_> {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            to.field(1, &self.line);
-            to.stop();
-        }
-    }
-
-    impl<'a> View<'a> for RoomTalkArgsView<'a> {
-        #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
-            let mut room_talk_args = Self::default();
-            let mut fields = Fields::begin(from)?;
-            fields.view(1, &mut room_talk_args.line)?;
-            while let Some(id) = fields.next_id()? {
-                match id {
-                    1 => fields.view_next(&mut room_talk_args.line)?,
-                    _ => fields.skip_next()?,
-                };
-            }
-            Ok(room_talk_args)
-        }
-    }
-
-    impl IntoOwned<RoomTalkArgs> for RoomTalkArgsView<'_> {
-        #[inline]
-        fn into_owned(self) -> RoomTalkArgs {
-            RoomTalkArgs {
-                line: self.line.into_owned(),
-            }
-        }
-    }
-
-    /// Writes a [`RoomTalkArgs`], field by field.
-    #[must_use = "a struct ends with end()"]
-    pub struct RoomTalkArgsWriter<'w, S>(&'w mut S);
-
-    impl<'w, 'a, S: Sink<'a>> RoomTalkArgsWriter<'w, S> {
-        pub fn new(to: &'w mut S) -> Self {
-            Self(to)
-        }
-
-        pub fn line(self, write: impl FnOnce(LineWriter<'_, S>) -> LineWriter<'_, S>) -> Self {
-            self.0.header::<Line>(1);
-            write(LineWriter::new(self.0)).end();
-            self
-        }
-
-        pub fn end(self) {
-            self.0.stop();
-        }
-    }
-
     impl Call for RoomTalkArgs {
-        type Reply = RoomTalkReply;
+        type Reply = breezeway_rpc::Done<RoomTalkError>;
         const METHOD: &'static str = "talk";
         const STREAMING: Streaming = Streaming::Bidirectional;
     }
 
-    /// What `Room.talk` returns or throws.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub enum RoomTalkReply {
-        /// No field that this version knows.
-        #[default]
-        Unset,
-        Success(Line),
-        Missing(NoSuchRoom),
-    }
-
-    impl Wire for RoomTalkReply {}
-
-    impl Encode for RoomTalkReply {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            match self {
-                Self::Unset => {}
-                Self::Success(value) => to.field(0, value),
-                Self::Missing(value) => to.field(1, value),
-            }
-            to.stop();
-        }
-    }
-
-    impl Decode for RoomTalkReply {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
-            while let Some(id) = fields.next_id()? {
-                match id {
-                    0 => fields.read_next_as(self, Self::Success)?,
-                    1 => fields.read_next_as(self, Self::Missing)?,
-                    _ => fields.skip_next()?,
-                };
-            }
-            Ok(())
-        }
-    }
-
-    /// A [`RoomTalkReply`], read in place.
-    #[derive(Clone, Copy, Debug, Default, PartialEq)]
-    pub enum RoomTalkReplyView<'a> {
-        /// No field that this version knows.
-        #[default]
-        Unset,
-        Success(LineView<'a>),
-        Missing(NoSuchRoomView<'a>),
-    }
-
-    impl Wire for RoomTalkReplyView<'_> {}
-
-    impl Encode for RoomTalkReplyView<'_> {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            match self {
-                Self::Unset => {}
-                Self::Success(value) => to.field(0, value),
-                Self::Missing(value) => to.field(1, value),
-            }
-            to.stop();
-        }
-    }
-
-    impl<'a> View<'a> for RoomTalkReplyView<'a> {
-        #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
-            let mut room_talk_reply = Self::default();
-            let mut fields = Fields::begin(from)?;
-            while let Some(id) = fields.next_id()? {
-                match id {
-                    0 => fields.view_next_as(&mut room_talk_reply, Self::Success)?,
-                    1 => fields.view_next_as(&mut room_talk_reply, Self::Missing)?,
-                    _ => fields.skip_next()?,
-                };
-            }
-            Ok(room_talk_reply)
-        }
-    }
-
-    impl IntoOwned<RoomTalkReply> for RoomTalkReplyView<'_> {
-        #[inline]
-        fn into_owned(self) -> RoomTalkReply {
-            match self {
-                Self::Unset => RoomTalkReply::Unset,
-                Self::Success(value) => RoomTalkReply::Success(value.into_owned()),
-                Self::Missing(value) => RoomTalkReply::Missing(value.into_owned()),
-            }
-        }
-    }
-
-    /// Writes a [`RoomTalkReply`], one field of it.
-    #[must_use = "a union ends with end()"]
-    pub struct RoomTalkReplyWriter<'w, S>(&'w mut S);
-
-    impl<'w, 'a, S: Sink<'a>> RoomTalkReplyWriter<'w, S> {
-        pub fn new(to: &'w mut S) -> Self {
-            Self(to)
-        }
-
-        pub fn success(self, write: impl FnOnce(LineWriter<'_, S>) -> LineWriter<'_, S>) -> Self {
-            self.0.header::<Line>(0);
-            write(LineWriter::new(self.0)).end();
-            self
-        }
-
-        pub fn missing(
-            self,
-            write: impl FnOnce(NoSuchRoomWriter<'_, S>) -> NoSuchRoomWriter<'_, S>,
-        ) -> Self {
-            self.0.header::<NoSuchRoom>(1);
-            write(NoSuchRoomWriter::new(self.0)).end();
-            self
-        }
-
-        pub fn end(self) {
-            self.0.stop();
-        }
-    }
-
-    /// Why `Room.talk` failed.
-    #[derive(Debug)]
-    pub enum RoomTalkError {
-        Missing(NoSuchRoom),
-        /// The call failed otherwise.
-        Rpc(breezeway_rpc::Error),
-    }
-
-    impl fmt::Display for RoomTalkError {
-        fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-            match self {
-                Self::Missing(exception) => write!(formatter, "{exception}"),
-                Self::Rpc(error) => fmt::Display::fmt(error, formatter),
-            }
-        }
-    }
-
-    impl Error for RoomTalkError {}
-
-    impl From<NoSuchRoom> for RoomTalkError {
-        fn from(error: NoSuchRoom) -> Self {
-            Self::Missing(error)
-        }
-    }
-
-    impl From<breezeway_rpc::Error> for RoomTalkError {
-        fn from(error: breezeway_rpc::Error) -> Self {
-            Self::Rpc(error)
-        }
-    }
-
-    impl breezeway_rpc::Reply for RoomTalkReply {
-        type Value = ();
-        type Error = RoomTalkError;
-
-        fn from_result(result: Result<(), RoomTalkError>) -> Result<Self, breezeway_rpc::Error> {
-            match result {
-                Ok(()) => Ok(Self::Unset),
-                Err(RoomTalkError::Missing(exception)) => Ok(Self::Missing(exception)),
-                Err(RoomTalkError::Rpc(error)) => Err(error),
-            }
-        }
-
-        fn into_result(self) -> Result<(), RoomTalkError> {
-            match self {
-                Self::Unset | Self::Success(_) => Ok(()),
-                Self::Missing(exception) => Err(RoomTalkError::Missing(exception)),
-            }
+    breezeway_rpc::method_error! {
+        /// Why `Room.talk` failed.
+        pub enum RoomTalkError {
+            1 => Missing(NoSuchRoom: Display + From),
+            _ => Rpc,
         }
     }
 
@@ -1464,237 +812,17 @@ pub mod room {
         }
     }
 
-    /// A [`RoomSayArgs`], read in place.
-    #[derive(Clone, Copy, Debug, Default, PartialEq)]
-    pub struct RoomSayArgsView<'a> {
-        pub line: LineView<'a>,
-    }
-
-    impl Wire for RoomSayArgsView<'_> {}
-
-    impl Encode for RoomSayArgsView<'_> {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            to.field(1, &self.line);
-            to.stop();
-        }
-    }
-
-    impl<'a> View<'a> for RoomSayArgsView<'a> {
-        #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
-            let mut room_say_args = Self::default();
-            let mut fields = Fields::begin(from)?;
-            fields.view(1, &mut room_say_args.line)?;
-            while let Some(id) = fields.next_id()? {
-                match id {
-                    1 => fields.view_next(&mut room_say_args.line)?,
-                    _ => fields.skip_next()?,
-                };
-            }
-            Ok(room_say_args)
-        }
-    }
-
-    impl IntoOwned<RoomSayArgs> for RoomSayArgsView<'_> {
-        #[inline]
-        fn into_owned(self) -> RoomSayArgs {
-            RoomSayArgs {
-                line: self.line.into_owned(),
-            }
-        }
-    }
-
-    /// Writes a [`RoomSayArgs`], field by field.
-    #[must_use = "a struct ends with end()"]
-    pub struct RoomSayArgsWriter<'w, S>(&'w mut S);
-
-    impl<'w, 'a, S: Sink<'a>> RoomSayArgsWriter<'w, S> {
-        pub fn new(to: &'w mut S) -> Self {
-            Self(to)
-        }
-
-        pub fn line(self, write: impl FnOnce(LineWriter<'_, S>) -> LineWriter<'_, S>) -> Self {
-            self.0.header::<Line>(1);
-            write(LineWriter::new(self.0)).end();
-            self
-        }
-
-        pub fn end(self) {
-            self.0.stop();
-        }
-    }
-
     impl Call for RoomSayArgs {
-        type Reply = RoomSayReply;
+        type Reply = breezeway_rpc::Returned<Line, RoomSayError>;
         const METHOD: &'static str = "say";
         const STREAMING: Streaming = Streaming::Unary;
     }
 
-    /// What `Room.say` returns or throws.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub enum RoomSayReply {
-        /// No field that this version knows.
-        #[default]
-        Unset,
-        Success(Line),
-        Missing(NoSuchRoom),
-    }
-
-    impl Wire for RoomSayReply {}
-
-    impl Encode for RoomSayReply {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            match self {
-                Self::Unset => {}
-                Self::Success(value) => to.field(0, value),
-                Self::Missing(value) => to.field(1, value),
-            }
-            to.stop();
-        }
-    }
-
-    impl Decode for RoomSayReply {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
-            while let Some(id) = fields.next_id()? {
-                match id {
-                    0 => fields.read_next_as(self, Self::Success)?,
-                    1 => fields.read_next_as(self, Self::Missing)?,
-                    _ => fields.skip_next()?,
-                };
-            }
-            Ok(())
-        }
-    }
-
-    /// A [`RoomSayReply`], read in place.
-    #[derive(Clone, Copy, Debug, Default, PartialEq)]
-    pub enum RoomSayReplyView<'a> {
-        /// No field that this version knows.
-        #[default]
-        Unset,
-        Success(LineView<'a>),
-        Missing(NoSuchRoomView<'a>),
-    }
-
-    impl Wire for RoomSayReplyView<'_> {}
-
-    impl Encode for RoomSayReplyView<'_> {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            match self {
-                Self::Unset => {}
-                Self::Success(value) => to.field(0, value),
-                Self::Missing(value) => to.field(1, value),
-            }
-            to.stop();
-        }
-    }
-
-    impl<'a> View<'a> for RoomSayReplyView<'a> {
-        #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
-            let mut room_say_reply = Self::default();
-            let mut fields = Fields::begin(from)?;
-            while let Some(id) = fields.next_id()? {
-                match id {
-                    0 => fields.view_next_as(&mut room_say_reply, Self::Success)?,
-                    1 => fields.view_next_as(&mut room_say_reply, Self::Missing)?,
-                    _ => fields.skip_next()?,
-                };
-            }
-            Ok(room_say_reply)
-        }
-    }
-
-    impl IntoOwned<RoomSayReply> for RoomSayReplyView<'_> {
-        #[inline]
-        fn into_owned(self) -> RoomSayReply {
-            match self {
-                Self::Unset => RoomSayReply::Unset,
-                Self::Success(value) => RoomSayReply::Success(value.into_owned()),
-                Self::Missing(value) => RoomSayReply::Missing(value.into_owned()),
-            }
-        }
-    }
-
-    /// Writes a [`RoomSayReply`], one field of it.
-    #[must_use = "a union ends with end()"]
-    pub struct RoomSayReplyWriter<'w, S>(&'w mut S);
-
-    impl<'w, 'a, S: Sink<'a>> RoomSayReplyWriter<'w, S> {
-        pub fn new(to: &'w mut S) -> Self {
-            Self(to)
-        }
-
-        pub fn success(self, write: impl FnOnce(LineWriter<'_, S>) -> LineWriter<'_, S>) -> Self {
-            self.0.header::<Line>(0);
-            write(LineWriter::new(self.0)).end();
-            self
-        }
-
-        pub fn missing(
-            self,
-            write: impl FnOnce(NoSuchRoomWriter<'_, S>) -> NoSuchRoomWriter<'_, S>,
-        ) -> Self {
-            self.0.header::<NoSuchRoom>(1);
-            write(NoSuchRoomWriter::new(self.0)).end();
-            self
-        }
-
-        pub fn end(self) {
-            self.0.stop();
-        }
-    }
-
-    /// Why `Room.say` failed.
-    #[derive(Debug)]
-    pub enum RoomSayError {
-        Missing(NoSuchRoom),
-        /// The call failed otherwise.
-        Rpc(breezeway_rpc::Error),
-    }
-
-    impl fmt::Display for RoomSayError {
-        fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-            match self {
-                Self::Missing(exception) => write!(formatter, "{exception}"),
-                Self::Rpc(error) => fmt::Display::fmt(error, formatter),
-            }
-        }
-    }
-
-    impl Error for RoomSayError {}
-
-    impl From<NoSuchRoom> for RoomSayError {
-        fn from(error: NoSuchRoom) -> Self {
-            Self::Missing(error)
-        }
-    }
-
-    impl From<breezeway_rpc::Error> for RoomSayError {
-        fn from(error: breezeway_rpc::Error) -> Self {
-            Self::Rpc(error)
-        }
-    }
-
-    impl breezeway_rpc::Reply for RoomSayReply {
-        type Value = Line;
-        type Error = RoomSayError;
-
-        fn from_result(result: Result<Line, RoomSayError>) -> Result<Self, breezeway_rpc::Error> {
-            match result {
-                Ok(value) => Ok(Self::Success(value)),
-                Err(RoomSayError::Missing(exception)) => Ok(Self::Missing(exception)),
-                Err(RoomSayError::Rpc(error)) => Err(error),
-            }
-        }
-
-        fn into_result(self) -> Result<Line, RoomSayError> {
-            match self {
-                Self::Success(value) => Ok(value),
-                Self::Unset => Err(breezeway_rpc::Error::MissingResult.into()),
-                Self::Missing(exception) => Err(RoomSayError::Missing(exception)),
-            }
+    breezeway_rpc::method_error! {
+        /// Why `Room.say` failed.
+        pub enum RoomSayError {
+            1 => Missing(NoSuchRoom: Display + From),
+            _ => Rpc,
         }
     }
 }

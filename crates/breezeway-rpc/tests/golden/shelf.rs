@@ -23,7 +23,7 @@ pub mod shelf {
 
     use breezeway_rpc::thrift::{
         Call, Decode, DecodeError, Elements, Encode, Entries, Fields, InPlace, IntoOwned,
-        NumberList, Output, Sink, Slice, Source, View, Wire,
+        NumberList, Sink, Slice, Source, View, Wire,
     };
 
     #[derive(Clone, Debug, Default, PartialEq)]
@@ -348,17 +348,17 @@ pub mod shelf {
                 0 => {
                     let _: ShelfCountArgs = call.arguments()?;
                     let result = Shelf::count(&self.0, cx);
-                    call.reply::<ShelfCountReply>(result)
+                    call.reply::<ShelfCountArgs>(result)
                 }
                 1 => {
                     let _: ShelfClearArgs = call.arguments()?;
                     let result = Shelf::clear(&self.0, cx);
-                    call.reply::<()>(result)
+                    call.reply::<ShelfClearArgs>(result)
                 }
                 2 => {
                     let arguments: ShelfRemoveArgs = call.arguments()?;
                     let result = Shelf::remove(&self.0, cx, arguments.title);
-                    call.reply::<ShelfRemoveReply>(result)
+                    call.reply::<ShelfRemoveArgs>(result)
                 }
                 3 => {
                     let arguments: ShelfSeenArgs = call.arguments()?;
@@ -451,19 +451,19 @@ pub mod shelf {
                     let _: ShelfCountArgsView = request.view()?;
                     let result =
                         InPlaceShelf::count(&self.0, cx, ShelfCountReplySpace::new(place.space()));
-                    place.finish::<ShelfCountReply>(request, result)
+                    place.finish::<ShelfCountArgs>(request, result)
                 }
                 1 => {
                     let (request, mut place) = call.in_place()?;
                     let _: ShelfClearArgsView = request.view()?;
                     let result = InPlaceShelf::clear(&self.0, cx);
-                    place.finish_void::<()>(request, result)
+                    place.finish_void::<ShelfClearArgs>(request, result)
                 }
                 2 => {
                     let (request, mut place) = call.in_place()?;
                     let arguments: ShelfRemoveArgsView<'_> = request.view()?;
                     let result = InPlaceShelf::remove(&self.0, cx, arguments);
-                    place.finish_void::<ShelfRemoveReply>(request, result)
+                    place.finish_void::<ShelfRemoveArgs>(request, result)
                 }
                 3 => {
                     let (request, _) = call.in_place()?;
@@ -513,12 +513,6 @@ pub mod shelf {
 
     impl Wire for ShelfCountArgsView {}
 
-    impl Encode for ShelfCountArgsView {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            to.stop();
-        }
-    }
-
     impl<'a> View<'a> for ShelfCountArgsView {
         #[inline]
         fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
@@ -530,113 +524,15 @@ pub mod shelf {
         }
     }
 
-    impl IntoOwned<ShelfCountArgs> for ShelfCountArgsView {
-        #[inline]
-        fn into_owned(self) -> ShelfCountArgs {
-            ShelfCountArgs {}
-        }
-    }
-
-    /// Writes a [`ShelfCountArgs`], field by field.
-    #[must_use = "a struct ends with end()"]
-    pub struct ShelfCountArgsWriter<'w, S>(&'w mut S);
-
-    impl<'w, 'a, S: Sink<'a>> ShelfCountArgsWriter<'w, S> {
-        pub fn new(to: &'w mut S) -> Self {
-            Self(to)
-        }
-
-        pub fn end(self) {
-            self.0.stop();
-        }
-    }
-
     impl Call for ShelfCountArgs {
-        type Reply = ShelfCountReply;
+        type Reply = breezeway_rpc::Returned<i64, breezeway_rpc::Error>;
         const METHOD: &'static str = "count";
     }
 
-    /// What `Shelf.count` returns or throws.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub enum ShelfCountReply {
-        /// No field that this version knows.
-        #[default]
-        Unset,
-        Success(i64),
-    }
+    /// What `Shelf.count` returns, seen in place.
+    pub type ShelfCountReplyView = breezeway_rpc::Returned<i64, breezeway_rpc::Error>;
 
-    impl Wire for ShelfCountReply {}
-
-    impl Encode for ShelfCountReply {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            match self {
-                Self::Unset => {}
-                Self::Success(value) => to.field(0, value),
-            }
-            to.stop();
-        }
-    }
-
-    impl Decode for ShelfCountReply {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
-            while let Some(id) = fields.next_id()? {
-                match id {
-                    0 => fields.read_next_as(self, Self::Success)?,
-                    _ => fields.skip_next()?,
-                };
-            }
-            Ok(())
-        }
-    }
-
-    /// A [`ShelfCountReply`], read in place.
-    #[derive(Clone, Copy, Debug, Default, PartialEq)]
-    pub enum ShelfCountReplyView {
-        /// No field that this version knows.
-        #[default]
-        Unset,
-        Success(i64),
-    }
-
-    impl Wire for ShelfCountReplyView {}
-
-    impl Encode for ShelfCountReplyView {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            match self {
-                Self::Unset => {}
-                Self::Success(value) => to.field(0, value),
-            }
-            to.stop();
-        }
-    }
-
-    impl<'a> View<'a> for ShelfCountReplyView {
-        #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
-            let mut shelf_count_reply = Self::default();
-            let mut fields = Fields::begin(from)?;
-            while let Some(id) = fields.next_id()? {
-                match id {
-                    0 => fields.view_next_as(&mut shelf_count_reply, Self::Success)?,
-                    _ => fields.skip_next()?,
-                };
-            }
-            Ok(shelf_count_reply)
-        }
-    }
-
-    impl IntoOwned<ShelfCountReply> for ShelfCountReplyView {
-        #[inline]
-        fn into_owned(self) -> ShelfCountReply {
-            match self {
-                Self::Unset => ShelfCountReply::Unset,
-                Self::Success(value) => ShelfCountReply::Success(value),
-            }
-        }
-    }
-
-    /// Writes a [`ShelfCountReply`], one field of it.
+    /// Writes what `Shelf.count` returns or throws.
     #[must_use = "a union ends with end()"]
     pub struct ShelfCountReplyWriter<'w, S>(&'w mut S);
 
@@ -655,53 +551,10 @@ pub mod shelf {
         }
     }
 
-    impl breezeway_rpc::Reply for ShelfCountReply {
-        type Value = i64;
-        type Error = breezeway_rpc::Error;
-
-        fn from_result(
-            result: Result<i64, breezeway_rpc::Error>,
-        ) -> Result<Self, breezeway_rpc::Error> {
-            match result {
-                Ok(value) => Ok(Self::Success(value)),
-                Err(error) => Err(error),
-            }
-        }
-
-        fn into_result(self) -> Result<i64, breezeway_rpc::Error> {
-            match self {
-                Self::Success(value) => Ok(value),
-                Self::Unset => Err(breezeway_rpc::Error::MissingResult),
-            }
-        }
-    }
-
-    /// Where a handler of `Shelf.count` writes its reply in place.
-    pub struct ShelfCountReplySpace<'r>(breezeway_rpc::ReplySpace<'r>);
-
-    impl<'r> ShelfCountReplySpace<'r> {
-        pub fn new(space: breezeway_rpc::ReplySpace<'r>) -> Self {
-            Self(space)
-        }
-
-        /// Writes the result: twice if that takes more than 104 bytes.
-        pub fn write<F>(self, write: F) -> Result<breezeway_rpc::Written, breezeway_rpc::Error>
-        where
-            F: for<'w, 'b> Fn(
-                ShelfCountReplyWriter<'w, Output<'b>>,
-            ) -> ShelfCountReplyWriter<'w, Output<'b>>,
-        {
-            let write = |to: &mut Output<'_>| write(ShelfCountReplyWriter::new(to)).end();
-            self.0.write(write)
-        }
-
-        /// Writes a view, of which lists and maps are the bytes that they are.
-        pub fn view(
-            self,
-            reply: ShelfCountReplyView,
-        ) -> Result<breezeway_rpc::Written, breezeway_rpc::Error> {
-            self.0.write(|to| reply.encode(to))
-        }
+    breezeway_rpc::reply_space! {
+        /// Where a handler of `Shelf.count` writes its reply.
+        pub struct ShelfCountReplySpace(ShelfCountReplyWriter, ShelfCountReplyView)
+            -> breezeway_rpc::Error;
     }
 
     /// The arguments of `Shelf.clear`.
@@ -732,12 +585,6 @@ pub mod shelf {
 
     impl Wire for ShelfClearArgsView {}
 
-    impl Encode for ShelfClearArgsView {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            to.stop();
-        }
-    }
-
     impl<'a> View<'a> for ShelfClearArgsView {
         #[inline]
         fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
@@ -746,27 +593,6 @@ pub mod shelf {
                 fields.skip_next()?;
             }
             Ok(Self::default())
-        }
-    }
-
-    impl IntoOwned<ShelfClearArgs> for ShelfClearArgsView {
-        #[inline]
-        fn into_owned(self) -> ShelfClearArgs {
-            ShelfClearArgs {}
-        }
-    }
-
-    /// Writes a [`ShelfClearArgs`], field by field.
-    #[must_use = "a struct ends with end()"]
-    pub struct ShelfClearArgsWriter<'w, S>(&'w mut S);
-
-    impl<'w, 'a, S: Sink<'a>> ShelfClearArgsWriter<'w, S> {
-        pub fn new(to: &'w mut S) -> Self {
-            Self(to)
-        }
-
-        pub fn end(self) {
-            self.0.stop();
         }
     }
 
@@ -812,13 +638,6 @@ pub mod shelf {
 
     impl Wire for ShelfRemoveArgsView<'_> {}
 
-    impl Encode for ShelfRemoveArgsView<'_> {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            to.field(1, &self.title);
-            to.stop();
-        }
-    }
-
     impl<'a> View<'a> for ShelfRemoveArgsView<'a> {
         #[inline]
         fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
@@ -835,195 +654,16 @@ pub mod shelf {
         }
     }
 
-    impl IntoOwned<ShelfRemoveArgs> for ShelfRemoveArgsView<'_> {
-        #[inline]
-        fn into_owned(self) -> ShelfRemoveArgs {
-            ShelfRemoveArgs {
-                title: self.title.into_owned(),
-            }
-        }
-    }
-
-    /// Writes a [`ShelfRemoveArgs`], field by field.
-    #[must_use = "a struct ends with end()"]
-    pub struct ShelfRemoveArgsWriter<'w, S>(&'w mut S);
-
-    impl<'w, 'a, S: Sink<'a>> ShelfRemoveArgsWriter<'w, S> {
-        pub fn new(to: &'w mut S) -> Self {
-            Self(to)
-        }
-
-        pub fn title(self, title: &'a str) -> Self {
-            self.0.field(1, title);
-            self
-        }
-
-        pub fn title_in_place(self, length: usize, fill: impl FnOnce(&mut [u8])) -> Self {
-            self.0.bytes_in_place(1, length, fill);
-            self
-        }
-
-        pub fn end(self) {
-            self.0.stop();
-        }
-    }
-
     impl Call for ShelfRemoveArgs {
-        type Reply = ShelfRemoveReply;
+        type Reply = breezeway_rpc::Done<ShelfRemoveError>;
         const METHOD: &'static str = "remove";
     }
 
-    /// What `Shelf.remove` returns or throws.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub enum ShelfRemoveReply {
-        /// No field that this version knows.
-        #[default]
-        Unset,
-        Missing(NoSuchBook),
-    }
-
-    impl Wire for ShelfRemoveReply {}
-
-    impl Encode for ShelfRemoveReply {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            match self {
-                Self::Unset => {}
-                Self::Missing(value) => to.field(1, value),
-            }
-            to.stop();
-        }
-    }
-
-    impl Decode for ShelfRemoveReply {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
-            while let Some(id) = fields.next_id()? {
-                match id {
-                    1 => fields.read_next_as(self, Self::Missing)?,
-                    _ => fields.skip_next()?,
-                };
-            }
-            Ok(())
-        }
-    }
-
-    /// A [`ShelfRemoveReply`], read in place.
-    #[derive(Clone, Copy, Debug, Default, PartialEq)]
-    pub enum ShelfRemoveReplyView<'a> {
-        /// No field that this version knows.
-        #[default]
-        Unset,
-        Missing(NoSuchBookView<'a>),
-    }
-
-    impl Wire for ShelfRemoveReplyView<'_> {}
-
-    impl Encode for ShelfRemoveReplyView<'_> {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            match self {
-                Self::Unset => {}
-                Self::Missing(value) => to.field(1, value),
-            }
-            to.stop();
-        }
-    }
-
-    impl<'a> View<'a> for ShelfRemoveReplyView<'a> {
-        #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
-            let mut shelf_remove_reply = Self::default();
-            let mut fields = Fields::begin(from)?;
-            while let Some(id) = fields.next_id()? {
-                match id {
-                    1 => fields.view_next_as(&mut shelf_remove_reply, Self::Missing)?,
-                    _ => fields.skip_next()?,
-                };
-            }
-            Ok(shelf_remove_reply)
-        }
-    }
-
-    impl IntoOwned<ShelfRemoveReply> for ShelfRemoveReplyView<'_> {
-        #[inline]
-        fn into_owned(self) -> ShelfRemoveReply {
-            match self {
-                Self::Unset => ShelfRemoveReply::Unset,
-                Self::Missing(value) => ShelfRemoveReply::Missing(value.into_owned()),
-            }
-        }
-    }
-
-    /// Writes a [`ShelfRemoveReply`], one field of it.
-    #[must_use = "a union ends with end()"]
-    pub struct ShelfRemoveReplyWriter<'w, S>(&'w mut S);
-
-    impl<'w, 'a, S: Sink<'a>> ShelfRemoveReplyWriter<'w, S> {
-        pub fn new(to: &'w mut S) -> Self {
-            Self(to)
-        }
-
-        pub fn missing(
-            self,
-            write: impl FnOnce(NoSuchBookWriter<'_, S>) -> NoSuchBookWriter<'_, S>,
-        ) -> Self {
-            self.0.header::<NoSuchBook>(1);
-            write(NoSuchBookWriter::new(self.0)).end();
-            self
-        }
-
-        pub fn end(self) {
-            self.0.stop();
-        }
-    }
-
-    /// Why `Shelf.remove` failed.
-    #[derive(Debug)]
-    pub enum ShelfRemoveError {
-        Missing(NoSuchBook),
-        /// The call failed otherwise.
-        Rpc(breezeway_rpc::Error),
-    }
-
-    impl fmt::Display for ShelfRemoveError {
-        fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-            match self {
-                Self::Missing(exception) => write!(formatter, "{exception}"),
-                Self::Rpc(error) => fmt::Display::fmt(error, formatter),
-            }
-        }
-    }
-
-    impl Error for ShelfRemoveError {}
-
-    impl From<NoSuchBook> for ShelfRemoveError {
-        fn from(error: NoSuchBook) -> Self {
-            Self::Missing(error)
-        }
-    }
-
-    impl From<breezeway_rpc::Error> for ShelfRemoveError {
-        fn from(error: breezeway_rpc::Error) -> Self {
-            Self::Rpc(error)
-        }
-    }
-
-    impl breezeway_rpc::Reply for ShelfRemoveReply {
-        type Value = ();
-        type Error = ShelfRemoveError;
-
-        fn from_result(result: Result<(), ShelfRemoveError>) -> Result<Self, breezeway_rpc::Error> {
-            match result {
-                Ok(()) => Ok(Self::Unset),
-                Err(ShelfRemoveError::Missing(exception)) => Ok(Self::Missing(exception)),
-                Err(ShelfRemoveError::Rpc(error)) => Err(error),
-            }
-        }
-
-        fn into_result(self) -> Result<(), ShelfRemoveError> {
-            match self {
-                Self::Unset => Ok(()),
-                Self::Missing(exception) => Err(ShelfRemoveError::Missing(exception)),
-            }
+    breezeway_rpc::method_error! {
+        /// Why `Shelf.remove` failed.
+        pub enum ShelfRemoveError {
+            1 => Missing(NoSuchBook: Display + From),
+            _ => Rpc,
         }
     }
 
@@ -1064,13 +704,6 @@ pub mod shelf {
 
     impl Wire for ShelfSeenArgsView<'_> {}
 
-    impl Encode for ShelfSeenArgsView<'_> {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            to.field(1, &self.title);
-            to.stop();
-        }
-    }
-
     impl<'a> View<'a> for ShelfSeenArgsView<'a> {
         #[inline]
         fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
@@ -1084,39 +717,6 @@ pub mod shelf {
                 };
             }
             Ok(shelf_seen_args)
-        }
-    }
-
-    impl IntoOwned<ShelfSeenArgs> for ShelfSeenArgsView<'_> {
-        #[inline]
-        fn into_owned(self) -> ShelfSeenArgs {
-            ShelfSeenArgs {
-                title: self.title.into_owned(),
-            }
-        }
-    }
-
-    /// Writes a [`ShelfSeenArgs`], field by field.
-    #[must_use = "a struct ends with end()"]
-    pub struct ShelfSeenArgsWriter<'w, S>(&'w mut S);
-
-    impl<'w, 'a, S: Sink<'a>> ShelfSeenArgsWriter<'w, S> {
-        pub fn new(to: &'w mut S) -> Self {
-            Self(to)
-        }
-
-        pub fn title(self, title: &'a str) -> Self {
-            self.0.field(1, title);
-            self
-        }
-
-        pub fn title_in_place(self, length: usize, fill: impl FnOnce(&mut [u8])) -> Self {
-            self.0.bytes_in_place(1, length, fill);
-            self
-        }
-
-        pub fn end(self) {
-            self.0.stop();
         }
     }
 
@@ -1182,42 +782,42 @@ pub mod shelf {
                 0 => {
                     let arguments: LibraryFindArgs = call.arguments()?;
                     let result = Library::find(&self.0, cx, arguments.title);
-                    call.reply::<LibraryFindReply>(result)
+                    call.reply::<LibraryFindArgs>(result)
                 }
                 1 => {
                     let arguments: LibraryEchoArgs = call.arguments()?;
                     let result = Library::echo(&self.0, cx, arguments.books);
-                    call.reply::<LibraryEchoReply>(result)
+                    call.reply::<LibraryEchoArgs>(result)
                 }
                 2 => {
                     let arguments: LibraryTotalArgs = call.arguments()?;
                     let result = Library::total(&self.0, cx, arguments.books);
-                    call.reply::<LibraryTotalReply>(result)
+                    call.reply::<LibraryTotalArgs>(result)
                 }
                 3 => {
                     let arguments: LibraryShoutArgs = call.arguments()?;
                     let result = Library::shout(&self.0, cx, arguments.words, arguments.times);
-                    call.reply::<LibraryShoutReply>(result)
+                    call.reply::<LibraryShoutArgs>(result)
                 }
                 4 => {
                     let arguments: LibraryNumbersArgs = call.arguments()?;
                     let result = Library::numbers(&self.0, cx, arguments.books);
-                    call.reply::<LibraryNumbersReply>(result)
+                    call.reply::<LibraryNumbersArgs>(result)
                 }
                 5 => {
                     let _: ShelfCountArgs = call.arguments()?;
                     let result = Shelf::count(&self.0, cx);
-                    call.reply::<ShelfCountReply>(result)
+                    call.reply::<ShelfCountArgs>(result)
                 }
                 6 => {
                     let _: ShelfClearArgs = call.arguments()?;
                     let result = Shelf::clear(&self.0, cx);
-                    call.reply::<()>(result)
+                    call.reply::<ShelfClearArgs>(result)
                 }
                 7 => {
                     let arguments: ShelfRemoveArgs = call.arguments()?;
                     let result = Shelf::remove(&self.0, cx, arguments.title);
-                    call.reply::<ShelfRemoveReply>(result)
+                    call.reply::<ShelfRemoveArgs>(result)
                 }
                 8 => {
                     let arguments: ShelfSeenArgs = call.arguments()?;
@@ -1360,7 +960,7 @@ pub mod shelf {
                         arguments,
                         LibraryFindReplySpace::new(place.space()),
                     );
-                    place.finish::<LibraryFindReply>(request, result)
+                    place.finish::<LibraryFindArgs>(request, result)
                 }
                 1 => {
                     let (request, mut place) = call.in_place()?;
@@ -1371,7 +971,7 @@ pub mod shelf {
                         arguments,
                         LibraryEchoReplySpace::new(place.space()),
                     );
-                    place.finish::<LibraryEchoReply>(request, result)
+                    place.finish::<LibraryEchoArgs>(request, result)
                 }
                 2 => {
                     let (request, mut place) = call.in_place()?;
@@ -1382,7 +982,7 @@ pub mod shelf {
                         arguments,
                         LibraryTotalReplySpace::new(place.space()),
                     );
-                    place.finish::<LibraryTotalReply>(request, result)
+                    place.finish::<LibraryTotalArgs>(request, result)
                 }
                 3 => {
                     let (request, mut place) = call.in_place()?;
@@ -1393,7 +993,7 @@ pub mod shelf {
                         arguments,
                         LibraryShoutReplySpace::new(place.space()),
                     );
-                    place.finish::<LibraryShoutReply>(request, result)
+                    place.finish::<LibraryShoutArgs>(request, result)
                 }
                 4 => {
                     let (request, mut place) = call.in_place()?;
@@ -1404,26 +1004,26 @@ pub mod shelf {
                         arguments,
                         LibraryNumbersReplySpace::new(place.space()),
                     );
-                    place.finish::<LibraryNumbersReply>(request, result)
+                    place.finish::<LibraryNumbersArgs>(request, result)
                 }
                 5 => {
                     let (request, mut place) = call.in_place()?;
                     let _: ShelfCountArgsView = request.view()?;
                     let result =
                         InPlaceShelf::count(&self.0, cx, ShelfCountReplySpace::new(place.space()));
-                    place.finish::<ShelfCountReply>(request, result)
+                    place.finish::<ShelfCountArgs>(request, result)
                 }
                 6 => {
                     let (request, mut place) = call.in_place()?;
                     let _: ShelfClearArgsView = request.view()?;
                     let result = InPlaceShelf::clear(&self.0, cx);
-                    place.finish_void::<()>(request, result)
+                    place.finish_void::<ShelfClearArgs>(request, result)
                 }
                 7 => {
                     let (request, mut place) = call.in_place()?;
                     let arguments: ShelfRemoveArgsView<'_> = request.view()?;
                     let result = InPlaceShelf::remove(&self.0, cx, arguments);
-                    place.finish_void::<ShelfRemoveReply>(request, result)
+                    place.finish_void::<ShelfRemoveArgs>(request, result)
                 }
                 8 => {
                     let (request, _) = call.in_place()?;
@@ -1487,13 +1087,6 @@ pub mod shelf {
 
     impl Wire for LibraryFindArgsView<'_> {}
 
-    impl Encode for LibraryFindArgsView<'_> {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            to.field(1, &self.title);
-            to.stop();
-        }
-    }
-
     impl<'a> View<'a> for LibraryFindArgsView<'a> {
         #[inline]
         fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
@@ -1510,132 +1103,23 @@ pub mod shelf {
         }
     }
 
-    impl IntoOwned<LibraryFindArgs> for LibraryFindArgsView<'_> {
-        #[inline]
-        fn into_owned(self) -> LibraryFindArgs {
-            LibraryFindArgs {
-                title: self.title.into_owned(),
-            }
-        }
-    }
-
-    /// Writes a [`LibraryFindArgs`], field by field.
-    #[must_use = "a struct ends with end()"]
-    pub struct LibraryFindArgsWriter<'w, S>(&'w mut S);
-
-    impl<'w, 'a, S: Sink<'a>> LibraryFindArgsWriter<'w, S> {
-        pub fn new(to: &'w mut S) -> Self {
-            Self(to)
-        }
-
-        pub fn title(self, title: &'a str) -> Self {
-            self.0.field(1, title);
-            self
-        }
-
-        pub fn title_in_place(self, length: usize, fill: impl FnOnce(&mut [u8])) -> Self {
-            self.0.bytes_in_place(1, length, fill);
-            self
-        }
-
-        pub fn end(self) {
-            self.0.stop();
-        }
-    }
-
     impl Call for LibraryFindArgs {
-        type Reply = LibraryFindReply;
+        type Reply = breezeway_rpc::Returned<Book, LibraryFindError>;
         const METHOD: &'static str = "find";
     }
 
-    /// What `Library.find` returns or throws.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub enum LibraryFindReply {
-        /// No field that this version knows.
-        #[default]
-        Unset,
-        Success(Book),
-        Missing(NoSuchBook),
-    }
-
-    impl Wire for LibraryFindReply {}
-
-    impl Encode for LibraryFindReply {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            match self {
-                Self::Unset => {}
-                Self::Success(value) => to.field(0, value),
-                Self::Missing(value) => to.field(1, value),
-            }
-            to.stop();
+    breezeway_rpc::method_error! {
+        /// Why `Library.find` failed.
+        pub enum LibraryFindError {
+            1 => Missing(NoSuchBook: Display + From),
+            _ => Rpc,
         }
     }
 
-    impl Decode for LibraryFindReply {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
-            while let Some(id) = fields.next_id()? {
-                match id {
-                    0 => fields.read_next_as(self, Self::Success)?,
-                    1 => fields.read_next_as(self, Self::Missing)?,
-                    _ => fields.skip_next()?,
-                };
-            }
-            Ok(())
-        }
-    }
+    /// What `Library.find` returns, seen in place.
+    pub type LibraryFindReplyView<'a> = breezeway_rpc::Returned<BookView<'a>, breezeway_rpc::Error>;
 
-    /// A [`LibraryFindReply`], read in place.
-    #[derive(Clone, Copy, Debug, Default, PartialEq)]
-    pub enum LibraryFindReplyView<'a> {
-        /// No field that this version knows.
-        #[default]
-        Unset,
-        Success(BookView<'a>),
-        Missing(NoSuchBookView<'a>),
-    }
-
-    impl Wire for LibraryFindReplyView<'_> {}
-
-    impl Encode for LibraryFindReplyView<'_> {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            match self {
-                Self::Unset => {}
-                Self::Success(value) => to.field(0, value),
-                Self::Missing(value) => to.field(1, value),
-            }
-            to.stop();
-        }
-    }
-
-    impl<'a> View<'a> for LibraryFindReplyView<'a> {
-        #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
-            let mut library_find_reply = Self::default();
-            let mut fields = Fields::begin(from)?;
-            while let Some(id) = fields.next_id()? {
-                match id {
-                    0 => fields.view_next_as(&mut library_find_reply, Self::Success)?,
-                    1 => fields.view_next_as(&mut library_find_reply, Self::Missing)?,
-                    _ => fields.skip_next()?,
-                };
-            }
-            Ok(library_find_reply)
-        }
-    }
-
-    impl IntoOwned<LibraryFindReply> for LibraryFindReplyView<'_> {
-        #[inline]
-        fn into_owned(self) -> LibraryFindReply {
-            match self {
-                Self::Unset => LibraryFindReply::Unset,
-                Self::Success(value) => LibraryFindReply::Success(value.into_owned()),
-                Self::Missing(value) => LibraryFindReply::Missing(value.into_owned()),
-            }
-        }
-    }
-
-    /// Writes a [`LibraryFindReply`], one field of it.
+    /// Writes what `Library.find` returns or throws.
     #[must_use = "a union ends with end()"]
     pub struct LibraryFindReplyWriter<'w, S>(&'w mut S);
 
@@ -1664,86 +1148,10 @@ pub mod shelf {
         }
     }
 
-    /// Why `Library.find` failed.
-    #[derive(Debug)]
-    pub enum LibraryFindError {
-        Missing(NoSuchBook),
-        /// The call failed otherwise.
-        Rpc(breezeway_rpc::Error),
-    }
-
-    impl fmt::Display for LibraryFindError {
-        fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-            match self {
-                Self::Missing(exception) => write!(formatter, "{exception}"),
-                Self::Rpc(error) => fmt::Display::fmt(error, formatter),
-            }
-        }
-    }
-
-    impl Error for LibraryFindError {}
-
-    impl From<NoSuchBook> for LibraryFindError {
-        fn from(error: NoSuchBook) -> Self {
-            Self::Missing(error)
-        }
-    }
-
-    impl From<breezeway_rpc::Error> for LibraryFindError {
-        fn from(error: breezeway_rpc::Error) -> Self {
-            Self::Rpc(error)
-        }
-    }
-
-    impl breezeway_rpc::Reply for LibraryFindReply {
-        type Value = Book;
-        type Error = LibraryFindError;
-
-        fn from_result(
-            result: Result<Book, LibraryFindError>,
-        ) -> Result<Self, breezeway_rpc::Error> {
-            match result {
-                Ok(value) => Ok(Self::Success(value)),
-                Err(LibraryFindError::Missing(exception)) => Ok(Self::Missing(exception)),
-                Err(LibraryFindError::Rpc(error)) => Err(error),
-            }
-        }
-
-        fn into_result(self) -> Result<Book, LibraryFindError> {
-            match self {
-                Self::Success(value) => Ok(value),
-                Self::Unset => Err(breezeway_rpc::Error::MissingResult.into()),
-                Self::Missing(exception) => Err(LibraryFindError::Missing(exception)),
-            }
-        }
-    }
-
-    /// Where a handler of `Library.find` writes its reply in place.
-    pub struct LibraryFindReplySpace<'r>(breezeway_rpc::ReplySpace<'r>);
-
-    impl<'r> LibraryFindReplySpace<'r> {
-        pub fn new(space: breezeway_rpc::ReplySpace<'r>) -> Self {
-            Self(space)
-        }
-
-        /// Writes the result or an exception: twice if that takes more than 104 bytes.
-        pub fn write<F>(self, write: F) -> Result<breezeway_rpc::Written, LibraryFindError>
-        where
-            F: for<'w, 'b> Fn(
-                LibraryFindReplyWriter<'w, Output<'b>>,
-            ) -> LibraryFindReplyWriter<'w, Output<'b>>,
-        {
-            let write = |to: &mut Output<'_>| write(LibraryFindReplyWriter::new(to)).end();
-            Ok(self.0.write(write)?)
-        }
-
-        /// Writes a view, of which lists and maps are the bytes that they are.
-        pub fn view(
-            self,
-            reply: LibraryFindReplyView<'_>,
-        ) -> Result<breezeway_rpc::Written, LibraryFindError> {
-            Ok(self.0.write(|to| reply.encode(to))?)
-        }
+    breezeway_rpc::reply_space! {
+        /// Where a handler of `Library.find` writes its reply.
+        pub struct LibraryFindReplySpace(LibraryFindReplyWriter, LibraryFindReplyView<'_>)
+            -> LibraryFindError;
     }
 
     /// The arguments of `Library.echo`.
@@ -1783,13 +1191,6 @@ pub mod shelf {
 
     impl Wire for LibraryEchoArgsView<'_> {}
 
-    impl Encode for LibraryEchoArgsView<'_> {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            to.field(1, &self.books);
-            to.stop();
-        }
-    }
-
     impl<'a> View<'a> for LibraryEchoArgsView<'a> {
         #[inline]
         fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
@@ -1806,125 +1207,16 @@ pub mod shelf {
         }
     }
 
-    impl IntoOwned<LibraryEchoArgs> for LibraryEchoArgsView<'_> {
-        #[inline]
-        fn into_owned(self) -> LibraryEchoArgs {
-            LibraryEchoArgs {
-                books: self.books.into_owned(),
-            }
-        }
-    }
-
-    /// Writes a [`LibraryEchoArgs`], field by field.
-    #[must_use = "a struct ends with end()"]
-    pub struct LibraryEchoArgsWriter<'w, S>(&'w mut S);
-
-    impl<'w, 'a, S: Sink<'a>> LibraryEchoArgsWriter<'w, S> {
-        pub fn new(to: &'w mut S) -> Self {
-            Self(to)
-        }
-
-        pub fn books<I, W>(self, books: I, mut write: W) -> Self
-        where
-            I: IntoIterator<IntoIter: ExactSizeIterator>,
-            W: FnMut(BookWriter<'_, S>, I::Item) -> BookWriter<'_, S>,
-        {
-            let write = |to: &mut S, item| write(BookWriter::new(to), item).end();
-            self.0.list_in_place::<Book, _>(1, books, write);
-            self
-        }
-
-        pub fn end(self) {
-            self.0.stop();
-        }
-    }
-
     impl Call for LibraryEchoArgs {
-        type Reply = LibraryEchoReply;
+        type Reply = breezeway_rpc::Returned<Vec<Book>, breezeway_rpc::Error>;
         const METHOD: &'static str = "echo";
     }
 
-    /// What `Library.echo` returns or throws.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub enum LibraryEchoReply {
-        /// No field that this version knows.
-        #[default]
-        Unset,
-        Success(Vec<Book>),
-    }
+    /// What `Library.echo` returns, seen in place.
+    pub type LibraryEchoReplyView<'a> =
+        breezeway_rpc::Returned<Elements<'a, BookView<'a>>, breezeway_rpc::Error>;
 
-    impl Wire for LibraryEchoReply {}
-
-    impl Encode for LibraryEchoReply {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            match self {
-                Self::Unset => {}
-                Self::Success(value) => to.field(0, value),
-            }
-            to.stop();
-        }
-    }
-
-    impl Decode for LibraryEchoReply {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
-            while let Some(id) = fields.next_id()? {
-                match id {
-                    0 => fields.read_next_as(self, Self::Success)?,
-                    _ => fields.skip_next()?,
-                };
-            }
-            Ok(())
-        }
-    }
-
-    /// A [`LibraryEchoReply`], read in place.
-    #[derive(Clone, Copy, Debug, Default, PartialEq)]
-    pub enum LibraryEchoReplyView<'a> {
-        /// No field that this version knows.
-        #[default]
-        Unset,
-        Success(Elements<'a, BookView<'a>>),
-    }
-
-    impl Wire for LibraryEchoReplyView<'_> {}
-
-    impl Encode for LibraryEchoReplyView<'_> {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            match self {
-                Self::Unset => {}
-                Self::Success(value) => to.field(0, value),
-            }
-            to.stop();
-        }
-    }
-
-    impl<'a> View<'a> for LibraryEchoReplyView<'a> {
-        #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
-            let mut library_echo_reply = Self::default();
-            let mut fields = Fields::begin(from)?;
-            while let Some(id) = fields.next_id()? {
-                match id {
-                    0 => fields.view_next_as(&mut library_echo_reply, Self::Success)?,
-                    _ => fields.skip_next()?,
-                };
-            }
-            Ok(library_echo_reply)
-        }
-    }
-
-    impl IntoOwned<LibraryEchoReply> for LibraryEchoReplyView<'_> {
-        #[inline]
-        fn into_owned(self) -> LibraryEchoReply {
-            match self {
-                Self::Unset => LibraryEchoReply::Unset,
-                Self::Success(value) => LibraryEchoReply::Success(value.into_owned()),
-            }
-        }
-    }
-
-    /// Writes a [`LibraryEchoReply`], one field of it.
+    /// Writes what `Library.echo` returns or throws.
     #[must_use = "a union ends with end()"]
     pub struct LibraryEchoReplyWriter<'w, S>(&'w mut S);
 
@@ -1948,53 +1240,10 @@ pub mod shelf {
         }
     }
 
-    impl breezeway_rpc::Reply for LibraryEchoReply {
-        type Value = Vec<Book>;
-        type Error = breezeway_rpc::Error;
-
-        fn from_result(
-            result: Result<Vec<Book>, breezeway_rpc::Error>,
-        ) -> Result<Self, breezeway_rpc::Error> {
-            match result {
-                Ok(value) => Ok(Self::Success(value)),
-                Err(error) => Err(error),
-            }
-        }
-
-        fn into_result(self) -> Result<Vec<Book>, breezeway_rpc::Error> {
-            match self {
-                Self::Success(value) => Ok(value),
-                Self::Unset => Err(breezeway_rpc::Error::MissingResult),
-            }
-        }
-    }
-
-    /// Where a handler of `Library.echo` writes its reply in place.
-    pub struct LibraryEchoReplySpace<'r>(breezeway_rpc::ReplySpace<'r>);
-
-    impl<'r> LibraryEchoReplySpace<'r> {
-        pub fn new(space: breezeway_rpc::ReplySpace<'r>) -> Self {
-            Self(space)
-        }
-
-        /// Writes the result: twice if that takes more than 104 bytes.
-        pub fn write<F>(self, write: F) -> Result<breezeway_rpc::Written, breezeway_rpc::Error>
-        where
-            F: for<'w, 'b> Fn(
-                LibraryEchoReplyWriter<'w, Output<'b>>,
-            ) -> LibraryEchoReplyWriter<'w, Output<'b>>,
-        {
-            let write = |to: &mut Output<'_>| write(LibraryEchoReplyWriter::new(to)).end();
-            self.0.write(write)
-        }
-
-        /// Writes a view, of which lists and maps are the bytes that they are.
-        pub fn view(
-            self,
-            reply: LibraryEchoReplyView<'_>,
-        ) -> Result<breezeway_rpc::Written, breezeway_rpc::Error> {
-            self.0.write(|to| reply.encode(to))
-        }
+    breezeway_rpc::reply_space! {
+        /// Where a handler of `Library.echo` writes its reply.
+        pub struct LibraryEchoReplySpace(LibraryEchoReplyWriter, LibraryEchoReplyView<'_>)
+            -> breezeway_rpc::Error;
     }
 
     /// The arguments of `Library.total`.
@@ -2034,13 +1283,6 @@ pub mod shelf {
 
     impl Wire for LibraryTotalArgsView<'_> {}
 
-    impl Encode for LibraryTotalArgsView<'_> {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            to.field(1, &self.books);
-            to.stop();
-        }
-    }
-
     impl<'a> View<'a> for LibraryTotalArgsView<'a> {
         #[inline]
         fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
@@ -2057,128 +1299,15 @@ pub mod shelf {
         }
     }
 
-    impl IntoOwned<LibraryTotalArgs> for LibraryTotalArgsView<'_> {
-        #[inline]
-        fn into_owned(self) -> LibraryTotalArgs {
-            LibraryTotalArgs {
-                books: self.books.into_owned(),
-            }
-        }
-    }
-
-    /// Writes a [`LibraryTotalArgs`], field by field.
-    #[must_use = "a struct ends with end()"]
-    pub struct LibraryTotalArgsWriter<'w, S>(&'w mut S);
-
-    impl<'w, 'a, S: Sink<'a>> LibraryTotalArgsWriter<'w, S> {
-        pub fn new(to: &'w mut S) -> Self {
-            Self(to)
-        }
-
-        pub fn books<I, W>(self, books: I, mut write: W) -> Self
-        where
-            I: IntoIterator<IntoIter: ExactSizeIterator>,
-            W: FnMut(BookWriter<'_, S>, I::Item) -> BookWriter<'_, S>,
-        {
-            let write = |to: &mut S, item| write(BookWriter::new(to), item).end();
-            self.0.list_in_place::<Book, _>(1, books, write);
-            self
-        }
-
-        pub fn end(self) {
-            self.0.stop();
-        }
-    }
-
     impl Call for LibraryTotalArgs {
-        type Reply = LibraryTotalReply;
+        type Reply = breezeway_rpc::Returned<i64, breezeway_rpc::Error>;
         const METHOD: &'static str = "total";
     }
 
-    /// What `Library.total` returns or throws.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub enum LibraryTotalReply {
-        /// No field that this version knows.
-        #[default]
-        Unset,
-        Success(i64),
-    }
+    /// What `Library.total` returns, seen in place.
+    pub type LibraryTotalReplyView = breezeway_rpc::Returned<i64, breezeway_rpc::Error>;
 
-    impl Wire for LibraryTotalReply {}
-
-    impl Encode for LibraryTotalReply {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            match self {
-                Self::Unset => {}
-                Self::Success(value) => to.field(0, value),
-            }
-            to.stop();
-        }
-    }
-
-    impl Decode for LibraryTotalReply {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
-            while let Some(id) = fields.next_id()? {
-                match id {
-                    0 => fields.read_next_as(self, Self::Success)?,
-                    _ => fields.skip_next()?,
-                };
-            }
-            Ok(())
-        }
-    }
-
-    /// A [`LibraryTotalReply`], read in place.
-    #[derive(Clone, Copy, Debug, Default, PartialEq)]
-    pub enum LibraryTotalReplyView {
-        /// No field that this version knows.
-        #[default]
-        Unset,
-        Success(i64),
-    }
-
-    impl Wire for LibraryTotalReplyView {}
-
-    impl Encode for LibraryTotalReplyView {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            match self {
-                Self::Unset => {}
-                Self::Success(value) => to.field(0, value),
-            }
-            to.stop();
-        }
-    }
-
-    impl<'a> View<'a> for LibraryTotalReplyView {
-        #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
-            let mut library_total_reply = Self::default();
-            let mut fields = Fields::begin(from)?;
-            while let Some(id) = fields.next_id()? {
-                match id {
-                    0 => {
-                        let variant = Self::Success;
-                        fields.view_next_as(&mut library_total_reply, variant)?
-                    }
-                    _ => fields.skip_next()?,
-                };
-            }
-            Ok(library_total_reply)
-        }
-    }
-
-    impl IntoOwned<LibraryTotalReply> for LibraryTotalReplyView {
-        #[inline]
-        fn into_owned(self) -> LibraryTotalReply {
-            match self {
-                Self::Unset => LibraryTotalReply::Unset,
-                Self::Success(value) => LibraryTotalReply::Success(value),
-            }
-        }
-    }
-
-    /// Writes a [`LibraryTotalReply`], one field of it.
+    /// Writes what `Library.total` returns or throws.
     #[must_use = "a union ends with end()"]
     pub struct LibraryTotalReplyWriter<'w, S>(&'w mut S);
 
@@ -2197,53 +1326,10 @@ pub mod shelf {
         }
     }
 
-    impl breezeway_rpc::Reply for LibraryTotalReply {
-        type Value = i64;
-        type Error = breezeway_rpc::Error;
-
-        fn from_result(
-            result: Result<i64, breezeway_rpc::Error>,
-        ) -> Result<Self, breezeway_rpc::Error> {
-            match result {
-                Ok(value) => Ok(Self::Success(value)),
-                Err(error) => Err(error),
-            }
-        }
-
-        fn into_result(self) -> Result<i64, breezeway_rpc::Error> {
-            match self {
-                Self::Success(value) => Ok(value),
-                Self::Unset => Err(breezeway_rpc::Error::MissingResult),
-            }
-        }
-    }
-
-    /// Where a handler of `Library.total` writes its reply in place.
-    pub struct LibraryTotalReplySpace<'r>(breezeway_rpc::ReplySpace<'r>);
-
-    impl<'r> LibraryTotalReplySpace<'r> {
-        pub fn new(space: breezeway_rpc::ReplySpace<'r>) -> Self {
-            Self(space)
-        }
-
-        /// Writes the result: twice if that takes more than 104 bytes.
-        pub fn write<F>(self, write: F) -> Result<breezeway_rpc::Written, breezeway_rpc::Error>
-        where
-            F: for<'w, 'b> Fn(
-                LibraryTotalReplyWriter<'w, Output<'b>>,
-            ) -> LibraryTotalReplyWriter<'w, Output<'b>>,
-        {
-            let write = |to: &mut Output<'_>| write(LibraryTotalReplyWriter::new(to)).end();
-            self.0.write(write)
-        }
-
-        /// Writes a view, of which lists and maps are the bytes that they are.
-        pub fn view(
-            self,
-            reply: LibraryTotalReplyView,
-        ) -> Result<breezeway_rpc::Written, breezeway_rpc::Error> {
-            self.0.write(|to| reply.encode(to))
-        }
+    breezeway_rpc::reply_space! {
+        /// Where a handler of `Library.total` writes its reply.
+        pub struct LibraryTotalReplySpace(LibraryTotalReplyWriter, LibraryTotalReplyView)
+            -> breezeway_rpc::Error;
     }
 
     /// The arguments of `Library.shout`.
@@ -2288,14 +1374,6 @@ pub mod shelf {
 
     impl Wire for LibraryShoutArgsView<'_> {}
 
-    impl Encode for LibraryShoutArgsView<'_> {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            to.field(1, &self.words);
-            to.put(2, self.times);
-            to.stop();
-        }
-    }
-
     impl<'a> View<'a> for LibraryShoutArgsView<'a> {
         #[inline]
         fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
@@ -2314,134 +1392,15 @@ pub mod shelf {
         }
     }
 
-    impl IntoOwned<LibraryShoutArgs> for LibraryShoutArgsView<'_> {
-        #[inline]
-        fn into_owned(self) -> LibraryShoutArgs {
-            LibraryShoutArgs {
-                words: self.words.into_owned(),
-                times: self.times,
-            }
-        }
-    }
-
-    /// Writes a [`LibraryShoutArgs`], field by field.
-    #[must_use = "a struct ends with end()"]
-    pub struct LibraryShoutArgsWriter<'w, S>(&'w mut S);
-
-    impl<'w, 'a, S: Sink<'a>> LibraryShoutArgsWriter<'w, S> {
-        pub fn new(to: &'w mut S) -> Self {
-            Self(to)
-        }
-
-        pub fn words(self, words: &'a str) -> Self {
-            self.0.field(1, words);
-            self
-        }
-
-        pub fn words_in_place(self, length: usize, fill: impl FnOnce(&mut [u8])) -> Self {
-            self.0.bytes_in_place(1, length, fill);
-            self
-        }
-
-        pub fn times(self, times: i32) -> Self {
-            self.0.put(2, times);
-            self
-        }
-
-        pub fn end(self) {
-            self.0.stop();
-        }
-    }
-
     impl Call for LibraryShoutArgs {
-        type Reply = LibraryShoutReply;
+        type Reply = breezeway_rpc::Returned<String, breezeway_rpc::Error>;
         const METHOD: &'static str = "shout";
     }
 
-    /// What `Library.shout` returns or throws.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub enum LibraryShoutReply {
-        /// No field that this version knows.
-        #[default]
-        Unset,
-        Success(String),
-    }
+    /// What `Library.shout` returns, seen in place.
+    pub type LibraryShoutReplyView<'a> = breezeway_rpc::Returned<&'a str, breezeway_rpc::Error>;
 
-    impl Wire for LibraryShoutReply {}
-
-    impl Encode for LibraryShoutReply {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            match self {
-                Self::Unset => {}
-                Self::Success(value) => to.field(0, value),
-            }
-            to.stop();
-        }
-    }
-
-    impl Decode for LibraryShoutReply {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
-            while let Some(id) = fields.next_id()? {
-                match id {
-                    0 => fields.read_next_as(self, Self::Success)?,
-                    _ => fields.skip_next()?,
-                };
-            }
-            Ok(())
-        }
-    }
-
-    /// A [`LibraryShoutReply`], read in place.
-    #[derive(Clone, Copy, Debug, Default, PartialEq)]
-    pub enum LibraryShoutReplyView<'a> {
-        /// No field that this version knows.
-        #[default]
-        Unset,
-        Success(&'a str),
-    }
-
-    impl Wire for LibraryShoutReplyView<'_> {}
-
-    impl Encode for LibraryShoutReplyView<'_> {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            match self {
-                Self::Unset => {}
-                Self::Success(value) => to.field(0, value),
-            }
-            to.stop();
-        }
-    }
-
-    impl<'a> View<'a> for LibraryShoutReplyView<'a> {
-        #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
-            let mut library_shout_reply = Self::default();
-            let mut fields = Fields::begin(from)?;
-            while let Some(id) = fields.next_id()? {
-                match id {
-                    0 => {
-                        let variant = Self::Success;
-                        fields.view_next_as(&mut library_shout_reply, variant)?
-                    }
-                    _ => fields.skip_next()?,
-                };
-            }
-            Ok(library_shout_reply)
-        }
-    }
-
-    impl IntoOwned<LibraryShoutReply> for LibraryShoutReplyView<'_> {
-        #[inline]
-        fn into_owned(self) -> LibraryShoutReply {
-            match self {
-                Self::Unset => LibraryShoutReply::Unset,
-                Self::Success(value) => LibraryShoutReply::Success(value.into_owned()),
-            }
-        }
-    }
-
-    /// Writes a [`LibraryShoutReply`], one field of it.
+    /// Writes what `Library.shout` returns or throws.
     #[must_use = "a union ends with end()"]
     pub struct LibraryShoutReplyWriter<'w, S>(&'w mut S);
 
@@ -2465,53 +1424,10 @@ pub mod shelf {
         }
     }
 
-    impl breezeway_rpc::Reply for LibraryShoutReply {
-        type Value = String;
-        type Error = breezeway_rpc::Error;
-
-        fn from_result(
-            result: Result<String, breezeway_rpc::Error>,
-        ) -> Result<Self, breezeway_rpc::Error> {
-            match result {
-                Ok(value) => Ok(Self::Success(value)),
-                Err(error) => Err(error),
-            }
-        }
-
-        fn into_result(self) -> Result<String, breezeway_rpc::Error> {
-            match self {
-                Self::Success(value) => Ok(value),
-                Self::Unset => Err(breezeway_rpc::Error::MissingResult),
-            }
-        }
-    }
-
-    /// Where a handler of `Library.shout` writes its reply in place.
-    pub struct LibraryShoutReplySpace<'r>(breezeway_rpc::ReplySpace<'r>);
-
-    impl<'r> LibraryShoutReplySpace<'r> {
-        pub fn new(space: breezeway_rpc::ReplySpace<'r>) -> Self {
-            Self(space)
-        }
-
-        /// Writes the result: twice if that takes more than 104 bytes.
-        pub fn write<F>(self, write: F) -> Result<breezeway_rpc::Written, breezeway_rpc::Error>
-        where
-            F: for<'w, 'b> Fn(
-                LibraryShoutReplyWriter<'w, Output<'b>>,
-            ) -> LibraryShoutReplyWriter<'w, Output<'b>>,
-        {
-            let write = |to: &mut Output<'_>| write(LibraryShoutReplyWriter::new(to)).end();
-            self.0.write(write)
-        }
-
-        /// Writes a view, of which lists and maps are the bytes that they are.
-        pub fn view(
-            self,
-            reply: LibraryShoutReplyView<'_>,
-        ) -> Result<breezeway_rpc::Written, breezeway_rpc::Error> {
-            self.0.write(|to| reply.encode(to))
-        }
+    breezeway_rpc::reply_space! {
+        /// Where a handler of `Library.shout` writes its reply.
+        pub struct LibraryShoutReplySpace(LibraryShoutReplyWriter, LibraryShoutReplyView<'_>)
+            -> breezeway_rpc::Error;
     }
 
     /// The arguments of `Library.numbers`.
@@ -2551,13 +1467,6 @@ pub mod shelf {
 
     impl Wire for LibraryNumbersArgsView<'_> {}
 
-    impl Encode for LibraryNumbersArgsView<'_> {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            to.field(1, &self.books);
-            to.stop();
-        }
-    }
-
     impl<'a> View<'a> for LibraryNumbersArgsView<'a> {
         #[inline]
         fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
@@ -2574,128 +1483,16 @@ pub mod shelf {
         }
     }
 
-    impl IntoOwned<LibraryNumbersArgs> for LibraryNumbersArgsView<'_> {
-        #[inline]
-        fn into_owned(self) -> LibraryNumbersArgs {
-            LibraryNumbersArgs {
-                books: self.books.into_owned(),
-            }
-        }
-    }
-
-    /// Writes a [`LibraryNumbersArgs`], field by field.
-    #[must_use = "a struct ends with end()"]
-    pub struct LibraryNumbersArgsWriter<'w, S>(&'w mut S);
-
-    impl<'w, 'a, S: Sink<'a>> LibraryNumbersArgsWriter<'w, S> {
-        pub fn new(to: &'w mut S) -> Self {
-            Self(to)
-        }
-
-        pub fn books<I, W>(self, books: I, mut write: W) -> Self
-        where
-            I: IntoIterator<IntoIter: ExactSizeIterator>,
-            W: FnMut(BookWriter<'_, S>, I::Item) -> BookWriter<'_, S>,
-        {
-            let write = |to: &mut S, item| write(BookWriter::new(to), item).end();
-            self.0.list_in_place::<Book, _>(1, books, write);
-            self
-        }
-
-        pub fn end(self) {
-            self.0.stop();
-        }
-    }
-
     impl Call for LibraryNumbersArgs {
-        type Reply = LibraryNumbersReply;
+        type Reply = breezeway_rpc::Returned<BTreeMap<String, i64>, breezeway_rpc::Error>;
         const METHOD: &'static str = "numbers";
     }
 
-    /// What `Library.numbers` returns or throws.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub enum LibraryNumbersReply {
-        /// No field that this version knows.
-        #[default]
-        Unset,
-        Success(BTreeMap<String, i64>),
-    }
+    /// What `Library.numbers` returns, seen in place.
+    pub type LibraryNumbersReplyView<'a> =
+        breezeway_rpc::Returned<Entries<'a, &'a str, i64>, breezeway_rpc::Error>;
 
-    impl Wire for LibraryNumbersReply {}
-
-    impl Encode for LibraryNumbersReply {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            match self {
-                Self::Unset => {}
-                Self::Success(value) => to.field(0, value),
-            }
-            to.stop();
-        }
-    }
-
-    impl Decode for LibraryNumbersReply {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
-            while let Some(id) = fields.next_id()? {
-                match id {
-                    0 => fields.read_next_as(self, Self::Success)?,
-                    _ => fields.skip_next()?,
-                };
-            }
-            Ok(())
-        }
-    }
-
-    /// A [`LibraryNumbersReply`], read in place.
-    #[derive(Clone, Copy, Debug, Default, PartialEq)]
-    pub enum LibraryNumbersReplyView<'a> {
-        /// No field that this version knows.
-        #[default]
-        Unset,
-        Success(Entries<'a, &'a str, i64>),
-    }
-
-    impl Wire for LibraryNumbersReplyView<'_> {}
-
-    impl Encode for LibraryNumbersReplyView<'_> {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            match self {
-                Self::Unset => {}
-                Self::Success(value) => to.field(0, value),
-            }
-            to.stop();
-        }
-    }
-
-    impl<'a> View<'a> for LibraryNumbersReplyView<'a> {
-        #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
-            let mut library_numbers_reply = Self::default();
-            let mut fields = Fields::begin(from)?;
-            while let Some(id) = fields.next_id()? {
-                match id {
-                    0 => {
-                        let variant = Self::Success;
-                        fields.view_next_as(&mut library_numbers_reply, variant)?
-                    }
-                    _ => fields.skip_next()?,
-                };
-            }
-            Ok(library_numbers_reply)
-        }
-    }
-
-    impl IntoOwned<LibraryNumbersReply> for LibraryNumbersReplyView<'_> {
-        #[inline]
-        fn into_owned(self) -> LibraryNumbersReply {
-            match self {
-                Self::Unset => LibraryNumbersReply::Unset,
-                Self::Success(value) => LibraryNumbersReply::Success(value.into_owned()),
-            }
-        }
-    }
-
-    /// Writes a [`LibraryNumbersReply`], one field of it.
+    /// Writes what `Library.numbers` returns or throws.
     #[must_use = "a union ends with end()"]
     pub struct LibraryNumbersReplyWriter<'w, S>(&'w mut S);
 
@@ -2714,52 +1511,9 @@ pub mod shelf {
         }
     }
 
-    impl breezeway_rpc::Reply for LibraryNumbersReply {
-        type Value = BTreeMap<String, i64>;
-        type Error = breezeway_rpc::Error;
-
-        fn from_result(
-            result: Result<BTreeMap<String, i64>, breezeway_rpc::Error>,
-        ) -> Result<Self, breezeway_rpc::Error> {
-            match result {
-                Ok(value) => Ok(Self::Success(value)),
-                Err(error) => Err(error),
-            }
-        }
-
-        fn into_result(self) -> Result<BTreeMap<String, i64>, breezeway_rpc::Error> {
-            match self {
-                Self::Success(value) => Ok(value),
-                Self::Unset => Err(breezeway_rpc::Error::MissingResult),
-            }
-        }
-    }
-
-    /// Where a handler of `Library.numbers` writes its reply in place.
-    pub struct LibraryNumbersReplySpace<'r>(breezeway_rpc::ReplySpace<'r>);
-
-    impl<'r> LibraryNumbersReplySpace<'r> {
-        pub fn new(space: breezeway_rpc::ReplySpace<'r>) -> Self {
-            Self(space)
-        }
-
-        /// Writes the result: twice if that takes more than 104 bytes.
-        pub fn write<F>(self, write: F) -> Result<breezeway_rpc::Written, breezeway_rpc::Error>
-        where
-            F: for<'w, 'b> Fn(
-                LibraryNumbersReplyWriter<'w, Output<'b>>,
-            ) -> LibraryNumbersReplyWriter<'w, Output<'b>>,
-        {
-            let write = |to: &mut Output<'_>| write(LibraryNumbersReplyWriter::new(to)).end();
-            self.0.write(write)
-        }
-
-        /// Writes a view, of which lists and maps are the bytes that they are.
-        pub fn view(
-            self,
-            reply: LibraryNumbersReplyView<'_>,
-        ) -> Result<breezeway_rpc::Written, breezeway_rpc::Error> {
-            self.0.write(|to| reply.encode(to))
-        }
+    breezeway_rpc::reply_space! {
+        /// Where a handler of `Library.numbers` writes its reply.
+        pub struct LibraryNumbersReplySpace(LibraryNumbersReplyWriter, LibraryNumbersReplyView<'_>)
+            -> breezeway_rpc::Error;
     }
 }

@@ -22,8 +22,8 @@ pub mod shop {
     use std::future::Future;
 
     use breezeway_rpc::thrift::{
-        Call, Decode, DecodeError, Elements, Encode, Fields, InPlace, IntoOwned, Sink, Slice,
-        Source, View, Wire,
+        Call, Decode, DecodeError, Encode, Fields, InPlace, IntoOwned, Sink, Slice, Source, View,
+        Wire,
     };
 
     #[derive(Clone, Debug, Default, PartialEq)]
@@ -406,12 +406,12 @@ pub mod shop {
                 0 => {
                     let _: HealthReadyArgs = call.arguments()?;
                     let result = Health::ready(&self.0, cx);
-                    call.reply::<HealthReadyReply>(result)
+                    call.reply::<HealthReadyArgs>(result)
                 }
                 1 => {
                     let arguments: HealthCheckArgs = call.arguments()?;
                     let result = Health::check(&self.0, cx, arguments.depth);
-                    call.reply::<()>(result)
+                    call.reply::<HealthCheckArgs>(result)
                 }
                 _ => call.unknown_method(),
             }
@@ -480,12 +480,12 @@ pub mod shop {
                 0 => {
                     let _: HealthReadyArgs = call.arguments()?;
                     let result = AsyncHealth::ready(&self.0, cx).await;
-                    call.reply::<HealthReadyReply>(result)
+                    call.reply::<HealthReadyArgs>(result)
                 }
                 1 => {
                     let arguments: HealthCheckArgs = call.arguments()?;
                     let result = AsyncHealth::check(&self.0, cx, arguments.depth).await;
-                    call.reply::<()>(result)
+                    call.reply::<HealthCheckArgs>(result)
                 }
                 _ => call.unknown_method(),
             }
@@ -547,173 +547,9 @@ pub mod shop {
         }
     }
 
-    /// A [`HealthReadyArgs`], read in place.
-    #[derive(Clone, Copy, Debug, Default, PartialEq)]
-    pub struct HealthReadyArgsView {}
-
-    impl Wire for HealthReadyArgsView {}
-
-    impl Encode for HealthReadyArgsView {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            to.stop();
-        }
-    }
-
-    impl<'a> View<'a> for HealthReadyArgsView {
-        #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
-            let mut fields = Fields::begin(from)?;
-            while fields.next_id()?.is_some() {
-                fields.skip_next()?;
-            }
-            Ok(Self::default())
-        }
-    }
-
-    impl IntoOwned<HealthReadyArgs> for HealthReadyArgsView {
-        #[inline]
-        fn into_owned(self) -> HealthReadyArgs {
-            HealthReadyArgs {}
-        }
-    }
-
-    /// Writes a [`HealthReadyArgs`], field by field.
-    #[must_use = "a struct ends with end()"]
-    pub struct HealthReadyArgsWriter<'w, S>(&'w mut S);
-
-    impl<'w, 'a, S: Sink<'a>> HealthReadyArgsWriter<'w, S> {
-        pub fn new(to: &'w mut S) -> Self {
-            Self(to)
-        }
-
-        pub fn end(self) {
-            self.0.stop();
-        }
-    }
-
     impl Call for HealthReadyArgs {
-        type Reply = HealthReadyReply;
+        type Reply = breezeway_rpc::Returned<bool, breezeway_rpc::Error>;
         const METHOD: &'static str = "ready";
-    }
-
-    /// What `Health.ready` returns or throws.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub enum HealthReadyReply {
-        /// No field that this version knows.
-        #[default]
-        Unset,
-        Success(bool),
-    }
-
-    impl Wire for HealthReadyReply {}
-
-    impl Encode for HealthReadyReply {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            match self {
-                Self::Unset => {}
-                Self::Success(value) => to.field(0, value),
-            }
-            to.stop();
-        }
-    }
-
-    impl Decode for HealthReadyReply {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
-            while let Some(id) = fields.next_id()? {
-                match id {
-                    0 => fields.read_next_as(self, Self::Success)?,
-                    _ => fields.skip_next()?,
-                };
-            }
-            Ok(())
-        }
-    }
-
-    /// A [`HealthReadyReply`], read in place.
-    #[derive(Clone, Copy, Debug, Default, PartialEq)]
-    pub enum HealthReadyReplyView {
-        /// No field that this version knows.
-        #[default]
-        Unset,
-        Success(bool),
-    }
-
-    impl Wire for HealthReadyReplyView {}
-
-    impl Encode for HealthReadyReplyView {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            match self {
-                Self::Unset => {}
-                Self::Success(value) => to.field(0, value),
-            }
-            to.stop();
-        }
-    }
-
-    impl<'a> View<'a> for HealthReadyReplyView {
-        #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
-            let mut health_ready_reply = Self::default();
-            let mut fields = Fields::begin(from)?;
-            while let Some(id) = fields.next_id()? {
-                match id {
-                    0 => fields.view_next_as(&mut health_ready_reply, Self::Success)?,
-                    _ => fields.skip_next()?,
-                };
-            }
-            Ok(health_ready_reply)
-        }
-    }
-
-    impl IntoOwned<HealthReadyReply> for HealthReadyReplyView {
-        #[inline]
-        fn into_owned(self) -> HealthReadyReply {
-            match self {
-                Self::Unset => HealthReadyReply::Unset,
-                Self::Success(value) => HealthReadyReply::Success(value),
-            }
-        }
-    }
-
-    /// Writes a [`HealthReadyReply`], one field of it.
-    #[must_use = "a union ends with end()"]
-    pub struct HealthReadyReplyWriter<'w, S>(&'w mut S);
-
-    impl<'w, 'a, S: Sink<'a>> HealthReadyReplyWriter<'w, S> {
-        pub fn new(to: &'w mut S) -> Self {
-            Self(to)
-        }
-
-        pub fn success(self, success: bool) -> Self {
-            self.0.put(0, success);
-            self
-        }
-
-        pub fn end(self) {
-            self.0.stop();
-        }
-    }
-
-    impl breezeway_rpc::Reply for HealthReadyReply {
-        type Value = bool;
-        type Error = breezeway_rpc::Error;
-
-        fn from_result(
-            result: Result<bool, breezeway_rpc::Error>,
-        ) -> Result<Self, breezeway_rpc::Error> {
-            match result {
-                Ok(value) => Ok(Self::Success(value)),
-                Err(error) => Err(error),
-            }
-        }
-
-        fn into_result(self) -> Result<bool, breezeway_rpc::Error> {
-            match self {
-                Self::Success(value) => Ok(value),
-                Self::Unset => Err(breezeway_rpc::Error::MissingResult),
-            }
-        }
     }
 
     /// The arguments of `Health.check`.
@@ -742,63 +578,6 @@ pub mod shop {
                 };
             }
             Ok(())
-        }
-    }
-
-    /// A [`HealthCheckArgs`], read in place.
-    #[derive(Clone, Copy, Debug, Default, PartialEq)]
-    pub struct HealthCheckArgsView {
-        pub depth: i32,
-    }
-
-    impl Wire for HealthCheckArgsView {}
-
-    impl Encode for HealthCheckArgsView {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            to.put(1, self.depth);
-            to.stop();
-        }
-    }
-
-    impl<'a> View<'a> for HealthCheckArgsView {
-        #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
-            let mut health_check_args = Self::default();
-            let mut fields = Fields::begin(from)?;
-            fields.view(1, &mut health_check_args.depth)?;
-            while let Some(id) = fields.next_id()? {
-                match id {
-                    1 => fields.view_next(&mut health_check_args.depth)?,
-                    _ => fields.skip_next()?,
-                };
-            }
-            Ok(health_check_args)
-        }
-    }
-
-    impl IntoOwned<HealthCheckArgs> for HealthCheckArgsView {
-        #[inline]
-        fn into_owned(self) -> HealthCheckArgs {
-            HealthCheckArgs { depth: self.depth }
-        }
-    }
-
-    /// Writes a [`HealthCheckArgs`], field by field.
-    #[must_use = "a struct ends with end()"]
-    pub struct HealthCheckArgsWriter<'w, S>(&'w mut S);
-
-    impl<'w, 'a, S: Sink<'a>> HealthCheckArgsWriter<'w, S> {
-        pub fn new(to: &'w mut S) -> Self {
-            Self(to)
-        }
-
-        pub fn depth(self, depth: i32) -> Self {
-            self.0.put(1, depth);
-            self
-        }
-
-        pub fn end(self) {
-            self.0.stop();
         }
     }
 
@@ -868,22 +647,22 @@ pub mod shop {
                 0 => {
                     let arguments: ShopBuyArgs = call.arguments()?;
                     let result = Shop::buy(&self.0, cx, arguments.wanted, arguments.coupon);
-                    call.reply::<ShopBuyReply>(result)
+                    call.reply::<ShopBuyArgs>(result)
                 }
                 1 => {
                     let arguments: ShopStockArgs = call.arguments()?;
                     let result = Shop::stock(&self.0, cx, arguments.items);
-                    call.reply::<ShopStockReply>(result)
+                    call.reply::<ShopStockArgs>(result)
                 }
                 2 => {
                     let _: ShopCountArgs = call.arguments()?;
                     let result = Shop::count(&self.0, cx);
-                    call.reply::<ShopCountReply>(result)
+                    call.reply::<ShopCountArgs>(result)
                 }
                 3 => {
                     let arguments: ShopEchoArgs = call.arguments()?;
                     let result = Shop::echo(&self.0, cx, arguments.text);
-                    call.reply::<ShopEchoReply>(result)
+                    call.reply::<ShopEchoArgs>(result)
                 }
                 4 => {
                     let arguments: ShopLookArgs = call.arguments()?;
@@ -893,27 +672,27 @@ pub mod shop {
                 5 => {
                     let arguments: ShopTypeArgs = call.arguments()?;
                     let result = Shop::r#type(&self.0, cx, arguments.cx, arguments.r#match);
-                    call.reply::<ShopTypeReply>(result)
+                    call.reply::<ShopTypeArgs>(result)
                 }
                 6 => {
                     let arguments: ShopNewArgs = call.arguments()?;
                     let result = Shop::new(&self.0, cx, arguments.value);
-                    call.reply::<ShopNewReply>(result)
+                    call.reply::<ShopNewArgs>(result)
                 }
                 7 => {
                     let _: ShopSelfArgs = call.arguments()?;
                     let result = Shop::self_(&self.0, cx);
-                    call.reply::<()>(result)
+                    call.reply::<ShopSelfArgs>(result)
                 }
                 8 => {
                     let _: HealthReadyArgs = call.arguments()?;
                     let result = Health::ready(&self.0, cx);
-                    call.reply::<HealthReadyReply>(result)
+                    call.reply::<HealthReadyArgs>(result)
                 }
                 9 => {
                     let arguments: HealthCheckArgs = call.arguments()?;
                     let result = Health::check(&self.0, cx, arguments.depth);
-                    call.reply::<()>(result)
+                    call.reply::<HealthCheckArgs>(result)
                 }
                 _ => call.unknown_method(),
             }
@@ -1060,22 +839,22 @@ pub mod shop {
                     let arguments: ShopBuyArgs = call.arguments()?;
                     let result =
                         AsyncShop::buy(&self.0, cx, arguments.wanted, arguments.coupon).await;
-                    call.reply::<ShopBuyReply>(result)
+                    call.reply::<ShopBuyArgs>(result)
                 }
                 1 => {
                     let arguments: ShopStockArgs = call.arguments()?;
                     let result = AsyncShop::stock(&self.0, cx, arguments.items).await;
-                    call.reply::<ShopStockReply>(result)
+                    call.reply::<ShopStockArgs>(result)
                 }
                 2 => {
                     let _: ShopCountArgs = call.arguments()?;
                     let result = AsyncShop::count(&self.0, cx).await;
-                    call.reply::<ShopCountReply>(result)
+                    call.reply::<ShopCountArgs>(result)
                 }
                 3 => {
                     let arguments: ShopEchoArgs = call.arguments()?;
                     let result = AsyncShop::echo(&self.0, cx, arguments.text).await;
-                    call.reply::<ShopEchoReply>(result)
+                    call.reply::<ShopEchoArgs>(result)
                 }
                 4 => {
                     let arguments: ShopLookArgs = call.arguments()?;
@@ -1086,27 +865,27 @@ pub mod shop {
                     let arguments: ShopTypeArgs = call.arguments()?;
                     let result =
                         AsyncShop::r#type(&self.0, cx, arguments.cx, arguments.r#match).await;
-                    call.reply::<ShopTypeReply>(result)
+                    call.reply::<ShopTypeArgs>(result)
                 }
                 6 => {
                     let arguments: ShopNewArgs = call.arguments()?;
                     let result = AsyncShop::new(&self.0, cx, arguments.value).await;
-                    call.reply::<ShopNewReply>(result)
+                    call.reply::<ShopNewArgs>(result)
                 }
                 7 => {
                     let _: ShopSelfArgs = call.arguments()?;
                     let result = AsyncShop::self_(&self.0, cx).await;
-                    call.reply::<()>(result)
+                    call.reply::<ShopSelfArgs>(result)
                 }
                 8 => {
                     let _: HealthReadyArgs = call.arguments()?;
                     let result = AsyncHealth::ready(&self.0, cx).await;
-                    call.reply::<HealthReadyReply>(result)
+                    call.reply::<HealthReadyArgs>(result)
                 }
                 9 => {
                     let arguments: HealthCheckArgs = call.arguments()?;
                     let result = AsyncHealth::check(&self.0, cx, arguments.depth).await;
-                    call.reply::<()>(result)
+                    call.reply::<HealthCheckArgs>(result)
                 }
                 _ => call.unknown_method(),
             }
@@ -1233,274 +1012,17 @@ pub mod shop {
         }
     }
 
-    /// A [`ShopBuyArgs`], read in place.
-    #[derive(Clone, Copy, Debug, Default, PartialEq)]
-    pub struct ShopBuyArgsView<'a> {
-        pub wanted: ItemView<'a>,
-        pub coupon: Option<&'a str>,
-    }
-
-    impl Wire for ShopBuyArgsView<'_> {}
-
-    impl Encode for ShopBuyArgsView<'_> {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            to.field(1, &self.wanted);
-            to.optional(2, &self.coupon);
-            to.stop();
-        }
-    }
-
-    impl<'a> View<'a> for ShopBuyArgsView<'a> {
-        #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
-            let mut shop_buy_args = Self::default();
-            let mut fields = Fields::begin(from)?;
-            fields.view(1, &mut shop_buy_args.wanted)?;
-            fields.view(2, &mut shop_buy_args.coupon)?;
-            while let Some(id) = fields.next_id()? {
-                match id {
-                    1 => fields.view_next(&mut shop_buy_args.wanted)?,
-                    2 => fields.view_next(&mut shop_buy_args.coupon)?,
-                    _ => fields.skip_next()?,
-                };
-            }
-            Ok(shop_buy_args)
-        }
-    }
-
-    impl IntoOwned<ShopBuyArgs> for ShopBuyArgsView<'_> {
-        #[inline]
-        fn into_owned(self) -> ShopBuyArgs {
-            ShopBuyArgs {
-                wanted: self.wanted.into_owned(),
-                coupon: self.coupon.into_owned(),
-            }
-        }
-    }
-
-    /// Writes a [`ShopBuyArgs`], field by field.
-    #[must_use = "a struct ends with end()"]
-    pub struct ShopBuyArgsWriter<'w, S>(&'w mut S);
-
-    impl<'w, 'a, S: Sink<'a>> ShopBuyArgsWriter<'w, S> {
-        pub fn new(to: &'w mut S) -> Self {
-            Self(to)
-        }
-
-        pub fn wanted(self, write: impl FnOnce(ItemWriter<'_, S>) -> ItemWriter<'_, S>) -> Self {
-            self.0.header::<Item>(1);
-            write(ItemWriter::new(self.0)).end();
-            self
-        }
-
-        pub fn coupon(self, coupon: &'a str) -> Self {
-            self.0.field(2, coupon);
-            self
-        }
-
-        pub fn coupon_in_place(self, length: usize, fill: impl FnOnce(&mut [u8])) -> Self {
-            self.0.bytes_in_place(2, length, fill);
-            self
-        }
-
-        pub fn end(self) {
-            self.0.stop();
-        }
-    }
-
     impl Call for ShopBuyArgs {
-        type Reply = ShopBuyReply;
+        type Reply = breezeway_rpc::Returned<Item, ShopBuyError>;
         const METHOD: &'static str = "buy";
     }
 
-    /// What `Shop.buy` returns or throws.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub enum ShopBuyReply {
-        /// No field that this version knows.
-        #[default]
-        Unset,
-        Success(Item),
-        Empty(OutOfStock),
-        Shut(Closed),
-    }
-
-    impl Wire for ShopBuyReply {}
-
-    impl Encode for ShopBuyReply {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            match self {
-                Self::Unset => {}
-                Self::Success(value) => to.field(0, value),
-                Self::Empty(value) => to.field(1, value),
-                Self::Shut(value) => to.field(2, value),
-            }
-            to.stop();
-        }
-    }
-
-    impl Decode for ShopBuyReply {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
-            while let Some(id) = fields.next_id()? {
-                match id {
-                    0 => fields.read_next_as(self, Self::Success)?,
-                    1 => fields.read_next_as(self, Self::Empty)?,
-                    2 => fields.read_next_as(self, Self::Shut)?,
-                    _ => fields.skip_next()?,
-                };
-            }
-            Ok(())
-        }
-    }
-
-    /// A [`ShopBuyReply`], read in place.
-    #[derive(Clone, Copy, Debug, Default, PartialEq)]
-    pub enum ShopBuyReplyView<'a> {
-        /// No field that this version knows.
-        #[default]
-        Unset,
-        Success(ItemView<'a>),
-        Empty(OutOfStockView<'a>),
-        Shut(ClosedView<'a>),
-    }
-
-    impl Wire for ShopBuyReplyView<'_> {}
-
-    impl Encode for ShopBuyReplyView<'_> {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            match self {
-                Self::Unset => {}
-                Self::Success(value) => to.field(0, value),
-                Self::Empty(value) => to.field(1, value),
-                Self::Shut(value) => to.field(2, value),
-            }
-            to.stop();
-        }
-    }
-
-    impl<'a> View<'a> for ShopBuyReplyView<'a> {
-        #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
-            let mut shop_buy_reply = Self::default();
-            let mut fields = Fields::begin(from)?;
-            while let Some(id) = fields.next_id()? {
-                match id {
-                    0 => fields.view_next_as(&mut shop_buy_reply, Self::Success)?,
-                    1 => fields.view_next_as(&mut shop_buy_reply, Self::Empty)?,
-                    2 => fields.view_next_as(&mut shop_buy_reply, Self::Shut)?,
-                    _ => fields.skip_next()?,
-                };
-            }
-            Ok(shop_buy_reply)
-        }
-    }
-
-    impl IntoOwned<ShopBuyReply> for ShopBuyReplyView<'_> {
-        #[inline]
-        fn into_owned(self) -> ShopBuyReply {
-            match self {
-                Self::Unset => ShopBuyReply::Unset,
-                Self::Success(value) => ShopBuyReply::Success(value.into_owned()),
-                Self::Empty(value) => ShopBuyReply::Empty(value.into_owned()),
-                Self::Shut(value) => ShopBuyReply::Shut(value.into_owned()),
-            }
-        }
-    }
-
-    /// Writes a [`ShopBuyReply`], one field of it.
-    #[must_use = "a union ends with end()"]
-    pub struct ShopBuyReplyWriter<'w, S>(&'w mut S);
-
-    impl<'w, 'a, S: Sink<'a>> ShopBuyReplyWriter<'w, S> {
-        pub fn new(to: &'w mut S) -> Self {
-            Self(to)
-        }
-
-        pub fn success(self, write: impl FnOnce(ItemWriter<'_, S>) -> ItemWriter<'_, S>) -> Self {
-            self.0.header::<Item>(0);
-            write(ItemWriter::new(self.0)).end();
-            self
-        }
-
-        pub fn empty(
-            self,
-            write: impl FnOnce(OutOfStockWriter<'_, S>) -> OutOfStockWriter<'_, S>,
-        ) -> Self {
-            self.0.header::<OutOfStock>(1);
-            write(OutOfStockWriter::new(self.0)).end();
-            self
-        }
-
-        pub fn shut(self, write: impl FnOnce(ClosedWriter<'_, S>) -> ClosedWriter<'_, S>) -> Self {
-            self.0.header::<Closed>(2);
-            write(ClosedWriter::new(self.0)).end();
-            self
-        }
-
-        pub fn end(self) {
-            self.0.stop();
-        }
-    }
-
-    /// Why `Shop.buy` failed.
-    #[derive(Debug)]
-    pub enum ShopBuyError {
-        Empty(OutOfStock),
-        Shut(Closed),
-        /// The call failed otherwise.
-        Rpc(breezeway_rpc::Error),
-    }
-
-    impl fmt::Display for ShopBuyError {
-        fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-            match self {
-                Self::Empty(exception) => write!(formatter, "{exception}"),
-                Self::Shut(exception) => write!(formatter, "{exception}"),
-                Self::Rpc(error) => fmt::Display::fmt(error, formatter),
-            }
-        }
-    }
-
-    impl Error for ShopBuyError {}
-
-    impl From<OutOfStock> for ShopBuyError {
-        fn from(error: OutOfStock) -> Self {
-            Self::Empty(error)
-        }
-    }
-
-    impl From<Closed> for ShopBuyError {
-        fn from(error: Closed) -> Self {
-            Self::Shut(error)
-        }
-    }
-
-    impl From<breezeway_rpc::Error> for ShopBuyError {
-        fn from(error: breezeway_rpc::Error) -> Self {
-            Self::Rpc(error)
-        }
-    }
-
-    impl breezeway_rpc::Reply for ShopBuyReply {
-        type Value = Item;
-        type Error = ShopBuyError;
-
-        fn from_result(result: Result<Item, ShopBuyError>) -> Result<Self, breezeway_rpc::Error> {
-            match result {
-                Ok(value) => Ok(Self::Success(value)),
-                Err(ShopBuyError::Empty(exception)) => Ok(Self::Empty(exception)),
-                Err(ShopBuyError::Shut(exception)) => Ok(Self::Shut(exception)),
-                Err(ShopBuyError::Rpc(error)) => Err(error),
-            }
-        }
-
-        fn into_result(self) -> Result<Item, ShopBuyError> {
-            match self {
-                Self::Success(value) => Ok(value),
-                Self::Unset => Err(breezeway_rpc::Error::MissingResult.into()),
-                Self::Empty(exception) => Err(ShopBuyError::Empty(exception)),
-                Self::Shut(exception) => Err(ShopBuyError::Shut(exception)),
-            }
+    breezeway_rpc::method_error! {
+        /// Why `Shop.buy` failed.
+        pub enum ShopBuyError {
+            1 => Empty(OutOfStock: Display + From),
+            2 => Shut(Closed: Display + From),
+            _ => Rpc,
         }
     }
 
@@ -1533,223 +1055,16 @@ pub mod shop {
         }
     }
 
-    /// A [`ShopStockArgs`], read in place.
-    #[derive(Clone, Copy, Debug, Default, PartialEq)]
-    pub struct ShopStockArgsView<'a> {
-        pub items: Elements<'a, ItemView<'a>>,
-    }
-
-    impl Wire for ShopStockArgsView<'_> {}
-
-    impl Encode for ShopStockArgsView<'_> {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            to.field(1, &self.items);
-            to.stop();
-        }
-    }
-
-    impl<'a> View<'a> for ShopStockArgsView<'a> {
-        #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
-            let mut shop_stock_args = Self::default();
-            let mut fields = Fields::begin(from)?;
-            fields.view(1, &mut shop_stock_args.items)?;
-            while let Some(id) = fields.next_id()? {
-                match id {
-                    1 => fields.view_next(&mut shop_stock_args.items)?,
-                    _ => fields.skip_next()?,
-                };
-            }
-            Ok(shop_stock_args)
-        }
-    }
-
-    impl IntoOwned<ShopStockArgs> for ShopStockArgsView<'_> {
-        #[inline]
-        fn into_owned(self) -> ShopStockArgs {
-            ShopStockArgs {
-                items: self.items.into_owned(),
-            }
-        }
-    }
-
-    /// Writes a [`ShopStockArgs`], field by field.
-    #[must_use = "a struct ends with end()"]
-    pub struct ShopStockArgsWriter<'w, S>(&'w mut S);
-
-    impl<'w, 'a, S: Sink<'a>> ShopStockArgsWriter<'w, S> {
-        pub fn new(to: &'w mut S) -> Self {
-            Self(to)
-        }
-
-        pub fn items<I, W>(self, items: I, mut write: W) -> Self
-        where
-            I: IntoIterator<IntoIter: ExactSizeIterator>,
-            W: FnMut(ItemWriter<'_, S>, I::Item) -> ItemWriter<'_, S>,
-        {
-            let write = |to: &mut S, item| write(ItemWriter::new(to), item).end();
-            self.0.list_in_place::<Item, _>(1, items, write);
-            self
-        }
-
-        pub fn end(self) {
-            self.0.stop();
-        }
-    }
-
     impl Call for ShopStockArgs {
-        type Reply = ShopStockReply;
+        type Reply = breezeway_rpc::Done<ShopStockError>;
         const METHOD: &'static str = "stock";
     }
 
-    /// What `Shop.stock` returns or throws.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub enum ShopStockReply {
-        /// No field that this version knows.
-        #[default]
-        Unset,
-        Shut(Closed),
-    }
-
-    impl Wire for ShopStockReply {}
-
-    impl Encode for ShopStockReply {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            match self {
-                Self::Unset => {}
-                Self::Shut(value) => to.field(1, value),
-            }
-            to.stop();
-        }
-    }
-
-    impl Decode for ShopStockReply {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
-            while let Some(id) = fields.next_id()? {
-                match id {
-                    1 => fields.read_next_as(self, Self::Shut)?,
-                    _ => fields.skip_next()?,
-                };
-            }
-            Ok(())
-        }
-    }
-
-    /// A [`ShopStockReply`], read in place.
-    #[derive(Clone, Copy, Debug, Default, PartialEq)]
-    pub enum ShopStockReplyView<'a> {
-        /// No field that this version knows.
-        #[default]
-        Unset,
-        Shut(ClosedView<'a>),
-    }
-
-    impl Wire for ShopStockReplyView<'_> {}
-
-    impl Encode for ShopStockReplyView<'_> {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            match self {
-                Self::Unset => {}
-                Self::Shut(value) => to.field(1, value),
-            }
-            to.stop();
-        }
-    }
-
-    impl<'a> View<'a> for ShopStockReplyView<'a> {
-        #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
-            let mut shop_stock_reply = Self::default();
-            let mut fields = Fields::begin(from)?;
-            while let Some(id) = fields.next_id()? {
-                match id {
-                    1 => fields.view_next_as(&mut shop_stock_reply, Self::Shut)?,
-                    _ => fields.skip_next()?,
-                };
-            }
-            Ok(shop_stock_reply)
-        }
-    }
-
-    impl IntoOwned<ShopStockReply> for ShopStockReplyView<'_> {
-        #[inline]
-        fn into_owned(self) -> ShopStockReply {
-            match self {
-                Self::Unset => ShopStockReply::Unset,
-                Self::Shut(value) => ShopStockReply::Shut(value.into_owned()),
-            }
-        }
-    }
-
-    /// Writes a [`ShopStockReply`], one field of it.
-    #[must_use = "a union ends with end()"]
-    pub struct ShopStockReplyWriter<'w, S>(&'w mut S);
-
-    impl<'w, 'a, S: Sink<'a>> ShopStockReplyWriter<'w, S> {
-        pub fn new(to: &'w mut S) -> Self {
-            Self(to)
-        }
-
-        pub fn shut(self, write: impl FnOnce(ClosedWriter<'_, S>) -> ClosedWriter<'_, S>) -> Self {
-            self.0.header::<Closed>(1);
-            write(ClosedWriter::new(self.0)).end();
-            self
-        }
-
-        pub fn end(self) {
-            self.0.stop();
-        }
-    }
-
-    /// Why `Shop.stock` failed.
-    #[derive(Debug)]
-    pub enum ShopStockError {
-        Shut(Closed),
-        /// The call failed otherwise.
-        Rpc(breezeway_rpc::Error),
-    }
-
-    impl fmt::Display for ShopStockError {
-        fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-            match self {
-                Self::Shut(exception) => write!(formatter, "{exception}"),
-                Self::Rpc(error) => fmt::Display::fmt(error, formatter),
-            }
-        }
-    }
-
-    impl Error for ShopStockError {}
-
-    impl From<Closed> for ShopStockError {
-        fn from(error: Closed) -> Self {
-            Self::Shut(error)
-        }
-    }
-
-    impl From<breezeway_rpc::Error> for ShopStockError {
-        fn from(error: breezeway_rpc::Error) -> Self {
-            Self::Rpc(error)
-        }
-    }
-
-    impl breezeway_rpc::Reply for ShopStockReply {
-        type Value = ();
-        type Error = ShopStockError;
-
-        fn from_result(result: Result<(), ShopStockError>) -> Result<Self, breezeway_rpc::Error> {
-            match result {
-                Ok(()) => Ok(Self::Unset),
-                Err(ShopStockError::Shut(exception)) => Ok(Self::Shut(exception)),
-                Err(ShopStockError::Rpc(error)) => Err(error),
-            }
-        }
-
-        fn into_result(self) -> Result<(), ShopStockError> {
-            match self {
-                Self::Unset => Ok(()),
-                Self::Shut(exception) => Err(ShopStockError::Shut(exception)),
-            }
+    breezeway_rpc::method_error! {
+        /// Why `Shop.stock` failed.
+        pub enum ShopStockError {
+            1 => Shut(Closed: Display + From),
+            _ => Rpc,
         }
     }
 
@@ -1775,173 +1090,9 @@ pub mod shop {
         }
     }
 
-    /// A [`ShopCountArgs`], read in place.
-    #[derive(Clone, Copy, Debug, Default, PartialEq)]
-    pub struct ShopCountArgsView {}
-
-    impl Wire for ShopCountArgsView {}
-
-    impl Encode for ShopCountArgsView {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            to.stop();
-        }
-    }
-
-    impl<'a> View<'a> for ShopCountArgsView {
-        #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
-            let mut fields = Fields::begin(from)?;
-            while fields.next_id()?.is_some() {
-                fields.skip_next()?;
-            }
-            Ok(Self::default())
-        }
-    }
-
-    impl IntoOwned<ShopCountArgs> for ShopCountArgsView {
-        #[inline]
-        fn into_owned(self) -> ShopCountArgs {
-            ShopCountArgs {}
-        }
-    }
-
-    /// Writes a [`ShopCountArgs`], field by field.
-    #[must_use = "a struct ends with end()"]
-    pub struct ShopCountArgsWriter<'w, S>(&'w mut S);
-
-    impl<'w, 'a, S: Sink<'a>> ShopCountArgsWriter<'w, S> {
-        pub fn new(to: &'w mut S) -> Self {
-            Self(to)
-        }
-
-        pub fn end(self) {
-            self.0.stop();
-        }
-    }
-
     impl Call for ShopCountArgs {
-        type Reply = ShopCountReply;
+        type Reply = breezeway_rpc::Returned<i64, breezeway_rpc::Error>;
         const METHOD: &'static str = "count";
-    }
-
-    /// What `Shop.count` returns or throws.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub enum ShopCountReply {
-        /// No field that this version knows.
-        #[default]
-        Unset,
-        Success(i64),
-    }
-
-    impl Wire for ShopCountReply {}
-
-    impl Encode for ShopCountReply {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            match self {
-                Self::Unset => {}
-                Self::Success(value) => to.field(0, value),
-            }
-            to.stop();
-        }
-    }
-
-    impl Decode for ShopCountReply {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
-            while let Some(id) = fields.next_id()? {
-                match id {
-                    0 => fields.read_next_as(self, Self::Success)?,
-                    _ => fields.skip_next()?,
-                };
-            }
-            Ok(())
-        }
-    }
-
-    /// A [`ShopCountReply`], read in place.
-    #[derive(Clone, Copy, Debug, Default, PartialEq)]
-    pub enum ShopCountReplyView {
-        /// No field that this version knows.
-        #[default]
-        Unset,
-        Success(i64),
-    }
-
-    impl Wire for ShopCountReplyView {}
-
-    impl Encode for ShopCountReplyView {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            match self {
-                Self::Unset => {}
-                Self::Success(value) => to.field(0, value),
-            }
-            to.stop();
-        }
-    }
-
-    impl<'a> View<'a> for ShopCountReplyView {
-        #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
-            let mut shop_count_reply = Self::default();
-            let mut fields = Fields::begin(from)?;
-            while let Some(id) = fields.next_id()? {
-                match id {
-                    0 => fields.view_next_as(&mut shop_count_reply, Self::Success)?,
-                    _ => fields.skip_next()?,
-                };
-            }
-            Ok(shop_count_reply)
-        }
-    }
-
-    impl IntoOwned<ShopCountReply> for ShopCountReplyView {
-        #[inline]
-        fn into_owned(self) -> ShopCountReply {
-            match self {
-                Self::Unset => ShopCountReply::Unset,
-                Self::Success(value) => ShopCountReply::Success(value),
-            }
-        }
-    }
-
-    /// Writes a [`ShopCountReply`], one field of it.
-    #[must_use = "a union ends with end()"]
-    pub struct ShopCountReplyWriter<'w, S>(&'w mut S);
-
-    impl<'w, 'a, S: Sink<'a>> ShopCountReplyWriter<'w, S> {
-        pub fn new(to: &'w mut S) -> Self {
-            Self(to)
-        }
-
-        pub fn success(self, success: i64) -> Self {
-            self.0.put(0, success);
-            self
-        }
-
-        pub fn end(self) {
-            self.0.stop();
-        }
-    }
-
-    impl breezeway_rpc::Reply for ShopCountReply {
-        type Value = i64;
-        type Error = breezeway_rpc::Error;
-
-        fn from_result(
-            result: Result<i64, breezeway_rpc::Error>,
-        ) -> Result<Self, breezeway_rpc::Error> {
-            match result {
-                Ok(value) => Ok(Self::Success(value)),
-                Err(error) => Err(error),
-            }
-        }
-
-        fn into_result(self) -> Result<i64, breezeway_rpc::Error> {
-            match self {
-                Self::Success(value) => Ok(value),
-                Self::Unset => Err(breezeway_rpc::Error::MissingResult),
-            }
-        }
     }
 
     /// The arguments of `Shop.echo`.
@@ -1973,198 +1124,9 @@ pub mod shop {
         }
     }
 
-    /// A [`ShopEchoArgs`], read in place.
-    #[derive(Clone, Copy, Debug, Default, PartialEq)]
-    pub struct ShopEchoArgsView<'a> {
-        pub text: &'a str,
-    }
-
-    impl Wire for ShopEchoArgsView<'_> {}
-
-    impl Encode for ShopEchoArgsView<'_> {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            to.field(1, &self.text);
-            to.stop();
-        }
-    }
-
-    impl<'a> View<'a> for ShopEchoArgsView<'a> {
-        #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
-            let mut shop_echo_args = Self::default();
-            let mut fields = Fields::begin(from)?;
-            fields.view(1, &mut shop_echo_args.text)?;
-            while let Some(id) = fields.next_id()? {
-                match id {
-                    1 => fields.view_next(&mut shop_echo_args.text)?,
-                    _ => fields.skip_next()?,
-                };
-            }
-            Ok(shop_echo_args)
-        }
-    }
-
-    impl IntoOwned<ShopEchoArgs> for ShopEchoArgsView<'_> {
-        #[inline]
-        fn into_owned(self) -> ShopEchoArgs {
-            ShopEchoArgs {
-                text: self.text.into_owned(),
-            }
-        }
-    }
-
-    /// Writes a [`ShopEchoArgs`], field by field.
-    #[must_use = "a struct ends with end()"]
-    pub struct ShopEchoArgsWriter<'w, S>(&'w mut S);
-
-    impl<'w, 'a, S: Sink<'a>> ShopEchoArgsWriter<'w, S> {
-        pub fn new(to: &'w mut S) -> Self {
-            Self(to)
-        }
-
-        pub fn text(self, text: &'a str) -> Self {
-            self.0.field(1, text);
-            self
-        }
-
-        pub fn text_in_place(self, length: usize, fill: impl FnOnce(&mut [u8])) -> Self {
-            self.0.bytes_in_place(1, length, fill);
-            self
-        }
-
-        pub fn end(self) {
-            self.0.stop();
-        }
-    }
-
     impl Call for ShopEchoArgs {
-        type Reply = ShopEchoReply;
+        type Reply = breezeway_rpc::Returned<String, breezeway_rpc::Error>;
         const METHOD: &'static str = "echo";
-    }
-
-    /// What `Shop.echo` returns or throws.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub enum ShopEchoReply {
-        /// No field that this version knows.
-        #[default]
-        Unset,
-        Success(String),
-    }
-
-    impl Wire for ShopEchoReply {}
-
-    impl Encode for ShopEchoReply {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            match self {
-                Self::Unset => {}
-                Self::Success(value) => to.field(0, value),
-            }
-            to.stop();
-        }
-    }
-
-    impl Decode for ShopEchoReply {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
-            while let Some(id) = fields.next_id()? {
-                match id {
-                    0 => fields.read_next_as(self, Self::Success)?,
-                    _ => fields.skip_next()?,
-                };
-            }
-            Ok(())
-        }
-    }
-
-    /// A [`ShopEchoReply`], read in place.
-    #[derive(Clone, Copy, Debug, Default, PartialEq)]
-    pub enum ShopEchoReplyView<'a> {
-        /// No field that this version knows.
-        #[default]
-        Unset,
-        Success(&'a str),
-    }
-
-    impl Wire for ShopEchoReplyView<'_> {}
-
-    impl Encode for ShopEchoReplyView<'_> {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            match self {
-                Self::Unset => {}
-                Self::Success(value) => to.field(0, value),
-            }
-            to.stop();
-        }
-    }
-
-    impl<'a> View<'a> for ShopEchoReplyView<'a> {
-        #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
-            let mut shop_echo_reply = Self::default();
-            let mut fields = Fields::begin(from)?;
-            while let Some(id) = fields.next_id()? {
-                match id {
-                    0 => fields.view_next_as(&mut shop_echo_reply, Self::Success)?,
-                    _ => fields.skip_next()?,
-                };
-            }
-            Ok(shop_echo_reply)
-        }
-    }
-
-    impl IntoOwned<ShopEchoReply> for ShopEchoReplyView<'_> {
-        #[inline]
-        fn into_owned(self) -> ShopEchoReply {
-            match self {
-                Self::Unset => ShopEchoReply::Unset,
-                Self::Success(value) => ShopEchoReply::Success(value.into_owned()),
-            }
-        }
-    }
-
-    /// Writes a [`ShopEchoReply`], one field of it.
-    #[must_use = "a union ends with end()"]
-    pub struct ShopEchoReplyWriter<'w, S>(&'w mut S);
-
-    impl<'w, 'a, S: Sink<'a>> ShopEchoReplyWriter<'w, S> {
-        pub fn new(to: &'w mut S) -> Self {
-            Self(to)
-        }
-
-        pub fn success(self, success: &'a str) -> Self {
-            self.0.field(0, success);
-            self
-        }
-
-        pub fn success_in_place(self, length: usize, fill: impl FnOnce(&mut [u8])) -> Self {
-            self.0.bytes_in_place(0, length, fill);
-            self
-        }
-
-        pub fn end(self) {
-            self.0.stop();
-        }
-    }
-
-    impl breezeway_rpc::Reply for ShopEchoReply {
-        type Value = String;
-        type Error = breezeway_rpc::Error;
-
-        fn from_result(
-            result: Result<String, breezeway_rpc::Error>,
-        ) -> Result<Self, breezeway_rpc::Error> {
-            match result {
-                Ok(value) => Ok(Self::Success(value)),
-                Err(error) => Err(error),
-            }
-        }
-
-        fn into_result(self) -> Result<String, breezeway_rpc::Error> {
-            match self {
-                Self::Success(value) => Ok(value),
-                Self::Unset => Err(breezeway_rpc::Error::MissingResult),
-            }
-        }
     }
 
     /// The arguments of `Shop.look`.
@@ -2193,70 +1155,6 @@ pub mod shop {
                 };
             }
             Ok(())
-        }
-    }
-
-    /// A [`ShopLookArgs`], read in place.
-    #[derive(Clone, Copy, Debug, Default, PartialEq)]
-    pub struct ShopLookArgsView<'a> {
-        pub who: &'a str,
-    }
-
-    impl Wire for ShopLookArgsView<'_> {}
-
-    impl Encode for ShopLookArgsView<'_> {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            to.field(1, &self.who);
-            to.stop();
-        }
-    }
-
-    impl<'a> View<'a> for ShopLookArgsView<'a> {
-        #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
-            let mut shop_look_args = Self::default();
-            let mut fields = Fields::begin(from)?;
-            fields.view(1, &mut shop_look_args.who)?;
-            while let Some(id) = fields.next_id()? {
-                match id {
-                    1 => fields.view_next(&mut shop_look_args.who)?,
-                    _ => fields.skip_next()?,
-                };
-            }
-            Ok(shop_look_args)
-        }
-    }
-
-    impl IntoOwned<ShopLookArgs> for ShopLookArgsView<'_> {
-        #[inline]
-        fn into_owned(self) -> ShopLookArgs {
-            ShopLookArgs {
-                who: self.who.into_owned(),
-            }
-        }
-    }
-
-    /// Writes a [`ShopLookArgs`], field by field.
-    #[must_use = "a struct ends with end()"]
-    pub struct ShopLookArgsWriter<'w, S>(&'w mut S);
-
-    impl<'w, 'a, S: Sink<'a>> ShopLookArgsWriter<'w, S> {
-        pub fn new(to: &'w mut S) -> Self {
-            Self(to)
-        }
-
-        pub fn who(self, who: &'a str) -> Self {
-            self.0.field(1, who);
-            self
-        }
-
-        pub fn who_in_place(self, length: usize, fill: impl FnOnce(&mut [u8])) -> Self {
-            self.0.bytes_in_place(1, length, fill);
-            self
-        }
-
-        pub fn end(self) {
-            self.0.stop();
         }
     }
 
@@ -2297,242 +1195,16 @@ pub mod shop {
         }
     }
 
-    /// A [`ShopTypeArgs`], read in place.
-    #[derive(Clone, Copy, Debug, Default, PartialEq)]
-    pub struct ShopTypeArgsView {
-        pub cx: i32,
-        pub r#match: i32,
-    }
-
-    impl Wire for ShopTypeArgsView {}
-
-    impl Encode for ShopTypeArgsView {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            to.group(((1, self.cx), (2, self.r#match)));
-            to.stop();
-        }
-    }
-
-    impl<'a> View<'a> for ShopTypeArgsView {
-        #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
-            let mut shop_type_args = Self::default();
-            let mut fields = Fields::begin(from)?;
-            fields.group((
-                (1, &mut shop_type_args.cx),
-                (2, &mut shop_type_args.r#match),
-            ))?;
-            while let Some(id) = fields.next_id()? {
-                match id {
-                    1 => fields.view_next(&mut shop_type_args.cx)?,
-                    2 => fields.view_next(&mut shop_type_args.r#match)?,
-                    _ => fields.skip_next()?,
-                };
-            }
-            Ok(shop_type_args)
-        }
-    }
-
-    impl IntoOwned<ShopTypeArgs> for ShopTypeArgsView {
-        #[inline]
-        fn into_owned(self) -> ShopTypeArgs {
-            ShopTypeArgs {
-                cx: self.cx,
-                r#match: self.r#match,
-            }
-        }
-    }
-
-    /// Writes a [`ShopTypeArgs`], field by field.
-    #[must_use = "a struct ends with end()"]
-    pub struct ShopTypeArgsWriter<'w, S>(&'w mut S);
-
-    impl<'w, 'a, S: Sink<'a>> ShopTypeArgsWriter<'w, S> {
-        pub fn new(to: &'w mut S) -> Self {
-            Self(to)
-        }
-
-        pub fn cx(self, cx: i32) -> Self {
-            self.0.put(1, cx);
-            self
-        }
-
-        pub fn r#match(self, r#match: i32) -> Self {
-            self.0.put(2, r#match);
-            self
-        }
-
-        pub fn end(self) {
-            self.0.stop();
-        }
-    }
-
     impl Call for ShopTypeArgs {
-        type Reply = ShopTypeReply;
+        type Reply = breezeway_rpc::Returned<i32, ShopTypeError>;
         const METHOD: &'static str = "type";
     }
 
-    /// What `Shop.type` returns or throws.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub enum ShopTypeReply {
-        /// No field that this version knows.
-        #[default]
-        Unset,
-        Success(i32),
-        Rpc(Closed),
-    }
-
-    impl Wire for ShopTypeReply {}
-
-    impl Encode for ShopTypeReply {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            match self {
-                Self::Unset => {}
-                Self::Success(value) => to.field(0, value),
-                Self::Rpc(value) => to.field(1, value),
-            }
-            to.stop();
-        }
-    }
-
-    impl Decode for ShopTypeReply {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
-            while let Some(id) = fields.next_id()? {
-                match id {
-                    0 => fields.read_next_as(self, Self::Success)?,
-                    1 => fields.read_next_as(self, Self::Rpc)?,
-                    _ => fields.skip_next()?,
-                };
-            }
-            Ok(())
-        }
-    }
-
-    /// A [`ShopTypeReply`], read in place.
-    #[derive(Clone, Copy, Debug, Default, PartialEq)]
-    pub enum ShopTypeReplyView<'a> {
-        /// No field that this version knows.
-        #[default]
-        Unset,
-        Success(i32),
-        Rpc(ClosedView<'a>),
-    }
-
-    impl Wire for ShopTypeReplyView<'_> {}
-
-    impl Encode for ShopTypeReplyView<'_> {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            match self {
-                Self::Unset => {}
-                Self::Success(value) => to.field(0, value),
-                Self::Rpc(value) => to.field(1, value),
-            }
-            to.stop();
-        }
-    }
-
-    impl<'a> View<'a> for ShopTypeReplyView<'a> {
-        #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
-            let mut shop_type_reply = Self::default();
-            let mut fields = Fields::begin(from)?;
-            while let Some(id) = fields.next_id()? {
-                match id {
-                    0 => fields.view_next_as(&mut shop_type_reply, Self::Success)?,
-                    1 => fields.view_next_as(&mut shop_type_reply, Self::Rpc)?,
-                    _ => fields.skip_next()?,
-                };
-            }
-            Ok(shop_type_reply)
-        }
-    }
-
-    impl IntoOwned<ShopTypeReply> for ShopTypeReplyView<'_> {
-        #[inline]
-        fn into_owned(self) -> ShopTypeReply {
-            match self {
-                Self::Unset => ShopTypeReply::Unset,
-                Self::Success(value) => ShopTypeReply::Success(value),
-                Self::Rpc(value) => ShopTypeReply::Rpc(value.into_owned()),
-            }
-        }
-    }
-
-    /// Writes a [`ShopTypeReply`], one field of it.
-    #[must_use = "a union ends with end()"]
-    pub struct ShopTypeReplyWriter<'w, S>(&'w mut S);
-
-    impl<'w, 'a, S: Sink<'a>> ShopTypeReplyWriter<'w, S> {
-        pub fn new(to: &'w mut S) -> Self {
-            Self(to)
-        }
-
-        pub fn success(self, success: i32) -> Self {
-            self.0.put(0, success);
-            self
-        }
-
-        pub fn rpc(self, write: impl FnOnce(ClosedWriter<'_, S>) -> ClosedWriter<'_, S>) -> Self {
-            self.0.header::<Closed>(1);
-            write(ClosedWriter::new(self.0)).end();
-            self
-        }
-
-        pub fn end(self) {
-            self.0.stop();
-        }
-    }
-
-    /// Why `Shop.type` failed.
-    #[derive(Debug)]
-    pub enum ShopTypeError {
-        Rpc(Closed),
-        /// The call failed otherwise.
-        Rpc2(breezeway_rpc::Error),
-    }
-
-    impl fmt::Display for ShopTypeError {
-        fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-            match self {
-                Self::Rpc(exception) => write!(formatter, "{exception}"),
-                Self::Rpc2(error) => fmt::Display::fmt(error, formatter),
-            }
-        }
-    }
-
-    impl Error for ShopTypeError {}
-
-    impl From<Closed> for ShopTypeError {
-        fn from(error: Closed) -> Self {
-            Self::Rpc(error)
-        }
-    }
-
-    impl From<breezeway_rpc::Error> for ShopTypeError {
-        fn from(error: breezeway_rpc::Error) -> Self {
-            Self::Rpc2(error)
-        }
-    }
-
-    impl breezeway_rpc::Reply for ShopTypeReply {
-        type Value = i32;
-        type Error = ShopTypeError;
-
-        fn from_result(result: Result<i32, ShopTypeError>) -> Result<Self, breezeway_rpc::Error> {
-            match result {
-                Ok(value) => Ok(Self::Success(value)),
-                Err(ShopTypeError::Rpc(exception)) => Ok(Self::Rpc(exception)),
-                Err(ShopTypeError::Rpc2(error)) => Err(error),
-            }
-        }
-
-        fn into_result(self) -> Result<i32, ShopTypeError> {
-            match self {
-                Self::Success(value) => Ok(value),
-                Self::Unset => Err(breezeway_rpc::Error::MissingResult.into()),
-                Self::Rpc(exception) => Err(ShopTypeError::Rpc(exception)),
-            }
+    breezeway_rpc::method_error! {
+        /// Why `Shop.type` failed.
+        pub enum ShopTypeError {
+            1 => Rpc(Closed: Display + From),
+            _ => Rpc2,
         }
     }
 
@@ -2565,186 +1237,9 @@ pub mod shop {
         }
     }
 
-    /// A [`ShopNewArgs`], read in place.
-    #[derive(Clone, Copy, Debug, Default, PartialEq)]
-    pub struct ShopNewArgsView {
-        pub value: i32,
-    }
-
-    impl Wire for ShopNewArgsView {}
-
-    impl Encode for ShopNewArgsView {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            to.put(1, self.value);
-            to.stop();
-        }
-    }
-
-    impl<'a> View<'a> for ShopNewArgsView {
-        #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
-            let mut shop_new_args = Self::default();
-            let mut fields = Fields::begin(from)?;
-            fields.view(1, &mut shop_new_args.value)?;
-            while let Some(id) = fields.next_id()? {
-                match id {
-                    1 => fields.view_next(&mut shop_new_args.value)?,
-                    _ => fields.skip_next()?,
-                };
-            }
-            Ok(shop_new_args)
-        }
-    }
-
-    impl IntoOwned<ShopNewArgs> for ShopNewArgsView {
-        #[inline]
-        fn into_owned(self) -> ShopNewArgs {
-            ShopNewArgs { value: self.value }
-        }
-    }
-
-    /// Writes a [`ShopNewArgs`], field by field.
-    #[must_use = "a struct ends with end()"]
-    pub struct ShopNewArgsWriter<'w, S>(&'w mut S);
-
-    impl<'w, 'a, S: Sink<'a>> ShopNewArgsWriter<'w, S> {
-        pub fn new(to: &'w mut S) -> Self {
-            Self(to)
-        }
-
-        pub fn value(self, value: i32) -> Self {
-            self.0.put(1, value);
-            self
-        }
-
-        pub fn end(self) {
-            self.0.stop();
-        }
-    }
-
     impl Call for ShopNewArgs {
-        type Reply = ShopNewReply;
+        type Reply = breezeway_rpc::Returned<i32, breezeway_rpc::Error>;
         const METHOD: &'static str = "new";
-    }
-
-    /// What `Shop.new` returns or throws.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub enum ShopNewReply {
-        /// No field that this version knows.
-        #[default]
-        Unset,
-        Success(i32),
-    }
-
-    impl Wire for ShopNewReply {}
-
-    impl Encode for ShopNewReply {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            match self {
-                Self::Unset => {}
-                Self::Success(value) => to.field(0, value),
-            }
-            to.stop();
-        }
-    }
-
-    impl Decode for ShopNewReply {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
-            while let Some(id) = fields.next_id()? {
-                match id {
-                    0 => fields.read_next_as(self, Self::Success)?,
-                    _ => fields.skip_next()?,
-                };
-            }
-            Ok(())
-        }
-    }
-
-    /// A [`ShopNewReply`], read in place.
-    #[derive(Clone, Copy, Debug, Default, PartialEq)]
-    pub enum ShopNewReplyView {
-        /// No field that this version knows.
-        #[default]
-        Unset,
-        Success(i32),
-    }
-
-    impl Wire for ShopNewReplyView {}
-
-    impl Encode for ShopNewReplyView {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            match self {
-                Self::Unset => {}
-                Self::Success(value) => to.field(0, value),
-            }
-            to.stop();
-        }
-    }
-
-    impl<'a> View<'a> for ShopNewReplyView {
-        #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
-            let mut shop_new_reply = Self::default();
-            let mut fields = Fields::begin(from)?;
-            while let Some(id) = fields.next_id()? {
-                match id {
-                    0 => fields.view_next_as(&mut shop_new_reply, Self::Success)?,
-                    _ => fields.skip_next()?,
-                };
-            }
-            Ok(shop_new_reply)
-        }
-    }
-
-    impl IntoOwned<ShopNewReply> for ShopNewReplyView {
-        #[inline]
-        fn into_owned(self) -> ShopNewReply {
-            match self {
-                Self::Unset => ShopNewReply::Unset,
-                Self::Success(value) => ShopNewReply::Success(value),
-            }
-        }
-    }
-
-    /// Writes a [`ShopNewReply`], one field of it.
-    #[must_use = "a union ends with end()"]
-    pub struct ShopNewReplyWriter<'w, S>(&'w mut S);
-
-    impl<'w, 'a, S: Sink<'a>> ShopNewReplyWriter<'w, S> {
-        pub fn new(to: &'w mut S) -> Self {
-            Self(to)
-        }
-
-        pub fn success(self, success: i32) -> Self {
-            self.0.put(0, success);
-            self
-        }
-
-        pub fn end(self) {
-            self.0.stop();
-        }
-    }
-
-    impl breezeway_rpc::Reply for ShopNewReply {
-        type Value = i32;
-        type Error = breezeway_rpc::Error;
-
-        fn from_result(
-            result: Result<i32, breezeway_rpc::Error>,
-        ) -> Result<Self, breezeway_rpc::Error> {
-            match result {
-                Ok(value) => Ok(Self::Success(value)),
-                Err(error) => Err(error),
-            }
-        }
-
-        fn into_result(self) -> Result<i32, breezeway_rpc::Error> {
-            match self {
-                Self::Success(value) => Ok(value),
-                Self::Unset => Err(breezeway_rpc::Error::MissingResult),
-            }
-        }
     }
 
     /// The arguments of `Shop.self`.
@@ -2766,50 +1261,6 @@ pub mod shop {
                 fields.skip_next()?;
             }
             Ok(())
-        }
-    }
-
-    /// A [`ShopSelfArgs`], read in place.
-    #[derive(Clone, Copy, Debug, Default, PartialEq)]
-    pub struct ShopSelfArgsView {}
-
-    impl Wire for ShopSelfArgsView {}
-
-    impl Encode for ShopSelfArgsView {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            to.stop();
-        }
-    }
-
-    impl<'a> View<'a> for ShopSelfArgsView {
-        #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
-            let mut fields = Fields::begin(from)?;
-            while fields.next_id()?.is_some() {
-                fields.skip_next()?;
-            }
-            Ok(Self::default())
-        }
-    }
-
-    impl IntoOwned<ShopSelfArgs> for ShopSelfArgsView {
-        #[inline]
-        fn into_owned(self) -> ShopSelfArgs {
-            ShopSelfArgs {}
-        }
-    }
-
-    /// Writes a [`ShopSelfArgs`], field by field.
-    #[must_use = "a struct ends with end()"]
-    pub struct ShopSelfArgsWriter<'w, S>(&'w mut S);
-
-    impl<'w, 'a, S: Sink<'a>> ShopSelfArgsWriter<'w, S> {
-        pub fn new(to: &'w mut S) -> Self {
-            Self(to)
-        }
-
-        pub fn end(self) {
-            self.0.stop();
         }
     }
 

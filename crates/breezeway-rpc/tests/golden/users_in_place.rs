@@ -21,8 +21,8 @@ pub mod users {
     use std::fmt;
 
     use breezeway_rpc::thrift::{
-        Call, Decode, DecodeError, Encode, Fields, InPlace, IntoOwned, Output, Sink, Slice, Source,
-        View, Wire,
+        Call, Decode, DecodeError, Encode, Fields, InPlace, IntoOwned, Sink, Slice, Source, View,
+        Wire,
     };
 
     #[derive(Clone, Debug, Default, PartialEq)]
@@ -161,7 +161,7 @@ pub mod users {
                 0 => {
                     let arguments: UsersAgeArgs = call.arguments()?;
                     let result = Users::age(&self.0, cx, arguments.name);
-                    call.reply::<UsersAgeReply>(result)
+                    call.reply::<UsersAgeArgs>(result)
                 }
                 1 => {
                     let arguments: UsersSeenArgs = call.arguments()?;
@@ -241,7 +241,7 @@ pub mod users {
                         arguments,
                         UsersAgeReplySpace::new(place.space()),
                     );
-                    place.finish::<UsersAgeReply>(request, result)
+                    place.finish::<UsersAgeArgs>(request, result)
                 }
                 1 => {
                     let (request, _) = call.in_place()?;
@@ -298,13 +298,6 @@ pub mod users {
 
     impl Wire for UsersAgeArgsView<'_> {}
 
-    impl Encode for UsersAgeArgsView<'_> {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            to.field(1, &self.name);
-            to.stop();
-        }
-    }
-
     impl<'a> View<'a> for UsersAgeArgsView<'a> {
         #[inline]
         fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
@@ -321,132 +314,23 @@ pub mod users {
         }
     }
 
-    impl IntoOwned<UsersAgeArgs> for UsersAgeArgsView<'_> {
-        #[inline]
-        fn into_owned(self) -> UsersAgeArgs {
-            UsersAgeArgs {
-                name: self.name.into_owned(),
-            }
-        }
-    }
-
-    /// Writes an [`UsersAgeArgs`], field by field.
-    #[must_use = "a struct ends with end()"]
-    pub struct UsersAgeArgsWriter<'w, S>(&'w mut S);
-
-    impl<'w, 'a, S: Sink<'a>> UsersAgeArgsWriter<'w, S> {
-        pub fn new(to: &'w mut S) -> Self {
-            Self(to)
-        }
-
-        pub fn name(self, name: &'a str) -> Self {
-            self.0.field(1, name);
-            self
-        }
-
-        pub fn name_in_place(self, length: usize, fill: impl FnOnce(&mut [u8])) -> Self {
-            self.0.bytes_in_place(1, length, fill);
-            self
-        }
-
-        pub fn end(self) {
-            self.0.stop();
-        }
-    }
-
     impl Call for UsersAgeArgs {
-        type Reply = UsersAgeReply;
+        type Reply = breezeway_rpc::Returned<i64, UsersAgeError>;
         const METHOD: &'static str = "age";
     }
 
-    /// What `Users.age` returns or throws.
-    #[derive(Clone, Debug, Default, PartialEq)]
-    pub enum UsersAgeReply {
-        /// No field that this version knows.
-        #[default]
-        Unset,
-        Success(i64),
-        Missing(NoSuchUser),
-    }
-
-    impl Wire for UsersAgeReply {}
-
-    impl Encode for UsersAgeReply {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            match self {
-                Self::Unset => {}
-                Self::Success(value) => to.field(0, value),
-                Self::Missing(value) => to.field(1, value),
-            }
-            to.stop();
+    breezeway_rpc::method_error! {
+        /// Why `Users.age` failed.
+        pub enum UsersAgeError {
+            1 => Missing(NoSuchUser: Display + From),
+            _ => Rpc,
         }
     }
 
-    impl Decode for UsersAgeReply {
-        fn decode_into<S: Source>(&mut self, from: &mut S) -> Result<(), DecodeError> {
-            let mut fields = Fields::begin(from)?;
-            while let Some(id) = fields.next_id()? {
-                match id {
-                    0 => fields.read_next_as(self, Self::Success)?,
-                    1 => fields.read_next_as(self, Self::Missing)?,
-                    _ => fields.skip_next()?,
-                };
-            }
-            Ok(())
-        }
-    }
+    /// What `Users.age` returns, seen in place.
+    pub type UsersAgeReplyView = breezeway_rpc::Returned<i64, breezeway_rpc::Error>;
 
-    /// An [`UsersAgeReply`], read in place.
-    #[derive(Clone, Copy, Debug, Default, PartialEq)]
-    pub enum UsersAgeReplyView<'a> {
-        /// No field that this version knows.
-        #[default]
-        Unset,
-        Success(i64),
-        Missing(NoSuchUserView<'a>),
-    }
-
-    impl Wire for UsersAgeReplyView<'_> {}
-
-    impl Encode for UsersAgeReplyView<'_> {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            match self {
-                Self::Unset => {}
-                Self::Success(value) => to.field(0, value),
-                Self::Missing(value) => to.field(1, value),
-            }
-            to.stop();
-        }
-    }
-
-    impl<'a> View<'a> for UsersAgeReplyView<'a> {
-        #[inline]
-        fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
-            let mut users_age_reply = Self::default();
-            let mut fields = Fields::begin(from)?;
-            while let Some(id) = fields.next_id()? {
-                match id {
-                    0 => fields.view_next_as(&mut users_age_reply, Self::Success)?,
-                    1 => fields.view_next_as(&mut users_age_reply, Self::Missing)?,
-                    _ => fields.skip_next()?,
-                };
-            }
-            Ok(users_age_reply)
-        }
-    }
-
-    impl IntoOwned<UsersAgeReply> for UsersAgeReplyView<'_> {
-        #[inline]
-        fn into_owned(self) -> UsersAgeReply {
-            match self {
-                Self::Unset => UsersAgeReply::Unset,
-                Self::Success(value) => UsersAgeReply::Success(value),
-                Self::Missing(value) => UsersAgeReply::Missing(value.into_owned()),
-            }
-        }
-    }
-
-    /// Writes an [`UsersAgeReply`], one field of it.
+    /// Writes what `Users.age` returns or throws.
     #[must_use = "a union ends with end()"]
     pub struct UsersAgeReplyWriter<'w, S>(&'w mut S);
 
@@ -474,84 +358,9 @@ pub mod users {
         }
     }
 
-    /// Why `Users.age` failed.
-    #[derive(Debug)]
-    pub enum UsersAgeError {
-        Missing(NoSuchUser),
-        /// The call failed otherwise.
-        Rpc(breezeway_rpc::Error),
-    }
-
-    impl fmt::Display for UsersAgeError {
-        fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-            match self {
-                Self::Missing(exception) => write!(formatter, "{exception}"),
-                Self::Rpc(error) => fmt::Display::fmt(error, formatter),
-            }
-        }
-    }
-
-    impl Error for UsersAgeError {}
-
-    impl From<NoSuchUser> for UsersAgeError {
-        fn from(error: NoSuchUser) -> Self {
-            Self::Missing(error)
-        }
-    }
-
-    impl From<breezeway_rpc::Error> for UsersAgeError {
-        fn from(error: breezeway_rpc::Error) -> Self {
-            Self::Rpc(error)
-        }
-    }
-
-    impl breezeway_rpc::Reply for UsersAgeReply {
-        type Value = i64;
-        type Error = UsersAgeError;
-
-        fn from_result(result: Result<i64, UsersAgeError>) -> Result<Self, breezeway_rpc::Error> {
-            match result {
-                Ok(value) => Ok(Self::Success(value)),
-                Err(UsersAgeError::Missing(exception)) => Ok(Self::Missing(exception)),
-                Err(UsersAgeError::Rpc(error)) => Err(error),
-            }
-        }
-
-        fn into_result(self) -> Result<i64, UsersAgeError> {
-            match self {
-                Self::Success(value) => Ok(value),
-                Self::Unset => Err(breezeway_rpc::Error::MissingResult.into()),
-                Self::Missing(exception) => Err(UsersAgeError::Missing(exception)),
-            }
-        }
-    }
-
-    /// Where a handler of `Users.age` writes its reply in place.
-    pub struct UsersAgeReplySpace<'r>(breezeway_rpc::ReplySpace<'r>);
-
-    impl<'r> UsersAgeReplySpace<'r> {
-        pub fn new(space: breezeway_rpc::ReplySpace<'r>) -> Self {
-            Self(space)
-        }
-
-        /// Writes the result or an exception: twice if that takes more than 104 bytes.
-        pub fn write<F>(self, write: F) -> Result<breezeway_rpc::Written, UsersAgeError>
-        where
-            F: for<'w, 'b> Fn(
-                UsersAgeReplyWriter<'w, Output<'b>>,
-            ) -> UsersAgeReplyWriter<'w, Output<'b>>,
-        {
-            let write = |to: &mut Output<'_>| write(UsersAgeReplyWriter::new(to)).end();
-            Ok(self.0.write(write)?)
-        }
-
-        /// Writes a view, of which lists and maps are the bytes that they are.
-        pub fn view(
-            self,
-            reply: UsersAgeReplyView<'_>,
-        ) -> Result<breezeway_rpc::Written, UsersAgeError> {
-            Ok(self.0.write(|to| reply.encode(to))?)
-        }
+    breezeway_rpc::reply_space! {
+        /// Where a handler of `Users.age` writes its reply.
+        pub struct UsersAgeReplySpace(UsersAgeReplyWriter, UsersAgeReplyView) -> UsersAgeError;
     }
 
     /// The arguments of `Users.seen`.
@@ -591,13 +400,6 @@ pub mod users {
 
     impl Wire for UsersSeenArgsView<'_> {}
 
-    impl Encode for UsersSeenArgsView<'_> {
-        fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-            to.field(1, &self.name);
-            to.stop();
-        }
-    }
-
     impl<'a> View<'a> for UsersSeenArgsView<'a> {
         #[inline]
         fn view(from: &mut Slice<'a>) -> Result<Self, DecodeError> {
@@ -611,39 +413,6 @@ pub mod users {
                 };
             }
             Ok(users_seen_args)
-        }
-    }
-
-    impl IntoOwned<UsersSeenArgs> for UsersSeenArgsView<'_> {
-        #[inline]
-        fn into_owned(self) -> UsersSeenArgs {
-            UsersSeenArgs {
-                name: self.name.into_owned(),
-            }
-        }
-    }
-
-    /// Writes an [`UsersSeenArgs`], field by field.
-    #[must_use = "a struct ends with end()"]
-    pub struct UsersSeenArgsWriter<'w, S>(&'w mut S);
-
-    impl<'w, 'a, S: Sink<'a>> UsersSeenArgsWriter<'w, S> {
-        pub fn new(to: &'w mut S) -> Self {
-            Self(to)
-        }
-
-        pub fn name(self, name: &'a str) -> Self {
-            self.0.field(1, name);
-            self
-        }
-
-        pub fn name_in_place(self, length: usize, fill: impl FnOnce(&mut [u8])) -> Self {
-            self.0.bytes_in_place(1, length, fill);
-            self
-        }
-
-        pub fn end(self) {
-            self.0.stop();
         }
     }
 

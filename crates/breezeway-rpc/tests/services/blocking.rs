@@ -13,8 +13,7 @@ use tempfile::TempDir;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use crate::shop::{
-    Corner, Item, OutOfStock, ShopBuyError, ShopClient, ShopEchoArgs, ShopEchoReply, ShopServer,
-    ShopStockError,
+    Corner, Item, OutOfStock, ShopBuyError, ShopClient, ShopEchoArgs, ShopServer, ShopStockError,
 };
 
 /// A server in this process, which ends with it.
@@ -214,9 +213,9 @@ impl Service for Twice {
 
     fn dispatch(&self, _: usize, _: &Context, call: &mut breezeway_rpc::Call) -> Result<(), Error> {
         let ShopEchoArgs { text } = call.arguments()?;
-        call.reply::<ShopEchoReply>(Ok(text))?;
+        call.reply::<ShopEchoArgs>(Ok(text))?;
         for more in ["short".to_owned(), "long".repeat(1000)] {
-            call.reply::<ShopEchoReply>(Ok(more))?;
+            call.reply::<ShopEchoArgs>(Ok(more))?;
         }
         // Its memory is the client's again.
         assert!(call.arguments::<ShopEchoArgs>().is_err_and(|error| error.may_have_run()));

@@ -10,7 +10,7 @@ use rustix::net::SendFlags;
 
 use super::*;
 use crate::error::StreamError;
-use crate::options::{ClientOptions, ServerOptions, Trust};
+use crate::options::{ClientOptions, ServerOptions, Trust, WhenExhausted};
 use crate::session::Session;
 use crate::slow_descriptor::{PROMPT, slow_to_close};
 use crate::stream::Stream;
@@ -348,4 +348,87 @@ fn a_descriptor_that_is_slow_to_close_ends_its_session_and_holds_nobody() {
     assert!(start.elapsed() < PROMPT, "received for {:?}", start.elapsed());
     let end = server.ended().unwrap();
     assert!(matches!(end, SessionEnd::Violation(Violation::UnexpectedDescriptors(1))), "{end}");
+}
+
+#[test]
+fn a_session_whose_peer_has_gone_is_of_no_use_also_where_its_socket_is_not_read() {
+    let (client, server) = pair(1000);
+    let stream = client.open().unwrap();
+    send_fallback(&server, stream.id(), &[7; 20_000]);
+    client.poll();
+    assert!(client.core.is_overfull() && client.is_usable());
+    drop(server);
+    client.poll();
+    assert!(client.ended().is_none());
+    assert!(!client.is_usable());
+}
+
+#[test]
+fn a_session_whose_peer_has_gone_is_of_no_use_also_where_another_thread_receives() {
+    let (client, server) = pair(1000);
+    let receiver = lock(&client.core.receiver);
+    assert!(client.is_usable());
+    drop(server);
+    assert!(client.ended().is_none());
+    assert!(!client.is_usable());
+    drop(receiver);
+}
+
+#[test]
+fn a_send_that_waits_for_room_fails_when_its_stream_is_over() {
+    for when_exhausted in [WhenExhausted::Wait, WhenExhausted::UseSocket] {
+        for by_peer in [true, false] {
+            let mut options = ClientOptions::new(Trust::SameUser).buffer_size(1 << 20);
+            options.session.when_exhausted = when_exhausted;
+            let server = ServerOptions::new(Trust::SameUser);
+            let (client, server) = Session::pair(&options, &server).unwrap();
+            let mut stream = client.open().unwrap();
+            let interrupter = stream.interrupter().unwrap();
+            let (failed, failure) = mpsc::channel();
+            std::thread::spawn(move || {
+                let error = loop {
+                    if let Err(error) = stream.send(&[7; 1 << 16]) {
+                        break error;
+                    }
+                };
+                failed.send(error).unwrap();
+            });
+            let served = server.accept().unwrap();
+            // It does not wait in another way here.
+            while client.statistics().polls == 0 {
+                std::thread::yield_now();
+            }
+            if by_peer {
+                drop(served)
+            } else {
+                interrupter.give_up()
+            }
+            let error = failure.recv_timeout(Duration::from_secs(60)).expect("the send ends");
+            assert!(matches!(error, StreamError::Closed), "{when_exhausted:?}: {error}");
+        }
+    }
+}
+
+#[test]
+fn statistics_are_given_while_another_thread_sends() {
+    let (client, server) = pair(1 << 20);
+    let mut stream = client.open().unwrap();
+    let (done, ended) = mpsc::channel();
+    std::thread::spawn(move || {
+        stream.send(b"x").unwrap();
+        let mut served = server.accept().unwrap();
+        for _ in 0..20_000 {
+            served.read_exact(&mut [0]).unwrap();
+            stream.send(b"x").unwrap();
+        }
+        done.send(()).unwrap();
+    });
+    let (asked, told) = mpsc::channel();
+    std::thread::spawn(move || {
+        while ended.try_recv().is_err() {
+            client.statistics();
+        }
+        asked.send(()).unwrap();
+    });
+    told.recv_timeout(Duration::from_secs(60)).expect("nobody waits for ever");
 }

@@ -216,7 +216,10 @@ impl<'a> Reserved<'a> {
         if core.options.when_full == WhenFull::Fail && matches!(self.space, Space::Shared(_)) {
             return Err(StreamError::QueueFull);
         }
-        core.wait_for_room(deadline, || Ok(self.commit_now()?.then_some(())))
+        core.wait_for_room(deadline, || {
+            self.writer.judge_open()?;
+            Ok(self.commit_now()?.then_some(()))
+        })
     }
 
     /// False if there is no room for the message now.

@@ -5,9 +5,10 @@ use crate::docs;
 use crate::generate::context::Context;
 use crate::generate::field::Fields;
 use crate::generate::naming::MethodNames;
-use crate::generate::types::field_borrows;
+use crate::generate::types::{field_borrows, type_borrows};
+use crate::generate::writer;
 use crate::layout::{Code, Expr, Parameter};
-use crate::model::{Id, Method};
+use crate::model::{Id, Method, Shape};
 
 /// What a handler gets beside itself and the context.
 pub(super) fn parameters(
@@ -72,12 +73,9 @@ pub(super) fn arm(code: &mut Code, context: &Context<'_>, served: &Served<'_>) {
         return code.line(&format!("{}(())", context.word("Ok")));
     }
     code.assign("let result =", &called, ";");
-    let reply = match method.result.is_none() && method.throws.is_empty() {
-        true => "()".to_owned(),
-        false => context.path(*owner, &names.reply.owned),
-    };
+    let asked = context.path(*owner, &names.arguments.owned);
     let finish = if names.space.is_some() { "finish" } else { "finish_void" };
-    code.line(&format!("place.{finish}::<{reply}>(request, result)"));
+    code.line(&format!("place.{finish}::<{asked}>(request, result)"));
 }
 
 /// Writes where handlers of a method write its reply, if there is a result.
@@ -88,65 +86,30 @@ pub(crate) fn space(
     method: &Method,
     names: &MethodNames,
 ) {
-    let Some(space) = &names.space else { return };
+    let (Some(space), Some(result)) = (&names.space, &method.result) else { return };
     let found = method.reply();
     let fields = Fields::new(&found);
+    let (view, writer) = (&names.reply.view, &names.reply.writer);
+    let borrows = type_borrows(context.schema, result);
+    let (any, named) = if borrows { ("<'_>", "<'a>") } else { ("", "") };
     code.blank();
-    let whose =
-        format!("Where a handler of `{service}.{}` writes its reply in place.", method.name);
-    docs::outer(code, &[whose]);
-    code.tuple_struct(&format!("{space}<'r>"), &format!("{RPC}::ReplySpace<'r>"));
+    let called = format!("`{service}.{}`", method.name);
+    docs::link(code, &format!("What {called} returns, seen in place."));
+    let value = context.view(result);
+    let ty = Expr::ty(&format!("{RPC}::Returned<{value}, {RPC}::Error>"));
+    code.assign(&format!("pub type {view}{named} ="), &ty, ";");
     code.blank();
-    code.inherent("impl<'r>", &format!("{space}<'r>"), |code| {
-        code.block(&format!("pub fn new(space: {RPC}::ReplySpace<'r>) -> Self {{"), |code| {
-            code.line("Self(space)");
-        });
-        code.blank();
-        write_fields(code, context, method, names);
-        code.blank();
-        write_view(code, context, names, &fields);
+    docs::link(code, &format!("Writes what {called} returns or throws."));
+    writer::undocumented(code, context, writer, Shape::Union, &fields);
+    code.blank();
+    let error = outcome::error(names);
+    code.block(&format!("{RPC}::reply_space! {{"), |code| {
+        docs::outer(code, &[format!("Where a handler of {called} writes its reply.")]);
+        let (head, tail) = (format!("pub struct {space}({writer}, {view}{any})"), error);
+        if code.fits(&format!("{head} -> {tail};")) {
+            return code.line(&format!("{head} -> {tail};"));
+        }
+        code.line(&head);
+        code.indented(|code| code.line(&format!("-> {tail};")));
     });
-}
-
-/// The function by which a handler sets a field, or writes its parts.
-fn write_fields(code: &mut Code, context: &Context<'_>, method: &Method, names: &MethodNames) {
-    let (f, function) = (context.parameter("F"), context.word("Fn"));
-    let (writer, output) = (&names.reply.writer, context.word("Output"));
-    let open = format!("{writer}<'w, {output}<'b>>");
-    let bound = format!("{f}: for<'w, 'b> {function}");
-    let bound = Parameter::function(&bound, std::slice::from_ref(&open), &open);
-    let result = outcome::local(context, names, &format!("{RPC}::Written"));
-    let fields = if method.throws.is_empty() { "the result" } else { "the result or an exception" };
-    docs::link(code, &format!("Writes {fields}: twice if that takes more than 104 bytes."));
-    let parameters = ["self", &format!("write: {f}")].map(Parameter::new);
-    code.signature(&format!("pub fn write<{f}>"), &parameters, &format!(" -> {result}"));
-    code.bounds(&[bound]);
-    code.line("{");
-    code.indented(|code| {
-        let write = Expr::plain(format!("write({writer}::new(to)).end()"));
-        code.closure("let write =", &format!("|to: &mut {output}<'_>|"), &write, ";");
-        code.line(&converted(context, names, "self.0.write(write)"));
-    });
-    code.line("}");
-}
-
-/// The function by which a handler gives what it has as a view.
-fn write_view(code: &mut Code, context: &Context<'_>, names: &MethodNames, fields: &Fields<'_>) {
-    let view = view(context, &names.reply.view, fields);
-    let result = outcome::local(context, names, &format!("{RPC}::Written"));
-    docs::link(code, "Writes a view, of which lists and maps are the bytes that they are.");
-    let parameters = ["self", &format!("reply: {view}")].map(Parameter::new);
-    code.signature("pub fn view", &parameters, &format!(" -> {result} {{"));
-    code.indented(|code| {
-        code.line(&converted(context, names, "self.0.write(|to| reply.encode(to))"));
-    });
-    code.line("}");
-}
-
-/// A result of `breezeway-rpc` as the method's.
-fn converted(context: &Context<'_>, names: &MethodNames, result: &str) -> String {
-    match names.error {
-        Some(_) => format!("{}({result}?)", context.word("Ok")),
-        None => result.to_owned(),
-    }
 }

@@ -85,13 +85,9 @@ fn arm(code: &mut Code, context: &Context<'_>, flavour: Flavour, served: &Served
     if method.oneway {
         code.expr(&called, &end);
         code.line(&format!("{}(())", context.word("Ok")));
-    } else if method.result.is_none() && method.throws.is_empty() {
-        code.assign("let result =", &called, &end);
-        code.line("call.reply::<()>(result)");
     } else {
         code.assign("let result =", &called, &end);
-        let reply = context.path(*owner, &names.reply.owned);
-        code.line(&format!("call.reply::<{reply}>(result)"));
+        code.line(&format!("call.reply::<{target}>(result)"));
     }
 }
 

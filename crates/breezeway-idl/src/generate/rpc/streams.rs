@@ -1,6 +1,6 @@
 //! Methods that stream: what their handlers get, how a server runs them, how a client opens them.
 
-use super::{Flavour, RPC, Served, argument, client, parent_trait};
+use super::{Flavour, RPC, Served, argument, client, outcome, parent_trait};
 use crate::docs;
 use crate::generate::context::Context;
 use crate::generate::field::Fields;
@@ -67,8 +67,8 @@ pub(super) fn arm(code: &mut Code, context: &Context<'_>, flavour: Flavour, serv
     let called = Expr::call(format!("{service}::{function}"), given);
     code.assign("let result =", &called, &format!("{wait};"));
     let end = if method.streaming == Streaming::Client { "end_with" } else { "end" };
-    let reply = context.path(*owner, &names.reply.owned);
-    code.line(&format!("call.{end}::<{reply}>(result)"));
+    let asked = context.path(*owner, &names.arguments.owned);
+    code.line(&format!("call.{end}::<{asked}>(result)"));
 }
 
 /// Writes what a client opens streams by, if the service has methods that stream.
@@ -114,7 +114,7 @@ fn alias(code: &mut Code, context: &Context<'_>, flavour: Flavour, served: &Serv
     let Served { method, names, .. } = served;
     let Some(name) = alias_name(flavour, names) else { return };
     let (request, reply) = (request(context, method), reply(context, method));
-    let outcome = &names.reply.owned;
+    let outcome = outcome::reply(context, method, names);
     let (kind, types) = match method.streaming {
         Streaming::Client => ("RequestStream", format!("{request}, {outcome}")),
         Streaming::Server => ("ReplyStream", format!("{reply}, {outcome}")),

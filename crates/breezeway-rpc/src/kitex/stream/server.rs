@@ -94,6 +94,7 @@ pub(crate) fn serve(
         };
         loop {
             while let Some(frame) = receiver.next_frame().map_err(Error::wire)? {
+                output.socket.note_message();
                 while let Ok(stream) = reaped.try_recv() {
                     streams.close(stream);
                 }

@@ -18,8 +18,6 @@ use crate::caller::CallOptions;
 use crate::error::Error;
 use crate::kitex::calling::{ThriftFraming, outcome, stays};
 use crate::kitex::pool::{Pool, Reach};
-#[cfg(feature = "shmipc")]
-use crate::kitex::shmipc::is_current;
 use crate::kitex::socket::UNNAMED;
 use crate::kitex::{Message, Receiver};
 use crate::method::Method;
@@ -344,7 +342,7 @@ impl Socket {
             Self::Tls(stream) => return is_silent(stream),
             #[cfg(feature = "shmipc")]
             Self::Shmipc(stream) => {
-                return is_current(stream.session().get()) && is_silent(stream);
+                return stream.session().get().is_usable() && is_silent(stream);
             }
         };
         matches!(read, Err(error) if error.kind() == io::ErrorKind::WouldBlock)

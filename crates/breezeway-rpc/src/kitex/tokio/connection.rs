@@ -2,13 +2,14 @@
 
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use breezeway::{Carrier, ForeignConnection, Peer};
 use breezeway_tokio::ForeignStream;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, ReadHalf, WriteHalf, split};
 use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::task::JoinSet;
-use tokio::time::timeout_at;
+use tokio::time::{timeout, timeout_at};
 
 use super::client::Bytes;
 use super::streams;
@@ -36,16 +37,18 @@ pub(crate) async fn serve_connection<S: AsyncServices>(
 ) {
     let client = (connection.carrier(), connection.peer().clone());
     match ForeignStream::new(connection) {
-        Ok(stream) => serve_bytes(shared, stream, client, stopped).await,
+        Ok(stream) => serve_bytes(shared, stream, client, None, stopped).await,
         Err(error) => tracing::warn!(%error, "a Thrift client cannot be served"),
     }
 }
 
-/// As [`serve_connection`], whatever carries its bytes.
+/// As [`serve_connection`], whatever carries its bytes. While the first message is not whole, a
+/// wait for more of it ends after `patience`.
 pub(super) async fn serve_bytes<S: AsyncServices>(
     shared: Arc<Shared<S>>,
     stream: impl Bytes + 'static,
     (carrier, peer): (Carrier, Peer),
+    patience: Option<Duration>,
     mut stopped: watch::Receiver<()>,
 ) {
     let (reading, writing) = split(stream);
@@ -60,7 +63,7 @@ pub(super) async fn serve_bytes<S: AsyncServices>(
         }
     });
     let session = Session { shared, carrier, peer: peer.clone(), replies };
-    if let Err(error) = session.read(reading, &mut stopped).await {
+    if let Err(error) = session.read(reading, patience, &mut stopped).await {
         tracing::warn!(?peer, %error, "a Thrift client is refused");
     }
     // It ends once it has written what is there: the sender of more is gone.
@@ -80,6 +83,7 @@ impl<S: AsyncServices> Session<S> {
     async fn read(
         self,
         mut from: ReadHalf<impl Bytes>,
+        mut patience: Option<Duration>,
         stopped: &mut watch::Receiver<()>,
     ) -> Result<(), Error> {
         let session = Arc::new(self);
@@ -88,9 +92,10 @@ impl<S: AsyncServices> Session<S> {
         let mut receiver = Receiver::new(Limits::default());
         loop {
             if receiver.begins_with_stream() == Some(true) {
-                return streams::serve(session, receiver, from, stopped).await;
+                return streams::serve(session, receiver, from, patience, stopped).await;
             }
             while let Some(message) = session.next(&mut receiver).await? {
+                patience = None;
                 if session.replies.is_closed() {
                     break;
                 }
@@ -109,7 +114,7 @@ impl<S: AsyncServices> Session<S> {
                 });
             }
             tokio::select! {
-                read = from.read(receiver.room()) => match or_end(read)? {
+                read = within(patience, from.read(receiver.room())) => match or_end(read)? {
                     0 => break,
                     count => receiver.take(count),
                 },
@@ -176,6 +181,15 @@ pub(super) fn or_end(read: io::Result<usize>) -> io::Result<usize> {
         Err(error) if error.kind() == io::ErrorKind::ConnectionReset => Ok(0),
         read => read,
     }
+}
+
+/// What comes of this, or an error after this time.
+pub(super) async fn within<T>(
+    patience: Option<Duration>,
+    read: impl Future<Output = io::Result<T>>,
+) -> io::Result<T> {
+    let Some(patience) = patience else { return read.await };
+    timeout(patience, read).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
 }
 
 /// Writes replies as they come, and ends the direction: also where one cannot be written, as the

@@ -1,6 +1,7 @@
 //! A server of Thrift clients whose connections are streams of shmipc.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use breezeway::Carrier;
 use breezeway_shmipc::Stopper;
@@ -76,11 +77,12 @@ impl<S: AsyncServices> AsyncShmipcServer<S> {
         let shared = Arc::new(Shared { registry, services });
         let (stop, stopped) = watch::channel(());
         let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+        let patience = server.get().handshake_timeout();
         let mut sessions = JoinSet::new();
         while let Some(session) = server.accept().await {
             while sessions.try_join_next().is_some() {}
             let (shared, places) = (Arc::clone(&shared), Arc::clone(&places));
-            sessions.spawn(serve_session(shared, session, places, stopped.clone()));
+            sessions.spawn(serve_session(shared, session, places, patience, stopped.clone()));
         }
         drop(stop);
         last_replies(sessions).await;
@@ -93,6 +95,7 @@ async fn serve_session<S: AsyncServices>(
     shared: Arc<Shared<S>>,
     session: Session,
     places: Arc<Semaphore>,
+    patience: Duration,
     mut stopped: watch::Receiver<()>,
 ) {
     let peer = session.get().peer().unwrap_or(UNKNOWN);
@@ -110,8 +113,8 @@ async fn serve_session<S: AsyncServices>(
                     tracing::debug!(?peer, "a connection too many: {MOST_CONNECTIONS} are served");
                     continue;
                 };
-                let client = (Carrier::Shmipc, peer.clone());
-                let serving = serve_bytes(Arc::clone(&shared), stream, client, stopped.clone());
+                let (shared, client) = (Arc::clone(&shared), (Carrier::Shmipc, peer.clone()));
+                let serving = serve_bytes(shared, stream, client, Some(patience), stopped.clone());
                 connections.spawn(async move {
                     serving.await;
                     drop(place);

@@ -6,6 +6,7 @@ use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
+use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, ReadHalf};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
@@ -13,7 +14,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout_at;
 
 use super::client::Bytes;
-use super::connection::{ROOM, Session, or_end};
+use super::connection::{ROOM, Session, or_end, within};
 use crate::call::Call;
 use crate::context::Context;
 use crate::error::Error;
@@ -66,6 +67,7 @@ pub(super) async fn serve<S: AsyncServices>(
     session: Arc<Session<S>>,
     mut receiver: Receiver,
     mut from: ReadHalf<impl Bytes>,
+    mut patience: Option<Duration>,
     stopped: &mut watch::Receiver<()>,
 ) -> Result<(), Error> {
     let replies = session.replies.clone();
@@ -78,6 +80,7 @@ pub(super) async fn serve<S: AsyncServices>(
     };
     loop {
         while let Some(frame) = receiver.next_frame().map_err(Error::wire)? {
+            patience = None;
             connection.reap();
             let came = connection.streams.take(frame).map_err(Error::wire)?;
             tokio::select! {
@@ -86,7 +89,7 @@ pub(super) async fn serve<S: AsyncServices>(
             }
         }
         tokio::select! {
-            read = from.read(receiver.room()) => match or_end(read)? {
+            read = within(patience, from.read(receiver.room())) => match or_end(read)? {
                 0 => return connection.end().await,
                 count => receiver.take(count),
             },
