@@ -10,7 +10,7 @@ import (
 const (
 	// passFrom is with how many calls in flight a caller lets other goroutines run before it
 	// sleeps, and mostPasses how often.
-	passFrom   = 8
+	passFrom   = 16
 	mostPasses = 4
 	// passRound is after how many such calls it is judged whether that pays; one of passSample is
 	// timed.
