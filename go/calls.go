@@ -164,8 +164,13 @@ func (s *session) ask(method uint32, out *outgoing, lim *limit) (*pending, *wait
 	p := s.calls.at(number)
 	p.number, p.inUse, p.waiter = number, true, w
 	s.calls.inFlight++
+	s.letPass(w)
 	head := abi.Head{Kind: abi.KindMessage, Flags: abi.FlagOpen | abi.FlagFin, Stream: number,
 		Tag: method, Time: lim.timeLeft()}
+	if w.passes > 0 && s.transmitUnfenced(head, out) {
+		p.sent = true
+		return p, w, nil
+	}
 	if err := s.send(head, out, lim); err != nil {
 		s.calls.end(p)
 		s.ended()
@@ -192,9 +197,8 @@ func (s *session) giveUp(p *pending) {
 	}
 	p.abandoned, p.waiter = true, nil
 	// If there is no room for it, the other side does not learn it: it binds nobody.
-	if s.transmit(abi.Head{Kind: abi.KindCancel, Stream: p.number}, &outgoing{}) == nil {
-		s.flush()
-	}
+	_ = s.transmit(abi.Head{Kind: abi.KindCancel, Stream: p.number}, &outgoing{})
+	s.flush() // Also the request, which may have been published unfenced.
 }
 
 // post sends a one-way message, and says whether it has left.
@@ -306,7 +310,7 @@ func (s *session) answer(head abi.Head, m *Message) error {
 	}
 	s.calls.end(p)
 	s.ended()
-	s.resumed = s.resumed || w.asleep
+	s.resumed = s.resumed || w.asleep || w.passing
 	s.rested(w)
 	w.rouse(true)
 	return nil

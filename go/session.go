@@ -84,6 +84,7 @@ type session struct {
 	settling    bool // settleLater runs
 
 	calls   calls
+	passing passing
 	streams streams
 	oneWays oneWayWindow
 	pace    pace

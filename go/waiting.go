@@ -31,6 +31,12 @@ type waiter struct {
 	// handsOn is set of who reads a stream: it may have just given what it read to another
 	// goroutine, behind it in the queue of its P, without which nothing more comes.
 	handsOn bool
+	// passes is how often it may still let other goroutines run before it sleeps or drives, and
+	// timed whether that is timed. While it does so it is passing, and given says that its reply is
+	// there: then the session knows nothing of it any more, and it needs no lock.
+	passes         int
+	passing, timed bool
+	given          atomic.Bool
 	// rests is since when it leaves driving to who sleeps in the poller; zero if it does not.
 	rests time.Time
 	// What has come for a call.
@@ -65,6 +71,8 @@ func (w *waiter) clear() {
 	w.woken, w.answered, w.stands, w.handsOn, w.err = false, false, false, false, nil
 	w.reply.private, w.reply.metadata, w.reply.lent = nil, nil, nil
 	w.rests = time.Time{}
+	w.passes, w.passing, w.timed = 0, false, false
+	w.given.Store(false)
 }
 
 func (w *waiter) wake() {
@@ -78,9 +86,12 @@ func (w *waiter) wake() {
 
 // rouse ends its sleep, if it sleeps.
 func (w *waiter) rouse(answered bool) {
-	if w.asleep {
+	switch {
+	case w.asleep:
 		w.leave()
 		w.ch <- answered
+	case w.passing && answered:
+		w.given.Store(true)
 	}
 }
 
@@ -215,12 +226,13 @@ func (s *session) waitForReply(w *waiter, p *pending, lim *limit, reply *Reply) 
 		if err = lim.err(); err != nil {
 			break
 		}
-		if s.leading || s.isFlooded() || !w.rests.IsZero() {
+		if w.passes > 0 {
+			if s.pass(w) {
+				return w.finish(reply)
+			}
+		} else if s.leading || s.isFlooded() || !w.rests.IsZero() {
 			if s.follow(w, lim) {
-				err = w.takeReply(reply)
-				w.clear()
-				waiterPool.Put(w)
-				return err
+				return w.finish(reply)
 			}
 			s.rested(w)
 		} else if s.lead(w, lim, func() bool { return w.answered }) {
@@ -235,6 +247,14 @@ func (s *session) waitForReply(w *waiter, p *pending, lim *limit, reply *Reply) 
 	}
 	s.freeWaiter(w)
 	s.mu.Unlock()
+	return err
+}
+
+// finish takes the reply of a waiter of which the session knows nothing any more.
+func (w *waiter) finish(reply *Reply) error {
+	err := w.takeReply(reply)
+	w.clear()
+	waiterPool.Put(w)
 	return err
 }
 

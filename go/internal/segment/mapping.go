@@ -19,6 +19,9 @@
 //   - Words: control words and entries are loaded and stored by sync/atomic. The entry's body is
 //     stored plainly before the sequence, which is stored atomically, as the page asks for. All
 //     accesses to words are aligned: offsets are multiples of 8 and mappings begin at pages.
+//   - Assembly: storeReleased of amd64 is one plain store, which that processor lets nobody see
+//     before those in front of it. The compiler moves nothing across a call of a function that it
+//     does not know. sync/atomic has no store that waits for nothing.
 //   - Bytes: this module reads payload of the peer by copy alone, into memory of this process, and
 //     judges it there. The peer may write it at the same time. In Go that is no undefined
 //     behaviour: a racy read of bytes gives some bytes, no value derived from them is a pointer or
@@ -137,12 +140,24 @@ func (m *Mapping) slot(at int) *abi.Words {
 
 // Publish writes an entry, and then its sequence, sequentially consistent.
 func (m *Mapping) Publish(at int, head *abi.Head, body []byte, sequence uint64) {
+	slot := m.pack(at, head, body)
+	atomic.StoreUint64(&slot[0], sequence)
+}
+
+// PublishUnfenced is Publish, but that the sequence is no more than released: what this process
+// loads afterwards may have been loaded before.
+func (m *Mapping) PublishUnfenced(at int, head *abi.Head, body []byte, sequence uint64) {
+	slot := m.pack(at, head, body)
+	storeReleased(&slot[0], sequence)
+}
+
+func (m *Mapping) pack(at int, head *abi.Head, body []byte) *abi.Words {
 	m.mustWrite()
 	slot := m.slot(at)
 	// Plain stores: nobody in this process reads the slot, and the peer reads it after the
 	// sequence.
 	slot.Pack(head, 0, body)
-	atomic.StoreUint64(&slot[0], sequence)
+	return slot
 }
 
 // Take copies an entry that is there, each word by one atomic load.

@@ -203,6 +203,21 @@ func (e *Endpoint) Publish(head *abi.Head, body []byte) error {
 	return nil
 }
 
+// PublishUnfenced is Publish before a Flush that somebody is sure to ask for. A peer that is known
+// to sleep is woken at once.
+func (e *Endpoint) PublishUnfenced(head *abi.Head, body []byte) error {
+	if e.producer.knownSpace() == 0 {
+		if err := e.needSlots(1); err != nil {
+			return err
+		}
+	}
+	e.consumer.shareProgress()
+	if e.producer.publishUnfenced(head, body) {
+		e.Flush()
+	}
+	return nil
+}
+
 // NeedSlot gives ErrFull if there is no slot for an entry.
 func (e *Endpoint) NeedSlot() error { return e.needSlots(1) }
 
@@ -371,7 +386,12 @@ func (e *Endpoint) Flush() {
 	}
 	e.consumer.publishProgress()
 	e.counters[abi.EntriesPublished] = e.producer.tail
-	e.own.Set(abi.CountersAt, e.producer.tail)
+	if e.producer.unfenced {
+		e.producer.unfenced = false
+		e.own.Store(abi.CountersAt, e.producer.tail) // The fence.
+	} else {
+		e.own.Set(abi.CountersAt, e.producer.tail)
+	}
 	// Both are asked: each remembers how far it has compared.
 	data, space := e.producer.doorbellDue(), e.consumer.doorbellDue()
 	if data || space {
@@ -412,6 +432,9 @@ func (e *Endpoint) Arm() (bool, error) {
 
 // Disarm takes that back, as somebody polls for it.
 func (e *Endpoint) Disarm() { e.own.Store(abi.DataWakeAt, abi.Idle) }
+
+// PeerSleeps says whether the peer has announced to sleep for the next entry.
+func (e *Endpoint) PeerSleeps() bool { return e.peer.Load(abi.DataWakeAt) == e.producer.tail }
 
 // PrepareSleep announces that this side is about to sleep for the next entry, and lets the peer see
 // everything. False if the entry, or the peer's end, is there already.

@@ -14,6 +14,8 @@ type producer struct {
 	// tail is the position of the next entry; positions below announced were compared with the
 	// peer's intent; consumed is what the peer is known to have consumed.
 	tail, announced, consumed uint64
+	// unfenced says that the last entry's sequence may be seen later than what is loaded next.
+	unfenced bool
 }
 
 func slot(position, mask uint64) int {
@@ -46,6 +48,16 @@ func (p *producer) hasSpace(count uint64) (bool, error) {
 func (p *producer) publish(head *abi.Head, body []byte) {
 	p.own.Publish(slot(p.tail, p.mask), head, body, p.tail+1)
 	p.tail++
+	p.unfenced = false
+}
+
+// publishUnfenced is publish, before a fence and doorbellDue. It says whether the peer is already
+// known to sleep for it.
+func (p *producer) publishUnfenced(head *abi.Head, body []byte) bool {
+	p.own.PublishUnfenced(slot(p.tail, p.mask), head, body, p.tail+1)
+	p.tail++
+	p.unfenced = true
+	return abi.Crossed(p.peer.Load(abi.DataWakeAt), p.announced, p.tail)
 }
 
 // isCompared says whether nothing was published since doorbellDue was asked.

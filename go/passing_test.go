@@ -1,0 +1,224 @@
+package breezeway
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/breezeway-ipc/breezeway/go/internal/abi"
+)
+
+func TestPassingIsGivenUpWhereItIsInVainAndTakenUpWhereItPays(t *testing.T) {
+	var p passing
+	rounds := func(count, inVain int) (passed int) {
+		for range count {
+			for call := range passRound {
+				if does, _ := p.pays(); does {
+					if passed++; call < inVain {
+						p.inVain++
+					}
+				}
+			}
+		}
+		return passed
+	}
+	if passed := rounds(10, passRound/4); passed != 10*passRound {
+		t.Fatalf("where it pays, %d calls passed", passed)
+	}
+	rounds(1, passRound)
+	if passed := rounds(1, 0); passed != 0 {
+		t.Fatalf("after a round in vain, %d calls passed", passed)
+	}
+	if passed := rounds(1, 0); passed != passRound {
+		t.Fatalf("it is not tried again: %d calls passed", passed)
+	}
+	rounds(50, passRound)
+	if passed := rounds(2*mostVain, passRound); passed > 3*passRound {
+		t.Fatalf("after many rounds in vain, %d calls passed", passed)
+	}
+	p = passing{}
+	if _, timed := p.pays(); !timed {
+		t.Fatal("the first one is not timed")
+	}
+	p.giveUp()
+	if does, _ := p.pays(); does {
+		t.Fatal("it goes on where others take long")
+	}
+}
+
+// TestWhoFindsRoomForACallAsTheSessionEndsIsToldSo: a reply makes room for a call, and what comes
+// behind it breaks a rule.
+func TestWhoFindsRoomForACallAsTheSessionEndsIsToldSo(t *testing.T) {
+	server, address := &Server{Handler: (*Call).Echo}, "shm:"+filepath.Join(t.TempDir(), "s")
+	if err := server.Listen(address); err != nil {
+		t.Fatal(err)
+	}
+	defer server.unbind()
+	accepted := make(chan *session, 1)
+	go func() {
+		defer close(accepted)
+		if conn, err := server.bound[0].socket.Accept(); err == nil {
+			if s, err := server.greet(conn, Shm); err == nil {
+				accepted <- s
+			}
+		}
+	}()
+	conn, err := Dial(contextOf(t), address, RingCapacity(64))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	serving := <-accepted
+	if serving == nil {
+		t.Fatal("no session")
+	}
+	for range conn.MaxInFlight() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
+		_, err := conn.Call(ctx, 0, nil)
+		cancel()
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatal(err)
+		}
+	}
+	serving.mu.Lock()
+	for _, head := range []abi.Head{{Kind: abi.KindMessage, Flags: abi.FlagFin, Stream: 1},
+		{Kind: abi.KindGoAway}, {Kind: abi.KindGoAway}} {
+		if err := serving.transmit(head, &outgoing{}); err != nil {
+			t.Error(err)
+		}
+	}
+	serving.flush()
+	serving.mu.Unlock()
+	var broken *ViolationError
+	if _, err := conn.Call(contextOf(t), 0, nil); !errors.As(err, &broken) {
+		t.Fatal(err)
+	}
+	serving.abort(ErrClosed)
+}
+
+// manyWait has so many callers wait for a server that does not reply before it may.
+func manyWait(t *testing.T) (conn *Conn, may chan struct{},
+	ended chan error, cancel context.CancelFunc) {
+	t.Helper()
+	may = make(chan struct{})
+	_, address := quietServer(t, "shm:"+filepath.Join(t.TempDir(), "s"),
+		func(call *Call) error {
+			<-may
+			return call.Echo()
+		})
+	conn, err := Dial(contextOf(t), address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	ctx, cancel := context.WithCancel(context.Background())
+	t.Cleanup(cancel)
+	ended = make(chan error, waitAtOnce)
+	for range waitAtOnce {
+		go func() {
+			_, err := conn.Call(ctx, 0, []byte("as it was"))
+			ended <- err
+		}()
+	}
+	for inFlight := 0; inFlight < waitAtOnce; runtime.Gosched() {
+		conn.session.mu.Lock()
+		inFlight = conn.session.calls.inFlight
+		conn.session.mu.Unlock()
+	}
+	return conn, may, ended, cancel
+}
+
+const waitAtOnce = 5 * passFrom
+
+func TestManyWhoWaitEndWithTheirContextAndTheSessionGoesOn(t *testing.T) {
+	conn, may, ended, cancel := manyWait(t)
+	cancel()
+	for range waitAtOnce {
+		if err := soon(t, "the end of a call", ended); !errors.Is(err, context.Canceled) {
+			t.Fatal(err)
+		}
+	}
+	close(may)
+	callAtOnce(t, conn, waitAtOnce, 100)
+}
+
+func TestManyWhoWaitLearnOfTheEndOfTheSession(t *testing.T) {
+	conn, may, ended, _ := manyWait(t)
+	defer close(may)
+	conn.Close()
+	for range waitAtOnce {
+		if err := soon(t, "the end of a call", ended); !errors.Is(err, ErrClosed) {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestManyWhoCallAServerThatSleepsAreServed(t *testing.T) {
+	for _, processors := range []int{1, 2, 4} {
+		func() {
+			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(processors))
+			_, address := quietServer(t, "shm:"+filepath.Join(t.TempDir(), "s"), (*Call).Echo,
+				Wait(Park))
+			conn, err := Dial(contextOf(t), address)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			callAtOnce(t, conn, waitAtOnce, 500)
+		}()
+	}
+}
+
+// TestAnUnfencedEntryWakesWhoSleepsForIt: nobody flushes it here.
+func TestAnUnfencedEntryWakesWhoSleepsForIt(t *testing.T) {
+	taken := make(chan struct{}, 1)
+	_, address := quietServer(t, "shm:"+filepath.Join(t.TempDir(), "s"), func(call *Call) error {
+		taken <- struct{}{}
+		return nil
+	}, Wait(Park))
+	conn, err := Dial(contextOf(t), address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	s := conn.session
+	for asleep := false; !asleep; time.Sleep(time.Millisecond) {
+		s.mu.Lock()
+		asleep = s.memory.end.PeerSleeps()
+		s.mu.Unlock()
+	}
+	s.mu.Lock()
+	head := abi.Head{Kind: abi.KindMessage, Stream: s.freeNumber(),
+		Flags: abi.FlagOpen | abi.FlagFin | abi.FlagNoReply}
+	s.useNumber()
+	sent := s.transmitUnfenced(head, &outgoing{bytes: []byte("wake up")})
+	s.mu.Unlock()
+	if !sent {
+		t.Fatal("it was not sent")
+	}
+	soon(t, "the message", taken)
+}
+
+// TestCallersThatPassAndThoseThatSleepAreServedTogether: more and fewer of them than those with
+// whom passing begins.
+func TestCallersThatPassAndThoseThatSleepAreServedTogether(t *testing.T) {
+	_, address := quietServer(t, "shm:"+filepath.Join(t.TempDir(), "s"), (*Call).Echo)
+	conn, err := Dial(contextOf(t), address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	var rounds sync.WaitGroup
+	for callers := range 2 * passFrom {
+		rounds.Add(1)
+		go func() {
+			defer rounds.Done()
+			callAtOnce(t, conn, callers+1, 30)
+		}()
+	}
+	rounds.Wait()
+}
