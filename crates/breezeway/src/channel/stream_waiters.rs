@@ -11,7 +11,9 @@ use crate::connection::StreamKey;
 use reader::Reader;
 pub(super) use reader::{QuietStreams, Registration, Waiting, task_of};
 
+/// In a line of the cache of its own.
 #[derive(Default)]
+#[repr(align(64))]
 struct Pair {
     reader: Reader<Waker>,
     writer: Option<Waker>,
