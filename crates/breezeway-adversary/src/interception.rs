@@ -7,7 +7,7 @@
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
-use std::sync::mpsc;
+use std::sync::mpsc::{self, TryRecvError};
 use std::thread;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -113,7 +113,14 @@ pub fn with_faults<T: Send>(
             sender.send(install(calls)?).map_err(io::Error::other)?;
             Ok(act())
         });
-        if let Ok(listener) = listener.recv() {
+        // Polled for: to wake this thread would be the first call that stops, if it is named.
+        let listener = loop {
+            match listener.try_recv() {
+                Err(TryRecvError::Empty) => thread::yield_now(),
+                outcome => break outcome,
+            }
+        };
+        if let Ok(listener) = listener {
             let interceptor = Interceptor(listener);
             // Ends with an error, that no thread is left.
             while let Ok(call) = interceptor.next(100) {

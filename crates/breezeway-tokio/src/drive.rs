@@ -42,8 +42,8 @@ pub(crate) struct Drive {
 }
 
 thread_local! {
-    /// Drivers that this thread ran last and that do not sleep. A hint: where a runtime goes to
-    /// another thread, or ends there, it is wrong.
+    /// Drivers of current-thread runtimes that this thread ran last and that do not sleep. A hint:
+    /// where such a runtime goes to another thread, or ends there, it is wrong.
     static AWAKE: Cell<usize> = const { Cell::new(0) };
 }
 
@@ -111,7 +111,9 @@ impl Drive {
     }
 
     fn set_awake(&mut self, is_awake: bool) {
-        if self.is_awake != is_awake {
+        // Among several workers nobody asks, and a driver would be counted at one and taken off at
+        // another.
+        if self.wakes_in_order && self.is_awake != is_awake {
             self.is_awake = is_awake;
             let awake = AWAKE.get();
             AWAKE.set(if is_awake { awake + 1 } else { awake.saturating_sub(1) });

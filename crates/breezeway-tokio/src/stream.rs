@@ -125,6 +125,7 @@ impl SendHalf {
     }
 
     /// As [`Self::send`], if that needs no waiting. Wakes `cx` when it may not.
+    #[inline]
     pub fn poll_send(
         &mut self,
         cx: &mut Context<'_>,
@@ -140,6 +141,7 @@ impl SendHalf {
 
     /// Sends an entry with a message, metadata, both or neither, which may be this side's last, if
     /// that needs no waiting. Wakes `cx` when it may not.
+    #[inline]
     pub fn poll_entry(
         &mut self,
         cx: &mut Context<'_>,
@@ -176,6 +178,7 @@ impl ReceiveHalf {
     }
 
     /// As [`Self::receive`], if something is there. Wakes `cx` when that may be so.
+    #[inline]
     pub fn poll_receive(
         &mut self,
         cx: &mut Context<'_>,

@@ -6,7 +6,8 @@ use anyhow::Result;
 use serde_json::json;
 
 use crate::report::{self, Server, quartiles};
-use crate::{Flavour, System, breezeway, unix};
+use crate::talk::{Place, Talk};
+use crate::{Flavour, System};
 
 #[derive(clap::Args)]
 pub(crate) struct Settings {
@@ -36,44 +37,48 @@ pub(crate) fn run(settings: &Settings) -> Result<()> {
             Server::start(System::Unix, flavour, &theirs_at, settings.size)?,
         ];
         let turn = Duration::from_millis(settings.turn);
-        let (ours, theirs) = flavour.runtime()?.block_on(async {
-            let client = breezeway::Client::connect(&ours_at).await?;
-            let mut ours = client.open(settings.size).await?;
-            let mut theirs = unix::Talk::connect(&theirs_at, settings.size).await?;
-            let (mut our_times, mut their_times) = (Vec::new(), Vec::new());
-            for _ in 0..settings.pairs {
-                our_times.push(p50(turn, async || ours.round().await).await?);
-                their_times.push(p50(turn, async || theirs.round().await).await?);
-            }
-            anyhow::Ok((our_times, their_times))
-        })?;
-        let ratios = ours.iter().zip(&theirs).map(|(ours, theirs)| theirs / ours).collect();
-        println!(
-            "{}",
-            json!({
-                "cpu": report::cpu(),
-                "runtime": format!("{flavour:?}"),
-                "size": settings.size,
-                "pairs": settings.pairs,
-                "breezeway_p50_ns": quartiles(ours),
-                "unix_p50_ns": quartiles(theirs),
-                "ratio": quartiles(ratios),
-            })
-        );
+        for place in Place::of(flavour) {
+            let (size, pairs) = (settings.size, settings.pairs);
+            let (ours_at, theirs_at) = (ours_at.clone(), theirs_at.clone());
+            let (ours, theirs) = place.run(&flavour.runtime()?, async move {
+                let mut ours = Talk::ours(&ours_at, size).await?;
+                let mut theirs = Talk::theirs(&theirs_at, size).await?;
+                let (mut our_times, mut their_times) = (Vec::new(), Vec::new());
+                for _ in 0..pairs {
+                    our_times.push(p50(turn, &mut ours).await?);
+                    their_times.push(p50(turn, &mut theirs).await?);
+                }
+                anyhow::Ok((our_times, their_times))
+            })?;
+            let ratios = ours.iter().zip(&theirs).map(|(ours, theirs)| theirs / ours).collect();
+            println!(
+                "{}",
+                json!({
+                    "cpu": report::cpu(),
+                    "runtime": format!("{flavour:?}"),
+                    "place": format!("{place:?}"),
+                    "size": settings.size,
+                    "pairs": settings.pairs,
+                    "breezeway_p50_ns": quartiles(ours),
+                    "unix_p50_ns": quartiles(theirs),
+                    "ratio": quartiles(ratios),
+                })
+            );
+        }
     }
     Ok(())
 }
 
-async fn p50(turn: Duration, mut round: impl AsyncFnMut() -> Result<()>) -> Result<f64> {
+async fn p50(turn: Duration, talk: &mut Talk) -> Result<f64> {
     let warm_until = Instant::now() + turn / 10;
     while Instant::now() < warm_until {
-        round().await?;
+        talk.round().await?;
     }
     let start = Instant::now();
     let mut before = start;
     let mut latencies = Vec::new();
     while before - start < turn {
-        round().await?;
+        talk.round().await?;
         let after = Instant::now();
         latencies.push((after - before).as_nanos() as f64);
         before = after;

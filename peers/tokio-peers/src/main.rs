@@ -7,6 +7,7 @@ mod paced;
 mod report;
 mod shmipc;
 mod streams;
+mod talk;
 mod unix;
 
 use std::path::PathBuf;

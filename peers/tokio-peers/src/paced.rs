@@ -8,7 +8,8 @@ use serde_json::json;
 use tokio::sync::Notify;
 
 use crate::report::{self, Server};
-use crate::{Flavour, System, breezeway, unix};
+use crate::talk::{Place, Talk};
+use crate::{Flavour, System};
 
 #[derive(clap::Args)]
 pub(crate) struct Settings {
@@ -37,36 +38,40 @@ pub(crate) fn run(settings: &Settings) -> Result<()> {
             Server::start(System::Breezeway, flavour, &ours_at, settings.size)?,
             Server::start(System::Unix, flavour, &theirs_at, settings.size)?,
         ];
-        flavour.runtime()?.block_on(async {
-            let client = breezeway::Client::connect(&ours_at).await?;
-            let mut ours = client.open(settings.size).await?;
-            let mut theirs = unix::Talk::connect(&theirs_at, settings.size).await?;
-            for &rate in &settings.rates {
-                let count = settings.count.min((rate * 60.0) as usize).max(20);
-                let period = Duration::from_secs_f64(1.0 / rate);
-                let mut times = [Vec::new(), Vec::new()];
-                // In turns of a quarter second, or of one message each where they are rarer.
-                let burst = ((rate / 4.0) as usize).max(1);
-                while times[0].len() < count {
-                    paced(period, burst, &mut times[0], async || ours.round().await).await?;
-                    paced(period, burst, &mut times[1], async || theirs.round().await).await?;
+        for place in Place::of(flavour) {
+            let (size, count, rates) = (settings.size, settings.count, settings.rates.clone());
+            let (ours_at, theirs_at) = (ours_at.clone(), theirs_at.clone());
+            place.run(&flavour.runtime()?, async move {
+                let mut ours = Talk::ours(&ours_at, size).await?;
+                let mut theirs = Talk::theirs(&theirs_at, size).await?;
+                for rate in rates {
+                    let count = count.min((rate * 60.0) as usize).max(20);
+                    let period = Duration::from_secs_f64(1.0 / rate);
+                    let mut times = [Vec::new(), Vec::new()];
+                    // In turns of a quarter second, or of one message each where they are rarer.
+                    let burst = ((rate / 4.0) as usize).max(1);
+                    while times[0].len() < count {
+                        paced(period, burst, &mut times[0], &mut ours).await?;
+                        paced(period, burst, &mut times[1], &mut theirs).await?;
+                    }
+                    let [ours, theirs] = times.map(summary);
+                    println!(
+                        "{}",
+                        json!({
+                            "cpu": report::cpu(),
+                            "runtime": format!("{flavour:?}"),
+                            "place": format!("{place:?}"),
+                            "size": size,
+                            "rate": rate,
+                            "count": count,
+                            "breezeway_ns": ours,
+                            "unix_ns": theirs,
+                        })
+                    );
                 }
-                let [ours, theirs] = times.map(summary);
-                println!(
-                    "{}",
-                    json!({
-                        "cpu": report::cpu(),
-                        "runtime": format!("{flavour:?}"),
-                        "size": settings.size,
-                        "rate": rate,
-                        "count": count,
-                        "breezeway_ns": ours,
-                        "unix_ns": theirs,
-                    })
-                );
-            }
-            anyhow::Ok(())
-        })?;
+                anyhow::Ok(())
+            })?;
+        }
     }
     Ok(())
 }
@@ -75,7 +80,7 @@ async fn paced(
     period: Duration,
     count: usize,
     latencies: &mut Vec<Duration>,
-    mut round: impl AsyncFnMut() -> Result<()>,
+    talk: &mut Talk,
 ) -> Result<()> {
     // Timers of the runtime are exact to a millisecond, so a thread keeps the time.
     let due = Arc::new(Notify::new());
@@ -94,7 +99,7 @@ async fn paced(
     while !keeper.is_finished() {
         if tokio::time::timeout(2 * period, due.notified()).await.is_ok() {
             let sent = Instant::now();
-            round().await?;
+            talk.round().await?;
             latencies.push(sent.elapsed());
         }
     }

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use serde_json::json;
 use tokio::sync::Barrier;
+use tokio::sync::mpsc::unbounded_channel;
 
 use crate::report::{self, Server, quartiles};
 use crate::{Flavour, System, breezeway, shmipc};
@@ -41,8 +42,11 @@ pub(crate) fn run(settings: &Settings) -> Result<()> {
         if settings.runtime.is_some_and(|only| only != flavour) {
             continue;
         }
-        let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+        let (mut ours, mut theirs, mut bare) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..settings.pairs {
+            if !settings.two_processes && settings.only.is_none() {
+                bare.push(tasks_alone(settings, flavour)?);
+            }
             if settings.only != Some(System::Shmipc) {
                 ours.push(one(settings, flavour, System::Breezeway)?);
             }
@@ -64,6 +68,7 @@ pub(crate) fn run(settings: &Settings) -> Result<()> {
                 "pairs": settings.pairs,
                 "breezeway_ns": figures(ours),
                 "shmipc_ns": figures(theirs),
+                "tasks_alone_ns": figures(bare),
                 "ratio": figures(ratios),
             })
         );
@@ -92,6 +97,41 @@ fn one(settings: &Settings, flavour: Flavour, system: System) -> Result<f64> {
     runtime.shutdown_timeout(Duration::from_secs(1));
     drop(server);
     Ok(time.as_nanos() as f64 / (settings.tasks * settings.rounds) as f64)
+}
+
+/// As [`one`], of as many pairs of tasks that wake each other by tokio's own channels and send
+/// nothing: what the runtime takes of it.
+fn tasks_alone(settings: &Settings, flavour: Flavour) -> Result<f64> {
+    let (tasks, rounds) = (settings.tasks, settings.rounds);
+    let time = flavour.runtime()?.block_on(async {
+        let start = Arc::new(Barrier::new(tasks + 1));
+        let asking: Vec<_> = (0..tasks)
+            .map(|_| {
+                let start = Arc::clone(&start);
+                let (ask, mut asked) = unbounded_channel();
+                let (answer, mut answered) = unbounded_channel();
+                tokio::spawn(async move {
+                    while let Some(()) = asked.recv().await {
+                        answer.send(()).expect("somebody waits for it");
+                    }
+                });
+                tokio::spawn(async move {
+                    start.wait().await;
+                    for _ in 0..rounds {
+                        ask.send(()).expect("somebody answers");
+                        answered.recv().await;
+                    }
+                })
+            })
+            .collect();
+        start.wait().await;
+        let began = Instant::now();
+        for task in asking {
+            task.await.context("a task")?;
+        }
+        anyhow::Ok(began.elapsed())
+    })?;
+    Ok(time.as_nanos() as f64 / (tasks * rounds) as f64)
 }
 
 fn spawn_server(system: System, path: &Path, size: usize) -> tokio::task::JoinHandle<Result<()>> {

@@ -91,8 +91,15 @@ impl State {
 
     /// Ends the time to drain once nothing is left, or it is over: then what was not begun never
     /// runs.
+    #[inline]
     pub(super) fn end_drain(&mut self) {
-        let Draining::Until { deadline, has_taken_all } = self.draining else { return };
+        if let Draining::Until { deadline, has_taken_all } = self.draining {
+            self.end_drain_if_done(deadline, has_taken_all);
+        }
+    }
+
+    #[cold]
+    fn end_drain_if_done(&mut self, deadline: Deadline, has_taken_all: bool) {
         let is_done = has_taken_all && !self.is_under_way();
         // What a client has committed before its own end is served as ever.
         let has_ended =

@@ -243,6 +243,7 @@ impl SendHalf {
     }
 
     /// As [`Self::send`], if that needs no waiting. Wakes `cx` when it may not.
+    #[inline]
     pub fn poll_send(
         &mut self,
         cx: &mut Context<'_>,
@@ -253,6 +254,7 @@ impl SendHalf {
 
     /// Sends an entry with a message, metadata, both or neither, which may be the last. Wakes `cx`
     /// when what it waits for may have come.
+    #[inline]
     pub fn poll_entry(
         &mut self,
         cx: &mut Context<'_>,
@@ -260,17 +262,27 @@ impl SendHalf {
         metadata: Option<&[u8]>,
         last: bool,
     ) -> Poll<Result<(), StreamError>> {
+        self.poll_sent(cx, message, metadata, last).map_err(|error| *error)
+    }
+
+    /// What comes of it stays in registers; it is made larger where it is used.
+    #[inline(never)]
+    fn poll_sent(
+        &mut self,
+        cx: &mut Context<'_>,
+        message: Option<&[u8]>,
+        metadata: Option<&[u8]>,
+        last: bool,
+    ) -> Poll<Result<(), Box<StreamError>>> {
         let Inner { shared, key, .. } = &*self.inner;
         let mut outgoing = Outgoing::new(message, metadata);
-        let sent = shared.with(|state| {
+        shared.with(|state| {
             let sent = state.poll_stream_send(cx, *key, &mut outgoing, last);
             if sent.is_ready() {
                 state.expect_reader(*key, cx);
             }
-            // A word, which stays in a register.
             sent.map_err(Box::new)
-        });
-        sent.map_err(|error| *error)
+        })
     }
 
     /// Ready once the other side has reset the stream, or the session is over: for whoever has
@@ -304,29 +316,36 @@ impl ReceiveHalf {
     /// later.
     pub fn try_receive(&mut self) -> Poll<Result<Option<Message>, StreamError>> {
         let Inner { shared, key, .. } = &*self.inner;
-        shared.glance(|state| state.take_from_stream(*key)).map_err(|error| *error)
+        shared.glance(|state| state.take_from_stream(*key)).into_poll()
     }
 
     fn receive_within(&mut self, deadline: Deadline) -> Result<Option<Message>, StreamError> {
         let Inner { shared, key, .. } = &*self.inner;
         self.waiting = Waiting::default();
-        let outcome = shared.wait(deadline, |state, cx| state.poll_stream_receive(cx, *key));
-        outcome
-            .map_or(Err(StreamError::DeadlinePassed), |received| received.map_err(|error| *error))
+        let outcome =
+            shared.wait(deadline, |state, cx| state.poll_stream_receive(cx, *key).into_poll());
+        outcome.unwrap_or(Err(StreamError::DeadlinePassed))
     }
 
     /// As [`Self::receive`], if something is there. Wakes `cx` when that may be so.
+    #[inline]
     pub fn poll_receive(
         &mut self,
         cx: &mut Context<'_>,
     ) -> Poll<Result<Option<Message>, StreamError>> {
+        self.poll_received(cx).into_poll()
+    }
+
+    /// What has come stays in registers; it is made larger where it is used.
+    #[inline(never)]
+    fn poll_received(&mut self, cx: &mut Context<'_>) -> Received {
         let Inner { shared, key, .. } = &*self.inner;
         if self.waiting.need_not_ask(task_of(cx), || shared.quiet.contains(key.index())) {
-            return Poll::Pending;
+            return Received::Nothing;
         }
         let received = shared.with(|state| state.poll_stream_receive(cx, *key));
-        self.waiting.has_asked(task_of(cx), received.is_ready());
-        received.map_err(|error| *error)
+        self.waiting.has_asked(task_of(cx), !matches!(received, Received::Nothing));
+        received
     }
 
     /// Ends both directions at once; the other side learns the code.
@@ -336,8 +355,27 @@ impl ReceiveHalf {
     }
 }
 
-/// What has come for a stream's reader: two words, which stay in registers.
-type Received = Poll<Result<Option<Message>, Box<StreamError>>>;
+/// What has come for a stream's reader. Flat, so that it stays in two registers: results in each
+/// other go by memory, where whoever reads both words at once waits for both to be written.
+enum Received {
+    Message(Message),
+    End,
+    Failed(Box<StreamError>),
+    /// Nothing yet.
+    Nothing,
+}
+
+impl Received {
+    #[inline]
+    fn into_poll(self) -> Poll<Result<Option<Message>, StreamError>> {
+        match self {
+            Self::Message(message) => Poll::Ready(Ok(Some(message))),
+            Self::End => Poll::Ready(Ok(None)),
+            Self::Failed(error) => Poll::Ready(Err(*error)),
+            Self::Nothing => Poll::Pending,
+        }
+    }
+}
 
 impl State {
     pub(super) fn poll_stream_send(
@@ -393,30 +431,38 @@ impl State {
     }
 
     fn poll_stream_receive(&mut self, cx: &Context<'_>, key: StreamKey) -> Received {
-        let mut taken = self.take_from_stream(key);
-        if taken.is_pending() && self.may_stand_in() {
+        match self.take_from_stream(key) {
+            Received::Nothing => self.await_stream(cx, key),
+            received => received,
+        }
+    }
+
+    /// Nothing has come: takes a turn if that is this task's to do, and waits.
+    fn await_stream(&mut self, cx: &Context<'_>, key: StreamKey) -> Received {
+        if self.may_stand_in() {
             self.waiters.withdraw_reader(key, cx);
             self.stand_in(cx);
-            taken = self.take_from_stream(key);
+            let received = self.take_from_stream(key);
+            if !matches!(received, Received::Nothing) {
+                return received;
+            }
         }
-        if taken.is_pending() {
-            let replaced = self.waiters.set_reader(key, cx);
-            self.due.extend(replaced);
-        }
-        taken
+        let replaced = self.waiters.set_reader(key, cx);
+        self.due.extend(replaced);
+        Received::Nothing
     }
 
     /// What has come for a stream's reader, or why nothing will.
     #[inline]
     fn take_from_stream(&mut self, key: StreamKey) -> Received {
         match self.connection.streams.take(key, Kept::take) {
-            Taken::Content(message) => Poll::Ready(Ok(Some(message))),
-            Taken::End => Poll::Ready(Ok(None)),
-            Taken::Reset(code) => Poll::Ready(Err(Box::new(StreamError::Reset(code)))),
-            Taken::Nothing => {
-                self.check().map_err(|error| Box::new(error.into()))?;
-                Poll::Pending
-            }
+            Taken::Content(message) => Received::Message(message),
+            Taken::End => Received::End,
+            Taken::Reset(code) => Received::Failed(Box::new(StreamError::Reset(code))),
+            Taken::Nothing => match self.check() {
+                Ok(()) => Received::Nothing,
+                Err(error) => Received::Failed(Box::new(error.into())),
+            },
         }
     }
 

@@ -11,7 +11,9 @@ use crate::connection::StreamKey;
 use reader::Reader;
 pub(super) use reader::{QuietStreams, Registration, Waiting, task_of};
 
+/// In a line of the cache of its own.
 #[derive(Default)]
+#[repr(align(64))]
 struct Pair {
     reader: Reader<Waker>,
     writer: Option<Waker>,
@@ -63,9 +65,13 @@ impl StreamWaiters {
         }
     }
 
-    /// Remembers who waits for room to write; gives whom it replaces.
+    /// Remembers who waits for room to write; gives whom it replaces. Whoever looks for itself
+    /// takes nobody's place.
     #[must_use]
     pub(super) fn set_writer(&mut self, key: StreamKey, cx: &Context<'_>) -> Option<Waker> {
+        if cx.waker().will_wake(Waker::noop()) {
+            return None;
+        }
         replace(&mut self.pair(key).writer, cx)
     }
 

@@ -47,49 +47,65 @@ pub(crate) struct Carried {
     pub(crate) last: bool,
 }
 
+/// Bytes of a message, which count against the window, or that there is none: in one word.
+#[derive(Clone, Copy)]
+struct Len(usize);
+
+impl Len {
+    fn of(message: Option<usize>) -> Self {
+        Self(message.unwrap_or(usize::MAX))
+    }
+
+    fn get(self) -> Option<usize> {
+        (self.0 < usize::MAX).then_some(self.0)
+    }
+}
+
 /// What was received and not taken.
 struct Queued<M> {
     content: M,
-    /// Bytes of the message, if it is one, which counts against the window.
-    message: Option<usize>,
+    len: Len,
 }
 
-/// One stream, as one side sees it.
+/// One stream, as one side sees it. In the table its state fills two lines of the cache, and a
+/// small message the next two: with many streams each line is one that has to be fetched.
+#[repr(C, align(64))]
 pub(super) struct Stream<M> {
+    /// Whether the application no longer holds it.
+    abandoned: bool,
+    /// Whether it is in the list of streams with entries to be sent.
+    pub(super) is_listed: bool,
     pub(super) number: u32,
     pub(super) outgoing: Direction,
     pub(super) incoming: Direction,
+    /// A reset that is still to be sent.
+    pub(super) reset_due: Option<ErrorCode>,
+    /// Of what lies in `first`.
+    first_len: Len,
     pub(super) credit: Credit,
     granted: Granted,
     /// The oldest that was received and not taken. Mostly it is the only one, and then always in
     /// the same place, where it is made: a move of what was just written waits for the writes.
     first: Option<M>,
-    /// Bytes of its message, if it is one.
-    first_message: Option<usize>,
-    /// What was received behind it.
-    behind: VecDeque<Queued<M>>,
-    /// Whether the application no longer holds it.
-    abandoned: bool,
-    /// A reset that is still to be sent.
-    pub(super) reset_due: Option<ErrorCode>,
-    /// Whether it is in the list of streams with entries to be sent.
-    pub(super) is_listed: bool,
+    /// What was received behind it, once there was something.
+    #[allow(clippy::box_collection, reason = "one word, with which the last line is full")]
+    behind: Option<Box<VecDeque<Queued<M>>>>,
 }
 
 impl<M> Stream<M> {
     pub(super) fn new(number: u32, own: Window, peers: Window) -> Self {
         Self {
+            abandoned: false,
+            is_listed: false,
             number,
             outgoing: Direction::New,
             incoming: Direction::New,
+            reset_due: None,
+            first_len: Len::of(None),
             credit: Credit::new(peers),
             granted: Granted::new(own),
             first: None,
-            first_message: None,
-            behind: VecDeque::new(),
-            abandoned: false,
-            reset_due: None,
-            is_listed: false,
+            behind: None,
         }
     }
 
@@ -118,14 +134,15 @@ impl<M> Stream<M> {
             return Ok(false);
         }
         if carried.message.is_some() || carried.metadata {
-            let message = carried.message;
+            let len = Len::of(carried.message);
             if self.first.is_none() {
-                self.first_message = message;
+                self.first_len = len;
                 put(&mut self.first);
             } else {
                 let mut content = None;
                 put(&mut content);
-                self.behind.extend(content.map(|content| Queued { content, message }));
+                let behind = self.behind.get_or_insert_default();
+                behind.extend(content.map(|content| Queued { content, len }));
             }
         }
         Ok(true)
@@ -163,7 +180,7 @@ impl<M> Stream<M> {
 
     fn clear(&mut self) {
         self.first = None;
-        self.behind.clear();
+        self.behind = None;
     }
 
     /// Whether the application still wants what comes.
@@ -175,12 +192,12 @@ impl<M> Stream<M> {
     /// answer to a reset, is now due with it.
     #[inline]
     pub(super) fn take<R>(&mut self, read: impl FnOnce(&mut M) -> R) -> Option<(R, bool)> {
-        let (content, message) = (read(self.first.as_mut()?), self.first_message);
+        let (content, len) = (read(self.first.as_mut()?), self.first_len);
         self.first = None;
-        if let Some(next) = self.behind.pop_front() {
-            (self.first, self.first_message) = (Some(next.content), next.message);
+        if let Some(next) = self.behind.as_mut().and_then(|behind| behind.pop_front()) {
+            (self.first, self.first_len) = (Some(next.content), next.len);
         }
-        let due = message.is_some_and(|len| self.granted.consume(len));
+        let due = len.get().is_some_and(|len| self.granted.consume(len));
         let due = if self.incoming.is_over() { self.answer_reset() } else { due };
         Some((content, due))
     }

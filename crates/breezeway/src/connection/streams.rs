@@ -114,18 +114,15 @@ pub(crate) enum Refusal {
     Metadata,
 }
 
-struct Slot<M> {
-    generation: u32,
-    stream: Option<Stream<M>>,
-}
-
 /// The streams of a session.
 pub(crate) struct Streams<M> {
     own: StreamTerms,
     peers: StreamTerms,
     /// Numbers that this side opens are odd, as a client's, or even.
     opens_odd: bool,
-    slots: Vec<Slot<M>>,
+    slots: Vec<Option<Stream<M>>>,
+    /// How often each slot was used.
+    generations: Vec<u32>,
     free: Vec<u32>,
     /// Streams that are not over, by number.
     by_number: FxHashMap<u32, u32>,
@@ -146,6 +143,7 @@ impl<M> Streams<M> {
             peers,
             opens_odd,
             slots: Vec::new(),
+            generations: Vec::new(),
             free: Vec::new(),
             by_number: FxHashMap::default(),
             opened_here: 0,
@@ -164,7 +162,7 @@ impl<M> Streams<M> {
     /// Streams that are not over, nor reset by this side.
     pub(crate) fn going_on(&self) -> usize {
         let streams =
-            self.by_number.values().filter_map(|&index| self.slots[index as usize].stream.as_ref());
+            self.by_number.values().filter_map(|&index| self.slots[index as usize].as_ref());
         streams.filter(|stream| !stream.is_reset_here()).count()
     }
 
@@ -176,7 +174,7 @@ impl<M> Streams<M> {
     /// Streams that the application still holds, or that are not over.
     #[cfg(any(test, feature = "fuzzing"))]
     pub(crate) fn kept(&self) -> usize {
-        self.slots.iter().filter(|slot| slot.stream.is_some()).count()
+        self.slots.iter().flatten().count()
     }
 
     /// The most streams that the peer may have open at one time.
@@ -314,7 +312,7 @@ impl<M> Streams<M> {
             return Some(Control::Window { number: 0, consumed });
         }
         while let Some(&index) = self.listed.front() {
-            if let Some(stream) = &mut self.slots[index as usize].stream {
+            if let Some(stream) = &mut self.slots[index as usize] {
                 let number = stream.number;
                 if let Some(code) = stream.reset_due {
                     return Some(Control::Reset { number, code });
@@ -337,7 +335,7 @@ impl<M> Streams<M> {
             return one_way.window_sent();
         }
         let Some(&index) = self.listed.front() else { return };
-        let Some(stream) = &mut self.slots[index as usize].stream else { return };
+        let Some(stream) = &mut self.slots[index as usize] else { return };
         match stream.reset_due.take() {
             Some(code) => stream.outgoing = Direction::Reset(code),
             None => stream.window_sent(),
@@ -467,37 +465,41 @@ impl<M> Streams<M> {
     fn insert(&mut self, number: u32) -> StreamKey {
         let stream = Stream::new(number, self.own.window, self.peers.window);
         let index = self.free.pop().unwrap_or_else(|| {
-            self.slots.push(Slot { generation: 0, stream: None });
+            self.slots.push(None);
+            self.generations.push(0);
             self.slots.len() as u32 - 1
         });
-        let slot = &mut self.slots[index as usize];
-        slot.generation = slot.generation.wrapping_add(1);
-        slot.stream = Some(stream);
+        let generation = &mut self.generations[index as usize];
+        *generation = generation.wrapping_add(1);
+        self.slots[index as usize] = Some(stream);
         self.by_number.insert(number, index);
-        StreamKey::new(index, slot.generation)
+        StreamKey::new(index, *generation)
     }
 
     /// The stream that has this number.
     #[inline]
     pub(super) fn find(&self, number: u32) -> Option<StreamKey> {
         let &index = self.by_number.get(&number)?;
-        Some(StreamKey::new(index, self.slots[index as usize].generation))
+        Some(StreamKey::new(index, self.generations[index as usize]))
+    }
+
+    fn check(&self, key: StreamKey) {
+        let generation = self.generations[key.index()];
+        assert!(generation == key.generation(), "the stream's handle outlives it");
     }
 
     fn get(&self, key: StreamKey) -> &Stream<M> {
-        let slot = &self.slots[key.index()];
-        assert!(slot.generation == key.generation(), "the stream's handle outlives it");
-        slot.stream.as_ref().expect("a stream lives until its handle is dropped")
+        self.check(key);
+        self.slots[key.index()].as_ref().expect("a stream lives until its handle is dropped")
     }
 
     fn get_mut(&mut self, key: StreamKey) -> &mut Stream<M> {
-        let slot = &mut self.slots[key.index()];
-        assert!(slot.generation == key.generation(), "the stream's handle outlives it");
-        slot.stream.as_mut().expect("a stream lives until its handle is dropped")
+        self.check(key);
+        self.slots[key.index()].as_mut().expect("a stream lives until its handle is dropped")
     }
 
     fn list(&mut self, index: u32) {
-        if let Some(stream) = &mut self.slots[index as usize].stream
+        if let Some(stream) = &mut self.slots[index as usize]
             && !std::mem::replace(&mut stream.is_listed, true)
         {
             self.listed.push_back(index);
@@ -506,7 +508,7 @@ impl<M> Streams<M> {
 
     /// Frees the number of a stream that is over, and the stream if nobody holds it.
     fn settle(&mut self, index: u32) {
-        let Some(stream) = &mut self.slots[index as usize].stream else { return };
+        let Some(stream) = &mut self.slots[index as usize] else { return };
         if !stream.is_over() {
             return;
         }
@@ -524,7 +526,7 @@ impl<M> Streams<M> {
         }
         if is_abandoned {
             // It may still be listed, which then means nothing.
-            self.slots[index as usize].stream = None;
+            self.slots[index as usize] = None;
             self.free.push(index);
         }
     }

@@ -522,14 +522,34 @@ fn whoever_has_nothing_to_send_learns_of_a_reset_and_of_the_end() {
     });
 }
 
+/// Whether it was woken.
+struct Woken(AtomicBool);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
+#[test]
+fn whoever_waits_for_a_reset_is_woken_for_it_also_after_trying_to_send_in_vain() {
+    every_policy(|options| {
+        let (channel, server) = pair(&options.clone().stream_window(1, 1_000));
+        let mut stream = channel.open(0, None).unwrap();
+        let Some(Incoming::Stream(_, served)) = server.accept().unwrap() else { panic!() };
+        assert!(stream.sender().try_send(b"x").unwrap());
+        let woken = Arc::new(Woken(AtomicBool::new(false)));
+        let waker = Waker::from(Arc::clone(&woken));
+        assert!(stream.sender().poll_reset(&mut Context::from_waker(&waker)).is_pending());
+        assert!(!stream.sender().try_send(b"y").unwrap(), "its window is used up");
+        served.reset(ErrorCode::Application(7));
+        eventually("the reset has come", || stream.receiver().try_receive().is_ready());
+        assert!(woken.0.load(Ordering::Acquire));
+    });
+}
+
 #[test]
 fn an_opening_with_a_message_waits_while_too_many_streams_are_open() {
-    struct Woken(AtomicBool);
-    impl Wake for Woken {
-        fn wake(self: Arc<Self>) {
-            self.0.store(true, Ordering::Release);
-        }
-    }
     every_policy(|options| {
         let (channel, server) = pair(&options.clone().max_streams(1));
         let serving = serve(server, IncomingCall::echo, echo);

@@ -1,11 +1,13 @@
 //! The client that threads share: its sessions, what becomes of them, and servers that come and go
 //! behind it.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use breezeway::{CallError, Client, ClientError, ClientOptions, SessionOptions, WaitPolicy};
+use breezeway_adversary::interception::{Stopped, Which, with_faults};
 
 use crate::support::carrier::{connections, is_absent, is_left_over};
 use crate::support::content::{Random, message};
@@ -83,6 +85,43 @@ fn twenty_thousand_messages_of_mixed_sizes_keep_their_content_across_threads() {
         threads.into_iter().for_each(|thread| thread.join().unwrap());
     });
     server.stop();
+}
+
+#[test]
+fn taking_a_session_and_giving_it_back_takes_no_system_call() {
+    const TIMES: usize = 10_000;
+    let server = Server::start(Settings::new().with("cap", MEBIBYTE));
+    let client = client(&server, 1);
+    let every: Vec<_> = (0..512).map(|number| (number, Which::All)).collect();
+    let (is_counting, mut counts) = (AtomicBool::new(false), BTreeMap::<_, usize>::new());
+    let count = |call: &Stopped| {
+        if is_counting.load(Ordering::SeqCst) {
+            *counts.entry(call.number).or_default() += 1;
+        }
+        None
+    };
+    let milliseconds = with_faults(&every, count, || {
+        drop(client.session().unwrap());
+        let start = Instant::now();
+        is_counting.store(true, Ordering::SeqCst);
+        // The count counts.
+        std::thread::yield_now();
+        for _ in 0..TIMES {
+            drop(client.session().unwrap());
+        }
+        is_counting.store(false, Ordering::SeqCst);
+        start.elapsed().as_millis() as usize
+    });
+    let milliseconds = match milliseconds {
+        Ok(milliseconds) => milliseconds,
+        Err(error) => return println!("SKIPPED: no system calls can be intercepted: {error}"),
+    };
+    assert_eq!(counts.remove(&libc::SYS_sched_yield), Some(1));
+    // Nobody waits, and nobody is woken.
+    assert_eq!(counts.remove(&libc::SYS_futex), None, "in {TIMES}");
+    // Once a millisecond the kernel is asked whether the server is still there.
+    let others: usize = counts.values().sum();
+    assert!(others <= 2 * (milliseconds + 1), "{counts:?} in {milliseconds} ms");
 }
 
 #[test]
