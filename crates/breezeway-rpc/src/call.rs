@@ -6,7 +6,7 @@ use crate::bytes::{INLINE, decode_into};
 use crate::caller::Outcome;
 use crate::error::Error;
 use crate::in_place::Request;
-use crate::reply::{Reply, Success};
+use crate::reply::Reply;
 use crate::thrift::{self, Decode, Encode, EncodeError, ExceptionKind, encode_slice, encode_vec};
 
 /// One call or stream, as generated servers see it: its arguments, and where its reply goes.
@@ -85,29 +85,17 @@ impl<'c> Call<'c> {
     where
         A: thrift::Call<Reply: Reply>,
     {
-        match &result {
-            Ok(value) => self.send(&Success::<A::Reply>(value)),
-            Err(_) => self.fail::<A::Reply>(result),
-        }
-    }
-
-    #[cold]
-    fn fail<R: Reply>(&mut self, result: Result<R::Value, R::Error>) -> Result<(), Error> {
-        self.send(&R::from_result(result)?)
-    }
-
-    #[inline]
-    fn send(&mut self, reply: &impl Encode) -> Result<(), Error> {
         let Kind::Call(exchange) = &mut self.kind else { return Err(other_way()) };
+        let reply = A::Reply::from_result(result)?;
         if let Some(buffer) = exchange.buffer() {
-            return Ok(encode_vec(reply, buffer)?);
+            return Ok(encode_vec(&reply, buffer)?);
         }
         let size = reply.size();
         if size > INLINE {
-            return exchange.reply(size, &mut |bytes| encode_slice(reply, bytes));
+            return exchange.reply(size, &mut |bytes| encode_slice(&reply, bytes));
         }
         let mut small = [0; INLINE];
-        let len = encode_slice(reply, &mut small)?;
+        let len = encode_slice(&reply, &mut small)?;
         exchange.reply_with(&small[..len])
     }
 

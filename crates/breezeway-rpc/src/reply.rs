@@ -14,10 +14,6 @@ pub trait Reply: Encode + Decode {
     /// Why it fails: an exception, or an error of the call.
     type Error: From<Error> + Display;
 
-    /// Writes the reply that is this value, as [`Self::from_result`] would make of it, where it
-    /// lies.
-    fn encode_value<'a, S: Sink<'a>>(value: &'a Self::Value, to: &mut S);
-
     /// The reply that says so. Errors that the IDL does not declare are none.
     fn from_result(result: Result<Self::Value, Self::Error>) -> Result<Self, Error>;
 
@@ -25,26 +21,9 @@ pub trait Reply: Encode + Decode {
     fn into_result(self) -> Result<Self::Value, Self::Error>;
 }
 
-/// The reply that is a value, which lies elsewhere.
-pub(crate) struct Success<'v, R: Reply>(pub(crate) &'v R::Value);
-
-impl<R: Reply> Wire for Success<'_, R> {}
-
-impl<R: Reply> Encode for Success<'_, R> {
-    #[inline]
-    fn encode<'a, S: Sink<'a>>(&'a self, to: &mut S) {
-        R::encode_value(self.0, to);
-    }
-}
-
 impl Reply for () {
     type Value = ();
     type Error = Error;
-
-    #[inline]
-    fn encode_value<'a, S: Sink<'a>>((): &'a (), to: &mut S) {
-        to.stop();
-    }
 
     fn from_result(result: Result<(), Error>) -> Result<Self, Error> {
         result
@@ -155,12 +134,6 @@ impl<T: Encode + Decode, E: MethodError> Reply for Returned<T, E> {
     type Error = E;
 
     #[inline]
-    fn encode_value<'a, S: Sink<'a>>(value: &'a T, to: &mut S) {
-        to.field(0, value);
-        to.stop();
-    }
-
-    #[inline]
     fn from_result(result: Result<T, E>) -> Result<Self, Error> {
         match result {
             Ok(value) => Ok(Self::Success(value)),
@@ -215,11 +188,6 @@ impl<E: MethodError> Decode for Done<E> {
 impl<E: MethodError> Reply for Done<E> {
     type Value = ();
     type Error = E;
-
-    #[inline]
-    fn encode_value<'a, S: Sink<'a>>((): &'a (), to: &mut S) {
-        to.stop();
-    }
 
     fn from_result(result: Result<(), E>) -> Result<Self, Error> {
         match result {

@@ -73,10 +73,6 @@ impl Reply for Last {
     type Value = ();
     type Error = StreamFailure;
 
-    fn encode_value<'a, S: Sink<'a>>((): &'a (), to: &mut S) {
-        to.stop();
-    }
-
     fn from_result(_: Result<(), StreamFailure>) -> Result<Self, Error> {
         Ok(Self::default())
     }
