@@ -8,7 +8,7 @@ use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use breezeway::{Carrier, Driver, Next, shortage};
+use breezeway::{Carrier, Driver, Next, Unserved, shortage};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::runtime::{Handle, RuntimeFlavor};
@@ -101,6 +101,11 @@ impl Drive {
             wakes_in_order,
             is_awake: false,
         })
+    }
+
+    /// What the session has left undone so far.
+    pub(crate) fn unserved(&self) -> Unserved {
+        self.socket.get_ref().0.unserved()
     }
 
     /// Takes a turn. One that says [`Step::Again`] has not arranged for a wake-up.

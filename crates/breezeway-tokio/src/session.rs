@@ -109,12 +109,7 @@ where
         })
         .await;
         // First the channel: the client is notified.
-        if let Some(channel) = self.channel.take() {
-            let rest = channel.unserved();
-            let mut unserved = self.stopper.lock_unserved();
-            unserved.calls_refused += rest.calls_refused;
-            unserved.messages_lost += rest.messages_lost;
-        }
+        self.channel = None;
         // It may not have taken all replies yet.
         poll_fn(|cx| self.poll_end(cx)).await;
     }
@@ -127,10 +122,21 @@ where
                 Poll::Pending
             }
             Some(Step::Asleep) => Poll::Pending,
-            Some(Step::Ended) | None => {
-                self.drive = None;
+            Some(Step::Ended) => {
+                self.end_drive();
                 Poll::Ready(())
             }
+            None => Poll::Ready(()),
+        }
+    }
+
+    /// The session is over: what it has refused is known now.
+    fn end_drive(&mut self) {
+        if let Some(drive) = self.drive.take() {
+            let rest = drive.unserved();
+            let mut unserved = self.stopper.lock_unserved();
+            unserved.calls_refused += rest.calls_refused;
+            unserved.messages_lost += rest.messages_lost;
         }
     }
 

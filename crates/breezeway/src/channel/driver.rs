@@ -17,6 +17,7 @@ use crate::handshake::HandshakeError;
 use crate::link::Notice;
 use crate::log_limit::LogLimit;
 use crate::presence::Presence;
+use crate::server::Unserved;
 
 /// What a driver does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -169,6 +170,12 @@ impl Driver {
     /// sessions over TCP.
     pub fn take_exit(&mut self) -> Option<OwnedFd> {
         self.exit.take()
+    }
+
+    /// As [`ServerChannel::unserved`](super::ServerChannel::unserved), and all of it once the
+    /// session is over: one that closes refuses what comes until it has said so.
+    pub fn unserved(&self) -> Unserved {
+        self.shared.with(|state| state.unserved())
     }
 
     /// Takes what has come, sends what is owed, and wakes who waits for it. Never blocks. True if
