@@ -107,7 +107,8 @@ pub fn with_faults<T: Send>(
     mut judge: impl FnMut(&Stopped) -> Option<Errno>,
     act: impl FnOnce() -> T + Send,
 ) -> io::Result<T> {
-    let (sender, listener) = mpsc::channel();
+    // With room from the start: to make some would be a call that stops.
+    let (sender, listener) = mpsc::sync_channel(1);
     thread::scope(|scope| {
         let acting = scope.spawn(move || {
             sender.send(install(calls)?).map_err(io::Error::other)?;

@@ -53,7 +53,8 @@ pub fn make_room_for_descriptors(any: impl AsFd, count: u64) -> io::Result<()> {
     let highest = count.min(open_files_limit()).saturating_sub(1);
     match fcntl_dupfd_cloexec(any, i32::try_from(highest).unwrap_or(i32::MAX)) {
         Ok(_copy) => Ok(()),
-        // The limit is lower than a moment before, or that number is taken: the table is large.
+        // The limit is lower than a moment before, or fs.nr_open is, or no number from there on is
+        // free: there is as much room as there can be.
         Err(Errno::INVAL | Errno::MFILE) => Ok(()),
         Err(errno) => Err(errno.into()),
     }

@@ -275,9 +275,9 @@ impl Session {
     /// [replaced](Self::is_replaced), and its peer has not gone, also where [`Self::ended`] does
     /// not know of that yet. As [`Self::poll`] it takes what has come.
     pub fn is_usable(&self) -> bool {
-        let has_read = self.core.help_receive();
+        let is_empty = self.core.help_receive();
         let goes_on = self.core.ended().is_none() && !self.is_replaced();
-        goes_on && (has_read || !self.core.has_hung_up())
+        goes_on && (is_empty || !self.core.has_hung_up())
     }
 
     /// Ends the session at once: the peer sees the connection closed, and waits on this side fail

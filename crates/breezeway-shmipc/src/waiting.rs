@@ -274,17 +274,16 @@ impl Core {
     }
 
     /// Receives without waiting, from queue and socket, if nobody else does. Whether the socket was
-    /// read.
+    /// found empty, and so its end not there.
     pub(crate) fn help_receive(&self) -> bool {
         let Some(mut receiver) = try_lock(&self.receiver) else { return false };
         let _ = receiver.receive(self);
         let reads = !self.is_overfull();
-        if reads {
-            let _ = receiver.read_socket(self, RecvFlags::DONTWAIT);
-        }
+        let is_empty =
+            reads && matches!(receiver.read_socket(self, RecvFlags::DONTWAIT), Ok(false));
         drop(receiver);
         self.promote();
-        reads
+        is_empty
     }
 
     /// Whether the peer's end of the socket is closed, whatever is still in there.

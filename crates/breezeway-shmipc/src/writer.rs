@@ -329,8 +329,11 @@ impl Writer {
         // All was accepted. The rest of this only sees to it that it goes out soon; if the time is
         // over, later operations go on with it.
         let flushed = core.wait_for_room(deadline, || {
+            if core.flush_socket()? {
+                return Ok(Some(()));
+            }
             self.judge_open()?;
-            Ok(core.flush_socket()?.then_some(()))
+            Ok(None)
         });
         match flushed {
             Err(StreamError::TimedOut | StreamError::Closed) => Ok(()),

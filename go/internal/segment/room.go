@@ -26,7 +26,8 @@ func MakeRoom(count int) error {
 	}
 	defer unix.Close(any)
 	fd, err := unix.FcntlInt(uintptr(any), unix.F_DUPFD_CLOEXEC, highest)
-	// The limit is lower than a moment before, or that number is taken: the table is large.
+	// The limit is lower than a moment before, or fs.nr_open is, or no number from there on is
+	// free: there is as much room as there can be.
 	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EMFILE) {
 		return nil
 	}

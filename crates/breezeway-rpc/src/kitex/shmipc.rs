@@ -92,7 +92,11 @@ impl Stream {
         let deadline = deadline.or_else(|| self.end_of_patience());
         let mut reader = lock(&self.reader);
         while !self.is_read.load(Ordering::SeqCst) {
-            reader.set_timeout(time_left(deadline)?);
+            match time_left(deadline) {
+                Ok(left) => reader.set_timeout(left),
+                // What has come came in time, as far as anybody can tell.
+                Err(late) => return received(&mut reader, room)?.ok_or(late),
+            }
             match reader.receive(room) {
                 // The deadline says so itself, and so does the end.
                 Err(StreamError::TimedOut | StreamError::Interrupted) => {}

@@ -368,7 +368,7 @@ async fn a_call_ends_at_its_deadline_in_every_framing_and_delays_no_other() {
                     // It may never have been served, on a machine that is busy for so long.
                     Err(_) => time *= 2,
                 }
-                assert!(time < PATIENCE, "no handler was dropped");
+                assert!(time < Duration::from_secs(5), "no handler was dropped");
             }
             assert_eq!(shop.echo("well served".to_owned()).await.unwrap(), "well served");
         }

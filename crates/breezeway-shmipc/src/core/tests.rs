@@ -364,6 +364,15 @@ fn a_session_whose_peer_has_gone_is_of_no_use_also_where_its_socket_is_not_read(
 }
 
 #[test]
+fn a_session_whose_peer_has_gone_is_of_no_use_also_where_something_lies_before_its_end() {
+    let (client, server) = pair(1000);
+    let wake = wire::bare(MessageType::Polling, server.core.version);
+    scm::send(server.core.socket(), &wake, &[], SendFlags::empty()).unwrap();
+    drop(server);
+    assert!(!client.is_usable());
+}
+
+#[test]
 fn a_session_whose_peer_has_gone_is_of_no_use_also_where_another_thread_receives() {
     let (client, server) = pair(1000);
     let receiver = lock(&client.core.receiver);

@@ -106,7 +106,8 @@ impl SessionOptions {
         self
     }
 
-    /// How long the peer may take for the handshake. Default 1 s.
+    /// How long the peer may take for the handshake. Default 1 s. Servers of Thrift over shmipc
+    /// also close a stream of which nothing comes for so long in its first message.
     pub fn handshake_timeout(mut self, duration: Duration) -> Self {
         self.handshake_timeout = duration;
         self

@@ -257,7 +257,8 @@ impl ServerChannel {
     }
 
     /// What a session that [drains](Self::drain) has left undone so far; `calls_cut` are calls and
-    /// streams that go on, and would end with the session.
+    /// streams that go on, and would end with the session. What it refuses while it closes tells
+    /// [`Driver::unserved`](super::Driver::unserved).
     pub fn unserved(&self) -> Unserved {
         self.handle.shared.with(|state| state.unserved())
     }

@@ -184,8 +184,7 @@ impl SendHalf {
     pub fn try_send(&mut self, message: &[u8]) -> Result<bool, StreamError> {
         let Inner { shared, key, .. } = &*self.inner;
         let mut outgoing = Outgoing::message(message);
-        let cx = Context::from_waker(Waker::noop());
-        let sent = shared.glance(|state| state.poll_stream_send(&cx, *key, &mut outgoing, false));
+        let sent = shared.glance(|state| state.try_stream_send(*key, &mut outgoing));
         match sent {
             Poll::Ready(sent) => sent.map(|()| true),
             Poll::Pending => Ok(false),
@@ -378,6 +377,21 @@ impl Received {
 }
 
 impl State {
+    /// As [`Self::poll_stream_send`], of whoever does not wait: it takes the place of nobody who
+    /// waits for the window or a reset.
+    fn try_stream_send(
+        &mut self,
+        key: StreamKey,
+        outgoing: &mut Outgoing<'_>,
+    ) -> Poll<Result<(), StreamError>> {
+        let may_send = self.connection.streams.may_send(key, outgoing.carried(false));
+        if matches!(may_send, Err(Refusal::Window)) {
+            self.check()?;
+            return Poll::Pending;
+        }
+        self.poll_stream_send(&Context::from_waker(Waker::noop()), key, outgoing, false)
+    }
+
     pub(super) fn poll_stream_send(
         &mut self,
         cx: &Context<'_>,

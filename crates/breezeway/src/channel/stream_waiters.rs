@@ -65,13 +65,9 @@ impl StreamWaiters {
         }
     }
 
-    /// Remembers who waits for room to write; gives whom it replaces. Whoever looks for itself
-    /// takes nobody's place.
+    /// Remembers who waits for room to write; gives whom it replaces.
     #[must_use]
     pub(super) fn set_writer(&mut self, key: StreamKey, cx: &Context<'_>) -> Option<Waker> {
-        if cx.waker().will_wake(Waker::noop()) {
-            return None;
-        }
         replace(&mut self.pair(key).writer, cx)
     }
 

@@ -21,8 +21,8 @@ use crate::listener::Listener;
 use crate::options::ServerOptions;
 use crate::tls::Tls;
 
-/// A session's socket, and what tells that its client's process is gone.
-const DESCRIPTORS_OF_SESSION: u64 = 2;
+/// A session's socket, which a driver has twice, and what tells that its client's process is gone.
+const DESCRIPTORS_OF_SESSION: u64 = 3;
 /// The permission bits of an admin socket.
 const ADMIN_MODE: u32 = 0o600;
 

@@ -435,7 +435,7 @@ impl Laps {
     }
 }
 
-/// In a process of its own, so that no other test makes the table larger.
+/// In a process of its own, so that no other test makes the table larger meanwhile.
 pub(crate) fn room_for_descriptors(path: &Path) {
     raise_open_files();
     let table = || {
@@ -443,12 +443,17 @@ pub(crate) fn room_for_descriptors(path: &Path) {
         let size = status.lines().find_map(|line| line.strip_prefix("FDSize:")).unwrap();
         size.trim().parse::<u64>().unwrap()
     };
-    let wanted = 3_000.min(open_files_limit());
-    assert!(table() < wanted, "a new process has room for {} already", table());
-    let options = ServerOptions::new().max_sessions(1_000);
-    let server = Server::bind_with(&address(path), options).unwrap();
-    assert!(table() >= wanted, "room for {} of {wanted}", table());
-    drop(server);
+    // It begins with as many as its parent had.
+    let had = table();
+    let wanted = (2 * had).min(open_files_limit());
+    if wanted > had {
+        let options = ServerOptions::new().max_sessions(had as usize);
+        let server = Server::bind_with(&address(path), options).unwrap();
+        assert!(table() >= wanted, "room for {} of {wanted}", table());
+        drop(server);
+    } else {
+        println!("SKIPPED: no process may have more descriptors than {had} here");
+    }
     say("has room");
 }
 

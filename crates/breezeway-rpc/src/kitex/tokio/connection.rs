@@ -63,8 +63,12 @@ pub(super) async fn serve_bytes<S: AsyncServices>(
         }
     });
     let session = Session { shared, carrier, peer: peer.clone(), replies };
-    if let Err(error) = session.read(reading, patience, &mut stopped).await {
-        tracing::warn!(?peer, %error, "a Thrift client is refused");
+    match session.read(reading, patience, &mut stopped).await {
+        Ok(()) => {}
+        Err(Error::Io(error)) if error.kind() == io::ErrorKind::TimedOut => {
+            tracing::debug!(?peer, "a Thrift client says nothing");
+        }
+        Err(error) => tracing::warn!(?peer, %error, "a Thrift client is refused"),
     }
     // It ends once it has written what is there: the sender of more is gone.
     writer.join_next().await;

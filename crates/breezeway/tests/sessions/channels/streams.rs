@@ -542,6 +542,7 @@ fn whoever_waits_for_a_reset_is_woken_for_it_also_after_trying_to_send_in_vain()
         let waker = Waker::from(Arc::clone(&woken));
         assert!(stream.sender().poll_reset(&mut Context::from_waker(&waker)).is_pending());
         assert!(!stream.sender().try_send(b"y").unwrap(), "its window is used up");
+        assert!(!woken.0.load(Ordering::Acquire), "nobody takes its place");
         served.reset(ErrorCode::Application(7));
         eventually("the reset has come", || stream.receiver().try_receive().is_ready());
         assert!(woken.0.load(Ordering::Acquire));
