@@ -46,6 +46,9 @@ func (p *passing) pays() (does, timed bool) {
 }
 
 func (p *passing) giveUp() {
+	if p.patience > 0 {
+		return // Many see the same.
+	}
 	p.vain = min(2*p.vain+1, mostVain)
 	p.patience = p.vain
 }
@@ -93,7 +96,11 @@ func (s *session) pass(w *waiter) bool {
 		return true
 	}
 	w.passing = false
-	if w.passes--; w.passes == 0 {
+	w.passes--
+	if s.passing.patience > 0 {
+		w.passes = 0 // Given up meanwhile.
+	}
+	if w.passes == 0 {
 		s.passing.inVain++
 	}
 	if s.err == nil {

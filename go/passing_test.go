@@ -3,6 +3,7 @@ package breezeway
 import (
 	"context"
 	"errors"
+	"io"
 	"path/filepath"
 	"runtime"
 	"sync"
@@ -221,4 +222,41 @@ func TestCallersThatPassAndThoseThatSleepAreServedTogether(t *testing.T) {
 		}()
 	}
 	rounds.Wait()
+}
+
+// It announces that after the request.
+func TestWhoFindsNoReplyAsksWhetherTheOtherSideSleeps(t *testing.T) {
+	for _, givesUp := range []bool{false, true} {
+		come, end := make(chan *liar, 1), make(chan struct{})
+		conn, err := Dial(contextOf(t), lyingServer(t, func(l *liar) {
+			come <- l
+			<-end
+			l.close()
+		}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, s := <-come, conn.session
+		s.mu.Lock()
+		w, number := s.newWaiter(), s.freeNumber()
+		s.useNumber()
+		w.passes = mostPasses
+		p := s.calls.at(number)
+		p.number, p.inUse, p.sent, p.waiter = number, true, true, w
+		s.calls.inFlight++
+		sent := s.transmitUnfenced(abi.Head{Kind: abi.KindMessage, Stream: number,
+			Flags: abi.FlagOpen | abi.FlagFin}, &outgoing{bytes: []byte("wake up")})
+		l.own.Store(abi.DataWakeAt, 0) // The position of the request.
+		if givesUp {
+			s.giveUp(p)
+		} else {
+			s.pass(w)
+		}
+		s.mu.Unlock()
+		_ = l.conn.SetReadDeadline(time.Now().Add(10 * time.Second))
+		if _, err := io.CopyN(io.Discard, l.conn, 1); err != nil || !sent {
+			t.Errorf("given up: %v: no doorbell: %v", givesUp, err)
+		}
+		close(end)
+	}
 }

@@ -119,7 +119,8 @@ func (c *consumer) advance() bool {
 }
 
 // shareProgress is publishProgress for who publishes an entry next: the store of its sequence comes
-// between this one and what is loaded afterwards.
+// between this one and what is loaded afterwards. Of an entry without a fence nothing is loaded
+// before a Flush: by the caller of the very reply for which the peer has no room.
 func (c *consumer) shareProgress() {
 	if c.published != c.head {
 		c.own.Set(abi.ConsumedAt, c.head)
