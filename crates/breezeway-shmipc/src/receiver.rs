@@ -264,8 +264,6 @@ impl Receiver {
             &mut self.pieces,
         )?;
         let len: usize = self.pieces.iter().map(Piece::len).sum();
-        core.counters.bytes_received.add_locked(len as u64);
-        core.counters.messages_received.add_locked(1);
         if self.last.as_ref().is_none_or(|last| !is_for(last, element.stream)) {
             self.last = find(core, element.stream);
         }
@@ -278,6 +276,9 @@ impl Receiver {
             }
             None => core.discard(self.pieces.drain(..)),
         }
+        // Whoever sees it counted finds it there.
+        core.counters.bytes_received.add_locked(len as u64);
+        core.counters.messages_received.add_locked(1);
         Ok(())
     }
 
