@@ -164,10 +164,10 @@ func (s *session) ask(method uint32, out *outgoing, lim *limit) (*pending, *wait
 	p := s.calls.at(number)
 	p.number, p.inUse, p.waiter = number, true, w
 	s.calls.inFlight++
-	s.letPass(w)
+	s.letYield(w)
 	head := abi.Head{Kind: abi.KindMessage, Flags: abi.FlagOpen | abi.FlagFin, Stream: number,
 		Tag: method, Time: lim.timeLeft()}
-	if w.passes > 0 && s.transmitUnfenced(head, out) {
+	if w.yields > 0 && s.transmitUnfenced(head, out) {
 		p.sent = true
 		return p, w, nil
 	}
@@ -310,7 +310,7 @@ func (s *session) answer(head abi.Head, m *Message) error {
 	}
 	s.calls.end(p)
 	s.ended()
-	s.resumed = s.resumed || w.asleep || w.passing
+	s.resumed = s.resumed || w.asleep || w.yielding
 	s.rested(w)
 	w.rouse(true)
 	return nil

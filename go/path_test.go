@@ -7,15 +7,13 @@ import (
 	"time"
 )
 
-// BenchmarkPath is what both sides of an echo of 64 B run, by one goroutine, so that nobody waits
-// for another CPU: the best of many thousands.
-func BenchmarkPath(b *testing.B) {
-	server, address := &Server{Handler: func(call *Call) error { return call.Echo() }},
-		"shm:"+filepath.Join(b.TempDir(), "s")
+// greeted is a server whose sessions nobody serves, a client of it, and the server's side of that.
+func greeted(tb testing.TB, opts ...Option) (*Server, *Conn, *session) {
+	server, address := &Server{Handler: (*Call).Echo}, "shm:"+filepath.Join(tb.TempDir(), "s")
 	if err := server.Listen(address); err != nil {
-		b.Fatal(err)
+		tb.Fatal(err)
 	}
-	defer server.unbind()
+	tb.Cleanup(func() { server.unbind() })
 	accepted := make(chan *session, 1)
 	go func() {
 		defer close(accepted)
@@ -25,15 +23,23 @@ func BenchmarkPath(b *testing.B) {
 			}
 		}
 	}()
-	conn, err := Dial(context.Background(), address)
+	conn, err := Dial(context.Background(), address, opts...)
 	if err != nil {
-		b.Fatal(err)
+		tb.Fatal(err)
 	}
-	defer conn.Close()
-	client, serving := conn.session, <-accepted
+	tb.Cleanup(func() { _ = conn.Close() })
+	serving := <-accepted
 	if serving == nil {
-		b.Fatal("no session")
+		tb.Fatal("no session")
 	}
+	return server, conn, serving
+}
+
+// BenchmarkPath is what both sides of an echo of 64 B run, by one goroutine, so that nobody waits
+// for another CPU: the best of many thousands.
+func BenchmarkPath(b *testing.B) {
+	server, conn, serving := greeted(b)
+	client := conn.session
 	request, call, lim := make([]byte, 64), new(Call), limit{}
 	echo := func() {
 		client.mu.Lock()

@@ -79,7 +79,7 @@ func TestPollingIsGivenUpWhereItIsInVainAndTakenUpWhereItPays(t *testing.T) {
 		return s.budget
 	}
 	if left := waits(7, false, 120*time.Microsecond); left >= leastBudget {
-		t.Fatalf("after seven times in vain it polls for %v", left)
+		t.Fatalf("after seven times for nothing it polls for %v", left)
 	}
 	if left := waits(1, false, 20*time.Microsecond); left >= leastBudget {
 		t.Fatalf("after the first short wait it polls for %v", left)
@@ -88,10 +88,10 @@ func TestPollingIsGivenUpWhereItIsInVainAndTakenUpWhereItPays(t *testing.T) {
 		t.Fatalf("after the second one it polls for %v", left)
 	}
 	if left := waits(100, false, 20*time.Microsecond); left >= leastBudget {
-		// What comes soon after polling in vain may have waited for this CPU.
-		t.Fatalf("after polling in vain again and again it polls for %v", left)
+		// What comes soon after polling for nothing may have waited for this CPU.
+		t.Fatalf("after polling for nothing again and again it polls for %v", left)
 	}
-	if left := waits(mostVain+1, false, 20*time.Microsecond); left < leastBudget {
+	if left := waits(mostBackOff+1, false, 20*time.Microsecond); left < leastBudget {
 		t.Fatal("it never tries again")
 	}
 	if left := waits(1, true, 99*time.Microsecond); left != s.opts.spinBound {

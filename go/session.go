@@ -61,9 +61,8 @@ type session struct {
 	budget      time.Duration
 	processors  int  // GOMAXPROCS, as last asked
 	resumed     bool // others were given their replies since who drives has last yielded
-	// vain grows each time that polling is given up, and patience counts the short waits from there
-	// to the next try.
-	vain, patience int
+	// noPolling counts short waits since polling was given up.
+	noPolling backOff
 	// crowdedUntil is until when this machine counts as one whose CPUs others want; of who drives.
 	crowdedUntil time.Time
 	parking      int
@@ -83,12 +82,12 @@ type session struct {
 	owes        bool
 	settling    bool // settleLater runs
 
-	calls   calls
-	passing passing
-	streams streams
-	oneWays oneWayWindow
-	pace    pace
-	serving map[uint32]*Call
+	calls    calls
+	yielding yielding
+	streams  streams
+	oneWays  oneWayWindow
+	pace     pace
+	serving  map[uint32]*Call
 	// servedStreams counts handlers of streams that run.
 	servedStreams atomic.Int64
 

@@ -31,12 +31,12 @@ type waiter struct {
 	// handsOn is set of who reads a stream: it may have just given what it read to another
 	// goroutine, behind it in the queue of its P, without which nothing more comes.
 	handsOn bool
-	// passes is how often it may still let other goroutines run before it sleeps or drives, and
-	// timed whether that is timed. While it does so it is passing, and given says that its reply is
-	// there: then the session knows nothing of it any more, and it needs no lock.
-	passes         int
-	passing, timed bool
-	given          atomic.Bool
+	// yields is how often it may still let other goroutines run before it sleeps or drives, and
+	// timed whether that is timed. While it does so it is yielding, and given says that its reply
+	// is there: then the session knows nothing of it any more, and it needs no lock.
+	yields          int
+	yielding, timed bool
+	given           atomic.Bool
 	// rests is since when it leaves driving to who sleeps in the poller; zero if it does not.
 	rests time.Time
 	// What has come for a call.
@@ -71,7 +71,7 @@ func (w *waiter) clear() {
 	w.woken, w.answered, w.stands, w.handsOn, w.err = false, false, false, false, nil
 	w.reply.private, w.reply.metadata, w.reply.lent = nil, nil, nil
 	w.rests = time.Time{}
-	w.passes, w.passing, w.timed = 0, false, false
+	w.yields, w.yielding, w.timed = 0, false, false
 	w.given.Store(false)
 }
 
@@ -90,7 +90,7 @@ func (w *waiter) rouse(answered bool) {
 	case w.asleep:
 		w.leave()
 		w.ch <- answered
-	case w.passing && answered:
+	case w.yielding && answered:
 		w.given.Store(true)
 	}
 }
@@ -226,8 +226,8 @@ func (s *session) waitForReply(w *waiter, p *pending, lim *limit, reply *Reply) 
 		if err = lim.err(); err != nil {
 			break
 		}
-		if w.passes > 0 {
-			if s.pass(w) {
+		if w.yields > 0 {
+			if s.yield(w) {
 				return w.finish(reply)
 			}
 		} else if s.leading || s.isFlooded() || !w.rests.IsZero() {
@@ -466,15 +466,14 @@ func (s *session) learn(found bool, waited time.Duration, now time.Time) {
 	polls := s.budget >= leastBudget
 	switch {
 	case found && waited <= most:
-		s.budget, s.vain = s.opts.spinBound, s.vain/2
+		s.budget = s.opts.spinBound
+		s.noPolling.paid()
 	case polls:
 		if s.budget /= 2; s.budget < leastBudget {
-			s.vain = min(2*s.vain+1, mostVain)
-			s.patience = s.vain
+			s.noPolling.failed()
 		}
 	case waited > most:
-	case s.patience > 0:
-		s.patience--
+	case s.noPolling.skip():
 	default:
 		s.budget = s.opts.spinBound
 	}
@@ -491,8 +490,6 @@ const (
 	// A poller that has not run for so long has lost its CPU to others; for how long that counts.
 	lostCPU  = 500 * time.Microsecond
 	crowding = time.Second
-	// mostVain is for how many short waits polling is given up at most.
-	mostVain = 63
 )
 
 // pollers counts the goroutines of this process that have polled in vain for a while.

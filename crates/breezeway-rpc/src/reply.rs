@@ -233,7 +233,7 @@ impl<E: MethodError> Reply for Done<E> {
 macro_rules! method_error {
     (
         $(#[$about:meta])*
-        pub enum $name:ident {
+        $vis:vis enum $name:ident {
             $(
                 $(#[$said:meta])*
                 $id:literal => $variant:ident($thrown:ty: $show:ident $(+ $from:ident)?),
@@ -243,7 +243,7 @@ macro_rules! method_error {
     ) => {
         $(#[$about])*
         #[derive(Debug)]
-        pub enum $name {
+        $vis enum $name {
             $($(#[$said])* $variant($thrown),)*
             /// The call failed otherwise.
             $rpc($crate::Error),
@@ -309,4 +309,79 @@ macro_rules! method_error {
             }
         }
     };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::thrift::{decode_slice, to_vec};
+
+    crate::method_error! {
+        /// Why it failed.
+        enum LookUpError {
+            1 => Lost(String: Display + From),
+            -1 => Unnumbered(bool: Debug),
+            _ => Rpc,
+        }
+    }
+
+    const STOP: &[u8] = &[0];
+    const SEVEN: &[u8] = &[8, 0, 0, 0, 0, 0, 7];
+    const LOST: &[u8] = &[11, 0, 1, 0, 0, 0, 1, b'x'];
+    const UNNUMBERED: &[u8] = &[2, 0xff, 0xff, 1];
+    /// A field that this side does not know, and those that it knows by another type.
+    const UNKNOWN: &[u8] = &[8, 0, 9, 0, 0, 0, 7];
+    const OTHER_RESULT: &[u8] = &[11, 0, 0, 0, 0, 0, 1, b'x'];
+    const OTHER_EXCEPTION: &[u8] = &[8, 0, 1, 0, 0, 0, 5];
+
+    fn read<R: Reply>(fields: &[&[u8]]) -> Result<R::Value, R::Error> {
+        let bytes = [fields.concat(), STOP.to_vec()].concat();
+        decode_slice::<R>(&bytes).unwrap().into_result()
+    }
+
+    #[test]
+    fn a_reply_is_its_last_field_that_is_known() {
+        type Reply = Returned<i32, LookUpError>;
+        for fields in [&[SEVEN][..], &[UNKNOWN, SEVEN], &[LOST, SEVEN], &[SEVEN, OTHER_EXCEPTION]] {
+            assert_eq!(read::<Reply>(fields).unwrap(), 7, "{fields:?}");
+        }
+        for fields in [&[LOST][..], &[SEVEN, LOST], &[LOST, UNKNOWN]] {
+            let error = read::<Reply>(fields).unwrap_err();
+            assert!(matches!(&error, LookUpError::Lost(what) if what == "x"), "{fields:?}");
+        }
+        let error = read::<Reply>(&[UNNUMBERED]).unwrap_err();
+        assert!(matches!(error, LookUpError::Unnumbered(true)), "{error}");
+        for fields in [&[][..], &[UNKNOWN], &[OTHER_RESULT], &[OTHER_EXCEPTION]] {
+            let error = read::<Reply>(fields).unwrap_err();
+            assert!(matches!(error, LookUpError::Rpc(Error::MissingResult)), "{fields:?}");
+        }
+    }
+
+    #[test]
+    fn a_method_that_returns_nothing_is_done_without_a_known_exception() {
+        for fields in [&[][..], &[SEVEN], &[UNKNOWN], &[OTHER_EXCEPTION]] {
+            read::<Done<LookUpError>>(fields).unwrap_or_else(|error| panic!("{fields:?}: {error}"));
+            read::<Done<Error>>(fields).unwrap_or_else(|error| panic!("{fields:?}: {error}"));
+        }
+        for fields in [&[LOST][..], &[LOST, SEVEN]] {
+            let error = read::<Done<LookUpError>>(fields).unwrap_err();
+            assert_eq!(error.to_string(), "x", "{fields:?}");
+        }
+    }
+
+    #[test]
+    fn a_result_is_written_as_its_field() {
+        let written = |result| {
+            let reply = Returned::<i32, LookUpError>::from_result(result).unwrap();
+            to_vec(&reply).unwrap()
+        };
+        assert_eq!(written(Ok(7)), [SEVEN, STOP].concat());
+        assert_eq!(written(Err("x".to_owned().into())), [LOST, STOP].concat());
+        let done = Done::<LookUpError>::from_result(Ok(())).unwrap();
+        assert_eq!(to_vec(&done).unwrap(), STOP);
+        let thrown = Done::<LookUpError>::from_result(Err("x".to_owned().into())).unwrap();
+        assert_eq!(to_vec(&thrown).unwrap(), [LOST, STOP].concat());
+        let other = Returned::<i32, LookUpError>::from_result(Err(Error::MissingResult.into()));
+        assert!(matches!(other, Err(Error::MissingResult)));
+    }
 }

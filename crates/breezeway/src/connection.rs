@@ -24,7 +24,7 @@ pub use window::Window;
 
 pub(crate) use arrivals::Arrival;
 pub(crate) use metadata::{METADATA_PREFIX, split};
-pub(crate) use stream::Carried;
+pub(crate) use stream::{Carried, size_in_table};
 pub(crate) use streams::{Control, Refusal, StreamEvent, StreamKey, StreamTerms, Streams, Taken};
 
 use arrivals::Arrivals;

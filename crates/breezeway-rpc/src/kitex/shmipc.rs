@@ -23,8 +23,6 @@ pub(crate) struct Stream {
     has_message: AtomicBool,
     /// No more bytes are waited for.
     is_read: AtomicBool,
-    /// Nor sent.
-    is_over: AtomicBool,
 }
 
 impl TryFrom<breezeway_shmipc::Stream> for Stream {
@@ -42,14 +40,13 @@ impl TryFrom<breezeway_shmipc::Stream> for Stream {
             patience: None,
             has_message: AtomicBool::default(),
             is_read: AtomicBool::default(),
-            is_over: AtomicBool::default(),
         })
     }
 }
 
 impl fmt::Debug for Stream {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_struct("Stream").field("is_over", &self.is_over).finish_non_exhaustive()
+        formatter.debug_struct("Stream").field("is_read", &self.is_read).finish_non_exhaustive()
     }
 }
 
@@ -74,9 +71,6 @@ impl Stream {
         let mut writer = lock(&self.writer);
         while !bytes.is_empty() {
             writer.set_timeout(time_left(deadline)?);
-            if self.is_over.load(Ordering::SeqCst) {
-                return Err(io::Error::from(io::ErrorKind::BrokenPipe).into());
-            }
             match writer.write(bytes) {
                 Ok(count) => bytes = &bytes[count..],
                 // The deadline says so itself.
@@ -129,7 +123,6 @@ impl Stream {
 
     /// Ends it in both directions: whoever waits for bytes learns that.
     pub(super) fn shut_down(&self) {
-        self.is_over.store(true, Ordering::SeqCst);
         self.end_reading();
         self.interrupter.give_up();
         // Where somebody writes, the other side sees the end once both halves are gone.

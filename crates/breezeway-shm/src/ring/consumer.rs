@@ -10,7 +10,7 @@ use crate::violation::Violation;
 
 /// After so many entries that were there at once, the lines of later ones are asked for: what is
 /// done for an entry is too long for the processor to look at the next one meanwhile. Not before,
-/// as a line that the producer is about to write is taken from it in vain.
+/// as a line that the producer is about to write is taken from it for nothing.
 const LONG_RUN: u64 = 8;
 /// How many entries ahead.
 const AHEAD: u64 = 8;

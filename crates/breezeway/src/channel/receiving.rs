@@ -29,6 +29,9 @@ pub(crate) enum Kept {
     Whole(Option<Message>),
 }
 
+/// Two lines of the cache for a stream's state, and two for a small message.
+const _: () = assert!(connection::size_in_table::<Kept>() == 4 * 64);
+
 impl Kept {
     /// What its reader gets.
     #[inline]

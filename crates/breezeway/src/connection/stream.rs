@@ -92,6 +92,11 @@ pub(super) struct Stream<M> {
     behind: Option<Box<VecDeque<Queued<M>>>>,
 }
 
+/// What a stream takes in the table.
+pub(crate) const fn size_in_table<M>() -> usize {
+    size_of::<Option<Stream<M>>>()
+}
+
 impl<M> Stream<M> {
     pub(super) fn new(number: u32, own: Window, peers: Window) -> Self {
         Self {

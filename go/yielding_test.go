@@ -13,40 +13,40 @@ import (
 	"github.com/breezeway-ipc/breezeway/go/internal/abi"
 )
 
-func TestPassingIsGivenUpWhereItIsInVainAndTakenUpWhereItPays(t *testing.T) {
-	var p passing
-	rounds := func(count, inVain int) (passed int) {
+func TestYieldingIsGivenUpWhereItMissesAndTakenUpWhereItPays(t *testing.T) {
+	var y yielding
+	rounds := func(count, missed int) (yielded int) {
 		for range count {
-			for call := range passRound {
-				if does, _ := p.pays(); does {
-					if passed++; call < inVain {
-						p.inVain++
+			for call := range yieldRound {
+				if does, _ := y.pays(); does {
+					if yielded++; call < missed {
+						y.missed++
 					}
 				}
 			}
 		}
-		return passed
+		return yielded
 	}
-	if passed := rounds(10, passRound/4); passed != 10*passRound {
-		t.Fatalf("where it pays, %d calls passed", passed)
+	if yielded := rounds(10, yieldRound/4); yielded != 10*yieldRound {
+		t.Fatalf("where it pays, %d calls yielded", yielded)
 	}
-	rounds(1, passRound)
-	if passed := rounds(1, 0); passed != 0 {
-		t.Fatalf("after a round in vain, %d calls passed", passed)
+	rounds(1, yieldRound)
+	if yielded := rounds(1, 0); yielded != 0 {
+		t.Fatalf("after a round of misses, %d calls yielded", yielded)
 	}
-	if passed := rounds(1, 0); passed != passRound {
-		t.Fatalf("it is not tried again: %d calls passed", passed)
+	if yielded := rounds(1, 0); yielded != yieldRound {
+		t.Fatalf("it is not tried again: %d calls yielded", yielded)
 	}
-	rounds(50, passRound)
-	if passed := rounds(2*mostVain, passRound); passed > 3*passRound {
-		t.Fatalf("after many rounds in vain, %d calls passed", passed)
+	rounds(50, yieldRound)
+	if yielded := rounds(2*mostBackOff, yieldRound); yielded > 3*yieldRound {
+		t.Fatalf("after many rounds of misses, %d calls yielded", yielded)
 	}
-	p = passing{}
-	if _, timed := p.pays(); !timed {
+	y = yielding{}
+	if _, timed := y.pays(); !timed {
 		t.Fatal("the first one is not timed")
 	}
-	p.giveUp()
-	if does, _ := p.pays(); does {
+	y.stop()
+	if does, _ := y.pays(); does {
 		t.Fatal("it goes on where others take long")
 	}
 }
@@ -54,29 +54,7 @@ func TestPassingIsGivenUpWhereItIsInVainAndTakenUpWhereItPays(t *testing.T) {
 // TestWhoFindsRoomForACallAsTheSessionEndsIsToldSo: a reply makes room for a call, and what comes
 // behind it breaks a rule.
 func TestWhoFindsRoomForACallAsTheSessionEndsIsToldSo(t *testing.T) {
-	server, address := &Server{Handler: (*Call).Echo}, "shm:"+filepath.Join(t.TempDir(), "s")
-	if err := server.Listen(address); err != nil {
-		t.Fatal(err)
-	}
-	defer server.unbind()
-	accepted := make(chan *session, 1)
-	go func() {
-		defer close(accepted)
-		if conn, err := server.bound[0].socket.Accept(); err == nil {
-			if s, err := server.greet(conn, Shm); err == nil {
-				accepted <- s
-			}
-		}
-	}()
-	conn, err := Dial(contextOf(t), address, RingCapacity(64))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	serving := <-accepted
-	if serving == nil {
-		t.Fatal("no session")
-	}
+	_, conn, serving := greeted(t, RingCapacity(64))
 	for range conn.MaxInFlight() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
 		_, err := conn.Call(ctx, 0, nil)
@@ -84,6 +62,9 @@ func TestWhoFindsRoomForACallAsTheSessionEndsIsToldSo(t *testing.T) {
 		if !errors.Is(err, context.DeadlineExceeded) {
 			t.Fatal(err)
 		}
+	}
+	if inFlight := conn.session.calls.inFlight; inFlight != conn.MaxInFlight() {
+		t.Fatalf("%d calls are in flight, not %d", inFlight, conn.MaxInFlight())
 	}
 	serving.mu.Lock()
 	for _, head := range []abi.Head{{Kind: abi.KindMessage, Flags: abi.FlagFin, Stream: 1},
@@ -133,7 +114,7 @@ func manyWait(t *testing.T) (conn *Conn, may chan struct{},
 	return conn, may, ended, cancel
 }
 
-const waitAtOnce = 5 * passFrom
+const waitAtOnce = 5 * yieldFrom
 
 func TestManyWhoWaitEndWithTheirContextAndTheSessionGoesOn(t *testing.T) {
 	conn, may, ended, cancel := manyWait(t)
@@ -204,9 +185,9 @@ func TestAnUnfencedEntryWakesWhoSleepsForIt(t *testing.T) {
 	soon(t, "the message", taken)
 }
 
-// TestCallersThatPassAndThoseThatSleepAreServedTogether: more and fewer of them than those with
-// whom passing begins.
-func TestCallersThatPassAndThoseThatSleepAreServedTogether(t *testing.T) {
+// TestCallersThatYieldAndThoseThatSleepAreServedTogether: more and fewer of them than those with
+// whom yielding begins.
+func TestCallersThatYieldAndThoseThatSleepAreServedTogether(t *testing.T) {
 	_, address := quietServer(t, "shm:"+filepath.Join(t.TempDir(), "s"), (*Call).Echo)
 	conn, err := Dial(contextOf(t), address)
 	if err != nil {
@@ -214,7 +195,7 @@ func TestCallersThatPassAndThoseThatSleepAreServedTogether(t *testing.T) {
 	}
 	defer conn.Close()
 	var rounds sync.WaitGroup
-	for callers := range 2 * passFrom {
+	for callers := range 2 * yieldFrom {
 		rounds.Add(1)
 		go func() {
 			defer rounds.Done()
@@ -240,7 +221,7 @@ func TestWhoFindsNoReplyAsksWhetherTheOtherSideSleeps(t *testing.T) {
 		s.mu.Lock()
 		w, number := s.newWaiter(), s.freeNumber()
 		s.useNumber()
-		w.passes = mostPasses
+		w.yields = mostYields
 		p := s.calls.at(number)
 		p.number, p.inUse, p.sent, p.waiter = number, true, true, w
 		s.calls.inFlight++
@@ -250,7 +231,7 @@ func TestWhoFindsNoReplyAsksWhetherTheOtherSideSleeps(t *testing.T) {
 		if givesUp {
 			s.giveUp(p)
 		} else {
-			s.pass(w)
+			s.yield(w)
 		}
 		s.mu.Unlock()
 		_ = l.conn.SetReadDeadline(time.Now().Add(10 * time.Second))
