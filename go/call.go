@@ -158,7 +158,7 @@ func (c *Call) send(flags abi.Flags, tag uint32, out *outgoing) error {
 	if err != nil {
 		return timedOut(s.concerns(err))
 	}
-	out.sent, c.sent = true, true
+	c.sent = true
 	s.callsArrived--
 	s.callsTaken--
 	if s.serving != nil {

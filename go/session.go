@@ -412,6 +412,7 @@ func (s *session) transmit(head abi.Head, out *outgoing) error {
 		err = s.socket.send(head, out)
 	}
 	if err == nil {
+		out.sent = true
 		s.sent.count(head.Kind, head.Flags, total)
 	}
 	return err
@@ -449,7 +450,6 @@ func (s *session) send(head abi.Head, out *outgoing, lim *limit) error {
 		}
 		err := s.transmit(head, out)
 		if err == nil {
-			out.sent = true
 			s.flush()
 			return nil
 		}

@@ -71,6 +71,7 @@ func (s *session) transmitUnfenced(head abi.Head, out *outgoing) bool {
 		s.memory.end.PublishUnfenced(&head, out.bytes) != nil {
 		return false
 	}
+	out.sent = true
 	s.sent.count(head.Kind, head.Flags, len(out.bytes))
 	return true
 }

@@ -1,0 +1,76 @@
+package breezeway
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+)
+
+// manyCall has as many callers of a client wait for the server as yield before they sleep.
+func manyCall(t *testing.T, client *Client) (ended chan error, cancel context.CancelFunc) {
+	t.Helper()
+	conn, err := client.Conn(contextOf(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(contextOf(t))
+	ended = make(chan error, waitAtOnce)
+	for range waitAtOnce {
+		go func() {
+			_, err := client.Call(ctx, 0, []byte("once"))
+			ended <- err
+		}()
+	}
+	until(t, conn.session, "all calls are in flight",
+		func() bool { return conn.session.calls.inFlight == waitAtOnce })
+	return ended, cancel
+}
+
+func TestManyCallsThatEndWithTheirContextMayHaveRun(t *testing.T) {
+	may := make(chan struct{})
+	_, address := quietServer(t, "shm:"+filepath.Join(t.TempDir(), "s"), func(call *Call) error {
+		<-may
+		return call.Echo()
+	})
+	t.Cleanup(func() { close(may) })
+	client := NewClient(address)
+	defer client.Close()
+	ended, cancel := manyCall(t, client)
+	cancel()
+	for range waitAtOnce {
+		err := soon(t, "the end of a call", ended)
+		if !errors.Is(err, context.Canceled) || !MayHaveRun(err) {
+			t.Fatalf("%v, which may have run: %v", err, MayHaveRun(err))
+		}
+	}
+}
+
+func TestManyCallsThatHaveRunAreNotMadeAgainOnTheNextSession(t *testing.T) {
+	var runs atomic.Int64
+	may := make(chan struct{})
+	server, address := quietServer(t, "shm:"+filepath.Join(t.TempDir(), "s"),
+		func(call *Call) error {
+			runs.Add(1)
+			<-may
+			return call.Echo()
+		}, Offload(2*waitAtOnce))
+	client := NewClient(address)
+	defer client.Close()
+	ended, cancel := manyCall(t, client)
+	defer cancel()
+	session := sessionOf(t, server)
+	until(t, session, "all calls run", func() bool { return runs.Load() == waitAtOnce })
+	session.abort(ErrClosed)
+	close(may)
+	for range waitAtOnce {
+		err := soon(t, "the end of a call", ended)
+		if !errors.Is(err, ErrPeerDied) || !MayHaveRun(err) {
+			t.Fatalf("%v, which may have run: %v", err, MayHaveRun(err))
+		}
+	}
+	if count := runs.Load(); count != waitAtOnce {
+		t.Fatalf("%d calls ran %d times", waitAtOnce, count)
+	}
+}
