@@ -55,29 +55,30 @@ func dial(ctx context.Context, address Address, opts *options) (*Conn, error) {
 		return nil, err
 	}
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(longAgo) })
-	session, err := clientSession(conn, address, opts, config)
+	session, refused, err := clientSession(conn, address, opts, config)
 	if !stop() && err == nil {
 		session.close()
 		err = ctx.Err()
 	}
 	if err != nil {
-		_ = conn.Close()
+		closeApart(conn, refused, make(chan struct{}))
 		return nil, err
 	}
 	return &Conn{session, address}, nil
 }
 
 func clientSession(conn net.Conn, address Address, opts *options, config *tls.Config) (*session,
-	error) {
+	[]int, error) {
 	g, err := meet(conn, address.Carrier, opts, config, true)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	agreed, err := connect(g, opts)
 	if err != nil {
-		return nil, err
+		return nil, g.refused, err
 	}
-	return newSession(agreed, conn, g.raw, g.peer, opts, true)
+	session, err := newSession(agreed, conn, g.raw, g.peer, opts, true)
+	return session, nil, err
 }
 
 // Call sends a request and waits for its reply. The reply is released by its user. The context's

@@ -39,6 +39,9 @@ type greeting struct {
 	peer    Peer
 	within  *secured
 	account segment.Account
+	// refused are descriptors that came and are not taken. Closing them may take as long as the
+	// other side likes.
+	refused []int
 }
 
 // meet prepares a connection, makes TLS's handshake where it is spoken, and says who is on the
@@ -104,7 +107,7 @@ func connect(g *greeting, opts *options) (*agreement, error) {
 		return nil, err
 	}
 	// A server that refuses may have closed already; its answer can still be read.
-	err = agreed.receive(conn, opts)
+	err = agreed.receive(g, opts)
 	if err != nil {
 		agreed.drop()
 		return nil, err
@@ -129,9 +132,9 @@ func (a *agreement) drop() {
 }
 
 // receive takes in the other side's hello, and maps its control segment.
-func (a *agreement) receive(conn net.Conn, opts *options) error {
-	hello, fds, err := receiveHello(conn)
-	defer closeAll(fds)
+func (a *agreement) receive(g *greeting, opts *options) error {
+	hello, fds, err := receiveHello(g.speaks())
+	g.refused = fds
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return fmt.Errorf("breezeway: no hello within %v; the other side hangs or does not speak "+
 			"Breezeway: %w", opts.handshakeTimeout, err)
@@ -161,6 +164,8 @@ func (a *agreement) receive(conn net.Conn, opts *options) error {
 	if err != nil && !errors.As(err, &shortage) {
 		return helloViolation("%v", err)
 	}
+	closeAll(fds) // It is sealed memory.
+	g.refused = nil
 	return err
 }
 
@@ -228,11 +233,11 @@ func readWithRights(conn net.Conn, piece []byte) (int, []int, error) {
 		n, err := conn.Read(piece)
 		return n, nil, err
 	}
-	var oob [64]byte
-	n, oobn, flags, _, err := socket.ReadMsgUnix(piece, oob[:])
+	oob := make([]byte, unix.CmsgSpace(4*segment.MaxRights)) // What is not received is closed here.
+	n, oobn, flags, _, err := socket.ReadMsgUnix(piece, oob)
 	fds := rights(oob[:oobn])
 	if err == nil && flags&unix.MSG_CTRUNC != 0 && len(fds) == 0 {
-		err = errNoDescriptor // There is room for more than may come.
+		err = errNoDescriptor // There is room for all that may come.
 	}
 	return n, fds, err
 }
@@ -243,7 +248,7 @@ func accept(g *greeting, opts *options) (*agreement, error) {
 	_ = conn.SetDeadline(time.Now().Add(opts.handshakeTimeout))
 	agreed := &agreement{carrier: g.carrier, own: opts.hello(g.carrier == Shm), within: g.within,
 		account: g.account}
-	err := agreed.receive(conn, opts)
+	err := agreed.receive(g, opts)
 	if err == nil {
 		err = agreed.answer(conn)
 	}

@@ -24,6 +24,7 @@ type ledger struct {
 
 	over  atomic.Bool // the session's err is set
 	freed bool
+	gone  chan struct{} // closed once the connection is
 	// What the session has now: streams, and arrivals that nobody has taken up.
 	openStreams, waiting int
 
@@ -81,7 +82,21 @@ func (l *ledger) forgotten() {
 	l.freed = true
 	l.hangUp()
 	l.link.close()
-	_ = l.conn.Close()
+	l.letGo()
+}
+
+// letGo closes the connection, without the lock. Nobody uses it any more.
+func (l *ledger) letGo() { closeApart(l.conn, l.link.refused(), l.gone) }
+
+// closeApart closes a connection, and descriptors that came on it and were not taken, and says when
+// it has. It does so in a goroutine: what the other side has sent may be slow to close, for as long
+// as that one likes.
+func closeApart(conn net.Conn, refused []int, done chan<- struct{}) {
+	go func() {
+		defer close(done)
+		_ = conn.Close()
+		closeAll(refused)
+	}()
 }
 
 // farewell says that this side closes, as far as there is room for it: without it the end of file

@@ -21,6 +21,8 @@ type link interface {
 	reserve(n int) (*Reservation, error)
 	maxMessage() int
 	close()
+	// refused takes the descriptors that the other side has sent and that do not belong there.
+	refused() []int
 	counters() Counters
 }
 

@@ -18,7 +18,7 @@ func greeted(tb testing.TB, opts ...Option) (*Server, *Conn, *session) {
 	go func() {
 		defer close(accepted)
 		if conn, err := server.bound[0].socket.Accept(); err == nil {
-			if s, err := server.greet(conn, Shm); err == nil {
+			if s, _, err := server.greet(conn, Shm); err == nil {
 				accepted <- s
 			}
 		}

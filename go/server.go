@@ -39,11 +39,14 @@ type Server struct {
 	bound    []*bound
 	offload  chan struct{}
 	refusing chan struct{}
-	mu       sync.Mutex
-	sessions map[*session]struct{}
-	pending  map[net.Conn]struct{}
-	users    map[segment.User]int
-	memory   *segment.Ledger // nil without a limit
+	// lettingGo are connections that were refused and are being closed, closing how many others.
+	lettingGo chan struct{}
+	closing   int
+	mu        sync.Mutex
+	sessions  map[*session]struct{}
+	pending   map[net.Conn]struct{}
+	users     map[segment.User]int
+	memory    *segment.Ledger // nil without a limit
 	// draining says that no new session is taken, stopped that nobody listens any more, closed that
 	// all sessions are closed.
 	draining, stopped, closed bool
@@ -83,6 +86,7 @@ func (s *Server) Listen(addresses string, opts ...Option) error {
 	s.sessions, s.pending = map[*session]struct{}{}, map[net.Conn]struct{}{}
 	s.users = map[segment.User]int{}
 	s.refusing = make(chan struct{}, refusedAtOnce)
+	s.lettingGo = make(chan struct{}, refusedAtOnce)
 	s.idle = make(chan struct{})
 	if hasTLS(list) {
 		if s.tls, err = s.opts.tlsConfig(false); err != nil {
@@ -195,7 +199,7 @@ func (s *Server) enter(conn net.Conn) error {
 	if s.closed || s.draining && !s.handedOver {
 		return ErrServerClosed
 	}
-	if len(s.sessions)+len(s.pending) >= s.opts.maxSessions {
+	if len(s.sessions)+len(s.pending)+s.closing >= s.opts.maxSessions {
 		return fmt.Errorf("the server has its %d sessions (option MaxSessions)", s.opts.maxSessions)
 	}
 	s.pending[conn] = struct{}{}
@@ -205,24 +209,32 @@ func (s *Server) enter(conn net.Conn) error {
 func (s *Server) serveConn(conn net.Conn, carrier Carrier) {
 	if err := s.enter(conn); err != nil {
 		s.refuseBusy(conn, carrier, err)
-		_ = conn.Close()
 		return
 	}
-	session, err := s.greet(conn, carrier)
+	session, refused, err := s.greet(conn, carrier)
 	s.mu.Lock()
 	delete(s.pending, conn)
 	gone, draining, leaving := s.closed, s.draining, s.leaving
 	if err == nil && !gone {
 		s.sessions[session] = struct{}{}
+	} else {
+		s.closing++
 	}
 	s.mu.Unlock()
 	if err != nil || gone {
+		closed := make(chan struct{})
 		if err == nil {
 			session.close()
 			s.dismiss(session.peer, carrier)
+			closed = session.gone
+		} else {
+			closeApart(conn, refused, closed)
 		}
 		s.Log.Debug("breezeway: no session", "error", err)
-		_ = conn.Close()
+		s.waitFor(closed)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.closing--
 		return
 	}
 	if draining { // Shutdown may have told all others already.
@@ -234,36 +246,60 @@ func (s *Server) serveConn(conn net.Conn, carrier Carrier) {
 	s.serveSession(session)
 }
 
-// refuseBusy says why a client is not served; over tls:, to which nothing can be said before its
-// handshake, to a few at one time.
+// waitFor waits until a connection is closed, so that those which take long count against
+// MaxSessions, but not past the server's end.
+func (s *Server) waitFor(closed <-chan struct{}) {
+	select {
+	case <-closed:
+	case <-s.idle:
+	}
+}
+
+// refuseBusy says why a client is not served, and closes its connection; over tls:, to which
+// nothing can be said before its handshake, to a few at one time. As many are closed at one time of
+// those that can be slow to close.
 func (s *Server) refuseBusy(conn net.Conn, carrier Carrier, reason error) {
-	if carrier != TLS {
-		refuse(conn, abi.RefusedBusy, reason.Error())
+	if carrier == TLS {
+		s.refuseWithin(conn, reason)
+		_ = conn.Close()
 		return
 	}
+	refuse(conn, abi.RefusedBusy, reason.Error())
+	select {
+	case s.lettingGo <- struct{}{}:
+		defer func() { <-s.lettingGo }()
+	case <-s.idle:
+	}
+	closed := make(chan struct{})
+	closeApart(conn, nil, closed)
+	s.waitFor(closed)
+}
+
+func (s *Server) refuseWithin(conn net.Conn, reason error) {
 	select {
 	case s.refusing <- struct{}{}:
 		defer func() { <-s.refusing }()
 	default:
 		return
 	}
-	if g, err := meet(conn, carrier, s.opts, s.tls, false); err == nil {
+	if g, err := meet(conn, TLS, s.opts, s.tls, false); err == nil {
 		refuse(g.speaks(), abi.RefusedBusy, reason.Error())
 	}
 }
 
-func (s *Server) greet(conn net.Conn, carrier Carrier) (*session, error) {
+// greet makes a session of a connection, or gives descriptors that came on it and are not taken.
+func (s *Server) greet(conn net.Conn, carrier Carrier) (*session, []int, error) {
 	g, err := meet(conn, carrier, s.opts, s.tls, false)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if err := s.opts.authorize(g.peer); err != nil {
 		refuse(g.speaks(), abi.RefusedDenied, err.Error())
-		return nil, err
+		return nil, nil, err
 	}
 	if err := s.admit(g); err != nil {
 		refuse(g.speaks(), abi.RefusedBusy, err.Error())
-		return nil, err
+		return nil, nil, err
 	}
 	g.account = segment.Account{Ledger: s.memory, User: userOf(g.peer)}
 	agreed, err := accept(g, s.opts)
@@ -277,13 +313,13 @@ func (s *Server) greet(conn net.Conn, carrier Carrier) (*session, error) {
 	case s.opts.offload > 0:
 		session.serving = map[uint32]*Call{}
 	}
-	return session, err
+	return session, g.refused, err
 }
 
 // descriptorsOfSession are a session's socket, and what tells that its client's process is gone.
 const descriptorsOfSession = 2
 
-// refusedAtOnce bounds the handshakes of clients that are then refused.
+// refusedAtOnce bounds the handshakes of clients that are then refused, and those that are closed.
 const refusedAtOnce = 64
 
 // userOf is who MaxSessionsOfUser and MaxMemoryOfUser count for.
@@ -329,6 +365,7 @@ func (s *Server) serveSession(session *session) {
 		s.opts.onStart(session.peer)
 	}
 	err := s.loop(session)
+	s.waitFor(session.gone)
 	s.mu.Lock()
 	delete(s.sessions, session)
 	s.mu.Unlock()

@@ -115,7 +115,7 @@ type arrival struct {
 func newSession(agreed *agreement, conn net.Conn, raw syscall.RawConn, peer Peer, opts *options,
 	isClient bool) (*session, error) {
 	s := &session{
-		ledger: &ledger{role: role(isClient), conn: conn, raw: raw},
+		ledger: &ledger{role: role(isClient), conn: conn, raw: raw, gone: make(chan struct{})},
 		peer:   peer, opts: opts, isClient: isClient,
 		ownHello: agreed.own, peerHello: agreed.peer, done: make(chan struct{}),
 		maxInFlight: abi.MaxInFlight(agreed.own.RingCapacity, agreed.peer.RingCapacity),
@@ -197,8 +197,8 @@ func (s *session) endIfServed() {
 	}
 }
 
-// free lets go of all memory. Nobody drives the session, or will. Who stands by in the poller does
-// it when it has left that: the connection's Close waits for it, and it for the lock.
+// free lets go of all that the session has. Nobody drives it, or will. Who stands by in the poller
+// does it when it has left that.
 func (s *session) free() {
 	if s.freed || s.standing != nil {
 		return
@@ -209,9 +209,7 @@ func (s *session) free() {
 	for ; s.arrivalFirst < len(s.arrivals); s.arrivalFirst++ {
 		s.arrivals[s.arrivalFirst].message.Release()
 	}
-	if s.socket == nil || !s.socket.writing {
-		_ = s.conn.Close()
-	} // Else who writes does it: Close waits for it, and it for the lock.
+	s.letGo()
 }
 
 // inOrder says whether a session that ended so was closed by one of both sides.
@@ -264,9 +262,6 @@ func (s *session) writeBacklog() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	socket.writing = false
-	if s.freed {
-		_ = s.conn.Close()
-	}
 	if s.err == nil {
 		s.flush()
 		s.followers.wakeAll() // Who closes waits for this.

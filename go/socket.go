@@ -41,6 +41,8 @@ type socketLink struct {
 	readErr  error
 	readMore bool
 	receiver segment.Receiver
+	// foreign are descriptors that came.
+	foreign []int
 
 	// out[sent:] is left to be written; writing says that a goroutine does so.
 	out     []byte
@@ -56,6 +58,9 @@ type socketLink struct {
 func newSocketLink(kind Carrier, conn net.Conn, raw syscall.RawConn, limit uint64,
 	within *secured) *socketLink {
 	l := &socketLink{kind: kind, conn: conn, raw: raw, limit: int(min(limit, abi.MaxFrameBody))}
+	if kind == Unix { // One that is not received is closed by who reads.
+		l.receiver = segment.NewReceiver(segment.MaxRights)
+	}
 	l.readFn, l.writeFn = l.read, l.write
 	l.in = make([]byte, 0, readAtOnce)
 	if within != nil {
@@ -70,6 +75,12 @@ func (l *socketLink) maxMessage() int  { return l.limit }
 func (l *socketLink) armRoom(bool)     { l.flush() }
 func (l *socketLink) disarmRoom()      {}
 func (l *socketLink) close()           { l.in, l.body, l.out, l.plain = nil, nil, nil, nil }
+
+func (l *socketLink) refused() []int {
+	refused := l.foreign
+	l.foreign = nil
+	return refused
+}
 
 func (l *socketLink) hasRoom() (bool, error) { return l.unwritten() < backlogMax, nil }
 
@@ -170,7 +181,7 @@ func (l *socketLink) read(fd uintptr) {
 	}
 	switch {
 	case len(control) > 0:
-		closeAll(rights(control))
+		l.foreign = append(l.foreign, rights(control)...)
 		l.readErr = violated("file descriptors where messages travel on the socket")
 	case errors.Is(err, unix.EAGAIN):
 	case err != nil || n == 0:

@@ -691,6 +691,9 @@ func (s *session) park(lim *limit) {
 
 // interrupt makes whoever is parked look at what it waits for.
 func (s *session) interrupt() {
+	if s.freed {
+		return
+	}
 	s.dirty.Store(true)
 	_ = s.conn.SetReadDeadline(longAgo)
 }

@@ -6,12 +6,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// MaxRights is the most descriptors that a message brings (SCM_MAX_FD).
+const MaxRights = 253
+
 // A Receiver makes recvmsg calls into buffers of its own, so that none of them allocates, as
 // unix.Recvmsg does.
 type Receiver struct {
 	header  unix.Msghdr
 	vector  unix.Iovec
-	control [64]byte
+	control []byte
+}
+
+// NewReceiver has room for so many descriptors.
+func NewReceiver(descriptors int) Receiver {
+	return Receiver{control: make([]byte, unix.CmsgSpace(4*descriptors))}
 }
 
 // Receive reads bytes, and the control message beside them, which is valid until the next call.

@@ -25,6 +25,9 @@ const (
 	maxReads = 128
 	// maxPeeked bounds the bytes that were peeked at and not consumed.
 	maxPeeked = 64
+	// mostReceived is how many descriptors are received of a message, which has one if it keeps to
+	// the rules. The others stay in the socket.
+	mostReceived = 2
 )
 
 // doorbell is our end of the session socket.
@@ -37,6 +40,9 @@ type doorbell struct {
 	ringFn  func(fd uintptr)
 	readFn  func(fd uintptr)
 	pending []int
+	// refused are descriptors that do not belong there. Closing them may take as long as the other
+	// side likes, so the session's owner does it, without the lock.
+	refused []int
 	peeked  int
 	canPeek bool
 	closed  bool
@@ -55,7 +61,7 @@ var errNoNumber = &segment.ShortageError{
 }
 
 func newDoorbell(raw syscall.RawConn) (*doorbell, error) {
-	d := &doorbell{raw: raw}
+	d := &doorbell{raw: raw, receiver: segment.NewReceiver(mostReceived)}
 	d.ringFn = func(fd uintptr) {
 		// EAGAIN means that bytes are pending, and a peer that is gone is noticed by its end of
 		// file.
@@ -145,11 +151,16 @@ func (d *doorbell) read(fd uintptr) {
 		return
 	}
 	d.more = true
+	// What is refused stays in the socket: consumed, the descriptors that were not received would be
+	// closed here.
+	isCut := received&unix.MSG_CTRUNC != 0
+	if d.readErr = d.judge(d.bytes[:n], descriptors, isCut); d.readErr != nil {
+		return
+	}
 	d.peeked += n
 	if len(descriptors) > 0 || !d.canPeek || d.peeked >= maxPeeked {
 		d.consume(int(fd))
 	}
-	d.readErr = d.judge(d.bytes[:n], descriptors)
 }
 
 func parseRights(oob []byte) (descriptors []int) {
@@ -185,8 +196,8 @@ func (d *doorbell) consume(fd int) {
 }
 
 // judge judges what a read gave, which ends with the byte that carries descriptors: so only the
-// last one can be a segment.
-func (d *doorbell) judge(bytes []byte, descriptors []int) error {
+// last one can be a segment. Of more descriptors than found a number here it is cut.
+func (d *doorbell) judge(bytes []byte, descriptors []int, isCut bool) error {
 	last := len(bytes) - 1
 	wanted := 0
 	if bytes[last] == segmentByte {
@@ -198,7 +209,8 @@ func (d *doorbell) judge(bytes []byte, descriptors []int) error {
 				return fmt.Errorf("byte %#02x on the session socket", b)
 			}
 		}
-		if len(descriptors) != wanted || len(d.pending)+wanted > abi.MaxPendingSegments {
+		if isCut || len(descriptors) != wanted ||
+			len(d.pending)+wanted > abi.MaxPendingSegments {
 			return errors.New("unexpected file descriptors on the session socket")
 		}
 		if wanted == 1 {
@@ -207,9 +219,7 @@ func (d *doorbell) judge(bytes []byte, descriptors []int) error {
 		return nil
 	}()
 	if violation != nil {
-		for _, fd := range descriptors {
-			unix.Close(fd)
-		}
+		d.refused = append(d.refused, descriptors...)
 		return violation
 	}
 	d.pending = append(d.pending, descriptors...)

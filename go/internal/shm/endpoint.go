@@ -97,6 +97,14 @@ func New(raw syscall.RawConn, own, peer *segment.Mapping, ownHello, peerHello *a
 	}, nil
 }
 
+// Refused takes the descriptors that the peer has sent and that do not belong there. Closing them
+// may take as long as the peer likes.
+func (e *Endpoint) Refused() []int {
+	refused := e.doorbell.refused
+	e.doorbell.refused = nil
+	return refused
+}
+
 // Cap is the largest message.
 func (e *Endpoint) Cap() int { return e.lender.cap }
 
