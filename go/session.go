@@ -256,6 +256,7 @@ func (s *session) writeBacklog() {
 				s.wakeRoom()
 				s.interrupt() // One of them may be parked to read.
 			}
+			socket.write(fd) // Over TCP, only who finds no room is told of some.
 		}
 		return socket.sent == len(socket.out)
 	})
