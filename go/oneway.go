@@ -82,6 +82,9 @@ func (s *session) receiveWindow(head abi.Head, body [8]byte) error {
 
 // nextControl is the next entry that is owed.
 func (s *session) nextControl() (control, bool) {
+	if s.goAwayDue {
+		return control{head: abi.Head{Kind: abi.KindGoAway}}, true
+	}
 	if w := &s.oneWays; w.isDue() {
 		head := abi.Head{Kind: abi.KindWindow, Tag: w.granted.consumedMessages}
 		return control{head: head, bytes: w.granted.consumedBytes}, true
@@ -91,7 +94,11 @@ func (s *session) nextControl() (control, bool) {
 
 // controlSent notes that it was published.
 func (s *session) controlSent(sent control) {
-	if sent.stream == nil {
+	switch {
+	case sent.head.Kind == abi.KindGoAway:
+		s.goAwayDue, s.told = false, true
+		return
+	case sent.stream == nil:
 		s.oneWays.granted.giveBack()
 		return
 	}

@@ -661,11 +661,9 @@ func (s *Server) closeOnceServed(ctx context.Context) error {
 func (s *session) goAway() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.err != nil || s.told || !s.peerHello.TakesGoAway() {
+	if s.err != nil || s.told || s.goAwayDue || !s.peerHello.TakesGoAway() {
 		return
 	}
-	if s.transmit(abi.Head{Kind: abi.KindGoAway}, &outgoing{}) == nil {
-		s.told = true
-		s.flush()
-	}
+	s.goAwayDue, s.owes = true, true
+	s.settle()
 }

@@ -48,6 +48,8 @@ type session struct {
 	ending error // why the other side is gone, while what it asked for before is served
 	goaway bool  // the server wants nothing new
 	told   bool  // the client was told so
+	// goAwayDue says that it is to be told so, once there is room.
+	goAwayDue bool
 	// leaving says that it is closed once nothing is under way on it; see closeOnceIdle. closing
 	// says that nothing more is taken up; see finishCalls.
 	leaving, closing bool
@@ -344,7 +346,7 @@ func (s *session) floods() bool {
 
 func (s *session) wakeRoom() { wake(&s.roomWaiters, true) }
 
-// sendOwed sends window and reset entries that streams owe.
+// sendOwed sends a go-away that is due, and window and reset entries that streams owe.
 func (s *session) sendOwed() (bool, error) {
 	sent := false
 	for {
@@ -384,16 +386,33 @@ func (s *session) makeRoom() bool {
 	return has
 }
 
-// settle is what every operation on streams ends with: what it owes is sent.
+// settle is what every operation on streams ends with: what it owes is sent, or later if there is
+// no room.
 func (s *session) settle() {
 	if s.err != nil || !s.owes {
 		return
 	}
 	if _, err := s.sendOwed(); err != nil {
 		s.finish(err)
-	} else if s.owes && s.isDriven() {
+		return
+	}
+	if s.owes && s.isDriven() {
 		s.interrupt() // Who is parked does not wait for room yet.
 	}
+	if s.owes && s.memory != nil && !s.settling {
+		s.settling = true
+		go s.settleLater() // Who drives may wait for nothing any more, and nobody need drive.
+	}
+}
+
+// settleLater drives a session until what is owed has found room.
+func (s *session) settleLater() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w := s.newWaiter()
+	_ = s.wait(w, limit{}, func() bool { return !s.owes })
+	s.freeWaiter(w)
+	s.settling = false
 }
 
 // ---- sending ----

@@ -241,21 +241,7 @@ func (t *Stream) finish() error {
 	t.wakeAll()
 	s.owe(t)
 	s.settle()
-	if s.memory != nil && s.owes && !s.settling {
-		s.settling = true
-		go s.settleLater() // Who closes the last stream waits for nothing any more.
-	}
 	return nil
-}
-
-// settleLater drives a session until what is owed has found room.
-func (s *session) settleLater() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	w := s.newWaiter()
-	_ = s.wait(w, limit{}, func() bool { return !s.owes })
-	s.freeWaiter(w)
-	s.settling = false
 }
 
 // Recv takes the next message; io.EOF if the other side has sent its last one. What was received
