@@ -159,17 +159,7 @@ func (c *Call) send(flags abi.Flags, tag uint32, out *outgoing) error {
 		return timedOut(s.concerns(err))
 	}
 	c.sent = true
-	s.callsArrived--
-	s.callsTaken--
-	if s.serving != nil {
-		delete(s.serving, c.head.Stream)
-	}
-	s.flush()
-	s.endIfServed()
-	s.ended()
-	if s.socket != nil {
-		s.promote() // Nobody drives a session of which more calls were taken than is agreed.
-	}
+	c.isOver()
 	return nil
 }
 
@@ -187,7 +177,7 @@ func (c *Call) end(err error) {
 	}
 	c.message.Release()
 	if !c.sent && !c.IsOneWay() {
-		c.session.abort(errUnread)
+		c.unsent()
 	}
 	if c.cancel != nil {
 		c.cancel(errCallOver)
@@ -206,13 +196,37 @@ func (c *Call) failWith(err error) {
 	}
 }
 
-var errUnread = errors.New("breezeway: the client does not take replies, and the session was ended")
-
-// abort ends the session, if it is not over.
-func (s *session) abort(err error) {
+// unsent ends a session whose client takes no replies. One that is gone took none, and whatever else
+// it has asked for is served.
+func (c *Call) unsent() {
+	s := c.session
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.finish(err)
+	switch {
+	case s.err != nil:
+	case s.ending != nil:
+		c.isOver()
+	default:
+		s.finish(errUnread)
+	}
 }
+
+// isOver counts it no more. The session's lock is held.
+func (c *Call) isOver() {
+	s := c.session
+	s.callsArrived--
+	s.callsTaken--
+	if s.serving != nil {
+		delete(s.serving, c.head.Stream)
+	}
+	s.flush()
+	s.endIfServed()
+	s.ended()
+	if s.socket != nil {
+		s.promote() // Nobody drives a session of which more calls were taken than is agreed.
+	}
+}
+
+var errUnread = errors.New("breezeway: the client does not take replies, and the session was ended")
 
 var errCallOver = fmt.Errorf("breezeway: the call is over: %w", context.Canceled)

@@ -62,7 +62,9 @@ func TestManyCallsThatHaveRunAreNotMadeAgainOnTheNextSession(t *testing.T) {
 	defer cancel()
 	session := sessionOf(t, server)
 	until(t, session, "all calls run", func() bool { return runs.Load() == waitAtOnce })
-	session.abort(ErrClosed)
+	session.mu.Lock()
+	session.finish(ErrClosed)
+	session.mu.Unlock()
 	close(may)
 	for range waitAtOnce {
 		err := soon(t, "the end of a call", ended)

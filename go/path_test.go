@@ -32,6 +32,11 @@ func greeted(tb testing.TB, opts ...Option) (*Server, *Conn, *session) {
 	if serving == nil {
 		tb.Fatal("no session")
 	}
+	tb.Cleanup(func() {
+		serving.mu.Lock()
+		defer serving.mu.Unlock()
+		serving.finish(ErrClosed)
+	})
 	return server, conn, serving
 }
 

@@ -79,7 +79,6 @@ func TestWhoFindsRoomForACallAsTheSessionEndsIsToldSo(t *testing.T) {
 	if _, err := conn.Call(contextOf(t), 0, nil); !errors.As(err, &broken) {
 		t.Fatal(err)
 	}
-	serving.abort(ErrClosed)
 }
 
 // manyWait has so many callers wait for a server that does not reply before it may.
