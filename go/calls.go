@@ -221,10 +221,14 @@ func (s *session) postAll(ctx context.Context, method uint32, messages [][]byte)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, message := range messages {
-		if err := s.mayBegin(&outgoing{}); err != nil {
-			return err
+		err := s.mayBegin(&outgoing{})
+		if err == nil {
+			err = s.postOne(method, message, lim)
 		}
-		if err := s.postOne(method, message, lim); err != nil {
+		if err != nil {
+			if s.err == nil {
+				s.flush() // What was posted before it.
+			}
 			return timedOut(err)
 		}
 	}
