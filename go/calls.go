@@ -237,6 +237,9 @@ func (s *session) postAll(ctx context.Context, method uint32, messages [][]byte)
 }
 
 func (s *session) postOne(method uint32, message []byte, lim limit) error {
+	if err := lim.err(); err != nil {
+		return err
+	}
 	if err := s.waitForOneWayWindow(lim); err != nil {
 		return err
 	}

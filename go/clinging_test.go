@@ -235,4 +235,6 @@ func TestAClientTooManyThatIsSlowToCloseDoesNotHoldUpTheServersEnd(t *testing.T)
 	if _, err := io.ReadFull(conn, make([]byte, abi.HelloLen)); err != nil {
 		t.Errorf("no answer: %v", err)
 	}
+	_ = first.Close()
+	returns(t, "Shutdown", func() { _ = server.Shutdown(contextOf(t)) })
 }

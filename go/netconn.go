@@ -63,6 +63,9 @@ func (c *streamConn) receiveCurrent() error {
 	for c.at == c.current.Len() {
 		c.dropCurrent()
 		next, err := c.stream.receiveWithin(limit{expiry: &c.reading})
+		if err == nil && next.Len() == 0 {
+			err = c.reading.ended() // There may be no end of them.
+		}
 		if err != nil {
 			return c.reading.netError(err)
 		}

@@ -98,6 +98,9 @@ func (s *session) openStream(ctx context.Context, method uint32, out *outgoing) 
 	if err := s.mayBegin(out); err != nil {
 		return nil, err
 	}
+	if err := lim.err(); err != nil {
+		return nil, timedOut(err)
+	}
 	t := &s.streams
 	if t.peer.MaxStreams == 0 {
 		return nil, &CallError{CodeRefused,
@@ -214,7 +217,7 @@ func (t *Stream) waitToSend(lim limit, out *outgoing) error {
 		case t.outgoing.isOver() || t.finDue:
 			return io.ErrClosedPipe
 		case out.empty || t.credit.allows():
-			return nil
+			return lim.err()
 		}
 		w := s.newWaiter()
 		t.writers = append(t.writers, w)
