@@ -56,8 +56,10 @@ func dial(ctx context.Context, address Address, opts *options) (*Conn, error) {
 	}
 	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(longAgo) })
 	session, refused, err := clientSession(conn, address, opts, config)
-	if !stop() && err == nil {
-		session.close()
+	if !stop() { // Its end has ended the handshake, or comes right behind it.
+		if err == nil {
+			session.close()
+		}
 		err = ctx.Err()
 	}
 	if err != nil {
