@@ -5,6 +5,8 @@ import (
 	"errors"
 	"net"
 	"path/filepath"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -33,5 +35,64 @@ func TestDialSaysThatItsContextIsDone(t *testing.T) {
 	_, err = Dial(ctx, address, HandshakeTimeout(time.Hour))
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled, Dial gave %v", err)
+	}
+}
+
+// TestManyWhoWaitForAServerWaitTogether: one after the other would dial as often as all of them.
+func TestManyWhoWaitForAServerWaitTogether(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	listener, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	var dials atomic.Int64
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			dials.Add(1)
+			_ = conn.Close()
+		}
+	}()
+	for name, begin := range map[string]func() (func(context.Context) error, func() error){
+		"calls": func() (func(context.Context) error, func() error) {
+			client := NewClient("unix:"+path, WaitForServer(200*time.Millisecond))
+			return func(ctx context.Context) error {
+				_, err := client.Call(ctx, 0, nil)
+				return err
+			}, client.Close
+		},
+		"connections": func() (func(context.Context) error, func() error) {
+			dialer := NewNetDialer("unix:"+path, WaitForServer(200*time.Millisecond))
+			return func(ctx context.Context) error {
+				_, err := dialer.Dial(ctx)
+				return err
+			}, dialer.Close
+		},
+	} {
+		counts := [2]int64{}
+		for i, callers := range []int{1, 10} {
+			before := dials.Load()
+			do, end := begin()
+			var all sync.WaitGroup
+			for range callers {
+				all.Add(1)
+				go func() {
+					defer all.Done()
+					if err := do(contextOf(t)); !errors.Is(err, errHandshakeClosed) {
+						t.Error(err)
+					}
+				}()
+			}
+			all.Wait()
+			_ = end()
+			counts[i] = dials.Load() - before
+		}
+		if counts[1] > 3*counts[0]+10 {
+			t.Errorf("%s: one dials %d times, ten %d times", name, counts[0], counts[1])
+		}
 	}
 }

@@ -29,8 +29,8 @@ type sharing struct {
 	mu      sync.Mutex
 	current *Conn
 	leaving map[*Conn]struct{}
-	dialing chan struct{} // closed once the Dial that is under way has ended
-	stop    func()        // ends it
+	dialing *dialling // the Dial that is under way
+	stop    func()    // ends it
 	closed  bool
 	// triedFirst is when the first address was tried last, by a session at another one; zero if it
 	// is not tried again. trying says that somebody does.
@@ -39,10 +39,17 @@ type sharing struct {
 	every      time.Duration
 }
 
+// A dialling is a Dial for whom others wait as well.
+type dialling struct {
+	ended chan struct{}
+	// err is why there is no session, once it has ended; nil if that concerns its caller alone.
+	err error
+}
+
 // get gives the session, and whether it is one that this call has dialled. The lock is not held
 // meanwhile: who waits here has a context of its own.
 func (s *sharing) get(ctx context.Context) (conn *Conn, isNew bool, err error) {
-	for {
+	for began := (time.Time{}); ; {
 		s.mu.Lock()
 		current, dialing, closed := s.current, s.dialing, s.closed
 		if !s.triedFirst.IsZero() && !s.trying && time.Since(s.triedFirst) >= s.every {
@@ -50,7 +57,7 @@ func (s *sharing) get(ctx context.Context) (conn *Conn, isNew bool, err error) {
 			go s.tryFirst()
 		}
 		if current == nil && dialing == nil && !closed {
-			s.dialing = make(chan struct{})
+			s.dialing = &dialling{ended: make(chan struct{})}
 		}
 		s.mu.Unlock()
 		switch {
@@ -58,30 +65,46 @@ func (s *sharing) get(ctx context.Context) (conn *Conn, isNew bool, err error) {
 			return nil, false, net.ErrClosed
 		case current != nil:
 			return current, false, nil
-		case dialing == nil:
-			conn, err := s.dial(ctx)
+		}
+		if began.IsZero() {
+			began = time.Now()
+		}
+		if dialing == nil {
+			conn, err := s.dial(ctx, began)
 			return conn, true, err
 		}
 		select {
-		case <-dialing:
+		case <-dialing.ended:
 		case <-ctx.Done():
 			return nil, false, ctx.Err()
+		}
+		if dialing.err != nil && s.hasWaited(began) {
+			return nil, false, dialing.err
 		}
 	}
 }
 
-func (s *sharing) dial(ctx context.Context) (*Conn, error) {
-	ctx, stop := context.WithCancel(ctx)
+// hasWaited says whether who began then has waited for a server as long as it may.
+func (s *sharing) hasWaited(began time.Time) bool {
+	set, _ := newOptions(s.opts)
+	return time.Since(began) >= set.waitForServer
+}
+
+func (s *sharing) dial(ctx context.Context, began time.Time) (*Conn, error) {
+	within, stop := context.WithCancel(ctx)
 	defer stop()
 	s.mu.Lock()
 	if s.stop = stop; s.closed {
 		stop()
 	}
 	s.mu.Unlock()
-	conn, err := dialWaiting(ctx, s.addresses, s.opts)
+	conn, err := dialWaiting(within, s.addresses, s.opts, began)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	close(s.dialing)
+	if ctx.Err() == nil && !s.closed {
+		s.dialing.err = err
+	}
+	close(s.dialing.ended)
 	s.dialing, s.stop = nil, nil
 	if s.closed {
 		if err == nil {
@@ -129,14 +152,15 @@ const (
 	longestPause  = 200 * time.Millisecond
 )
 
-// dialWaiting is Dial, which tries again as the option WaitForServer says.
-func dialWaiting(ctx context.Context, addresses string, opts []Option) (*Conn, error) {
+// dialWaiting is Dial, which tries again as the option WaitForServer says to who began then.
+func dialWaiting(ctx context.Context, addresses string, opts []Option, began time.Time) (*Conn,
+	error) {
 	conn, err := Dial(ctx, addresses, opts...)
 	set, invalid := newOptions(opts)
 	if err == nil || invalid != nil || set.waitForServer == 0 {
 		return conn, err
 	}
-	until := time.Now().Add(set.waitForServer)
+	until := began.Add(set.waitForServer)
 	for pause := shortestPause; err != nil && mayPass(err); pause = min(2*pause, longestPause) {
 		left := time.Until(until)
 		if left <= 0 {
