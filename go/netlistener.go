@@ -18,6 +18,8 @@ type NetListener struct {
 	served chan error
 	// failed is why it serves no longer, once done is closed; nil if it was closed.
 	failed error
+	// left are connections whose clients are gone and that nobody has accepted yet.
+	left chan struct{}
 	// stopped is done once served was read.
 	stopped sync.Once
 }
@@ -30,23 +32,31 @@ func ListenNet(addresses string, opts ...Option) (*NetListener, error) {
 	l.server = &Server{Streams: l.offer, Handler: func(*Call) error {
 		return &CallError{CodeNoSuchMethod, "streams only"}
 	}}
+	l.server.failed = l.end
 	if err := l.server.Listen(addresses, opts...); err != nil {
 		return nil, err
 	}
+	l.left = make(chan struct{}, l.server.opts.maxStreams)
 	go func() {
 		err := l.server.Serve()
 		l.served <- err
-		l.once.Do(func() { // By itself if a successor serves, or it cannot serve any more.
-			if !errors.Is(err, ErrServerClosed) {
-				l.failed = err
-			}
-			close(l.done)
-		})
+		l.end(err) // By itself if a successor serves.
 	}()
 	return l, nil
 }
 
-// offer hands a stream to Accept, and keeps it until its connection is closed.
+// end has Accept say why it is over.
+func (l *NetListener) end(why error) {
+	l.once.Do(func() {
+		if !errors.Is(why, ErrServerClosed) {
+			l.failed = why
+		}
+		close(l.done)
+	})
+}
+
+// offer hands a stream to Accept, and keeps it until its connection is closed. Of clients that are
+// gone, as many are kept for Accept as one client may open.
 func (l *NetListener) offer(stream *Stream) {
 	closed := make(chan struct{})
 	var once sync.Once
@@ -55,7 +65,30 @@ func (l *NetListener) offer(stream *Stream) {
 	select {
 	case l.conns <- conn:
 		<-closed
+		return
 	case <-l.done:
+		return
+	case <-stream.session.done:
+	}
+	if l.keepsLeft(conn) {
+		<-closed
+	}
+}
+
+// keepsLeft offers a connection whose client is gone, if it is not one too many, and says whether
+// it was accepted.
+func (l *NetListener) keepsLeft(conn net.Conn) bool {
+	select {
+	case l.left <- struct{}{}:
+		defer func() { <-l.left }()
+	default:
+		return false
+	}
+	select {
+	case l.conns <- conn:
+		return true
+	case <-l.done:
+		return false
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
@@ -55,6 +56,8 @@ type Server struct {
 	handedOver bool
 	succession *succession // nil without TakeOver
 	accepting  sync.WaitGroup
+	// failed is told why nobody listens any more, if that is not the server's end.
+	failed func(error)
 	// leaving says that sessions are closed once nothing is under way on them.
 	leaving bool
 	served  sync.WaitGroup
@@ -137,7 +140,9 @@ func (s *Server) Addresses() []Address {
 }
 
 // Serve serves until Close, Shutdown, or, with TakeOver, until a successor serves and all clients
-// have moved there; it returns ErrServerClosed then.
+// have moved there; it returns ErrServerClosed then. A server that cannot listen any more says so to
+// Log, has its clients leave, and returns the error once they have. No handler of a call runs then;
+// those of streams may run on, as their sessions are over.
 func (s *Server) Serve() error {
 	if s.succession != nil {
 		if err := s.begin(); err != nil {
@@ -159,11 +164,24 @@ func (s *Server) Serve() error {
 		if err := <-failures; first == nil {
 			first = err
 			s.stopListening()
+			s.leaveAfter(err)
 		}
 	}
 	<-s.idle
 	s.served.Wait()
 	return first
+}
+
+// leaveAfter tells clients to leave a server that cannot listen any more.
+func (s *Server) leaveAfter(err error) {
+	if errors.Is(err, ErrServerClosed) {
+		return
+	}
+	s.Log.Error("breezeway: the server cannot listen any more", "error", err)
+	s.sendAway()
+	if s.failed != nil {
+		s.failed(err)
+	}
 }
 
 func (s *Server) acceptOn(b *bound) error {
