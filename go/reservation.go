@@ -49,10 +49,10 @@ func (r *Reservation) writeAt(bytes []byte, at int64) (int, error) {
 		return 0, errNegativeOffset
 	}
 	n := max(min(len(bytes), r.length-int(min(at, int64(r.length)))), 0)
-	if r.isLoan {
+	if r.isLoan && n > 0 {
 		r.loan.CopyIn(int(at), bytes[:n])
-	} else {
-		copy(r.private[min(int(at), r.length):], bytes[:n])
+	} else if !r.isLoan {
+		copy(r.private[min(at, int64(r.length)):], bytes[:n])
 	}
 	if n < len(bytes) {
 		return n, io.ErrShortWrite
