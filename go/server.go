@@ -28,6 +28,7 @@ type StreamHandler func(stream *Stream)
 
 // A Server serves sessions. Its fields are set before Listen.
 type Server struct {
+	// Handler serves calls and one-way messages; without it calls fail as CodeNoSuchMethod.
 	Handler Handler
 	// Streams serves streams; without it clients cannot open any.
 	Streams StreamHandler
@@ -445,6 +446,9 @@ func (s *Server) handle(call *Call) (err error) {
 			err = &CallError{CodePanicked, "the handler panicked"}
 		}
 	}()
+	if s.Handler == nil {
+		return &CallError{CodeNoSuchMethod, "no calls are served here"}
+	}
 	return s.Handler(call)
 }
 
@@ -562,6 +566,9 @@ func (s *Server) all() (list []*session) {
 // Close ends listening and all sessions, in order. Calls that are being served are replied to, if
 // their handlers end within ReplyTimeout; Shutdown waits longer.
 func (s *Server) Close() error {
+	if s.idle == nil { // It never listened.
+		return nil
+	}
 	s.closeSessions(s.opts.replyTimeout)
 	return nil
 }
@@ -640,6 +647,9 @@ func (s *Server) leave() {
 // Shutdown ends listening, tells all clients to begin nothing new here, and waits until they have
 // closed their sessions; then, or when the context is done, it closes those that are left.
 func (s *Server) Shutdown(ctx context.Context) error {
+	if s.idle == nil {
+		return nil
+	}
 	s.sendAway()
 	s.stopListening()
 	return s.closeOnceServed(ctx)

@@ -1,0 +1,167 @@
+package breezeway
+
+import (
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"path/filepath"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/breezeway-ipc/breezeway/go/internal/abi"
+)
+
+func TestNothingIsWrittenBehindTheEndOfAReservation(t *testing.T) {
+	_, address := quietServer(t, "shm:"+filepath.Join(t.TempDir(), "s"), (*Call).Echo)
+	conn, err := Dial(contextOf(t), address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	for _, size := range []int{10, 4096} {
+		space, err := conn.Reserve(contextOf(t), size)
+		if err != nil {
+			t.Fatal(err)
+		}
+		space.Truncate(5)
+		for _, at := range []int64{5, 9, 5000, 1 << 40} {
+			if n, err := space.WriteAt([]byte{1}, at); n != 0 || !errors.Is(err, io.ErrShortWrite) {
+				t.Errorf("of %d bytes, at %d: %d, %v", size, at, n, err)
+			}
+		}
+		space.Abandon()
+	}
+}
+
+func TestAServerWithoutAHandlerFailsCallsAndLogsNothing(t *testing.T) {
+	logged := make(chan string, 10)
+	server := &Server{Log: slog.New(slog.NewTextHandler(writer(func(line []byte) (int, error) {
+		logged <- string(line)
+		return len(line), nil
+	}), nil))}
+	if err := server.Listen("shm:" + filepath.Join(t.TempDir(), "s")); err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- server.Serve() }()
+	defer func() {
+		_ = server.Close()
+		soon(t, "the server's end", served)
+		close(logged)
+		for line := range logged {
+			t.Errorf("it has logged %s", line)
+		}
+	}()
+	conn, err := Dial(contextOf(t), server.Addresses()[0].String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := conn.Post(contextOf(t), 0, nil); err != nil {
+		t.Fatal(err)
+	}
+	_, err = conn.Call(contextOf(t), 0, nil)
+	var failure *CallError
+	if !errors.As(err, &failure) || failure.Code != CodeNoSuchMethod {
+		t.Fatalf("the call ended with %v", err)
+	}
+}
+
+func TestAServerThatCouldNotListenCanBeClosed(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	other, err := Listen("unix:"+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	for _, address := range []string{"nonsense", "unix:" + path, "tls:127.0.0.1:0"} {
+		server, err := Listen(address, nil)
+		if err == nil {
+			t.Errorf("it listens at %s", address)
+		}
+		if err := server.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := server.Shutdown(contextOf(t)); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := new(Server).Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestNothingIsSentBehindTheFarewell: Close waits for a client that takes a while to read.
+func TestNothingIsSentBehindTheFarewell(t *testing.T) {
+	address := stoppedServer(t)
+	conn, err := Dial(contextOf(t), address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := conn.session
+	stream, err := conn.Open(contextOf(t), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.mu.Lock()
+	for range 100 { // More than the socket takes, and less than what makes others wait.
+		if s.socket.flush(); s.hasBacklog() {
+			break
+		}
+		_ = s.transmit(abi.Head{Kind: abi.KindMessage, Stream: stream.number},
+			&outgoing{bytes: make([]byte, 64<<10)})
+	}
+	s.mu.Unlock()
+	closed := make(chan error, 1)
+	go func() { closed <- conn.Close() }()
+	until(t, s, "Close waits", func() bool { return s.isDriven() && s.hasBacklog() })
+	if err := stream.Send(contextOf(t), []byte("behind it")); !errors.Is(err, ErrClosed) {
+		t.Errorf("Send gave %v", err)
+	}
+	if err := conn.Post(contextOf(t), 0, nil); !errors.Is(err, ErrClosed) {
+		t.Errorf("Post gave %v", err)
+	}
+	soon(t, "Close", closed)
+}
+
+func TestAppendToLeavesWhatWasThereOfAMessageThatWasReleased(t *testing.T) {
+	_, address := quietServer(t, "shm:"+filepath.Join(t.TempDir(), "s"), (*Call).Echo)
+	conn, err := Dial(contextOf(t), address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	reply, err := conn.Call(contextOf(t), 0, make([]byte, 1000))
+	if err != nil {
+		t.Fatal(err)
+	}
+	reply.Release()
+	if to, err := reply.AppendTo([]byte("before")); string(to) != "before" ||
+		!errors.Is(err, ErrReleased) {
+		t.Errorf("%q, %v", to, err)
+	}
+}
+
+func TestAPathThatFitsIsListenedAt(t *testing.T) {
+	folder := t.TempDir()
+	longest := len(unix.RawSockaddrUnix{}.Path) - 1
+	for len(folder) > longest-20 {
+		t.Skip("SKIPPED: the folder for temporary files has a long name")
+	}
+	name := folder + "/"
+	for len(name) < longest {
+		name += "x"
+	}
+	server, err := Listen("unix:"+name, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	conn, err := net.Dial("unix", name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = conn.Close()
+}
