@@ -50,6 +50,8 @@ type session struct {
 	told   bool  // the client was told so
 	// goAwayDue says that it is to be told so, once there is room.
 	goAwayDue bool
+	// saidBye says that this side's farewell is on its way, behind which nothing is sent.
+	saidBye bool
 	// leaving says that it is closed once nothing is under way on it; see closeOnceIdle. closing
 	// says that nothing more is taken up; see finishCalls.
 	leaving, closing bool
@@ -226,6 +228,7 @@ func (s *session) close() {
 	}
 	// A full ring or a dead peer: the end of file says the same, less politely.
 	_ = s.transmit(abi.Head{Kind: abi.KindShutdown}, &outgoing{})
+	s.saidBye = true
 	if s.socket != nil {
 		s.socket.bye()
 	}
@@ -315,7 +318,7 @@ func (s *session) tryTurn() (bool, error) {
 			break
 		}
 	}
-	if s.owes {
+	if s.owes && !s.saidBye {
 		sent, err := s.sendOwed()
 		worked = worked || sent
 		if err != nil {
@@ -389,7 +392,7 @@ func (s *session) makeRoom() bool {
 // settle is what every operation on streams ends with: what it owes is sent, or later if there is
 // no room.
 func (s *session) settle() {
-	if s.err != nil || !s.owes {
+	if s.err != nil || !s.owes || s.saidBye {
 		return
 	}
 	if _, err := s.sendOwed(); err != nil {
@@ -423,7 +426,7 @@ func (s *session) transmit(head abi.Head, out *outgoing) error {
 	total := out.prefixLen() + out.length()
 	if s.memory != nil {
 		err = s.memory.send(&head, out, total)
-	} else {
+	} else if err = ErrClosed; !s.saidBye { // Over shared memory nobody comes in between.
 		err = s.socket.send(head, out)
 	}
 	if err == nil {
