@@ -142,7 +142,10 @@ func (m *Message) AppendTo(to []byte) ([]byte, error) {
 		to = grown
 	}
 	to = to[:start+m.length]
-	return to[:start+m.length], m.copyOut(to[start:], 0)
+	if err := m.copyOut(to[start:], 0); err != nil {
+		return to[:start], err
+	}
+	return to, nil
 }
 
 // Bytes is a copy of its bytes; nil once it was released.
