@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"net"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -89,8 +90,12 @@ func listenUnix(path string, mode uint32) (net.Listener, error) {
 	if isAbstract(path) {
 		return net.Listen("unix", path)
 	}
+	if len(path) > longestPath {
+		return nil, fmt.Errorf("the path has %d bytes, and a socket's has %d at most", len(path),
+			longestPath)
+	}
 	staging := fmt.Sprintf("%s.%d.new", path, os.Getpid())
-	socket, err := net.ListenUnix("unix", &net.UnixAddr{Name: staging, Net: "unix"})
+	socket, err := listenAt(staging)
 	if err != nil {
 		return nil, err
 	}
@@ -105,6 +110,23 @@ func listenUnix(path string, mode uint32) (net.Listener, error) {
 		return nil, err
 	}
 	return socket, nil
+}
+
+// longestPath is the longest path of a socket.
+const longestPath = len(unix.RawSockaddrUnix{}.Path) - 1
+
+// listenAt listens at a path, by way of its folder if it is too long.
+func listenAt(path string) (*net.UnixListener, error) {
+	if len(path) <= longestPath {
+		return net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	}
+	folder, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return nil, err
+	}
+	defer folder.Close()
+	path = fmt.Sprintf("/proc/self/fd/%d/%s", folder.Fd(), filepath.Base(path))
+	return net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
 }
 
 // close ends listening, and removes the socket file if it is still the server's own.
