@@ -23,7 +23,9 @@ type pending struct {
 type calls struct {
 	slots    []pending
 	inFlight int
-	limit    int
+	// abandoned are those in flight for whose reply nobody waits any more.
+	abandoned int
+	limit     int
 	// Who waits for one to end.
 	waiters []*waiter
 }
@@ -56,6 +58,9 @@ func (c *calls) wakeAll() {
 }
 
 func (c *calls) end(p *pending) {
+	if p.abandoned {
+		c.abandoned--
+	}
 	p.inUse, p.sent, p.abandoned, p.waiter = false, false, false, nil
 	c.inFlight--
 	c.wakeNext()
@@ -196,9 +201,11 @@ func (s *session) giveUp(p *pending) {
 		return
 	}
 	p.abandoned, p.waiter = true, nil
+	s.calls.abandoned++
 	// If there is no room for it, the other side does not learn it: it binds nobody.
 	_ = s.transmit(abi.Head{Kind: abi.KindCancel, Stream: p.number}, &outgoing{})
 	s.flush() // Also the request, which may have been published unfenced.
+	s.ended()
 }
 
 // post sends a one-way message, and says whether it has left.

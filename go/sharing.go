@@ -240,15 +240,15 @@ func mayGoOn(ctx context.Context, conn *Conn, isNew bool, tries int) bool {
 	return (!isNew || conn.isGoingAway()) && tries < resends && ctx.Err() == nil
 }
 
-// closeOnceIdle drives a session on which nothing new begins until nothing is under way on it, and
-// closes it (docs/abi.md, section 1.2).
+// closeOnceIdle drives a session on which nothing new begins until nothing is under way on it that
+// anybody waits for, and closes it (docs/abi.md, section 1.2).
 func (s *session) closeOnceIdle() {
 	s.mu.Lock()
 	s.leaving = true
 	w := s.newWaiter()
 	for {
 		_ = s.wait(w, limit{}, func() bool {
-			return s.calls.inFlight == 0 && s.callsArrived == 0 &&
+			return s.calls.inFlight == s.calls.abandoned && s.callsArrived == 0 &&
 				(s.openStreams == 0 && !s.hasArrival() || s.isLeftAlone())
 		})
 		if s.err != nil || s.openStreams == 0 {
