@@ -16,6 +16,8 @@ type link interface {
 	armRoom(memory bool)
 	disarmRoom()
 	hasRoom() (bool, error)
+	// exited says that the other side's process is gone: no more comes than there is.
+	exited()
 	// isClosed says whether the other side's end was seen; what came before is still taken.
 	isClosed() bool
 	reserve(n int) (*Reservation, error)

@@ -9,7 +9,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -352,6 +354,9 @@ func actRole() bool {
 	if err != nil {
 		panic(err)
 	}
+	if role == "leave" {
+		leaveSockets()
+	}
 	go func() {
 		for {
 			reply, err := conn.Call(context.Background(), held, nil)
@@ -369,6 +374,54 @@ func actRole() bool {
 		panic(fmt.Sprint("the call ended with ", err))
 	}
 	return true
+}
+
+// leaveSockets has a child that has copies of this process's sockets, says which process it is, and
+// waits to be killed.
+func leaveSockets() {
+	child := exec.Command("sleep", "60")
+	open, err := os.ReadDir("/proc/self/fd")
+	for _, one := range open {
+		number, _ := strconv.Atoi(one.Name())
+		place, _ := os.Readlink("/proc/self/fd/" + one.Name())
+		if strings.HasPrefix(place, "socket:") {
+			child.ExtraFiles = append(child.ExtraFiles, os.NewFile(uintptr(number), place))
+		}
+	}
+	if err = errors.Join(err, child.Start()); err != nil {
+		panic(err)
+	}
+	fmt.Println(len(child.ExtraFiles), "sockets are left to", child.Process.Pid)
+	select {}
+}
+
+func TestAServerLearnsThatAClientIsGoneWhoeverHasItsSocket(t *testing.T) {
+	for _, carrier := range []string{"shm", "unix"} {
+		t.Run(carrier, func(t *testing.T) {
+			ended := make(chan error, 1)
+			address := goServer(t, carrier, echoes, nil,
+				breezeway.OnSessionEnd(func(_ breezeway.Peer, err error) { ended <- err }))
+			client := inRole(t, "leave "+address)
+			var count, pid int
+			line := begin(t, client)
+			if _, err := fmt.Sscanf(line, "%d sockets are left to %d", &count, &pid); err != nil {
+				t.Fatalf("the client says %q", line)
+			}
+			defer syscall.Kill(pid, syscall.SIGKILL)
+			if count == 0 {
+				t.Fatal("no socket is left")
+			}
+			_ = client.Process.Kill()
+			select {
+			case err := <-ended:
+				if !errors.Is(err, breezeway.ErrPeerDied) {
+					t.Errorf("the session ended with %v", err)
+				}
+			case <-time.After(10 * time.Second):
+				t.Error("the session goes on")
+			}
+		})
+	}
 }
 
 func inRole(t testing.TB, role string) *exec.Cmd {

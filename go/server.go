@@ -326,13 +326,17 @@ func (s *Server) greet(conn net.Conn, carrier Carrier) (*session, []int, error) 
 	if err == nil {
 		session, err = newSession(agreed, conn, g.raw, g.peer, s.opts, false)
 	}
-	switch {
-	case err != nil:
+	if err != nil {
 		s.dismiss(g.peer, carrier)
-	case s.opts.offload > 0:
+		return nil, g.refused, err
+	}
+	if s.opts.offload > 0 {
 		session.serving = map[uint32]*Call{}
 	}
-	return session, g.refused, err
+	if carrier == Shm || carrier == Unix {
+		everyExit.watch(session)
+	}
+	return session, nil, nil
 }
 
 // descriptorsOfSession are a session's socket, and what tells that its client's process is gone.

@@ -32,6 +32,9 @@ const (
 type session struct {
 	*ledger
 	leash *leash
+	// process is the client's, and exit its number among those that are watched; 0 if it is not.
+	process int
+	exit    uint64
 	// The link by its type, for what is called with every message: one of both is nil. Through an
 	// interface, each message would be moved to the heap.
 	memory *memoryLink
@@ -212,6 +215,9 @@ func (s *session) free() {
 	s.link.close()
 	for ; s.arrivalFirst < len(s.arrivals); s.arrivalFirst++ {
 		s.arrivals[s.arrivalFirst].message.Release()
+	}
+	if s.exit != 0 {
+		everyExit.take(s.exit)
 	}
 	s.letGo()
 }

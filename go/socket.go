@@ -43,6 +43,7 @@ type socketLink struct {
 	receiver segment.Receiver
 	// foreign are descriptors that came.
 	foreign []int
+	gone    bool // the other side's process is, whoever else has its socket
 
 	// out[sent:] is left to be written; writing says that a goroutine does so.
 	out     []byte
@@ -75,6 +76,8 @@ func (l *socketLink) maxMessage() int  { return l.limit }
 func (l *socketLink) armRoom(bool)     { l.flush() }
 func (l *socketLink) disarmRoom()      {}
 func (l *socketLink) close()           { l.in, l.body, l.out, l.plain = nil, nil, nil, nil }
+
+func (l *socketLink) exited() { l.gone = true }
 
 func (l *socketLink) refused() []int {
 	refused := l.foreign
@@ -184,6 +187,7 @@ func (l *socketLink) read(fd uintptr) {
 		l.foreign = append(l.foreign, rights(control)...)
 		l.readErr = violated("file descriptors where messages travel on the socket")
 	case errors.Is(err, unix.EAGAIN):
+		l.closed = l.closed || l.gone
 	case err != nil || n == 0:
 		l.closed = true
 	default:

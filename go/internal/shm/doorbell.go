@@ -46,6 +46,7 @@ type doorbell struct {
 	peeked  int
 	canPeek bool
 	closed  bool
+	exited  bool // the peer's process is gone, whoever else has its socket
 	// What the last read came to.
 	readErr  error
 	more     bool
@@ -134,6 +135,7 @@ func (d *doorbell) read(fd uintptr) {
 	n, control, received, err := d.receiver.Receive(int(fd), d.bytes[:], flags)
 	switch {
 	case errors.Is(err, unix.EAGAIN):
+		d.closed = d.exited
 		return
 	case errors.Is(err, unix.EINTR):
 		d.more = true

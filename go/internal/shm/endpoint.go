@@ -97,6 +97,9 @@ func New(raw syscall.RawConn, own, peer *segment.Mapping, ownHello, peerHello *a
 	}, nil
 }
 
+// Exited says that the peer's process is gone: nothing more comes than there is.
+func (e *Endpoint) Exited() { e.doorbell.exited = true }
+
 // Refused takes the descriptors that the peer has sent and that do not belong there. Closing them
 // may take as long as the peer likes.
 func (e *Endpoint) Refused() []int {
