@@ -131,11 +131,8 @@ func TestAHandlerLearnsThatItsClientIsGone(t *testing.T) {
 	for range cap(cancelled) {
 		go func() { _, _ = conn.Call(context.Background(), 0, nil) }()
 	}
-	for calls := 0; calls < cap(cancelled); time.Sleep(time.Millisecond) {
-		conn.session.mu.Lock()
-		calls = conn.session.calls.inFlight
-		conn.session.mu.Unlock()
-	}
+	until(t, conn.session, "all calls are in flight",
+		func() bool { return conn.session.calls.inFlight == cap(cancelled) })
 	_ = conn.Close()
 	for range cap(cancelled) {
 		err := soon(t, "the end of a call's context", cancelled)
@@ -174,9 +171,8 @@ func TestASessionEndsWhileItsBacklogIsBeingWritten(t *testing.T) {
 		close(ended)
 	}()
 	soon(t, "the session's end", ended)
-	for closed := false; !closed; time.Sleep(time.Millisecond) {
-		closed = errors.Is(s.conn.SetDeadline(time.Time{}), net.ErrClosed)
-	}
+	eventually(t, "the connection's end",
+		func() bool { return errors.Is(s.conn.SetDeadline(time.Time{}), net.ErrClosed) })
 }
 
 func TestClientsThatReadNothingAreNotWaitedForInTurn(t *testing.T) {
@@ -228,15 +224,13 @@ func TestASessionThatBeginsWhileTheServerDrainsIsSentAway(t *testing.T) {
 		conn, _ := Dial(context.Background(), address)
 		connected <- conn
 	}()
-	for pending := 0; pending == 0; time.Sleep(time.Millisecond) {
+	eventually(t, "the handshake", func() bool {
 		server.mu.Lock()
-		pending = len(server.pending)
-		server.mu.Unlock()
-	}
+		defer server.mu.Unlock()
+		return len(server.pending) > 0
+	})
 	go func() { drained <- server.Shutdown(context.Background()) }()
-	for is := false; !is; time.Sleep(time.Millisecond) {
-		is = server.isClosed()
-	}
+	eventually(t, "draining", server.isClosed)
 	close(draining)
 	conn := soon(t, "the handshake's end", connected)
 	if conn == nil {
@@ -335,11 +329,9 @@ func TestASessionThatIsLeftEndsWithTheReplyToItsLastCall(t *testing.T) {
 	session := server.all()[0]
 	server.leave()
 	// closeOnceIdle, as the handler runs.
-	for asleep := false; !asleep; time.Sleep(time.Millisecond) {
-		session.mu.Lock()
-		asleep = session.leaving && session.isDriven() && session.link.counters().Sleeps > 0
-		session.mu.Unlock()
-	}
+	until(t, session, "its sleep", func() bool {
+		return session.leaving && session.isDriven() && session.link.counters().Sleeps > 0
+	})
 	close(reply)
 	if err := soon(t, "the reply", answered); err != nil {
 		t.Error(err)
@@ -596,9 +588,7 @@ func TestAWindowThatFoundNoSlotIsGivenBackOnceThereIsOne(t *testing.T) {
 	}
 	conn.session.turnUntil(func() bool { return stream.queue.len() == window })
 	go func() { _, _ = conn.AcceptStream(context.Background()) }()
-	for asleep := false; !asleep; time.Sleep(time.Millisecond) {
-		asleep = conn.Counters().Sleeps > 0
-	}
+	eventually(t, "its sleep", func() bool { return conn.Counters().Sleeps > 0 })
 	for range window {
 		if _, err := stream.Recv(contextOf(t)); err != nil {
 			t.Fatal(err)

@@ -242,11 +242,11 @@ func TestWhoWaitsForAServerIsToldThatTheClientWasClosed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ended := make(chan error, 1)
 			go func() { ended <- d.dial(context.Background()) }()
-			for dialing := false; !dialing; runtime.Gosched() {
+			eventually(t, "dialling", func() bool {
 				d.sharing.mu.Lock()
-				dialing = d.sharing.dialing != nil
-				d.sharing.mu.Unlock()
-			}
+				defer d.sharing.mu.Unlock()
+				return d.sharing.dialing != nil
+			})
 			_ = d.close()
 			if err := soon(t, "the wait's end", ended); !errors.Is(err, net.ErrClosed) {
 				t.Errorf("the wait ended with %v", err)

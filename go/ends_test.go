@@ -180,8 +180,10 @@ func TestAServerThatIsKilledIsNoticedAtOnce(t *testing.T) {
 					_, err := conn.Call(context.Background(), echo, make([]byte, 10_000))
 					failed <- err
 				}()
-				for conn.Counters().EntriesPublished < 2 {
-					time.Sleep(time.Millisecond)
+				for ctx := within(t, 20*time.Second); conn.Counters().EntriesPublished < 2; {
+					if time.Sleep(time.Millisecond); ctx.Err() != nil {
+						t.Fatal("the call is not sent")
+					}
 				}
 				began := time.Now()
 				_ = server.Process.Kill()
@@ -230,6 +232,7 @@ func TestADrainingServerServesWhatIsOpenAndTakesNothingNew(t *testing.T) {
 	}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve() }()
+	defer server.Close()
 	conn := dial(t, server.Addresses()[0].String())
 	ctx := within(t, time.Minute)
 	stream, err := conn.Open(ctx, 0)

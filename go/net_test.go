@@ -142,6 +142,7 @@ func TestAConnectionTooManyLeavesTheOthersOpen(t *testing.T) {
 		t.Cleanup(func() { end(listener) })
 		conns := accepted(listener)
 		dialer := breezeway.NewNetDialer(listener.Addr().String(), certified...)
+		defer dialer.Close()
 		first, err := dialer.Dial(within(t, time.Minute))
 		if err != nil {
 			t.Fatal(err)

@@ -155,11 +155,8 @@ func TestACallThatFollowsEndsWithItsContext(t *testing.T) {
 		_, err := conn.Call(ctx, 0, nil)
 		follower <- err
 	}()
-	for asleep := false; !asleep; time.Sleep(time.Millisecond) {
-		conn.session.mu.Lock()
-		asleep = conn.session.followers.first() != nil
-		conn.session.mu.Unlock()
-	}
+	until(t, conn.session, "the follower's sleep",
+		func() bool { return conn.session.followers.first() != nil })
 	cancel()
 	if err := soon(t, "the follower's end", follower); err != context.Canceled {
 		t.Fatal(err)

@@ -262,6 +262,7 @@ func TestPastTheTimeToDrainACallThatRunsIsCutAndMayHaveRun(t *testing.T) {
 	}
 	served := make(chan error, 1)
 	go func() { served <- first.Serve() }()
+	defer first.Close()
 	client := breezeway.NewClient(address)
 	defer client.Close()
 	failed := make(chan error, 1)

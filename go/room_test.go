@@ -8,15 +8,6 @@ import (
 	"time"
 )
 
-// waitsForMemory waits until so many of a session's goroutines wait for memory, and one drives it.
-func (s *session) waitsForMemory(count int) {
-	for waits := false; !waits; time.Sleep(time.Millisecond) {
-		s.mu.Lock()
-		waits = s.memoryWaits == count && s.isDriven()
-		s.mu.Unlock()
-	}
-}
-
 // lookInVain looks for more memory than there is, while what is released is not yet reported to
 // anybody, and waits for it no longer than its context says. The other side may take an entry in
 // between, which ends the wait too.
@@ -77,8 +68,10 @@ func TestLookingForMemoryInVainDoesNotMakeOthersMissTheirRelease(t *testing.T) {
 						t.Fatal(err)
 					}
 					count++
-				case <-full:
-					more = false
+				case is := <-full:
+					if more = false; !is {
+						t.Fatal("nobody waits for memory")
+					}
 				}
 			}
 			released := soon(t, "the first message", kept)
@@ -97,12 +90,19 @@ func TestLookingForMemoryInVainDoesNotMakeOthersMissTheirRelease(t *testing.T) {
 	}
 }
 
-// waiting tells once somebody waits for memory.
-func waiting(s *session) <-chan struct{} {
-	does := make(chan struct{})
+// waiting tells once one of a session's goroutines waits for memory, and one drives it, or that
+// this does not happen.
+func waiting(s *session) <-chan bool {
+	does := make(chan bool, 1)
 	go func() {
-		s.waitsForMemory(1)
-		close(does)
+		is := false
+		for end := time.Now().Add(20 * time.Second); !is && time.Now().Before(end); {
+			time.Sleep(time.Millisecond)
+			s.mu.Lock()
+			is = s.memoryWaits == 1 && s.isDriven()
+			s.mu.Unlock()
+		}
+		does <- is
 	}()
 	return does
 }
@@ -121,15 +121,14 @@ func TestWhoIsToldSomethingWhilePollingDoesNotSleepOnIt(t *testing.T) {
 		defer s.mu.Unlock()
 		told <- s.wait(w, limit{}, func() bool { return has })
 	}()
-	for leads := false; !leads; time.Sleep(time.Millisecond) {
-		s.mu.Lock()
-		if leads = s.leading; leads {
+	until(t, s, "driving", func() bool {
+		if s.leading {
 			has = true
 			w.wake()
 			s.interrupt()
 		}
-		s.mu.Unlock()
-	}
+		return has
+	})
 	if err := soon(t, "the end of a wait", told); err != nil {
 		t.Fatal(err)
 	}

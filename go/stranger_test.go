@@ -14,6 +14,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -89,7 +90,7 @@ func TestAServerOutlivesHostileClientsInRustAndServesOthers(t *testing.T) {
 	for i, policy := range policies {
 		t.Run(fmt.Sprint(policy), func(t *testing.T) {
 			s := &service{gate: make(chan struct{}), left: make(chan error, 1)}
-			var log bytes.Buffer
+			var log lockedBuffer
 			s.server = &breezeway.Server{Handler: answer, Streams: s.stream,
 				Log: slog.New(slog.NewTextHandler(&log,
 					&slog.HandlerOptions{Level: slog.LevelError}))}
@@ -141,11 +142,29 @@ func TestAServerOutlivesHostileClientsInRustAndServesOthers(t *testing.T) {
 			if err := <-served; !errors.Is(err, breezeway.ErrServerClosed) {
 				t.Error(err)
 			}
-			if log.Len() > 0 {
-				t.Errorf("the server has logged errors:\n%s", &log)
+			if text := log.String(); text != "" {
+				t.Errorf("the server has logged errors:\n%s", text)
 			}
 		})
 	}
+}
+
+// A lockedBuffer is a log of handlers of streams, for which Serve does not wait.
+type lockedBuffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(bytes []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(bytes)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
 }
 
 func TestAClientOutlivesHostileServersInRust(t *testing.T) {

@@ -10,20 +10,24 @@ import (
 	"time"
 )
 
-// until polls for something that other goroutines of this process bring about.
-func until(t *testing.T, s *session, what string, is func() bool) {
+// eventually polls for something that other goroutines of this process bring about.
+func eventually(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
-		s.mu.Lock()
-		done := is()
-		s.mu.Unlock()
-		if done {
-			return
-		}
+	for end := time.Now().Add(20 * time.Second); !is(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal(what + " does not happen")
 		}
 	}
+}
+
+// until is eventually with the lock of a session.
+func until(t *testing.T, s *session, what string, is func() bool) {
+	t.Helper()
+	eventually(t, what, func() bool {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return is()
+	})
 }
 
 func TestWhoIsAsleepForTheOtherSideIsWokenByThisOne(t *testing.T) {

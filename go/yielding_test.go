@@ -82,10 +82,10 @@ func TestWhoFindsRoomForACallAsTheSessionEndsIsToldSo(t *testing.T) {
 }
 
 // manyWait has so many callers wait for a server that does not reply before it may.
-func manyWait(t *testing.T) (conn *Conn, may chan struct{},
-	ended chan error, cancel context.CancelFunc) {
+func manyWait(t *testing.T) (conn *Conn, release func(), ended chan error,
+	cancel context.CancelFunc) {
 	t.Helper()
-	may = make(chan struct{})
+	may := make(chan struct{})
 	_, address := quietServer(t, "shm:"+filepath.Join(t.TempDir(), "s"),
 		func(call *Call) error {
 			<-may
@@ -96,6 +96,8 @@ func manyWait(t *testing.T) (conn *Conn, may chan struct{},
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
+	release = sync.OnceFunc(func() { close(may) })
+	t.Cleanup(release)
 	ctx, cancel := context.WithCancel(context.Background())
 	t.Cleanup(cancel)
 	ended = make(chan error, waitAtOnce)
@@ -105,31 +107,27 @@ func manyWait(t *testing.T) (conn *Conn, may chan struct{},
 			ended <- err
 		}()
 	}
-	for inFlight := 0; inFlight < waitAtOnce; runtime.Gosched() {
-		conn.session.mu.Lock()
-		inFlight = conn.session.calls.inFlight
-		conn.session.mu.Unlock()
-	}
-	return conn, may, ended, cancel
+	until(t, conn.session, "all calls are in flight",
+		func() bool { return conn.session.calls.inFlight == waitAtOnce })
+	return conn, release, ended, cancel
 }
 
 const waitAtOnce = 5 * yieldFrom
 
 func TestManyWhoWaitEndWithTheirContextAndTheSessionGoesOn(t *testing.T) {
-	conn, may, ended, cancel := manyWait(t)
+	conn, release, ended, cancel := manyWait(t)
 	cancel()
 	for range waitAtOnce {
 		if err := soon(t, "the end of a call", ended); !errors.Is(err, context.Canceled) {
 			t.Fatal(err)
 		}
 	}
-	close(may)
+	release()
 	callAtOnce(t, conn, waitAtOnce, 100)
 }
 
 func TestManyWhoWaitLearnOfTheEndOfTheSession(t *testing.T) {
-	conn, may, ended, _ := manyWait(t)
-	defer close(may)
+	conn, _, ended, _ := manyWait(t)
 	conn.Close()
 	for range waitAtOnce {
 		if err := soon(t, "the end of a call", ended); !errors.Is(err, ErrClosed) {
@@ -167,11 +165,7 @@ func TestAnUnfencedEntryWakesWhoSleepsForIt(t *testing.T) {
 	}
 	defer conn.Close()
 	s := conn.session
-	for asleep := false; !asleep; time.Sleep(time.Millisecond) {
-		s.mu.Lock()
-		asleep = s.memory.end.PeerSleeps()
-		s.mu.Unlock()
-	}
+	until(t, s, "the server's sleep", s.memory.end.PeerSleeps)
 	s.mu.Lock()
 	head := abi.Head{Kind: abi.KindMessage, Stream: s.freeNumber(),
 		Flags: abi.FlagOpen | abi.FlagFin | abi.FlagNoReply}
