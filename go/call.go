@@ -196,8 +196,8 @@ func (c *Call) failWith(err error) {
 	}
 }
 
-// unsent ends a session whose client takes no replies. One that is gone took none, and whatever else
-// it has asked for is served.
+// unsent ends a session whose client takes no replies. One that is gone took none, and whatever
+// else it has asked for is served.
 func (c *Call) unsent() {
 	s := c.session
 	s.mu.Lock()

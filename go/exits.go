@@ -54,7 +54,8 @@ func (e *exits) begin() error {
 		unix.Close(epoll)
 		return err
 	}
-	e.epoll, e.poller, e.sessions = epoll, os.NewFile(uintptr(epoll), "exits"), map[uint64]*session{}
+	e.epoll, e.sessions = epoll, map[uint64]*session{}
+	e.poller = os.NewFile(uintptr(epoll), "exits")
 	go e.tell()
 	return nil
 }

@@ -29,8 +29,8 @@ type streamConn struct {
 }
 
 // NetConn gives the stream as a net.Conn, for code that speaks a protocol of its own: net/http,
-// gRPC. Deadlines may be set at any time; CloseWrite ends this side's direction. The stream is not
-// used otherwise afterwards.
+// gRPC. Deadlines may be set at any time; past one nothing is written, and what has come is still
+// read. CloseWrite ends this side's direction. The stream is not used otherwise afterwards.
 func (t *Stream) NetConn() net.Conn {
 	c := &streamConn{stream: t, local: Address{Carrier: t.session.link.carrier()}}
 	c.reading.session, c.writing.session = t.session, t.session

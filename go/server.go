@@ -141,9 +141,9 @@ func (s *Server) Addresses() []Address {
 }
 
 // Serve serves until Close, Shutdown, or, with TakeOver, until a successor serves and all clients
-// have moved there; it returns ErrServerClosed then. A server that cannot listen any more says so to
-// Log, has its clients leave, and returns the error once they have. No handler of a call runs then;
-// those of streams may run on, as their sessions are over.
+// have moved there; it returns ErrServerClosed then. A server that cannot listen any more says so
+// to Log, has its clients leave, and returns the error once they have. No handler of a call runs
+// then; those of streams may run on, as their sessions are over.
 func (s *Server) Serve() error {
 	if s.succession != nil {
 		if err := s.begin(); err != nil {
@@ -649,7 +649,8 @@ func (s *Server) leave() {
 }
 
 // Shutdown ends listening, tells all clients to begin nothing new here, and waits until they have
-// closed their sessions; then, or when the context is done, it closes those that are left.
+// closed their sessions; then, or when the context is done, it closes those that are left. Handlers
+// of streams may run on.
 func (s *Server) Shutdown(ctx context.Context) error {
 	if s.idle == nil {
 		return nil

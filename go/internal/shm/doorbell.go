@@ -153,8 +153,8 @@ func (d *doorbell) read(fd uintptr) {
 		return
 	}
 	d.more = true
-	// What is refused stays in the socket: consumed, the descriptors that were not received would be
-	// closed here.
+	// What is refused stays in the socket: consumed, the descriptors that were not received would
+	// be closed here.
 	isCut := received&unix.MSG_CTRUNC != 0
 	if d.readErr = d.judge(d.bytes[:n], descriptors, isCut); d.readErr != nil {
 		return
