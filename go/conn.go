@@ -178,13 +178,7 @@ func (c *Conn) AcceptStream(ctx context.Context) (*Stream, error) {
 // Close ends the session in order. Calls that wait for a reply get ErrClosed.
 func (c *Conn) Close() error {
 	c.session.close()
-	// So that its descriptor is free, unless what the server has sent is slow to close.
-	timer := time.NewTimer(linger)
-	defer timer.Stop()
-	select {
-	case <-c.session.gone:
-	case <-timer.C:
-	}
+	waitAMoment(c.session.gone)
 	return nil
 }
 

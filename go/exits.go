@@ -66,7 +66,10 @@ func (e *exits) tell() {
 	for err == nil {
 		count := 0
 		err = raw.Read(func(fd uintptr) bool {
-			count, _ = unix.EpollWait(int(fd), events[:], 0)
+			var failed error
+			for failed = unix.EINTR; failed == unix.EINTR; {
+				count, failed = unix.EpollWait(int(fd), events[:], 0)
+			}
 			return count > 0
 		})
 		for _, event := range events[:max(count, 0)] {

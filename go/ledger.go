@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -97,6 +98,17 @@ func closeApart(conn net.Conn, refused []int, done chan<- struct{}) {
 		_ = conn.Close()
 		closeAll(refused)
 	}()
+}
+
+// waitAMoment waits until a connection is closed, so that its descriptor is free, unless what the
+// other side has sent is slow to close.
+func waitAMoment(closed <-chan struct{}) {
+	timer := time.NewTimer(linger)
+	defer timer.Stop()
+	select {
+	case <-closed:
+	case <-timer.C:
+	}
 }
 
 // farewell says that this side closes, as far as there is room for it: without it the end of file

@@ -266,11 +266,12 @@ func (s *Server) serveConn(conn net.Conn, carrier Carrier) {
 }
 
 // waitFor waits until a connection is closed, so that those which take long count against
-// MaxSessions, but not past the server's end.
+// MaxSessions, but not for long past the server's end.
 func (s *Server) waitFor(closed <-chan struct{}) {
 	select {
 	case <-closed:
 	case <-s.idle:
+		waitAMoment(closed)
 	}
 }
 

@@ -135,7 +135,7 @@ func (d *doorbell) read(fd uintptr) {
 	n, control, received, err := d.receiver.Receive(int(fd), d.bytes[:], flags)
 	switch {
 	case errors.Is(err, unix.EAGAIN):
-		d.closed = d.exited
+		d.closed = d.closed || d.exited
 		return
 	case errors.Is(err, unix.EINTR):
 		d.more = true
