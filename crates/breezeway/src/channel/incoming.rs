@@ -166,7 +166,8 @@ impl ServerChannel {
     }
 
     /// What the client asks for next, if it is there. Whoever drives the session polls so, after
-    /// each turn.
+    /// each turn, and when it is woken: a task may have taken a turn meanwhile
+    /// ([`Driver::alarm`](super::Driver::alarm)).
     pub fn try_accept(&self) -> Option<Incoming> {
         let arrival = self.handle.shared.with(State::arrival);
         arrival.map(|arrival| self.incoming(arrival))
