@@ -30,6 +30,9 @@ pub struct ByteStream {
     is_shut_down: bool,
 }
 
+/// Empty messages that a read passes before other tasks run.
+const MOST_EMPTY: u32 = 64;
+
 impl ByteStream {
     /// Bytes of a stream on which nothing but bytes is sent.
     pub fn new(stream: Stream) -> Self {
@@ -59,7 +62,13 @@ impl ByteStream {
 impl AsyncBufRead for ByteStream {
     fn poll_fill_buf(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<&[u8]>> {
         let this = self.get_mut();
+        let mut passed = 0;
         while this.received.is_empty() {
+            if passed == MOST_EMPTY {
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+            passed += 1;
             match ready!(this.receive.poll_receive(cx))? {
                 Some(message) => this.received.put(message),
                 None => return Poll::Ready(Ok(&[])),

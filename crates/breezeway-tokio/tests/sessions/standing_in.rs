@@ -2,9 +2,13 @@
 
 use std::future::{Future, poll_fn, ready};
 use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
 
-use breezeway_tokio::{Channel, Server, ServerOptions, SessionOptions, Stream, WaitPolicy};
+use breezeway_tokio::{
+    Channel, Incoming, Server, ServerOptions, SessionOptions, Stream, WaitPolicy,
+};
 use tokio::task::yield_now;
 
 use crate::support::{addresses, echo, echo_pair, on_both_runtimes, one_thread, soon};
@@ -79,5 +83,36 @@ fn a_call_that_a_streams_reader_takes_from_the_ring_is_served_whether_or_not_it_
         drop((stream, channel));
         stopper.stop();
         soon(serving).await.unwrap().unwrap();
+    });
+}
+
+#[test]
+fn a_reader_that_always_finds_something_lets_other_tasks_run() {
+    one_thread().block_on(async {
+        const MESSAGES: usize = 10_000;
+        let options = SessionOptions::new().wait(WaitPolicy::Park).stream_window(1 << 20, 1 << 30);
+        let (channel, server) = Channel::pair(&options).await.unwrap();
+        let mut one = channel.open(0, None).await.unwrap();
+        let Ok(Some(Incoming::Stream(_, mut other))) = soon(server.accept()).await else {
+            panic!("no stream")
+        };
+        let others = Arc::new(AtomicUsize::new(0));
+        tokio::spawn({
+            let others = Arc::clone(&others);
+            async move {
+                loop {
+                    others.fetch_add(1, Ordering::Relaxed);
+                    yield_now().await;
+                }
+            }
+        });
+        let_drivers_sleep().await;
+        let before = others.load(Ordering::Relaxed);
+        for _ in 0..MESSAGES {
+            one.send(b"x").await.unwrap();
+            assert_eq!(soon(other.receive()).await.unwrap().unwrap().to_vec(), b"x");
+        }
+        let ran = others.load(Ordering::Relaxed) - before;
+        assert!(ran > MESSAGES / 1_000, "{ran} polls of others in {MESSAGES} messages");
     });
 }

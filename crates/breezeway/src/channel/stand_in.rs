@@ -23,9 +23,13 @@ pub(super) struct StandIn {
     is_on: bool,
     /// Who found nothing first since the driver was woken, and may get what comes next.
     waiter: Option<Waker>,
-    /// Whether one has found something since the driver was asked.
-    worked: bool,
+    /// Turns that have found something since the driver took one.
+    worked: u32,
 }
+
+/// So many turns that find something are taken for a driver that sleeps: what comes then wakes it,
+/// and a task that always finds something waits for that, so that others run.
+const MOST_IN_A_ROW: u32 = 32;
 
 impl State {
     /// From now on tasks stand in.
@@ -33,10 +37,11 @@ impl State {
         self.stand_in.is_on = true;
     }
 
-    /// Whether whoever polls may take a turn: somebody else drives, and sleeps. (On a socket it
-    /// would cost a system call.)
+    /// Whether whoever polls may take a turn: somebody else drives, and sleeps, and not too many
+    /// were taken since. (On a socket it would cost a system call.)
     pub(super) fn may_stand_in(&self) -> bool {
         self.stand_in.is_on
+            && self.stand_in.worked < MOST_IN_A_ROW
             && !self.driver_is_awake
             && !self.is_ended()
             && self.link.carrier() == Carrier::Shm
@@ -46,7 +51,7 @@ impl State {
     pub(super) fn stand_in(&mut self, cx: &Context<'_>) {
         let is_asleep = match self.turn() {
             Turn::Worked => {
-                self.stand_in.worked = true;
+                self.stand_in.worked += 1;
                 self.prepare_sleep()
             }
             Turn::Short => false,
@@ -68,9 +73,9 @@ impl State {
         self.stand_in.waiter.take()
     }
 
-    /// Whether a task has found something since this was last asked.
+    /// Whether a task has found something since this was last asked, by whoever drives.
     pub(super) fn take_stood_in(&mut self) -> bool {
-        std::mem::take(&mut self.stand_in.worked)
+        std::mem::take(&mut self.stand_in.worked) > 0
     }
 }
 

@@ -26,6 +26,9 @@ enum Mutant {
 /// Whose an entry is that no task waits for, as a call: whoever drives takes it up.
 const DRIVER: usize = usize::MAX;
 
+/// Turns that tasks take between two of the driver.
+const MOST_STAND_INS: usize = 1;
+
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 struct Task {
     notified: bool,
@@ -48,6 +51,8 @@ struct World {
     flushed: usize,
     /// Whether something came that whoever drives is to take up.
     has_arrivals: bool,
+    /// Turns that tasks have taken since the driver took one.
+    stood_in: usize,
     /// A doorbell byte that the runtime has not noticed.
     byte: bool,
     driver_notified: bool,
@@ -65,6 +70,7 @@ impl World {
             published: 0,
             flushed: 0,
             has_arrivals: false,
+            stood_in: 0,
             byte: false,
             driver_notified: false,
             waiter: None,
@@ -120,12 +126,15 @@ impl World {
         self.turn(None, mutant);
         self.announce();
         self.has_arrivals = false;
+        self.stood_in = 0;
     }
 
     /// A task is polled. What it announces may read a byte that the runtime has not noticed.
     fn poll(&mut self, number: usize, reads_byte: bool, mutant: Mutant) {
         self.tasks[number].notified = false;
-        if !self.tasks[number].found && self.turn(Some(number), mutant) {
+        let may_stand_in = self.stood_in < MOST_STAND_INS;
+        if !self.tasks[number].found && may_stand_in && self.turn(Some(number), mutant) {
+            self.stood_in += 1;
             if mutant != Mutant::AnnouncesNothing {
                 self.announce();
             }
@@ -134,7 +143,7 @@ impl World {
         self.driver_notified |= self.has_arrivals && mutant != Mutant::LeavesArrivals;
         if self.tasks[number].found {
             self.tasks[number].is_done = true;
-        } else {
+        } else if may_stand_in {
             self.waiter.get_or_insert(number);
         }
     }
