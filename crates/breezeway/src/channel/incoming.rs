@@ -127,6 +127,11 @@ impl ServerChannel {
         self.handle.shared.service
     }
 
+    /// The largest message, in bytes: the smaller cap of both sides.
+    pub fn cap(&self) -> usize {
+        self.handle.shared.cap
+    }
+
     /// The most streams that the client may have open at one time.
     pub fn max_streams(&self) -> usize {
         self.handle.shared.max_streams
