@@ -40,6 +40,9 @@ pub(crate) struct Shared {
     pub(crate) notifier: Notifier,
     pub(crate) slots: Mutex<Slots>,
     changed: Condvar,
+    /// As `changed`, for tasks.
+    #[cfg(feature = "tokio")]
+    replaced: tokio::sync::Notify,
     put_back: StreamPool,
     opened: AtomicUsize,
 }
@@ -78,6 +81,8 @@ impl Client {
             notifier: Notifier::new().map_err(failed)?,
             slots: Mutex::new(Slots { sessions, last_error: String::new(), closed: false }),
             changed: Condvar::new(),
+            #[cfg(feature = "tokio")]
+            replaced: tokio::sync::Notify::new(),
             put_back: StreamPool::default(),
             opened: AtomicUsize::new(0),
         });
@@ -139,18 +144,44 @@ impl Client {
 
     /// Opens a stream if there is a session now.
     #[cfg(feature = "tokio")]
-    pub(crate) fn try_open(&self) -> Result<Option<Stream>, ConnectError> {
+    fn try_open(&self) -> Result<Option<Stream>, ConnectError> {
         if let Some(stream) = self.shared.put_back.take() {
             return Ok(Some(stream));
         }
         let turn = self.shared.opened.fetch_add(1, Ordering::Relaxed) / STREAMS_IN_A_ROW;
-        let slots = lock(&self.shared.slots);
-        let session = slots.in_turn(turn);
-        drop(slots);
-        match session.map(|session| session.open()) {
-            None | Some(Err(StreamError::Session(_))) => Ok(None),
-            Some(opened) => Ok(Some(opened?)),
+        loop {
+            let session = lock(&self.shared.slots).in_turn(turn);
+            match session.map(|session| session.open()) {
+                None => return Ok(None),
+                // It ended in this moment.
+                Some(Err(StreamError::Session(_))) => {}
+                Some(opened) => return Ok(Some(opened?)),
+            }
         }
+    }
+
+    /// As [`Self::open`], for tasks.
+    #[cfg(feature = "tokio")]
+    pub(crate) async fn open_awaited(&self) -> Result<Stream, ConnectError> {
+        if let Some(stream) = self.try_open()? {
+            return Ok(stream);
+        }
+        let timeout = self.shared.options.connect_timeout;
+        let opening = async {
+            loop {
+                // Before the look: from now on a session that comes is heard of.
+                let replaced = self.shared.replaced.notified();
+                if let Some(stream) = self.try_open()? {
+                    return Ok::<_, ConnectError>(stream);
+                }
+                self.shared.notifier.notify();
+                replaced.await;
+            }
+        };
+        tokio::time::timeout(timeout, opening).await.unwrap_or_else(|_| {
+            let last = lock(&self.shared.slots).last_error.clone();
+            Err(ConnectError::NoSession { timeout, last })
+        })
     }
 
     /// A session that lives, the next in turn.
@@ -222,6 +253,8 @@ impl Shared {
         let before = slots.sessions[index].replace(session);
         self.changed.notify_all();
         drop(slots);
+        #[cfg(feature = "tokio")]
+        self.replaced.notify_waiters();
         if let Some(before) = &before {
             before.core.replaced.store(true, Ordering::SeqCst);
         }
