@@ -142,7 +142,8 @@ pub struct ByteListener {
     address: Address,
     streams: mpsc::Receiver<Stream>,
     stopper: Stopper,
-    serving: JoinHandle<Result<(), ServeError>>,
+    /// Until it has said why it ended.
+    serving: Option<JoinHandle<Result<(), ServeError>>>,
 }
 
 /// Streams that nobody has accepted. Further ones are refused.
@@ -174,7 +175,7 @@ impl ByteListener {
             std::future::ready(())
         };
         let serving = tokio::spawn(server.serve_streams(refuse, hand_over));
-        Ok(Self { address, streams, stopper, serving })
+        Ok(Self { address, streams, stopper, serving: Some(serving) })
     }
 
     /// Where it listens, with the ports that it has got where 0 was asked for.
@@ -182,16 +183,18 @@ impl ByteListener {
         &self.address
     }
 
-    /// Waits for the next stream that a client opens.
+    /// Waits for the next stream that a client opens. Once serving has ended, it fails, the first
+    /// time by what has ended it.
     pub async fn accept(&mut self) -> Result<ByteStream, ServeError> {
-        match self.streams.recv().await {
-            Some(stream) => Ok(ByteStream::new(stream)),
-            None => match (&mut self.serving).await {
-                Ok(Err(error)) => Err(error),
-                Ok(Ok(())) => Err(io::Error::other("the listener was stopped").into()),
-                Err(error) => Err(io::Error::from(error).into()),
-            },
+        if let Some(stream) = self.streams.recv().await {
+            return Ok(ByteStream::new(stream));
         }
+        if let Some(serving) = &mut self.serving {
+            let ended = serving.await;
+            self.serving = None;
+            ended.map_err(io::Error::from)??;
+        }
+        Err(io::Error::other("the listener was stopped").into())
     }
 }
 

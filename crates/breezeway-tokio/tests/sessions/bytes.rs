@@ -4,7 +4,7 @@ use std::future::{Future, poll_fn};
 use std::io::{IoSlice, Read, Write};
 use std::pin::pin;
 
-use breezeway_tokio::{ByteListener, ByteStream, Channel, Incoming, SessionOptions};
+use breezeway_tokio::{ByteListener, ByteStream, Channel, Incoming, ServerOptions, SessionOptions};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, copy_bidirectional, duplex};
 
 use crate::support::{addresses, on_both_runtimes, soon};
@@ -287,5 +287,26 @@ fn a_read_past_many_empty_messages_lets_other_tasks_run() {
         assert!(polls > EMPTY / 1_000, "{polls} polls");
         call.echo();
         soon(calling).await.unwrap().unwrap();
+    });
+}
+
+#[test]
+fn a_listener_that_has_ended_says_so_however_often_it_is_asked() {
+    on_both_runtimes(|| async {
+        let folder = tempfile::tempdir().unwrap();
+        let address = &addresses(folder.path())[0];
+        let bind = || {
+            let admin = folder.path().join("admin");
+            let options = ServerOptions::new().take_over(true).admin_socket(admin);
+            ByteListener::bind_with(address, options).unwrap()
+        };
+        let mut first = bind();
+        // It serves by now, and has no client that would have to move.
+        drop(Channel::connect(first.address()).await.unwrap());
+        let _successor = bind();
+        for _ in 0..3 {
+            let Err(error) = soon(first.accept()).await else { panic!("there is no client") };
+            assert!(error.to_string().contains("stopped"), "{error}");
+        }
     });
 }
