@@ -199,9 +199,9 @@ impl Channel {
         &self,
         work: impl Future<Output = Result<T, CallError>>,
     ) -> Result<T, CallError> {
-        match self.channel.call_timeout() {
+        match self.channel.call_timeout().and_then(|time| Instant::now().checked_add(time)) {
             None => work.await,
-            Some(time) => within(work, Instant::now() + time).await,
+            Some(deadline) => within(work, deadline).await,
         }
     }
 

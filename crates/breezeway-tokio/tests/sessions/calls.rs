@@ -193,6 +193,17 @@ fn every_wait_policy_serves_and_lets_other_tasks_run() {
 }
 
 #[test]
+fn a_timeout_longer_than_any_instant_is_none() {
+    on_both_runtimes(|| async {
+        let options = SessionOptions::new().call_timeout(Some(Duration::MAX));
+        let (channel, echo, _folder) = echo_pair(&options).await;
+        assert_eq!(soon(channel.call(0, b"x")).await.unwrap().to_vec(), b"x");
+        drop(channel);
+        echo.stop().await;
+    });
+}
+
+#[test]
 fn a_one_way_message_that_finds_no_room_ends_at_its_deadline_or_the_sessions() {
     on_both_runtimes(|| async {
         let options = SessionOptions::new().call_timeout(Some(Duration::from_millis(20)));
