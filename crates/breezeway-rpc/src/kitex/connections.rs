@@ -105,7 +105,46 @@ struct Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.connections.lock().endings.remove(&self.number);
+        let ending = self.connections.lock().endings.remove(&self.number);
+        // Not with the lock: it may be the last of a session, and its end takes a while.
+        drop(ending);
         self.connections.ended.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::net::{TcpListener, TcpStream};
+    use std::time::Instant;
+
+    use rustix::net::sockopt::set_socket_linger;
+
+    use super::*;
+
+    #[test]
+    fn what_is_left_of_a_connection_is_closed_without_the_lock() {
+        const LINGER: Duration = Duration::from_secs(5);
+        // A socket whose close takes longer, as its other end does not read.
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut slow = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (other, _) = listener.accept().unwrap();
+        slow.set_nonblocking(true).unwrap();
+        while slow.write(&[0; 65_536]).is_ok() {}
+        slow.set_nonblocking(false).unwrap();
+        set_socket_linger(&slow, Some(LINGER + Duration::from_secs(1))).unwrap();
+
+        let connections: Arc<Connections> = Arc::default();
+        connections.lock().endings.insert(1, Ending::Socket(slow.into()));
+        let place = Place { connections: Arc::clone(&connections), number: 1 };
+        let start = Instant::now();
+        let closing = std::thread::spawn(move || drop(place));
+        while !connections.lock().endings.is_empty() {
+            std::thread::yield_now();
+        }
+        assert!(start.elapsed() < LINGER, "others waited for {:?}", start.elapsed());
+        // Bytes that nobody reads are not lingered over.
+        drop(other);
+        closing.join().unwrap();
     }
 }
