@@ -16,6 +16,8 @@ const LAST_REPLIES: Duration = Duration::from_secs(1);
 /// Every connection that is being served.
 #[derive(Default)]
 pub(crate) struct Connections {
+    /// The most that are served at one time, if there is a limit.
+    most: Option<usize>,
     state: Mutex<State>,
     ended: Condvar,
 }
@@ -30,6 +32,12 @@ struct State {
 }
 
 impl Connections {
+    /// So many at one time; one more is closed.
+    #[cfg(feature = "shmipc")]
+    pub(crate) fn at_most(most: usize) -> Self {
+        Self { most: Some(most), ..Self::default() }
+    }
+
     /// From now on clients are served.
     pub(crate) fn open(&self, services: &Arc<Services>) {
         self.lock().services = Some(Arc::clone(services));
@@ -57,6 +65,11 @@ impl Connections {
             tracing::debug!(?connection, "no Thrift clients are served here");
             return None;
         };
+        // Under the lock, as several threads accept.
+        if let Some(most) = self.most.filter(|most| state.endings.len() >= *most) {
+            tracing::debug!(?connection, "a connection too many: {most} are served");
+            return None;
+        }
         match connection.ending() {
             Ok(ending) => {
                 state.next += 1;
@@ -72,9 +85,8 @@ impl Connections {
         }
     }
 
-    /// Those that are served, or whose handlers still run.
-    #[cfg(feature = "shmipc")]
-    pub(crate) fn count(&self) -> usize {
+    #[cfg(all(test, feature = "shmipc"))]
+    pub(super) fn count(&self) -> usize {
         self.lock().endings.len()
     }
 
