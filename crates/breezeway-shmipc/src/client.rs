@@ -44,8 +44,13 @@ pub(crate) struct Shared {
     #[cfg(feature = "tokio")]
     replaced: tokio::sync::Notify,
     put_back: StreamPool,
+    /// Who else keeps streams.
+    listeners: Mutex<Vec<Listener>>,
     opened: AtomicUsize,
 }
+
+/// Is told of each replacement, until it gives false.
+type Listener = Box<dyn Fn() -> bool + Send>;
 
 /// The sessions, by index.
 pub(crate) struct Slots {
@@ -84,6 +89,7 @@ impl Client {
             #[cfg(feature = "tokio")]
             replaced: tokio::sync::Notify::new(),
             put_back: StreamPool::default(),
+            listeners: Mutex::default(),
             opened: AtomicUsize::new(0),
         });
         let keeper = Keeper::new(Arc::clone(&shared));
@@ -158,6 +164,13 @@ impl Client {
                 Some(opened) => return Ok(Some(opened?)),
             }
         }
+    }
+
+    /// Calls `listener` each time that a session was [replaced](Session::is_replaced), until it
+    /// gives false: whoever keeps streams closes those of such sessions, for which their server
+    /// waits. It is called on another thread, and is not to call this client.
+    pub fn on_replaced(&self, listener: impl Fn() -> bool + Send + 'static) {
+        lock(&self.shared.listeners).push(Box::new(listener));
     }
 
     /// As [`Self::open`], for tasks.
@@ -259,6 +272,7 @@ impl Shared {
             before.core.replaced.store(true, Ordering::SeqCst);
         }
         self.put_back.forget_replaced();
+        lock(&self.listeners).retain(|listener| listener());
         before
     }
 }

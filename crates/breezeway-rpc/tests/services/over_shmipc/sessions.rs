@@ -106,6 +106,31 @@ async fn a_call_goes_to_the_server_that_has_taken_over() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn idle_clients_leave_a_server_that_was_replaced_without_another_call() {
+    for gear in GEARS {
+        let (address, _folder) = in_a_folder();
+        let (tell, _looks) = unbounded_channel();
+        let start = |options: ServerOptions| {
+            let (blocks, awaits) = (Corner::new(tell.clone()), Corner::new(tell.clone()));
+            Running::at(&address, options, gear, ShopServer(blocks), AsyncShopServer(awaits))
+        };
+        let before = start(trusting());
+        let awaited = AsyncShopClient::new(awaited(&address, ThriftFraming::TtHeader).await);
+        awaited.check(1).await.unwrap();
+        tokio::task::block_in_place(|| {
+            let waits = ShopClient::new(blocking(&address, ThriftFraming::TtHeader));
+            waits.check(1).unwrap();
+            before.wait_for_streams(2);
+            let _after = start(trusting().take_over(true));
+            let report = before.served.get().hot_restart(1, PATIENCE);
+            assert_eq!(report.acknowledged, 2, "{report:?}");
+            before.wait_for_streams(0);
+            waits.check(1).unwrap();
+        });
+    }
+}
+
 #[tokio::test]
 async fn more_streams_than_a_session_may_have_fail_their_calls_and_no_others() {
     let (running, _looks) = Running::shop(Gear::Awaits);
