@@ -84,12 +84,6 @@ impl Stopper {
         }
     }
 
-    /// Whether clients are sent to a successor.
-    #[doc(hidden)]
-    pub fn is_succeeded(&self) -> bool {
-        self.is_draining()
-    }
-
     pub(crate) fn is_stopping(&self) -> bool {
         self.shared.is_stopping.load(Ordering::Acquire)
     }
@@ -110,7 +104,9 @@ impl Stopper {
         self.shared.unserved.lock().expect("nobody panics with the lock")
     }
 
-    pub(crate) fn is_draining(&self) -> bool {
+    /// Whether clients are sent to a successor.
+    #[doc(hidden)]
+    pub fn is_draining(&self) -> bool {
         self.shared.is_draining.load(Ordering::Acquire)
     }
 
