@@ -145,9 +145,7 @@ async fn more_streams_than_a_session_may_have_fail_their_calls_and_no_others() {
         })
         .collect();
     // Their tasks run while this one waits elsewhere.
-    while running.streams() < 2 {
-        tokio::task::yield_now().await;
-    }
+    running.await_streams(2).await;
     let failed = shop.check(1).await.unwrap_err();
     assert!(matches!(failed, Error::Shmipc(_)), "{failed}");
     assert!(!failed.may_have_run());
@@ -169,9 +167,7 @@ async fn a_connection_too_many_is_closed_and_those_that_end_make_room() {
         stream.write_all(&[0]).await.unwrap();
         streams.push(stream);
     }
-    while running.streams() < MOST {
-        tokio::task::yield_now().await;
-    }
+    running.await_streams(MOST).await;
     let mut refused = greedy.open().await.unwrap();
     refused.write_all(&[0]).await.unwrap();
     let closed = tokio::time::timeout(PATIENCE, refused.read(&mut [0; 1])).await.unwrap();
