@@ -2,9 +2,9 @@
 //!
 //! What a sleeping driver is woken for reaches the task that waits for it by two wake-ups. So a
 //! task that finds nothing takes a turn itself, and announces the sleep anew, as the driver does.
-//! Who was rung for wakes the driver all the same, which finds nothing: a task that is not polled
-//! stops nobody. What nobody was rung for, as the other side had not flushed it yet, is announced
-//! by no doorbell any more: so the task wakes the driver if it finds what no task waits for.
+//! The driver is woken all the same, by the doorbell, and finds nothing: a task that is not polled
+//! stops nobody. But what a task takes before the other side has rung for it rings no more: so the
+//! task wakes the driver if it finds what no task waits for.
 
 #[cfg(test)]
 mod model;
@@ -58,8 +58,7 @@ impl State {
             // At its end the session has woken everybody.
             Turn::Idle | Turn::Closing | Turn::Ended => true,
         };
-        // A call or a stream that has come: whoever drives takes it up, and may have been rung for
-        // by nobody.
+        // A call or a stream: whoever drives takes it up, and perhaps nobody rings for it.
         if !is_asleep || !self.connection.arrivals.is_empty() {
             self.due.extend(self.driver.clone());
         }
