@@ -203,7 +203,7 @@ where
         // of it a little later, as a connection that ends at its beginning fails a call.
         let late = async {
             stopper.ending().await;
-            if stopper.is_succeeded() {
+            if stopper.is_draining() {
                 serving.http2(connections.clone(), sleep(LATE)).await?;
             }
             connections.close();
@@ -215,7 +215,7 @@ where
         };
         let cut = async {
             stopper.ending().await;
-            match stopper.is_succeeded() {
+            match stopper.is_draining() {
                 true => sleep(listening.drain_timeout).await,
                 false => pending().await,
             }

@@ -178,8 +178,7 @@ impl Channel for breezeway::Channel {
         arguments: &A,
         options: &CallOptions,
     ) -> Result<(), Error> {
-        without_metadata(options)?;
-        encoded(arguments, |message| self.post(method.tag, message))
+        post_until(self, method, arguments, options, options.deadline())
     }
 }
 
@@ -202,8 +201,9 @@ impl Channel for breezeway::ChannelClient {
         arguments: &A,
         options: &CallOptions,
     ) -> Result<(), Error> {
-        let post =
-            |channel: &breezeway::Channel, _| Channel::post(channel, method, arguments, options);
+        let post = |channel: &breezeway::Channel, until| {
+            post_until(channel, method, arguments, options, until)
+        };
         self.retrying(options.timeout, post, Error::may_have_run)
     }
 }
@@ -228,6 +228,21 @@ fn call_until<A: thrift::Call>(
     })?;
     options.received(reply.metadata())?;
     decode(reply.bytes()).map_err(Error::Reply)
+}
+
+/// As [`call_until`], of a oneway call, which waits at most for room.
+fn post_until<A: thrift::Call>(
+    channel: &breezeway::Channel,
+    method: &Method,
+    arguments: &A,
+    options: &CallOptions,
+    deadline: Option<Instant>,
+) -> Result<(), Error> {
+    without_metadata(options)?;
+    encoded(arguments, |message| match deadline {
+        None => channel.post(method.tag, message),
+        Some(deadline) => channel.post_until(method.tag, message, deadline),
+    })
 }
 
 /// Sends a message that is written to memory of this thread first.

@@ -40,9 +40,17 @@ pub(crate) struct Shared {
     pub(crate) notifier: Notifier,
     pub(crate) slots: Mutex<Slots>,
     changed: Condvar,
+    /// As `changed`, for tasks.
+    #[cfg(feature = "tokio")]
+    replaced: tokio::sync::Notify,
     put_back: StreamPool,
+    /// Who else keeps streams.
+    listeners: Mutex<Vec<Listener>>,
     opened: AtomicUsize,
 }
+
+/// Is told of each replacement, until it gives false.
+type Listener = Box<dyn Fn() -> bool + Send>;
 
 /// The sessions, by index.
 pub(crate) struct Slots {
@@ -78,7 +86,10 @@ impl Client {
             notifier: Notifier::new().map_err(failed)?,
             slots: Mutex::new(Slots { sessions, last_error: String::new(), closed: false }),
             changed: Condvar::new(),
+            #[cfg(feature = "tokio")]
+            replaced: tokio::sync::Notify::new(),
             put_back: StreamPool::default(),
+            listeners: Mutex::default(),
             opened: AtomicUsize::new(0),
         });
         let keeper = Keeper::new(Arc::clone(&shared));
@@ -139,18 +150,51 @@ impl Client {
 
     /// Opens a stream if there is a session now.
     #[cfg(feature = "tokio")]
-    pub(crate) fn try_open(&self) -> Result<Option<Stream>, ConnectError> {
+    fn try_open(&self) -> Result<Option<Stream>, ConnectError> {
         if let Some(stream) = self.shared.put_back.take() {
             return Ok(Some(stream));
         }
         let turn = self.shared.opened.fetch_add(1, Ordering::Relaxed) / STREAMS_IN_A_ROW;
-        let slots = lock(&self.shared.slots);
-        let session = slots.in_turn(turn);
-        drop(slots);
-        match session.map(|session| session.open()) {
-            None | Some(Err(StreamError::Session(_))) => Ok(None),
-            Some(opened) => Ok(Some(opened?)),
+        loop {
+            let session = lock(&self.shared.slots).in_turn(turn);
+            match session.map(|session| session.open()) {
+                None => return Ok(None),
+                // It ended in this moment.
+                Some(Err(StreamError::Session(_))) => {}
+                Some(opened) => return Ok(Some(opened?)),
+            }
         }
+    }
+
+    /// Calls `listener` each time that a session was [replaced](Session::is_replaced), until it
+    /// gives false: whoever keeps streams closes those of such sessions, for which their server
+    /// waits. It is called on another thread, and is not to call this client.
+    pub fn on_replaced(&self, listener: impl Fn() -> bool + Send + 'static) {
+        lock(&self.shared.listeners).push(Box::new(listener));
+    }
+
+    /// As [`Self::open`], for tasks.
+    #[cfg(feature = "tokio")]
+    pub(crate) async fn open_awaited(&self) -> Result<Stream, ConnectError> {
+        if let Some(stream) = self.try_open()? {
+            return Ok(stream);
+        }
+        let timeout = self.shared.options.connect_timeout;
+        let opening = async {
+            loop {
+                // Before the look: from now on a session that comes is heard of.
+                let replaced = self.shared.replaced.notified();
+                if let Some(stream) = self.try_open()? {
+                    return Ok::<_, ConnectError>(stream);
+                }
+                self.shared.notifier.notify();
+                replaced.await;
+            }
+        };
+        tokio::time::timeout(timeout, opening).await.unwrap_or_else(|_| {
+            let last = lock(&self.shared.slots).last_error.clone();
+            Err(ConnectError::NoSession { timeout, last })
+        })
     }
 
     /// A session that lives, the next in turn.
@@ -222,10 +266,13 @@ impl Shared {
         let before = slots.sessions[index].replace(session);
         self.changed.notify_all();
         drop(slots);
+        #[cfg(feature = "tokio")]
+        self.replaced.notify_waiters();
         if let Some(before) = &before {
             before.core.replaced.store(true, Ordering::SeqCst);
         }
         self.put_back.forget_replaced();
+        lock(&self.listeners).retain(|listener| listener());
         before
     }
 }

@@ -342,7 +342,7 @@ mod tests {
 
     use super::*;
     use crate::options::Trust;
-    use crate::slow_descriptor::{PROMPT, slow_to_close};
+    use crate::slow_descriptor::{LINGER, slow_to_close};
 
     #[test]
     fn descriptors_that_come_are_not_inherited_over_exec() {
@@ -381,14 +381,14 @@ mod tests {
         let (error, took) = judge_slow(&[&wire::bare(MessageType::Version, V3), &names]);
         let rule = Violation::NotInMemory("queue");
         assert!(matches!(&error, HandshakeError::Violation(found) if *found == rule), "{error}");
-        assert!(took < PROMPT, "refused after {took:?}");
+        assert!(took < LINGER, "refused after {took:?}");
     }
 
     #[test]
     fn descriptors_left_unread_behind_what_is_refused_do_not_hold_the_handshake() {
         let (error, took) = judge_slow(&[&[0xff; HEADER]]);
         assert!(matches!(&error, HandshakeError::Violation(_)), "{error}");
-        assert!(took < PROMPT, "refused after {took:?}");
+        assert!(took < LINGER, "refused after {took:?}");
     }
 
     #[test]
@@ -396,6 +396,6 @@ mod tests {
         let (error, took) = judge_slow(&[]);
         let rule = Violation::UnexpectedDescriptors(2);
         assert!(matches!(&error, HandshakeError::Violation(found) if *found == rule), "{error}");
-        assert!(took < PROMPT, "refused after {took:?}");
+        assert!(took < LINGER, "refused after {took:?}");
     }
 }

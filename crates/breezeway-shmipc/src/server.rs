@@ -350,14 +350,19 @@ impl Shared {
             .spawn(move || own.shake_all_hands());
         if let Err(error) = spawned {
             warn_limited!(%error, "no thread for a shmipc handshake");
-            let mut state = lock(&self.state);
-            let place = state.accepted.iter().position(|(_, other)| *other == ticket);
-            let accepted = place.and_then(|place| state.accepted.remove(place));
-            drop(state);
+            self.give_up(ticket);
+        }
+    }
+
+    /// Closes a connection for which there is no thread, unless one that rested has taken it.
+    fn give_up(&self, ticket: u64) {
+        let mut state = lock(&self.state);
+        let place = state.accepted.iter().position(|(_, other)| *other == ticket);
+        let accepted = place.and_then(|place| state.accepted.remove(place));
+        drop(state);
+        if let Some((socket, _)) = accepted {
             self.unregister(ticket);
-            if let Some((socket, _)) = accepted {
-                scm::close_connection(socket);
-            }
+            scm::close_connection(socket);
         }
     }
 
@@ -528,6 +533,38 @@ mod tests {
         }
         // Those of other tests count too.
         assert!(most < 100, "{most} threads for one client at a time");
+    }
+
+    #[test]
+    fn a_handshake_that_a_resting_thread_has_taken_keeps_its_place_where_no_thread_is_to_be_had() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("sock");
+        let options = ServerOptions::new(Trust::SameUser);
+        let server = Server::bind(&Address::Unix(path.clone()), options).unwrap();
+        let patience = Deadline::after(Duration::from_secs(30));
+        let _silent = UnixStream::connect(&path).unwrap();
+        let ticket = loop {
+            assert!(!patience.has_passed());
+            let state = lock(&server.shared.state);
+            if let (Some(&(ticket, _)), true) = (state.half_open.front(), state.accepted.is_empty())
+            {
+                break ticket;
+            }
+            drop(state);
+            std::thread::yield_now();
+        };
+        server.shared.give_up(ticket);
+        let half_open = lock(&server.shared.state).half_open.len();
+        assert_eq!(half_open, 1, "it is counted, and shut down when the server stops");
+        // One that nobody has taken is closed.
+        let (mut client, socket) = UnixStream::pair().unwrap();
+        let socket = OwnedFd::from(socket);
+        let ticket = server.shared.register(&socket).unwrap();
+        // Not notified: nobody comes for it.
+        lock(&server.shared.state).accepted.push_back((socket, ticket));
+        server.shared.give_up(ticket);
+        assert_eq!(lock(&server.shared.state).half_open.len(), 1);
+        assert_eq!(io::Read::read(&mut client, &mut [0]).unwrap(), 0);
     }
 
     /// What a client was told of a hot restart.

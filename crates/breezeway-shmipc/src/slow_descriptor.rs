@@ -7,10 +7,8 @@ use std::time::Duration;
 
 use rustix::net::sockopt::set_socket_linger;
 
-/// How long the last close takes.
-const LINGER: Duration = Duration::from_secs(5);
-/// Long enough for a loaded machine, and well below that.
-pub(crate) const PROMPT: Duration = Duration::from_secs(2);
+/// The last close takes longer: what took less has not waited for it.
+pub(crate) const LINGER: Duration = Duration::from_secs(5);
 
 /// A socket whose last close waits, as that of a FUSE daemon's file may: it lingers over bytes that
 /// its other end, the second, does not read.
@@ -21,6 +19,6 @@ pub(crate) fn slow_to_close() -> (OwnedFd, TcpStream) {
     stream.set_nonblocking(true).unwrap();
     while stream.write(&[0; 65_536]).is_ok() {}
     stream.set_nonblocking(false).unwrap();
-    set_socket_linger(&stream, Some(LINGER)).unwrap();
+    set_socket_linger(&stream, Some(LINGER + Duration::from_secs(1))).unwrap();
     (stream.into(), other)
 }

@@ -30,6 +30,9 @@ pub struct ByteStream {
     is_shut_down: bool,
 }
 
+/// Empty messages that a read passes before other tasks run.
+const MOST_EMPTY: u32 = 64;
+
 impl ByteStream {
     /// Bytes of a stream on which nothing but bytes is sent.
     pub fn new(stream: Stream) -> Self {
@@ -59,7 +62,13 @@ impl ByteStream {
 impl AsyncBufRead for ByteStream {
     fn poll_fill_buf(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<&[u8]>> {
         let this = self.get_mut();
+        let mut passed = 0;
         while this.received.is_empty() {
+            if passed == MOST_EMPTY {
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+            passed += 1;
             match ready!(this.receive.poll_receive(cx))? {
                 Some(message) => this.received.put(message),
                 None => return Poll::Ready(Ok(&[])),
@@ -133,7 +142,8 @@ pub struct ByteListener {
     address: Address,
     streams: mpsc::Receiver<Stream>,
     stopper: Stopper,
-    serving: JoinHandle<Result<(), ServeError>>,
+    /// Until it has said why it ended.
+    serving: Option<JoinHandle<Result<(), ServeError>>>,
 }
 
 /// Streams that nobody has accepted. Further ones are refused.
@@ -165,7 +175,7 @@ impl ByteListener {
             std::future::ready(())
         };
         let serving = tokio::spawn(server.serve_streams(refuse, hand_over));
-        Ok(Self { address, streams, stopper, serving })
+        Ok(Self { address, streams, stopper, serving: Some(serving) })
     }
 
     /// Where it listens, with the ports that it has got where 0 was asked for.
@@ -173,16 +183,18 @@ impl ByteListener {
         &self.address
     }
 
-    /// Waits for the next stream that a client opens.
+    /// Waits for the next stream that a client opens. Once serving has ended, it fails, the first
+    /// time by what has ended it.
     pub async fn accept(&mut self) -> Result<ByteStream, ServeError> {
-        match self.streams.recv().await {
-            Some(stream) => Ok(ByteStream::new(stream)),
-            None => match (&mut self.serving).await {
-                Ok(Err(error)) => Err(error),
-                Ok(Ok(())) => Err(io::Error::other("the listener was stopped").into()),
-                Err(error) => Err(io::Error::from(error).into()),
-            },
+        if let Some(stream) = self.streams.recv().await {
+            return Ok(ByteStream::new(stream));
         }
+        if let Some(serving) = &mut self.serving {
+            let ended = serving.await;
+            self.serving = None;
+            ended.map_err(io::Error::from)??;
+        }
+        Err(io::Error::other("the listener was stopped").into())
     }
 }
 

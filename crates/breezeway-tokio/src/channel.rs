@@ -199,9 +199,9 @@ impl Channel {
         &self,
         work: impl Future<Output = Result<T, CallError>>,
     ) -> Result<T, CallError> {
-        match self.channel.call_timeout() {
+        match self.channel.call_timeout().and_then(|time| Instant::now().checked_add(time)) {
             None => work.await,
-            Some(time) => within(work, Instant::now() + time).await,
+            Some(deadline) => within(work, deadline).await,
         }
     }
 
@@ -218,9 +218,19 @@ impl Channel {
     }
 
     /// Sends a one-way message, of which `Ok` says that it was published. Waits while there is no
-    /// room.
+    /// room, for as long as a call may take.
     pub async fn post(&self, method: u32, message: &[u8]) -> Result<(), CallError> {
-        poll_fn(|cx| self.channel.poll_post(cx, method, message)).await
+        self.in_time(poll_fn(|cx| self.channel.poll_post(cx, method, message))).await
+    }
+
+    /// As [`Self::post`], giving up at `deadline`.
+    pub async fn post_until(
+        &self,
+        method: u32,
+        message: &[u8],
+        deadline: Instant,
+    ) -> Result<(), CallError> {
+        within(poll_fn(|cx| self.channel.poll_post(cx, method, message)), deadline).await
     }
 
     /// As [`Self::post`], if there is room for the message now; false if not, and then nothing was

@@ -117,7 +117,11 @@ impl Client {
         let until = self.until();
         for _ in 0..RESENDS {
             let channel = self.channel_until(until).await?;
-            match channel.post(method, message).await {
+            let posted = match until {
+                None => channel.post(method, message).await,
+                Some(until) => channel.post_until(method, message, until).await,
+            };
+            match posted {
                 Err(error) if is_to_be_resent(&error, &channel) => {}
                 outcome => return Ok(outcome?),
             }

@@ -2,6 +2,7 @@
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use breezeway::{Incoming, ServerChannel, SessionError};
 use tokio::time::{Sleep, sleep};
@@ -22,8 +23,22 @@ impl DrainTimer {
                 return Poll::Ready(accepted);
             }
             let Some(left) = channel.drain_time_left() else { return Poll::Pending };
-            let timer = self.0.insert(Box::pin(sleep(left)));
-            ready!(timer.as_mut().poll(cx));
+            ready!(self.poll_sleep(left, cx));
         }
+    }
+
+    /// Ready once a session that drains has nothing more to give than its end.
+    pub(crate) fn poll_over(&mut self, channel: &ServerChannel, cx: &mut Context<'_>) -> Poll<()> {
+        while let Some(left) = channel.drain_time_left() {
+            if left.is_zero() {
+                break;
+            }
+            ready!(self.poll_sleep(left, cx));
+        }
+        Poll::Ready(())
+    }
+
+    fn poll_sleep(&mut self, left: Duration, cx: &mut Context<'_>) -> Poll<()> {
+        self.0.insert(Box::pin(sleep(left))).as_mut().poll(cx)
     }
 }

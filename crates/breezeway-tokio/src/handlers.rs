@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 
 /// A place for one handler's future, used again by the next if this one does not wait.
 pub(crate) struct Slot<F>(Pin<Box<Option<F>>>);
@@ -53,8 +53,13 @@ fn poll<F: Future<Output = ()>>(place: &mut Pin<Box<Option<F>>>, cx: &mut Contex
 /// Takes note of handlers that have ended.
 pub(crate) fn reap(waiting: &mut JoinSet<()>) {
     while let Some(ended) = waiting.try_join_next() {
-        if ended.is_err() {
-            tracing::warn!("a handler panicked");
-        }
+        note(&ended);
+    }
+}
+
+/// Takes note of a handler that has ended.
+pub(crate) fn note(ended: &Result<(), JoinError>) {
+    if ended.is_err() {
+        tracing::warn!("a handler panicked");
     }
 }

@@ -84,12 +84,6 @@ impl Stopper {
         }
     }
 
-    /// Whether clients are sent to a successor.
-    #[doc(hidden)]
-    pub fn is_succeeded(&self) -> bool {
-        self.is_draining()
-    }
-
     pub(crate) fn is_stopping(&self) -> bool {
         self.shared.is_stopping.load(Ordering::Acquire)
     }
@@ -110,7 +104,9 @@ impl Stopper {
         self.shared.unserved.lock().expect("nobody panics with the lock")
     }
 
-    pub(crate) fn is_draining(&self) -> bool {
+    /// Whether clients are sent to a successor.
+    #[doc(hidden)]
+    pub fn is_draining(&self) -> bool {
         self.shared.is_draining.load(Ordering::Acquire)
     }
 
@@ -157,7 +153,8 @@ impl Server {
     /// Each session is a task, in which `call` and the first poll of its future run; one that waits
     /// for something goes on as a task of its own, also when the client is gone
     /// ([`cancelled`](crate::cancelled) says so). So calls of one session are begun in their order,
-    /// and may end in any.
+    /// and may end in any. While 1,024 handlers of a session's one-way messages wait, or
+    /// as many as have messages of its cap together, nothing more of that session is begun.
     pub async fn serve<C, F>(self, call: C) -> Result<(), ServeError>
     where
         C: Fn(IncomingCall) -> F + Send + Sync + 'static,

@@ -4,6 +4,7 @@ use std::future::{Future, poll_fn};
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -13,12 +14,16 @@ use tokio::task::JoinSet;
 
 use crate::draining::DrainTimer;
 use crate::drive::{Drive, Step};
-use crate::handlers::{Slot, reap};
+use crate::handlers::{Slot, note, reap};
 use crate::server::Stopper;
 use crate::stream::Stream;
 
 /// Handlers that are started before other tasks get to run.
 const HANDLERS_PER_POLL: usize = 64;
+/// Handlers of one-way messages of a session that wait at one time, unless their messages have as
+/// many bytes as its cap before: as many as there may be messages that are not begun. The next one,
+/// and what came behind it, is begun when a handler ends.
+const MOST_ONE_WAY: usize = 1024;
 
 /// A session that is served.
 pub(crate) struct Session<C, F, S, G> {
@@ -31,6 +36,8 @@ pub(crate) struct Session<C, F, S, G> {
     waiting: JoinSet<()>,
     /// Handlers of streams that wait: as many as this has further copies.
     streams_served: Arc<()>,
+    /// And of one-way messages, with the bytes of these messages.
+    one_way_served: Arc<AtomicUsize>,
     stopper: Stopper,
     /// Of the server's calls in flight.
     limit: CallLimit,
@@ -49,6 +56,34 @@ enum Ending {
     Drains(DrainTimer),
     /// Nothing more is begun.
     Drained,
+}
+
+/// What is left of what has come, once some was begun.
+enum Left {
+    Nothing,
+    /// Other tasks are to run before it is begun.
+    Something,
+    /// So many handlers wait that it is begun when one of them ends, which wakes this task.
+    Held,
+}
+
+/// A one-way message whose handler waits, until it is dropped.
+struct OneWay {
+    served: Arc<AtomicUsize>,
+    len: usize,
+}
+
+impl OneWay {
+    fn begin(served: &Arc<AtomicUsize>, len: usize) -> Self {
+        served.fetch_add(len, Ordering::SeqCst);
+        Self { served: Arc::clone(served), len }
+    }
+}
+
+impl Drop for OneWay {
+    fn drop(&mut self) {
+        self.served.fetch_sub(self.len, Ordering::SeqCst);
+    }
 }
 
 impl<C, F, S, G> Session<C, F, S, G>
@@ -75,6 +110,7 @@ where
             streams: Slot::new(),
             waiting: JoinSet::new(),
             streams_served: Arc::default(),
+            one_way_served: Arc::default(),
             stopper,
             limit,
             stopped,
@@ -161,14 +197,15 @@ where
         reap(&mut self.waiting);
         let Some(drive) = &mut self.drive else { return Poll::Ready(()) };
         let step = drive.step(cx);
-        let began = self.begin(cx);
+        let left = self.begin(cx);
         if matches!(self.ending, Ending::Drained) {
             return Poll::Ready(());
         }
-        match step {
-            Step::Ended if began < HANDLERS_PER_POLL => return Poll::Ready(()),
+        match (step, left) {
+            (Step::Ended, Left::Nothing) => return Poll::Ready(()),
             // What the handlers have left to do for whoever drives wakes this task.
-            Step::Asleep if began < HANDLERS_PER_POLL && self.poll_news(cx).is_pending() => {}
+            (Step::Asleep, Left::Nothing | Left::Held) | (Step::Ended, Left::Held)
+                if self.poll_news(cx).is_pending() => {}
             _ => cx.waker().wake_by_ref(),
         }
         Poll::Pending
@@ -209,20 +246,52 @@ where
         Arc::strong_count(&self.streams_served) > 2 * most
     }
 
-    /// Starts the handlers of what has come, but not of all if that is much. Gives how many.
-    fn begin(&mut self, cx: &mut Context<'_>) -> usize {
-        for began in 0..HANDLERS_PER_POLL {
+    fn serves_enough_one_way(&self) -> bool {
+        let most = self.channel.as_ref().map_or(0, ServerChannel::cap);
+        let served = &self.one_way_served;
+        Arc::strong_count(served) > MOST_ONE_WAY || served.load(Ordering::SeqCst) >= most
+    }
+
+    /// Whether so many handlers of one-way messages wait that no more is begun until one has ended:
+    /// messages have no limit of calls in flight, and nobody could be told that one is refused. Of
+    /// a session that drains nothing is held once the time is over: then nothing is begun either.
+    fn is_held(&mut self, cx: &mut Context<'_>) -> bool {
+        while self.serves_enough_one_way() {
+            match self.waiting.poll_join_next(cx) {
+                Poll::Ready(Some(ended)) => note(&ended),
+                Poll::Ready(None) => return false,
+                Poll::Pending => {
+                    let (Ending::Drains(timer), Some(channel)) = (&mut self.ending, &self.channel)
+                    else {
+                        return true;
+                    };
+                    return timer.poll_over(channel, cx).is_pending();
+                }
+            }
+        }
+        false
+    }
+
+    /// Starts the handlers of what has come, but not of all if that is much.
+    fn begin(&mut self, cx: &mut Context<'_>) -> Left {
+        for _ in 0..HANDLERS_PER_POLL {
+            if self.is_held(cx) {
+                return Left::Held;
+            }
             match self.next(cx) {
-                Some(Incoming::Call(call)) => {
-                    if !call.is_one_way()
-                        && let Some(reason) = self.limit.refusal()
-                    {
-                        call.fail(ErrorCode::Overloaded, &reason);
-                    } else {
+                Some(Incoming::Call(call)) if call.is_one_way() => {
+                    let len = call.request().len();
+                    let (handler, served) = ((self.call)(call), &self.one_way_served);
+                    let hold = || OneWay::begin(served, len);
+                    self.calls.start(cx, handler, &mut self.waiting, hold);
+                }
+                Some(Incoming::Call(call)) => match self.limit.refusal() {
+                    Some(reason) => call.fail(ErrorCode::Overloaded, &reason),
+                    None => {
                         let (handler, limit) = ((self.call)(call), &self.limit);
                         self.calls.start(cx, handler, &mut self.waiting, || limit.begin());
                     }
-                }
+                },
                 Some(Incoming::Stream(_, stream)) if self.serves_enough_streams() => {
                     tracing::debug!(peer = ?stream.peer(), "a stream is refused: too many handlers");
                     stream.reset(ErrorCode::Overloaded);
@@ -232,9 +301,9 @@ where
                     let served = &self.streams_served;
                     self.streams.start(cx, handler, &mut self.waiting, || Arc::clone(served));
                 }
-                None => return began,
+                None => return Left::Nothing,
             }
         }
-        HANDLERS_PER_POLL
+        Left::Something
     }
 }

@@ -387,7 +387,26 @@ impl Channel {
     ///
     /// `Ok` says that it was published, not that it will be served.
     pub fn post(&self, method: u32, message: &[u8]) -> Result<(), CallError> {
-        let deadline = self.deadline();
+        self.post_by(method, message, self.deadline())
+    }
+
+    /// As [`Self::post`], giving up at `deadline`.
+    pub fn post_until(
+        &self,
+        method: u32,
+        message: &[u8],
+        deadline: Instant,
+    ) -> Result<(), CallError> {
+        self.post_by(method, message, Deadline::at(deadline))
+    }
+
+    /// As [`Self::post`], giving up at `deadline`.
+    pub(crate) fn post_by(
+        &self,
+        method: u32,
+        message: &[u8],
+        deadline: Deadline,
+    ) -> Result<(), CallError> {
         self.handle.shared.hold_back(message.len(), deadline);
         let outcome = self.handle.shared.wait(deadline, |state, cx| {
             state.poll_post(cx, method, &mut Outgoing::message(message))

@@ -92,7 +92,7 @@ impl ChannelClient {
 
     /// Sends a one-way message, as [`Channel::post`] does.
     pub fn post(&self, method: u32, message: &[u8]) -> Result<(), ClientError> {
-        let post = |channel: &Channel, _| channel.post(method, message);
+        let post = |channel: &Channel, until| channel.post_by(method, message, until);
         self.resending(self.deadline(), post, CallError::may_have_run)
     }
 

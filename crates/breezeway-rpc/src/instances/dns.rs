@@ -37,6 +37,9 @@ impl Dns {
     }
 }
 
+/// Between two questions: a clock cannot say what is later than its end.
+const LONGEST: Duration = Duration::from_secs(365 * 86_400);
+
 impl Resolver for Dns {
     async fn next(&mut self) -> Vec<Instance> {
         loop {
@@ -44,7 +47,7 @@ impl Resolver for Dns {
                 sleep_until(due).await;
             }
             let found = lookup_host((self.host.as_str(), self.port)).await;
-            self.due = Some(Instant::now() + self.every);
+            self.due = Some(Instant::now() + self.every.min(LONGEST));
             match found.map(BTreeSet::from_iter) {
                 Ok(found) if found.is_empty() || found == self.last => {}
                 Ok(found) => {
@@ -158,6 +161,12 @@ mod tests {
         // As if it had been another address before.
         dns.last = ["127.0.0.2:7000".parse().unwrap()].into();
         assert_eq!(dns.next().await, set);
+    }
+
+    #[tokio::test]
+    async fn a_name_may_be_asked_for_once_and_never_again() {
+        let mut dns = Dns::new("127.0.0.1", 7000, Duration::MAX);
+        assert_eq!(dns.next().await.len(), 1);
     }
 
     #[tokio::test]

@@ -75,11 +75,13 @@ impl ThriftClient {
     #[cfg(feature = "shmipc")]
     #[cfg_attr(docsrs, doc(cfg(feature = "shmipc")))]
     pub fn over_shmipc(client: breezeway_shmipc::Client, framing: ThriftFraming) -> Self {
-        Self::by(Route::Shmipc(client), framing)
+        let pool = pool(framing);
+        client.on_replaced(pool.forgets());
+        Self { pool, route: Route::Shmipc(client) }
     }
 
     fn by(route: Route, framing: ThriftFraming) -> Self {
-        Self { pool: Pool::new(framing), route }
+        Self { pool: pool(framing), route }
     }
 
     /// How long connecting to one of the server's addresses may take, with TLS's handshake where
@@ -132,6 +134,10 @@ impl ThriftClient {
         written.map_err(|error| connection.receiver.failure(error))?;
         Ok((connection, sequence))
     }
+}
+
+fn pool(framing: ThriftFraming) -> Pool<Connection> {
+    Pool::new(framing, |connection| connection.socket.is_replaced())
 }
 
 /// Connects to the first place that can be.

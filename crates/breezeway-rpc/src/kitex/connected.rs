@@ -59,6 +59,15 @@ impl Connected {
         }
     }
 
+    /// Whether its client has another session by now, and this one ends with its streams.
+    pub(super) fn is_replaced(&self) -> bool {
+        match self {
+            Self::Socket(_) => false,
+            #[cfg(feature = "shmipc")]
+            Self::Shmipc(stream) => stream.session().is_replaced(),
+        }
+    }
+
     pub(super) fn is_usable(&self) -> bool {
         match self {
             Self::Socket(socket) => socket.is_usable(),

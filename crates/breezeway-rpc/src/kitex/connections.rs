@@ -16,6 +16,8 @@ const LAST_REPLIES: Duration = Duration::from_secs(1);
 /// Every connection that is being served.
 #[derive(Default)]
 pub(crate) struct Connections {
+    /// The most that are served at one time, if there is a limit.
+    most: Option<usize>,
     state: Mutex<State>,
     ended: Condvar,
 }
@@ -30,6 +32,12 @@ struct State {
 }
 
 impl Connections {
+    /// So many at one time; one more is closed.
+    #[cfg(feature = "shmipc")]
+    pub(crate) fn at_most(most: usize) -> Self {
+        Self { most: Some(most), ..Self::default() }
+    }
+
     /// From now on clients are served.
     pub(crate) fn open(&self, services: &Arc<Services>) {
         self.lock().services = Some(Arc::clone(services));
@@ -57,6 +65,11 @@ impl Connections {
             tracing::debug!(?connection, "no Thrift clients are served here");
             return None;
         };
+        // Under the lock, as several threads accept.
+        if let Some(most) = self.most.filter(|most| state.endings.len() >= *most) {
+            tracing::debug!(?connection, "a connection too many: {most} are served");
+            return None;
+        }
         match connection.ending() {
             Ok(ending) => {
                 state.next += 1;
@@ -72,9 +85,8 @@ impl Connections {
         }
     }
 
-    /// Those that are served, or whose handlers still run.
-    #[cfg(feature = "shmipc")]
-    pub(crate) fn count(&self) -> usize {
+    #[cfg(all(test, feature = "shmipc"))]
+    pub(super) fn count(&self) -> usize {
         self.lock().endings.len()
     }
 
@@ -105,7 +117,46 @@ struct Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.connections.lock().endings.remove(&self.number);
+        let ending = self.connections.lock().endings.remove(&self.number);
+        // Not with the lock: it may be the last of a session, and its end takes a while.
+        drop(ending);
         self.connections.ended.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::net::{TcpListener, TcpStream};
+    use std::time::Instant;
+
+    use rustix::net::sockopt::set_socket_linger;
+
+    use super::*;
+
+    #[test]
+    fn what_is_left_of_a_connection_is_closed_without_the_lock() {
+        const LINGER: Duration = Duration::from_secs(5);
+        // A socket whose close takes longer, as its other end does not read.
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut slow = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (other, _) = listener.accept().unwrap();
+        slow.set_nonblocking(true).unwrap();
+        while slow.write(&[0; 65_536]).is_ok() {}
+        slow.set_nonblocking(false).unwrap();
+        set_socket_linger(&slow, Some(LINGER + Duration::from_secs(1))).unwrap();
+
+        let connections: Arc<Connections> = Arc::default();
+        connections.lock().endings.insert(1, Ending::Socket(slow.into()));
+        let place = Place { connections: Arc::clone(&connections), number: 1 };
+        let start = Instant::now();
+        let closing = std::thread::spawn(move || drop(place));
+        while !connections.lock().endings.is_empty() {
+            std::thread::yield_now();
+        }
+        assert!(start.elapsed() < LINGER, "others waited for {:?}", start.elapsed());
+        // Bytes that nobody reads are not lingered over.
+        drop(other);
+        closing.join().unwrap();
     }
 }

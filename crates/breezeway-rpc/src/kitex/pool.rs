@@ -1,7 +1,7 @@
 //! Connections to a server that wait for the next call, and how its requests are numbered.
 
 use std::sync::atomic::{AtomicI32, Ordering};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use breezeway::{Address, SessionOptions};
@@ -37,12 +37,30 @@ impl Reach {
 pub(super) struct Pool<C> {
     framing: ThriftFraming,
     sequence: AtomicI32,
-    idle: Mutex<Vec<C>>,
+    idle: Arc<Mutex<Vec<C>>>,
+    /// Whether nobody is to keep this connection: its server waits for its end.
+    is_over: fn(&C) -> bool,
 }
 
 impl<C> Pool<C> {
-    pub(super) fn new(framing: ThriftFraming) -> Self {
-        Self { framing, sequence: AtomicI32::new(1), idle: Mutex::default() }
+    pub(super) fn new(framing: ThriftFraming, is_over: fn(&C) -> bool) -> Self {
+        Self { framing, sequence: AtomicI32::new(1), idle: Arc::default(), is_over }
+    }
+
+    /// Closes those of the idle connections that are over; false once the pool is gone.
+    #[cfg(feature = "shmipc")]
+    pub(super) fn forgets(&self) -> impl Fn() -> bool + Send + use<C>
+    where
+        C: Send + 'static,
+    {
+        let (idle, is_over) = (Arc::downgrade(&self.idle), self.is_over);
+        move || {
+            let Some(idle) = idle.upgrade() else { return false };
+            let over: Vec<C> =
+                lock(&idle).extract_if(.., |connection| is_over(connection)).collect();
+            drop(over);
+            true
+        }
     }
 
     /// The bytes of the next request, and its number.
@@ -59,7 +77,7 @@ impl<C> Pool<C> {
     /// An idle connection that can be used; those that cannot are closed.
     pub(super) fn idle(&self, is_usable: impl Fn(&mut C) -> bool) -> Option<C> {
         loop {
-            let mut connection = self.lock().pop()?;
+            let mut connection = lock(&self.idle).pop()?;
             if is_usable(&mut connection) {
                 return Some(connection);
             }
@@ -67,13 +85,14 @@ impl<C> Pool<C> {
     }
 
     pub(super) fn keep(&self, connection: C) {
-        let mut idle = self.lock();
-        if idle.len() < MAX_IDLE {
+        let mut idle = lock(&self.idle);
+        // Judged with the lock: if it is over later, whoever ends it looks here then.
+        if idle.len() < MAX_IDLE && !(self.is_over)(&connection) {
             idle.push(connection);
         }
     }
+}
 
-    fn lock(&self) -> MutexGuard<'_, Vec<C>> {
-        self.idle.lock().expect("nobody panics with the lock")
-    }
+fn lock<C>(idle: &Mutex<Vec<C>>) -> MutexGuard<'_, Vec<C>> {
+    idle.lock().expect("nobody panics with the lock")
 }

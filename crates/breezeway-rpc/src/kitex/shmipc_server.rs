@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use breezeway::Peer;
 use breezeway_os::shortage;
-use breezeway_shmipc::{Session, Stopper};
+use breezeway_shmipc::{Session, Stopper, StreamError};
 
 use super::connections::Connections;
 use super::shmipc::Stream;
@@ -95,15 +95,15 @@ impl ShmipcServer {
 
     /// Serves until it is stopped, then ends all sessions.
     pub fn serve(self) {
-        let connections: Arc<Connections> = Arc::default();
-        let limits = (self.most_connections, self.server.handshake_timeout());
+        let connections = Arc::new(Connections::at_most(self.most_connections));
+        let patience = self.server.handshake_timeout();
         connections.open(&Arc::new(self.services));
         thread::scope(|scope| {
             while let Some(session) = self.server.accept() {
                 let connections = &connections;
                 let thread = thread::Builder::new().name("thrift session".to_owned());
                 let started =
-                    thread.spawn_scoped(scope, move || accept(&session, connections, limits));
+                    thread.spawn_scoped(scope, move || accept(&session, connections, patience));
                 if let Err(error) = started.map_err(shortage::no_thread) {
                     tracing::warn!(%error, "no thread for a Thrift client's session of shmipc");
                 }
@@ -114,25 +114,31 @@ impl ShmipcServer {
     }
 }
 
-/// Serves the streams of a session until its client closes it or the server stops: so many in all,
-/// of which each may take so long for its first message.
-fn accept(session: &Session, connections: &Arc<Connections>, (most, patience): (usize, Duration)) {
-    let peer = session.peer().unwrap_or(UNKNOWN);
-    loop {
-        match session.accept().map(Stream::try_from) {
-            Ok(Ok(_)) if connections.count() >= most => {
-                tracing::debug!(?peer, "a connection too many: {most} are served");
-            }
-            Ok(Ok(stream)) => {
-                connections.serve((Arc::new(stream.with_patience(patience)), peer.clone()));
-            }
-            Ok(Err(error)) => tracing::warn!(%error, "a stream of shmipc cannot be served"),
-            Err(end) => {
-                tracing::debug!(?peer, %end, "a Thrift client's session of shmipc is over");
-                return;
-            }
+/// Serves the streams of a session until its client closes it or the server stops. Each may take so
+/// long for its first message.
+fn accept(session: &Session, connections: &Arc<Connections>, patience: Duration) {
+    let end = loop {
+        if let Err(end) = accept_one(session, connections, patience) {
+            break end;
         }
+    };
+    let peer = session.peer();
+    tracing::debug!(?peer, %end, "a Thrift client's session of shmipc is over");
+}
+
+fn accept_one(
+    session: &Session,
+    connections: &Arc<Connections>,
+    patience: Duration,
+) -> Result<(), StreamError> {
+    match Stream::try_from(session.accept()?) {
+        Ok(stream) => {
+            let peer = session.peer().unwrap_or(UNKNOWN);
+            connections.serve((Arc::new(stream.with_patience(patience)), peer));
+        }
+        Err(error) => tracing::warn!(%error, "a stream of shmipc cannot be served"),
     }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -187,5 +193,45 @@ mod tests {
             }
             stopper.stop();
         });
+    }
+
+    #[test]
+    fn sessions_that_open_streams_at_one_time_exceed_the_limit_by_none() {
+        const SESSIONS: usize = 8;
+        const MOST: usize = 4;
+        let folder = tempfile::tempdir().unwrap();
+        let address = Address::Unix(folder.path().join("shmipc.sock"));
+        let session = breezeway_shmipc::SessionOptions::new().handshake_timeout(PATIENCE);
+        let options = ServerOptions::new(Trust::SameUser).session(session.clone());
+        let server = Server::bind(&address, options).unwrap();
+        let options = ClientOptions::new(Trust::SameUser).session(session);
+        let pairs: Vec<_> = (0..SESSIONS)
+            .map(|_| {
+                (Client::connect(&address, options.clone()).unwrap(), server.accept().unwrap())
+            })
+            .collect();
+        for _ in 0..50 {
+            let streams: Vec<_> = pairs
+                .iter()
+                .flat_map(|(client, _)| (0..MOST).map(|_| client.open().unwrap()))
+                .map(|mut stream| stream.write_all(&[0]).map(|()| stream).unwrap())
+                .collect();
+            let connections = Arc::new(Connections::at_most(MOST));
+            connections.open(&Arc::default());
+            let start = std::sync::Barrier::new(SESSIONS);
+            thread::scope(|scope| {
+                for (_, session) in &pairs {
+                    scope.spawn(|| {
+                        start.wait();
+                        for _ in 0..MOST {
+                            accept_one(session, &connections, PATIENCE).unwrap();
+                        }
+                    });
+                }
+            });
+            assert_eq!(connections.count(), MOST);
+            drop(streams);
+            connections.close();
+        }
     }
 }

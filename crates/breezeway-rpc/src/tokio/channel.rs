@@ -70,13 +70,28 @@ impl AsyncChannel for breezeway_tokio::Channel {
         arguments: &A,
         options: &CallOptions,
     ) -> Result<(), Error> {
-        if !options.metadata.0.is_empty() {
-            return Err(Error::NoMetadata);
-        }
-        let message = to_vec(arguments)?;
-        options.took(self.carrier());
-        Ok(self.post(method.tag, &message).await?)
+        post_until(self, method, arguments, options, options.deadline()).await
     }
+}
+
+/// As [`call_until`], of a oneway call, which waits at most for room.
+async fn post_until<A: thrift::Call + Sync>(
+    channel: &breezeway_tokio::Channel,
+    method: &Method,
+    arguments: &A,
+    options: &CallOptions,
+    deadline: Option<Instant>,
+) -> Result<(), Error> {
+    if !options.metadata.0.is_empty() {
+        return Err(Error::NoMetadata);
+    }
+    let message = to_vec(arguments)?;
+    options.took(channel.carrier());
+    match deadline {
+        None => channel.post(method.tag, &message).await?,
+        Some(deadline) => channel.post_until(method.tag, &message, deadline).await?,
+    }
+    Ok(())
 }
 
 /// Calls over a session, giving up at the deadline: of a call that is made again, that of the first
@@ -133,7 +148,7 @@ impl AsyncChannel for breezeway_tokio::Client {
         let until = options.deadline().or_else(|| self.until());
         for _ in 0..RESENDS {
             let channel = self.channel_until(until).await?;
-            match AsyncChannel::post(&channel, method, arguments, options).await {
+            match post_until(&channel, method, arguments, options, until).await {
                 Err(error) if !error.may_have_run() && channel.is_going_away() => {}
                 outcome => return outcome,
             }

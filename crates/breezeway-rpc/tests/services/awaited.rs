@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use breezeway::Address;
+use breezeway::{Address, CallError, SessionOptions};
 use breezeway_rpc::thrift::{ApplicationException, ExceptionKind};
 use breezeway_rpc::{AsyncServer, CallOptions, Error, ReplyMetadata};
 use breezeway_tokio::{Channel, Stopper};
@@ -201,4 +201,21 @@ async fn a_blocking_client_calls_an_awaited_service() {
     });
     assert_eq!(count.await.unwrap(), 1);
     running.end().await;
+}
+
+#[tokio::test]
+async fn a_oneway_call_ends_at_its_deadline_where_the_server_takes_nothing_up() {
+    const LONG: Duration = Duration::from_secs(20);
+    let (channel, _server) = Channel::pair(&SessionOptions::new()).await.unwrap();
+    let shop = AsyncShopClient::new(channel);
+    let within = || CallOptions::new().timeout(Duration::from_millis(20));
+    let failing = async {
+        loop {
+            if let Err(error) = shop.with(within()).look("Ada".to_owned()).await {
+                break error;
+            }
+        }
+    };
+    let failed = timeout(LONG, failing).await.expect("it waits for ever");
+    assert!(matches!(failed, Error::Call(CallError::DeadlinePassed)), "{failed}");
 }

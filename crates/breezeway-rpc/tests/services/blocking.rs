@@ -5,7 +5,8 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use breezeway::{
-    Address, CallError, Client, ErrorCode, ServeError, ServerOptions, Session, Stopper,
+    Address, CallError, Client, ErrorCode, ServeError, ServerOptions, Session, SessionOptions,
+    Stopper,
 };
 use breezeway_rpc::thrift::{ApplicationException, ExceptionKind};
 use breezeway_rpc::{CallOptions, Channel, Context, Error, Method, Reply, Server, Service};
@@ -258,4 +259,24 @@ fn services_whose_numbers_collide_are_refused() {
     let server = server.add_service(ShopServer(Corner::new(tell.clone()))).unwrap();
     let error = server.add_service(ShopServer(Corner::new(tell))).err().unwrap().to_string();
     assert!(error.contains("Shop."), "{error}");
+}
+
+#[test]
+fn a_oneway_call_ends_at_its_deadline_where_the_server_takes_nothing_up() {
+    // Far longer than the call is to take.
+    let options = SessionOptions::new().call_timeout(Some(Duration::from_secs(60)));
+    let (channel, _server) = breezeway::Channel::pair(&options).unwrap();
+    let shop = ShopClient::new(channel);
+    let within = || CallOptions::new().timeout(Duration::from_millis(20));
+    let (tell, told) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let failed = loop {
+            if let Err(error) = shop.with(within()).look("Ada".to_owned()) {
+                break error;
+            }
+        };
+        let _ = tell.send(failed);
+    });
+    let failed = told.recv_timeout(Duration::from_secs(20)).expect("it waits for the session's");
+    assert!(matches!(failed, Error::Call(CallError::DeadlinePassed)), "{failed}");
 }

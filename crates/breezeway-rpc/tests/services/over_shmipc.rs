@@ -32,6 +32,7 @@ use crate::streams_blocking;
 use crate::thrift::{FRAMINGS, tea};
 use crate::thrift_awaited::five_hundred_echoes_at_a_time;
 use crate::{processes, streams};
+use stopping::Gate;
 
 /// How long something may take that must come.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -145,6 +146,16 @@ impl Running {
             assert!(Instant::now() < until, "not {wanted} streams");
             std::thread::yield_now();
         }
+    }
+
+    /// As [`Self::wait_for_streams`], while other tasks run.
+    async fn await_streams(&self, wanted: usize) {
+        let waiting = async {
+            while self.streams() != wanted {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(PATIENCE, waiting).await.expect("not so many streams");
     }
 
     fn streams(&self) -> usize {
@@ -344,42 +355,57 @@ fn fifty_threads_share_a_client() {
 
 #[tokio::test]
 async fn a_call_ends_at_its_deadline_in_every_framing_and_delays_no_other() {
-    for gear in GEARS {
-        for framing in FRAMINGS {
-            let (running, mut looks) = Running::shop(gear);
-            let shop = AsyncShopClient::new(running.awaited(framing).await);
-            let mut time = Duration::from_millis(50);
-            loop {
-                let late = shop.with(CallOptions::new().timeout(time));
-                // A handler that blocks is left at its work, and none such may stay.
-                let failed = match gear {
-                    Gear::Blocks => ignored(&running.address, framing).await,
-                    Gear::Awaits => late.echo("never".to_owned()).await.map(drop),
-                };
-                // The server may say so first.
-                let is_late = match &failed {
-                    Err(Error::Application(error)) => error.message == "the call's deadline passed",
-                    failed => matches!(failed, Err(Error::Call(CallError::DeadlinePassed))),
-                };
-                assert!(is_late, "{gear:?} {framing:?}: {failed:?}");
-                let (Gear::Awaits, ThriftFraming::TtHeader) = (gear, framing) else { break };
-                match tokio::time::timeout(10 * time, looks.recv()).await {
-                    Ok(told) => break assert_eq!(told.unwrap(), "dropped"),
-                    // It may never have been served, on a machine that is busy for so long.
-                    Err(_) => time *= 2,
-                }
-                assert!(time < Duration::from_secs(5), "no handler was dropped");
+    for framing in FRAMINGS {
+        let (running, mut looks) = Running::shop(Gear::Awaits);
+        let shop = AsyncShopClient::new(running.awaited(framing).await);
+        let mut time = Duration::from_millis(50);
+        loop {
+            let late = shop.with(CallOptions::new().timeout(time));
+            assert_late(framing, late.echo("never".to_owned()).await);
+            if framing != ThriftFraming::TtHeader {
+                break;
             }
-            assert_eq!(shop.echo("well served".to_owned()).await.unwrap(), "well served");
+            match tokio::time::timeout(10 * time, looks.recv()).await {
+                Ok(told) => break assert_eq!(told.unwrap(), "dropped"),
+                // It may never have been served, on a machine that is busy for so long.
+                Err(_) => time *= 2,
+            }
+            assert!(time < Duration::from_secs(5), "no handler was dropped");
         }
+        assert_eq!(shop.echo("well served".to_owned()).await.unwrap(), "well served");
     }
 }
 
-/// A call from a thread, which is refused its time before it is sent.
-async fn ignored(address: &Address, framing: ThriftFraming) -> Result<(), Error> {
-    let shop = ShopClient::new(blocking(address, framing));
-    let calling = move || shop.with(CallOptions::new().timeout(Duration::from_nanos(1))).check(1);
-    tokio::task::spawn_blocking(calling).await.unwrap()
+#[tokio::test]
+async fn a_call_at_a_handler_that_blocks_ends_at_its_deadline_and_delays_no_other() {
+    for framing in FRAMINGS {
+        let (gate, mut asked) = Gate::new();
+        let services = (HealthServer(gate.clone()), AsyncHealthServer(gate.clone()));
+        let running = Running::of(Gear::Blocks, services.0, services.1);
+        let health = AsyncHealthClient::new(running.awaited(framing).await);
+        let mut time = Duration::from_millis(50);
+        loop {
+            assert_late(framing, health.with(CallOptions::new().timeout(time)).ready().await);
+            // Its handler runs on, unless it was too late to begin.
+            if asked.try_recv().is_ok() {
+                break;
+            }
+            time *= 2;
+            assert!(time < Duration::from_secs(5), "no handler was begun");
+        }
+        health.check(1).await.unwrap();
+        gate.open();
+        assert!(health.ready().await.unwrap());
+    }
+}
+
+fn assert_late<T: std::fmt::Debug>(framing: ThriftFraming, outcome: Result<T, Error>) {
+    // The server may say so first.
+    let is_late = match &outcome {
+        Err(Error::Application(error)) => error.message == "the call's deadline passed",
+        outcome => matches!(outcome, Err(Error::Call(CallError::DeadlinePassed))),
+    };
+    assert!(is_late, "{framing:?}: {outcome:?}");
 }
 
 /// The shop in a process of its own, at the path of this address.

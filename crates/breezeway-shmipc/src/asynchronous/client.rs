@@ -1,6 +1,10 @@
 //! A client for tasks.
 
+use std::io;
 use std::sync::Arc;
+
+use breezeway_os::shortage;
+use tokio::sync::oneshot;
 
 use super::Stream;
 use crate::address::Address;
@@ -14,10 +18,18 @@ pub struct Client {
 }
 
 impl Client {
-    /// Connects all sessions, in a thread for blocking work.
+    /// Connects all sessions, in a thread of its own.
     pub async fn connect(address: &Address, options: ClientOptions) -> Result<Self, ConnectError> {
-        let address = address.clone();
-        let client = aside(move || crate::Client::connect(&address, options)).await?;
+        let failed = |cause| ConnectError::Connect { address: address.to_string(), cause };
+        let (sender, connected) = oneshot::channel();
+        let connecting = {
+            let address = address.clone();
+            // Whoever has asked may have given up.
+            move || drop(sender.send(crate::Client::connect(&address, options)))
+        };
+        // Where tokio gets no thread, it panics.
+        shortage::spawn("shmipc-connect", connecting).map_err(failed)?;
+        let client = connected.await.map_err(|_| failed(io::Error::other("a panic")))??;
         Ok(Self { client: Arc::new(client) })
     }
 
@@ -28,14 +40,7 @@ impl Client {
 
     /// Opens a stream; waits for a session if there is none, at most for `connect_timeout`.
     pub async fn open(&self) -> Result<Stream, ConnectError> {
-        let opened = match self.client.try_open()? {
-            Some(stream) => stream,
-            None => {
-                let client = Arc::clone(&self.client);
-                aside(move || client.open()).await?
-            }
-        };
-        Ok(Stream::new(opened)?)
+        Ok(Stream::new(self.client.open_awaited().await?)?)
     }
 
     /// Leaves a stream to whoever opens the next one, instead of closing it. See
@@ -43,11 +48,4 @@ impl Client {
     pub fn put_back(&self, stream: Stream) {
         self.client.put_back(stream.into_blocking());
     }
-}
-
-/// Does what blocks in a thread of its own.
-async fn aside<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, ConnectError> + Send + 'static,
-) -> Result<T, ConnectError> {
-    tokio::task::spawn_blocking(work).await.unwrap_or(Err(ConnectError::Closed))
 }

@@ -141,7 +141,11 @@ impl Writer {
 
 /// The task is woken to try again.
 pub(super) fn wait_for_room(core: &Core, context: &Context<'_>) {
-    lock(&core.senders).push(context.waker().clone());
+    let mut senders = lock(&core.senders);
+    if !senders.iter().any(|known| known.will_wake(context.waker())) {
+        senders.push(context.waker().clone());
+    }
+    drop(senders);
     if core.ended().is_some() {
         // It may have ended, on another thread, before this one was among those to be woken.
         core.wake_senders();
@@ -176,5 +180,38 @@ impl AsyncWrite for Writer {
     /// As [`Writer::shutdown`].
     fn poll_shutdown(mut self: Pin<&mut Self>, _context: &mut Context<'_>) -> Poll<io::Result<()>> {
         Poll::Ready(self.writer.shutdown().map_err(io::Error::from))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::task::{Wake, Waker};
+
+    use super::*;
+    use crate::{ClientOptions, ServerOptions, SessionOptions, Trust};
+
+    struct Task;
+
+    impl Wake for Task {
+        fn wake(self: Arc<Self>) {}
+    }
+
+    #[tokio::test]
+    async fn a_task_that_polls_again_and_again_for_room_waits_once() {
+        let session = SessionOptions::new().when_exhausted(WhenExhausted::Wait);
+        let options = ClientOptions::new(Trust::SameUser).buffer_size(1 << 20).session(session);
+        let server = ServerOptions::new(Trust::SameUser);
+        let (client, _server) = crate::Session::pair(&options, &server).unwrap();
+        let mut stream = super::super::Stream::new(client.open().unwrap()).unwrap();
+        let (_, writer) = stream.halves();
+        let tasks = [Waker::from(Arc::new(Task)), Waker::from(Arc::new(Task))];
+        let poll = |writer: &mut Writer, task: &Waker| {
+            writer.poll_send(&mut Context::from_waker(task), &[0; 4096]).is_pending()
+        };
+        while !poll(writer, &tasks[0]) {}
+        for _ in 0..100 {
+            assert!(tasks.iter().all(|task| poll(writer, task)));
+        }
+        assert_eq!(lock(&client.core.senders).len(), tasks.len());
     }
 }

@@ -12,7 +12,7 @@ use super::*;
 use crate::error::StreamError;
 use crate::options::{ClientOptions, ServerOptions, Trust, WhenExhausted};
 use crate::session::Session;
-use crate::slow_descriptor::{PROMPT, slow_to_close};
+use crate::slow_descriptor::{LINGER, slow_to_close};
 use crate::stream::Stream;
 use crate::stream_state::Arrival;
 use crate::wire::{self, MessageType};
@@ -333,7 +333,7 @@ fn descriptors_left_unread_at_the_end_of_a_session_hold_nobody() {
     drop(slow);
     let start = std::time::Instant::now();
     drop(server);
-    assert!(start.elapsed() < PROMPT, "closed for {:?}", start.elapsed());
+    assert!(start.elapsed() < LINGER, "closed for {:?}", start.elapsed());
 }
 
 #[test]
@@ -345,7 +345,7 @@ fn a_descriptor_that_is_slow_to_close_ends_its_session_and_holds_nobody() {
     drop(slow);
     let start = std::time::Instant::now();
     server.core.help_receive();
-    assert!(start.elapsed() < PROMPT, "received for {:?}", start.elapsed());
+    assert!(start.elapsed() < LINGER, "received for {:?}", start.elapsed());
     let end = server.ended().unwrap();
     assert!(matches!(end, SessionEnd::Violation(Violation::UnexpectedDescriptors(1))), "{end}");
 }

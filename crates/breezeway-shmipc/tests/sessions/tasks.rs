@@ -143,6 +143,63 @@ async fn clients_and_servers_find_each_other() {
     soon(serving).await.unwrap();
 }
 
+/// Accepts streams and does nothing with them, until stopped.
+fn start_silent(address: &Address) -> (breezeway_shmipc::Stopper, tokio::task::JoinHandle<()>) {
+    let server = Server::bind(address, ServerOptions::new(Trust::SameUser)).unwrap();
+    let stopper = server.get().stopper();
+    let serving = tokio::spawn(async move {
+        while server.accept().await.is_some() {}
+        server.get().close_sessions();
+    });
+    (stopper, serving)
+}
+
+/// A client whose server is gone, as it knows.
+async fn without_a_server(address: &Address, connect_timeout: Duration) -> Client {
+    let (stopper, serving) = start_silent(address);
+    let options = client_options(SessionOptions::new()).connect_timeout(connect_timeout);
+    let client = Client::connect(address, options).await.unwrap();
+    stopper.stop();
+    soon(serving).await.unwrap();
+    while !client.get().sessions().is_empty() {
+        soon(tokio::task::yield_now()).await;
+    }
+    client
+}
+
+#[test]
+fn streams_that_wait_for_a_server_take_no_threads_and_are_opened_once_it_is_there() {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    runtime.enable_all().max_blocking_threads(2).build().unwrap().block_on(async {
+        let folder = tempfile::tempdir().unwrap();
+        let address = Address::Unix(folder.path().join("sock"));
+        let client = without_a_server(&address, 3 * PATIENCE).await;
+        for _ in 0..3 {
+            let given_up = timeout(Duration::from_millis(1), client.open()).await;
+            assert!(given_up.is_err(), "there is no server");
+        }
+        soon(tokio::task::spawn_blocking(|| ())).await.unwrap();
+        let waiting = tokio::spawn({
+            let client = client.clone();
+            async move { client.open().await.map(drop) }
+        });
+        tokio::task::yield_now().await;
+        let (stopper, serving) = start_silent(&address);
+        soon(waiting).await.unwrap().unwrap();
+        stopper.stop();
+        soon(serving).await.unwrap();
+    });
+}
+
+#[tokio::test]
+async fn a_stream_that_finds_no_server_in_time_says_why() {
+    let folder = tempfile::tempdir().unwrap();
+    let address = Address::Unix(folder.path().join("sock"));
+    let client = without_a_server(&address, Duration::from_millis(50)).await;
+    let Err(error) = soon(client.open()).await else { panic!("there is no server") };
+    assert!(error.to_string().contains("no session within 50ms"), "{error}");
+}
+
 #[tokio::test]
 async fn no_wake_up_is_lost_between_the_driver_and_the_keeper() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,8 +1,10 @@
 //! Streams of bytes.
 
+use std::future::{Future, poll_fn};
 use std::io::{IoSlice, Read, Write};
+use std::pin::pin;
 
-use breezeway_tokio::{ByteListener, ByteStream, Channel, SessionOptions};
+use breezeway_tokio::{ByteListener, ByteStream, Channel, Incoming, ServerOptions, SessionOptions};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, copy_bidirectional, duplex};
 
 use crate::support::{addresses, on_both_runtimes, soon};
@@ -255,4 +257,56 @@ fn blocking_streams_are_read_although_they_were_dropped_behind_their_end() {
     let mut all = String::new();
     stream.read_to_string(&mut all).unwrap();
     assert_eq!(all, "all of it");
+}
+
+#[test]
+fn a_read_past_many_empty_messages_lets_other_tasks_run() {
+    on_both_runtimes(|| async {
+        const EMPTY: usize = 10_000;
+        let options = SessionOptions::new().stream_window(1 << 20, 1 << 30);
+        let (channel, server) = Channel::pair(&options).await.unwrap();
+        let mut one = channel.open(0, None).await.unwrap();
+        let Ok(Some(Incoming::Stream(_, other))) = soon(server.accept()).await else {
+            panic!("no stream")
+        };
+        for _ in 0..EMPTY {
+            soon(one.send(b"")).await.unwrap();
+        }
+        soon(one.send(b"x")).await.unwrap();
+        // The call comes behind all that was sent.
+        let calling = tokio::spawn(async move { channel.call(0, b"").await.map(drop) });
+        let Ok(Some(Incoming::Call(call))) = soon(server.accept()).await else { panic!("no call") };
+        let mut other = ByteStream::new(other);
+        let mut read = pin!(other.read_u8());
+        let mut polls = 0;
+        let byte = poll_fn(|cx| {
+            polls += 1;
+            read.as_mut().poll(cx)
+        });
+        assert_eq!(soon(byte).await.unwrap(), b'x');
+        assert!(polls > EMPTY / 1_000, "{polls} polls");
+        call.echo();
+        soon(calling).await.unwrap().unwrap();
+    });
+}
+
+#[test]
+fn a_listener_that_has_ended_says_so_however_often_it_is_asked() {
+    on_both_runtimes(|| async {
+        let folder = tempfile::tempdir().unwrap();
+        let address = &addresses(folder.path())[0];
+        let bind = || {
+            let admin = folder.path().join("admin");
+            let options = ServerOptions::new().take_over(true).admin_socket(admin);
+            ByteListener::bind_with(address, options).unwrap()
+        };
+        let mut first = bind();
+        // It serves by now, and has no client that would have to move.
+        drop(Channel::connect(first.address()).await.unwrap());
+        let _successor = bind();
+        for _ in 0..3 {
+            let Err(error) = soon(first.accept()).await else { panic!("there is no client") };
+            assert!(error.to_string().contains("stopped"), "{error}");
+        }
+    });
 }

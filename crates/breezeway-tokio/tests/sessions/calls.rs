@@ -191,3 +191,43 @@ fn every_wait_policy_serves_and_lets_other_tasks_run() {
         }
     });
 }
+
+#[test]
+fn a_timeout_longer_than_any_instant_is_none() {
+    on_both_runtimes(|| async {
+        let options = SessionOptions::new().call_timeout(Some(Duration::MAX));
+        let (channel, echo, _folder) = echo_pair(&options).await;
+        assert_eq!(soon(channel.call(0, b"x")).await.unwrap().to_vec(), b"x");
+        drop(channel);
+        echo.stop().await;
+    });
+}
+
+#[test]
+fn a_one_way_message_that_finds_no_room_ends_at_its_deadline_or_the_sessions() {
+    on_both_runtimes(|| async {
+        let options = SessionOptions::new().call_timeout(Some(Duration::from_millis(20)));
+        let (channel, _server) = Channel::pair(&options).await.unwrap();
+        let failing = async {
+            loop {
+                if let Err(error) = channel.post(0, b"x").await {
+                    break error;
+                }
+            }
+        };
+        let failed = soon(failing).await;
+        assert!(matches!(failed, CallError::DeadlinePassed), "{failed}");
+        // However long the session would wait.
+        let (channel, _server) = Channel::pair(&SessionOptions::new()).await.unwrap();
+        let failing = async {
+            loop {
+                let deadline = Instant::now() + Duration::from_millis(20);
+                if let Err(error) = channel.post_until(0, b"x", deadline).await {
+                    break error;
+                }
+            }
+        };
+        let failed = soon(failing).await;
+        assert!(matches!(failed, CallError::DeadlinePassed), "{failed}");
+    });
+}

@@ -14,7 +14,7 @@ use breezeway_tokio::{
     Address, CallError, Channel, ErrorCode, Incoming, Message, Server, ServerOptions,
     SessionOptions, Unserved,
 };
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 use tokio::task::{spawn_blocking, yield_now};
 
 use crate::support::{PATIENCE, addresses, echo, on_both_runtimes, soon};
@@ -86,6 +86,149 @@ fn one_call_more_than_a_server_may_have_in_flight_is_refused_by_name() {
         assert_eq!(reply, b"done");
         stopper.stop();
         soon(serving).await.unwrap().unwrap();
+    });
+}
+
+#[test]
+fn handlers_of_one_way_messages_that_wait_are_bounded_and_take_no_place_from_calls() {
+    const MESSAGES: usize = 4_000;
+    const MOST: usize = 1_024;
+    on_both_runtimes(|| async {
+        for carrier in 0..3 {
+            let folder = tempfile::tempdir().unwrap();
+            let options = ServerOptions::new().max_calls_in_flight(8);
+            let server = Server::bind_with(&addresses(folder.path())[carrier], options).unwrap();
+            let (address, stopper) = (server.address(), server.stopper());
+            let gate = Arc::new(Semaphore::new(0));
+            let begun = Arc::new(AtomicUsize::new(0));
+            let serving = tokio::spawn(server.serve({
+                let (gate, begun) = (Arc::clone(&gate), Arc::clone(&begun));
+                move |call| {
+                    let (gate, begun) = (Arc::clone(&gate), Arc::clone(&begun));
+                    async move {
+                        if !call.is_one_way() {
+                            return call.echo();
+                        }
+                        begun.fetch_add(1, Ordering::Relaxed);
+                        gate.acquire().await.unwrap().forget();
+                    }
+                }
+            }));
+            let flooding = Channel::connect(&address).await.unwrap();
+            let other = Channel::connect(&address).await.unwrap();
+            let posting = tokio::spawn(async move {
+                for _ in 0..MESSAGES {
+                    flooding.post(1, b"waits").await.unwrap();
+                }
+                flooding
+            });
+            soon(async {
+                while begun.load(Ordering::Relaxed) < MOST {
+                    yield_now().await;
+                }
+            })
+            .await;
+            for _ in 0..200 {
+                assert_eq!(soon(other.call(0, b"x")).await.unwrap().to_vec(), b"x");
+            }
+            assert_eq!(begun.load(Ordering::Relaxed), MOST);
+            assert!(!posting.is_finished(), "who posts has to wait");
+            gate.add_permits(MESSAGES);
+            let flooding = soon(posting).await.unwrap();
+            assert_eq!(soon(flooding.call(0, b"y")).await.unwrap().to_vec(), b"y");
+            assert_eq!(begun.load(Ordering::Relaxed), MESSAGES);
+            stopper.stop();
+            soon(serving).await.unwrap().unwrap();
+        }
+    });
+}
+
+#[test]
+fn one_way_messages_whose_handlers_wait_are_no_more_bytes_than_the_cap_and_one_message() {
+    on_both_runtimes(|| async {
+        // In shared memory a client lends its own, and has the cap of it.
+        for carrier in 1..3 {
+            let folder = tempfile::tempdir().unwrap();
+            let session = SessionOptions::new().cap(64 << 10);
+            let options = ServerOptions::new().session(session);
+            let server = Server::bind_with(&addresses(folder.path())[carrier], options).unwrap();
+            let (address, stopper) = (server.address(), server.stopper());
+            let begun = Arc::new(AtomicUsize::new(0));
+            let serving = tokio::spawn(server.serve({
+                let begun = Arc::clone(&begun);
+                move |call| {
+                    let begun = Arc::clone(&begun);
+                    async move {
+                        begun.fetch_add(1, Ordering::Relaxed);
+                        std::future::pending::<()>().await;
+                        drop(call);
+                    }
+                }
+            }));
+            let channel = Channel::connect(&address).await.unwrap();
+            let posting = tokio::spawn(async move {
+                loop {
+                    channel.post(0, &[0; 30 << 10]).await.unwrap();
+                }
+            });
+            let begins = soon(async {
+                while begun.load(Ordering::Relaxed) < 3 {
+                    yield_now().await;
+                }
+                for _ in 0..1_000 {
+                    yield_now().await;
+                }
+                begun.load(Ordering::Relaxed)
+            });
+            assert_eq!(begins.await, 3);
+            // The client leaves.
+            posting.abort();
+            stopper.stop();
+            soon(serving).await.unwrap().unwrap();
+        }
+    });
+}
+
+#[test]
+fn one_way_messages_that_cannot_be_begun_do_not_keep_a_server_from_stopping() {
+    on_both_runtimes(|| async {
+        for leaves_first in [false, true] {
+            let folder = tempfile::tempdir().unwrap();
+            let options = ServerOptions::new().drain_timeout(Duration::from_millis(20));
+            let server = Server::bind_with(&addresses(folder.path())[0], options).unwrap();
+            let (address, stopper) = (server.address(), server.stopper());
+            let begun = Arc::new(AtomicUsize::new(0));
+            let serving = tokio::spawn(server.serve({
+                let begun = Arc::clone(&begun);
+                move |call| {
+                    let begun = Arc::clone(&begun);
+                    async move {
+                        begun.fetch_add(1, Ordering::Relaxed);
+                        std::future::pending::<()>().await;
+                        drop(call);
+                    }
+                }
+            }));
+            let channel = Channel::connect(&address).await.unwrap();
+            // Their handlers wait, and of a window that is half taken up there is room for half.
+            for _ in 0..1_400 {
+                soon(channel.post(1, b"waits")).await.unwrap();
+            }
+            soon(async {
+                while begun.load(Ordering::Relaxed) < 1_024 {
+                    yield_now().await;
+                }
+            })
+            .await;
+            let channel = (!leaves_first).then_some(channel);
+            stopper.stop();
+            for _ in 0..1_000 {
+                yield_now().await;
+            }
+            // Handlers that run are awaited while their client is there.
+            drop(channel);
+            soon(serving).await.unwrap().unwrap();
+        }
     });
 }
 

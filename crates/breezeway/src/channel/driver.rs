@@ -183,6 +183,7 @@ impl Driver {
     pub fn turn(&mut self) -> bool {
         self.shared.turn(|state, turn| {
             state.driver_is_awake = true;
+            state.take_stood_in();
             turn == Turn::Worked
         })
     }

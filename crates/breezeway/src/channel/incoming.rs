@@ -127,6 +127,11 @@ impl ServerChannel {
         self.handle.shared.service
     }
 
+    /// The largest message, in bytes: the smaller cap of both sides.
+    pub fn cap(&self) -> usize {
+        self.handle.shared.cap
+    }
+
     /// The most streams that the client may have open at one time.
     pub fn max_streams(&self) -> usize {
         self.handle.shared.max_streams
@@ -166,7 +171,8 @@ impl ServerChannel {
     }
 
     /// What the client asks for next, if it is there. Whoever drives the session polls so, after
-    /// each turn.
+    /// each turn, and when it is woken: a task may have taken a turn meanwhile
+    /// ([`Driver::alarm`](super::Driver::alarm)).
     pub fn try_accept(&self) -> Option<Incoming> {
         let arrival = self.handle.shared.with(State::arrival);
         arrival.map(|arrival| self.incoming(arrival))

@@ -2,7 +2,9 @@
 //!
 //! What a sleeping driver is woken for reaches the task that waits for it by two wake-ups. So a
 //! task that finds nothing takes a turn itself, and announces the sleep anew, as the driver does.
-//! The driver is woken all the same, and finds nothing: a task that is not polled stops nobody.
+//! The driver is woken all the same, by the doorbell, and finds nothing: a task that is not polled
+//! stops nobody. But what a task takes before the other side has rung for it rings no more: so the
+//! task wakes the driver if it finds what no task waits for.
 
 #[cfg(test)]
 mod model;
@@ -21,9 +23,13 @@ pub(super) struct StandIn {
     is_on: bool,
     /// Who found nothing first since the driver was woken, and may get what comes next.
     waiter: Option<Waker>,
-    /// Whether one has found something since the driver was asked.
-    worked: bool,
+    /// Turns that have found something since the driver took one.
+    worked: u32,
 }
+
+/// So many turns that find something are taken for a driver that sleeps: what comes then wakes it,
+/// and a task that always finds something waits for that, so that others run.
+const MOST_IN_A_ROW: u32 = 32;
 
 impl State {
     /// From now on tasks stand in.
@@ -31,10 +37,11 @@ impl State {
         self.stand_in.is_on = true;
     }
 
-    /// Whether whoever polls may take a turn: somebody else drives, and sleeps. (On a socket it
-    /// would cost a system call.)
+    /// Whether whoever polls may take a turn: somebody else drives, and sleeps, and not too many
+    /// were taken since. (On a socket it would cost a system call.)
     pub(super) fn may_stand_in(&self) -> bool {
         self.stand_in.is_on
+            && self.stand_in.worked < MOST_IN_A_ROW
             && !self.driver_is_awake
             && !self.is_ended()
             && self.link.carrier() == Carrier::Shm
@@ -44,14 +51,15 @@ impl State {
     pub(super) fn stand_in(&mut self, cx: &Context<'_>) {
         let is_asleep = match self.turn() {
             Turn::Worked => {
-                self.stand_in.worked = true;
+                self.stand_in.worked += 1;
                 self.prepare_sleep()
             }
             Turn::Short => false,
             // At its end the session has woken everybody.
             Turn::Idle | Turn::Closing | Turn::Ended => true,
         };
-        if !is_asleep {
+        // A call or a stream: whoever drives takes it up, and perhaps nobody rings for it.
+        if !is_asleep || !self.connection.arrivals.is_empty() {
             self.due.extend(self.driver.clone());
         }
         if self.stand_in.waiter.is_none() {
@@ -64,9 +72,9 @@ impl State {
         self.stand_in.waiter.take()
     }
 
-    /// Whether a task has found something since this was last asked.
+    /// Whether a task has found something since this was last asked, by whoever drives.
     pub(super) fn take_stood_in(&mut self) -> bool {
-        std::mem::take(&mut self.stand_in.worked)
+        std::mem::take(&mut self.stand_in.worked) > 0
     }
 }
 

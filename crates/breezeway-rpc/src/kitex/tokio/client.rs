@@ -83,11 +83,13 @@ impl AsyncThriftClient {
         client: breezeway_shmipc::asynchronous::Client,
         framing: ThriftFraming,
     ) -> Self {
-        Self::by(Route::Shmipc(client), framing)
+        let pool = pool(framing);
+        client.get().on_replaced(pool.forgets());
+        Self { pool, route: Route::Shmipc(client), call_timeout: None }
     }
 
     fn by(route: Route, framing: ThriftFraming) -> Self {
-        Self { pool: Pool::new(framing), route, call_timeout: None }
+        Self { pool: pool(framing), route, call_timeout: None }
     }
 
     /// As [`ThriftClient::connect_timeout`](crate::ThriftClient::connect_timeout).
@@ -174,6 +176,10 @@ impl AsyncThriftClient {
         written.map_err(|error| connection.receiver.failure(error))?;
         Ok((connection, sequence))
     }
+}
+
+fn pool(framing: ThriftFraming) -> Pool<Connection> {
+    Pool::new(framing, |connection| connection.socket.is_replaced())
 }
 
 /// Connects to the first place that can be.
@@ -319,6 +325,15 @@ impl Socket {
             Self::Tcp(_) => Carrier::Tcp,
             #[cfg(feature = "shmipc")]
             Self::Shmipc(_) => Carrier::Shmipc,
+        }
+    }
+
+    /// Whether its client has another session by now, and this one ends with its streams.
+    fn is_replaced(&self) -> bool {
+        match self {
+            Self::Tls(_) | Self::Unix(_) | Self::Tcp(_) => false,
+            #[cfg(feature = "shmipc")]
+            Self::Shmipc(stream) => stream.session().get().is_replaced(),
         }
     }
 

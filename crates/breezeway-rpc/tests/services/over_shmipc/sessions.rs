@@ -106,6 +106,31 @@ async fn a_call_goes_to_the_server_that_has_taken_over() {
     }
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn idle_clients_leave_a_server_that_was_replaced_without_another_call() {
+    for gear in GEARS {
+        let (address, _folder) = in_a_folder();
+        let (tell, _looks) = unbounded_channel();
+        let start = |options: ServerOptions| {
+            let (blocks, awaits) = (Corner::new(tell.clone()), Corner::new(tell.clone()));
+            Running::at(&address, options, gear, ShopServer(blocks), AsyncShopServer(awaits))
+        };
+        let before = start(trusting());
+        let awaited = AsyncShopClient::new(awaited(&address, ThriftFraming::TtHeader).await);
+        awaited.check(1).await.unwrap();
+        tokio::task::block_in_place(|| {
+            let waits = ShopClient::new(blocking(&address, ThriftFraming::TtHeader));
+            waits.check(1).unwrap();
+            before.wait_for_streams(2);
+            let _after = start(trusting().take_over(true));
+            let report = before.served.get().hot_restart(1, PATIENCE);
+            assert_eq!(report.acknowledged, 2, "{report:?}");
+            before.wait_for_streams(0);
+            waits.check(1).unwrap();
+        });
+    }
+}
+
 #[tokio::test]
 async fn more_streams_than_a_session_may_have_fail_their_calls_and_no_others() {
     let (running, _looks) = Running::shop(Gear::Awaits);
@@ -120,9 +145,7 @@ async fn more_streams_than_a_session_may_have_fail_their_calls_and_no_others() {
         })
         .collect();
     // Their tasks run while this one waits elsewhere.
-    while running.streams() < 2 {
-        tokio::task::yield_now().await;
-    }
+    running.await_streams(2).await;
     let failed = shop.check(1).await.unwrap_err();
     assert!(matches!(failed, Error::Shmipc(_)), "{failed}");
     assert!(!failed.may_have_run());
@@ -144,9 +167,7 @@ async fn a_connection_too_many_is_closed_and_those_that_end_make_room() {
         stream.write_all(&[0]).await.unwrap();
         streams.push(stream);
     }
-    while running.streams() < MOST {
-        tokio::task::yield_now().await;
-    }
+    running.await_streams(MOST).await;
     let mut refused = greedy.open().await.unwrap();
     refused.write_all(&[0]).await.unwrap();
     let closed = tokio::time::timeout(PATIENCE, refused.read(&mut [0; 1])).await.unwrap();

@@ -7,24 +7,34 @@ use tokio::sync::Notify;
 
 use super::*;
 
-/// Is ready once it may, and tells who waits for that.
+/// Is ready once it may, and tells who waits for that, and who no longer does.
 #[derive(Clone)]
-struct Gate {
+pub(super) struct Gate {
     asked: UnboundedSender<()>,
     open: Arc<(Mutex<bool>, Condvar, Notify)>,
 }
 
 impl Gate {
-    fn new() -> (Self, UnboundedReceiver<()>) {
+    pub(super) fn new() -> (Self, UnboundedReceiver<()>) {
         let (asked, told) = unbounded_channel();
         (Self { asked, open: Arc::default() }, told)
     }
 
-    fn open(&self) {
+    pub(super) fn open(&self) {
         let (open, opened, notify) = &*self.open;
         *open.lock().unwrap() = true;
         opened.notify_all();
         notify.notify_one();
+    }
+}
+
+/// Tells that its handler is over.
+struct Leaves(UnboundedSender<()>);
+
+impl Drop for Leaves {
+    fn drop(&mut self) {
+        // The test may be over.
+        let _ = self.0.send(());
     }
 }
 
@@ -44,6 +54,7 @@ impl Health for Gate {
 impl AsyncHealth for Gate {
     async fn ready(&self, _: &Context) -> Result<bool, Error> {
         self.asked.send(()).unwrap();
+        let _leaves = Leaves(self.asked.clone());
         self.open.2.notified().await;
         Ok(true)
     }
@@ -103,17 +114,18 @@ fn stopped_while_asked(gear: Gear, framing: ThriftFraming) -> (Duration, bool) {
 
 #[tokio::test]
 async fn a_handler_that_does_not_end_is_dropped_when_its_server_stops() {
-    let (mut running, mut looks) = Running::shop(Gear::Awaits);
-    let shop = AsyncShopClient::new(running.awaited(ThriftFraming::TtHeader).await);
-    let call = tokio::spawn(async move { shop.echo("never".to_owned()).await });
-    while running.streams() < 1 {
-        tokio::task::yield_now().await;
-    }
+    let (gate, mut told) = Gate::new();
+    let services = (HealthServer(gate.clone()), AsyncHealthServer(gate));
+    let mut running = Running::of(Gear::Awaits, services.0, services.1);
+    let health = AsyncHealthClient::new(running.awaited(ThriftFraming::TtHeader).await);
+    let call = tokio::spawn(async move { health.ready().await });
+    let begun = tokio::time::timeout(PATIENCE, told.recv()).await;
+    begun.expect("it is begun").unwrap();
     let stopping = tokio::task::spawn_blocking(move || running.end());
     let failed = tokio::time::timeout(PATIENCE, call).await.unwrap().unwrap().unwrap_err();
     assert!(matches!(failed, Error::Io(_)), "{failed}");
     stopping.await.unwrap();
-    let _ = looks.try_recv();
+    told.try_recv().expect("it is dropped");
 }
 
 #[test]
@@ -159,7 +171,9 @@ fn stopped_in_a_reply(gear: Gear) -> (Duration, bool) {
         // Its handler has run once something comes back.
         let sent =
             |session: &breezeway_shmipc::Session| session.statistics().counters.bytes_sent > 0;
+        let asked = Instant::now();
         while !running.served.get().sessions().iter().any(sent) {
+            assert!(asked.elapsed() < PATIENCE, "no reply begins");
             std::thread::yield_now();
         }
         let stopped = Instant::now();
