@@ -312,7 +312,7 @@ pub(crate) mod tests {
             Self { socket: Some(socket.into()), _other: other }
         }
 
-        fn take(&mut self) -> OwnedFd {
+        pub(crate) fn take(&mut self) -> OwnedFd {
             self.socket.take().expect("it was not taken")
         }
     }

@@ -1,14 +1,17 @@
 //! Bytes and descriptors over a unix socket (`SCM_RIGHTS`, unix(7)).
 //!
 //! A peer may send any descriptor with any byte, so every read of such a socket goes through
-//! [`receive`]: descriptors that nobody asked for are seen, and closed without blocking.
+//! [`receive`]: descriptors that nobody asked for are seen, and closed without blocking. That is so
+//! of a socket whose urgent bytes are read like others ([`Connection`](crate::Connection)).
 
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use rustix::io::{Errno, ioctl_fionread};
-use rustix::net::sockopt::{set_socket_send_buffer_size, socket_domain, socket_send_buffer_size};
+use rustix::net::sockopt::{
+    set_socket_oobinline, set_socket_send_buffer_size, socket_domain, socket_send_buffer_size,
+};
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags,
     SendAncillaryBuffer, SendAncillaryMessage, SendFlags, Shutdown, recv, recvmsg, sendmsg,
@@ -136,6 +139,8 @@ fn may_hold_descriptors(socket: &OwnedFd) -> bool {
 
 /// Reads a unix socket that was shut down empty; false if something may be left in it.
 fn discard_unread(socket: &OwnedFd) -> bool {
+    // Perhaps it was nobody's `Connection` yet.
+    let _ = set_socket_oobinline(socket, true);
     // Reads that peek begin at the first unread byte. Where the kernel lacks the option they always
     // do.
     let _ = set_peek_offset(socket, 0);
@@ -251,6 +256,27 @@ mod tests {
         close_connection(socket.into());
         assert_ne!(inode(number), before, "the socket itself waits");
         drop(watched);
+    }
+
+    #[test]
+    fn a_connection_is_closed_at_once_also_where_the_peer_has_sent_an_urgent_byte() {
+        use crate::descriptor::tests::SlowToClose;
+
+        let mut slow = SlowToClose::new();
+        let (sender, socket) = UnixStream::pair().unwrap();
+        send(&sender, b"a", &[slow.as_fd()], SendFlags::OOB).unwrap();
+        send(&sender, b"b", &[], SendFlags::empty()).unwrap();
+        drop(slow.take());
+        let (closed, is_closed) = std::sync::mpsc::channel();
+        let closing = std::thread::spawn(move || {
+            close_connection(socket.into());
+            let _ = closed.send(());
+        });
+        let outcome = is_closed.recv_timeout(std::time::Duration::from_secs(10));
+        // It ends what is slow.
+        drop(slow);
+        closing.join().unwrap();
+        outcome.expect("closed at once");
     }
 
     #[test]

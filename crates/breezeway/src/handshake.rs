@@ -398,7 +398,7 @@ impl Settled {
         let cap = limits.cap;
         let link = match (memory, wire) {
             (Some((own, peer)), Wire::Plain(socket)) => {
-                let mut endpoint = Endpoint::new(socket, own.control, peer, limits);
+                let mut endpoint = Endpoint::new(socket.into_owned(), own.control, peer, limits);
                 endpoint.set_meter(meter);
                 endpoint.set_memory_account(own.account);
                 Link::Memory(MemoryLink::new(endpoint, waiting))

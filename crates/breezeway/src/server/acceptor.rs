@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use breezeway_os::{
     Notifier, Peer, Sleeper, TrustedPeer, exit_descriptor, has_too_many_to_close, open_files_limit,
+    scm,
 };
 
 use super::address;
@@ -279,7 +280,7 @@ impl<D: Destination> Acceptor<D> {
                 if let Some(suppressed) = self.log.failed.admit() {
                     tracing::warn!(%error, suppressed, "cannot ask the kernel who connects");
                 }
-                return;
+                return scm::close_connection(socket);
             }
         };
         let wire = match carrier {

@@ -133,7 +133,7 @@ pub(crate) fn rest() -> ! {
 fn play(role: &str, path: &Path) {
     match role {
         "leaks" => super::leaks::child(),
-        "slow to close" => super::leaks::slow_to_close(),
+        "slow to close" => super::leaks::slow_to_close_one_by_one(),
         "never closed" => super::leaks::never_closed(),
         "room for descriptors" => super::starving::room_for_descriptors(path),
         "client without descriptors" => super::shortage::client_without_descriptors(path),

@@ -10,14 +10,14 @@ use breezeway_adversary::memfd;
 use breezeway_adversary::native::layout::socket::MAX_UNANNOUNCED;
 use breezeway_adversary::native::{Descriptor, Entry, Hello, Peer, Terms};
 use breezeway_adversary::stopwatch::eventually;
-use breezeway_adversary::{Shared, socket};
+use breezeway_adversary::{Shared, slow_to_close, socket};
 use breezeway_os::scm;
 use rustix::net::RecvFlags;
 
 use super::children::Child;
 use super::service::{ECHO, REPLY_OF};
 use super::stage::{Stage, options};
-use super::starving::{Slow, slow};
+use super::starving::Slow;
 use super::watchdog::{GENEROUS, within};
 
 #[test]
@@ -53,7 +53,7 @@ pub(crate) fn never_closed() {
         let mut descriptors = Vec::new();
         let others: Vec<_> = (0..270)
             .map(|_| {
-                let (fd, other) = slow();
+                let (fd, other) = slow_to_close();
                 socket::send(&theirs, &[0], &[fd.as_fd()]).unwrap();
                 scm::receive(&ours, &mut [0], &mut descriptors, RecvFlags::empty()).unwrap();
                 other
@@ -73,7 +73,7 @@ pub(crate) fn never_closed() {
 }
 
 /// Sends one descriptor whose close takes a minute, and then others.
-pub(crate) fn slow_to_close() {
+pub(crate) fn slow_to_close_one_by_one() {
     within(GENEROUS, || {
         let stage = Stage::set();
         let quick = || {
