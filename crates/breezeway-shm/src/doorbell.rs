@@ -267,8 +267,7 @@ impl Doorbell {
     fn read(&mut self, flags: RecvFlags) -> Result<Read, SocketError> {
         let mut bytes = [0; READ];
         let mut descriptors = Vec::new();
-        let flags = flags | RecvFlags::PEEK;
-        let received = match scm::receive(self.socket(), &mut bytes, &mut descriptors, flags) {
+        let received = match scm::peek(self.socket(), &mut bytes, &mut descriptors, flags) {
             Ok(received) => received,
             Err(Errno::AGAIN) => return Ok(Read::Nothing),
             Err(Errno::INTR) => return Ok(Read::Bytes),
@@ -279,11 +278,12 @@ impl Doorbell {
             }
             Err(errno) => return Err(errno.into()),
         };
+        if received.descriptors > 1 {
+            // A read gives what came with one message, which may be one. They stay in the socket,
+            // and are closed with it.
+            return Err(Violation::UnwantedDescriptors.into());
+        }
         if received.is_cut {
-            // A read gives what came with one message, which may be one.
-            if received.descriptors > 0 {
-                return Err(Violation::UnwantedDescriptors.into());
-            }
             if self.has_peek_offset {
                 scm::set_peek_offset(self.socket(), self.peeked)?;
             }
@@ -408,6 +408,7 @@ mod tests {
 
     use super::*;
 
+    use breezeway_adversary::socket;
     use breezeway_os::segment;
     use rustix::io::ioctl_fionread;
 
@@ -568,5 +569,18 @@ mod tests {
             !ready(&hearing, PollFlags::IN, Deadline::after(Duration::ZERO)).unwrap(),
             "it is still there"
         );
+    }
+
+    #[test]
+    fn of_a_message_with_many_descriptors_few_are_received_and_the_message_stays_in_the_socket() {
+        let (one, other) = UnixStream::pair().unwrap();
+        let (pipe, _writer) = std::io::pipe().unwrap();
+        socket::send(&one, &[SEGMENT], &[pipe.as_fd(); socket::MAX_DESCRIPTORS]).unwrap();
+        let mut hearing = Doorbell::new(other.into());
+        assert!(matches!(
+            hearing.drain(),
+            Err(SocketError::Violation(Violation::UnwantedDescriptors))
+        ));
+        assert_eq!(ioctl_fionread(&hearing).unwrap(), 1);
     }
 }

@@ -183,6 +183,55 @@ fn descriptors_that_a_server_leaves_on_a_unix_socket_do_not_hold_the_end_of_a_se
     });
 }
 
+/// Connections of one process that are accepted before it sends anything, and then each get a
+/// message with the most descriptors, of which some never finish closing.
+#[test]
+fn descriptors_that_would_fill_the_servers_table_keep_no_honest_client_out() {
+    within(GENEROUS, || {
+        raise_open_files();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("few.sock");
+        let server = Child::ready("server with few numbers", &path);
+        let connections = socket::silent_connections(&path, 6);
+        // Clients are accepted in their order.
+        drop(Child::ready("client at rest", &path));
+        server.stop();
+        let (pipe, _writer) = std::io::pipe().unwrap();
+        let mut others = Vec::new();
+        for connection in &connections {
+            // As many as are closed at one time, and one behind which there is no more room.
+            let slow: [OwnedFd; 5] = std::array::from_fn(|_| {
+                let (slow, other) = slow_to_close();
+                others.push(other);
+                slow
+            });
+            let mut fds = [pipe.as_fd(); socket::MAX_DESCRIPTORS];
+            for (index, at) in [0, 1, 2, 3, socket::MAX_DESCRIPTORS - 1].into_iter().enumerate() {
+                fds[at] = slow[index].as_fd();
+            }
+            socket::send(connection, b"B", &fds).unwrap();
+        }
+        server.go_on();
+        for connection in &connections {
+            socket::be_patient(connection);
+            socket::receive_to_end(connection);
+        }
+        let _honest = Child::ready("client at rest", &path);
+        let open = server.open_files();
+        assert!(open < 100, "{open} descriptors are open");
+        drop(others);
+    });
+}
+
+pub(crate) fn server_with_few_numbers(path: &Path) {
+    let limit = getrlimit(Resource::Nofile);
+    setrlimit(Resource::Nofile, Rlimit { current: Some(1024), ..limit }).unwrap();
+    let options = ServerOptions::new().session(options());
+    let server = Server::bind_with(&address(path), options).unwrap();
+    say("ready");
+    server.serve(Service::default()).unwrap();
+}
+
 /// How long a client waits that comes now.
 fn another_client(stage: &Stage) -> Duration {
     let start = Instant::now();
