@@ -46,8 +46,9 @@ pub enum Next {
 /// after a sleep says [what it noticed](Self::ready). Dropping the driver ends the session; if the
 /// session was closed and is still sending what it owes, that waits for the rest of its second.
 pub struct Driver {
-    shared: Arc<Shared>,
+    /// Before the session, which closes its own without blocking where that is the last one.
     socket: OwnedFd,
+    shared: Arc<Shared>,
     /// Readable once the client's process is gone.
     exit: Option<OwnedFd>,
     /// Set of a session that a listener counts.
