@@ -20,6 +20,7 @@ use rustix::net::{
     shutdown,
 };
 
+use crate::accept::accept;
 use crate::descriptor::{ForeignDescriptor, Sender};
 
 /// Descriptors that one [`receive`] has room for: as many as a message may carry (`SCM_MAX_FD`).
@@ -169,6 +170,29 @@ pub fn close_connection(socket: OwnedFd) {
     } else {
         let sender = Sender::behind(&socket);
         drop(ForeignDescriptor::of(socket, sender));
+    }
+}
+
+/// Shuts a listening socket down for everybody who holds it, and closes it without blocking.
+/// Connections that nobody has accepted are closed with it, and what their clients have sent. So
+/// they are taken out first, and closed as [`close_connection`] does; the listening socket itself
+/// is left to other threads only where that fails, as for want of descriptors.
+pub fn close_listener(socket: OwnedFd) {
+    let _ = shutdown(&socket, Shutdown::Both);
+    // Nobody can connect from here on.
+    if may_hold_descriptors(&socket) && !close_unaccepted(&socket) {
+        drop(ForeignDescriptor::from(socket));
+    }
+}
+
+/// False if some may be left.
+fn close_unaccepted(listener: &OwnedFd) -> bool {
+    loop {
+        match accept(listener) {
+            Ok(Some(connection)) => close_connection(connection),
+            Ok(None) => return true,
+            Err(_) => return false,
+        }
     }
 }
 

@@ -183,6 +183,24 @@ fn descriptors_that_a_server_leaves_on_a_unix_socket_do_not_hold_the_end_of_a_se
     });
 }
 
+#[test]
+fn descriptors_of_a_client_that_was_never_accepted_do_not_hold_the_end_of_a_server() {
+    within(GENEROUS, || {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("test.sock");
+        let server = Server::bind(&Address::unix(&path)).unwrap();
+        let (slow, other) = slow_to_close();
+        let client = UnixStream::connect(&path).unwrap();
+        socket::send(&client, b"B", &[slow.as_fd()]).unwrap();
+        drop(slow);
+        let start = Instant::now();
+        drop(server);
+        let took = start.elapsed();
+        assert!(took < TOLERABLE, "the end took {took:?}");
+        drop(other);
+    });
+}
+
 /// Connections of one process that are accepted before it sends anything, and then each get a
 /// message with the most descriptors, of which some never finish closing.
 #[test]
