@@ -179,8 +179,9 @@ impl Driver {
         self.shared.with(|state| state.unserved())
     }
 
-    /// Takes what has come, sends what is owed, and wakes who waits for it. Never blocks. True if
-    /// anything came.
+    /// Takes what has come, sends what is owed, and wakes who waits for it. Blocks for nobody; only
+    /// where the kernel has no memory for a system call it is made again, with pauses of 32 ms at
+    /// most in a second. True if anything came.
     pub fn turn(&mut self) -> bool {
         self.shared.turn(|state, turn| {
             state.driver_is_awake = true;
