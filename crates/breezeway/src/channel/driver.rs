@@ -39,8 +39,9 @@ pub enum Next {
 
 /// Drives a shared session from an event loop: a task of an async runtime, or a thread with epoll.
 ///
-/// Its descriptor is the session's socket, to be watched for being readable, level- or
-/// edge-triggered. It must not be read or written.
+/// Its descriptor is the session's socket, to be watched for being readable: edge-triggered, as the
+/// other side can leave something there that no turn takes, such as segments that it never
+/// announces. It must not be read or written.
 ///
 /// A loop takes [turns](Self::turn), as many as it likes, asks [what to do next](Self::next), and
 /// after a sleep says [what it noticed](Self::ready). Dropping the driver ends the session; if the
