@@ -405,6 +405,18 @@ func TestAHelloWithManyDescriptorsIsRefusedAtOnce(t *testing.T) {
 	}
 }
 
+func TestAnUrgentByteOfAHelloIsReadWithItsDescriptorsLikeAnyOther(t *testing.T) {
+	ours, theirs := pair(t)
+	_ = ours.SetDeadline(time.Now().Add(10 * time.Second))
+	l := &liar{t: t, conn: theirs}
+	l.sendUrgently(liarHello.Encode()[0], 0, 0)
+	_, fds, err := receiveHello(ours)
+	closeAll(fds)
+	if refusalOf(err) != abi.RefusedViolation {
+		t.Fatalf("the hello gave %v", err)
+	}
+}
+
 func TestABacklogThatIsNeverEmptyDoesNotGrow(t *testing.T) {
 	link := &socketLink{limit: 1 << 20, writing: true}
 	sent := bytes.Repeat([]byte{7}, 4096)

@@ -153,6 +153,7 @@ func (s *succession) ask() (offers []*offer, err error) {
 		offers = nil
 		s.end()
 	}()
+	readUrgentInLine(conn)
 	_ = conn.SetDeadline(time.Now().Add(patience))
 	if err := checkSameUser(s.predecessor); err != nil {
 		return nil, err
@@ -368,6 +369,7 @@ func (s *Server) handOver(conn *net.UnixConn) error {
 	if err := checkSameUser(conn); err != nil {
 		return err
 	}
+	readUrgentInLine(conn)
 	_ = conn.SetDeadline(time.Now().Add(askingTime))
 	asked := make([]byte, len(ask))
 	fds, err := readFull(conn, asked)

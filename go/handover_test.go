@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 )
 
 func TestAServerThatIsClosedAsItTakesOverLeavesNoFiles(t *testing.T) {
@@ -85,4 +86,24 @@ func openFiles(t *testing.T) int {
 		t.Fatal(err)
 	}
 	return len(files)
+}
+
+func TestAnUrgentByteAtTheAdminSocketIsReadLikeAnyOther(t *testing.T) {
+	admin := filepath.Join(t.TempDir(), "admin")
+	quietServer(t, "tcp:127.0.0.1:0", nil, TakeOver(true), AdminSocket(admin))
+	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: admin, Net: "unix"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
+	(&liar{t: t, conn: conn}).sendUrgently(ask[0])
+	if _, err := conn.Write([]byte(ask[1:])); err != nil {
+		t.Fatal(err)
+	}
+	kind, _, socket, err := receiveSocket(conn)
+	if err != nil || kind != aSocket {
+		t.Fatalf("a socket of kind %d, %v", kind, err)
+	}
+	_ = socket.Close()
 }

@@ -190,6 +190,7 @@ func sendHello(conn net.Conn, bytes []byte, fd int) error {
 
 // receiveHello reads a hello, and no byte behind it, with the descriptors that come with it.
 func receiveHello(conn net.Conn) (*abi.Hello, []int, error) {
+	readUrgentInLine(conn)
 	var bytes []byte
 	var fds []int
 	for {
@@ -226,6 +227,21 @@ var errHandshakeClosed = errors.New("breezeway: the other side closed the connec
 
 var errNoDescriptor = &ShortageError{Text: "breezeway: a descriptor came for which this process " +
 	"has no number (raise the limit of open files, ulimit -n)", Err: unix.EMFILE}
+
+// readUrgentInLine lets what the other side sends as urgent (MSG_OOB) be read like any other byte.
+// Otherwise a read drops it, with the descriptors that came along, and one that peeks passes over
+// it. It is not too late for what has come.
+func readUrgentInLine(conn net.Conn) {
+	socket, is := conn.(*net.UnixConn)
+	if !is {
+		return
+	}
+	if raw, err := socket.SyscallConn(); err == nil {
+		_ = raw.Control(func(fd uintptr) {
+			_ = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_OOBINLINE, 1)
+		})
+	}
+}
 
 func readWithRights(conn net.Conn, piece []byte) (int, []int, error) {
 	socket, is := conn.(*net.UnixConn)

@@ -98,6 +98,17 @@ func (l *liar) sendFDs(b byte, fds ...int) {
 	_, _, _ = l.conn.WriteMsgUnix([]byte{b}, unix.UnixRights(fds...), nil)
 }
 
+// sendUrgently sends a byte that is urgent, with descriptors.
+func (l *liar) sendUrgently(b byte, fds ...int) {
+	raw, err := l.conn.SyscallConn()
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	_ = raw.Control(func(fd uintptr) {
+		_ = unix.Sendmsg(int(fd), []byte{b}, unix.UnixRights(fds...), nil, unix.MSG_OOB)
+	})
+}
+
 // segment sends a payload segment and announces it as it likes.
 func (l *liar) segment(number uint32, size, announced int) {
 	mapping, fd, err := segment.Create(size)
@@ -167,6 +178,10 @@ var lies = map[string]func(l *liar){
 	"an unknown byte": func(l *liar) { _, _ = l.conn.Write([]byte{7}) },
 	"a descriptor with a doorbell": func(l *liar) {
 		l.sendFDs(0, int(os.Stdin.Fd()))
+	},
+	"a descriptor with an urgent doorbell": func(l *liar) {
+		l.sendUrgently(0, int(os.Stdin.Fd()))
+		l.ring()
 	},
 	"a file for a segment": func(l *liar) { l.sendFDs(1, int(os.Stdin.Fd())) },
 	"a segment byte alone": func(l *liar) { _, _ = l.conn.Write([]byte{1}) },

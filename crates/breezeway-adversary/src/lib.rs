@@ -11,8 +11,9 @@
 //! * [`native::by_chance`] and [`shmipc::by_chance`] are sessions by chance. A [`recording`] of
 //!   what an honest client said is repeated nearly, in any protocol.
 //! * What all use: bytes and descriptors on a [`socket`], [`memory`] and [`memfd`]s of every
-//!   fitness, threads that go on [`flipping`] bytes, repeatable [`chance`], a [`journal`] of what
-//!   the honest side logs, a [`stopwatch`] for what must come in time.
+//!   fitness, descriptors that are [`slow`] to close, threads that go on [`flipping`] bytes,
+//!   repeatable [`chance`], a [`journal`] of what the honest side logs, a [`stopwatch`] for what
+//!   must come in time.
 //! * [`interception`] lets the system calls of an honest side fail.
 //!
 //! ```no_run
@@ -43,6 +44,7 @@ pub mod recording;
 #[cfg(feature = "certificates")]
 pub mod records;
 pub mod shmipc;
+pub mod slow;
 pub mod socket;
 pub mod stopwatch;
 
@@ -50,4 +52,5 @@ pub use chance::Chance;
 pub use connection::{Connection, Listener};
 pub use flipping::while_flipping;
 pub use memory::{Mapping, Shared};
+pub use slow::slow_to_close;
 pub use socket::PATIENCE;

@@ -32,13 +32,32 @@ pub fn wait_for_ever(socket: impl AsFd) {
 
 /// Sends bytes with descriptors on the first, without blocking: how many bytes the socket took.
 pub fn send(socket: impl AsFd, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> Result<usize, Errno> {
+    send_with(socket, bytes, fds, SendFlags::empty())
+}
+
+/// As [`send`], the last byte as an urgent one (`MSG_OOB`), which of a single byte has the
+/// descriptors.
+pub fn send_urgent(
+    socket: impl AsFd,
+    bytes: &[u8],
+    fds: &[BorrowedFd<'_>],
+) -> Result<usize, Errno> {
+    send_with(socket, bytes, fds, SendFlags::OOB)
+}
+
+fn send_with(
+    socket: impl AsFd,
+    bytes: &[u8],
+    fds: &[BorrowedFd<'_>],
+    flags: SendFlags,
+) -> Result<usize, Errno> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DESCRIPTORS))];
     let mut control = SendAncillaryBuffer::new(&mut space);
     if !fds.is_empty() {
         let fits = control.push(SendAncillaryMessage::ScmRights(fds));
         assert!(fits, "at most {MAX_DESCRIPTORS} descriptors");
     }
-    let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+    let flags = flags | SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
     sendmsg(socket, &[IoSlice::new(bytes)], &mut control, flags)
 }
 

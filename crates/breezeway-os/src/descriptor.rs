@@ -7,7 +7,8 @@
 //! A process that sent some gets no more than [`MAX_CLOSERS_OF_ONE`] of these threads, so that one
 //! whose descriptors never finish closing leaves the others to everybody else. Its further ones
 //! wait, open; who has [`MAX_WAITING`] of them can be refused ([`has_too_many_to_close`]). This
-//! process's own connections wait with none (see [`crate::scm::close_connection`]).
+//! process's own connections wait with them where something may be left in them, and count as one
+//! ([`crate::scm::close_connection`]).
 
 use std::collections::VecDeque;
 use std::io;
@@ -66,8 +67,9 @@ pub fn make_room_for_descriptors(any: impl AsFd, count: u64) -> io::Result<()> {
 /// Never of a process whose number this one cannot see, as in another container: all these have one
 /// account, and would be refused for each other.
 pub fn has_too_many_to_close(peer: &Peer) -> bool {
-    let waiting = || Closers::of_this_process().lock().waiting_of(Sender::of(peer));
-    peer.remote.is_none() && peer.pid.is_some() && waiting() >= MAX_WAITING
+    peer.remote.is_none()
+        && peer.pid.is_some()
+        && Closers::of_this_process().have_too_many_of(Sender::of(peer))
 }
 
 /// Who sent a descriptor, as far as the kernel says: those of one process have their own turn.
@@ -232,6 +234,11 @@ impl Closers {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn have_too_many_of(&self, sender: Sender) -> bool {
+        // A forked child has its parent's, which nobody closes there, and perhaps locked for ever.
+        self.origin.is_here() && self.lock().waiting_of(sender) >= MAX_WAITING
+    }
+
     /// Closes elsewhere; here if there is no thread to do it, as in a forked child.
     fn close(&'static self, fd: OwnedFd, sender: Sender) {
         if !self.origin.is_here() {
@@ -312,7 +319,7 @@ pub(crate) mod tests {
             Self { socket: Some(socket.into()), _other: other }
         }
 
-        fn take(&mut self) -> OwnedFd {
+        pub(crate) fn take(&mut self) -> OwnedFd {
             self.socket.take().expect("it was not taken")
         }
     }
@@ -338,9 +345,13 @@ pub(crate) mod tests {
         Sender { pid: Some(pid), uid: None }
     }
 
-    fn closers() -> &'static Closers {
+    fn new_closers() -> Closers {
         let (queue, arrived) = Default::default();
-        Box::leak(Box::new(Closers { origin: Origin::here(), queue, arrived }))
+        Closers { origin: Origin::here(), queue, arrived }
+    }
+
+    fn closers() -> &'static Closers {
+        Box::leak(Box::new(new_closers()))
     }
 
     #[test]
@@ -357,9 +368,28 @@ pub(crate) mod tests {
         closers.close(other.into(), sender(2));
         // Ends when the other end is closed.
         assert_eq!(watched.read(&mut [0]).unwrap(), 0);
+        // Of its own not all have had their turn, perhaps.
+        let begun = std::time::Instant::now();
+        let wanted = 2 * MAX_CLOSERS - MAX_CLOSERS_OF_ONE;
+        while closers.lock().waiting_of(sender(1)) != wanted {
+            assert!(begun.elapsed() < Duration::from_secs(20), "not all that may are closed");
+            thread::yield_now();
+        }
         let queue = closers.lock();
-        assert_eq!(queue.waiting_of(sender(1)), 2 * MAX_CLOSERS - MAX_CLOSERS_OF_ONE);
         assert!(queue.threads <= MAX_CLOSERS_OF_ONE + 1, "{} threads", queue.threads);
+    }
+
+    #[test]
+    fn a_forked_child_refuses_nobody_for_what_its_parent_is_to_close() {
+        let mut closers = new_closers();
+        let mut queue = closers.lock();
+        for _ in 0..MAX_WAITING {
+            queue.add(std::io::pipe().unwrap().0.into(), sender(1));
+        }
+        drop(queue);
+        assert!(closers.have_too_many_of(sender(1)));
+        closers.origin = Origin::elsewhere();
+        assert!(!closers.have_too_many_of(sender(1)));
     }
 
     #[test]

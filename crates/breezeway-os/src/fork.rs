@@ -59,6 +59,13 @@ impl Origin {
         Self { word, token }
     }
 
+    /// Another process, as a forked child sees its parent's.
+    #[cfg(test)]
+    pub(crate) fn elsewhere() -> Self {
+        static WORD: AtomicU64 = AtomicU64::new(0);
+        Self { word: Some(&WORD), token: 1 }
+    }
+
     /// Whether this is still that process, and not a child forked from it.
     #[inline(always)]
     pub fn is_here(self) -> bool {

@@ -3,9 +3,9 @@
 //! * memory that nobody but its creator can change: [`segment`]; who holds what was handed out of
 //!   it: [`MemoryLedger`]; and copies out of memory that another process may be writing: [`copy`]
 //! * sockets: [`accept`], [`connect`], [`socket_file`], [`inherited`], those that already listen
-//!   ([`inherited_listeners`], [`handed_listener`]), bytes with descriptors ([`scm`]), who is on
-//!   the other side ([`Peer`], [`exit_descriptor`]), and descriptors that a stranger sent
-//!   ([`ForeignDescriptor`])
+//!   ([`inherited_listeners`], [`handed_listener`]), a stranger's [`Connection`], bytes with
+//!   descriptors ([`scm`]), who is on the other side ([`Peer`], [`exit_descriptor`]), and
+//!   descriptors that a stranger sent ([`ForeignDescriptor`])
 //! * waiting: [`Deadline`], [`ready`], [`Sleeper`], [`Notifier`], [`spin`]
 //! * what another process shares in memory: [`shared_mappings`]
 //! * the machine: [`clock`], [`cpu`], [`memory`], how far away the peer's CPU is ([`Distance`]),
@@ -32,6 +32,7 @@ mod accept;
 mod cgroup;
 pub mod clock;
 pub mod connect;
+mod connection;
 pub mod copy;
 pub mod cpu;
 mod deadline;
@@ -57,6 +58,7 @@ mod trust;
 mod unmap;
 
 pub use accept::accept;
+pub use connection::Connection;
 pub use deadline::Deadline;
 pub use descriptor::{
     ForeignDescriptor, has_too_many_to_close, make_room_for_descriptors, open_files_limit,

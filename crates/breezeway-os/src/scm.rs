@@ -1,24 +1,30 @@
 //! Bytes and descriptors over a unix socket (`SCM_RIGHTS`, unix(7)).
 //!
 //! A peer may send any descriptor with any byte, so every read of such a socket goes through
-//! [`receive`]: descriptors that nobody asked for are seen, and closed without blocking.
+//! [`receive`] or [`peek`]: descriptors that nobody asked for are seen, and closed without
+//! blocking. Only what was peeked at is read without ([`consume`]): its descriptors are held
+//! already. All of that is so of a socket whose urgent bytes are read like others
+//! ([`Connection`](crate::Connection)).
 
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use rustix::io::{Errno, ioctl_fionread};
-use rustix::net::sockopt::{set_socket_send_buffer_size, socket_domain, socket_send_buffer_size};
+use rustix::net::sockopt::{
+    set_socket_oobinline, set_socket_send_buffer_size, socket_domain, socket_send_buffer_size,
+};
 use rustix::net::{
     AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags,
     SendAncillaryBuffer, SendAncillaryMessage, SendFlags, Shutdown, recv, recvmsg, sendmsg,
     shutdown,
 };
 
+use crate::accept::accept;
 use crate::descriptor::{ForeignDescriptor, Sender};
 
-/// Descriptors that one read has room for: as many as a message may carry (`SCM_MAX_FD`). What
-/// finds no room the kernel closes in the thread that reads, for as long as that takes.
+/// Descriptors that one [`receive`] has room for: as many as a message may carry (`SCM_MAX_FD`).
+/// What finds no room the kernel closes in the thread that reads, for as long as that takes.
 const DESCRIPTOR_ROOM: usize = 253;
 /// Descriptors that [`send`] sends with one message.
 const SEND_ROOM: usize = 4;
@@ -82,6 +88,44 @@ fn receive_within(
     })
 }
 
+/// As [`receive`], but leaves in the socket what it gives (`MSG_PEEK`), and receives no more than
+/// one descriptor. Where a message has more, `descriptors` stays as it is, and 2 of them stand for
+/// all: they are still there.
+///
+/// The rest of many would take a number each, and what finds none stays in the socket as well.
+pub fn peek(
+    socket: impl AsFd,
+    bytes: &mut [u8],
+    descriptors: &mut Vec<ForeignDescriptor>,
+    flags: RecvFlags,
+) -> Result<Received, Errno> {
+    // One more than is wanted shows that there are more.
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+    let before = descriptors.len();
+    let flags = flags | RecvFlags::PEEK;
+    let mut received = receive_within(&mut space, socket, bytes, descriptors, flags)?;
+    if received.descriptors > 1 || received.descriptors == 1 && received.is_cut {
+        descriptors.truncate(before);
+        (received.descriptors, received.is_cut) = (2, false);
+    }
+    Ok(received)
+}
+
+/// Takes as many bytes out of the socket as a read that peeked gave, whose descriptors are held
+/// meanwhile, so that closing them there does not block. Fewer where others read the same socket, a
+/// forked child for one.
+pub fn consume(socket: impl AsFd, mut bytes: &mut [u8]) -> Result<(), Errno> {
+    while !bytes.is_empty() {
+        match recv(&socket, &mut *bytes, RecvFlags::DONTWAIT) {
+            Ok((_, 0)) | Err(Errno::AGAIN) => break,
+            Ok((_, len)) => bytes = &mut bytes[len..],
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+    Ok(())
+}
+
 /// `SO_PEEK_OFF` (socket(7)): from now on reads with [`RecvFlags::PEEK`] begin `offset` bytes
 /// behind the first unread one, and each moves that forward by what it gave.
 pub fn set_peek_offset(socket: impl AsFd, offset: usize) -> Result<(), Errno> {
@@ -129,6 +173,29 @@ pub fn close_connection(socket: OwnedFd) {
     }
 }
 
+/// Shuts a listening socket down for everybody who holds it, and closes it without blocking.
+/// Connections that nobody has accepted are closed with it, and what their clients have sent. So
+/// they are taken out first, and closed as [`close_connection`] does; the listening socket itself
+/// is left to other threads only where that fails, as for want of descriptors.
+pub fn close_listener(socket: OwnedFd) {
+    let _ = shutdown(&socket, Shutdown::Both);
+    // Nobody can connect from here on.
+    if may_hold_descriptors(&socket) && !close_unaccepted(&socket) {
+        drop(ForeignDescriptor::from(socket));
+    }
+}
+
+/// False if some may be left.
+fn close_unaccepted(listener: &OwnedFd) -> bool {
+    loop {
+        match accept(listener) {
+            Ok(Some(connection)) => close_connection(connection),
+            Ok(None) => return true,
+            Err(_) => return false,
+        }
+    }
+}
+
 /// Whether descriptors may be under way in a socket; true if its kind is not known.
 fn may_hold_descriptors(socket: &OwnedFd) -> bool {
     !socket_domain(socket).is_ok_and(|domain| domain != AddressFamily::UNIX)
@@ -136,31 +203,31 @@ fn may_hold_descriptors(socket: &OwnedFd) -> bool {
 
 /// Reads a unix socket that was shut down empty; false if something may be left in it.
 fn discard_unread(socket: &OwnedFd) -> bool {
+    let is_empty = || ioctl_fionread(socket).is_ok_and(|unread| unread == 0);
+    if is_empty() {
+        return true;
+    }
+    // Perhaps it was nobody's `Connection` yet.
+    let _ = set_socket_oobinline(socket, true);
     // Reads that peek begin at the first unread byte. Where the kernel lacks the option they always
     // do.
     let _ = set_peek_offset(socket, 0);
     let mut bytes = [0; DISCARD];
     let mut taken = 0;
     for _ in 0..MAX_DISCARD_READS {
-        if ioctl_fionread(socket).is_ok_and(|unread| unread == 0) {
-            return true;
-        }
         // A read that has no number for a descriptor, or no room, would close it here. One that
         // peeks leaves it in the socket.
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DISCARDED))];
         let mut descriptors = Vec::new();
-        let peek = RecvFlags::PEEK | RecvFlags::DONTWAIT;
-        let peeked = receive_within(&mut space, socket, &mut bytes, &mut descriptors, peek);
-        taken += descriptors.len();
-        let mut left = match peeked {
-            Ok(received) if !received.is_cut && taken <= MAX_DISCARDED => received.bytes,
-            _ => return false,
+        let peeked = peek(socket, &mut bytes, &mut descriptors, RecvFlags::DONTWAIT);
+        let Ok(Received { bytes: len, descriptors: 0..=1, is_cut: false }) = peeked else {
+            return false;
         };
-        while left > 0 {
-            match recv(socket, &mut bytes[..left], RecvFlags::DONTWAIT) {
-                Ok((_, len)) if len > 0 => left -= len,
-                _ => return false,
-            }
+        taken += descriptors.len();
+        if taken > MAX_DISCARDED || consume(socket, &mut bytes[..len]).is_err() {
+            return false;
+        }
+        if is_empty() {
+            return true;
         }
     }
     false
@@ -232,6 +299,22 @@ mod tests {
     }
 
     #[test]
+    fn of_a_message_with_more_than_one_descriptor_a_read_that_peeks_receives_none() {
+        let (pipe, _writer) = std::io::pipe().unwrap();
+        for (sent, seen) in [(0, 0), (1, 1), (2, 2), (SEND_ROOM, 2)] {
+            let (one, other) = UnixStream::pair().unwrap();
+            send(&one, b"x", &vec![pipe.as_fd(); sent], SendFlags::empty()).unwrap();
+            let (mut bytes, mut descriptors) = ([0; 16], Vec::new());
+            let received = peek(&other, &mut bytes, &mut descriptors, RecvFlags::DONTWAIT).unwrap();
+            assert_eq!(received, Received { bytes: 1, descriptors: seen, is_cut: false });
+            assert_eq!(descriptors.len(), usize::from(sent == 1));
+            assert_eq!(ioctl_fionread(&other).unwrap(), 1);
+            consume(&other, &mut bytes[..1]).unwrap();
+            assert_eq!(ioctl_fionread(&other).unwrap(), 0);
+        }
+    }
+
+    #[test]
     fn a_connection_is_closed_at_once_whatever_is_unread_in_it() {
         use crate::descriptor::tests::{SlowToClose, occupy_all_closers};
 
@@ -254,25 +337,39 @@ mod tests {
     }
 
     #[test]
+    fn a_connection_is_closed_at_once_also_where_the_peer_has_sent_an_urgent_byte() {
+        use crate::descriptor::tests::SlowToClose;
+
+        let mut slow = SlowToClose::new();
+        let (sender, socket) = UnixStream::pair().unwrap();
+        send(&sender, b"a", &[slow.as_fd()], SendFlags::OOB).unwrap();
+        send(&sender, b"b", &[], SendFlags::empty()).unwrap();
+        drop(slow.take());
+        let (closed, is_closed) = std::sync::mpsc::channel();
+        let closing = std::thread::spawn(move || {
+            close_connection(socket.into());
+            let _ = closed.send(());
+        });
+        let outcome = is_closed.recv_timeout(std::time::Duration::from_secs(10));
+        // It ends what is slow.
+        drop(slow);
+        closing.join().unwrap();
+        outcome.expect("closed at once");
+    }
+
+    #[test]
     fn of_many_descriptors_that_a_connection_holds_few_are_taken_out() {
         let (pipe, _writer) = std::io::pipe().unwrap();
-        for (messages, each, taken) in [(8, 1, 8), (3, 4, 8), (2, 3, 6)] {
+        for (messages, each, taken) in [(8, 1, 8), (9, 1, 8), (2, 2, 0)] {
             let (one, other) = UnixStream::pair().unwrap();
             for _ in 0..messages {
                 send(&one, b"x", &vec![pipe.as_fd(); each], SendFlags::empty()).unwrap();
             }
             let other = OwnedFd::from(other);
-            assert_eq!(discard_unread(&other), messages * each <= MAX_DISCARDED);
+            assert_eq!(discard_unread(&other), messages * each == taken);
             let left = ioctl_fionread(&other).unwrap() as usize;
             assert_eq!((messages - left) * each, taken, "{messages} messages of {each}");
         }
-        let (one, other) = UnixStream::pair().unwrap();
-        let fds = [pipe.as_fd(); MAX_DISCARDED + 1];
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MAX_DISCARDED + 1))];
-        let mut control = SendAncillaryBuffer::new(&mut space);
-        assert!(control.push(SendAncillaryMessage::ScmRights(&fds)));
-        sendmsg(&one, &[IoSlice::new(b"x")], &mut control, SendFlags::empty()).unwrap();
-        assert!(!discard_unread(&OwnedFd::from(other)));
     }
 
     #[test]

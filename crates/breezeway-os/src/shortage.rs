@@ -12,7 +12,7 @@ const TRIES: usize = 16;
 /// How often it is made after that, with a pause before each.
 const LATER_TRIES: usize = 32;
 const PAUSE: Duration = Duration::from_millis(1);
-/// How long a thread does not wait again after it has done so and got none.
+/// After so long a thread that has paused as often as it may can do so again.
 const AGAIN_AFTER: Duration = Duration::from_secs(1);
 
 /// What to raise where a system call failed for want of something: words for the end of a message,
@@ -36,13 +36,13 @@ pub(crate) fn advice_for(errno: Errno) -> &'static str {
 }
 
 thread_local! {
-    /// When this thread last waited for memory that did not come.
-    static WAITED: Cell<Option<Instant>> = const { Cell::new(None) };
+    /// Since when this thread counts its pauses, and how many it has taken.
+    static PAUSES: Cell<Option<(Instant, usize)>> = const { Cell::new(None) };
 }
 
 /// Makes a call again where the kernel had no memory for it and nothing was done, for some 30 ms:
-/// what a peer waits for does not get lost for a shortage that passes. Within a second of a call
-/// that got none for so long, the same thread does not wait again.
+/// what a peer waits for does not get lost for a shortage that passes. The pauses of one thread
+/// take no longer than that within a second, whatever it calls.
 #[inline(always)]
 pub fn retry<T>(mut call: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
     match call() {
@@ -53,24 +53,29 @@ pub fn retry<T>(mut call: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> 
 
 #[cold]
 fn retry_in_shortage<T>(mut call: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
-    let waits = WAITED.get().is_none_or(|then| then.elapsed() > AGAIN_AFTER);
-    let tries = if waits { TRIES + LATER_TRIES } else { TRIES };
-    for attempt in 2..tries {
-        if attempt < TRIES {
+    let mut made = 1;
+    loop {
+        let outcome = call();
+        made += 1;
+        let is_short = matches!(outcome, Err(Errno::NOMEM | Errno::NOBUFS));
+        if !is_short || made >= TRIES && !may_pause() {
+            return outcome;
+        }
+        if made < TRIES {
             std::thread::yield_now();
         } else {
             std::thread::sleep(PAUSE);
         }
-        match call() {
-            Err(Errno::NOMEM | Errno::NOBUFS) => {}
-            outcome => return outcome,
-        }
     }
-    let last = call();
-    if waits && matches!(last, Err(Errno::NOMEM | Errno::NOBUFS)) {
-        WAITED.set(Some(Instant::now()));
-    }
-    last
+}
+
+/// Whether this thread may pause once more; counts that it does.
+fn may_pause() -> bool {
+    let current = PAUSES.get().filter(|(since, _)| since.elapsed() < AGAIN_AFTER);
+    let (since, taken) = current.unwrap_or_else(|| (Instant::now(), 0));
+    let may = taken < LATER_TRIES;
+    PAUSES.set(Some((since, taken + usize::from(may))));
+    may
 }
 
 /// Starts a thread of this name.
@@ -132,34 +137,44 @@ mod tests {
         assert_eq!(Errno::from_io_error(&error), Some(Errno::NOMEM));
     }
 
-    #[test]
-    fn a_call_without_memory_is_made_again_until_it_has_some_and_not_for_ever() {
-        let mut failures = 3;
-        let outcome = retry(|| match failures {
-            0 => Ok("sent"),
-            _ => {
-                failures -= 1;
-                Err(if failures % 2 == 0 { Errno::NOMEM } else { Errno::NOBUFS })
+    /// How often a call is made that has no memory the first `failures` times, and its outcome.
+    fn made_until(failures: usize) -> (usize, Result<(), Errno>) {
+        let mut made = 0;
+        let outcome = retry(|| {
+            made += 1;
+            match made > failures {
+                true => Ok(()),
+                false if made % 2 == 0 => Err(Errno::NOMEM),
+                false => Err(Errno::NOBUFS),
             }
         });
-        assert_eq!(outcome, Ok("sent"));
+        (made, outcome)
+    }
+
+    #[test]
+    fn a_call_without_memory_is_made_again_until_it_has_some_and_not_for_ever() {
+        assert_eq!(made_until(3), (4, Ok(())));
+        assert_eq!(made_until(TRIES + 4), (TRIES + 5, Ok(())), "after five pauses");
+        let (made, outcome) = made_until(usize::MAX);
+        assert!(outcome.is_err());
+        assert_eq!(made, TRIES + LATER_TRIES - 5, "with the pauses that are left");
+    }
+
+    #[test]
+    fn a_thread_pauses_no_longer_in_a_second_for_shortages_that_pass() {
         let begun = Instant::now();
-        let enough = Duration::from_millis(5);
-        let outcome =
-            retry(|| if begun.elapsed() < enough { Err(Errno::NOBUFS) } else { Ok("later") });
-        assert_eq!(outcome, Ok("later"));
-        let mut made = 0;
-        let outcome: Result<(), Errno> = retry(|| {
-            made += 1;
-            Err(Errno::NOBUFS)
-        });
-        assert_eq!((outcome, made), (Err(Errno::NOBUFS), TRIES + LATER_TRIES));
-        made = 0;
-        let outcome: Result<(), Errno> = retry(|| {
-            made += 1;
-            Err(Errno::NOMEM)
-        });
-        assert_eq!((outcome, made), (Err(Errno::NOMEM), TRIES), "so soon after");
+        let mut pauses = 0;
+        for _ in 0..4 {
+            let (made, _) = made_until(TRIES + LATER_TRIES / 2);
+            pauses += made - TRIES;
+        }
+        if begun.elapsed() < AGAIN_AFTER {
+            assert_eq!(pauses, LATER_TRIES);
+        }
+    }
+
+    #[test]
+    fn what_is_no_shortage_is_not_tried_again() {
         let mut made = 0;
         let outcome: Result<(), Errno> = retry(|| {
             made += 1;

@@ -29,6 +29,7 @@ use thiserror::Error;
 use crate::clock;
 use crate::connect::unix;
 use crate::deadline::Deadline;
+use crate::scm::close_listener;
 
 /// Connections that wait to be accepted. Some clients of other systems fail at once where there is
 /// no room for one more, so there is much.
@@ -83,8 +84,8 @@ impl From<Errno> for ListenError {
 #[derive(Debug)]
 pub struct SocketFile {
     /// While it is open the kernel holds on to the file's inode, removed or not, so that no other
-    /// file can get the same identity.
-    socket: OwnedFd,
+    /// file can get the same identity. Present until dropped.
+    socket: Option<OwnedFd>,
     path: PathBuf,
     /// Device and inode of the file, so that only our own is removed.
     identity: (u64, u64),
@@ -135,13 +136,13 @@ impl SocketFile {
             let _ = unlink(name);
         })?;
         let (identity, process) = (identity(&stat), std::process::id());
-        Ok(Self { socket, path: path.into(), identity, process })
+        Ok(Self { socket: Some(socket), path: path.into(), identity, process })
     }
 
     /// A socket that listens already, whose file at `path` belongs to whoever made it, as far as
     /// anybody: it stays when this is dropped, unless [`Self::own`] comes before.
     pub fn adopt(socket: OwnedFd, path: &Path) -> Self {
-        Self { socket, path: path.into(), identity: NO_FILE, process: NOBODY }
+        Self { socket: Some(socket), path: path.into(), identity: NO_FILE, process: NOBODY }
     }
 
     /// From now on the file at the path, if it is a socket's, is this process's: who made it has
@@ -160,7 +161,7 @@ impl SocketFile {
 
 impl AsFd for SocketFile {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.socket.as_fd()
+        self.socket.as_ref().expect("present until dropped").as_fd()
     }
 }
 
@@ -173,11 +174,14 @@ impl Drop for SocketFile {
         // Clients and successors are refused from now on, also while this waits for its turn. The
         // socket stays open until the file was compared: a successor that replaced the file
         // meanwhile might get the inode number of one that nobody held.
-        let _ = shutdown(&self.socket, Shutdown::Both);
+        let _ = shutdown(&*self, Shutdown::Both);
         let _turn = take_turn(&self.path);
         if lstat(&self.path).is_ok_and(|stat| identity(&stat) == self.identity) {
             // Somebody else may have removed it just now: then there is nothing left to do.
             let _ = unlink(&self.path);
+        }
+        if let Some(socket) = self.socket.take() {
+            close_listener(socket);
         }
     }
 }
@@ -254,6 +258,8 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
     use std::os::unix::net::UnixListener;
 
+    use rustix::net::SendFlags;
+
     use super::*;
 
     struct Folder(tempfile::TempDir);
@@ -305,6 +311,28 @@ mod tests {
             drop(listening);
             assert_eq!(folder.files(), 0);
         }
+    }
+
+    #[test]
+    fn what_a_client_has_sent_who_was_never_accepted_does_not_hold_the_end() {
+        use crate::descriptor::tests::SlowToClose;
+
+        let folder = Folder::new();
+        let listening = listen_at(&folder.path()).unwrap();
+        let client = probe(&folder.path()).unwrap();
+        let mut slow = SlowToClose::new();
+        crate::scm::send(&client, b"x", &[slow.as_fd()], SendFlags::empty()).unwrap();
+        drop(slow.take());
+        let (ended, is_ended) = std::sync::mpsc::channel();
+        let ending = std::thread::spawn(move || {
+            drop(listening);
+            let _ = ended.send(());
+        });
+        let outcome = is_ended.recv_timeout(Duration::from_secs(10));
+        // It ends what is slow.
+        drop(slow);
+        ending.join().unwrap();
+        outcome.expect("ended at once");
     }
 
     #[test]
@@ -369,7 +397,7 @@ mod tests {
     fn a_forked_child_that_drops_its_copy_ends_nothing() {
         let folder = Folder::new();
         let mut parents = listen_at(&folder.path()).unwrap();
-        let socket = parents.socket.try_clone().unwrap();
+        let socket = parents.as_fd().try_clone_to_owned().unwrap();
         parents.process = 0;
         drop(parents);
         assert!(probe(&folder.path()).is_ok());
@@ -395,7 +423,7 @@ mod tests {
     fn an_adopted_socket_and_its_file_outlive_who_only_looked_at_them_and_end_with_their_owner() {
         let folder = Folder::new();
         let first = listen_at(&folder.path()).unwrap();
-        let copy = || first.socket.try_clone().unwrap();
+        let copy = || first.as_fd().try_clone_to_owned().unwrap();
         drop(SocketFile::adopt(copy(), &folder.path()));
         assert!(probe(&folder.path()).is_ok());
         let mut second = SocketFile::adopt(copy(), &folder.path());

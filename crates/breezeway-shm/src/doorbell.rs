@@ -18,7 +18,7 @@ use thiserror::Error;
 use crate::violation::Violation;
 use breezeway_os::scm;
 use breezeway_os::segment::{SealedMemory, SegmentError};
-use breezeway_os::{Deadline, ForeignDescriptor, Origin, any_ready, ready, shortage};
+use breezeway_os::{Connection, Deadline, ForeignDescriptor, Origin, any_ready, ready, shortage};
 
 const DOORBELL: u8 = 0;
 const SEGMENT: u8 = 1;
@@ -78,23 +78,17 @@ enum Read {
 /// Our end of the session socket as far as any thread may use it: to ring. It outlives the session
 /// as long as somebody holds a lease.
 pub(crate) struct Bell {
-    /// Present until dropped.
-    socket: Option<OwnedFd>,
-    origin: Origin,
+    socket: Connection,
 }
 
 impl Bell {
-    fn socket(&self) -> &OwnedFd {
-        self.socket.as_ref().expect("present until dropped")
-    }
-
     /// Wakes a peer that announced that it sleeps; false if it reads no more. If the socket is
     /// full, bytes are pending that wake it all the same; if the peer is gone, its end of file says
     /// so.
     pub(crate) fn ring(&self) -> Result<bool, Errno> {
         let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
         loop {
-            match shortage::retry(|| send(self.socket(), &[DOORBELL], flags)) {
+            match shortage::retry(|| send(&self.socket, &[DOORBELL], flags)) {
                 Ok(_) | Err(Errno::AGAIN) => return Ok(true),
                 Err(Errno::INTR) => {}
                 Err(Errno::PIPE | Errno::CONNRESET) => return Ok(false),
@@ -104,19 +98,10 @@ impl Bell {
     }
 }
 
-impl Drop for Bell {
-    fn drop(&mut self) {
-        if self.origin.is_here()
-            && let Some(socket) = self.socket.take()
-        {
-            scm::close_connection(socket);
-        }
-    }
-}
-
 /// Our end of the session socket.
 pub(crate) struct Doorbell {
     bell: Arc<Bell>,
+    origin: Origin,
     /// Segments that came and that no consumed entry has announced yet.
     pending: VecDeque<SealedMemory>,
     /// Bytes peeked at and not consumed.
@@ -130,9 +115,11 @@ pub(crate) struct Doorbell {
 
 impl Doorbell {
     pub(crate) fn new(socket: OwnedFd) -> Self {
+        let (socket, origin) = (Connection::from(socket), Origin::here());
         let has_peek_offset = scm::set_peek_offset(&socket, 0).is_ok();
         Self {
-            bell: Arc::new(Bell { socket: Some(socket), origin: Origin::here() }),
+            bell: Arc::new(Bell { socket }),
+            origin,
             pending: VecDeque::new(),
             peeked: 0,
             has_peek_offset,
@@ -142,7 +129,7 @@ impl Doorbell {
     }
 
     fn socket(&self) -> &OwnedFd {
-        self.bell.socket()
+        &self.bell.socket
     }
 
     /// What other threads ring.
@@ -280,8 +267,7 @@ impl Doorbell {
     fn read(&mut self, flags: RecvFlags) -> Result<Read, SocketError> {
         let mut bytes = [0; READ];
         let mut descriptors = Vec::new();
-        let flags = flags | RecvFlags::PEEK;
-        let received = match scm::receive(self.socket(), &mut bytes, &mut descriptors, flags) {
+        let received = match scm::peek(self.socket(), &mut bytes, &mut descriptors, flags) {
             Ok(received) => received,
             Err(Errno::AGAIN) => return Ok(Read::Nothing),
             Err(Errno::INTR) => return Ok(Read::Bytes),
@@ -292,11 +278,12 @@ impl Doorbell {
             }
             Err(errno) => return Err(errno.into()),
         };
+        if received.descriptors > 1 {
+            // A read gives what came with one message, which may be one. They stay in the socket,
+            // and are closed with it.
+            return Err(Violation::UnwantedDescriptors.into());
+        }
         if received.is_cut {
-            // A read gives what came with one message, which may be one.
-            if received.descriptors > 0 {
-                return Err(Violation::UnwantedDescriptors.into());
-            }
             if self.has_peek_offset {
                 scm::set_peek_offset(self.socket(), self.peeked)?;
             }
@@ -397,7 +384,7 @@ impl Doorbell {
 
 impl Drop for Doorbell {
     fn drop(&mut self) {
-        if !self.bell.origin.is_here() {
+        if !self.origin.is_here() {
             return;
         }
         // Ends the connection for both, also where a forked child holds a copy of the socket. Fails
@@ -421,6 +408,7 @@ mod tests {
 
     use super::*;
 
+    use breezeway_adversary::socket;
     use breezeway_os::segment;
     use rustix::io::ioctl_fionread;
 
@@ -560,5 +548,39 @@ mod tests {
             hearing.drain(),
             Err(SocketError::Violation(Violation::UnwantedDescriptors))
         ));
+    }
+
+    #[test]
+    fn an_urgent_byte_is_read_like_any_other_with_the_descriptor_that_came_with_it() {
+        let (ringing, mut hearing) = pair();
+        let (_mapping, fd) = segment::create(4096).unwrap();
+        scm::send(&ringing, &[SEGMENT], &[fd.as_fd()], SendFlags::OOB).unwrap();
+        send(&ringing, &[DOORBELL], SendFlags::empty()).unwrap();
+        take(&mut hearing).unwrap();
+    }
+
+    #[test]
+    fn an_urgent_byte_ends_one_sleep_like_any_other() {
+        let (ringing, mut hearing) = pair();
+        send(&ringing, &[DOORBELL], SendFlags::OOB).unwrap();
+        hearing.sleep_for(Duration::from_secs(100)).unwrap();
+        hearing.drain().unwrap();
+        assert!(
+            !ready(&hearing, PollFlags::IN, Deadline::after(Duration::ZERO)).unwrap(),
+            "it is still there"
+        );
+    }
+
+    #[test]
+    fn of_a_message_with_many_descriptors_few_are_received_and_the_message_stays_in_the_socket() {
+        let (one, other) = UnixStream::pair().unwrap();
+        let (pipe, _writer) = std::io::pipe().unwrap();
+        socket::send(&one, &[SEGMENT], &[pipe.as_fd(); socket::MAX_DESCRIPTORS]).unwrap();
+        let mut hearing = Doorbell::new(other.into());
+        assert!(matches!(
+            hearing.drain(),
+            Err(SocketError::Violation(Violation::UnwantedDescriptors))
+        ));
+        assert_eq!(ioctl_fionread(&hearing).unwrap(), 1);
     }
 }

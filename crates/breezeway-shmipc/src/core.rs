@@ -10,12 +10,11 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use breezeway_os::{Notifier, Peer};
+use breezeway_os::{Connection, Notifier, Peer};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{Shutdown, shutdown};
 
-use crate::connection::Connection;
 use crate::counters::Counters;
 use crate::error::SessionEnd;
 use crate::file_claim::FileClaim;

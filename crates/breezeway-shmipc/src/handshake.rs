@@ -6,12 +6,11 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use breezeway_os::scm::{self, Received};
-use breezeway_os::{Deadline, ForeignDescriptor, Peer, ready};
+use breezeway_os::{Connection, Deadline, ForeignDescriptor, Peer, ready};
 use rustix::event::PollFlags;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, getsockname, send};
 
-use crate::connection::Connection;
 use crate::core::Parts;
 use crate::error::HandshakeError;
 use crate::file_claim::{FileClaim, ProcessIdentity};
@@ -363,12 +362,16 @@ mod tests {
     /// What a server says to a client that sends `messages`, and with its last byte descriptors
     /// that are slow to close. The client's own copies are closed before the server reads.
     fn judge_slow(messages: &[&[u8]]) -> (HandshakeError, Duration) {
+        judge_slow_with(messages, SendFlags::empty())
+    }
+
+    fn judge_slow_with(messages: &[&[u8]], flags: SendFlags) -> (HandshakeError, Duration) {
         let (client, server) = UnixStream::pair().unwrap();
         let (slow, _other) = slow_to_close();
         for message in messages {
             send(&client, message, SendFlags::empty()).unwrap();
         }
-        scm::send(&client, &[0], &[slow.as_fd(), slow.as_fd()], SendFlags::empty()).unwrap();
+        scm::send(&client, &[0], &[slow.as_fd(), slow.as_fd()], flags).unwrap();
         drop(slow);
         let start = Instant::now();
         let accepted = accept(server.into(), &ServerOptions::new(Trust::SameUser));
@@ -397,5 +400,13 @@ mod tests {
         let rule = Violation::UnexpectedDescriptors(2);
         assert!(matches!(&error, HandshakeError::Violation(found) if *found == rule), "{error}");
         assert!(took < LINGER, "refused after {took:?}");
+    }
+
+    #[test]
+    fn descriptors_with_an_urgent_byte_do_not_hold_the_handshake() {
+        let (error, took) = judge_slow_with(&[], SendFlags::OOB);
+        let rule = Violation::UnexpectedDescriptors(2);
+        assert!(matches!(&error, HandshakeError::Violation(found) if *found == rule), "{error}");
+        assert!(took < PROMPT, "refused after {took:?}");
     }
 }

@@ -123,7 +123,6 @@ pub mod asynchronous;
 #[cfg(not(loom))]
 mod client;
 #[cfg(not(loom))]
-mod connection;
 #[cfg(not(loom))]
 mod core;
 #[cfg(not(loom))]

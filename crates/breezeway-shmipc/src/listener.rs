@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
 use breezeway_os::socket_file::{ListenError, SocketFile};
-use breezeway_os::{accept, prepare_tcp};
+use breezeway_os::{Origin, accept, prepare_tcp, scm};
 
 use rustix::io::{Errno, FdFlags, fcntl_setfd, ioctl_fionbio};
 use rustix::net::{
@@ -31,8 +31,28 @@ pub(crate) struct Listener {
 enum Socket {
     File(SocketFile),
     Tcp(TcpListener),
-    /// In the abstract namespace, or made by somebody else: nothing is removed with it.
-    Bare(OwnedFd),
+    Abstract(AbstractSocket),
+    /// Made by somebody else, who keeps it.
+    Inherited(OwnedFd),
+}
+
+/// One in the abstract namespace: nothing is removed with it.
+#[derive(Debug)]
+struct AbstractSocket {
+    /// Present until dropped.
+    socket: Option<OwnedFd>,
+    /// A forked child has it too, and ends nothing.
+    origin: Origin,
+}
+
+impl Drop for AbstractSocket {
+    fn drop(&mut self) {
+        if self.origin.is_here()
+            && let Some(socket) = self.socket.take()
+        {
+            scm::close_listener(socket);
+        }
+    }
 }
 
 impl Listener {
@@ -58,7 +78,9 @@ impl Listener {
             listen(&socket, BACKLOG)?;
             Ok(socket)
         };
-        Ok(Self { socket: Socket::Bare(make().map_err(failed)?), address: address.clone() })
+        let socket = Some(make().map_err(failed)?);
+        let socket = Socket::Abstract(AbstractSocket { socket, origin: Origin::here() });
+        Ok(Self { socket, address: address.clone() })
     }
 
     /// Takes a socket that listens already.
@@ -77,7 +99,7 @@ impl Listener {
         let prepared =
             ioctl_fionbio(&socket, true).and_then(|()| fcntl_setfd(&socket, FdFlags::CLOEXEC));
         prepared.map_err(|errno| failed(errno.into()))?;
-        Ok(Self { socket: Socket::Bare(socket), address })
+        Ok(Self { socket: Socket::Inherited(socket), address })
     }
 
     fn bind_tcp(text: &str) -> Result<Self, ServeError> {
@@ -127,7 +149,10 @@ impl AsFd for Listener {
         match &self.socket {
             Socket::File(file) => file.as_fd(),
             Socket::Tcp(listener) => listener.as_fd(),
-            Socket::Bare(socket) => socket.as_fd(),
+            Socket::Abstract(AbstractSocket { socket, .. }) => {
+                socket.as_ref().expect("present until dropped").as_fd()
+            }
+            Socket::Inherited(socket) => socket.as_fd(),
         }
     }
 }
@@ -136,9 +161,12 @@ impl AsFd for Listener {
 mod tests {
     use std::net::TcpStream;
 
+    use breezeway_os::{Deadline, connect};
+    use rustix::net::SendFlags;
     use rustix::net::sockopt::{socket_keepalive, tcp_nodelay};
 
     use super::*;
+    use crate::slow_descriptor::{PROMPT, slow_to_close};
 
     #[test]
     fn a_client_that_connected_over_tcp_is_probed() {
@@ -148,5 +176,19 @@ mod tests {
         let _client = TcpStream::connect(address).unwrap();
         let accepted = listener.accept().unwrap().expect("it is connected");
         assert!(socket_keepalive(&accepted).unwrap() && tcp_nodelay(&accepted).unwrap());
+    }
+
+    #[test]
+    fn what_a_client_has_sent_who_was_never_accepted_does_not_hold_the_end() {
+        let name = format!("breezeway-never-accepted-{}", std::process::id());
+        let address = Address::Abstract(name.clone());
+        let listener = Listener::bind(&address, 0o600, false).unwrap();
+        let client = connect::abstract_unix(name.as_bytes(), Deadline::NEVER).unwrap();
+        let (slow, _other) = slow_to_close();
+        scm::send(&client, &[0], &[slow.as_fd()], SendFlags::empty()).unwrap();
+        drop(slow);
+        let start = std::time::Instant::now();
+        drop(listener);
+        assert!(start.elapsed() < PROMPT, "ended for {:?}", start.elapsed());
     }
 }

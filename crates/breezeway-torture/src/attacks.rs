@@ -135,10 +135,11 @@ fn try_attack(attack: Attack, enough: Enough) -> Result<String, Failure> {
             let measuring = scope.spawn(|| measure(&mut *honest, &stop, &progress));
             let so_far = || course.map_or(UNDER_WAY, |it| it.steps.load(Ordering::Relaxed));
             let before = course.map_or(0, |_| so_far());
+            let mut stood_still = None;
             match enough {
                 Enough::Time(time) => thread::sleep(time),
                 Enough::Calls(calls) => {
-                    let mut waiting = Standstill::new(attack);
+                    let mut waiting = Standstill::new();
                     while !measuring.is_finished()
                         && waiting.goes_on(
                             calls.saturating_sub(progress.load(Ordering::Relaxed)),
@@ -148,12 +149,16 @@ fn try_attack(attack: Attack, enough: Enough) -> Result<String, Failure> {
                     {
                         thread::sleep(Duration::from_millis(1));
                     }
+                    stood_still = waiting.report;
                 }
             }
             let steps = so_far() - before;
             stop.store(true, Ordering::Relaxed);
-            let times = measuring.join().expect("the honest client does not panic")?;
-            Ok::<_, Failure>((times, steps))
+            let times = measuring.join();
+            if let Some(report) = stood_still {
+                return Err(report.into());
+            }
+            Ok::<_, Failure>((times.expect("the honest client does not panic")?, steps))
         })
     };
     let (quiet, _) = measured(None)?;
@@ -161,16 +166,24 @@ fn try_attack(attack: Attack, enough: Enough) -> Result<String, Failure> {
     let socket = folder.path().join(if engine == Engine::Unix { "unix" } else { "shm" });
     let (times, steps) = thread::scope(|scope| {
         let attacking = scope.spawn(|| go(attack, &socket, &address, &course));
-        let mut waiting = Standstill::new(attack);
-        while course.steps.load(Ordering::Relaxed) == 0 && !attacking.is_finished() {
-            // No call is waited for yet.
-            waiting.goes_on(0, 1, &process);
+        let mut waiting = Standstill::new();
+        // No call is waited for yet.
+        while course.steps.load(Ordering::Relaxed) == 0
+            && !attacking.is_finished()
+            && waiting.goes_on(0, 1, &process)
+        {
             thread::yield_now();
         }
-        let measured = measured(Some(&course));
+        let measured = match waiting.report {
+            Some(report) => Err(report.into()),
+            None => measured(Some(&course)),
+        };
         course.over.store(true, Ordering::Relaxed);
-        attacking.join().expect("the attack does not panic")?;
-        measured
+        let attacked = attacking.join();
+        // What stood still says more than what failed as the server was ended for it.
+        let measured = measured?;
+        attacked.expect("the attack does not panic")?;
+        Ok::<_, Failure>(measured)
     })?;
     if steps == 0 {
         return Err("the attack was not under way".into());
@@ -187,35 +200,37 @@ fn try_attack(attack: Attack, enough: Enough) -> Result<String, Failure> {
     ))
 }
 
-/// Tells who stands still, which nobody can go on from.
+/// Tells who stands still.
 struct Standstill {
-    attack: Attack,
+    /// What stood still, once something did.
+    report: Option<String>,
     /// Calls and steps that are missing, and since when it is so many.
     missing: [u64; 2],
     since: [Instant; 2],
 }
 
 impl Standstill {
-    fn new(attack: Attack) -> Self {
-        Self { attack, missing: [u64::MAX; 2], since: [Instant::now(); 2] }
+    fn new() -> Self {
+        Self { report: None, missing: [u64::MAX; 2], since: [Instant::now(); 2] }
     }
 
-    /// Whether calls of the honest client or steps of the attack are missing. Ends the process
-    /// where none has come for long.
+    /// Whether calls of the honest client or steps of the attack are missing. Where none has come
+    /// for long nobody goes on from that: the server is ended, so that whoever waits for it ends
+    /// too.
     fn goes_on(&mut self, calls: u64, steps: u64, server: &Process) -> bool {
         for (which, now) in [calls, steps].into_iter().enumerate() {
             if now != self.missing[which] {
                 (self.missing[which], self.since[which]) = (now, Instant::now());
             } else if now > 0 && self.since[which].elapsed() > STANDSTILL {
                 let who = ["the honest client", "the attack"][which];
-                println!(
-                    "{:?}: {who} stands still, {calls} calls and {steps} steps from the end; \
-                     the server:\n{}{}",
-                    self.attack,
+                self.report = Some(format!(
+                    "{who} stands still, {calls} calls and {steps} steps from the end; the \
+                     server:\n{}{}",
                     server.threads(),
                     server.said()
-                );
-                std::process::exit(1);
+                ));
+                server.die();
+                return false;
             }
         }
         calls > 0 || steps > 0

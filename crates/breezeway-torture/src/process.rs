@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::retry_on_intr;
-use rustix::process::Pid;
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::Failure;
 use crate::engine::Engine;
@@ -196,6 +196,13 @@ impl Process {
         drop(self.input.take());
         if !self.is_wrapped {
             let _ = self.child.kill();
+        }
+    }
+
+    /// `kill -9`, also while others use it: whoever waits for it sees its end.
+    pub(crate) fn die(&self) {
+        if let Some(pid) = self.pid().and_then(|pid| Pid::from_raw(pid.cast_signed())) {
+            let _ = kill_process(pid, Signal::KILL);
         }
     }
 

@@ -49,11 +49,12 @@ pub enum HandshakeError {
     /// A segment could not be made, or the other side's is unfit.
     #[error(transparent)]
     Segment(#[from] SegmentError),
-    /// The hello came with more or fewer file descriptors than one; without shared memory, with
-    /// any.
+    /// The hello came with more or fewer file descriptors than one, of which 2 stands for all that
+    /// are more; without shared memory, with any.
     #[error(
         "a hello comes with one file descriptor (none without shared memory); this one came with \
-         {0}"
+         {many}",
+        many = ["none", "one", "more"][(*.0).min(2)]
     )]
     Descriptors(usize),
     /// One side wants shared memory and the other does not.
@@ -207,7 +208,7 @@ fn greet(
         Ok(()) | Err(Errno::PIPE | Errno::CONNRESET) => {}
         Err(errno) => return Err(errno.into()),
     }
-    let (greeting, fd) = GreetingReceiver::default().wait(wire, options.handshake_timeout)?;
+    let (greeting, fd) = GreetingReceiver::new(carrier).wait(wire, options.handshake_timeout)?;
     match greeting {
         Greeting::Welcome(peer_terms) => {
             let agreement = Agreement { role: Role::Client, carrier, options, terms, peer_terms };
@@ -224,7 +225,7 @@ pub(crate) fn accept(
     options: &SessionOptions,
 ) -> Result<Agreed, HandshakeError> {
     let mut wire = wire.into();
-    let received = GreetingReceiver::default().wait(&mut wire, options.handshake_timeout);
+    let received = GreetingReceiver::new(carrier).wait(&mut wire, options.handshake_timeout);
     welcome(wire, carrier, options, MemoryAccount::default(), received)
 }
 
@@ -398,7 +399,7 @@ impl Settled {
         let cap = limits.cap;
         let link = match (memory, wire) {
             (Some((own, peer)), Wire::Plain(socket)) => {
-                let mut endpoint = Endpoint::new(socket, own.control, peer, limits);
+                let mut endpoint = Endpoint::new(socket.into_owned(), own.control, peer, limits);
                 endpoint.set_meter(meter);
                 endpoint.set_memory_account(own.account);
                 Link::Memory(MemoryLink::new(endpoint, waiting))
@@ -435,8 +436,9 @@ fn send_greeting(wire: &mut Wire, bytes: &[u8], fd: Option<BorrowedFd<'_>>) -> R
 const NO_HELLO: &str = "the other side sends records without plaintext, and no hello";
 
 /// Receives a hello and its descriptor.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct GreetingReceiver {
+    carrier: Carrier,
     reader: HelloReader,
     descriptors: Vec<ForeignDescriptor>,
     /// Bytes of records that held none of a hello.
@@ -446,9 +448,19 @@ pub(crate) struct GreetingReceiver {
 }
 
 impl GreetingReceiver {
+    pub(crate) fn new(carrier: Carrier) -> Self {
+        Self {
+            carrier,
+            reader: HelloReader::default(),
+            descriptors: Vec::new(),
+            without_plaintext: 0,
+            keeps_foreign: false,
+        }
+    }
+
     /// Of clients that may speak another protocol, if `keeps_foreign`.
-    pub(crate) fn new(keeps_foreign: bool) -> Self {
-        Self { keeps_foreign, ..Self::default() }
+    pub(crate) fn of_client(carrier: Carrier, keeps_foreign: bool) -> Self {
+        Self { keeps_foreign, ..Self::new(carrier) }
     }
 
     /// Whether descriptors came.
@@ -501,20 +513,33 @@ impl GreetingReceiver {
         }
     }
 
-    /// Bytes and descriptors from a socket that is as it is; `None` if there are none now.
+    /// Bytes and descriptors from a socket that is as it is; `None` if there are none now. Of
+    /// descriptors that are too many, or find no number here, all stay in the socket.
     fn receive_plain(
         &mut self,
         socket: &OwnedFd,
         room: &mut [u8],
     ) -> Result<Option<usize>, HandshakeError> {
+        let (over_tcp, flags) = (self.carrier == Carrier::Tcp, RecvFlags::DONTWAIT);
         loop {
-            return match scm::receive(socket, room, &mut self.descriptors, RecvFlags::DONTWAIT) {
-                // A hello comes with one: of more, some may find no number here.
-                Ok(received) if received.is_cut => Err(match self.descriptors.len() {
-                    0 => HandshakeError::OpenFiles,
-                    some => HandshakeError::Descriptors(some + 1),
-                }),
-                Ok(received) => Ok(Some(received.bytes)),
+            let received = if over_tcp {
+                scm::receive(socket, room, &mut self.descriptors, flags)
+            } else {
+                scm::peek(socket, room, &mut self.descriptors, flags)
+            };
+            return match received {
+                Ok(received) if received.is_cut && self.descriptors.is_empty() => {
+                    Err(HandshakeError::OpenFiles)
+                }
+                Ok(received) if received.is_cut || received.descriptors > 1 => {
+                    Err(HandshakeError::Descriptors(2))
+                }
+                Ok(received) => {
+                    if !over_tcp {
+                        scm::consume(socket, &mut room[..received.bytes])?;
+                    }
+                    Ok(Some(received.bytes))
+                }
                 Err(Errno::AGAIN) => Ok(None),
                 Err(Errno::INTR) => continue,
                 Err(Errno::CONNRESET) => Err(HandshakeError::Closed),

@@ -4,20 +4,21 @@
 use std::io::IoSlice;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use breezeway_os::scm;
+use breezeway_os::Connection;
 
 use crate::tls::TlsSocket;
 
-/// A connected stream socket, and what its bytes are within.
+/// A connected stream socket, and what its bytes are within. One that is plain is closed without
+/// blocking also where it is only dropped.
 #[derive(Debug)]
 pub(crate) enum Wire {
-    Plain(OwnedFd),
+    Plain(Connection),
     Tls(Box<TlsSocket>),
 }
 
 impl From<OwnedFd> for Wire {
     fn from(socket: OwnedFd) -> Self {
-        Self::Plain(socket)
+        Self::Plain(socket.into())
     }
 }
 
@@ -38,7 +39,7 @@ impl Wire {
     /// Ends the connection for both sides, also where others have the socket, without waiting.
     pub(crate) fn close(self) {
         match self {
-            Self::Plain(socket) => scm::close_connection(socket),
+            Self::Plain(socket) => drop(socket),
             Self::Tls(tls) => tls.close(),
         }
     }

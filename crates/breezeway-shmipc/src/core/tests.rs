@@ -351,6 +351,19 @@ fn a_descriptor_that_is_slow_to_close_ends_its_session_and_holds_nobody() {
 }
 
 #[test]
+fn a_descriptor_with_an_urgent_byte_ends_its_session_and_holds_nobody() {
+    let (client, server) = pair(1000);
+    let (slow, _other) = slow_to_close();
+    scm::send(client.core.socket(), &[0], &[slow.as_fd()], SendFlags::OOB).unwrap();
+    drop(slow);
+    let start = std::time::Instant::now();
+    server.core.help_receive();
+    assert!(start.elapsed() < PROMPT, "received for {:?}", start.elapsed());
+    let end = server.ended().unwrap();
+    assert!(matches!(end, SessionEnd::Violation(Violation::UnexpectedDescriptors(1))), "{end}");
+}
+
+#[test]
 fn a_session_whose_peer_has_gone_is_of_no_use_also_where_its_socket_is_not_read() {
     let (client, server) = pair(1000);
     let stream = client.open().unwrap();

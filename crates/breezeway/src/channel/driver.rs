@@ -39,15 +39,17 @@ pub enum Next {
 
 /// Drives a shared session from an event loop: a task of an async runtime, or a thread with epoll.
 ///
-/// Its descriptor is the session's socket, to be watched for being readable, level- or
-/// edge-triggered. It must not be read or written.
+/// Its descriptor is the session's socket, to be watched for being readable: edge-triggered, as the
+/// other side can leave something there that no turn takes, such as segments that it never
+/// announces. It must not be read or written.
 ///
 /// A loop takes [turns](Self::turn), as many as it likes, asks [what to do next](Self::next), and
 /// after a sleep says [what it noticed](Self::ready). Dropping the driver ends the session; if the
 /// session was closed and is still sending what it owes, that waits for the rest of its second.
 pub struct Driver {
-    shared: Arc<Shared>,
+    /// Before the session, which closes its own without blocking where that is the last one.
     socket: OwnedFd,
+    shared: Arc<Shared>,
     /// Readable once the client's process is gone.
     exit: Option<OwnedFd>,
     /// Set of a session that a listener counts.
@@ -178,8 +180,9 @@ impl Driver {
         self.shared.with(|state| state.unserved())
     }
 
-    /// Takes what has come, sends what is owed, and wakes who waits for it. Never blocks. True if
-    /// anything came.
+    /// Takes what has come, sends what is owed, and wakes who waits for it. Blocks for nobody; only
+    /// where the kernel has no memory for a system call it is made again, with pauses of 32 ms at
+    /// most in a second. True if anything came.
     pub fn turn(&mut self) -> bool {
         self.shared.turn(|state, turn| {
             state.driver_is_awake = true;

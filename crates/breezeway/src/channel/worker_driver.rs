@@ -82,7 +82,8 @@ impl WorkerDriver {
     }
 
     /// Takes turns, at most `polls`, until one finds something; whether anything can be accepted.
-    /// Never waits. An error says what this process is too short of.
+    /// Never waits, but where the kernel has no memory for a system call: 32 ms at most in a
+    /// second. An error says what this process is too short of.
     pub(crate) fn turn(&mut self, polls: u32) -> Result<(Attended, bool), SessionError> {
         let noticed = self.noticed;
         let shared = self.shared();

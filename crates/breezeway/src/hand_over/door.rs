@@ -12,7 +12,7 @@ use std::thread::{self, Builder, JoinHandle};
 use std::time::Duration;
 
 use breezeway_os::socket_file::SocketFile;
-use breezeway_os::{Deadline, Notifier, Peer, accept, any_ready, scm};
+use breezeway_os::{Connection, Deadline, Notifier, Peer, accept, any_ready};
 use rustix::event::{PollFd, PollFlags};
 
 use super::{TakeOverError, wire};
@@ -165,8 +165,9 @@ impl Answering {
 
     /// Answers one that has connected; whether it has taken over.
     fn answer(&mut self, connection: OwnedFd) -> bool {
+        let connection = Connection::from(connection);
         let outcome = self.hand_over(&connection);
-        scm::close_connection(connection);
+        drop(connection);
         match outcome {
             Ok(()) => true,
             Err(error) => {

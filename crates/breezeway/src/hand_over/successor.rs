@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::time::Duration;
 
-use breezeway_os::{Deadline, Peer, connect, handed_listener};
+use breezeway_os::{Connection, Deadline, Peer, connect, handed_listener};
 use rustix::net::{Shutdown, shutdown};
 
 use super::{TakeOverError, wire};
@@ -19,7 +19,7 @@ pub(crate) struct Offering {
     pub(crate) sockets: Vec<Offer>,
     /// The admin socket.
     pub(crate) admin: OwnedFd,
-    connection: OwnedFd,
+    connection: Connection,
 }
 
 /// A listening socket.
@@ -36,7 +36,7 @@ pub(crate) struct Offer {
 pub(crate) fn ask(path: &Path) -> Result<Option<Offering>, TakeOverError> {
     let deadline = Deadline::after(PATIENCE);
     let connection = match connect::unix(path, deadline) {
-        Ok(connection) => connection,
+        Ok(connection) => Connection::from(connection),
         Err(error) => match error.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => return Ok(None),
             io::ErrorKind::TimedOut => return Err(TakeOverError::Silent),

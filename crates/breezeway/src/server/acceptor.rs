@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use breezeway_os::{
     Notifier, Peer, Sleeper, TrustedPeer, exit_descriptor, has_too_many_to_close, open_files_limit,
+    scm,
 };
 
 use super::address;
@@ -279,7 +280,7 @@ impl<D: Destination> Acceptor<D> {
                 if let Some(suppressed) = self.log.failed.admit() {
                     tracing::warn!(%error, suppressed, "cannot ask the kernel who connects");
                 }
-                return;
+                return scm::close_connection(socket);
             }
         };
         let wire = match carrier {
@@ -294,7 +295,7 @@ impl<D: Destination> Acceptor<D> {
             },
             _ => socket.into(),
         };
-        let receiver = GreetingReceiver::new(self.options.foreign.is_some());
+        let receiver = GreetingReceiver::of_client(carrier, self.options.foreign.is_some());
         let mut client = HalfOpen { wire, carrier, peer, receiver, accepted: Instant::now() };
         match client.shake() {
             Ok(Shaken::Before | Shaken::Now) => {}
@@ -437,6 +438,13 @@ impl<D: Destination> Acceptor<D> {
     /// Takes what has come of one hello.
     fn advance(&mut self, token: u64) {
         let Some(client) = self.half_open.get_mut(token) else { return };
+        // Since it was let in others of its process may have sent what it is refused for.
+        if has_too_many_to_close(&client.peer) {
+            if let Some(client) = self.remove(token) {
+                self.turn_away(client, Objection::Denied(TOO_MANY_TO_CLOSE.to_owned()));
+            }
+            return;
+        }
         match client.shake() {
             Ok(Shaken::Before) => {}
             Ok(Shaken::Now) => {

@@ -208,7 +208,7 @@ mod tests {
             wire: OwnedFd::from(socket).into(),
             carrier: Carrier::Shm,
             peer,
-            receiver: GreetingReceiver::default(),
+            receiver: GreetingReceiver::new(Carrier::Shm),
             accepted: Instant::now(),
         }
     }

@@ -133,9 +133,10 @@ pub(crate) fn rest() -> ! {
 fn play(role: &str, path: &Path) {
     match role {
         "leaks" => super::leaks::child(),
-        "slow to close" => super::leaks::slow_to_close(),
+        "slow to close" => super::leaks::slow_to_close_one_by_one(),
         "never closed" => super::leaks::never_closed(),
         "room for descriptors" => super::starving::room_for_descriptors(path),
+        "server with few numbers" => super::starving::server_with_few_numbers(path),
         "client without descriptors" => super::shortage::client_without_descriptors(path),
         "server without descriptors" => super::shortage::server_without_descriptors(path),
         "serving without descriptors" => super::shortage::serving_without_descriptors(),

@@ -7,17 +7,18 @@ use std::os::unix::net::UnixStream;
 use breezeway::{HandshakeError, MemoryViolation, Session, SessionError};
 use breezeway_adversary::journal;
 use breezeway_adversary::memfd;
+use breezeway_adversary::native::layout::hello;
 use breezeway_adversary::native::layout::socket::MAX_UNANNOUNCED;
-use breezeway_adversary::native::{Descriptor, Entry, Hello, Peer, Terms};
+use breezeway_adversary::native::{Descriptor, Entry, Hello, Peer, Terms, control_segment};
 use breezeway_adversary::stopwatch::eventually;
-use breezeway_adversary::{Shared, socket};
+use breezeway_adversary::{Shared, slow_to_close, socket};
 use breezeway_os::scm;
 use rustix::net::RecvFlags;
 
 use super::children::Child;
 use super::service::{ECHO, REPLY_OF};
 use super::stage::{Stage, options};
-use super::starving::{Slow, slow};
+use super::starving::Slow;
 use super::watchdog::{GENEROUS, within};
 
 #[test]
@@ -49,11 +50,14 @@ fn a_process_whose_descriptors_never_finish_closing_gets_no_session_until_they_d
 pub(crate) fn never_closed() {
     within(GENEROUS, || {
         let stage = Stage::set();
+        // It is let in before, and says nothing.
+        let early = UnixStream::connect(stage.path()).unwrap();
+        drop(Session::connect_with(&stage.address(), &options()).unwrap());
         let (ours, theirs) = UnixStream::pair().unwrap();
         let mut descriptors = Vec::new();
         let others: Vec<_> = (0..270)
             .map(|_| {
-                let (fd, other) = slow();
+                let (fd, other) = slow_to_close();
                 socket::send(&theirs, &[0], &[fd.as_fd()]).unwrap();
                 scm::receive(&ours, &mut [0], &mut descriptors, RecvFlags::empty()).unwrap();
                 other
@@ -63,6 +67,12 @@ pub(crate) fn never_closed() {
         let connect = || Session::connect_with(&stage.address(), &options());
         let refusal = connect().err().expect("a refusal").to_string();
         assert!(refusal.contains("wait to be closed"), "{refusal}");
+        let control = control_segment(&Terms::default());
+        socket::send(&early, &Hello::new(&Terms::default()).0, &[control.fd.as_fd()]).unwrap();
+        socket::be_patient(&early);
+        let answer = socket::receive_to_end(&early).bytes;
+        let reason = String::from_utf8_lossy(&answer[hello::LEN.min(answer.len())..]);
+        assert!(reason.contains("wait to be closed"), "{reason}");
         // Sessions that there are go on.
         stage.bystander.goes_on();
         drop(others);
@@ -73,7 +83,7 @@ pub(crate) fn never_closed() {
 }
 
 /// Sends one descriptor whose close takes a minute, and then others.
-pub(crate) fn slow_to_close() {
+pub(crate) fn slow_to_close_one_by_one() {
     within(GENEROUS, || {
         let stage = Stage::set();
         let quick = || {

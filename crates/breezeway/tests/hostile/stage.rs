@@ -181,10 +181,19 @@ impl Stage {
     }
 
     pub(crate) fn with(options: ServerOptions) -> Self {
+        Self::at("shm", options)
+    }
+
+    /// One whose messages travel on unix sockets.
+    pub(crate) fn on_a_socket() -> Self {
+        Self::at("unix", ServerOptions::new().session(options()))
+    }
+
+    fn at(scheme: &str, options: ServerOptions) -> Self {
         journal::keep();
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("stage.sock");
-        let address: Address = format!("shm:{}", path.display()).parse().unwrap();
+        let address: Address = format!("{scheme}:{}", path.display()).parse().unwrap();
         let start = journal::length();
         let server = Server::bind_with(&address, options).expect("bind");
         let stopper = server.stopper();

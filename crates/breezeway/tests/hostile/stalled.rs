@@ -55,19 +55,28 @@ fn a_client_that_is_stopped_within_a_session_disturbs_nobody_and_its_death_is_no
     });
 }
 
+/// A program that another process started; it ends with this.
+struct Program(Pid);
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        let _ = kill_process(self.0, Signal::KILL);
+    }
+}
+
 #[test]
 fn a_program_that_has_a_dead_clients_descriptors_does_not_keep_its_session_alive() {
     within(GENEROUS, || {
         let stage = Stage::set();
         let from = journal::length();
         let mut child = Child::start("client that executes a program", stage.path());
-        let program = Pid::from_raw(child.says_number()).unwrap();
+        let program = Program(Pid::from_raw(child.says_number()).unwrap());
         child.kill();
         assert_eq!(stage.end_of_session(from), SessionError::PeerDied.to_string());
         stage.bystander.goes_on();
         // It had them until now.
-        test_kill_process(program).unwrap();
-        kill_process(program, Signal::KILL).unwrap();
+        test_kill_process(program.0).unwrap();
+        drop(program);
         stage.close();
     });
 }

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -21,11 +21,11 @@ use breezeway_adversary::native::frame;
 use breezeway_adversary::native::layout::control;
 use breezeway_adversary::native::{Entry, Hello, Peer, Terms, control_segment, receive_hello};
 use breezeway_adversary::stopwatch::Stopwatch;
-use breezeway_adversary::{Connection, Shared, journal, socket, while_flipping};
-use breezeway_os::open_files_limit;
-use rustix::net::sockopt::{
-    set_socket_linger, set_socket_recv_buffer_size, set_socket_send_buffer_size,
+use breezeway_adversary::{
+    Connection, Listener, Shared, journal, slow_to_close, socket, while_flipping,
 };
+use breezeway_os::open_files_limit;
+use rustix::net::sockopt::set_socket_send_buffer_size;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::children::{Child, say};
@@ -38,23 +38,7 @@ use super::watchdog::{GENEROUS, within};
 /// here is slow to close, and than any patience.
 const TOLERABLE: Duration = Duration::from_secs(10);
 
-/// A socket whose last close takes a minute, or until the other is dropped: it lingers over bytes
-/// that nobody reads.
-pub(crate) fn slow() -> (OwnedFd, TcpStream) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    // Of its own accord it grows until it takes everything that was written.
-    set_socket_recv_buffer_size(&listener, 4096).unwrap();
-    let mut stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-    let (other, _) = listener.accept().unwrap();
-    set_socket_send_buffer_size(&stream, 4096).unwrap();
-    stream.set_nonblocking(true).unwrap();
-    while stream.write(&[0; 65536]).is_ok() {}
-    stream.set_nonblocking(false).unwrap();
-    set_socket_linger(&stream, Some(Duration::from_secs(60))).unwrap();
-    (stream.into(), other)
-}
-
-/// Such a socket, and whether this side was the one that closed it last.
+/// A descriptor that is slow to close, and whether this side was the one that closed it last.
 pub(crate) struct Slow {
     pub(crate) fd: OwnedFd,
     left: Sender<()>,
@@ -63,7 +47,7 @@ pub(crate) struct Slow {
 
 impl Slow {
     pub(crate) fn new() -> Self {
-        let (fd, other) = slow();
+        let (fd, other) = slow_to_close();
         let (left, is_left) = channel();
         let watching =
             thread::spawn(move || is_left.recv_timeout(QUICK_CLOSE).is_ok().then_some(other));
@@ -85,9 +69,16 @@ const QUICK_CLOSE: Duration = Duration::from_secs(1);
 
 /// Lets `attack` send something slow to close until the server is the one that closes it last. It
 /// gives how long somebody honest waited meanwhile.
-fn slow_to_close(attack: impl Fn(&Stage, Slow) -> Option<Duration> + Send + 'static) {
+fn slowed(attack: impl Fn(&Stage, Slow) -> Option<Duration> + Send + 'static) {
+    slowed_on(Stage::set, attack);
+}
+
+fn slowed_on(
+    stage: impl FnOnce() -> Stage + Send + 'static,
+    attack: impl Fn(&Stage, Slow) -> Option<Duration> + Send + 'static,
+) {
     within(GENEROUS, move || {
-        let stage = Stage::set();
+        let stage = stage();
         let longest = loop {
             if let Some(longest) = attack(&stage, Slow::new()) {
                 break longest;
@@ -100,7 +91,7 @@ fn slow_to_close(attack: impl Fn(&Stage, Slow) -> Option<Duration> + Send + 'sta
 
 #[test]
 fn a_hello_with_a_descriptor_that_is_slow_to_close_delays_no_other_client() {
-    slow_to_close(|stage, slow| {
+    slowed(|stage, slow| {
         let socket = UnixStream::connect(stage.path()).unwrap();
         let hello = Hello::new(&Terms::default());
         socket::send(&socket, &hello.0, &[slow.fd.as_fd()]).unwrap();
@@ -111,7 +102,7 @@ fn a_hello_with_a_descriptor_that_is_slow_to_close_delays_no_other_client() {
 
 #[test]
 fn a_hello_with_the_most_descriptors_whose_last_is_slow_to_close_delays_no_other_client() {
-    slow_to_close(|stage, slow| {
+    slowed(|stage, slow| {
         let socket = UnixStream::connect(stage.path()).unwrap();
         let (pipe, _writer) = std::io::pipe().unwrap();
         let mut fds = [pipe.as_fd(); socket::MAX_DESCRIPTORS];
@@ -120,6 +111,143 @@ fn a_hello_with_the_most_descriptors_whose_last_is_slow_to_close_delays_no_other
         let _other = slow.leave()?;
         Some(another_client(stage))
     });
+}
+
+/// A read that is not told otherwise drops an urgent byte, and with it its descriptors.
+#[test]
+fn an_urgent_byte_with_a_descriptor_that_is_slow_to_close_delays_no_other_client() {
+    slowed(|stage, slow| {
+        let socket = UnixStream::connect(stage.path()).unwrap();
+        let first = &Hello::new(&Terms::default()).0[..1];
+        socket::send_urgent(&socket, first, &[slow.fd.as_fd()]).unwrap();
+        let _other = slow.leave()?;
+        Some(another_client(stage))
+    });
+}
+
+/// Of two messages with descriptors one read gives the first, which ends the session.
+#[test]
+fn descriptors_left_unread_on_a_unix_socket_whose_session_ends_delay_no_other_session() {
+    slowed_on(Stage::on_a_socket, |stage, slow| {
+        let mut client = Connection::unix(stage.path()).unwrap();
+        frame::greet(&mut client, 64 << 20);
+        stage.bystander.goes_on();
+        stage.bystander.take_longest();
+        let (pipe, _writer) = std::io::pipe().unwrap();
+        socket::send(&client, &[0], &[pipe.as_fd()]).unwrap();
+        // Refused where the server has ended the session by now; then it is sent again.
+        socket::send(&client, &[0], &[slow.fd.as_fd()]).ok()?;
+        let _other = slow.leave()?;
+        while client.read(&mut [0; 64]).is_ok_and(|len| len > 0) {}
+        stage.bystander.goes_on();
+        Some(stage.bystander.take_longest())
+    });
+}
+
+#[test]
+fn an_urgent_byte_with_a_descriptor_that_is_slow_to_close_delays_no_session_on_a_unix_socket() {
+    slowed_on(Stage::on_a_socket, |stage, slow| {
+        let mut client = Connection::unix(stage.path()).unwrap();
+        frame::greet(&mut client, 64 << 20);
+        stage.bystander.goes_on();
+        stage.bystander.take_longest();
+        socket::send_urgent(&client, &[0], &[slow.fd.as_fd()]).unwrap();
+        let _other = slow.leave()?;
+        while client.read(&mut [0; 64]).is_ok_and(|len| len > 0) {}
+        stage.bystander.goes_on();
+        Some(stage.bystander.take_longest())
+    });
+}
+
+#[test]
+fn descriptors_that_a_server_leaves_on_a_unix_socket_do_not_hold_the_end_of_a_session() {
+    within(GENEROUS, || {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("test.sock");
+        let listener = Listener::unix(&path).unwrap();
+        let (slow, other) = slow_to_close();
+        let serving = thread::spawn(move || {
+            let mut client = listener.accept().unwrap();
+            frame::welcome(&mut client, 64 << 20);
+            socket::send(&client, &[0], &[slow.as_fd()]).unwrap();
+            drop(slow);
+            client
+        });
+        let session = Session::connect_with(&Address::unix(&path), &options()).unwrap();
+        let _client = serving.join().unwrap();
+        let start = Instant::now();
+        drop(session);
+        let took = start.elapsed();
+        assert!(took < TOLERABLE, "the end took {took:?}");
+        drop(other);
+    });
+}
+
+#[test]
+fn descriptors_of_a_client_that_was_never_accepted_do_not_hold_the_end_of_a_server() {
+    within(GENEROUS, || {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("test.sock");
+        let server = Server::bind(&Address::unix(&path)).unwrap();
+        let (slow, other) = slow_to_close();
+        let client = UnixStream::connect(&path).unwrap();
+        socket::send(&client, b"B", &[slow.as_fd()]).unwrap();
+        drop(slow);
+        let start = Instant::now();
+        drop(server);
+        let took = start.elapsed();
+        assert!(took < TOLERABLE, "the end took {took:?}");
+        drop(other);
+    });
+}
+
+/// Connections of one process that are accepted before it sends anything, and then each get a
+/// message with the most descriptors, of which some never finish closing.
+#[test]
+fn descriptors_that_would_fill_the_servers_table_keep_no_honest_client_out() {
+    within(GENEROUS, || {
+        raise_open_files();
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("few.sock");
+        let server = Child::ready("server with few numbers", &path);
+        let connections = socket::silent_connections(&path, 6);
+        // Clients are accepted in their order.
+        drop(Child::ready("client at rest", &path));
+        server.stop();
+        let (pipe, _writer) = std::io::pipe().unwrap();
+        let mut others = Vec::new();
+        for connection in &connections {
+            // As many as are closed at one time, and one behind which there is no more room.
+            let slow: [OwnedFd; 5] = std::array::from_fn(|_| {
+                let (slow, other) = slow_to_close();
+                others.push(other);
+                slow
+            });
+            let mut fds = [pipe.as_fd(); socket::MAX_DESCRIPTORS];
+            for (index, at) in [0, 1, 2, 3, socket::MAX_DESCRIPTORS - 1].into_iter().enumerate() {
+                fds[at] = slow[index].as_fd();
+            }
+            socket::send(connection, b"B", &fds).unwrap();
+        }
+        server.go_on();
+        for connection in &connections {
+            socket::be_patient(connection);
+            socket::receive_to_end(connection);
+        }
+        let _honest = Child::ready("client at rest", &path);
+        let open = server.open_files();
+        assert!(open < 100, "{open} descriptors are open");
+        drop(others);
+    });
+}
+
+pub(crate) fn server_with_few_numbers(path: &Path) {
+    let limit = getrlimit(Resource::Nofile);
+    setrlimit(Resource::Nofile, Rlimit { current: Some(1024), ..limit }).unwrap();
+    let options = ServerOptions::new().session(options());
+    let server = Server::bind_with(&address(path), options).unwrap();
+    say("ready");
+    server.serve(Service::default()).unwrap();
 }
 
 /// How long a client waits that comes now.
@@ -131,7 +259,7 @@ fn another_client(stage: &Stage) -> Duration {
 
 #[test]
 fn a_segment_that_is_slow_to_close_delays_no_other_session() {
-    slow_to_close(|stage, slow| {
+    slowed(|stage, slow| {
         let mut peer = Peer::connect(stage.path(), Terms::default());
         stage.bystander.goes_on();
         stage.bystander.take_longest();
@@ -146,7 +274,7 @@ fn a_segment_that_is_slow_to_close_delays_no_other_session() {
 
 #[test]
 fn descriptors_left_unread_on_a_session_that_ends_delay_no_other_session() {
-    slow_to_close(|stage, slow| {
+    slowed(|stage, slow| {
         let mut peer = Peer::connect(stage.path(), Terms::default());
         peer.call(1, ECHO, b"x");
         stage.bystander.goes_on();
@@ -161,9 +289,27 @@ fn descriptors_left_unread_on_a_session_that_ends_delay_no_other_session() {
     });
 }
 
+/// A read that peeks passes over an urgent byte, and one that consumes what was peeked drops it.
+#[test]
+fn an_urgent_byte_with_a_descriptor_that_is_slow_to_close_delays_no_other_session() {
+    slowed(|stage, slow| {
+        let peer = Peer::connect(stage.path(), Terms::default());
+        stage.bystander.goes_on();
+        stage.bystander.take_longest();
+        socket::send_urgent(&peer.socket, &[0], &[slow.fd.as_fd()]).unwrap();
+        let other = slow.leave();
+        // As many as are consumed together.
+        socket::send(&peer.socket, &[0; 64], &[]).unwrap();
+        other.as_ref()?;
+        peer.wait_for_end();
+        stage.bystander.goes_on();
+        Some(stage.bystander.take_longest())
+    });
+}
+
 #[test]
 fn descriptors_left_unread_behind_a_bad_hello_delay_no_other_client() {
-    slow_to_close(|stage, slow| {
+    slowed(|stage, slow| {
         let socket = UnixStream::connect(stage.path()).unwrap();
         // Together with the byte that makes it no hello, so that the second message is never read.
         socket::send(&socket, &Hello::new(&Terms::default()).with(0, b"X").0, &[]).unwrap();

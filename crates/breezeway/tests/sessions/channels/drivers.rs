@@ -1,9 +1,12 @@
 //! Sessions driven turn by turn, as an event loop does it.
 
 use std::future::Future;
+use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
 use std::pin::{Pin, pin};
-use std::task::{Context, Poll, Waker};
+use std::sync::{Arc, mpsc};
+use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -190,4 +193,38 @@ fn a_driver_that_goes_while_its_session_closes_waits_for_the_rest() {
     client_driver.turn();
     let Poll::Ready(Ok(reply)) = Pin::new(&mut second).poll(&mut cx) else { panic!("it is lost") };
     assert_eq!(reply.len(), 64 << 10);
+}
+
+/// Notes, when the last waker that a session has is dropped with it, whether a descriptor is still
+/// what it was.
+struct Noting {
+    descriptor: String,
+    was: PathBuf,
+    is_same: mpsc::Sender<bool>,
+}
+
+impl Wake for Noting {
+    fn wake(self: Arc<Self>) {}
+}
+
+impl Drop for Noting {
+    fn drop(&mut self) {
+        let now = std::fs::read_link(&self.descriptor).ok();
+        let _ = self.is_same.send(now.as_ref() == Some(&self.was));
+    }
+}
+
+/// The last copy that is closed closes what nobody has read, for as long as that takes.
+#[test]
+fn a_drivers_copy_of_the_socket_is_closed_before_the_session_is() {
+    let Driven { server: (channel, mut driver), client: _client } = Driven::new(WaitPolicy::Park);
+    let descriptor = format!("/proc/self/fd/{}", driver.as_fd().as_raw_fd());
+    let was = std::fs::read_link(&descriptor).unwrap();
+    let (is_same, outcome) = mpsc::channel();
+    let waker = Waker::from(Arc::new(Noting { descriptor, was, is_same }));
+    while driver.next(&waker) == Next::Turn {}
+    drop((waker, channel));
+    assert!(outcome.try_recv().is_err(), "the session has one");
+    drop(driver);
+    assert_eq!(outcome.recv_timeout(PATIENCE), Ok(false));
 }

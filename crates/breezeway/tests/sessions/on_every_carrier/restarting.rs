@@ -3,6 +3,7 @@
 
 use std::io::{Read, Write};
 use std::net::Shutdown;
+use std::os::fd::AsFd;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -14,6 +15,7 @@ use breezeway::{
     Address, Call, CallError, ChannelClient, Client, ClientOptions, Handler, HandlerError, Replied,
     ServeError, ServerOptions, Session, SessionOptions, Unserved,
 };
+use breezeway_adversary::{slow_to_close, socket};
 
 use crate::support::content::{Random, message};
 use crate::support::server::{
@@ -244,6 +246,11 @@ fn whoever_is_silent_or_talks_nonsense_at_the_admin_socket_harms_nobody() {
     let mut greedy = knock();
     greedy.write_all(b"BRZWTAK1").unwrap();
     drop((silent, greedy));
+    // One whose first byte is urgent, and has a descriptor with it that is slow to close.
+    let urgent = knock();
+    let (slow, _other) = slow_to_close();
+    socket::send_urgent(&urgent, b"B", &[slow.as_fd()]).unwrap();
+    drop(slow);
     let mut hasty = knock();
     hasty.write_all(b"BRZWTAK1Rxxxxxxx").unwrap();
     drop(hasty);
