@@ -164,7 +164,6 @@ impl Exchange for Native<'_> {
     }
 
     fn reply_with(&mut self, bytes: &[u8]) -> Result<(), Error> {
-        // The call stays where it is, as to move it takes as long as to write a small reply.
         if self.call.is_some() {
             self.handled = Some(breezeway::Call::reply_from(&mut self.call, bytes));
         }

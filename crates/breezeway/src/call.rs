@@ -107,6 +107,8 @@ pub(crate) struct Serving<'c> {
     /// Set once the reply is out, or is another's business.
     pub(crate) replied: &'c mut bool,
     pub(crate) request: Request,
+    /// What counts the calls that are deferred.
+    pub(crate) limit: Option<&'c CallLimit>,
 }
 
 impl Serving<'_> {
@@ -175,7 +177,7 @@ impl Serving<'_> {
     }
 
     /// Takes the call out of the handler's hands, with its request.
-    fn defer(self) -> io::Result<(DeferredCall, Replied)> {
+    fn defer(&mut self) -> io::Result<(DeferredCall, Replied)> {
         let mailbox = self.deferrals.open(self.id)?;
         let has_request = self.link.has_current();
         let body = if has_request { self.link.detach() } else { shm::Message::default() };
@@ -237,17 +239,35 @@ impl Serving<'_> {
 
 /// One request to serve: lent by the client until it is replied to.
 //
-// It is made where it is served and moved once, into the handler. Its fields are written one by
-// one, and a processor that moves what was just written so waits for each: some 10 ns a move.
-pub struct Call<'c>(Asked<'c>, Option<&'c CallLimit>);
+// It is two words, which are handed on in registers. A larger one would be moved from memory to
+// memory, and a processor that moves what was just written in parts waits until all of it has left
+// the store buffer: some 10 ns a move.
+pub struct Call<'c>(Asked<'c>);
 
 /// Where the handler runs.
 enum Asked<'c> {
     /// On the thread that serves the session.
-    Here(Serving<'c>),
-    /// On another one, or for a session that threads share. The place is empty once there is a
-    /// reply.
-    Offloaded(&'c mut Option<DeferredCall>),
+    Here(&'c mut Serving<'c>),
+    /// On another one, or for a session that threads share.
+    Offloaded(&'c mut Elsewhere<'c>),
+}
+
+/// What a call needs that is served elsewhere.
+pub(crate) struct Elsewhere<'c> {
+    /// Empty once there is a reply.
+    pub(crate) place: &'c mut Option<DeferredCall>,
+    /// What counts the calls that are deferred.
+    pub(crate) limit: Option<&'c CallLimit>,
+}
+
+impl Elsewhere<'_> {
+    fn call(&self) -> &DeferredCall {
+        self.place.as_ref().expect(PRESENT)
+    }
+
+    fn take(&mut self) -> DeferredCall {
+        self.place.take().expect(PRESENT)
+    }
 }
 
 use Asked::{Here, Offloaded};
@@ -256,22 +276,19 @@ const PRESENT: &str = "a call is replied to once";
 
 impl<'c> Call<'c> {
     #[inline(always)]
-    pub(crate) fn here(serving: Serving<'c>, limit: Option<&'c CallLimit>) -> Self {
-        Self(Here(serving), limit)
+    pub(crate) fn here(serving: &'c mut Serving<'c>) -> Self {
+        Self(Here(serving))
     }
 
-    pub(crate) fn offloaded(
-        place: &'c mut Option<DeferredCall>,
-        limit: Option<&'c CallLimit>,
-    ) -> Self {
-        Self(Offloaded(place), limit)
+    pub(crate) fn offloaded(elsewhere: &'c mut Elsewhere<'c>) -> Self {
+        Self(Offloaded(elsewhere))
     }
 
     /// Where it is noted how long handlers of its session take.
     pub(crate) fn handler_times(&self) -> Option<HandlerTimes> {
         match &self.0 {
             Here(serving) => serving.link.handler_times(),
-            Offloaded(place) => place.as_ref().expect(PRESENT).handler_times(),
+            Offloaded(elsewhere) => elsewhere.call().handler_times(),
         }
     }
 
@@ -280,7 +297,7 @@ impl<'c> Call<'c> {
     pub fn method(&self) -> u32 {
         match &self.0 {
             Here(serving) => serving.request.method,
-            Offloaded(place) => place.as_ref().expect(PRESENT).method(),
+            Offloaded(elsewhere) => elsewhere.call().method(),
         }
     }
 
@@ -289,7 +306,7 @@ impl<'c> Call<'c> {
     pub fn is_one_way(&self) -> bool {
         match &self.0 {
             Here(serving) => serving.request.one_way,
-            Offloaded(place) => place.as_ref().expect(PRESENT).is_one_way(),
+            Offloaded(elsewhere) => elsewhere.call().is_one_way(),
         }
     }
 
@@ -299,7 +316,7 @@ impl<'c> Call<'c> {
     pub fn request(&self) -> ForeignBytes<'_> {
         match &self.0 {
             Here(serving) => serving.link.body(),
-            Offloaded(place) => place.as_ref().expect(PRESENT).request(),
+            Offloaded(elsewhere) => elsewhere.call().request(),
         }
     }
 
@@ -324,7 +341,7 @@ impl<'c> Call<'c> {
     pub fn lease(&mut self) -> Option<Message> {
         match &mut self.0 {
             Here(serving) => serving.link.lease().map(Message::plain),
-            Offloaded(place) => place.as_mut().expect(PRESENT).lease(),
+            Offloaded(elsewhere) => elsewhere.place.as_mut().expect(PRESENT).lease(),
         }
     }
 
@@ -333,7 +350,7 @@ impl<'c> Call<'c> {
     pub fn metadata(&self) -> Option<&[u8]> {
         match &self.0 {
             Here(_) => None,
-            Offloaded(place) => place.as_ref().expect(PRESENT).metadata(),
+            Offloaded(elsewhere) => elsewhere.call().metadata(),
         }
     }
 
@@ -341,7 +358,7 @@ impl<'c> Call<'c> {
     pub fn carrier(&self) -> Carrier {
         match &self.0 {
             Here(serving) => serving.link.carrier(),
-            Offloaded(place) => place.as_ref().expect(PRESENT).carrier(),
+            Offloaded(elsewhere) => elsewhere.call().carrier(),
         }
     }
 
@@ -352,7 +369,7 @@ impl<'c> Call<'c> {
     pub fn session(&self) -> SessionId {
         match &self.0 {
             Here(serving) => serving.id,
-            Offloaded(place) => place.as_ref().expect(PRESENT).session(),
+            Offloaded(elsewhere) => elsewhere.call().session(),
         }
     }
 
@@ -361,7 +378,7 @@ impl<'c> Call<'c> {
     pub fn peer(&self) -> &Peer {
         match &self.0 {
             Here(serving) => serving.peer,
-            Offloaded(place) => place.as_ref().expect(PRESENT).peer(),
+            Offloaded(elsewhere) => elsewhere.call().peer(),
         }
     }
 
@@ -384,14 +401,13 @@ impl<'c> Call<'c> {
     #[inline]
     pub fn reply(self, bytes: &[u8]) -> Handled {
         match self.0 {
-            Here(mut serving) => Ok(serving.reply(serving.head(), Body::Bytes(bytes))?),
-            Offloaded(place) => replied(take(place).reply_copied(bytes)),
+            Here(serving) => Ok(serving.reply(serving.head(), Body::Bytes(bytes))?),
+            Offloaded(elsewhere) => replied(elsewhere.take().reply_copied(bytes)),
         }
     }
 
-    /// As [`Self::reply`], of a call that is taken from its place without being moved, which takes
-    /// about as long as a small reply: for layers between this crate and a handler. Fails if the
-    /// place is empty.
+    /// As [`Self::reply`], of a call that is taken from its place: for layers between this crate
+    /// and a handler. Fails if the place is empty.
     #[doc(hidden)]
     #[inline]
     pub fn reply_from(place: &mut Option<Self>, bytes: &[u8]) -> Handled {
@@ -400,7 +416,7 @@ impl<'c> Call<'c> {
                 Ok(replied) => Ok(replied),
                 Err(error) => Err(error.into()),
             },
-            Offloaded(place) => replied(take(place).reply_copied(bytes)),
+            Offloaded(elsewhere) => replied(elsewhere.take().reply_copied(bytes)),
         };
         *place = None;
         handled
@@ -411,8 +427,8 @@ impl<'c> Call<'c> {
     #[inline]
     pub fn echo(self) -> Handled {
         match self.0 {
-            Here(mut serving) => Ok(serving.reply(serving.head(), Body::Received)?),
-            Offloaded(place) => replied(take(place).echo()),
+            Here(serving) => Ok(serving.reply(serving.head(), Body::Received)?),
+            Offloaded(elsewhere) => replied(elsewhere.take().echo()),
         }
     }
 
@@ -426,8 +442,8 @@ impl<'c> Call<'c> {
     pub fn no_such_method(self) -> Handled {
         let reason = format!("there is no method {}", self.method());
         match self.0 {
-            Here(mut serving) => Ok(serving.refuse(ErrorCode::NoSuchMethod, &reason)?),
-            Offloaded(place) => replied(take(place).no_such_method()),
+            Here(serving) => Ok(serving.refuse(ErrorCode::NoSuchMethod, &reason)?),
+            Offloaded(elsewhere) => replied(elsewhere.take().no_such_method()),
         }
     }
 
@@ -443,8 +459,8 @@ impl<'c> Call<'c> {
     /// ```
     pub fn fail(self, code: ErrorCode, reason: &str) -> Handled {
         match self.0 {
-            Here(mut serving) => Ok(serving.refuse(code, reason)?),
-            Offloaded(place) => replied(take(place).fail_with(code, reason)),
+            Here(serving) => Ok(serving.refuse(code, reason)?),
+            Offloaded(elsewhere) => replied(elsewhere.take().fail_with(code, reason)),
         }
     }
 
@@ -453,7 +469,7 @@ impl<'c> Call<'c> {
     pub fn patience(&self) -> Option<Duration> {
         match &self.0 {
             Here(serving) => time_left::decode(serving.request.time),
-            Offloaded(place) => place.as_ref().expect(PRESENT).patience(),
+            Offloaded(elsewhere) => elsewhere.call().patience(),
         }
     }
 
@@ -478,11 +494,11 @@ impl<'c> Call<'c> {
     /// Fails if the process is short of descriptors: a [`ServerSession`](crate::ServerSession) that
     /// is served on its own takes one for its first deferred call.
     pub fn defer(self) -> io::Result<(DeferredCall, Replied)> {
-        let (mut call, later) = match self.0 {
-            Here(serving) => serving.defer()?,
-            Offloaded(place) => (take(place), Replied(())),
+        let (limit, (mut call, later)) = match self.0 {
+            Here(serving) => (serving.limit, serving.defer()?),
+            Offloaded(elsewhere) => (elsewhere.limit, (elsewhere.take(), Replied(()))),
         };
-        if let Some(limit) = self.1 {
+        if let Some(limit) = limit {
             call.count(limit.begin());
         }
         Ok((call, later))
@@ -493,32 +509,24 @@ impl<'c> Call<'c> {
     /// that of [`Self::reply`] does.
     #[inline(always)]
     pub fn reserve(self, len: usize) -> Result<ReplySpace<'c>, ReplyError> {
-        let limit = self.1;
         match self.0 {
-            Here(serving) => {
-                let space = match serving.link.reserve(len) {
-                    Ok(()) => Space::Here(serving),
-                    Err(error) => Space::kept(serving, len, error)?,
-                };
-                Ok(ReplySpace(space, limit))
-            }
-            Offloaded(place) => {
-                let call = place.as_ref().expect(PRESENT);
+            Here(serving) => match serving.link.reserve(len) {
+                Ok(()) => Ok(ReplySpace(Space::Here(serving))),
+                Err(error) => Ok(ReplySpace(Space::kept(serving, len, error)?)),
+            },
+            Offloaded(elsewhere) => {
+                let call = elsewhere.call();
                 let cap = call.cap();
                 if len > cap {
                     return Err(ReplyError::TooLarge { len, cap });
                 }
                 match call.try_reserve(len) {
-                    Some(space) => Ok(ReplySpace(Space::Owned(place, space), limit)),
-                    None => Ok(ReplySpace(Space::Offloaded(place, vec![0; len]), limit)),
+                    Some(space) => Ok(ReplySpace(Space::Owned(elsewhere, space))),
+                    None => Ok(ReplySpace(Space::Offloaded(elsewhere, vec![0; len]))),
                 }
             }
         }
     }
-}
-
-fn take(place: &mut Option<DeferredCall>) -> DeferredCall {
-    place.take().expect(PRESENT)
 }
 
 fn replied(outcome: Result<(), DeferredError>) -> Handled {
@@ -528,20 +536,24 @@ fn replied(outcome: Result<(), DeferredError>) -> Handled {
 
 /// Space for a reply, in shared memory if it is larger than 104 bytes. The client can read it at
 /// any time.
-pub struct ReplySpace<'c>(Space<'c>, Option<&'c CallLimit>);
+pub struct ReplySpace<'c>(Space<'c>);
 
 enum Space<'c> {
-    Here(Serving<'c>),
-    Offloaded(&'c mut Option<DeferredCall>, Vec<u8>),
+    Here(&'c mut Serving<'c>),
+    Offloaded(&'c mut Elsewhere<'c>, Vec<u8>),
     /// Of a shared session, and in its memory.
-    Owned(&'c mut Option<DeferredCall>, OwnedSpace),
+    Owned(&'c mut Elsewhere<'c>, OwnedSpace),
     /// Private memory for want of shared, and what was short.
-    Kept(Box<(Serving<'c>, Vec<u8>, SendError)>),
+    Kept(Box<(&'c mut Serving<'c>, Vec<u8>, SendError)>),
 }
 
 impl<'c> Space<'c> {
     #[cold]
-    fn kept(serving: Serving<'c>, len: usize, error: SendError) -> Result<Self, ReplyError> {
+    fn kept(
+        serving: &'c mut Serving<'c>,
+        len: usize,
+        error: SendError,
+    ) -> Result<Self, ReplyError> {
         match error {
             SendError::NoMemory { .. } | SendError::Segment(_) => {
                 Ok(Self::Kept(Box::new((serving, vec![0; len], error))))
@@ -594,21 +606,21 @@ impl<'c> ReplySpace<'c> {
                 serving.link.abandon();
                 Here(serving)
             }
-            Space::Offloaded(place, _) | Space::Owned(place, _) => Offloaded(place),
+            Space::Offloaded(elsewhere, _) | Space::Owned(elsewhere, _) => Offloaded(elsewhere),
             Space::Kept(kept) => Here(kept.0),
         };
-        Call(asked, self.1)
+        Call(asked)
     }
 
     #[inline(always)]
     fn filling(&mut self) -> Filling<'_> {
         match &mut self.0 {
             Space::Here(serving) => serving.link.fill(),
-            Space::Offloaded(place, bytes) => {
-                Filling::private(place.as_ref().expect(PRESENT).request(), bytes)
+            Space::Offloaded(elsewhere, bytes) => {
+                Filling::private(elsewhere.call().request(), bytes)
             }
-            Space::Owned(place, space) => {
-                Filling::private(place.as_ref().expect(PRESENT).request(), space.bytes_mut())
+            Space::Owned(elsewhere, space) => {
+                Filling::private(elsewhere.call().request(), space.bytes_mut())
             }
             Space::Kept(kept) => Filling::private(kept.0.link.body(), &mut kept.1),
         }
@@ -618,16 +630,16 @@ impl<'c> ReplySpace<'c> {
     #[inline(always)]
     pub fn commit(self) -> Handled {
         match self.0 {
-            Space::Here(mut serving) => {
+            Space::Here(serving) => {
                 if serving.request.one_way {
                     serving.link.abandon();
                 }
                 Ok(serving.reply(serving.head(), Body::Space)?)
             }
-            Space::Offloaded(place, bytes) => replied(take(place).reply(bytes)),
-            Space::Owned(place, space) => replied(take(place).reply_space(space)),
+            Space::Offloaded(elsewhere, bytes) => replied(elsewhere.take().reply(bytes)),
+            Space::Owned(elsewhere, space) => replied(elsewhere.take().reply_space(space)),
             Space::Kept(kept) => {
-                let (mut serving, bytes, error) = *kept;
+                let (serving, bytes, error) = *kept;
                 if !serving.request.one_way {
                     serving.keep(bytes, error)?;
                 }

@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use crate::call::{Call, Handled, Handler};
+use crate::call::{Call, Elsewhere, Handled, Handler};
 use crate::deferred::DeferredCall;
 use crate::presence::SessionId;
 use crate::protocol::ErrorCode;
@@ -106,7 +106,8 @@ impl Queue {
 /// Calls the handler, and fails the call if it has not replied.
 pub(crate) fn serve(call: DeferredCall, handler: &impl Handler) {
     let mut place = Some(call);
-    let call = Call::offloaded(&mut place, handler.call_limit());
+    let mut elsewhere = Elsewhere { place: &mut place, limit: handler.call_limit() };
+    let call = Call::offloaded(&mut elsewhere);
     // The handler sees nothing of ours but the call, of which the place is what is left.
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         handler.handle(call).map_err(|error| (ErrorCode::Failed, error.to_string()))
@@ -206,7 +207,7 @@ mod tests {
             let elsewhere = mailbox();
             let mut place = Some(self::call(&elsewhere, SessionId::next(), 6));
             assert!(!call.is_one_way());
-            Call::offloaded(&mut place, None).done()
+            Call::offloaded(&mut Elsewhere { place: &mut place, limit: None }).done()
         });
         assert_eq!(silent, (ErrorCode::Failed, "the handler did not reply".to_owned()));
     }

@@ -438,11 +438,14 @@ impl ServerSession {
         let mut failure = None;
         // All by one reference: what a closure captures is copied where panics are caught, and a
         // copy of what was just written waits for it.
-        let captured = &mut (&mut *self, &mut replied, &mut failure, request, handler);
+        let captured = &mut (&mut *self, &mut replied, &mut failure, handler);
         let outcome = catch_unwind(AssertUnwindSafe(|| {
-            let (session, replied, failure, request, handler) = &mut *captured;
-            let call = Call::here(session.serving(*request, replied), handler.call_limit());
-            match handler.handle(call) {
+            let (session, replied, failure, handler) = &mut *captured;
+            // Made anew of what lies there, for the same reason.
+            let request = Request::of(session.link.head());
+            let mut serving = session.serving(request, replied);
+            serving.limit = handler.call_limit();
+            match handler.handle(Call::here(&mut serving)) {
                 Ok(_) => {}
                 Err(error) => **failure = Some(Failure::of(error)),
             }
@@ -468,6 +471,7 @@ impl ServerSession {
             deferrals: &mut self.deferrals,
             replied,
             request,
+            limit: None,
         }
     }
 

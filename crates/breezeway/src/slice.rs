@@ -15,8 +15,9 @@ const SLICE_BYTES: usize = 1 << 20;
 /// One-way messages between two readings of the clock, at most. A reading takes as long as a few of
 /// them; after a reply, which the client has to take first, it takes no time that anybody notices.
 const LARGEST_GROUP: u32 = 64;
-/// Quick one-way messages after which a group may become larger again than the last slow one.
-const QUICK_AGAIN: u32 = 1 << 16;
+/// Quick one-way messages after which a group may become larger again than the last slow one: fewer
+/// than come between two interrupts, which make groups slow as well.
+const QUICK_AGAIN: u32 = 1 << 12;
 
 /// How many one-way messages of a session are served between two readings of the clock: more as
 /// long as each takes less than a 64th of a slice, or all of them less than a quarter of one, and

@@ -77,6 +77,43 @@ impl ReceiveBuffer {
         }
     }
 
+    /// Gives the current frame's memory away, for its body to be sent from there: the bytes, and
+    /// where the body begins. It is finished, and what comes next comes to `other`. `None` if
+    /// keeping `rest` bytes of it in other memory is less work, or takes much less of it.
+    pub(super) fn give_away(
+        &mut self,
+        other: impl FnOnce() -> Vec<u8>,
+        rest: usize,
+    ) -> Option<(Vec<u8>, usize)> {
+        let frame = self.start + self.current;
+        let behind = self.end - frame;
+        if behind > rest || rest < self.bytes.len() / 4 {
+            return None;
+        }
+        let mut bytes = std::mem::replace(&mut self.bytes, other());
+        if self.bytes.len() < behind.max(KEPT) {
+            self.bytes.resize(behind.next_multiple_of(KEPT).max(KEPT), 0);
+        }
+        self.bytes[..behind].copy_from_slice(&bytes[frame..self.end]);
+        bytes.truncate(frame);
+        let body = self.start + HEADER_LEN;
+        (self.start, self.end, self.current, self.small) = (0, behind, 0, 0);
+        Some((bytes, body))
+    }
+
+    /// Takes `other` in place of its own memory, if nothing lies there and that suits better, and
+    /// leaves that there.
+    pub(super) fn exchange(
+        &mut self,
+        other: &mut Vec<u8>,
+        suits: impl FnOnce(&[u8], &[u8]) -> bool,
+    ) {
+        if self.start == self.end && self.current == 0 && suits(&self.bytes, other) {
+            std::mem::swap(&mut self.bytes, other);
+            (self.start, self.end, self.small) = (0, 0, 0);
+        }
+    }
+
     /// Room for what comes next: for the rest of the frame that has begun, but at most for as much
     /// again as has come, so that memory is taken as bytes arrive, not as a header announces them.
     pub(super) fn room(&mut self, cap: usize) -> &mut [u8] {
@@ -168,6 +205,60 @@ mod tests {
             buffer.finish();
         }
         assert!(buffer.bytes.is_empty());
+    }
+
+    fn receive_all(buffer: &mut ReceiveBuffer, bytes: &[u8]) {
+        let mut sent = 0;
+        while sent < bytes.len() {
+            sent += receive(buffer, &bytes[sent..]);
+        }
+    }
+
+    #[test]
+    fn a_frame_goes_away_with_its_memory_and_what_came_behind_it_stays() {
+        let mut buffer = ReceiveBuffer::new();
+        let first = vec![1; 300_000];
+        receive_all(&mut buffer, &[frame_of(&first), frame_of(b"second")].concat());
+        buffer.next(CAP).unwrap().unwrap();
+        let address = buffer.body().as_ptr();
+        let (bytes, body) = buffer.give_away(Vec::new, first.len()).unwrap();
+        assert_eq!((&bytes[body..], bytes[body..].as_ptr()), (&first[..], address));
+        assert_eq!(buffer.body(), b"");
+        buffer.next(CAP).unwrap().unwrap();
+        assert_eq!(buffer.body(), b"second");
+        buffer.finish();
+        receive_all(&mut buffer, &frame_of(&first));
+        buffer.next(CAP).unwrap().unwrap();
+        assert_eq!(buffer.body(), first);
+    }
+
+    #[test]
+    fn a_frame_stays_if_more_lies_behind_it_or_it_takes_little_of_the_memory() {
+        let mut buffer = ReceiveBuffer::new();
+        let frame = frame_of(&vec![1; 300_000]);
+        receive_all(&mut buffer, &[&frame[..], &frame].concat());
+        buffer.next(CAP).unwrap().unwrap();
+        assert!(buffer.give_away(Vec::new, 300_000).is_none());
+        buffer.finish();
+        buffer.next(CAP).unwrap().unwrap();
+        assert!(buffer.give_away(Vec::new, 100_000).is_none());
+        assert_eq!(buffer.body().len(), 300_000);
+    }
+
+    #[test]
+    fn memory_is_exchanged_only_while_nothing_lies_there() {
+        let mut buffer = ReceiveBuffer::new();
+        let mut other = vec![0; 2 * KEPT];
+        buffer.exchange(&mut other, |own, other| other.len() > own.len());
+        assert_eq!((buffer.bytes.len(), other.len()), (2 * KEPT, 0));
+        receive_all(&mut buffer, &frame_of(b"body"));
+        buffer.exchange(&mut other, |_, _| true);
+        buffer.next(CAP).unwrap().unwrap();
+        buffer.exchange(&mut other, |_, _| true);
+        assert_eq!((buffer.body(), other.len()), (&b"body"[..], 0));
+        buffer.finish();
+        buffer.exchange(&mut other, |_, _| true);
+        assert_eq!((buffer.bytes.len(), other.len()), (0, 2 * KEPT));
     }
 
     proptest! {

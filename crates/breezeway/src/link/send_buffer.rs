@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::io::IoSlice;
 
 /// Bytes up to which messages are gathered in one chunk.
-const CHUNK: usize = 64 * 1024;
+pub(super) const CHUNK: usize = 64 * 1024;
 /// Bytes from which a body is a chunk of its own.
 pub(super) const LARGE: usize = 16 * 1024;
 /// The most chunks that are written at once.
@@ -19,15 +19,19 @@ pub(super) type Slices<'a> = [IoSlice<'a>; MAX_SLICES + 1];
 /// Bytes in the order in which they go out, in chunks.
 #[derive(Default)]
 pub(super) struct SendBuffer {
-    chunks: VecDeque<Vec<u8>>,
-    /// Bytes of the first chunk that are out.
-    written: usize,
+    chunks: VecDeque<Chunk>,
     len: usize,
     /// Memory of emptied chunks: for gathering, and for a large body.
     spare_small: Vec<u8>,
     spare_large: Vec<u8>,
     /// Bodies in a row that would have done with a quarter of the large spare.
     small: u32,
+}
+
+/// Bytes, the first of which are out.
+struct Chunk {
+    bytes: Vec<u8>,
+    out: usize,
 }
 
 impl SendBuffer {
@@ -41,11 +45,16 @@ impl SendBuffer {
         self.len += bytes.len();
         match self.chunks.back_mut() {
             // A large body's chunk has no room to spare.
-            Some(chunk) if chunk.len() + bytes.len() <= CHUNK => chunk.extend_from_slice(bytes),
+            Some(chunk) if chunk.bytes.len() + bytes.len() <= CHUNK => {
+                chunk.bytes.extend_from_slice(bytes);
+            }
             _ => {
-                let mut chunk = std::mem::take(&mut self.spare_small);
+                let spare =
+                    if bytes.len() > CHUNK { &mut self.spare_large } else { &mut self.spare_small };
+                let mut chunk = std::mem::take(spare);
+                chunk.clear();
                 chunk.extend_from_slice(bytes);
-                self.chunks.push_back(chunk);
+                self.chunks.push_back(Chunk { bytes: chunk, out: 0 });
             }
         }
     }
@@ -56,8 +65,18 @@ impl SendBuffer {
             self.push(&space);
             return self.give_back(space);
         }
-        self.len += space.len();
-        self.chunks.push_back(space);
+        self.push_rest(space, 0);
+    }
+
+    /// Appends, without a copy, all but the first `skip` bytes, which are out.
+    pub(super) fn push_rest(&mut self, bytes: Vec<u8>, skip: usize) {
+        self.len += bytes.len() - skip;
+        self.chunks.push_back(Chunk { bytes, out: skip });
+    }
+
+    /// The memory of a large body that is out, for any use.
+    pub(super) fn spare(&mut self) -> &mut Vec<u8> {
+        &mut self.spare_large
     }
 
     /// Space for a body of `len` bytes.
@@ -81,10 +100,9 @@ impl SendBuffer {
 
     /// What goes out next, followed by `more`; gives how many slices there are.
     pub(super) fn gather<'a>(&'a self, more: &'a [u8], slices: &mut Slices<'a>) -> usize {
-        let mut skip = self.written;
         let mut count = 0;
         for chunk in self.chunks.iter().take(MAX_SLICES) {
-            slices[count] = IoSlice::new(&chunk[std::mem::take(&mut skip)..]);
+            slices[count] = IoSlice::new(&chunk.bytes[chunk.out..]);
             count += 1;
         }
         if self.chunks.len() <= MAX_SLICES && !more.is_empty() {
@@ -103,13 +121,16 @@ impl SendBuffer {
     pub(super) fn wrote(&mut self, count: usize) -> usize {
         let own = count.min(self.len);
         self.len -= own;
-        self.written += own;
-        while let Some(chunk) = self.chunks.front()
-            && self.written >= chunk.len()
-        {
-            self.written -= chunk.len();
+        let mut left = own;
+        while let Some(chunk) = self.chunks.front_mut() {
+            let of_this = left.min(chunk.bytes.len() - chunk.out);
+            chunk.out += of_this;
+            left -= of_this;
+            if chunk.out < chunk.bytes.len() {
+                break;
+            }
             let chunk = self.chunks.pop_front().expect("there is a first");
-            self.keep(chunk);
+            self.keep(chunk.bytes);
         }
         count - own
     }
@@ -152,6 +173,22 @@ mod tests {
         let mut slices: Slices<'_> = std::array::from_fn(|_| IoSlice::new(&[]));
         assert_eq!(buffer.gather(&[], &mut slices), 2);
         assert_eq!(slices[1].as_ptr(), address);
+    }
+
+    #[test]
+    fn of_a_body_whose_start_is_out_the_rest_follows_what_was_gathered() {
+        let mut buffer = SendBuffer::default();
+        buffer.push(b"head");
+        buffer.push_rest([vec![1; 10], vec![2; LARGE]].concat(), 10);
+        let mut out = Vec::new();
+        while buffer.len() > 0 {
+            write(&mut buffer, &[], 5000, &mut out);
+        }
+        assert_eq!(out, [&b"head"[..], &[2; LARGE]].concat());
+        assert_eq!(buffer.spare().len(), 0, "this is not large enough to be kept");
+        buffer.push_rest(vec![3; CHUNK + 1], CHUNK);
+        buffer.wrote(1);
+        assert_eq!(buffer.spare().len(), CHUNK + 1);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use rustix::event::PollFlags;
 
 use super::frame::{self, LONGEST_BODY};
 use super::receive_buffer::ReceiveBuffer;
-use super::send_buffer::{LARGE, SendBuffer, Slices};
+use super::send_buffer::{CHUNK, LARGE, SendBuffer, Slices};
 use super::stream_socket::{Read, StreamSocket, Write};
 use super::{Body, LinkError, Notice, WaitFailure};
 use crate::carrier::Carrier;
@@ -101,6 +101,11 @@ impl SocketLink {
             return Err(SocketError::Forked.into());
         }
         self.check_len(len)?;
+        if len > CHUNK {
+            // What was just read there is in the caches.
+            let larger = |own: &[u8], spare: &[u8]| own.len() >= len && own.len() > spare.len();
+            self.received.exchange(self.unsent.spare(), larger);
+        }
         self.space = Some(self.unsent.space(len));
         Ok(())
     }
@@ -194,7 +199,19 @@ impl SocketLink {
         } else {
             write(&mut self.socket, &mut self.unsent, &mut self.write_closed, body)?
         };
-        self.unsent.push(&body[written..]);
+        let rest = &body[written..];
+        if rest.len() < LARGE {
+            self.unsent.push(rest);
+            return Ok(());
+        }
+        let rest = rest.len();
+        match self.received.give_away(|| std::mem::take(self.unsent.spare()), rest) {
+            Some((bytes, body)) => {
+                self.current = None;
+                self.unsent.push_rest(bytes, body + written);
+            }
+            None => self.unsent.push(&self.received.body()[written..]),
+        }
         Ok(())
     }
 
@@ -255,10 +272,12 @@ impl SocketLink {
             }
             // An end of file stays readable for ever, and would end each sleep at once.
             let wanted = if self.closed { PollFlags::OUT } else { PollFlags::IN | PollFlags::OUT };
-            if self.closed || !self.socket.has_buffered() {
-                self.poll(wanted, deadline)?;
-            }
-            if !self.closed {
+            let may_read = if self.closed || !self.socket.has_buffered() {
+                self.poll(wanted, deadline)? != PollFlags::OUT
+            } else {
+                true
+            };
+            if may_read && !self.closed {
                 self.read_until(deadline, false)?;
             }
         }
@@ -268,6 +287,9 @@ impl SocketLink {
 
     /// One read into the buffer. Gives how many bytes brought no plaintext, for TLS alone.
     fn read(&mut self, blocking: bool) -> Result<usize, LinkError> {
+        // What was just written from there is in the caches, and of one call at a time one body is
+        // under way.
+        self.received.exchange(self.unsent.spare(), |own, spare| spare.len() > own.len());
         let room = self.received.room(self.cap);
         match self.socket.read(room, blocking)? {
             Read::NoPlaintext(len) => {
@@ -374,9 +396,12 @@ impl SocketLink {
         self.gone |= notice == Notice::PeerGone;
     }
 
-    /// Sleeps until one of these is so.
-    fn poll(&self, wanted: PollFlags, deadline: Deadline) -> Result<(), WaitFailure> {
-        if self.socket.poll(wanted, deadline)? { Ok(()) } else { Err(WaitFailure::DeadlinePassed) }
+    /// Sleeps until one of these is so, or the other side is gone; gives which.
+    fn poll(&self, wanted: PollFlags, deadline: Deadline) -> Result<PollFlags, WaitFailure> {
+        match self.socket.poll(wanted, deadline)? {
+            found if found.is_empty() => Err(WaitFailure::DeadlinePassed),
+            found => Ok(found),
+        }
     }
 
     /// Whether nothing is left to be done until the socket is ready.

@@ -3,9 +3,9 @@
 use std::io::IoSlice;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use breezeway_os::scm::receive;
-use breezeway_os::{Deadline, ready, shortage};
-use rustix::event::PollFlags;
+use breezeway_os::scm::{receive, widen_send_buffer};
+use breezeway_os::{Deadline, any_ready, ready, shortage};
+use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
 use rustix::net::{
     RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown, recv, send, sendmsg, shutdown,
@@ -16,12 +16,20 @@ use crate::carrier::Carrier;
 use crate::protocol::CallViolation;
 use crate::wire::Wire;
 
+/// Bytes from which a write that finds no room widens the buffer of a unix socket.
+const WIDENED_FROM: usize = 64 * 1024;
+/// What that holds then, as the kernel counts, or what the system allows. A writer is woken once
+/// three quarters are read; of the usual 208 KiB a reader has read the rest before the writer runs.
+const WIDE: usize = 512 * 1024;
+
 /// A connected stream socket.
 pub(super) struct StreamSocket {
     wire: Wire,
     /// Whether a peer can send descriptors, which are a violation, and closed elsewhere: closing
     /// one may take long.
     has_descriptors: bool,
+    /// Whether its buffer is as wide as it gets.
+    is_wide: bool,
 }
 
 /// What came of a read.
@@ -58,7 +66,9 @@ pub(crate) enum Write {
 impl StreamSocket {
     pub(super) fn new(mut wire: Wire, carrier: Carrier) -> Self {
         wire.read_in_bulk();
-        Self { wire, has_descriptors: carrier == Carrier::Unix }
+        // That of TCP grows by itself.
+        let is_unix = carrier == Carrier::Unix;
+        Self { wire, has_descriptors: is_unix, is_wide: !is_unix }
     }
 
     /// `recv`, sleeping for the first byte if `blocking`.
@@ -136,11 +146,22 @@ impl StreamSocket {
         };
         match outcome {
             Ok(len) => Ok(Write::Bytes(len)),
+            Err(Errno::AGAIN) if self.widens(slices) => Ok(Write::Bytes(0)),
             Err(Errno::AGAIN) => Ok(Write::Full),
             Err(Errno::INTR) => Ok(Write::Bytes(0)),
             Err(Errno::PIPE | Errno::CONNRESET | Errno::TIMEDOUT) => Ok(Write::End),
             Err(errno) => Err(errno),
         }
+    }
+
+    /// Whether there is more room for these now.
+    fn widens(&mut self, slices: &[IoSlice<'_>]) -> bool {
+        let len: usize = slices.iter().map(|slice| slice.len()).sum();
+        if self.is_wide || len < WIDENED_FROM {
+            return false;
+        }
+        self.is_wide = true;
+        widen_send_buffer(&self.wire, WIDE).is_ok()
     }
 
     /// Whether something that was written is not out.
@@ -160,10 +181,12 @@ impl StreamSocket {
         }
     }
 
-    /// Sleeps until one of these is so, or the other side is gone; false if the deadline passed
-    /// first.
-    pub(super) fn poll(&self, flags: PollFlags, deadline: Deadline) -> Result<bool, Errno> {
-        ready(&self.wire, flags, deadline)
+    /// Sleeps until one of these is so, or the other side is gone; gives which, and none if the
+    /// deadline passed first.
+    pub(super) fn poll(&self, flags: PollFlags, deadline: Deadline) -> Result<PollFlags, Errno> {
+        let mut polled = [PollFd::new(&self.wire, flags)];
+        any_ready(&mut polled, deadline)?;
+        Ok(polled[0].revents())
     }
 
     /// Ends the connection for both, also where a forked child holds a copy of the socket.
@@ -187,9 +210,26 @@ mod tests {
     use std::os::fd::OwnedFd;
     use std::os::unix::net::UnixStream;
 
+    use rustix::net::sockopt::socket_send_buffer_size;
+
     use breezeway_adversary::interception::{Which, with_faults};
 
     use super::*;
+
+    #[test]
+    fn a_unix_socket_that_is_full_with_much_to_write_is_widened_once() {
+        let (ours, _theirs) = UnixStream::pair().unwrap();
+        let before = socket_send_buffer_size(&ours).unwrap();
+        let mut socket = StreamSocket::new(OwnedFd::from(ours).into(), Carrier::Unix);
+        let fill = |socket: &mut StreamSocket, bytes: &[u8]| {
+            (0..1 << 20).any(|_| socket.write(&[IoSlice::new(bytes)]).unwrap() == Write::Full)
+        };
+        assert!(fill(&mut socket, &[0; 1000]));
+        assert_eq!(socket_send_buffer_size(&socket).unwrap(), before, "for a little");
+        assert!(fill(&mut socket, &[0; WIDENED_FROM]));
+        assert!(socket_send_buffer_size(&socket).unwrap() > before);
+        assert_eq!(socket.write(&[IoSlice::new(&[0; WIDENED_FROM])]).unwrap(), Write::Full);
+    }
 
     #[test]
     fn what_has_come_is_read_also_where_a_signal_comes() {
