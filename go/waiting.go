@@ -520,9 +520,10 @@ func (s *session) spin(began *time.Time, handsOn bool) bool {
 		// They have something to send, and are behind this goroutine in the queue of its P.
 		runtime.Gosched()
 	}
-	found, lost, now := s.poll(room), false, time.Time{}
+	found, lost, now, from := s.poll(room), false, time.Time{}, time.Time{}
 	if !found {
 		now = time.Now()
+		from = now
 		if began.IsZero() {
 			*began = now
 		}
@@ -533,8 +534,14 @@ func (s *session) spin(began *time.Time, handsOn bool) bool {
 		}
 	}
 	s.mu.Lock()
-	if !found {
+	if !from.IsZero() {
+		s.polled += now.Sub(from)
+	}
+	switch {
+	case !found:
 		s.processors = runtime.GOMAXPROCS(0)
+	case !from.IsZero():
+		s.spun++
 	}
 	if lost {
 		s.crowdedUntil = now.Add(crowding)
